@@ -1,0 +1,2 @@
+//! The `hawser` command.
+fn main() {}
