@@ -11,6 +11,9 @@
 //! `chosen` decides which paths are worth their delay to a bulk flow; nothing is configured.
 
 mod chosen;
+mod exploration;
+
+pub use exploration::Exploration;
 
 use crate::packet::FlowBucket;
 use crate::queue::{Choice, FlowView};

@@ -1,0 +1,90 @@
+//! Why something was dropped, counted in one place.
+
+/// The reasons; each has one counter per portal. The order is that of `NAMES`.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum DropReason {
+    /// Too short, an unknown type, or reserved bits set.
+    Malformed,
+    /// No session has this label.
+    UnknownLabel,
+    /// The authentication tag is wrong.
+    Forged,
+    /// The packet number was seen before, or is older than the window.
+    Replayed,
+    /// A frame inside an authentic datagram makes no sense.
+    BadFrame,
+    /// A handshake message that is not for us, not authentic, or not wanted.
+    Handshake,
+    /// An inner packet that is no IP packet.
+    BadInner,
+    /// No peer's `allowed_ips` hold the inner destination.
+    NoPeer,
+    /// The inner source is not among the sender's `allowed_ips`.
+    WrongSource,
+    /// The peer has no session yet and its queue is full.
+    NoSession,
+    /// The entrance's queue was full.
+    QueueFull,
+    /// The entrance's CoDel shortened the queue.
+    Codel,
+    /// An inner packet was delivered already.
+    Duplicate,
+    /// No path brought it home in time; the far side was told.
+    GaveUp,
+}
+
+/// The names under which status and metrics show the reasons.
+pub const NAMES: [&str; 14] = [
+    "malformed",
+    "unknown_label",
+    "forged",
+    "replayed",
+    "bad_frame",
+    "handshake",
+    "bad_inner",
+    "no_peer",
+    "wrong_source",
+    "no_session",
+    "queue_full",
+    "codel",
+    "duplicate",
+    "gave_up",
+];
+
+/// Counters by reason. Zero at first; one portal owns it.
+#[derive(Clone, Debug, Default)]
+pub struct Drops([u64; NAMES.len()]);
+
+impl Drops {
+    /// Counts one.
+    pub fn count(&mut self, reason: DropReason) {
+        self.add(reason, 1);
+    }
+
+    /// Counts several.
+    pub fn add(&mut self, reason: DropReason, count: u64) {
+        self.0[reason as usize] += count;
+    }
+
+    /// How many were dropped for `reason`.
+    pub fn of(&self, reason: DropReason) -> u64 {
+        self.0[reason as usize]
+    }
+
+    /// Every reason with its count.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        NAMES.iter().copied().zip(self.0.iter().copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_reason_has_the_last_name() {
+        assert_eq!(NAMES[DropReason::GaveUp as usize], "gave_up");
+        assert_eq!(NAMES[DropReason::Malformed as usize], "malformed");
+    }
+}

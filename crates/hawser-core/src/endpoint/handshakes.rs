@@ -1,0 +1,223 @@
+//! Sessions begin: greetings sent, answered and taken up.
+//!
+//! ```text
+//!   this side greets                              this side is greeted
+//!   greet_if_due: initiation by every link        on_initiation: response, keys pending
+//!   on_handshake_response: keys installed,        promote: the first datagram that opens under
+//!   paths opened                                  pending keys makes them the session's
+//! ```
+//!
+//! The same instance of the peer means new keys for a live session, another one a new session.
+
+use super::labels::Owner;
+use super::peer::Peer;
+use super::{Endpoint, Event, Link, name_key};
+use crate::drops::DropReason;
+use crate::handshake::{Established, InitiationId, Initiator, Verdict};
+use crate::session::{Buffers, KeySet, Route, Transmit};
+use crate::units::{Ecn, LinkId, PeerId, Time};
+use crate::wire::handshake::{CookieReply, HandshakeIndex, RESPONSE_LEN, Response};
+use crate::wire::{DataHeader, InstanceId};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// A greeting is repeated this often (DESIGN section 4).
+const GREET_EVERY: Duration = Duration::from_millis(500);
+/// Half-open handshakes kept for one peer (DESIGN section 3).
+const PENDING_MAX: usize = 4;
+/// Messages that may wait for a link; more are not sent.
+const OUTBOX_MAX: usize = 256;
+
+/// A handshake that we began. The peer owns it until it is answered.
+pub(super) struct Greeting {
+    initiator: Initiator,
+}
+
+/// A handshake that we answered: keys that wait for their first datagram. The peer owns it.
+pub(super) struct Pending {
+    id: InitiationId,
+    response: [u8; RESPONSE_LEN],
+    pub keys: KeySet,
+    instance: InstanceId,
+}
+
+/// Handshake messages that wait for their links. Empty at first; the endpoint owns it.
+#[derive(Default)]
+pub(super) struct Outbox {
+    messages: VecDeque<(Route, Vec<u8>)>,
+}
+
+impl Outbox {
+    fn push(&mut self, route: Route, message: &[u8]) {
+        if self.messages.len() < OUTBOX_MAX {
+            self.messages.push_back((route, message.to_vec()));
+        }
+    }
+
+    /// The next message whose link has room; messages to links that are full or gone are dropped.
+    pub fn poll(&mut self, buffers: &mut dyn Buffers) -> Option<Transmit> {
+        while let Some((route, message)) = self.messages.pop_front() {
+            let Some(buffer) = buffers.spare(route.link) else { continue };
+            buffer[..message.len()].copy_from_slice(&message);
+            return Some(Transmit {
+                link: route.link,
+                remote: route.remote,
+                source: route.source,
+                ecn: Ecn::NotEct,
+                segment_size: message.len(),
+                len: message.len(),
+            });
+        }
+        None
+    }
+}
+
+impl Endpoint {
+    /// Greets a peer by every link at once, if that is due.
+    pub(super) fn greet_if_due(&mut self, now: Time, id: PeerId) {
+        let peer = &mut self.peers[id.0 as usize];
+        if peer.next_greeting().is_none_or(|at| at > now) {
+            return;
+        }
+        peer.greet_at = Some(now + GREET_EVERY);
+        let message = match &mut peer.greeting {
+            Some(greeting) => greeting.initiator.retransmit(&mut *self.rng),
+            None => {
+                let index = HandshakeIndex(self.rng.next_u64() as u32);
+                let (key, psk) = (peer.config.public_key, peer.config.psk.clone());
+                let started = Initiator::start(&self.identity, &key, psk, self.config_offer, index, peer.cookie, &mut *self.rng);
+                started.map(|(initiator, message)| {
+                    peer.greeting = Some(Greeting { initiator });
+                    message
+                })
+            }
+        };
+        let Ok(message) = message else { return self.drops.count(DropReason::Handshake) };
+        for (link, remote) in routes(&self.links, peer) {
+            self.outbox.push(Route { link, remote, source: None }, &message);
+        }
+    }
+
+    /// Greets a peer as soon as possible, if there is no session with it.
+    pub(super) fn greet_at(&mut self, now: Time, id: PeerId) {
+        let peer = &mut self.peers[id.0 as usize];
+        if peer.session.is_none() {
+            peer.greet_at = Some(now);
+        }
+    }
+
+    /// Somebody greets us. Nothing is kept or answered unless it is a known key.
+    pub(super) fn on_initiation(&mut self, now: Time, route: Route, bytes: &[u8]) -> Result<(), DropReason> {
+        let id = self.responder.initiation_id(bytes).ok_or(DropReason::Handshake)?;
+        let known = self.peers.iter().flat_map(|peer| &peer.pending).find(|pending| pending.id == id);
+        if let Some(known) = known {
+            self.outbox.push(route, &known.response);
+            return Ok(());
+        }
+        let index = HandshakeIndex(self.rng.next_u64() as u32);
+        let peers = &self.peers;
+        let mut lookup = |key: &crate::handshake::PublicKey| {
+            peers.iter().find(|peer| peer.config.public_key == *key).map(|peer| peer.config.psk.clone())
+        };
+        let verdict = self.responder.on_initiation(now, bytes, route.remote, index, &mut lookup, &mut *self.rng);
+        let accepted = match verdict {
+            Verdict::Drop(_) => return Err(DropReason::Handshake),
+            Verdict::Cookie(cookie) => {
+                self.outbox.push(route, &cookie);
+                return Ok(());
+            }
+            Verdict::Accept(accepted) => *accepted,
+        };
+        self.outbox.push(route, &accepted.response);
+        let place = self.peers.iter().position(|peer| peer.config.public_key == accepted.peer);
+        let place = place.ok_or(DropReason::Handshake)?;
+        let Established { keys, peer_offer, .. } = accepted.established;
+        let keys = KeySet { id: name_key(&mut self.next_key), keys, made_at: now };
+        let peer = &mut self.peers[place];
+        peer.label_key(PeerId(place as u32), &keys, &mut self.labels);
+        if peer.pending.len() == PENDING_MAX {
+            self.labels.remove_key(peer.pending.remove(0).keys.id);
+        }
+        peer.pending.push(Pending { id, response: accepted.response, keys, instance: peer_offer.instance });
+        Ok(())
+    }
+
+    /// A datagram came for pending keys: if it opens, they are the session's.
+    pub(super) fn promote(&mut self, now: Time, owner: &Owner, header: &DataHeader, bytes: &[u8]) -> Result<(), DropReason> {
+        let index = owner.peer.0 as usize;
+        let peer = &mut self.peers[index];
+        let place = peer.pending.iter().position(|pending| pending.keys.id == owner.key);
+        let place = place.ok_or(DropReason::UnknownLabel)?;
+        if !peer.opens(owner, header, bytes, &mut self.scratch) {
+            return Err(DropReason::Forged);
+        }
+        let pending = peer.pending.remove(place);
+        self.install(now, owner.peer, pending.keys, pending.instance);
+        Ok(())
+    }
+
+    /// Our greeting was answered.
+    pub(super) fn on_handshake_response(&mut self, now: Time, bytes: &[u8]) -> Result<(), DropReason> {
+        let response = Response::decode(bytes).map_err(|_| DropReason::Malformed)?;
+        let index = self.greeted(response.receiver).ok_or(DropReason::Handshake)?;
+        let peer = &mut self.peers[index];
+        let greeting = peer.greeting.as_mut().ok_or(DropReason::Handshake)?;
+        let established = greeting.initiator.on_response(bytes).map_err(|_| DropReason::Handshake)?;
+        peer.cookie = greeting.initiator.cookie();
+        peer.greeting = None;
+        let keys = KeySet { id: name_key(&mut self.next_key), keys: established.keys, made_at: now };
+        let id = PeerId(index as u32);
+        peer.label_key(id, &keys, &mut self.labels);
+        self.install(now, id, keys, established.peer_offer.instance);
+        Ok(())
+    }
+
+    /// The peer is under load and wants proof of our address.
+    pub(super) fn on_cookie(&mut self, now: Time, bytes: &[u8]) -> Result<(), DropReason> {
+        let reply = CookieReply::decode(bytes).map_err(|_| DropReason::Malformed)?;
+        let index = self.greeted(reply.receiver).ok_or(DropReason::Handshake)?;
+        let peer = &mut self.peers[index];
+        let greeting = peer.greeting.as_mut().ok_or(DropReason::Handshake)?;
+        greeting.initiator.on_cookie(bytes).map_err(|_| DropReason::Handshake)?;
+        peer.greet_at = Some(now);
+        Ok(())
+    }
+
+    fn greeted(&self, receiver: HandshakeIndex) -> Option<usize> {
+        let waits = |peer: &Peer| peer.greeting.as_ref().is_some_and(|greeting| greeting.initiator.index() == receiver);
+        self.peers.iter().position(waits)
+    }
+
+    /// New keys: for the live session with this instance of the peer, or for a new one.
+    fn install(&mut self, now: Time, id: PeerId, keys: KeySet, instance: InstanceId) {
+        let settings = self.settings;
+        let same = self.peers[id.0 as usize].instance == Some(instance);
+        let links = self.links.clone();
+        let peer = &mut self.peers[id.0 as usize];
+        let new = !(same && peer.session.is_some());
+        if let Some(session) = peer.session.as_mut().filter(|_| same) {
+            session.install_keys(now, keys);
+        } else {
+            peer.instance = Some(instance);
+            let mut cx = crate::session::Context {
+                store: &mut self.store,
+                routing: &mut self.routing,
+                drops: &mut self.drops,
+                rng: &mut *self.rng,
+            };
+            peer.begin_session(now, id, keys, settings, &mut self.labels, &mut cx);
+            links.iter().for_each(|link| peer.open_paths(now, link));
+        }
+        self.events.push(Event::Session { peer: id, new });
+        self.settle(now, id);
+    }
+}
+
+/// Every way from a link to an endpoint of `peer`.
+fn routes(links: &[Link], peer: &Peer) -> Vec<(LinkId, std::net::SocketAddr)> {
+    let from = |link: &Link| {
+        let link = *link;
+        peer.config.endpoints.iter().filter(move |remote| link.reaches(remote)).map(move |remote| (link.id, *remote))
+    };
+    links.iter().flat_map(from).collect()
+}

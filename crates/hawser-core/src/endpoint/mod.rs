@@ -1,0 +1,394 @@
+//! A portal's core: peers, their sessions, and the way from a datagram or an inner packet to them.
+//!
+//! ```text
+//! handle_inner     -> routing (which peer) -> Session::enqueue
+//! handle_datagram  -> handshakes, or labels (which session) -> Session::on_datagram -> Sink
+//! handle_timeout   -> greetings, sessions
+//! poll_transmit    <- handshake messages first, then each session in turn
+//! poll_timeout     <- the next deadline and its reason
+//! poll_event       <- what the driver is to do or to tell
+//! ```
+
+mod handshakes;
+pub(crate) mod labels;
+mod peer;
+pub(crate) mod routing;
+
+pub use peer::PeerConfig;
+
+use crate::drops::{DropReason, Drops};
+use crate::handshake::{Identity, Responder};
+use crate::packet::{FlowKey, Offload, TrainStore};
+use crate::path::health::DownReason;
+use crate::session::constants::{DATA_OVERHEAD, LABELS_AHEAD, TUN_MTU_MIN, TUN_MTU_RAISE};
+use crate::session::timeout::earlier;
+use crate::session::{Buffers, Context, Datagram, Event as SessionEvent, Reason, Route, SessionSnapshot, Settings, Sink, Transmit};
+use crate::units::{Ecn, LinkId, PathId, PeerId, Random, Time};
+use crate::wire::{DataHeader, DatagramKind, Offer, Reader};
+use handshakes::Outbox;
+use labels::{KeyId, Labels, Owner};
+use peer::Peer;
+use routing::Routing;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// Buffers that were idle for this long are given back.
+const HOUSEKEEPING: Duration = Duration::from_secs(1);
+
+/// What a portal is made of. No default; moved into the endpoint.
+pub struct Config {
+    /// This portal's key pair.
+    pub identity: Identity,
+    /// What it offers its peers; `instance` must be random for each start of the portal.
+    pub offer: Offer,
+    /// How sessions behave.
+    pub settings: Settings,
+    /// Whom it knows; `PeerId` counts them.
+    pub peers: Vec<PeerConfig>,
+}
+
+/// A link as the core sees it. A plain value.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The driver's name of it.
+    pub id: LinkId,
+    /// Its tier.
+    pub metric: u16,
+    /// It can reach IPv4 endpoints.
+    pub ipv4: bool,
+    /// It can reach IPv6 endpoints.
+    pub ipv6: bool,
+    /// Paths are opened on it; a listening socket only answers.
+    pub opens: bool,
+    /// It may be used now.
+    pub up: bool,
+}
+
+/// What the driver is to do or to tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Set the TUN's MTU to this many bytes.
+    TunMtu(u16),
+    /// A session with this peer began, as `new` or under fresh keys.
+    Session {
+        /// With whom.
+        peer: PeerId,
+        /// Not merely new keys.
+        new: bool,
+    },
+    /// The peer said good-bye.
+    Closed {
+        /// Who.
+        peer: PeerId,
+    },
+}
+
+/// What a portal shows of itself.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// By `PeerId`; none while there is no session.
+    pub peers: Vec<Option<SessionSnapshot>>,
+    /// Everything dropped so far, by reason.
+    pub drops: Drops,
+}
+
+/// A portal without its system: sans-IO. It begins with peers and no link. One thread owns it.
+///
+/// Call order: `handle_…` as things happen, `handle_timeout` when `poll_timeout` says so; after
+/// either, `poll_transmit` until it gives nothing, then `poll_event` until it gives nothing.
+pub struct Endpoint {
+    config_offer: Offer,
+    identity: Identity,
+    settings: Settings,
+    responder: Responder,
+    peers: Vec<Peer>,
+    links: Vec<Link>,
+    routing: Routing,
+    labels: Labels,
+    store: TrainStore,
+    drops: Drops,
+    outbox: Outbox,
+    events: Vec<Event>,
+    rng: Box<dyn Random + Send>,
+    next_key: u64,
+    /// Whose turn it is to send, so that one busy peer does not starve the others.
+    turn: usize,
+    tun_mtu: u16,
+    tun_mtu_raised: Option<Time>,
+    housekeeping: Time,
+    scratch: Vec<u8>,
+}
+
+impl Endpoint {
+    /// A portal that knows its peers and has no link yet.
+    pub fn new(config: Config, mut rng: Box<dyn Random + Send>) -> Self {
+        let mut routing = Routing::default();
+        for (index, peer) in config.peers.iter().enumerate() {
+            for net in &peer.allowed_ips {
+                routing.insert(*net, PeerId(index as u32));
+            }
+        }
+        let ours = config.identity.public();
+        let flow_key = FlowKey::new(rng.next_u64(), rng.next_u64());
+        Endpoint {
+            config_offer: config.offer,
+            responder: Responder::new(config.identity.clone(), config.offer),
+            identity: config.identity,
+            settings: config.settings,
+            peers: config.peers.into_iter().map(|peer| Peer::new(peer, &ours)).collect(),
+            links: Vec::new(),
+            routing,
+            labels: Labels::default(),
+            store: TrainStore::new(flow_key),
+            drops: Drops::default(),
+            outbox: Outbox::default(),
+            events: Vec::new(),
+            rng,
+            next_key: 0,
+            turn: 0,
+            tun_mtu: TUN_MTU_MIN,
+            tun_mtu_raised: None,
+            housekeeping: Time::ZERO,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Step 1 out: where the next packet from TUN is read to; more than 65,536 bytes.
+    pub fn read_buffer(&mut self) -> &mut [u8] {
+        self.store.read_buffer()
+    }
+
+    /// Steps 2 and 3 out: the first `len` bytes of the read buffer are a packet from TUN.
+    pub fn handle_inner(&mut self, now: Time, len: usize, offload: Offload) {
+        let train = match self.store.admit(len, offload) {
+            Ok(train) => train,
+            Err(_) => return self.drops.count(DropReason::BadInner),
+        };
+        let destination = self.store.train(train).destination();
+        let Some(peer) = self.routing.peer_of(destination) else {
+            self.store.release_all(train);
+            return self.drops.count(DropReason::NoPeer);
+        };
+        let (peer, mut cx) = self.parts(peer);
+        peer.enqueue(now, train, &mut cx);
+    }
+
+    /// Steps 1 and 2 in: a datagram came by `link` from `remote` to our address `local`.
+    #[expect(clippy::too_many_arguments, reason = "what a socket tells of a datagram")]
+    pub fn handle_datagram(
+        &mut self,
+        now: Time,
+        link: LinkId,
+        remote: SocketAddr,
+        local: Option<IpAddr>,
+        ecn: Ecn,
+        bytes: &mut [u8],
+        sink: &mut dyn Sink,
+    ) {
+        let route = Route { link, remote, source: local };
+        let kind = bytes.first().ok_or(DropReason::Malformed);
+        let kind = kind.and_then(|first| DatagramKind::of(*first).map_err(|_| DropReason::Malformed));
+        let verdict = match kind {
+            Ok(DatagramKind::Data) => self.on_data(now, Datagram { route, ecn, bytes }, sink),
+            Ok(DatagramKind::Initiation) => self.on_initiation(now, route, bytes),
+            Ok(DatagramKind::Response) => self.on_handshake_response(now, bytes),
+            Ok(DatagramKind::CookieReply) => self.on_cookie(now, bytes),
+            Err(reason) => Err(reason),
+        };
+        if let Err(reason) = verdict {
+            self.drops.count(reason);
+        }
+    }
+
+    fn on_data(&mut self, now: Time, datagram: Datagram<'_>, sink: &mut dyn Sink) -> Result<(), DropReason> {
+        let header = DataHeader::decode(&mut Reader::new(datagram.bytes)).map_err(|_| DropReason::Malformed)?;
+        let owner = match self.labels.owners(header.label) {
+            [] => return Err(DropReason::UnknownLabel),
+            [owner] => *owner,
+            several => {
+                let several = several.to_vec();
+                let opens = |owner: &Owner| self.peers[owner.peer.0 as usize].opens(owner, &header, datagram.bytes, &mut self.scratch);
+                several.into_iter().find(opens).ok_or(DropReason::Forged)?
+            }
+        };
+        let index = owner.peer.0 as usize;
+        if !self.peers[index].has_live_key(owner.key) {
+            self.promote(now, &owner, &header, datagram.bytes)?;
+        }
+        let (peer, mut cx) = self.parts(owner.peer);
+        let session = peer.session.as_mut().ok_or(DropReason::UnknownLabel)?;
+        let verdict = session.on_datagram(now, owner.key, owner.path, datagram, sink, &mut cx);
+        self.settle(now, owner.peer);
+        verdict
+    }
+
+    /// A peer with what its session borrows.
+    fn parts(&mut self, peer: PeerId) -> (&mut Peer, Context<'_>) {
+        let cx = Context {
+            store: &mut self.store,
+            routing: &mut self.routing,
+            drops: &mut self.drops,
+            rng: &mut *self.rng,
+        };
+        (&mut self.peers[peer.0 as usize], cx)
+    }
+
+    /// Does what a session asked for.
+    fn settle(&mut self, now: Time, id: PeerId) {
+        let peer = &mut self.peers[id.0 as usize];
+        while let Some(event) = peer.session.as_mut().and_then(|session| session.poll_event()) {
+            match event {
+                SessionEvent::PathSeen(path) => peer.label_up_to(id, path, &mut self.labels),
+                SessionEvent::KeysRetired(key) => self.labels.remove_key(key),
+                SessionEvent::Closed => {
+                    peer.end_session(now, &mut self.labels, &mut self.store);
+                    self.events.push(Event::Closed { peer: id });
+                }
+            }
+        }
+    }
+
+    /// The next batch to send; handshake messages first.
+    pub fn poll_transmit(&mut self, now: Time, buffers: &mut dyn Buffers) -> Option<Transmit> {
+        if let Some(transmit) = self.outbox.poll(buffers) {
+            return Some(transmit);
+        }
+        for _ in 0..self.peers.len() {
+            let id = PeerId(self.turn as u32);
+            let (peer, mut cx) = self.parts(id);
+            let transmit = peer.session.as_mut().and_then(|session| session.poll_transmit(now, buffers, &mut cx));
+            if transmit.is_some() {
+                return transmit;
+            }
+            self.turn = (self.turn + 1) % self.peers.len();
+        }
+        None
+    }
+
+    /// The next deadline and what it is for.
+    pub fn poll_timeout(&mut self, now: Time) -> Option<(Time, Reason)> {
+        let mut next = Some((self.housekeeping, Reason::Housekeeping));
+        for peer in &mut self.peers {
+            next = earlier(next, peer.poll_timeout(now));
+        }
+        next
+    }
+
+    /// Does all that is due.
+    pub fn handle_timeout(&mut self, now: Time, sink: &mut dyn Sink) {
+        for index in 0..self.peers.len() {
+            let id = PeerId(index as u32);
+            let (peer, mut cx) = self.parts(id);
+            if let Some(session) = &mut peer.session {
+                session.handle_timeout(now, sink, &mut cx);
+            }
+            self.settle(now, id);
+            self.greet_if_due(now, id);
+        }
+        if now >= self.housekeeping {
+            self.housekeeping = now + HOUSEKEEPING;
+            self.store.trim();
+            self.follow_mtu(now);
+        }
+    }
+
+    /// What the driver is to do or to tell.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        if self.events.is_empty() { None } else { Some(self.events.remove(0)) }
+    }
+
+    /// The TUN's MTU: lowered at once, raised at most once a minute (the first time when it is known).
+    fn follow_mtu(&mut self, now: Time) {
+        let least = self.peers.iter().filter_map(|peer| peer.session.as_ref()?.least_mtu()).min();
+        let Some(least) = least else { return };
+        let fits = least.saturating_sub(DATA_OVERHEAD as u16).max(TUN_MTU_MIN);
+        let may_raise = self.tun_mtu_raised.is_none_or(|at| now.since(at) >= TUN_MTU_RAISE);
+        if fits < self.tun_mtu || fits > self.tun_mtu && may_raise {
+            if fits > self.tun_mtu {
+                self.tun_mtu_raised = Some(now);
+            }
+            self.tun_mtu = fits;
+            self.events.push(Event::TunMtu(fits));
+        }
+    }
+
+    /// Adds a link; if it opens paths, every peer with endpoints is reached by it.
+    pub fn add_link(&mut self, now: Time, link: Link) {
+        self.links.retain(|known| known.id != link.id);
+        self.links.push(link);
+        if link.up {
+            self.handle_link_up(now, link.id);
+        }
+    }
+
+    /// A link can be used (again).
+    pub fn handle_link_up(&mut self, now: Time, id: LinkId) {
+        let Some(link) = self.links.iter_mut().find(|link| link.id == id) else { return };
+        link.up = true;
+        let link = *link;
+        for index in 0..self.peers.len() {
+            let peer = &mut self.peers[index];
+            if let Some(session) = &mut peer.session {
+                session.on_link_up(now, id);
+                peer.open_paths(now, &link);
+            }
+            self.settle(now, PeerId(index as u32));
+            self.greet_at(now, PeerId(index as u32));
+        }
+    }
+
+    /// A link cannot be used now.
+    pub fn handle_link_down(&mut self, now: Time, id: LinkId, reason: DownReason) {
+        if let Some(link) = self.links.iter_mut().find(|link| link.id == id) {
+            link.up = false;
+        }
+        for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
+            session.on_link_down(now, id, reason);
+        }
+    }
+
+    /// A link's own address changed.
+    pub fn handle_link_moved(&mut self, now: Time, id: LinkId) {
+        for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
+            session.on_link_moved(now, id);
+        }
+    }
+
+    /// A link's socket refused datagrams of `size` bytes to `remote` as too large.
+    pub fn handle_too_big(&mut self, id: LinkId, remote: SocketAddr, size: u16) {
+        for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
+            session.on_too_big(id, remote, size);
+        }
+        self.tun_mtu_raised = None;
+        self.housekeeping = Time::ZERO;
+    }
+
+    /// Says good-bye to every peer: call `poll_transmit` once more afterwards.
+    pub fn close(&mut self) {
+        for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
+            session.close();
+        }
+    }
+
+    /// The present state.
+    pub fn snapshot(&self, now: Time) -> Snapshot {
+        let session = |peer: &Peer| peer.session.as_ref().map(|session| session.snapshot(now));
+        Snapshot { peers: self.peers.iter().map(session).collect(), drops: self.drops.clone() }
+    }
+}
+
+/// A new name for keys.
+fn name_key(next: &mut u64) -> KeyId {
+    *next += 1;
+    KeyId(*next)
+}
+
+/// Registers the labels of one set of receive keys for every path id up to `path`.
+fn label_paths(labels: &mut Labels, peer: PeerId, key: KeyId, open: &crate::handshake::OpenKey, ids: std::ops::RangeInclusive<u32>) {
+    for path in ids.map(PathId) {
+        labels.insert(open.label(path), Owner { peer, key, path });
+    }
+}
+
+/// Path ids whose labels are known before any path is.
+const FIRST_LABELS: u32 = 2 * LABELS_AHEAD;

@@ -1,0 +1,171 @@
+//! A configured peer: its session if there is one, and the handshakes that may bring one.
+
+use super::handshakes::{Greeting, Pending};
+use super::labels::{KeyId, Labels, Owner};
+use super::{FIRST_LABELS, Link, label_paths};
+use crate::drops::DropReason;
+use crate::handshake::{Cookie, Psk, PublicKey};
+use crate::packet::{TrainId, TrainStore};
+use crate::session::timeout::earlier;
+use crate::session::{Context, KeySet, Reason, Route, Session, Settings};
+use crate::units::{PathId, PeerId, Time};
+use crate::wire::{DataHeader, InstanceId};
+use ipnet::IpNet;
+use std::net::SocketAddr;
+
+/// Trains kept for a peer whose session is still being made: a few first packets of connections.
+const WAITING_TRAINS: usize = 64;
+
+/// What a portal is told of a peer. No default; moved into the endpoint.
+pub struct PeerConfig {
+    /// Its public key.
+    pub public_key: PublicKey,
+    /// A key shared beforehand; zero where none is.
+    pub psk: Psk,
+    /// Where it listens; empty for a peer that comes to us.
+    pub endpoints: Vec<SocketAddr>,
+    /// The inner addresses that are its own.
+    pub allowed_ips: Vec<IpNet>,
+}
+
+/// A peer. Begins without a session; the endpoint owns it.
+pub(super) struct Peer {
+    pub config: PeerConfig,
+    /// The lowest bit of the path ids that we give.
+    pub side: u32,
+    pub session: Option<Session>,
+    /// The start of the peer's portal that the session is with.
+    pub instance: Option<InstanceId>,
+    pub greeting: Option<Greeting>,
+    pub greet_at: Option<Time>,
+    pub cookie: Option<Cookie>,
+    pub pending: Vec<Pending>,
+    waiting: Vec<TrainId>,
+    /// Labels are known of paths up to this one.
+    labelled: u32,
+}
+
+impl Peer {
+    pub fn new(config: PeerConfig, ours: &PublicKey) -> Self {
+        let side = u32::from(ours.0 > config.public_key.0);
+        Peer {
+            config,
+            side,
+            session: None,
+            instance: None,
+            greeting: None,
+            greet_at: None,
+            cookie: None,
+            pending: Vec::new(),
+            waiting: Vec::new(),
+            labelled: FIRST_LABELS,
+        }
+    }
+
+    /// A train for this peer; kept for a moment if there is no session yet.
+    pub fn enqueue(&mut self, now: Time, train: TrainId, cx: &mut Context<'_>) {
+        if let Some(session) = &mut self.session {
+            session.enqueue(now, train, cx);
+        } else if self.waiting.len() < WAITING_TRAINS {
+            self.waiting.push(train);
+        } else {
+            cx.store.release_all(train);
+            cx.drops.count(DropReason::NoSession);
+        }
+    }
+
+    /// Begins a session under `keys`, which takes over what waits to be sent.
+    pub fn begin_session(&mut self, now: Time, id: PeerId, keys: KeySet, settings: Settings, labels: &mut Labels, cx: &mut Context<'_>) {
+        let queue = self.session.take().map(|old| {
+            old.key_ids().for_each(|key| labels.remove_key(key));
+            old.dismantle(now, cx.store)
+        });
+        self.session = Some(Session::new(now, id, self.side, keys, settings, queue.unwrap_or_default()));
+        for train in std::mem::take(&mut self.waiting) {
+            self.enqueue(now, train, cx);
+        }
+    }
+
+    /// Ends the session: its keys, labels and trains go.
+    pub fn end_session(&mut self, now: Time, labels: &mut Labels, store: &mut TrainStore) {
+        let Some(session) = self.session.take() else { return };
+        session.key_ids().for_each(|key| labels.remove_key(key));
+        session.dismantle(now, store).clear(store);
+        self.instance = None;
+        self.greet_at = Some(now);
+    }
+
+    /// Opens a path on `link` to every endpoint that it can reach.
+    pub fn open_paths(&mut self, now: Time, link: &Link) {
+        let Some(session) = &mut self.session else { return };
+        for remote in self.config.endpoints.iter().filter(|remote| link.reaches(remote)) {
+            session.open_path(now, Route { link: link.id, remote: *remote, source: None }, link.metric);
+        }
+    }
+
+    /// Whether these keys are the session's.
+    pub fn has_live_key(&self, key: KeyId) -> bool {
+        self.session.as_ref().is_some_and(|session| session.open_key(key).is_some())
+    }
+
+    /// Whether the keys of `owner` open these bytes, which stay as they are.
+    pub fn opens(&self, owner: &Owner, header: &DataHeader, bytes: &[u8], scratch: &mut Vec<u8>) -> bool {
+        let live = self.session.as_ref().and_then(|session| session.open_key(owner.key));
+        let pending = || self.pending.iter().find(|pending| pending.keys.id == owner.key).map(|p| &p.keys.keys.recv);
+        let Some(open) = live.or_else(pending) else { return false };
+        let largest = self.session.as_ref().and_then(|session| session.largest_received(owner.path));
+        scratch.resize(bytes.len(), 0);
+        let same_session = open.open_into(owner.path, header.number.expand(largest), bytes, scratch);
+        same_session.or_else(|_| open.open_into(owner.path, header.number.expand(None), bytes, scratch)).is_ok()
+    }
+
+    /// Makes the labels of paths up to `path` known, under all live and pending keys.
+    pub fn label_up_to(&mut self, id: PeerId, path: PathId, labels: &mut Labels) {
+        let PathId(upto) = path;
+        if upto <= self.labelled {
+            return;
+        }
+        let ids = self.labelled + 1..=upto;
+        self.labelled = upto;
+        for pending in &self.pending {
+            label_paths(labels, id, pending.keys.id, &pending.keys.keys.recv, ids.clone());
+        }
+        let Some(session) = &self.session else { return };
+        for key in session.key_ids() {
+            if let Some(open) = session.open_key(key) {
+                label_paths(labels, id, key, open, ids.clone());
+            }
+        }
+    }
+
+    /// Makes the labels of a new set of keys known.
+    pub fn label_key(&self, id: PeerId, keys: &KeySet, labels: &mut Labels) {
+        label_paths(labels, id, keys.id, &keys.keys.recv, 0..=self.labelled);
+    }
+
+    /// The next deadline of this peer.
+    pub fn poll_timeout(&mut self, now: Time) -> Option<(Time, Reason)> {
+        let greet = self.next_greeting().map(|at| (at, Reason::Handshake));
+        earlier(greet, self.session.as_mut().and_then(|session| session.poll_timeout(now)))
+    }
+
+    /// When the peer is to be greeted, if we are the one who greets.
+    pub fn next_greeting(&self) -> Option<Time> {
+        if self.config.endpoints.is_empty() {
+            return None;
+        }
+        if self.greeting.is_some() || self.session.is_none() {
+            return self.greet_at;
+        }
+        let session = self.session.as_ref()?;
+        let due = session.silence_deadline().map_or(session.rekey_at(), |silence| silence.min(session.rekey_at()));
+        Some(due.max(self.greet_at.unwrap_or(Time::ZERO)))
+    }
+}
+
+impl Link {
+    /// Whether paths to `remote` may be opened on it.
+    pub(super) fn reaches(&self, remote: &SocketAddr) -> bool {
+        self.opens && self.up && if remote.is_ipv4() { self.ipv4 } else { self.ipv6 }
+    }
+}

@@ -1,0 +1,88 @@
+//! Whether a path carries ECN marks (RFC 9000 section 13.4.2).
+//!
+//! ```text
+//!             counts rise as sent                    counts stay behind
+//!  TESTING -------------------------> CAPABLE ---------------------------> FAILED (for good)
+//!     |                                                                      ^
+//!     +----------------------------------------------------------------------+
+//! ```
+
+use super::received::EcnCounts;
+use crate::units::Ecn;
+
+/// Packets acknowledged before a path that echoes nothing counts as one that clears the marks
+/// (RFC 9000 section A.4 tests with ten).
+const TESTING_PACKETS: u64 = 10;
+
+/// The states of validation.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+enum State {
+    #[default]
+    Testing,
+    Capable,
+    Failed,
+}
+
+/// A path's ECN validation. Testing at first; one path owns it.
+#[derive(Clone, Debug, Default)]
+pub struct EcnValidation {
+    state: State,
+    /// Packets sent as ECT(0) and acknowledged.
+    acked: u64,
+    ce: u64,
+}
+
+impl EcnValidation {
+    /// The codepoint to send with.
+    pub fn outgoing(&self) -> Ecn {
+        if self.state == State::Failed { Ecn::NotEct } else { Ecn::Ect0 }
+    }
+
+    /// Takes the peer's counts with `newly_acked` packets; tells how many more were marked, if any.
+    /// Counts that are behind the newest (a late frame) change nothing.
+    pub fn on_counts(&mut self, counts: EcnCounts, newly_acked: u64) -> Option<u64> {
+        if self.state == State::Failed {
+            return None;
+        }
+        self.acked += newly_acked;
+        let echoed = counts.ect0 + counts.ce;
+        if echoed == 0 && self.acked >= TESTING_PACKETS || counts.ect1 > 0 {
+            self.state = State::Failed;
+            return None;
+        }
+        if echoed > 0 {
+            self.state = State::Capable;
+        }
+        let marked = counts.ce.checked_sub(self.ce).filter(|marked| *marked > 0)?;
+        self.ce = counts.ce;
+        Some(marked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(ect0: u64, ect1: u64, ce: u64) -> EcnCounts {
+        EcnCounts { ect0, ect1, ce }
+    }
+
+    #[test]
+    fn marks_are_told_once_on_a_path_that_echoes() {
+        let mut ecn = EcnValidation::default();
+        assert_eq!(ecn.on_counts(counts(5, 0, 0), 5), None);
+        assert_eq!(ecn.on_counts(counts(8, 0, 2), 5), Some(2));
+        assert_eq!(ecn.on_counts(counts(8, 0, 2), 0), None);
+        assert_eq!(ecn.outgoing(), Ecn::Ect0);
+    }
+
+    #[test]
+    fn a_path_that_clears_or_changes_the_codepoint_is_not_marked_any_more() {
+        for counts in [counts(0, 0, 0), counts(0, 10, 0)] {
+            let mut ecn = EcnValidation::default();
+            assert_eq!(ecn.on_counts(counts, 10), None);
+            assert_eq!(ecn.outgoing(), Ecn::NotEct);
+            assert_eq!(ecn.on_counts(self::counts(1, 0, 9), 10), None);
+        }
+    }
+}

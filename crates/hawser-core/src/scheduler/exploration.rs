@@ -1,0 +1,53 @@
+//! Whether a path's rate is still to be found out.
+//!
+//! A path that just became active, or was left out for long, is fed by bulk flows until its
+//! controller's bandwidth has stopped growing (the test by which BBR leaves its startup,
+//! draft-ietf-ccwg-bbr section 5.3.1.2), or for at most `LONGEST`.
+
+use crate::congestion::AckEvent;
+use crate::units::{ByteCount, Rate, Time};
+use std::time::Duration;
+
+/// Growth that counts as such, per round.
+const GROWTH: f64 = 1.25;
+/// Rounds without growth that end it.
+const ROUNDS: u32 = 3;
+/// The longest that a path is fed for its rate's sake.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// A path's search for its rate. Begins when the path becomes active; one path owns it.
+#[derive(Clone, Debug, Default)]
+pub struct Exploration {
+    best: Rate,
+    rounds: u32,
+    round_ends: ByteCount,
+    ends: Time,
+}
+
+impl Exploration {
+    /// Begins anew.
+    pub fn begin(&mut self, now: Time) {
+        *self = Exploration { ends: now + LONGEST, ..Exploration::default() };
+    }
+
+    /// Whether it goes on.
+    pub fn is_on(&self, now: Time) -> bool {
+        self.rounds < ROUNDS && now < self.ends
+    }
+
+    /// Takes an acknowledgement, and the bandwidth that the controller believes in since.
+    pub fn on_ack(&mut self, ack: &AckEvent, bandwidth: Option<Rate>) {
+        let Some(sample) = ack.rate else { return };
+        if sample.prior_delivered < self.round_ends {
+            return;
+        }
+        self.round_ends = ack.delivered;
+        let Some(bandwidth) = bandwidth.filter(|_| !ack.app_limited) else { return };
+        if bandwidth.0 as f64 >= self.best.0 as f64 * GROWTH {
+            self.best = bandwidth;
+            self.rounds = 0;
+        } else {
+            self.rounds += 1;
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What came home and what was lost.
+//!
+//! 1. An ACK frame settles packets of one path: their segments are released, their control frames done.
+//! 2. Round trip, one-way delay and delivery rate are sampled.
+//! 3. What later packets have overtaken is lost, and waits to be sent again.
+//! 4. The path's controller hears of loss first, then of the acknowledgement.
+//! 5. A path that acknowledges anything is alive.
+
+use super::path::Content;
+use super::resend::Unsent;
+use super::split::{Fate, Splits};
+use super::{Context, Session};
+use crate::congestion::sampler::Stamp;
+use crate::congestion::{AckEvent, LossEvent};
+use crate::path::received::AckPolicy;
+use crate::path::sent::{AckError, AckOutcome, Arrival};
+use crate::units::{ByteCount, Time};
+use crate::wire::AckFrame;
+use std::time::Duration;
+
+impl Session {
+    /// Takes in an ACK frame; an error is a lie.
+    pub(super) fn on_ack(&mut self, now: Time, frame: &AckFrame<'_>, cx: &mut Context<'_>) -> Result<(), AckError> {
+        let Some(index) = self.index_of(frame.path) else { return Ok(()) };
+        let path = &mut self.paths[index];
+        let (splits, reliable, lost) = (&mut self.splits, &mut self.reliable, &mut self.lost);
+        let (id, store) = (path.id, &mut *cx.store);
+        let (sampler, loss, pmtu, received) = (&mut path.sampler, &mut path.loss, &mut path.pmtu, &mut path.received);
+        let outcome = path.sent.on_ack(now, frame.ranges(), |number, packet, arrival| {
+            let here = arrival == Arrival::Outstanding;
+            if packet.in_flight && here {
+                sampler.on_packet_acked(packet.stamp, packet.sent_at, ByteCount(u64::from(packet.bytes)), now);
+                loss.on_acked();
+            }
+            match packet.content {
+                Content::MtuProbe(size) => pmtu.on_probe_acked(now, size),
+                Content::Control { acked } => {
+                    reliable.on_acked(id, number);
+                    if let Some(largest) = acked {
+                        received.on_ack_acked(largest);
+                    }
+                }
+                // What was declared lost was handed on then, and is answered for elsewhere.
+                Content::Segment(_) | Content::Piece(_) if !here => {}
+                Content::Segment(unsent) => store.release(unsent.segment),
+                Content::Piece(split) => match splits.settle(split, false) {
+                    Fate::Open => {}
+                    Fate::Arrived(unsent) => store.release(unsent.segment),
+                    Fate::Lost(unsent) => lost.push(unsent),
+                },
+            }
+        })?;
+        if outcome.is_news() {
+            self.on_news(now, index, frame, &outcome);
+        }
+        self.requeue_lost();
+        Ok(())
+    }
+
+    /// Steps 2 to 5: the path is alive, and tells how it does.
+    fn on_news(&mut self, now: Time, index: usize, frame: &AckFrame<'_>, outcome: &AckOutcome<Stamp>) {
+        let Some(newest) = outcome.newest else { return };
+        let path = &mut self.paths[index];
+        if let Some(sample) = outcome.rtt_sample {
+            path.rtt.on_sample(now, sample, Duration::from_micros(frame.delay_us));
+            path.oneway.on_sample(now, newest.sent_at.as_micros(), frame.received_at_us);
+            path.received.set_policy(AckPolicy::for_rtt(path.rtt.snapshot().smoothed));
+        }
+        path.last_ack = now;
+        if path.health.on_ack(now) {
+            self.scheduler.reconsider();
+        }
+        self.declare_losses(now, index);
+        let path = &mut self.paths[index];
+        let rtt = path.rtt.snapshot();
+        let rate = path.sampler.take_sample(now, rtt.min);
+        let event = AckEvent {
+            now,
+            acked: outcome.bytes,
+            largest_sent_at: newest.sent_at,
+            prior_in_flight: outcome.prior_in_flight,
+            in_flight: path.sent.bytes_in_flight(),
+            delivered: path.sampler.delivered(),
+            rtt,
+            rate,
+            app_limited: newest.stamp.app_limited(),
+        };
+        if outcome.spurious > 0 {
+            path.controller.on_spurious_loss(now);
+        }
+        if let Some(marked) = path.ecn.on_counts(frame.ecn, u64::from(outcome.packets)) {
+            path.controller.on_ecn(now, marked, newest.sent_at);
+        }
+        path.controller.on_ack(&event, &[]);
+        path.exploration.on_ack(&event, path.controller.bandwidth());
+        path.follow_controller();
+    }
+
+    /// Step 3: what is lost by now waits to be sent again; the controller hears of it.
+    pub(super) fn declare_losses(&mut self, now: Time, index: usize) {
+        let path = &mut self.paths[index];
+        let (splits, reliable, lost) = (&mut self.splits, &mut self.reliable, &mut self.lost);
+        let (id, sampler, loss, pmtu) = (path.id, &mut path.sampler, &mut path.loss, &mut path.pmtu);
+        let outcome = path.sent.detect_losses(now, &path.rtt, |number, packet| {
+            if packet.in_flight {
+                sampler.on_lost(ByteCount(u64::from(packet.bytes)));
+                loss.on_lost();
+            }
+            match packet.content {
+                Content::MtuProbe(size) => pmtu.on_probe_lost(size, now),
+                Content::Control { .. } => reliable.on_lost(id, number),
+                _ => {
+                    pmtu.on_lost(now, packet.bytes);
+                    hand_back(packet.content, splits, lost);
+                }
+            }
+        });
+        if outcome.bytes > ByteCount::ZERO {
+            path.controller.on_loss(&LossEvent {
+                now,
+                lost: outcome.bytes,
+                largest_sent_at: outcome.newest.map_or(now, |newest| newest.sent_at),
+                in_flight: path.sent.bytes_in_flight(),
+                tx_in_flight: outcome.newest.map_or(ByteCount::ZERO, |newest| newest.stamp.tx_in_flight()),
+                total_lost: path.sampler.lost(),
+                persistent: outcome.persistent,
+            });
+            path.follow_controller();
+        }
+        self.requeue_lost();
+    }
+
+    /// A path is suspect or down: all that it has in flight goes to the others at once.
+    pub(super) fn evacuate(&mut self, now: Time, index: usize) {
+        let path = &mut self.paths[index];
+        let (splits, reliable, lost, id) = (&mut self.splits, &mut self.reliable, &mut self.lost, path.id);
+        path.sent.drain(now, |number, packet| {
+            reliable.on_lost(id, number);
+            hand_back(packet.content, splits, lost);
+        });
+        self.scheduler.reconsider();
+        self.requeue_lost();
+    }
+
+    fn requeue_lost(&mut self) {
+        while let Some(unsent) = self.lost.pop() {
+            self.resend.push(unsent);
+        }
+    }
+}
+
+/// What a packet that did not arrive leaves to be sent again.
+pub(super) fn hand_back(content: Content, splits: &mut Splits, lost: &mut Vec<Unsent>) {
+    match content {
+        Content::Segment(unsent) => lost.push(unsent),
+        Content::Piece(split) => {
+            if let Fate::Lost(unsent) = splits.settle(split, true) {
+                lost.push(unsent);
+            }
+        }
+        Content::Control { .. } | Content::MtuProbe(_) => {}
+    }
+}

@@ -1,0 +1,47 @@
+//! The session's constants, each with its unit and source.
+
+use std::time::Duration;
+
+/// Frames of one datagram must leave room for its header and tag.
+pub use crate::wire::DATA_OVERHEAD;
+
+/// Segments in one batch to one path: Linux sends at most 64 per UDP_SEGMENT call before 6.9.
+pub const BATCH_SEGMENTS: u16 = 64;
+/// Bytes in one batch: the largest UDP payload, less room for headers.
+pub const BATCH_BYTES: usize = 65_000;
+/// A train is cut so that it holds a path for no longer than this (DESIGN section 2).
+pub const TRAIN_TIME: Duration = Duration::from_millis(1);
+/// Round trip assumed before one is measured (RFC 9002 section 6.2.2).
+pub const INITIAL_RTT: Duration = Duration::from_millis(333);
+/// An idle path is asked this often whether it still lives: it finds a silent cut before traffic
+/// does and keeps a NAT binding; at most one probe a second is what a metered link accepts.
+pub const KEEPALIVE: Duration = Duration::from_secs(1);
+/// A packet is sent again at most this often; then the far side is told that it is gone.
+pub const MAX_TRIES: u8 = 6;
+/// A word on the hold time is repeated this often while data flows, because it is not acknowledged.
+pub const HOLD_REPEAT: Duration = Duration::from_millis(200);
+/// A change of the hold time by more than this share is told at once.
+pub const HOLD_CHANGE: f64 = 0.25;
+/// The least and the most that a gap is worth waiting for. Below the first the hosts' own jitter
+/// decides; beyond the second a congestion-controlled sender has long sent it again itself.
+pub const HOLD_MIN: Duration = Duration::from_millis(10);
+/// See `HOLD_MIN`.
+pub const HOLD_MAX: Duration = Duration::from_secs(3);
+/// Without an acknowledgement on any path for this long, the peer is greeted anew (DESIGN section 4).
+pub const SILENCE: Duration = Duration::from_secs(1);
+/// CoDel's interval is at least this (RFC 8289 section 4.2).
+pub const CODEL_INTERVAL_MIN: Duration = Duration::from_millis(100);
+/// CoDel's target is at least this: a flow of the kernel's CUBIC loses nothing at 20 ms round trip.
+pub const CODEL_TARGET_MIN: Duration = Duration::from_millis(10);
+/// CoDel's target is at most this, however long the round trip.
+pub const CODEL_TARGET_MAX: Duration = Duration::from_millis(60);
+/// The TUN's MTU never goes below this (RFC 8200 section 5).
+pub const TUN_MTU_MIN: u16 = 1280;
+/// The TUN's MTU is raised at most this often (DESIGN section 4).
+pub const TUN_MTU_RAISE: Duration = Duration::from_secs(60);
+/// Path ids ahead of the highest seen for which labels are known (docs/wire.md).
+pub const LABELS_AHEAD: u32 = 16;
+/// Datagrams that carry a challenge are filled to this (RFC 9000 section 8.2.1).
+pub const CHALLENGE_SIZE: usize = 1200;
+/// Old receive keys live this many of the largest probe timeouts (DESIGN section 3).
+pub const OLD_KEY_TIMEOUTS: u32 = 3;

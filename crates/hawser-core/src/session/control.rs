@@ -1,0 +1,261 @@
+//! What is said beside data: acknowledgements, challenges, probes, word about paths.
+//!
+//! A control datagram goes alone, never in a train. It is written in this order, each part if it is
+//! due and fits: the echo of a challenge, our own challenge, acknowledgements (of this path; of the
+//! others too while they cannot speak for themselves), the hold time, what must arrive (GONE,
+//! PATH_INFO), a ping.
+
+use super::constants::{CHALLENGE_SIZE, HOLD_CHANGE, HOLD_MAX, HOLD_MIN, HOLD_REPEAT};
+use super::path::{Content, Path};
+use super::{Buffers, Context, Route, Session, Transmit};
+use crate::units::{PacketNumber, Time};
+use crate::wire::{AckHead, DATA_HEADER_LEN, EncodeError, Hold, PathChallenge, PathResponse, TAG_LEN, Writer};
+use std::time::Duration;
+
+/// The byte of a PING frame, and of PADDING (docs/wire.md).
+const PING: u8 = 0x01;
+
+/// What one control datagram came to hold.
+#[derive(Default)]
+struct Written {
+    elicits: bool,
+    fill_to: usize,
+    acked: Option<PacketNumber>,
+}
+
+impl Session {
+    /// The next control datagram of any path that has something to say.
+    pub(super) fn transmit_control(
+        &mut self,
+        now: Time,
+        buffers: &mut dyn Buffers,
+        cx: &mut Context<'_>,
+    ) -> Option<Transmit> {
+        for index in 0..self.paths.len() {
+            if !self.speaks(now, index) {
+                continue;
+            }
+            let link = self.paths[index].route.link;
+            let Some(buffer) = buffers.spare(link) else { continue };
+            let sent = self.write_control(now, index, buffer, cx).or_else(|| self.write_mtu_probe(now, index, buffer));
+            if sent.is_some() {
+                return sent;
+            }
+        }
+        None
+    }
+
+    /// Whether this path has something to say that is not data.
+    fn speaks(&self, now: Time, index: usize) -> bool {
+        let path = &self.paths[index];
+        path.speaks(now) || (self.is_spokesman(index) && (self.reliable.waits() || self.hold_is_due(now) || self.others_ack(now, index)))
+    }
+
+    /// The path that says what concerns the whole session: the fastest that works.
+    fn is_spokesman(&self, index: usize) -> bool {
+        let works = |path: &Path| path.health.is_active();
+        let fastest = self.scheduler.fastest();
+        match self.paths.get(fastest) {
+            Some(path) if works(path) => index == fastest,
+            _ => self.paths.iter().position(works) == Some(index),
+        }
+    }
+
+    /// Whether a path that cannot speak for itself has acknowledgements due.
+    fn others_ack(&self, now: Time, index: usize) -> bool {
+        self.paths.iter().enumerate().any(|(other, path)| other != index && !path.health.is_active() && path.ack_is_due(now))
+    }
+
+    fn write_control(
+        &mut self,
+        now: Time,
+        index: usize,
+        buffer: &mut [u8],
+        cx: &mut Context<'_>,
+    ) -> Option<Transmit> {
+        let path = &mut self.paths[index];
+        let number = path.peek_number();
+        let room = path.control_room(now);
+        if room <= DATA_HEADER_LEN + TAG_LEN {
+            return None;
+        }
+        let mut written = Written::default();
+        let mut out = Writer::new(&mut buffer[DATA_HEADER_LEN..room - TAG_LEN]);
+        // What does not fit stays due, and goes with the next datagram.
+        let route = match self.write_frames(now, index, number, &mut out, &mut written, cx) {
+            Ok(route) => route,
+            Err(_) => self.paths[index].route,
+        };
+        let len = out.len();
+        if len == 0 {
+            return None;
+        }
+        let size = (DATA_HEADER_LEN + len + TAG_LEN).max(written.fill_to.min(room));
+        buffer[DATA_HEADER_LEN + len..size].fill(0);
+        Some(self.seal_control(now, index, route, &mut buffer[..size], &written))
+    }
+
+    fn seal_control(&mut self, now: Time, index: usize, route: Route, datagram: &mut [u8], written: &Written) -> Transmit {
+        let path = &mut self.paths[index];
+        let (id, number, size) = (path.id, path.next_number(), datagram.len());
+        let seal = &self.keyring.seal().send;
+        path.write_header(seal, number, datagram);
+        let sealed = seal.seal(id, number, datagram);
+        debug_assert_eq!(sealed, Ok(()), "a control datagram has header and tag");
+        path.remember_control(now, number, size, written.elicits, Content::Control { acked: written.acked });
+        path.validation.on_sent(size);
+        Transmit { source: route.source, remote: route.remote, link: route.link, ..path.transmit(size, size) }
+    }
+
+    fn write_frames(
+        &mut self,
+        now: Time,
+        index: usize,
+        number: PacketNumber,
+        out: &mut Writer<'_>,
+        written: &mut Written,
+        cx: &mut Context<'_>,
+    ) -> Result<Route, EncodeError> {
+        let mut route = self.paths[index].route;
+        self.write_acks(now, index, out, written)?;
+        let path = &mut self.paths[index];
+        if let Some((token, came_by)) = path.wants.response.take() {
+            PathResponse { token }.encode(out)?;
+            (written.elicits, written.fill_to) = (true, CHALLENGE_SIZE);
+            route = came_by;
+        }
+        if route == path.route
+            && let Some((token, to)) = path.validation.poll_challenge(now, cx.rng)
+        {
+            PathChallenge { token }.encode(out)?;
+            (written.elicits, written.fill_to) = (true, CHALLENGE_SIZE);
+            route.remote = to;
+        }
+        if self.is_spokesman(index) {
+            self.write_hold(now, out)?;
+            let id = self.paths[index].id;
+            written.elicits |= self.reliable.write(id, number, out)? > 0;
+        }
+        let path = &mut self.paths[index];
+        if path.wants.ping && !written.elicits {
+            out.put_u8(PING)?;
+            written.elicits = true;
+        }
+        path.wants.ping &= !written.elicits;
+        Ok(route)
+    }
+
+    /// Acknowledges what came on this path, and on those that cannot speak for themselves.
+    fn write_acks(&mut self, now: Time, index: usize, out: &mut Writer<'_>, written: &mut Written) -> Result<(), EncodeError> {
+        let speaks_for_all = self.is_spokesman(index);
+        for other in 0..self.paths.len() {
+            let path = &mut self.paths[other];
+            let mine = other == index;
+            if !(mine && path.ack_waits() || speaks_for_all && !path.health.is_active() && path.ack_is_due(now)) {
+                continue;
+            }
+            let (Some(largest), Some(at)) = (path.received.largest(), path.received.largest_received_at()) else { continue };
+            let head = AckHead {
+                path: path.id,
+                delay_us: u64::try_from(now.since(at).as_micros()).unwrap_or(0),
+                received_at_us: at.as_micros(),
+                ecn: path.received.ecn_counts(),
+            };
+            head.encode(path.received.ack_ranges(), out.remaining(), out)?;
+            path.received.on_ack_sent();
+            if mine {
+                written.acked = Some(largest);
+            }
+        }
+        Ok(())
+    }
+
+    /// How long the far resequencer may wait: until the slowest of the paths that carry data could
+    /// have noticed a loss, and the packet have come home by another, once more for good measure.
+    fn hold_time(&self, now: Time) -> Duration {
+        let busy = self.paths.iter().filter(|path| path.carried_data_lately(now));
+        let repair = busy.map(|path| path.probe_timeout() * 2).max().unwrap_or(Duration::ZERO);
+        repair.clamp(HOLD_MIN, HOLD_MAX)
+    }
+
+    /// For how long a lost packet is worth sending again.
+    pub(super) fn useful_for(&self) -> Duration {
+        self.hold.told.max(HOLD_MIN) * 2
+    }
+
+    fn hold_is_due(&self, now: Time) -> bool {
+        if !self.paths.iter().any(|path| path.carried_data_lately(now)) {
+            return false;
+        }
+        let (told, fresh) = (self.hold.told.as_secs_f64(), self.hold_time(now).as_secs_f64());
+        (fresh - told).abs() > told * HOLD_CHANGE || now.since(self.hold.told_at) >= HOLD_REPEAT
+    }
+
+    fn write_hold(&mut self, now: Time, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+        if !self.hold_is_due(now) {
+            return Ok(());
+        }
+        let hold = self.hold_time(now);
+        Hold { hold_us: u64::try_from(hold.as_micros()).unwrap_or(u64::MAX) }.encode(out)?;
+        (self.hold.told, self.hold.told_at) = (hold, now);
+        Ok(())
+    }
+
+    /// A datagram of the size that the path's MTU search asks for.
+    fn write_mtu_probe(&mut self, now: Time, index: usize, buffer: &mut [u8]) -> Option<Transmit> {
+        let path = &mut self.paths[index];
+        if !path.health.is_active() {
+            return None;
+        }
+        let size = path.pmtu.poll_probe(now)?;
+        let datagram = &mut buffer[..usize::from(size)];
+        datagram.fill(0);
+        datagram[DATA_HEADER_LEN] = PING;
+        let (id, number) = (path.id, path.next_number());
+        let seal = &self.keyring.seal().send;
+        path.write_header(seal, number, datagram);
+        let sealed = seal.seal(id, number, datagram);
+        debug_assert_eq!(sealed, Ok(()), "a probe has header and tag");
+        path.remember_probe(now, number, size);
+        Some(path.transmit(usize::from(size), usize::from(size)))
+    }
+}
+
+impl Path {
+    /// Whether this path has something to say for itself.
+    fn speaks(&self, now: Time) -> bool {
+        let may = self.validation.budget() > 0;
+        let due = self.wants.ping || self.wants.response.is_some() || self.validation.challenge_due(now);
+        may && (due || self.ack_is_due(now)) || self.health.is_active() && self.pmtu.probe_due(now)
+    }
+
+    /// Bytes that a control datagram may have: the path's MTU, and what amplification allows.
+    fn control_room(&self, _now: Time) -> usize {
+        self.mtu().min(usize::try_from(self.validation.budget()).unwrap_or(usize::MAX))
+    }
+
+    fn ack_waits(&self) -> bool {
+        self.received.ack_due().is_some()
+    }
+
+    fn ack_is_due(&self, now: Time) -> bool {
+        self.received.ack_due().is_some_and(|due| due <= now)
+    }
+
+    /// Whether inner packets went by this path in the last second.
+    fn carried_data_lately(&self, now: Time) -> bool {
+        self.last_data != Time::ZERO && now.since(self.last_data) < Duration::from_secs(1)
+    }
+
+    /// A batch of this many bytes along the path.
+    pub(super) fn transmit(&self, len: usize, segment_size: usize) -> Transmit {
+        Transmit {
+            link: self.route.link,
+            remote: self.route.remote,
+            source: self.route.source,
+            ecn: self.ecn.outgoing(),
+            segment_size,
+            len,
+        }
+    }
+}

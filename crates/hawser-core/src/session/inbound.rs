@@ -1,0 +1,202 @@
+//! Steps 3 to 6 in: a datagram of this session arrived.
+//!
+//! 3. Its packet number is completed and the datagram opened.
+//! 4. A number seen before ends it here.
+//! 5. The path is found, or made if this is its first word; its address is checked; frames are
+//!    handed to the parts that they are for.
+//! 6. Inner packets go to the resequencer, if their source is the peer's.
+
+use super::{Context, Event, Route, Session, Sink};
+use crate::drops::DropReason;
+use crate::endpoint::labels::KeyId;
+use crate::packet::inner;
+use crate::path::health::DownReason;
+use crate::path::replay::ReplayVerdict;
+use crate::resequence::{Arrival, Outcome, Piece};
+use crate::units::{ByteCount, Ecn, PacketNumber, PathId, Time};
+use crate::wire::{DataFlags, DataFrame, DataHeader, Frame, Frames, FlowBucket, FlowSequence, Hold, LinkState, PathInfo, Reader, SplitFrame};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// A datagram with what its socket told of it.
+pub(crate) struct Datagram<'a> {
+    pub route: Route,
+    pub ecn: Ecn,
+    /// All of it; opened in place.
+    pub bytes: &'a mut [u8],
+}
+
+impl Session {
+    /// Takes a datagram whose label named these keys and this path.
+    pub fn on_datagram(
+        &mut self,
+        now: Time,
+        key: KeyId,
+        path: PathId,
+        datagram: Datagram<'_>,
+        sink: &mut dyn Sink,
+        cx: &mut Context<'_>,
+    ) -> Result<(), DropReason> {
+        let Datagram { route, ecn, bytes } = datagram;
+        let size = bytes.len();
+        let (number, frames) = self.open(key, path, bytes)?;
+        let index = self.path_for(now, path, route, cx)?;
+        let newest = self.paths[index].received.largest().is_none_or(|largest| number > largest);
+        let elicits = Frames::new(frames).any(|frame| frame.is_ok_and(|frame| frame.is_acked()));
+        self.account(now, index, route, number, newest, elicits, ecn, size, cx);
+        for frame in Frames::new(frames) {
+            let frame = frame.map_err(|_| DropReason::BadFrame)?;
+            self.on_frame(now, index, route, frame, sink, cx)?;
+        }
+        Ok(())
+    }
+
+    /// Steps 3 and 4: the replay check comes first because it is cheap, and again counts only once.
+    fn open<'d>(
+        &self,
+        key: KeyId,
+        path: PathId,
+        bytes: &'d mut [u8],
+    ) -> Result<(PacketNumber, &'d [u8]), DropReason> {
+        let header = DataHeader::decode(&mut Reader::new(bytes)).map_err(|_| DropReason::Malformed)?;
+        let known = self.index_of(path).map(|index| &self.paths[index].received);
+        let number = header.number.expand(known.and_then(|received| received.largest()));
+        if known.is_some_and(|received| received.check(number) != ReplayVerdict::Fresh) {
+            return Err(DropReason::Replayed);
+        }
+        let keys = self.keyring.open(key).ok_or(DropReason::UnknownLabel)?;
+        let frames = keys.recv.open(path, number, bytes).map_err(|_| DropReason::Forged)?;
+        Ok((number, frames))
+    }
+
+    /// Step 5: the packet is authentic and fresh.
+    #[expect(clippy::too_many_arguments, reason = "one call, and each is a fact of the datagram")]
+    fn account(
+        &mut self,
+        now: Time,
+        index: usize,
+        route: Route,
+        number: PacketNumber,
+        newest: bool,
+        elicits: bool,
+        ecn: Ecn,
+        size: usize,
+        cx: &mut Context<'_>,
+    ) {
+        let path = &mut self.paths[index];
+        path.received.on_packet(now, number, elicits, ecn);
+        path.rx_bytes += ByteCount(size as u64);
+        path.validation.on_received(route.remote, size);
+        if newest && path.route != route {
+            self.on_moved(now, index, route, cx);
+        }
+    }
+
+    fn on_frame(
+        &mut self,
+        now: Time,
+        index: usize,
+        route: Route,
+        frame: Frame<'_>,
+        sink: &mut dyn Sink,
+        cx: &mut Context<'_>,
+    ) -> Result<(), DropReason> {
+        match frame {
+            Frame::Padding(_) | Frame::Ping => {}
+            Frame::Data(data) => self.on_data(now, &data, sink, cx)?,
+            Frame::Ack(ack) => self.on_ack(now, &ack, cx).map_err(|_| DropReason::BadFrame)?,
+            Frame::Split(split) => self.on_split(now, &split, sink, cx)?,
+            Frame::PathChallenge(challenge) => self.paths[index].wants.response = Some((challenge.token, route)),
+            Frame::PathResponse(response) => self.on_response(now, index, response.token),
+            Frame::PathInfo(info) => self.on_info(now, &info),
+            Frame::Gone(gone) => self.resequencer.on_gone(now, gone.bucket, gone.upto, sink),
+            Frame::Hold(hold) => self.on_hold(now, hold),
+            Frame::Close(_) => self.events.push(Event::Closed),
+        }
+        Ok(())
+    }
+
+    /// Step 6: one check, one function: is the inner source one that this peer may use?
+    fn on_data(
+        &mut self,
+        now: Time,
+        frame: &DataFrame<'_>,
+        sink: &mut dyn Sink,
+        cx: &mut Context<'_>,
+    ) -> Result<(), DropReason> {
+        self.deliver(now, frame.bucket, frame.flags, frame.sequence, frame.packet, sink, cx)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of a DATA frame, whole or put together from pieces")]
+    fn deliver(
+        &mut self,
+        now: Time,
+        bucket: FlowBucket,
+        flags: DataFlags,
+        sequence: FlowSequence,
+        packet: &[u8],
+        sink: &mut dyn Sink,
+        cx: &mut Context<'_>,
+    ) -> Result<(), DropReason> {
+        let source = inner_source(packet).ok_or(DropReason::BadInner)?;
+        if cx.routing.peer_of(source) != Some(self.peer) {
+            return Err(DropReason::WrongSource);
+        }
+        self.rx_inner += ByteCount(packet.len() as u64);
+        let arrival = Arrival {
+            bucket,
+            sequence,
+            partial: flags.partial,
+            continues: flags.continues,
+            unordered: flags.unordered,
+        };
+        match self.resequencer.on_packet(now, arrival, packet, self.hold.heard, sink) {
+            Outcome::Duplicate => Err(DropReason::Duplicate),
+            Outcome::Delivered | Outcome::Held | Outcome::Late => Ok(()),
+        }
+    }
+
+    fn on_split(
+        &mut self,
+        now: Time,
+        frame: &SplitFrame<'_>,
+        sink: &mut dyn Sink,
+        cx: &mut Context<'_>,
+    ) -> Result<(), DropReason> {
+        let piece = Piece { id: frame.id.0, offset: frame.offset, more: frame.more, bytes: frame.bytes };
+        let Some(packet) = self.reassembly.on_piece(now, piece, self.hold.heard) else { return Ok(()) };
+        let delivered = self.deliver(now, frame.bucket, frame.flags, frame.sequence, &packet, sink, cx);
+        self.reassembly.recycle(packet);
+        delivered
+    }
+
+    fn on_hold(&mut self, now: Time, hold: Hold) {
+        self.hold.heard = Duration::from_micros(hold.hold_us).min(super::constants::HOLD_MAX);
+        self.resequencer.set_hold(now, self.hold.heard);
+    }
+
+    /// The peer's word about a path: the newest revision counts.
+    fn on_info(&mut self, now: Time, info: &PathInfo) {
+        let Some(index) = self.index_of(info.path) else { return };
+        let path = &mut self.paths[index];
+        if path.peer.is_some_and(|(.., revision)| revision >= info.revision) {
+            return;
+        }
+        path.peer = Some((info.state, info.metric, info.revision));
+        match info.state {
+            LinkState::Usable => path.health.probe_now(now),
+            LinkState::Down => self.take_down(now, index, DownReason::PeerSaidDown),
+            LinkState::Closed => self.take_down(now, index, DownReason::Closed),
+        }
+        self.scheduler.reconsider();
+    }
+}
+
+/// The source address of an inner packet, if it has a whole IP header.
+fn inner_source(packet: &[u8]) -> Option<IpAddr> {
+    match packet.first()? >> 4 {
+        4 if packet.len() >= inner::IPV4_HEADER => packet[12..16].first_chunk::<4>().map(|a| IpAddr::from(*a)),
+        6 if packet.len() >= inner::IPV6_HEADER => packet[8..24].first_chunk::<16>().map(|a| IpAddr::from(*a)),
+        _ => None,
+    }
+}

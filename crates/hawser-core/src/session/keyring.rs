@@ -1,0 +1,81 @@
+//! The keys of a session: the present ones, and the old ones for what is still under way.
+//!
+//! ```text
+//!            install                    install                 expiry
+//!   (none) ----------> current = A ----------> current = B ----------> current = B
+//!                                              previous = A            (A retired)
+//! ```
+
+use super::constants::OLD_KEY_TIMEOUTS;
+use crate::endpoint::labels::KeyId;
+use crate::handshake::{REKEY_AFTER, REKEY_AFTER_PACKETS, TransportKeys};
+use crate::units::Time;
+use std::time::Duration;
+
+/// Keys under a name. Made by a handshake; a session or a pending handshake owns it.
+pub(crate) struct KeySet {
+    pub id: KeyId,
+    pub keys: TransportKeys,
+    pub made_at: Time,
+}
+
+/// The keys of a session. Begins with those of its first handshake; the session owns it.
+pub(super) struct Keyring {
+    current: KeySet,
+    previous: Option<(KeySet, Time)>,
+    /// Packets sealed under the current keys, over all paths.
+    sealed: u64,
+}
+
+impl Keyring {
+    pub fn new(keys: KeySet) -> Self {
+        Keyring { current: keys, previous: None, sealed: 0 }
+    }
+
+    /// Seals under `keys` from now on; tells which keys are retired by it, if any.
+    pub fn install(&mut self, now: Time, keys: KeySet, longest_timeout: Duration) -> Option<KeyId> {
+        let old = std::mem::replace(&mut self.current, keys);
+        self.sealed = 0;
+        let expires = now + longest_timeout * OLD_KEY_TIMEOUTS;
+        self.previous.replace((old, expires)).map(|(retired, _)| retired.id)
+    }
+
+    /// The keys to seal with, counting one packet.
+    pub fn seal(&mut self) -> &TransportKeys {
+        self.sealed += 1;
+        &self.current.keys
+    }
+
+    /// The keys of that name, while they live.
+    pub fn open(&self, id: KeyId) -> Option<&TransportKeys> {
+        if self.current.id == id {
+            return Some(&self.current.keys);
+        }
+        self.previous.as_ref().filter(|(keys, _)| keys.id == id).map(|(keys, _)| &keys.keys)
+    }
+
+    /// Every live name.
+    pub fn ids(&self) -> impl Iterator<Item = KeyId> + '_ {
+        std::iter::once(self.current.id).chain(self.previous.iter().map(|(keys, _)| keys.id))
+    }
+
+    /// When the old keys go.
+    pub fn expires(&self) -> Option<Time> {
+        self.previous.as_ref().map(|(_, at)| *at)
+    }
+
+    /// Drops the old keys once their time is over; tells their name.
+    pub fn retire(&mut self, now: Time) -> Option<KeyId> {
+        self.previous.take_if(|(_, at)| *at <= now).map(|(keys, _)| keys.id)
+    }
+
+    /// When new keys are due.
+    pub fn rekey_at(&self) -> Time {
+        if self.sealed >= REKEY_AFTER_PACKETS { Time::ZERO } else { self.current.made_at + REKEY_AFTER }
+    }
+
+    /// When the present keys were made.
+    pub fn made_at(&self) -> Time {
+        self.current.made_at
+    }
+}

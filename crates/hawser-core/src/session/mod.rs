@@ -1,0 +1,246 @@
+//! A session: what two portals share once they know each other. Here the packet's story is told.
+//!
+//! ```text
+//! out  1 read a train from TUN          endpoint::handle_inner
+//!      2 classify: flow bucket, class   packet
+//!      3 queue, fair, with CoDel        Session::enqueue         -> queue
+//!      4 a path has room: the scheduler hands it the next packets   outbound::fill_data
+//!      5 number: flow sequence, packet number                       outbound::number, Batch
+//!      6 remember until acknowledged                                path::SentPackets
+//!      7 seal                                                       handshake::SealKey
+//!      8 send as one batch              Transmit, by the driver
+//!
+//! in   1 receive a batch                endpoint::handle_datagram
+//!      2 find the session               endpoint::labels
+//!      3 open                           inbound::open
+//!      4 replay check                   path::ReceivedPackets
+//!      5 account: acks, loss, health    inbound::account, acks::on_ack
+//!      6 resequence                     resequence
+//!      7 write to TUN, coalesced        Sink, by the driver
+//! ```
+//!
+//! The files: `outbound` and `inbound` walk those steps; `acks` settles what came home or was lost;
+//! `control` says what is not data; `paths` opens, validates and closes paths; `timeout` wakes all
+//! of them and says why. None of them sees more of the session than it needs.
+
+mod acks;
+mod batch;
+pub mod constants;
+mod control;
+mod inbound;
+mod keyring;
+mod outbound;
+mod path;
+mod paths;
+mod reliable;
+mod resend;
+mod snapshot;
+mod split;
+mod timeout;
+
+pub(crate) use keyring::KeySet;
+pub use snapshot::{PathSnapshot, SessionSnapshot};
+pub use timeout::Reason;
+
+use crate::congestion::Kind;
+use crate::drops::{DropReason, Drops};
+use crate::endpoint::labels::KeyId;
+use crate::endpoint::routing::Routing;
+use crate::packet::{TrainId, TrainStore};
+use crate::queue::Queue;
+use crate::resequence::{Reassembly, Resequencer};
+use crate::scheduler::{PathView, Scheduler};
+use crate::units::{ByteCount, Ecn, LinkId, PathId, PeerId, Random, Time};
+use crate::wire::FlowBucket;
+use keyring::Keyring;
+use path::Path;
+use reliable::Reliable;
+use resend::ResendQueue;
+use split::Splits;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// One batch for one path: `len` bytes of datagrams, each `segment_size` long but the last.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Transmit {
+    /// By which link it leaves.
+    pub link: LinkId,
+    /// Where it goes.
+    pub remote: SocketAddr,
+    /// The local address to send it from, where the link's socket has several.
+    pub source: Option<IpAddr>,
+    /// The outer codepoint.
+    pub ecn: Ecn,
+    /// Bytes of each datagram but the last.
+    pub segment_size: usize,
+    /// Bytes written to the buffer.
+    pub len: usize,
+}
+
+/// Where a path leads. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Route {
+    /// The local attachment.
+    pub link: LinkId,
+    /// The far end.
+    pub remote: SocketAddr,
+    /// The local address to send from, where the link's socket has several.
+    pub source: Option<IpAddr>,
+}
+
+/// Room to write datagrams to, link by link.
+pub trait Buffers {
+    /// At least 65,535 bytes for `link`; `None` while the link's socket is full or gone.
+    fn spare(&mut self, link: LinkId) -> Option<&mut [u8]>;
+}
+
+/// Where inner packets go that came home, in order of delivery.
+pub use crate::resequence::Sink;
+
+/// How sessions behave, the same for all of a portal. A plain value.
+#[derive(Copy, Clone, Debug)]
+pub struct Settings {
+    /// The controller of each path.
+    pub congestion: Kind,
+    /// The MTU of each path's link is taken to be at most this, in bytes of an IP packet.
+    pub max_link_mtu: u16,
+}
+
+/// What the endpoint lends a session for the length of a call.
+pub(crate) struct Context<'a> {
+    pub store: &'a mut TrainStore,
+    pub routing: &'a mut Routing,
+    pub drops: &'a mut Drops,
+    pub rng: &'a mut dyn Random,
+}
+
+/// What the endpoint must do after a call.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Event {
+    /// The peer uses path ids up to this one: its labels are needed.
+    PathSeen(PathId),
+    /// Nothing is sealed under these keys any more.
+    KeysRetired(KeyId),
+    /// The peer said good-bye.
+    Closed,
+}
+
+/// A live session with one peer. Begins with keys and no path; its endpoint owns it, nothing is shared.
+///
+/// Call order: `enqueue` and `on_datagram` as things arrive, `handle_timeout` when `poll_timeout`
+/// says so, then `poll_transmit` until it gives nothing, then `poll_event` likewise.
+pub(crate) struct Session {
+    peer: PeerId,
+    settings: Settings,
+    /// The lowest bit of the path ids that this side gives.
+    side: u32,
+    next_path: u32,
+    keyring: Keyring,
+    paths: Vec<Path>,
+    views: Vec<PathView>,
+    scheduler: Scheduler,
+    queue: Queue,
+    /// The next sequence of each flow bucket.
+    sequences: Box<[u64]>,
+    resend: ResendQueue,
+    splits: Splits,
+    reliable: Reliable,
+    info_revision: u64,
+    resequencer: Resequencer,
+    reassembly: Reassembly,
+    hold: Hold,
+    events: Vec<Event>,
+    lost: Vec<resend::Unsent>,
+    started: Time,
+    rx_inner: ByteCount,
+    tx_inner: ByteCount,
+}
+
+/// How long gaps may last, both ways. Zero at first: nothing was said.
+#[derive(Copy, Clone, Debug, Default)]
+struct Hold {
+    /// What the peer was last told.
+    told: Duration,
+    /// When.
+    told_at: Time,
+    /// What the peer told us.
+    heard: Duration,
+}
+
+impl Session {
+    /// A session under its first keys. `side` is 0 or 1, and the peer's is the other.
+    pub fn new(now: Time, peer: PeerId, side: u32, keys: KeySet, settings: Settings) -> Self {
+        Session {
+            peer,
+            settings,
+            side,
+            next_path: side,
+            keyring: Keyring::new(keys),
+            paths: Vec::new(),
+            views: Vec::new(),
+            scheduler: Scheduler::default(),
+            queue: Queue::new(),
+            sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
+            resend: ResendQueue::default(),
+            splits: Splits::default(),
+            reliable: Reliable::default(),
+            info_revision: 0,
+            resequencer: Resequencer::new(),
+            reassembly: Reassembly::new(),
+            hold: Hold::default(),
+            events: Vec::new(),
+            lost: Vec::new(),
+            started: now,
+            rx_inner: ByteCount::ZERO,
+            tx_inner: ByteCount::ZERO,
+        }
+    }
+
+    /// Steps 2 and 3 out: a classified train joins the queue of its flow.
+    pub fn enqueue(&mut self, now: Time, train: TrainId, cx: &mut Context<'_>) {
+        let drops = &mut *cx.drops;
+        self.queue.enqueue(now, train, cx.store, &mut |_| drops.count(DropReason::QueueFull));
+    }
+
+    /// Seals under new keys from now on; the old ones open what is still under way.
+    pub fn install_keys(&mut self, now: Time, keys: KeySet) {
+        let longest = self.paths.iter().map(|path| path.probe_timeout()).max().unwrap_or(constants::INITIAL_RTT * 3);
+        if let Some(retired) = self.keyring.install(now, keys, longest) {
+            self.events.push(Event::KeysRetired(retired));
+        }
+        for path in &mut self.paths {
+            path.wants.ping = true;
+        }
+    }
+
+    /// Whether new keys are due.
+    pub fn rekey_at(&self) -> Time {
+        self.keyring.rekey_at()
+    }
+
+    /// Every live set of keys.
+    pub fn key_ids(&self) -> impl Iterator<Item = KeyId> + '_ {
+        self.keyring.ids()
+    }
+
+    /// The receive key of that name, while it lives.
+    pub fn open_key(&self, id: KeyId) -> Option<&crate::handshake::OpenKey> {
+        self.keyring.open(id).map(|keys| &keys.recv)
+    }
+
+    /// What the endpoint must do.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    /// Gives every train back, for a session that ends.
+    pub fn dismantle(mut self, now: Time, store: &mut TrainStore) {
+        for path in &mut self.paths {
+            path.sent.drain(now, |_, packet| acks::hand_back(packet.content, &mut self.splits, &mut self.lost));
+        }
+        while let Some(unsent) = self.lost.pop().or_else(|| self.resend.pop()) {
+            store.release(unsent.segment);
+        }
+        self.queue.clear(store);
+    }
+}

@@ -1,0 +1,248 @@
+//! Steps 4 to 8 out: a path has room, and takes what the scheduler lets it have.
+//!
+//! 1. Word that is not data goes first (`control`).
+//! 2. What is of no use any more is given up, and the far side told.
+//! 3. Paths with room are asked in the order of their delay.
+//! 4. Each takes first what is to be sent again, then from the queue, until its window or its
+//!    pacing credit ends or the batch is full.
+//! 5. Every segment gets its numbers, is remembered, and sealed into the batch.
+
+use super::batch::Batch;
+use super::constants::DATA_OVERHEAD;
+use super::path::Content;
+use super::reliable;
+use super::resend::Unsent;
+use super::{Buffers, Context, Session, Transmit};
+use crate::drops::DropReason;
+use crate::packet::{Class, SegmentRef, TrainStore};
+use crate::queue::{Choice, Pulled};
+use crate::scheduler::Room;
+use crate::units::{ByteCount, Time};
+use crate::wire::{DATA_FRAME_LEN, DATA_HEADER_LEN, DataFlags, DataFrame, FlowSequence, Gone, SplitFrame, TAG_LEN, Writer};
+
+/// Bytes before the inner packet.
+const DATA_PREFIX: usize = DATA_HEADER_LEN + DATA_FRAME_LEN;
+/// Bytes that a piece costs beside what it carries.
+const SPLIT_OVERHEAD: usize = DATA_HEADER_LEN + SplitFrame::HEAD_LEN + TAG_LEN;
+
+impl Session {
+    /// The next batch, for whichever path is to speak next; `None` when nothing may go now.
+    pub fn poll_transmit(&mut self, now: Time, buffers: &mut dyn Buffers, cx: &mut Context<'_>) -> Option<Transmit> {
+        if let Some(transmit) = self.transmit_control(now, buffers, cx) {
+            return Some(transmit);
+        }
+        self.give_up_useless(now, cx);
+        if self.nothing_waits() {
+            self.note_pause();
+            return None;
+        }
+        self.look(now);
+        self.transmit_data(now, buffers, cx)
+    }
+
+    /// Whether the queues are empty.
+    pub(super) fn nothing_waits(&self) -> bool {
+        self.queue.is_empty() && self.resend.is_empty()
+    }
+
+    /// Asks the paths that have room, least delay first.
+    fn transmit_data(&mut self, now: Time, buffers: &mut dyn Buffers, cx: &mut Context<'_>) -> Option<Transmit> {
+        let mut asked = 0u64;
+        while let Some(index) = self.next_to_ask(asked) {
+            asked |= 1 << index;
+            let Some(buffer) = buffers.spare(self.paths[index].route.link) else { continue };
+            if let Some(transmit) = self.fill_data(now, index, buffer, cx) {
+                return Some(transmit);
+            }
+            self.paths[index].note_pause();
+        }
+        None
+    }
+
+    fn next_to_ask(&self, asked: u64) -> Option<usize> {
+        let ready = self.views.iter().enumerate().filter(|(index, view)| {
+            view.usable && view.ready_in.is_zero() && asked & (1 << index) == 0
+        });
+        ready.min_by_key(|(index, view)| (view.delay_us, *index != self.scheduler.fastest())).map(|(index, _)| index)
+    }
+
+    /// Step 4: fills a batch for one path; `None` if it declines all that waits.
+    fn fill_data(&mut self, now: Time, index: usize, buffer: &mut [u8], cx: &mut Context<'_>) -> Option<Transmit> {
+        let mut budget = self.paths[index].budget(now);
+        let mut batch = Batch::new(buffer);
+        self.fill_resends(now, index, &mut batch, &mut budget, cx);
+        while budget > ByteCount::ZERO && !batch.is_closed() {
+            let Some(pulled) = self.pull(now, index, &batch, budget, cx) else { break };
+            for unsent in self.number(now, pulled, cx.store) {
+                budget -= self.send(now, index, unsent, &mut batch, cx.store);
+            }
+        }
+        self.finish(now, index, &batch)
+    }
+
+    /// What was lost goes before what is new, if this path brings it home soonest.
+    fn fill_resends(
+        &mut self,
+        now: Time,
+        index: usize,
+        batch: &mut Batch<'_>,
+        budget: &mut ByteCount,
+        cx: &mut Context<'_>,
+    ) {
+        while let Some(next) = self.resend.peek() {
+            let size = DATA_OVERHEAD + usize::from(next.len);
+            let fits = if size > self.paths[index].mtu() { batch.is_empty() } else { batch.room_for(size) > 0 };
+            if !fits || !self.scheduler.takes_resend(index, &self.views, self.resend.bytes()) {
+                break;
+            }
+            if *budget == ByteCount::ZERO {
+                break;
+            }
+            if let Some(mut unsent) = self.resend.pop() {
+                unsent.tries += 1;
+                *budget -= self.send(now, index, unsent, batch, cx.store);
+            }
+        }
+    }
+
+    /// Takes the next segments of one train from the queue, as many as the batch and the budget hold.
+    fn pull(
+        &mut self,
+        now: Time,
+        index: usize,
+        batch: &Batch<'_>,
+        budget: ByteCount,
+        cx: &mut Context<'_>,
+    ) -> Option<Pulled> {
+        let (scheduler, views) = (&mut self.scheduler, &self.views);
+        let mtu = self.paths[index].mtu();
+        let drops = &mut *cx.drops;
+        let choose = &mut |flow: &crate::queue::FlowView| {
+            let size = DATA_OVERHEAD + flow.head_len;
+            // A packet too large for the path goes alone, in pieces.
+            let segments = if size > mtu { u16::from(batch.is_empty()) } else { batch.room_for(size) };
+            if segments == 0 {
+                return Choice::Stop;
+            }
+            let bytes = usize::try_from(budget.0).unwrap_or(usize::MAX);
+            scheduler.choose(now, index, views, flow, Room { bytes, segments })
+        };
+        self.queue.pull(now, cx.store, choose, &mut |_| drops.count(DropReason::Codel))
+    }
+
+    /// Step 5: every segment gets its place in its flow's order.
+    fn number(&mut self, now: Time, pulled: Pulled, store: &mut TrainStore) -> impl Iterator<Item = Unsent> + use<> {
+        let segment = move |index| SegmentRef { train: pulled.train, segment: index };
+        if pulled.marked {
+            store.mark_ce(segment(pulled.first));
+        }
+        let train = store.train(pulled.train);
+        let (partial, unordered) = (train.partial(), train.class() == Class::Unordered);
+        let (end, total) = (pulled.first + pulled.count, train.segments());
+        let (len, last_len) = (train.segment_len(pulled.first), train.segment_len(end - 1));
+        let next = &mut self.sequences[pulled.bucket.index()];
+        let base = *next;
+        *next += u64::from(pulled.count);
+        self.tx_inner += pulled.bytes;
+        (pulled.first..end).map(move |index| Unsent {
+            segment: segment(index),
+            bucket: pulled.bucket,
+            sequence: FlowSequence::of(base + u64::from(index - pulled.first)),
+            flags: DataFlags { partial, continues: index + 1 < total, unordered },
+            len: u16::try_from(if index + 1 == end { last_len } else { len }).unwrap_or(u16::MAX),
+            tries: 1,
+            first_sent: now,
+        })
+    }
+
+    /// Steps 5 to 7 for one segment: packet number, memory, seal. Tells the bytes on the wire.
+    fn send(&mut self, now: Time, index: usize, unsent: Unsent, batch: &mut Batch<'_>, store: &TrainStore) -> ByteCount {
+        let size = DATA_OVERHEAD + usize::from(unsent.len);
+        if size > self.paths[index].mtu() {
+            return self.send_in_pieces(now, index, unsent, batch, store);
+        }
+        let path = &mut self.paths[index];
+        let (id, number) = (path.id, path.next_number());
+        let seal = &self.keyring.seal().send;
+        let out = batch.push(size);
+        path.write_header(seal, number, out);
+        out[DATA_HEADER_LEN..DATA_PREFIX].copy_from_slice(&DataFrame::head(unsent.bucket, unsent.flags, unsent.sequence));
+        let train = store.train(unsent.segment.train);
+        let head = train.head(unsent.segment.segment, &mut out[DATA_PREFIX..]);
+        let sealed = seal.seal_from(id, number, out, DATA_PREFIX + head, train.body(unsent.segment.segment));
+        debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");
+        path.remember(now, number, size, Content::Segment(unsent))
+    }
+
+    /// The same for a segment larger than the path's datagrams (SPLIT).
+    fn send_in_pieces(
+        &mut self,
+        now: Time,
+        index: usize,
+        unsent: Unsent,
+        batch: &mut Batch<'_>,
+        store: &TrainStore,
+    ) -> ByteCount {
+        let mut packet = vec![0; usize::from(unsent.len)];
+        let train = store.train(unsent.segment.train);
+        let head = train.head(unsent.segment.segment, &mut packet);
+        packet[head..].copy_from_slice(train.body(unsent.segment.segment));
+        let piece = self.paths[index].mtu() - SPLIT_OVERHEAD;
+        let pieces = packet.len().div_ceil(piece);
+        let split = self.splits.begin(unsent, u16::try_from(pieces).unwrap_or(u16::MAX));
+        let mut bytes = ByteCount::ZERO;
+        for (at, chunk) in packet.chunks(piece).enumerate() {
+            let frame = SplitFrame {
+                id: split,
+                more: at + 1 < pieces,
+                offset: u16::try_from(at * piece).unwrap_or(SplitFrame::MAX_OFFSET),
+                bucket: unsent.bucket,
+                flags: unsent.flags,
+                sequence: unsent.sequence,
+                bytes: chunk,
+            };
+            let path = &mut self.paths[index];
+            let (id, number, size) = (path.id, path.next_number(), SPLIT_OVERHEAD + chunk.len());
+            let seal = &self.keyring.seal().send;
+            let out = batch.push(size);
+            path.write_header(seal, number, out);
+            let room = size - TAG_LEN;
+            let written = frame.encode(&mut Writer::new(&mut out[DATA_HEADER_LEN..room]));
+            debug_assert_eq!(written, Ok(()), "a piece fills its datagram");
+            let sealed = seal.seal(id, number, out);
+            debug_assert_eq!(sealed, Ok(()), "a piece fills its datagram");
+            bytes += path.remember(now, number, size, Content::Piece(split));
+        }
+        batch.close();
+        bytes
+    }
+
+    /// Step 8: the batch as the driver sends it; the controller hears of it.
+    fn finish(&mut self, now: Time, index: usize, batch: &Batch<'_>) -> Option<Transmit> {
+        if batch.is_empty() {
+            return None;
+        }
+        let idle = self.nothing_waits();
+        let path = &mut self.paths[index];
+        path.last_data = now;
+        path.on_batch_sent(now, ByteCount(batch.len() as u64), idle);
+        Some(path.transmit(batch.len(), batch.segment_size()))
+    }
+
+    /// Step 2: what the far resequencer cannot use any more is let go, and it is told.
+    fn give_up_useless(&mut self, now: Time, cx: &mut Context<'_>) {
+        let useful = self.useful_for();
+        while let Some(unsent) = self.resend.pop_useless(now, useful) {
+            cx.store.release(unsent.segment);
+            cx.drops.count(DropReason::GaveUp);
+            self.reliable.push(reliable::Frame::Gone(Gone { bucket: unsent.bucket, upto: unsent.sequence }));
+        }
+    }
+
+    /// Nothing waits: what paths deliver from now on says nothing of what they could.
+    fn note_pause(&mut self) {
+        for path in self.paths.iter_mut().filter(|path| !path.paused) {
+            path.note_pause();
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! A path of a session: the parts that `path/` and `congestion/` provide, put together.
+
+use super::constants::{BATCH_BYTES, INITIAL_RTT};
+use super::resend::Unsent;
+use super::{Route, Settings};
+use crate::congestion::pacer::{Pacer, initial_rate};
+use crate::congestion::sampler::{DeliverySampler, Stamp};
+use crate::congestion::{self, Controller};
+use crate::handshake::SealKey;
+use crate::path::constants::MAX_ACK_DELAY;
+use crate::path::ecn::EcnValidation;
+use crate::path::health::Health;
+use crate::path::loss_meter::LossMeter;
+use crate::path::oneway::OneWayDelay;
+use crate::path::pmtu::Pmtu;
+use crate::path::received::{AckPolicy, ReceivedPackets};
+use crate::path::rtt::RttEstimator;
+use crate::path::sent::{SentPacket, SentPackets};
+use crate::path::validation::Validation;
+use crate::scheduler::{Exploration, PathView};
+use crate::units::{ByteCount, PacketNumber, PathId, Rate, Time};
+use crate::wire::{DATA_HEADER_LEN, DataHeader, LinkState, SplitId, Token, TruncatedNumber};
+use std::time::Duration;
+
+/// IPv4 and UDP headers, bytes.
+const HEADROOM_V4: usize = 28;
+/// IPv6 and UDP headers, bytes.
+const HEADROOM_V6: usize = 48;
+
+/// What a datagram carried, remembered until it is acknowledged or lost.
+#[derive(Copy, Clone, Debug)]
+pub(super) enum Content {
+    /// A segment of an inner train.
+    Segment(Unsent),
+    /// A piece of one.
+    Piece(SplitId),
+    /// Control frames: reliable ones are found by the packet number, and the largest number that
+    /// was acknowledged of this path stands here.
+    Control { acked: Option<PacketNumber> },
+    /// A probe of the path's MTU, of that many bytes.
+    MtuProbe(u16),
+}
+
+const _: () = assert!(size_of::<SentPacket<Stamp, Content>>() <= 112);
+
+/// What waits to be said on a path in its next control datagram.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wants {
+    /// Any datagram that is acknowledged.
+    pub ping: bool,
+    /// The echo of a challenge, by the way that it came.
+    pub response: Option<(Token, Route)>,
+}
+
+/// One path. Begins new and unvalidated; its session owns it.
+pub(super) struct Path {
+    pub id: PathId,
+    pub route: Route,
+    /// The tier that this side configured.
+    pub metric: u16,
+    /// What the peer said of it, with the revision that said it.
+    pub peer: Option<(LinkState, u16, u64)>,
+    pub health: Health,
+    pub validation: Validation,
+    pub rtt: RttEstimator,
+    pub oneway: OneWayDelay,
+    pub sent: SentPackets<Stamp, Content>,
+    pub received: ReceivedPackets,
+    pub controller: Box<dyn Controller>,
+    pub sampler: DeliverySampler,
+    pub pacer: Pacer,
+    pub pmtu: Pmtu,
+    pub ecn: EcnValidation,
+    pub loss: LossMeter,
+    pub exploration: Exploration,
+    pub wants: Wants,
+    next_number: PacketNumber,
+    /// When anything sent on it was last acknowledged.
+    pub last_ack: Time,
+    /// When an acknowledged datagram was last sent on it.
+    pub last_sent: Time,
+    /// When it last carried inner packets.
+    pub last_data: Time,
+    /// It had room and nothing was there for it.
+    pub paused: bool,
+    pub tx_bytes: ByteCount,
+    pub rx_bytes: ByteCount,
+}
+
+impl Path {
+    pub fn new(id: PathId, route: Route, metric: u16, settings: &Settings, validation: Validation) -> Self {
+        let headroom = headroom(&route);
+        let link_mtu = usize::from(settings.max_link_mtu).saturating_sub(headroom);
+        let pmtu = Pmtu::new(u16::try_from(link_mtu).unwrap_or(u16::MAX));
+        let wire = ByteCount(usize::from(pmtu.current()) as u64 + headroom as u64);
+        Path {
+            id,
+            route,
+            metric,
+            peer: None,
+            health: Health::new(),
+            validation,
+            rtt: RttEstimator::new(INITIAL_RTT),
+            oneway: OneWayDelay::new(),
+            sent: SentPackets::new(),
+            received: ReceivedPackets::new(AckPolicy::default()),
+            controller: congestion::build(settings.congestion, wire, u64::from(id.0)),
+            sampler: DeliverySampler::new(),
+            pacer: Pacer::new(wire),
+            pmtu,
+            ecn: EcnValidation::default(),
+            loss: LossMeter::default(),
+            exploration: Exploration::default(),
+            wants: Wants::default(),
+            next_number: PacketNumber::default(),
+            last_ack: Time::ZERO,
+            last_sent: Time::ZERO,
+            last_data: Time::ZERO,
+            paused: false,
+            tx_bytes: ByteCount::ZERO,
+            rx_bytes: ByteCount::ZERO,
+        }
+    }
+
+    /// Forgets what the congestion control had learnt: the path was away.
+    pub fn restart(&mut self, now: Time, settings: &Settings) {
+        self.controller = congestion::build(settings.congestion, self.wire_mtu(), u64::from(self.id.0));
+        self.pacer = Pacer::new(self.wire_mtu());
+        self.exploration.begin(now);
+        self.loss = LossMeter::default();
+        self.last_ack = now;
+        self.follow_controller();
+    }
+
+    /// Bytes of a datagram that this path carries.
+    pub fn mtu(&self) -> usize {
+        usize::from(self.pmtu.current())
+    }
+
+    fn wire_mtu(&self) -> ByteCount {
+        ByteCount((self.mtu() + headroom(&self.route)) as u64)
+    }
+
+    /// The next packet number, used by the caller.
+    pub fn next_number(&mut self) -> PacketNumber {
+        let number = self.next_number;
+        self.next_number = number.next();
+        number
+    }
+
+    /// The number that `next_number` gives next.
+    pub fn peek_number(&self) -> PacketNumber {
+        self.next_number
+    }
+
+    /// How long without word before something is wrong.
+    pub fn probe_timeout(&self) -> Duration {
+        self.rtt.pto(MAX_ACK_DELAY)
+    }
+
+    /// Writes the header of datagram `number` to the front of `out`.
+    pub fn write_header(&self, seal: &SealKey, number: PacketNumber, out: &mut [u8]) {
+        let header = DataHeader { label: seal.label(self.id), number: TruncatedNumber::of(number) };
+        out[..DATA_HEADER_LEN].copy_from_slice(&header.encode());
+    }
+
+    /// Step 6 out: remembers a datagram with inner bytes. Tells what it weighs on the wire.
+    pub fn remember(&mut self, now: Time, number: PacketNumber, size: usize, content: Content) -> ByteCount {
+        self.remember_as(now, number, size, true, true, content)
+    }
+
+    /// Remembers a datagram of control frames, which counts towards the window only if it is acknowledged.
+    pub fn remember_control(&mut self, now: Time, number: PacketNumber, size: usize, elicits: bool, content: Content) {
+        self.remember_as(now, number, size, elicits, elicits, content);
+    }
+
+    /// Remembers a probe of the MTU, whose loss says nothing of congestion (RFC 9000 section 14.4).
+    pub fn remember_probe(&mut self, now: Time, number: PacketNumber, size: u16) {
+        self.remember_as(now, number, usize::from(size), true, false, Content::MtuProbe(size));
+    }
+
+    fn remember_as(
+        &mut self,
+        now: Time,
+        number: PacketNumber,
+        size: usize,
+        ack_eliciting: bool,
+        in_flight: bool,
+        content: Content,
+    ) -> ByteCount {
+        let wire = ByteCount((size + headroom(&self.route)) as u64);
+        let stamp = self.sampler.on_sent(now, wire, self.sent.bytes_in_flight(), false);
+        let bytes = u32::try_from(wire.0).unwrap_or(u32::MAX);
+        self.sent.on_sent(number, SentPacket { sent_at: now, bytes, ack_eliciting, in_flight, stamp, content });
+        if ack_eliciting {
+            self.last_sent = now;
+        }
+        self.tx_bytes += ByteCount(size as u64);
+        wire
+    }
+
+    /// A batch of inner packets, `wire` bytes of it, went out; `idle`: nothing more waits.
+    pub fn on_batch_sent(&mut self, now: Time, wire: ByteCount, idle: bool) {
+        let in_flight = self.sent.bytes_in_flight();
+        self.controller.on_sent(now, wire, in_flight, idle);
+        self.pacer.on_sent(now, wire);
+        self.paused = false;
+        self.last_data = now;
+    }
+
+    /// It has room and nothing is there for it: what it delivers from now on says nothing of what it could.
+    pub fn note_pause(&mut self) {
+        let in_flight = self.sent.bytes_in_flight();
+        if in_flight < self.controller.window() {
+            self.sampler.mark_app_limited(in_flight);
+            self.paused = true;
+        }
+    }
+
+    /// Bytes that window and pacer let go now.
+    pub fn budget(&mut self, now: Time) -> ByteCount {
+        let room = self.controller.window() - self.sent.bytes_in_flight();
+        let burst = self.pacer.burst();
+        if self.pacer.ready_at(now, self.quantum()) > now { ByteCount::ZERO } else { room.min(burst) }
+    }
+
+    /// The credit worth waking for: half a burst, at least a packet.
+    fn quantum(&self) -> ByteCount {
+        self.wire_mtu().max(ByteCount(self.pacer.burst().0 / 2))
+    }
+
+    /// How long until there is room for a packet: pacing, or a window that acknowledgements open.
+    pub fn ready_in(&mut self, now: Time) -> Duration {
+        let (window, in_flight) = (self.controller.window(), self.sent.bytes_in_flight());
+        if in_flight >= window {
+            let over = in_flight - window + self.wire_mtu();
+            let by_rate = self.rate().map_or(self.rtt.snapshot().smoothed, |rate| rate.time_for(over));
+            return by_rate.clamp(Duration::from_micros(1), self.rtt.snapshot().smoothed);
+        }
+        self.pacer.ready_at(now, self.quantum()).since(now)
+    }
+
+    /// When the pacer lets the next packet go; `None` while the window is full.
+    pub fn paced_until(&mut self, now: Time) -> Option<Time> {
+        let open = self.sent.bytes_in_flight() < self.controller.window();
+        open.then(|| self.pacer.ready_at(now, self.quantum()))
+    }
+
+    /// What the path is believed to carry.
+    pub fn rate(&self) -> Option<Rate> {
+        self.controller.bandwidth()
+    }
+
+    /// Lets the pacer follow the controller.
+    pub fn follow_controller(&mut self) {
+        let rate = self.controller.pacing_rate();
+        let first = || initial_rate(self.controller.window(), self.rtt.snapshot().smoothed);
+        self.pacer.set_rate(rate.unwrap_or_else(first));
+    }
+
+    /// Lets everything follow a new datagram size.
+    pub fn follow_mtu(&mut self) {
+        let wire = self.wire_mtu();
+        self.controller.on_mtu(wire);
+        self.pacer.set_mtu(wire);
+    }
+
+    /// The tier: the higher of what the two sides say.
+    pub fn tier(&self) -> u16 {
+        self.peer.map_or(self.metric, |(_, metric, _)| metric.max(self.metric))
+    }
+
+    /// Whether it may carry inner packets, as far as it knows itself.
+    pub fn works(&self) -> bool {
+        self.health.is_active() && self.peer.is_none_or(|(state, ..)| state == LinkState::Usable)
+    }
+
+    /// What the scheduler sees; `scale` puts a path without one-way samples on the others' scale.
+    pub fn view(&mut self, now: Time, usable: bool, scale: i64) -> PathView {
+        let half = i64::try_from(self.rtt.snapshot().smoothed.as_micros() / 2).unwrap_or(i64::MAX);
+        PathView {
+            usable,
+            delay_us: self.oneway.smoothed_us().unwrap_or(half.saturating_add(scale)),
+            jitter_us: self.oneway.jitter_us(),
+            rtt: self.rtt.snapshot().smoothed,
+            rate: self.rate(),
+            loss: self.loss.share(),
+            ready_in: if usable { self.ready_in(now) } else { Duration::ZERO },
+            exploring: self.exploration.is_on(now),
+        }
+    }
+
+    /// The scale of this path's one-way delays: clock offset and half round trip apart.
+    pub fn scale(&self) -> Option<i64> {
+        let half = i64::try_from(self.rtt.snapshot().smoothed.as_micros() / 2).unwrap_or(i64::MAX);
+        self.oneway.smoothed_us().map(|delay| delay.saturating_sub(half))
+    }
+}
+
+/// Bytes that the outer headers add on the wire.
+fn headroom(route: &Route) -> usize {
+    if route.remote.is_ipv4() { HEADROOM_V4 } else { HEADROOM_V6 }
+}
+
+const _: () = assert!(BATCH_BYTES <= 65_507);

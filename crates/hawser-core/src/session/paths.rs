@@ -1,0 +1,192 @@
+//! Paths come, are validated, move, go down and are closed.
+//!
+//! The local portal opens a path on every link to every endpoint that the link can reach; of those
+//! on one link the first to be validated stays. The remote portal makes a path when the first
+//! authentic datagram of a new path id arrives. Either side challenges the address that it was
+//! given before it sends more than a little there.
+
+use super::constants::LABELS_AHEAD;
+use super::path::Path;
+use super::{Context, Event, Route, Session, reliable};
+use crate::drops::DropReason;
+use crate::path::health::{DownReason, HealthAction, HealthState};
+use crate::path::validation::Validation;
+use crate::scheduler::MAX_PATHS;
+use crate::units::{LinkId, PathId, Time};
+use crate::wire::{LinkState, PathInfo, Token};
+
+impl Session {
+    /// Where a path stands in the session.
+    pub(super) fn index_of(&self, id: PathId) -> Option<usize> {
+        self.paths.iter().position(|path| path.id == id)
+    }
+
+    /// Opens a path of our own; it is challenged at once. `None` when the session has too many.
+    pub fn open_path(&mut self, now: Time, route: Route, metric: u16) -> Option<PathId> {
+        if self.paths.len() >= MAX_PATHS || self.paths.iter().any(|path| path.route == route && !path.is_closed()) {
+            return None;
+        }
+        let id = PathId(self.next_path);
+        self.next_path += 2;
+        // We chose this address ourselves: nobody can use us to flood it.
+        self.add_path(now, id, route, metric, Validation::trusted());
+        self.announce(id, LinkState::Usable);
+        Some(id)
+    }
+
+    fn add_path(&mut self, now: Time, id: PathId, route: Route, metric: u16, validation: Validation) -> usize {
+        let label = self.keyring.label(id);
+        let mut path = Path::new(id, route, metric, &self.settings, validation, label);
+        path.validation.start(now);
+        path.health.on_probe();
+        path.follow_controller();
+        self.paths.push(path);
+        self.events.push(Event::PathSeen(PathId(id.0 + LABELS_AHEAD)));
+        self.scheduler.reconsider();
+        self.paths.len() - 1
+    }
+
+    /// The path of an authentic datagram; made if the peer just opened it.
+    pub(super) fn path_for(&mut self, now: Time, id: PathId, route: Route, _: &mut Context<'_>) -> Result<usize, DropReason> {
+        if let Some(index) = self.index_of(id) {
+            return Ok(index);
+        }
+        let theirs = id.0 & 1 != self.side;
+        if !theirs || self.closed.contains(&id) || self.paths.len() >= MAX_PATHS {
+            return Err(DropReason::UnknownLabel);
+        }
+        Ok(self.add_path(now, id, route, 0, Validation::untrusted(route.remote)))
+    }
+
+    /// An authentic, newest packet came from elsewhere: the peer's address changed, or a NAT's binding.
+    /// The new address is challenged; the old one stays in use until it answers.
+    pub(super) fn on_moved(&mut self, now: Time, index: usize, route: Route) {
+        self.paths[index].candidate = Some(route);
+        self.paths[index].validation.on_moved(now, route.remote);
+    }
+
+    /// A challenge was answered.
+    pub(super) fn on_response(&mut self, now: Time, index: usize, token: Token) {
+        let path = &mut self.paths[index];
+        if !path.validation.on_response(token) {
+            return;
+        }
+        if let Some(route) = path.candidate.take() {
+            path.route = route;
+        }
+        let before = path.health.state();
+        if !path.health.on_validated(now) {
+            return;
+        }
+        if before != HealthState::Suspect {
+            path.restart(now, &self.settings);
+        }
+        self.scheduler.reconsider();
+        let id = self.paths[index].id;
+        if self.close_rivals(now, id) {
+            self.announce(id, LinkState::Usable);
+        }
+        self.rescue(now);
+    }
+
+    /// Of the paths that we opened on one link, only one stays: this one, unless another works already.
+    /// Tells whether it was this one.
+    fn close_rivals(&mut self, now: Time, id: PathId) -> bool {
+        let Some(index) = self.index_of(id) else { return false };
+        let link = self.paths[index].route.link;
+        let ours = |path: &Path| path.id.0 & 1 == id.0 & 1 && path.route.link == link && path.id != id;
+        if id.0 & 1 != self.side {
+            return true;
+        }
+        if self.paths.iter().any(|path| ours(path) && path.health.is_active()) {
+            self.close_path(now, index);
+            return false;
+        }
+        for other in 0..self.paths.len() {
+            if ours(&self.paths[other]) {
+                self.close_path(now, other);
+            }
+        }
+        true
+    }
+
+    /// Closes a path for good, and says so.
+    fn close_path(&mut self, now: Time, index: usize) {
+        let id = self.paths[index].id;
+        self.take_down(now, index, DownReason::Closed);
+        self.announce(id, LinkState::Closed);
+    }
+
+    /// What paths that do not work still hold is given to those that do.
+    fn rescue(&mut self, now: Time) {
+        for index in 0..self.paths.len() {
+            if !self.paths[index].works() {
+                self.evacuate(now, index);
+            }
+        }
+    }
+
+    /// A path is known to be down: its load goes to the others at once.
+    pub(super) fn take_down(&mut self, now: Time, index: usize, reason: DownReason) {
+        let path = &mut self.paths[index];
+        let action = path.health.on_down(now, reason);
+        if reason == DownReason::Closed {
+            self.closed.insert(path.id);
+        }
+        if action == HealthAction::BecameDown {
+            self.evacuate(now, index);
+        }
+    }
+
+    /// The driver says that a link cannot be used now.
+    pub fn on_link_down(&mut self, now: Time, link: LinkId, reason: DownReason) {
+        for index in 0..self.paths.len() {
+            let path = &self.paths[index];
+            if path.route.link == link && !path.is_closed() {
+                let id = path.id;
+                self.take_down(now, index, reason);
+                self.announce(id, LinkState::Down);
+            }
+        }
+    }
+
+    /// The driver says that a link can be used again: its paths are probed at once.
+    pub fn on_link_up(&mut self, now: Time, link: LinkId) {
+        for path in self.paths.iter_mut().filter(|path| path.route.link == link) {
+            path.health.probe_now(now);
+        }
+    }
+
+    /// The driver says that a link's address changed: the peer learns the new one from a datagram.
+    pub fn on_link_moved(&mut self, now: Time, link: LinkId) {
+        for path in self.paths.iter_mut().filter(|path| path.route.link == link) {
+            path.wants.ping = true;
+            path.health.probe_now(now);
+        }
+    }
+
+    /// The socket refused a datagram as too large: the path's MTU is less.
+    pub fn on_too_big(&mut self, link: LinkId, size: u16) {
+        for path in self.paths.iter_mut().filter(|path| path.route.link == link) {
+            path.pmtu.on_too_big(size);
+            path.follow_mtu();
+        }
+    }
+
+    /// Tells the peer how one of our paths stands; this word replaces older word about it.
+    pub(super) fn announce(&mut self, id: PathId, state: LinkState) {
+        let Some(index) = self.index_of(id) else { return };
+        self.info_revision += 1;
+        let info = PathInfo { path: id, state, metric: self.paths[index].metric, revision: self.info_revision };
+        self.reliable.push(reliable::Frame::Info(info));
+    }
+
+    /// Forgets closed paths that nobody waits for any more.
+    pub(super) fn sweep_closed(&mut self) {
+        let before = self.paths.len();
+        self.paths.retain(|path| !path.is_closed());
+        if self.paths.len() != before {
+            self.scheduler.reconsider();
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! A session's state as a user sees it.
+
+use super::Session;
+use crate::path::health::HealthState;
+use crate::units::{ByteCount, LinkId, PathId, Rate, Time};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A path at one moment. A plain value.
+#[derive(Clone, Debug)]
+pub struct PathSnapshot {
+    /// Its name in the session.
+    pub id: PathId,
+    /// The link that it leaves by.
+    pub link: LinkId,
+    /// Where it leads.
+    pub remote: SocketAddr,
+    /// Its health.
+    pub state: HealthState,
+    /// Its tier.
+    pub metric: u16,
+    /// Smoothed round trip.
+    pub rtt: Duration,
+    /// What its controller believes that it carries.
+    pub rate: Option<Rate>,
+    /// The share of packets lost.
+    pub loss: f64,
+    /// Congestion window.
+    pub window: ByteCount,
+    /// Bytes in flight.
+    pub in_flight: ByteCount,
+    /// The largest datagram, bytes of UDP payload.
+    pub mtu: u16,
+    /// Bytes of datagrams received.
+    pub rx_bytes: ByteCount,
+    /// Bytes of datagrams sent.
+    pub tx_bytes: ByteCount,
+    /// Bulk flows use it.
+    pub chosen: bool,
+    /// One-way delay on the session's scale, µs, and its jitter.
+    pub delay_us: (i64, i64),
+}
+
+/// A session at one moment. A plain value.
+#[derive(Clone, Debug)]
+pub struct SessionSnapshot {
+    /// Age of the present keys.
+    pub key_age: Duration,
+    /// Age of the session.
+    pub age: Duration,
+    /// Inner bytes received.
+    pub rx_bytes: ByteCount,
+    /// Inner bytes sent.
+    pub tx_bytes: ByteCount,
+    /// Bytes in the entrance's queue.
+    pub queued: ByteCount,
+    /// Bytes that wait to be sent again.
+    pub resend: ByteCount,
+    /// Bytes that the resequencer holds.
+    pub held: ByteCount,
+    /// Every path.
+    pub paths: Vec<PathSnapshot>,
+}
+
+impl Session {
+    /// The present state.
+    pub fn snapshot(&self, now: Time) -> SessionSnapshot {
+        let path = |(index, path): (usize, &super::path::Path)| PathSnapshot {
+            id: path.id,
+            link: path.route.link,
+            remote: path.route.remote,
+            state: path.health.state(),
+            metric: path.tier(),
+            rtt: path.rtt.snapshot().smoothed,
+            rate: path.rate(),
+            loss: path.loss.share(),
+            window: path.controller.window(),
+            in_flight: path.sent.bytes_in_flight(),
+            mtu: path.pmtu.current(),
+            rx_bytes: path.rx_bytes,
+            tx_bytes: path.tx_bytes,
+            chosen: self.scheduler.is_chosen(index),
+            delay_us: (path.oneway.smoothed_us().unwrap_or(0), path.oneway.jitter_us()),
+        };
+        SessionSnapshot {
+            key_age: now.since(self.keyring.made_at()),
+            age: now.since(self.started),
+            rx_bytes: self.rx_inner,
+            tx_bytes: self.tx_inner,
+            queued: self.queue.bytes(),
+            resend: self.resend.bytes(),
+            held: self.resequencer.bytes_held(),
+            paths: self.paths.iter().enumerate().map(path).collect(),
+        }
+    }
+
+    /// The least datagram size over all paths that work; `None` while none does.
+    pub fn least_mtu(&self) -> Option<u16> {
+        self.paths.iter().filter(|path| path.works()).map(|path| path.pmtu.current()).min()
+    }
+}

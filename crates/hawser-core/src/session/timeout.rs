@@ -1,0 +1,140 @@
+//! Deadlines: which is next and why, and what is done when it comes.
+
+use super::constants::{KEEPALIVE, SILENCE};
+use super::{Context, Event, Session, Sink};
+use crate::path::health::HealthAction;
+use crate::path::sent::PtoKind;
+use crate::units::Time;
+
+/// Why the driver is to wake the core. For logs, metrics and tests.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Reason {
+    /// A packet is overdue among others that arrived.
+    Loss,
+    /// Nothing was acknowledged for a probe timeout.
+    ProbeTimeout,
+    /// A path is probed, or given up.
+    Health,
+    /// A challenge is repeated.
+    Validation,
+    /// The MTU search goes on.
+    Pmtu,
+    /// An acknowledgement is due.
+    Ack,
+    /// The pacer lets the next packet go.
+    Pacing,
+    /// A path that was idle is asked whether it lives.
+    Keepalive,
+    /// A gap is not waited for any longer.
+    Resequence,
+    /// Old keys go.
+    KeysExpire,
+    /// New keys are due, or a greeting is repeated.
+    Handshake,
+    /// Buffers that were idle are given back.
+    Housekeeping,
+}
+
+/// The earlier of two deadlines.
+pub(crate) fn earlier(one: Option<(Time, Reason)>, other: Option<(Time, Reason)>) -> Option<(Time, Reason)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if other.0 < one.0 { other } else { one }),
+        (one, other) => one.or(other),
+    }
+}
+
+impl Session {
+    /// The next deadline and its reason.
+    pub fn poll_timeout(&mut self, now: Time) -> Option<(Time, Reason)> {
+        let mut next = self.resequencer.poll_timeout().map(|at| (at, Reason::Resequence));
+        next = earlier(next, self.keyring.expires().map(|at| (at, Reason::KeysExpire)));
+        for index in 0..self.paths.len() {
+            next = earlier(next, self.path_deadline(now, index));
+        }
+        next
+    }
+
+    fn path_deadline(&mut self, now: Time, index: usize) -> Option<(Time, Reason)> {
+        let waits = !self.nothing_waits();
+        let usable = self.views.get(index).is_some_and(|view| view.usable);
+        let path = &mut self.paths[index];
+        let active = path.health.is_active();
+        let pto = path.probe_timeout();
+        // A path that is ready and still has data before it has declined it: only news changes that.
+        let paced = (waits && usable).then(|| path.paced_until(now)).flatten().filter(|at| *at > now);
+        let candidates = [
+            path.sent.loss_time().map(|at| (at, Reason::Loss)),
+            path.sent.pto_deadline(pto).map(|(at, _)| (at, Reason::ProbeTimeout)),
+            path.health.poll_timeout().map(|(at, _)| (at, Reason::Health)),
+            path.validation.poll_timeout().map(|at| (at, Reason::Validation)),
+            active.then(|| path.pmtu.poll_timeout()).flatten().map(|at| (at, Reason::Pmtu)),
+            path.received.ack_due().map(|at| (at, Reason::Ack)),
+            paced.map(|at| (at, Reason::Pacing)),
+            active.then(|| (path.last_sent + KEEPALIVE, Reason::Keepalive)),
+        ];
+        candidates.into_iter().fold(None, earlier)
+    }
+
+    /// Does all that is due.
+    pub fn handle_timeout(&mut self, now: Time, sink: &mut dyn Sink, cx: &mut Context<'_>) {
+        for index in 0..self.paths.len() {
+            self.path_timeout(now, index);
+        }
+        self.sweep_closed();
+        self.resequencer.handle_timeout(now, sink);
+        if let Some(retired) = self.keyring.retire(now) {
+            self.events.push(Event::KeysRetired(retired));
+        }
+        let _ = cx;
+    }
+
+    fn path_timeout(&mut self, now: Time, index: usize) {
+        let path = &mut self.paths[index];
+        if path.sent.loss_time().is_some_and(|at| at <= now) {
+            self.declare_losses(now, index);
+        }
+        self.probe_timeout(now, index);
+        let path = &mut self.paths[index];
+        match path.health.handle_timeout(now) {
+            HealthAction::None => {}
+            HealthAction::Probe => path.validation.start(now),
+            HealthAction::BecameSuspect => self.on_suspect(now, index),
+            HealthAction::BecameDown => self.evacuate(now, index),
+        }
+        let path = &mut self.paths[index];
+        path.validation.handle_timeout(now);
+        path.pmtu.handle_timeout(now);
+        if path.health.is_active() && now >= path.last_sent + KEEPALIVE {
+            path.wants.ping = true;
+        }
+    }
+
+    /// Silence makes a path suspect; a tail that is merely late is asked after.
+    fn probe_timeout(&mut self, now: Time, index: usize) {
+        let path = &mut self.paths[index];
+        let pto = path.probe_timeout();
+        let Some((_, kind)) = path.sent.pto_deadline(pto).filter(|(at, _)| *at <= now) else { return };
+        path.sent.on_pto(now, kind);
+        path.wants.ping = true;
+        if kind == PtoKind::Silence {
+            match path.health.on_pto(now, pto) {
+                HealthAction::BecameSuspect => self.on_suspect(now, index),
+                HealthAction::BecameDown => self.evacuate(now, index),
+                HealthAction::None | HealthAction::Probe => {}
+            }
+        }
+    }
+
+    /// What a suspect path has in flight moves to the others, if there are others.
+    fn on_suspect(&mut self, now: Time, index: usize) {
+        self.scheduler.reconsider();
+        if self.paths.iter().any(|path| path.works()) {
+            self.evacuate(now, index);
+        }
+    }
+
+    /// When the peer is to be greeted anew because nothing at all was acknowledged for too long.
+    pub fn silence_deadline(&self) -> Option<Time> {
+        self.unanswered_since.map(|since| since + SILENCE)
+    }
+}
