@@ -5,8 +5,8 @@ mod support;
 use std::io::{IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use hawser_net::link::udp::{UdpLink, UdpOpts};
@@ -49,7 +49,10 @@ fn join(mut a: Tun, mut b: Tun, stop: &AtomicBool) -> Seen {
             PollFd::from_borrowed_fd(a.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(b.as_fd(), PollFlags::IN),
         ];
-        let tick = rustix::time::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+        let tick = rustix::time::Timespec {
+            tv_sec: 0,
+            tv_nsec: 10_000_000,
+        };
         poll(&mut both, Some(&tick)).expect("poll");
         pump(&mut a, &mut b, &mut buffer, &mut seen);
         pump(&mut b, &mut a, &mut buffer, &mut seen);
@@ -94,8 +97,12 @@ fn tcp_crosses_in_trains_both_ways_of_the_device() {
         const BULK: usize = 4 << 20;
         let seen = between_devices(|near, far| {
             let listen = address(listen);
-            let listener = far.run(move || TcpListener::bind(listen)).expect("a listener");
-            let mut stream = near.run(move || TcpStream::connect(listen)).expect("a stream");
+            let listener = far
+                .run(move || TcpListener::bind(listen))
+                .expect("a listener");
+            let mut stream = near
+                .run(move || TcpStream::connect(listen))
+                .expect("a stream");
             let (mut accepted, _) = listener.accept().expect("a stream");
             let received = thread::spawn(move || {
                 let mut bytes = Vec::new();
@@ -140,12 +147,17 @@ fn udp_crosses_in_trains_both_ways_of_the_device() {
                 ecn: Ecn::NotEct,
             };
             let mut batch = SendBatch::new();
-            batch.push_run(route, 1200, 12_500, |room| room.len()).expect("room");
+            batch
+                .push_run(route, 1200, 12_500, |room| room.len())
+                .expect("room");
             let _ = sender.send(&mut batch).expect("send");
             let mut received = RecvBatch::new();
             let run = until(&mut receiver, "a train", |receiver| {
                 receiver.recv(&mut received).expect("receive");
-                received.runs().next().map(|run| (run.bytes.len(), run.segment_size))
+                received
+                    .runs()
+                    .next()
+                    .map(|run| (run.bytes.len(), run.segment_size))
             });
             assert_eq!(run, (12_500, 1200));
         });
@@ -167,7 +179,9 @@ fn udp_crosses_in_trains_both_ways_of_the_device() {
 
 /// Sum of 16-bit words, as in RFC 1071, not yet inverted.
 fn sum(words: &[u8]) -> u16 {
-    let words = words.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0)));
+    let words = words
+        .chunks(2)
+        .map(|w| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0)));
     let total: u32 = words.sum();
     let folded = (total & 0xffff) + (total >> 16);
     (folded + (folded >> 16)) as u16
@@ -232,7 +246,10 @@ fn a_train_made_by_hand_reaches_a_local_socket() {
         let bytes = until(&mut socket, "the train", |socket| {
             socket.recv(&mut batch).expect("receive");
             let run = batch.runs().next()?;
-            assert_eq!((run.remote, run.segment_size), (address("10.5.0.2:7"), segment));
+            assert_eq!(
+                (run.remote, run.segment_size),
+                (address("10.5.0.2:7"), segment)
+            );
             Some(run.bytes.to_vec())
         });
         assert!(bytes == payload, "{gso:?}");
@@ -259,12 +276,16 @@ fn what_the_kernel_refuses_is_an_outcome() {
         assert_eq!(outcome, WriteOutcome::Refused, "{name}");
     }
     host.ip("link set tun0 down");
-    let outcome = tun.write(&partial(GsoKind::None, 0), &whole).expect("write");
+    let outcome = tun
+        .write(&partial(GsoKind::None, 0), &whole)
+        .expect("write");
     assert_eq!(outcome, WriteOutcome::Down);
     let error = tun.read(&mut [0; 2000]).expect_err("a short buffer");
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
     let many = vec![IoSlice::new(&headers); 200];
-    let error = tun.write(&VnetHdr::default(), &many).expect_err("too many parts");
+    let error = tun
+        .write(&VnetHdr::default(), &many)
+        .expect_err("too many parts");
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
 }
 
@@ -279,7 +300,9 @@ fn an_idle_device_has_nothing_and_a_deleted_one_is_gone() {
     host.ip("link del tun0");
     let error = tun.read(&mut buffer).expect_err("no device");
     assert!(is_device_gone(&error), "{error}");
-    let error = tun.write(&VnetHdr::default(), &[IoSlice::new(&[0x45; 20])]).expect_err("no device");
+    let error = tun
+        .write(&VnetHdr::default(), &[IoSlice::new(&[0x45; 20])])
+        .expect_err("no device");
     assert!(is_device_gone(&error), "{error}");
 }
 
@@ -287,9 +310,13 @@ fn an_idle_device_has_nothing_and_a_deleted_one_is_gone() {
 fn a_taken_name_is_an_error() {
     let host = Namespace::new();
     let tun = device(&host, 1);
-    let error = host.run(|| Tun::create("tun0", &TunOpts::default())).expect_err("taken");
+    let error = host
+        .run(|| Tun::create("tun0", &TunOpts::default()))
+        .expect_err("taken");
     assert!(matches!(error, TunError::InUse { .. }), "{error}");
-    let error = host.run(|| Tun::create("lo", &TunOpts::default())).expect_err("taken");
+    let error = host
+        .run(|| Tun::create("lo", &TunOpts::default()))
+        .expect_err("taken");
     assert!(matches!(error, TunError::InUse { .. }), "{error}");
     drop(tun);
     let again = host.run(|| Tun::create("tun0", &TunOpts { napi: true }));

@@ -114,7 +114,10 @@ impl SendBatch {
 
     /// Bytes that wait to be sent.
     pub fn pending_bytes(&self) -> usize {
-        self.entries[self.front..].iter().map(|e| e.end - e.start).sum()
+        self.entries[self.front..]
+            .iter()
+            .map(|e| e.end - e.start)
+            .sum()
     }
 
     /// Bytes that may still be added, as one datagram or run, before the batch is full.
@@ -210,7 +213,11 @@ impl SendBatch {
     pub(super) fn pieces(&self, trains: bool) -> impl Iterator<Item = Piece<'_>> + use<'_> {
         self.entries[self.front..].iter().flat_map(move |entry| {
             let bytes = &self.bytes[entry.start..entry.end];
-            let step = if trains { bytes.len() } else { entry.segment_size };
+            let step = if trains {
+                bytes.len()
+            } else {
+                entry.segment_size
+            };
             bytes.chunks(step.max(1)).map(move |bytes| Piece {
                 route: &entry.route,
                 segment_size: (bytes.len() > entry.segment_size)

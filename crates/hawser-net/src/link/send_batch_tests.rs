@@ -155,8 +155,6 @@ fn what_is_refused_leaves_and_is_told() {
 #[test]
 fn sealing_nothing_adds_nothing() {
     let mut batch = SendBatch::new();
-    batch
-        .push(route(1, Ecn::Ect0), 1500, |_| 0)
-        .expect("room");
+    batch.push(route(1, Ecn::Ect0), 1500, |_| 0).expect("room");
     assert!(batch.is_empty());
 }

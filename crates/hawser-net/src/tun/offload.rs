@@ -63,9 +63,7 @@ const TSO: u32 = TUN_F_TSO4 | TUN_F_TSO6;
 const USO: u32 = TUN_F_USO4 | TUN_F_USO6;
 
 /// Asks `set` for the most, then for less, and says what was refused.
-pub(super) fn negotiate(
-    mut set: impl FnMut(u32) -> io::Result<()>,
-) -> (Features, Vec<TunFinding>) {
+pub(super) fn negotiate(mut set: impl FnMut(u32) -> io::Result<()>) -> (Features, Vec<TunFinding>) {
     let mut features = Features {
         checksum: true,
         tcp_segmentation: true,
@@ -134,10 +132,7 @@ mod tests {
     fn a_finding_names_the_kernel() {
         let (_, findings) = negotiate(|_| Err(io::Error::from_raw_os_error(libc::EINVAL)));
         for finding in findings {
-            assert!(
-                finding.to_string().contains(&kernel_release()),
-                "{finding}"
-            );
+            assert!(finding.to_string().contains(&kernel_release()), "{finding}");
         }
     }
 }

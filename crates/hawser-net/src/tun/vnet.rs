@@ -69,10 +69,7 @@ impl VnetHdr {
     ///
     /// # Errors
     /// [`MalformedVnetHdr`]: the packet is to be thrown away.
-    pub fn parse(
-        raw: &[u8; VNET_HDR_BYTES],
-        packet: &[u8],
-    ) -> Result<VnetHdr, MalformedVnetHdr> {
+    pub fn parse(raw: &[u8; VNET_HDR_BYTES], packet: &[u8]) -> Result<VnetHdr, MalformedVnetHdr> {
         let word = |at: usize| u16::from_ne_bytes([raw[at], raw[at + 1]]);
         let gso = match raw[1] {
             GSO_NONE => GsoKind::None,
@@ -129,7 +126,9 @@ fn headers_length(gso: GsoKind, start: usize, packet: &[u8]) -> Result<u16, Malf
     let transport = match gso {
         GsoKind::UdpL4 => UDP_HEADER_BYTES,
         _ => {
-            let offset = packet.get(start + TCP_DATA_OFFSET).ok_or(MalformedVnetHdr)?;
+            let offset = packet
+                .get(start + TCP_DATA_OFFSET)
+                .ok_or(MalformedVnetHdr)?;
             usize::from(offset >> 4) * 4
         }
     };
@@ -198,9 +197,30 @@ mod tests {
     fn contradictions_are_refused() {
         let cases: [(&str, VnetHdr, Vec<u8>); 6] = [
             ("empty packet", VnetHdr::default(), vec![]),
-            ("checksum beyond the end", VnetHdr { csum_start: 4000, ..train() }, tcp_packet(8)),
-            ("no segment size", VnetHdr { gso_size: 0, ..train() }, tcp_packet(8)),
-            ("train without checksum", VnetHdr { needs_csum: false, ..train() }, tcp_packet(8)),
+            (
+                "checksum beyond the end",
+                VnetHdr {
+                    csum_start: 4000,
+                    ..train()
+                },
+                tcp_packet(8),
+            ),
+            (
+                "no segment size",
+                VnetHdr {
+                    gso_size: 0,
+                    ..train()
+                },
+                tcp_packet(8),
+            ),
+            (
+                "train without checksum",
+                VnetHdr {
+                    needs_csum: false,
+                    ..train()
+                },
+                tcp_packet(8),
+            ),
             ("tcp header too short", train(), tcp_packet(4)),
             ("tcp header cut off", train(), tcp_packet(8)[..45].to_vec()),
         ];

@@ -30,7 +30,9 @@ impl Namespace {
             // SAFETY: only this thread's network namespace changes; no file descriptors are unshared.
             unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
                 .expect("this test makes network namespaces: run it as root (CAP_SYS_ADMIN)");
-            ready.send(gettid().as_raw_nonzero().get()).expect("the test waits");
+            ready
+                .send(gettid().as_raw_nonzero().get())
+                .expect("the test waits");
             for job in queue {
                 job();
             }
@@ -51,7 +53,11 @@ impl Namespace {
     pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         let (done, result) = mpsc::channel();
         let job: Job = Box::new(move || drop(done.send(job())));
-        self.jobs.as_ref().expect("open").send(job).expect("the namespace's thread lives");
+        self.jobs
+            .as_ref()
+            .expect("open")
+            .send(job)
+            .expect("the namespace's thread lives");
         result.recv().expect("the job did not panic")
     }
 

@@ -55,7 +55,10 @@ fn every_message_of_a_received_datagram_is_understood() {
         (
             "marks",
             message(libc::IPPROTO_IP, libc::IP_TOS, &[2]),
-            said(Received { ecn: Ecn::Ect0, ..none }),
+            said(Received {
+                ecn: Ecn::Ect0,
+                ..none
+            }),
         ),
         (
             "destination",
@@ -64,17 +67,26 @@ fn every_message_of_a_received_datagram_is_understood() {
                 libc::IP_PKTINFO,
                 &[1, 0, 0, 0, 192, 0, 2, 9, 9, 9, 9, 9],
             ),
-            said(Received { local: Some(local), ..none }),
+            said(Received {
+                local: Some(local),
+                ..none
+            }),
         ),
         (
             "merged",
             message(libc::SOL_UDP, libc::UDP_GRO, &1400_i32.to_ne_bytes()),
-            said(Received { segment_size: Some(1400), ..none }),
+            said(Received {
+                segment_size: Some(1400),
+                ..none
+            }),
         ),
         (
             "drops",
             message(libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &9_u32.to_ne_bytes()),
-            said(Received { drops: Some(9), ..none }),
+            said(Received {
+                drops: Some(9),
+                ..none
+            }),
         ),
         ("unknown", message(77, 88, &[1; 9]), none),
     ] {

@@ -87,8 +87,7 @@ mod tests {
             let theirs = SockAddr::from(address);
             assert_eq!(theirs.len() as usize, len, "{text}");
             // SAFETY: a `SockAddr` holds `len` initialised bytes from its start.
-            let bytes =
-                unsafe { std::slice::from_raw_parts(theirs.as_ptr().cast::<u8>(), len) };
+            let bytes = unsafe { std::slice::from_raw_parts(theirs.as_ptr().cast::<u8>(), len) };
             assert_eq!(&name.0[..len], bytes, "{text}");
         }
     }

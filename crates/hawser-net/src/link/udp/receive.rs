@@ -13,9 +13,7 @@ use std::ptr;
 use super::super::recv_batch::{RUNS_PER_BATCH, RecvBatch, Run};
 use super::super::{PathError, Refusal};
 use super::UdpLink;
-use super::control::{
-    Control, ERROR_CONTROL_BYTES, ExtendedError, RECV_CONTROL_BYTES, Received,
-};
+use super::control::{Control, ERROR_CONTROL_BYTES, ExtendedError, RECV_CONTROL_BYTES, Received};
 use super::name::{NAME_BYTES, Name};
 
 /// Errors of earlier datagrams passed over in one call; the socket stays readable if there are more.
@@ -104,8 +102,7 @@ fn receive_messages(
                 *told = Some(Told {
                     len: message.msg_len as usize,
                     control_len: message.msg_hdr.msg_controllen as usize,
-                    complete: message.msg_hdr.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC)
-                        == 0,
+                    complete: message.msg_hdr.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) == 0,
                 });
             }
             return Ok(());

@@ -108,7 +108,11 @@ fn send_pieces(link: &UdpLink, batch: &SendBatch, most: usize, trains: bool) -> 
     // SAFETY: all zeroes is a valid `mmsghdr`: integers and null pointers.
     let mut messages: [libc::mmsghdr; PIECES_PER_CALL] = unsafe { mem::zeroed() };
     let mut count = 0;
-    for (at, piece) in batch.pieces(trains).take(most.min(PIECES_PER_CALL)).enumerate() {
+    for (at, piece) in batch
+        .pieces(trains)
+        .take(most.min(PIECES_PER_CALL))
+        .enumerate()
+    {
         slices[at].iov_base = piece.bytes.as_ptr().cast_mut().cast();
         slices[at].iov_len = piece.bytes.len();
         let header = &mut messages[at].msg_hdr;
@@ -136,7 +140,9 @@ fn send_pieces(link: &UdpLink, batch: &SendBatch, most: usize, trains: bool) -> 
     match usize::try_from(sent) {
         Ok(sent) => Sent::Bytes(slices[..sent].iter().map(|slice| slice.iov_len).sum()),
         Err(_) => Sent::Refused {
-            errno: io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
+            errno: io::Error::last_os_error()
+                .raw_os_error()
+                .unwrap_or(libc::EIO),
             train: trains
                 && batch
                     .pieces(trains)
