@@ -12,7 +12,7 @@ use std::thread;
 use hawser_net::link::udp::{UdpLink, UdpOpts};
 use hawser_net::link::{Ecn, Link, RecvBatch, Route, SendBatch};
 use hawser_net::tun::{
-    GsoKind, READ_BUFFER_BYTES, Received, Tun, TunError, TunOpts, VnetHdr, WriteOutcome,
+    Features, GsoKind, READ_BUFFER_BYTES, Received, Tun, TunError, TunOpts, VnetHdr, WriteOutcome,
     is_device_gone,
 };
 use rustix::event::{PollFd, PollFlags, poll};
@@ -307,6 +307,41 @@ fn an_idle_device_has_nothing_and_a_deleted_one_is_gone() {
 }
 
 #[test]
+fn a_device_without_offloads_brings_finished_packets() {
+    let host = Namespace::new();
+    let opts = TunOpts {
+        features: Features::default(),
+    };
+    let made = host.run(move || Tun::create("tun0", &opts));
+    let mut tun = made.expect("a device (this test needs root, and /dev/net/tun)");
+    assert_eq!(tun.features(), Features::default());
+    host.ip("address add 10.5.0.1/24 dev tun0");
+    host.ip("link set tun0 up");
+    let mut link = host
+        .run(|| UdpLink::bind(UdpOpts::new(address("10.5.0.1:0"))))
+        .expect("a link");
+    let route = Route {
+        remote: address("10.5.0.2:5000"),
+        source: None,
+        ecn: Ecn::NotEct,
+    };
+    let mut batch = SendBatch::new();
+    batch
+        .push_run(route, 1000, 4000, |room| room.len())
+        .expect("room");
+    let _ = link.send(&mut batch).expect("send");
+    let mut buffer = vec![0; READ_BUFFER_BYTES];
+    for _ in 0..4 {
+        let received = until(&mut tun, "a packet", |tun| {
+            // The host's own multicasts may come between.
+            let received = tun.read(&mut buffer).expect("read")?;
+            (received.len == 1028).then_some(received)
+        });
+        assert_eq!(received.header, VnetHdr::default());
+    }
+}
+
+#[test]
 fn a_taken_name_is_an_error() {
     let host = Namespace::new();
     let tun = device(&host, 1);
@@ -319,6 +354,6 @@ fn a_taken_name_is_an_error() {
         .expect_err("taken");
     assert!(matches!(error, TunError::InUse { .. }), "{error}");
     drop(tun);
-    let again = host.run(|| Tun::create("tun0", &TunOpts { napi: true }));
+    let again = host.run(|| Tun::create("tun0", &TunOpts::default()));
     assert!(again.is_ok(), "{again:?}");
 }

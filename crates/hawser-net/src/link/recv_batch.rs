@@ -5,10 +5,9 @@ use std::slice::ChunksMut;
 
 use super::Ecn;
 
-/// Runs that one batch holds at most. With 64 KiB each this is 1 MiB, once for all links of a
-/// packet thread; more of them was no faster (examples/udp_rate.rs), less of them costs system
-/// calls where the kernel merges nothing.
-pub const RUNS_PER_BATCH: usize = 16;
+/// Runs that one batch holds at most. With 64 KiB each this is 512 KiB, once for all links of a
+/// packet thread; 16 or 32 of them were no faster, merged or not (examples/udp_rate.rs).
+pub const RUNS_PER_BATCH: usize = 8;
 
 /// Room for each run, in bytes: the most the kernel merges (Linux, `GRO_LEGACY_MAX_SIZE`).
 pub const RECV_BUFFER_BYTES: usize = 65_536;

@@ -158,3 +158,41 @@ fn sealing_nothing_adds_nothing() {
     batch.push(route(1, Ecn::Ect0), 1500, |_| 0).expect("room");
     assert!(batch.is_empty());
 }
+
+proptest::proptest! {
+    #[test]
+    fn every_datagram_goes_once_in_order_whole_and_to_its_address(
+        pushed in proptest::collection::vec((0_u16..3, 1_usize..4, 1_usize..2000), 0..150),
+        taken in 0_usize..40,
+    ) {
+        let mut batch = SendBatch::new();
+        let mut expected = Vec::new();
+        for (n, &(port, repeat, len)) in pushed.iter().enumerate() {
+            for _ in 0..repeat {
+                let to = route(port, Ecn::Ect0);
+                let fill = |room: &mut [u8]| {
+                    room.fill(n as u8);
+                    room.len()
+                };
+                if batch.push(to, len, fill).is_ok() {
+                    expected.push((to, vec![n as u8; len]));
+                }
+            }
+        }
+        // Some go one by one, as when trains are refused in the middle; the rest in trains.
+        let mut got = Vec::new();
+        for _ in 0..taken {
+            let first = batch.pieces(false).next().map(|p| (*p.route, p.bytes.to_vec()));
+            let Some((to, bytes)) = first else { break };
+            batch.consume(bytes.len());
+            got.push((to, bytes));
+        }
+        for piece in batch.pieces(true) {
+            let size = piece.segment_size.map_or(piece.bytes.len(), usize::from);
+            assert!(piece.bytes.len() <= MAX_RUN_BYTES);
+            assert!(piece.bytes.len().div_ceil(size) <= MAX_RUN_SEGMENTS);
+            got.extend(piece.bytes.chunks(size).map(|bytes| (*piece.route, bytes.to_vec())));
+        }
+        assert_eq!(got, expected);
+    }
+}

@@ -5,6 +5,7 @@
 //! 3. Refused: checksums alone. 4. Refused: nothing; each packet comes finished.
 
 use std::io;
+use std::mem;
 
 use libc::{TUN_F_CSUM, TUN_F_TSO4, TUN_F_TSO6, TUN_F_USO4, TUN_F_USO6};
 
@@ -19,16 +20,31 @@ const USO_SINCE: &str = "6.2";
 /// First kernel with TCP segmentation on TUN devices (Linux 2.6.27, `TUN_F_TSO4` and `TUN_F_TSO6`).
 const TSO_SINCE: &str = "2.6.27";
 
-/// Which offloads a TUN device has; by default none.
+/// Offloads of a TUN device: those asked for, or those it has. By default none.
 /// Set once, when the device is made. Plain data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Features {
     /// Packets may lack the checksum of their transport header.
     pub checksum: bool,
-    /// TCP trains may come as one packet, over IPv4 and IPv6.
+    /// TCP trains may come as one packet, over IPv4 and IPv6; needs `checksum`.
     pub tcp_segmentation: bool,
-    /// UDP trains may come as one packet, over IPv4 and IPv6.
+    /// UDP trains may come as one packet, over IPv4 and IPv6; needs `checksum`.
     pub udp_segmentation: bool,
+}
+
+impl Features {
+    /// Every offload there is.
+    pub const ALL: Features = Features {
+        checksum: true,
+        tcp_segmentation: true,
+        udp_segmentation: true,
+    };
+
+    /// The argument of TUNSETOFFLOAD.
+    fn bits(self) -> u32 {
+        let bit = |on: bool, bits: u32| if on && self.checksum { bits } else { 0 };
+        bit(true, TUN_F_CSUM) | bit(self.tcp_segmentation, TSO) | bit(self.udp_segmentation, USO)
+    }
 }
 
 /// An offload that the kernel refused: the portal works, and slower.
@@ -62,34 +78,30 @@ pub enum TunFinding {
 const TSO: u32 = TUN_F_TSO4 | TUN_F_TSO6;
 const USO: u32 = TUN_F_USO4 | TUN_F_USO6;
 
-/// Asks `set` for the most, then for less, and says what was refused.
-pub(super) fn negotiate(mut set: impl FnMut(u32) -> io::Result<()>) -> (Features, Vec<TunFinding>) {
+/// Asks `set` for all that is wanted, then for less, and says what was refused.
+pub(super) fn negotiate(
+    wanted: Features,
+    mut set: impl FnMut(u32) -> io::Result<()>,
+) -> (Features, Vec<TunFinding>) {
     let mut features = Features {
-        checksum: true,
-        tcp_segmentation: true,
-        udp_segmentation: true,
+        tcp_segmentation: wanted.tcp_segmentation && wanted.checksum,
+        udp_segmentation: wanted.udp_segmentation && wanted.checksum,
+        ..wanted
     };
     let mut findings = Vec::new();
-    if set(TUN_F_CSUM | TSO | USO).is_ok() {
-        return (features, findings);
+    while set(features.bits()).is_err() {
+        let kernel = kernel_release();
+        if mem::take(&mut features.udp_segmentation) {
+            findings.push(TunFinding::NoUdpSegmentation { kernel });
+        } else if mem::take(&mut features.tcp_segmentation) {
+            findings.push(TunFinding::NoTcpSegmentation { kernel });
+        } else if mem::take(&mut features.checksum) {
+            findings.push(TunFinding::NoChecksum { kernel });
+        } else {
+            // A new device has no offload on, so there is nothing to take back.
+            break;
+        }
     }
-    let kernel = kernel_release();
-    features.udp_segmentation = false;
-    findings.push(TunFinding::NoUdpSegmentation {
-        kernel: kernel.clone(),
-    });
-    if set(TUN_F_CSUM | TSO).is_ok() {
-        return (features, findings);
-    }
-    features.tcp_segmentation = false;
-    findings.push(TunFinding::NoTcpSegmentation {
-        kernel: kernel.clone(),
-    });
-    if set(TUN_F_CSUM).is_ok() {
-        return (features, findings);
-    }
-    features.checksum = false;
-    findings.push(TunFinding::NoChecksum { kernel });
     (features, findings)
 }
 
@@ -99,7 +111,7 @@ mod tests {
 
     fn kernel_that_knows(known: u32) -> (Features, usize, u32) {
         let mut last = 0;
-        let (features, findings) = negotiate(|bits| {
+        let (features, findings) = negotiate(Features::ALL, |bits| {
             if bits & !known != 0 {
                 return Err(io::Error::from_raw_os_error(libc::EINVAL));
             }
@@ -129,8 +141,35 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_asked_for_that_is_not_wanted() {
+        let no_checksum = Features {
+            checksum: false,
+            ..Features::ALL
+        };
+        let no_udp = Features {
+            udp_segmentation: false,
+            ..Features::ALL
+        };
+        for (wanted, got, bits) in [
+            (Features::default(), Features::default(), 0),
+            (no_checksum, Features::default(), 0),
+            (no_udp, no_udp, TUN_F_CSUM | TSO),
+        ] {
+            let mut asked = Vec::new();
+            let (features, findings) = negotiate(wanted, |bits| {
+                asked.push(bits);
+                Ok(())
+            });
+            assert_eq!((features, findings, asked), (got, vec![], vec![bits]));
+        }
+    }
+
+    #[test]
     fn a_finding_names_the_kernel() {
-        let (_, findings) = negotiate(|_| Err(io::Error::from_raw_os_error(libc::EINVAL)));
+        let (_, findings) = negotiate(Features::ALL, |_| {
+            Err(io::Error::from_raw_os_error(libc::EINVAL))
+        });
+        assert_eq!(findings.len(), 3);
         for finding in findings {
             assert!(finding.to_string().contains(&kernel_release()), "{finding}");
         }

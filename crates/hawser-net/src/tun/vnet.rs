@@ -232,4 +232,26 @@ mod tests {
         ufo[1] = 3;
         assert_eq!(VnetHdr::parse(&ufo, &tcp_packet(8)), Err(MalformedVnetHdr));
     }
+
+    proptest::proptest! {
+        #[test]
+        fn offsets_lie_within_the_packet(
+            raw in proptest::array::uniform10(0_u8..),
+            kind in 0_u8..6,
+            start in 0_u16..200,
+            packet in proptest::collection::vec(0_u8.., 0..200),
+        ) {
+            let mut raw = raw;
+            raw[1] = kind;
+            raw[6..8].copy_from_slice(&start.to_ne_bytes());
+            raw[8..10].copy_from_slice(&(start % 20).to_ne_bytes());
+            if let Ok(header) = VnetHdr::parse(&raw, &packet) {
+                let checksum = usize::from(header.csum_start) + usize::from(header.csum_offset);
+                assert!(!header.needs_csum || checksum + CHECKSUM_BYTES <= packet.len());
+                assert!(usize::from(header.hdr_len) <= packet.len());
+                assert_eq!(header.gso == GsoKind::None, header.gso_size == 0);
+                assert_eq!(VnetHdr::parse(&header.encode(), &packet), Ok(header));
+            }
+        }
+    }
 }

@@ -124,3 +124,17 @@ fn cut_and_lying_messages_end_the_reading() {
         assert_eq!(Received::parse(&lie), Received::default(), "{length}");
     }
 }
+
+proptest::proptest! {
+    #[test]
+    fn any_bytes_are_survived(bytes in proptest::collection::vec(0_u8.., 0..256), length in 0_usize..64) {
+        let mut bytes = bytes;
+        if let Some(first) = bytes.get_mut(..ALIGN) {
+            first.copy_from_slice(&length.to_ne_bytes());
+        }
+        let _ = Received::parse(&bytes);
+        let _ = ExtendedError::parse(&bytes);
+        let longest = bytes.len() / HEADER_BYTES;
+        assert!(messages(&bytes).count() <= longest);
+    }
+}

@@ -101,7 +101,7 @@ fn receive_messages(
             for (message, told) in messages.iter().zip(told).take(count) {
                 *told = Some(Told {
                     len: message.msg_len as usize,
-                    control_len: message.msg_hdr.msg_controllen as usize,
+                    control_len: message.msg_hdr.msg_controllen,
                     complete: message.msg_hdr.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) == 0,
                 });
             }
@@ -147,7 +147,7 @@ pub(super) fn next_error(link: &UdpLink) -> io::Result<Option<PathError>> {
                 _ => return Err(error),
             }
         }
-        let control_len = (header.msg_controllen as usize).min(ERROR_CONTROL_BYTES);
+        let control_len = header.msg_controllen.min(ERROR_CONTROL_BYTES);
         let error = ExtendedError::parse(&control.0[..control_len]);
         if let (Some(remote), Some(error)) = (name.get(), error) {
             let reason = Refusal::from_errno(error.errno);
