@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub mod links;
+
 use std::process::Command;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
