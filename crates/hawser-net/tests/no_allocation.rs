@@ -107,8 +107,8 @@ fn reading_and_writing_allocate_nothing() {
     let host = Namespace::new();
     let made = host.run(|| Tun::create("tun%d", &TunOpts::default()));
     let mut tun = made.expect("a device (this test needs root, and /dev/net/tun)");
-    host.ip("address add 10.5.0.1/24 dev tun0");
     host.ip("link set tun0 up");
+    host.address("10.5.0.1/24", "tun0");
     let local: SocketAddr = "10.5.0.1:0".parse().expect("an address");
     let mut link = host
         .run(move || UdpLink::bind(UdpOpts::new(local)))

@@ -23,9 +23,9 @@ fn device(namespace: &Namespace, host: u8) -> Tun {
     let made = namespace.run(|| Tun::create("tun%d", &TunOpts::default()));
     let tun = made.expect("a device (this test needs root, and /dev/net/tun)");
     assert_eq!(tun.name(), "tun0");
-    namespace.ip(&format!("address add 10.5.0.{host}/24 dev tun0"));
-    namespace.ip(&format!("address add fd05::{host}/64 dev tun0 nodad"));
     namespace.ip("link set tun0 up");
+    namespace.address(&format!("10.5.0.{host}/24"), "tun0");
+    namespace.address(&format!("fd05::{host}/64"), "tun0");
     tun
 }
 
@@ -315,8 +315,8 @@ fn a_device_without_offloads_brings_finished_packets() {
     let made = host.run(move || Tun::create("tun0", &opts));
     let mut tun = made.expect("a device (this test needs root, and /dev/net/tun)");
     assert_eq!(tun.features(), Features::default());
-    host.ip("address add 10.5.0.1/24 dev tun0");
     host.ip("link set tun0 up");
+    host.address("10.5.0.1/24", "tun0");
     let mut link = host
         .run(|| UdpLink::bind(UdpOpts::new(address("10.5.0.1:0"))))
         .expect("a link");

@@ -46,10 +46,10 @@ fn trains_arrive_as_runs_over_veth_with_a_short_tail() {
 fn marks_and_the_address_that_was_asked_cross() {
     let (near, far) = (Namespace::new(), Namespace::new());
     near.veth("v0", "10.1.0.1/24", &far, "v1", "10.1.0.2/24");
-    far.ip("address add 10.1.0.3/24 dev v1");
-    near.ip("address add fd01::1/64 dev v0 nodad");
-    far.ip("address add fd01::2/64 dev v1 nodad");
-    far.ip("address add fd01::3/64 dev v1 nodad");
+    far.address("10.1.0.3/24", "v1");
+    near.address("fd01::1/64", "v0");
+    far.address("fd01::2/64", "v1");
+    far.address("fd01::3/64", "v1");
     for (here, wildcard, second) in [
         ("10.1.0.1:0", "0.0.0.0:4920", "10.1.0.3"),
         ("[fd01::1]:0", "[::]:4920", "fd01::3"),
@@ -84,7 +84,7 @@ fn two_links_reach_one_address_by_their_own_routes() {
     let (near, far) = (Namespace::new(), Namespace::new());
     near.veth("dsl", "10.1.0.1/24", &far, "r1", "10.1.0.2/24");
     near.veth("lte", "10.2.0.1/24", &far, "r2", "10.2.0.2/24");
-    far.ip("address add 198.51.100.7/32 dev lo");
+    far.address("198.51.100.7/32", "lo");
     near.ip("route add 198.51.100.7/32 via 10.1.0.2 dev dsl metric 1");
     near.ip("route add 198.51.100.7/32 via 10.2.0.2 dev lte metric 2");
     let mut hub = open(&far, on("198.51.100.7:4920"));

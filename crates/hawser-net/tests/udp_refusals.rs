@@ -14,8 +14,8 @@ use support::{Namespace, until};
 fn what_is_too_big_is_told_and_the_rest_goes() {
     let (near, far) = (Namespace::new(), Namespace::new());
     near.veth("v0", "10.1.0.1/24", &far, "v1", "10.1.0.2/24");
-    near.ip("address add fd01::1/64 dev v0 nodad");
-    far.ip("address add fd01::2/64 dev v1 nodad");
+    near.address("fd01::1/64", "v0");
+    far.address("fd01::2/64", "v1");
     for (here, there, headroom) in [
         ("10.1.0.1:0", "10.1.0.2:4920", 28),
         ("[fd01::1]:0", "[fd01::2]:4920", 48),

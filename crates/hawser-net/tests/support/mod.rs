@@ -63,8 +63,8 @@ impl Namespace {
         result.recv().expect("the job did not panic")
     }
 
-    /// Runs `ip ARGUMENTS` in the namespace.
-    pub fn ip(&self, arguments: &str) {
+    /// Runs `ip ARGUMENTS` in the namespace and returns what it prints.
+    pub fn ip(&self, arguments: &str) -> String {
         let arguments = arguments.to_owned();
         self.run(move || {
             let output = Command::new("ip")
@@ -73,7 +73,23 @@ impl Namespace {
                 .expect("iproute2 is installed");
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "ip {arguments}: {said}");
-        });
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        })
+    }
+
+    /// Gives an interface that is up an address, such as `10.0.0.1/24`, and waits until the
+    /// kernel answers for it (for IPv6 it begins to a moment later, on a work queue).
+    pub fn address(&self, address: &str, interface: &str) {
+        let nodad = if address.contains(':') { "nodad" } else { "" };
+        self.ip(&format!("address add {address} dev {interface} {nodad}"));
+        let (bare, _) = address.split_once('/').expect("a prefix length");
+        let end = Instant::now() + PATIENCE;
+        let family = if address.contains(':') { "-6" } else { "-4" };
+        let show = format!("{family} route show table local {bare}");
+        while !self.ip(&show).contains("local") {
+            assert!(Instant::now() < end, "waited in vain for {address}");
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Joins this namespace and `other` by a veth pair, both ends up with their addresses.
@@ -82,11 +98,11 @@ impl Namespace {
             "link add {name} type veth peer name {name2} netns {}",
             other.tid
         ));
-        for (namespace, name, address) in [(self, name, address), (other, name2, address2)] {
-            let nodad = if address.contains(':') { " nodad" } else { "" };
-            namespace.ip(&format!("address add {address} dev {name}{nodad}"));
+        for (namespace, name) in [(self, name), (other, name2)] {
             namespace.ip(&format!("link set {name} up"));
         }
+        self.address(address, name);
+        other.address(address2, name2);
     }
 }
 
