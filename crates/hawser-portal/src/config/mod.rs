@@ -54,7 +54,8 @@ impl Config {
         let mut faults = Faults::new(file, text);
         let (tree, syntax) = DeTable::parse_recoverable(text);
         for error in syntax {
-            faults.add(error.span().unwrap_or(0..0), Fault::new(error.message()));
+            let span = error.span().unwrap_or(0..0);
+            faults.add(span.clone(), syntax_fault(error.message(), text.get(span).unwrap_or_default()));
         }
         if !faults.is_empty() {
             return Err(faults.into_sorted());
@@ -64,6 +65,14 @@ impl Config {
             Some(config) if faults.is_empty() => Ok(config),
             _ => Err(faults.into_sorted()),
         }
+    }
+}
+
+/// What `toml` found wrong with `written`.
+fn syntax_fault(message: &str, written: &str) -> Fault {
+    match message {
+        "duplicate key" => Fault::new(format!("duplicate `{written}`")).hint("leave one of them out"),
+        _ => Fault::new(message),
     }
 }
 
@@ -87,7 +96,10 @@ fn read_sections<'t>(tree: &DeTable<'t>, faults: &mut Faults<'_>) -> Option<Conf
     let links: Vec<Sited<Link>> = links.into_iter().collect::<Option<_>>()?;
     let peers: Vec<Sited<Peer>> = peers.into_iter().collect::<Option<_>>()?;
     let portal = portal?;
-    together::check(&portal, &links, &peers, faults);
+    if faults.is_empty() {
+        // Only then: what was left out because of a fault would look pointless.
+        together::check(&portal, &links, &peers, faults);
+    }
     Some(Config {
         portal,
         tun: tun?,

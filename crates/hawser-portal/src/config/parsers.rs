@@ -201,14 +201,18 @@ fn socket_address(text: &str) -> Result<SocketAddr, Fault> {
             _ => Ok(address),
         };
     }
+    let (name, port) = text.rsplit_once(':').unwrap_or((text, ""));
+    // `2001:db8::7:4920` is an address without a port too, but that is hardly what was meant.
+    let bare = text.parse::<IpAddr>().is_ok();
+    if let (Ok(IpAddr::V6(address)), Ok(port)) = (name.parse(), port.parse::<u16>())
+        && (!bare || port == DEFAULT_PORT)
+    {
+        let fault = Fault::new(format!("{text}: an IPv6 address needs brackets before its port"));
+        return Err(fault.fix(quoted(&format!("[{address}]:{port}"))));
+    }
     if let Ok(address) = text.trim_matches(['[', ']']).parse::<IpAddr>() {
         let whole = SocketAddr::new(address, DEFAULT_PORT).to_string();
         return Err(Fault::new(format!("{text} has no port")).hint("address and port").fix(quoted(&whole)));
-    }
-    let (name, port) = text.rsplit_once(':').unwrap_or((text, ""));
-    if let (Ok(address @ IpAddr::V6(_)), Ok(port)) = (name.parse::<IpAddr>(), port.parse::<u16>()) {
-        let whole = SocketAddr::new(address, port).to_string();
-        return Err(Fault::new("an IPv6 address stands in brackets before its port").fix(quoted(&whole)));
     }
     if let Ok(address) = name.trim_matches(['[', ']']).parse::<IpAddr>() {
         let whole = SocketAddr::new(address, DEFAULT_PORT).to_string();
