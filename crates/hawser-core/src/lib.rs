@@ -1,1 +1,11 @@
-//! See the crate description.
+//! The sans-IO heart of Hawser.
+//!
+//! Bytes, the time and randomness come in as arguments; datagrams, deliveries and the next
+//! deadline (with its reason) come out. Nothing here opens a socket, reads a clock, starts a
+//! thread or writes a log, so the whole protocol runs under simulated time in a test.
+//!
+//! The packet's story is told in `session`, top to bottom; every other module is one step of it.
+#![forbid(unsafe_code)]
+
+pub mod congestion;
+pub mod units;

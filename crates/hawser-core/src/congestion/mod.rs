@@ -1,0 +1,116 @@
+//! Congestion control behind one trait, one controller a path.
+//!
+//! The path calls, in this order: `on_sent` for every batch; for every acknowledgement frame
+//! first `on_loss` (when packets were declared lost), then `on_ack`; `on_ecn` when the peer's CE
+//! count rose; `on_mtu` when the datagram size changed. Then it reads `window` and `pacing_rate`.
+//! A controller has no clock and no random source of its own.
+
+use crate::units::{ByteCount, Rate, Time};
+use std::time::Duration;
+
+/// The path's round trip, as RFC 9002 section 5 keeps it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct RttSnapshot {
+    /// The latest sample.
+    pub latest: Duration,
+    /// Exponentially smoothed.
+    pub smoothed: Duration,
+    /// Mean deviation.
+    pub variance: Duration,
+    /// The least seen in the last ten seconds or so.
+    pub min: Duration,
+}
+
+/// One measurement of how fast the path delivers (draft-ietf-ccwg-bbr, section 4.1).
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Delivered bytes over the longer of the send and the ack interval.
+    pub rate: Rate,
+    /// The sender had nothing to send during the sample: the rate is a lower bound.
+    pub app_limited: bool,
+    /// `delivered` at the time the newest acknowledged packet was sent.
+    pub prior_delivered: ByteCount,
+    /// Bytes delivered in the sample's interval.
+    pub delivered: ByteCount,
+    /// Bytes declared lost in the sample's interval.
+    pub lost: ByteCount,
+    /// Bytes in flight when the newest acknowledged packet was sent (itself included).
+    pub tx_in_flight: ByteCount,
+    /// The interval itself.
+    pub interval: Duration,
+}
+
+/// What one acknowledgement frame newly acknowledged.
+#[derive(Clone, Debug)]
+pub struct AckEvent {
+    /// The present.
+    pub now: Time,
+    /// Bytes newly acknowledged.
+    pub acked: ByteCount,
+    /// When the newest of them was sent.
+    pub largest_sent_at: Time,
+    /// Bytes in flight before this frame.
+    pub prior_in_flight: ByteCount,
+    /// Bytes in flight after it.
+    pub in_flight: ByteCount,
+    /// All bytes delivered on this path so far.
+    pub delivered: ByteCount,
+    /// Round trips after this frame's sample.
+    pub rtt: RttSnapshot,
+    /// Delivery rate, when one could be taken.
+    pub rate: Option<RateSample>,
+    /// The sender did not fill the window when the newest of them was sent.
+    pub app_limited: bool,
+}
+
+/// What was declared lost at one time.
+#[derive(Clone, Debug)]
+pub struct LossEvent {
+    /// The present.
+    pub now: Time,
+    /// Bytes declared lost.
+    pub lost: ByteCount,
+    /// When the newest of them was sent: losses sent before the last reduction belong to it.
+    pub largest_sent_at: Time,
+    /// Bytes in flight after the loss.
+    pub in_flight: ByteCount,
+    /// Bytes in flight when the newest lost packet was sent.
+    pub tx_in_flight: ByteCount,
+    /// All bytes lost on this path so far.
+    pub total_lost: ByteCount,
+    /// Persistent congestion (RFC 9002 section 7.6): fall to the minimum.
+    pub persistent: bool,
+}
+
+/// What a coupled controller may know of the paths beside it.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct PathSnapshot {
+    /// The sibling's window.
+    pub window: ByteCount,
+    /// The sibling's smoothed round trip.
+    pub rtt: Duration,
+}
+
+/// A path's congestion controller. One path owns it; it is moved, never shared.
+pub trait Controller: Send {
+    /// `bytes` went out; `in_flight` counts them. `app_limited`: nothing more waits to be sent.
+    fn on_sent(&mut self, now: Time, bytes: ByteCount, in_flight: ByteCount, app_limited: bool);
+    /// An acknowledgement frame arrived.
+    fn on_ack(&mut self, ack: &AckEvent, siblings: &[PathSnapshot]);
+    /// Packets were declared lost.
+    fn on_loss(&mut self, loss: &LossEvent);
+    /// The peer saw `marked` more CE marks; the newest acknowledged packet was sent at `sent_at`.
+    fn on_ecn(&mut self, now: Time, marked: u64, sent_at: Time);
+    /// The largest datagram changed.
+    fn on_mtu(&mut self, mtu: ByteCount);
+    /// A loss declared earlier turned out to be mere reordering or delay (RFC 9002 has none; as RFC 4015).
+    fn on_spurious_loss(&mut self, now: Time);
+    /// How many bytes may be in flight.
+    fn window(&self) -> ByteCount;
+    /// How fast to send; `None` before anything is known: the window and the round trip decide.
+    fn pacing_rate(&self) -> Option<Rate>;
+    /// The rate this controller believes that the path carries, for the scheduler and the user.
+    fn bandwidth(&self) -> Option<Rate>;
+    /// The configured name: `newreno`, `cubic`, `bbr`.
+    fn name(&self) -> &'static str;
+}

@@ -1,0 +1,116 @@
+use super::*;
+
+/// A path in words: Mbit/s, one-way delay in ms.
+fn path(mbit: u64, delay_ms: i64) -> PathView {
+    PathView {
+        usable: true,
+        delay_us: delay_ms * 1_000,
+        jitter_us: 0,
+        rtt: Duration::from_millis(2 * delay_ms.unsigned_abs()),
+        rate: Some(Rate::from_bits(mbit * 1_000_000)),
+        loss: 0.0,
+        ready_in: Duration::from_micros(100),
+        exploring: false,
+    }
+}
+
+fn flow(backlog: u64, busy_ms: u64) -> FlowView {
+    FlowView {
+        bucket: FlowBucket(7),
+        backlog: ByteCount(backlog),
+        queue_backlog: ByteCount(backlog),
+        sparse: busy_ms == 0,
+        head_wait: Duration::from_millis(busy_ms),
+        head_len: 1400,
+        backlogged_for: Duration::from_millis(busy_ms),
+        sent_in_burst: ByteCount(0),
+        flows: 1,
+    }
+}
+
+const ROOM: Room = Room { bytes: 64_000, segments: 44 };
+
+fn takes(paths: &[PathView], path: usize, flow: &FlowView) -> bool {
+    let mut scheduler = Scheduler::default();
+    let now = Time::from_nanos(1_000_000_000);
+    scheduler.refresh(now, paths);
+    matches!(scheduler.choose(now, path, paths, flow, ROOM), Choice::Take { .. })
+}
+
+#[test]
+fn thin_flows_go_by_the_fastest_path() {
+    let paths = [path(40, 10), path(10, 40)];
+    assert!(takes(&paths, 0, &flow(100, 0)));
+    assert!(!takes(&paths, 1, &flow(100, 0)));
+}
+
+#[test]
+fn a_slow_path_takes_what_it_brings_home_sooner() {
+    let paths = [path(40, 10), path(10, 40)];
+    // 30 ms of the fast path's rate are 150 kB: behind more than that, the slow path is sooner.
+    assert!(!takes(&paths, 1, &flow(140_000, 0)));
+    assert!(takes(&paths, 1, &flow(160_000, 0)));
+}
+
+#[test]
+fn bulk_fills_every_path_that_is_worth_its_delay() {
+    struct Case(&'static str, Vec<PathView>, &'static [bool]);
+    let with_jitter = |mut p: PathView, ms: i64| {
+        p.jitter_us = ms * 1_000;
+        p
+    };
+    let with_loss = |mut p: PathView, loss: f64| {
+        p.loss = loss;
+        p
+    };
+    let cases = [
+        Case("equal", vec![path(50, 10), path(50, 10)], &[true, true]),
+        Case("a quarter of the rate at four times the delay", vec![path(40, 10), path(10, 40)], &[true, true]),
+        Case("a slow, far and nervous one", vec![path(100, 10), with_jitter(path(5, 75), 10)], &[true, false]),
+        Case("a far one that carries more", vec![path(10, 10), path(20, 150)], &[true, true]),
+        Case("a near one that carries little", vec![path(1, 1), path(500, 100)], &[true, true]),
+        Case("four alike", vec![path(20, 10); 4], &[true; 4]),
+        Case("equal and lossy", vec![with_loss(path(50, 10), 0.01), with_loss(path(50, 10), 0.01)], &[true, true]),
+        Case("a hundred to one", vec![path(500, 10), path(5, 100)], &[true, false]),
+    ];
+    for Case(name, paths, expected) in cases {
+        for (index, &expected) in expected.iter().enumerate() {
+            assert_eq!(takes(&paths, index, &flow(20_000, 200)), expected, "{name}: path {index}");
+        }
+    }
+}
+
+#[test]
+fn a_path_that_is_still_exploring_is_fed_by_bulk_flows() {
+    let mut slow = path(5, 75);
+    slow.exploring = true;
+    assert!(takes(&[path(100, 10), slow], 1, &flow(20_000, 200)));
+}
+
+#[test]
+fn the_fastest_path_keeps_its_place_against_small_differences() {
+    let mut scheduler = Scheduler::default();
+    let mut paths = [path(50, 10), path(50, 10)];
+    scheduler.refresh(Time::ZERO, &paths);
+    let first = scheduler.fastest();
+    paths[first].delay_us += 900;
+    scheduler.refresh(Time::ZERO, &paths);
+    assert_eq!(scheduler.fastest(), first);
+    paths[first].delay_us += 5_000;
+    scheduler.refresh(Time::ZERO, &paths);
+    assert_ne!(scheduler.fastest(), first);
+}
+
+#[test]
+fn a_bulk_flow_stays_bulk_through_a_short_pause() {
+    let paths = [path(40, 10), path(10, 40)];
+    let mut scheduler = Scheduler::default();
+    let mut now = Time::from_nanos(1_000_000_000);
+    scheduler.refresh(now, &paths);
+    let take = |s: &mut Scheduler, now, f: &FlowView| matches!(s.choose(now, 1, &paths, f, ROOM), Choice::Take { .. });
+    assert!(take(&mut scheduler, now, &flow(20_000, 200)));
+    now = now + Duration::from_millis(500);
+    assert!(take(&mut scheduler, now, &flow(1_400, 0)));
+    now = now + BULK_MEMORY;
+    assert!(!take(&mut scheduler, now, &flow(1_400, 0)));
+}
