@@ -157,7 +157,8 @@ async fn converse(stream: UnixStream, source: &(impl Fn() -> Status + Send + Syn
     let mut line = Vec::new();
     loop {
         line.clear();
-        let read = (&mut reader).take(REQUEST_LIMIT).read_until(b'\n', &mut line);
+        let mut limited = (&mut reader).take(REQUEST_LIMIT);
+        let read = limited.read_until(b'\n', &mut line);
         match timeout(IDLE_TIMEOUT, read).await {
             Err(_) | Ok(Ok(0)) => return Ok(()),
             Ok(read) => read?,
