@@ -125,7 +125,9 @@ fn a_client_says_when_nobody_is_there() {
 #[test]
 fn a_client_says_when_the_answer_is_no_status() {
     let folder = tempfile::tempdir().expect("a folder");
-    for (answer, expected) in [("{\"error\":\"busy\"}\n", "it refused: busy"), ("[]\n", "no status"), ("", "ask portal")] {
+    for (answer, expected) in
+        [("{\"error\":\"busy\"}\n", "it refused: busy"), ("[]\n", "no status"), ("", "ask portal")]
+    {
         let path = folder.path().join(format!("{}.sock", answer.len()));
         let listener = UnixListener::bind(&path).expect("it binds");
         let portal = std::thread::spawn(move || {

@@ -58,8 +58,7 @@ pub struct Keys {
 /// # Errors
 /// [`LoadError::Read`] and [`LoadError::Faulty`].
 pub fn read(path: &Path) -> Result<(Config, String), LoadError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+    let text = std::fs::read_to_string(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
     match Config::parse(&text, &path.display().to_string()) {
         Ok(config) => Ok((config, text)),
         Err(errors) => Err(LoadError::Faulty { path: path.to_owned(), text, errors }),

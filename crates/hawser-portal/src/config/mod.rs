@@ -110,12 +110,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, faults: &mut Faults<'_>) -> Option<Conf
     })
 }
 
-fn open<'a, 't, 'f>(
-    name: &str,
-    table: &'a DeTable<'t>,
-    header: Span,
-    faults: &'a mut Faults<'f>,
-) -> Table<'a, 't, 'f> {
+fn open<'a, 't, 'f>(name: &str, table: &'a DeTable<'t>, header: Span, faults: &'a mut Faults<'f>) -> Table<'a, 't, 'f> {
     Table::new(title(name), table, header, faults)
 }
 
@@ -169,18 +164,15 @@ fn unknown_sections(tree: &DeTable<'_>, faults: &mut Faults<'_>) {
     let names: Vec<&str> = schema::SCHEMA.iter().map(|s| s.name).collect();
     for (key, value) in tree.iter().filter(|(k, _)| !names.contains(&k.get_ref().as_ref())) {
         let name = key.get_ref().as_ref();
-        let homes: Vec<String> = schema::SCHEMA
-            .iter()
-            .filter(|s| s.keys.iter().any(|k| k.name == name))
-            .map(|s| title(s.name))
-            .collect();
+        let homes: Vec<String> =
+            schema::SCHEMA.iter().filter(|s| s.keys.iter().any(|k| k.name == name)).map(|s| title(s.name)).collect();
         let is_section = matches!(value.get_ref(), DeValue::Table(_) | DeValue::Array(_));
         let fault = match did_you_mean(name, &names) {
             _ if !homes.is_empty() => Fault::new(format!("key `{name}` outside of its section"))
                 .hint(format!("it belongs under {}", homes.join(" or "))),
-            Some(meant) => {
-                Fault::new(format!("unknown section `{name}`")).hint(format!("did you mean {}?", title(meant))).fix(meant)
-            }
+            Some(meant) => Fault::new(format!("unknown section `{name}`"))
+                .hint(format!("did you mean {}?", title(meant)))
+                .fix(meant),
             None if is_section => {
                 Fault::new(format!("unknown section `{name}`")).hint(format!("sections: {}", names.join(", ")))
             }

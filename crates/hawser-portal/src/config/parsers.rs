@@ -72,7 +72,8 @@ pub(super) fn path(value: &DeValue<'_>) -> Result<PathBuf, Fault> {
 pub(super) fn public_key(value: &DeValue<'_>) -> Result<PublicKey, Fault> {
     string(value, |text| {
         PublicKey::parse(text).map_err(|e| {
-            Fault::new(e.to_string()).hint("44 characters, as printed on the other side by: hawser pubkey < private.key")
+            Fault::new(e.to_string())
+                .hint("44 characters, as printed on the other side by: hawser pubkey < private.key")
         })
     })
 }
@@ -196,8 +197,10 @@ pub(super) fn endpoint(value: &DeValue<'_>) -> Result<SocketAddr, Fault> {
 fn socket_address(text: &str) -> Result<SocketAddr, Fault> {
     if let Ok(address) = text.parse::<SocketAddr>() {
         return match address.port() {
-            0 => Err(Fault::new("port 0 is no port")
-                .fix(quoted(&SocketAddr::new(address.ip(), DEFAULT_PORT).to_string()))),
+            0 => {
+                Err(Fault::new("port 0 is no port")
+                    .fix(quoted(&SocketAddr::new(address.ip(), DEFAULT_PORT).to_string())))
+            }
             _ => Ok(address),
         };
     }

@@ -27,7 +27,8 @@ fn every_peer_is_reached_or_calls(
             faults.add(peer.span.clone(), fault.hint(hint));
         }
         if calls && links.is_empty() {
-            let fault = Fault::new(format!("peer \"{name}\" has `endpoints`, and there is no [[link]] to reach them by"));
+            let fault =
+                Fault::new(format!("peer \"{name}\" has `endpoints`, and there is no [[link]] to reach them by"));
             faults.add(peer.span.clone(), fault.hint("add a [[link]], or leave the endpoints out"));
         }
     }
@@ -44,7 +45,8 @@ fn every_link_has_somewhere_to_go(links: &[Sited<Link>], peers: &[Sited<Peer>], 
             && !endpoints.iter().any(|e| e.is_ipv4() == address.is_ipv4())
         {
             let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
-            let fault = Fault::new(format!("link \"{name}\" has an {family} address, and no peer an {family} endpoint"));
+            let fault =
+                Fault::new(format!("link \"{name}\" has an {family} address, and no peer an {family} endpoint"));
             faults.add(link.span.clone(), fault.hint(format!("add an {family} endpoint to a [[peer]]")));
         }
     }
