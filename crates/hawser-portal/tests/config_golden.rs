@@ -12,6 +12,34 @@ const PAIRS_MIN: usize = 30;
 
 #[test]
 fn every_configuration_gives_its_golden_answer() {
+    let wrong: Vec<String> = inputs().iter().filter_map(|input| difference(input)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_damaged_configuration_is_answered_with_places_inside_it() {
+    for input in inputs() {
+        let text = std::fs::read_to_string(&input).expect("it can be read");
+        for at in (0..text.len()).filter(|&at| text.is_char_boundary(at)) {
+            let (before, after) = text.split_at(at);
+            let rest = after.get(1..).unwrap_or_default();
+            for damaged in [
+                before.to_owned(),
+                format!("{before}{rest}"),
+                format!("{before}\"{rest}"),
+                format!("{before}ö\n{after}"),
+            ] {
+                for error in Config::parse(&damaged, "damaged.toml").err().into_iter().flatten() {
+                    assert!(damaged.get(error.span.clone()).is_some(), "{error} at {:?} in\n{damaged}", error.span);
+                    assert!(error.line <= damaged.lines().count() + 1, "{error}");
+                }
+            }
+        }
+    }
+}
+
+/// All files of the folder, sorted.
+fn inputs() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/config");
     let mut inputs: Vec<PathBuf> = std::fs::read_dir(&folder)
         .expect("tests/config is there")
@@ -20,9 +48,7 @@ fn every_configuration_gives_its_golden_answer() {
         .collect();
     inputs.sort();
     assert!(inputs.len() >= PAIRS_MIN, "only {} files in {}", inputs.len(), folder.display());
-
-    let wrong: Vec<String> = inputs.iter().filter_map(|input| difference(input)).collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    inputs
 }
 
 /// What differs between a file's answer and its golden one.

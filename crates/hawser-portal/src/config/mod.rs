@@ -95,14 +95,14 @@ fn read_sections<'t>(tree: &DeTable<'t>, faults: &mut Faults<'_>) -> Option<Conf
 
     let links: Vec<Sited<Link>> = links.into_iter().collect::<Option<_>>()?;
     let peers: Vec<Sited<Peer>> = peers.into_iter().collect::<Option<_>>()?;
-    let portal = portal?;
+    let (portal, tun) = (portal?, tun?);
     if faults.is_empty() {
         // Only then: what was left out because of a fault would look pointless.
-        together::check(&portal, &links, &peers, faults);
+        together::check(&portal, &tun, &links, &peers, faults);
     }
     Some(Config {
         portal,
-        tun: tun?,
+        tun,
         nat: nat.unwrap_or_default(),
         links: links.into_iter().map(|l| l.value).collect(),
         peers: peers.into_iter().map(|p| p.value).collect(),

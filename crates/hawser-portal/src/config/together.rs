@@ -4,12 +4,25 @@ use std::net::IpAddr;
 
 use super::error::{Fault, Faults};
 use super::reader::Sited;
-use super::{DEFAULT_PORT, Link, Peer, Portal};
+use super::{DEFAULT_PORT, Link, Peer, Portal, Tun};
 
 /// Notes a fault for everything that can never carry a packet.
-pub(super) fn check(portal: &Portal, links: &[Sited<Link>], peers: &[Sited<Peer>], faults: &mut Faults<'_>) {
+pub(super) fn check(portal: &Portal, tun: &Tun, links: &[Sited<Link>], peers: &[Sited<Peer>], faults: &mut Faults<'_>) {
     every_peer_is_reached_or_calls(portal, links, peers, faults);
     every_link_has_somewhere_to_go(links, peers, faults);
+    no_link_goes_by_the_tunnel(tun, links, faults);
+}
+
+fn no_link_goes_by_the_tunnel(tun: &Tun, links: &[Sited<Link>], faults: &mut Faults<'_>) {
+    for link in links {
+        let by_name = link.value.interface.as_ref() == Some(&tun.name);
+        let by_address = tun.addresses.iter().any(|a| Some(a.addr()) == link.value.address);
+        if by_name || by_address {
+            let fault = Fault::new(format!("link \"{}\" goes by the tunnel itself", link.value.name));
+            faults
+                .add(link.span.clone(), fault.hint(format!("name an interface or address other than {}'s", tun.name)));
+        }
+    }
 }
 
 fn every_peer_is_reached_or_calls(
