@@ -1,1 +1,4 @@
 //! See the crate description.
+
+pub mod link;
+pub mod tun;

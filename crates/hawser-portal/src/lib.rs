@@ -1,1 +1,4 @@
-//! See the crate description.
+//! A running portal, and what is said to it: its configuration and its control socket.
+
+pub mod api;
+pub mod config;

@@ -1,0 +1,198 @@
+use super::*;
+
+fn route(port: u16, ecn: Ecn) -> Route {
+    Route {
+        remote: SocketAddr::from(([192, 0, 2, 1], port)),
+        source: None,
+        ecn,
+    }
+}
+
+/// (length, segment size) of each piece.
+fn pieces(batch: &SendBatch, trains: bool) -> Vec<(usize, Option<u16>)> {
+    let pieces = batch.pieces(trains);
+    pieces.map(|p| (p.bytes.len(), p.segment_size)).collect()
+}
+
+fn push(batch: &mut SendBatch, route: Route, len: usize) {
+    let byte = len as u8;
+    let seal = |room: &mut [u8]| {
+        room[..len].fill(byte);
+        len
+    };
+    batch.push(route, 1500, seal).expect("room");
+}
+
+#[test]
+fn equal_datagrams_for_one_address_become_one_train() {
+    let (a, b) = (route(1, Ecn::Ect0), route(2, Ecn::Ect0));
+    let marked = route(1, Ecn::NotEct);
+    let one = |len| (len, None);
+    let train = |len, size| (len, Some(size));
+    type Case = (&'static str, Vec<(Route, usize)>, Vec<(usize, Option<u16>)>);
+    let cases: Vec<Case> = vec![
+        ("single", vec![(a, 1400)], vec![one(1400)]),
+        ("equal", vec![(a, 1400), (a, 1400)], vec![train(2800, 1400)]),
+        (
+            "a shorter one closes the train",
+            vec![(a, 1400), (a, 300), (a, 1400)],
+            vec![train(1700, 1400), one(1400)],
+        ),
+        (
+            "a longer one starts anew",
+            vec![(a, 300), (a, 1400)],
+            vec![one(300), one(1400)],
+        ),
+        (
+            "another address",
+            vec![(a, 1400), (b, 1400), (a, 1400)],
+            vec![one(1400), one(1400), one(1400)],
+        ),
+        (
+            "other marks",
+            vec![(a, 1400), (marked, 1400)],
+            vec![one(1400), one(1400)],
+        ),
+    ];
+    for (name, pushed, expected) in cases {
+        let mut batch = SendBatch::new();
+        for (route, len) in pushed {
+            push(&mut batch, route, len);
+        }
+        assert_eq!(pieces(&batch, true), expected, "{name}");
+    }
+}
+
+#[test]
+fn trains_keep_the_kernels_limits() {
+    for (size, count) in [(1452, 150), (100, 200), (9000, 20)] {
+        let mut batch = SendBatch::new();
+        for _ in 0..count {
+            batch
+                .push(route(1, Ecn::Ect0), size, |room| room.len())
+                .expect("room");
+        }
+        let trains = pieces(&batch, true);
+        let total: usize = trains.iter().map(|&(len, _)| len).sum();
+        assert_eq!(total, size * count);
+        for &(len, _) in &trains {
+            assert!(len <= MAX_RUN_BYTES && len.div_ceil(size) <= MAX_RUN_SEGMENTS);
+        }
+        assert_eq!(pieces(&batch, false), vec![(size, None); count]);
+    }
+}
+
+#[test]
+fn a_long_run_is_split_and_a_tail_may_be_short() {
+    let mut batch = SendBatch::new();
+    let len = 1000 * 70 + 5;
+    let added = batch.push_run(route(1, Ecn::Ect0), 1000, len, |room| room.len());
+    assert_eq!(added, Ok(len));
+    assert_eq!(
+        pieces(&batch, true),
+        [(64_000, Some(1000)), (6_005, Some(1000))]
+    );
+}
+
+#[test]
+fn a_full_batch_says_so_and_empties_by_being_sent() {
+    let mut batch = SendBatch::new();
+    let to = route(1, Ecn::Ect0);
+    let mut pushed = 0;
+    while batch.push(to, 60_000, |room| room.len()).is_ok() {
+        pushed += 1;
+    }
+    assert_eq!(pushed, SEND_BATCH_BYTES / 60_000);
+    assert!(batch.room() < 60_000);
+    batch.consume(60_000);
+    assert_eq!(batch.pending_bytes(), (pushed - 1) * 60_000);
+    batch.consume(batch.pending_bytes());
+    assert!(batch.is_empty());
+    assert_eq!(batch.room(), SEND_BATCH_BYTES);
+}
+
+#[test]
+fn entries_are_bounded_too() {
+    let mut batch = SendBatch::new();
+    for n in 0..SEND_BATCH_ENTRIES {
+        let to = route(n as u16, Ecn::Ect0);
+        batch.push(to, 10, |room| room.len()).expect("room");
+    }
+    assert_eq!(batch.room(), 0);
+    assert_eq!(batch.push(route(1, Ecn::Ect0), 10, |_| 10), Err(Full));
+}
+
+#[test]
+fn a_cut_train_keeps_its_datagrams_whole() {
+    let mut batch = SendBatch::new();
+    for _ in 0..3 {
+        push(&mut batch, route(1, Ecn::Ect0), 1000);
+    }
+    batch.consume(1000);
+    assert_eq!(pieces(&batch, true), [(2000, Some(1000))]);
+    batch.consume(1000);
+    assert_eq!(pieces(&batch, true), [(1000, None)]);
+}
+
+#[test]
+fn what_is_refused_leaves_and_is_told() {
+    let mut batch = SendBatch::new();
+    push(&mut batch, route(1, Ecn::Ect0), 1000);
+    push(&mut batch, route(2, Ecn::Ect0), 500);
+    batch.refuse_first(Refusal::TooBig);
+    let told = SendFailure {
+        route: route(1, Ecn::Ect0),
+        segment_size: 1000,
+        bytes: 1000,
+        reason: Refusal::TooBig,
+    };
+    assert_eq!(batch.failures(), [told]);
+    assert_eq!(pieces(&batch, true), [(500, None)]);
+    batch.start();
+    assert_eq!(batch.failures(), []);
+}
+
+#[test]
+fn sealing_nothing_adds_nothing() {
+    let mut batch = SendBatch::new();
+    batch.push(route(1, Ecn::Ect0), 1500, |_| 0).expect("room");
+    assert!(batch.is_empty());
+}
+
+proptest::proptest! {
+    #[test]
+    fn every_datagram_goes_once_in_order_whole_and_to_its_address(
+        pushed in proptest::collection::vec((0_u16..3, 1_usize..4, 1_usize..2000), 0..150),
+        taken in 0_usize..40,
+    ) {
+        let mut batch = SendBatch::new();
+        let mut expected = Vec::new();
+        for (n, &(port, repeat, len)) in pushed.iter().enumerate() {
+            for _ in 0..repeat {
+                let to = route(port, Ecn::Ect0);
+                let fill = |room: &mut [u8]| {
+                    room.fill(n as u8);
+                    room.len()
+                };
+                if batch.push(to, len, fill).is_ok() {
+                    expected.push((to, vec![n as u8; len]));
+                }
+            }
+        }
+        // Some go one by one, as when trains are refused in the middle; the rest in trains.
+        let mut got = Vec::new();
+        for _ in 0..taken {
+            let first = batch.pieces(false).next().map(|p| (*p.route, p.bytes.to_vec()));
+            let Some((to, bytes)) = first else { break };
+            batch.consume(bytes.len());
+            got.push((to, bytes));
+        }
+        for piece in batch.pieces(true) {
+            let size = piece.segment_size.map_or(piece.bytes.len(), usize::from);
+            assert!(piece.bytes.len() <= MAX_RUN_BYTES);
+            assert!(piece.bytes.len().div_ceil(size) <= MAX_RUN_SEGMENTS);
+            got.extend(piece.bytes.chunks(size).map(|bytes| (*piece.route, bytes.to_vec())));
+        }
+        assert_eq!(got, expected);
+    }
+}

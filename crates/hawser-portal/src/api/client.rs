@@ -1,0 +1,102 @@
+//! Asks a running portal.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::{Document, Refusal, Request, Status};
+
+/// How long a portal may take to answer: it does so from memory, at once.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest answer, in bytes: thousands of peers, and no flood from something that is no portal.
+const ANSWER_LIMIT: u64 = 16 << 20;
+
+/// Why a portal was not asked, or did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Nobody listens on the socket.
+    #[error("ask portal at {}: no portal is running there", path.display())]
+    NotRunning {
+        /// The socket.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The socket is not for this user.
+    #[error("ask portal at {}", path.display())]
+    NotAllowed {
+        /// The socket.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The exchange failed.
+    #[error("ask portal at {}", path.display())]
+    Exchange {
+        /// The socket.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The portal would not answer.
+    #[error("ask portal at {}: it refused: {reason}", path.display())]
+    Refused {
+        /// The socket.
+        path: PathBuf,
+        /// In the portal's words.
+        reason: String,
+    },
+    /// The answer is not a status.
+    #[error("ask portal at {}: the answer is no status (is it another version?)", path.display())]
+    Malformed {
+        /// The socket.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+}
+
+/// Asks portals; has no state.
+#[derive(Clone, Copy, Debug)]
+pub struct Client;
+
+impl Client {
+    /// The status of the portal whose control socket is `path`. Blocks for at most some seconds.
+    ///
+    /// # Errors
+    /// [`ClientError`] where nobody listens, this user may not ask, or the answer is no status.
+    pub fn status(path: &Path) -> Result<Status, ClientError> {
+        let stream = UnixStream::connect(path).map_err(|source| not_connected(path, source))?;
+        let answer = exchange(stream, Request::Get(Document::Status))
+            .map_err(|source| ClientError::Exchange { path: path.to_owned(), source })?;
+        if let Ok(Refusal { error }) = serde_json::from_str(&answer) {
+            return Err(ClientError::Refused { path: path.to_owned(), reason: error });
+        }
+        serde_json::from_str(&answer).map_err(|source| ClientError::Malformed { path: path.to_owned(), source })
+    }
+}
+
+fn not_connected(path: &Path, source: io::Error) -> ClientError {
+    let path = path.to_owned();
+    match source.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ClientError::NotRunning { path, source },
+        io::ErrorKind::PermissionDenied => ClientError::NotAllowed { path, source },
+        _ => ClientError::Exchange { path, source },
+    }
+}
+
+/// One question, one line of answer.
+fn exchange(mut stream: UnixStream, request: Request) -> io::Result<String> {
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
+    let mut line = serde_json::to_string(&request)?;
+    line.push('\n');
+    stream.write_all(line.as_bytes())?;
+    let mut answer = String::new();
+    BufReader::new(stream.take(ANSWER_LIMIT)).read_line(&mut answer)?;
+    if answer.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the portal hung up"));
+    }
+    Ok(answer)
+}

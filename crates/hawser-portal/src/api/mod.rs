@@ -1,0 +1,41 @@
+//! The control socket: what a portal says about itself, and how it is asked.
+//!
+//! One JSON object a line in both directions over a Unix socket: `{"get":"status"}` is answered with a [`Status`],
+//! anything wrong with `{"error":"…"}`. A connection may ask again and again.
+
+mod client;
+mod server;
+mod status;
+
+use serde::{Deserialize, Serialize};
+
+pub use client::{Client, ClientError};
+pub use server::{ControlSocket, ServeError};
+pub use status::{PathState, PathStatus, PeerStatus, Status};
+
+/// Longest question, in bytes: far more than any question there is, so that memory stays bounded.
+const REQUEST_LIMIT: u64 = 4096;
+
+/// A question. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum Request {
+    /// Asks for one of the documents.
+    Get(Document),
+}
+
+/// What can be asked for. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Document {
+    /// [`Status`].
+    Status,
+}
+
+/// The answer to a question that is none. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Refusal {
+    /// What is wrong with it.
+    error: String,
+}

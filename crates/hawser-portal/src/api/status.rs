@@ -1,0 +1,147 @@
+//! The status document (DESIGN section 5). Its field names are a contract with scripts.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A portal at one moment. The default is a portal without peers that has just started; plain data.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Version of the running program.
+    pub version: String,
+    /// Since it started, in seconds.
+    pub uptime_s: f64,
+    /// The peers, in the order of the configuration.
+    pub peers: Vec<PeerStatus>,
+    /// Packets dropped since the start, by reason.
+    pub drops: BTreeMap<String, u64>,
+}
+
+/// A peer at one moment. Plain data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PeerStatus {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Since the last completed handshake, in seconds; none before the first.
+    pub handshake_age_s: Option<f64>,
+    /// Bytes of inner packets received from it.
+    pub rx_bytes: u64,
+    /// Bytes of inner packets sent to it.
+    pub tx_bytes: u64,
+    /// Its paths, one a link.
+    pub paths: Vec<PathStatus>,
+}
+
+/// A path at one moment. Plain data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathStatus {
+    /// Its link's name.
+    pub name: String,
+    /// How it carries packets, in the configuration's word.
+    pub transport: String,
+    /// Its state.
+    pub state: PathState,
+    /// Its tier.
+    pub metric: u16,
+    /// Smoothed round-trip time in milliseconds; none before the first sample.
+    pub rtt_ms: Option<f64>,
+    /// Rate of what was acknowledged lately, in Mbit/s.
+    pub rate_mbps: f64,
+    /// Datagrams lost lately, in per cent of those sent.
+    pub loss_pct: f64,
+    /// Congestion window in bytes.
+    pub cwnd_bytes: u64,
+    /// Largest datagram it carries, in bytes.
+    pub mtu: u16,
+    /// Bytes of datagrams received by it.
+    pub rx_bytes: u64,
+    /// Bytes of datagrams sent by it.
+    pub tx_bytes: u64,
+}
+
+/// What a path is (DESIGN section 4). Starts as `New`; plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PathState {
+    /// Nothing was sent by it yet.
+    #[default]
+    #[serde(rename = "new")]
+    New,
+    /// Its far end is being challenged.
+    #[serde(rename = "validating")]
+    Validating,
+    /// It carries data.
+    #[serde(rename = "active")]
+    Active,
+    /// A probe timeout passed without any acknowledgement.
+    #[serde(rename = "suspect")]
+    Suspect,
+    /// It carries nothing, and is probed.
+    #[serde(rename = "down")]
+    Down,
+    /// The system has no route for it.
+    #[serde(rename = "no route")]
+    NoRoute,
+}
+
+impl fmt::Display for PathState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::New => "new",
+            Self::Validating => "validating",
+            Self::Active => "active",
+            Self::Suspect => "suspect",
+            Self::Down => "down",
+            Self::NoRoute => "no route",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_has_the_contracts_field_names() {
+        let path = PathStatus {
+            name: "dsl".into(),
+            transport: "udp".into(),
+            state: PathState::Active,
+            metric: 0,
+            rtt_ms: Some(12.5),
+            rate_mbps: 48.0,
+            loss_pct: 0.5,
+            cwnd_bytes: 120_000,
+            mtu: 1472,
+            rx_bytes: 1,
+            tx_bytes: 2,
+        };
+        let peer =
+            PeerStatus { name: "hub".into(), handshake_age_s: None, rx_bytes: 3, tx_bytes: 4, paths: vec![path] };
+        let status = Status {
+            version: "0.1.0".into(),
+            uptime_s: 7.0,
+            peers: vec![peer],
+            drops: [("replay".to_owned(), 5)].into(),
+        };
+        let text = serde_json::to_string(&status).expect("it is plain data");
+        assert_eq!(
+            text,
+            concat!(
+                r#"{"version":"0.1.0","uptime_s":7.0,"peers":[{"name":"hub","handshake_age_s":null,"rx_bytes":3,"#,
+                r#""tx_bytes":4,"paths":[{"name":"dsl","transport":"udp","state":"active","metric":0,"rtt_ms":12.5,"#,
+                r#""rate_mbps":48.0,"loss_pct":0.5,"cwnd_bytes":120000,"mtu":1472,"rx_bytes":1,"tx_bytes":2}]}],"#,
+                r#""drops":{"replay":5}}"#
+            )
+        );
+        assert_eq!(serde_json::from_str::<Status>(&text).expect("it reads back"), status);
+    }
+
+    #[test]
+    fn a_state_is_shown_as_it_is_written() {
+        use PathState::{Active, Down, New, NoRoute, Suspect, Validating};
+        for state in [New, Validating, Active, Suspect, Down, NoRoute] {
+            assert_eq!(serde_json::to_string(&state).expect("a word"), format!("\"{state}\""));
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! From a TOML value to a value that is right, or a fault that says how to write it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+use toml::de::DeValue;
+
+use super::DEFAULT_PORT;
+use super::error::{Fault, did_you_mean};
+use super::key::PublicKey;
+use super::reader::{boolean, integer, quoted, string};
+use super::supported;
+use super::values::{InterfaceName, Keyword, LinkName, METRIC_RANGE, MTU_MIN, Metric, Mtu, NameError, PeerName};
+
+/// One of the words of `K`, which this version carries out; `key` is `section.key`.
+pub(super) fn keyword<K: Keyword>(key: &str, value: &DeValue<'_>) -> Result<K, Fault> {
+    string(value, |word| {
+        let known: Vec<&str> = K::WORDS.iter().map(|(_, w)| *w).collect();
+        let carried: Vec<&str> = known.iter().copied().filter(|w| supported::value(key, w)).collect();
+        match K::from_word(word) {
+            Some(keyword) if carried.contains(&word) => Ok(keyword),
+            Some(_) => Err(not_supported(word).hint(format!("supported: {}", carried.join(", ")))),
+            None => {
+                let fault = Fault::new(format!("unknown value {}", quoted(word)));
+                Err(match did_you_mean(word, &carried) {
+                    Some(meant) => fault.hint(format!("did you mean {}?", quoted(meant))).fix(quoted(meant)),
+                    None => fault.hint(format!("one of: {}", carried.join(", "))),
+                })
+            }
+        }
+    })
+}
+
+/// The fault of something the contract knows and this version does not carry out.
+pub(super) fn not_supported(what: &str) -> Fault {
+    Fault::new(format!("{what} is not supported in this version"))
+}
+
+pub(super) fn link_name(value: &DeValue<'_>) -> Result<LinkName, Fault> {
+    string(value, |text| LinkName::parse(text).map_err(|e| bad_name(text, e)))
+}
+
+pub(super) fn peer_name(value: &DeValue<'_>) -> Result<PeerName, Fault> {
+    string(value, |text| PeerName::parse(text).map_err(|e| bad_name(text, e)))
+}
+
+pub(super) fn interface_name(value: &DeValue<'_>) -> Result<InterfaceName, Fault> {
+    string(value, |text| {
+        InterfaceName::parse(text).map_err(|e| Fault::new(e.to_string()).hint("`ip link` lists the interfaces"))
+    })
+}
+
+fn bad_name(text: &str, error: NameError) -> Fault {
+    let fault = Fault::new(error.to_string()).hint("letters, digits, `.`, `_` and `-`");
+    match error {
+        NameError::Character(_) => {
+            let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+            fault.fix(quoted(&text.chars().map(plain).collect::<String>()))
+        }
+        _ => fault,
+    }
+}
+
+pub(super) fn path(value: &DeValue<'_>) -> Result<PathBuf, Fault> {
+    string(value, |text| match text {
+        "" => Err(Fault::new("a path must not be empty")),
+        _ => Ok(PathBuf::from(text)),
+    })
+}
+
+pub(super) fn public_key(value: &DeValue<'_>) -> Result<PublicKey, Fault> {
+    string(value, |text| {
+        PublicKey::parse(text).map_err(|e| {
+            Fault::new(e.to_string())
+                .hint("44 characters, as printed on the other side by: hawser pubkey < private.key")
+        })
+    })
+}
+
+pub(super) fn metric(value: &DeValue<'_>) -> Result<Metric, Fault> {
+    let number = integer(value)?;
+    let metric = u16::try_from(number).map_err(|_| {
+        Fault::new(format!("{number} is not between {} and {}", METRIC_RANGE.start(), METRIC_RANGE.end()))
+    })?;
+    Ok(Metric(metric))
+}
+
+/// None for 0: what the smallest path carries.
+pub(super) fn mtu(value: &DeValue<'_>) -> Result<Option<Mtu>, Fault> {
+    match integer(value)? {
+        0 => Ok(None),
+        bytes => Mtu::new(bytes).map(Some).ok_or_else(|| {
+            Fault::new(format!("{bytes} is not between {MTU_MIN} and {}", u16::MAX))
+                .hint("0 takes what the smallest path carries")
+                .fix("0")
+        }),
+    }
+}
+
+pub(super) fn default_route(value: &DeValue<'_>) -> Result<bool, Fault> {
+    let flag = boolean(value)?;
+    if supported::value("tun.default_route", if flag { "true" } else { "false" }) {
+        Ok(flag)
+    } else {
+        Err(not_supported("a default route by the tunnel").hint("leave the key out, and set the route yourself"))
+    }
+}
+
+/// None for the empty string.
+pub(super) fn masquerade(value: &DeValue<'_>) -> Result<Option<InterfaceName>, Fault> {
+    if matches!(value, DeValue::String(text) if text.is_empty()) {
+        return Ok(None);
+    }
+    let interface = interface_name(value)?;
+    if supported::value("nat.masquerade", interface.as_str()) {
+        Ok(Some(interface))
+    } else {
+        Err(not_supported("masquerading").hint(format!(
+            "leave the key out, and set it yourself: nft add rule ip nat postrouting oifname {interface} masquerade"
+        )))
+    }
+}
+
+pub(super) fn ip_address(value: &DeValue<'_>) -> Result<IpAddr, Fault> {
+    string(value, |text| {
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return match address {
+                a if a.is_unspecified() || a.is_multicast() => {
+                    Err(Fault::new(format!("{text} is not an address of this host")))
+                }
+                a => Ok(a),
+            };
+        }
+        let fault = Fault::new(format!("{} is not an IP address", quoted(text)));
+        Err(match text.parse::<IpNet>() {
+            Ok(net) => fault.hint("without a prefix").fix(quoted(&net.addr().to_string())),
+            Err(_) => fault.hint("an address such as \"192.0.2.10\" or \"2001:db8::10\""),
+        })
+    })
+}
+
+/// An address of the TUN device with the prefix of its network; host bits are kept.
+pub(super) fn interface_address(value: &DeValue<'_>) -> Result<IpNet, Fault> {
+    string(value, |text| {
+        let net = prefixed(text, |address| if address.is_ipv4() { 24 } else { 64 })?;
+        if net.addr().is_unspecified() || net.addr().is_multicast() {
+            return Err(Fault::new(format!("{text} is not an address a device can have")));
+        }
+        Ok(net)
+    })
+}
+
+/// A network; its host bits are zero.
+pub(super) fn network(value: &DeValue<'_>) -> Result<IpNet, Fault> {
+    string(value, |text| {
+        let net = prefixed(text, |address| if address.is_ipv4() { 32 } else { 128 })?;
+        if net.trunc() == net {
+            return Ok(net);
+        }
+        let network = net.trunc();
+        Err(Fault::new(format!("{net} is an address inside the network {network}"))
+            .hint(format!("for the network write \"{network}\", for the one address \"{}\"", host(net.addr())))
+            .fix(quoted(&network.to_string())))
+    })
+}
+
+fn prefixed(text: &str, usual: impl Fn(IpAddr) -> u8) -> Result<IpNet, Fault> {
+    text.parse::<IpNet>().map_err(|_| match text.parse::<IpAddr>() {
+        Ok(address) => Fault::new(format!("{text} has no prefix"))
+            .hint("add the network's length")
+            .fix(quoted(&format!("{address}/{}", usual(address)))),
+        Err(_) => Fault::new(format!("{} is not an address with a prefix", quoted(text)))
+            .hint("such as \"10.77.0.2/24\" or \"fd77::2/64\""),
+    })
+}
+
+fn host(address: IpAddr) -> IpNet {
+    IpNet::from(address)
+}
+
+/// Where a portal listens: the address may be unspecified.
+pub(super) fn listen_address(value: &DeValue<'_>) -> Result<SocketAddr, Fault> {
+    string(value, socket_address)
+}
+
+/// Where a peer is reached.
+pub(super) fn endpoint(value: &DeValue<'_>) -> Result<SocketAddr, Fault> {
+    string(value, |text| match socket_address(text)? {
+        a if a.ip().is_unspecified() || a.ip().is_multicast() => {
+            Err(Fault::new(format!("no single host is reached at {text}")).hint("write the address of the peer"))
+        }
+        a => Ok(a),
+    })
+}
+
+fn socket_address(text: &str) -> Result<SocketAddr, Fault> {
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return match address.port() {
+            0 => {
+                Err(Fault::new("port 0 is no port")
+                    .fix(quoted(&SocketAddr::new(address.ip(), DEFAULT_PORT).to_string())))
+            }
+            _ => Ok(address),
+        };
+    }
+    let (name, port) = text.rsplit_once(':').unwrap_or((text, ""));
+    // `2001:db8::7:4920` is an address without a port too, but that is hardly what was meant.
+    let bare = text.parse::<IpAddr>().is_ok();
+    if let (Ok(IpAddr::V6(address)), Ok(port)) = (name.parse(), port.parse::<u16>())
+        && (!bare || port == DEFAULT_PORT)
+    {
+        let fault = Fault::new(format!("{text}: an IPv6 address needs brackets before its port"));
+        return Err(fault.fix(quoted(&format!("[{address}]:{port}"))));
+    }
+    if let Ok(address) = text.trim_matches(['[', ']']).parse::<IpAddr>() {
+        let whole = SocketAddr::new(address, DEFAULT_PORT).to_string();
+        return Err(Fault::new(format!("{text} has no port")).hint("address and port").fix(quoted(&whole)));
+    }
+    if let Ok(address) = name.trim_matches(['[', ']']).parse::<IpAddr>() {
+        let whole = SocketAddr::new(address, DEFAULT_PORT).to_string();
+        return Err(Fault::new(format!("{} is not a port", quoted(port))).hint("1 to 65535").fix(quoted(&whole)));
+    }
+    if is_host_name(name) {
+        return Err(not_supported(&format!("the host name {}", quoted(name)))
+            .hint(format!("write an address; to look it up: getent ahosts {name}")));
+    }
+    Err(Fault::new(format!("{} is not an address and port", quoted(text)))
+        .hint("such as \"198.51.100.7:4920\" or \"[2001:db8::7]:4920\""))
+}
+
+fn is_host_name(text: &str) -> bool {
+    text.chars().any(|c| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '-')
+}

@@ -1,0 +1,205 @@
+//! Reads one table of the file: key by key, each fault with its place, and at the end what nobody asked for.
+//!
+//! 1. [`Table::optional`], [`Table::required`] and [`Table::list`] ask for a key and parse its value.
+//! 2. [`Table::finish`] finds the keys that no one asked for: they are unknown.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{Fault, Faults, Span, did_you_mean};
+
+/// A value and where it stands. Plain data.
+#[derive(Clone, Debug)]
+pub(super) struct Sited<T> {
+    pub value: T,
+    pub span: Span,
+}
+
+/// One section while it is read. Starts with no key asked for; used by one thread.
+pub(super) struct Table<'a, 't, 'f> {
+    /// As a user writes it: `[tun]`, `[[link]]`.
+    title: String,
+    table: &'a DeTable<'t>,
+    header: Span,
+    asked: Vec<&'static str>,
+    faults: &'a mut Faults<'f>,
+}
+
+impl<'a, 't, 'f> Table<'a, 't, 'f> {
+    pub fn new(title: String, table: &'a DeTable<'t>, header: Span, faults: &'a mut Faults<'f>) -> Self {
+        Self { title, table, header, asked: Vec::new(), faults }
+    }
+
+    /// Where the section begins.
+    pub fn header(&self) -> Span {
+        self.header.clone()
+    }
+
+    /// Whether `key` stands in the section, right or wrong.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
+    /// Notes a fault of this section.
+    pub fn fault(&mut self, span: Span, fault: Fault) {
+        self.faults.add(span, fault);
+    }
+
+    /// The line in which byte `at` stands.
+    pub fn line_of(&self, at: usize) -> usize {
+        self.faults.line_of(at)
+    }
+
+    /// The value of `key`. None where it is absent, or wrong (then a fault is noted).
+    pub fn optional<T>(
+        &mut self,
+        key: &'static str,
+        parse: impl Fn(&DeValue<'t>) -> Result<T, Fault>,
+    ) -> Option<Sited<T>> {
+        self.asked.push(key);
+        let value = self.table.get(key)?;
+        parse_sited(self.faults, key, value, &parse)
+    }
+
+    /// As [`Table::optional`], but an absent key is a fault; `example` shows how to write it.
+    pub fn required<T>(
+        &mut self,
+        key: &'static str,
+        example: &str,
+        parse: impl Fn(&DeValue<'t>) -> Result<T, Fault>,
+    ) -> Option<Sited<T>> {
+        self.demand(key, example);
+        self.optional(key, parse)
+    }
+
+    /// The items of the list `key`, each with its place. None where it is absent or any item is wrong.
+    pub fn list<T>(
+        &mut self,
+        key: &'static str,
+        parse: impl Fn(&DeValue<'t>) -> Result<T, Fault>,
+    ) -> Option<Vec<Sited<T>>> {
+        self.asked.push(key);
+        let value = self.table.get(key)?;
+        let DeValue::Array(items) = value.get_ref() else {
+            self.faults.add(value.span(), not_a_list(key, value.get_ref()));
+            return None;
+        };
+        let parsed: Vec<_> = items.iter().map(|item| parse_sited(self.faults, key, item, &parse)).collect();
+        parsed.into_iter().collect()
+    }
+
+    /// As [`Table::list`], but an absent or empty list is a fault.
+    pub fn required_list<T>(
+        &mut self,
+        key: &'static str,
+        example: &str,
+        parse: impl Fn(&DeValue<'t>) -> Result<T, Fault>,
+    ) -> Option<Vec<Sited<T>>> {
+        self.demand(key, example);
+        let items = self.list(key, parse)?;
+        if items.is_empty() {
+            let span = self.table.get(key)?.span();
+            self.faults.add(span, Fault::new(format!("`{key}` is empty")).hint(format!("write: {example}")));
+        }
+        Some(items)
+    }
+
+    fn demand(&mut self, key: &'static str, example: &str) {
+        if !self.has(key) {
+            let fault = Fault::new(format!("missing key `{key}` in {}", self.title));
+            self.faults.add(self.header.clone(), fault.hint(format!("add: {example}")));
+        }
+    }
+
+    /// Notes every key that nobody asked for.
+    pub fn finish(self) {
+        for key in self.table.keys().filter(|k| !self.asked.contains(&k.get_ref().as_ref())) {
+            let fault = Fault::new(format!("unknown key `{}` in {}", key.get_ref(), self.title));
+            let fault = match did_you_mean(key.get_ref(), &self.asked) {
+                Some(meant) => fault.hint(format!("did you mean `{meant}`?")).fix(meant),
+                None => fault.hint(format!("keys of {}: {}", self.title, self.asked.join(", "))),
+            };
+            self.faults.add(key.span(), fault);
+        }
+    }
+}
+
+/// Parses one value; a fault is noted under the key's name.
+fn parse_sited<'t, T>(
+    faults: &mut Faults<'_>,
+    key: &str,
+    value: &Spanned<DeValue<'t>>,
+    parse: impl Fn(&DeValue<'t>) -> Result<T, Fault>,
+) -> Option<Sited<T>> {
+    match parse(value.get_ref()) {
+        Ok(parsed) => Some(Sited { value: parsed, span: value.span() }),
+        Err(fault) => {
+            faults.add(value.span(), Fault { message: format!("`{key}`: {}", fault.message), ..fault });
+            None
+        }
+    }
+}
+
+fn not_a_list(key: &str, value: &DeValue<'_>) -> Fault {
+    let fault = Fault::new(format!("`{key}`: expected a list, found {}", kind(value)));
+    match value {
+        DeValue::String(text) => fault.hint("a list stands in brackets").fix(format!("[{}]", quoted(text))),
+        _ => fault.hint("a list stands in brackets: [\"…\", \"…\"]"),
+    }
+}
+
+/// Reads a string.
+pub(super) fn string<T>(value: &DeValue<'_>, parse: impl Fn(&str) -> Result<T, Fault>) -> Result<T, Fault> {
+    match value {
+        DeValue::String(text) => parse(text),
+        DeValue::Integer(number) => {
+            Err(wrong_kind("a string", value).hint("strings stand in quotes").fix(quoted(number.as_str())))
+        }
+        _ => Err(wrong_kind("a string", value).hint("strings stand in quotes")),
+    }
+}
+
+/// Reads a whole number.
+pub(super) fn integer(value: &DeValue<'_>) -> Result<i64, Fault> {
+    match value {
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .map_err(|_| Fault::new(format!("{number} is out of range"))),
+        DeValue::String(text) if text.parse::<i64>().is_ok() => {
+            Err(wrong_kind("a number", value).hint("numbers stand without quotes").fix(text.as_ref()))
+        }
+        _ => Err(wrong_kind("a number", value)),
+    }
+}
+
+/// Reads true or false.
+pub(super) fn boolean(value: &DeValue<'_>) -> Result<bool, Fault> {
+    match value {
+        DeValue::Boolean(flag) => Ok(*flag),
+        DeValue::String(text) if text.parse::<bool>().is_ok() => {
+            Err(wrong_kind("true or false", value).hint("these stand without quotes").fix(text.as_ref()))
+        }
+        _ => Err(wrong_kind("true or false", value)),
+    }
+}
+
+fn wrong_kind(expected: &str, found: &DeValue<'_>) -> Fault {
+    Fault::new(format!("expected {expected}, found {}", kind(found)))
+}
+
+/// What a value is, in words.
+pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "a number",
+        DeValue::Float(_) => "a fraction",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a section",
+    }
+}
+
+/// `text` as a TOML string.
+pub(super) fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}

@@ -1,0 +1,104 @@
+//! Every section and key of the contract (DESIGN section 5), for the documentation and for whoever lists them.
+//!
+//! The readers in `sections.rs` ask for exactly these keys; tests hold both, and docs/configuration.md, together.
+
+/// A section of the file. Constant.
+#[derive(Clone, Copy, Debug)]
+pub struct SectionSchema {
+    /// Its name between the brackets.
+    pub name: &'static str,
+    /// Written `[[name]]` and allowed several times.
+    pub repeated: bool,
+    /// Its keys, in the order they are documented.
+    pub keys: &'static [KeySchema],
+}
+
+/// A key of a section. Constant.
+#[derive(Clone, Copy, Debug)]
+pub struct KeySchema {
+    /// Its name.
+    pub name: &'static str,
+    /// What its value is, in words.
+    pub kind: &'static str,
+    /// Its default as it would be written, `required`, or `none`.
+    pub default: &'static str,
+}
+
+const fn key(name: &'static str, kind: &'static str, default: &'static str) -> KeySchema {
+    KeySchema { name, kind, default }
+}
+
+/// The whole contract.
+pub const SCHEMA: &[SectionSchema] = &[
+    SectionSchema {
+        name: "portal",
+        repeated: false,
+        keys: &[
+            key("private_key_file", "path", "required"),
+            key("listen", "list of IP:port", "[]"),
+            key("transports", "list of transports", "[\"udp\"]"),
+            key("socket", "path", "\"/run/hawser/hawser.sock\""),
+        ],
+    },
+    SectionSchema {
+        name: "tun",
+        repeated: false,
+        keys: &[
+            key("name", "interface name", "\"hawser0\""),
+            key("addresses", "list of address/prefix", "required"),
+            key("mtu", "0 or 1280 to 65535", "0"),
+            key("default_route", "true or false", "false"),
+        ],
+    },
+    SectionSchema { name: "nat", repeated: false, keys: &[key("masquerade", "interface name", "\"\"")] },
+    SectionSchema {
+        name: "link",
+        repeated: true,
+        keys: &[
+            key("name", "name", "required"),
+            key("interface", "interface name", "none"),
+            key("address", "IP address", "none"),
+            key("transport", "transport", "\"udp\""),
+            key("metric", "0 to 65535", "0"),
+        ],
+    },
+    SectionSchema {
+        name: "peer",
+        repeated: true,
+        keys: &[
+            key("name", "name", "required"),
+            key("public_key", "key", "required"),
+            key("preshared_key_file", "path", "none"),
+            key("endpoints", "list of IP:port", "[]"),
+            key("allowed_ips", "list of network/prefix", "required"),
+        ],
+    },
+    SectionSchema {
+        name: "traffic",
+        repeated: false,
+        keys: &[
+            key("scheduler", "scheduler", "\"adaptive\""),
+            key("congestion", "congestion control", "\"bbr\""),
+            key("protection", "protection", "\"encrypt\""),
+            key("cipher", "cipher", "\"auto\""),
+        ],
+    },
+    SectionSchema {
+        name: "rule",
+        repeated: true,
+        keys: &[
+            key("dscp", "DSCP class", "none"),
+            key("protocol", "protocol", "none"),
+            key("source", "network/prefix", "none"),
+            key("destination", "network/prefix", "none"),
+            key("ports", "list of ports", "none"),
+            key("mark", "nftables fwmark", "none"),
+            key("scheduler", "scheduler", "required"),
+        ],
+    },
+];
+
+/// The section called `name`.
+pub fn section(name: &str) -> Option<&'static SectionSchema> {
+    SCHEMA.iter().find(|s| s.name == name)
+}

@@ -1,0 +1,169 @@
+//! One reader for each section, in the order of the contract. Each asks for its keys, lets the table find unknown
+//! ones, and gives a value only where everything in it is right.
+
+use std::net::SocketAddr;
+
+use ipnet::IpNet;
+use toml::de::DeValue;
+
+use super::error::Fault;
+use super::key::PublicKey;
+use super::parsers::{
+    default_route, endpoint, interface_address, interface_name, ip_address, keyword, link_name, listen_address,
+    masquerade, metric, mtu, network, not_supported, path, peer_name, public_key,
+};
+use super::reader::{Sited, Table};
+use super::supported;
+use super::unique::Unique;
+use super::values::{Cipher, Congestion, InterfaceName, LinkName, PeerName, Protection, Scheduler, Transport};
+use super::{DEFAULT_SOCKET, DEFAULT_TUN_NAME, Link, Nat, Peer, Portal, Traffic, Tun};
+
+/// What must be there once in the whole file. Starts empty; used by one thread.
+#[derive(Default)]
+pub(super) struct Claims {
+    link_names: Unique<LinkName>,
+    peer_names: Unique<PeerName>,
+    public_keys: Unique<PublicKey>,
+    networks: Unique<IpNet>,
+}
+
+pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
+    let key_file = table.required("private_key_file", "private_key_file = \"/etc/hawser/private.key\"", path);
+    let listen = table.list("listen", listen_address);
+    let transports = table.list("transports", |v| keyword::<Transport>("portal.transports", v));
+    let socket = table.optional("socket", path);
+    let mut seen = Unique::default();
+    for l in listen.iter().flatten() {
+        seen.claim(&mut table, l.value, l.span.clone(), "listens there twice");
+    }
+    let mut seen = Unique::default();
+    for t in transports.iter().flatten() {
+        seen.claim(&mut table, t.value, t.span.clone(), "the transport is there twice");
+    }
+    if let Some([]) = transports.as_deref() {
+        table.fault(table.header(), Fault::new("`transports` is empty").hint("write: transports = [\"udp\"]"));
+    }
+    table.finish();
+    Some(Portal {
+        private_key_file: key_file?.value,
+        listen: values(listen.unwrap_or_default()),
+        transports: transports.map_or_else(|| vec![Transport::Udp], values),
+        socket: socket.map_or_else(|| DEFAULT_SOCKET.into(), |s| s.value),
+    })
+}
+
+pub(super) fn tun(mut table: Table<'_, '_, '_>) -> Option<Tun> {
+    let name = table.optional("name", interface_name);
+    let addresses = table.required_list("addresses", "addresses = [\"10.77.0.2/24\"]", interface_address);
+    let mtu = table.optional("mtu", mtu);
+    let default_route = table.optional("default_route", default_route);
+    let mut seen = Unique::default();
+    for a in addresses.iter().flatten() {
+        seen.claim(&mut table, a.value.addr(), a.span.clone(), "the address is there twice");
+    }
+    table.finish();
+    Some(Tun {
+        name: name.map_or_else(default_tun_name, |n| n.value),
+        addresses: values(addresses?),
+        mtu: mtu.and_then(|m| m.value),
+        default_route: default_route.is_some_and(|d| d.value),
+    })
+}
+
+/// The device's name where the file has none.
+pub(super) fn default_tun_name() -> InterfaceName {
+    InterfaceName::parse(DEFAULT_TUN_NAME).expect("the constant is a name")
+}
+
+pub(super) fn nat(mut table: Table<'_, '_, '_>) -> Nat {
+    let interface = table.optional("masquerade", masquerade);
+    table.finish();
+    Nat { masquerade: interface.and_then(|i| i.value) }
+}
+
+pub(super) fn link(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<Sited<Link>> {
+    let header = table.header();
+    let name = table.required("name", "name = \"dsl\"", link_name);
+    let interface = table.optional("interface", interface_name);
+    let address = table.optional("address", ip_address);
+    let transport = table.optional("transport", |v| keyword::<Transport>("link.transport", v));
+    let metric = table.optional("metric", metric);
+    if !table.has("interface") && !table.has("address") {
+        let fault = Fault::new("a link needs an `interface` or an `address`");
+        table.fault(header.clone(), fault.hint("add: interface = \"eth0\"    (`ip link` lists them)"));
+    }
+    if let Some(name) = &name {
+        claims.link_names.claim(&mut table, name.value.clone(), name.span.clone(), "the link name is taken");
+    }
+    table.finish();
+    let link = Link {
+        name: name?.value,
+        interface: interface.map(|i| i.value),
+        address: address.map(|a| a.value),
+        transport: transport.map_or(Transport::Udp, |t| t.value),
+        metric: metric.map_or_else(Default::default, |m| m.value),
+    };
+    Some(Sited { value: link, span: header })
+}
+
+pub(super) fn peer(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<Sited<Peer>> {
+    let header = table.header();
+    let name = table.required("name", "name = \"hub\"", peer_name);
+    let key = table.required("public_key", "public_key = \"…\"    (hawser pubkey < private.key)", public_key);
+    let preshared = table.optional("preshared_key_file", path);
+    let endpoints = table.list("endpoints", endpoint);
+    let allowed = table.required_list("allowed_ips", "allowed_ips = [\"10.77.0.1/32\"]", network);
+    if let Some(name) = &name {
+        claims.peer_names.claim(&mut table, name.value.clone(), name.span.clone(), "the peer name is taken");
+    }
+    if let Some(key) = &key {
+        claims.public_keys.claim(&mut table, key.value, key.span.clone(), "another peer has the public key");
+    }
+    for net in allowed.iter().flatten() {
+        claims.networks.claim(&mut table, net.value, net.span.clone(), "the network belongs to a peer already");
+    }
+    let mut seen: Unique<SocketAddr> = Unique::default();
+    for e in endpoints.iter().flatten() {
+        seen.claim(&mut table, e.value, e.span.clone(), "the endpoint is there twice");
+    }
+    table.finish();
+    let peer = Peer {
+        name: name?.value,
+        public_key: key?.value,
+        preshared_key_file: preshared.map(|p| p.value),
+        endpoints: values(endpoints.unwrap_or_default()),
+        allowed_ips: values(allowed?),
+    };
+    Some(Sited { value: peer, span: header })
+}
+
+pub(super) fn traffic(mut table: Table<'_, '_, '_>) -> Traffic {
+    let scheduler = table.optional("scheduler", |v| keyword::<Scheduler>("traffic.scheduler", v));
+    let congestion = table.optional("congestion", |v| keyword::<Congestion>("traffic.congestion", v));
+    let protection = table.optional("protection", |v| keyword::<Protection>("traffic.protection", v));
+    let cipher = table.optional("cipher", |v| keyword::<Cipher>("traffic.cipher", v));
+    table.finish();
+    let default = Traffic::default();
+    Traffic {
+        scheduler: scheduler.map_or(default.scheduler, |s| s.value),
+        congestion: congestion.map_or(default.congestion, |c| c.value),
+        protection: protection.map_or(default.protection, |p| p.value),
+        cipher: cipher.map_or(default.cipher, |c| c.value),
+    }
+}
+
+/// Rules are known by name only, until a version carries them out.
+pub(super) fn rule(mut table: Table<'_, '_, '_>) {
+    let header = table.header();
+    for key in ["dscp", "protocol", "source", "destination", "ports", "mark", "scheduler"] {
+        table.optional(key, |_: &DeValue<'_>| Ok(()));
+    }
+    if !supported::section("rule") {
+        table.fault(header, not_supported("a [[rule]]").hint("leave it out"));
+    }
+    table.finish();
+}
+
+fn values<T>(sited: Vec<Sited<T>>) -> Vec<T> {
+    sited.into_iter().map(|s| s.value).collect()
+}

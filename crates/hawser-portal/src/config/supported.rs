@@ -1,0 +1,64 @@
+//! What the contract knows and this version does not carry out yet.
+//!
+//! This is the one place: an issue that carries something out deletes its line here.
+
+/// A value of a key that is refused. `key` is `section.key`.
+struct Later {
+    key: &'static str,
+    value: &'static str,
+}
+
+const fn later(key: &'static str, value: &'static str) -> Later {
+    Later { key, value }
+}
+
+/// Values that are refused, as they are written in the file (strings without quotes). `*` is every value but the default.
+const LATER_VALUES: &[Later] = &[
+    later("portal.transports", "tcp"),
+    later("portal.transports", "ip"),
+    later("portal.transports", "scion"),
+    later("tun.default_route", "true"),
+    later("nat.masquerade", "*"),
+    later("link.transport", "tcp"),
+    later("link.transport", "ip"),
+    later("link.transport", "scion"),
+    later("traffic.scheduler", "weighted"),
+    later("traffic.scheduler", "flow"),
+    later("traffic.scheduler", "redundant"),
+    later("traffic.congestion", "lia"),
+    later("traffic.congestion", "olia"),
+    later("traffic.congestion", "balia"),
+    later("traffic.protection", "authenticate"),
+    later("traffic.cipher", "blake2s"),
+];
+
+/// Whole sections that are refused.
+const LATER_SECTIONS: &[&str] = &["rule"];
+
+/// Whether this version carries out `value` of `key` (`section.key`).
+pub(super) fn value(key: &str, value: &str) -> bool {
+    !LATER_VALUES.iter().any(|l| l.key == key && (l.value == value || l.value == "*"))
+}
+
+/// Whether this version carries out the section called `name`.
+pub(super) fn section(name: &str) -> bool {
+    !LATER_SECTIONS.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::schema;
+
+    #[test]
+    fn every_refusal_names_something_of_the_contract() {
+        for l in LATER_VALUES {
+            let (section, key) = l.key.split_once('.').expect("section.key");
+            let section = schema::section(section).unwrap_or_else(|| panic!("no section {section}"));
+            assert!(section.keys.iter().any(|k| k.name == key), "no key {}", l.key);
+        }
+        for name in LATER_SECTIONS {
+            assert!(schema::section(name).is_some(), "no section {name}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A configuration that was read: only what is right, and what this version carries out.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+
+use super::key::PublicKey;
+use super::values::{
+    Cipher, Congestion, InterfaceName, LinkName, Metric, Mtu, PeerName, Protection, Scheduler, Transport,
+};
+
+/// A configuration in which everything is right and carried out by this version. Plain data, made by [`Config::parse`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The portal itself.
+    pub portal: Portal,
+    /// Its TUN device.
+    pub tun: Tun,
+    /// Address translation.
+    pub nat: Nat,
+    /// The links, in the order of the file.
+    pub links: Vec<Link>,
+    /// The peers, in the order of the file; at least one.
+    pub peers: Vec<Peer>,
+    /// How packets are treated.
+    pub traffic: Traffic,
+}
+
+/// `[portal]`. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Portal {
+    /// The file with the private key; relative to the configuration's folder.
+    pub private_key_file: PathBuf,
+    /// Where every transport listens; empty for a portal that only calls.
+    pub listen: Vec<SocketAddr>,
+    /// The transports that listen; at least one.
+    pub transports: Vec<Transport>,
+    /// The control socket.
+    pub socket: PathBuf,
+}
+
+/// `[tun]`. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tun {
+    /// The device's name.
+    pub name: InterfaceName,
+    /// Its addresses with their networks' prefixes; at least one.
+    pub addresses: Vec<IpNet>,
+    /// Its MTU; none: what the smallest path carries.
+    pub mtu: Option<Mtu>,
+    /// Whether everything goes by the tunnel.
+    pub default_route: bool,
+}
+
+/// `[nat]`. Plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Nat {
+    /// The interface behind whose address the peers' packets leave; none: no translation.
+    pub masquerade: Option<InterfaceName>,
+}
+
+/// `[[link]]`. Plain data; it has an interface or an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its name, once in a configuration.
+    pub name: LinkName,
+    /// The interface it binds to.
+    pub interface: Option<InterfaceName>,
+    /// The source address it binds to.
+    pub address: Option<IpAddr>,
+    /// How its path carries packets.
+    pub transport: Transport,
+    /// Its tier.
+    pub metric: Metric,
+}
+
+/// `[[peer]]`. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its name, once in a configuration.
+    pub name: PeerName,
+    /// Its public key, once in a configuration.
+    pub public_key: PublicKey,
+    /// The file with a preshared key; relative to the configuration's folder.
+    pub preshared_key_file: Option<PathBuf>,
+    /// Where it is reached; empty for a peer that calls us.
+    pub endpoints: Vec<SocketAddr>,
+    /// The networks behind it, host bits zero; at least one, none of them twice.
+    pub allowed_ips: Vec<IpNet>,
+}
+
+/// `[traffic]`. Plain data; the default is the contract's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traffic {
+    /// What chooses the path of a packet.
+    pub scheduler: Scheduler,
+    /// What decides how much a path may have in flight.
+    pub congestion: Congestion,
+    /// What is done to inner packets.
+    pub protection: Protection,
+    /// The cipher of data.
+    pub cipher: Cipher,
+}
+
+impl Default for Traffic {
+    fn default() -> Self {
+        Self {
+            scheduler: Scheduler::Adaptive,
+            congestion: Congestion::Bbr,
+            protection: Protection::Encrypt,
+            cipher: Cipher::Auto,
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The values of a configuration: each type holds only what is right.
+
+use std::fmt;
+
+/// Longest name of a link or peer, in characters: a label of metrics and tables, not prose.
+const NAME_MAX: usize = 64;
+/// Longest interface name in bytes (`IFNAMSIZ` of linux/if.h less the closing zero).
+const INTERFACE_NAME_MAX: usize = 15;
+/// Least MTU of the TUN device, in bytes: IPv6 demands it (RFC 8200 section 5).
+pub const MTU_MIN: u16 = 1280;
+/// Least and greatest metric of a link.
+pub const METRIC_RANGE: std::ops::RangeInclusive<i64> = 0..=u16::MAX as i64;
+
+/// A value that is one of a few words.
+pub trait Keyword: Sized + Copy + 'static {
+    /// Every value with its word, in the contract's order.
+    const WORDS: &'static [(Self, &'static str)];
+
+    /// The value called `word`.
+    fn from_word(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(_, w)| *w == word).map(|(v, _)| *v)
+    }
+}
+
+macro_rules! keyword {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$vdoc])* $variant,)+ }
+
+        impl Keyword for $name {
+            const WORDS: &'static [(Self, &'static str)] = &[$((Self::$variant, $word),)+];
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $(Self::$variant => $word,)+ })
+            }
+        }
+    };
+}
+
+keyword! {
+    /// How a path carries packets. Plain data.
+    Transport {
+        /// UDP datagrams.
+        Udp = "udp",
+        /// A TCP stream.
+        Tcp = "tcp",
+        /// A bare IP protocol.
+        Ip = "ip",
+        /// SCION packets.
+        Scion = "scion",
+    }
+}
+
+keyword! {
+    /// What chooses the path of a packet. Plain data.
+    Scheduler {
+        /// Earliest completion first, by what is measured.
+        Adaptive = "adaptive",
+        /// By fixed shares.
+        Weighted = "weighted",
+        /// A flow keeps one path.
+        Flow = "flow",
+        /// Every packet by every path.
+        Redundant = "redundant",
+    }
+}
+
+keyword! {
+    /// What decides how much a path may have in flight. Plain data.
+    Congestion {
+        /// RFC 9002 section 7.
+        NewReno = "newreno",
+        /// RFC 9438.
+        Cubic = "cubic",
+        /// The current IETF draft of BBR.
+        Bbr = "bbr",
+        /// RFC 6356, coupled.
+        Lia = "lia",
+        /// Coupled.
+        Olia = "olia",
+        /// Coupled.
+        Balia = "balia",
+    }
+}
+
+keyword! {
+    /// What is done to inner packets. Plain data.
+    Protection {
+        /// Nobody between the portals reads or changes them.
+        Encrypt = "encrypt",
+        /// Nobody between the portals changes them.
+        Authenticate = "authenticate",
+    }
+}
+
+keyword! {
+    /// The cipher of data. Plain data.
+    Cipher {
+        /// AES where both ends have the instructions, else ChaCha20.
+        Auto = "auto",
+        /// AES-128-GCM.
+        Aes128Gcm = "aes-128-gcm",
+        /// ChaCha20-Poly1305.
+        ChaCha20Poly1305 = "chacha20-poly1305",
+        /// Keyed BLAKE2s-128, authenticates only.
+        Blake2s = "blake2s",
+    }
+}
+
+/// Why text is not a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// There is nothing.
+    #[error("a name must not be empty")]
+    Empty,
+    /// Longer than allowed, in bytes.
+    #[error("a name has at most {max} characters")]
+    TooLong {
+        /// The limit.
+        max: usize,
+    },
+    /// A character that is not allowed.
+    #[error("a name must not contain {0:?}")]
+    Character(char),
+    /// `.` or `..`, which the kernel does not take for an interface.
+    #[error("`.` and `..` are no interface names")]
+    Dots,
+}
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident, $check:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Takes `text` as a name.
+            ///
+            /// # Errors
+            /// [`NameError`] where it is empty, too long, or has a character that is not allowed.
+            pub fn parse(text: &str) -> Result<Self, NameError> {
+                $check(text).map(|()| Self(text.to_owned()))
+            }
+
+            /// The name itself.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", self.0)
+            }
+        }
+    };
+}
+
+name! {
+    /// A link's name: letters, digits, `.`, `_` and `-`. Never empty; plain data.
+    LinkName, check_name
+}
+name! {
+    /// A peer's name: letters, digits, `.`, `_` and `-`. Never empty; plain data.
+    PeerName, check_name
+}
+name! {
+    /// A network interface's name, as the kernel takes it. Never empty; plain data.
+    InterfaceName, check_interface_name
+}
+
+fn check_name(text: &str) -> Result<(), NameError> {
+    check_length(text, NAME_MAX)?;
+    let odd = |c: &char| !(c.is_ascii_alphanumeric() || "._-".contains(*c));
+    text.chars().find(odd).map_or(Ok(()), |c| Err(NameError::Character(c)))
+}
+
+/// The kernel's rule (`dev_valid_name` in net/core/dev.c), with `%` refused too: it would make a name template.
+fn check_interface_name(text: &str) -> Result<(), NameError> {
+    check_length(text, INTERFACE_NAME_MAX)?;
+    if text == "." || text == ".." {
+        return Err(NameError::Dots);
+    }
+    let odd = |c: &char| c.is_whitespace() || c.is_control() || "/:%".contains(*c);
+    text.chars().find(odd).map_or(Ok(()), |c| Err(NameError::Character(c)))
+}
+
+fn check_length(text: &str, max: usize) -> Result<(), NameError> {
+    match text.len() {
+        0 => Err(NameError::Empty),
+        n if n > max => Err(NameError::TooLong { max }),
+        _ => Ok(()),
+    }
+}
+
+/// The tier of a link: less is better. Zero is the best; plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Metric(pub u16);
+
+/// The greatest inner packet, in bytes. At least [`MTU_MIN`]; plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mtu(u16);
+
+impl Mtu {
+    /// Takes `bytes` where the TUN device can have it.
+    pub fn new(bytes: i64) -> Option<Self> {
+        u16::try_from(bytes).ok().filter(|&b| b >= MTU_MIN).map(Self)
+    }
+
+    /// In bytes.
+    pub fn bytes(self) -> u16 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_and_plain() {
+        let table = [
+            ("dsl-1.home_x", Ok(())),
+            ("", Err(NameError::Empty)),
+            ("my link", Err(NameError::Character(' '))),
+            ("döner", Err(NameError::Character('ö'))),
+        ];
+        for (text, expect) in table {
+            assert_eq!(LinkName::parse(text).map(|_| ()), expect, "{text:?}");
+        }
+        assert_eq!(PeerName::parse(&"x".repeat(65)).map(|_| ()), Err(NameError::TooLong { max: 64 }));
+    }
+
+    #[test]
+    fn interface_names_follow_the_kernel() {
+        let table = [
+            ("eth0.100", Ok(())),
+            ("wg@x", Ok(())),
+            ("a23456789012345", Ok(())),
+            ("a234567890123456", Err(NameError::TooLong { max: 15 })),
+            ("..", Err(NameError::Dots)),
+            ("eth0/1", Err(NameError::Character('/'))),
+            ("hawser%d", Err(NameError::Character('%'))),
+        ];
+        for (text, expect) in table {
+            assert_eq!(InterfaceName::parse(text).map(|_| ()), expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_mtu_carries_ipv6_and_fits_a_packet() {
+        for (bytes, expect) in [(1279, false), (1280, true), (65535, true), (65536, false), (-1, false)] {
+            assert_eq!(Mtu::new(bytes).is_some(), expect, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn every_word_reads_back_as_itself() {
+        fn holds<K: Keyword + fmt::Display + PartialEq + fmt::Debug>() {
+            for (value, word) in K::WORDS {
+                assert_eq!(value.to_string(), *word);
+                assert_eq!(K::from_word(word), Some(*value));
+            }
+            assert_eq!(K::from_word("UDP"), None);
+        }
+        holds::<Transport>();
+        holds::<Scheduler>();
+        holds::<Congestion>();
+        holds::<Protection>();
+        holds::<Cipher>();
+    }
+}

@@ -1,0 +1,40 @@
+//! docs/configuration.md says what the schema says.
+
+use std::path::Path;
+
+use hawser_portal::config::schema::{KeySchema, SCHEMA, SectionSchema};
+
+fn documentation() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    std::fs::read_to_string(path).expect("docs/configuration.md is there")
+}
+
+fn heading(section: &SectionSchema) -> String {
+    if section.repeated { format!("## `[[{}]]`", section.name) } else { format!("## `[{}]`", section.name) }
+}
+
+/// How the row of a key begins, up to its meaning.
+fn row(key: &KeySchema) -> String {
+    let default = match key.default {
+        word @ ("required" | "none") => word.to_owned(),
+        value => format!("`{value}`"),
+    };
+    format!("| `{}` | {} | {default} | ", key.name, key.kind)
+}
+
+#[test]
+fn every_key_is_documented_with_its_type_and_default_and_no_other_is() {
+    let text = documentation();
+    let titles: Vec<&str> = text.lines().filter(|l| l.starts_with("## ")).collect();
+    assert_eq!(titles, SCHEMA.iter().map(heading).collect::<Vec<_>>(), "sections, in the schema's order");
+    for section in SCHEMA {
+        let (_, after) = text.split_once(&heading(section)).expect("it is a title");
+        let chapter = after.split("\n## ").next().expect("there is a first part");
+        let rows: Vec<&str> = chapter.lines().filter(|l| l.starts_with("| `")).collect();
+        assert_eq!(rows.len(), section.keys.len(), "{}", section.name);
+        for (found, key) in rows.iter().zip(section.keys) {
+            let meaning = found.strip_prefix(&row(key)).unwrap_or_else(|| panic!("{found}\nexpected {}…", row(key)));
+            assert!(meaning.len() > " |".len(), "{} has no meaning", key.name);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `hawser check`: whether `up` would take a configuration.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hawser_portal::config::{self, Keys, LoadError};
+
+use crate::failure::Failure;
+
+/// Check a configuration and change nothing
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The configuration
+    #[arg(short, long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+impl Check {
+    /// Reads the file and the keys it names. Keys that are missing here, or not this user's to read, are only told:
+    /// a configuration may be checked elsewhere than where it runs.
+    pub fn run(self) -> Result<(), Failure> {
+        let (config, text) = config::read(&self.config)?;
+        match Keys::load(&config, &self.config, &text) {
+            Err(LoadError::Key(error)) if error.is_out_of_reach() => {
+                let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+                eprintln!("warning: keys not checked: {error}: {cause}");
+                eprintln!("hint: {}", error.hint());
+            }
+            checked => drop(checked?),
+        }
+        let (links, peers) = (config.links.len(), config.peers.len());
+        eprintln!("{}: correct (links: {links}, peers: {peers})", self.config.display());
+        Ok(())
+    }
+}

@@ -1,0 +1,39 @@
+//! The commands, one file each.
+
+mod check;
+mod genkey;
+mod pubkey;
+mod status;
+mod up;
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+
+/// What `hawser` can be told to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a portal in the foreground
+    Up(up::Up),
+    /// Print a new private key
+    Genkey(genkey::Genkey),
+    /// Print the public key of the private key on standard input
+    Pubkey(pubkey::Pubkey),
+    /// Check a configuration and change nothing
+    Check(check::Check),
+    /// Show the peers and paths of the running portal
+    Status(status::Status),
+}
+
+impl Command {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::Up(up) => up.run(),
+            Self::Genkey(genkey) => genkey.run(),
+            Self::Pubkey(pubkey) => pubkey.run(),
+            Self::Check(check) => check.run(),
+            Self::Status(status) => status.run(),
+        }
+    }
+}

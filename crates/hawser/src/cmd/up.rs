@@ -1,0 +1,82 @@
+//! `hawser up`: a portal in the foreground.
+//!
+//! 1. Say what happens on standard error, as `HAWSER_LOG` asks. 2. Catch signals, so that none is lost from here on.
+//! 3. Load the configuration and the keys. 4. Start the portal, and run until a signal ends it.
+
+#[expect(dead_code, reason = "`start` tells the service manager, once this build has a driver")]
+mod notify;
+#[cfg_attr(not(test), expect(dead_code, reason = "`start` waits for signals, once this build has a driver"))]
+mod signals;
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+
+use clap::Args;
+use hawser_portal::config::{self, Config, DEFAULT_FILE, Keys};
+use tracing_subscriber::EnvFilter;
+
+use self::signals::Signals;
+use crate::failure::Failure;
+
+/// The environment variable that chooses what is logged.
+const LOG_VARIABLE: &str = "HAWSER_LOG";
+/// What is logged where the variable says nothing.
+const LOG_DEFAULT: &str = "info";
+
+/// Run a portal in the foreground
+#[derive(Debug, Args)]
+pub struct Up {
+    /// The configuration
+    #[arg(short, long, value_name = "FILE", default_value = DEFAULT_FILE)]
+    config: PathBuf,
+}
+
+/// Why a portal did not start, or ended by itself.
+#[derive(Debug, thiserror::Error)]
+enum UpError {
+    /// The driver is not part of this build.
+    #[error("start portal: this build has no driver")]
+    NoDriver,
+}
+
+impl Up {
+    /// Runs until a signal ends it.
+    pub fn run(self) -> Result<(), Failure> {
+        start_log()?;
+        let signals = Signals::catch().map_err(|e| Failure::failed(format!("catch signals: {e}")))?;
+        let (config, keys) = config::load(&self.config)?;
+        tracing::info!(
+            config = %self.config.display(),
+            public_key = %keys.private.public(),
+            links = config.links.len(),
+            peers = config.peers.len(),
+            "configuration loaded"
+        );
+        start(config, keys, signals).map_err(Failure::failed)
+    }
+}
+
+/// Starts the portal, and runs until a signal ends it.
+fn start(_config: Config, _keys: Keys, _signals: Signals) -> Result<(), UpError> {
+    Err(UpError::NoDriver)
+}
+
+/// Log lines to standard error, in colour on a terminal; without a time of their own where the journal adds one.
+fn start_log() -> Result<(), Failure> {
+    let filter = std::env::var(LOG_VARIABLE).unwrap_or_else(|_| LOG_DEFAULT.to_owned());
+    let filter = EnvFilter::try_new(&filter).map_err(|e| {
+        Failure::wrong(format!("read {LOG_VARIABLE}={filter}: {e}"))
+            .hint(format!("such as {LOG_VARIABLE}=debug or {LOG_VARIABLE}=info,hawser_net=trace"))
+    })?;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .compact();
+    if std::env::var_os("JOURNAL_STREAM").is_some() {
+        log.without_time().init();
+    } else {
+        log.init();
+    }
+    Ok(())
+}

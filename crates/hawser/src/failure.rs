@@ -1,0 +1,137 @@
+//! How a command fails: what is told on standard error, and the exit status.
+
+use std::error::Error;
+use std::fmt::{self, Write as _};
+use std::io::{self, IsTerminal, Write as _};
+use std::process::ExitCode;
+
+use hawser_portal::config::{ConfigError, LoadError};
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+
+/// The command failed.
+const FAILED: u8 = 1;
+/// The command line or the configuration is wrong.
+const WRONG: u8 = 2;
+/// Width of a report in columns, so that corrected lines are seldom folded.
+const REPORT_WIDTH: usize = 120;
+
+/// Lines shown before and after a fault: enough to recognise the place.
+const CONTEXT_LINES: usize = 1;
+
+/// A failed command. Plain data.
+#[derive(Debug)]
+pub struct Failure {
+    error: Box<dyn Error>,
+    hint: Option<String>,
+    status: u8,
+}
+
+impl Failure {
+    /// It could not be done.
+    pub fn failed(error: impl Into<Box<dyn Error>>) -> Self {
+        Self { error: error.into(), hint: None, status: FAILED }
+    }
+
+    /// It was asked for wrongly.
+    pub fn wrong(error: impl Into<Box<dyn Error>>) -> Self {
+        Self { error: error.into(), hint: None, status: WRONG }
+    }
+
+    /// Adds what to do about it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Tells it, and gives the exit status.
+    pub fn report(self) -> ExitCode {
+        let text = match self.error.downcast_ref::<LoadError>() {
+            Some(LoadError::Faulty { text, errors, .. }) => faults(text, errors),
+            _ => String::new(),
+        };
+        let text = format!("{text}{}", plain(&*self.error, self.hint.as_deref()));
+        // Where standard error is closed there is nobody left to tell.
+        let _ = io::stderr().write_all(text.as_bytes());
+        ExitCode::from(self.status)
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        let hint = match &error {
+            LoadError::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                Some("name another one: -c FILE".to_owned())
+            }
+            LoadError::Key(key) => Some(key.hint()),
+            _ => None,
+        };
+        Self { error: error.into(), hint, status: WRONG }
+    }
+}
+
+/// `error: operation: cause: cause`, and the hint.
+fn plain(error: &dyn Error, hint: Option<&str>) -> String {
+    let mut text = format!("error: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _ = write!(text, ": {error}");
+        cause = error.source();
+    }
+    text.push('\n');
+    if let Some(hint) = hint {
+        let _ = writeln!(text, "hint: {hint}");
+    }
+    text
+}
+
+/// Every fault, with its line.
+fn faults(text: &str, errors: &[ConfigError]) -> String {
+    let theme = match (io::stderr().is_terminal(), std::env::var_os("NO_COLOR")) {
+        (true, None) => GraphicalTheme::unicode(),
+        (true, Some(_)) => GraphicalTheme::unicode_nocolor(),
+        (false, _) => GraphicalTheme::none(),
+    };
+    let handler = GraphicalReportHandler::new_themed(theme)
+        .with_width(REPORT_WIDTH)
+        .with_context_lines(CONTEXT_LINES)
+        .without_syntax_highlighting();
+    let mut report = String::new();
+    for error in errors {
+        let source = NamedSource::new(&error.file, text.to_owned());
+        // Writing to a String does not fail.
+        let _ = handler.render_report(&mut report, &Fault { error, source });
+    }
+    report
+}
+
+/// A fault as miette shows it. Lives while it is shown.
+#[derive(Debug)]
+struct Fault<'e> {
+    error: &'e ConfigError,
+    source: NamedSource<String>,
+}
+
+impl fmt::Display for Fault<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.error.message)
+    }
+}
+
+impl Error for Fault<'_> {}
+
+impl Diagnostic for Fault<'_> {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let hint = self.error.hint.iter().cloned();
+        let lines: Vec<String> = hint.chain(self.error.corrected.iter().map(|c| format!("write: {c}"))).collect();
+        (!lines.is_empty()).then(|| Box::new(lines.join("\n")) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let span = self.error.span.clone();
+        Some(Box::new(std::iter::once(LabeledSpan::underline(span))))
+    }
+}

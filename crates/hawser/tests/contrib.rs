@@ -1,0 +1,37 @@
+//! What stands in contrib/ works with this binary.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn contrib() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib")
+}
+
+#[test]
+fn the_example_configurations_are_correct() {
+    for example in ["local.toml", "remote.toml"] {
+        let out = Command::new(env!("CARGO_BIN_EXE_hawser"))
+            .args(["check", "-c"])
+            .arg(contrib().join(example))
+            .output()
+            .expect("the binary starts");
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.success() && said.contains(": correct ("), "{example}: {said}");
+    }
+}
+
+#[test]
+fn the_service_runs_commands_that_there_are() {
+    let unit = std::fs::read_to_string(contrib().join("systemd/hawser.service")).expect("it is there");
+    let commands: Vec<&str> = unit.lines().filter_map(|l| l.split_once("=/usr/bin/hawser ")).map(|(_, c)| c).collect();
+    assert_eq!(commands.len(), 2, "check and up: {commands:?}");
+    for command in commands {
+        // The help of the command with its arguments: a wrong one is exit status 2.
+        let out = Command::new(env!("CARGO_BIN_EXE_hawser"))
+            .args(command.split(' '))
+            .arg("--help")
+            .output()
+            .expect("the binary starts");
+        assert!(out.status.success(), "hawser {command}");
+    }
+}

@@ -1,0 +1,92 @@
+//! `hawser status` against a control socket that answers.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use hawser_portal::api::{ControlSocket, PathState, PathStatus, PeerStatus, Status};
+
+fn path(name: &str, state: PathState, rtt_ms: Option<f64>) -> PathStatus {
+    let busy = state == PathState::Active;
+    PathStatus {
+        name: name.into(),
+        transport: "udp".into(),
+        state,
+        metric: u16::from(!busy),
+        rtt_ms,
+        rate_mbps: if busy { 48.25 } else { 0.0 },
+        loss_pct: if busy { 0.125 } else { 100.0 },
+        cwnd_bytes: 123_456,
+        mtu: 1472,
+        rx_bytes: 5 << 30,
+        tx_bytes: 999,
+    }
+}
+
+fn status() -> Status {
+    let hub = PeerStatus {
+        name: "hub".into(),
+        handshake_age_s: Some(75.2),
+        rx_bytes: 5 << 30,
+        tx_bytes: 2048,
+        paths: vec![path("dsl", PathState::Active, Some(12.34)), path("lte-backup", PathState::NoRoute, None)],
+    };
+    let idle = PeerStatus { name: "office".into(), handshake_age_s: None, rx_bytes: 0, tx_bytes: 0, paths: vec![] };
+    Status {
+        version: "0.1.0".into(),
+        uptime_s: 7_260.0,
+        peers: vec![hub, idle],
+        drops: [("replay".to_owned(), 3), ("unknown label".to_owned(), 1)].into(),
+    }
+}
+
+/// What `hawser status` prints while a portal answers with `status`.
+fn ask(status: Status, more: &'static [&str]) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    let socket = folder.path().join("hawser.sock");
+    let run = |socket: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hawser"));
+        command.arg("status").arg("--socket").arg(socket).args(more);
+        command
+    };
+    let mut command = run(&socket);
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(async {
+        let socket = ControlSocket::bind(&socket).expect("it binds");
+        tokio::select! {
+            () = socket.serve(move || status.clone()) => panic!("it serves until it is dropped"),
+            out = tokio::task::spawn_blocking(move || command.output()) => out.expect("no panic").expect("it runs"),
+        }
+    })
+}
+
+#[test]
+fn people_get_a_table_with_units() {
+    let out = ask(status(), &[]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let expected = "\
+hawser 0.1.0, up 2 h 1 min
+
+peer hub: handshake 1 min 15 s ago, received 5.0 GiB, sent 2.0 KiB
+  path        transport  state     metric      rtt         rate     loss     window   mtu  received   sent
+  dsl         udp        active         0  12.3 ms  48.2 Mbit/s    0.1 %  120.6 KiB  1472   5.0 GiB  999 B
+  lte-backup  udp        no route       1        -   0.0 Mbit/s  100.0 %  120.6 KiB  1472   5.0 GiB  999 B
+
+peer office: no handshake yet, received 0 B, sent 0 B
+  no paths
+
+dropped: replay 3, unknown label 1
+";
+    assert_eq!(String::from_utf8_lossy(&out.stdout), expected);
+}
+
+#[test]
+fn programs_get_the_document_as_it_was_sent() {
+    let out = ask(status(), &["--json"]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert_eq!(serde_json::from_slice::<Status>(&out.stdout).expect("a status"), status());
+}
+
+#[test]
+fn a_portal_without_peers_says_so() {
+    let out = ask(Status { version: "0.1.0".into(), ..Status::default() }, &[]);
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "hawser 0.1.0, up 0 s\nno peers\n");
+}
