@@ -9,3 +9,4 @@
 
 pub mod congestion;
 pub mod units;
+pub mod wire;
