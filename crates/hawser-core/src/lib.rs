@@ -8,5 +8,6 @@
 #![forbid(unsafe_code)]
 
 pub mod congestion;
+pub mod handshake;
 pub mod units;
 pub mod wire;

@@ -20,6 +20,14 @@ pub enum Protection {
 }
 
 impl Protection {
+    /// Its number on the wire.
+    pub const fn code(self) -> u8 {
+        match self {
+            Protection::Encrypt => 0,
+            Protection::Authenticate => 1,
+        }
+    }
+
     /// The stricter of two wishes.
     pub fn stricter(self, other: Self) -> Self {
         self.max(other)
@@ -97,10 +105,7 @@ impl Offer {
     pub fn encode(&self, chosen: Option<Cipher>) -> [u8; Self::LEN] {
         let mut out = [0; Self::LEN];
         out[0] = VERSION;
-        out[1] = match self.protection {
-            Protection::Encrypt => 0,
-            Protection::Authenticate => 1,
-        };
+        out[1] = self.protection.code();
         out[2] = self.ciphers.0;
         out[3] = chosen.map_or(0, |cipher| cipher as u8);
         out[4..12].copy_from_slice(&self.instance.0.to_be_bytes());
