@@ -113,7 +113,7 @@ fn a_response_to_any_of_the_last_four_attempts_is_taken_once() {
     let mut pair = Pair::new(both(), both());
     let (mut initiator, first) = pair.start();
     let later: Vec<_> = (0..4)
-        .map(|_| initiator.retransmit(&mut pair.rng).expect("a message"))
+        .map(|_| initiator.retransmit(pair.rng.as_mut()).expect("a message"))
         .collect();
     assert!(
         later.iter().all(|message| *message != first),
@@ -164,7 +164,7 @@ fn a_wrong_response_leaves_the_initiator_able_to_take_the_right_one() {
 fn an_initiation_is_known_again_by_its_id() {
     let mut pair = Pair::new(both(), both());
     let (mut initiator, message) = pair.start();
-    let again = initiator.retransmit(&mut pair.rng).expect("a message");
+    let again = initiator.retransmit(pair.rng.as_mut()).expect("a message");
     let id = pair.responder.initiation_id(&message);
     assert!(id.is_some() && id == pair.responder.initiation_id(&message.clone()));
     assert_ne!(id, pair.responder.initiation_id(&again));

@@ -31,7 +31,7 @@ fn under_load_a_cookie_is_asked_for_and_opens_the_door() {
     let reply = cookie_for(&mut pair, NOW, &message, address(1));
     assert!(reply.len() < message.len(), "an answer is no amplifier");
     initiator.on_cookie(&reply).expect("our cookie");
-    let with_cookie = initiator.retransmit(&mut pair.rng).expect("a message");
+    let with_cookie = initiator.retransmit(pair.rng.as_mut()).expect("a message");
     let Verdict::Accept(accepted) = pair.judge(NOW, &with_cookie, address(1)) else {
         panic!("not accepted")
     };
@@ -48,7 +48,7 @@ fn a_cookie_is_good_for_its_address_and_port_only() {
     let (mut initiator, message) = pair.start();
     let reply = cookie_for(&mut pair, NOW, &message, address(1));
     initiator.on_cookie(&reply).expect("our cookie");
-    let with_cookie = initiator.retransmit(&mut pair.rng).expect("a message");
+    let with_cookie = initiator.retransmit(pair.rng.as_mut()).expect("a message");
     let other_port = SocketAddr::from(([192, 0, 2, 1], 4921));
     for spoofed in [
         address(2),
@@ -75,10 +75,10 @@ fn a_cookie_ends_with_its_secret() {
         .expect("our cookie");
     let later = NOW + Duration::from_secs(121);
     flood(&mut pair, later);
-    let stale = initiator.retransmit(&mut pair.rng).expect("a message");
+    let stale = initiator.retransmit(pair.rng.as_mut()).expect("a message");
     let fresh = cookie_for(&mut pair, later, &stale, address(1));
     initiator.on_cookie(&fresh).expect("a new cookie");
-    let message = initiator.retransmit(&mut pair.rng).expect("a message");
+    let message = initiator.retransmit(pair.rng.as_mut()).expect("a message");
     assert!(matches!(
         pair.judge(later, &message, address(1)),
         Verdict::Accept(_)
@@ -114,7 +114,7 @@ fn every_flipped_bit_of_mac2_under_load_is_asked_again() {
     initiator
         .on_cookie(&cookie_for(&mut pair, NOW, &message, address(1)))
         .expect("our cookie");
-    let with_cookie = initiator.retransmit(&mut pair.rng).expect("a message");
+    let with_cookie = initiator.retransmit(pair.rng.as_mut()).expect("a message");
     for bit in (INITIATION_LEN - 16) * 8..INITIATION_LEN * 8 {
         let mut forged = with_cookie;
         forged[bit / 8] ^= 1 << (bit % 8);
@@ -130,12 +130,12 @@ fn every_flipped_bit_of_mac2_under_load_is_asked_again() {
 fn one_address_has_no_more_than_its_share_and_others_have_theirs() {
     let mut pair = Pair::new(both(), both());
     flood(&mut pair, NOW);
-    let mut through = |pair: &mut Pair, from: SocketAddr| {
+    let through = |pair: &mut Pair, from: SocketAddr| {
         let (mut initiator, message) = pair.start();
         initiator
             .on_cookie(&cookie_for(pair, NOW, &message, from))
             .expect("our cookie");
-        let message = initiator.retransmit(&mut pair.rng).expect("a message");
+        let message = initiator.retransmit(pair.rng.as_mut()).expect("a message");
         let verdicts = (0..30)
             .map(|_| pair.judge(NOW, &message, from))
             .collect::<Vec<_>>();

@@ -58,7 +58,7 @@ struct Pair {
     local_offer: Offer,
     responder: Responder,
     remote: PublicKey,
-    rng: Seeded,
+    rng: Box<dyn Random>,
 }
 
 impl Pair {
@@ -70,7 +70,7 @@ impl Pair {
             local_offer,
             remote: remote.public(),
             responder: Responder::new(remote, remote_offer),
-            rng: Seeded::new(1),
+            rng: Box::new(Seeded::new(1)),
         }
     }
 
@@ -84,7 +84,7 @@ impl Pair {
             offer,
             index,
             None,
-            &mut self.rng,
+            self.rng.as_mut(),
         )
         .expect("a message")
     }
@@ -99,7 +99,7 @@ impl Pair {
             from,
             HandshakeIndex(22),
             &mut lookup,
-            &mut self.rng,
+            self.rng.as_mut(),
         )
     }
 

@@ -98,7 +98,7 @@ fn a_peer_that_chooses_another_cipher_than_the_best_is_refused() {
     let (mut initiator, message) = pair.start();
     // A responder with the right keys that answers with its second best.
     let remote = Identity::new([2; 32]);
-    let mut state = super::super::noise::responder(&remote, &mut pair.rng).expect("a state");
+    let mut state = super::super::noise::responder(&remote, pair.rng.as_mut()).expect("a state");
     let mut payload = [0; Offer::LEN];
     let noise_part = crate::wire::handshake::Initiation::decode(&message)
         .expect("an initiation")
