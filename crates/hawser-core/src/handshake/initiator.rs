@@ -1,10 +1,12 @@
 //! The side that begins. Steps 1, 3, 4 and 5 of the handshake's story.
 //!
-//!            start                    response                         
-//!     (none) -----> Waiting(1..=4 attempts) ------------------> Done
-//!                     |  ^      cookie: kept for the next attempt
-//!                     +--+      retransmit: one attempt more, the oldest of five forgotten
-//!                               anything wrong: nothing
+//! ```text
+//!        start                    response
+//! (none) -----> Waiting(1..=4 attempts) ------------------> Done
+//!                 |  ^      cookie: kept for the next attempt
+//!                 +--+      retransmit: one attempt more, the oldest of five forgotten
+//!                           anything wrong: nothing
+//! ```
 
 use std::collections::VecDeque;
 

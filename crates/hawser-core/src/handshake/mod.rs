@@ -1,18 +1,22 @@
 //! Two portals agree on keys: Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s, guarded against floods.
 //!
-//!     initiator                                                   responder
-//!     1 Initiator::start      -- initiation -------------------->  2 Responder::on_initiation
-//!                                                                    mac1 wrong: nothing
-//!                             <------------------ cookie reply --    under load and no cookie of its own
-//!     3 Initiator::on_cookie
-//!     4 Initiator::retransmit -- initiation with mac2 ---------->    Noise wrong, key unknown: nothing
-//!                             <---------------------- response --    else: Established
-//!     5 Initiator::on_response: Established
-//!                             -- data under the new keys ------->  6 the caller makes them the session's
+//! ```text
+//! initiator                                                   responder
+//! 1 Initiator::start      -- initiation -------------------->  2 Responder::on_initiation
+//!                                                                mac1 wrong: nothing
+//!                         <------------------ cookie reply --    under load and no cookie of its own
+//! 3 Initiator::on_cookie
+//! 4 Initiator::retransmit -- initiation with mac2 ---------->    Noise wrong, key unknown: nothing
+//!                         <---------------------- response --    else: Established
+//! 5 Initiator::on_response: Established
+//!                         -- data under the new keys ------->  6 the caller makes them the session's
+//! ```
 //!
 //! Neither side reads a clock or draws randomness: both come in as arguments. Nothing that fails
 //! changes anything: a wrong response leaves the handshake waiting for the right one.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod identity;
 mod initiator;
 mod keys;

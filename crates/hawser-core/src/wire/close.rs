@@ -1,8 +1,10 @@
 //! CLOSE: the sender ends the session.
 //!
-//!     +------+----------+
-//!     | 0x09 | reason 1 |
-//!     +------+----------+
+//! ```text
+//! +------+----------+
+//! | 0x09 | reason 1 |
+//! +------+----------+
+//! ```
 
 use super::{EncodeError, FrameType, Reader, WireError, Writer};
 

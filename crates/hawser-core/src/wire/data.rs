@@ -1,8 +1,10 @@
 //! DATA: an inner packet, to the end of the datagram.
 //!
-//!     +------+--------------------+--------------+------------- - -
-//!     | 0x08 | flags 4, bucket 12 | sequence   3 | inner packet
-//!     +------+--------------------+--------------+------------- - -
+//! ```text
+//! +------+--------------------+--------------+------------- - -
+//! | 0x08 | flags 4, bucket 12 | sequence   3 | inner packet
+//! +------+--------------------+--------------+------------- - -
+//! ```
 
 use super::{EncodeError, FrameType, Reader, WireError, Writer};
 

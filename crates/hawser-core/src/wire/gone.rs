@@ -1,8 +1,10 @@
 //! GONE: the sender has given up on part of a flow's order.
 //!
-//!     +------+----------------+----------+
-//!     | 0x06 | 0 4, bucket 12 | upto   3 |
-//!     +------+----------------+----------+
+//! ```text
+//! +------+----------------+----------+
+//! | 0x06 | 0 4, bucket 12 | upto   3 |
+//! +------+----------------+----------+
+//! ```
 
 use super::{EncodeError, FlowBucket, FlowSequence, FrameType, Reader, WireError, Writer};
 

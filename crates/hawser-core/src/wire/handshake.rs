@@ -1,8 +1,10 @@
 //! The three handshake messages, by their fields; what the fields mean is `crate::handshake`'s.
 //!
-//!     initiation    0x10 | index 4 | noise 120 | mac1 16 | mac2 16                  157
-//!     response      0x20 | index 4 | receiver 4 | noise 72 | mac1 16 | mac2 16      113
-//!     cookie reply  0x30 | receiver 4 | salt 24 | sealed cookie 32                   61
+//! ```text
+//! initiation    0x10 | index 4 | noise 120 | mac1 16 | mac2 16                  157
+//! response      0x20 | index 4 | receiver 4 | noise 72 | mac1 16 | mac2 16      113
+//! cookie reply  0x30 | receiver 4 | salt 24 | sealed cookie 32                   61
+//! ```
 
 use super::{DatagramKind, Offer, Reader, TAG_LEN, WireError};
 

@@ -1,8 +1,10 @@
 //! HOLD: how long the resequencer may wait.
 //!
-//!     +------+-----------+
-//!     | 0x0a | µs varint |
-//!     +------+-----------+
+//! ```text
+//! +------+-----------+
+//! | 0x0a | µs varint |
+//! +------+-----------+
+//! ```
 
 use super::{EncodeError, FrameType, Reader, WireError, Writer, varint};
 

@@ -13,6 +13,8 @@ mod close;
 mod cursor;
 mod data;
 mod frame;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod gone;
 pub mod handshake;
 pub mod header;

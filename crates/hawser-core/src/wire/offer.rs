@@ -1,6 +1,8 @@
 //! The payload of both handshake messages: what a side can and wishes, and what was chosen.
 //!
-//!     version 1 | protection 1 | ciphers 1 | chosen 1 | instance 8 | reserved 12
+//! ```text
+//! version 1 | protection 1 | ciphers 1 | chosen 1 | instance 8 | reserved 12
+//! ```
 
 use super::{Reader, WireError};
 

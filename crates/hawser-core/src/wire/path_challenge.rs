@@ -1,9 +1,11 @@
 //! PATH_CHALLENGE and PATH_RESPONSE: whoever answers the token receives at that address
 //! (RFC 9000 section 8.2).
 //!
-//!     +--------------+---------+
-//!     | 0x03 or 0x04 | token 8 |
-//!     +--------------+---------+
+//! ```text
+//! +--------------+---------+
+//! | 0x03 or 0x04 | token 8 |
+//! +--------------+---------+
+//! ```
 
 use super::{EncodeError, FrameType, Reader, WireError, Writer};
 

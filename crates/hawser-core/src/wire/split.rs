@@ -1,8 +1,10 @@
 //! SPLIT: a piece of an inner packet that is sent again on a path too small for it.
 //!
-//!     +------+------+----------------------+--------------------+--------------+------- - -
-//!     | 0x07 | id 2 | more 1, offset    15 | flags 4, bucket 12 | sequence   3 | bytes
-//!     +------+------+----------------------+--------------------+--------------+------- - -
+//! ```text
+//! +------+------+----------------------+--------------------+--------------+------- - -
+//! | 0x07 | id 2 | more 1, offset    15 | flags 4, bucket 12 | sequence   3 | bytes
+//! +------+------+----------------------+--------------------+--------------+------- - -
+//! ```
 
 use super::data::DataFlags;
 use super::{EncodeError, FlowBucket, FlowSequence, FrameType, Reader, WireError, Writer};

@@ -4,6 +4,7 @@ mod frames;
 mod messages;
 mod properties;
 
+use super::fuzz::encode;
 use super::*;
 
 fn hex(text: &str) -> Vec<u8> {
@@ -22,37 +23,6 @@ fn written(encode: impl FnOnce(&mut Writer<'_>) -> Result<(), EncodeError>) -> V
     let mut out = Writer::new(&mut buffer);
     encode(&mut out).expect("fits");
     out.written().to_vec()
-}
-
-fn encode(frame: &Frame<'_>, out: &mut Writer<'_>) -> Result<(), EncodeError> {
-    match frame {
-        Frame::Padding(len) => out.put_room(*len).map(|room| room.fill(0)),
-        Frame::Ping => out.put_u8(FrameType::Ping as u8),
-        Frame::Ack(ack) => {
-            let AckFrame {
-                path,
-                delay_us,
-                received_at_us,
-                ecn,
-                ..
-            } = *ack;
-            let head = AckHead {
-                path,
-                delay_us,
-                received_at_us,
-                ecn,
-            };
-            head.encode(ack.ranges(), usize::MAX >> 1, out).map(drop)
-        }
-        Frame::PathChallenge(frame) => frame.encode(out),
-        Frame::PathResponse(frame) => frame.encode(out),
-        Frame::PathInfo(frame) => frame.encode(out),
-        Frame::Gone(frame) => frame.encode(out),
-        Frame::Split(frame) => frame.encode(out),
-        Frame::Data(frame) => frame.encode(out),
-        Frame::Close(frame) => frame.encode(out),
-        Frame::Hold(frame) => frame.encode(out),
-    }
 }
 
 fn bucket(number: u16) -> FlowBucket {
