@@ -8,4 +8,8 @@
 #![forbid(unsafe_code)]
 
 pub mod congestion;
+#[cfg(test)]
+mod fuzz_smoke;
+pub mod handshake;
 pub mod units;
+pub mod wire;

@@ -1,0 +1,348 @@
+//! The keys of data datagrams: sealing, opening, labels.
+//!
+//! 1. The handshake's split gives a secret for each direction; HKDF-SHA-256 (RFC 5869) makes a key,
+//!    an IV and a label key of it, bound to the transcript, the cipher and the protection.
+//! 2. The nonce is (path id, packet number) XOR the IV: no pair may come twice under one key.
+//! 3. To encrypt, the header is associated data and the frames are sealed; to authenticate, header
+//!    and frames are both associated data. The tag is the last 16 bytes.
+
+use aws_lc_rs::aead::{
+    AES_128_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey,
+};
+use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
+use snow::HandshakeState;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::mac::keyed;
+use crate::units::{PacketNumber, PathId};
+use crate::wire::handshake::KEY_LEN;
+use crate::wire::{Cipher, DATA_HEADER_LEN, Label, Protection, TAG_LEN};
+
+/// What HKDF makes, by its info label.
+const KEY_INFO: &[u8] = b"hawser 1 key";
+const IV_INFO: &[u8] = b"hawser 1 iv";
+const LABEL_INFO: &[u8] = b"hawser 1 label";
+
+/// Why nothing was sealed. Not constructed by hand; a plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SealError {
+    /// The buffer does not hold header, frames and tag, exactly.
+    #[error("seal: buffer has the wrong length")]
+    Length,
+    /// The cipher refused, which does not happen below 64 GiB.
+    #[error("seal: cipher failed")]
+    Cipher,
+}
+
+/// Why nothing was opened. Not constructed by hand; a plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Shorter than header and tag.
+    #[error("open: datagram too short")]
+    TooShort,
+    /// The frames do not fit where they should go.
+    #[error("open: no room for the frames")]
+    NoRoom,
+    /// Not sealed with this key for this path and number, or changed since.
+    #[error("open: datagram unauthentic")]
+    Unauthentic,
+}
+
+/// Which end of the handshake one is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Side {
+    Initiator,
+    Responder,
+}
+
+/// The keys of a session's two directions. No zero value; erased when dropped.
+#[derive(Debug)]
+pub struct TransportKeys {
+    /// Seals what is sent.
+    pub send: SealKey,
+    /// Opens what is received.
+    pub recv: OpenKey,
+}
+
+impl TransportKeys {
+    /// Makes the keys of a finished handshake.
+    pub(super) fn derive(
+        side: Side,
+        noise: &mut HandshakeState,
+        cipher: Cipher,
+        protection: Protection,
+    ) -> Self {
+        let (to_responder, to_initiator) = noise.dangerously_get_raw_split();
+        let (to_responder, to_initiator) =
+            (Zeroizing::new(to_responder), Zeroizing::new(to_initiator));
+        let transcript = noise.get_handshake_hash();
+        let (send, recv) = match side {
+            Side::Initiator => (to_responder, to_initiator),
+            Side::Responder => (to_initiator, to_responder),
+        };
+        TransportKeys {
+            send: SealKey(Keys::derive(&send, transcript, cipher, protection)),
+            recv: OpenKey(Keys::derive(&recv, transcript, cipher, protection)),
+        }
+    }
+}
+
+/// Seals the datagrams of one direction. No zero value; share it between threads.
+#[derive(Debug)]
+pub struct SealKey(Keys);
+
+impl SealKey {
+    /// The label of a path's datagrams.
+    pub fn label(&self, path: PathId) -> Label {
+        self.0.label(path)
+    }
+
+    /// Seals in place. `datagram` is the header, the frames, and room for the tag.
+    ///
+    /// # Errors
+    /// [`SealError::Length`] where it is shorter than header and tag.
+    pub fn seal(
+        &self,
+        path: PathId,
+        number: PacketNumber,
+        datagram: &mut [u8],
+    ) -> Result<(), SealError> {
+        let (covered, tag_room) = datagram
+            .split_last_chunk_mut::<TAG_LEN>()
+            .ok_or(SealError::Length)?;
+        let (header, frames) = covered
+            .split_at_mut_checked(DATA_HEADER_LEN)
+            .ok_or(SealError::Length)?;
+        let nonce = self.0.nonce(path, number);
+        let tag = match self.0.protection {
+            Protection::Encrypt => {
+                self.0
+                    .aead
+                    .seal_in_place_separate_tag(nonce, Aad::from(&*header), frames)
+            }
+            Protection::Authenticate => {
+                self.0
+                    .aead
+                    .seal_in_place_separate_tag(nonce, Aad::from(&*covered), &mut [])
+            }
+        };
+        tag_room.copy_from_slice(tag.map_err(|_| SealError::Cipher)?.as_ref());
+        Ok(())
+    }
+
+    /// Seals out of place. `datagram` is the header and the head of the frames (`head_len` bytes
+    /// together, written), then room for exactly `body`, which ends the last frame, and the tag.
+    ///
+    /// # Errors
+    /// [`SealError::Length`] where the lengths do not add up.
+    pub fn seal_from(
+        &self,
+        path: PathId,
+        number: PacketNumber,
+        datagram: &mut [u8],
+        head_len: usize,
+        body: &[u8],
+    ) -> Result<(), SealError> {
+        if head_len < DATA_HEADER_LEN || datagram.len() != head_len + body.len() + TAG_LEN {
+            return Err(SealError::Length);
+        }
+        let (head, rest) = datagram.split_at_mut(head_len);
+        if self.0.seals_bodies_apart() {
+            let (header, frames) = head.split_at_mut(DATA_HEADER_LEN);
+            let nonce = self.0.nonce(path, number);
+            let sealed =
+                self.0
+                    .aead
+                    .seal_in_place_scatter(nonce, Aad::from(&*header), frames, body, rest);
+            return sealed.map_err(|_| SealError::Cipher);
+        }
+        rest[..body.len()].copy_from_slice(body);
+        self.seal(path, number, datagram)
+    }
+}
+
+/// Opens the datagrams of one direction. No zero value; share it between threads.
+#[derive(Debug)]
+pub struct OpenKey(Keys);
+
+impl OpenKey {
+    /// The label of a path's datagrams.
+    pub fn label(&self, path: PathId) -> Label {
+        self.0.label(path)
+    }
+
+    /// Opens a whole datagram in place, and gives its frames.
+    ///
+    /// # Errors
+    /// [`OpenError`]; the datagram's bytes are then of no use.
+    pub fn open<'d>(
+        &self,
+        path: PathId,
+        number: PacketNumber,
+        datagram: &'d mut [u8],
+    ) -> Result<&'d [u8], OpenError> {
+        let (covered, tag) = datagram
+            .split_last_chunk_mut::<TAG_LEN>()
+            .ok_or(OpenError::TooShort)?;
+        if covered.len() < DATA_HEADER_LEN {
+            return Err(OpenError::TooShort);
+        }
+        let nonce = self.0.nonce(path, number);
+        let opened = match self.0.protection {
+            Protection::Encrypt => {
+                let (header, frames) = covered.split_at_mut(DATA_HEADER_LEN);
+                self.0
+                    .aead
+                    .open_in_place_separate_tag(nonce, Aad::from(&*header), tag, frames)
+                    .map(drop)
+            }
+            Protection::Authenticate => {
+                self.0
+                    .aead
+                    .open_separate_gather(nonce, Aad::from(&*covered), &[], tag, &mut [])
+            }
+        };
+        opened.map_err(|_| OpenError::Unauthentic)?;
+        Ok(&covered[DATA_HEADER_LEN..])
+    }
+
+    /// Opens a whole datagram into `out`, and tells how many bytes of frames are there.
+    ///
+    /// # Errors
+    /// [`OpenError`]; the bytes of `out` are then of no use.
+    pub fn open_into(
+        &self,
+        path: PathId,
+        number: PacketNumber,
+        datagram: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, OpenError> {
+        let (covered, tag) = datagram
+            .split_last_chunk::<TAG_LEN>()
+            .ok_or(OpenError::TooShort)?;
+        let (header, frames) = covered
+            .split_at_checked(DATA_HEADER_LEN)
+            .ok_or(OpenError::TooShort)?;
+        let out = out.get_mut(..frames.len()).ok_or(OpenError::NoRoom)?;
+        let nonce = self.0.nonce(path, number);
+        let opened = match self.0.protection {
+            Protection::Encrypt => {
+                self.0
+                    .aead
+                    .open_separate_gather(nonce, Aad::from(header), frames, tag, out)
+            }
+            Protection::Authenticate => {
+                let opened =
+                    self.0
+                        .aead
+                        .open_separate_gather(nonce, Aad::from(covered), &[], tag, &mut []);
+                opened.map(|()| out.copy_from_slice(frames))
+            }
+        };
+        opened
+            .map(|()| frames.len())
+            .map_err(|_| OpenError::Unauthentic)
+    }
+}
+
+/// What both directions have in common.
+struct Keys {
+    aead: LessSafeKey,
+    cipher: Cipher,
+    protection: Protection,
+    iv: [u8; NONCE_LEN],
+    label_key: [u8; KEY_LEN],
+}
+
+impl Keys {
+    fn derive(
+        secret: &[u8; KEY_LEN],
+        transcript: &[u8],
+        cipher: Cipher,
+        protection: Protection,
+    ) -> Self {
+        let root = Salt::new(HKDF_SHA256, transcript).extract(secret);
+        let algorithm = algorithm(cipher);
+        let mut key = Zeroizing::new([0; KEY_LEN]);
+        let key = &mut key[..algorithm.key_len()];
+        let (mut iv, mut label_key) = ([0; NONCE_LEN], [0; KEY_LEN]);
+        let kind = [cipher as u8, protection.code()];
+        expand(&root, KEY_INFO, kind, key);
+        expand(&root, IV_INFO, kind, &mut iv);
+        expand(&root, LABEL_INFO, kind, &mut label_key);
+        let key = UnboundKey::new(algorithm, key).expect("the key has the cipher's length");
+        Keys {
+            aead: LessSafeKey::new(key),
+            cipher,
+            protection,
+            iv,
+            label_key,
+        }
+    }
+
+    /// Step 2.
+    fn nonce(&self, path: PathId, number: PacketNumber) -> Nonce {
+        let mut nonce = self.iv;
+        let name = path
+            .0
+            .to_be_bytes()
+            .into_iter()
+            .chain(number.0.to_be_bytes());
+        nonce
+            .iter_mut()
+            .zip(name)
+            .for_each(|(byte, name)| *byte ^= name);
+        Nonce::assume_unique_for_key(nonce)
+    }
+
+    fn label(&self, path: PathId) -> Label {
+        let [b0, b1, b2, b3, ..] = keyed(&self.label_key, &[&path.0.to_be_bytes()]);
+        Label(u32::from_be_bytes([b0, b1, b2, b3]))
+    }
+
+    /// Whether a body is sealed from where it lies. aws-lc encrypts such a body at full speed with
+    /// AES-GCM, but a block at a time with ChaCha20: there, and where nothing is encrypted, a copy
+    /// comes first (`benches/seal.rs` shows both).
+    fn seals_bodies_apart(&self) -> bool {
+        self.cipher == Cipher::Aes128Gcm && self.protection == Protection::Encrypt
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        self.iv.zeroize();
+        self.label_key.zeroize();
+    }
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keys")
+            .field("cipher", &self.cipher)
+            .field("protection", &self.protection)
+            .finish_non_exhaustive()
+    }
+}
+
+fn algorithm(cipher: Cipher) -> &'static Algorithm {
+    match cipher {
+        Cipher::Aes128Gcm => &AES_128_GCM,
+        Cipher::ChaCha20Poly1305 => &CHACHA20_POLY1305,
+    }
+}
+
+/// A length in bytes, as HKDF asks for it.
+struct Length(usize);
+
+impl KeyType for Length {
+    fn len(&self) -> usize {
+        self.0
+    }
+}
+
+/// Fills `out` from `root` (RFC 5869 section 2.3).
+fn expand(root: &Prk, label: &[u8], kind: [u8; 2], out: &mut [u8]) {
+    root.expand(&[label, &kind], Length(out.len()))
+        .and_then(|okm| okm.fill(out))
+        .expect("at most 32 bytes are asked for, far below HKDF's 255 blocks");
+}

@@ -1,0 +1,88 @@
+//! Two portals agree on keys: Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s, guarded against floods.
+//!
+//! ```text
+//! initiator                                                   responder
+//! 1 Initiator::start      -- initiation -------------------->  2 Responder::on_initiation
+//!                                                                mac1 wrong: nothing
+//!                         <------------------ cookie reply --    under load and no cookie of its own
+//! 3 Initiator::on_cookie
+//! 4 Initiator::retransmit -- initiation with mac2 ---------->    Noise wrong, key unknown: nothing
+//!                         <---------------------- response --    else: Established
+//! 5 Initiator::on_response: Established
+//!                         -- data under the new keys ------->  6 the caller makes them the session's
+//! ```
+//!
+//! Neither side reads a clock or draws randomness: both come in as arguments. Nothing that fails
+//! changes anything: a wrong response leaves the handshake waiting for the right one.
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
+mod identity;
+mod initiator;
+mod keys;
+mod limit;
+mod mac;
+mod noise;
+mod responder;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+pub use identity::{Identity, Psk, PublicKey};
+pub use initiator::Initiator;
+pub use keys::{OpenError, OpenKey, SealError, SealKey, TransportKeys};
+pub use mac::Cookie;
+pub use responder::{Accepted, HandshakeDrop, InitiationId, Responder, Verdict};
+
+use crate::wire::{Cipher, Offer, Protection, WireError};
+
+/// Keys are replaced after this time (DESIGN section 3; WireGuard's rekey time).
+pub const REKEY_AFTER: Duration = Duration::from_secs(120);
+/// Keys are replaced after so many packets over all paths: at 1500 bytes 2^26 packets are 100 GB,
+/// well inside of what AES-GCM allows under one key (RFC 9001 section 6.6: 2^23 full records of
+/// 2^14 bytes are 128 GiB).
+pub const REKEY_AFTER_PACKETS: u64 = 1 << 26;
+
+/// What a handshake gives. No zero value; move it into the session.
+#[derive(Debug)]
+pub struct Established {
+    /// The keys of both directions.
+    pub keys: TransportKeys,
+    /// What the other side offered.
+    pub peer_offer: Offer,
+    /// The stricter wish of both.
+    pub protection: Protection,
+    /// The best cipher of both.
+    pub cipher: Cipher,
+}
+
+/// Why a message changed nothing. Not constructed by hand; a plain value.
+#[derive(Debug, thiserror::Error)]
+pub enum HandshakeError {
+    /// The bytes are no such message.
+    #[error("handshake: message unreadable")]
+    Wire(#[from] WireError),
+    /// The message answers another handshake than this one, or this one is over.
+    #[error("handshake: answers no pending initiation")]
+    NotPending,
+    /// mac1 is not that of somebody who knows our public key.
+    #[error("handshake: mac1 wrong")]
+    Mac1,
+    /// Noise failed: another key, another pre-shared key, or changed bytes.
+    #[error("handshake: noise failed")]
+    Noise(#[source] snow::Error),
+    /// The peer chose another cipher than both offers give, or there is none.
+    #[error("handshake: cipher is not the best of both offers")]
+    Cipher,
+    /// The cookie does not open: it answers another message.
+    #[error("handshake: cookie reply unauthentic")]
+    Cookie,
+}
+
+/// What both offers give: the stricter protection and the best cipher.
+fn agree(ours: &Offer, theirs: &Offer) -> Option<(Protection, Cipher)> {
+    let cipher = ours.ciphers.best_common(theirs.ciphers)?;
+    Some((ours.protection.stricter(theirs.protection), cipher))
+}

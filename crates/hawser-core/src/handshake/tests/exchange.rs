@@ -1,0 +1,178 @@
+//! The handshake between honest sides, and between strangers.
+
+use super::*;
+
+#[test]
+fn both_sides_agree_for_every_pair_of_offers() {
+    let sets: [&[Cipher]; 3] = [&[AES, CHACHA], &[AES], &[CHACHA]];
+    let wishes = [Protection::Encrypt, Protection::Authenticate];
+    let offers = || {
+        sets.into_iter()
+            .flat_map(|set| wishes.map(|wish| offer(wish, set)))
+    };
+    let mut agreed = 0;
+    for (ours, theirs) in offers().flat_map(|ours| offers().map(move |theirs| (ours, theirs))) {
+        let mut pair = Pair::new(ours, theirs);
+        let Some((protection, cipher)) = agree(&ours, &theirs) else {
+            let (_, message) = pair.start();
+            let verdict = pair.judge(NOW, &message, address(1));
+            assert!(
+                matches!(verdict, Verdict::Drop(HandshakeDrop::NoCommonCipher)),
+                "{verdict:?}"
+            );
+            continue;
+        };
+        let (local, remote) = pair.finish();
+        for (side, peer_offer) in [(&local, theirs), (&remote, ours)] {
+            assert_eq!((side.protection, side.cipher), (protection, cipher));
+            assert_eq!(side.peer_offer, peer_offer);
+        }
+        assert!(carries(&local.keys, &remote.keys) && carries(&remote.keys, &local.keys));
+        assert!(
+            !carries(&local.keys, &local.keys),
+            "the directions have keys of their own"
+        );
+        agreed += 1;
+    }
+    assert_eq!(agreed, 28, "of 36 pairs, 8 have no cipher in common");
+}
+
+#[test]
+fn every_handshake_makes_other_keys() {
+    let mut pair = Pair::new(both(), both());
+    let (first, _) = pair.finish();
+    let (_, second) = pair.finish();
+    assert!(!carries(&first.keys, &second.keys));
+    assert_ne!(
+        first.keys.send.label(PathId(1)),
+        second.keys.recv.label(PathId(1))
+    );
+}
+
+#[test]
+fn labels_match_and_differ_by_path_and_direction() {
+    let (local, remote) = Pair::new(both(), both()).finish();
+    for path in (0..50).map(PathId) {
+        assert_eq!(local.keys.send.label(path), remote.keys.recv.label(path));
+        assert_eq!(remote.keys.send.label(path), local.keys.recv.label(path));
+        assert_ne!(local.keys.send.label(path), remote.keys.send.label(path));
+        assert_ne!(
+            local.keys.send.label(path),
+            local.keys.send.label(PathId(path.0 + 1))
+        );
+    }
+}
+
+#[test]
+fn an_unknown_key_gets_nothing() {
+    let mut pair = Pair::new(both(), both());
+    pair.local = Identity::new([9; 32]);
+    let (_, message) = pair.start();
+    let mut stranger = |_: &PublicKey| None;
+    let rng = &mut Seeded::new(5);
+    let verdict = pair.responder.on_initiation(
+        NOW,
+        &message,
+        address(1),
+        HandshakeIndex(1),
+        &mut stranger,
+        rng,
+    );
+    assert!(
+        matches!(verdict, Verdict::Drop(HandshakeDrop::UnknownKey)),
+        "{verdict:?}"
+    );
+}
+
+#[test]
+fn who_does_not_know_our_key_gets_nothing() {
+    let mut pair = Pair::new(both(), both());
+    pair.remote = Identity::new([8; 32]).public();
+    let (_, message) = pair.start();
+    let verdict = pair.judge(NOW, &message, address(1));
+    assert!(
+        matches!(verdict, Verdict::Drop(HandshakeDrop::Mac1)),
+        "{verdict:?}"
+    );
+}
+
+#[test]
+fn a_wrong_pre_shared_key_is_found_by_the_initiator() {
+    let mut pair = Pair::new(both(), both());
+    pair.psk = Psk::default();
+    let (mut initiator, message) = pair.start();
+    let accepted = pair.accept(&message);
+    assert!(matches!(
+        initiator.on_response(&accepted.response),
+        Err(HandshakeError::Noise(_))
+    ));
+}
+
+#[test]
+fn a_response_to_any_of_the_last_four_attempts_is_taken_once() {
+    let mut pair = Pair::new(both(), both());
+    let (mut initiator, first) = pair.start();
+    let later: Vec<_> = (0..4)
+        .map(|_| initiator.retransmit(pair.rng.as_mut()).expect("a message"))
+        .collect();
+    assert!(
+        later.iter().all(|message| *message != first),
+        "each has an ephemeral key of its own"
+    );
+
+    let forgotten = pair.accept(&first);
+    assert!(
+        initiator.on_response(&forgotten.response).is_err(),
+        "the fifth oldest is forgotten"
+    );
+    let (oldest, newest) = (pair.accept(&later[0]), pair.accept(&later[3]));
+    let established = initiator
+        .on_response(&oldest.response)
+        .expect("the oldest of four");
+    assert!(carries(&established.keys, &oldest.established.keys));
+    let again = initiator.on_response(&newest.response);
+    assert!(
+        matches!(again, Err(HandshakeError::NotPending)),
+        "{again:?}"
+    );
+}
+
+#[test]
+fn a_wrong_response_leaves_the_initiator_able_to_take_the_right_one() {
+    let mut pair = Pair::new(both(), both());
+    let (mut initiator, message) = pair.start();
+    let right = pair.accept(&message);
+
+    // Made by a stranger who knows every public key and saw the initiation, with a right mac1.
+    let mut forged = right.response;
+    forged[9..9 + 72].fill(0x42);
+    super::super::mac::Mac1Key::to(&pair.local.public()).sign(&mut forged);
+    // The right answer to another handshake of the same two.
+    let (_, other_message) = pair.start();
+    let other = pair.accept(&other_message).response;
+
+    for wrong in [&forged[..], &other, &right.response[..112], &message, &[]] {
+        assert!(initiator.on_response(wrong).is_err());
+    }
+    let established = initiator
+        .on_response(&right.response)
+        .expect("the right response");
+    assert!(carries(&right.established.keys, &established.keys));
+}
+
+#[test]
+fn an_initiation_is_known_again_by_its_id() {
+    let mut pair = Pair::new(both(), both());
+    let (mut initiator, message) = pair.start();
+    let again = initiator.retransmit(pair.rng.as_mut()).expect("a message");
+    let id = pair.responder.initiation_id(&message);
+    assert!(id.is_some() && id == pair.responder.initiation_id(&message.clone()));
+    assert_ne!(id, pair.responder.initiation_id(&again));
+    let mut changed = message;
+    changed[50] ^= 1;
+    assert_eq!(
+        pair.responder.initiation_id(&changed),
+        None,
+        "a copied mac1 is no id"
+    );
+}

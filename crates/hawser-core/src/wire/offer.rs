@@ -1,0 +1,152 @@
+//! The payload of both handshake messages: what a side can and wishes, and what was chosen.
+//!
+//! ```text
+//! version 1 | protection 1 | ciphers 1 | chosen 1 | instance 8 | reserved 12
+//! ```
+
+use super::{Reader, WireError};
+
+/// The version of the protocol that this code speaks.
+const VERSION: u8 = 1;
+/// Zero bytes that keep an initiation bigger than its answer.
+const RESERVED_LEN: usize = 12;
+
+/// What is done to inner packets. The stricter wish of two sides wins. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Protection {
+    /// In clear, but nobody can change them.
+    Authenticate,
+    /// Nobody else can read or change them.
+    #[default]
+    Encrypt,
+}
+
+impl Protection {
+    /// Its number on the wire.
+    pub const fn code(self) -> u8 {
+        match self {
+            Protection::Encrypt => 0,
+            Protection::Authenticate => 1,
+        }
+    }
+
+    /// The stricter of two wishes.
+    pub fn stricter(self, other: Self) -> Self {
+        self.max(other)
+    }
+}
+
+/// The cipher of data datagrams. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Cipher {
+    /// AES-128-GCM (RFC 5116 section 5.1).
+    Aes128Gcm = 0,
+    /// ChaCha20-Poly1305 (RFC 8439).
+    ChaCha20Poly1305 = 1,
+}
+
+/// A set of ciphers. Empty by default; a plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct CipherSet(u8);
+
+impl CipherSet {
+    /// The ones that this version knows, best first.
+    const KNOWN: [Cipher; 2] = [Cipher::Aes128Gcm, Cipher::ChaCha20Poly1305];
+
+    /// A set of these.
+    pub fn of(ciphers: &[Cipher]) -> Self {
+        CipherSet(
+            ciphers
+                .iter()
+                .fold(0, |bits, cipher| bits | 1 << *cipher as u8),
+        )
+    }
+
+    /// For a machine: AES-128-GCM only where it `has_aes` instructions.
+    pub fn for_machine(has_aes: bool) -> Self {
+        if has_aes {
+            Self::of(&Self::KNOWN)
+        } else {
+            Self::of(&[Cipher::ChaCha20Poly1305])
+        }
+    }
+
+    /// Whether the cipher is in the set.
+    pub fn contains(self, cipher: Cipher) -> bool {
+        self.0 & 1 << cipher as u8 != 0
+    }
+
+    /// The best cipher of both sets: AES-128-GCM where both have it.
+    pub fn best_common(self, other: Self) -> Option<Cipher> {
+        Self::KNOWN
+            .into_iter()
+            .find(|cipher| self.contains(*cipher) && other.contains(*cipher))
+    }
+}
+
+/// Random, made when a portal starts: the same one means new keys for a live session. A plain number.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct InstanceId(pub u64);
+
+/// What a side can and wishes. No zero value; a plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// What it wishes at least.
+    pub protection: Protection,
+    /// What it can.
+    pub ciphers: CipherSet,
+    /// Which start of the portal this is.
+    pub instance: InstanceId,
+}
+
+impl Offer {
+    /// Bytes of the payload.
+    pub const LEN: usize = 24;
+
+    /// The payload: in a response with the cipher that was chosen, in an initiation with none.
+    pub fn encode(&self, chosen: Option<Cipher>) -> [u8; Self::LEN] {
+        let mut out = [0; Self::LEN];
+        out[0] = VERSION;
+        out[1] = self.protection.code();
+        out[2] = self.ciphers.0;
+        out[3] = chosen.map_or(0, |cipher| cipher as u8);
+        out[4..12].copy_from_slice(&self.instance.0.to_be_bytes());
+        out
+    }
+
+    /// Reads a payload. An initiation has no choice: its `chosen` byte is zero, as AES-128-GCM's.
+    ///
+    /// # Errors
+    /// [`WireError`] for another version, a number that this version does not know, a reserved byte
+    /// or another length. Ciphers that this version does not know are not an error.
+    pub fn decode(payload: &[u8]) -> Result<(Self, Cipher), WireError> {
+        let mut from = Reader::new(payload);
+        if from.u8()? != VERSION {
+            return Err(WireError::OutOfRange);
+        }
+        let protection = match from.u8()? {
+            0 => Protection::Encrypt,
+            1 => Protection::Authenticate,
+            _ => return Err(WireError::OutOfRange),
+        };
+        let ciphers = CipherSet(from.u8()?);
+        let chosen = match from.u8()? {
+            0 => Cipher::Aes128Gcm,
+            1 => Cipher::ChaCha20Poly1305,
+            _ => return Err(WireError::OutOfRange),
+        };
+        let instance = InstanceId(from.u64()?);
+        if *from.array()? != [0; RESERVED_LEN] {
+            return Err(WireError::Reserved);
+        }
+        from.finish()?;
+        Ok((
+            Offer {
+                protection,
+                ciphers,
+                instance,
+            },
+            chosen,
+        ))
+    }
+}
