@@ -9,4 +9,5 @@
 
 pub mod congestion;
 pub mod packet;
+pub mod queue;
 pub mod units;
