@@ -118,10 +118,10 @@ mod tests {
     #[test]
     fn quiet_stays_quiet_below_target_and_within_the_first_interval() {
         let mut codel = Codel::default();
-        assert_eq!(acts(&mut codel, 0..1_000, MS * 4), []);
-        assert_eq!(acts(&mut codel, 1_000..1_100, MS * 6), []);
+        assert_eq!(acts(&mut codel, 0..1_000, MS * 4), [0u32; 0]);
+        assert_eq!(acts(&mut codel, 1_000..1_100, MS * 6), [0u32; 0]);
         assert!(!codel.must_act(at(1_200), MS * 6, true, CodelParams::default()));
-        assert_eq!(acts(&mut codel, 1_201..1_300, MS * 6), []);
+        assert_eq!(acts(&mut codel, 1_201..1_300, MS * 6), [0u32; 0]);
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
     fn dropping_ends_below_target_and_goes_on_faster_when_it_soon_returns() {
         let mut codel = Codel::default();
         acts(&mut codel, 0..400, MS * 6);
-        assert_eq!(acts(&mut codel, 400..500, MS), []);
+        assert_eq!(acts(&mut codel, 400..500, MS), [0u32; 0]);
         let again = acts(&mut codel, 500..800, MS * 6);
         assert_eq!(again, [600, 650, 695, 736, 774]);
     }
@@ -153,6 +153,6 @@ mod tests {
         let mut codel = Codel::default();
         acts(&mut codel, 0..99, MS * 6);
         codel.emptied();
-        assert_eq!(acts(&mut codel, 99..199, MS * 6), []);
+        assert_eq!(acts(&mut codel, 99..199, MS * 6), [0u32; 0]);
     }
 }

@@ -1,6 +1,7 @@
 //! Fairness, order and conservation of the queue.
 
 use super::*;
+use crate::packet::SegmentRef;
 use crate::packet::samples::{KEY, Sample, admit};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
