@@ -11,5 +11,7 @@ pub mod congestion;
 #[cfg(test)]
 mod fuzz_smoke;
 pub mod handshake;
+pub mod packet;
+pub mod queue;
 pub mod units;
 pub mod wire;

@@ -1,0 +1,154 @@
+//! Names of flows: the bucket that a packet's addresses and ports hash to, and its sequence.
+
+use std::fmt;
+
+/// How many flow buckets a session has: what 12 bits of a DATA frame name (docs/wire.md).
+pub const FLOW_BUCKETS: usize = 1 << 12;
+/// Flow sequences wrap here: 24 bits of a DATA frame (docs/wire.md).
+pub const FLOW_SEQUENCES: u32 = 1 << 24;
+
+/// A flow bucket, below [`FLOW_BUCKETS`]. Zero is a bucket like any other. A plain number.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct FlowBucket(pub u16);
+
+impl FlowBucket {
+    /// As an index into a table of [`FLOW_BUCKETS`].
+    pub const fn index(self) -> usize {
+        self.0 as usize % FLOW_BUCKETS
+    }
+}
+
+/// A packet's number within its flow bucket, below [`FLOW_SEQUENCES`]. Zero is the first of a
+/// session. A plain number.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct FlowSequence(pub u32);
+
+impl FlowSequence {
+    /// The number after this one; zero follows the last.
+    pub const fn next(self) -> FlowSequence {
+        FlowSequence((self.0 + 1) % FLOW_SEQUENCES)
+    }
+
+    /// The full number nearest to `expected` that ends in these 24 bits (as RFC 9000 appendix A.3).
+    /// `expected` must be at least 2^24, so that a number before it exists.
+    pub const fn expand(self, expected: u64) -> u64 {
+        let full = FLOW_SEQUENCES as u64;
+        let near = expected - expected % full + self.0 as u64 % full;
+        if near + full / 2 <= expected {
+            near + full
+        } else if near > expected + full / 2 {
+            near - full
+        } else {
+            near
+        }
+    }
+}
+
+/// The secret that flows are hashed with, so that nobody can aim packets at one bucket. Never
+/// printed. A plain value, shared by copying.
+#[derive(Copy, Clone)]
+pub struct FlowKey([u64; 2]);
+
+impl FlowKey {
+    /// From 128 random bits.
+    pub const fn new(k0: u64, k1: u64) -> FlowKey {
+        FlowKey([k0, k1])
+    }
+
+    /// The bucket of a flow described by `words`.
+    pub fn bucket(&self, words: &[u64]) -> FlowBucket {
+        let hash = siphash::<1, 3>(self.0, words);
+        FlowBucket((hash % FLOW_BUCKETS as u64) as u16)
+    }
+}
+
+impl fmt::Debug for FlowKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FlowKey(..)")
+    }
+}
+
+/// SipHash with `C` compression and `D` finalization rounds over whole little-endian words
+/// (Aumasson and Bernstein, "SipHash: a fast short-input PRF", section 2).
+fn siphash<const C: usize, const D: usize>(key: [u64; 2], words: &[u64]) -> u64 {
+    let mut v = [
+        key[0] ^ 0x736f_6d65_7073_6575,
+        key[1] ^ 0x646f_7261_6e64_6f6d,
+        key[0] ^ 0x6c79_6765_6e65_7261,
+        key[1] ^ 0x7465_6462_7974_6573,
+    ];
+    let length = (words.len() as u64 * 8) << 56;
+    for &word in words.iter().chain(std::iter::once(&length)) {
+        v[3] ^= word;
+        (0..C).for_each(|_| sip_round(&mut v));
+        v[0] ^= word;
+    }
+    v[2] ^= 0xff;
+    (0..D).for_each(|_| sip_round(&mut v));
+    v[0] ^ v[1] ^ v[2] ^ v[3]
+}
+
+/// One SipRound.
+fn sip_round(v: &mut [u64; 4]) {
+    v[0] = v[0].wrapping_add(v[1]);
+    v[1] = v[1].rotate_left(13) ^ v[0];
+    v[0] = v[0].rotate_left(32);
+    v[2] = v[2].wrapping_add(v[3]);
+    v[3] = v[3].rotate_left(16) ^ v[2];
+    v[0] = v[0].wrapping_add(v[3]);
+    v[3] = v[3].rotate_left(21) ^ v[0];
+    v[2] = v[2].wrapping_add(v[1]);
+    v[1] = v[1].rotate_left(17) ^ v[2];
+    v[2] = v[2].rotate_left(32);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::hash::{DefaultHasher, Hasher};
+
+    #[test]
+    fn siphash_agrees_with_its_authors_vectors() {
+        // Key 00..0f; inputs of 0 and 8 bytes 00..07, from vectors.h of the reference implementation.
+        let key = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];
+        assert_eq!(
+            siphash::<2, 4>(key, &[]).to_le_bytes()[..4],
+            [0x31, 0x0e, 0x0e, 0xdd]
+        );
+        assert_eq!(
+            siphash::<2, 4>(key, &[0x0706_0504_0302_0100]).to_le_bytes(),
+            [0x62, 0x24, 0x93, 0x9a, 0x79, 0xf5, 0xf5, 0x93]
+        );
+    }
+
+    #[test]
+    fn siphash_agrees_with_the_standard_library() {
+        for words in [&[][..], &[1], &[u64::MAX, 7, 0x0123_4567_89ab_cdef]] {
+            let mut hasher = DefaultHasher::new();
+            words
+                .iter()
+                .for_each(|w: &u64| hasher.write(&w.to_le_bytes()));
+            assert_eq!(siphash::<1, 3>([0, 0], words), hasher.finish());
+        }
+    }
+
+    #[test]
+    fn a_sequence_expands_to_the_nearest_full_number() {
+        let base = 1 << 24;
+        for (low, expected, full) in [
+            (0, base, base),
+            (5, base, base + 5),
+            (0xff_ffff, base, base - 1),
+            (0, 2 * base - 1, 2 * base),
+            (0xff_ffff, 2 * base + 3, 2 * base - 1),
+            (3, 5 * base + 0x7f_ffff, 5 * base + 3),
+        ] {
+            assert_eq!(
+                FlowSequence(low).expand(expected),
+                full,
+                "{low} near {expected}"
+            );
+        }
+        assert_eq!(FlowSequence(0xff_ffff).next(), FlowSequence(0));
+    }
+}

@@ -1,0 +1,209 @@
+//! Where trains live from TUN until nobody needs them any more.
+//!
+//! 1. `read_buffer`: the next packet is read into it.
+//! 2. `admit`: it is parsed and moves to a buffer of its size; a big one takes the read buffer along.
+//! 3. `train`: written to paths, perhaps more than once.
+//! 4. `release`: each segment once; the last one frees the train.
+
+use super::flow::FlowKey;
+use super::inner::InnerError;
+use super::pool::{LARGEST, Pool};
+use super::train::{Offload, Shape, Train};
+use thiserror::Error;
+
+/// From here on the read buffer itself is kept, bytes: a copy would save less than half of it.
+const TAKE_OVER: usize = 32_768;
+/// Most bytes of buffers that trains may hold: the 8 MiB of the queue and as much again in flight,
+/// with room for what rounding to buffer sizes adds.
+const MAX_HELD: usize = 48 << 20;
+/// Segments in a word of `released`.
+const WORD: u16 = 64;
+
+/// Why a packet from TUN was not admitted.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Error)]
+pub enum PacketDrop {
+    /// No inner packet.
+    #[error(transparent)]
+    Inner(#[from] InnerError),
+    /// Longer than the read buffer.
+    #[error("admit packet: {0} bytes are more than the read buffer has")]
+    TooLong(usize),
+    /// The checksum to complete lies elsewhere than the packet's kind says.
+    #[error("admit packet: checksum offload does not fit the packet")]
+    ChecksumPlace,
+    /// The segmentation asked for is not one for this kind of packet.
+    #[error("admit packet: segmentation does not fit the packet")]
+    GsoKind,
+    /// Segments of no size.
+    #[error("admit packet: segments of zero bytes")]
+    GsoSize,
+    /// Headers too long to repeat.
+    #[error("admit packet: {0} bytes of headers to repeat")]
+    GsoHeader(usize),
+    /// The store is full.
+    #[error("admit packet: trains hold {MAX_HELD} bytes already")]
+    Full,
+}
+
+/// The name of a train in its store, never used again for another. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TrainId {
+    slot: u32,
+    generation: u32,
+}
+
+/// One segment of a train. A plain value; whoever holds it owes the store one `release`.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SegmentRef {
+    /// The train.
+    pub train: TrainId,
+    /// Which of its segments.
+    pub segment: u16,
+}
+
+/// Owns all trains of a session and their buffers. Empty at first. One owner; needs `&mut` to
+/// change, `&` to write segments.
+#[derive(Debug)]
+pub struct TrainStore {
+    key: FlowKey,
+    read: Vec<u8>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    pool: Pool,
+    held: usize,
+}
+
+#[derive(Debug)]
+struct Slot {
+    generation: u32,
+    /// Segments not released yet; zero when the slot is free.
+    remaining: u16,
+    released: Vec<u64>,
+    train: Train,
+}
+
+impl TrainStore {
+    /// An empty store that hashes flows with `key`.
+    pub fn new(key: FlowKey) -> TrainStore {
+        TrainStore {
+            key,
+            read: vec![0; LARGEST],
+            slots: Vec::new(),
+            free: Vec::new(),
+            pool: Pool::default(),
+            held: 0,
+        }
+    }
+
+    /// Where to read the next packet, without virtio_net_hdr; more than 65,536 bytes.
+    pub fn read_buffer(&mut self) -> &mut [u8] {
+        &mut self.read
+    }
+
+    /// Admits the packet in the first `len` bytes of the read buffer.
+    ///
+    /// # Errors
+    /// [`PacketDrop`]; the read buffer may be filled anew.
+    pub fn admit(&mut self, len: usize, offload: Offload) -> Result<TrainId, PacketDrop> {
+        let packet = self.read.get_mut(..len).ok_or(PacketDrop::TooLong(len))?;
+        let shape = Shape::of(packet, &offload, &self.key)?;
+        if self.held + Pool::size_for(len) > MAX_HELD {
+            return Err(PacketDrop::Full);
+        }
+        let buffer = if len > TAKE_OVER {
+            let next = self.pool.take(LARGEST);
+            std::mem::replace(&mut self.read, next)
+        } else {
+            let mut buffer = self.pool.take(len);
+            buffer[..len].copy_from_slice(&self.read[..len]);
+            buffer
+        };
+        self.held += buffer.len();
+        Ok(self.place(buffer, shape))
+    }
+
+    fn place(&mut self, buffer: Vec<u8>, shape: Shape) -> TrainId {
+        let words = usize::from(shape.count.div_ceil(WORD));
+        let slot = match self.free.pop() {
+            Some(index) => {
+                self.slots[index as usize].train.renew(buffer, shape);
+                index
+            }
+            None => {
+                self.slots.push(Slot {
+                    generation: 0,
+                    remaining: 0,
+                    released: Vec::new(),
+                    train: Train::new(buffer, shape),
+                });
+                (self.slots.len() - 1) as u32
+            }
+        };
+        let place = &mut self.slots[slot as usize];
+        place.remaining = shape.count;
+        place.released.clear();
+        place.released.resize(words, 0);
+        TrainId {
+            slot,
+            generation: place.generation,
+        }
+    }
+
+    /// The train of that name. Panics when all its segments have been released.
+    pub fn train(&self, id: TrainId) -> &Train {
+        let slot = &self.slots[id.slot as usize];
+        assert!(slot.lives(id), "a train that was released");
+        &slot.train
+    }
+
+    /// Marks a segment CE; every later `head` (of a single packet: its `body`) has the mark.
+    /// Panics like `train`.
+    pub fn mark_ce(&mut self, segment: SegmentRef) {
+        let slot = &mut self.slots[segment.train.slot as usize];
+        assert!(slot.lives(segment.train), "a train that was released");
+        slot.train.mark_ce(segment.segment);
+    }
+
+    /// Gives a segment up. Panics when that was done before: two owners of one segment are a bug
+    /// that would hand its buffer to another packet.
+    pub fn release(&mut self, segment: SegmentRef) {
+        let slot = &mut self.slots[segment.train.slot as usize];
+        assert!(slot.lives(segment.train), "a train that was released");
+        let (word, bit) = (segment.segment / WORD, 1 << (segment.segment % WORD));
+        let word = &mut slot.released[usize::from(word)];
+        assert!(
+            segment.segment < slot.train.segments() && *word & bit == 0,
+            "a segment released twice"
+        );
+        *word |= bit;
+        slot.remaining -= 1;
+        if slot.remaining == 0 {
+            slot.generation = slot.generation.wrapping_add(1);
+            let buffer = std::mem::take(&mut slot.train.buffer);
+            self.held -= buffer.len();
+            self.pool.put(buffer);
+            self.free.push(segment.train.slot);
+        }
+    }
+
+    /// Bytes of the buffers that trains hold.
+    pub fn bytes_held(&self) -> usize {
+        self.held
+    }
+
+    /// Bytes of buffers kept for later.
+    pub fn bytes_pooled(&self) -> usize {
+        self.pool.bytes()
+    }
+
+    /// Frees buffers that were idle since the last call. Call it about once a second.
+    pub fn trim(&mut self) {
+        self.pool.trim();
+    }
+}
+
+impl Slot {
+    fn lives(&self, id: TrainId) -> bool {
+        self.generation == id.generation && self.remaining > 0
+    }
+}

@@ -1,0 +1,160 @@
+//! The flows of a queue and the two lists that deficit round robin walks (RFC 8290 section 4).
+//!
+//! ```text
+//!            enqueue                 quantum used up, or empty
+//!    idle -----------> new (sparse) ---------------------------> old --+
+//!      ^                                                          | ^  | quantum used up:
+//!      +----------------------------------------------------------+ +--+ to the tail
+//!                     empty when its turn comes
+//! ```
+
+use super::codel::Codel;
+use super::line::NONE;
+use crate::packet::FlowBucket;
+use crate::packet::flow::FLOW_BUCKETS;
+use crate::units::{ByteCount, Time};
+
+/// No flow: above every bucket.
+const NO_FLOW: u16 = u16::MAX;
+
+/// Where a flow is in the picture above.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(super) enum Place {
+    #[default]
+    Idle,
+    New,
+    Old,
+}
+
+/// One flow bucket. Idle at first. Owned by [`Flows`].
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Flow {
+    pub(super) place: Place,
+    /// First and last waiting item.
+    pub(super) head: u32,
+    pub(super) tail: u32,
+    pub(super) backlog: ByteCount,
+    /// Bytes it may still send in this round; below zero when it took more.
+    pub(super) deficit: i64,
+    pub(super) backlogged_since: Time,
+    /// Bytes pulled since then.
+    pub(super) sent: ByteCount,
+    pub(super) codel: Codel,
+    before: u16,
+    after: u16,
+}
+
+#[derive(Copy, Clone, Debug)]
+struct List {
+    head: u16,
+    tail: u16,
+}
+
+/// All flows. One owner. Idle flows are in no list and are never looked at.
+#[derive(Debug)]
+pub(super) struct Flows {
+    table: Vec<Flow>,
+    new: List,
+    old: List,
+}
+
+impl Flows {
+    pub(super) fn new() -> Flows {
+        let idle = Flow {
+            place: Place::Idle,
+            head: NONE,
+            tail: NONE,
+            backlog: ByteCount::ZERO,
+            deficit: 0,
+            backlogged_since: Time::ZERO,
+            sent: ByteCount::ZERO,
+            codel: Codel::default(),
+            before: NO_FLOW,
+            after: NO_FLOW,
+        };
+        let empty = List {
+            head: NO_FLOW,
+            tail: NO_FLOW,
+        };
+        Flows {
+            table: vec![idle; FLOW_BUCKETS],
+            new: empty,
+            old: empty,
+        }
+    }
+
+    pub(super) fn get(&self, bucket: FlowBucket) -> &Flow {
+        &self.table[bucket.index()]
+    }
+
+    pub(super) fn get_mut(&mut self, bucket: FlowBucket) -> &mut Flow {
+        &mut self.table[bucket.index()]
+    }
+
+    /// Whose turn it is: new flows first.
+    pub(super) fn first(&self) -> Option<FlowBucket> {
+        bucket(self.new.head).or(bucket(self.old.head))
+    }
+
+    /// Whose turn it is after `at`.
+    pub(super) fn after(&self, at: FlowBucket) -> Option<FlowBucket> {
+        let flow = self.get(at);
+        match flow.place {
+            Place::New => bucket(flow.after).or(bucket(self.old.head)),
+            _ => bucket(flow.after),
+        }
+    }
+
+    /// The flow with the most bytes waiting.
+    pub(super) fn fattest(&self) -> Option<FlowBucket> {
+        std::iter::successors(self.first(), |&at| self.after(at))
+            .max_by_key(|&at| self.get(at).backlog)
+    }
+
+    /// Moves a flow to the tail of another list, or out of both.
+    pub(super) fn move_to(&mut self, at: FlowBucket, place: Place) {
+        self.unlink(at);
+        let tail = match self.list(place) {
+            Some(list) => std::mem::replace(&mut list.tail, at.0),
+            None => NO_FLOW,
+        };
+        let flow = self.get_mut(at);
+        (flow.place, flow.before, flow.after) = (place, tail, NO_FLOW);
+        if let Some(tail) = bucket(tail) {
+            self.get_mut(tail).after = at.0;
+        } else if let Some(list) = self.list(place) {
+            list.head = at.0;
+        }
+    }
+
+    fn unlink(&mut self, at: FlowBucket) {
+        let Flow {
+            place,
+            before,
+            after,
+            ..
+        } = *self.get(at);
+        if let Some(before) = bucket(before) {
+            self.get_mut(before).after = after;
+        } else if let Some(list) = self.list(place) {
+            list.head = after;
+        }
+        if let Some(after) = bucket(after) {
+            self.get_mut(after).before = before;
+        } else if let Some(list) = self.list(place) {
+            list.tail = before;
+        }
+    }
+
+    fn list(&mut self, place: Place) -> Option<&mut List> {
+        match place {
+            Place::Idle => None,
+            Place::New => Some(&mut self.new),
+            Place::Old => Some(&mut self.old),
+        }
+    }
+}
+
+fn bucket(link: u16) -> Option<FlowBucket> {
+    (link != NO_FLOW).then_some(FlowBucket(link))
+}

@@ -1,0 +1,316 @@
+//! The queue at the entrance: fair between flows, and short (FQ-CoDel, RFC 8290). Paths pull.
+//!
+//! 1. `enqueue` puts a train behind its flow; too much altogether costs the fattest flow its head.
+//! 2. `pull` walks the flows in turn; the path that pulls takes, skips or stops at each.
+//! 3. CoDel judges what is about to be taken: one segment is dropped, or marked where ECN allows.
+//! 4. What is taken are consecutive segments of one train; the rest of it stays at the head.
+
+mod codel;
+mod flows;
+mod line;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use crate::packet::{FlowBucket, TrainId, TrainStore};
+use crate::units::{ByteCount, Time};
+use codel::CodelParams;
+use flows::{Flow, Flows, Place};
+use line::{Item, Line, NONE};
+use std::time::Duration;
+
+pub use codel::{INTERVAL, TARGET};
+pub use words::{Choice, DropReason, Dropped, FlowView, LIMIT, Pulled, QUANTUM, QueueParams};
+
+/// Flows that one pull looks at, so that its cost is bounded when a path wants none of them.
+const MAX_LOOKS: usize = 16;
+/// Segments dropped from the fattest flow at once, so that finding it is paid for (RFC 8290 section
+/// 4.1 allows 64; fewer hurt a single flow less).
+const OVERFLOW_BATCH: usize = 16;
+/// What waits for a path. Empty at first. One owner; memory is used again.
+#[derive(Debug)]
+pub struct Queue {
+    limit: ByteCount,
+    mtu: ByteCount,
+    codel: CodelParams,
+    flows: Flows,
+    line: Line,
+    bytes: ByteCount,
+    segments: usize,
+    backlogged: usize,
+}
+
+impl Queue {
+    /// An empty queue.
+    pub fn new(params: QueueParams) -> Queue {
+        let mut queue = Queue {
+            limit: params.limit,
+            mtu: QUANTUM,
+            codel: CodelParams::default(),
+            flows: Flows::new(),
+            line: Line::new(),
+            bytes: ByteCount::ZERO,
+            segments: 0,
+            backlogged: 0,
+        };
+        queue.set_codel(params.target, params.interval);
+        queue.set_mtu(params.mtu);
+        queue
+    }
+
+    /// Changes CoDel's parameters.
+    pub fn set_codel(&mut self, target: Duration, interval: Duration) {
+        self.codel = CodelParams { target, interval };
+    }
+
+    /// Changes the largest inner packet; zero counts as one byte.
+    pub fn set_mtu(&mut self, mtu: ByteCount) {
+        self.mtu = mtu.max(ByteCount(1));
+    }
+
+    /// Segments that wait.
+    pub fn len(&self) -> usize {
+        self.segments
+    }
+
+    /// Nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.segments == 0
+    }
+
+    /// Bytes that wait.
+    pub fn bytes(&self) -> ByteCount {
+        self.bytes
+    }
+
+    /// How long the oldest packet has waited; zero when nothing waits.
+    pub fn head_wait(&self, now: Time) -> Duration {
+        self.line
+            .oldest()
+            .map_or(Duration::ZERO, |item| now.since(item.enqueued))
+    }
+
+    /// Puts all of a train behind its flow. Above the limit, the fattest flow loses its head;
+    /// `dropped` hears of it, and the store has the segments back.
+    pub fn enqueue(
+        &mut self,
+        now: Time,
+        id: TrainId,
+        store: &mut TrainStore,
+        dropped: &mut dyn FnMut(Dropped),
+    ) {
+        let item = Item::new(now, id, store.train(id));
+        let (bucket, bytes) = (item.bucket, item.len_of(item.count()));
+        self.segments += usize::from(item.count());
+        self.bytes += bytes;
+        let index = self.line.push(item);
+        let flow = self.flows.get_mut(bucket);
+        if flow.tail == NONE {
+            flow.head = index;
+            flow.backlogged_since = now;
+            flow.sent = ByteCount::ZERO;
+            self.backlogged += 1;
+        } else {
+            self.line.get_mut(flow.tail).behind = index;
+        }
+        flow.tail = index;
+        flow.backlog += bytes;
+        if flow.place == Place::Idle {
+            flow.deficit = self.mtu.0 as i64;
+            self.flows.move_to(bucket, Place::New);
+        }
+        while self.bytes > self.limit {
+            self.shorten_fattest(store, dropped);
+        }
+    }
+
+    fn shorten_fattest(&mut self, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
+        let bucket = self
+            .flows
+            .fattest()
+            .expect("bytes wait, so a flow has them");
+        let half = ByteCount(self.flows.get(bucket).backlog.0 / 2);
+        for _ in 0..OVERFLOW_BATCH {
+            self.drop_head(bucket, DropReason::Overflow, store, dropped);
+            if self.flows.get(bucket).backlog <= half {
+                break;
+            }
+        }
+    }
+
+    /// Hands a path the next segments. `choose` is asked flow by flow, in turn, at most 16 times;
+    /// `dropped` hears what CoDel dropped on the way.
+    pub fn pull(
+        &mut self,
+        now: Time,
+        store: &mut TrainStore,
+        choose: &mut dyn FnMut(&FlowView) -> Choice,
+        dropped: &mut dyn FnMut(Dropped),
+    ) -> Option<Pulled> {
+        let mut looks = 0;
+        let mut turn = self.flows.first();
+        while let Some(bucket) = turn {
+            turn = self.flows.after(bucket);
+            let flow = self.flows.get_mut(bucket);
+            if flow.deficit <= 0 {
+                flow.deficit += self.mtu.0 as i64;
+                self.flows.move_to(bucket, Place::Old);
+                turn = turn.or(Some(bucket));
+                continue;
+            }
+            if flow.head == NONE {
+                turn = self.retire(bucket, turn);
+                continue;
+            }
+            if looks == MAX_LOOKS {
+                return None;
+            }
+            looks += 1;
+            let view = self.view(now, bucket);
+            match choose(&view) {
+                Choice::Stop => return None,
+                Choice::Skip => {}
+                Choice::Take {
+                    max_bytes,
+                    max_segments,
+                } if max_segments > 0 && view.head_len <= max_bytes => {
+                    let marked = self.judge(now, bucket, store, dropped);
+                    let pulled = self.take(bucket, max_bytes, max_segments, marked);
+                    if pulled.is_some() {
+                        return pulled;
+                    }
+                }
+                Choice::Take { .. } => {}
+            }
+        }
+        None
+    }
+
+    /// An empty flow's turn: it leaves; a new one by way of the old list, if there is any, so that
+    /// it cannot starve the others by coming back at once (RFC 8290 section 4.2).
+    fn retire(&mut self, bucket: FlowBucket, after: Option<FlowBucket>) -> Option<FlowBucket> {
+        let from_new = self.flows.get(bucket).place == Place::New;
+        let place = if from_new && after.is_some() {
+            Place::Old
+        } else {
+            Place::Idle
+        };
+        self.flows.move_to(bucket, place);
+        after
+    }
+
+    fn view(&self, now: Time, bucket: FlowBucket) -> FlowView {
+        let flow = self.flows.get(bucket);
+        let head = self.line.get(flow.head);
+        FlowView {
+            bucket,
+            backlog: flow.backlog,
+            queue_backlog: self.bytes,
+            sparse: flow.place == Place::New,
+            head_wait: now.since(head.enqueued),
+            head_len: head.head_len(),
+            backlogged_for: now.since(flow.backlogged_since),
+            sent_in_burst: flow.sent,
+            flows: self.backlogged,
+        }
+    }
+
+    /// CoDel's turn: drops what it must from the head; true when it marked the new head instead.
+    fn judge(
+        &mut self,
+        now: Time,
+        bucket: FlowBucket,
+        store: &mut TrainStore,
+        dropped: &mut dyn FnMut(Dropped),
+    ) -> bool {
+        loop {
+            let few = self.bytes <= self.mtu;
+            let flow = self.flows.get_mut(bucket);
+            if flow.head == NONE {
+                return false;
+            }
+            let head = self.line.get(flow.head);
+            let wait = now.since(head.enqueued);
+            if !flow.codel.must_act(now, wait, few, self.codel) {
+                return false;
+            }
+            if head.ect {
+                store.mark_ce(head.head());
+                return true;
+            }
+            self.drop_head(bucket, DropReason::Codel, store, dropped);
+        }
+    }
+
+    /// The head of a flow, as far as it fits.
+    fn take(
+        &mut self,
+        bucket: FlowBucket,
+        max_bytes: ByteCount,
+        max_segments: u16,
+        marked: bool,
+    ) -> Option<Pulled> {
+        let flow = self.flows.get_mut(bucket);
+        if flow.head == NONE {
+            return None;
+        }
+        let head = *self.line.get(flow.head);
+        // What CoDel dropped may have had something bigger behind it.
+        let count = head.fitting(max_bytes).min(max_segments);
+        if count == 0 {
+            return None;
+        }
+        let bytes = head.len_of(count);
+        flow.deficit -= bytes.0 as i64;
+        flow.sent += bytes;
+        self.advance(bucket, count, bytes);
+        Some(Pulled {
+            train: head.train,
+            first: head.first,
+            count,
+            bucket,
+            bytes,
+            marked,
+        })
+    }
+
+    fn drop_head(
+        &mut self,
+        bucket: FlowBucket,
+        reason: DropReason,
+        store: &mut TrainStore,
+        dropped: &mut dyn FnMut(Dropped),
+    ) {
+        let head = *self.line.get(self.flows.get(bucket).head);
+        let bytes = head.head_len();
+        self.advance(bucket, 1, bytes);
+        store.release(head.head());
+        dropped(Dropped {
+            segment: head.head(),
+            bucket,
+            bytes,
+            reason,
+        });
+    }
+
+    /// `count` segments have left the head of a flow.
+    fn advance(&mut self, bucket: FlowBucket, count: u16, bytes: ByteCount) {
+        self.bytes -= bytes;
+        self.segments -= usize::from(count);
+        let flow: &mut Flow = self.flows.get_mut(bucket);
+        flow.backlog -= bytes;
+        let index = flow.head;
+        let head = self.line.get_mut(index);
+        head.first += count;
+        if head.count() > 0 {
+            return;
+        }
+        flow.head = head.behind;
+        if flow.head == NONE {
+            flow.tail = NONE;
+            flow.codel.emptied();
+            self.backlogged -= 1;
+        }
+        self.line.remove(index);
+    }
+}
