@@ -8,4 +8,5 @@
 #![forbid(unsafe_code)]
 
 pub mod congestion;
+pub mod path;
 pub mod units;
