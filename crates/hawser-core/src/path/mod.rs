@@ -10,9 +10,13 @@
 //! None of them has a clock or allocates per packet once its buffers have grown.
 
 pub mod constants;
+pub mod health;
+pub mod oneway;
+pub mod pmtu;
 pub mod ranges;
 pub mod received;
 pub mod replay;
 pub mod rtt;
 pub mod sent;
+pub mod validation;
 mod windowed;

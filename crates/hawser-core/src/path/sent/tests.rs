@@ -355,3 +355,47 @@ fn an_acknowledgement_overtaken_by_a_later_one_tells_nothing_new() {
     assert!(!stale.is_news());
     assert_eq!(sent.largest_acked(), Some(PacketNumber(29)));
 }
+
+/// A path with 20 ms of round trip whose every tenth packet is up to 4 ms late; gives the losses declared, none of
+/// them true, in the first and in the last of ten spans.
+fn spurious_on_a_reordering_path() -> (u32, u32) {
+    const PACKETS: u64 = 20_000;
+    let mut sent = Sent::new();
+    let rtt = rtt(20);
+    let mut arrivals: Vec<(u64, u64)> = Vec::new();
+    for pn in 0..PACKETS {
+        let late = if pn % 10 == 0 { pn * 7 % 40 } else { 0 };
+        arrivals.push((pn + 200 + late, pn));
+        sent.on_sent(PacketNumber(pn), packet_at(pn));
+    }
+    arrivals.sort_unstable();
+    let mut spans = [0; 10];
+    for (tenths, pn) in arrivals {
+        let now = tenth_ms(tenths);
+        sent.on_ack(now, ranges(&[(pn, pn)]), |_, _, _| {})
+            .expect("honest");
+        let outcome = sent.detect_losses(now, &rtt, |_, _| {});
+        spans[(pn * 10 / PACKETS) as usize] += outcome.packets;
+    }
+    assert_eq!(sent.bytes_in_flight(), ByteCount::ZERO);
+    (spans[0], spans[9])
+}
+
+/// Tenths of a millisecond.
+fn tenth_ms(tenths: u64) -> Time {
+    Time::ZERO + Duration::from_micros(tenths * 100)
+}
+
+fn packet_at(tenths: u64) -> SentPacket<u64, u32> {
+    SentPacket {
+        sent_at: tenth_ms(tenths),
+        ..packet(0, 0)
+    }
+}
+
+#[test]
+fn a_path_that_reorders_is_understood_after_a_few_mistakes() {
+    let (first, last) = spurious_on_a_reordering_path();
+    assert!((1..20).contains(&first), "{first} mistakes at first");
+    assert_eq!(last, 0, "mistakes at last");
+}
