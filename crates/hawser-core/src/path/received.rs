@@ -130,7 +130,7 @@ impl ReceivedPackets {
     /// The first packet of a path, a gap, a packet out of order and a CE mark are acknowledged at once
     /// (RFC 9000 section 13.2.1); the others every few packets or after the delay.
     fn on_ack_eliciting(&mut self, now: Time, may_wait: bool) {
-        self.unacked += 1;
+        self.unacked = self.unacked.saturating_add(1);
         let expected = self.pace.on_packet(now, self.policy.max_delay);
         let every = expected.clamp(MIN_ACK_EVERY, self.policy.every.max(MIN_ACK_EVERY));
         let deadline = if may_wait && self.unacked < every {

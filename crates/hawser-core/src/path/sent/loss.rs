@@ -92,7 +92,9 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
             };
             self.settle(&packet);
             outcome.count(pn, &packet);
+            // Probes of a size or of a dead path say nothing of congestion.
             outcome.persistent |= packet.ack_eliciting
+                && packet.in_flight
                 && self
                     .persistence
                     .on_lost(packet.sent_at, pto * PERSISTENT_CONGESTION_PTOS);
@@ -112,7 +114,7 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
     }
 
     /// Lets go of settled packets before the cursor: at once those acked, after a while those that may
-    /// still turn out to have arrived, and the oldest when there are too many.
+    /// still turn out to have arrived.
     fn forget(&mut self, now: Time, pto: Duration) {
         let keep = pto * LOST_KEPT_PTOS;
         while self.base < self.cursor {
@@ -122,13 +124,25 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
                 State::Lost { at, .. } | State::Drained { at } => at + keep <= now,
                 State::Outstanding => slot.packet.sent_at + keep <= now,
             };
-            if !expired && self.cursor - self.base <= MAX_SETTLED_KEPT {
+            if !expired {
                 return;
             }
-            self.skipped -= u64::from(slot.state == State::Skipped);
-            self.ring.pop_front();
-            self.base += 1;
+            self.forget_oldest();
         }
+    }
+
+    /// Lets go of the oldest settled packets when there are too many, whatever may still become of them.
+    pub(super) fn bound_memory(&mut self) {
+        while self.cursor - self.base > MAX_SETTLED_KEPT {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let skipped = self.slot(self.base).state == State::Skipped;
+        self.skipped -= u64::from(skipped);
+        self.ring.pop_front();
+        self.base += 1;
     }
 }
 

@@ -174,6 +174,7 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
         let state = State::Outstanding;
         self.ring.push_back(Slot { state, packet });
         self.advance_cursor();
+        self.bound_memory();
     }
 
     /// Takes everything outstanding out, oldest first, without calling it lost to congestion: the path is dead.
