@@ -308,12 +308,12 @@ mod tests {
 
     #[test]
     fn a_deadline_is_never_put_off() {
-        let mut received = ReceivedPackets::new(POLICY);
-        came(&mut received, 0, 0);
+        let (mut received, _) = steady(400, 100);
         received.on_ack_sent();
-        came(&mut received, 1_000, 1);
-        came(&mut received, 4_900, 2);
-        assert!(received.ack_due() <= Some(at(5_000)));
+        came(&mut received, 40_000, 100);
+        came(&mut received, 40_400, 101);
+        came(&mut received, 40_800, 102);
+        assert_eq!(received.ack_due(), Some(at(44_000)));
     }
 
     #[test]

@@ -114,8 +114,15 @@ fn a_late_answer_still_counts() {
         assert_eq!(pmtu.poll_probe(at(0)), Some(1472));
         pmtu.on_probe_lost(1472);
     }
+    let smaller = pmtu.poll_probe(at(0)).expect("the search goes on");
+    for _ in 0..3 {
+        pmtu.on_probe_lost(smaller);
+        pmtu.poll_probe(at(0));
+    }
+    pmtu.on_probe_acked(1400);
     pmtu.on_probe_acked(1472);
     assert_eq!(pmtu.current(), 1472);
+    assert_eq!(pmtu.poll_probe(at(0)), None, "nothing is left to try");
     pmtu.on_probe_acked(u16::MAX);
     assert_eq!(pmtu.current(), 1472, "no link carries that");
 }
@@ -148,9 +155,15 @@ fn a_black_hole_drives_back_to_the_base() {
 #[test]
 fn what_is_no_black_hole() {
     type Story = fn(&mut Pmtu, u32);
-    let table: [(&str, Story); 4] = [
+    let table: [(&str, Story); 5] = [
         ("one long burst", |pmtu, _| {
             pmtu.on_lost(1472);
+        }),
+        ("two long bursts", |pmtu, i| {
+            pmtu.on_lost(1472);
+            if i == 50 {
+                pmtu.on_acked(100);
+            }
         }),
         ("large ones arrive in between", |pmtu, _| {
             pmtu.on_lost(1472);
