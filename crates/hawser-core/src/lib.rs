@@ -13,5 +13,6 @@ mod fuzz_smoke;
 pub mod handshake;
 pub mod packet;
 pub mod queue;
+pub mod path;
 pub mod units;
 pub mod wire;

@@ -1,0 +1,115 @@
+//! Every number of this module, with its unit and its source.
+
+use std::time::Duration;
+
+// Round trips and probe timeouts.
+
+/// The least time that a timer is trusted with (RFC 9002 section 6.1.2, kGranularity).
+pub const GRANULARITY: Duration = Duration::from_millis(1);
+/// The round trip assumed before the first sample (RFC 9002 section 6.2.2).
+pub const INITIAL_RTT: Duration = Duration::from_millis(333);
+/// How long the least round trip and the least one-way delay are remembered: as long as BBR's
+/// min_rtt filter (draft-ietf-ccwg-bbr section 2.13.1, MinRTTFilterLen), so that a path whose delay rises recovers.
+pub const MIN_WINDOW: Duration = Duration::from_secs(10);
+/// How long the largest one-way delay is remembered: a second covers the jitter that a
+/// resequencer must wait out, and forgets a spike soon.
+pub const MAX_WINDOW: Duration = Duration::from_secs(1);
+/// Probe timeouts double at most this often (RFC 9002 section 6.2.1 has no bound; health is down long before).
+pub const MAX_PTO_DOUBLINGS: u32 = 6;
+
+// Acknowledging.
+
+/// The longest delay of an acknowledgement: more costs the sender reaction time, less costs
+/// packets (RFC 9000 section 13.2.1 has 25 ms; a bond's slow start wants less).
+pub const MAX_ACK_DELAY: Duration = Duration::from_millis(5);
+/// The shortest delay of an acknowledgement that waits at all: the timer's granularity.
+pub const MIN_ACK_DELAY: Duration = GRANULARITY;
+/// An acknowledgement waits at most for 1/4 of a round trip (DESIGN section 3).
+pub const ACK_DELAY_PARTS: u32 = 4;
+/// Ack-eliciting packets that one acknowledgement waits for at least (RFC 9000 section 13.2.2).
+pub const MIN_ACK_EVERY: u32 = 2;
+/// Ack-eliciting packets that one acknowledgement waits for at most: half an offloaded super-packet.
+pub const MAX_ACK_EVERY: u32 = 32;
+/// Ranges remembered per path; the oldest goes first (RFC 9000 section 13.2.3).
+pub const MAX_RANGES_KEPT: usize = 64;
+/// Ranges in one acknowledgement frame: at most about 200 bytes.
+pub const MAX_RANGES_SENT: usize = 32;
+/// Packets below an acknowledged acknowledgement that stay in the ranges, since a reordered packet may
+/// have come after that acknowledgement was written (RFC 9000 section 13.2.4 warns of it).
+pub const TRIM_MARGIN: u64 = 128;
+/// 64-bit words of the replay bitmap, a power of two (RFC 6479 section 2). One word is always being
+/// refilled: the window is 255 * 64 = 16,320 numbers, 0.4 s of reordering at 500 Mbit/s.
+pub const REPLAY_WORDS: usize = 256;
+
+// Loss detection.
+
+/// Later packets acknowledged before one is lost, at first (RFC 9002 section 6.1.1, kPacketThreshold).
+pub const PACKET_THRESHOLD: u64 = 3;
+/// The same where reordering was seen, at most: 30 ms of 1,400-byte packets at 100 Mbit/s.
+pub const MAX_PACKET_THRESHOLD: u64 = 256;
+/// Eighths of a round trip beyond the round trip before a packet is lost, at first (RFC 9002 section 6.1.2: 9/8).
+pub const REORDER_EIGHTHS: u32 = 1;
+/// The same where reordering was seen, at most: one round trip (RFC 8985 section 6.2, RACK_update_reo_wnd).
+pub const MAX_REORDER_EIGHTHS: u32 = 8;
+/// Eighths added by a round trip with a loss declared too early: a quarter of a round trip (RFC 8985 section 6.2).
+pub const REORDER_STEP_EIGHTHS: u32 = 2;
+/// Loss episodes without reordering before tolerance is halved (RFC 8985 section 6.2, RACK.reo_wnd_persist).
+pub const REORDER_PERSIST_EPISODES: u32 = 16;
+/// Probe timeouts that a lost packet is remembered for, to notice that it was not lost.
+pub const LOST_KEPT_PTOS: u32 = 3;
+/// Settled packets remembered at most, whatever the probe timeout: bounds memory.
+pub const MAX_SETTLED_KEPT: u64 = 16_384;
+/// Probe timeouts of nothing but loss that are persistent congestion (RFC 9002 section 7.6.1).
+pub const PERSISTENT_CONGESTION_PTOS: u32 = 3;
+
+// Health.
+
+/// How often a down path is probed (DESIGN section 4).
+pub const DOWN_PROBE_INTERVAL: Duration = Duration::from_millis(500);
+/// Further probe timeouts of a suspect path before it is down.
+pub const SUSPECT_PTOS: u32 = 3;
+/// How long a path is suspect before it is down, but never less than one probe timeout.
+pub const SUSPECT_FOR: Duration = Duration::from_millis(300);
+/// Drops within [`FLAP_WINDOW`] that are flapping: two returns are free, the third waits.
+pub const FLAP_DROPS: usize = 3;
+/// See [`FLAP_DROPS`].
+pub const FLAP_WINDOW: Duration = Duration::from_secs(10);
+/// How long a flapping path is held back at first; doubles with each drop.
+pub const HOLD_FIRST: Duration = Duration::from_millis(500);
+/// Doublings of [`HOLD_FIRST`] at most: 16 s.
+pub const HOLD_DOUBLINGS: u32 = 5;
+/// Each time that a path stays active this long takes one doubling back.
+pub const HOLD_DECAY: Duration = Duration::from_secs(30);
+
+// Validation.
+
+/// Bytes that may go to an unvalidated address for each byte from it (RFC 9000 section 8.1).
+pub const AMPLIFICATION: u64 = 3;
+/// Challenges sent before validation has failed; waits double, so that it fails after
+/// 1 + 2 + 4 probe timeouts (RFC 9000 section 8.2.4 asks for at least three).
+pub const CHALLENGES: u32 = 3;
+
+// Path MTU.
+
+/// Size of an IP packet that a path is taken to carry without a probe (RFC 8899 section 5.1.2, BASE_PLPMTU; RFC 8200 section 5).
+pub const BASE_MTU: u16 = 1280;
+/// Size of an IP packet below which nothing is searched (RFC 791 section 3.1: every host accepts 576).
+pub const MIN_MTU: u16 = 576;
+/// Sizes of IP packets that are common on real paths: PPPoE (1492), its tunnels (1452 1472), WireGuard (1420), LTE (1400), IPv6's least.
+pub const COMMON_MTUS: [u16; 7] = [1280, 1400, 1420, 1452, 1472, 1492, 1500];
+/// Probes of one size that must be lost before it is too big (RFC 8899 section 5.1.2, MAX_PROBES).
+pub const MAX_PROBES: u32 = 3;
+/// How long an unanswered probe is waited for (RFC 8899 section 5.1.1: at least 1 s).
+pub const PROBE_TIMER: Duration = Duration::from_secs(1);
+/// How long a finished search stands (RFC 8899 section 5.1.1, PMTU_RAISE_TIMER).
+pub const RAISE_TIMER: Duration = Duration::from_secs(600);
+/// Bursts of lost large packets, small ones arriving after each, that are a black hole
+/// (RFC 8899 section 4.3; three as MAX_PROBES).
+pub const BLACK_HOLE_BURSTS: u32 = 3;
+
+// One-way delay.
+
+/// One part in so many of a new sample enters the smoothed delay (as RFC 6298 section 2, alpha).
+pub const SMOOTH_PARTS: i64 = 8;
+/// One part in so many of a new deviation enters the jitter (as RFC 6298 section 2, beta).
+pub const JITTER_PARTS: i64 = 4;

@@ -1,0 +1,37 @@
+//! What it costs a path to drop again and again.
+
+use crate::path::constants::{FLAP_DROPS, FLAP_WINDOW, HOLD_DECAY, HOLD_DOUBLINGS, HOLD_FIRST};
+use crate::units::Time;
+
+/// The drops of late, and what they cost. None at first. A part of `Health`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flaps {
+    /// When it last dropped, newest first.
+    drops: [Option<Time>; FLAP_DROPS],
+    /// Holds in a row, less what time has taken back: zero is innocence.
+    level: u32,
+    held_until: Option<Time>,
+}
+
+impl Flaps {
+    /// Until when the path is held back; long past for most.
+    pub(super) fn held_until(&self) -> Option<Time> {
+        self.held_until
+    }
+
+    /// A path active since `active_at` dropped.
+    pub(super) fn on_drop(&mut self, now: Time, active_at: Time) {
+        let good_spells = now.since(active_at).as_nanos() / HOLD_DECAY.as_nanos();
+        let good_spells = u32::try_from(good_spells).unwrap_or(u32::MAX);
+        self.level = self.level.saturating_sub(good_spells);
+        self.drops.rotate_right(1);
+        self.drops[0] = Some(now);
+        let oldest = self.drops[FLAP_DROPS - 1];
+        let often = oldest.is_some_and(|oldest| now.since(oldest) <= FLAP_WINDOW);
+        // Once held back, the drops come further apart, so that the window alone would forgive them.
+        if often || self.level > 0 {
+            self.held_until = Some(now + HOLD_FIRST * (1 << self.level.min(HOLD_DOUBLINGS)));
+            self.level = (self.level + 1).min(HOLD_DOUBLINGS + 1);
+        }
+    }
+}

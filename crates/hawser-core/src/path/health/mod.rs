@@ -1,0 +1,252 @@
+//! Whether a path may carry traffic.
+//!
+//! ```text
+//!                     on_validated
+//!  NEW --on_probe--> VALIDATING ------------------> ACTIVE <------+
+//!                        |                           |  ^         |
+//!                        |                    on_pto |  | on_ack  |
+//!                        |                           v  |         |
+//!                        |                         SUSPECT        |
+//!                        |  3 further on_pto, or 300 ms |         |
+//!                        v                              v         |
+//!                       DOWN <--- on_down, from every state       |
+//!                        |  ^ probed every 500 ms                 |
+//!                        |  +--- on_validated while held back     |
+//!                        +------ on_validated --------------------+
+//!                        |
+//!                        +------ closed: for good
+//! ```
+//!
+//! A path that flaps is **held back**: the first two drops of ten seconds cost nothing, with the third it stays down
+//! for 0.5 s, then 1, 2 … 16 s, even if it answers; each 30 s that it then stays active take one doubling back.
+
+mod flaps;
+#[cfg(test)]
+mod tests;
+
+use super::constants::{DOWN_PROBE_INTERVAL, SUSPECT_FOR, SUSPECT_PTOS};
+use crate::units::Time;
+use flaps::Flaps;
+use std::time::Duration;
+
+/// Why a path is down.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum DownReason {
+    /// It stopped acknowledging, or never answered a challenge.
+    Timeout,
+    /// Its interface or address went.
+    LinkLost,
+    /// The kernel has no route to the remote endpoint.
+    NoRoute,
+    /// The peer announced it.
+    PeerSaidDown,
+    /// Either side closed it: final.
+    Closed,
+}
+
+/// The states of DESIGN section 4.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum HealthState {
+    /// Nothing was sent on it.
+    New,
+    /// A challenge is out.
+    Validating,
+    /// It carries traffic.
+    Active,
+    /// It owes an acknowledgement for longer than a probe timeout.
+    Suspect,
+    /// It carries probes only.
+    Down(DownReason),
+}
+
+/// What a deadline is for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum HealthTimer {
+    /// A suspect path is given up.
+    SuspectOver,
+    /// A down path is probed.
+    Probe,
+}
+
+/// What the session has to do.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum HealthAction {
+    /// Nothing.
+    None,
+    /// Send a challenge.
+    Probe,
+    /// Offer what is in flight to the other paths, acknowledge by all.
+    BecameSuspect,
+    /// Drain it to the other paths; tell the peer.
+    BecameDown,
+}
+
+/// A path's health. New at first. One path owns it, under the session's lock.
+#[derive(Clone, Debug)]
+pub struct Health {
+    state: HealthState,
+    /// When a suspect path is given up, or a down one probed.
+    deadline: Option<Time>,
+    /// Probe timeouts since it became suspect.
+    ptos: u32,
+    /// When it became active.
+    active_at: Time,
+    flaps: Flaps,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Health {
+            state: HealthState::New,
+            deadline: None,
+            ptos: 0,
+            active_at: Time::ZERO,
+            flaps: Flaps::default(),
+        }
+    }
+}
+
+impl Health {
+    /// A path that nothing was sent on.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The state.
+    pub fn state(&self) -> HealthState {
+        self.state
+    }
+
+    /// Whether new traffic may be put on it.
+    pub fn is_active(&self) -> bool {
+        self.state == HealthState::Active
+    }
+
+    /// Until when a flapping path is held back, if that is after `now`.
+    pub fn held_until(&self, now: Time) -> Option<Time> {
+        self.flaps.held_until().filter(|&until| until > now)
+    }
+
+    /// The first challenge went out.
+    pub fn on_probe(&mut self) {
+        if self.state == HealthState::New {
+            self.state = HealthState::Validating;
+        }
+    }
+
+    /// A response came to a challenge sent on it. Says whether the path became active by it.
+    pub fn on_validated(&mut self, now: Time) -> bool {
+        let may_return = match self.state {
+            HealthState::New | HealthState::Validating | HealthState::Suspect => true,
+            HealthState::Active | HealthState::Down(DownReason::Closed) => false,
+            HealthState::Down(_) => self.held_until(now).is_none(),
+        };
+        if may_return {
+            // A suspect path was active all along: what it did before still counts as stability.
+            if self.state != HealthState::Suspect {
+                self.active_at = now;
+            }
+            self.state = HealthState::Active;
+            self.deadline = None;
+        }
+        may_return
+    }
+
+    /// A packet sent on it was acknowledged. Says whether it returned from suspect by it; a path down for its
+    /// silence is probed at once.
+    pub fn on_ack(&mut self, now: Time) -> bool {
+        match self.state {
+            HealthState::Suspect => {
+                self.state = HealthState::Active;
+                self.deadline = None;
+                true
+            }
+            HealthState::Down(DownReason::Timeout) => {
+                self.probe_now(now);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// A probe timeout passed without any acknowledgement (`PtoKind::Silence`); `pto` is its length: a path with a
+    /// long round trip is suspect for at least that, so that the probe can be answered.
+    pub fn on_pto(&mut self, now: Time, pto: Duration) -> HealthAction {
+        match self.state {
+            HealthState::Active => {
+                self.state = HealthState::Suspect;
+                self.ptos = 0;
+                self.deadline = Some(now + SUSPECT_FOR.max(pto));
+                HealthAction::BecameSuspect
+            }
+            HealthState::Suspect => {
+                self.ptos += 1;
+                if self.ptos >= SUSPECT_PTOS {
+                    return self.on_down(now, DownReason::Timeout);
+                }
+                HealthAction::None
+            }
+            _ => HealthAction::None,
+        }
+    }
+
+    /// Somebody knows that it is down. Of a path that is down already only the reason changes; closed is for good.
+    pub fn on_down(&mut self, now: Time, reason: DownReason) -> HealthAction {
+        let before = self.state;
+        if before == HealthState::Down(DownReason::Closed) {
+            return HealthAction::None;
+        }
+        self.state = HealthState::Down(reason);
+        if reason == DownReason::Closed {
+            self.deadline = None;
+        }
+        if matches!(before, HealthState::Down(_)) {
+            return HealthAction::None;
+        }
+        if reason != DownReason::Closed {
+            self.deadline = Some(now + DOWN_PROBE_INTERVAL);
+            if matches!(before, HealthState::Active | HealthState::Suspect) {
+                self.flaps.on_drop(now, self.active_at);
+            }
+        }
+        HealthAction::BecameDown
+    }
+
+    /// Something speaks for a down path (its link is back, the peer says so): probe it without waiting.
+    pub fn probe_now(&mut self, now: Time) {
+        if matches!(self.state, HealthState::Down(reason) if reason != DownReason::Closed) {
+            self.deadline = self.deadline.map(|deadline| deadline.min(now));
+        }
+    }
+
+    /// The next deadline and what it is for.
+    pub fn poll_timeout(&self) -> Option<(Time, HealthTimer)> {
+        let timer = match self.state {
+            HealthState::Suspect => HealthTimer::SuspectOver,
+            _ => HealthTimer::Probe,
+        };
+        self.deadline.map(|deadline| (deadline, timer))
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Time) -> HealthAction {
+        if self.deadline.is_none_or(|deadline| deadline > now) {
+            return HealthAction::None;
+        }
+        match self.state {
+            HealthState::Suspect => self.on_down(now, DownReason::Timeout),
+            HealthState::Down(_) => {
+                // The end of a hold is worth a probe of its own: no answer before it counts.
+                let next = now + DOWN_PROBE_INTERVAL;
+                let hold = self.held_until(now).unwrap_or(next);
+                self.deadline = Some(next.min(hold));
+                HealthAction::Probe
+            }
+            _ => {
+                self.deadline = None;
+                HealthAction::None
+            }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What one path knows of itself. The session owns these parts and composes them:
+//!
+//! 1. [`validation`]: is the far end where it says it is?
+//! 2. [`sent`]: what is out there, what arrived, what is lost?
+//! 3. [`received`], on [`ranges`] and [`replay`]: what came, and when is it acknowledged?
+//! 4. [`rtt`] and [`oneway`]: how long does it take, there and back, and one way?
+//! 5. [`health`]: may it carry traffic?
+//! 6. [`pmtu`]: how large a datagram passes?
+//!
+//! None of them has a clock or allocates per packet once its buffers have grown.
+
+pub mod constants;
+pub mod health;
+pub mod oneway;
+pub mod pmtu;
+pub mod ranges;
+pub mod received;
+pub mod replay;
+pub mod rtt;
+pub mod sent;
+pub mod validation;
+mod windowed;

@@ -1,0 +1,156 @@
+//! The one-way delay of a path, against a zero that all paths of a session share.
+//!
+//! The sender's and the peer's clock differ by an unknown constant, so that a single delay means
+//! nothing; the difference of two paths' delays is exact, since both clocks are the same for both.
+
+use super::constants::{JITTER_PARTS, MAX_WINDOW, MIN_WINDOW, SMOOTH_PARTS};
+use super::windowed::WindowedMin;
+use crate::units::Time;
+
+/// The largest believable delay, either way, µs: 2^50 µs are 35 years. Beyond it a peer lies, and sums could overflow.
+const BOUND_US: i64 = 1 << 50;
+
+/// Relative delays of one path in µs: smoothed, least, largest, jitter. Nothing at first. One path owns it.
+#[derive(Clone, Debug)]
+pub struct OneWayDelay {
+    smoothed: Option<i64>,
+    jitter: i64,
+    min: WindowedMin,
+    /// The least of the negated delays.
+    max: WindowedMin,
+}
+
+impl Default for OneWayDelay {
+    fn default() -> Self {
+        OneWayDelay {
+            smoothed: None,
+            jitter: 0,
+            min: WindowedMin::new(MIN_WINDOW),
+            max: WindowedMin::new(MAX_WINDOW),
+        }
+    }
+}
+
+impl OneWayDelay {
+    /// Nothing measured yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A packet left at `sent_at_us` on our clock and came at `received_at_us` on the peer's.
+    pub fn on_sample(&mut self, now: Time, sent_at_us: u64, received_at_us: u64) {
+        let difference = i128::from(received_at_us) - i128::from(sent_at_us);
+        let bound = i128::from(BOUND_US);
+        let delay = difference.clamp(-bound, bound) as i64;
+        self.min.record(now, delay);
+        self.max.record(now, -delay);
+        let Some(smoothed) = self.smoothed else {
+            self.smoothed = Some(delay);
+            return;
+        };
+        let deviation = (delay - smoothed).abs();
+        self.jitter += (deviation - self.jitter) / JITTER_PARTS;
+        self.smoothed = Some(smoothed + (delay - smoothed) / SMOOTH_PARTS);
+    }
+
+    /// The smoothed delay, µs; only differences between paths of one session mean anything.
+    pub fn smoothed_us(&self) -> Option<i64> {
+        self.smoothed
+    }
+
+    /// The least delay of the last ten seconds, µs.
+    pub fn min_us(&self, now: Time) -> Option<i64> {
+        self.min.min(now)
+    }
+
+    /// The largest delay of the last second, µs.
+    pub fn max_us(&self, now: Time) -> Option<i64> {
+        self.max.min(now).map(|negated| -negated)
+    }
+
+    /// The mean deviation, µs; zero before a second sample.
+    pub fn jitter_us(&self) -> i64 {
+        self.jitter
+    }
+
+    /// How much longer this path takes than `other`, smoothed, µs; zero while either is unknown.
+    pub fn delay_above(&self, other: &OneWayDelay) -> i64 {
+        match (self.smoothed, other.smoothed) {
+            (Some(this), Some(other)) => this - other,
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    /// Samples of (our clock in ms, delay in µs) to a peer whose clock is ahead by `offset_us`.
+    fn path(offset_us: i64, samples: impl IntoIterator<Item = (u64, i64)>) -> OneWayDelay {
+        let mut path = OneWayDelay::new();
+        for (ms, delay) in samples {
+            let received = (ms * 1_000)
+                .checked_add_signed(offset_us + delay)
+                .expect("in range");
+            path.on_sample(at(ms), ms * 1_000, received);
+        }
+        path
+    }
+
+    #[test]
+    fn the_difference_of_two_paths_is_exact_whatever_the_clocks() {
+        for offset in [0, 77_000_000_000, -900_000] {
+            let steady = |delay| path(offset, (1_000..1_100).map(|ms| (ms, delay)));
+            let (fast, slow) = (steady(10_000), steady(40_000));
+            assert_eq!(slow.delay_above(&fast), 30_000);
+            assert_eq!(fast.delay_above(&slow), -30_000);
+            assert_eq!(fast.delay_above(&OneWayDelay::new()), 0);
+        }
+    }
+
+    #[test]
+    fn the_least_lasts_ten_seconds_and_the_largest_one() {
+        let mut samples: Vec<_> = (0..100).map(|i| (i * 10, 20_000)).collect();
+        samples[10].1 = 5_000;
+        samples[20].1 = 90_000;
+        let path = path(0, samples);
+        assert_eq!(path.min_us(at(1_000)), Some(5_000));
+        assert_eq!(path.max_us(at(1_000)), Some(90_000));
+        assert_eq!(path.max_us(at(1_500)), Some(20_000));
+        assert_eq!(path.min_us(at(9_000)), Some(5_000));
+        assert_eq!(path.min_us(at(10_100)), None, "all in the first second");
+    }
+
+    #[test]
+    fn jitter_is_the_mean_deviation() {
+        let steady = path(0, (0..200).map(|i| (i, 20_000)));
+        assert_eq!(steady.jitter_us(), 0);
+        let jumping = path(
+            0,
+            (0..200).map(|i| (i, if i % 2 == 0 { 10_000 } else { 30_000 })),
+        );
+        assert!(
+            (9_000..12_000).contains(&jumping.jitter_us()),
+            "{}",
+            jumping.jitter_us()
+        );
+    }
+
+    #[test]
+    fn a_peer_that_lies_about_its_clock_does_no_harm() {
+        let mut path = OneWayDelay::new();
+        for received in [0, u64::MAX, 0, u64::MAX, 1 << 62] {
+            path.on_sample(at(1), 5, received);
+            path.on_sample(at(1), u64::MAX, received);
+        }
+        let smoothed = path.smoothed_us().expect("sampled");
+        assert!(smoothed.abs() <= BOUND_US);
+        assert_eq!(path.max_us(at(1)), Some(BOUND_US));
+    }
+}

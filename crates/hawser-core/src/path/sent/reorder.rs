@@ -1,0 +1,179 @@
+//! How much reordering a path is granted before a packet is lost: RFC 9002's thresholds at first,
+//! raised by every loss that was none (as RFC 8985 section 6.2), halved where none is seen for long.
+
+use crate::congestion::RttSnapshot;
+use crate::path::constants::{
+    GRANULARITY, MAX_PACKET_THRESHOLD, MAX_REORDER_EIGHTHS, PACKET_THRESHOLD, REORDER_EIGHTHS,
+    REORDER_PERSIST_EPISODES, REORDER_STEP_EIGHTHS,
+};
+use crate::units::Time;
+use std::time::Duration;
+
+/// The thresholds of one path. Three packets and 9/8 of a round trip at first. A part of `SentPackets`.
+#[derive(Clone, Debug)]
+pub(super) struct Reordering {
+    packet_threshold: u64,
+    /// Eighths of a round trip granted beyond it.
+    eighths: u32,
+    /// When `eighths` was last raised: what was sent before belongs to the same round trip.
+    raised_at: Option<Time>,
+    /// The largest distance seen since the last decay, in packets.
+    seen: u64,
+    /// Loss episodes since then; one begins with the loss of a packet sent after the last one began.
+    episodes: u32,
+    episode_at: Option<Time>,
+}
+
+impl Default for Reordering {
+    fn default() -> Self {
+        Reordering {
+            packet_threshold: PACKET_THRESHOLD,
+            eighths: REORDER_EIGHTHS,
+            raised_at: None,
+            seen: 0,
+            episodes: 0,
+            episode_at: None,
+        }
+    }
+}
+
+impl Reordering {
+    /// How many packets ahead the largest acknowledged one must be.
+    pub(super) fn packet_threshold(&self) -> u64 {
+        self.packet_threshold
+    }
+
+    /// How long ago a packet must have been sent that a later one overtook.
+    pub(super) fn loss_delay(&self, rtt: &RttSnapshot) -> Duration {
+        let whole = REORDER_UNIT + self.eighths;
+        (rtt.latest.max(rtt.smoothed) * whole / REORDER_UNIT).max(GRANULARITY)
+    }
+
+    /// A packet arrived that the largest acknowledged number was `ahead` of; `spurious`: it was taken for lost.
+    pub(super) fn on_overtaken(&mut self, ahead: u64, spurious: bool) {
+        self.seen = self.seen.max(ahead);
+        if spurious {
+            let needed = ahead.saturating_add(1).min(MAX_PACKET_THRESHOLD);
+            self.packet_threshold = self.packet_threshold.max(needed);
+        }
+    }
+
+    /// A packet sent at `sent_at` was taken for lost by time and arrived: the window grows, once a round trip.
+    pub(super) fn on_late(&mut self, now: Time, sent_at: Time) {
+        if self.raised_at.is_none_or(|raised| sent_at > raised) {
+            self.eighths = (self.eighths + REORDER_STEP_EIGHTHS).min(MAX_REORDER_EIGHTHS);
+            self.raised_at = Some(now);
+        }
+    }
+
+    /// Packets were lost, the newest sent at `sent_at`.
+    pub(super) fn on_losses(&mut self, now: Time, sent_at: Time) {
+        if self.episode_at.is_some_and(|began| sent_at <= began) {
+            return;
+        }
+        self.episode_at = Some(now);
+        self.episodes += 1;
+        if self.episodes < REORDER_PERSIST_EPISODES {
+            return;
+        }
+        let still_needed = self.seen.saturating_add(1).min(MAX_PACKET_THRESHOLD);
+        let halved = (self.packet_threshold / 2).max(PACKET_THRESHOLD);
+        self.packet_threshold = self.packet_threshold.min(halved.max(still_needed));
+        if self.seen == 0 {
+            self.eighths = (self.eighths / 2).max(REORDER_EIGHTHS);
+        }
+        self.episodes = 0;
+        self.seen = 0;
+    }
+}
+
+/// Eighths in a whole.
+const REORDER_UNIT: u32 = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    fn delay_ms(reordering: &Reordering) -> u128 {
+        let rtt = Duration::from_millis(80);
+        let snapshot = RttSnapshot {
+            latest: rtt,
+            smoothed: rtt,
+            variance: Duration::ZERO,
+            min: rtt,
+        };
+        reordering.loss_delay(&snapshot).as_millis()
+    }
+
+    /// So many loss episodes, each a second after the other.
+    fn episodes(reordering: &mut Reordering, from_ms: u64, count: u64) {
+        for i in 0..count {
+            let sent_ms = from_ms + i * 1_000;
+            reordering.on_losses(at(sent_ms + 100), at(sent_ms));
+            reordering.on_losses(at(sent_ms + 110), at(sent_ms + 50));
+        }
+    }
+
+    #[test]
+    fn it_starts_as_rfc_9002() {
+        let reordering = Reordering::default();
+        assert_eq!(reordering.packet_threshold(), 3);
+        assert_eq!(delay_ms(&reordering), 90);
+    }
+
+    #[test]
+    fn a_spurious_loss_raises_the_packet_threshold_beyond_it() {
+        let mut reordering = Reordering::default();
+        reordering.on_overtaken(10, false);
+        assert_eq!(reordering.packet_threshold(), 3, "it was not lost");
+        reordering.on_overtaken(10, true);
+        assert_eq!(reordering.packet_threshold(), 11);
+        reordering.on_overtaken(5, true);
+        assert_eq!(reordering.packet_threshold(), 11);
+        reordering.on_overtaken(u64::MAX, true);
+        assert_eq!(reordering.packet_threshold(), MAX_PACKET_THRESHOLD);
+    }
+
+    #[test]
+    fn the_time_window_grows_once_a_round_trip_up_to_one_round_trip() {
+        let mut reordering = Reordering::default();
+        reordering.on_late(at(1_000), at(900));
+        assert_eq!(delay_ms(&reordering), 110);
+        reordering.on_late(at(1_001), at(901));
+        assert_eq!(delay_ms(&reordering), 110, "same round trip");
+        for round in 2..10 {
+            reordering.on_late(at(round * 1_000), at(round * 1_000 - 100));
+        }
+        assert_eq!(delay_ms(&reordering), 160);
+    }
+
+    #[test]
+    fn sixteen_episodes_without_reordering_halve_both() {
+        let mut reordering = Reordering::default();
+        reordering.on_overtaken(99, true);
+        reordering.on_late(at(1), at(0));
+        episodes(&mut reordering, 1_000, 16);
+        assert_eq!(reordering.packet_threshold(), 100, "it was seen in these");
+        episodes(&mut reordering, 20_000, 15);
+        assert_eq!(reordering.packet_threshold(), 100);
+        episodes(&mut reordering, 40_000, 1);
+        assert_eq!(reordering.packet_threshold(), 50);
+        assert_eq!(delay_ms(&reordering), 90);
+        episodes(&mut reordering, 60_000, 16 * 10);
+        assert_eq!(reordering.packet_threshold(), PACKET_THRESHOLD);
+    }
+
+    #[test]
+    fn reordering_still_seen_keeps_what_it_needs() {
+        let mut reordering = Reordering::default();
+        reordering.on_overtaken(99, true);
+        episodes(&mut reordering, 0, 16);
+        reordering.on_overtaken(79, false);
+        episodes(&mut reordering, 20_000, 16);
+        assert_eq!(reordering.packet_threshold(), 80);
+    }
+}
