@@ -10,7 +10,7 @@
 
 use super::hystart::HyStart;
 use super::{
-    AckEvent, Controller, LossEvent, MIN_WINDOW_PACKETS, PathSnapshot, initial_window, packets,
+    AckEvent, Controller, LossEvent, MIN_WINDOW_PACKETS, PathSnapshot, initial_window,
     window_pacing,
 };
 use crate::units::{ByteCount, Rate, Time};

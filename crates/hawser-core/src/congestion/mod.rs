@@ -5,6 +5,7 @@
 //! count rose; `on_mtu` when the datagram size changed. Then it reads `window` and `pacing_rate`.
 //! A controller has no clock and no random source of its own.
 
+mod bbr;
 mod cubic;
 mod hystart;
 mod newreno;
@@ -15,6 +16,7 @@ mod testbench;
 #[cfg(test)]
 mod tests;
 
+pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use newreno::NewReno;
 
@@ -40,6 +42,8 @@ pub enum Kind {
     NewReno,
     /// RFC 9438 with HyStart++.
     Cubic,
+    /// draft-ietf-ccwg-bbr (BBRv3), with the departures its module names.
+    Bbr,
 }
 
 /// A new controller for a path whose largest datagram is `mtu` bytes. `seed` decides the random
@@ -48,6 +52,7 @@ pub fn build(kind: Kind, mtu: ByteCount, seed: u64) -> Box<dyn Controller> {
     match kind {
         Kind::NewReno => Box::new(NewReno::new(mtu)),
         Kind::Cubic => Box::new(Cubic::new(mtu)),
+        Kind::Bbr => Box::new(Bbr::new(mtu, seed)),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::testbench::{Bench, Link, MTU, alone, millis};
 use super::*;
 
-const ALL: [Kind; 2] = [Kind::NewReno, Kind::Cubic];
+const ALL: [Kind; 3] = [Kind::NewReno, Kind::Cubic, Kind::Bbr];
 
 /// A time in seconds.
 pub(super) fn secs(seconds: f64) -> Time {
@@ -156,7 +156,11 @@ fn every_controller_fills_clean_links() {
     for kind in ALL {
         for (link, window_share, bbr_share) in CLEAN {
             let bench = alone(link, make(kind), 6.0, 8.0);
-            let least = window_share.min(bbr_share);
+            let least = if kind == Kind::Bbr {
+                bbr_share
+            } else {
+                window_share
+            };
             let line = report(kind, link, &bench);
             println!("{line}");
             if bench.share() < least || bench.share() > 1.001 {
@@ -242,4 +246,45 @@ fn an_application_limited_phase_costs_nothing_afterwards() {
         assert!(bench.share() > 0.85, "{kind:?}: {}", bench.share());
         assert!(bench.worst_wait <= millis(25.0));
     }
+}
+
+/// Lossy and jittery links that BBR must fill: (link, least share of what is not lost, most mean wait in ms).
+const HARD: [(Link, f64, f64); 14] = [
+    (Link::new(50.0, 20.0, 5.0).loss(1.0), 0.90, 5.0),
+    (Link::new(50.0, 20.0, 5.0).loss(3.0), 0.85, 5.0),
+    (Link::new(50.0, 20.0, 0.2).loss(1.0), 0.85, 5.0),
+    (Link::new(50.0, 20.0, 0.5).loss(3.0), 0.85, 5.0),
+    (Link::new(10.0, 80.0, 1.0).loss(1.0), 0.88, 10.0),
+    (Link::new(5.0, 150.0, 2.0).loss(2.0), 0.85, 20.0),
+    (Link::new(100.0, 10.0, 1.0).loss(3.0), 0.85, 5.0),
+    (Link::new(20.0, 300.0, 0.5).loss(1.0), 0.85, 40.0),
+    (Link::new(500.0, 2.0, 4.0).loss(1.0), 0.85, 5.0),
+    (Link::new(5.0, 150.0, 1.0).jitter(20.0), 0.88, 30.0),
+    (Link::new(50.0, 20.0, 5.0).jitter(5.0), 0.90, 8.0),
+    (Link::new(50.0, 20.0, 5.0).jitter(20.0), 0.85, 20.0),
+    (
+        Link::new(50.0, 20.0, 1.0).jitter(20.0).loss(3.0),
+        0.80,
+        20.0,
+    ),
+    (
+        Link::new(100.0, 40.0, 1.0).jitter(10.0).loss(1.0),
+        0.85,
+        15.0,
+    ),
+];
+
+#[test]
+fn bbr_fills_lossy_and_jittery_links_without_a_queue() {
+    let mut failed = Vec::new();
+    for (link, least, most_wait) in HARD {
+        let bench = alone(link, make(Kind::Bbr), 6.0, 8.0);
+        let line = report(Kind::Bbr, link, &bench);
+        println!("{line}");
+        let share = bench.share() / (1.0 - link.loss);
+        if share < least || bench.mean_wait() > millis(most_wait) {
+            failed.push(format!("{line}, not {least} and {most_wait} ms"));
+        }
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
 }
