@@ -554,3 +554,37 @@ pub(super) fn alone(link: Link, control: Box<dyn Controller>, warmup: f64, secon
     bench.run(seconds);
     bench
 }
+
+pub(super) fn trace(link: Link, seconds: f64, mut act: impl FnMut(&mut Bench, u32)) {
+    let mut bench = Bench::new(link, 7).flow(Box::new(super::Bbr::new(MTU, 42)), 0.0);
+    let mut last = String::new();
+    let mut step = 0;
+    while f64::from(step) * 0.1 < seconds {
+        act(&mut bench, step);
+        step += 1;
+        bench.measure();
+        let end = bench.now + millis(100.0);
+        bench.run_while(0.1, |b| {
+            let d = b.flows[0].control.debug();
+            let head = d.split(' ').next().unwrap_or("").to_string();
+            if head != last {
+                println!(
+                    "{:.3} {} queue {:.1}ms infl {}",
+                    b.now.as_nanos() as f64 / 1e9 - 1.0,
+                    d,
+                    b.queue.len() as f64 * MTU.0 as f64 * 1e3 / b.rate.0 as f64,
+                    b.flows[0].in_flight.0
+                );
+                last = head;
+            }
+            true
+        });
+        let _ = end;
+        println!(
+            "   t {:.1} share {:.3} wait {:?}",
+            f64::from(step) * 0.1,
+            bench.share(),
+            bench.mean_wait()
+        );
+    }
+}

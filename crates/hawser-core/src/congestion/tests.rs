@@ -288,3 +288,30 @@ fn bbr_fills_lossy_and_jittery_links_without_a_queue() {
     }
     assert!(failed.is_empty(), "{failed:#?}");
 }
+#[test]
+fn tr2() {
+    super::testbench::trace(Link::new(50.0, 20.0, 5.0).jitter(20.0), 14.0, |_, _| {});
+}
+#[test]
+fn tr3() {
+    super::testbench::trace(
+        Link::new(50.0, 20.0, 1.0).jitter(20.0).loss(3.0),
+        14.0,
+        |_, _| {},
+    );
+}
+#[test]
+fn tr4() {
+    super::testbench::trace(Link::new(20.0, 10.0, 2.0), 8.0, |_, _| {});
+}
+#[test]
+fn tr5() {
+    super::testbench::trace(Link::new(50.0, 20.0, 2.0), 20.0, |b, s| {
+        if s == 60 {
+            b.scale_rate(0.25);
+        }
+        if s == 140 {
+            b.scale_rate(1.0);
+        }
+    });
+}

@@ -14,6 +14,10 @@ const STARTUP_PACING_GAIN: f64 = 2.77;
 const DRAIN_PACING_GAIN: f64 = 0.5;
 /// Drains what Up queued (draft section 5.3.3.1).
 const DOWN_PACING_GAIN: f64 = 0.90;
+/// Drains faster while much is queued (departure: a long path would be probed again before it is empty).
+const DEEP_DOWN_PACING_GAIN: f64 = 0.75;
+/// Multiple of the bandwidth-delay product that is much.
+const DEEP: f64 = 1.1;
 /// Looks for more bandwidth (draft section 5.3.3.4).
 const UP_PACING_GAIN: f64 = 1.25;
 /// Room for delayed acknowledgements (draft section 5.6.1, BBR.DefaultCwndGain).
@@ -32,10 +36,11 @@ const QUANTUM_PACKETS: u64 = 2;
 const QUANTUM_CAP: ByteCount = ByteCount(64 * 1024);
 
 impl Bbr {
-    fn pacing_gain(&self) -> f64 {
+    fn pacing_gain(&self, in_flight: ByteCount) -> f64 {
         match self.state {
             State::Startup => STARTUP_PACING_GAIN,
             State::Drain => DRAIN_PACING_GAIN,
+            State::Down if in_flight > self.inflight(DEEP) => DEEP_DOWN_PACING_GAIN,
             State::Down => DOWN_PACING_GAIN,
             State::Up => UP_PACING_GAIN,
             State::Cruise | State::Refill | State::ProbeRtt => 1.0,
@@ -55,7 +60,7 @@ impl Bbr {
             let window = initial_window(self.mtu);
             self.pacing = Rate::of(window, sample.smoothed_rtt).scale(STARTUP_PACING_GAIN);
         }
-        self.set_pacing_with_gain(self.pacing_gain());
+        self.set_pacing_with_gain(self.pacing_gain(sample.in_flight));
     }
 
     pub(super) fn set_pacing_with_gain(&mut self, gain: f64) {

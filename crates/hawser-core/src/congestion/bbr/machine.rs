@@ -19,7 +19,7 @@ const PROBE_WAIT_SPREAD: u64 = 1_000_000_000;
 const RENO_ROUNDS: u64 = 63;
 /// The long-term bound's growth doubles each round, up to this power (draft section 5.3.3.6).
 const MAX_UP_ROUNDS: u32 = 30;
-/// A probe that raised the rate by less than this, and the queue, has found the path's capacity.
+/// A probe that raised the rate by less than this, but a queue, has found the path's capacity.
 const PROBE_GROWTH: f64 = 1.05;
 
 impl Bbr {
@@ -69,6 +69,7 @@ impl Bbr {
         self.rounds.since_probe = self.random.next() % 2;
         self.cycle.wait = PROBE_WAIT + Duration::from_nanos(self.random.next() % PROBE_WAIT_SPREAD);
         self.cycle.started_at = now;
+        self.cycle.collapsed = false;
         self.cycle.ack_phase = AckPhase::ProbeStopping;
         self.rounds.restart(self.delivered);
         self.state = State::Down;
@@ -89,6 +90,7 @@ impl Bbr {
         self.cycle.ack_phase = AckPhase::ProbeStarting;
         self.rounds.restart(self.delivered);
         self.full.reset(sample.rate);
+        self.cycle.up_rate = sample.rate;
         self.state = State::Up;
         self.raise_slope();
     }
@@ -111,6 +113,7 @@ impl Bbr {
     fn adapt_long_term(&mut self, sample: &Sample) -> bool {
         if self.cycle.ack_phase == AckPhase::ProbeStarting && self.rounds.started {
             self.cycle.ack_phase = AckPhase::ProbeFeedback;
+            self.cycle.feedback_at = sample.now;
         }
         if self.cycle.ack_phase == AckPhase::ProbeStopping && self.rounds.started {
             self.cycle.probe_sample = false;
@@ -169,27 +172,31 @@ impl Bbr {
     fn step_up(&mut self, sample: &Sample) {
         if self.cycle.prev_too_high && sample.in_flight >= self.inflight_long {
             self.cycle.prev_precautionary = true;
-        } else if self.rounds.is_window_limited() && self.window >= self.inflight_long {
-            // The bound held back the rate, which so says nothing about the path.
-            self.full.reset(sample.rate);
-            return;
-        } else if !self.full.now && !self.is_probe_queueing(sample) {
-            return;
+        } else if !self.is_probe_queueing(sample) {
+            if self.rounds.is_window_limited() && self.window >= self.inflight_long {
+                // The bound held back the rate, which so says nothing about the path.
+                self.full.reset(sample.rate);
+                return;
+            }
+            if !self.full.now {
+                return;
+            }
         }
         self.cycle.prev_too_high = false;
         self.start_down(sample.now);
     }
 
-    /// A round of probing has built a queue, and the rate has not grown.
+    /// The probe has built a queue, and the rate has not grown. A path with room shows it in the rate
+    /// first, and half a round of feedback is enough to see it.
     fn is_probe_queueing(&self, sample: &Sample) -> bool {
+        let Some(least) = self.min_rtt.get() else {
+            return false;
+        };
         self.cycle.ack_phase == AckPhase::ProbeFeedback
-            && self.rounds.started
+            && sample.now >= self.cycle.feedback_at + least / 2
             && !sample.limited
-            && self
-                .min_rtt
-                .get()
-                .is_some_and(|least| self.delay.shows_queue(least))
-            && !self.full.grew(sample.rate, PROBE_GROWTH)
+            && self.delay.shows_queue(least)
+            && sample.rate < self.cycle.up_rate.scale(PROBE_GROWTH)
     }
 
     pub(super) fn inflight_with_headroom(&self) -> ByteCount {

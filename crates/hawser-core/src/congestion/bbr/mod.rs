@@ -28,7 +28,7 @@ mod signals;
 
 use self::model::{
     Aggregation, DelayGauge, FullPipe, Latest, LossGauge, MaxBandwidth, MinRtt, Rounds, Sample,
-    SplitMix,
+    SplitMix, Standing,
 };
 use super::{AckEvent, Controller, LossEvent, PathSnapshot, initial_window, packets};
 use crate::units::{ByteCount, Rate, Time};
@@ -111,6 +111,11 @@ struct Cycle {
     up_acked_per_packet: ByteCount,
     started_at: Time,
     wait: Duration,
+    /// The rate at the start of Up.
+    up_rate: Rate,
+    feedback_at: Time,
+    /// The rate has collapsed in this cycle, and the maximum's memory was shortened for it.
+    collapsed: bool,
 }
 
 /// The BBR controller. Starts in Startup with the initial window and no model. One path owns it.
@@ -136,6 +141,7 @@ pub struct Bbr {
     extra: Aggregation,
     full: FullPipe,
     cycle: Cycle,
+    standing: Standing,
     drain_round: u64,
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,
@@ -179,7 +185,11 @@ impl Bbr {
                 up_acked_per_packet: ByteCount::MAX,
                 started_at: Time::ZERO,
                 wait: Duration::ZERO,
+                up_rate: Rate::ZERO,
+                feedback_at: Time::ZERO,
+                collapsed: false,
             },
+            standing: Standing::default(),
             drain_round: 0,
             probe_rtt_done: None,
             probe_rtt_round_done: false,
@@ -286,6 +296,22 @@ impl Controller for Bbr {
         (self.bw > Rate::ZERO).then_some(self.bw)
     }
 
+    fn debug(&self) -> String {
+        format!(
+            "{:?} bw {} max {} short {} ilong {} ishort {} win {} extra {} minrtt {:?} base {:.3} bdp {}",
+            self.state,
+            self.bw.as_bits() / 1000,
+            self.max_bw.get().as_bits() / 1000,
+            self.bw_short.as_bits() / 1000,
+            self.inflight_long.0 as i64,
+            self.inflight_short.0 as i64,
+            self.window.0,
+            self.extra.get().0,
+            self.min_rtt.get(),
+            self.loss.baseline(),
+            self.bdp(1.0).0
+        )
+    }
     fn name(&self) -> &'static str {
         "bbr"
     }

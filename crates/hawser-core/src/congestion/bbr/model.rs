@@ -23,6 +23,10 @@ const DELAY_SAMPLES: usize = 8;
 const QUEUE_PART: u32 = 8;
 /// Least delay that counts as a queue: below it, timers and batches blur the round trip.
 const QUEUE_FLOOR: Duration = Duration::from_micros(500);
+/// Rounds after which a queue stands.
+const STANDING_ROUNDS: u32 = 2;
+/// Multiple of the round trip's deviation that a rate is measured over.
+const STANDING_JITTERS: u32 = 40;
 /// Packets per round that were lost and acknowledged, after which older ones count half.
 const BASELINE_MEMORY: ByteCount = ByteCount(2_000_000);
 /// The most that is taken for a path's own loss: more is congestion or a link not worth keeping.
@@ -134,6 +138,38 @@ pub(super) struct Latest {
     pub(super) inflight: ByteCount,
     pub(super) round_delivered: ByteCount,
     pub(super) round_started: bool,
+}
+
+/// A queue that no round trip of a round was without, and what arrived behind it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Standing {
+    rounds: u32,
+    since: Time,
+    arrived: ByteCount,
+}
+
+impl Standing {
+    /// A round ended without.
+    pub(super) fn end(&mut self, now: Time) {
+        *self = Standing {
+            since: now,
+            ..Standing::default()
+        };
+    }
+
+    /// A round of it ended, in which this much arrived, or was lost on the way.
+    pub(super) fn add_round(&mut self, bytes: ByteCount) {
+        self.rounds += 1;
+        self.arrived += bytes;
+    }
+
+    /// The rate of arrival, once the queue stood for long enough to know it: one round may be the
+    /// tail of a probe, and jitter blurs both ends.
+    pub(super) fn rate(&self, now: Time, jitter: Duration) -> Option<Rate> {
+        let elapsed = now.since(self.since);
+        let known = self.rounds >= STANDING_ROUNDS && elapsed >= jitter * STANDING_JITTERS;
+        known.then(|| Rate::of(self.arrived, elapsed))
+    }
 }
 
 /// The least round trip, and when it must be probed for (draft section 5.5.7).
@@ -257,11 +293,6 @@ impl FullPipe {
             self.reached = true;
         }
     }
-
-    /// Growth so far since the estimate began; one: none.
-    pub(super) fn grew(&self, rate: Rate, factor: f64) -> bool {
-        rate >= self.baseline.scale(factor)
-    }
 }
 
 /// How much the round trip shows of a queue.
@@ -285,6 +316,10 @@ impl DelayGauge {
     pub(super) fn shows_queue(&self, min_rtt: Duration) -> bool {
         let least = self.recent.iter().min().copied().unwrap_or_default();
         least > min_rtt + (min_rtt / QUEUE_PART).max(QUEUE_FLOOR).max(self.variance)
+    }
+
+    pub(super) fn jitter(&self) -> Duration {
+        self.variance
     }
 
     /// The delay above `min_rtt` that no round trip of the round was without; a new round starts.
@@ -333,9 +368,9 @@ impl LossGauge {
         before.map_or(ByteCount::ZERO, |before| self.total - before)
     }
 
-    /// The round ends; between probes it teaches the path's own loss.
+    /// The round ends; while cruising it teaches the path's own loss.
     pub(super) fn end_round(&mut self, state: State) {
-        if matches!(state, State::Down | State::Cruise) {
+        if state == State::Cruise {
             self.baseline_lost += self.round_lost;
             self.baseline_sent += self.round_lost + self.round_acked;
             if self.baseline_sent > BASELINE_MEMORY {

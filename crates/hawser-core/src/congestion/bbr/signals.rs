@@ -18,12 +18,20 @@ const CHANCE: f64 = 2.0;
 const BETA: f64 = 0.7;
 /// Lost packets in a round that may end Startup (draft section 5.3.1.3, BBRStartupFullLossCnt).
 const STARTUP_LOST_PACKETS: u64 = 6;
-/// Delivering less than this part of the model's rate behind a queue is congestion.
-const SHORTFALL: f64 = 0.9;
 /// Part of the least round trip that a queue must hold over a round to stand.
 const STANDING_PART: u32 = 4;
 /// Least delay of a standing queue: what ours and the acknowledgements' batches make is less.
 const STANDING_FLOOR: Duration = Duration::from_millis(3);
+/// Arriving at less than this part of the model's rate behind a queue is congestion: less is noise.
+const SHORTFALL: f64 = 0.95;
+/// Arriving at less than this part of it is no longer the same path.
+const COLLAPSE: f64 = 0.6;
+/// Sent of what arrives, to drain the queue.
+const STANDING_DRAIN: f64 = 0.97;
+/// Bandwidth-delay products in flight that leave the path full, and no long queue.
+const STANDING_VOLUME: f64 = 1.5;
+/// Multiple of the round trip's deviation that jitter may raise a round's least round trip by.
+const STANDING_JITTER: u32 = 4;
 
 impl Bbr {
     pub(super) fn update_latest(&mut self, sample: &Sample) {
@@ -68,19 +76,48 @@ impl Bbr {
         if !self.is_accelerating() {
             let sent = self.loss.round_lost + self.loss.round_acked;
             let lossy = self.loss.in_round && self.is_excess_loss(self.loss.round_lost, sent);
-            if lossy || self.loss.marked_in_round || self.is_queue_standing(queue, sample) {
+            if lossy || self.loss.marked_in_round {
                 self.lower_short_term(sample.limited);
             }
         }
+        self.follow_standing_queue(queue, sample);
         self.loss.end_round(self.state);
     }
 
-    fn is_queue_standing(&self, queue: Duration, sample: &Sample) -> bool {
+    /// Behind a queue that stands, the path's rate for us is what arrives, no more: when that is
+    /// clearly below the model's, follow it, and bound the queue.
+    fn follow_standing_queue(&mut self, queue: Duration, sample: &Sample) {
         let least = self.min_rtt.get().unwrap_or_default();
-        !sample.limited
-            && self.state != State::ProbeRtt
-            && queue > (least / STANDING_PART).max(STANDING_FLOOR)
-            && self.latest.bw < self.bw.scale(SHORTFALL)
+        let jitter = self.delay.jitter();
+        let floor = (least / STANDING_PART)
+            .max(STANDING_FLOOR)
+            .max(jitter * STANDING_JITTER);
+        // Down sends less, and what it drains stands for a while: only a collapse counts there.
+        let shortfall = match self.state {
+            State::Cruise => SHORTFALL,
+            State::Down => COLLAPSE,
+            _ => 0.0,
+        };
+        if shortfall == 0.0 || sample.limited || queue <= floor {
+            self.standing.end(sample.now);
+            return;
+        }
+        self.standing
+            .add_round(self.loss.round_lost + self.loss.round_acked);
+        let Some(rate) = self.standing.rate(sample.now, jitter) else {
+            return;
+        };
+        if rate < self.bw.scale(COLLAPSE) && !std::mem::replace(&mut self.cycle.collapsed, true) {
+            // The old maximum is stale: let the next probe confirm it, or forget it.
+            self.max_bw.advance();
+        }
+        if rate < self.bw.scale(shortfall) {
+            self.bw_short = rate.scale(STANDING_DRAIN).max(self.bw.scale(BETA));
+            self.bw = self.bw_short;
+            let room = self.inflight(STANDING_VOLUME) + self.extra.get();
+            self.inflight_short = self.inflight_short.min(room);
+            self.standing.end(sample.now);
+        }
     }
 
     /// A rate that the sender did not fill says nothing about the path: then only the volume sinks.
