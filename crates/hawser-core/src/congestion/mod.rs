@@ -5,8 +5,77 @@
 //! count rose; `on_mtu` when the datagram size changed. Then it reads `window` and `pacing_rate`.
 //! A controller has no clock and no random source of its own.
 
+mod bbr;
+mod cubic;
+mod hystart;
+mod newreno;
+pub mod pacer;
+pub mod sampler;
+#[cfg(test)]
+mod testbench;
+#[cfg(test)]
+mod tests;
+
+pub use bbr::Bbr;
+pub use cubic::Cubic;
+pub use newreno::NewReno;
+
 use crate::units::{ByteCount, Rate, Time};
 use std::time::Duration;
+
+/// Packets of the initial window (RFC 9002 section 7.2, RFC 6928 section 2).
+const INITIAL_WINDOW_PACKETS: u64 = 10;
+/// Bytes that cap the initial window when datagrams are large (RFC 9002 section 7.2).
+const INITIAL_WINDOW_CAP: ByteCount = ByteCount(14_720);
+/// Packets of the least window of NewReno and CUBIC (RFC 9002 section 7.2, kMinimumWindow).
+const MIN_WINDOW_PACKETS: u64 = 2;
+/// The window per round trip is sent a little faster than evenly (RFC 9002 section 7.7).
+const PACING_GAIN: f64 = 1.25;
+/// In slow start the window doubles every round trip, and the rate must keep up with it.
+const SLOW_START_PACING_GAIN: f64 = 2.0;
+
+/// Which controller a path runs, as configured. Has no default here: the configuration names one.
+/// A plain name.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// RFC 9002 section 7 with HyStart++.
+    NewReno,
+    /// RFC 9438 with HyStart++.
+    Cubic,
+    /// draft-ietf-ccwg-bbr (BBRv3), with the departures its module names.
+    Bbr,
+}
+
+/// A new controller for a path whose largest datagram is `mtu` bytes. `seed` decides the random
+/// parts of BBR's probe times; give every path another, so that paths do not probe in step.
+pub fn build(kind: Kind, mtu: ByteCount, seed: u64) -> Box<dyn Controller> {
+    match kind {
+        Kind::NewReno => Box::new(NewReno::new(mtu)),
+        Kind::Cubic => Box::new(Cubic::new(mtu)),
+        Kind::Bbr => Box::new(Bbr::new(mtu, seed)),
+    }
+}
+
+/// `packets` datagrams of `mtu` bytes.
+fn packets(packets: u64, mtu: ByteCount) -> ByteCount {
+    ByteCount(mtu.0.saturating_mul(packets))
+}
+
+/// The initial window in bytes (RFC 9002 section 7.2).
+fn initial_window(mtu: ByteCount) -> ByteCount {
+    let least = packets(MIN_WINDOW_PACKETS, mtu);
+    packets(INITIAL_WINDOW_PACKETS, mtu).min(INITIAL_WINDOW_CAP.max(least))
+}
+
+/// The pacing rate of a window-based controller: `window` per round trip, times the gain of its phase.
+fn window_pacing(window: ByteCount, rtt: Duration, slow_start: bool) -> Rate {
+    let gain = if slow_start {
+        SLOW_START_PACING_GAIN
+    } else {
+        PACING_GAIN
+    };
+    Rate::of(window, rtt).scale(gain)
+}
 
 /// The path's round trip, as RFC 9002 section 5 keeps it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -111,6 +180,9 @@ pub trait Controller: Send {
     fn pacing_rate(&self) -> Option<Rate>;
     /// The rate this controller believes that the path carries, for the scheduler and the user.
     fn bandwidth(&self) -> Option<Rate>;
+    fn debug(&self) -> String {
+        String::new()
+    }
     /// The configured name: `newreno`, `cubic`, `bbr`.
     fn name(&self) -> &'static str;
 }

@@ -1,0 +1,137 @@
+//! Pacing rate and window from model and state (draft section 5.6).
+
+use super::super::initial_window;
+use super::model::Sample;
+use super::{Bbr, State};
+use crate::units::{ByteCount, Rate};
+use std::time::Duration;
+
+/// Paced this far below the model's rate, so that queues drain (draft section 2.5, BBR.PacingMarginPercent 1).
+const PACING_MARGIN: f64 = 0.99;
+/// Doubles the rate each round trip (draft section 5.6.1: 4 ln 2).
+const STARTUP_PACING_GAIN: f64 = 2.77;
+/// Drains what Startup queued (draft section 5.3.2).
+const DRAIN_PACING_GAIN: f64 = 0.5;
+/// Drains what Up queued (draft section 5.3.3.1).
+const DOWN_PACING_GAIN: f64 = 0.90;
+/// Drains faster while much is queued (departure: a long path would be probed again before it is empty).
+const DEEP_DOWN_PACING_GAIN: f64 = 0.75;
+/// Multiple of the bandwidth-delay product that is much.
+const DEEP: f64 = 1.1;
+/// Looks for more bandwidth (draft section 5.3.3.4).
+const UP_PACING_GAIN: f64 = 1.25;
+/// Room for delayed acknowledgements (draft section 5.6.1, BBR.DefaultCwndGain).
+const WINDOW_GAIN: f64 = 2.0;
+/// Room for the faster sending of Up (draft section 5.6.1).
+const UP_WINDOW_GAIN: f64 = 2.25;
+/// What PROBE_RTT keeps in flight (draft section 2.15.2, BBR.ProbeRTTCwndGain).
+const PROBE_RTT_WINDOW_GAIN: f64 = 0.5;
+/// Packets that Up may have in flight beyond (draft section 5.6.4.2).
+const UP_EXTRA_PACKETS: u64 = 2;
+/// Time that a burst of sending covers, and the packets it has at least (draft section 5.6.3).
+const QUANTUM_TIME: Duration = Duration::from_millis(1);
+/// Packets of the least burst (draft section 5.6.3).
+const QUANTUM_PACKETS: u64 = 2;
+/// The largest burst (draft section 5.6.3).
+const QUANTUM_CAP: ByteCount = ByteCount(64 * 1024);
+
+impl Bbr {
+    fn pacing_gain(&self, in_flight: ByteCount) -> f64 {
+        match self.state {
+            State::Startup => STARTUP_PACING_GAIN,
+            State::Drain => DRAIN_PACING_GAIN,
+            State::Down if in_flight > self.inflight(DEEP) => DEEP_DOWN_PACING_GAIN,
+            State::Down => DOWN_PACING_GAIN,
+            State::Up => UP_PACING_GAIN,
+            State::Cruise | State::Refill | State::ProbeRtt => 1.0,
+        }
+    }
+
+    fn window_gain(&self) -> f64 {
+        match self.state {
+            State::Up => UP_WINDOW_GAIN,
+            State::ProbeRtt => PROBE_RTT_WINDOW_GAIN,
+            _ => WINDOW_GAIN,
+        }
+    }
+
+    pub(super) fn set_pacing(&mut self, sample: &Sample) {
+        if self.pacing == Rate::ZERO {
+            let window = initial_window(self.mtu);
+            self.pacing = Rate::of(window, sample.smoothed_rtt).scale(STARTUP_PACING_GAIN);
+        }
+        self.set_pacing_with_gain(self.pacing_gain(sample.in_flight));
+    }
+
+    pub(super) fn set_pacing_with_gain(&mut self, gain: f64) {
+        let rate = self.bw.scale(gain * PACING_MARGIN);
+        if self.full.reached || rate > self.pacing {
+            self.pacing = rate;
+        }
+    }
+
+    /// `gain` times the bandwidth-delay product of the present rate.
+    pub(super) fn bdp(&self, gain: f64) -> ByteCount {
+        self.volume(self.bw, gain)
+    }
+
+    /// The same of the most bandwidth, whatever bounds it now.
+    pub(super) fn max_bw_bdp(&self, gain: f64) -> ByteCount {
+        self.volume(self.max_bw.get(), gain)
+    }
+
+    fn volume(&self, rate: Rate, gain: f64) -> ByteCount {
+        match self.min_rtt.get() {
+            None => initial_window(self.mtu),
+            Some(rtt) => rate.bytes_in(rtt).scale(gain),
+        }
+    }
+
+    /// `volume`, but at least what batches of sending and acknowledging need.
+    pub(super) fn quantized(&self, volume: ByteCount) -> ByteCount {
+        let quantum = self
+            .pacing
+            .bytes_in(QUANTUM_TIME)
+            .min(QUANTUM_CAP)
+            .max(ByteCount(self.mtu.0 * QUANTUM_PACKETS));
+        let volume = volume.max(quantum).max(self.min_window());
+        if self.state == State::Up {
+            volume + ByteCount(self.mtu.0 * UP_EXTRA_PACKETS)
+        } else {
+            volume
+        }
+    }
+
+    pub(super) fn inflight(&self, gain: f64) -> ByteCount {
+        self.quantized(self.bdp(gain))
+    }
+
+    /// What should be in flight: the product, unless congestion cut the window.
+    pub(super) fn target_inflight(&self) -> ByteCount {
+        self.bdp(1.0).min(self.window)
+    }
+
+    pub(super) fn probe_rtt_window(&self) -> ByteCount {
+        self.bdp(PROBE_RTT_WINDOW_GAIN).max(self.min_window())
+    }
+
+    pub(super) fn set_window(&mut self, sample: &Sample) {
+        let most = self.quantized(self.bdp(self.window_gain()) + self.extra.get());
+        if self.full.reached {
+            self.window = (self.window + sample.newly_acked).min(most);
+        } else if self.window < most || self.delivered < initial_window(self.mtu) {
+            self.window += sample.newly_acked;
+        }
+        self.window = self.window.max(self.min_window());
+        if self.state == State::ProbeRtt {
+            self.window = self.window.min(self.probe_rtt_window());
+        }
+        let cap = match self.state {
+            State::Cruise | State::ProbeRtt => self.inflight_with_headroom(),
+            State::Down | State::Refill | State::Up => self.inflight_long,
+            State::Startup | State::Drain => ByteCount::MAX,
+        };
+        let cap = cap.min(self.inflight_short).max(self.min_window());
+        self.window = self.window.min(cap);
+    }
+}

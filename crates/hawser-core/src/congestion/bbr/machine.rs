@@ -1,0 +1,266 @@
+//! The state machine's arrows (draft sections 5.3 and 5.4).
+
+use super::model::Sample;
+use super::{AckPhase, Bbr, State};
+use crate::units::{ByteCount, Rate, Time};
+use std::time::Duration;
+
+/// Rounds after which Drain ends even with a queue (draft section 5.3.2).
+const DRAIN_ROUNDS: u64 = 3;
+/// Part of the long-term bound that is left to others (draft section 2.7, BBR.Headroom).
+const HEADROOM: f64 = 0.15;
+/// How long PROBE_RTT lasts at least (draft section 2.15.2, BBR.ProbeRTTDuration).
+const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
+/// Between probes for bandwidth at least; up to a second more is random (draft section 5.3.3.6).
+const PROBE_WAIT: Duration = Duration::from_secs(2);
+/// Nanoseconds of the random part of that wait.
+const PROBE_WAIT_SPREAD: u64 = 1_000_000_000;
+/// Rounds between probes at most, so that Reno beside us gets its share (draft section 5.3.3.5.3).
+const RENO_ROUNDS: u64 = 63;
+/// The long-term bound's growth doubles each round, up to this power (draft section 5.3.3.6).
+const MAX_UP_ROUNDS: u32 = 30;
+/// A probe that raised the rate by less than this, but a queue, has found the path's capacity.
+const PROBE_GROWTH: f64 = 1.05;
+
+impl Bbr {
+    pub(super) fn check_full_pipe(&mut self, sample: &Sample) {
+        if self.rounds.started && !sample.limited && sample.rate > Rate::ZERO {
+            self.full.on_round(sample.rate);
+        }
+    }
+
+    pub(super) fn check_startup_done(&mut self, sample: &Sample) {
+        if self.state != State::Startup {
+            return;
+        }
+        if self.is_startup_loss_high(sample) {
+            if let Some(undo) = &mut self.undo {
+                undo.state = Some(State::Startup);
+            }
+            self.full.now = true;
+            self.full.reached = true;
+            self.inflight_long = self.bdp(1.0).max(self.latest.inflight);
+        }
+        if self.latest.round_started {
+            self.loss.end_round(self.state);
+        }
+        if self.full.reached {
+            self.enter_drain();
+        }
+    }
+
+    pub(super) fn enter_drain(&mut self) {
+        self.state = State::Drain;
+        self.drain_round = self.rounds.count;
+    }
+
+    pub(super) fn check_drain_done(&mut self, sample: &Sample) {
+        if self.state == State::Drain
+            && (sample.in_flight <= self.inflight(1.0)
+                || self.rounds.count > self.drain_round + DRAIN_ROUNDS)
+        {
+            self.start_down(sample.now);
+        }
+    }
+
+    pub(super) fn start_down(&mut self, now: Time) {
+        self.reset_congestion_signals();
+        self.cycle.up_acked_per_packet = ByteCount::MAX;
+        self.rounds.since_probe = self.random.next() % 2;
+        self.cycle.wait = PROBE_WAIT + Duration::from_nanos(self.random.next() % PROBE_WAIT_SPREAD);
+        self.cycle.started_at = now;
+        self.cycle.collapsed = false;
+        self.cycle.ack_phase = AckPhase::ProbeStopping;
+        self.rounds.restart(self.delivered);
+        self.state = State::Down;
+    }
+
+    pub(super) fn start_refill(&mut self) {
+        self.reset_short_term();
+        self.cycle.up_rounds = 0;
+        self.cycle.up_acked = ByteCount::ZERO;
+        self.cycle.prev_precautionary = false;
+        self.cycle.ack_phase = AckPhase::Refilling;
+        self.rounds.restart(self.delivered);
+        self.state = State::Refill;
+    }
+
+    fn start_up(&mut self, sample: &Sample) {
+        self.cycle.probe_sample = true;
+        self.cycle.ack_phase = AckPhase::ProbeStarting;
+        self.rounds.restart(self.delivered);
+        self.full.reset(sample.rate);
+        self.cycle.up_rate = sample.rate;
+        self.state = State::Up;
+        self.raise_slope();
+    }
+
+    /// One step of the probing cycle, on every acknowledgement (draft section 5.3.3.6).
+    pub(super) fn step_probe_bw(&mut self, sample: &Sample) {
+        if !self.full.reached || self.adapt_long_term(sample) {
+            return;
+        }
+        match self.state {
+            State::Down | State::Cruise if self.is_time_to_probe(sample.now) => self.start_refill(),
+            State::Down if self.is_time_to_cruise(sample) => self.state = State::Cruise,
+            State::Refill if self.rounds.started => self.start_up(sample),
+            State::Up => self.step_up(sample),
+            _ => {}
+        }
+    }
+
+    /// Follows the acknowledgements of a probe; true when that already changed the state.
+    fn adapt_long_term(&mut self, sample: &Sample) -> bool {
+        if self.cycle.ack_phase == AckPhase::ProbeStarting && self.rounds.started {
+            self.cycle.ack_phase = AckPhase::ProbeFeedback;
+            self.cycle.feedback_at = sample.now;
+        }
+        if self.cycle.ack_phase == AckPhase::ProbeStopping && self.rounds.started {
+            self.cycle.probe_sample = false;
+            self.cycle.ack_phase = AckPhase::Init;
+            if self.in_probe_bw() {
+                if !sample.limited {
+                    self.max_bw.advance();
+                }
+                if self.cycle.prev_precautionary && !self.cycle.prev_too_high {
+                    self.start_refill();
+                    return true;
+                }
+            }
+        }
+        if self.inflight_long < ByteCount::MAX
+            && !self.is_excess_loss(sample.lost, sample.tx_in_flight)
+        {
+            self.inflight_long = self.inflight_long.max(sample.tx_in_flight);
+            if self.state == State::Up {
+                self.probe_long_term_upward(sample);
+            }
+        }
+        false
+    }
+
+    fn raise_slope(&mut self) {
+        let growth = 1u64 << self.cycle.up_rounds;
+        self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MAX_UP_ROUNDS);
+        self.cycle.up_acked_per_packet = ByteCount(self.window.0 / growth).max(self.mtu);
+    }
+
+    fn probe_long_term_upward(&mut self, sample: &Sample) {
+        if !self.rounds.is_window_limited() || self.window < self.inflight_long {
+            return;
+        }
+        self.cycle.up_acked += sample.newly_acked;
+        let steps = self.cycle.up_acked.0 / self.cycle.up_acked_per_packet.0;
+        self.cycle.up_acked -= ByteCount(steps * self.cycle.up_acked_per_packet.0);
+        self.inflight_long += ByteCount(steps * self.mtu.0);
+        if self.rounds.started {
+            self.raise_slope();
+        }
+    }
+
+    fn is_time_to_cruise(&self, sample: &Sample) -> bool {
+        sample.in_flight <= self.inflight_with_headroom()
+            && sample.in_flight <= self.quantized(self.max_bw_bdp(1.0))
+    }
+
+    fn is_time_to_probe(&self, now: Time) -> bool {
+        let reno_rounds = (self.target_inflight().0 / self.mtu.0).min(RENO_ROUNDS);
+        now > self.cycle.started_at + self.cycle.wait || self.rounds.since_probe >= reno_rounds
+    }
+
+    /// Ends Up when the pipe is full, or, as a precaution, where the last probe went too high.
+    fn step_up(&mut self, sample: &Sample) {
+        if self.cycle.prev_too_high && sample.in_flight >= self.inflight_long {
+            self.cycle.prev_precautionary = true;
+        } else if !self.is_probe_queueing(sample) {
+            if self.rounds.is_window_limited() && self.window >= self.inflight_long {
+                // The bound held back the rate, which so says nothing about the path.
+                self.full.reset(sample.rate);
+                return;
+            }
+            if !self.full.now {
+                return;
+            }
+        }
+        self.cycle.prev_too_high = false;
+        self.start_down(sample.now);
+    }
+
+    /// The probe has built a queue, and the rate has not grown. A path with room shows it in the rate
+    /// first, and half a round of feedback is enough to see it.
+    fn is_probe_queueing(&self, sample: &Sample) -> bool {
+        let Some(least) = self.min_rtt.get() else {
+            return false;
+        };
+        self.cycle.ack_phase == AckPhase::ProbeFeedback
+            && sample.now >= self.cycle.feedback_at + least / 2
+            && !sample.limited
+            && self.delay.shows_queue(least)
+            && sample.rate < self.cycle.up_rate.scale(PROBE_GROWTH)
+    }
+
+    pub(super) fn inflight_with_headroom(&self) -> ByteCount {
+        if self.inflight_long == ByteCount::MAX {
+            return ByteCount::MAX;
+        }
+        let headroom = self.inflight_long.scale(HEADROOM).max(self.mtu);
+        (self.inflight_long - headroom).max(self.min_window())
+    }
+
+    /// PROBE_RTT: when the least round trip is old, empty the queue to see it (draft section 5.3.4).
+    pub(super) fn check_probe_rtt(&mut self, sample: &Sample) {
+        if self.state != State::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
+            self.save_window();
+            self.state = State::ProbeRtt;
+            self.probe_rtt_done = None;
+            self.cycle.ack_phase = AckPhase::ProbeStopping;
+            self.rounds.restart(self.delivered);
+        }
+        if self.state == State::ProbeRtt {
+            self.hold_probe_rtt(sample);
+        }
+        self.idle_restart = false;
+    }
+
+    fn hold_probe_rtt(&mut self, sample: &Sample) {
+        self.limited_until = sample.total_delivered + sample.in_flight;
+        if self.probe_rtt_done.is_none() {
+            if sample.in_flight <= self.probe_rtt_window() {
+                self.probe_rtt_done = Some(sample.now + PROBE_RTT_DURATION);
+                self.probe_rtt_round_done = false;
+                self.rounds.restart(self.delivered);
+            }
+            return;
+        }
+        self.probe_rtt_round_done |= self.rounds.started;
+        if self.probe_rtt_round_done {
+            self.check_probe_rtt_done(sample.now);
+        }
+    }
+
+    fn check_probe_rtt_done(&mut self, now: Time) {
+        if self.probe_rtt_done.is_none_or(|done| now <= done) {
+            return;
+        }
+        self.min_rtt.probed(now);
+        self.restore_window();
+        self.reset_short_term();
+        if self.full.reached {
+            self.start_down(now);
+            self.state = State::Cruise;
+        } else {
+            self.state = State::Startup;
+        }
+    }
+
+    /// The sender was idle: its queue has drained, and it resumes at the model's rate (draft section 5.4.1).
+    pub(super) fn restart_from_idle(&mut self, now: Time) {
+        self.idle_restart = true;
+        self.extra.restart(now);
+        if self.in_probe_bw() {
+            self.set_pacing_with_gain(1.0);
+        } else if self.state == State::ProbeRtt {
+            self.check_probe_rtt_done(now);
+        }
+    }
+}

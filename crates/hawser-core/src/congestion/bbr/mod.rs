@@ -1,0 +1,321 @@
+//! BBR: draft-ietf-ccwg-bbr (BBRv3), after the text of August 2026.
+//!
+//! What an acknowledgement tells, in this order:
+//!
+//! 1. `signals`: what the last round delivered and lost; the bandwidth filter; short-term bounds.
+//! 2. `machine`: is the pipe full, the queue drained, is it time to probe (bandwidth, round trip)?
+//! 3. `control`: the pacing rate and the window that follow from model and state.
+//!
+//! **Departures from the draft**, because a bond rides over radio links:
+//!
+//! - *Loss is congestion only beside a queue.* The draft lowers its bounds when 2 % of a round are
+//!   lost while probing, and after any loss otherwise; at 1 % random loss its rate then decays by
+//!   2 % a round trip between probes, and at 3 % every probe fails. Here a round counts as congested
+//!   when it lost more than 2 % above the path's own loss (learned between probes, at most 5 %) and
+//!   the round trip shows a queue, or when it lost more than 10 % above it, queue or not.
+//! - *A standing queue is congestion without loss.* When a round between probes delivers less than
+//!   the model's rate behind a queue, the short-term rate follows at once: deep buffers would
+//!   otherwise hold a fallen rate's excess for seconds.
+//! - *A probe stops at a queue.* Bandwidth probing ends when a round trip of it has raised the queue
+//!   and not the rate; the draft waits for three.
+//! - *PROBE_RTT only when needed.* A round trip within a sixteenth of the least renews it.
+//! - *Marks.* The draft leaves ECN open; a CE mark counts as a congested round (RFC 3168).
+
+mod control;
+mod machine;
+mod model;
+mod signals;
+
+use self::model::{
+    Aggregation, DelayGauge, FullPipe, Latest, LossGauge, MaxBandwidth, MinRtt, Rounds, Sample,
+    SplitMix, Standing,
+};
+use super::{AckEvent, Controller, LossEvent, PathSnapshot, initial_window, packets};
+use crate::units::{ByteCount, Rate, Time};
+use std::time::Duration;
+
+/// Packets of the least window (draft section 2.7, BBR.MinPipeCwnd).
+const MIN_PIPE_PACKETS: u64 = 4;
+/// No bound on a rate.
+const UNBOUNDED: Rate = Rate(u64::MAX);
+
+/// The states of the draft's section 5.1.1:
+///
+/// ```text
+///             |
+///             v
+///    +---> Startup ------------+
+///    |        | pipe full, or loss beside a queue
+///    |        v                |
+///    |      Drain -------------+
+///    |        | in flight <= BDP, or 3 rounds
+///    |        v                |
+///    +---> Down <---------+ ---+
+///    |        | room      |    |
+///    |        v           |    |   round trip not renewed for 5 s
+///    |     Cruise --------|----+
+///    |        | time      |    |
+///    |        v           |    |
+///    |     Refill --------|----+
+///    |        | 1 round   |    |
+///    |        v           |    |
+///    |       Up ----------+ ---+
+///    |          pipe full,     |
+///    |          or loss        |
+///    +---- ProbeRtt <----------+     200 ms and a round later: Down, then Cruise at once;
+///                                    Startup when the pipe was never full
+///    Down -> Refill: time to probe, or the last probe was cut short as a precaution
+///    Drain.. -> Startup, Down.. -> Refill: the loss that ended Startup or Up was spurious
+/// ```
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum State {
+    Startup,
+    Drain,
+    Down,
+    Cruise,
+    Refill,
+    Up,
+    ProbeRtt,
+}
+
+/// What the acknowledgements at hand say about a bandwidth probe (draft section 2.13).
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum AckPhase {
+    Init,
+    Refilling,
+    ProbeStarting,
+    ProbeFeedback,
+    ProbeStopping,
+}
+
+/// What a spurious loss gives back (draft section 5.5.11).
+#[derive(Copy, Clone, Debug)]
+struct Undo {
+    /// The state that the loss ended, if it ended one.
+    state: Option<State>,
+    bw_short: Rate,
+    inflight_short: ByteCount,
+    inflight_long: ByteCount,
+}
+
+/// The progress of a bandwidth probing cycle (draft section 2.13).
+#[derive(Clone, Debug)]
+struct Cycle {
+    ack_phase: AckPhase,
+    /// Samples at hand stem from a probe, and it was not reacted to yet.
+    probe_sample: bool,
+    prev_too_high: bool,
+    prev_precautionary: bool,
+    up_rounds: u32,
+    up_acked: ByteCount,
+    up_acked_per_packet: ByteCount,
+    started_at: Time,
+    wait: Duration,
+    /// The rate at the start of Up.
+    up_rate: Rate,
+    feedback_at: Time,
+    /// The rate has collapsed in this cycle, and the maximum's memory was shortened for it.
+    collapsed: bool,
+}
+
+/// The BBR controller. Starts in Startup with the initial window and no model. One path owns it.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    mtu: ByteCount,
+    state: State,
+    window: ByteCount,
+    prior_window: ByteCount,
+    /// Zero before the first acknowledgement.
+    pacing: Rate,
+    delivered: ByteCount,
+    rounds: Rounds,
+    max_bw: MaxBandwidth,
+    bw: Rate,
+    bw_short: Rate,
+    inflight_short: ByteCount,
+    inflight_long: ByteCount,
+    latest: Latest,
+    min_rtt: MinRtt,
+    delay: DelayGauge,
+    loss: LossGauge,
+    extra: Aggregation,
+    full: FullPipe,
+    cycle: Cycle,
+    standing: Standing,
+    drain_round: u64,
+    probe_rtt_done: Option<Time>,
+    probe_rtt_round_done: bool,
+    idle_restart: bool,
+    /// Samples of packets sent before this much was delivered are limited by PROBE_RTT's own window.
+    limited_until: ByteCount,
+    last_sample_limited: bool,
+    undo: Option<Undo>,
+    random: SplitMix,
+}
+
+impl Bbr {
+    /// For a path with datagrams of at most `mtu` bytes; `seed` decides when it probes.
+    pub fn new(mtu: ByteCount, seed: u64) -> Self {
+        Bbr {
+            mtu,
+            state: State::Startup,
+            window: initial_window(mtu),
+            prior_window: ByteCount::ZERO,
+            pacing: Rate::ZERO,
+            delivered: ByteCount::ZERO,
+            rounds: Rounds::default(),
+            max_bw: MaxBandwidth::default(),
+            bw: Rate::ZERO,
+            bw_short: UNBOUNDED,
+            inflight_short: ByteCount::MAX,
+            inflight_long: ByteCount::MAX,
+            latest: Latest::default(),
+            min_rtt: MinRtt::default(),
+            delay: DelayGauge::default(),
+            loss: LossGauge::default(),
+            extra: Aggregation::default(),
+            full: FullPipe::default(),
+            cycle: Cycle {
+                ack_phase: AckPhase::Init,
+                probe_sample: false,
+                prev_too_high: false,
+                prev_precautionary: false,
+                up_rounds: 0,
+                up_acked: ByteCount::ZERO,
+                up_acked_per_packet: ByteCount::MAX,
+                started_at: Time::ZERO,
+                wait: Duration::ZERO,
+                up_rate: Rate::ZERO,
+                feedback_at: Time::ZERO,
+                collapsed: false,
+            },
+            standing: Standing::default(),
+            drain_round: 0,
+            probe_rtt_done: None,
+            probe_rtt_round_done: false,
+            idle_restart: false,
+            limited_until: ByteCount::ZERO,
+            last_sample_limited: false,
+            undo: None,
+            random: SplitMix(seed),
+        }
+    }
+
+    fn min_window(&self) -> ByteCount {
+        packets(MIN_PIPE_PACKETS, self.mtu)
+    }
+
+    fn in_probe_bw(&self) -> bool {
+        use State::{Cruise, Down, Refill, Up};
+        matches!(self.state, Down | Cruise | Refill | Up)
+    }
+
+    fn is_accelerating(&self) -> bool {
+        matches!(self.state, State::Startup | State::Refill | State::Up)
+    }
+
+    /// The story of an acknowledgement (draft section 5.2.3).
+    fn on_sample(&mut self, sample: &Sample) {
+        self.delivered = sample.total_delivered;
+        self.last_sample_limited = sample.limited;
+        self.update_latest(sample);
+        self.update_max_bandwidth(sample);
+        self.adapt_to_round(sample);
+        self.extra.update(
+            sample,
+            self.bw,
+            self.window,
+            &self.rounds,
+            self.full.reached,
+        );
+        self.check_full_pipe(sample);
+        self.check_startup_done(sample);
+        self.check_drain_done(sample);
+        self.step_probe_bw(sample);
+        self.min_rtt.update(sample.now, sample.rtt);
+        self.check_probe_rtt(sample);
+        self.advance_latest(sample);
+        self.bw = self.max_bw.get().min(self.bw_short);
+        self.set_pacing(sample);
+        self.set_window(sample);
+    }
+}
+
+impl Controller for Bbr {
+    fn on_sent(&mut self, now: Time, bytes: ByteCount, in_flight: ByteCount, _limited: bool) {
+        if in_flight + self.mtu > self.window {
+            self.rounds.window_limited = true;
+        }
+        if in_flight == bytes && self.delivered > ByteCount::ZERO {
+            self.restart_from_idle(now);
+        }
+    }
+
+    fn on_ack(&mut self, ack: &AckEvent, _siblings: &[PathSnapshot]) {
+        if let Some(sample) = Sample::of(ack, self.limited_until) {
+            self.delay.add(ack.rtt.latest, ack.rtt.variance);
+            self.loss.add_acked(ack.acked);
+            self.on_sample(&sample);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &LossEvent) {
+        self.note_loss(loss);
+        if loss.persistent {
+            self.save_window();
+            self.window = (loss.in_flight + self.mtu).max(self.min_window());
+            return;
+        }
+        self.judge_probe_loss(loss);
+    }
+
+    fn on_ecn(&mut self, now: Time, marked: u64, _sent_at: Time) {
+        if marked > 0 {
+            self.on_marks(now);
+        }
+    }
+
+    fn on_mtu(&mut self, mtu: ByteCount) {
+        self.mtu = mtu;
+        self.window = self.window.max(self.min_window());
+    }
+
+    fn on_spurious_loss(&mut self, _now: Time) {
+        self.undo_spurious_loss();
+    }
+
+    fn window(&self) -> ByteCount {
+        self.window
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        (self.pacing > Rate::ZERO).then_some(self.pacing)
+    }
+
+    fn bandwidth(&self) -> Option<Rate> {
+        (self.bw > Rate::ZERO).then_some(self.bw)
+    }
+
+    fn debug(&self) -> String {
+        format!(
+            "{:?} bw {} max {} short {} ilong {} ishort {} win {} extra {} minrtt {:?} base {:.3} bdp {}",
+            self.state,
+            self.bw.as_bits() / 1000,
+            self.max_bw.get().as_bits() / 1000,
+            self.bw_short.as_bits() / 1000,
+            self.inflight_long.0 as i64,
+            self.inflight_short.0 as i64,
+            self.window.0,
+            self.extra.get().0,
+            self.min_rtt.get(),
+            self.loss.baseline(),
+            self.bdp(1.0).0
+        )
+    }
+    fn name(&self) -> &'static str {
+        "bbr"
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,271 @@
+//! What a round delivered and lost, and the bounds that follow (draft sections 5.5.3 to 5.5.11).
+
+use super::super::LossEvent;
+use super::model::Sample;
+use super::{Bbr, State, UNBOUNDED, Undo};
+use crate::units::{ByteCount, Rate, Time};
+use std::time::Duration;
+
+/// Loss above the path's own that shows too much in flight, beside a queue (draft section 2.7, BBR.LossThresh).
+const LOSS_THRESHOLD: f64 = 0.02;
+/// Loss above the path's own that shows it without a queue: a shallow buffer or a policer.
+const LOSS_THRESHOLD_BLIND: f64 = 0.10;
+/// Lost packets that a judgement without a queue needs: fewer are chance.
+const LEAST_LOST_BLIND: u64 = 4;
+/// Standard deviations of chance above the path's own loss that do not count.
+const CHANCE: f64 = 2.0;
+/// What a congested round leaves of the short-term bounds at least (draft section 2.7, BBR.Beta).
+const BETA: f64 = 0.7;
+/// Lost packets in a round that may end Startup (draft section 5.3.1.3, BBRStartupFullLossCnt).
+const STARTUP_LOST_PACKETS: u64 = 6;
+/// Part of the least round trip that a queue must hold over a round to stand.
+const STANDING_PART: u32 = 4;
+/// Least delay of a standing queue: what ours and the acknowledgements' batches make is less.
+const STANDING_FLOOR: Duration = Duration::from_millis(3);
+/// Arriving at less than this part of the model's rate behind a queue is congestion: less is noise.
+const SHORTFALL: f64 = 0.95;
+/// Arriving at less than this part of it is no longer the same path.
+const COLLAPSE: f64 = 0.6;
+/// Sent of what arrives, to drain the queue.
+const STANDING_DRAIN: f64 = 0.97;
+/// Bandwidth-delay products in flight that leave the path full, and no long queue.
+const STANDING_VOLUME: f64 = 1.5;
+/// Multiple of the round trip's deviation that jitter may raise a round's least round trip by.
+const STANDING_JITTER: u32 = 4;
+
+impl Bbr {
+    pub(super) fn update_latest(&mut self, sample: &Sample) {
+        self.latest.bw = self.latest.bw.max(sample.rate);
+        self.latest.inflight = self.latest.inflight.max(sample.delivered);
+        self.latest.round_started = sample.prior_delivered >= self.latest.round_delivered;
+        if self.latest.round_started {
+            self.latest.round_delivered = sample.total_delivered;
+        }
+    }
+
+    pub(super) fn advance_latest(&mut self, sample: &Sample) {
+        if self.latest.round_started {
+            self.latest.bw = sample.rate;
+            self.latest.inflight = sample.delivered;
+        }
+    }
+
+    pub(super) fn reset_congestion_signals(&mut self) {
+        self.loss.forget_round();
+        self.latest.bw = Rate::ZERO;
+        self.latest.inflight = ByteCount::ZERO;
+    }
+
+    pub(super) fn update_max_bandwidth(&mut self, sample: &Sample) {
+        self.rounds.update(sample);
+        if sample.rate > Rate::ZERO && (sample.rate >= self.max_bw.get() || !sample.limited) {
+            self.max_bw.update(sample.rate);
+        }
+    }
+
+    /// Once a round: lower the short-term bounds when it was congested.
+    pub(super) fn adapt_to_round(&mut self, sample: &Sample) {
+        if !self.latest.round_started {
+            return;
+        }
+        let queue = self.delay.end_round(self.min_rtt.get().unwrap_or_default());
+        if self.state == State::Startup {
+            // Judged, and ended, by check_startup_done.
+            return;
+        }
+        if !self.is_accelerating() {
+            let sent = self.loss.round_lost + self.loss.round_acked;
+            let lossy = self.loss.in_round && self.is_excess_loss(self.loss.round_lost, sent);
+            if lossy || self.loss.marked_in_round {
+                self.lower_short_term(sample.limited);
+            }
+        }
+        self.follow_standing_queue(queue, sample);
+        self.loss.end_round(self.state);
+    }
+
+    /// Behind a queue that stands, the path's rate for us is what arrives, no more: when that is
+    /// clearly below the model's, follow it, and bound the queue.
+    fn follow_standing_queue(&mut self, queue: Duration, sample: &Sample) {
+        let least = self.min_rtt.get().unwrap_or_default();
+        let jitter = self.delay.jitter();
+        let floor = (least / STANDING_PART)
+            .max(STANDING_FLOOR)
+            .max(jitter * STANDING_JITTER);
+        // Down sends less, and what it drains stands for a while: only a collapse counts there.
+        let shortfall = match self.state {
+            State::Cruise => SHORTFALL,
+            State::Down => COLLAPSE,
+            _ => 0.0,
+        };
+        if shortfall == 0.0 || sample.limited || queue <= floor {
+            self.standing.end(sample.now);
+            return;
+        }
+        self.standing
+            .add_round(self.loss.round_lost + self.loss.round_acked);
+        let Some(rate) = self.standing.rate(sample.now, jitter) else {
+            return;
+        };
+        if rate < self.bw.scale(COLLAPSE) && !std::mem::replace(&mut self.cycle.collapsed, true) {
+            // The old maximum is stale: let the next probe confirm it, or forget it.
+            self.max_bw.advance();
+        }
+        if rate < self.bw.scale(shortfall) {
+            self.bw_short = rate.scale(STANDING_DRAIN).max(self.bw.scale(BETA));
+            self.bw = self.bw_short;
+            let room = self.inflight(STANDING_VOLUME) + self.extra.get();
+            self.inflight_short = self.inflight_short.min(room);
+            self.standing.end(sample.now);
+        }
+    }
+
+    /// A rate that the sender did not fill says nothing about the path: then only the volume sinks.
+    fn lower_short_term(&mut self, limited: bool) {
+        if !limited {
+            let bound = self.bw_short.min(self.max_bw.get());
+            self.bw_short = self.latest.bw.max(bound.scale(BETA));
+        }
+        let bound = self.inflight_short.min(self.window);
+        self.inflight_short = self.latest.inflight.max(bound.scale(BETA));
+    }
+
+    pub(super) fn reset_short_term(&mut self) {
+        self.bw_short = UNBOUNDED;
+        self.inflight_short = ByteCount::MAX;
+    }
+
+    /// The loss above the path's own that counts at present.
+    fn loss_threshold(&self) -> f64 {
+        let queue = self
+            .min_rtt
+            .get()
+            .is_some_and(|least| self.delay.shows_queue(least));
+        if queue {
+            LOSS_THRESHOLD
+        } else {
+            LOSS_THRESHOLD_BLIND
+        }
+    }
+
+    /// `lost` of `sent` bytes is more than the path's own loss, chance and the threshold explain.
+    pub(super) fn is_excess_loss(&self, lost: ByteCount, sent: ByteCount) -> bool {
+        let threshold = self.loss_threshold();
+        let mtu = self.mtu.0 as f64;
+        if threshold > LOSS_THRESHOLD && lost < ByteCount(self.mtu.0 * LEAST_LOST_BLIND) {
+            return false;
+        }
+        let own = self.loss.baseline();
+        let sent = sent.0 as f64 / mtu;
+        let usual = sent * (own + threshold) + CHANCE * (sent * own).sqrt();
+        lost.0 as f64 / mtu > usual
+    }
+
+    pub(super) fn is_startup_loss_high(&self, sample: &Sample) -> bool {
+        self.latest.round_started
+            && self.loss.in_round
+            && self.loss.round_lost >= ByteCount(self.mtu.0 * STARTUP_LOST_PACKETS)
+            && self.is_excess_loss(sample.lost, sample.tx_in_flight)
+    }
+
+    pub(super) fn note_loss(&mut self, loss: &LossEvent) {
+        if !self.loss.in_round {
+            self.latest.round_delivered = self.delivered;
+            self.save_state();
+        }
+        self.loss.in_round = true;
+        self.loss.add_lost(loss.now, loss.lost, loss.total_lost);
+    }
+
+    /// Was too much in flight when a probe's packet was lost (draft section 5.5.10.2)?
+    pub(super) fn judge_probe_loss(&mut self, loss: &LossEvent) {
+        if !self.cycle.probe_sample {
+            return;
+        }
+        let lost = self.loss.lost_since(loss.largest_sent_at);
+        if self.is_excess_loss(lost, loss.tx_in_flight) {
+            let safe = self.inflight_at_loss(loss, lost);
+            self.on_inflight_too_high(loss.now, safe);
+        }
+    }
+
+    /// The volume at which the losses passed the threshold, somewhere in the packets just lost.
+    fn inflight_at_loss(&self, loss: &LossEvent, lost: ByteCount) -> ByteCount {
+        let threshold = self.loss_threshold() + self.loss.baseline();
+        let before = loss.tx_in_flight - loss.lost;
+        let lost_before = (lost - loss.lost).0 as f64;
+        let prefix = (threshold * before.0 as f64 - lost_before) / (1.0 - threshold);
+        before + ByteCount(prefix.max(0.0) as u64)
+    }
+
+    fn on_inflight_too_high(&mut self, now: Time, safe: ByteCount) {
+        self.cycle.prev_too_high = true;
+        self.cycle.probe_sample = false;
+        if !self.last_sample_limited {
+            self.inflight_long = safe.max(self.target_inflight().scale(BETA));
+        }
+        if self.state == State::Up {
+            if let Some(undo) = &mut self.undo {
+                undo.state = Some(State::Up);
+            }
+            self.start_down(now);
+        }
+    }
+
+    /// CE marks: never chance, so they need no queue to confirm them.
+    pub(super) fn on_marks(&mut self, now: Time) {
+        self.loss.marked_in_round = true;
+        let safe = self.target_inflight();
+        if self.state == State::Startup {
+            self.full.reached = true;
+            self.inflight_long = safe.max(self.latest.inflight).max(self.min_window());
+            self.enter_drain();
+        } else if self.cycle.probe_sample {
+            self.on_inflight_too_high(now, safe);
+        }
+    }
+
+    pub(super) fn save_window(&mut self) {
+        self.prior_window = if self.state == State::ProbeRtt || self.loss.in_round {
+            self.prior_window.max(self.window)
+        } else {
+            self.window
+        };
+    }
+
+    fn save_state(&mut self) {
+        self.save_window();
+        self.undo = Some(Undo {
+            state: None,
+            bw_short: self.bw_short,
+            inflight_short: self.inflight_short,
+            inflight_long: self.inflight_long,
+        });
+    }
+
+    pub(super) fn restore_window(&mut self) {
+        self.window = self.window.max(self.prior_window);
+    }
+
+    pub(super) fn undo_spurious_loss(&mut self) {
+        let Some(undo) = self.undo.take() else { return };
+        self.restore_window();
+        self.loss.forget_round();
+        self.full.reset(Rate::ZERO);
+        self.bw_short = self.bw_short.max(undo.bw_short);
+        self.inflight_short = self.inflight_short.max(undo.inflight_short);
+        self.inflight_long = self.inflight_long.max(undo.inflight_long);
+        match undo.state {
+            Some(State::Startup) if self.state != State::Startup => {
+                self.full.reached = false;
+                if self.state != State::ProbeRtt {
+                    self.state = State::Startup;
+                }
+            }
+            Some(State::Up) if !matches!(self.state, State::Up | State::ProbeRtt) => {
+                self.start_refill();
+            }
+            _ => {}
+        }
+    }
+}

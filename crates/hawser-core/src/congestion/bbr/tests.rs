@@ -1,0 +1,2 @@
+//! BBR's arrows and rules.
+use super::*;
