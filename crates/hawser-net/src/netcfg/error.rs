@@ -81,8 +81,12 @@ impl NetConfigError {
             Self::NotRecovered { .. } => Some("call recover() first"),
             _ => match self.errno()? {
                 libc::EPERM => Some("run as root or with CAP_NET_ADMIN"),
-                libc::EACCES => Some("is IPv6 disabled on the interface (net.ipv6.conf.*.disable_ipv6)?"),
-                libc::EEXIST => Some("something else has set the same already; remove it or choose another"),
+                libc::EACCES => {
+                    Some("is IPv6 disabled on the interface (net.ipv6.conf.*.disable_ipv6)?")
+                }
+                libc::EEXIST => {
+                    Some("something else has set the same already; remove it or choose another")
+                }
                 _ => None,
             },
         }
@@ -100,14 +104,24 @@ impl NetConfigError {
             rtnetlink::Error::NetlinkError(message) => message.to_io(),
             rtnetlink::Error::RequestFailed => io::Error::from(io::ErrorKind::BrokenPipe),
             other => {
-                return Self::Protocol { operation, subject, what: other.to_string() };
+                return Self::Protocol {
+                    operation,
+                    subject,
+                    what: other.to_string(),
+                };
             }
         };
         match (source.raw_os_error(), missing) {
-            (Some(libc::EOPNOTSUPP | libc::EAFNOSUPPORT), Some(feature)) => {
-                Self::MissingFeature { operation, subject, feature }
-            }
-            _ => Self::Kernel { operation, subject, source },
+            (Some(libc::EOPNOTSUPP | libc::EAFNOSUPPORT), Some(feature)) => Self::MissingFeature {
+                operation,
+                subject,
+                feature,
+            },
+            _ => Self::Kernel {
+                operation,
+                subject,
+                source,
+            },
         }
     }
 }

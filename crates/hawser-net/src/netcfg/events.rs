@@ -39,8 +39,14 @@ pub fn event_channel() -> io::Result<(EventSender, EventReceiver)> {
     let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
     let (sender, receiver) = channel();
     Ok((
-        EventSender { channel: sender, bell: Arc::clone(&bell) },
-        EventReceiver { channel: receiver, bell },
+        EventSender {
+            channel: sender,
+            bell: Arc::clone(&bell),
+        },
+        EventReceiver {
+            channel: receiver,
+            bell,
+        },
     ))
 }
 
@@ -80,7 +86,15 @@ mod tests {
 
     fn rings(receiver: &EventReceiver) -> bool {
         let mut descriptors = [PollFd::new(receiver, PollFlags::IN)];
-        poll(&mut descriptors, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() == 1
+        poll(
+            &mut descriptors,
+            Some(&Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            }),
+        )
+        .unwrap()
+            == 1
     }
 
     #[test]
@@ -89,7 +103,9 @@ mod tests {
         assert!(!rings(&receiver));
         assert_eq!(receiver.drain().count(), 0);
         sender.send([LinkEvent::RoutesChanged]).unwrap();
-        sender.send([LinkEvent::RoutesChanged, LinkEvent::RoutesChanged]).unwrap();
+        sender
+            .send([LinkEvent::RoutesChanged, LinkEvent::RoutesChanged])
+            .unwrap();
         assert!(rings(&receiver));
         assert_eq!(receiver.drain().count(), 3);
         assert!(!rings(&receiver));

@@ -17,6 +17,8 @@ use std::{
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use rustix::fs::FlockOperation;
@@ -38,8 +40,10 @@ const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 /// Lines of the past that are tolerated: a journal of this many short lines is a few KiB.
 const STALE_LINES: usize = 64;
-/// Tries to lock a directory that vanishes with its former owner at the same moment.
+/// Tries to lock a directory that vanishes with its former owner at the same moment, or whose owner was killed between fork and exec.
 const LOCK_TRIES: usize = 16;
+/// Wait between two tries: a fork of a killed owner holds its lock for a few milliseconds at most.
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// An open, locked journal. A new one is empty but for its owner's name.
 /// Used by one thread; the lock keeps other processes out, and ends with this one however it ends.
@@ -52,7 +56,7 @@ pub(super) struct Journal {
     lines: usize,
     next_id: u64,
     unreadable: Vec<usize>,
-    _lock: File,
+    lock: File,
 }
 
 impl Journal {
@@ -60,11 +64,17 @@ impl Journal {
     pub fn open(directory: &Path, instance: &InstanceName) -> Result<Self, JournalError> {
         let owner = Owner::this_process()
             .map_err(|source| JournalError::io("identify owner of", directory, source))?;
-        let directory =
-            directory.join(instance.as_str()).join(format!("netns-{}", owner.netns.0));
-        let lock = lock(&directory)?;
+        let directory = directory
+            .join(instance.as_str())
+            .join(format!("netns-{}", owner.netns.0));
+        let lock = lock(&directory, &owner)?;
         let contents = inherit(&directory, &owner)?;
-        let next_id = contents.entries.iter().map(|entry| entry.id + 1).max().unwrap_or(1);
+        let next_id = contents
+            .entries
+            .iter()
+            .map(|entry| entry.id + 1)
+            .max()
+            .unwrap_or(1);
         let file = write_anew(&directory, &owner, &contents.entries)?;
         Ok(Self {
             directory,
@@ -74,7 +84,7 @@ impl Journal {
             entries: contents.entries,
             next_id,
             unreadable: contents.unreadable,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -96,8 +106,18 @@ impl Journal {
         instead: Option<&Entry>,
     ) -> Result<u64, JournalError> {
         let entry = match instead {
-            None => Entry { id: self.next_id, change, before, earlier: None },
-            Some(old) => Entry { id: old.id, change, before, earlier: Some(old.change.clone()) },
+            None => Entry {
+                id: self.next_id,
+                change,
+                before,
+                earlier: None,
+            },
+            Some(old) => Entry {
+                id: old.id,
+                change,
+                before,
+                earlier: Some(old.change.clone()),
+            },
         };
         self.restore(entry)
     }
@@ -151,33 +171,47 @@ impl Drop for Journal {
             let _ = fs::remove_file(self.directory.join(JOURNAL));
             let _ = fs::remove_dir(&self.directory);
         }
+        // A child process between fork and exec has the descriptor too: closing ours would not unlock.
+        let _ = rustix::fs::flock(&self.lock, FlockOperation::Unlock);
     }
 }
 
 /// Makes the directory and locks it. Its former owner may remove it in between: then again.
-fn lock(directory: &Path) -> Result<File, JournalError> {
+fn lock(directory: &Path, now: &Owner) -> Result<File, JournalError> {
     let fail = |source| JournalError::io("lock", directory, source);
+    let mut pid = None;
     for _ in 0..LOCK_TRIES {
-        fs::DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory).map_err(fail)?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(DIRECTORY_MODE)
+            .create(directory)
+            .map_err(fail)?;
         let file = match File::open(directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             other => other.map_err(fail)?,
         };
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
+            Ok(()) => {
+                let held = file.metadata().map_err(fail)?.ino();
+                if fs::metadata(directory).is_ok_and(|named| named.ino() == held) {
+                    return Ok(file);
+                }
+            }
             Err(rustix::io::Errno::WOULDBLOCK) => {
-                let contents = read(directory).unwrap_or_default();
-                let pid = contents.owner.map(|owner| owner.pid);
-                return Err(JournalError::InUse { directory: directory.to_owned(), pid });
+                let owner = read(directory).unwrap_or_default().owner;
+                pid = owner.as_ref().map(|owner| owner.pid);
+                if owner.is_some_and(|owner| owner.is_alive(now).unwrap_or(true)) {
+                    break;
+                }
+                thread::sleep(LOCK_PAUSE);
             }
             Err(error) => return Err(fail(error.into())),
         }
-        let held = file.metadata().map_err(fail)?.ino();
-        if fs::metadata(directory).is_ok_and(|named| named.ino() == held) {
-            return Ok(file);
-        }
     }
-    Err(fail(io::Error::other("the directory keeps vanishing")))
+    Err(JournalError::InUse {
+        directory: directory.to_owned(),
+        pid,
+    })
 }
 
 /// What a predecessor left to be undone, unless it still runs or belongs to another namespace.
@@ -190,10 +224,15 @@ fn inherit(directory: &Path, now: &Owner) -> Result<Contents, JournalError> {
         }
         return Err(JournalError::NoOwner { path });
     };
-    if owner.is_alive(now).map_err(|source| JournalError::io("find owner of", &path, source))?
+    if owner
+        .is_alive(now)
+        .map_err(|source| JournalError::io("find owner of", &path, source))?
         && owner.pid != now.pid
     {
-        return Err(JournalError::InUse { directory: directory.to_owned(), pid: Some(owner.pid) });
+        return Err(JournalError::InUse {
+            directory: directory.to_owned(),
+            pid: Some(owner.pid),
+        });
     }
     if owner.boot != now.boot {
         tracing::info!(path = %path.display(), "journal is from before the last boot, nothing of it is left");

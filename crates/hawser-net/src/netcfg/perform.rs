@@ -9,9 +9,7 @@ use std::net::IpAddr;
 use netlink_packet_route::{
     AddressFamily,
     address::AddressMessage,
-    route::{
-        RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
-    },
+    route::{RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType},
     rule::{RuleAction, RuleAttribute, RuleFlags, RuleHeader, RuleMessage},
 };
 use rtnetlink::{AddressMessageBuilder, LinkUnspec};
@@ -70,7 +68,10 @@ impl Rtnl {
             Change::Address { interface, address } => {
                 let (ip, length) = (address.addr(), address.prefix_len());
                 let request = handle.address().add(interface.get(), ip, length);
-                (request.execute().await, ip.is_ipv6().then_some(Feature::Ipv6))
+                (
+                    request.execute().await,
+                    ip.is_ipv6().then_some(Feature::Ipv6),
+                )
             }
             Change::Mtu { interface, mtu } => return self.set_mtu(*interface, *mtu).await,
             Change::LinkUp { interface } => {
@@ -117,7 +118,11 @@ impl Rtnl {
             Ok(()) => Ok(Undone::Undone),
             Err(error) => {
                 let error = NetConfigError::netlink("undo", entry.change.to_string(), None, error);
-                if is_gone(&error) { Ok(Undone::Gone) } else { Err(error) }
+                if is_gone(&error) {
+                    Ok(Undone::Gone)
+                } else {
+                    Err(error)
+                }
             }
         }
     }
@@ -127,16 +132,26 @@ impl Rtnl {
         operation: &'static str,
         interface: IfIndex,
     ) -> Result<LinkInfo, NetConfigError> {
-        let missing = NetConfigError::NoSuchInterface { operation, interface };
+        let missing = NetConfigError::NoSuchInterface {
+            operation,
+            interface,
+        };
         self.link(interface).await?.ok_or(missing)
     }
 
     async fn set_mtu(&self, interface: IfIndex, mtu: Mtu) -> Result<(), NetConfigError> {
-        let message = LinkUnspec::new_with_index(interface.get()).mtu(mtu.0).build();
-        self.handle.link().set(message).execute().await.map_err(|error| {
-            let subject = format!("{mtu} on interface {interface}");
-            NetConfigError::netlink("set mtu", subject, None, error)
-        })
+        let message = LinkUnspec::new_with_index(interface.get())
+            .mtu(mtu.0)
+            .build();
+        self.handle
+            .link()
+            .set(message)
+            .execute()
+            .await
+            .map_err(|error| {
+                let subject = format!("{mtu} on interface {interface}");
+                NetConfigError::netlink("set mtu", subject, None, error)
+            })
     }
 
     async fn undo_mtu(
@@ -145,8 +160,13 @@ impl Rtnl {
         interface: IfIndex,
         old: Mtu,
     ) -> Result<Undone, NetConfigError> {
-        let Some(link) = self.link(interface).await? else { return Ok(Undone::Gone) };
-        let now = Change::Mtu { interface, mtu: link.mtu };
+        let Some(link) = self.link(interface).await? else {
+            return Ok(Undone::Gone);
+        };
+        let now = Change::Mtu {
+            interface,
+            mtu: link.mtu,
+        };
         if !is_ours(entry, &now) {
             return Ok(Undone::Gone);
         }
@@ -159,13 +179,21 @@ impl Rtnl {
 }
 
 fn undo_sysctl(entry: &Entry, old: &str) -> Result<Undone, NetConfigError> {
-    let Change::Sysctl { key, .. } = &entry.change else { return Ok(Undone::Gone) };
+    let Change::Sysctl { key, .. } = &entry.change else {
+        return Ok(Undone::Gone);
+    };
     let value = match key.read() {
         Ok(value) => value,
         Err(error) if error.is_gone() => return Ok(Undone::Gone),
         Err(error) => return Err(error.into()),
     };
-    if !is_ours(entry, &Change::Sysctl { key: key.clone(), value }) {
+    if !is_ours(
+        entry,
+        &Change::Sysctl {
+            key: key.clone(),
+            value,
+        },
+    ) {
         return Ok(Undone::Gone);
     }
     match key.write(old) {
@@ -227,8 +255,16 @@ fn route_message(route: &RouteSpec) -> RouteMessage {
         RouteAttribute::Oif(route.interface.get()),
         RouteAttribute::Table(table.0),
     ];
-    message.attributes.extend(route.metric.map(|metric| RouteAttribute::Priority(metric.0)));
-    message.attributes.extend(route.source.map(|source| RouteAttribute::PrefSource(source.into())));
+    message.attributes.extend(
+        route
+            .metric
+            .map(|metric| RouteAttribute::Priority(metric.0)),
+    );
+    message.attributes.extend(
+        route
+            .source
+            .map(|source| RouteAttribute::PrefSource(source.into())),
+    );
     message
 }
 
@@ -238,7 +274,11 @@ fn rule_message(rule: &RuleSpec) -> RuleMessage {
         family: address_family(rule.family),
         table: header_table(rule.table),
         action: RuleAction::ToTable,
-        flags: if rule.invert { RuleFlags::Invert } else { RuleFlags::empty() },
+        flags: if rule.invert {
+            RuleFlags::Invert
+        } else {
+            RuleFlags::empty()
+        },
         ..RuleHeader::default()
     };
     message.attributes = vec![
@@ -247,11 +287,18 @@ fn rule_message(rule: &RuleSpec) -> RuleMessage {
         RuleAttribute::Protocol(PROTOCOL),
     ];
     if let Some(matched) = rule.mark {
-        message.attributes.push(RuleAttribute::FwMark(matched.mark.0));
+        message
+            .attributes
+            .push(RuleAttribute::FwMark(matched.mark.0));
         message.attributes.push(RuleAttribute::FwMask(matched.mask));
     }
-    message.attributes.extend(rule.input.clone().map(RuleAttribute::Iifname));
-    message.attributes.extend(rule.suppress_prefix_length.map(RuleAttribute::SuppressPrefixLen));
+    message
+        .attributes
+        .extend(rule.input.clone().map(RuleAttribute::Iifname));
+    message.attributes.extend(
+        rule.suppress_prefix_length
+            .map(RuleAttribute::SuppressPrefixLen),
+    );
     message
 }
 

@@ -123,26 +123,41 @@ pub struct InterfaceAddress {
 impl Rtnl {
     /// Which way a packet would go, or why it would not.
     pub async fn route_get(&self, query: RouteQuery) -> Result<RouteAnswer, RouteError> {
-        let no_route = |reason| RouteError::NoRoute { destination: query.destination, reason };
         if let Some(source) = query.source {
             let local = self.addresses(None).await?;
             if !local.iter().any(|one| one.address.addr() == source) {
-                return Err(no_route(NoRoute::SourceNotLocal));
+                return Err(no_route(&query, NoRoute::SourceNotLocal));
             }
         }
-        for flags in [RouteFlags::FibMatch, RouteFlags::empty()] {
-            let message = match self.ask(&query, flags).await {
-                Ok(message) => message,
-                Err(error) => return Err(self.explain(&query, error).await),
-            };
-            if let Some(reason) = refused(message.header.kind) {
-                return Err(no_route(reason));
+        let answer = match self.decide(&query).await {
+            // Asked with a source, IPv6 is not strict about the interface, as it is for a socket bound to it
+            // (ip6_route_output_flags: RT6_LOOKUP_F_IFACE); without one it is.
+            Err(error) if query.source.is_some() && query.destination.is_ipv6() => {
+                match error.no_route() {
+                    Some(NoRoute::OtherInterface { .. }) => {
+                        let strict = RouteQuery {
+                            source: None,
+                            ..query
+                        };
+                        self.decide(&strict).await?
+                    }
+                    _ => return Err(error),
+                }
             }
-            if flags.is_empty() {
-                return self.answer(&query, &message).await;
-            }
-        }
-        unreachable!("the last of the two questions returns")
+            other => other?,
+        };
+        Ok(RouteAnswer {
+            // The kernel does not repeat a source that was given.
+            source: query.source.or(answer.source),
+            ..answer
+        })
+    }
+
+    /// Both questions, one after the other.
+    async fn decide(&self, query: &RouteQuery) -> Result<RouteAnswer, RouteError> {
+        self.ask(query, RouteFlags::FibMatch).await?;
+        let message = self.ask(query, RouteFlags::empty()).await?;
+        self.answer(query, &message).await
     }
 
     /// All addresses of the interface with this name; none if there is no such interface.
@@ -156,20 +171,24 @@ impl Rtnl {
         }
     }
 
-    async fn ask(
-        &self,
-        query: &RouteQuery,
-        flags: RouteFlags,
-    ) -> Result<RouteMessage, NetConfigError> {
+    /// One question; an answer that names a route nobody gets through is none.
+    async fn ask(&self, query: &RouteQuery, flags: RouteFlags) -> Result<RouteMessage, RouteError> {
         let answers = self.handle.route().get(question(query, flags)).execute();
-        let answers: Vec<_> = answers.try_collect().await.map_err(|error| {
-            NetConfigError::netlink("find route to", query.destination.to_string(), None, error)
-        })?;
-        answers.into_iter().next().ok_or_else(|| NetConfigError::Protocol {
-            operation: "find route to",
-            subject: query.destination.to_string(),
-            what: "no answer".into(),
-        })
+        let answers: Result<Vec<RouteMessage>, _> = answers.try_collect().await;
+        let answers = match answers {
+            Ok(answers) => answers,
+            Err(error) => {
+                let subject = query.destination.to_string();
+                let error = NetConfigError::netlink("find route to", subject, None, error);
+                return Err(self.explain(query, error).await);
+            }
+        };
+        let message = answers.into_iter().next();
+        let message = message.ok_or_else(|| unexpected(query, "no answer"))?;
+        match refused(message.header.kind) {
+            Some(reason) => Err(no_route(query, reason)),
+            None => Ok(message),
+        }
     }
 
     async fn answer(
@@ -177,19 +196,20 @@ impl Rtnl {
         query: &RouteQuery,
         message: &RouteMessage,
     ) -> Result<RouteAnswer, RouteError> {
-        let (mut answer, mtu) = read_answer(message).ok_or_else(|| NetConfigError::Protocol {
-            operation: "find route to",
-            subject: query.destination.to_string(),
-            what: "an answer without interface".into(),
-        })?;
-        let no_route = |reason| RouteError::NoRoute { destination: query.destination, reason };
-        if query.interface.is_some_and(|wanted| wanted != answer.interface) {
-            let interface = answer.interface;
-            return Err(no_route(NoRoute::OtherInterface { interface }));
+        let (mut answer, mtu) =
+            read_answer(message).ok_or_else(|| unexpected(query, "an answer without interface"))?;
+        let interface = answer.interface;
+        if query.interface.is_some_and(|wanted| wanted != interface) {
+            return Err(no_route(query, NoRoute::OtherInterface { interface }));
         }
         answer.mtu = match mtu {
             Some(mtu) => mtu,
-            None => self.link(answer.interface).await?.ok_or(no_route(NoRoute::InterfaceGone))?.mtu,
+            None => {
+                self.link(answer.interface)
+                    .await?
+                    .ok_or(no_route(query, NoRoute::InterfaceGone))?
+                    .mtu
+            }
         };
         Ok(answer)
     }
@@ -208,19 +228,36 @@ impl Rtnl {
             Some(libc::EINVAL) => NoRoute::Blackhole,
             _ => return error.into(),
         };
-        RouteError::NoRoute { destination: query.destination, reason }
+        no_route(query, reason)
     }
 
     async fn explain_interface(
         &self,
         interface: Option<IfIndex>,
     ) -> Result<NoRoute, NetConfigError> {
-        let Some(interface) = interface else { return Ok(NoRoute::Unreachable) };
+        let Some(interface) = interface else {
+            return Ok(NoRoute::Unreachable);
+        };
         Ok(match self.link(interface).await? {
             None => NoRoute::InterfaceGone,
             Some(link) if !link.up => NoRoute::InterfaceDown,
             Some(_) => NoRoute::Unreachable,
         })
+    }
+}
+
+fn no_route(query: &RouteQuery, reason: NoRoute) -> RouteError {
+    RouteError::NoRoute {
+        destination: query.destination,
+        reason,
+    }
+}
+
+fn unexpected(query: &RouteQuery, what: &str) -> NetConfigError {
+    NetConfigError::Protocol {
+        operation: "find route to",
+        subject: query.destination.to_string(),
+        what: what.to_owned(),
     }
 }
 
@@ -238,9 +275,19 @@ fn question(query: &RouteQuery, flags: RouteFlags) -> RouteMessage {
         ..RouteHeader::default()
     };
     message.attributes = vec![RouteAttribute::Destination(query.destination.into())];
-    message.attributes.extend(query.source.map(|source| RouteAttribute::Source(source.into())));
-    message.attributes.extend(query.interface.map(|index| RouteAttribute::Oif(index.get())));
-    message.attributes.extend(query.mark.map(|mark| RouteAttribute::Mark(mark.0)));
+    message.attributes.extend(
+        query
+            .source
+            .map(|source| RouteAttribute::Source(source.into())),
+    );
+    message.attributes.extend(
+        query
+            .interface
+            .map(|index| RouteAttribute::Oif(index.get())),
+    );
+    message
+        .attributes
+        .extend(query.mark.map(|mark| RouteAttribute::Mark(mark.0)));
     message
 }
 
@@ -264,7 +311,15 @@ fn read_answer(message: &RouteMessage) -> Option<(RouteAnswer, Option<Mtu>)> {
             _ => {}
         }
     }
-    Some((RouteAnswer { interface: interface?, source, gateway, mtu: Mtu(0) }, mtu))
+    Some((
+        RouteAnswer {
+            interface: interface?,
+            source,
+            gateway,
+            mtu: Mtu(0),
+        },
+        mtu,
+    ))
 }
 
 fn ip(address: &RouteAddress) -> Option<IpAddr> {

@@ -71,10 +71,14 @@ impl Rtnl {
         &self,
         interface: Option<IfIndex>,
     ) -> Result<Vec<InterfaceAddress>, NetConfigError> {
-        let messages: Vec<AddressMessage> =
-            self.handle.address().get().execute().try_collect().await.map_err(|error| {
-                NetConfigError::netlink("list", "addresses", None, error)
-            })?;
+        let messages: Vec<AddressMessage> = self
+            .handle
+            .address()
+            .get()
+            .execute()
+            .try_collect()
+            .await
+            .map_err(|error| NetConfigError::netlink("list", "addresses", None, error))?;
         let mut addresses: Vec<_> = messages.iter().filter_map(interface_address).collect();
         addresses.retain(|address| interface.is_none_or(|wanted| wanted == address.interface));
         Ok(addresses)
@@ -136,7 +140,8 @@ pub(super) fn interface_address(message: &AddressMessage) -> Option<InterfaceAdd
     // On a point-to-point interface IFA_ADDRESS is the other end (linux/if_addr.h).
     let address = IpNet::new(local.or(remote)?, message.header.prefix_len).ok()?;
     let unusable = AddressFlags::Dadfailed;
-    let waiting = flags.contains(AddressFlags::Tentative) && !flags.contains(AddressFlags::Optimistic);
+    let waiting =
+        flags.contains(AddressFlags::Tentative) && !flags.contains(AddressFlags::Optimistic);
     Some(InterfaceAddress {
         interface,
         address,

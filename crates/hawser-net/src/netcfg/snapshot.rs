@@ -59,7 +59,11 @@ struct LinkState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fact {
     /// An interface is like this.
-    Link { index: IfIndex, name: String, up: bool },
+    Link {
+        index: IfIndex,
+        name: String,
+        up: bool,
+    },
     /// An interface is gone.
     LinkGone { index: IfIndex },
     /// An interface has an address.
@@ -90,7 +94,11 @@ impl Snapshot {
                 link.up = up;
             }
             (Fact::Link { name, up, .. }, None) => {
-                let link = LinkState { name: name.into(), up, addresses: BTreeSet::new() };
+                let link = LinkState {
+                    name: name.into(),
+                    up,
+                    addresses: BTreeSet::new(),
+                };
                 self.links.insert(index, link);
             }
             (Fact::LinkGone { .. }, _) => drop(self.links.remove(&index)),
@@ -107,10 +115,12 @@ impl Snapshot {
     /// Puts `new` in the place of this, and appends what differs.
     pub fn replace(&mut self, new: Self, events: &mut Vec<LinkEvent>) {
         let old = std::mem::replace(self, new);
-        let indexes: BTreeSet<IfIndex> = old.links.keys().chain(self.links.keys()).copied().collect();
+        let indexes: BTreeSet<IfIndex> =
+            old.links.keys().chain(self.links.keys()).copied().collect();
         // Interfaces that went come first, so that a name is never taken twice.
-        let (stay, went): (Vec<IfIndex>, Vec<IfIndex>) =
-            indexes.into_iter().partition(|index| self.links.contains_key(index));
+        let (stay, went): (Vec<IfIndex>, Vec<IfIndex>) = indexes
+            .into_iter()
+            .partition(|index| self.links.contains_key(index));
         for index in went.into_iter().chain(stay) {
             changes(index, old.links.get(&index), self.links.get(&index), events);
         }
@@ -129,12 +139,19 @@ fn changes(
         changes(index, old, None, events);
         return changes(index, None, new, events);
     }
-    let Some(name) = new.or(old).map(|link| Arc::clone(&link.name)) else { return };
+    let Some(name) = new.or(old).map(|link| Arc::clone(&link.name)) else {
+        return;
+    };
     let interface = Interface { index, name };
     let none = BTreeSet::new();
-    let (old_addresses, new_addresses) =
-        (old.map_or(&none, |link| &link.addresses), new.map_or(&none, |link| &link.addresses));
-    let (was_up, is_up) = (old.is_some_and(|link| link.up), new.is_some_and(|link| link.up));
+    let (old_addresses, new_addresses) = (
+        old.map_or(&none, |link| &link.addresses),
+        new.map_or(&none, |link| &link.addresses),
+    );
+    let (was_up, is_up) = (
+        old.is_some_and(|link| link.up),
+        new.is_some_and(|link| link.up),
+    );
     if old.is_none() {
         events.push(LinkEvent::Appeared(interface.clone()));
     }

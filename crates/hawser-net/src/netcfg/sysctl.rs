@@ -24,7 +24,9 @@ impl SysctlKey {
         if whole {
             Ok(Self(key.to_owned()))
         } else {
-            Err(SysctlError::BadKey { key: key.to_owned() })
+            Err(SysctlError::BadKey {
+                key: key.to_owned(),
+            })
         }
     }
 
@@ -42,7 +44,11 @@ impl SysctlKey {
     pub fn read(&self) -> Result<String, SysctlError> {
         fs::read_to_string(self.path())
             .map(|text| text.trim_end().to_owned())
-            .map_err(|source| SysctlError::Io { operation: "read", key: self.clone(), source })
+            .map_err(|source| SysctlError::Io {
+                operation: "read",
+                key: self.clone(),
+                source,
+            })
     }
 
     /// Sets the value.
@@ -51,7 +57,11 @@ impl SysctlKey {
             .write(true)
             .open(self.path())
             .and_then(|mut file| io::Write::write_all(&mut file, value.as_bytes()))
-            .map_err(|source| SysctlError::Io { operation: "set", key: self.clone(), source })
+            .map_err(|source| SysctlError::Io {
+                operation: "set",
+                key: self.clone(),
+                source,
+            })
     }
 
     fn path(&self) -> PathBuf {
@@ -115,8 +125,12 @@ impl SysctlError {
             Self::BadKey { .. } => Some("write it with slashes, e.g. net/ipv4/conf/eth0/rp_filter"),
             Self::Io { source, .. } => match source.raw_os_error()? {
                 libc::ENOENT => Some("is the interface there, and has the kernel this setting?"),
-                libc::EROFS => Some("/proc/sys is read-only, as in many containers: set it on the host, or mount it writable"),
-                libc::EACCES | libc::EPERM => Some("run as root, in the network namespace that owns the setting"),
+                libc::EROFS => Some(
+                    "/proc/sys is read-only, as in many containers: set it on the host, or mount it writable",
+                ),
+                libc::EACCES | libc::EPERM => {
+                    Some("run as root, in the network namespace that owns the setting")
+                }
                 libc::EINVAL => Some("the kernel does not take this value"),
                 _ => None,
             },
@@ -143,7 +157,11 @@ mod tests {
         ] {
             assert_eq!(SysctlKey::new(key).is_ok(), good, "{key:?}");
             let json = serde_json::to_string(key).unwrap();
-            assert_eq!(serde_json::from_str::<SysctlKey>(&json).is_ok(), good, "{key:?}");
+            assert_eq!(
+                serde_json::from_str::<SysctlKey>(&json).is_ok(),
+                good,
+                "{key:?}"
+            );
         }
     }
 
@@ -156,9 +174,16 @@ mod tests {
 
     #[test]
     fn a_missing_setting_is_gone_and_has_a_hint() {
-        let error = SysctlKey::rp_filter("no-such-interface").unwrap().read().unwrap_err();
+        let error = SysctlKey::rp_filter("no-such-interface")
+            .unwrap()
+            .read()
+            .unwrap_err();
         assert!(error.is_gone());
         assert!(error.hint().unwrap().contains("interface"));
-        assert!(error.to_string().starts_with("read sysctl net/ipv4/conf/no-such-interface"));
+        assert!(
+            error
+                .to_string()
+                .starts_with("read sysctl net/ipv4/conf/no-such-interface")
+        );
     }
 }

@@ -64,7 +64,9 @@ pub struct WatchOptions {
 
 impl Default for WatchOptions {
     fn default() -> Self {
-        Self { receive_buffer: RECEIVE_BUFFER }
+        Self {
+            receive_buffer: RECEIVE_BUFFER,
+        }
     }
 }
 
@@ -123,7 +125,9 @@ impl LinkWatch {
                 return Ok(std::mem::take(&mut self.events));
             }
             if empty && !self.stale {
-                self.wait().await.map_err(|source| failed("wait on", source))?;
+                self.wait()
+                    .await
+                    .map_err(|source| failed("wait on", source))?;
             }
         }
     }
@@ -147,7 +151,11 @@ impl LinkWatch {
     async fn ask_anew(&mut self) -> Result<(), NetConfigError> {
         // After an overrun the kernel drops silently until the queue was empty once (netlink_overrun,
         // netlink_rcv_wake): only then would it report the next loss, so empty it before the dump.
-        while self.receive().map_err(|source| failed("read", source))?.is_some() {}
+        while self
+            .receive()
+            .map_err(|source| failed("read", source))?
+            .is_some()
+        {}
         let first = self.known == Snapshot::default();
         let now = self.dump().await?;
         self.known.replace(now, &mut self.events);
@@ -195,7 +203,10 @@ impl LinkWatch {
 
     /// The length of the next datagram in the buffer: none if there is none, zero if it counts for nothing.
     fn receive(&mut self) -> io::Result<Option<usize>> {
-        let received = self.socket.socket_ref().recv_from(&mut &mut self.buffer[..], 0);
+        let received = self
+            .socket
+            .socket_ref()
+            .recv_from(&mut &mut self.buffer[..], 0);
         self.heard(received)
     }
 
@@ -227,7 +238,8 @@ impl LinkWatch {
             };
             let (kind, length) = (message.message_type(), message.length() as usize);
             if ROUTE_MESSAGES.contains(&kind) {
-                self.routes_due.get_or_insert_with(|| Instant::now() + ROUTE_GATHERING);
+                self.routes_due
+                    .get_or_insert_with(|| Instant::now() + ROUTE_GATHERING);
             } else if LINK_MESSAGES.contains(&kind) {
                 match NetlinkMessage::<RouteNetlinkMessage>::deserialize(&rest[..length]) {
                     Ok(message) => {
@@ -241,7 +253,9 @@ impl LinkWatch {
                     }
                 }
             }
-            rest = rest.get(length.next_multiple_of(ALIGN)..).unwrap_or_default();
+            rest = rest
+                .get(length.next_multiple_of(ALIGN)..)
+                .unwrap_or_default();
         }
     }
 
@@ -294,24 +308,36 @@ async fn dump_once(
         whole &= message.header.flags & NLM_F_DUMP_INTR == 0;
         match message.payload {
             NetlinkPayload::Done(_) => ended = true,
-            NetlinkPayload::Error(error) => return Err(wrap(rtnetlink::Error::NetlinkError(error))),
+            NetlinkPayload::Error(error) => {
+                return Err(wrap(rtnetlink::Error::NetlinkError(error)));
+            }
             payload => payloads.push(payload),
         }
     }
-    if ended { Ok((payloads, whole)) } else { Err(wrap(rtnetlink::Error::RequestFailed)) }
+    if ended {
+        Ok((payloads, whole))
+    } else {
+        Err(wrap(rtnetlink::Error::RequestFailed))
+    }
 }
 
 /// What a message says of an interface or address, if anything.
 fn fact(payload: &Payload) -> Option<Fact> {
-    let NetlinkPayload::InnerMessage(message) = payload else { return None };
+    let NetlinkPayload::InnerMessage(message) = payload else {
+        return None;
+    };
     match message {
         RouteNetlinkMessage::NewLink(link) if is_whole(link) => {
             let link = link_info(link)?;
-            Some(Fact::Link { index: link.index, name: link.name, up: link.up })
+            Some(Fact::Link {
+                index: link.index,
+                name: link.name,
+                up: link.up,
+            })
         }
-        RouteNetlinkMessage::DelLink(link) if is_whole(link) => {
-            Some(Fact::LinkGone { index: IfIndex::new(link.header.index)? })
-        }
+        RouteNetlinkMessage::DelLink(link) if is_whole(link) => Some(Fact::LinkGone {
+            index: IfIndex::new(link.header.index)?,
+        }),
         RouteNetlinkMessage::NewAddress(message) => {
             let one = interface_address(message)?;
             let (index, address) = (one.interface, one.address);
@@ -323,7 +349,10 @@ fn fact(payload: &Payload) -> Option<Fact> {
         }
         RouteNetlinkMessage::DelAddress(message) => {
             let one = interface_address(message)?;
-            Some(Fact::AddressGone { index: one.interface, address: one.address })
+            Some(Fact::AddressGone {
+                index: one.interface,
+                address: one.address,
+            })
         }
         _ => None,
     }
@@ -335,5 +364,9 @@ fn is_whole(link: &LinkMessage) -> bool {
 }
 
 fn failed(operation: &'static str, source: io::Error) -> NetConfigError {
-    NetConfigError::Kernel { operation, subject: "link watch".into(), source }
+    NetConfigError::Kernel {
+        operation,
+        subject: "link watch".into(),
+        source,
+    }
 }

@@ -21,7 +21,13 @@ impl InstanceName {
             && name.len() <= INSTANCE_NAME_MAX
             && !name.starts_with('.')
             && name.chars().all(plain);
-        if good { Ok(Self(name.to_owned())) } else { Err(JournalError::BadName { name: name.to_owned() }) }
+        if good {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(JournalError::BadName {
+                name: name.to_owned(),
+            })
+        }
     }
 
     /// The name as text.
@@ -42,7 +48,9 @@ impl fmt::Display for InstanceName {
 #[non_exhaustive]
 pub enum JournalError {
     /// Not a name of an instance.
-    #[error("parse instance name {name:?}: only letters, digits, '-', '_' and inner '.', at most 64 bytes")]
+    #[error(
+        "parse instance name {name:?}: only letters, digits, '-', '_' and inner '.', at most 64 bytes"
+    )]
     BadName {
         /// What was given.
         name: String,
@@ -97,17 +105,25 @@ fn shown(pid: Option<u32>) -> String {
 
 impl JournalError {
     pub(super) fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io { operation, path: path.to_owned(), source }
+        Self::Io {
+            operation,
+            path: path.to_owned(),
+            source,
+        }
     }
 
     /// What a user can do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::InUse { .. } => Some("stop that process first, or start this one as another instance"),
+            Self::InUse { .. } => {
+                Some("stop that process first, or start this one as another instance")
+            }
             Self::NoOwner { .. } | Self::Format { .. } => {
                 Some("undo by hand what it names, then delete the file")
             }
-            Self::OtherNamespace { .. } => Some("start in the namespace it was written in to clean up there"),
+            Self::OtherNamespace { .. } => {
+                Some("start in the namespace it was written in to clean up there")
+            }
             Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("run as root")
             }

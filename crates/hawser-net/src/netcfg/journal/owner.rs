@@ -35,8 +35,8 @@ impl Owner {
     /// This process, in the calling thread's network namespace.
     pub fn this_process() -> io::Result<Self> {
         let pid = std::process::id();
-        let started = start_time(pid)?
-            .ok_or_else(|| io::Error::other("/proc does not show this process"))?;
+        let started =
+            start_time(pid)?.ok_or_else(|| io::Error::other("/proc does not show this process"))?;
         Ok(Self {
             pid,
             started,
@@ -67,7 +67,12 @@ fn parse_stat(stat: &str) -> Option<Option<u64>> {
     // The command name stands in brackets and may itself hold brackets and spaces.
     let (_, fields) = stat.rsplit_once(") ")?;
     let state = fields.split(' ').next()?;
-    let started = fields.split(' ').nth(START_TIME_AFTER_NAME)?.trim().parse().ok()?;
+    let started = fields
+        .split(' ')
+        .nth(START_TIME_AFTER_NAME)?
+        .trim()
+        .parse()
+        .ok()?;
     Some((!matches!(state, "Z" | "X")).then_some(started))
 }
 
@@ -95,9 +100,15 @@ mod tests {
     fn this_process_is_alive_and_a_former_one_with_its_number_is_not() {
         let now = Owner::this_process().unwrap();
         assert!(now.is_alive(&now).unwrap());
-        let former = Owner { started: now.started - 1, ..now.clone() };
+        let former = Owner {
+            started: now.started - 1,
+            ..now.clone()
+        };
         assert!(!former.is_alive(&now).unwrap());
-        let other_boot = Owner { boot: "before".into(), ..now.clone() };
+        let other_boot = Owner {
+            boot: "before".into(),
+            ..now.clone()
+        };
         assert!(!other_boot.is_alive(&now).unwrap());
     }
 }
