@@ -1,0 +1,183 @@
+//! Changes to the system's network configuration that are undone again, whatever happens.
+//!
+//! ```text
+//!               apply                 set                       undo
+//!   (absent) ----------> journalled -------> set ------------------------> (absent)
+//!                            |                |  ^
+//!                  set fails |        replace |  | set, or back to the earlier one if that fails
+//!                            v                v  |
+//!                        (absent)          journalled anew, with the oldest value to go back to
+//! ```
+//! A kill in any of these states leaves a line in the journal that the next start undoes.
+
+use std::path::Path;
+
+use super::{
+    change::Change,
+    error::NetConfigError,
+    journal::{Entry, InstanceName, Journal},
+    perform::Undone,
+    rtnl::Rtnl,
+};
+
+/// What Hawser has set in the system for one instance.
+/// A new one has nothing set, but may have found leftovers. Used by one thread of control, inside a tokio runtime.
+#[derive(Debug)]
+pub struct NetConfig {
+    rtnl: Rtnl,
+    journal: Journal,
+    leftovers: bool,
+}
+
+/// What [`NetConfig::apply`] did. There is no default. Plain data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applied {
+    /// It is set now and will be undone.
+    Set,
+    /// It was so before, by somebody else or by an earlier call; nothing more will be undone.
+    AlreadySo,
+}
+
+/// What was undone, and what could not be. Initially nothing. Owned data only.
+#[derive(Debug, Default)]
+pub struct UndoReport {
+    /// Undone now, in the order it was done.
+    pub undone: Vec<Change>,
+    /// Gone already, or changed by somebody else since, and left so.
+    pub gone: Vec<Change>,
+    /// Not undone; still in the journal, for the next try.
+    pub failed: Vec<(Change, NetConfigError)>,
+    /// Lines of the journal, from 1, that could not be read: what they announced was left alone.
+    pub unreadable_lines: Vec<usize>,
+}
+
+impl UndoReport {
+    /// True if nothing is left of what was to be undone, as far as known.
+    pub fn is_clean(&self) -> bool {
+        self.failed.is_empty() && self.unreadable_lines.is_empty()
+    }
+}
+
+impl NetConfig {
+    /// Takes the journal of `instance` below `directory` (e.g. `/run/hawser`), in the calling thread's network namespace.
+    ///
+    /// Fails with [`super::JournalError::InUse`] if a running process has it.
+    pub fn new(directory: &Path, instance: &InstanceName) -> Result<Self, NetConfigError> {
+        let rtnl = Rtnl::open()?;
+        let journal = Journal::open(directory, instance)?;
+        let leftovers = !journal.entries().is_empty();
+        Ok(Self {
+            rtnl,
+            journal,
+            leftovers,
+        })
+    }
+
+    /// The netlink connection, for questions.
+    pub fn rtnl(&self) -> &Rtnl {
+        &self.rtnl
+    }
+
+    /// Everything that is set now and will be undone, oldest first.
+    pub fn applied(&self) -> impl Iterator<Item = &Change> {
+        self.journal.entries().iter().map(|entry| &entry.change)
+    }
+
+    /// Undoes what a killed predecessor left. What fails stays in the journal and stands in nobody's way.
+    pub async fn recover(&mut self) -> UndoReport {
+        let report = if self.leftovers {
+            self.undo_all().await
+        } else {
+            UndoReport::default()
+        };
+        self.leftovers = false;
+        UndoReport {
+            unreadable_lines: self.journal.unreadable().to_vec(),
+            ..report
+        }
+    }
+
+    /// Journals `change`, then sets it.
+    ///
+    /// A new MTU of an interface, or value of a sysctl, takes the place of the one applied before.
+    pub async fn apply(&mut self, change: Change) -> Result<Applied, NetConfigError> {
+        if self.leftovers {
+            return Err(NetConfigError::NotRecovered {
+                subject: change.to_string(),
+            });
+        }
+        let Some(before) = self.rtnl.before(&change).await? else {
+            return Ok(Applied::AlreadySo);
+        };
+        let entries = self.journal.entries();
+        if entries.iter().any(|entry| entry.change == change) {
+            return self.set_again(&change).await;
+        }
+        let earlier = entries
+            .iter()
+            .find(|entry| change.replaces(&entry.change))
+            .cloned();
+        // What was there before the first of a row of values is what to go back to.
+        let before = earlier
+            .as_ref()
+            .map_or(before, |entry| entry.before.clone());
+        let id = self.journal.set(change.clone(), before, earlier.as_ref())?;
+        if let Err(error) = self.rtnl.set(&change).await {
+            match earlier {
+                Some(entry) => self.journal.restore(entry).map(drop)?,
+                None => self.journal.undone(id)?,
+            }
+            return Err(error);
+        }
+        tracing::debug!(%change, "set");
+        Ok(Applied::Set)
+    }
+
+    /// Undoes one change, if it was applied here and still is ours.
+    pub async fn undo(&mut self, change: &Change) -> Result<(), NetConfigError> {
+        let held = self
+            .journal
+            .entries()
+            .iter()
+            .find(|entry| entry.change == *change)
+            .cloned();
+        if let Some(entry) = held {
+            self.rtnl.undo(&entry).await?;
+            self.journal.undone(entry.id)?;
+        }
+        Ok(())
+    }
+
+    /// Undoes everything, the last first; what fails is reported and the rest continued.
+    pub async fn undo_all(&mut self) -> UndoReport {
+        let mut report = UndoReport::default();
+        let entries: Vec<Entry> = self.journal.entries().iter().rev().cloned().collect();
+        for entry in entries {
+            let undone = self.rtnl.undo(&entry).await;
+            let Entry { id, change, .. } = entry;
+            match undone {
+                Err(error) => {
+                    tracing::warn!(%change, %error, "not undone");
+                    report.failed.push((change, error));
+                    continue;
+                }
+                Ok(Undone::Undone) => report.undone.push(change),
+                Ok(Undone::Gone) => report.gone.push(change),
+            }
+            if let Err(error) = self.journal.undone(id) {
+                // Undoing is idempotent: the next start tries once more and finds it gone.
+                tracing::warn!(%error, "undone, but still in the journal");
+            }
+        }
+        report
+    }
+
+    /// Sets what is journalled already: the kernel drops routes and addresses of its own accord when a link goes down.
+    async fn set_again(&mut self, change: &Change) -> Result<Applied, NetConfigError> {
+        match self.rtnl.set(change).await {
+            Ok(()) => Ok(Applied::Set),
+            Err(error) if error.errno() == Some(libc::EEXIST) => Ok(Applied::AlreadySo),
+            Err(error) => Err(error),
+        }
+    }
+}

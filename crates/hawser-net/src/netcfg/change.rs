@@ -1,0 +1,162 @@
+//! What Hawser may set in the system, as data: it is journalled as it stands here.
+
+use std::{fmt, net::IpAddr};
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    sysctl::SysctlKey,
+    types::{Family, IfIndex, Mark, Metric, Mtu, RulePriority, TableId},
+};
+
+/// One thing set in the system that can be undone.
+/// There is no default. Plain data; setting and undoing it is [`super::NetConfig`]'s.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// An address with its prefix on an interface.
+    Address {
+        /// On which interface.
+        interface: IfIndex,
+        /// Address and prefix length; host bits stay.
+        address: IpNet,
+    },
+    /// An interface's MTU; a later one for the same interface takes the earlier one's place.
+    Mtu {
+        /// Of which interface.
+        interface: IfIndex,
+        /// In bytes.
+        mtu: Mtu,
+    },
+    /// An interface set up (`ip link set up`).
+    LinkUp {
+        /// Which interface.
+        interface: IfIndex,
+    },
+    /// A route out of an interface.
+    Route(RouteSpec),
+    /// A policy rule.
+    Rule(RuleSpec),
+    /// A kernel setting; a later one for the same key takes the earlier one's place.
+    Sysctl {
+        /// Which setting.
+        key: SysctlKey,
+        /// Its new value.
+        value: String,
+    },
+}
+
+/// A route without gateway, out of one interface.
+/// Table `None` is main, metric `None` the family's default, source `None` the kernel's choice. Plain data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteSpec {
+    /// Where to; host bits are cleared when it is set.
+    pub destination: IpNet,
+    /// Out of which interface.
+    pub interface: IfIndex,
+    /// In which table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<TableId>,
+    /// With which priority among routes to the same destination.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<Metric>,
+    /// The preferred source address of what is sent by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<IpAddr>,
+}
+
+/// A policy rule: packets that match look up a table.
+/// What is `None` matches everything. Plain data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleSpec {
+    /// For which IP version.
+    pub family: Family,
+    /// Its place among the rules.
+    pub priority: RulePriority,
+    /// Matches packets with this mark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<MarkMatch>,
+    /// Matches packets that came in by the interface of this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// Matches the packets that the rest does not match (`ip rule add not …`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub invert: bool,
+    /// The table to look up.
+    pub table: TableId,
+    /// Passes over answers with a prefix this long or shorter; 0 passes over default routes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppress_prefix_length: Option<u32>,
+}
+
+/// A mark, and the bits of it that are compared.
+/// There is no default. Plain data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MarkMatch {
+    /// The value to compare with.
+    pub mark: Mark,
+    /// The bits that count.
+    pub mask: u32,
+}
+
+impl Change {
+    /// True if this takes the place of `earlier`, whose old value is then the one to go back to.
+    pub(super) fn replaces(&self, earlier: &Self) -> bool {
+        match (self, earlier) {
+            (Self::Mtu { interface: a, .. }, Self::Mtu { interface: b, .. }) => a == b,
+            (Self::Sysctl { key: a, .. }, Self::Sysctl { key: b, .. }) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address { interface, address } => {
+                write!(f, "address {address} on interface {interface}")
+            }
+            Self::Mtu { interface, mtu } => write!(f, "mtu {mtu} on interface {interface}"),
+            Self::LinkUp { interface } => write!(f, "interface {interface} up"),
+            Self::Route(route) => route.fmt(f),
+            Self::Rule(rule) => rule.fmt(f),
+            Self::Sysctl { key, value } => write!(f, "sysctl {key} = {value}"),
+        }
+    }
+}
+
+impl fmt::Display for RouteSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "route {} out of interface {}",
+            self.destination.trunc(),
+            self.interface
+        )?;
+        if let Some(table) = self.table {
+            write!(f, " table {table}")?;
+        }
+        if let Some(metric) = self.metric {
+            write!(f, " metric {metric}")?;
+        }
+        self.source
+            .map_or(Ok(()), |source| write!(f, " source {source}"))
+    }
+}
+
+impl fmt::Display for RuleSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rule {}:", self.family, self.priority)?;
+        if self.invert {
+            f.write_str(" not")?;
+        }
+        if let Some(MarkMatch { mark, mask }) = self.mark {
+            write!(f, " mark {:#x}/{mask:#x}", mark.0)?;
+        }
+        if let Some(input) = &self.input {
+            write!(f, " from interface {input}")?;
+        }
+        write!(f, " to table {}", self.table)
+    }
+}

@@ -1,0 +1,127 @@
+//! The one error of network configuration: operation, subject, source.
+
+use std::io;
+
+use super::{features::Feature, journal::JournalError, sysctl::SysctlError, types::IfIndex};
+
+/// Why the system's network configuration could not be read or set.
+/// There is no default. Owned data only, so it crosses threads.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NetConfigError {
+    /// The kernel refused or the netlink socket failed.
+    #[error("{operation} {subject}: {source}")]
+    Kernel {
+        /// What was attempted, e.g. `add route`.
+        operation: &'static str,
+        /// To what, e.g. `10.0.0.0/8 dev 3`.
+        subject: String,
+        /// The kernel's errno.
+        source: io::Error,
+    },
+    /// The kernel answered something that is no answer to the question.
+    #[error("{operation} {subject}: unexpected netlink answer: {what}")]
+    Protocol {
+        /// What was attempted.
+        operation: &'static str,
+        /// To what.
+        subject: String,
+        /// The answer.
+        what: String,
+    },
+    /// The kernel was built or booted without something needed.
+    #[error("{operation} {subject}: the kernel lacks {feature}")]
+    MissingFeature {
+        /// What was attempted.
+        operation: &'static str,
+        /// To what.
+        subject: String,
+        /// What is missing, with version and option.
+        feature: Feature,
+    },
+    /// No interface has this index (any more).
+    #[error("{operation} on interface {interface}: no such interface")]
+    NoSuchInterface {
+        /// What was attempted.
+        operation: &'static str,
+        /// The index that nobody has.
+        interface: IfIndex,
+    },
+    /// A call outside a tokio runtime with I/O enabled.
+    #[error("open netlink socket: not called from a tokio runtime")]
+    NoRuntime,
+    /// Leftovers of a killed predecessor are still in the journal.
+    #[error("apply {subject}: leftovers of an earlier run are not cleaned yet")]
+    NotRecovered {
+        /// The change that was asked for.
+        subject: String,
+    },
+    /// The journal could not be taken, read or written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A sysctl could not be read or written.
+    #[error(transparent)]
+    Sysctl(#[from] SysctlError),
+}
+
+impl NetConfigError {
+    /// The errno below, if the kernel gave one.
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Kernel { source, .. } => source.raw_os_error(),
+            _ => None,
+        }
+    }
+
+    /// What a user can do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Sysctl(error) => error.hint(),
+            Self::Journal(error) => error.hint(),
+            Self::NotRecovered { .. } => Some("call recover() first"),
+            _ => match self.errno()? {
+                libc::EPERM => Some("run as root or with CAP_NET_ADMIN"),
+                libc::EACCES => {
+                    Some("is IPv6 disabled on the interface (net.ipv6.conf.*.disable_ipv6)?")
+                }
+                libc::EEXIST => {
+                    Some("something else has set the same already; remove it or choose another")
+                }
+                _ => None,
+            },
+        }
+    }
+
+    /// Wraps what rtnetlink says; errno that mean a missing feature get its name.
+    pub(super) fn netlink(
+        operation: &'static str,
+        subject: impl Into<String>,
+        missing: Option<Feature>,
+        error: rtnetlink::Error,
+    ) -> Self {
+        let subject = subject.into();
+        let source = match error {
+            rtnetlink::Error::NetlinkError(message) => message.to_io(),
+            rtnetlink::Error::RequestFailed => io::Error::from(io::ErrorKind::BrokenPipe),
+            other => {
+                return Self::Protocol {
+                    operation,
+                    subject,
+                    what: other.to_string(),
+                };
+            }
+        };
+        match (source.raw_os_error(), missing) {
+            (Some(libc::EOPNOTSUPP | libc::EAFNOSUPPORT), Some(feature)) => Self::MissingFeature {
+                operation,
+                subject,
+                feature,
+            },
+            _ => Self::Kernel {
+                operation,
+                subject,
+                source,
+            },
+        }
+    }
+}

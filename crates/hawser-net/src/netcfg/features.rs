@@ -1,0 +1,28 @@
+//! Kernel features whose absence a user must be told by name.
+
+use std::fmt;
+
+/// What the kernel must have been built or booted with.
+/// There is no default. Plain value, freely shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Feature {
+    /// Policy rules for IPv4 (`CONFIG_IP_MULTIPLE_TABLES`).
+    Ipv4Rules,
+    /// Policy rules for IPv6 (`CONFIG_IPV6_MULTIPLE_TABLES`).
+    Ipv6Rules,
+    /// IPv6 itself (`CONFIG_IPV6`, not `ipv6.disable=1`).
+    Ipv6,
+}
+
+impl fmt::Display for Feature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ipv4Rules => "ipv4 policy routing (linux 2.2 with CONFIG_IP_MULTIPLE_TABLES)",
+            Self::Ipv6Rules => {
+                "ipv6 policy routing (linux 2.6.19 with CONFIG_IPV6_MULTIPLE_TABLES)"
+            }
+            Self::Ipv6 => "ipv6 (linux with CONFIG_IPV6, booted without ipv6.disable=1)",
+        })
+    }
+}

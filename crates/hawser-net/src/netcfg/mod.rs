@@ -1,0 +1,37 @@
+//! What Hawser sets in the system's network configuration, and what the system tells about it.
+//!
+//! The story of a change, from the control thread (a tokio current-thread runtime):
+//! 1. [`NetConfig::new`] takes the journal of its instance and network namespace, or says who has it.
+//! 2. [`NetConfig::recover`] undoes what a killed predecessor left in it.
+//! 3. [`NetConfig::apply`] asks what was there before, journals the [`Change`], then sets it.
+//! 4. [`NetConfig::undo_all`] undoes everything in reverse order and the journal vanishes.
+//!
+//! Beside it, [`LinkWatch`] tells of interfaces, addresses and routes that come and go, and [`Rtnl`]
+//! answers which route a link's packets would take.
+
+mod apply;
+mod change;
+mod error;
+mod events;
+mod features;
+mod journal;
+mod perform;
+mod route;
+mod rtnl;
+mod snapshot;
+mod sysctl;
+mod types;
+mod watch;
+
+pub use apply::{Applied, NetConfig, UndoReport};
+pub use change::{Change, MarkMatch, RouteSpec, RuleSpec};
+pub use error::NetConfigError;
+pub use events::{EventReceiver, EventSender, event_channel};
+pub use features::Feature;
+pub use journal::{InstanceName, JournalError};
+pub use route::{InterfaceAddress, NoRoute, RouteAnswer, RouteError, RouteQuery};
+pub use rtnl::{LinkInfo, Rtnl};
+pub use snapshot::{Interface, LinkEvent};
+pub use sysctl::{SysctlError, SysctlKey};
+pub use types::{Family, IfIndex, Mark, Metric, Mtu, RulePriority, TableId};
+pub use watch::{LinkWatch, WatchOptions};

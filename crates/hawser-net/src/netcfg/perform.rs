@@ -1,0 +1,315 @@
+//! How each change is set and undone, over netlink and /proc/sys.
+//!
+//! 1. `before`: what is there now, or that nothing need be done.
+//! 2. `set`: sets it. Routes and rules carry Hawser's protocol number, so that undoing never hits those of others.
+//! 3. `undo`: goes back, unless it is gone or no longer ours.
+
+use std::net::IpAddr;
+
+use netlink_packet_route::{
+    AddressFamily,
+    address::AddressMessage,
+    route::{RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType},
+    rule::{RuleAction, RuleAttribute, RuleFlags, RuleHeader, RuleMessage},
+};
+use rtnetlink::{AddressMessageBuilder, LinkUnspec};
+
+use super::{
+    change::{Change, RouteSpec, RuleSpec},
+    error::NetConfigError,
+    features::Feature,
+    journal::{Before, Entry},
+    rtnl::{LinkInfo, Rtnl},
+    types::{Family, IfIndex, Mtu, TableId},
+};
+
+/// Marks routes and rules as Hawser's (`proto 72` in `ip route`): an 'H', given to nobody in linux/rtnetlink.h or iproute2's rt_protos.
+const PROTOCOL: RouteProtocol = RouteProtocol::Other(72);
+
+/// How undoing went, if it did not fail. There is no default. Plain data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Undone {
+    /// It was there and is no more.
+    Undone,
+    /// It was gone already, or somebody else has set something else since.
+    Gone,
+}
+
+impl Rtnl {
+    /// What is to be gone back to after `change`; none if the system is that way already.
+    pub(super) async fn before(&self, change: &Change) -> Result<Option<Before>, NetConfigError> {
+        Ok(match change {
+            Change::Address { interface, address } => {
+                let there = self.addresses(Some(*interface)).await?;
+                (!there.iter().any(|one| one.address == *address)).then_some(Before::Absent)
+            }
+            Change::Mtu { interface, mtu } => {
+                let now = self.existing("set mtu", *interface).await?.mtu;
+                (now != *mtu).then_some(Before::Mtu(now))
+            }
+            Change::LinkUp { interface } => {
+                let link = self.existing("set up", *interface).await?;
+                (!link.administratively_up).then_some(Before::Down)
+            }
+            // The kernel itself refuses what is there already, and undoing minds the protocol number.
+            Change::Route(_) | Change::Rule(_) => Some(Before::Absent),
+            Change::Sysctl { key, value } => {
+                let now = key.read()?;
+                (now != *value).then_some(Before::Value(now))
+            }
+        })
+    }
+
+    /// Sets `change`.
+    pub(super) async fn set(&self, change: &Change) -> Result<(), NetConfigError> {
+        let handle = &self.handle;
+        let subject = change.to_string();
+        let (done, missing) = match change {
+            Change::Address { interface, address } => {
+                let (ip, length) = (address.addr(), address.prefix_len());
+                let request = handle.address().add(interface.get(), ip, length);
+                (
+                    request.execute().await,
+                    ip.is_ipv6().then_some(Feature::Ipv6),
+                )
+            }
+            Change::Mtu { interface, mtu } => return self.set_mtu(*interface, *mtu).await,
+            Change::LinkUp { interface } => {
+                let message = LinkUnspec::new_with_index(interface.get()).up().build();
+                (handle.link().set(message).execute().await, None)
+            }
+            Change::Route(route) => {
+                let request = handle.route().add(route_message(route));
+                let missing = route.destination.addr().is_ipv6().then_some(Feature::Ipv6);
+                (request.execute().await, missing)
+            }
+            Change::Rule(rule) => {
+                let mut request = handle.rule().add();
+                *request.message_mut() = rule_message(rule);
+                (request.execute().await, Some(rule_feature(rule.family)))
+            }
+            Change::Sysctl { key, value } => return Ok(key.write(value)?),
+        };
+        done.map_err(|error| NetConfigError::netlink("set", subject, missing, error))
+    }
+
+    /// Undoes what `entry` says. What is gone, or not ours any more, is left as it is.
+    pub(super) async fn undo(&self, entry: &Entry) -> Result<Undone, NetConfigError> {
+        let handle = &self.handle;
+        let done = match (&entry.change, &entry.before) {
+            (Change::Address { interface, address }, _) => {
+                let message = address_message(*interface, address.addr(), address.prefix_len());
+                handle.address().del(message).execute().await
+            }
+            (Change::LinkUp { interface }, _) => {
+                let message = LinkUnspec::new_with_index(interface.get()).down().build();
+                handle.link().set(message).execute().await
+            }
+            (Change::Route(route), _) => handle.route().del(route_message(route)).execute().await,
+            (Change::Rule(rule), _) => handle.rule().del(rule_message(rule)).execute().await,
+            (Change::Mtu { interface, .. }, Before::Mtu(old)) => {
+                return self.undo_mtu(entry, *interface, *old).await;
+            }
+            (Change::Sysctl { .. }, Before::Value(old)) => return undo_sysctl(entry, old),
+            // A journal that does not say what was before leaves nothing to go back to.
+            (Change::Mtu { .. } | Change::Sysctl { .. }, _) => return Ok(Undone::Gone),
+        };
+        match done {
+            Ok(()) => Ok(Undone::Undone),
+            Err(error) => {
+                let error = NetConfigError::netlink("undo", entry.change.to_string(), None, error);
+                if is_gone(&error) {
+                    Ok(Undone::Gone)
+                } else {
+                    Err(error)
+                }
+            }
+        }
+    }
+
+    async fn existing(
+        &self,
+        operation: &'static str,
+        interface: IfIndex,
+    ) -> Result<LinkInfo, NetConfigError> {
+        let missing = NetConfigError::NoSuchInterface {
+            operation,
+            interface,
+        };
+        self.link(interface).await?.ok_or(missing)
+    }
+
+    async fn set_mtu(&self, interface: IfIndex, mtu: Mtu) -> Result<(), NetConfigError> {
+        let message = LinkUnspec::new_with_index(interface.get())
+            .mtu(mtu.0)
+            .build();
+        self.handle
+            .link()
+            .set(message)
+            .execute()
+            .await
+            .map_err(|error| {
+                let subject = format!("{mtu} on interface {interface}");
+                NetConfigError::netlink("set mtu", subject, None, error)
+            })
+    }
+
+    async fn undo_mtu(
+        &self,
+        entry: &Entry,
+        interface: IfIndex,
+        old: Mtu,
+    ) -> Result<Undone, NetConfigError> {
+        let Some(link) = self.link(interface).await? else {
+            return Ok(Undone::Gone);
+        };
+        let now = Change::Mtu {
+            interface,
+            mtu: link.mtu,
+        };
+        if !is_ours(entry, &now) {
+            return Ok(Undone::Gone);
+        }
+        match self.set_mtu(interface, old).await {
+            Ok(()) => Ok(Undone::Undone),
+            Err(error) if is_gone(&error) => Ok(Undone::Gone),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn undo_sysctl(entry: &Entry, old: &str) -> Result<Undone, NetConfigError> {
+    let Change::Sysctl { key, .. } = &entry.change else {
+        return Ok(Undone::Gone);
+    };
+    let value = match key.read() {
+        Ok(value) => value,
+        Err(error) if error.is_gone() => return Ok(Undone::Gone),
+        Err(error) => return Err(error.into()),
+    };
+    if !is_ours(
+        entry,
+        &Change::Sysctl {
+            key: key.clone(),
+            value,
+        },
+    ) {
+        return Ok(Undone::Gone);
+    }
+    match key.write(old) {
+        Ok(()) => Ok(Undone::Undone),
+        Err(error) if error.is_gone() => Ok(Undone::Gone),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// True if what is set now is what we set last, or before it, had we been killed in between.
+fn is_ours(entry: &Entry, now: &Change) -> bool {
+    *now == entry.change || entry.earlier.as_ref() == Some(now)
+}
+
+/// True for the errno by which the kernel says that there is nothing to remove.
+fn is_gone(error: &NetConfigError) -> bool {
+    matches!(
+        error.errno(),
+        Some(libc::ENODEV | libc::EADDRNOTAVAIL | libc::ESRCH | libc::ENOENT)
+    )
+}
+
+fn rule_feature(family: Family) -> Feature {
+    match family {
+        Family::V4 => Feature::Ipv4Rules,
+        Family::V6 => Feature::Ipv6Rules,
+    }
+}
+
+fn address_message(interface: IfIndex, address: IpAddr, length: u8) -> AddressMessage {
+    match address {
+        IpAddr::V4(address) => AddressMessageBuilder::<std::net::Ipv4Addr>::new()
+            .index(interface.get())
+            .address(address, length)
+            .build(),
+        IpAddr::V6(address) => AddressMessageBuilder::<std::net::Ipv6Addr>::new()
+            .index(interface.get())
+            .address(address, length)
+            .build(),
+    }
+}
+
+fn route_message(route: &RouteSpec) -> RouteMessage {
+    let destination = route.destination.trunc();
+    let table = route.table.unwrap_or(TableId::MAIN);
+    let mut message = RouteMessage::default();
+    message.header = RouteHeader {
+        address_family: address_family(Family::of(destination.addr())),
+        destination_prefix_length: destination.prefix_len(),
+        table: header_table(table),
+        protocol: PROTOCOL,
+        // Without a gateway an IPv4 destination is on the link itself; IPv6 takes no notice (rtnetlink(7)).
+        scope: RouteScope::Link,
+        kind: RouteType::Unicast,
+        ..RouteHeader::default()
+    };
+    message.attributes = vec![
+        RouteAttribute::Destination(destination.addr().into()),
+        RouteAttribute::Oif(route.interface.get()),
+        RouteAttribute::Table(table.0),
+    ];
+    message.attributes.extend(
+        route
+            .metric
+            .map(|metric| RouteAttribute::Priority(metric.0)),
+    );
+    message.attributes.extend(
+        route
+            .source
+            .map(|source| RouteAttribute::PrefSource(source.into())),
+    );
+    message
+}
+
+fn rule_message(rule: &RuleSpec) -> RuleMessage {
+    let mut message = RuleMessage::default();
+    message.header = RuleHeader {
+        family: address_family(rule.family),
+        table: header_table(rule.table),
+        action: RuleAction::ToTable,
+        flags: if rule.invert {
+            RuleFlags::Invert
+        } else {
+            RuleFlags::empty()
+        },
+        ..RuleHeader::default()
+    };
+    message.attributes = vec![
+        RuleAttribute::Priority(rule.priority.0),
+        RuleAttribute::Table(rule.table.0),
+        RuleAttribute::Protocol(PROTOCOL),
+    ];
+    if let Some(matched) = rule.mark {
+        message
+            .attributes
+            .push(RuleAttribute::FwMark(matched.mark.0));
+        message.attributes.push(RuleAttribute::FwMask(matched.mask));
+    }
+    message
+        .attributes
+        .extend(rule.input.clone().map(RuleAttribute::Iifname));
+    message.attributes.extend(
+        rule.suppress_prefix_length
+            .map(RuleAttribute::SuppressPrefixLen),
+    );
+    message
+}
+
+fn address_family(family: Family) -> AddressFamily {
+    match family {
+        Family::V4 => AddressFamily::Inet,
+        Family::V6 => AddressFamily::Inet6,
+    }
+}
+
+/// The table for the message header, where a greater number than fits is `RT_TABLE_UNSPEC`: the attribute holds it.
+fn header_table(table: TableId) -> u8 {
+    u8::try_from(table.0).unwrap_or(RouteHeader::RT_TABLE_UNSPEC)
+}

@@ -1,0 +1,195 @@
+//! What a kill -9 leaves is cleaned by the next run, and by nobody while the owner lives.
+
+use std::{
+    env, fs,
+    io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use hawser_net::netcfg::{Change, JournalError, Mtu, NetConfig, NetConfigError};
+
+use crate::lab::{
+    assert_restored, config, every_change, in_namespace, index, instance, ip, on_runtime, system,
+    veth,
+};
+
+/// Where a child finds its journal; set only in a child.
+const DIRECTORY: &str = "HAWSER_TEST_JOURNAL";
+/// What a child prints once everything is set.
+const READY: &str = "everything is set";
+/// The test that, executed anew as a child, is the one to be killed.
+const CHILD_TEST: &str = "killed::kill_9_in_the_middle_is_cleaned_at_the_next_start";
+
+/// Sets everything, says so, and goes on changing things until it is killed.
+fn to_be_killed(directory: &Path) {
+    on_runtime(async {
+        let mut config = config(directory);
+        for (change, ..) in every_change("v0") {
+            config.apply(change).await.unwrap();
+        }
+        println!("{READY}");
+        std::io::stdout().flush().unwrap();
+        let interface = index("v0");
+        let address = Change::Address {
+            interface,
+            address: "10.78.0.1/24".parse().unwrap(),
+        };
+        for round in 0.. {
+            config
+                .apply(Change::Mtu {
+                    interface,
+                    mtu: Mtu(1300 + round % 100),
+                })
+                .await
+                .unwrap();
+            config.apply(address.clone()).await.unwrap();
+            config.undo(&address).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+}
+
+/// A child that has set everything in this namespace, and is still at it.
+fn child(directory: &Path) -> Child {
+    let mut child = Command::new(env::current_exe().unwrap())
+        .args([CHILD_TEST, "--exact", "--nocapture"])
+        .env(DIRECTORY, directory)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(
+        lines.any(|line| line.unwrap().contains(READY)),
+        "the child died early"
+    );
+    child
+}
+
+fn kill_9(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn journal(directory: &Path) -> PathBuf {
+    let netns = fs::read_dir(directory.join("hawser0"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    netns.path().join("journal")
+}
+
+#[test]
+fn kill_9_in_the_middle_is_cleaned_at_the_next_start() {
+    if let Some(directory) = env::var_os(DIRECTORY) {
+        return to_be_killed(Path::new(&directory));
+    }
+    in_namespace(|| async {
+        let directory = tempfile::tempdir().unwrap();
+        veth("v0", "v1");
+        let before = system();
+        for milliseconds in [0, 1, 3, 8, 21, 34] {
+            let child = child(directory.path());
+            thread::sleep(Duration::from_millis(milliseconds));
+            kill_9(child);
+            assert_ne!(system(), before, "the child has left something");
+            let mut config = config(directory.path());
+            let early = Change::LinkUp {
+                interface: index("v1"),
+            };
+            let error = config.apply(early).await.unwrap_err();
+            assert!(
+                matches!(error, NetConfigError::NotRecovered { .. }),
+                "{error}"
+            );
+            let report = config.recover().await;
+            assert!(report.is_clean(), "{report:?}");
+            assert!(
+                report.undone.len() >= every_change("v0").len(),
+                "{report:?}"
+            );
+            assert_restored(&before);
+            let again = config.recover().await;
+            assert!(again.is_clean() && again.undone.is_empty() && again.gone.is_empty());
+        }
+    });
+}
+
+#[test]
+fn a_torn_last_line_is_passed_over_and_a_spoilt_one_reported() {
+    in_namespace(|| async {
+        let directory = tempfile::tempdir().unwrap();
+        veth("v0", "v1");
+        let before = system();
+        for (tail, unreadable) in [("{\"set\":{\"id\":77,\"chan", 0), ("\u{1}\u{2}{{{\n", 1)] {
+            kill_9(child(directory.path()));
+            let mut file = fs::OpenOptions::new()
+                .append(true)
+                .open(journal(directory.path()))
+                .unwrap();
+            file.write_all(tail.as_bytes()).unwrap();
+            let report = config(directory.path()).recover().await;
+            assert!(report.failed.is_empty(), "{report:?}");
+            assert_eq!(report.unreadable_lines.len(), unreadable, "{tail:?}");
+            assert_restored(&before);
+        }
+    });
+}
+
+#[test]
+fn a_running_owners_journal_is_not_touched() {
+    in_namespace(|| async {
+        let directory = tempfile::tempdir().unwrap();
+        veth("v0", "v1");
+        let before = system();
+        let child = child(directory.path());
+        let error = NetConfig::new(directory.path(), &instance()).unwrap_err();
+        let pid = child.id();
+        assert!(
+            matches!(error, NetConfigError::Journal(JournalError::InUse { pid: Some(named), .. }) if named == pid),
+            "{error}"
+        );
+        assert!(
+            error
+                .to_string()
+                .contains(&format!("running process {pid}")),
+            "{error}"
+        );
+        assert!(ip("-4 rule").contains("4920"), "what it set is still there");
+        kill_9(child);
+        assert!(config(directory.path()).recover().await.is_clean());
+        assert_restored(&before);
+    });
+}
+
+#[test]
+fn another_namespace_is_left_alone() {
+    in_namespace(|| async {
+        let directory = tempfile::tempdir().unwrap();
+        veth("v0", "v1");
+        let before = system();
+        kill_9(child(directory.path()));
+        let (left, path) = (system(), directory.path().to_owned());
+        in_namespace(move || async move {
+            // The same names, numbers and addresses as there, but none of them Hawser's.
+            veth("v0", "v1");
+            ip("link set v0 up mtu 1400");
+            ip("addr add 10.77.0.1/24 dev v0");
+            ip("-4 rule add not fwmark 0x48 lookup 4920 priority 100 proto 72");
+            let before = system();
+            let mut config = config(&path);
+            let report = config.recover().await;
+            assert!(
+                report.is_clean() && report.undone.is_empty() && report.gone.is_empty(),
+                "{report:?}"
+            );
+            assert_restored(&before);
+        });
+        assert_eq!(system(), left, "nor is anything undone here from there");
+        assert!(config(directory.path()).recover().await.is_clean());
+        assert_restored(&before);
+    });
+}

@@ -1,0 +1,261 @@
+//! A network namespace per test, `ip` as the second opinion, and changes of every kind.
+
+use std::{
+    fs,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+use hawser_net::netcfg::{
+    Change, Family, IfIndex, InstanceName, Mark, MarkMatch, Metric, Mtu, NetConfig, RouteSpec,
+    RulePriority, RuleSpec, SysctlKey, TableId,
+};
+use rustix::thread::UnshareFlags;
+use serde_json::Value;
+
+/// A table nobody else uses.
+pub const TABLE: TableId = TableId(4920);
+/// The kernel reports operational states with up to a second's delay (linkwatch); this and some more.
+const SETTLED_WITHIN: Duration = Duration::from_secs(5);
+
+/// Runs `story` on a thread of its own in a new network namespace, inside a tokio runtime.
+pub fn in_namespace<F: Future<Output = ()>>(story: impl FnOnce() -> F + Send + 'static) {
+    assert!(
+        rustix::process::geteuid().is_root(),
+        "this test needs root: it makes network namespaces"
+    );
+    let thread = thread::spawn(|| {
+        // SAFETY: only the network namespace of this thread changes, and no descriptor or memory is shared less.
+        unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
+            .expect("unshare network namespace");
+        ip("link set lo up");
+        on_runtime(story());
+    });
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// Runs `story` on a current-thread runtime, as the control thread does.
+pub fn on_runtime(story: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(story);
+}
+
+/// Runs `ip` in this thread's namespace and returns what it prints.
+pub fn ip(arguments: &str) -> String {
+    let output = Command::new("ip")
+        .args(arguments.split(' '))
+        .output()
+        .expect("run ip (iproute2)");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "ip {arguments}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn ip_json(arguments: &str) -> Value {
+    let text = ip(&format!("-j {arguments}"));
+    if text.trim().is_empty() {
+        Value::Array(vec![])
+    } else {
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+/// The index of an interface, as `ip` has it.
+pub fn index(name: &str) -> IfIndex {
+    let links = ip_json(&format!("link show dev {name}"));
+    IfIndex::new(u32::try_from(links[0]["ifindex"].as_u64().unwrap()).unwrap()).unwrap()
+}
+
+/// Two interfaces joined to each other, both down, without addresses of their own accord.
+pub fn veth(near: &str, far: &str) {
+    ip(&format!("link add name {near} type veth peer name {far}"));
+    for name in [near, far] {
+        ip(&format!("link set {name} addrgenmode none"));
+    }
+}
+
+/// All that Hawser may have changed in this namespace, as others see it.
+pub fn system() -> Value {
+    let mut all = serde_json::Map::new();
+    for question in [
+        "addr",
+        "-4 route show table all",
+        "-6 route show table all",
+        "-4 rule",
+        "-6 rule",
+    ] {
+        let mut answer = ip_json(question);
+        for link in answer.as_array_mut().unwrap() {
+            // The kernel gives an interface its queue when it is first set up, and never takes it away.
+            link.as_object_mut().unwrap().remove("qdisc");
+        }
+        all.insert(question.into(), answer);
+    }
+    for directory in fs::read_dir("/proc/sys/net/ipv4/conf").unwrap() {
+        let path = directory.unwrap().path().join("rp_filter");
+        let value = fs::read_to_string(&path).unwrap();
+        all.insert(path.display().to_string(), value.trim().into());
+    }
+    all.into()
+}
+
+/// Waits until the system is as it was, or fails with the difference.
+pub fn assert_restored(before: &Value) {
+    let begun = Instant::now();
+    while system() != *before {
+        assert!(
+            begun.elapsed() < SETTLED_WITHIN,
+            "not restored:{}",
+            difference(before, &system())
+        );
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until `ip` shows what the kernel does of its own accord, in its own time.
+pub fn until_shown(question: &str, want: &str) {
+    let begun = Instant::now();
+    while !shown(question).contains(want) {
+        assert!(
+            begun.elapsed() < SETTLED_WITHIN,
+            "ip {question} shows no {want:?}: {}",
+            shown(question)
+        );
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn difference(before: &Value, after: &Value) -> String {
+    let mut text = String::new();
+    for (question, was) in before.as_object().unwrap() {
+        if was != &after[question] {
+            text += &format!("\n{question}\n  was {was}\n  is  {}", after[question]);
+        }
+    }
+    text
+}
+
+/// One change of every kind and more for the interface `name`, with what `ip` or /proc must then show.
+pub fn every_change(name: &str) -> Vec<(Change, &'static str, &'static str)> {
+    let interface = index(name);
+    let address = |text: &str| Change::Address {
+        interface,
+        address: text.parse().unwrap(),
+    };
+    let route = |destination: &str, table, metric, source: Option<&str>| {
+        Change::Route(RouteSpec {
+            destination: destination.parse().unwrap(),
+            interface,
+            table,
+            metric,
+            source: source.map(|text| text.parse().unwrap()),
+        })
+    };
+    let rule = |family, priority, mark: Option<u32>, input: Option<&str>, table, suppress| {
+        Change::Rule(RuleSpec {
+            family,
+            priority: RulePriority(priority),
+            mark: mark.map(|mark| MarkMatch {
+                mark: Mark(mark),
+                mask: u32::MAX,
+            }),
+            input: input.map(str::to_owned),
+            invert: mark.is_some(),
+            table,
+            suppress_prefix_length: suppress,
+        })
+    };
+    let main = TableId::MAIN;
+    vec![
+        (
+            Change::LinkUp { interface },
+            "link show dev v0",
+            "<NO-CARRIER,BROADCAST,MULTICAST,UP",
+        ),
+        (
+            Change::Mtu {
+                interface,
+                mtu: Mtu(1400),
+            },
+            "link show dev v0",
+            "mtu 1400",
+        ),
+        (
+            address("10.77.0.1/24"),
+            "-4 addr show dev v0",
+            "inet 10.77.0.1/24",
+        ),
+        (
+            address("fd77::1/64"),
+            "-6 addr show dev v0",
+            "inet6 fd77::1/64",
+        ),
+        (
+            route("192.168.8.0/24", None, None, Some("10.77.0.1")),
+            "-4 route",
+            "192.168.8.0/24 dev v0 proto 72 scope link src 10.77.0.1",
+        ),
+        (
+            route("0.0.0.0/0", Some(TABLE), Some(Metric(7)), None),
+            "-4 route show table all",
+            "default dev v0 table 4920 proto 72 scope link metric 7",
+        ),
+        (
+            route("fd88::/48", None, None, None),
+            "-6 route",
+            "fd88::/48 dev v0 proto 72 metric 1024",
+        ),
+        (
+            route("::/0", Some(TABLE), Some(Metric(7)), None),
+            "-6 route show table all",
+            "default dev v0 table 4920 proto 72 metric 7",
+        ),
+        (
+            rule(Family::V4, 100, Some(0x48), None, TABLE, None),
+            "-4 rule",
+            "100:\tnot from all fwmark 0x48 lookup 4920 proto 72",
+        ),
+        (
+            rule(Family::V4, 99, None, None, main, Some(0)),
+            "-4 rule",
+            "99:\tfrom all lookup main suppress_prefixlength 0 proto 72",
+        ),
+        (
+            rule(Family::V6, 100, None, Some("v0"), TABLE, None),
+            "-6 rule",
+            "100:\tfrom all iif v0 lookup 4920 proto 72",
+        ),
+        (
+            Change::Sysctl {
+                key: SysctlKey::rp_filter(name).unwrap(),
+                value: "2".into(),
+            },
+            "",
+            "2",
+        ),
+    ]
+}
+
+/// What is shown of a change: by `ip`, or the rp_filter of `v0`.
+pub fn shown(question: &str) -> String {
+    match question {
+        "" => SysctlKey::rp_filter("v0").unwrap().read().unwrap(),
+        question => ip(question).replace("  ", " "),
+    }
+}
+
+/// Takes the journal below `directory`.
+pub fn config(directory: &std::path::Path) -> NetConfig {
+    NetConfig::new(directory, &instance()).unwrap()
+}
+
+/// The instance of all tests; each has a directory of its own.
+pub fn instance() -> InstanceName {
+    InstanceName::new("hawser0").unwrap()
+}
