@@ -1,1 +1,32 @@
-//! See the crate description.
+//! Network namespaces, and an emulated link between two of them.
+//!
+//! 1. [`Namespace`] makes a network namespace of our own, runs closures, threads and commands inside,
+//!    and sets addresses, routes, offloads and sysctls there.
+//! 2. [`veth`] joins two namespaces with an unshaped pair.
+//! 3. [`EmulatedLink`] joins two namespaces with a link that has a rate, a queue, delay, jitter and loss,
+//!    each way apart, changeable while it runs. This works on two TUN devices, without netem.
+//! 4. [`traffic`] sends and receives over what was built, and says what arrived.
+//!
+//! Everything here needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN) and says so where it lacks it.
+
+mod clock;
+mod emulate;
+mod error;
+mod ethtool;
+mod namespace;
+mod netlink;
+mod sweep;
+mod sysctl;
+pub mod traffic;
+
+pub use clock::Moment;
+pub use emulate::{
+    Counters, Direction, EmulatedLink, GilbertElliott, Jitter, LinkSpec, Loss, Probability,
+    QueueDepth, Rate, Spread, Way, emulate_until,
+};
+pub use error::WireError;
+pub use ethtool::{Feature, UNSHAPED_VETH_FEATURES};
+pub use namespace::Namespace;
+pub use netlink::{End, veth};
+pub use sweep::{sweep, teardown};
+pub use sysctl::RpFilter;

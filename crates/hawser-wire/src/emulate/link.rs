@@ -1,0 +1,282 @@
+//! An emulated link, as its user holds it.
+//!
+//! 1. `new` makes both TUN interfaces, addresses them, and starts the link's thread.
+//! 2. `set`, `cut`, `black_hole`, `restore` change it while it runs, and return when that is done.
+//! 3. Drop ends the thread; both interfaces vanish.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::mpsc::{Sender, channel, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+
+use netlink_packet_route::route::RouteMessage;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+
+use super::counters::Counters;
+use super::engine::{Command, Engine, Request, Shared};
+use super::slab::BUFFER_BYTES;
+use super::spec::{Direction, Way};
+use super::tun::Tun;
+use crate::error::WireError;
+use crate::netlink::End;
+
+/// An Ethernet packet. Source: RFC 894.
+const DEFAULT_MTU: u32 = 1500;
+/// Packets the kernel keeps for us between two wakes, at most. It is emptied at every wake, and so no queue of the
+/// link: only room for what comes while the thread waits for a processor.
+const TUN_QUEUE_PACKETS: u32 = 1000;
+
+/// What an emulated link shall be. Plain data.
+#[derive(Clone, Debug)]
+pub struct LinkSpec {
+    /// For logs and errors.
+    pub name: String,
+    /// One end.
+    pub a: End,
+    /// The other.
+    pub b: End,
+    /// Of both interfaces, in bytes, at most 2048.
+    pub mtu: u32,
+    /// The way from a to b.
+    pub a_to_b: Direction,
+    /// The way back.
+    pub b_to_a: Direction,
+}
+
+impl LinkSpec {
+    /// A link of MTU 1500 with the same settings both ways, and a seed of its own for each.
+    #[must_use]
+    pub fn symmetric(name: &str, a: End, b: End, direction: &Direction) -> Self {
+        let back_seed = direction.seed.wrapping_add(1);
+        Self {
+            name: name.to_owned(),
+            a,
+            b,
+            mtu: DEFAULT_MTU,
+            a_to_b: direction.clone(),
+            b_to_a: Direction {
+                seed: back_seed,
+                ..direction.clone()
+            },
+        }
+    }
+}
+
+/// A running emulated link. It starts whole, and is removed on drop.
+/// Every method may be called from any thread; each waits until the link's thread has obeyed.
+///
+/// ```text
+///              cut                       black_hole(true)
+///   ┌─────┐ ◄────────── ┌───────┐ ────────────────► ┌────────────┐
+///   │ cut │             │ whole │                   │ black hole │
+///   └─────┘ ──────────► └───────┘ ◄──────────────── └────────────┘
+///             restore              restore, black_hole(false)
+/// ```
+#[derive(Debug)]
+pub struct EmulatedLink {
+    name: String,
+    ends: [End; 2],
+    requests: Sender<Request>,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    settings: Mutex<[Direction; 2]>,
+    /// While cut: the routes that went with each interface.
+    severed: Mutex<Option<[Vec<RouteMessage>; 2]>>,
+}
+
+impl EmulatedLink {
+    /// Step 1.
+    ///
+    /// # Errors
+    /// Where an interface cannot be made (the name is taken, or it needs root), or the MTU is above 2048.
+    pub fn new(spec: LinkSpec) -> Result<Self, WireError> {
+        let starting = |source| WireError::system(format!("start link {}", spec.name), source);
+        if spec.mtu as usize > BUFFER_BYTES {
+            return Err(starting(io::ErrorKind::InvalidInput.into()));
+        }
+        let tuns = [open(&spec.a, spec.mtu)?, open(&spec.b, spec.mtu)?];
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|error| starting(error.into()))?;
+        let shared = Arc::new(Shared {
+            wake,
+            counters: Mutex::default(),
+        });
+        let (requests, asked) = channel();
+        let settings = [spec.a_to_b.clone(), spec.b_to_a.clone()];
+        let engine = Engine::new(tuns, settings.clone(), asked, Arc::clone(&shared));
+        let thread = thread::Builder::new()
+            .name(format!("wire-{}", spec.name))
+            .spawn(move || engine.run())
+            .map_err(starting)?;
+        Ok(Self {
+            name: spec.name,
+            ends: [spec.a, spec.b],
+            requests,
+            shared,
+            thread: Some(thread),
+            settings: Mutex::new(settings),
+            severed: Mutex::new(None),
+        })
+    }
+
+    /// The link's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Both ends, a first.
+    #[must_use]
+    pub fn ends(&self) -> &[End; 2] {
+        &self.ends
+    }
+
+    /// The settings of one way now.
+    #[must_use]
+    pub fn settings(&self, way: Way) -> Direction {
+        lock(&self.settings)[way.index()].clone()
+    }
+
+    /// Changes the settings of one way. What waits and flies stays; the packet being sent goes on at the new rate.
+    ///
+    /// # Errors
+    /// Where the link's thread has ended.
+    pub fn set(&self, way: Way, change: impl FnOnce(&mut Direction)) -> Result<(), WireError> {
+        let mut settings = lock(&self.settings);
+        let changed = &mut settings[way.index()];
+        change(changed);
+        self.ask(Command::Set(way, Box::new(changed.clone())))
+    }
+
+    /// Takes the interface down on both ends, and loses what is on the way.
+    ///
+    /// # Errors
+    /// Where an interface is gone.
+    pub fn cut(&self) -> Result<(), WireError> {
+        let mut severed = lock(&self.severed);
+        if severed.is_some() {
+            return Ok(());
+        }
+        let [a, b] = &self.ends;
+        let routes = [
+            a.namespace.routes_of(&a.interface)?,
+            b.namespace.routes_of(&b.interface)?,
+        ];
+        a.namespace.set_down(&a.interface)?;
+        b.namespace.set_down(&b.interface)?;
+        self.ask(Command::Cut)?;
+        *severed = Some(routes);
+        Ok(())
+    }
+
+    /// Lets every packet vanish before the far end, both ways, without a word: interfaces stay up.
+    ///
+    /// # Errors
+    /// Where the link's thread has ended.
+    pub fn black_hole(&self, on: bool) -> Result<(), WireError> {
+        Way::BOTH
+            .into_iter()
+            .try_for_each(|way| self.black_hole_way(way, on))
+    }
+
+    /// The same, one way only.
+    ///
+    /// # Errors
+    /// Where the link's thread has ended.
+    pub fn black_hole_way(&self, way: Way, on: bool) -> Result<(), WireError> {
+        self.ask(Command::BlackHole(way, on))
+    }
+
+    /// Makes the link whole: no black hole, and after a cut both interfaces up with the routes they had.
+    ///
+    /// # Errors
+    /// Where an interface is gone, or a route cannot be put back.
+    pub fn restore(&self) -> Result<(), WireError> {
+        self.black_hole(false)?;
+        let mut severed = lock(&self.severed);
+        let Some(routes) = &*severed else {
+            return Ok(());
+        };
+        for end in &self.ends {
+            end.namespace.set_up(&end.interface)?;
+        }
+        for (end, routes) in self.ends.iter().zip(routes) {
+            end.namespace.put_routes(routes)?;
+        }
+        *severed = None;
+        Ok(())
+    }
+
+    /// What one way has counted, as of the thread's last wake.
+    #[must_use]
+    pub fn counters(&self, way: Way) -> Counters {
+        lock(&self.shared.counters)[way.index()]
+    }
+
+    /// Step 2: asks the thread, and waits until it has obeyed.
+    fn ask(&self, command: Command) -> Result<(), WireError> {
+        let ended = || WireError::Ended {
+            link: self.name.clone(),
+        };
+        let (done, wait) = sync_channel(1);
+        self.requests.send((command, done)).map_err(|_| ended())?;
+        rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes())
+            .map_err(|error| WireError::system(format!("wake link {}", self.name), error))?;
+        wait.recv().map_err(|_| ended())
+    }
+}
+
+impl Drop for EmulatedLink {
+    fn drop(&mut self) {
+        // A thread that has ended already needs no stop.
+        let _ = self.ask(Command::Stop);
+        if let Some(Err(_panic)) = self.thread.take().map(JoinHandle::join) {
+            tracing::error!(link = self.name, "the link's thread panicked");
+        }
+    }
+}
+
+/// Emulates links until `shutdown` is readable or closed (a pipe from who started this process, say its standard
+/// input), and returns their counters, from a to b first. For a process of its own, whose processor time
+/// is then the emulation's alone.
+///
+/// # Errors
+/// As [`EmulatedLink::new`].
+pub fn emulate_until(
+    specs: Vec<LinkSpec>,
+    shutdown: BorrowedFd<'_>,
+) -> Result<Vec<[Counters; 2]>, WireError> {
+    let links: Vec<EmulatedLink> = specs
+        .into_iter()
+        .map(EmulatedLink::new)
+        .collect::<Result<_, _>>()?;
+    loop {
+        match poll(
+            &mut [PollFd::from_borrowed_fd(shutdown, PollFlags::IN)],
+            None,
+        ) {
+            Ok(_) => break,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(WireError::system("wait for shutdown", error)),
+        }
+    }
+    let counted = |link: &EmulatedLink| Way::BOTH.map(|way| link.counters(way));
+    Ok(links.iter().map(counted).collect())
+}
+
+/// One end's interface, addressed and up.
+fn open(end: &End, mtu: u32) -> Result<Tun, WireError> {
+    let tun = Tun::open(end)?;
+    end.namespace.set_mtu(&end.interface, mtu)?;
+    end.namespace.set_queue(&end.interface, TUN_QUEUE_PACKETS)?;
+    end.configure()?;
+    Ok(tun)
+}
+
+/// Locks what only whole values are written to: a panic elsewhere has not broken it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}

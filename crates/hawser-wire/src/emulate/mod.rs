@@ -1,0 +1,29 @@
+//! The emulated link: two TUN devices and a thread that carries packets between them.
+//!
+//! ```text
+//!  namespace A                        the link's thread                          namespace B
+//!  ┌───────┐  1 read  ┌───────┐ 2 serialise ┌──────┐ 3 lose ┌────────┐ 5 write  ┌───────┐
+//!  │ TUN a ├─────────►│ queue ├────────────►│ rate ├───────►│ flight ├─────────►│ TUN b │
+//!  └───────┘ at once  └───────┘ drop-tail   └──────┘        └────────┘ when due └───────┘
+//!                                                   4 delay, jitter
+//! ```
+//!
+//! and the same from B to A, with settings of its own. `spec` says what can be set, `pipe` is one way
+//! as pure arithmetic on given times, `engine` is the thread, `link` what a user holds.
+
+mod counters;
+mod dice;
+mod engine;
+mod jitter;
+mod link;
+mod loss;
+mod pipe;
+mod slab;
+mod spec;
+mod tun;
+
+pub use counters::Counters;
+pub use jitter::{Jitter, Spread};
+pub use link::{EmulatedLink, LinkSpec, emulate_until};
+pub use loss::{GilbertElliott, Loss};
+pub use spec::{Direction, Probability, QueueDepth, Rate, Way};

@@ -1,0 +1,182 @@
+//! What can be set on one way of an emulated link.
+
+use std::time::Duration;
+
+use super::jitter::Jitter;
+use super::loss::Loss;
+use crate::clock::SECOND_NS;
+
+/// Bits in a byte.
+const BYTE_BITS: u64 = 8;
+/// Bits per second in a megabit per second.
+const MEGABIT: f64 = 1e6;
+/// Packets a queue holds unless told: what Linux gives an Ethernet interface (txqueuelen).
+const DEFAULT_QUEUE_PACKETS: u32 = 1000;
+/// The highest rate whose times fit: 1 Tbit/s. Beyond, a packet's time rounds to nothing.
+const MAX_RATE: f64 = 1e12;
+
+/// Which way a packet goes. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From end a to end b.
+    AToB,
+    /// From end b to end a.
+    BToA,
+}
+
+impl Way {
+    /// Both, in the order of [`Way::index`].
+    pub const BOTH: [Self; 2] = [Self::AToB, Self::BToA];
+
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Self::AToB => 0,
+            Self::BToA => 1,
+        }
+    }
+}
+
+/// A bit rate above zero. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// A rate in Mbit/s, brought into 1 bit/s to 1 Tbit/s.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped"
+    )]
+    pub fn mbit(megabits: f64) -> Self {
+        Self((megabits * MEGABIT).clamp(1.0, MAX_RATE).round() as u64)
+    }
+
+    /// Bits per second.
+    #[must_use]
+    pub const fn bits_per_second(self) -> u64 {
+        self.0
+    }
+
+    /// How long so many bytes take, in nanoseconds.
+    pub(crate) fn time_of(self, bytes: u64) -> u64 {
+        let nanos = u128::from(bytes) * u128::from(BYTE_BITS * SECOND_NS) / u128::from(self.0);
+        u64::try_from(nanos).unwrap_or(u64::MAX)
+    }
+
+    /// How many bytes go in a time.
+    #[must_use]
+    pub fn bytes_in(self, time: Duration) -> u64 {
+        let bytes = time.as_nanos() * u128::from(self.0) / u128::from(BYTE_BITS * SECOND_NS);
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+}
+
+/// A probability from 0 to 1. Zero by default. Plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Probability(f64);
+
+impl Probability {
+    /// Never.
+    pub const NEVER: Self = Self(0.0);
+    /// Always.
+    pub const ALWAYS: Self = Self(1.0);
+
+    /// Parses a fraction; None where it is not within 0 and 1.
+    #[must_use]
+    pub fn new(fraction: f64) -> Option<Self> {
+        (0.0..=1.0).contains(&fraction).then_some(Self(fraction))
+    }
+
+    /// Parses a percentage; None where it is not within 0 and 100.
+    #[must_use]
+    pub fn percent(percent: f64) -> Option<Self> {
+        Self::new(percent / 100.0)
+    }
+
+    /// The fraction.
+    #[must_use]
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+/// How much waits before the rate, the packet being sent included; what would exceed it is dropped.
+/// Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueDepth {
+    /// Bytes, layer-2 overhead not counted; at least one packet always fits.
+    Bytes(u64),
+    /// Packets, at least one.
+    Packets(u32),
+    /// What the rate sends in this time; without a rate, the default.
+    Time(Duration),
+}
+
+/// One way of a link. By default it carries everything at once: no rate, no delay, no loss.
+/// Plain data.
+#[derive(Clone, Debug)]
+pub struct Direction {
+    /// Bits per second of IP packets with `overhead`; None is unlimited.
+    pub rate: Option<Rate>,
+    /// Bytes each packet takes beside its IP bytes (Ethernet 14, or 38 with preamble and gap).
+    pub overhead: u32,
+    /// The queue before the rate.
+    pub queue: QueueDepth,
+    /// From the last bit sent to the packet's arrival.
+    pub delay: Duration,
+    /// How the delay varies.
+    pub jitter: Option<Jitter>,
+    /// What is lost after the queue: it took its time on the wire.
+    pub loss: Loss,
+    /// How often a packet arrives twice.
+    pub duplicate: Probability,
+    /// Packets of more IP bytes vanish without a word: a hole for large packets.
+    pub longest: Option<u32>,
+    /// Where chance starts. Equal seeds and equal traffic give equal fates.
+    pub seed: u64,
+}
+
+impl Default for Direction {
+    fn default() -> Self {
+        Self {
+            rate: None,
+            overhead: 0,
+            queue: QueueDepth::Packets(DEFAULT_QUEUE_PACKETS),
+            delay: Duration::ZERO,
+            jitter: None,
+            loss: Loss::None,
+            duplicate: Probability::NEVER,
+            longest: None,
+            seed: 0,
+        }
+    }
+}
+
+impl Direction {
+    /// A way with a rate in Mbit/s, a delay and a queue of so much time.
+    #[must_use]
+    pub fn shaped(megabits: f64, delay: Duration, queue: Duration) -> Self {
+        Self {
+            rate: Some(Rate::mbit(megabits)),
+            queue: QueueDepth::Time(queue),
+            delay,
+            ..Self::default()
+        }
+    }
+
+    /// Whether a packet finds room beside what waits.
+    pub(crate) fn has_room(&self, waiting: u32, waiting_bytes: u64, length: u64) -> bool {
+        match (self.queue, self.rate) {
+            _ if waiting == 0 => true,
+            (QueueDepth::Bytes(most), _) => waiting_bytes + length <= most,
+            (QueueDepth::Packets(most), _) => waiting < most,
+            (QueueDepth::Time(time), Some(rate)) => {
+                let overhead = u64::from(self.overhead);
+                let all = waiting_bytes + length + overhead * u64::from(waiting + 1);
+                all <= rate.bytes_in(time)
+            }
+            (QueueDepth::Time(_), None) => waiting < DEFAULT_QUEUE_PACKETS,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Traffic between namespaces, and what of it arrived: for the demo, tests and measures.
+//!
+//! All figures come from what the receiver got and when; clocks are one machine's, so that one-way times mean something.
+
+mod sample;
+mod udp;
+
+pub use sample::Sample;
+pub use udp::{Arrival, RunningUdp, UdpFlow, UdpReport};

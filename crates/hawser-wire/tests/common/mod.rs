@@ -1,0 +1,61 @@
+//! What the namespace tests share.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use std::fs;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use hawser_wire::{End, Namespace};
+
+/// End a's address.
+pub const ADDRESS_A: &str = "10.9.0.1";
+/// End b's address.
+pub const ADDRESS_B: &str = "10.9.0.2";
+
+/// Held by a test that measures time: two at once would measure each other.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Waits for this test's turn.
+pub fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+pub const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Two new namespaces, as the ends of a link.
+pub fn between(tag: &str) -> (End, End) {
+    let make = || Namespace::new(tag).expect("makes a namespace (these tests need root)");
+    (
+        End::new(
+            &make(),
+            "wire0",
+            &[&format!("{ADDRESS_A}/24"), "fd09::1/64"],
+        ),
+        End::new(
+            &make(),
+            "wire0",
+            &[&format!("{ADDRESS_B}/24"), "fd09::2/64"],
+        ),
+    )
+}
+
+/// Processor time of this process's threads of a name, to the microsecond (schedstat).
+pub fn thread_cpu(name: &str) -> Duration {
+    let mut total = Duration::ZERO;
+    for task in fs::read_dir("/proc/self/task")
+        .expect("lists threads")
+        .flatten()
+    {
+        let read = |file: &str| fs::read_to_string(task.path().join(file)).unwrap_or_default();
+        if read("comm").trim_end() == name {
+            let nanos = read("schedstat")
+                .split(' ')
+                .next()
+                .and_then(|word| word.parse().ok());
+            total += Duration::from_nanos(nanos.expect("schedstat has a time"));
+        }
+    }
+    total
+}
