@@ -8,11 +8,16 @@
 #![forbid(unsafe_code)]
 
 pub mod congestion;
+pub mod drops;
+pub mod endpoint;
 #[cfg(test)]
 mod fuzz_smoke;
 pub mod handshake;
 pub mod packet;
-pub mod queue;
 pub mod path;
+pub mod queue;
+pub mod resequence;
+pub mod scheduler;
+pub mod session;
 pub mod units;
 pub mod wire;

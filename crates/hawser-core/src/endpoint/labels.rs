@@ -3,8 +3,8 @@
 //! Labels are computed from keys (docs/wire.md), so two sessions may by chance share one; then both
 //! are tried, and the one whose key opens the datagram has it.
 
-use crate::handshake::Label;
 use crate::units::{PathId, PeerId};
+use crate::wire::Label;
 use std::collections::BTreeMap;
 
 /// Names a set of receive keys of one peer, never used again within a portal's life.

@@ -5,9 +5,10 @@ use super::labels::{KeyId, Labels, Owner};
 use super::{FIRST_LABELS, Link, label_paths};
 use crate::drops::DropReason;
 use crate::handshake::{Cookie, Psk, PublicKey};
-use crate::packet::{TrainId, TrainStore};
+use crate::packet::{SegmentRef, TrainId, TrainStore};
+use crate::queue::{Choice, FlowView, Queue};
 use crate::session::timeout::earlier;
-use crate::session::{Context, KeySet, Reason, Route, Session, Settings};
+use crate::session::{Context, KeySet, Reason, Route, Session, Settings, entrance};
 use crate::units::{PathId, PeerId, Time};
 use crate::wire::{DataHeader, InstanceId};
 use ipnet::IpNet;
@@ -80,7 +81,7 @@ impl Peer {
             old.key_ids().for_each(|key| labels.remove_key(key));
             old.dismantle(now, cx.store)
         });
-        self.session = Some(Session::new(now, id, self.side, keys, settings, queue.unwrap_or_default()));
+        self.session = Some(Session::new(now, id, self.side, keys, settings, queue.unwrap_or_else(entrance)));
         for train in std::mem::take(&mut self.waiting) {
             self.enqueue(now, train, cx);
         }
@@ -90,7 +91,7 @@ impl Peer {
     pub fn end_session(&mut self, now: Time, labels: &mut Labels, store: &mut TrainStore) {
         let Some(session) = self.session.take() else { return };
         session.key_ids().for_each(|key| labels.remove_key(key));
-        session.dismantle(now, store).clear(store);
+        empty(now, session.dismantle(now, store), store);
         self.instance = None;
         self.greet_at = Some(now);
     }
@@ -160,6 +161,16 @@ impl Peer {
         let session = self.session.as_ref()?;
         let due = session.silence_deadline().map_or(session.rekey_at(), |silence| silence.min(session.rekey_at()));
         Some(due.max(self.greet_at.unwrap_or(Time::ZERO)))
+    }
+}
+
+/// Gives back every train of a queue that nobody will pull from.
+fn empty(now: Time, mut queue: Queue, store: &mut TrainStore) {
+    let mut all = |flow: &FlowView| Choice::Take { max_bytes: flow.backlog, max_segments: u16::MAX };
+    while let Some(pulled) = queue.pull(now, store, &mut all, &mut |_| {}) {
+        for segment in pulled.first..pulled.first + pulled.count {
+            store.release(SegmentRef { train: pulled.train, segment });
+        }
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Routing {
 impl Routing {
     /// Gives `net` to `peer`, taking it from whoever had exactly this prefix.
     pub fn insert(&mut self, net: IpNet, peer: PeerId) {
-        let network = ip_network_table::ip_network::IpNetwork::new_truncate(net.addr(), net.prefix_len());
+        let network = ip_network::IpNetwork::new_truncate(net.addr(), net.prefix_len());
         if let Ok(network) = network {
             self.table.insert(network, peer);
             self.last = None;

@@ -40,9 +40,8 @@ use crate::wire::{Cipher, Offer, Protection, WireError};
 
 /// Keys are replaced after this time (DESIGN section 3; WireGuard's rekey time).
 pub const REKEY_AFTER: Duration = Duration::from_secs(120);
-/// Keys are replaced after so many packets over all paths: at 1500 bytes 2^26 packets are 100 GB,
-/// well inside of what AES-GCM allows under one key (RFC 9001 section 6.6: 2^23 full records of
-/// 2^14 bytes are 128 GiB).
+/// Keys are replaced after so many packets over all paths: 100 GB at 1500 bytes, a quarter of the
+/// 2^28 packets of 2 KiB that AES-GCM allows under one key (RFC 9001 appendix B.1.1).
 pub const REKEY_AFTER_PACKETS: u64 = 1 << 26;
 
 /// What a handshake gives. No zero value; move it into the session.

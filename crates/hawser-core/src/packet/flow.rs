@@ -1,48 +1,12 @@
 //! Names of flows: the bucket that a packet's addresses and ports hash to, and its sequence.
 
+pub use crate::wire::{FlowBucket, FlowSequence};
 use std::fmt;
 
 /// How many flow buckets a session has: what 12 bits of a DATA frame name (docs/wire.md).
 pub const FLOW_BUCKETS: usize = 1 << 12;
 /// Flow sequences wrap here: 24 bits of a DATA frame (docs/wire.md).
 pub const FLOW_SEQUENCES: u32 = 1 << 24;
-
-/// A flow bucket, below [`FLOW_BUCKETS`]. Zero is a bucket like any other. A plain number.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct FlowBucket(pub u16);
-
-impl FlowBucket {
-    /// As an index into a table of [`FLOW_BUCKETS`].
-    pub const fn index(self) -> usize {
-        self.0 as usize % FLOW_BUCKETS
-    }
-}
-
-/// A packet's number within its flow bucket, below [`FLOW_SEQUENCES`]. Zero is the first of a
-/// session. A plain number.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct FlowSequence(pub u32);
-
-impl FlowSequence {
-    /// The number after this one; zero follows the last.
-    pub const fn next(self) -> FlowSequence {
-        FlowSequence((self.0 + 1) % FLOW_SEQUENCES)
-    }
-
-    /// The full number nearest to `expected` that ends in these 24 bits (as RFC 9000 appendix A.3).
-    /// `expected` must be at least 2^24, so that a number before it exists.
-    pub const fn expand(self, expected: u64) -> u64 {
-        let full = FLOW_SEQUENCES as u64;
-        let near = expected - expected % full + self.0 as u64 % full;
-        if near + full / 2 <= expected {
-            near + full
-        } else if near > expected + full / 2 {
-            near - full
-        } else {
-            near
-        }
-    }
-}
 
 /// The secret that flows are hashed with, so that nobody can aim packets at one bucket. Never
 /// printed. A plain value, shared by copying.

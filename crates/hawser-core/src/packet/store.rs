@@ -186,6 +186,13 @@ impl TrainStore {
         }
     }
 
+    /// Gives up every segment of a train that nobody took any of. Panics like `release`.
+    pub fn release_all(&mut self, train: TrainId) {
+        for segment in 0..self.train(train).segments() {
+            self.release(SegmentRef { train, segment });
+        }
+    }
+
     /// Bytes of the buffers that trains hold.
     pub fn bytes_held(&self) -> usize {
         self.held

@@ -7,8 +7,8 @@
 //!     +----------------------------------------------------------------------+
 //! ```
 
-use super::received::EcnCounts;
 use crate::units::Ecn;
+use crate::wire::EcnCounts;
 
 /// Packets acknowledged before a path that echoes nothing counts as one that clears the marks
 /// (RFC 9000 section A.4 tests with ten).

@@ -10,7 +10,9 @@
 //! None of them has a clock or allocates per packet once its buffers have grown.
 
 pub mod constants;
+pub mod ecn;
 pub mod health;
+pub mod loss_meter;
 pub mod oneway;
 pub mod pmtu;
 pub mod ranges;

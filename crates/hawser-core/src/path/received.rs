@@ -15,30 +15,9 @@ use super::constants::{
 use super::ranges::RangeSet;
 use super::replay::{ReplayVerdict, ReplayWindow};
 use crate::units::{Ecn, PacketNumber, Time};
+use crate::wire::EcnCounts;
 use std::ops::RangeInclusive;
 use std::time::Duration;
-
-/// How many packets of each codepoint came (RFC 9000 section 13.4.1). None at first. A plain value.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct EcnCounts {
-    /// ECT(0).
-    pub ect0: u64,
-    /// ECT(1).
-    pub ect1: u64,
-    /// Congestion experienced.
-    pub ce: u64,
-}
-
-impl EcnCounts {
-    fn count(&mut self, ecn: Ecn) {
-        match ecn {
-            Ecn::NotEct => {}
-            Ecn::Ect0 => self.ect0 += 1,
-            Ecn::Ect1 => self.ect1 += 1,
-            Ecn::Ce => self.ce += 1,
-        }
-    }
-}
 
 /// How long acknowledgements may wait. By default as long as they ever may. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -116,7 +95,7 @@ impl ReceivedPackets {
         }
         let largest = self.ranges.largest();
         self.ranges.insert(pn);
-        self.ecn.count(ecn);
+        count(&mut self.ecn, ecn);
         if largest.is_none_or(|largest| pn > largest) {
             self.largest_received_at = Some(now);
         }
@@ -205,6 +184,16 @@ impl ArrivalPace {
         }
         self.counted = self.counted.saturating_add(1);
         self.last
+    }
+}
+
+/// Counts a codepoint (RFC 9000 section 13.4.1).
+fn count(counts: &mut EcnCounts, ecn: Ecn) {
+    match ecn {
+        Ecn::NotEct => {}
+        Ecn::Ect0 => counts.ect0 += 1,
+        Ecn::Ect1 => counts.ect1 += 1,
+        Ecn::Ce => counts.ce += 1,
     }
 }
 

@@ -16,11 +16,8 @@
 
 use super::constants::{AMPLIFICATION, CHALLENGES};
 use crate::units::{Random, Time};
+use crate::wire::Token;
 use std::time::Duration;
-
-/// What a PATH_CHALLENGE carries and a PATH_RESPONSE returns. A plain value.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Token(pub [u8; 8]);
 
 /// What the session has to do.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -31,8 +31,6 @@ const FASTEST_MARGIN_US: i64 = 1_000;
 const CHOICE_INTERVAL: Duration = Duration::from_millis(100);
 /// As many paths as one session may have usable at a time; the set is a bit mask.
 pub const MAX_PATHS: usize = 64;
-/// Flow buckets, as on the wire.
-const BUCKETS: usize = 4096;
 
 /// What the scheduler knows of a path when it decides. A plain snapshot, made anew for each round.
 #[derive(Copy, Clone, Debug)]
@@ -67,7 +65,7 @@ pub struct Scheduler {
 impl Default for Scheduler {
     fn default() -> Self {
         Scheduler {
-            bulk_until: vec![Time::ZERO; BUCKETS].into_boxed_slice(),
+            bulk_until: vec![Time::ZERO; FlowBucket::COUNT].into_boxed_slice(),
             fastest: 0,
             chosen: u64::MAX,
             next_choice: Time::ZERO,
@@ -120,8 +118,7 @@ impl Scheduler {
 
     /// Remembers whether the flow keeps its queue busy; true while it is bulk.
     fn note_busy(&mut self, now: Time, path: usize, paths: &[PathView], flow: &FlowView) -> bool {
-        let FlowBucket(bucket) = flow.bucket;
-        let until = &mut self.bulk_until[usize::from(bucket) % BUCKETS];
+        let until = &mut self.bulk_until[flow.bucket.index()];
         let behind = paths[path].delay_us.saturating_sub(paths[self.fastest].delay_us).max(0);
         let busy = BULK_BUSY_MIN.max(Duration::from_micros(behind.unsigned_abs()) / 2);
         if flow.backlogged_for >= busy.min(BULK_MEMORY) {
@@ -135,7 +132,7 @@ impl Scheduler {
 #[derive(Copy, Clone, Debug)]
 pub struct Room {
     /// Bytes of inner packets.
-    pub bytes: usize,
+    pub bytes: ByteCount,
     /// Segments in the batch.
     pub segments: u16,
 }

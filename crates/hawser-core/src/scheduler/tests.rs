@@ -16,19 +16,19 @@ fn path(mbit: u64, delay_ms: i64) -> PathView {
 
 fn flow(backlog: u64, busy_ms: u64) -> FlowView {
     FlowView {
-        bucket: FlowBucket(7),
+        bucket: FlowBucket::of_hash(7),
         backlog: ByteCount(backlog),
         queue_backlog: ByteCount(backlog),
         sparse: busy_ms == 0,
         head_wait: Duration::from_millis(busy_ms),
-        head_len: 1400,
+        head_len: ByteCount(1400),
         backlogged_for: Duration::from_millis(busy_ms),
         sent_in_burst: ByteCount(0),
         flows: 1,
     }
 }
 
-const ROOM: Room = Room { bytes: 64_000, segments: 44 };
+const ROOM: Room = Room { bytes: ByteCount(64_000), segments: 44 };
 
 fn takes(paths: &[PathView], path: usize, flow: &FlowView) -> bool {
     let mut scheduler = Scheduler::default();

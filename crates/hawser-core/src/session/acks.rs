@@ -24,16 +24,21 @@ impl Session {
         let Some(index) = self.index_of(frame.path) else { return Ok(()) };
         let path = &mut self.paths[index];
         let (splits, reliable, lost) = (&mut self.splits, &mut self.reliable, &mut self.lost);
-        let (id, store) = (path.id, &mut *cx.store);
+        let (id, overhead, store) = (path.id, path.overhead(), &mut *cx.store);
         let (sampler, loss, pmtu, received) = (&mut path.sampler, &mut path.loss, &mut path.pmtu, &mut path.received);
+        let mut grown = false;
         let outcome = path.sent.on_ack(now, frame.ranges(), |number, packet, arrival| {
             let here = arrival == Arrival::Outstanding;
             if packet.in_flight && here {
                 sampler.on_packet_acked(packet.stamp, packet.sent_at, ByteCount(u64::from(packet.bytes)), now);
                 loss.on_acked();
+                pmtu.on_acked(size_of_datagram(packet.bytes, overhead));
             }
             match packet.content {
-                Content::MtuProbe(size) => pmtu.on_probe_acked(now, size),
+                Content::MtuProbe(size) => {
+                    pmtu.on_probe_acked(size);
+                    grown = true;
+                }
                 Content::Control { acked } => {
                     reliable.on_acked(id, number);
                     if let Some(largest) = acked {
@@ -50,7 +55,11 @@ impl Session {
                 },
             }
         })?;
+        if grown {
+            path.follow_mtu();
+        }
         if outcome.is_news() {
+            self.unanswered_since = None;
             self.on_news(now, index, frame, &outcome);
         }
         self.requeue_lost();
@@ -100,21 +109,26 @@ impl Session {
     pub(super) fn declare_losses(&mut self, now: Time, index: usize) {
         let path = &mut self.paths[index];
         let (splits, reliable, lost) = (&mut self.splits, &mut self.reliable, &mut self.lost);
+        let overhead = path.overhead();
         let (id, sampler, loss, pmtu) = (path.id, &mut path.sampler, &mut path.loss, &mut path.pmtu);
+        let mut shrunk = false;
         let outcome = path.sent.detect_losses(now, &path.rtt, |number, packet| {
             if packet.in_flight {
                 sampler.on_lost(ByteCount(u64::from(packet.bytes)));
                 loss.on_lost();
             }
             match packet.content {
-                Content::MtuProbe(size) => pmtu.on_probe_lost(size, now),
+                Content::MtuProbe(size) => pmtu.on_probe_lost(size),
                 Content::Control { .. } => reliable.on_lost(id, number),
                 _ => {
-                    pmtu.on_lost(now, packet.bytes);
+                    shrunk |= pmtu.on_lost(size_of_datagram(packet.bytes, overhead));
                     hand_back(packet.content, splits, lost);
                 }
             }
         });
+        if shrunk {
+            path.follow_mtu();
+        }
         if outcome.bytes > ByteCount::ZERO {
             path.controller.on_loss(&LossEvent {
                 now,
@@ -138,6 +152,7 @@ impl Session {
             reliable.on_lost(id, number);
             hand_back(packet.content, splits, lost);
         });
+        path.pmtu.abandon_probe();
         self.scheduler.reconsider();
         self.requeue_lost();
     }
@@ -147,6 +162,11 @@ impl Session {
             self.resend.push(unsent);
         }
     }
+}
+
+/// Bytes of a datagram without its outer headers.
+fn size_of_datagram(wire: u32, overhead: usize) -> u16 {
+    u16::try_from((wire as usize).saturating_sub(overhead)).unwrap_or(u16::MAX)
 }
 
 /// What a packet that did not arrive leaves to be sent again.

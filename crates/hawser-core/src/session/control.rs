@@ -7,19 +7,23 @@
 
 use super::constants::{CHALLENGE_SIZE, HOLD_CHANGE, HOLD_MAX, HOLD_MIN, HOLD_REPEAT};
 use super::path::{Content, Path};
-use super::{Buffers, Context, Route, Session, Transmit};
+use super::{Buffers, Route, Session, Transmit};
 use crate::units::{PacketNumber, Time};
-use crate::wire::{AckHead, DATA_HEADER_LEN, EncodeError, Hold, PathChallenge, PathResponse, TAG_LEN, Writer};
+use crate::wire::{AckHead, Close, CloseReason, DATA_HEADER_LEN, EncodeError, Hold, PathChallenge, PathResponse, TAG_LEN, Writer};
 use std::time::Duration;
 
 /// The byte of a PING frame, and of PADDING (docs/wire.md).
 const PING: u8 = 0x01;
+/// A control datagram of this size is allowed where a full one would amplify, bytes.
+const SMALL_CONTROL: usize = 128;
 
 /// What one control datagram came to hold.
 #[derive(Default)]
 struct Written {
     elicits: bool,
     fill_to: usize,
+    /// It asks whether anybody is there: its loss is no sign of congestion.
+    probes: bool,
     acked: Option<PacketNumber>,
 }
 
@@ -29,7 +33,6 @@ impl Session {
         &mut self,
         now: Time,
         buffers: &mut dyn Buffers,
-        cx: &mut Context<'_>,
     ) -> Option<Transmit> {
         for index in 0..self.paths.len() {
             if !self.speaks(now, index) {
@@ -37,7 +40,7 @@ impl Session {
             }
             let link = self.paths[index].route.link;
             let Some(buffer) = buffers.spare(link) else { continue };
-            let sent = self.write_control(now, index, buffer, cx).or_else(|| self.write_mtu_probe(now, index, buffer));
+            let sent = self.write_control(now, index, buffer).or_else(|| self.write_mtu_probe(now, index, buffer));
             if sent.is_some() {
                 return sent;
             }
@@ -71,18 +74,18 @@ impl Session {
         now: Time,
         index: usize,
         buffer: &mut [u8],
-        cx: &mut Context<'_>,
     ) -> Option<Transmit> {
         let path = &mut self.paths[index];
         let number = path.peek_number();
-        let room = path.control_room(now);
+        let first = path.wants.response.map(|(_, by)| by).or(path.wants.challenge.map(|(_, to)| to));
+        let room = path.control_room(first.unwrap_or(path.route));
         if room <= DATA_HEADER_LEN + TAG_LEN {
             return None;
         }
         let mut written = Written::default();
         let mut out = Writer::new(&mut buffer[DATA_HEADER_LEN..room - TAG_LEN]);
         // What does not fit stays due, and goes with the next datagram.
-        let route = match self.write_frames(now, index, number, &mut out, &mut written, cx) {
+        let route = match self.write_frames(now, index, number, &mut out, &mut written) {
             Ok(route) => route,
             Err(_) => self.paths[index].route,
         };
@@ -99,11 +102,16 @@ impl Session {
         let path = &mut self.paths[index];
         let (id, number, size) = (path.id, path.next_number(), datagram.len());
         let seal = &self.keyring.seal().send;
-        path.write_header(seal, number, datagram);
+        path.write_header(number, datagram);
         let sealed = seal.seal(id, number, datagram);
         debug_assert_eq!(sealed, Ok(()), "a control datagram has header and tag");
-        path.remember_control(now, number, size, written.elicits, Content::Control { acked: written.acked });
-        path.validation.on_sent(size);
+        let counts = written.elicits && !written.probes && path.health.is_active();
+        path.remember_control(now, number, size, written.elicits, counts, Content::Control { acked: written.acked });
+        path.validation.on_sent(route, u32::try_from(size).unwrap_or(u32::MAX));
+        if written.elicits {
+            self.unanswered_since.get_or_insert(now);
+        }
+        let path = &self.paths[index];
         Transmit { source: route.source, remote: route.remote, link: route.link, ..path.transmit(size, size) }
     }
 
@@ -114,8 +122,7 @@ impl Session {
         number: PacketNumber,
         out: &mut Writer<'_>,
         written: &mut Written,
-        cx: &mut Context<'_>,
-    ) -> Result<Route, EncodeError> {
+            ) -> Result<Route, EncodeError> {
         let mut route = self.paths[index].route;
         self.write_acks(now, index, out, written)?;
         let path = &mut self.paths[index];
@@ -124,17 +131,20 @@ impl Session {
             (written.elicits, written.fill_to) = (true, CHALLENGE_SIZE);
             route = came_by;
         }
-        if route == path.route
-            && let Some((token, to)) = path.validation.poll_challenge(now, cx.rng)
-        {
+        // One datagram goes one way: a challenge for another address waits for the next.
+        let echoes = route != path.route || written.fill_to > 0;
+        if let Some((token, to)) = path.wants.challenge.take_if(|(_, to)| !echoes || *to == route) {
             PathChallenge { token }.encode(out)?;
-            (written.elicits, written.fill_to) = (true, CHALLENGE_SIZE);
-            route.remote = to;
+            (written.elicits, written.fill_to, written.probes) = (true, CHALLENGE_SIZE, true);
+            route = to;
         }
         if self.is_spokesman(index) {
             self.write_hold(now, out)?;
             let id = self.paths[index].id;
             written.elicits |= self.reliable.write(id, number, out)? > 0;
+        }
+        if std::mem::take(&mut self.paths[index].wants.farewell) {
+            Close { reason: CloseReason::Shutdown }.encode(out)?;
         }
         let path = &mut self.paths[index];
         if path.wants.ping && !written.elicits {
@@ -213,7 +223,7 @@ impl Session {
         datagram[DATA_HEADER_LEN] = PING;
         let (id, number) = (path.id, path.next_number());
         let seal = &self.keyring.seal().send;
-        path.write_header(seal, number, datagram);
+        path.write_header(number, datagram);
         let sealed = seal.seal(id, number, datagram);
         debug_assert_eq!(sealed, Ok(()), "a probe has header and tag");
         path.remember_probe(now, number, size);
@@ -224,14 +234,15 @@ impl Session {
 impl Path {
     /// Whether this path has something to say for itself.
     fn speaks(&self, now: Time) -> bool {
-        let may = self.validation.budget() > 0;
-        let due = self.wants.ping || self.wants.response.is_some() || self.validation.challenge_due(now);
-        may && (due || self.ack_is_due(now)) || self.health.is_active() && self.pmtu.probe_due(now)
+        let asked = self.wants.farewell || self.wants.ping || self.wants.response.is_some() || self.wants.challenge.is_some();
+        asked || self.ack_is_due(now) || self.health.is_active() && self.pmtu.poll_timeout().is_some_and(|at| at <= now)
     }
 
-    /// Bytes that a control datagram may have: the path's MTU, and what amplification allows.
-    fn control_room(&self, _now: Time) -> usize {
-        self.mtu().min(usize::try_from(self.validation.budget()).unwrap_or(usize::MAX))
+    /// Bytes that a control datagram to `route` may have: the path's MTU, less what amplification forbids.
+    fn control_room(&self, route: Route) -> usize {
+        let sizes = [self.mtu(), SMALL_CONTROL];
+        let may = |size: &&usize| self.validation.may_send(route, u32::try_from(**size).unwrap_or(u32::MAX));
+        sizes.iter().find(may).copied().unwrap_or(0)
     }
 
     fn ack_waits(&self) -> bool {

@@ -12,11 +12,14 @@ use crate::endpoint::labels::KeyId;
 use crate::packet::inner;
 use crate::path::health::DownReason;
 use crate::path::replay::ReplayVerdict;
-use crate::resequence::{Arrival, Outcome, Piece};
+use crate::resequence::{Arrival, Outcome};
 use crate::units::{ByteCount, Ecn, PacketNumber, PathId, Time};
 use crate::wire::{DataFlags, DataFrame, DataHeader, Frame, Frames, FlowBucket, FlowSequence, Hold, LinkState, PathInfo, Reader, SplitFrame};
 use std::net::IpAddr;
 use std::time::Duration;
+
+/// Pieces of a packet wait for each other at least this long: they travel the same path together.
+const PIECES_WAIT: Duration = Duration::from_secs(1);
 
 /// A datagram with what its socket told of it.
 pub(crate) struct Datagram<'a> {
@@ -40,10 +43,10 @@ impl Session {
         let Datagram { route, ecn, bytes } = datagram;
         let size = bytes.len();
         let (number, frames) = self.open(key, path, bytes)?;
-        let index = self.path_for(now, path, route, cx)?;
+        let index = self.path_for(now, path, route)?;
         let newest = self.paths[index].received.largest().is_none_or(|largest| number > largest);
         let elicits = Frames::new(frames).any(|frame| frame.is_ok_and(|frame| frame.is_acked()));
-        self.account(now, index, route, number, newest, elicits, ecn, size, cx);
+        self.account(now, index, route, number, newest, elicits, ecn, size);
         for frame in Frames::new(frames) {
             let frame = frame.map_err(|_| DropReason::BadFrame)?;
             self.on_frame(now, index, route, frame, sink, cx)?;
@@ -81,15 +84,11 @@ impl Session {
         elicits: bool,
         ecn: Ecn,
         size: usize,
-        cx: &mut Context<'_>,
     ) {
         let path = &mut self.paths[index];
         path.received.on_packet(now, number, elicits, ecn);
         path.rx_bytes += ByteCount(size as u64);
-        path.validation.on_received(route.remote, size);
-        if newest && path.route != route {
-            self.on_moved(now, index, route, cx);
-        }
+        path.validation.on_received(now, route, u32::try_from(size).unwrap_or(u32::MAX), newest);
     }
 
     fn on_frame(
@@ -110,69 +109,46 @@ impl Session {
             Frame::PathResponse(response) => self.on_response(now, index, response.token),
             Frame::PathInfo(info) => self.on_info(now, &info),
             Frame::Gone(gone) => self.resequencer.on_gone(now, gone.bucket, gone.upto, sink),
-            Frame::Hold(hold) => self.on_hold(now, hold),
+            Frame::Hold(hold) => self.on_hold(hold),
             Frame::Close(_) => self.events.push(Event::Closed),
         }
         Ok(())
     }
 
     /// Step 6: one check, one function: is the inner source one that this peer may use?
-    fn on_data(
-        &mut self,
-        now: Time,
-        frame: &DataFrame<'_>,
-        sink: &mut dyn Sink,
-        cx: &mut Context<'_>,
-    ) -> Result<(), DropReason> {
-        self.deliver(now, frame.bucket, frame.flags, frame.sequence, frame.packet, sink, cx)
+    fn on_data(&mut self, now: Time, frame: &DataFrame<'_>, sink: &mut dyn Sink, cx: &mut Context<'_>) -> Result<(), DropReason> {
+        let arrival = arrival(frame.bucket, frame.flags, frame.sequence);
+        self.check_source(frame.packet, cx)?;
+        self.rx_inner += ByteCount(frame.packet.len() as u64);
+        judge(self.resequencer.on_packet(now, arrival, frame.packet, self.hold.heard, sink))
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the fields of a DATA frame, whole or put together from pieces")]
-    fn deliver(
-        &mut self,
-        now: Time,
-        bucket: FlowBucket,
-        flags: DataFlags,
-        sequence: FlowSequence,
-        packet: &[u8],
-        sink: &mut dyn Sink,
-        cx: &mut Context<'_>,
-    ) -> Result<(), DropReason> {
-        let source = inner_source(packet).ok_or(DropReason::BadInner)?;
-        if cx.routing.peer_of(source) != Some(self.peer) {
-            return Err(DropReason::WrongSource);
-        }
-        self.rx_inner += ByteCount(packet.len() as u64);
-        let arrival = Arrival {
-            bucket,
-            sequence,
-            partial: flags.partial,
-            continues: flags.continues,
-            unordered: flags.unordered,
+    /// The same once all pieces of a packet came.
+    fn on_split(&mut self, now: Time, frame: &SplitFrame<'_>, sink: &mut dyn Sink, cx: &mut Context<'_>) -> Result<(), DropReason> {
+        let arrival = arrival(frame.bucket, frame.flags, frame.sequence);
+        let hold = self.hold.heard.max(PIECES_WAIT);
+        let mut reassembler = std::mem::take(&mut self.reassembler);
+        let whole = reassembler.on_piece(now, frame.id.0, frame.offset, frame.more, arrival, frame.bytes, hold);
+        let verdict = match whole {
+            Err(_) => Err(DropReason::BadFrame),
+            Ok(None) => Ok(()),
+            Ok(Some(whole)) => self.check_source(whole.packet, cx).and_then(|()| {
+                self.rx_inner += ByteCount(whole.packet.len() as u64);
+                judge(self.resequencer.on_packet(now, whole.arrival, whole.packet, self.hold.heard, sink))
+            }),
         };
-        match self.resequencer.on_packet(now, arrival, packet, self.hold.heard, sink) {
-            Outcome::Duplicate => Err(DropReason::Duplicate),
-            Outcome::Delivered | Outcome::Held | Outcome::Late => Ok(()),
-        }
+        self.reassembler = reassembler;
+        verdict
     }
 
-    fn on_split(
-        &mut self,
-        now: Time,
-        frame: &SplitFrame<'_>,
-        sink: &mut dyn Sink,
-        cx: &mut Context<'_>,
-    ) -> Result<(), DropReason> {
-        let piece = Piece { id: frame.id.0, offset: frame.offset, more: frame.more, bytes: frame.bytes };
-        let Some(packet) = self.reassembly.on_piece(now, piece, self.hold.heard) else { return Ok(()) };
-        let delivered = self.deliver(now, frame.bucket, frame.flags, frame.sequence, &packet, sink, cx);
-        self.reassembly.recycle(packet);
-        delivered
+    fn check_source(&self, packet: &[u8], cx: &mut Context<'_>) -> Result<(), DropReason> {
+        let source = inner_source(packet).ok_or(DropReason::BadInner)?;
+        if cx.routing.peer_of(source) == Some(self.peer) { Ok(()) } else { Err(DropReason::WrongSource) }
     }
 
-    fn on_hold(&mut self, now: Time, hold: Hold) {
+    fn on_hold(&mut self, hold: Hold) {
         self.hold.heard = Duration::from_micros(hold.hold_us).min(super::constants::HOLD_MAX);
-        self.resequencer.set_hold(now, self.hold.heard);
+        self.resequencer.set_hold(self.hold.heard);
     }
 
     /// The peer's word about a path: the newest revision counts.
@@ -190,6 +166,14 @@ impl Session {
         }
         self.scheduler.reconsider();
     }
+}
+
+fn arrival(bucket: FlowBucket, flags: DataFlags, sequence: FlowSequence) -> Arrival {
+    Arrival { bucket, sequence, partial: flags.partial, unordered: flags.unordered }
+}
+
+fn judge(outcome: Outcome) -> Result<(), DropReason> {
+    if outcome == Outcome::Duplicate { Err(DropReason::Duplicate) } else { Ok(()) }
 }
 
 /// The source address of an inner packet, if it has a whole IP header.

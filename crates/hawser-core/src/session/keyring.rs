@@ -9,7 +9,8 @@
 use super::constants::OLD_KEY_TIMEOUTS;
 use crate::endpoint::labels::KeyId;
 use crate::handshake::{REKEY_AFTER, REKEY_AFTER_PACKETS, TransportKeys};
-use crate::units::Time;
+use crate::units::{PathId, Time};
+use crate::wire::Label;
 use std::time::Duration;
 
 /// Keys under a name. Made by a handshake; a session or a pending handshake owns it.
@@ -38,6 +39,11 @@ impl Keyring {
         self.sealed = 0;
         let expires = now + longest_timeout * OLD_KEY_TIMEOUTS;
         self.previous.replace((old, expires)).map(|(retired, _)| retired.id)
+    }
+
+    /// The label of a path's datagrams under the present keys.
+    pub fn label(&self, path: PathId) -> Label {
+        self.current.keys.send.label(path)
     }
 
     /// The keys to seal with, counting one packet.

@@ -36,8 +36,9 @@ mod reliable;
 mod resend;
 mod snapshot;
 mod split;
-mod timeout;
+pub(crate) mod timeout;
 
+pub(crate) use inbound::Datagram;
 pub(crate) use keyring::KeySet;
 pub use snapshot::{PathSnapshot, SessionSnapshot};
 pub use timeout::Reason;
@@ -47,16 +48,17 @@ use crate::drops::{DropReason, Drops};
 use crate::endpoint::labels::KeyId;
 use crate::endpoint::routing::Routing;
 use crate::packet::{TrainId, TrainStore};
-use crate::queue::Queue;
-use crate::resequence::{Reassembly, Resequencer};
+use crate::queue::{Queue, QueueParams};
+use crate::resequence::{Reassembler, Resequencer};
 use crate::scheduler::{PathView, Scheduler};
-use crate::units::{ByteCount, Ecn, LinkId, PathId, PeerId, Random, Time};
+use crate::units::{ByteCount, Ecn, LinkId, PacketNumber, PathId, PeerId, Random, Time};
 use crate::wire::FlowBucket;
 use keyring::Keyring;
 use path::Path;
 use reliable::Reliable;
 use resend::ResendQueue;
 use split::Splits;
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -144,10 +146,15 @@ pub(crate) struct Session {
     sequences: Box<[u64]>,
     resend: ResendQueue,
     splits: Splits,
+    /// Path ids that are never used again.
+    closed: BTreeSet<PathId>,
+    /// Since when something was sent and nothing at all was acknowledged.
+    unanswered_since: Option<Time>,
+
     reliable: Reliable,
     info_revision: u64,
     resequencer: Resequencer,
-    reassembly: Reassembly,
+    reassembler: Reassembler,
     hold: Hold,
     events: Vec<Event>,
     lost: Vec<resend::Unsent>,
@@ -169,7 +176,7 @@ struct Hold {
 
 impl Session {
     /// A session under its first keys. `side` is 0 or 1, and the peer's is the other.
-    pub fn new(now: Time, peer: PeerId, side: u32, keys: KeySet, settings: Settings) -> Self {
+    pub fn new(now: Time, peer: PeerId, side: u32, keys: KeySet, settings: Settings, queue: Queue) -> Self {
         Session {
             peer,
             settings,
@@ -179,14 +186,16 @@ impl Session {
             paths: Vec::new(),
             views: Vec::new(),
             scheduler: Scheduler::default(),
-            queue: Queue::new(),
+            queue,
             sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
             resend: ResendQueue::default(),
             splits: Splits::default(),
+            closed: BTreeSet::new(),
+            unanswered_since: None,
             reliable: Reliable::default(),
             info_revision: 0,
             resequencer: Resequencer::new(),
-            reassembly: Reassembly::new(),
+            reassembler: Reassembler::new(),
             hold: Hold::default(),
             events: Vec::new(),
             lost: Vec::new(),
@@ -233,14 +242,29 @@ impl Session {
         self.events.pop()
     }
 
-    /// Gives every train back, for a session that ends.
-    pub fn dismantle(mut self, now: Time, store: &mut TrainStore) {
-        for path in &mut self.paths {
-            path.sent.drain(now, |_, packet| acks::hand_back(packet.content, &mut self.splits, &mut self.lost));
+    /// The largest packet number received on a path, to complete truncated ones.
+    pub fn largest_received(&self, path: PathId) -> Option<PacketNumber> {
+        self.index_of(path).and_then(|index| self.paths[index].received.largest())
+    }
+
+    /// Says good-bye with the next datagram of every path that works.
+    pub fn close(&mut self) {
+        self.paths.iter_mut().filter(|path| path.works()).for_each(|path| path.wants.farewell = true);
+    }
+
+    /// Ends the session: what was in flight is given back; what waits to be sent is the caller's.
+    pub fn dismantle(mut self, now: Time, store: &mut TrainStore) -> Queue {
+        for index in 0..self.paths.len() {
+            self.evacuate(now, index);
         }
-        while let Some(unsent) = self.lost.pop().or_else(|| self.resend.pop()) {
+        while let Some(unsent) = self.resend.pop() {
             store.release(unsent.segment);
         }
-        self.queue.clear(store);
+        self.queue
     }
+}
+
+/// The entrance's queue as sessions begin with it.
+pub(crate) fn entrance() -> Queue {
+    Queue::new(QueueParams::default())
 }

@@ -9,7 +9,7 @@
 
 use super::batch::Batch;
 use super::constants::DATA_OVERHEAD;
-use super::path::Content;
+use super::path::{Content, Path};
 use super::reliable;
 use super::resend::Unsent;
 use super::{Buffers, Context, Session, Transmit};
@@ -28,7 +28,7 @@ const SPLIT_OVERHEAD: usize = DATA_HEADER_LEN + SplitFrame::HEAD_LEN + TAG_LEN;
 impl Session {
     /// The next batch, for whichever path is to speak next; `None` when nothing may go now.
     pub fn poll_transmit(&mut self, now: Time, buffers: &mut dyn Buffers, cx: &mut Context<'_>) -> Option<Transmit> {
-        if let Some(transmit) = self.transmit_control(now, buffers, cx) {
+        if let Some(transmit) = self.transmit_control(now, buffers) {
             return Some(transmit);
         }
         self.give_up_useless(now, cx);
@@ -38,6 +38,18 @@ impl Session {
         }
         self.look(now);
         self.transmit_data(now, buffers, cx)
+    }
+
+    /// Looks at every path anew, for the scheduler.
+    fn look(&mut self, now: Time) {
+        let tier = self.paths.iter().filter(|path| path.works()).map(Path::tier).min();
+        let scale = self.paths.iter().find_map(Path::scale).unwrap_or(0);
+        self.views.clear();
+        for path in &mut self.paths {
+            let usable = path.works() && Some(path.tier()) == tier;
+            self.views.push(path.view(now, usable, scale));
+        }
+        self.scheduler.refresh(now, &self.views);
     }
 
     /// Whether the queues are empty.
@@ -118,13 +130,14 @@ impl Session {
         let mtu = self.paths[index].mtu();
         let drops = &mut *cx.drops;
         let choose = &mut |flow: &crate::queue::FlowView| {
-            let size = DATA_OVERHEAD + flow.head_len;
+            let size = DATA_OVERHEAD + flow.head_len.0 as usize;
             // A packet too large for the path goes alone, in pieces.
             let segments = if size > mtu { u16::from(batch.is_empty()) } else { batch.room_for(size) };
             if segments == 0 {
                 return Choice::Stop;
             }
-            let bytes = usize::try_from(budget.0).unwrap_or(usize::MAX);
+            // Window and credit may be overdrawn by one packet, else a small rest would block.
+            let bytes = budget.max(flow.head_len);
             scheduler.choose(now, index, views, flow, Room { bytes, segments })
         };
         self.queue.pull(now, cx.store, choose, &mut |_| drops.count(DropReason::Codel))
@@ -165,7 +178,7 @@ impl Session {
         let (id, number) = (path.id, path.next_number());
         let seal = &self.keyring.seal().send;
         let out = batch.push(size);
-        path.write_header(seal, number, out);
+        path.write_header(number, out);
         out[DATA_HEADER_LEN..DATA_PREFIX].copy_from_slice(&DataFrame::head(unsent.bucket, unsent.flags, unsent.sequence));
         let train = store.train(unsent.segment.train);
         let head = train.head(unsent.segment.segment, &mut out[DATA_PREFIX..]);
@@ -205,7 +218,7 @@ impl Session {
             let (id, number, size) = (path.id, path.next_number(), SPLIT_OVERHEAD + chunk.len());
             let seal = &self.keyring.seal().send;
             let out = batch.push(size);
-            path.write_header(seal, number, out);
+            path.write_header(number, out);
             let room = size - TAG_LEN;
             let written = frame.encode(&mut Writer::new(&mut out[DATA_HEADER_LEN..room]));
             debug_assert_eq!(written, Ok(()), "a piece fills its datagram");

@@ -6,20 +6,19 @@ use super::{Route, Settings};
 use crate::congestion::pacer::{Pacer, initial_rate};
 use crate::congestion::sampler::{DeliverySampler, Stamp};
 use crate::congestion::{self, Controller};
-use crate::handshake::SealKey;
 use crate::path::constants::MAX_ACK_DELAY;
 use crate::path::ecn::EcnValidation;
-use crate::path::health::Health;
+use crate::path::health::{DownReason, Health, HealthState};
 use crate::path::loss_meter::LossMeter;
 use crate::path::oneway::OneWayDelay;
 use crate::path::pmtu::Pmtu;
 use crate::path::received::{AckPolicy, ReceivedPackets};
 use crate::path::rtt::RttEstimator;
 use crate::path::sent::{SentPacket, SentPackets};
-use crate::path::validation::Validation;
+use crate::path::validation::PathValidation;
 use crate::scheduler::{Exploration, PathView};
 use crate::units::{ByteCount, PacketNumber, PathId, Rate, Time};
-use crate::wire::{DATA_HEADER_LEN, DataHeader, LinkState, SplitId, Token, TruncatedNumber};
+use crate::wire::{DATA_HEADER_LEN, DataHeader, Label, LinkState, SplitId, Token, TruncatedNumber};
 use std::time::Duration;
 
 /// IPv4 and UDP headers, bytes.
@@ -46,10 +45,14 @@ const _: () = assert!(size_of::<SentPacket<Stamp, Content>>() <= 112);
 /// What waits to be said on a path in its next control datagram.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wants {
+    /// Good-bye.
+    pub farewell: bool,
     /// Any datagram that is acknowledged.
     pub ping: bool,
     /// The echo of a challenge, by the way that it came.
     pub response: Option<(Token, Route)>,
+    /// A challenge of our own, and where to.
+    pub challenge: Option<(Token, Route)>,
 }
 
 /// One path. Begins new and unvalidated; its session owns it.
@@ -61,7 +64,9 @@ pub(super) struct Path {
     /// What the peer said of it, with the revision that said it.
     pub peer: Option<(LinkState, u16, u64)>,
     pub health: Health,
-    pub validation: Validation,
+    /// What the peer tells our datagrams on this path by.
+    pub label: Label,
+    pub validation: PathValidation<Route>,
     pub rtt: RttEstimator,
     pub oneway: OneWayDelay,
     pub sent: SentPackets<Stamp, Content>,
@@ -88,10 +93,9 @@ pub(super) struct Path {
 }
 
 impl Path {
-    pub fn new(id: PathId, route: Route, metric: u16, settings: &Settings, validation: Validation) -> Self {
+    pub fn new(id: PathId, route: Route, metric: u16, settings: &Settings, validation: PathValidation<Route>, label: Label) -> Self {
         let headroom = headroom(&route);
-        let link_mtu = usize::from(settings.max_link_mtu).saturating_sub(headroom);
-        let pmtu = Pmtu::new(u16::try_from(link_mtu).unwrap_or(u16::MAX));
+        let pmtu = Pmtu::new(settings.max_link_mtu, headroom as u16);
         let wire = ByteCount(usize::from(pmtu.current()) as u64 + headroom as u64);
         Path {
             id,
@@ -99,6 +103,7 @@ impl Path {
             metric,
             peer: None,
             health: Health::new(),
+            label,
             validation,
             rtt: RttEstimator::new(INITIAL_RTT),
             oneway: OneWayDelay::new(),
@@ -159,8 +164,8 @@ impl Path {
     }
 
     /// Writes the header of datagram `number` to the front of `out`.
-    pub fn write_header(&self, seal: &SealKey, number: PacketNumber, out: &mut [u8]) {
-        let header = DataHeader { label: seal.label(self.id), number: TruncatedNumber::of(number) };
+    pub fn write_header(&self, number: PacketNumber, out: &mut [u8]) {
+        let header = DataHeader { label: self.label, number: TruncatedNumber::of(number) };
         out[..DATA_HEADER_LEN].copy_from_slice(&header.encode());
     }
 
@@ -170,8 +175,8 @@ impl Path {
     }
 
     /// Remembers a datagram of control frames, which counts towards the window only if it is acknowledged.
-    pub fn remember_control(&mut self, now: Time, number: PacketNumber, size: usize, elicits: bool, content: Content) {
-        self.remember_as(now, number, size, elicits, elicits, content);
+    pub fn remember_control(&mut self, now: Time, number: PacketNumber, size: usize, elicits: bool, counts: bool, content: Content) {
+        self.remember_as(now, number, size, elicits, counts, content);
     }
 
     /// Remembers a probe of the MTU, whose loss says nothing of congestion (RFC 9000 section 14.4).
@@ -263,6 +268,16 @@ impl Path {
         let wire = self.wire_mtu();
         self.controller.on_mtu(wire);
         self.pacer.set_mtu(wire);
+    }
+
+    /// Whether it is closed for good.
+    pub fn is_closed(&self) -> bool {
+        self.health.state() == HealthState::Down(DownReason::Closed)
+    }
+
+    /// Bytes of outer headers on the wire.
+    pub fn overhead(&self) -> usize {
+        headroom(&self.route)
     }
 
     /// The tier: the higher of what the two sides say.

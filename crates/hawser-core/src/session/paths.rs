@@ -7,13 +7,14 @@
 
 use super::constants::LABELS_AHEAD;
 use super::path::Path;
-use super::{Context, Event, Route, Session, reliable};
+use super::{Event, Route, Session, reliable};
 use crate::drops::DropReason;
 use crate::path::health::{DownReason, HealthAction, HealthState};
-use crate::path::validation::Validation;
+use crate::path::validation::{PathValidation, ValidationAction};
 use crate::scheduler::MAX_PATHS;
-use crate::units::{LinkId, PathId, Time};
+use crate::units::{LinkId, PathId, Random, Time};
 use crate::wire::{LinkState, PathInfo, Token};
+use std::net::SocketAddr;
 
 impl Session {
     /// Where a path stands in the session.
@@ -29,15 +30,15 @@ impl Session {
         let id = PathId(self.next_path);
         self.next_path += 2;
         // We chose this address ourselves: nobody can use us to flood it.
-        self.add_path(now, id, route, metric, Validation::trusted());
+        self.add_path(now, id, route, metric, PathValidation::opened_by_us(route));
         self.announce(id, LinkState::Usable);
         Some(id)
     }
 
-    fn add_path(&mut self, now: Time, id: PathId, route: Route, metric: u16, validation: Validation) -> usize {
+    fn add_path(&mut self, now: Time, id: PathId, route: Route, metric: u16, validation: PathValidation<Route>) -> usize {
         let label = self.keyring.label(id);
         let mut path = Path::new(id, route, metric, &self.settings, validation, label);
-        path.validation.start(now);
+        path.validation.begin(now);
         path.health.on_probe();
         path.follow_controller();
         self.paths.push(path);
@@ -47,7 +48,7 @@ impl Session {
     }
 
     /// The path of an authentic datagram; made if the peer just opened it.
-    pub(super) fn path_for(&mut self, now: Time, id: PathId, route: Route, _: &mut Context<'_>) -> Result<usize, DropReason> {
+    pub(super) fn path_for(&mut self, now: Time, id: PathId, route: Route) -> Result<usize, DropReason> {
         if let Some(index) = self.index_of(id) {
             return Ok(index);
         }
@@ -55,31 +56,21 @@ impl Session {
         if !theirs || self.closed.contains(&id) || self.paths.len() >= MAX_PATHS {
             return Err(DropReason::UnknownLabel);
         }
-        Ok(self.add_path(now, id, route, 0, Validation::untrusted(route.remote)))
-    }
-
-    /// An authentic, newest packet came from elsewhere: the peer's address changed, or a NAT's binding.
-    /// The new address is challenged; the old one stays in use until it answers.
-    pub(super) fn on_moved(&mut self, now: Time, index: usize, route: Route) {
-        self.paths[index].candidate = Some(route);
-        self.paths[index].validation.on_moved(now, route.remote);
+        Ok(self.add_path(now, id, route, 0, PathValidation::opened_by_peer(route)))
     }
 
     /// A challenge was answered.
     pub(super) fn on_response(&mut self, now: Time, index: usize, token: Token) {
         let path = &mut self.paths[index];
-        if !path.validation.on_response(token) {
-            return;
-        }
-        if let Some(route) = path.candidate.take() {
-            path.route = route;
-        }
+        let Some(validated) = path.validation.on_response(token) else { return };
+        path.route = validated.remote;
         let before = path.health.state();
-        if !path.health.on_validated(now) {
-            return;
-        }
-        if before != HealthState::Suspect {
+        let returned = path.health.on_validated(now);
+        if validated.moved || returned && before != HealthState::Suspect {
             path.restart(now, &self.settings);
+        }
+        if !returned {
+            return;
         }
         self.scheduler.reconsider();
         let id = self.paths[index].id;
@@ -126,6 +117,22 @@ impl Session {
         }
     }
 
+    /// What validation has to say: a challenge is due, or an address did not answer.
+    pub(super) fn validation_timeout(&mut self, now: Time, index: usize, rng: &mut dyn Random) {
+        loop {
+            let path = &mut self.paths[index];
+            let pto = path.probe_timeout();
+            match path.validation.handle_timeout(now, pto, rng) {
+                ValidationAction::None => return,
+                ValidationAction::Challenge { to, token } => path.wants.challenge = Some((token, to)),
+                ValidationAction::Failed if path.health.state() == HealthState::Validating => {
+                    self.take_down(now, index, DownReason::Timeout);
+                }
+                ValidationAction::Failed | ValidationAction::MoveFailed => {}
+            }
+        }
+    }
+
     /// A path is known to be down: its load goes to the others at once.
     pub(super) fn take_down(&mut self, now: Time, index: usize, reason: DownReason) {
         let path = &mut self.paths[index];
@@ -166,8 +173,8 @@ impl Session {
     }
 
     /// The socket refused a datagram as too large: the path's MTU is less.
-    pub fn on_too_big(&mut self, link: LinkId, size: u16) {
-        for path in self.paths.iter_mut().filter(|path| path.route.link == link) {
+    pub fn on_too_big(&mut self, link: LinkId, remote: SocketAddr, size: u16) {
+        for path in self.paths.iter_mut().filter(|path| path.route.link == link && path.route.remote == remote) {
             path.pmtu.on_too_big(size);
             path.follow_mtu();
         }

@@ -89,7 +89,7 @@ impl Session {
             tx_bytes: self.tx_inner,
             queued: self.queue.bytes(),
             resend: self.resend.bytes(),
-            held: self.resequencer.bytes_held(),
+            held: self.resequencer.stats(now).held_bytes,
             paths: self.paths.iter().enumerate().map(path).collect(),
         }
     }

@@ -4,7 +4,7 @@ use super::constants::{KEEPALIVE, SILENCE};
 use super::{Context, Event, Session, Sink};
 use crate::path::health::HealthAction;
 use crate::path::sent::PtoKind;
-use crate::units::Time;
+use crate::units::{Random, Time};
 
 /// Why the driver is to wake the core. For logs, metrics and tests.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -78,17 +78,16 @@ impl Session {
     /// Does all that is due.
     pub fn handle_timeout(&mut self, now: Time, sink: &mut dyn Sink, cx: &mut Context<'_>) {
         for index in 0..self.paths.len() {
-            self.path_timeout(now, index);
+            self.path_timeout(now, index, cx.rng);
         }
         self.sweep_closed();
         self.resequencer.handle_timeout(now, sink);
         if let Some(retired) = self.keyring.retire(now) {
             self.events.push(Event::KeysRetired(retired));
         }
-        let _ = cx;
     }
 
-    fn path_timeout(&mut self, now: Time, index: usize) {
+    fn path_timeout(&mut self, now: Time, index: usize, rng: &mut dyn Random) {
         let path = &mut self.paths[index];
         if path.sent.loss_time().is_some_and(|at| at <= now) {
             self.declare_losses(now, index);
@@ -97,13 +96,12 @@ impl Session {
         let path = &mut self.paths[index];
         match path.health.handle_timeout(now) {
             HealthAction::None => {}
-            HealthAction::Probe => path.validation.start(now),
+            HealthAction::Probe => path.validation.begin(now),
             HealthAction::BecameSuspect => self.on_suspect(now, index),
             HealthAction::BecameDown => self.evacuate(now, index),
         }
+        self.validation_timeout(now, index, rng);
         let path = &mut self.paths[index];
-        path.validation.handle_timeout(now);
-        path.pmtu.handle_timeout(now);
         if path.health.is_active() && now >= path.last_sent + KEEPALIVE {
             path.wants.ping = true;
         }

@@ -22,7 +22,7 @@ const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
 /// One of 4096 classes that flows are hashed to, each with an order of its own. Zero is the first.
 /// A plain number.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct FlowBucket(u16);
+pub struct FlowBucket(pub u16);
 
 impl FlowBucket {
     /// How many there are.
@@ -56,7 +56,7 @@ impl FlowBucket {
 /// A place in a flow bucket's order: the low 24 bits of a count that never ends. Zero is the first.
 /// A plain number.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct FlowSequence(u32);
+pub struct FlowSequence(pub u32);
 
 impl FlowSequence {
     /// Cuts a full count to what the wire carries.

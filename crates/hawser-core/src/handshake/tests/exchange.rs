@@ -146,7 +146,7 @@ fn a_wrong_response_leaves_the_initiator_able_to_take_the_right_one() {
     // Made by a stranger who knows every public key and saw the initiation, with a right mac1.
     let mut forged = right.response;
     forged[9..9 + 72].fill(0x42);
-    super::super::mac::Mac1Key::to(&pair.local.public()).sign(&mut forged);
+    mac::Mac1Key::to(&pair.local.public()).sign(&mut forged);
     // The right answer to another handshake of the same two.
     let (_, other_message) = pair.start();
     let other = pair.accept(&other_message).response;

@@ -31,7 +31,7 @@ fn every_flipped_bit_of_noise_under_a_right_mac1_is_refused() {
     // mac1 only says that the sender knows the public key: an attacker makes it anew.
     let mut pair = Pair::new(both(), both());
     let (_, message) = pair.start();
-    let key = super::super::mac::Mac1Key::to(&pair.remote);
+    let key = mac::Mac1Key::to(&pair.remote);
     // What is flipped in the clear ephemeral key's top bit, RFC 7748 section 5 has the curve ignore;
     // the transcript does not.
     for (nth, bit) in (5 * 8..(5 + 120) * 8).enumerate() {
@@ -55,7 +55,7 @@ fn every_flipped_bit_of_a_response_is_refused_and_changes_nothing() {
     let mut pair = Pair::new(both(), both());
     let (mut initiator, message) = pair.start();
     let accepted = pair.accept(&message);
-    let key = super::super::mac::Mac1Key::to(&pair.local.public());
+    let key = mac::Mac1Key::to(&pair.local.public());
     for bit in 0..accepted.response.len() * 8 {
         let mut forged = flipped(&accepted.response, bit);
         assert!(initiator.on_response(&forged).is_err(), "bit {bit}");
@@ -83,7 +83,7 @@ fn offers_cannot_be_changed_in_flight() {
     for byte in payload_at..payload_at + Offer::LEN {
         let mut downgraded = message;
         downgraded[byte] ^= 1;
-        super::super::mac::Mac1Key::to(&pair.remote).sign(&mut downgraded);
+        mac::Mac1Key::to(&pair.remote).sign(&mut downgraded);
         let verdict = pair.judge(NOW, &downgraded, address(1));
         assert!(
             matches!(verdict, Verdict::Drop(HandshakeDrop::Noise)),
@@ -98,7 +98,7 @@ fn a_peer_that_chooses_another_cipher_than_the_best_is_refused() {
     let (mut initiator, message) = pair.start();
     // A responder with the right keys that answers with its second best.
     let remote = Identity::new([2; 32]);
-    let mut state = super::super::noise::responder(&remote, pair.rng.as_mut()).expect("a state");
+    let mut state = noise::responder(&remote, pair.rng.as_mut()).expect("a state");
     let mut payload = [0; Offer::LEN];
     let noise_part = crate::wire::handshake::Initiation::decode(&message)
         .expect("an initiation")
@@ -106,14 +106,14 @@ fn a_peer_that_chooses_another_cipher_than_the_best_is_refused() {
     state
         .read_message(noise_part, &mut payload)
         .expect("the right key");
-    super::super::noise::set_psk(&mut state, &Psk::new([3; 32])).expect("a slot");
+    noise::set_psk(&mut state, &Psk::new([3; 32])).expect("a slot");
     let mut bytes = [0; crate::wire::handshake::RESPONSE_NOISE_LEN];
     state
         .write_message(&both().encode(Some(CHACHA)), &mut bytes)
         .expect("room");
     let mut response =
         crate::wire::handshake::Response::encode(HandshakeIndex(1), HandshakeIndex(11), &bytes);
-    super::super::mac::Mac1Key::to(&pair.local.public()).sign(&mut response);
+    mac::Mac1Key::to(&pair.local.public()).sign(&mut response);
     let refused = initiator.on_response(&response);
     assert!(
         matches!(refused, Err(HandshakeError::Cipher)),
