@@ -10,4 +10,5 @@
 pub mod congestion;
 pub mod packet;
 pub mod queue;
+pub mod resequence;
 pub mod units;

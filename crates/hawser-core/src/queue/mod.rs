@@ -27,6 +27,7 @@ const MAX_LOOKS: usize = 16;
 /// Segments dropped from the fattest flow at once, so that finding it is paid for (RFC 8290 section
 /// 4.1 allows 64; fewer hurt a single flow less).
 const OVERFLOW_BATCH: usize = 16;
+
 /// What waits for a path. Empty at first. One owner; memory is used again.
 #[derive(Debug)]
 pub struct Queue {
