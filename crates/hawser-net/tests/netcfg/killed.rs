@@ -9,11 +9,13 @@ use std::{
     time::Duration,
 };
 
+use serde_json::Value;
+
 use hawser_net::netcfg::{Change, JournalError, Mtu, NetConfig, NetConfigError};
 
 use crate::lab::{
-    assert_restored, config, every_change, in_namespace, index, instance, ip, on_runtime, system,
-    veth,
+    assert_restored, config, every_change, in_namespace, index, instance, ip, ip_json, on_runtime,
+    system, veth,
 };
 
 /// Where a child finds its journal; set only in a child.
@@ -91,7 +93,7 @@ fn kill_9_in_the_middle_is_cleaned_at_the_next_start() {
         let directory = tempfile::tempdir().unwrap();
         veth("v0", "v1");
         let before = system();
-        for milliseconds in [0, 1, 3, 8, 21, 34] {
+        for milliseconds in [0, 1, 3, 8, 21, 34, 150] {
             let child = child(directory.path());
             thread::sleep(Duration::from_millis(milliseconds));
             kill_9(child);
@@ -190,6 +192,38 @@ fn another_namespace_is_left_alone() {
         });
         assert_eq!(system(), left, "nor is anything undone here from there");
         assert!(config(directory.path()).recover().await.is_clean());
+        assert_restored(&before);
+    });
+}
+
+/// The journal's last word on the interface's MTU.
+fn mtu_entry(journal: &str) -> Value {
+    journal
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .rfind(|line| !line["set"]["change"]["mtu"].is_null())
+        .expect("the child has set an mtu")
+}
+
+#[test]
+fn a_kill_between_journal_and_system_is_cleaned_too() {
+    in_namespace(|| async {
+        let directory = tempfile::tempdir().unwrap();
+        veth("v0", "v1");
+        let before = system();
+        kill_9(child(directory.path()));
+        let path = journal(directory.path());
+        // As if the child had been killed after it journalled the next MTU, and before it set that.
+        let mut entry = mtu_entry(&fs::read_to_string(&path).unwrap());
+        let now = ip_json("link show dev v0")[0]["mtu"].clone();
+        let mut earlier = entry["set"]["change"].clone();
+        earlier["mtu"]["mtu"] = now;
+        entry["set"]["earlier"] = earlier;
+        entry["set"]["change"]["mtu"]["mtu"] = 1299.into();
+        let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        writeln!(file, "{entry}").unwrap();
+        let report = config(directory.path()).recover().await;
+        assert!(report.is_clean(), "{report:?}");
         assert_restored(&before);
     });
 }
