@@ -123,9 +123,13 @@ impl NetConfig {
             .map_or(before, |entry| entry.before.clone());
         let id = self.journal.set(change.clone(), before, earlier.as_ref())?;
         if let Err(error) = self.rtnl.set(&change).await {
-            match earlier {
-                Some(entry) => self.journal.restore(entry).map(drop)?,
-                None => self.journal.undone(id)?,
+            let retracted = match earlier {
+                Some(entry) => self.journal.restore(entry).map(drop),
+                None => self.journal.undone(id),
+            };
+            if let Err(error) = retracted {
+                // Undoing what never came about does no harm; why it did not is the better error.
+                tracing::warn!(%error, "not set, but still in the journal");
             }
             return Err(error);
         }

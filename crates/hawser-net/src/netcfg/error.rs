@@ -125,3 +125,50 @@ impl NetConfigError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroI32;
+
+    use rtnetlink::packet_core::ErrorMessage;
+
+    use super::*;
+
+    fn refused(errno: i32) -> rtnetlink::Error {
+        let mut message = ErrorMessage::default();
+        message.code = NonZeroI32::new(-errno);
+        rtnetlink::Error::NetlinkError(message)
+    }
+
+    #[test]
+    fn errors_name_operation_subject_and_what_the_kernel_lacks() {
+        let rules = Some(Feature::Ipv4Rules);
+        // errno, feature, text, hint
+        for (errno, feature, want, hint) in [
+            (libc::EPERM, None, "set x: Operation not permitted", true),
+            (libc::EEXIST, rules, "set x: File exists", true),
+            (
+                libc::EOPNOTSUPP,
+                None,
+                "set x: Operation not supported",
+                false,
+            ),
+            (
+                libc::EOPNOTSUPP,
+                rules,
+                "set x: the kernel lacks ipv4 policy routing (linux 2.2",
+                false,
+            ),
+            (
+                libc::EAFNOSUPPORT,
+                Some(Feature::Ipv6),
+                "set x: the kernel lacks ipv6 (linux with",
+                false,
+            ),
+        ] {
+            let error = NetConfigError::netlink("set", "x", feature, refused(errno));
+            assert!(error.to_string().starts_with(want), "{error}");
+            assert_eq!(error.hint().is_some(), hint, "{error}");
+        }
+    }
+}

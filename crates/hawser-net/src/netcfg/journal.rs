@@ -181,11 +181,7 @@ fn lock(directory: &Path, now: &Owner) -> Result<File, JournalError> {
     let fail = |source| JournalError::io("lock", directory, source);
     let mut pid = None;
     for _ in 0..LOCK_TRIES {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(DIRECTORY_MODE)
-            .create(directory)
-            .map_err(fail)?;
+        make_directory(directory).map_err(fail)?;
         let file = match File::open(directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             other => other.map_err(fail)?,
@@ -212,6 +208,15 @@ fn lock(directory: &Path, now: &Owner) -> Result<File, JournalError> {
         directory: directory.to_owned(),
         pid,
     })
+}
+
+/// Makes the journal's own directory for root alone; those above hold the socket too, and are for all to read.
+fn make_directory(directory: &Path) -> io::Result<()> {
+    directory.parent().map_or(Ok(()), fs::create_dir_all)?;
+    match fs::DirBuilder::new().mode(DIRECTORY_MODE).create(directory) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
 }
 
 /// What a predecessor left to be undone, unless it still runs or belongs to another namespace.

@@ -20,6 +20,7 @@ use super::{
     features::Feature,
     journal::{Before, Entry},
     rtnl::{LinkInfo, Rtnl},
+    sysctl::{SysctlKey, words},
     types::{Family, IfIndex, Mtu, TableId},
 };
 
@@ -55,7 +56,7 @@ impl Rtnl {
             Change::Route(_) | Change::Rule(_) => Some(Before::Absent),
             Change::Sysctl { key, value } => {
                 let now = key.read()?;
-                (now != *value).then_some(Before::Value(now))
+                (now != words(value)).then_some(Before::Value(now))
             }
         })
     }
@@ -110,7 +111,9 @@ impl Rtnl {
             (Change::Mtu { interface, .. }, Before::Mtu(old)) => {
                 return self.undo_mtu(entry, *interface, *old).await;
             }
-            (Change::Sysctl { .. }, Before::Value(old)) => return undo_sysctl(entry, old),
+            (Change::Sysctl { key, .. }, Before::Value(old)) => {
+                return undo_sysctl(entry, key, old);
+            }
             // A journal that does not say what was before leaves nothing to go back to.
             (Change::Mtu { .. } | Change::Sysctl { .. }, _) => return Ok(Undone::Gone),
         };
@@ -167,7 +170,7 @@ impl Rtnl {
             interface,
             mtu: link.mtu,
         };
-        if !is_ours(entry, &now) {
+        if !is_ours(entry, |change| *change == now) {
             return Ok(Undone::Gone);
         }
         match self.set_mtu(interface, old).await {
@@ -178,21 +181,15 @@ impl Rtnl {
     }
 }
 
-fn undo_sysctl(entry: &Entry, old: &str) -> Result<Undone, NetConfigError> {
-    let Change::Sysctl { key, .. } = &entry.change else {
-        return Ok(Undone::Gone);
-    };
-    let value = match key.read() {
-        Ok(value) => value,
+fn undo_sysctl(entry: &Entry, key: &SysctlKey, old: &str) -> Result<Undone, NetConfigError> {
+    let now = match key.read() {
+        Ok(now) => now,
         Err(error) if error.is_gone() => return Ok(Undone::Gone),
         Err(error) => return Err(error.into()),
     };
     if !is_ours(
         entry,
-        &Change::Sysctl {
-            key: key.clone(),
-            value,
-        },
+        |change| matches!(change, Change::Sysctl { value, .. } if words(value) == now),
     ) {
         return Ok(Undone::Gone);
     }
@@ -204,8 +201,8 @@ fn undo_sysctl(entry: &Entry, old: &str) -> Result<Undone, NetConfigError> {
 }
 
 /// True if what is set now is what we set last, or before it, had we been killed in between.
-fn is_ours(entry: &Entry, now: &Change) -> bool {
-    *now == entry.change || entry.earlier.as_ref() == Some(now)
+fn is_ours(entry: &Entry, is_now: impl Fn(&Change) -> bool) -> bool {
+    is_now(&entry.change) || entry.earlier.as_ref().is_some_and(is_now)
 }
 
 /// True for the errno by which the kernel says that there is nothing to remove.

@@ -1,6 +1,6 @@
 //! Which way a packet would go: the kernel's routing asked, with "no route" as an answer.
 //!
-//! 1. A source address that no interface has is told apart first: the kernel's errno would not.
+//! 1. A source address of another family, or that no interface has, is told apart first: the kernel's errno would not.
 //! 2. RTM_GETROUTE with `RTM_F_FIB_MATCH`: is there a route at all? Bound to an interface, IPv4 otherwise
 //!    takes any destination for a neighbour on the link when there is none (`ip_route_output_key_hash_rcu`).
 //! 3. RTM_GETROUTE without it: interface, source, gateway and path MTU for this destination.
@@ -63,6 +63,9 @@ pub enum NoRoute {
     /// The interface is down.
     #[error("the interface is down")]
     InterfaceDown,
+    /// Source and destination are of different IP versions.
+    #[error("source and destination are of different ip versions")]
+    OtherFamily,
     /// No interface has the source address.
     #[error("no interface has the source address")]
     SourceNotLocal,
@@ -124,6 +127,9 @@ impl Rtnl {
     /// Which way a packet would go, or why it would not.
     pub async fn route_get(&self, query: RouteQuery) -> Result<RouteAnswer, RouteError> {
         if let Some(source) = query.source {
+            if source.is_ipv4() != query.destination.is_ipv4() {
+                return Err(no_route(&query, NoRoute::OtherFamily));
+            }
             let local = self.addresses(None).await?;
             if !local.iter().any(|one| one.address.addr() == source) {
                 return Err(no_route(&query, NoRoute::SourceNotLocal));

@@ -40,10 +40,10 @@ impl SysctlKey {
         Self::new(&format!("net/ipv4/conf/{interface}/src_valid_mark"))
     }
 
-    /// The value now, without the trailing newline.
+    /// The value now, its words parted by single spaces (the kernel shows tabs between several numbers).
     pub fn read(&self) -> Result<String, SysctlError> {
         fs::read_to_string(self.path())
-            .map(|text| text.trim_end().to_owned())
+            .map(|text| words(&text))
             .map_err(|source| SysctlError::Io {
                 operation: "read",
                 key: self.clone(),
@@ -67,6 +67,11 @@ impl SysctlKey {
     fn path(&self) -> PathBuf {
         PathBuf::from(ROOT).join(&self.0)
     }
+}
+
+/// A value in the form in which two can be compared.
+pub(super) fn words(value: &str) -> String {
+    value.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl fmt::Display for SysctlKey {
@@ -170,6 +175,18 @@ mod tests {
         assert!(SysctlKey::rp_filter("../../kernel").is_err());
         assert!(SysctlKey::rp_filter("").is_err());
         assert!(SysctlKey::src_valid_mark("eth0.7").is_ok());
+    }
+
+    #[test]
+    fn values_are_compared_word_by_word() {
+        for (value, want) in [
+            ("1\n", "1"),
+            ("32768\t60999\n", "32768 60999"),
+            ("", ""),
+            (" a  b ", "a b"),
+        ] {
+            assert_eq!(words(value), want);
+        }
     }
 
     #[test]

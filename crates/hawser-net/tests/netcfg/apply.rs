@@ -278,6 +278,42 @@ fn a_refused_change_is_not_held() {
 }
 
 #[test]
+fn an_address_refused_because_ipv6_is_off_comes_with_a_hint() {
+    in_namespace(|| async {
+        let directory = tempfile::tempdir().unwrap();
+        veth("v0", "v1");
+        let off = SysctlKey::new("net/ipv6/conf/v0/disable_ipv6").unwrap();
+        off.write("1").unwrap();
+        let mut config = config(directory.path());
+        let address = Change::Address {
+            interface: index("v0"),
+            address: "fd77::1/64".parse().unwrap(),
+        };
+        let error = config.apply(address).await.unwrap_err();
+        assert!(error.hint().unwrap().contains("disable_ipv6"), "{error}");
+        assert_eq!(config.applied().count(), 0);
+    });
+}
+
+#[test]
+fn a_setting_of_several_words_is_put_back() {
+    in_namespace(|| async {
+        let directory = tempfile::tempdir().unwrap();
+        let key = SysctlKey::new("net/ipv4/ip_local_port_range").unwrap();
+        let before = key.read().unwrap();
+        let mut config = config(directory.path());
+        let change = Change::Sysctl {
+            key: key.clone(),
+            value: "40000 50000".into(),
+        };
+        assert_eq!(config.apply(change.clone()).await.unwrap(), Applied::Set);
+        assert_eq!(config.apply(change).await.unwrap(), Applied::AlreadySo);
+        config.undo_all().await;
+        assert_eq!(key.read().unwrap(), before);
+    });
+}
+
+#[test]
 fn rp_filter_of_one_interface_is_loosened_and_put_back() {
     in_namespace(|| async {
         let directory = tempfile::tempdir().unwrap();

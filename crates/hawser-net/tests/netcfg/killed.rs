@@ -9,15 +9,19 @@ use std::{
     time::Duration,
 };
 
+use serde_json::Value;
+
 use hawser_net::netcfg::{Change, JournalError, Mtu, NetConfig, NetConfigError};
 
 use crate::lab::{
-    assert_restored, config, every_change, in_namespace, index, instance, ip, on_runtime, system,
-    veth,
+    assert_restored, config, every_change, in_namespace, index, instance, ip, ip_json, on_runtime,
+    system, veth,
 };
 
 /// Where a child finds its journal; set only in a child.
 const DIRECTORY: &str = "HAWSER_TEST_JOURNAL";
+/// Rounds of a child that nobody kills, of a few milliseconds each: it ends by itself after some seconds.
+const ROUNDS: u32 = 5_000;
 /// What a child prints once everything is set.
 const READY: &str = "everything is set";
 /// The test that, executed anew as a child, is the one to be killed.
@@ -37,7 +41,7 @@ fn to_be_killed(directory: &Path) {
             interface,
             address: "10.78.0.1/24".parse().unwrap(),
         };
-        for round in 0.. {
+        for round in 0..ROUNDS {
             config
                 .apply(Change::Mtu {
                     interface,
@@ -52,25 +56,31 @@ fn to_be_killed(directory: &Path) {
     });
 }
 
-/// A child that has set everything in this namespace, and is still at it.
-fn child(directory: &Path) -> Child {
-    let mut child = Command::new(env::current_exe().unwrap())
+/// A child that has set everything in this namespace, and is still at it; dropped, it is killed.
+struct Owner(Child);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+fn owner(directory: &Path) -> Owner {
+    let child = Command::new(env::current_exe().unwrap())
         .args([CHILD_TEST, "--exact", "--nocapture"])
         .env(DIRECTORY, directory)
         .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(
-        lines.any(|line| line.unwrap().contains(READY)),
-        "the child died early"
-    );
-    child
+        .spawn();
+    let mut owner = Owner(child.unwrap());
+    let mut lines = BufReader::new(owner.0.stdout.take().unwrap()).lines();
+    let ready = lines.any(|line| line.unwrap().contains(READY));
+    assert!(ready, "the child died early");
+    owner
 }
 
-fn kill_9(mut child: Child) {
-    child.kill().unwrap();
-    child.wait().unwrap();
+fn kill_9(owner: Owner) {
+    drop(owner);
 }
 
 fn journal(directory: &Path) -> PathBuf {
@@ -91,10 +101,10 @@ fn kill_9_in_the_middle_is_cleaned_at_the_next_start() {
         let directory = tempfile::tempdir().unwrap();
         veth("v0", "v1");
         let before = system();
-        for milliseconds in [0, 1, 3, 8, 21, 34] {
-            let child = child(directory.path());
+        for milliseconds in [0, 1, 3, 8, 21, 34, 150] {
+            let owner = owner(directory.path());
             thread::sleep(Duration::from_millis(milliseconds));
-            kill_9(child);
+            kill_9(owner);
             assert_ne!(system(), before, "the child has left something");
             let mut config = config(directory.path());
             let early = Change::LinkUp {
@@ -125,7 +135,7 @@ fn a_torn_last_line_is_passed_over_and_a_spoilt_one_reported() {
         veth("v0", "v1");
         let before = system();
         for (tail, unreadable) in [("{\"set\":{\"id\":77,\"chan", 0), ("\u{1}\u{2}{{{\n", 1)] {
-            kill_9(child(directory.path()));
+            kill_9(owner(directory.path()));
             let mut file = fs::OpenOptions::new()
                 .append(true)
                 .open(journal(directory.path()))
@@ -145,9 +155,9 @@ fn a_running_owners_journal_is_not_touched() {
         let directory = tempfile::tempdir().unwrap();
         veth("v0", "v1");
         let before = system();
-        let child = child(directory.path());
+        let owner = owner(directory.path());
         let error = NetConfig::new(directory.path(), &instance()).unwrap_err();
-        let pid = child.id();
+        let pid = owner.0.id();
         assert!(
             matches!(error, NetConfigError::Journal(JournalError::InUse { pid: Some(named), .. }) if named == pid),
             "{error}"
@@ -159,7 +169,7 @@ fn a_running_owners_journal_is_not_touched() {
             "{error}"
         );
         assert!(ip("-4 rule").contains("4920"), "what it set is still there");
-        kill_9(child);
+        kill_9(owner);
         assert!(config(directory.path()).recover().await.is_clean());
         assert_restored(&before);
     });
@@ -171,7 +181,7 @@ fn another_namespace_is_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         veth("v0", "v1");
         let before = system();
-        kill_9(child(directory.path()));
+        kill_9(owner(directory.path()));
         let (left, path) = (system(), directory.path().to_owned());
         in_namespace(move || async move {
             // The same names, numbers and addresses as there, but none of them Hawser's.
@@ -190,6 +200,38 @@ fn another_namespace_is_left_alone() {
         });
         assert_eq!(system(), left, "nor is anything undone here from there");
         assert!(config(directory.path()).recover().await.is_clean());
+        assert_restored(&before);
+    });
+}
+
+/// The journal's last word on the interface's MTU.
+fn mtu_entry(journal: &str) -> Value {
+    journal
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .rfind(|line| !line["set"]["change"]["mtu"].is_null())
+        .expect("the child has set an mtu")
+}
+
+#[test]
+fn a_kill_between_journal_and_system_is_cleaned_too() {
+    in_namespace(|| async {
+        let directory = tempfile::tempdir().unwrap();
+        veth("v0", "v1");
+        let before = system();
+        kill_9(owner(directory.path()));
+        let path = journal(directory.path());
+        // As if the child had been killed after it journalled the next MTU, and before it set that.
+        let mut entry = mtu_entry(&fs::read_to_string(&path).unwrap());
+        let now = ip_json("link show dev v0")[0]["mtu"].clone();
+        let mut earlier = entry["set"]["change"].clone();
+        earlier["mtu"]["mtu"] = now;
+        entry["set"]["earlier"] = earlier;
+        entry["set"]["change"]["mtu"]["mtu"] = 1299.into();
+        let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        writeln!(file, "{entry}").unwrap();
+        let report = config(directory.path()).recover().await;
+        assert!(report.is_clean(), "{report:?}");
         assert_restored(&before);
     });
 }

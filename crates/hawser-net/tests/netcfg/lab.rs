@@ -57,7 +57,8 @@ pub fn ip(arguments: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn ip_json(arguments: &str) -> Value {
+/// Runs `ip -j` in this thread's namespace and parses what it prints.
+pub fn ip_json(arguments: &str) -> Value {
     let text = ip(&format!("-j {arguments}"));
     if text.trim().is_empty() {
         Value::Array(vec![])

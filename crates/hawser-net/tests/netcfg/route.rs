@@ -192,6 +192,10 @@ fn every_reason_for_no_route_is_told() {
             reason(&rtnl, from("fd09::9", to("2001:db8::1"))).await,
             NoRoute::SourceNotLocal
         );
+        assert_eq!(
+            reason(&rtnl, from("fd00:1::1", to("192.0.2.1"))).await,
+            NoRoute::OtherFamily
+        );
         // Without its default route, lte0 leads nowhere: not to a neighbour that happens not to be there.
         ip("route del default dev lte0");
         ip("-6 route del default dev lte0");

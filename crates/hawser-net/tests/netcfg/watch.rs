@@ -8,13 +8,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hawser_net::netcfg::{IfIndex, LinkEvent, LinkWatch, WatchOptions, event_channel};
+use hawser_net::netcfg::{
+    EventReceiver, IfIndex, LinkEvent, LinkWatch, WatchOptions, event_channel,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::lab::{in_namespace, index, ip, veth};
 
 /// A link that is set down must be told within this time (issue: traffic moves within 200 ms).
 const SOON: Duration = Duration::from_millis(20);
+/// How often it is tried: the median counts, for the machine is shared.
+const TRIES: usize = 9;
 /// How long a test waits before it gives up.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The smallest receive buffer there is: a single message fills it.
@@ -78,6 +83,24 @@ fn the_first_events_tell_all_there_is() {
     });
 }
 
+/// Passes on when `name` went down, as the packet thread hears of it, until the watch ends.
+fn packet_thread(receiver: EventReceiver, told: UnboundedSender<Instant>) {
+    let patience = Timespec {
+        tv_sec: 10,
+        tv_nsec: 0,
+    };
+    loop {
+        let mut descriptors = [PollFd::new(&receiver, PollFlags::IN)];
+        let ready = poll(&mut descriptors, Some(&patience)).unwrap();
+        assert_eq!(ready, 1, "no event");
+        let now = Instant::now();
+        let events = receiver.drain();
+        if events.iter().any(|event| is_down(event, "v0")) && told.send(now).is_err() {
+            return;
+        }
+    }
+}
+
 #[test]
 fn a_link_set_down_reaches_the_packet_thread_within_20_ms() {
     in_namespace(|| async {
@@ -85,36 +108,35 @@ fn a_link_set_down_reaches_the_packet_thread_within_20_ms() {
         veth_up(&mut watch).await;
         let (sender, receiver) = event_channel().unwrap();
         let watching = tokio::spawn(watch.run(sender));
-        let (told, hears) = tokio::sync::oneshot::channel();
-        let packet_thread = thread::spawn(move || {
-            let patience = Timespec {
-                tv_sec: 10,
-                tv_nsec: 0,
-            };
-            loop {
-                let mut descriptors = [PollFd::new(&receiver, PollFlags::IN)];
-                assert_eq!(
-                    poll(&mut descriptors, Some(&patience)).unwrap(),
-                    1,
-                    "no event"
-                );
-                if receiver.drain().any(|event| is_down(&event, "v0")) {
-                    return told.send(Instant::now()).unwrap();
-                }
-            }
-        });
+        let (told, mut hears) = unbounded_channel();
+        let packets = thread::spawn(|| packet_thread(receiver, told));
         let (connection, handle, _) = rtnetlink::new_connection().unwrap();
         tokio::spawn(connection);
-        let down = rtnetlink::LinkUnspec::new_with_index(index("v0").get())
-            .down()
-            .build();
-        let begun = Instant::now();
-        handle.link().set(down).execute().await.unwrap();
-        let took = hears.await.unwrap() - begun;
-        packet_thread.join().unwrap();
-        assert!(took < SOON, "took {took:?}");
+        let v0 = || rtnetlink::LinkUnspec::new_with_index(index("v0").get());
+        let mut took = Vec::new();
+        for _ in 0..TRIES {
+            let down = v0().down().build();
+            let begun = Instant::now();
+            handle.link().set(down).execute().await.unwrap();
+            took.push(hears.recv().await.unwrap() - begun);
+            handle
+                .link()
+                .set(v0().up().build())
+                .execute()
+                .await
+                .unwrap();
+            tokio::time::sleep(SOON).await;
+        }
+        took.sort();
+        assert!(took[TRIES / 2] < SOON, "took {took:?}");
         // Nobody listens any more: the watch ends with the next event.
-        ip("link set v1 down");
+        drop(hears);
+        ip("link set v0 down");
+        tokio::time::sleep(SOON).await;
+        tokio::task::spawn_blocking(|| packets.join().unwrap())
+            .await
+            .unwrap();
+        ip("link set v0 up");
         tokio::time::timeout(PATIENCE, watching)
             .await
             .unwrap()
