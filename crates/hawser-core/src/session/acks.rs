@@ -163,7 +163,7 @@ impl Session {
     }
 
     fn requeue_lost(&mut self) {
-        while let Some(unsent) = self.lost.pop() {
+        for unsent in self.lost.drain(..) {
             self.resend.push(unsent);
         }
     }
