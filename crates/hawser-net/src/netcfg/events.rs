@@ -38,16 +38,7 @@ pub struct Closed;
 pub fn event_channel() -> io::Result<(EventSender, EventReceiver)> {
     let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
     let (sender, receiver) = channel();
-    Ok((
-        EventSender {
-            channel: sender,
-            bell: Arc::clone(&bell),
-        },
-        EventReceiver {
-            channel: receiver,
-            bell,
-        },
-    ))
+    Ok((EventSender { channel: sender, bell: Arc::clone(&bell) }, EventReceiver { channel: receiver, bell }))
 }
 
 impl EventSender {
@@ -86,15 +77,7 @@ mod tests {
 
     fn rings(receiver: &EventReceiver) -> bool {
         let mut descriptors = [PollFd::new(receiver, PollFlags::IN)];
-        poll(
-            &mut descriptors,
-            Some(&Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            }),
-        )
-        .unwrap()
-            == 1
+        poll(&mut descriptors, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() == 1
     }
 
     #[test]
@@ -103,9 +86,7 @@ mod tests {
         assert!(!rings(&receiver));
         assert_eq!(receiver.drain(), []);
         sender.send([LinkEvent::RoutesChanged]).unwrap();
-        sender
-            .send([LinkEvent::RoutesChanged, LinkEvent::RoutesChanged])
-            .unwrap();
+        sender.send([LinkEvent::RoutesChanged, LinkEvent::RoutesChanged]).unwrap();
         assert!(rings(&receiver));
         assert_eq!(receiver.drain().len(), 3);
         assert!(!rings(&receiver));

@@ -69,10 +69,7 @@ impl Rtnl {
             Change::Address { interface, address } => {
                 let (ip, length) = (address.addr(), address.prefix_len());
                 let request = handle.address().add(interface.get(), ip, length);
-                (
-                    request.execute().await,
-                    ip.is_ipv6().then_some(Feature::Ipv6),
-                )
+                (request.execute().await, ip.is_ipv6().then_some(Feature::Ipv6))
             }
             Change::Mtu { interface, mtu } => return self.set_mtu(*interface, *mtu).await,
             Change::LinkUp { interface } => {
@@ -121,55 +118,29 @@ impl Rtnl {
             Ok(()) => Ok(Undone::Undone),
             Err(error) => {
                 let error = NetConfigError::netlink("undo", entry.change.to_string(), None, error);
-                if is_gone(&error) {
-                    Ok(Undone::Gone)
-                } else {
-                    Err(error)
-                }
+                if is_gone(&error) { Ok(Undone::Gone) } else { Err(error) }
             }
         }
     }
 
-    async fn existing(
-        &self,
-        operation: &'static str,
-        interface: IfIndex,
-    ) -> Result<LinkInfo, NetConfigError> {
-        let missing = NetConfigError::NoSuchInterface {
-            operation,
-            interface,
-        };
+    async fn existing(&self, operation: &'static str, interface: IfIndex) -> Result<LinkInfo, NetConfigError> {
+        let missing = NetConfigError::NoSuchInterface { operation, interface };
         self.link(interface).await?.ok_or(missing)
     }
 
     async fn set_mtu(&self, interface: IfIndex, mtu: Mtu) -> Result<(), NetConfigError> {
-        let message = LinkUnspec::new_with_index(interface.get())
-            .mtu(mtu.0)
-            .build();
-        self.handle
-            .link()
-            .set(message)
-            .execute()
-            .await
-            .map_err(|error| {
-                let subject = format!("{mtu} on interface {interface}");
-                NetConfigError::netlink("set mtu", subject, None, error)
-            })
+        let message = LinkUnspec::new_with_index(interface.get()).mtu(mtu.0).build();
+        self.handle.link().set(message).execute().await.map_err(|error| {
+            let subject = format!("{mtu} on interface {interface}");
+            NetConfigError::netlink("set mtu", subject, None, error)
+        })
     }
 
-    async fn undo_mtu(
-        &self,
-        entry: &Entry,
-        interface: IfIndex,
-        old: Mtu,
-    ) -> Result<Undone, NetConfigError> {
+    async fn undo_mtu(&self, entry: &Entry, interface: IfIndex, old: Mtu) -> Result<Undone, NetConfigError> {
         let Some(link) = self.link(interface).await? else {
             return Ok(Undone::Gone);
         };
-        let now = Change::Mtu {
-            interface,
-            mtu: link.mtu,
-        };
+        let now = Change::Mtu { interface, mtu: link.mtu };
         if !is_ours(entry, |change| *change == now) {
             return Ok(Undone::Gone);
         }
@@ -187,10 +158,7 @@ fn undo_sysctl(entry: &Entry, key: &SysctlKey, old: &str) -> Result<Undone, NetC
         Err(error) if error.is_gone() => return Ok(Undone::Gone),
         Err(error) => return Err(error.into()),
     };
-    if !is_ours(
-        entry,
-        |change| matches!(change, Change::Sysctl { value, .. } if words(value) == now),
-    ) {
+    if !is_ours(entry, |change| matches!(change, Change::Sysctl { value, .. } if words(value) == now)) {
         return Ok(Undone::Gone);
     }
     match key.write(old) {
@@ -207,10 +175,7 @@ fn is_ours(entry: &Entry, is_now: impl Fn(&Change) -> bool) -> bool {
 
 /// True for the errno by which the kernel says that there is nothing to remove.
 fn is_gone(error: &NetConfigError) -> bool {
-    matches!(
-        error.errno(),
-        Some(libc::ENODEV | libc::EADDRNOTAVAIL | libc::ESRCH | libc::ENOENT)
-    )
+    matches!(error.errno(), Some(libc::ENODEV | libc::EADDRNOTAVAIL | libc::ESRCH | libc::ENOENT))
 }
 
 fn rule_feature(family: Family) -> Feature {
@@ -222,14 +187,12 @@ fn rule_feature(family: Family) -> Feature {
 
 fn address_message(interface: IfIndex, address: IpAddr, length: u8) -> AddressMessage {
     match address {
-        IpAddr::V4(address) => AddressMessageBuilder::<std::net::Ipv4Addr>::new()
-            .index(interface.get())
-            .address(address, length)
-            .build(),
-        IpAddr::V6(address) => AddressMessageBuilder::<std::net::Ipv6Addr>::new()
-            .index(interface.get())
-            .address(address, length)
-            .build(),
+        IpAddr::V4(address) => {
+            AddressMessageBuilder::<std::net::Ipv4Addr>::new().index(interface.get()).address(address, length).build()
+        }
+        IpAddr::V6(address) => {
+            AddressMessageBuilder::<std::net::Ipv6Addr>::new().index(interface.get()).address(address, length).build()
+        }
     }
 }
 
@@ -252,16 +215,8 @@ fn route_message(route: &RouteSpec) -> RouteMessage {
         RouteAttribute::Oif(route.interface.get()),
         RouteAttribute::Table(table.0),
     ];
-    message.attributes.extend(
-        route
-            .metric
-            .map(|metric| RouteAttribute::Priority(metric.0)),
-    );
-    message.attributes.extend(
-        route
-            .source
-            .map(|source| RouteAttribute::PrefSource(source.into())),
-    );
+    message.attributes.extend(route.metric.map(|metric| RouteAttribute::Priority(metric.0)));
+    message.attributes.extend(route.source.map(|source| RouteAttribute::PrefSource(source.into())));
     message
 }
 
@@ -271,11 +226,7 @@ fn rule_message(rule: &RuleSpec) -> RuleMessage {
         family: address_family(rule.family),
         table: header_table(rule.table),
         action: RuleAction::ToTable,
-        flags: if rule.invert {
-            RuleFlags::Invert
-        } else {
-            RuleFlags::empty()
-        },
+        flags: if rule.invert { RuleFlags::Invert } else { RuleFlags::empty() },
         ..RuleHeader::default()
     };
     message.attributes = vec![
@@ -284,18 +235,11 @@ fn rule_message(rule: &RuleSpec) -> RuleMessage {
         RuleAttribute::Protocol(PROTOCOL),
     ];
     if let Some(matched) = rule.mark {
-        message
-            .attributes
-            .push(RuleAttribute::FwMark(matched.mark.0));
+        message.attributes.push(RuleAttribute::FwMark(matched.mark.0));
         message.attributes.push(RuleAttribute::FwMask(matched.mask));
     }
-    message
-        .attributes
-        .extend(rule.input.clone().map(RuleAttribute::Iifname));
-    message.attributes.extend(
-        rule.suppress_prefix_length
-            .map(RuleAttribute::SuppressPrefixLen),
-    );
+    message.attributes.extend(rule.input.clone().map(RuleAttribute::Iifname));
+    message.attributes.extend(rule.suppress_prefix_length.map(RuleAttribute::SuppressPrefixLen));
     message
 }
 

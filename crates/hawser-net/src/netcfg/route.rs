@@ -12,10 +12,7 @@ use futures_util::TryStreamExt;
 use ipnet::IpNet;
 use netlink_packet_route::{
     AddressFamily,
-    route::{
-        RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric,
-        RouteType, RouteVia,
-    },
+    route::{RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteType, RouteVia},
 };
 
 use super::{
@@ -138,18 +135,13 @@ impl Rtnl {
         let answer = match self.decide(&query).await {
             // Asked with a source, IPv6 is not strict about the interface, as it is for a socket bound to it
             // (ip6_route_output_flags: RT6_LOOKUP_F_IFACE); without one it is.
-            Err(error) if query.source.is_some() && query.destination.is_ipv6() => {
-                match error.no_route() {
-                    Some(NoRoute::OtherInterface { .. }) => {
-                        let strict = RouteQuery {
-                            source: None,
-                            ..query
-                        };
-                        self.decide(&strict).await?
-                    }
-                    _ => return Err(error),
+            Err(error) if query.source.is_some() && query.destination.is_ipv6() => match error.no_route() {
+                Some(NoRoute::OtherInterface { .. }) => {
+                    let strict = RouteQuery { source: None, ..query };
+                    self.decide(&strict).await?
                 }
-            }
+                _ => return Err(error),
+            },
             other => other?,
         };
         Ok(RouteAnswer {
@@ -167,10 +159,7 @@ impl Rtnl {
     }
 
     /// All addresses of the interface with this name; none if there is no such interface.
-    pub async fn interface_addresses(
-        &self,
-        name: &str,
-    ) -> Result<Option<Vec<InterfaceAddress>>, NetConfigError> {
+    pub async fn interface_addresses(&self, name: &str) -> Result<Option<Vec<InterfaceAddress>>, NetConfigError> {
         match self.link_named(name).await? {
             Some(link) => self.addresses(Some(link.index)).await.map(Some),
             None => Ok(None),
@@ -197,25 +186,15 @@ impl Rtnl {
         }
     }
 
-    async fn answer(
-        &self,
-        query: &RouteQuery,
-        message: &RouteMessage,
-    ) -> Result<RouteAnswer, RouteError> {
-        let (mut answer, mtu) =
-            read_answer(message).ok_or_else(|| unexpected(query, "an answer without interface"))?;
+    async fn answer(&self, query: &RouteQuery, message: &RouteMessage) -> Result<RouteAnswer, RouteError> {
+        let (mut answer, mtu) = read_answer(message).ok_or_else(|| unexpected(query, "an answer without interface"))?;
         let interface = answer.interface;
         if query.interface.is_some_and(|wanted| wanted != interface) {
             return Err(no_route(query, NoRoute::OtherInterface { interface }));
         }
         answer.mtu = match mtu {
             Some(mtu) => mtu,
-            None => {
-                self.link(answer.interface)
-                    .await?
-                    .ok_or(no_route(query, NoRoute::InterfaceGone))?
-                    .mtu
-            }
+            None => self.link(answer.interface).await?.ok_or(no_route(query, NoRoute::InterfaceGone))?.mtu,
         };
         Ok(answer)
     }
@@ -237,10 +216,7 @@ impl Rtnl {
         no_route(query, reason)
     }
 
-    async fn explain_interface(
-        &self,
-        interface: Option<IfIndex>,
-    ) -> Result<NoRoute, NetConfigError> {
+    async fn explain_interface(&self, interface: Option<IfIndex>) -> Result<NoRoute, NetConfigError> {
         let Some(interface) = interface else {
             return Ok(NoRoute::Unreachable);
         };
@@ -253,10 +229,7 @@ impl Rtnl {
 }
 
 fn no_route(query: &RouteQuery, reason: NoRoute) -> RouteError {
-    RouteError::NoRoute {
-        destination: query.destination,
-        reason,
-    }
+    RouteError::NoRoute { destination: query.destination, reason }
 }
 
 fn unexpected(query: &RouteQuery, what: &str) -> NetConfigError {
@@ -281,19 +254,9 @@ fn question(query: &RouteQuery, flags: RouteFlags) -> RouteMessage {
         ..RouteHeader::default()
     };
     message.attributes = vec![RouteAttribute::Destination(query.destination.into())];
-    message.attributes.extend(
-        query
-            .source
-            .map(|source| RouteAttribute::Source(source.into())),
-    );
-    message.attributes.extend(
-        query
-            .interface
-            .map(|index| RouteAttribute::Oif(index.get())),
-    );
-    message
-        .attributes
-        .extend(query.mark.map(|mark| RouteAttribute::Mark(mark.0)));
+    message.attributes.extend(query.source.map(|source| RouteAttribute::Source(source.into())));
+    message.attributes.extend(query.interface.map(|index| RouteAttribute::Oif(index.get())));
+    message.attributes.extend(query.mark.map(|mark| RouteAttribute::Mark(mark.0)));
     message
 }
 
@@ -317,15 +280,7 @@ fn read_answer(message: &RouteMessage) -> Option<(RouteAnswer, Option<Mtu>)> {
             _ => {}
         }
     }
-    Some((
-        RouteAnswer {
-            interface: interface?,
-            source,
-            gateway,
-            mtu: Mtu(0),
-        },
-        mtu,
-    ))
+    Some((RouteAnswer { interface: interface?, source, gateway, mtu: Mtu(0) }, mtu))
 }
 
 fn ip(address: &RouteAddress) -> Option<IpAddr> {

@@ -14,8 +14,7 @@ use serde_json::Value;
 use hawser_net::netcfg::{Change, JournalError, Mtu, NetConfig, NetConfigError};
 
 use crate::lab::{
-    assert_restored, config, every_change, in_namespace, index, instance, ip, ip_json, on_runtime,
-    system, veth,
+    assert_restored, config, every_change, in_namespace, index, instance, ip, ip_json, on_runtime, system, veth,
 };
 
 /// Where a child finds its journal; set only in a child.
@@ -37,18 +36,9 @@ fn to_be_killed(directory: &Path) {
         println!("{READY}");
         std::io::stdout().flush().unwrap();
         let interface = index("v0");
-        let address = Change::Address {
-            interface,
-            address: "10.78.0.1/24".parse().unwrap(),
-        };
+        let address = Change::Address { interface, address: "10.78.0.1/24".parse().unwrap() };
         for round in 0..ROUNDS {
-            config
-                .apply(Change::Mtu {
-                    interface,
-                    mtu: Mtu(1300 + round % 100),
-                })
-                .await
-                .unwrap();
+            config.apply(Change::Mtu { interface, mtu: Mtu(1300 + round % 100) }).await.unwrap();
             config.apply(address.clone()).await.unwrap();
             config.undo(&address).await.unwrap();
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -84,11 +74,7 @@ fn kill_9(owner: Owner) {
 }
 
 fn journal(directory: &Path) -> PathBuf {
-    let netns = fs::read_dir(directory.join("hawser0"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap();
+    let netns = fs::read_dir(directory.join("hawser0")).unwrap().next().unwrap().unwrap();
     netns.path().join("journal")
 }
 
@@ -107,20 +93,12 @@ fn kill_9_in_the_middle_is_cleaned_at_the_next_start() {
             kill_9(owner);
             assert_ne!(system(), before, "the child has left something");
             let mut config = config(directory.path());
-            let early = Change::LinkUp {
-                interface: index("v1"),
-            };
+            let early = Change::LinkUp { interface: index("v1") };
             let error = config.apply(early).await.unwrap_err();
-            assert!(
-                matches!(error, NetConfigError::NotRecovered { .. }),
-                "{error}"
-            );
+            assert!(matches!(error, NetConfigError::NotRecovered { .. }), "{error}");
             let report = config.recover().await;
             assert!(report.is_clean(), "{report:?}");
-            assert!(
-                report.undone.len() >= every_change("v0").len(),
-                "{report:?}"
-            );
+            assert!(report.undone.len() >= every_change("v0").len(), "{report:?}");
             assert_restored(&before);
             let again = config.recover().await;
             assert!(again.is_clean() && again.undone.is_empty() && again.gone.is_empty());
@@ -136,10 +114,7 @@ fn a_torn_last_line_is_passed_over_and_a_spoilt_one_reported() {
         let before = system();
         for (tail, unreadable) in [("{\"set\":{\"id\":77,\"chan", 0), ("\u{1}\u{2}{{{\n", 1)] {
             kill_9(owner(directory.path()));
-            let mut file = fs::OpenOptions::new()
-                .append(true)
-                .open(journal(directory.path()))
-                .unwrap();
+            let mut file = fs::OpenOptions::new().append(true).open(journal(directory.path())).unwrap();
             file.write_all(tail.as_bytes()).unwrap();
             let report = config(directory.path()).recover().await;
             assert!(report.failed.is_empty(), "{report:?}");
@@ -162,12 +137,7 @@ fn a_running_owners_journal_is_not_touched() {
             matches!(error, NetConfigError::Journal(JournalError::InUse { pid: Some(named), .. }) if named == pid),
             "{error}"
         );
-        assert!(
-            error
-                .to_string()
-                .contains(&format!("running process {pid}")),
-            "{error}"
-        );
+        assert!(error.to_string().contains(&format!("running process {pid}")), "{error}");
         assert!(ip("-4 rule").contains("4920"), "what it set is still there");
         kill_9(owner);
         assert!(config(directory.path()).recover().await.is_clean());
@@ -192,10 +162,7 @@ fn another_namespace_is_left_alone() {
             let before = system();
             let mut config = config(&path);
             let report = config.recover().await;
-            assert!(
-                report.is_clean() && report.undone.is_empty() && report.gone.is_empty(),
-                "{report:?}"
-            );
+            assert!(report.is_clean() && report.undone.is_empty() && report.gone.is_empty(), "{report:?}");
             assert_restored(&before);
         });
         assert_eq!(system(), left, "nor is anything undone here from there");

@@ -25,18 +25,14 @@ fn near_side(far_thread: i32) {
         ip(&format!("link set {far} netns {far_thread}"));
         ip(&format!("addr add 10.0.{net}.1/24 dev {near}"));
         ip(&format!("link set {near} up"));
-        ip(&format!(
-            "route add default via 10.0.{net}.2 dev {near} metric {net}"
-        ));
+        ip(&format!("route add default via 10.0.{net}.2 dev {near} metric {net}"));
     }
 }
 
 /// The far side answers each datagram by the link it came from, until it is told to end.
 fn far_side(its_thread: Sender<i32>, links_are_here: Receiver<()>, end: Receiver<()>) {
     in_namespace(move || async move {
-        its_thread
-            .send(rustix::thread::gettid().as_raw_nonzero().get())
-            .unwrap();
+        its_thread.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
         links_are_here.recv().unwrap();
         ip("addr add 192.0.2.1/32 dev lo");
         for (far, net) in [("dsl1", 1), ("lte1", 2)] {
@@ -44,9 +40,7 @@ fn far_side(its_thread: Sender<i32>, links_are_here: Receiver<()>, end: Receiver
             ip(&format!("link set {far} up"));
         }
         let socket = UdpSocket::bind(REMOTE).unwrap();
-        socket
-            .set_read_timeout(Some(Duration::from_millis(20)))
-            .unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
         let mut buffer = [0; 64];
         while end.try_recv().is_err() {
             if let Ok((length, from)) = socket.recv_from(&mut buffer) {
@@ -59,9 +53,7 @@ fn far_side(its_thread: Sender<i32>, links_are_here: Receiver<()>, end: Receiver
 /// True if a datagram sent by the link `interface` is answered.
 fn is_answered(interface: &str, source: &str) -> bool {
     let socket = UdpSocket::bind(source).unwrap();
-    SockRef::from(&socket)
-        .bind_device(Some(interface.as_bytes()))
-        .unwrap();
+    SockRef::from(&socket).bind_device(Some(interface.as_bytes())).unwrap();
     socket.set_read_timeout(Some(NO_ANSWER)).unwrap();
     socket.send_to(b"are you there", REMOTE).unwrap();
     match socket.recv(&mut [0; 64]) {
@@ -92,13 +84,7 @@ fn a_second_link_is_deaf_with_rp_filter_1_and_hears_with_hawsers_2() {
         let mut config = config(directory.path());
         for name in ["dsl0", "lte0"] {
             let key = SysctlKey::rp_filter(name).unwrap();
-            config
-                .apply(Change::Sysctl {
-                    key,
-                    value: "2".into(),
-                })
-                .await
-                .unwrap();
+            config.apply(Change::Sysctl { key, value: "2".into() }).await.unwrap();
         }
         assert!(hears(dsl) && hears(lte));
         assert!(config.undo_all().await.is_clean());
