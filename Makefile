@@ -30,7 +30,7 @@ check:
 
 ## bench: the steps of the packet's story, one by one
 bench:
-	$(CARGO) bench -p hawser-core
+	$(CARGO) bench -p hawser-core --bench seal --bench story
 
 ## measure: the figures of docs/results, or one case: make measure CASE=equal
 CASE ?= all
