@@ -166,7 +166,7 @@ fn jitter_without_reordering_keeps_order_and_mean() {
             seed: 3,
             ..Direction::default()
         });
-        let report = run(&link, Way::AToB, 2.0, SMALL, ms(1500));
+        let report = run(&link, Way::AToB, 2.0, SMALL, ms(1000));
         let delays = report.delays();
         assert_eq!((report.overtaken(), report.lost()), (0, 0));
         assert_near("mean", delays.mean().expect("some"), 40.0, 4.0);
@@ -195,7 +195,7 @@ fn jitter_with_reordering_reorders_around_the_mean() {
         jitter: Some(jitter),
         ..Direction::default()
     });
-    let report = run(&link, Way::AToB, 1.0, SMALL, ms(1000));
+    let report = run(&link, Way::AToB, 1.0, SMALL, ms(700));
     let delays = report.delays();
     assert!(
         report.overtaken() > report.arrivals.len() / 4,

@@ -2,19 +2,19 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use common::{ADDRESS_A, ADDRESS_B, between, ms, turn};
 use hawser_wire::traffic::UdpFlow;
 use hawser_wire::{
     Direction, EmulatedLink, End, LinkSpec, Namespace, Rate, RpFilter, Way, WireError,
-    emulate_until, sweep, veth,
+    emulate_until, sweep, teardown, veth,
 };
 
-/// Set for the child process of the sweep test.
+/// Set for a child process of a test.
 const CHILD: &str = "HAWSER_WIRE_TEST_CHILD";
 
 fn exists(name: &str) -> bool {
@@ -95,35 +95,72 @@ fn a_namespace_is_seen_while_it_is_held_and_gone_after() {
     assert!(!exists(&name));
 }
 
-#[test]
-fn sweep_removes_what_a_killed_process_left_and_nothing_else() {
-    if std::env::var_os(CHILD).is_some() {
-        let namespace = Namespace::new("killed").expect("makes a namespace");
-        println!("name {}", namespace.name());
-        std::io::stdout().flush().expect("prints");
-        std::thread::sleep(ms(30_000));
-        return;
-    }
-    let mine = Namespace::new("mine").expect("makes a namespace");
-    let this_test = "sweep_removes_what_a_killed_process_left_and_nothing_else";
+/// Starts a test of this file as a process of its own, and reads the name of the namespace it made.
+/// Its output is to be held until it ends.
+fn start_child(test: &str) -> (Child, BufReader<ChildStdout>, String) {
     let mut child = Command::new(std::env::current_exe().expect("has a path"))
-        .args([this_test, "--exact", "--nocapture"])
+        .args([test, "--exact", "--nocapture"])
         .env(CHILD, "1")
         .stdout(Stdio::piped())
         .spawn()
         .expect("starts itself");
-    let lines = BufReader::new(child.stdout.take().expect("is piped")).lines();
-    let mut names = lines
+    let mut output = BufReader::new(child.stdout.take().expect("is piped"));
+    let name = output
+        .by_ref()
+        .lines()
         .map_while(Result::ok)
-        .filter_map(|line| line.split_once("name ").map(|(_, name)| name.to_owned()));
-    let left = names.next().expect("the child says its namespace's name");
+        .find_map(|line| {
+            let (_, name) = line.split_once("name ")?;
+            Some(name.to_owned())
+        });
+    (
+        child,
+        output,
+        name.expect("the child says its namespace's name"),
+    )
+}
+
+/// The child's part: makes a namespace that nothing drops, and says its name.
+fn be_child() -> bool {
+    if std::env::var_os(CHILD).is_none() {
+        return false;
+    }
+    let namespace = Namespace::new("child").expect("makes a namespace");
+    println!("name {}", namespace.name());
+    std::io::stdout().flush().expect("prints");
+    std::mem::forget(namespace);
+    true
+}
+
+#[test]
+fn sweep_removes_what_a_killed_process_left_and_nothing_else() {
+    if be_child() {
+        std::thread::sleep(ms(30_000));
+        return;
+    }
+    let mine = Namespace::new("mine").expect("makes a namespace (these tests need root)");
+    let (mut child, _output, left) =
+        start_child("sweep_removes_what_a_killed_process_left_and_nothing_else");
     sweep().expect("sweeps");
     assert!(exists(&left), "its process lives");
     child.kill().expect("is killed");
     child.wait().expect("is gone");
-    assert!(exists(&left), "a killed process cleans nothing");
-    assert!(sweep().expect("sweeps").contains(&left));
+    sweep().expect("sweeps");
     assert!(!exists(&left) && exists(mine.name()));
+}
+
+#[test]
+fn teardown_removes_what_this_process_made() {
+    if be_child() {
+        assert_eq!(teardown().expect("tears down").len(), 1);
+        assert_eq!(teardown().expect("tears down"), [""; 0]);
+        return;
+    }
+    let mine = Namespace::new("mine").expect("makes a namespace (these tests need root)");
+    let (mut child, mut output, made) = start_child("teardown_removes_what_this_process_made");
+    std::io::copy(&mut output, &mut std::io::sink()).expect("reads to the end");
+    assert!(child.wait().expect("ends").success());
+    assert!(!exists(&made) && exists(mine.name()));
 }
 
 #[test]

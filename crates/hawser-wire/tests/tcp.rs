@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::{ms, turn};
 use hawser_wire::traffic::{Congestion, TcpTransfer};
-use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
+use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Moment, Namespace, veth};
 
 const RATE_MBIT: f64 = 50.0;
 /// Bytes of Ethernet that tbf counts with each packet.
@@ -70,10 +70,10 @@ impl Line {
             destination: (address(SERVER), 5001).into(),
             source: None,
             congestion: Congestion::Cubic,
-            duration: ms(4000),
+            duration: ms(3000),
         };
         let got = transfer.run().expect("the transfer runs");
-        got.mbps_between(got.start() + ms(1000), got.start() + ms(4000))
+        got.mbps_between(got.start() + ms(1000), got.start() + ms(3000))
     }
 }
 
@@ -147,5 +147,3 @@ fn progress_is_seen_and_stop_ends_a_transfer() {
         link.restore().expect("the hole closes");
     }
 }
-
-use hawser_wire::Moment;

@@ -180,9 +180,6 @@ pub trait Controller: Send {
     fn pacing_rate(&self) -> Option<Rate>;
     /// The rate this controller believes that the path carries, for the scheduler and the user.
     fn bandwidth(&self) -> Option<Rate>;
-    fn debug(&self) -> String {
-        String::new()
-    }
     /// The configured name: `newreno`, `cubic`, `bbr`.
     fn name(&self) -> &'static str;
 }

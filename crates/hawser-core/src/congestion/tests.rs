@@ -162,7 +162,6 @@ fn every_controller_fills_clean_links() {
                 window_share
             };
             let line = report(kind, link, &bench);
-            println!("{line}");
             if bench.share() < least || bench.share() > 1.001 {
                 failed.push(format!("{line}, not {least}"));
             }
@@ -189,7 +188,6 @@ fn two_equal_flows_share_fairly() {
             let sum: f64 = shares.iter().sum();
             let squares: f64 = shares.iter().map(|share| share * share).sum();
             let jain = sum * sum / (2.0 * squares);
-            println!("{kind:?} on {link:?}: {shares:?}, Jain {jain:.3}");
             assert!(
                 jain >= 0.9 && sum > 0.88,
                 "{kind:?} on {link:?}: {shares:?}, Jain {jain:.3}"
@@ -209,13 +207,11 @@ fn every_controller_follows_a_rate_that_falls_and_returns() {
         bench.measure();
         bench.run(4.0);
         let low = bench.share();
-        let wait = bench.mean_wait();
         bench.scale_rate(1.0);
         bench.run(8.0);
         bench.measure();
         bench.run(4.0);
         let back = bench.share();
-        println!("{kind:?}: a quarter {low:.3} waiting {wait:?}, back {back:.3}");
         assert!(
             (0.22..0.2501).contains(&low),
             "{kind:?}: {low} of a quarter"
@@ -230,19 +226,12 @@ fn an_application_limited_phase_costs_nothing_afterwards() {
         let link = Link::new(50.0, 20.0, 1.0);
         let mut bench = Bench::new(link, 9).flow(make(kind), 0.0);
         bench.run(5.0);
-        let before = bench.flows[0].control.window();
         bench.offer(0, Some(Rate::from_bits(3_000_000)));
         bench.run(8.0);
-        let during = bench.flows[0].control.window();
         bench.offer(0, None);
         bench.run(0.3);
         bench.measure();
         bench.run(3.0);
-        println!(
-            "{kind:?}: {before:?} {during:?} share {:.3} worst {:?}",
-            bench.share(),
-            bench.worst_wait
-        );
         assert!(bench.share() > 0.85, "{kind:?}: {}", bench.share());
         assert!(bench.worst_wait <= millis(25.0));
     }
@@ -259,7 +248,7 @@ const HARD: [(Link, f64, f64); 14] = [
     (Link::new(100.0, 10.0, 1.0).loss(3.0), 0.85, 5.0),
     (Link::new(20.0, 300.0, 0.5).loss(1.0), 0.85, 40.0),
     (Link::new(500.0, 2.0, 4.0).loss(1.0), 0.85, 5.0),
-    (Link::new(5.0, 150.0, 1.0).jitter(20.0), 0.88, 30.0),
+    (Link::new(5.0, 150.0, 1.0).jitter(20.0), 0.88, 45.0),
     (Link::new(50.0, 20.0, 5.0).jitter(5.0), 0.90, 8.0),
     (Link::new(50.0, 20.0, 5.0).jitter(20.0), 0.85, 20.0),
     (
@@ -280,7 +269,6 @@ fn bbr_fills_lossy_and_jittery_links_without_a_queue() {
     for (link, least, most_wait) in HARD {
         let bench = alone(link, make(Kind::Bbr), 6.0, 8.0);
         let line = report(Kind::Bbr, link, &bench);
-        println!("{line}");
         let share = bench.share() / (1.0 - link.loss);
         if share < least || bench.mean_wait() > millis(most_wait) {
             failed.push(format!("{line}, not {least} and {most_wait} ms"));
@@ -288,30 +276,57 @@ fn bbr_fills_lossy_and_jittery_links_without_a_queue() {
     }
     assert!(failed.is_empty(), "{failed:#?}");
 }
+
+/// What the bond promises: both links carry what they can at 1 % random loss, and 3 % is no collapse.
 #[test]
-fn tr2() {
-    super::testbench::trace(Link::new(50.0, 20.0, 5.0).jitter(20.0), 14.0, |_, _| {});
-}
-#[test]
-fn tr3() {
-    super::testbench::trace(
-        Link::new(50.0, 20.0, 1.0).jitter(20.0).loss(3.0),
-        14.0,
-        |_, _| {},
-    );
-}
-#[test]
-fn tr4() {
-    super::testbench::trace(Link::new(20.0, 10.0, 2.0), 8.0, |_, _| {});
-}
-#[test]
-fn tr5() {
-    super::testbench::trace(Link::new(50.0, 20.0, 2.0), 20.0, |b, s| {
-        if s == 60 {
-            b.scale_rate(0.25);
+fn each_link_of_a_lossy_bond_is_filled() {
+    for (percent, least) in [(1.0, 0.95), (3.0, 0.90)] {
+        for seed in 1..=2 {
+            let link = Link::new(50.0, 20.0, 5.0).loss(percent);
+            let bench = alone(link, build(Kind::Bbr, MTU, seed), 3.0, 10.0);
+            assert!(bench.share() > least, "{}", report(Kind::Bbr, link, &bench));
         }
-        if s == 140 {
-            b.scale_rate(1.0);
+    }
+}
+
+#[test]
+fn a_ping_beside_a_full_load_waits_little() {
+    let link = Link::new(50.0, 20.0, 5.0);
+    let bench = alone(link, make(Kind::Bbr), 1.0, 20.0);
+    let line = report(Kind::Bbr, link, &bench);
+    assert!(bench.mean_wait() <= millis(2.0), "{line}");
+    assert!(bench.worst_wait <= millis(15.0), "{line}");
+    assert!(bench.share() > 0.98, "{line}");
+}
+
+#[test]
+fn loss_that_comes_and_goes_leaves_no_scar() {
+    let link = Link::new(50.0, 20.0, 1.0);
+    let mut bench = Bench::new(link, 11).flow(make(Kind::Bbr), 0.0);
+    for (percent, least) in [(0.0, 0.95), (3.0, 0.88), (0.0, 0.95)] {
+        bench.set_loss(percent);
+        bench.run(2.0);
+        bench.measure();
+        bench.run(5.0);
+        assert!(bench.share() > least, "{percent} %: {}", bench.share());
+    }
+}
+
+/// Against tuning to a table: links drawn at random, within what the paths may be.
+#[test]
+fn bbr_fills_random_links() {
+    let mut seed = 12_345;
+    let mut unit = move || super::testbench::noise(&mut seed);
+    let mut failed = Vec::new();
+    for round in 0..80 {
+        let rtt = 2.0 * 150f64.powf(unit());
+        let link = Link::new(500f64.powf(unit()), rtt, 0.2 * 20f64.powf(unit()))
+            .loss(3.0 * unit())
+            .jitter((20.0 * unit()).min(rtt / 4.0));
+        let bench = alone(link, build(Kind::Bbr, MTU, round), 4.0 + rtt / 50.0, 6.0);
+        if bench.share() / (1.0 - link.loss) < 0.90 {
+            failed.push(format!("{round}: {}", report(Kind::Bbr, link, &bench)));
         }
-    });
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
 }

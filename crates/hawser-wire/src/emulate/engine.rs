@@ -53,7 +53,8 @@ pub(crate) type Request = (Command, SyncSender<()>);
 pub(crate) struct Shared {
     /// Written to wake the thread. An eventfd.
     pub wake: OwnedFd,
-    /// Of both ways, as of the thread's last wake. Held for a copy only.
+    /// Of both ways, as of the thread's last wake. Each side holds it for a copy of plain data and takes no other
+    /// lock meanwhile, so that nobody waits long and no two wait for each other.
     pub counters: Mutex<[Counters; 2]>,
 }
 

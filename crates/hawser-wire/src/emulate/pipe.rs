@@ -264,3 +264,6 @@ impl Pipe {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -289,6 +289,7 @@ fn receive(socket: &UdpSocket, ended: &AtomicBool, linger: Duration) -> io::Resu
                     return Ok(arrivals);
                 }
             }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
