@@ -240,7 +240,7 @@ impl Path {
         if in_flight >= window {
             let over = in_flight - window + self.wire_mtu();
             let by_rate = self.rate().map_or(self.rtt.snapshot().smoothed, |rate| rate.time_for(over));
-            return by_rate.clamp(Duration::from_micros(1), self.rtt.snapshot().smoothed);
+            return by_rate.min(self.rtt.snapshot().smoothed).max(Duration::from_micros(1));
         }
         self.pacer.ready_at(now, self.quantum()).since(now)
     }
