@@ -32,20 +32,11 @@ pub(super) struct Link {
 
 impl Link {
     pub(super) const fn new(mbits: f64, rtt: f64, buffer: f64) -> Self {
-        Link {
-            mbits,
-            rtt,
-            buffer,
-            loss: 0.0,
-            jitter: 0.0,
-        }
+        Link { mbits, rtt, buffer, loss: 0.0, jitter: 0.0 }
     }
 
     pub(super) const fn loss(self, percent: f64) -> Self {
-        Link {
-            loss: percent / 100.0,
-            ..self
-        }
+        Link { loss: percent / 100.0, ..self }
     }
 
     pub(super) const fn jitter(self, jitter: f64) -> Self {
@@ -163,10 +154,7 @@ impl Bench {
 
     /// The share of the link's built rate that all flows got since `measure_from`, until now.
     pub(super) fn share(&self) -> f64 {
-        self.flows
-            .iter()
-            .map(|f| self.share_of(f, self.measure_from, self.now))
-            .sum()
+        self.flows.iter().map(|f| self.share_of(f, self.measure_from, self.now)).sum()
     }
 
     pub(super) fn share_of(&self, flow: &Sender, from: Time, to: Time) -> f64 {
@@ -186,11 +174,7 @@ impl Bench {
     }
 
     /// Runs for `seconds`, or until `go` says no after some event; whether it said no.
-    pub(super) fn run_while(
-        &mut self,
-        seconds: f64,
-        mut go: impl FnMut(&mut Bench) -> bool,
-    ) -> bool {
+    pub(super) fn run_while(&mut self, seconds: f64, mut go: impl FnMut(&mut Bench) -> bool) -> bool {
         let end = self.now + millis(seconds * 1e3);
         while let Some(Reverse((at, _, event))) = self.events.peek().copied() {
             if at > end {
@@ -316,10 +300,7 @@ impl Bench {
         }
         self.frames.push(numbers);
         let frame = self.frames.len() - 1;
-        self.push(
-            self.now + millis(self.link.rtt / 2.0),
-            Event::Ack { flow, frame },
-        );
+        self.push(self.now + millis(self.link.rtt / 2.0), Event::Ack { flow, frame });
     }
 
     fn on_frame(&mut self, flow: usize, numbers: &[u64]) {
@@ -349,9 +330,7 @@ impl Bench {
             sender.probe_at = Time::NEVER;
             return;
         }
-        let wait = sender
-            .rtt
-            .map_or(fallback, |r| r.smoothed + r.variance * 4 + millis(25.0));
+        let wait = sender.rtt.map_or(fallback, |r| r.smoothed + r.variance * 4 + millis(25.0));
         sender.probe_at = now + wait;
         if !std::mem::replace(&mut sender.probe_armed, true) {
             self.push(now + wait, Event::Probe { flow });

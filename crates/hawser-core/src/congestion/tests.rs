@@ -20,12 +20,7 @@ pub(super) fn ack(now: f64, sent: f64, bytes: u64, rtt: f64) -> AckEvent {
         prior_in_flight: ByteCount(bytes),
         in_flight: ByteCount::ZERO,
         delivered: ByteCount(bytes),
-        rtt: RttSnapshot {
-            latest: rtt,
-            smoothed: rtt,
-            variance: Duration::ZERO,
-            min: rtt,
-        },
+        rtt: RttSnapshot { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt },
         rate: None,
         app_limited: false,
     }
@@ -50,12 +45,7 @@ fn make(kind: Kind) -> Box<dyn Controller> {
 
 #[test]
 fn the_initial_window_is_rfc_9002s() {
-    for (mtu, window) in [
-        (1_200, 12_000),
-        (1_400, 14_000),
-        (1_500, 14_720),
-        (9_000, 18_000),
-    ] {
+    for (mtu, window) in [(1_200, 12_000), (1_400, 14_000), (1_500, 14_720), (9_000, 18_000)] {
         assert_eq!(initial_window(ByteCount(mtu)), ByteCount(window));
     }
 }
@@ -79,27 +69,15 @@ fn newreno_doubles_halves_and_adds_a_packet_a_window() {
     reno.on_loss(&loss(1.1, 1.0));
     assert_eq!(reno.window(), ByteCount(10_000));
     reno.on_loss(&loss(1.15, 1.05));
-    assert_eq!(
-        reno.window(),
-        ByteCount(10_000),
-        "one reduction a round trip"
-    );
+    assert_eq!(reno.window(), ByteCount(10_000), "one reduction a round trip");
     reno.on_ack(&ack(1.18, 1.08, 10_000, 0.1), &[]);
-    assert_eq!(
-        reno.window(),
-        ByteCount(10_000),
-        "no growth from before the reduction"
-    );
+    assert_eq!(reno.window(), ByteCount(10_000), "no growth from before the reduction");
     reno.on_ack(&ack(1.3, 1.2, 10_000, 0.1), &[]);
     assert_eq!(reno.window(), ByteCount(11_000));
     let mut limited = ack(1.4, 1.3, 11_000, 0.1);
     limited.app_limited = true;
     reno.on_ack(&limited, &[]);
-    assert_eq!(
-        reno.window(),
-        ByteCount(11_000),
-        "a window not used does not grow"
-    );
+    assert_eq!(reno.window(), ByteCount(11_000), "a window not used does not grow");
 }
 
 #[test]
@@ -156,11 +134,7 @@ fn every_controller_fills_clean_links() {
     for kind in ALL {
         for (link, window_share, bbr_share) in CLEAN {
             let bench = alone(link, make(kind), 6.0, 8.0);
-            let least = if kind == Kind::Bbr {
-                bbr_share
-            } else {
-                window_share
-            };
+            let least = if kind == Kind::Bbr { bbr_share } else { window_share };
             let line = report(kind, link, &bench);
             if bench.share() < least || bench.share() > 1.001 {
                 failed.push(format!("{line}, not {least}"));
@@ -174,24 +148,16 @@ fn every_controller_fills_clean_links() {
 fn two_equal_flows_share_fairly() {
     for kind in ALL {
         for link in [Link::new(50.0, 20.0, 1.0), Link::new(20.0, 60.0, 2.0)] {
-            let mut bench = Bench::new(link, 3)
-                .flow(build(kind, MTU, 1), 0.0)
-                .flow(build(kind, MTU, 2), 3_000.0);
+            let mut bench = Bench::new(link, 3).flow(build(kind, MTU, 1), 0.0).flow(build(kind, MTU, 2), 3_000.0);
             bench.run(20.0);
             bench.measure();
             bench.run(40.0);
-            let shares: Vec<f64> = bench
-                .flows
-                .iter()
-                .map(|flow| bench.share_of(flow, bench.measure_from, bench.now))
-                .collect();
+            let shares: Vec<f64> =
+                bench.flows.iter().map(|flow| bench.share_of(flow, bench.measure_from, bench.now)).collect();
             let sum: f64 = shares.iter().sum();
             let squares: f64 = shares.iter().map(|share| share * share).sum();
             let jain = sum * sum / (2.0 * squares);
-            assert!(
-                jain >= 0.9 && sum > 0.88,
-                "{kind:?} on {link:?}: {shares:?}, Jain {jain:.3}"
-            );
+            assert!(jain >= 0.9 && sum > 0.88, "{kind:?} on {link:?}: {shares:?}, Jain {jain:.3}");
         }
     }
 }
@@ -212,10 +178,7 @@ fn every_controller_follows_a_rate_that_falls_and_returns() {
         bench.measure();
         bench.run(4.0);
         let back = bench.share();
-        assert!(
-            (0.22..0.2501).contains(&low),
-            "{kind:?}: {low} of a quarter"
-        );
+        assert!((0.22..0.2501).contains(&low), "{kind:?}: {low} of a quarter");
         assert!(back > 0.88, "{kind:?}: {back} after the return");
     }
 }
@@ -251,16 +214,8 @@ const HARD: [(Link, f64, f64); 14] = [
     (Link::new(5.0, 150.0, 1.0).jitter(20.0), 0.88, 45.0),
     (Link::new(50.0, 20.0, 5.0).jitter(5.0), 0.90, 8.0),
     (Link::new(50.0, 20.0, 5.0).jitter(20.0), 0.85, 20.0),
-    (
-        Link::new(50.0, 20.0, 1.0).jitter(20.0).loss(3.0),
-        0.80,
-        20.0,
-    ),
-    (
-        Link::new(100.0, 40.0, 1.0).jitter(10.0).loss(1.0),
-        0.85,
-        15.0,
-    ),
+    (Link::new(50.0, 20.0, 1.0).jitter(20.0).loss(3.0), 0.80, 20.0),
+    (Link::new(100.0, 40.0, 1.0).jitter(10.0).loss(1.0), 0.85, 15.0),
 ];
 
 #[test]

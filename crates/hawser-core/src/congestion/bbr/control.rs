@@ -89,17 +89,9 @@ impl Bbr {
 
     /// `volume`, but at least what batches of sending and acknowledging need.
     pub(super) fn quantized(&self, volume: ByteCount) -> ByteCount {
-        let quantum = self
-            .pacing
-            .bytes_in(QUANTUM_TIME)
-            .min(QUANTUM_CAP)
-            .max(ByteCount(self.mtu.0 * QUANTUM_PACKETS));
+        let quantum = self.pacing.bytes_in(QUANTUM_TIME).min(QUANTUM_CAP).max(ByteCount(self.mtu.0 * QUANTUM_PACKETS));
         let volume = volume.max(quantum).max(self.min_window());
-        if self.state == State::Up {
-            volume + ByteCount(self.mtu.0 * UP_EXTRA_PACKETS)
-        } else {
-            volume
-        }
+        if self.state == State::Up { volume + ByteCount(self.mtu.0 * UP_EXTRA_PACKETS) } else { volume }
     }
 
     pub(super) fn inflight(&self, gain: f64) -> ByteCount {
@@ -128,9 +120,9 @@ impl Bbr {
         }
         let cap = match self.state {
             // Headroom is for others; what the path itself needs, with its clumps, is not cut.
-            State::Cruise => (self.inflight(1.0) + self.extra.get())
-                .min(self.inflight_long)
-                .max(self.inflight_with_headroom()),
+            State::Cruise => {
+                (self.inflight(1.0) + self.extra.get()).min(self.inflight_long).max(self.inflight_with_headroom())
+            }
             State::ProbeRtt => self.inflight_with_headroom(),
             State::Down | State::Refill | State::Up => self.inflight_long,
             State::Startup | State::Drain => ByteCount::MAX,

@@ -35,10 +35,7 @@ pub(super) struct Standing {
 impl Standing {
     /// A round ended without.
     pub(super) fn end(&mut self, now: Time) {
-        *self = Standing {
-            since: now,
-            ..Standing::default()
-        };
+        *self = Standing { since: now, ..Standing::default() };
     }
 
     /// A round of it ended, in which this much arrived, or was lost on the way.
@@ -139,12 +136,7 @@ impl LossGauge {
 
     /// What was lost since a packet was sent; too little when that was too many loss events ago.
     pub(super) fn lost_since(&self, sent_at: Time) -> ByteCount {
-        let before = self
-            .history
-            .iter()
-            .filter(|(at, _)| *at > sent_at)
-            .map(|(_, before)| *before)
-            .min();
+        let before = self.history.iter().filter(|(at, _)| *at > sent_at).map(|(_, before)| *before).min();
         before.map_or(ByteCount::ZERO, |before| self.total - before)
     }
 

@@ -56,8 +56,7 @@ impl Bbr {
 
     pub(super) fn check_drain_done(&mut self, sample: &Sample) {
         if self.state == State::Drain
-            && (sample.in_flight <= self.inflight(1.0)
-                || self.rounds.count > self.drain_round + DRAIN_ROUNDS)
+            && (sample.in_flight <= self.inflight(1.0) || self.rounds.count > self.drain_round + DRAIN_ROUNDS)
         {
             self.start_down(sample.now);
         }
@@ -128,9 +127,7 @@ impl Bbr {
                 }
             }
         }
-        if self.inflight_long < ByteCount::MAX
-            && !self.is_excess_loss(sample.lost, sample.tx_in_flight)
-        {
+        if self.inflight_long < ByteCount::MAX && !self.is_excess_loss(sample.lost, sample.tx_in_flight) {
             self.inflight_long = self.inflight_long.max(sample.tx_in_flight);
             if self.state == State::Up {
                 self.probe_long_term_upward(sample);
@@ -159,8 +156,7 @@ impl Bbr {
     }
 
     fn is_time_to_cruise(&self, sample: &Sample) -> bool {
-        sample.in_flight <= self.inflight_with_headroom()
-            && sample.in_flight <= self.quantized(self.max_bw_bdp(1.0))
+        sample.in_flight <= self.inflight_with_headroom() && sample.in_flight <= self.quantized(self.max_bw_bdp(1.0))
     }
 
     fn is_time_to_probe(&self, now: Time) -> bool {

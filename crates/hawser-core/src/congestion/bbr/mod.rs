@@ -227,13 +227,7 @@ impl Bbr {
         self.update_latest(sample);
         self.update_max_bandwidth(sample);
         self.adapt_to_round(sample);
-        self.extra.update(
-            sample,
-            self.bw,
-            self.window,
-            &self.rounds,
-            self.full.reached,
-        );
+        self.extra.update(sample, self.bw, self.window, &self.rounds, self.full.reached);
         self.check_full_pipe(sample);
         self.check_startup_done();
         self.check_drain_done(sample);

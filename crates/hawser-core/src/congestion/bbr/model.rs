@@ -145,9 +145,7 @@ impl MinRtt {
             self.recent = Some((recent, now));
         }
         let (recent, recent_at) = self.recent.expect("set above");
-        let stale = self
-            .least
-            .is_none_or(|(least, at)| recent < least || now > at + MIN_RTT_FILTER);
+        let stale = self.least.is_none_or(|(least, at)| recent < least || now > at + MIN_RTT_FILTER);
         if stale {
             self.least = Some((recent, recent_at));
         } else if let Some((least, at)) = &mut self.least
@@ -187,14 +185,7 @@ impl Aggregation {
         self.delivered = ByteCount::ZERO;
     }
 
-    pub(super) fn update(
-        &mut self,
-        sample: &Sample,
-        bw: Rate,
-        window: ByteCount,
-        rounds: &Rounds,
-        full: bool,
-    ) {
+    pub(super) fn update(&mut self, sample: &Sample, bw: Rate, window: ByteCount, rounds: &Rounds, full: bool) {
         let mut expected = bw.bytes_in(sample.now.since(self.start));
         if self.delivered <= expected {
             self.restart(sample.now);

@@ -73,14 +73,7 @@ fn a_standing_queue_in_cruise_lowers_the_rate_without_loss() {
 
 #[test]
 fn the_round_trip_is_probed_for_when_it_was_not_renewed() {
-    for state in [
-        State::Startup,
-        State::Drain,
-        State::Down,
-        State::Cruise,
-        State::Refill,
-        State::Up,
-    ] {
+    for state in [State::Startup, State::Drain, State::Down, State::Cruise, State::Refill, State::Up] {
         let mut drive = Drive::in_state(state);
         if state == State::Startup {
             drive.limited = true;
@@ -92,10 +85,7 @@ fn the_round_trip_is_probed_for_when_it_was_not_renewed() {
         drive.rtt = 110;
         drive.frame();
         assert_eq!(drive.bbr.state, State::ProbeRtt, "from {state:?}");
-        assert!(
-            drive.bbr.window() <= ByteCount(55_000),
-            "half of the product"
-        );
+        assert!(drive.bbr.window() <= ByteCount(55_000), "half of the product");
         assert!(drive.bbr.window() >= MTU);
     }
 }
@@ -111,11 +101,7 @@ fn probe_rtt_keeps_half_a_product_in_flight_for_200_ms_and_returns() {
         drive.rtt = 110;
         drive.in_flight = 90_000;
         drive.rounds(3);
-        assert_eq!(
-            drive.bbr.state,
-            State::ProbeRtt,
-            "still more in flight than half a product"
-        );
+        assert_eq!(drive.bbr.state, State::ProbeRtt, "still more in flight than half a product");
         assert_eq!(drive.bbr.window(), ByteCount(50_000));
         drive.in_flight = 50_000;
         let entered = drive.now;

@@ -100,8 +100,7 @@ impl Bbr {
             self.standing.end(sample.now);
             return;
         }
-        self.standing
-            .add_round(self.loss.round_lost + self.loss.round_acked);
+        self.standing.add_round(self.loss.round_lost + self.loss.round_acked);
         let Some(rate) = self.standing.rate(sample.now, jitter) else {
             return;
         };
@@ -135,15 +134,8 @@ impl Bbr {
 
     /// The loss above the path's own that counts at present.
     fn loss_threshold(&self) -> f64 {
-        let queue = self
-            .min_rtt
-            .get()
-            .is_some_and(|least| self.delay.shows_queue(least));
-        if queue {
-            LOSS_THRESHOLD
-        } else {
-            LOSS_THRESHOLD_BLIND
-        }
+        let queue = self.min_rtt.get().is_some_and(|least| self.delay.shows_queue(least));
+        if queue { LOSS_THRESHOLD } else { LOSS_THRESHOLD_BLIND }
     }
 
     /// `lost` of `sent` bytes is more than the path's own loss, chance and the threshold explain.

@@ -75,11 +75,7 @@ fn down_ends_in_cruise_once_there_is_room() {
     assert_eq!(drive.bbr.pacing_rate(), Some(Rate(891_000)));
     drive.in_flight = 120_000;
     drive.frame();
-    assert_eq!(
-        drive.bbr.pacing_rate(),
-        Some(Rate(742_499)),
-        "much is queued"
-    );
+    assert_eq!(drive.bbr.pacing_rate(), Some(Rate(742_499)), "much is queued");
     drive.in_flight = 100_000;
     assert_eq!(drive.rounds_in(State::Down, 1), State::Cruise);
     assert_eq!(drive.bbr.pacing_rate(), Some(Rate(990_000)));
@@ -93,11 +89,7 @@ fn down_leaves_headroom_below_the_long_term_bound() {
     assert_eq!(drive.rounds_in(State::Down, 2), State::Down);
     drive.in_flight = 85_000;
     assert_eq!(drive.rounds_in(State::Down, 1), State::Cruise);
-    assert_eq!(
-        drive.bbr.window(),
-        ByteCount(100_000),
-        "the product itself is not cut"
-    );
+    assert_eq!(drive.bbr.window(), ByteCount(100_000), "the product itself is not cut");
     drive.bbr.inflight_long = ByteCount(200_000);
     drive.rounds_in(State::Cruise, 8);
     assert_eq!(drive.bbr.window(), ByteCount(170_000));
@@ -137,11 +129,7 @@ fn the_wait_between_probes_comes_from_the_seed() {
             drive.bbr.cycle.wait
         })
         .collect();
-    assert!(
-        waits
-            .iter()
-            .all(|wait| (2.0..3.0).contains(&wait.as_secs_f64()))
-    );
+    assert!(waits.iter().all(|wait| (2.0..3.0).contains(&wait.as_secs_f64())));
     assert!(waits.windows(2).all(|pair| pair[0] != pair[1]));
     let mut again = Drive::new();
     again.bbr = Bbr::new(MTU, 3);
@@ -192,11 +180,7 @@ fn up_lasts_while_the_sender_has_little_to_send() {
     drive.limited = true;
     drive.rate = 100_000;
     assert_eq!(drive.rounds_in(State::Up, 20), State::Up);
-    assert_eq!(
-        drive.bbr.max_bw.get(),
-        Rate(1_000_000),
-        "limited samples do not lower it"
-    );
+    assert_eq!(drive.bbr.max_bw.get(), Rate(1_000_000), "limited samples do not lower it");
 }
 
 #[test]
@@ -217,11 +201,7 @@ fn up_goes_on_at_random_loss() {
     drive.lose(4, 120_000);
     assert_eq!(drive.bbr.state, State::Up, "3 %, but no queue");
     drive.lose(10, 120_000);
-    assert_eq!(
-        drive.bbr.state,
-        State::Down,
-        "more than 10 % is too much in flight in any case"
-    );
+    assert_eq!(drive.bbr.state, State::Down, "more than 10 % is too much in flight in any case");
 }
 
 #[test]

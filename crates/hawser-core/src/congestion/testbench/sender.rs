@@ -80,8 +80,7 @@ impl Sender {
                 continue;
             }
             newest = Some(*packet);
-            self.sampler
-                .on_packet_acked(packet.stamp, packet.at, MTU, now);
+            self.sampler.on_packet_acked(packet.stamp, packet.at, MTU, now);
             acked += MTU;
             self.in_flight -= MTU;
             self.largest_acked = self.largest_acked.max(Some(number));
@@ -108,8 +107,7 @@ impl Sender {
             &[],
         );
         let rate = self.control.pacing_rate();
-        self.pacer
-            .set_rate(rate.unwrap_or_else(|| initial_rate(self.control.window(), rtt.smoothed)));
+        self.pacer.set_rate(rate.unwrap_or_else(|| initial_rate(self.control.window(), rtt.smoothed)));
         true
     }
 
@@ -119,8 +117,7 @@ impl Sender {
             None => now,
             Some(Rate::ZERO) => Time::NEVER,
             Some(rate) => {
-                let credit =
-                    self.offered + rate.0 as f64 * now.since(self.offered_at).as_secs_f64();
+                let credit = self.offered + rate.0 as f64 * now.since(self.offered_at).as_secs_f64();
                 let missing = (MTU.0 as f64 - credit).max(0.0);
                 now + Duration::from_nanos((missing * 1e9 / rate.0 as f64).ceil() as u64)
             }
@@ -140,12 +137,7 @@ impl Sender {
 
     /// RFC 9002 section 5.
     pub(super) fn update_rtt(&mut self, latest: Duration) {
-        let rtt = self.rtt.get_or_insert(RttSnapshot {
-            latest,
-            smoothed: latest,
-            variance: latest / 2,
-            min: latest,
-        });
+        let rtt = self.rtt.get_or_insert(RttSnapshot { latest, smoothed: latest, variance: latest / 2, min: latest });
         rtt.latest = latest;
         rtt.min = rtt.min.min(latest);
         rtt.variance = (rtt.variance * 3 + rtt.smoothed.abs_diff(latest)) / 4;
@@ -161,8 +153,7 @@ impl Sender {
         let mut newest: Option<Sent> = None;
         for index in 0..largest.saturating_sub(self.base) {
             let packet = &mut self.sent[index as usize];
-            let gone =
-                self.base + index + PACKET_THRESHOLD <= largest || packet.at + patience <= now;
+            let gone = self.base + index + PACKET_THRESHOLD <= largest || packet.at + patience <= now;
             if packet.open && gone {
                 packet.open = false;
                 lost += MTU;
@@ -194,12 +185,7 @@ impl Sender {
         let filled = self.in_flight + MTU > self.control.window();
         self.pacer.on_sent(now, MTU);
         self.control.on_sent(now, MTU, self.in_flight, limited);
-        self.sent.push_back(Sent {
-            at: now,
-            stamp,
-            limited: limited && !filled,
-            open: true,
-        });
+        self.sent.push_back(Sent { at: now, stamp, limited: limited && !filled, open: true });
         self.base + self.sent.len() as u64 - 1
     }
 }
