@@ -99,7 +99,7 @@ impl Session {
             rate,
             app_limited: newest.stamp.app_limited(),
         };
-        if outcome.spurious > 0 {
+        if path.episode.on_spurious(outcome.spurious) {
             path.controller.on_spurious_loss(now);
         }
         if let Some(marked) = path.ecn.on_counts(frame.ecn, u64::from(outcome.packets)) {
@@ -135,6 +135,7 @@ impl Session {
             path.follow_mtu();
         }
         if outcome.bytes > ByteCount::ZERO {
+            path.episode.on_lost(now, outcome.packets, path.rtt.snapshot().smoothed);
             path.controller.on_loss(&LossEvent {
                 now,
                 lost: outcome.bytes,
