@@ -64,6 +64,15 @@ impl Add<Duration> for Moment {
     }
 }
 
+impl Sub<Duration> for Moment {
+    type Output = Self;
+
+    fn sub(self, before: Duration) -> Self {
+        let nanos = u64::try_from(before.as_nanos()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_sub(nanos))
+    }
+}
+
 impl Sub for Moment {
     type Output = Duration;
 

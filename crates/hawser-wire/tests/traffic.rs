@@ -54,12 +54,10 @@ fn a_ping_counts_what_a_black_hole_took_and_when() {
     let report = running.finish().expect("it ends");
     assert!((17..=23).contains(&report.lost()), "lost {}", report.lost());
     // A request on its way when the hole opened was sent up to one round trip before.
-    let before = Moment::from_nanos(from.as_nanos() - 10_000_000);
+    let before = from - ms(10);
     assert_eq!(report.lost_between(before, to), report.lost());
     assert_eq!(
-        report
-            .round_trips_between(from + ms(5), Moment::from_nanos(to.as_nanos() - 10_000_000))
-            .len(),
+        report.round_trips_between(from + ms(5), to - ms(10)).len(),
         0
     );
 }
@@ -135,8 +133,8 @@ fn a_transfer_shows_the_gap_of_a_hole_and_the_time_to_recover() {
         .expect("it recovers");
     assert!(recovered < ms(1500), "{recovered:?}");
     let parts: Vec<f64> = got.mbps_by(ms(100));
-    assert!(
-        parts.len() >= 21 && parts.iter().all(|rate| *rate < 31.0),
-        "{parts:?}"
-    );
+    assert!(parts.len() >= 21, "{parts:?}");
+    // A part may hold more than the link's rate: what waited for a lost packet. All together may not.
+    let mean = parts.iter().sum::<f64>() / parts.len() as f64;
+    assert!((20.0..30.0).contains(&mean), "{mean} Mbit/s: {parts:?}");
 }
