@@ -193,11 +193,7 @@ impl Engine {
     fn publish(&self) {
         let now = Moment::now();
         let counters = [&self.pipes[0], &self.pipes[1]].map(|pipe| pipe.counters(now));
-        *self
-            .shared
-            .counters
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner()) = counters;
+        *self.shared.counters.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = counters;
     }
 
     /// Step 5.
