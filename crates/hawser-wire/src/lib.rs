@@ -21,11 +21,11 @@ pub mod traffic;
 
 pub use clock::Moment;
 pub use emulate::{
-    Counters, Direction, EmulatedLink, GilbertElliott, Jitter, LinkSpec, Loss, Probability,
-    QueueDepth, Rate, Spread, Way, emulate_until,
+    Counters, Direction, EmulatedLink, GilbertElliott, Jitter, LinkSpec, Loss, Probability, QueueDepth, Rate, Spread,
+    Way, emulate_until,
 };
 pub use error::WireError;
-pub use ethtool::{Feature, UNSHAPED_VETH_FEATURES};
+pub use ethtool::Feature;
 pub use namespace::Namespace;
 pub use netlink::{End, veth};
 pub use sweep::{sweep, teardown};

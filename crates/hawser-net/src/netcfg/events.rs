@@ -38,16 +38,7 @@ pub struct Closed;
 pub fn event_channel<T>() -> io::Result<(EventSender<T>, EventReceiver<T>)> {
     let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
     let (sender, receiver) = channel();
-    Ok((
-        EventSender {
-            channel: sender,
-            bell: Arc::clone(&bell),
-        },
-        EventReceiver {
-            channel: receiver,
-            bell,
-        },
-    ))
+    Ok((EventSender { channel: sender, bell: Arc::clone(&bell) }, EventReceiver { channel: receiver, bell }))
 }
 
 impl<T> EventSender<T> {
@@ -64,11 +55,11 @@ impl<T> EventSender<T> {
 
 impl<T> EventReceiver<T> {
     /// Silences the bell and fetches all that was sent.
-    pub fn drain(&self) -> impl Iterator<Item = T> + '_ {
+    pub fn drain(&self) -> Vec<T> {
         let mut count = [0; size_of::<u64>()];
         // Silenced before the channel is emptied: what is sent in between rings anew. Nothing to read is fine.
         let _ = rustix::io::read(&*self.bell, &mut count);
-        self.channel.try_iter()
+        self.channel.try_iter().collect()
     }
 }
 
@@ -86,28 +77,18 @@ mod tests {
 
     fn rings(receiver: &EventReceiver) -> bool {
         let mut descriptors = [PollFd::new(receiver, PollFlags::IN)];
-        poll(
-            &mut descriptors,
-            Some(&Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            }),
-        )
-        .unwrap()
-            == 1
+        poll(&mut descriptors, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() == 1
     }
 
     #[test]
     fn the_bell_rings_until_the_channel_is_drained() {
         let (sender, receiver) = event_channel().unwrap();
         assert!(!rings(&receiver));
-        assert_eq!(receiver.drain().count(), 0);
+        assert_eq!(receiver.drain(), []);
         sender.send([LinkEvent::RoutesChanged]).unwrap();
-        sender
-            .send([LinkEvent::RoutesChanged, LinkEvent::RoutesChanged])
-            .unwrap();
+        sender.send([LinkEvent::RoutesChanged, LinkEvent::RoutesChanged]).unwrap();
         assert!(rings(&receiver));
-        assert_eq!(receiver.drain().count(), 3);
+        assert_eq!(receiver.drain().len(), 3);
         assert!(!rings(&receiver));
     }
 

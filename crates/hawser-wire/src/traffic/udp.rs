@@ -1,8 +1,10 @@
 //! A constant-rate UDP flow with sequence numbers, one way.
 //!
-//! 1. A thread in the receiver's namespace binds the destination.
+//! 1. A thread in the receiver's namespace binds the destination's port.
 //! 2. A thread in the sender's namespace sends on an absolute schedule; each datagram carries its number and time.
 //! 3. The receiver goes on until the sender has ended and nothing has come for a while.
+//!
+//! Both threads ask for a real-time priority: they are instruments.
 
 use std::collections::HashSet;
 use std::io;
@@ -15,7 +17,7 @@ use std::time::Duration;
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 
 use super::Sample;
-use crate::clock::{Moment, SECOND_NS};
+use crate::clock::{Moment, SECOND_NS, keep_time};
 use crate::emulate::Rate;
 use crate::error::WireError;
 use crate::namespace::Namespace;
@@ -87,33 +89,27 @@ impl UdpFlow {
     /// Starts the flow.
     ///
     /// # Errors
-    /// Where the destination cannot be bound, or a namespace not entered.
+    /// Where the port cannot be bound, or a namespace not entered.
     pub fn start(&self) -> Result<RunningUdp, WireError> {
         let system = |error| WireError::system(format!("start udp to {}", self.destination), error);
-        let inbound = self
-            .to
-            .run(|| bind_receiver(self.destination))?
-            .map_err(system)?;
-        let outbound = self
-            .from
-            .run(|| connect_sender(self.destination))?
-            .map_err(system)?;
+        let inbound = self.to.run(|| bind_receiver(self.destination))?.map_err(system)?;
+        let outbound = self.from.run(|| UdpSocket::bind((any(self.destination), 0)))?.map_err(system)?;
         let ended = Arc::new(AtomicBool::new(false));
         let (flow, end) = (self.clone(), Arc::clone(&ended));
         let receiver = self.to.spawn_thread("udp-receive", {
             let linger = self.linger;
-            move || receive(&inbound, &ended, linger)
+            move || {
+                keep_time();
+                receive(&inbound, &ended, linger)
+            }
         })?;
         let sender = self.from.spawn_thread("udp-send", move || {
+            keep_time();
             let counted = flow.send(&outbound);
             end.store(true, Ordering::Release);
             counted
         })?;
-        Ok(RunningUdp {
-            sender,
-            receiver,
-            packet_bytes: self.packet_bytes(),
-        })
+        Ok(RunningUdp { sender, receiver, packet_bytes: self.packet_bytes() })
     }
 
     /// Runs the flow to its end.
@@ -126,11 +122,7 @@ impl UdpFlow {
 
     /// IP bytes of a datagram. Sources: RFC 791, RFC 8200, RFC 768.
     fn packet_bytes(&self) -> u64 {
-        let headers = if self.destination.is_ipv4() {
-            20 + 8
-        } else {
-            40 + 8
-        };
+        let headers = if self.destination.is_ipv4() { 20 + 8 } else { 40 + 8 };
         self.payload.clamp(STAMP_BYTES, MAX_PAYLOAD) as u64 + headers
     }
 
@@ -153,7 +145,7 @@ impl UdpFlow {
             }
             payload[..8].copy_from_slice(&number.to_ne_bytes());
             payload[8..STAMP_BYTES].copy_from_slice(&now.as_nanos().to_ne_bytes());
-            refused += u64::from(socket.send(&payload).is_err());
+            refused += u64::from(socket.send_to(&payload, self.destination).is_err());
             number += 1;
         }
     }
@@ -169,10 +161,7 @@ impl RunningUdp {
     /// Where one of the flow's threads did.
     pub fn finish(self) -> Result<UdpReport, WireError> {
         let (sent, refused) = self.sender.join().expect("the udp sender runs to its end");
-        let arrivals = self
-            .receiver
-            .join()
-            .expect("the udp receiver runs to its end");
+        let arrivals = self.receiver.join().expect("the udp receiver runs to its end");
         Ok(UdpReport {
             sent,
             refused,
@@ -204,27 +193,18 @@ impl UdpReport {
             latest = latest.max(arrival.number);
             arrival.number < latest
         };
-        self.arrivals
-            .iter()
-            .filter(|arrival| is_late(arrival))
-            .count()
+        self.arrivals.iter().filter(|arrival| is_late(arrival)).count()
     }
 
     /// One-way times, in milliseconds.
     #[must_use]
     pub fn delays(&self) -> Sample {
-        self.arrivals
-            .iter()
-            .map(|arrival| arrival.received - arrival.sent)
-            .collect()
+        self.arrivals.iter().map(|arrival| arrival.received - arrival.sent).collect()
     }
 
     /// Rate of IP packets from the first arrival to the last, in bit/s; None with fewer than two.
     #[must_use]
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "bytes and nanoseconds of one run"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "bytes and nanoseconds of one run")]
     pub fn received_rate(&self) -> Option<f64> {
         let (first, last) = (self.arrivals.first()?, self.arrivals.last()?);
         let bits = (self.arrivals.len() as u64 - 1) * self.packet_bytes * 8;
@@ -235,30 +215,25 @@ impl UdpReport {
     /// The longest time between two arrivals; zero with fewer than two.
     #[must_use]
     pub fn longest_gap(&self) -> Duration {
-        let gaps = self
-            .arrivals
-            .windows(2)
-            .map(|pair| pair[1].received - pair[0].received);
+        let gaps = self.arrivals.windows(2).map(|pair| pair[1].received - pair[0].received);
         gaps.max().unwrap_or_default()
     }
 }
 
 /// Step 1.
 fn bind_receiver(destination: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = UdpSocket::bind(destination)?;
+    let socket = UdpSocket::bind((any(destination), destination.port()))?;
     set_socket_recv_buffer_size_force(&socket, RECEIVER_BUFFER)?;
     socket.set_read_timeout(Some(RECEIVER_GLANCE))?;
     Ok(socket)
 }
 
-fn connect_sender(destination: SocketAddr) -> io::Result<UdpSocket> {
-    let any: IpAddr = match destination {
+/// Any address of the destination's family: sockets so bound outlast an interface that goes down.
+fn any(destination: SocketAddr) -> IpAddr {
+    match destination {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let socket = UdpSocket::bind((any, 0))?;
-    socket.connect(destination)?;
-    Ok(socket)
+    }
 }
 
 /// Step 3.
@@ -271,11 +246,7 @@ fn receive(socket: &UdpSocket, ended: &AtomicBool, linger: Duration) -> io::Resu
             Ok(length) if length >= STAMP_BYTES => {
                 last = Moment::now();
                 let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| payload[at + i]));
-                arrivals.push(Arrival {
-                    number: word(0),
-                    sent: Moment::from_nanos(word(8)),
-                    received: last,
-                });
+                arrivals.push(Arrival { number: word(0), sent: Moment::from_nanos(word(8)), received: last });
             }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -285,6 +256,7 @@ fn receive(socket: &UdpSocket, ended: &AtomicBool, linger: Duration) -> io::Resu
                     return Ok(arrivals);
                 }
             }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
