@@ -22,4 +22,5 @@ pub mod situation;
 pub mod world;
 
 
-pub use world::{LOCAL, REMOTE, World};
+pub use situation::{Case, on};
+pub use world::{Act, LOCAL, REMOTE, World};

@@ -44,7 +44,8 @@ impl Clock {
     pub fn when(&self, shown: Time) -> Time {
         let Some(since) = shown.as_nanos().checked_sub(self.offset.as_nanos() as u64) else { return Time::ZERO };
         let guess = i128::from(since) * MILLION / (MILLION + i128::from(self.ppm));
-        let mut at = Time::from_nanos(u64::try_from(guess).unwrap_or(u64::MAX));
+        // Rounding may have missed it by a nanosecond or two, either way.
+        let mut at = Time::from_nanos(u64::try_from(guess).unwrap_or(u64::MAX)) - Duration::from_nanos(2);
         while at < Time::NEVER && self.show(at) < shown {
             at = at + Duration::from_nanos(1);
         }
