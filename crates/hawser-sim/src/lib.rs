@@ -19,6 +19,7 @@ pub mod net;
 pub mod portal;
 pub mod random;
 pub mod situation;
+pub mod topology;
 pub mod world;
 
 
