@@ -25,10 +25,7 @@ fn ping(link: &EmulatedLink, address: &str) -> Ping {
 #[test]
 fn a_ping_tells_the_round_trip_over_both_families() {
     let _turn = turn();
-    let link = link(&Direction {
-        delay: ms(10),
-        ..Direction::default()
-    });
+    let link = link(&Direction { delay: ms(10), ..Direction::default() });
     for address in [ADDRESS_B, "fd09::2"] {
         let report = ping(&link, address).run().expect("it runs");
         assert_eq!((report.sent.len(), report.lost()), (50, 0), "{address}");
@@ -40,10 +37,7 @@ fn a_ping_tells_the_round_trip_over_both_families() {
 #[test]
 fn a_ping_counts_what_a_black_hole_took_and_when() {
     let _turn = turn();
-    let link = link(&Direction {
-        delay: ms(2),
-        ..Direction::default()
-    });
+    let link = link(&Direction { delay: ms(2), ..Direction::default() });
     let running = ping(&link, ADDRESS_B).start().expect("it starts");
     std::thread::sleep(ms(150));
     let from = Moment::now();
@@ -54,30 +48,19 @@ fn a_ping_counts_what_a_black_hole_took_and_when() {
     let report = running.finish().expect("it ends");
     assert!((17..=23).contains(&report.lost()), "lost {}", report.lost());
     // A request on its way when the hole opened was sent up to one round trip before.
-    let before = Moment::from_nanos(from.as_nanos() - 10_000_000);
+    let before = from - ms(10);
     assert_eq!(report.lost_between(before, to), report.lost());
-    assert_eq!(
-        report
-            .round_trips_between(from + ms(5), Moment::from_nanos(to.as_nanos() - 10_000_000))
-            .len(),
-        0
-    );
+    assert_eq!(report.round_trips_between(from + ms(5), to - ms(10)).len(), 0);
 }
 
 #[test]
 fn loss_shows_in_a_ping() {
     let _turn = turn();
-    let link = link(&Direction {
-        loss: Loss::percent(30.0).expect("a percentage"),
-        ..Direction::default()
-    });
+    let link = link(&Direction { loss: Loss::percent(30.0).expect("a percentage"), ..Direction::default() });
     let report = ping(&link, ADDRESS_B).run().expect("it runs");
     // Both ways: 51 % are lost, 25.5 of 50 on average, and 4.2 standard deviations are 15.
     assert!((10..=40).contains(&report.lost()), "lost {}", report.lost());
-    assert_eq!(
-        report.lost_between(report.sent[0], Moment::now()),
-        report.lost()
-    );
+    assert_eq!(report.lost_between(report.sent[0], Moment::now()), report.lost());
 }
 
 #[test]
@@ -130,13 +113,11 @@ fn a_transfer_shows_the_gap_of_a_hole_and_the_time_to_recover() {
     assert!((26.0..30.0).contains(&before), "{before} Mbit/s");
     let gap = got.longest_gap(opened, got.end());
     assert!(gap >= ms(145) && gap < ms(1000), "{gap:?}");
-    let recovered = got
-        .recovered_after(closed, before * 0.9, ms(100))
-        .expect("it recovers");
+    let recovered = got.recovered_after(closed, before * 0.9, ms(100)).expect("it recovers");
     assert!(recovered < ms(1500), "{recovered:?}");
     let parts: Vec<f64> = got.mbps_by(ms(100));
-    assert!(
-        parts.len() >= 21 && parts.iter().all(|rate| *rate < 31.0),
-        "{parts:?}"
-    );
+    assert!(parts.len() >= 21, "{parts:?}");
+    // A part may hold more than the link's rate: what waited for a lost packet. All together may not.
+    let mean = parts.iter().sum::<f64>() / parts.len() as f64;
+    assert!((20.0..30.0).contains(&mean), "{mean} Mbit/s: {parts:?}");
 }

@@ -92,10 +92,7 @@ impl Ping {
         let socket = self.from.run(|| self.socket())?.map_err(system)?;
         let reading = socket.try_clone().map_err(system)?;
         let (whose, ping) = (NEXT.fetch_add(1, Ordering::Relaxed), self.clone());
-        let (stop, asked) = (
-            Arc::new(AtomicBool::new(false)),
-            Arc::new(AtomicU64::new(u64::MAX)),
-        );
+        let (stop, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(u64::MAX)));
         let sender = {
             let (stop, asked) = (Arc::clone(&stop), Arc::clone(&asked));
             self.from.spawn_thread("ping-send", move || {
@@ -110,11 +107,7 @@ impl Ping {
             keep_time();
             read(reading, is_ipv4, whose, &asked)
         })?;
-        Ok(RunningPing {
-            stop,
-            sender,
-            reader,
-        })
+        Ok(RunningPing { stop, sender, reader })
     }
 
     /// Asks to the end.
@@ -169,14 +162,8 @@ impl RunningPing {
     /// # Panics
     /// Where one of its threads did.
     pub fn finish(self) -> Result<PingReport, WireError> {
-        let sent = self
-            .sender
-            .join()
-            .expect("the ping's sender runs to its end");
-        let echoes = self
-            .reader
-            .join()
-            .expect("the ping's reader runs to its end");
+        let sent = self.sender.join().expect("the ping's sender runs to its end");
+        let echoes = self.reader.join().expect("the ping's reader runs to its end");
         let echoes = echoes.map_err(|error| WireError::system("read echoes", error))?;
         Ok(PingReport { sent, echoes })
     }
@@ -207,10 +194,7 @@ impl PingReport {
     /// Round trips of requests sent from one moment to another, in milliseconds.
     #[must_use]
     pub fn round_trips_between(&self, from: Moment, to: Moment) -> Sample {
-        let within = self
-            .echoes
-            .iter()
-            .filter(|echo| echo.sent >= from && echo.sent < to);
+        let within = self.echoes.iter().filter(|echo| echo.sent >= from && echo.sent < to);
         within.map(|echo| echo.round_trip).collect()
     }
 }
@@ -218,11 +202,7 @@ impl PingReport {
 /// An echo request. Over IPv6 the kernel fills in the checksum.
 fn request(is_ipv4: bool, whose: u64, number: u64, now: Moment) -> [u8; REQUEST_BYTES] {
     let mut bytes = [0; REQUEST_BYTES];
-    bytes[0] = if is_ipv4 {
-        ECHO_REQUEST
-    } else {
-        ECHO_REQUEST_6
-    };
+    bytes[0] = if is_ipv4 { ECHO_REQUEST } else { ECHO_REQUEST_6 };
     // Identifier and sequence number: for whoever looks at the wire, ours are in the payload.
     bytes[4..6].copy_from_slice(&whose.to_be_bytes()[6..]);
     bytes[6..8].copy_from_slice(&number.to_be_bytes()[6..]);
@@ -245,9 +225,7 @@ fn tag(whose: u64) -> u64 {
 
 /// The Internet checksum of an even number of bytes. Source: RFC 1071.
 fn internet_checksum(bytes: &[u8]) -> u16 {
-    let words = bytes
-        .chunks_exact(2)
-        .map(|pair| u64::from(pair[0]) << 8 | u64::from(pair[1]));
+    let words = bytes.chunks_exact(2).map(|pair| u64::from(pair[0]) << 8 | u64::from(pair[1]));
     let sum = words.sum::<u64>() % u64::from(u16::MAX);
     !u16::try_from(sum).unwrap_or(u16::MAX)
 }
@@ -281,11 +259,7 @@ fn read(mut socket: Socket, is_ipv4: bool, whose: u64, asked: &AtomicU64) -> io:
 
 /// The answer in a packet, if it is one to us. Over IPv4 a raw socket gets the IP header too (raw(7)).
 fn echo(packet: &[u8], is_ipv4: bool, whose: u64, now: Moment) -> Option<Echo> {
-    let header = if is_ipv4 {
-        usize::from(packet.first()? & 0xf) * 4
-    } else {
-        0
-    };
+    let header = if is_ipv4 { usize::from(packet.first()? & 0xf) * 4 } else { 0 };
     let icmp = packet.get(header..)?;
     let reply = if is_ipv4 { ECHO_REPLY } else { ECHO_REPLY_6 };
     if *icmp.first()? != reply {
@@ -294,11 +268,7 @@ fn echo(packet: &[u8], is_ipv4: bool, whose: u64, now: Moment) -> Option<Echo> {
     let payload = icmp.get(ICMP_BYTES..ICMP_BYTES + PAYLOAD_BYTES)?;
     let word = |index: usize| u64::from_ne_bytes(std::array::from_fn(|i| payload[index * 8 + i]));
     let sent = Moment::from_nanos(word(2));
-    (word(0) == tag(whose)).then(|| Echo {
-        number: word(1),
-        sent,
-        round_trip: now - sent,
-    })
+    (word(0) == tag(whose)).then(|| Echo { number: word(1), sent, round_trip: now - sent })
 }
 
 #[cfg(test)]
@@ -311,11 +281,7 @@ mod tests {
         let example = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(internet_checksum(&example), !0xddf2);
         let whole = request(true, 1, 2, Moment::from_nanos(3));
-        assert_eq!(
-            internet_checksum(&whole),
-            0xffff,
-            "a right checksum sums to nothing"
-        );
+        assert_eq!(internet_checksum(&whole), 0xffff, "a right checksum sums to nothing");
     }
 
     #[test]
@@ -326,10 +292,7 @@ mod tests {
         packet[0] = ECHO_REPLY_6;
         assert_eq!(echo(&packet, false, 8, now), None, "another ping's");
         let found = echo(&packet, false, 7, now).expect("an answer");
-        assert_eq!(
-            (found.number, found.round_trip),
-            (3, Duration::from_nanos(4_000))
-        );
+        assert_eq!((found.number, found.round_trip), (3, Duration::from_nanos(4_000)));
         assert_eq!(echo(&packet[..20], false, 7, now), None, "cut short");
         assert_eq!(echo(&[], true, 7, now), None, "empty");
     }

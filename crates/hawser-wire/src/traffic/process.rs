@@ -32,8 +32,7 @@ impl ProcessUsage {
         let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}"));
         let look = || {
             let (stat, status) = (read("stat")?, read("status")?);
-            parse(&stat, &status, ticks_per_second())
-                .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+            parse(&stat, &status, ticks_per_second()).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
         };
         look().map_err(|error| WireError::system(format!("look at process {pid}"), error))
     }
@@ -74,11 +73,7 @@ mod tests {
         let usage = parse(stat, status, 100).expect("parses");
         assert_eq!(usage.cpu, Duration::from_secs(2));
         assert_eq!((usage.resident, usage.resident_most), (1 << 20, 2 << 20));
-        assert_eq!(
-            parse(stat, "Name:\ta\n", 100),
-            None,
-            "a zombie has no memory"
-        );
+        assert_eq!(parse(stat, "Name:\ta\n", 100), None, "a zombie has no memory");
         assert_eq!(parse("42 (a) Z 1", status, 100), None, "cut short");
     }
 
