@@ -79,3 +79,23 @@ pub(crate) fn timespec(nanos: u64) -> Timespec {
         tv_nsec: (nanos % SECOND_NS).cast_signed(),
     }
 }
+
+/// The lowest real-time priority: above every ordinary thread, below whatever else is real-time.
+const PRIORITY: libc::c_int = 1;
+/// How much later than asked the kernel may end a sleep, in nanoseconds; its default is 50 µs.
+const TIMER_SLACK_NS: libc::c_ulong = 1;
+
+/// Asks for precise sleeps and a real-time priority for the calling thread, so that it keeps time beside a
+/// busy system; does without where it is refused.
+pub(crate) fn keep_time() {
+    // SAFETY: this option takes one number and concerns the calling thread only.
+    let slack = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, TIMER_SLACK_NS) };
+    let priority = libc::sched_param {
+        sched_priority: PRIORITY,
+    };
+    // SAFETY: 0 is the calling thread; the parameter lives through the call, which only reads it.
+    let scheduler = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) };
+    if slack != 0 || scheduler != 0 {
+        tracing::debug!(slack, scheduler, "run without real-time priority");
+    }
+}

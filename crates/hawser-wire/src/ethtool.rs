@@ -24,28 +24,56 @@ const BLOCK_BITS: usize = 32;
 /// An offload by the kernel's name for it (as `ethtool -k` prints it, or near), and whether it is on.
 pub type Feature = (&'static str, bool);
 
-/// What the unshaped link of the measures has: every packet its own, coalesced on receipt.
-pub const UNSHAPED_VETH_FEATURES: [Feature; 6] = [
-    ("tx-tcp-segmentation", false),
-    ("tx-tcp6-segmentation", false),
-    ("tx-tcp-ecn-segmentation", false),
-    ("tx-udp-segmentation", false),
-    ("tx-generic-segmentation", false),
-    ("rx-gro", true),
-];
-
 impl Namespace {
     /// Sets offloads of an interface.
     ///
     /// # Errors
     /// Where there is no such interface, or the driver does not know a feature.
     pub fn set_features(&self, interface: &str, features: &[Feature]) -> Result<(), WireError> {
+        self.change_features(interface, |names| {
+            let unknown = features
+                .iter()
+                .find(|(name, _)| !names.iter().any(|known| known == name));
+            if let Some(&(feature, _)) = unknown {
+                let interface = interface.to_owned();
+                return Err(WireError::NoFeature { interface, feature });
+            }
+            let wanted = |name: &String| features.iter().find(|(feature, _)| feature == name);
+            Ok(names
+                .iter()
+                .map(|name| wanted(name).map(|&(_, on)| on))
+                .collect())
+        })
+    }
+
+    /// Makes every packet its own, as on a real line, and coalesces on receipt: all TCP and UDP segmentation
+    /// offloads off, GRO on. Which TCP segmentations there are differs between kernels.
+    ///
+    /// # Errors
+    /// Where there is no such interface.
+    pub fn set_plain_packets(&self, interface: &str) -> Result<(), WireError> {
+        let wanted = |name: &String| match name.as_str() {
+            "tx-generic-segmentation" | "tx-udp-segmentation" => Some(false),
+            "rx-gro" => Some(true),
+            other => {
+                (other.starts_with("tx-tcp") && other.ends_with("-segmentation")).then_some(false)
+            }
+        };
+        self.change_features(interface, |names| Ok(names.iter().map(wanted).collect()))
+    }
+
+    /// Sets those features for which `choose`, given all names, answers.
+    fn change_features(
+        &self,
+        interface: &str,
+        choose: impl FnOnce(&[String]) -> Result<Vec<Option<bool>>, WireError> + Send,
+    ) -> Result<(), WireError> {
         let system = |error| WireError::system(format!("set offloads of {interface}"), error);
         self.run(|| {
             let socket = UdpSocket::bind("127.0.0.1:0").map_err(system)?;
             let count = feature_count(&socket, interface).map_err(system)?;
             let names = feature_names(&socket, interface, count).map_err(system)?;
-            let request = change_request(interface, &names, features)?;
+            let request = change_request(&choose(&names)?);
             ioctl(&socket, interface, request).map_err(system)?;
             Ok(())
         })?
@@ -82,27 +110,21 @@ fn feature_names(socket: &UdpSocket, interface: &str, count: usize) -> io::Resul
 }
 
 /// Step 3. Struct ethtool_sfeatures: cmd, number of blocks, then a pair of words (valid, requested) a block.
-fn change_request(
-    interface: &str,
-    names: &[String],
-    features: &[Feature],
-) -> Result<Vec<u32>, WireError> {
-    const HEADER_WORDS: usize = 2;
-    let blocks = names.len().div_ceil(BLOCK_BITS);
-    let mut request = vec![0; HEADER_WORDS + 2 * blocks];
-    request[0] = ETHTOOL_SFEATURES;
-    request[1] = u32::try_from(blocks).unwrap_or(u32::MAX);
-    for &(feature, on) in features {
-        let bit = names.iter().position(|name| name == feature);
-        let bit = bit.ok_or_else(|| WireError::NoFeature {
-            interface: interface.to_owned(),
-            feature,
-        })?;
-        let word = HEADER_WORDS + 2 * (bit / BLOCK_BITS);
-        request[word] |= 1 << (bit % BLOCK_BITS);
-        request[word + 1] |= u32::from(on) << (bit % BLOCK_BITS);
+fn change_request(wanted: &[Option<bool>]) -> Vec<u32> {
+    let blocks = wanted.chunks(BLOCK_BITS);
+    let mut request = vec![
+        ETHTOOL_SFEATURES,
+        u32::try_from(blocks.len()).unwrap_or(u32::MAX),
+    ];
+    for block in blocks {
+        let bits = |chosen: fn(Option<bool>) -> bool| {
+            let bit = |(bit, &wanted)| u32::from(chosen(wanted)) << bit;
+            block.iter().enumerate().map(bit).sum::<u32>()
+        };
+        request.push(bits(|wanted| wanted.is_some()));
+        request.push(bits(|wanted| wanted == Some(true)));
     }
-    Ok(request)
+    request
 }
 
 /// Sends words to the driver and returns what it wrote over them.

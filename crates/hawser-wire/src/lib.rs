@@ -25,7 +25,7 @@ pub use emulate::{
     QueueDepth, Rate, Spread, Way, emulate_until,
 };
 pub use error::WireError;
-pub use ethtool::{Feature, UNSHAPED_VETH_FEATURES};
+pub use ethtool::Feature;
 pub use namespace::Namespace;
 pub use netlink::{End, veth};
 pub use sweep::{sweep, teardown};

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use futures_util::TryStreamExt;
 use ipnet::IpNet;
+use netlink_packet_route::address::{AddressAttribute, AddressFlags};
 use netlink_packet_route::link::{InfoData, InfoVeth, LinkAttribute, LinkMessage};
 use netlink_packet_route::route::{RouteAttribute, RouteHeader, RouteMessage, RouteProtocol};
 use rtnetlink::{Handle, LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder};
@@ -89,9 +90,13 @@ impl Namespace {
     pub fn add_address(&self, interface: &str, address: IpNet) -> Result<(), WireError> {
         let action = format!("add address {address} to {interface}");
         self.with_index(&action, interface, async |handle, index| {
-            let request = handle
+            let mut request = handle
                 .address()
                 .add(index, address.addr(), address.prefix_len());
+            if address.addr().is_ipv6() {
+                let flags = AddressAttribute::Flags(AddressFlags::Nodad);
+                request.message_mut().attributes.push(flags);
+            }
             request.execute().await
         })
     }

@@ -21,20 +21,17 @@ use super::pipe::Pipe;
 use super::slab::{BUFFER_BYTES, Packet};
 use super::spec::{Direction, Way};
 use super::tun::Tun;
-use crate::clock::{Moment, timespec};
+use crate::clock::{Moment, keep_time, timespec};
 
 /// The least time from one wake to the next on a busy link. At most this much is a packet late; shorter wakes
-/// the thread more often than 5000 times a second, which then costs more than the packets do.
-const GRAIN: Duration = Duration::from_micros(200);
+/// the thread thousands of times a second more, which then costs more than the packets do.
+const GRAIN: Duration = Duration::from_micros(300);
+/// How far back a packet's arrival is guessed at most, in nanoseconds, where the thread wakes late: two grains.
+const LONGEST_GUESS: i64 = 600_000;
 /// Packets read from one TUN before anything is delivered.
 const BATCH: usize = 256;
 /// Rounds of reading and delivering before a rest: a delivery causes answers, and they more.
 const ROUNDS: usize = 4;
-/// The lowest real-time priority: above every ordinary thread, below whatever else is real-time.
-const PRIORITY: libc::c_int = 1;
-/// How much later than asked the kernel may end a sleep, in nanoseconds; its default is 50 µs.
-const TIMER_SLACK_NS: libc::c_ulong = 1;
-
 /// What the holder of a link asks of its thread.
 #[derive(Debug)]
 pub(crate) enum Command {
@@ -92,7 +89,7 @@ impl Engine {
 
     /// Runs until it is told to stop, or its holder is gone.
     pub(crate) fn run(mut self) {
-        prefer_this_thread();
+        keep_time();
         while self.obey() {
             let woke = Moment::now();
             let worked = self.carry();
@@ -160,6 +157,7 @@ impl Engine {
         }
         let now = Moment::now();
         let since = std::mem::replace(&mut self.emptied[way.index()], now);
+        let since = now.moved(-LONGEST_GUESS).max(since);
         let (mut arrived, count) = (since, u32::try_from(self.batch.len()).unwrap_or(1));
         let any = count > 0;
         for packet in self.batch.drain(..) {
@@ -215,23 +213,5 @@ impl Engine {
             let _ = rustix::io::read(self.shared.wake.as_fd(), &mut [0; size_of::<u64>()]);
         }
         self.emptied = [Moment::now(); 2];
-    }
-}
-
-/// Asks for precise sleeps and a real-time priority; does without where it is refused.
-fn prefer_this_thread() {
-    // SAFETY: this option takes one number and concerns the calling thread only.
-    let slack = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, TIMER_SLACK_NS) };
-    let priority = libc::sched_param {
-        sched_priority: PRIORITY,
-    };
-    // SAFETY: 0 is the calling thread; the parameter lives through the call, which only reads it.
-    let scheduler = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) };
-    if slack != 0 || scheduler != 0 {
-        tracing::debug!(
-            slack,
-            scheduler,
-            "emulated link runs without real-time priority"
-        );
     }
 }

@@ -3,7 +3,11 @@
 //! All figures come from what the receiver got and when; clocks are one machine's, so that one-way times mean something.
 
 mod sample;
+mod tcp;
+mod timeline;
 mod udp;
 
 pub use sample::Sample;
+pub use tcp::{Congestion, RunningTcp, TcpTransfer};
+pub use timeline::Timeline;
 pub use udp::{Arrival, RunningUdp, UdpFlow, UdpReport};

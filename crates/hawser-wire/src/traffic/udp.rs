@@ -1,8 +1,10 @@
 //! A constant-rate UDP flow with sequence numbers, one way.
 //!
-//! 1. A thread in the receiver's namespace binds the destination.
+//! 1. A thread in the receiver's namespace binds the destination's port.
 //! 2. A thread in the sender's namespace sends on an absolute schedule; each datagram carries its number and time.
 //! 3. The receiver goes on until the sender has ended and nothing has come for a while.
+//!
+//! Both threads ask for a real-time priority: they are instruments.
 
 use std::collections::HashSet;
 use std::io;
@@ -15,7 +17,7 @@ use std::time::Duration;
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 
 use super::Sample;
-use crate::clock::{Moment, SECOND_NS};
+use crate::clock::{Moment, SECOND_NS, keep_time};
 use crate::emulate::Rate;
 use crate::error::WireError;
 use crate::namespace::Namespace;
@@ -87,7 +89,7 @@ impl UdpFlow {
     /// Starts the flow.
     ///
     /// # Errors
-    /// Where the destination cannot be bound, or a namespace not entered.
+    /// Where the port cannot be bound, or a namespace not entered.
     pub fn start(&self) -> Result<RunningUdp, WireError> {
         let system = |error| WireError::system(format!("start udp to {}", self.destination), error);
         let inbound = self
@@ -96,15 +98,19 @@ impl UdpFlow {
             .map_err(system)?;
         let outbound = self
             .from
-            .run(|| connect_sender(self.destination))?
+            .run(|| UdpSocket::bind((any(self.destination), 0)))?
             .map_err(system)?;
         let ended = Arc::new(AtomicBool::new(false));
         let (flow, end) = (self.clone(), Arc::clone(&ended));
         let receiver = self.to.spawn_thread("udp-receive", {
             let linger = self.linger;
-            move || receive(&inbound, &ended, linger)
+            move || {
+                keep_time();
+                receive(&inbound, &ended, linger)
+            }
         })?;
         let sender = self.from.spawn_thread("udp-send", move || {
+            keep_time();
             let counted = flow.send(&outbound);
             end.store(true, Ordering::Release);
             counted
@@ -153,7 +159,7 @@ impl UdpFlow {
             }
             payload[..8].copy_from_slice(&number.to_ne_bytes());
             payload[8..STAMP_BYTES].copy_from_slice(&now.as_nanos().to_ne_bytes());
-            refused += u64::from(socket.send(&payload).is_err());
+            refused += u64::from(socket.send_to(&payload, self.destination).is_err());
             number += 1;
         }
     }
@@ -245,20 +251,18 @@ impl UdpReport {
 
 /// Step 1.
 fn bind_receiver(destination: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = UdpSocket::bind(destination)?;
+    let socket = UdpSocket::bind((any(destination), destination.port()))?;
     set_socket_recv_buffer_size_force(&socket, RECEIVER_BUFFER)?;
     socket.set_read_timeout(Some(RECEIVER_GLANCE))?;
     Ok(socket)
 }
 
-fn connect_sender(destination: SocketAddr) -> io::Result<UdpSocket> {
-    let any: IpAddr = match destination {
+/// Any address of the destination's family: sockets so bound outlast an interface that goes down.
+fn any(destination: SocketAddr) -> IpAddr {
+    match destination {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let socket = UdpSocket::bind((any, 0))?;
-    socket.connect(destination)?;
-    Ok(socket)
+    }
 }
 
 /// Step 3.
