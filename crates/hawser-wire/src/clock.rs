@@ -57,10 +57,16 @@ impl Add<Duration> for Moment {
     type Output = Self;
 
     fn add(self, after: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_add(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX)),
-        )
+        Self(self.0.saturating_add(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+impl Sub<Duration> for Moment {
+    type Output = Self;
+
+    fn sub(self, before: Duration) -> Self {
+        let nanos = u64::try_from(before.as_nanos()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_sub(nanos))
     }
 }
 
@@ -74,10 +80,7 @@ impl Sub for Moment {
 
 /// Nanoseconds as the kernel takes them.
 pub(crate) fn timespec(nanos: u64) -> Timespec {
-    Timespec {
-        tv_sec: (nanos / SECOND_NS).cast_signed(),
-        tv_nsec: (nanos % SECOND_NS).cast_signed(),
-    }
+    Timespec { tv_sec: (nanos / SECOND_NS).cast_signed(), tv_nsec: (nanos % SECOND_NS).cast_signed() }
 }
 
 /// The lowest real-time priority: above every ordinary thread, below whatever else is real-time.
@@ -90,9 +93,7 @@ const TIMER_SLACK_NS: libc::c_ulong = 1;
 pub(crate) fn keep_time() {
     // SAFETY: this option takes one number and concerns the calling thread only.
     let slack = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, TIMER_SLACK_NS) };
-    let priority = libc::sched_param {
-        sched_priority: PRIORITY,
-    };
+    let priority = libc::sched_param { sched_priority: PRIORITY };
     // SAFETY: 0 is the calling thread; the parameter lives through the call, which only reads it.
     let scheduler = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) };
     if slack != 0 || scheduler != 0 {

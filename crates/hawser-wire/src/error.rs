@@ -50,9 +50,6 @@ pub enum WireError {
 impl WireError {
     /// A failed system call, with what was being done.
     pub(crate) fn system(action: impl Into<String>, source: impl Into<io::Error>) -> Self {
-        Self::System {
-            action: action.into(),
-            source: source.into(),
-        }
+        Self::System { action: action.into(), source: source.into() }
     }
 }

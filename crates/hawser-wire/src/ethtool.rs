@@ -31,18 +31,13 @@ impl Namespace {
     /// Where there is no such interface, or the driver does not know a feature.
     pub fn set_features(&self, interface: &str, features: &[Feature]) -> Result<(), WireError> {
         self.change_features(interface, |names| {
-            let unknown = features
-                .iter()
-                .find(|(name, _)| !names.iter().any(|known| known == name));
+            let unknown = features.iter().find(|(name, _)| !names.iter().any(|known| known == name));
             if let Some(&(feature, _)) = unknown {
                 let interface = interface.to_owned();
                 return Err(WireError::NoFeature { interface, feature });
             }
             let wanted = |name: &String| features.iter().find(|(feature, _)| feature == name);
-            Ok(names
-                .iter()
-                .map(|name| wanted(name).map(|&(_, on)| on))
-                .collect())
+            Ok(names.iter().map(|name| wanted(name).map(|&(_, on)| on)).collect())
         })
     }
 
@@ -55,9 +50,7 @@ impl Namespace {
         let wanted = |name: &String| match name.as_str() {
             "tx-generic-segmentation" | "tx-udp-segmentation" => Some(false),
             "rx-gro" => Some(true),
-            other => {
-                (other.starts_with("tx-tcp") && other.ends_with("-segmentation")).then_some(false)
-            }
+            other => (other.starts_with("tx-tcp") && other.ends_with("-segmentation")).then_some(false),
         };
         self.change_features(interface, |names| Ok(names.iter().map(wanted).collect()))
     }
@@ -82,11 +75,7 @@ impl Namespace {
 
 /// Step 1. Struct ethtool_sset_info: cmd, reserved, mask (64 bits), one count for the one bit of the mask.
 fn feature_count(socket: &UdpSocket, interface: &str) -> io::Result<usize> {
-    let answer = ioctl(
-        socket,
-        interface,
-        vec![ETHTOOL_GSSET_INFO, 0, 1 << ETH_SS_FEATURES, 0, 0],
-    )?;
+    let answer = ioctl(socket, interface, vec![ETHTOOL_GSSET_INFO, 0, 1 << ETH_SS_FEATURES, 0, 0])?;
     Ok(answer[4] as usize)
 }
 
@@ -98,10 +87,7 @@ fn feature_names(socket: &UdpSocket, interface: &str, count: usize) -> io::Resul
     request[1] = ETH_SS_FEATURES;
     request[2] = u32::try_from(count).map_err(io::Error::other)?;
     let answer = ioctl(socket, interface, request)?;
-    let bytes: Vec<u8> = answer[HEADER_WORDS..]
-        .iter()
-        .flat_map(|word| word.to_ne_bytes())
-        .collect();
+    let bytes: Vec<u8> = answer[HEADER_WORDS..].iter().flat_map(|word| word.to_ne_bytes()).collect();
     let name = |raw: &[u8]| {
         let end = raw.iter().position(|&byte| byte == 0).unwrap_or(raw.len());
         String::from_utf8_lossy(&raw[..end]).into_owned()
@@ -112,10 +98,7 @@ fn feature_names(socket: &UdpSocket, interface: &str, count: usize) -> io::Resul
 /// Step 3. Struct ethtool_sfeatures: cmd, number of blocks, then a pair of words (valid, requested) a block.
 fn change_request(wanted: &[Option<bool>]) -> Vec<u32> {
     let blocks = wanted.chunks(BLOCK_BITS);
-    let mut request = vec![
-        ETHTOOL_SFEATURES,
-        u32::try_from(blocks.len()).unwrap_or(u32::MAX),
-    ];
+    let mut request = vec![ETHTOOL_SFEATURES, u32::try_from(blocks.len()).unwrap_or(u32::MAX)];
     for block in blocks {
         let bits = |chosen: fn(Option<bool>) -> bool| {
             let bit = |(bit, &wanted)| u32::from(chosen(wanted)) << bit;
@@ -141,9 +124,5 @@ fn ioctl(socket: &UdpSocket, interface: &str, mut words: Vec<u32>) -> io::Result
     // SAFETY: request and the words it points to live through the call; each caller sized its words
     // after the struct of its command, so that the kernel writes within them.
     let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
-    if done < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(words)
-    }
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(words) }
 }

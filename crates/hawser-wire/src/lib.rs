@@ -21,8 +21,8 @@ pub mod traffic;
 
 pub use clock::Moment;
 pub use emulate::{
-    Counters, Direction, EmulatedLink, GilbertElliott, Jitter, LinkSpec, Loss, Probability,
-    QueueDepth, Rate, Spread, Way, emulate_until,
+    Counters, Direction, EmulatedLink, GilbertElliott, Jitter, LinkSpec, Loss, Probability, QueueDepth, Rate, Spread,
+    Way, emulate_until,
 };
 pub use error::WireError;
 pub use ethtool::Feature;

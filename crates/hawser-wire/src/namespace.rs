@@ -46,24 +46,18 @@ impl Namespace {
     /// Where the process may not make namespaces (it needs root), or /run/netns cannot be written.
     pub fn new(tag: &str) -> Result<Self, WireError> {
         let action = |name: &str| format!("make namespace {name} (needs root)");
-        fs::create_dir_all(NETNS_DIRECTORY)
-            .map_err(|error| WireError::system(action(tag), error))?;
+        fs::create_dir_all(NETNS_DIRECTORY).map_err(|error| WireError::system(action(tag), error))?;
         let name = reserve_name(tag).map_err(|error| WireError::system(action(tag), error))?;
         let bound = thread::scope(|scope| scope.spawn(|| bind_new(&name)).join());
         let file = match bound.unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
             Ok(file) => file,
             Err(error) => {
                 let refused = WireError::system(action(&name), error);
-                sweep::remove(&name)
-                    .map_err(|error| WireError::system(format!("remove {name}"), error))?;
+                sweep::remove(&name).map_err(|error| WireError::system(format!("remove {name}"), error))?;
                 return Err(refused);
             }
         };
-        let namespace = Self(Arc::new(Inner {
-            name,
-            file,
-            owned: true,
-        }));
+        let namespace = Self(Arc::new(Inner { name, file, owned: true }));
         namespace.set_up("lo")?;
         Ok(namespace)
     }
@@ -75,11 +69,7 @@ impl Namespace {
     pub fn open(name: &str) -> Result<Self, WireError> {
         let file = File::open(format!("{NETNS_DIRECTORY}/{name}"))
             .map_err(|error| WireError::system(format!("open namespace {name}"), error))?;
-        Ok(Self(Arc::new(Inner {
-            name: name.to_owned(),
-            file: file.into(),
-            owned: false,
-        })))
+        Ok(Self(Arc::new(Inner { name: name.to_owned(), file: file.into(), owned: false })))
     }
 
     /// The name under /run/netns.
@@ -97,8 +87,7 @@ impl Namespace {
             self.enter()?;
             Ok(work())
         };
-        thread::scope(|scope| scope.spawn(inside).join())
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        thread::scope(|scope| scope.spawn(inside).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
     /// Starts a thread that lives inside the namespace: a thread is born where its maker is.
@@ -111,9 +100,8 @@ impl Namespace {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<JoinHandle<T>, WireError> {
         let builder = thread::Builder::new().name(name.to_owned());
-        self.run(|| builder.spawn(work))?.map_err(|error| {
-            WireError::system(format!("start thread {name} in {}", self.name()), error)
-        })
+        self.run(|| builder.spawn(work))?
+            .map_err(|error| WireError::system(format!("start thread {name} in {}", self.name()), error))
     }
 
     /// A command that will start inside the namespace.
@@ -122,8 +110,7 @@ impl Namespace {
         let mut command = Command::new(program);
         let namespace = self.clone();
         let enter = move || {
-            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
-                .map_err(io::Error::from)
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).map_err(io::Error::from)
         };
         // SAFETY: between fork and exec the closure makes one system call (setns) on a descriptor
         // that its own clone keeps open; it neither allocates nor takes a lock.
@@ -133,12 +120,8 @@ impl Namespace {
 
     /// Moves the calling thread into the namespace for good.
     fn enter(&self) -> Result<(), WireError> {
-        move_into_link_name_space(self.as_fd(), Some(LinkNameSpaceType::Network)).map_err(|error| {
-            WireError::system(
-                format!("enter namespace {} (needs root)", self.name()),
-                error,
-            )
-        })
+        move_into_link_name_space(self.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(|error| WireError::system(format!("enter namespace {} (needs root)", self.name()), error))
     }
 }
 

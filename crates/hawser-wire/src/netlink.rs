@@ -35,10 +35,7 @@ impl End {
     /// Where an address does not parse: it is written in the program's source.
     #[must_use]
     pub fn new(namespace: &Namespace, interface: &str, addresses: &[&str]) -> Self {
-        let parse = |text: &&str| {
-            text.parse()
-                .unwrap_or_else(|_| panic!("{text} is no address with a prefix"))
-        };
+        let parse = |text: &&str| text.parse().unwrap_or_else(|_| panic!("{text} is no address with a prefix"));
         Self {
             namespace: namespace.clone(),
             interface: interface.to_owned(),
@@ -56,11 +53,8 @@ pub fn veth(a: &End, b: &End, mtu: u32) -> Result<(), WireError> {
     let action = format!("make veth {} to {}", a.interface, b.interface);
     a.namespace.netlink(&action, async |handle| {
         let mut peer = LinkMessage::default();
-        peer.attributes = vec![
-            LinkAttribute::IfName(b.interface.clone()),
-            LinkAttribute::Mtu(mtu),
-            LinkAttribute::NetNsFd(far),
-        ];
+        peer.attributes =
+            vec![LinkAttribute::IfName(b.interface.clone()), LinkAttribute::Mtu(mtu), LinkAttribute::NetNsFd(far)];
         let pair = LinkVeth::new(&a.interface, &b.interface)
             .set_info_data(InfoData::Veth(InfoVeth::Peer(peer)))
             .mtu(mtu)
@@ -90,9 +84,7 @@ impl Namespace {
     pub fn add_address(&self, interface: &str, address: IpNet) -> Result<(), WireError> {
         let action = format!("add address {address} to {interface}");
         self.with_index(&action, interface, async |handle, index| {
-            let mut request = handle
-                .address()
-                .add(index, address.addr(), address.prefix_len());
+            let mut request = handle.address().add(index, address.addr(), address.prefix_len());
             if address.addr().is_ipv6() {
                 let flags = AddressAttribute::Flags(AddressFlags::Nodad);
                 request.message_mut().attributes.push(flags);
@@ -136,21 +128,14 @@ impl Namespace {
     /// Where there is no such interface.
     pub fn delete_interface(&self, interface: &str) -> Result<(), WireError> {
         let action = format!("delete {interface}");
-        self.with_index(&action, interface, async |handle, index| {
-            handle.link().del(index).execute().await
-        })
+        self.with_index(&action, interface, async |handle, index| handle.link().del(index).execute().await)
     }
 
     /// Routes a prefix by a gateway, an interface or both. An equal route is replaced.
     ///
     /// # Errors
     /// Where there is no such interface, or the gateway cannot be reached.
-    pub fn add_route(
-        &self,
-        prefix: IpNet,
-        gateway: Option<IpAddr>,
-        interface: Option<&str>,
-    ) -> Result<(), WireError> {
+    pub fn add_route(&self, prefix: IpNet, gateway: Option<IpAddr>, interface: Option<&str>) -> Result<(), WireError> {
         let action = format!("add route {prefix}");
         self.netlink(&action, async |handle| {
             let index = match interface {
@@ -161,19 +146,12 @@ impl Namespace {
                 .destination_prefix(prefix.network(), prefix.prefix_len())
                 .map_err(|error| invalid(&action, &error.to_string()))?;
             if let Some(gateway) = gateway {
-                route = route
-                    .gateway(gateway)
-                    .map_err(|error| invalid(&action, &error.to_string()))?;
+                route = route.gateway(gateway).map_err(|error| invalid(&action, &error.to_string()))?;
             }
             if let Some(index) = index {
                 route = route.output_interface(index);
             }
-            Ok(handle
-                .route()
-                .add(route.build())
-                .replace()
-                .execute()
-                .await?)
+            Ok(handle.route().add(route.build()).replace().execute().await?)
         })
     }
 
@@ -210,12 +188,7 @@ impl Namespace {
     pub(crate) fn put_routes(&self, routes: &[RouteMessage]) -> Result<(), WireError> {
         self.netlink("put routes back", async |handle| {
             for route in routes {
-                handle
-                    .route()
-                    .add(route.clone())
-                    .replace()
-                    .execute()
-                    .await?;
+                handle.route().add(route.clone()).replace().execute().await?;
             }
             Ok(())
         })
@@ -256,18 +229,12 @@ impl Namespace {
         let here = format!("{action} in {}", self.name());
         self.run(|| {
             let system = |error| WireError::system(here.clone(), error);
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_io()
-                .build()
-                .map_err(system)?;
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(system)?;
             runtime.block_on(async {
                 let (connection, handle, _) = rtnetlink::new_connection().map_err(system)?;
                 tokio::spawn(connection);
                 work(handle).await.map_err(|failure| match failure {
-                    Failure::Kernel(source) => WireError::Netlink {
-                        action: here.clone(),
-                        source,
-                    },
+                    Failure::Kernel(source) => WireError::Netlink { action: here.clone(), source },
                     Failure::Ours(error) => error,
                 })
             })
@@ -299,10 +266,9 @@ async fn index_of(handle: &Handle, action: &str, interface: &str) -> Result<u32,
         Err(rtnetlink::Error::NetlinkError(message)) if message.raw_code() != -libc::ENODEV => {
             Err(rtnetlink::Error::NetlinkError(message).into())
         }
-        Ok(None) | Err(_) => Err(Failure::Ours(WireError::NoInterface {
-            action: action.to_owned(),
-            interface: interface.to_owned(),
-        })),
+        Ok(None) | Err(_) => {
+            Err(Failure::Ours(WireError::NoInterface { action: action.to_owned(), interface: interface.to_owned() }))
+        }
     }
 }
 

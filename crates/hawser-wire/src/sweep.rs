@@ -69,20 +69,9 @@ fn remove_where(chosen: impl Fn(Pid) -> bool) -> Result<Vec<String>, WireError> 
 pub(crate) fn bind(source: &str, name: &str) -> io::Result<()> {
     let (source, target) = (CString::new(source)?, path(name)?);
     // SAFETY: both paths are NUL-terminated and outlive the call; type and data may be null for a bind mount.
-    let done = unsafe {
-        libc::mount(
-            source.as_ptr(),
-            target.as_ptr(),
-            std::ptr::null(),
-            libc::MS_BIND,
-            std::ptr::null(),
-        )
-    };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    let done =
+        unsafe { libc::mount(source.as_ptr(), target.as_ptr(), std::ptr::null(), libc::MS_BIND, std::ptr::null()) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Unmounts a namespace, as often as it is mounted, and removes its file. One that is gone already is fine.

@@ -38,9 +38,7 @@ impl Namespace {
     /// Where there is no such sysctl, or it refuses the value.
     pub fn set_sysctl(&self, key: &str, value: &str) -> Result<(), WireError> {
         self.run(|| fs::write(format!("{SYSCTL_NET}/{key}"), value))?
-            .map_err(|error| {
-                WireError::system(format!("set {key} to {value} in {}", self.name()), error)
-            })
+            .map_err(|error| WireError::system(format!("set {key} to {value} in {}", self.name()), error))
     }
 
     /// Reads a sysctl below /proc/sys/net.
@@ -84,15 +82,9 @@ impl Namespace {
             if !directory.exists() {
                 return Ok(());
             }
-            QUIET_IPV6
-                .iter()
-                .try_for_each(|(key, value)| fs::write(directory.join(key), value))
+            QUIET_IPV6.iter().try_for_each(|(key, value)| fs::write(directory.join(key), value))
         };
-        self.run(write_all)?.map_err(|error| {
-            WireError::system(
-                format!("quiet ipv6 of {interface} in {}", self.name()),
-                error,
-            )
-        })
+        self.run(write_all)?
+            .map_err(|error| WireError::system(format!("quiet ipv6 of {interface} in {}", self.name()), error))
     }
 }

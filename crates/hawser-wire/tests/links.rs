@@ -2,19 +2,19 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use common::{ADDRESS_A, ADDRESS_B, between, ms, turn};
 use hawser_wire::traffic::UdpFlow;
 use hawser_wire::{
-    Direction, EmulatedLink, End, LinkSpec, Namespace, Rate, RpFilter, Way, WireError,
-    emulate_until, sweep, veth,
+    Direction, EmulatedLink, End, LinkSpec, Namespace, Rate, RpFilter, Way, WireError, emulate_until, sweep, teardown,
+    veth,
 };
 
-/// Set for the child process of the sweep test.
+/// Set for a child process of a test.
 const CHILD: &str = "HAWSER_WIRE_TEST_CHILD";
 
 fn exists(name: &str) -> bool {
@@ -23,10 +23,7 @@ fn exists(name: &str) -> bool {
 
 fn link(tag: &str) -> EmulatedLink {
     let (a, b) = between(tag);
-    let way = Direction {
-        delay: ms(5),
-        ..Direction::default()
-    };
+    let way = Direction { delay: ms(5), ..Direction::default() };
     EmulatedLink::new(LinkSpec::symmetric(tag, a, b, &way)).expect("the link starts")
 }
 
@@ -57,11 +54,7 @@ fn crossing(link: &EmulatedLink) -> [u64; 4] {
 }
 
 fn ip(namespace: &Namespace, arguments: &str) -> String {
-    let output = namespace
-        .command("ip")
-        .args(arguments.split(' '))
-        .output()
-        .expect("ip starts");
+    let output = namespace.command("ip").args(arguments.split(' ')).output().expect("ip starts");
     String::from_utf8(output.stdout).expect("ip prints text")
 }
 
@@ -69,22 +62,14 @@ fn ip(namespace: &Namespace, arguments: &str) -> String {
 fn a_namespace_is_seen_while_it_is_held_and_gone_after() {
     let namespace = Namespace::new("held").expect("makes a namespace (these tests need root)");
     let name = namespace.name().to_owned();
-    assert_eq!(
-        name.split('-').nth(2),
-        Some(std::process::id().to_string().as_str())
-    );
+    assert_eq!(name.split('-').nth(2), Some(std::process::id().to_string().as_str()));
     let clone = namespace.clone();
     drop(namespace);
     assert!(exists(&name));
-    assert!(
-        ip(&clone, "-brief link").starts_with("lo "),
-        "a command starts inside"
-    );
+    assert!(ip(&clone, "-brief link").starts_with("lo "), "a command starts inside");
     let inside = |path| std::fs::read_link(path).expect("reads its namespace");
     let outside = inside("/proc/thread-self/ns/net");
-    let by_run = clone
-        .run(|| inside("/proc/thread-self/ns/net"))
-        .expect("enters");
+    let by_run = clone.run(|| inside("/proc/thread-self/ns/net")).expect("enters");
     let thread = clone.spawn_thread("inside", move || inside("/proc/thread-self/ns/net"));
     assert_eq!(thread.expect("starts").join().expect("ends"), by_run);
     assert_ne!(by_run, outside);
@@ -95,35 +80,63 @@ fn a_namespace_is_seen_while_it_is_held_and_gone_after() {
     assert!(!exists(&name));
 }
 
-#[test]
-fn sweep_removes_what_a_killed_process_left_and_nothing_else() {
-    if std::env::var_os(CHILD).is_some() {
-        let namespace = Namespace::new("killed").expect("makes a namespace");
-        println!("name {}", namespace.name());
-        std::io::stdout().flush().expect("prints");
-        std::thread::sleep(ms(30_000));
-        return;
-    }
-    let mine = Namespace::new("mine").expect("makes a namespace");
-    let this_test = "sweep_removes_what_a_killed_process_left_and_nothing_else";
+/// Starts a test of this file as a process of its own, and reads the name of the namespace it made.
+/// Its output is to be held until it ends.
+fn start_child(test: &str) -> (Child, BufReader<ChildStdout>, String) {
     let mut child = Command::new(std::env::current_exe().expect("has a path"))
-        .args([this_test, "--exact", "--nocapture"])
+        .args([test, "--exact", "--nocapture"])
         .env(CHILD, "1")
         .stdout(Stdio::piped())
         .spawn()
         .expect("starts itself");
-    let lines = BufReader::new(child.stdout.take().expect("is piped")).lines();
-    let mut names = lines
-        .map_while(Result::ok)
-        .filter_map(|line| line.split_once("name ").map(|(_, name)| name.to_owned()));
-    let left = names.next().expect("the child says its namespace's name");
+    let mut output = BufReader::new(child.stdout.take().expect("is piped"));
+    let name = output.by_ref().lines().map_while(Result::ok).find_map(|line| {
+        let (_, name) = line.split_once("name ")?;
+        Some(name.to_owned())
+    });
+    (child, output, name.expect("the child says its namespace's name"))
+}
+
+/// The child's part: makes a namespace that nothing drops, and says its name.
+fn be_child() -> bool {
+    if std::env::var_os(CHILD).is_none() {
+        return false;
+    }
+    let namespace = Namespace::new("child").expect("makes a namespace");
+    println!("name {}", namespace.name());
+    std::io::stdout().flush().expect("prints");
+    std::mem::forget(namespace);
+    true
+}
+
+#[test]
+fn sweep_removes_what_a_killed_process_left_and_nothing_else() {
+    if be_child() {
+        std::thread::sleep(ms(30_000));
+        return;
+    }
+    let mine = Namespace::new("mine").expect("makes a namespace (these tests need root)");
+    let (mut child, _output, left) = start_child("sweep_removes_what_a_killed_process_left_and_nothing_else");
     sweep().expect("sweeps");
     assert!(exists(&left), "its process lives");
     child.kill().expect("is killed");
     child.wait().expect("is gone");
-    assert!(exists(&left), "a killed process cleans nothing");
-    assert!(sweep().expect("sweeps").contains(&left));
+    sweep().expect("sweeps");
     assert!(!exists(&left) && exists(mine.name()));
+}
+
+#[test]
+fn teardown_removes_what_this_process_made() {
+    if be_child() {
+        assert_eq!(teardown().expect("tears down").len(), 1);
+        assert_eq!(teardown().expect("tears down"), [""; 0]);
+        return;
+    }
+    let mine = Namespace::new("mine").expect("makes a namespace (these tests need root)");
+    let (mut child, mut output, made) = start_child("teardown_removes_what_this_process_made");
+    std::io::copy(&mut output, &mut std::io::sink()).expect("reads to the end");
+    assert!(child.wait().expect("ends").success());
+    assert!(!exists(&made) && exists(mine.name()));
 }
 
 #[test]
@@ -134,11 +147,7 @@ fn a_cut_takes_both_ends_down_and_restore_brings_routes_back() {
     let gateway = ADDRESS_B.parse().expect("an address");
     a.namespace.add_default_route(gateway).expect("routes");
     a.namespace
-        .add_route(
-            "fd10::/64".parse().expect("a prefix"),
-            Some("fd09::2".parse().expect("an address")),
-            None,
-        )
+        .add_route("fd10::/64".parse().expect("a prefix"), Some("fd09::2".parse().expect("an address")), None)
         .expect("routes");
     assert_eq!(crossing(&link), [10; 4]);
     link.cut().expect("cuts");
@@ -158,8 +167,7 @@ fn a_cut_takes_both_ends_down_and_restore_brings_routes_back() {
 fn what_is_on_the_way_of_a_cut_is_lost() {
     let _turn = turn();
     let link = link("way");
-    link.set(Way::AToB, |way| way.delay = ms(200))
-        .expect("sets");
+    link.set(Way::AToB, |way| way.delay = ms(200)).expect("sets");
     let [a, b] = link.ends();
     let flow = UdpFlow {
         from: a.namespace.clone(),
@@ -210,15 +218,8 @@ fn a_veth_pair_carries_and_takes_its_offloads() {
     let (mut a, mut b) = between("veth");
     (a.interface, b.interface) = ("left".to_owned(), "right".to_owned());
     veth(&a, &b, 1400).expect("makes the pair");
-    a.namespace
-        .set_plain_packets("left")
-        .expect("sets offloads");
-    let features = a
-        .namespace
-        .command("ethtool")
-        .args(["-k", "left"])
-        .output()
-        .expect("ethtool starts");
+    a.namespace.set_plain_packets("left").expect("sets offloads");
+    let features = a.namespace.command("ethtool").args(["-k", "left"]).output().expect("ethtool starts");
     let features = String::from_utf8(features.stdout).expect("prints text");
     for line in [
         "tcp-segmentation-offload: off",
@@ -229,21 +230,13 @@ fn a_veth_pair_carries_and_takes_its_offloads() {
         assert!(features.contains(line), "{line} is not in\n{features}");
     }
     assert!(ip(&b.namespace, "link show right").contains("mtu 1400"));
-    assert_eq!(
-        arrived(&a.namespace, &b.namespace, &format!("{ADDRESS_B}:9001")),
-        10
-    );
-    a.namespace
-        .set_features("left", &[("tx-udp-segmentation", true)])
-        .expect("sets one offload");
+    assert_eq!(arrived(&a.namespace, &b.namespace, &format!("{ADDRESS_B}:9001")), 10);
+    a.namespace.set_features("left", &[("tx-udp-segmentation", true)]).expect("sets one offload");
     let unknown = a.namespace.set_features("left", &[("tx-teleport", true)]);
     assert!(matches!(unknown, Err(WireError::NoFeature { .. })));
     a.namespace.delete_interface("left").expect("deletes");
     let gone = b.namespace.set_up("right");
-    assert!(
-        matches!(gone, Err(WireError::NoInterface { .. })),
-        "{gone:?}"
-    );
+    assert!(matches!(gone, Err(WireError::NoInterface { .. })), "{gone:?}");
 }
 
 #[test]
@@ -251,20 +244,10 @@ fn sysctls_are_of_the_namespace() {
     let namespace = Namespace::new("sysctl").expect("makes a namespace");
     namespace.set_forwarding(true).expect("forwards");
     assert_eq!(namespace.sysctl("ipv4/ip_forward").expect("reads"), "1");
-    assert_eq!(
-        namespace.sysctl("ipv6/conf/all/forwarding").expect("reads"),
-        "1"
-    );
-    for (filter, value) in [
-        (RpFilter::Strict, "1"),
-        (RpFilter::Loose, "2"),
-        (RpFilter::Off, "0"),
-    ] {
+    assert_eq!(namespace.sysctl("ipv6/conf/all/forwarding").expect("reads"), "1");
+    for (filter, value) in [(RpFilter::Strict, "1"), (RpFilter::Loose, "2"), (RpFilter::Off, "0")] {
         namespace.set_rp_filter("lo", filter).expect("sets");
-        assert_eq!(
-            namespace.sysctl("ipv4/conf/lo/rp_filter").expect("reads"),
-            value
-        );
+        assert_eq!(namespace.sysctl("ipv4/conf/lo/rp_filter").expect("reads"), value);
     }
     assert!(namespace.set_sysctl("ipv4/no_such", "1").is_err());
 }
@@ -296,10 +279,7 @@ fn a_link_that_cannot_be_made_says_why() {
     b.interface = "a-name-too-long-for-linux".to_owned();
     let spec = LinkSpec::symmetric("bad", a.clone(), b.clone(), &Direction::default());
     let error = EmulatedLink::new(spec).expect_err("the name is too long");
-    assert!(
-        error.to_string().contains("a-name-too-long-for-linux"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("a-name-too-long-for-linux"), "{error}");
     b.interface = "wire0".to_owned();
     let mut spec = LinkSpec::symmetric("bad", a, b, &Direction::default());
     spec.mtu = 9000;

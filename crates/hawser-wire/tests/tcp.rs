@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::{ms, turn};
 use hawser_wire::traffic::{Congestion, TcpTransfer};
-use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
+use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Moment, Namespace, veth};
 
 const RATE_MBIT: f64 = 50.0;
 /// Bytes of Ethernet that tbf counts with each packet.
@@ -30,21 +30,11 @@ fn line() -> Line {
     let (client, router, server) = (make(), make(), make());
     let near = End::new(&client, "wan", &["10.1.0.1/24"]);
     let far = End::new(&router, "lan", &["10.1.0.2/24"]);
-    let way = Direction {
-        delay: ms(10),
-        ..Direction::default()
-    };
+    let way = Direction { delay: ms(10), ..Direction::default() };
     let delay = EmulatedLink::new(LinkSpec::symmetric("delay", near, far, &way));
     router.set_forwarding(true).expect("the router forwards");
-    client
-        .add_default_route(address("10.1.0.2"))
-        .expect("the client has a route");
-    Line {
-        client,
-        router,
-        server,
-        _delay: delay.expect("the delay starts"),
-    }
+    client.add_default_route(address("10.1.0.2")).expect("the client has a route");
+    Line { client, router, server, _delay: delay.expect("the delay starts") }
 }
 
 fn address(text: &str) -> IpAddr {
@@ -53,27 +43,22 @@ fn address(text: &str) -> IpAddr {
 
 impl Line {
     fn shaped_ends(&self) -> (End, End) {
-        (
-            End::new(&self.router, "shaped", &["10.2.0.1/24"]),
-            End::new(&self.server, "eth0", &[&format!("{SERVER}/24")]),
-        )
+        (End::new(&self.router, "shaped", &["10.2.0.1/24"]), End::new(&self.server, "eth0", &[&format!("{SERVER}/24")]))
     }
 
     /// Goodput of one CUBIC stream after its first second, in Mbit/s.
     fn goodput(&self) -> f64 {
-        self.server
-            .add_default_route(address("10.2.0.1"))
-            .expect("the server has a route");
+        self.server.add_default_route(address("10.2.0.1")).expect("the server has a route");
         let transfer = TcpTransfer {
             from: self.client.clone(),
             to: self.server.clone(),
             destination: (address(SERVER), 5001).into(),
             source: None,
             congestion: Congestion::Cubic,
-            duration: ms(4000),
+            duration: ms(3000),
         };
         let got = transfer.run().expect("the transfer runs");
-        got.mbps_between(got.start() + ms(1000), got.start() + ms(4000))
+        got.mbps_between(got.start() + ms(1000), got.start() + ms(3000))
     }
 }
 
@@ -84,10 +69,8 @@ fn one_cubic_stream_matches_tbf_within_three_percent() {
         let line = line();
         let (router, server) = line.shaped_ends();
         veth(&router, &server, 1500).expect("the pair is made");
-        let tbf = format!(
-            "qdisc add dev shaped root tbf rate {RATE_MBIT}mbit burst 5kb latency {}ms",
-            QUEUE.as_millis()
-        );
+        let tbf =
+            format!("qdisc add dev shaped root tbf rate {RATE_MBIT}mbit burst 5kb latency {}ms", QUEUE.as_millis());
         let status = line.router.command("tc").args(tbf.split(' ')).status();
         assert!(status.expect("the tc program starts").success(), "tc {tbf}");
         line.goodput()
@@ -95,23 +78,14 @@ fn one_cubic_stream_matches_tbf_within_three_percent() {
     let by_us = {
         let line = line();
         let (router, server) = line.shaped_ends();
-        let way = Direction {
-            overhead: ETHERNET,
-            ..Direction::shaped(RATE_MBIT, ms(0), QUEUE)
-        };
-        let _shaper = EmulatedLink::new(LinkSpec::symmetric("shaper", router, server, &way))
-            .expect("the shaper starts");
+        let way = Direction { overhead: ETHERNET, ..Direction::shaped(RATE_MBIT, ms(0), QUEUE) };
+        let _shaper =
+            EmulatedLink::new(LinkSpec::symmetric("shaper", router, server, &way)).expect("the shaper starts");
         line.goodput()
     };
     println!("one cubic stream: tbf {by_kernel:.2}, emulated {by_us:.2} Mbit/s");
-    assert!(
-        by_kernel > RATE_MBIT * 0.85,
-        "tbf let {by_kernel:.2} Mbit/s pass"
-    );
-    assert!(
-        (by_us / by_kernel - 1.0).abs() <= 0.03,
-        "tbf {by_kernel:.2}, emulated {by_us:.2}"
-    );
+    assert!(by_kernel > RATE_MBIT * 0.85, "tbf let {by_kernel:.2} Mbit/s pass");
+    assert!((by_us / by_kernel - 1.0).abs() <= 0.03, "tbf {by_kernel:.2}, emulated {by_us:.2}");
 }
 
 #[test]
@@ -133,11 +107,7 @@ fn progress_is_seen_and_stop_ends_a_transfer() {
         let running = transfer.start().expect("the transfer starts");
         std::thread::sleep(ms(600));
         let middle = Moment::now();
-        assert!(
-            running.received_bytes() > 500_000,
-            "{}",
-            running.received_bytes()
-        );
+        assert!(running.received_bytes() > 500_000, "{}", running.received_bytes());
         link.black_hole(true).expect("the hole opens");
         std::thread::sleep(ms(300));
         assert!(running.progress().longest_gap(middle, Moment::now()) >= ms(250));
@@ -147,5 +117,3 @@ fn progress_is_seen_and_stop_ends_a_transfer() {
         link.restore().expect("the hole closes");
     }
 }
-
-use hawser_wire::Moment;

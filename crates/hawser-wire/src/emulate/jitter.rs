@@ -72,11 +72,7 @@ pub(crate) struct Wander {
 
 impl Wander {
     /// The extra delay, in nanoseconds, of a packet sent at a moment; moments never go back.
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        reason = "nanoseconds"
-    )]
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "nanoseconds")]
     pub(crate) fn extra(&mut self, jitter: &Jitter, sent: Moment, dice: &mut Dice) -> i64 {
         if jitter.amplitude.is_zero() {
             return 0;

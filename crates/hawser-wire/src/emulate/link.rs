@@ -55,10 +55,7 @@ impl LinkSpec {
             b,
             mtu: DEFAULT_MTU,
             a_to_b: direction.clone(),
-            b_to_a: Direction {
-                seed: back_seed,
-                ..direction.clone()
-            },
+            b_to_a: Direction { seed: back_seed, ..direction.clone() },
         }
     }
 }
@@ -96,19 +93,14 @@ impl EmulatedLink {
             return Err(starting(io::ErrorKind::InvalidInput.into()));
         }
         let tuns = [open(&spec.a, spec.mtu)?, open(&spec.b, spec.mtu)?];
-        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|error| starting(error.into()))?;
-        let shared = Arc::new(Shared {
-            wake,
-            counters: Mutex::default(),
-        });
+        let wake =
+            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|error| starting(error.into()))?;
+        let shared = Arc::new(Shared { wake, counters: Mutex::default() });
         let (requests, asked) = channel();
         let settings = [spec.a_to_b.clone(), spec.b_to_a.clone()];
         let engine = Engine::new(tuns, settings.clone(), asked, Arc::clone(&shared));
-        let thread = thread::Builder::new()
-            .name(format!("wire-{}", spec.name))
-            .spawn(move || engine.run())
-            .map_err(starting)?;
+        let thread =
+            thread::Builder::new().name(format!("wire-{}", spec.name)).spawn(move || engine.run()).map_err(starting)?;
         Ok(Self {
             name: spec.name,
             ends: [spec.a, spec.b],
@@ -159,10 +151,7 @@ impl EmulatedLink {
             return Ok(());
         }
         let [a, b] = &self.ends;
-        let routes = [
-            a.namespace.routes_of(&a.interface)?,
-            b.namespace.routes_of(&b.interface)?,
-        ];
+        let routes = [a.namespace.routes_of(&a.interface)?, b.namespace.routes_of(&b.interface)?];
         a.namespace.set_down(&a.interface)?;
         b.namespace.set_down(&b.interface)?;
         self.ask(Command::Cut)?;
@@ -175,9 +164,7 @@ impl EmulatedLink {
     /// # Errors
     /// Where the link's thread has ended.
     pub fn black_hole(&self, on: bool) -> Result<(), WireError> {
-        Way::BOTH
-            .into_iter()
-            .try_for_each(|way| self.black_hole_way(way, on))
+        Way::BOTH.into_iter().try_for_each(|way| self.black_hole_way(way, on))
     }
 
     /// The same, one way only.
@@ -216,9 +203,7 @@ impl EmulatedLink {
 
     /// Step 2: asks the thread, and waits until it has obeyed.
     fn ask(&self, command: Command) -> Result<(), WireError> {
-        let ended = || WireError::Ended {
-            link: self.name.clone(),
-        };
+        let ended = || WireError::Ended { link: self.name.clone() };
         let (done, wait) = sync_channel(1);
         self.requests.send((command, done)).map_err(|_| ended())?;
         rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes())
@@ -243,19 +228,10 @@ impl Drop for EmulatedLink {
 ///
 /// # Errors
 /// As [`EmulatedLink::new`].
-pub fn emulate_until(
-    specs: Vec<LinkSpec>,
-    shutdown: BorrowedFd<'_>,
-) -> Result<Vec<[Counters; 2]>, WireError> {
-    let links: Vec<EmulatedLink> = specs
-        .into_iter()
-        .map(EmulatedLink::new)
-        .collect::<Result<_, _>>()?;
+pub fn emulate_until(specs: Vec<LinkSpec>, shutdown: BorrowedFd<'_>) -> Result<Vec<[Counters; 2]>, WireError> {
+    let links: Vec<EmulatedLink> = specs.into_iter().map(EmulatedLink::new).collect::<Result<_, _>>()?;
     loop {
-        match poll(
-            &mut [PollFd::from_borrowed_fd(shutdown, PollFlags::IN)],
-            None,
-        ) {
+        match poll(&mut [PollFd::from_borrowed_fd(shutdown, PollFlags::IN)], None) {
             Ok(_) => break,
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(WireError::system("wait for shutdown", error)),
@@ -276,7 +252,5 @@ fn open(end: &End, mtu: u32) -> Result<Tun, WireError> {
 
 /// Locks what only whole values are written to: a panic elsewhere has not broken it.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -58,17 +58,9 @@ impl LossState {
             Loss::None => false,
             Loss::Random(probability) => dice.happens(probability),
             Loss::Bursts(model) => {
-                let leave = if self.bad {
-                    model.to_good
-                } else {
-                    model.to_bad
-                };
+                let leave = if self.bad { model.to_good } else { model.to_bad };
                 self.bad ^= dice.happens(leave);
-                dice.happens(if self.bad {
-                    model.lost_in_bad
-                } else {
-                    model.lost_in_good
-                })
+                dice.happens(if self.bad { model.lost_in_bad } else { model.lost_in_good })
             }
         }
     }
@@ -91,9 +83,7 @@ mod tests {
             lost_in_bad: Probability::ALWAYS,
         };
         let (mut state, mut dice) = (LossState::default(), Dice::new(7));
-        let fates: Vec<bool> = (0..200_000)
-            .map(|_| state.loses(Loss::Bursts(model), &mut dice))
-            .collect();
+        let fates: Vec<bool> = (0..200_000).map(|_| state.loses(Loss::Bursts(model), &mut dice)).collect();
         let lost = fates.iter().filter(|&&lost| lost).count();
         let bursts = fates.windows(2).filter(|pair| pair[1] && !pair[0]).count();
         let share = lost as f64 / fates.len() as f64;
@@ -111,9 +101,7 @@ mod tests {
             lost_in_bad: Probability::ALWAYS,
         };
         let (mut state, mut dice) = (LossState::default(), Dice::new(1));
-        let fates: Vec<bool> = (0..4)
-            .map(|_| state.loses(Loss::Bursts(model), &mut dice))
-            .collect();
+        let fates: Vec<bool> = (0..4).map(|_| state.loses(Loss::Bursts(model), &mut dice)).collect();
         assert_eq!(fates, [true, false, true, false]);
     }
 }

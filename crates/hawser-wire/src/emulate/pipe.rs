@@ -81,10 +81,7 @@ impl Pipe {
         self.counters.packets_in += 1;
         self.counters.bytes_in += length;
         let waiting = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
-        if !self
-            .settings
-            .has_room(waiting, self.counters.queue_bytes, length)
-        {
+        if !self.settings.has_room(waiting, self.counters.queue_bytes, length) {
             self.counters.dropped_by_queue += 1;
             self.slab.take_back(packet);
             return;
@@ -139,11 +136,7 @@ impl Pipe {
 
     /// Steps 3 and 4: what becomes of a packet whose last bit was sent.
     fn launch(&mut self, packet: Packet, sent: Moment) {
-        if self
-            .settings
-            .longest
-            .is_some_and(|longest| packet.length > longest)
-        {
+        if self.settings.longest.is_some_and(|longest| packet.length > longest) {
             self.counters.too_long += 1;
             self.slab.take_back(packet);
             return;
@@ -176,11 +169,7 @@ impl Pipe {
         self.last_landing = self.last_landing.max(lands);
         self.number += 1;
         let number = self.number;
-        self.flight.push(Reverse(Flying {
-            lands,
-            number,
-            packet,
-        }));
+        self.flight.push(Reverse(Flying { lands, number, packet }));
     }
 
     /// Step 5: the next packet that has arrived by now; the caller gives its buffer back.
@@ -250,17 +239,16 @@ impl Pipe {
     pub(crate) fn counters(&self, now: Moment) -> Counters {
         let overhead = u64::from(self.settings.overhead);
         let behind_head = self.queue.iter().skip(1).len() as u64;
-        let head = self
-            .queue
-            .front()
-            .map_or(0, |head| u64::from(head.packet.length));
+        let head = self.queue.front().map_or(0, |head| u64::from(head.packet.length));
         let bytes = self.counters.queue_bytes - head + behind_head * overhead;
         let rest = self.settings.rate.map_or(0, |rate| rate.time_of(bytes));
         Counters {
             queue_packets: self.queue.len() as u64,
-            queue_delay: self.head_ends.map_or(Duration::ZERO, |ends| ends - now)
-                + Duration::from_nanos(rest),
+            queue_delay: self.head_ends.map_or(Duration::ZERO, |ends| ends - now) + Duration::from_nanos(rest),
             ..self.counters
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

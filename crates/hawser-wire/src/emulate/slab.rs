@@ -31,8 +31,7 @@ impl Slab {
             if made >= MOST {
                 return None;
             }
-            self.chunks
-                .push(vec![0; CHUNK as usize * BUFFER_BYTES].into());
+            self.chunks.push(vec![0; CHUNK as usize * BUFFER_BYTES].into());
             self.free.extend((made..made + CHUNK).rev());
         }
         let buffer = self.free.pop()?;
@@ -57,10 +56,7 @@ impl Slab {
 
     /// Another buffer with the same bytes.
     pub(crate) fn copy(&mut self, packet: Packet) -> Option<Packet> {
-        let copy = Packet {
-            length: packet.length,
-            ..self.lend()?
-        };
+        let copy = Packet { length: packet.length, ..self.lend()? };
         let bytes = {
             let mut bytes = [0; BUFFER_BYTES];
             bytes.copy_from_slice(self.buffer(packet));

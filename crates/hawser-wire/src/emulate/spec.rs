@@ -25,7 +25,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// Both, in the order of [`Way::index`].
+    /// Both, from a to b first.
     pub const BOTH: [Self; 2] = [Self::AToB, Self::BToA];
 
     pub(crate) const fn index(self) -> usize {
@@ -43,11 +43,7 @@ pub struct Rate(u64);
 impl Rate {
     /// A rate in Mbit/s, brought into 1 bit/s to 1 Tbit/s.
     #[must_use]
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "clamped"
-    )]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
     pub fn mbit(megabits: f64) -> Self {
         Self((megabits * MEGABIT).clamp(1.0, MAX_RATE).round() as u64)
     }
@@ -157,12 +153,7 @@ impl Direction {
     /// A way with a rate in Mbit/s, a delay and a queue of so much time.
     #[must_use]
     pub fn shaped(megabits: f64, delay: Duration, queue: Duration) -> Self {
-        Self {
-            rate: Some(Rate::mbit(megabits)),
-            queue: QueueDepth::Time(queue),
-            delay,
-            ..Self::default()
-        }
+        Self { rate: Some(Rate::mbit(megabits)), queue: QueueDepth::Time(queue), delay, ..Self::default() }
     }
 
     /// Whether a packet finds room beside what waits.

@@ -18,13 +18,10 @@ pub(crate) struct Tun(OwnedFd);
 impl Tun {
     /// Makes the interface in the end's namespace.
     pub(crate) fn open(end: &End) -> Result<Self, WireError> {
-        end.namespace
-            .run(|| attach(&end.interface))?
-            .map(|file| Self(file.into()))
-            .map_err(|error| {
-                let namespace = end.namespace.name();
-                WireError::system(format!("make tun {} in {namespace}", end.interface), error)
-            })
+        end.namespace.run(|| attach(&end.interface))?.map(|file| Self(file.into())).map_err(|error| {
+            let namespace = end.namespace.name();
+            WireError::system(format!("make tun {} in {namespace}", end.interface), error)
+        })
     }
 
     /// Reads a packet; None where none waits.
@@ -48,16 +45,10 @@ impl AsFd for Tun {
 /// Opens the device and names the interface, on a thread inside the namespace.
 fn attach(interface: &str) -> io::Result<File> {
     if interface.len() >= libc::IFNAMSIZ {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "the name is too long",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the name is too long"));
     }
     let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .write(true)
-        .custom_flags(libc::O_NONBLOCK);
+    options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
     let file = options.open(TUN_DEVICE)?;
     // SAFETY: ifreq is plain data for which all zeros is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -67,9 +58,5 @@ fn attach(interface: &str) -> io::Result<File> {
     request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
     // SAFETY: TUNSETIFF reads and writes one ifreq, which lives through the call.
     let done = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
-    if done < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(file)
-    }
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(file) }
 }

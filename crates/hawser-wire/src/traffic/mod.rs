@@ -2,11 +2,15 @@
 //!
 //! All figures come from what the receiver got and when; clocks are one machine's, so that one-way times mean something.
 
+mod ping;
+mod process;
 mod sample;
 mod tcp;
 mod timeline;
 mod udp;
 
+pub use ping::{Echo, Ping, PingReport, RunningPing};
+pub use process::ProcessUsage;
 pub use sample::Sample;
 pub use tcp::{Congestion, RunningTcp, TcpTransfer};
 pub use timeline::Timeline;

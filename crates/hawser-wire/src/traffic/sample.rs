@@ -18,10 +18,7 @@ impl FromIterator<f64> for Sample {
 impl FromIterator<Duration> for Sample {
     /// Durations count in milliseconds.
     fn from_iter<I: IntoIterator<Item = Duration>>(values: I) -> Self {
-        values
-            .into_iter()
-            .map(|value| value.as_secs_f64() * 1e3)
-            .collect()
+        values.into_iter().map(|value| value.as_secs_f64() * 1e3).collect()
     }
 }
 
@@ -96,22 +93,13 @@ mod tests {
         ];
         for (values, percent, expected) in table {
             let sample: Sample = values.iter().copied().collect();
-            assert_eq!(
-                sample.percentile(percent),
-                expected,
-                "{values:?} at {percent}"
-            );
+            assert_eq!(sample.percentile(percent), expected, "{values:?} at {percent}");
         }
     }
 
     #[test]
     fn durations_count_in_milliseconds() {
-        let sample: Sample = [Duration::from_millis(30), Duration::from_micros(500)]
-            .into_iter()
-            .collect();
-        assert_eq!(
-            (sample.min(), sample.max(), sample.mean()),
-            (Some(0.5), Some(30.0), Some(15.25))
-        );
+        let sample: Sample = [Duration::from_millis(30), Duration::from_micros(500)].into_iter().collect();
+        assert_eq!((sample.min(), sample.max(), sample.mean()), (Some(0.5), Some(30.0), Some(15.25)));
     }
 }

@@ -87,23 +87,14 @@ impl TcpTransfer {
         let starting = |error| {
             let (from, to) = (self.from.name(), self.to.name());
             let name = self.congestion.name();
-            let what = format!(
-                "start tcp ({name}) from {from} to {} in {to}",
-                self.destination
-            );
+            let what = format!("start tcp ({name}) from {from} to {} in {to}", self.destination);
             WireError::system(what, error)
         };
         let listener = self.to.run(|| self.listen())?.map_err(starting)?;
-        let outbound = self
-            .from
-            .run(|| self.connect(&listener))?
-            .map_err(starting)?;
+        let outbound = self.from.run(|| self.connect(&listener))?.map_err(starting)?;
         let (inbound, _) = listener.accept().map_err(starting)?;
         let inbound = self.checked(inbound).map_err(starting)?;
-        let (stop, over) = (
-            Arc::new(AtomicBool::new(false)),
-            Arc::new(AtomicBool::new(false)),
-        );
+        let (stop, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let timeline = Arc::new(Mutex::new(Timeline::new(Moment::now())));
         let receiver = {
             let (over, timeline) = (Arc::clone(&over), Arc::clone(&timeline));
@@ -119,12 +110,7 @@ impl TcpTransfer {
             };
             self.from.spawn_thread("tcp-send", work)?
         };
-        Ok(RunningTcp {
-            stop,
-            timeline,
-            sender: Some(sender),
-            receiver: Some(receiver),
-        })
+        Ok(RunningTcp { stop, timeline, sender: Some(sender), receiver: Some(receiver) })
     }
 
     /// Makes the transfer to its end.
@@ -165,9 +151,7 @@ impl TcpTransfer {
         let name = SockRef::from(&stream).tcp_congestion()?;
         let name = String::from_utf8_lossy(&name);
         if name.trim_end_matches('\0') != self.congestion.name() {
-            return Err(io::Error::other(format!(
-                "the socket's congestion control is {name}"
-            )));
+            return Err(io::Error::other(format!("the socket's congestion control is {name}")));
         }
         stream.set_read_timeout(Some(GLANCE))?;
         stream.set_write_timeout(Some(GLANCE))?;
@@ -179,19 +163,13 @@ impl RunningTcp {
     /// What the receiver has got so far.
     #[must_use]
     pub fn progress(&self) -> Timeline {
-        self.timeline
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-            .clone()
+        self.timeline.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
     /// Bytes received so far; cheaper than [`RunningTcp::progress`].
     #[must_use]
     pub fn received_bytes(&self) -> u64 {
-        self.timeline
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-            .total_bytes()
+        self.timeline.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).total_bytes()
     }
 
     /// Tells the sender to stop before its time is up.
@@ -204,21 +182,14 @@ impl RunningTcp {
     /// # Errors
     /// Where the connection broke before time was up.
     pub fn finish(mut self) -> Result<Timeline, WireError> {
-        self.join()
-            .map_err(|error| WireError::system("transfer by tcp", error))?;
+        self.join().map_err(|error| WireError::system("transfer by tcp", error))?;
         Ok(self.progress())
     }
 
     fn join(&mut self) -> io::Result<()> {
         let panicked = |_| Err(io::Error::other("a thread of the transfer panicked"));
-        let sent = self
-            .sender
-            .take()
-            .map_or(Ok(()), |thread| thread.join().unwrap_or_else(panicked));
-        let got = self
-            .receiver
-            .take()
-            .map_or(Ok(()), |thread| thread.join().unwrap_or_else(panicked));
+        let sent = self.sender.take().map_or(Ok(()), |thread| thread.join().unwrap_or_else(panicked));
+        let got = self.receiver.take().map_or(Ok(()), |thread| thread.join().unwrap_or_else(panicked));
         sent.and(got)
     }
 }
@@ -252,10 +223,9 @@ fn receive(mut stream: TcpStream, over: &AtomicBool, timeline: &Mutex<Timeline>)
     loop {
         match stream.read(&mut chunk) {
             Ok(0) => return Ok(()),
-            Ok(length) => timeline
-                .lock()
-                .unwrap_or_else(|poisoned| poisoned.into_inner())
-                .add(Moment::now(), length as u64),
+            Ok(length) => {
+                timeline.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).add(Moment::now(), length as u64)
+            }
             Err(error) if is_wait(&error) => {}
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
             Err(error) => return Err(error),
@@ -271,8 +241,5 @@ fn receive(mut stream: TcpStream, over: &AtomicBool, timeline: &Mutex<Timeline>)
 
 /// Whether a call only ran into its timeout, or into a signal.
 fn is_wait(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-    )
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

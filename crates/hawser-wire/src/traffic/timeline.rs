@@ -83,9 +83,7 @@ impl Timeline {
             let nanos = u64::try_from(step.as_nanos() * index).unwrap_or(u64::MAX);
             self.start + Duration::from_nanos(nanos)
         };
-        (0..steps)
-            .map(|index| self.mbps_between(at(index), at(index + 1)))
-            .collect()
+        (0..steps).map(|index| self.mbps_between(at(index), at(index + 1))).collect()
     }
 
     /// The longest time without a byte that lies, in part at least, between two moments; one that nothing
@@ -95,11 +93,7 @@ impl Timeline {
         let (first, last) = (self.bin_of(from), self.bin_of(to));
         let is_empty = |bin: usize| self.bins.get(bin).is_none_or(|&bytes| bytes == 0);
         // A gap that was open at `from` began earlier.
-        let mut begin = (0..first)
-            .rev()
-            .take_while(|&bin| is_empty(bin))
-            .last()
-            .unwrap_or(first);
+        let mut begin = (0..first).rev().take_while(|&bin| is_empty(bin)).last().unwrap_or(first);
         let mut longest = 0;
         let end = last.max(self.bins.len());
         for bin in first..end {
@@ -118,9 +112,7 @@ impl Timeline {
     /// None where it never was.
     #[must_use]
     pub fn recovered_after(&self, moment: Moment, mbps: f64, window: Duration) -> Option<Duration> {
-        let wide = usize::try_from(window.as_nanos() / BIN.as_nanos())
-            .ok()?
-            .max(1);
+        let wide = usize::try_from(window.as_nanos() / BIN.as_nanos()).ok()?.max(1);
         let first = self.bin_of(moment);
         #[expect(clippy::cast_precision_loss, reason = "bytes of one window")]
         let reached = |bytes: u64| (bytes * BYTE_BITS) as f64 / window.as_secs_f64() / 1e6 >= mbps;

@@ -92,14 +92,8 @@ impl UdpFlow {
     /// Where the port cannot be bound, or a namespace not entered.
     pub fn start(&self) -> Result<RunningUdp, WireError> {
         let system = |error| WireError::system(format!("start udp to {}", self.destination), error);
-        let inbound = self
-            .to
-            .run(|| bind_receiver(self.destination))?
-            .map_err(system)?;
-        let outbound = self
-            .from
-            .run(|| UdpSocket::bind((any(self.destination), 0)))?
-            .map_err(system)?;
+        let inbound = self.to.run(|| bind_receiver(self.destination))?.map_err(system)?;
+        let outbound = self.from.run(|| UdpSocket::bind((any(self.destination), 0)))?.map_err(system)?;
         let ended = Arc::new(AtomicBool::new(false));
         let (flow, end) = (self.clone(), Arc::clone(&ended));
         let receiver = self.to.spawn_thread("udp-receive", {
@@ -115,11 +109,7 @@ impl UdpFlow {
             end.store(true, Ordering::Release);
             counted
         })?;
-        Ok(RunningUdp {
-            sender,
-            receiver,
-            packet_bytes: self.packet_bytes(),
-        })
+        Ok(RunningUdp { sender, receiver, packet_bytes: self.packet_bytes() })
     }
 
     /// Runs the flow to its end.
@@ -132,11 +122,7 @@ impl UdpFlow {
 
     /// IP bytes of a datagram. Sources: RFC 791, RFC 8200, RFC 768.
     fn packet_bytes(&self) -> u64 {
-        let headers = if self.destination.is_ipv4() {
-            20 + 8
-        } else {
-            40 + 8
-        };
+        let headers = if self.destination.is_ipv4() { 20 + 8 } else { 40 + 8 };
         self.payload.clamp(STAMP_BYTES, MAX_PAYLOAD) as u64 + headers
     }
 
@@ -175,10 +161,7 @@ impl RunningUdp {
     /// Where one of the flow's threads did.
     pub fn finish(self) -> Result<UdpReport, WireError> {
         let (sent, refused) = self.sender.join().expect("the udp sender runs to its end");
-        let arrivals = self
-            .receiver
-            .join()
-            .expect("the udp receiver runs to its end");
+        let arrivals = self.receiver.join().expect("the udp receiver runs to its end");
         Ok(UdpReport {
             sent,
             refused,
@@ -210,27 +193,18 @@ impl UdpReport {
             latest = latest.max(arrival.number);
             arrival.number < latest
         };
-        self.arrivals
-            .iter()
-            .filter(|arrival| is_late(arrival))
-            .count()
+        self.arrivals.iter().filter(|arrival| is_late(arrival)).count()
     }
 
     /// One-way times, in milliseconds.
     #[must_use]
     pub fn delays(&self) -> Sample {
-        self.arrivals
-            .iter()
-            .map(|arrival| arrival.received - arrival.sent)
-            .collect()
+        self.arrivals.iter().map(|arrival| arrival.received - arrival.sent).collect()
     }
 
     /// Rate of IP packets from the first arrival to the last, in bit/s; None with fewer than two.
     #[must_use]
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "bytes and nanoseconds of one run"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "bytes and nanoseconds of one run")]
     pub fn received_rate(&self) -> Option<f64> {
         let (first, last) = (self.arrivals.first()?, self.arrivals.last()?);
         let bits = (self.arrivals.len() as u64 - 1) * self.packet_bytes * 8;
@@ -241,10 +215,7 @@ impl UdpReport {
     /// The longest time between two arrivals; zero with fewer than two.
     #[must_use]
     pub fn longest_gap(&self) -> Duration {
-        let gaps = self
-            .arrivals
-            .windows(2)
-            .map(|pair| pair[1].received - pair[0].received);
+        let gaps = self.arrivals.windows(2).map(|pair| pair[1].received - pair[0].received);
         gaps.max().unwrap_or_default()
     }
 }
@@ -275,11 +246,7 @@ fn receive(socket: &UdpSocket, ended: &AtomicBool, linger: Duration) -> io::Resu
             Ok(length) if length >= STAMP_BYTES => {
                 last = Moment::now();
                 let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| payload[at + i]));
-                arrivals.push(Arrival {
-                    number: word(0),
-                    sent: Moment::from_nanos(word(8)),
-                    received: last,
-                });
+                arrivals.push(Arrival { number: word(0), sent: Moment::from_nanos(word(8)), received: last });
             }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -289,6 +256,7 @@ fn receive(socket: &UdpSocket, ended: &AtomicBool, linger: Duration) -> io::Resu
                     return Ok(arrivals);
                 }
             }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }

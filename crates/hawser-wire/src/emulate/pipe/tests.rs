@@ -1,0 +1,181 @@
+//! One way of a link, on a time that the test makes.
+
+use super::super::jitter::{Jitter, Spread};
+use super::super::loss::Loss;
+use super::super::spec::{Probability, QueueDepth, Rate};
+use super::*;
+
+/// 1000 bytes at 8 Mbit/s: one millisecond.
+const LENGTH: u32 = 1000;
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn at(millis: u64) -> Moment {
+    Moment::from_nanos(1_000_000_000) + ms(millis)
+}
+
+/// 8 Mbit/s, so that a packet takes a millisecond.
+fn one_a_millisecond() -> Direction {
+    Direction { rate: Some(Rate::mbit(8.0)), ..Direction::default() }
+}
+
+/// Offers a packet whose first byte is its name.
+fn offer(pipe: &mut Pipe, name: u8, arrived: Moment) {
+    let mut packet = pipe.slab.lend().expect("a buffer is free");
+    packet.length = LENGTH;
+    pipe.slab.buffer(packet)[0] = name;
+    pipe.offer(packet, arrived);
+}
+
+/// What has arrived by a moment, by name.
+fn arrived(pipe: &mut Pipe, now: Moment) -> Vec<u8> {
+    pipe.advance(now);
+    let mut names = Vec::new();
+    while let Some(packet) = pipe.due(now) {
+        names.push(pipe.slab.bytes(packet)[0]);
+        pipe.delivered(packet, true);
+    }
+    names
+}
+
+#[test]
+fn a_late_look_takes_no_rate_away() {
+    let mut pipe = Pipe::new(one_a_millisecond());
+    (0..100).for_each(|name| offer(&mut pipe, name, at(0)));
+    assert_eq!(arrived(&mut pipe, at(0)), []);
+    assert_eq!(arrived(&mut pipe, at(1)), [0]);
+    assert_eq!(arrived(&mut pipe, at(57)).len(), 56);
+    assert_eq!(pipe.next_event(), Some(at(58)));
+    assert_eq!(arrived(&mut pipe, at(100)).len(), 43);
+    assert_eq!(pipe.next_event(), None);
+}
+
+#[test]
+fn an_idle_line_saves_nothing_up() {
+    let mut pipe = Pipe::new(one_a_millisecond());
+    offer(&mut pipe, 0, at(0));
+    assert_eq!(arrived(&mut pipe, at(50)), [0]);
+    (1..4).for_each(|name| offer(&mut pipe, name, at(50)));
+    assert_eq!(arrived(&mut pipe, at(52)), [1, 2]);
+}
+
+#[test]
+fn each_kind_of_queue_drops_the_tail() {
+    let table = [
+        (QueueDepth::Bytes(3000), 3, "whole packets fill it"),
+        (QueueDepth::Bytes(3999), 3, "a packet fits whole or not at all"),
+        (QueueDepth::Bytes(1), 1, "one packet always fits"),
+        (QueueDepth::Packets(5), 5, "packets"),
+        (QueueDepth::Packets(0), 1, "one packet always fits"),
+        (QueueDepth::Time(ms(4)), 4, "time at the rate"),
+    ];
+    for (queue, fit, why) in table {
+        let mut pipe = Pipe::new(Direction { queue, ..one_a_millisecond() });
+        (0..10).for_each(|name| offer(&mut pipe, name, at(0)));
+        let counters = pipe.counters(at(0));
+        assert_eq!((counters.queue_packets, counters.dropped_by_queue), (fit, 10 - fit), "{why}");
+        assert_eq!(counters.queue_delay, ms(fit), "{why}");
+        let kept: Vec<u8> = (0..).take(fit as usize).collect();
+        assert_eq!(arrived(&mut pipe, at(20)), kept, "{why}");
+        assert_eq!(pipe.counters(at(20)).queue_delay_most, ms(fit), "{why}");
+    }
+}
+
+#[test]
+fn the_mean_wait_is_over_what_left_since() {
+    let mut pipe = Pipe::new(one_a_millisecond());
+    (0..4).for_each(|name| offer(&mut pipe, name, at(0)));
+    arrived(&mut pipe, at(2));
+    let earlier = pipe.counters(at(2));
+    arrived(&mut pipe, at(4));
+    let later = pipe.counters(at(4));
+    assert_eq!(later.queue_delay_mean_since(&Counters::default()), Duration::from_micros(2500));
+    assert_eq!(later.queue_delay_mean_since(&earlier), Duration::from_micros(3500));
+    assert_eq!(later.queue_delay_mean_since(&later), Duration::ZERO);
+}
+
+#[test]
+fn a_started_packet_goes_on_at_the_new_rate() {
+    let table = [(16.0, 750), (4.0, 1500), (8.0, 1000)];
+    for (megabits, micros) in table {
+        let mut pipe = Pipe::new(one_a_millisecond());
+        offer(&mut pipe, 0, at(0));
+        let change = Direction { rate: Some(Rate::mbit(megabits)), ..Direction::default() };
+        pipe.change(change, at(0) + Duration::from_micros(500));
+        let ends = at(0) + Duration::from_micros(micros);
+        assert_eq!(pipe.next_event(), Some(ends), "{megabits} Mbit/s");
+    }
+    let mut pipe = Pipe::new(one_a_millisecond());
+    offer(&mut pipe, 0, at(0));
+    pipe.change(Direction::default(), at(0));
+    assert_eq!(arrived(&mut pipe, at(0)), [0], "without a rate it has gone");
+}
+
+#[test]
+fn a_shorter_delay_lets_nobody_overtake() {
+    let mut pipe = Pipe::new(Direction { delay: ms(100), ..Direction::default() });
+    offer(&mut pipe, 0, at(0));
+    pipe.change(Direction { delay: ms(10), ..Direction::default() }, at(1));
+    offer(&mut pipe, 1, at(2));
+    assert_eq!(arrived(&mut pipe, at(99)), []);
+    assert_eq!(arrived(&mut pipe, at(100)), [0, 1]);
+}
+
+#[test]
+fn a_wandering_delay_stays_in_its_range_and_order() {
+    for (spread, range) in [(Spread::Uniform, 20), (Spread::Normal, 60)] {
+        let jitter = Jitter { amplitude: ms(20), spread, reorder: false };
+        let mut pipe = Pipe::new(Direction { delay: ms(100), jitter: Some(jitter), ..Direction::default() });
+        let (mut sent, mut mean) = (Vec::new(), 0.0);
+        for step in 0..20_000 {
+            let now = at(step);
+            offer(&mut pipe, 0, now);
+            sent.push(now);
+            for _ in arrived(&mut pipe, now) {
+                let delay = now - sent.remove(0);
+                assert!(delay >= ms(99 - range) && delay <= ms(101 + range), "{delay:?}");
+                mean += delay.as_secs_f64() / 20_000.0;
+            }
+        }
+        assert!((mean - 0.1).abs() < 0.004, "mean delay {mean} s");
+        assert_eq!(pipe.counters(at(0)).dropped_by_queue, 0);
+    }
+}
+
+#[test]
+fn jitter_that_may_reorder_does() {
+    let jitter = Jitter { amplitude: ms(20), spread: Spread::Normal, reorder: true };
+    let mut pipe = Pipe::new(Direction { delay: ms(30), jitter: Some(jitter), ..Direction::default() });
+    (0..100).for_each(|name| offer(&mut pipe, name, at(u64::from(name))));
+    let names = arrived(&mut pipe, at(1000));
+    assert_eq!(names.len(), 100);
+    assert!(!names.is_sorted());
+}
+
+#[test]
+fn what_the_line_does_to_a_packet_is_counted() {
+    let always = Probability::ALWAYS;
+    let mut pipe = Pipe::new(Direction { loss: Loss::Random(always), ..Direction::default() });
+    offer(&mut pipe, 0, at(0));
+    pipe.change(Direction { longest: Some(LENGTH - 1), ..Direction::default() }, at(1));
+    offer(&mut pipe, 1, at(1));
+    pipe.change(Direction { duplicate: always, ..Direction::default() }, at(2));
+    offer(&mut pipe, 2, at(2));
+    assert_eq!(arrived(&mut pipe, at(2)), [2, 2]);
+    pipe.set_black_hole(true);
+    offer(&mut pipe, 3, at(3));
+    assert_eq!(arrived(&mut pipe, at(3)), []);
+    pipe.set_black_hole(false);
+    pipe.change(Direction { delay: ms(5), ..one_a_millisecond() }, at(4));
+    (4..7).for_each(|name| offer(&mut pipe, name, at(4)));
+    pipe.advance(at(5));
+    pipe.cut();
+    assert_eq!(arrived(&mut pipe, at(50)), []);
+    let seen = pipe.counters(at(50));
+    assert_eq!((seen.lost, seen.too_long, seen.duplicated, seen.vanished, seen.cut), (1, 1, 2, 2, 3));
+    assert_eq!((seen.packets_in, seen.packets_out, seen.queue_bytes), (7, 2, 0));
+    offer(&mut pipe, 9, at(50));
+    assert_eq!(arrived(&mut pipe, at(56)), [9], "a cut line works again");
+}
