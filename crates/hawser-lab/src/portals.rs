@@ -251,7 +251,7 @@ mod tests {
             traffic: "congestion = \"cubic\"\n",
         }
         .text(Path::new("/nowhere/key"), Path::new("/nowhere/socket"));
-        let config = Parsed::parse("lab.toml".as_ref(), &text);
+        let config = Parsed::parse(&text, "lab.toml");
         assert!(config.is_ok(), "{text}\n{config:?}");
     }
 }

@@ -1,0 +1,1 @@
+//! wireguard-go (placeholder for build order).
