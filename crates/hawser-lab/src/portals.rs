@@ -64,24 +64,38 @@ impl Portals {
         let links: String = (0..bond.link_count())
             .map(|index| format!("[[link]]\nname = \"{0}\"\ninterface = \"{0}\"\n\n", bond.interface(index)))
             .collect();
-        let remote = Portal::start(program, "remote", &bond.remote, &folder, &remote_key, &Config {
-            listen: &format!("listen = [\"0.0.0.0:{PORT}\"]\n"),
-            tun: REMOTE_TUN,
-            links: "",
-            peer: ("local", &local_key.public().to_string()),
-            endpoints: "",
-            allowed: &format!("\"{LOCAL_TUN}/32\", \"{CLIENT_NETWORK}\""),
-            traffic,
-        })?;
-        let local = Portal::start(program, "local", &bond.local, &folder, &local_key, &Config {
-            listen: "",
-            tun: LOCAL_TUN,
-            links: &links,
-            peer: ("remote", &remote_key.public().to_string()),
-            endpoints: &format!("endpoints = [\"{ENDPOINT}:{PORT}\"]\n"),
-            allowed: &format!("\"{REMOTE_TUN}/32\", \"{SERVER_NETWORK}\""),
-            traffic,
-        })?;
+        let remote = Portal::start(
+            program,
+            "remote",
+            &bond.remote,
+            &folder,
+            &remote_key,
+            &Config {
+                listen: &format!("listen = [\"0.0.0.0:{PORT}\"]\n"),
+                tun: REMOTE_TUN,
+                links: "",
+                peer: ("local", &local_key.public().to_string()),
+                endpoints: "",
+                allowed: &format!("\"{LOCAL_TUN}/32\", \"{CLIENT_NETWORK}\""),
+                traffic,
+            },
+        )?;
+        let local = Portal::start(
+            program,
+            "local",
+            &bond.local,
+            &folder,
+            &local_key,
+            &Config {
+                listen: "",
+                tun: LOCAL_TUN,
+                links: &links,
+                peer: ("remote", &remote_key.public().to_string()),
+                endpoints: &format!("endpoints = [\"{ENDPOINT}:{PORT}\"]\n"),
+                allowed: &format!("\"{REMOTE_TUN}/32\", \"{SERVER_NETWORK}\""),
+                traffic,
+            },
+        )?;
         drop(making);
         let mut portals = Self { local, remote, program: program.to_owned(), _folder: folder };
         portals.wait_active(bond.link_count())?;

@@ -2,7 +2,7 @@
 //!
 //! 1. `start` runs it in its namespace, with its standard error in a file, and noted for cleanup. It gets SIGTERM when the
 //!    thread that started it ends, and no signal from the terminal.
-//! 2. `stop` sends SIGTERM, and SIGKILL after a grace; Drop does the same. `kill` is SIGKILL at once.
+//! 2. Drop sends SIGTERM, so that what it set in the system is undone, and SIGKILL after a grace. `kill` is SIGKILL at once.
 
 use std::fs::{self, File};
 use std::io;
@@ -76,11 +76,6 @@ impl Process {
     /// Its status, where it has ended by itself.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>, LabError> {
         self.child.try_wait().map_err(|error| LabError::system(format!("look at {}", self.name), error))
-    }
-
-    /// Step 2, gently: what it set in the system is undone.
-    pub(crate) fn stop(mut self) {
-        self.end();
     }
 
     /// Step 2, as a crash would.

@@ -54,6 +54,7 @@ const HOST: u8 = 2;
 
 /// What a link is to be. Plain data.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there are a handful, and most are the large one")]
 pub enum LinkPlan {
     /// Emulated, with these ways from and to the local portal.
     Emulated {
@@ -145,8 +146,7 @@ impl Bond {
     /// Step 1.
     fn hosts() -> Result<Self, LabError> {
         let made = |tag| Namespace::new(tag);
-        let (client, local, remote, server) =
-            (made("client")?, made("local")?, made("remote")?, made("server")?);
+        let (client, local, remote, server) = (made("client")?, made("local")?, made("remote")?, made("server")?);
         for (host, portal, networks) in [
             (&client, &local, [CLIENT_NETWORK, PLAIN_CLIENT_NETWORK]),
             (&server, &remote, [SERVER_NETWORK, PLAIN_SERVER_NETWORK]),

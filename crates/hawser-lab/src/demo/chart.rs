@@ -73,12 +73,8 @@ impl History {
 pub(super) fn lines(history: &History, now: &Now, width: usize) -> Vec<String> {
     let count = width.saturating_sub(SCALE + 1).clamp(FEWEST_COLUMNS, MOST_COLUMNS);
     let columns = history.columns(count);
-    let mut lines = vec![format!(
-        "{:5.1} s   {:5.1} Mbit/s received   {}",
-        now.at.as_secs_f64(),
-        now.received,
-        now.phase.words()
-    )];
+    let mut lines =
+        vec![format!("{:5.1} s   {:5.1} Mbit/s received   {}", now.at.as_secs_f64(), now.received, now.phase.words())];
     lines.extend((0..ROWS).rev().map(|row| bars(&columns, row)));
     lines.push(format!("   0 └{}", "─".repeat(count)));
     lines.push(format!("{:SCALE$}{}", "", events(&columns)));

@@ -21,10 +21,8 @@ struct Line {
 }
 
 /// The links. Source: issue 2, build 8.
-const LINES: [Line; 2] = [
-    Line { mbps: 50.0, one_way: Duration::from_millis(10) },
-    Line { mbps: 30.0, one_way: Duration::from_millis(25) },
-];
+const LINES: [Line; 2] =
+    [Line { mbps: 50.0, one_way: Duration::from_millis(10) }, Line { mbps: 30.0, one_way: Duration::from_millis(25) }];
 /// What waits before a link at most: a usual home router's.
 const QUEUE: Duration = Duration::from_millis(100);
 /// Both links' rates, as they are on the wire, in Mbit/s.
