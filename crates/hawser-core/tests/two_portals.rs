@@ -1,132 +1,16 @@
 //! Two portals, two links, no system: a packet goes in here and comes out there.
 
-use hawser_core::congestion::Kind;
-use hawser_core::endpoint::{Config, Endpoint, Event, Link, PeerConfig};
-use hawser_core::handshake::{Identity, Psk};
+mod support;
+
+use hawser_core::endpoint::Event;
 use hawser_core::packet::Offload;
-use hawser_core::session::{Buffers, Settings, Sink};
-use hawser_core::units::{Ecn, LinkId, PeerId, Random, Time};
-use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
-use std::net::SocketAddr;
+use hawser_core::units::PeerId;
 use std::time::Duration;
-
-struct Seeded(u64);
-
-impl Random for Seeded {
-    fn fill(&mut self, bytes: &mut [u8]) {
-        for byte in bytes {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            *byte = (self.0 >> 33) as u8;
-        }
-    }
-}
-
-#[derive(Default)]
-struct Delivered(Vec<Vec<u8>>);
-
-impl Sink for Delivered {
-    fn deliver(&mut self, packet: &[u8], _: bool) {
-        self.0.push(packet.to_vec());
-    }
-}
-
-struct Buffer(Vec<u8>);
-
-impl Buffers for Buffer {
-    fn spare(&mut self, _: LinkId) -> Option<&mut [u8]> {
-        Some(&mut self.0)
-    }
-}
-
-struct Portal {
-    endpoint: Endpoint,
-    delivered: Delivered,
-    /// The remote portal has one socket; the local one an address a link.
-    remote: bool,
-}
-
-impl Portal {
-    fn new(ours: u8, theirs: u8, endpoints: &[&str], allowed: &str) -> Portal {
-        let peer = PeerConfig {
-            public_key: Identity::new([theirs; 32]).public(),
-            psk: Psk::default(),
-            endpoints: endpoints.iter().map(|e| e.parse().expect("an endpoint")).collect(),
-            allowed_ips: vec![allowed.parse().expect("a prefix")],
-        };
-        let config = Config {
-            identity: Identity::new([ours; 32]),
-            offer: Offer {
-                protection: Protection::Encrypt,
-                ciphers: CipherSet::for_machine(true),
-                instance: InstanceId(u64::from(ours)),
-            },
-            settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500 },
-            peers: vec![peer],
-        };
-        let endpoint = Endpoint::new(config, Box::new(Seeded(u64::from(ours))));
-        Portal { endpoint, delivered: Delivered::default(), remote: endpoints.is_empty() }
-    }
-
-    fn address(&self, link: LinkId) -> SocketAddr {
-        let text = if self.remote { "198.51.100.1:4920".to_owned() } else { format!("192.0.2.{}:1000", link.0 + 1) };
-        text.parse().expect("an address")
-    }
-
-    /// The link of ours that a datagram to `address` comes by.
-    fn link_at(&self, address: SocketAddr) -> LinkId {
-        LinkId((0..4).find(|link| self.address(LinkId(*link)) == address).unwrap_or(0))
-    }
-}
-
-/// Moves all that one has to say to the other, without delay; tells whether it was anything.
-fn speak(now: Time, from: &mut Portal, to: &mut Portal) -> bool {
-    let mut buffer = Buffer(vec![0; 65_536]);
-    let mut spoke = false;
-    while let Some(transmit) = from.endpoint.poll_transmit(now, &mut buffer) {
-        spoke = true;
-        let (source, link) = (from.address(transmit.link), to.link_at(transmit.remote));
-        for datagram in buffer.0[..transmit.len].chunks(transmit.segment_size) {
-            let mut datagram = datagram.to_vec();
-            to.endpoint.handle_datagram(now, link, source, None, Ecn::NotEct, &mut datagram, &mut to.delivered);
-        }
-    }
-    spoke
-}
-
-fn step(now: Time, local: &mut Portal, remote: &mut Portal) {
-    local.endpoint.handle_timeout(now, &mut local.delivered);
-    remote.endpoint.handle_timeout(now, &mut remote.delivered);
-    while speak(now, local, remote) | speak(now, remote, local) {}
-}
-
-fn packet(number: u16) -> Vec<u8> {
-    let mut packet = vec![0u8; 100];
-    packet[0] = 0x45;
-    packet[2..4].copy_from_slice(&100u16.to_be_bytes());
-    packet[8] = 64;
-    packet[9] = 17;
-    packet[12..16].copy_from_slice(&[10, 0, 0, 2]);
-    packet[16..20].copy_from_slice(&[10, 0, 0, 1]);
-    packet[20..22].copy_from_slice(&1000u16.to_be_bytes());
-    packet[22..24].copy_from_slice(&2000u16.to_be_bytes());
-    packet[24..26].copy_from_slice(&80u16.to_be_bytes());
-    packet[28..30].copy_from_slice(&number.to_be_bytes());
-    packet
-}
+use support::{connected, packet, step};
 
 #[test]
 fn a_packet_goes_in_here_and_comes_out_there() {
-    let mut local = Portal::new(1, 2, &["198.51.100.1:4920"], "10.0.0.1/32");
-    let mut remote = Portal::new(2, 1, &[], "10.0.0.2/32");
-    let mut now = Time::from_nanos(1_000_000_000);
-    let link = |id, opens| Link { id: LinkId(id), metric: 0, ipv4: true, ipv6: false, opens, up: true };
-    local.endpoint.add_link(now, link(0, true));
-    local.endpoint.add_link(now, link(1, true));
-    remote.endpoint.add_link(now, link(0, false));
-    for _ in 0..200 {
-        step(now, &mut local, &mut remote);
-        now = now + Duration::from_millis(1);
-    }
+    let (mut local, mut remote, mut now) = connected();
     let begun = Event::Session { peer: PeerId(0), new: true };
     assert_eq!(local.endpoint.poll_event(), Some(begun), "{:#?}", remote.endpoint.snapshot(now));
     for number in 0..500u16 {

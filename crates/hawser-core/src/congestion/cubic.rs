@@ -9,10 +9,7 @@
 //! 5. A loss that was none is undone (RFC 9438 section 4.9).
 
 use super::hystart::HyStart;
-use super::{
-    AckEvent, Controller, LossEvent, MIN_WINDOW_PACKETS, PathSnapshot, initial_window,
-    window_pacing,
-};
+use super::{AckEvent, Controller, LossEvent, MIN_WINDOW_PACKETS, PathSnapshot, initial_window, window_pacing};
 use crate::units::{ByteCount, Rate, Time};
 use std::time::Duration;
 
@@ -37,11 +34,7 @@ struct Epoch {
 
 impl Epoch {
     fn new(start: Time, window: f64, w_max: f64) -> Self {
-        Epoch {
-            start,
-            k: time_to_maximum(window, w_max),
-            w_est: window,
-        }
+        Epoch { start, k: time_to_maximum(window, w_max), w_est: window }
     }
 }
 
@@ -123,8 +116,7 @@ impl Cubic {
         let grown = if self.hystart.is_done() {
             ack.acked
         } else {
-            self.hystart
-                .on_ack(ack.now, ack.largest_sent_at, ack.acked, ack.rtt.latest)
+            self.hystart.on_ack(ack.now, ack.largest_sent_at, ack.acked, ack.rtt.latest)
         };
         self.window += grown.0 as f64 / self.mtu.0 as f64;
         if self.hystart.is_done() && self.threshold.is_infinite() {
@@ -173,11 +165,7 @@ impl Cubic {
         self.reduced_at = Some(now);
         self.prior = self.window;
         // Fast convergence: a maximum that shrinks makes room for a newcomer (RFC 9438 section 4.7).
-        self.w_max = if self.window < self.w_max {
-            self.window * (1.0 + BETA) / 2.0
-        } else {
-            self.window
-        };
+        self.w_max = if self.window < self.w_max { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.threshold = (self.window * BETA).max(MIN_WINDOW_PACKETS as f64);
         self.window = self.threshold;
         self.epoch = Some(Epoch::new(now, self.window, self.w_max));
@@ -256,11 +244,7 @@ impl Controller for Cubic {
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        Some(window_pacing(
-            self.window(),
-            self.rtt?,
-            self.in_slow_start(),
-        ))
+        Some(window_pacing(self.window(), self.rtt?, self.in_slow_start()))
     }
 
     fn bandwidth(&self) -> Option<Rate> {

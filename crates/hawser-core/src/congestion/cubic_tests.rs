@@ -16,14 +16,7 @@ fn after_loss_at(window: f64) -> Cubic {
 fn the_window_function_gives_known_values() {
     // W_max 100 packets, 70 left: K is the cube root of 30 / 0.4 = 75.
     let k = time_to_maximum(70.0, 100.0);
-    let table = [
-        (0.0, 70.0),
-        (1.0, 86.6808),
-        (2.0, 95.6403),
-        (k, 100.0),
-        (6.0, 102.2667),
-        (10.0, 177.3540),
-    ];
+    let table = [(0.0, 70.0), (1.0, 86.6808), (2.0, 95.6403), (k, 100.0), (6.0, 102.2667), (10.0, 177.3540)];
     assert!((k - 4.217_163).abs() < 1e-5);
     for (t, packets) in table {
         let got = w_cubic(t, k, 100.0);
@@ -36,11 +29,7 @@ fn a_loss_leaves_seven_tenths_once_a_round_trip() {
     let mut cubic = after_loss_at(100.0);
     assert_eq!(cubic.window(), ByteCount(70_000));
     cubic.on_loss(&loss(10.01, 9.95));
-    assert_eq!(
-        cubic.window(),
-        ByteCount(70_000),
-        "sent before the reduction"
-    );
+    assert_eq!(cubic.window(), ByteCount(70_000), "sent before the reduction");
     cubic.on_loss(&loss(10.1, 10.05));
     assert_eq!(cubic.window(), ByteCount(49_000));
 }
@@ -54,10 +43,7 @@ fn a_shrinking_maximum_converges_fast() {
     assert!((cubic.w_max - 68.0).abs() < 1e-9, "80 times 1.7 / 2");
     cubic.window = 90.0;
     cubic.on_loss(&loss(14.0, 13.9));
-    assert!(
-        (cubic.w_max - 90.0).abs() < 1e-9,
-        "beyond the last maximum: no fast convergence"
-    );
+    assert!((cubic.w_max - 90.0).abs() < 1e-9, "beyond the last maximum: no fast convergence");
 }
 
 #[test]
@@ -110,11 +96,7 @@ fn idle_and_limited_time_does_not_grow_the_window() {
             cubic.on_sent(secs(20.0), MTU, MTU, false);
         }
         cubic.on_ack(&ack(20.05, 20.0, 1_000, 0.05), &[]);
-        assert!(
-            cubic.window - before < 1.0,
-            "limited {limited}: {before} to {}",
-            cubic.window
-        );
+        assert!(cubic.window - before < 1.0, "limited {limited}: {before} to {}", cubic.window);
     }
 }
 
@@ -129,10 +111,7 @@ fn a_loss_that_was_none_is_undone() {
     assert!((cubic.w_max - 100.0).abs() < 1e-9);
     let window = cubic.window;
     cubic.on_spurious_loss(secs(13.2));
-    assert!(
-        (cubic.window - window).abs() < 1e-9,
-        "there is one undo a reduction"
-    );
+    assert!((cubic.window - window).abs() < 1e-9, "there is one undo a reduction");
 }
 
 #[test]
@@ -143,11 +122,7 @@ fn persistent_congestion_falls_to_the_minimum_and_starts_over() {
     cubic.on_loss(&event);
     assert_eq!(cubic.window(), ByteCount(2_000));
     cubic.on_ack(&ack(12.5, 12.4, 2_000, 0.1), &[]);
-    assert_eq!(
-        cubic.window(),
-        ByteCount(4_000),
-        "slow start below the threshold"
-    );
+    assert_eq!(cubic.window(), ByteCount(4_000), "slow start below the threshold");
 }
 
 #[test]

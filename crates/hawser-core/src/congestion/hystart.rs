@@ -44,24 +44,12 @@ pub(super) struct HyStart {
 
 impl HyStart {
     pub(super) fn new() -> Self {
-        HyStart {
-            phase: Phase::SlowStart,
-            round_end: Time::ZERO,
-            last_round_min: None,
-            round_min: None,
-            samples: 0,
-        }
+        HyStart { phase: Phase::SlowStart, round_end: Time::ZERO, last_round_min: None, round_min: None, samples: 0 }
     }
 
     /// How much the window grows for `acked` bytes, the newest sent at `sent_at`; zero once slow
     /// start is over. The sender paces, so growth is not limited further (RFC 9406: L is infinite).
-    pub(super) fn on_ack(
-        &mut self,
-        now: Time,
-        sent_at: Time,
-        acked: ByteCount,
-        rtt: Duration,
-    ) -> ByteCount {
+    pub(super) fn on_ack(&mut self, now: Time, sent_at: Time, acked: ByteCount, rtt: Duration) -> ByteCount {
         if sent_at > self.round_end {
             self.start_round(now);
         }
@@ -93,10 +81,7 @@ impl HyStart {
             self.phase = if rounds + 1 >= CSS_ROUNDS {
                 Phase::Done
             } else {
-                Phase::Conservative {
-                    rounds: rounds + 1,
-                    baseline,
-                }
+                Phase::Conservative { rounds: rounds + 1, baseline }
             };
         }
     }
@@ -112,10 +97,7 @@ impl HyStart {
             Phase::SlowStart => {
                 let rise = (last / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
                 if current >= last + rise {
-                    self.phase = Phase::Conservative {
-                        rounds: 0,
-                        baseline: current,
-                    };
+                    self.phase = Phase::Conservative { rounds: 0, baseline: current };
                 }
             }
             Phase::Conservative { baseline, .. } if current < baseline => {
@@ -156,11 +138,7 @@ mod tests {
     fn a_rise_below_the_threshold_is_jitter() {
         let mut hystart = HyStart::new();
         round(&mut hystart, 1, 40);
-        assert_eq!(
-            round(&mut hystart, 2, 44),
-            ACKED,
-            "an eighth of 40 ms is 5 ms"
-        );
+        assert_eq!(round(&mut hystart, 2, 44), ACKED, "an eighth of 40 ms is 5 ms");
     }
 
     #[test]

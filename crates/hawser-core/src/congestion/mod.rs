@@ -69,11 +69,7 @@ fn initial_window(mtu: ByteCount) -> ByteCount {
 
 /// The pacing rate of a window-based controller: `window` per round trip, times the gain of its phase.
 fn window_pacing(window: ByteCount, rtt: Duration, slow_start: bool) -> Rate {
-    let gain = if slow_start {
-        SLOW_START_PACING_GAIN
-    } else {
-        PACING_GAIN
-    };
+    let gain = if slow_start { SLOW_START_PACING_GAIN } else { PACING_GAIN };
     Rate::of(window, rtt).scale(gain)
 }
 
@@ -180,9 +176,6 @@ pub trait Controller: Send {
     fn pacing_rate(&self) -> Option<Rate>;
     /// The rate this controller believes that the path carries, for the scheduler and the user.
     fn bandwidth(&self) -> Option<Rate>;
-    fn debug(&self) -> String {
-        String::new()
-    }
     /// The configured name: `newreno`, `cubic`, `bbr`.
     fn name(&self) -> &'static str;
 }

@@ -7,8 +7,7 @@
 
 use super::hystart::HyStart;
 use super::{
-    AckEvent, Controller, LossEvent, MIN_WINDOW_PACKETS, PathSnapshot, initial_window, packets,
-    window_pacing,
+    AckEvent, Controller, LossEvent, MIN_WINDOW_PACKETS, PathSnapshot, initial_window, packets, window_pacing,
 };
 use crate::units::{ByteCount, Rate, Time};
 use std::time::Duration;
@@ -67,9 +66,7 @@ impl NewReno {
             self.window += ack.acked;
             return;
         }
-        let grown = self
-            .hystart
-            .on_ack(ack.now, ack.largest_sent_at, ack.acked, ack.rtt.latest);
+        let grown = self.hystart.on_ack(ack.now, ack.largest_sent_at, ack.acked, ack.rtt.latest);
         self.window += grown;
         if self.hystart.is_done() {
             self.threshold = self.window;
@@ -88,16 +85,10 @@ impl NewReno {
         if self.in_recovery(sent_at) {
             return;
         }
-        self.undo = Some(Undo {
-            window: self.window,
-            threshold: self.threshold,
-        });
+        self.undo = Some(Undo { window: self.window, threshold: self.threshold });
         self.reduced_at = Some(now);
         self.hystart.stop();
-        self.threshold = self
-            .window
-            .scale(LOSS_FACTOR)
-            .max(packets(MIN_WINDOW_PACKETS, self.mtu));
+        self.threshold = self.window.scale(LOSS_FACTOR).max(packets(MIN_WINDOW_PACKETS, self.mtu));
         self.window = self.threshold;
         self.acked = ByteCount::ZERO;
     }

@@ -39,13 +39,7 @@ pub struct Pacer {
 impl Pacer {
     /// For datagrams of at most `mtu` bytes.
     pub fn new(mtu: ByteCount) -> Self {
-        Pacer {
-            rate: Rate::ZERO,
-            mtu,
-            credit: (mtu.0 * BURST_PACKETS) as f64,
-            updated_at: Time::ZERO,
-            promised: None,
-        }
+        Pacer { rate: Rate::ZERO, mtu, credit: (mtu.0 * BURST_PACKETS) as f64, updated_at: Time::ZERO, promised: None }
     }
 
     /// The largest datagram changed.
@@ -94,10 +88,7 @@ impl Pacer {
         if elapsed == Duration::ZERO {
             return;
         }
-        let late = self
-            .promised
-            .map_or(Duration::ZERO, |promised| now.since(promised))
-            .min(TIMER_SLACK);
+        let late = self.promised.map_or(Duration::ZERO, |promised| now.since(promised)).min(TIMER_SLACK);
         let most = (self.burst() + self.rate.bytes_in(late)).0 as f64;
         let grown = self.credit + self.rate.0 as f64 * elapsed.as_secs_f64();
         self.credit = grown.min(most);
@@ -145,14 +136,9 @@ mod tests {
         for mbits in [1, 5, 20, 50, 100, 500, 2_000] {
             let rate = Rate::from_bits(mbits * 1_000_000);
             for micros in [0, 50, 300, 999] {
-                let total = run(rate, 2, |wake| {
-                    Duration::from_micros(wake * 7_919 % (micros + 1))
-                });
+                let total = run(rate, 2, |wake| Duration::from_micros(wake * 7_919 % (micros + 1)));
                 let share = total as f64 / (2 * rate.0) as f64;
-                assert!(
-                    (0.99..1.01).contains(&share),
-                    "{mbits} Mbit/s, {micros} µs late: {share}"
-                );
+                assert!((0.99..1.01).contains(&share), "{mbits} Mbit/s, {micros} µs late: {share}");
             }
         }
     }

@@ -65,13 +65,7 @@ impl DeliverySampler {
 
     /// Stamps a packet of `bytes` that goes out now, after `in_flight_before` bytes. `app_limited`:
     /// after it nothing waits although window and pacer have room; a pause begins.
-    pub fn on_sent(
-        &mut self,
-        now: Time,
-        bytes: ByteCount,
-        in_flight_before: ByteCount,
-        app_limited: bool,
-    ) -> Stamp {
+    pub fn on_sent(&mut self, now: Time, bytes: ByteCount, in_flight_before: ByteCount, app_limited: bool) -> Stamp {
         if in_flight_before == ByteCount::ZERO {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -115,10 +109,7 @@ impl DeliverySampler {
     /// acknowledged nothing new. Its rate is zero when the interval is shorter than `min_rtt`:
     /// such a rate would be the neighbourhood's burst, not the path's rate.
     pub fn take_sample(&mut self, now: Time, min_rtt: Duration) -> Option<RateSample> {
-        if self
-            .app_limited_until
-            .is_some_and(|until| self.delivered > until)
-        {
+        if self.app_limited_until.is_some_and(|until| self.delivered > until) {
             self.app_limited_until = None;
         }
         let Newest { stamp, sent_at } = self.newest.take()?;
@@ -127,11 +118,7 @@ impl DeliverySampler {
         let ack_elapsed = now.since(stamp.delivered_at);
         let interval = send_elapsed.max(ack_elapsed);
         let delivered = ByteCount(self.delivered - stamp.delivered);
-        let rate = if interval < min_rtt {
-            Rate::ZERO
-        } else {
-            Rate::of(delivered, interval)
-        };
+        let rate = if interval < min_rtt { Rate::ZERO } else { Rate::of(delivered, interval) };
         Some(RateSample {
             rate,
             app_limited: stamp.app_limited,
@@ -205,9 +192,7 @@ mod tests {
             sampler.on_packet_acked(*stamp, *when, PACKET, at(111));
         }
         sampler.on_packet_acked(late, at(110), PACKET, at(111));
-        let sample = sampler
-            .take_sample(at(111), Duration::ZERO)
-            .expect("a sample");
+        let sample = sampler.take_sample(at(111), Duration::ZERO).expect("a sample");
         assert_eq!(sample.delivered, ByteCount(10_000));
         assert_eq!(sample.interval, Duration::from_millis(10));
     }
@@ -233,17 +218,9 @@ mod tests {
         sampler.on_packet_acked(first, at(0), PACKET, at(10));
         sampler.take_sample(at(10), RTT);
         let third = sampler.on_sent(at(11), PACKET, PACKET, false);
-        assert!(
-            third.app_limited(),
-            "exactly the pause's bytes are not past it"
-        );
+        assert!(third.app_limited(), "exactly the pause's bytes are not past it");
         sampler.on_packet_acked(second, at(5), PACKET, at(15));
-        assert!(
-            sampler
-                .take_sample(at(15), RTT)
-                .expect("a sample")
-                .app_limited
-        );
+        assert!(sampler.take_sample(at(15), RTT).expect("a sample").app_limited);
         let fourth = sampler.on_sent(at(16), PACKET, PACKET, false);
         assert!(!fourth.app_limited());
     }

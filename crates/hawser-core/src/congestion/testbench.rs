@@ -7,9 +7,10 @@
 //! 3. The receiver acknowledges every fourth packet, or after a quarter of the round trip.
 //! 4. The sender takes the round trip, declares losses (RFC 9002 section 6.1), and tells its controller.
 
-use super::pacer::{Pacer, initial_rate};
-use super::sampler::{DeliverySampler, Stamp};
-use super::{AckEvent, Controller, LossEvent, RttSnapshot};
+mod sender;
+
+use self::sender::Sender;
+use super::Controller;
 use crate::units::{ByteCount, Rate, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -18,8 +19,6 @@ use std::time::Duration;
 pub(super) const MTU: ByteCount = ByteCount(1_400);
 const ACK_EVERY: usize = 4;
 const LEAST_BUFFER_PACKETS: u64 = 6;
-/// RFC 9002 section 6.1.1.
-const PACKET_THRESHOLD: u64 = 3;
 
 /// One bottleneck. Rate in Mbit/s, times in ms, buffer in bandwidth-delay products, loss as a share.
 #[derive(Copy, Clone, Debug)]
@@ -33,20 +32,11 @@ pub(super) struct Link {
 
 impl Link {
     pub(super) const fn new(mbits: f64, rtt: f64, buffer: f64) -> Self {
-        Link {
-            mbits,
-            rtt,
-            buffer,
-            loss: 0.0,
-            jitter: 0.0,
-        }
+        Link { mbits, rtt, buffer, loss: 0.0, jitter: 0.0 }
     }
 
     pub(super) const fn loss(self, percent: f64) -> Self {
-        Link {
-            loss: percent / 100.0,
-            ..self
-        }
+        Link { loss: percent / 100.0, ..self }
     }
 
     pub(super) const fn jitter(self, jitter: f64) -> Self {
@@ -66,17 +56,13 @@ pub(super) fn millis(ms: f64) -> Duration {
     Duration::from_nanos((ms * 1e6) as u64)
 }
 
-/// splitmix64: deterministic noise for the link, apart from the controller's own.
-struct Noise(u64);
-
-impl Noise {
-    fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
+/// The next number in [0, 1) of a SplitMix64 sequence: the link's noise, apart from the controller's.
+pub(super) fn noise(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,38 +75,6 @@ enum Event {
     Probe { flow: usize },
 }
 
-#[derive(Clone, Copy)]
-struct Sent {
-    at: Time,
-    stamp: Stamp,
-    limited: bool,
-    open: bool,
-}
-
-/// A flow: how much it wants, and what it got.
-pub(super) struct Sender {
-    pub(super) control: Box<dyn Controller>,
-    pacer: Pacer,
-    sampler: DeliverySampler,
-    sent: VecDeque<Sent>,
-    base: u64,
-    largest_acked: Option<u64>,
-    in_flight: ByteCount,
-    rtt: Option<RttSnapshot>,
-    pump_at: Time,
-    probe_at: Time,
-    probe_armed: bool,
-    /// When it may send and how much it offers, as a rate (none: all it can) from a time on.
-    offers: Vec<(Time, Option<Rate>)>,
-    offered: f64,
-    offered_at: Time,
-    received: Vec<u64>,
-    ack_timer: bool,
-    pub(super) delivered: u64,
-    /// Bytes delivered in each tenth of a second.
-    pub(super) tenths: Vec<u64>,
-}
-
 pub(super) struct Bench {
     link: Link,
     rate: Rate,
@@ -128,7 +82,7 @@ pub(super) struct Bench {
     queue: VecDeque<(usize, u64, Time)>,
     serving: bool,
     last_arrival: Time,
-    noise: Noise,
+    noise: u64,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     frames: Vec<Vec<u64>>,
     serial: u64,
@@ -152,7 +106,7 @@ impl Bench {
             queue: VecDeque::new(),
             serving: false,
             last_arrival: Time::ZERO,
-            noise: Noise(seed),
+            noise: seed,
             events: BinaryHeap::new(),
             frames: Vec::new(),
             serial: 0,
@@ -168,26 +122,7 @@ impl Bench {
     /// Adds a flow that starts after `start`, with everything to send.
     pub(super) fn flow(mut self, control: Box<dyn Controller>, start: f64) -> Self {
         let at = self.now + millis(start);
-        self.flows.push(Sender {
-            control,
-            pacer: Pacer::new(MTU),
-            sampler: DeliverySampler::new(),
-            sent: VecDeque::new(),
-            base: 0,
-            largest_acked: None,
-            in_flight: ByteCount::ZERO,
-            rtt: None,
-            pump_at: at,
-            probe_at: Time::NEVER,
-            probe_armed: false,
-            offers: vec![(at, None)],
-            offered: 0.0,
-            offered_at: at,
-            received: Vec::new(),
-            ack_timer: false,
-            delivered: 0,
-            tenths: Vec::new(),
-        });
+        self.flows.push(Sender::new(control, at));
         let flow = self.flows.len() - 1;
         self.push(at, Event::Pump { flow });
         self
@@ -196,7 +131,7 @@ impl Bench {
     /// From now on `flow` offers this rate (none: all it can send).
     pub(super) fn offer(&mut self, flow: usize, rate: Option<Rate>) {
         let sender = &mut self.flows[flow];
-        sender.offers.push((self.now, rate));
+        sender.offer = rate;
         sender.offered = 0.0;
         sender.offered_at = self.now;
         sender.pump_at = self.now;
@@ -219,10 +154,7 @@ impl Bench {
 
     /// The share of the link's built rate that all flows got since `measure_from`, until now.
     pub(super) fn share(&self) -> f64 {
-        self.flows
-            .iter()
-            .map(|f| self.share_of(f, self.measure_from, self.now))
-            .sum()
+        self.flows.iter().map(|f| self.share_of(f, self.measure_from, self.now)).sum()
     }
 
     pub(super) fn share_of(&self, flow: &Sender, from: Time, to: Time) -> f64 {
@@ -242,11 +174,7 @@ impl Bench {
     }
 
     /// Runs for `seconds`, or until `go` says no after some event; whether it said no.
-    pub(super) fn run_while(
-        &mut self,
-        seconds: f64,
-        mut go: impl FnMut(&mut Bench) -> bool,
-    ) -> bool {
+    pub(super) fn run_while(&mut self, seconds: f64, mut go: impl FnMut(&mut Bench) -> bool) -> bool {
         let end = self.now + millis(seconds * 1e3);
         while let Some(Reverse((at, _, event))) = self.events.peek().copied() {
             if at > end {
@@ -314,21 +242,9 @@ impl Bench {
 
     fn transmit(&mut self, flow: usize, limited: bool) {
         let now = self.now;
-        let sender = &mut self.flows[flow];
-        let stamp = sender.sampler.on_sent(now, MTU, sender.in_flight, limited);
-        let filled = sender.in_flight + MTU + MTU > sender.control.window();
-        sender.in_flight += MTU;
-        sender.pacer.on_sent(now, MTU);
-        sender.control.on_sent(now, MTU, sender.in_flight, limited);
-        sender.sent.push_back(Sent {
-            at: now,
-            stamp,
-            limited: limited && !filled,
-            open: true,
-        });
-        let number = sender.base + sender.sent.len() as u64 - 1;
+        let number = self.flows[flow].transmit(now, limited);
         self.arm_probe(flow);
-        if self.noise.unit() < self.link.loss {
+        if noise(&mut self.noise) < self.link.loss {
             return;
         }
         if (self.queue.len() as u64) * MTU.0 < self.buffer + MTU.0 {
@@ -353,7 +269,7 @@ impl Bench {
         self.waited += waited.as_secs_f64() * 1e3;
         self.served += 1;
         self.worst_wait = self.worst_wait.max(waited);
-        let jitter = millis(self.link.jitter * self.noise.unit());
+        let jitter = millis(self.link.jitter * noise(&mut self.noise));
         let arrival = (self.now + millis(self.link.rtt / 2.0) + jitter).max(self.last_arrival);
         self.last_arrival = arrival;
         self.push(arrival, Event::Arrive { flow, number });
@@ -364,7 +280,6 @@ impl Bench {
         let tenth = (self.now.as_nanos() / 100_000_000) as usize;
         let quarter = millis(self.link.rtt / 4.0);
         let sender = &mut self.flows[flow];
-        sender.delivered += MTU.0;
         if sender.tenths.len() <= tenth {
             sender.tenths.resize(tenth + 1, 0);
         }
@@ -385,58 +300,13 @@ impl Bench {
         }
         self.frames.push(numbers);
         let frame = self.frames.len() - 1;
-        self.push(
-            self.now + millis(self.link.rtt / 2.0),
-            Event::Ack { flow, frame },
-        );
+        self.push(self.now + millis(self.link.rtt / 2.0), Event::Ack { flow, frame });
     }
 
     fn on_frame(&mut self, flow: usize, numbers: &[u64]) {
-        let now = self.now;
-        let sender = &mut self.flows[flow];
-        let prior_in_flight = sender.in_flight;
-        let mut acked = ByteCount::ZERO;
-        let mut newest: Option<Sent> = None;
-        for &number in numbers {
-            let Some(index) = number.checked_sub(sender.base) else {
-                continue;
-            };
-            let packet = &mut sender.sent[index as usize];
-            if !std::mem::take(&mut packet.open) {
-                continue;
-            }
-            newest = Some(*packet);
-            sender
-                .sampler
-                .on_packet_acked(packet.stamp, packet.at, MTU, now);
-            acked += MTU;
-            sender.in_flight -= MTU;
-            sender.largest_acked = sender.largest_acked.max(Some(number));
+        if self.flows[flow].on_frame(self.now, numbers) {
+            self.arm_probe(flow);
         }
-        let Some(newest) = newest else { return };
-        sender.update_rtt(now.since(newest.at));
-        let rtt = sender.rtt.expect("just updated");
-        sender.detect_losses(now);
-        let rate = sender.sampler.take_sample(now, rtt.min);
-        sender.control.on_ack(
-            &AckEvent {
-                now,
-                acked,
-                largest_sent_at: newest.at,
-                prior_in_flight,
-                in_flight: sender.in_flight,
-                delivered: sender.sampler.delivered(),
-                rtt,
-                rate,
-                app_limited: newest.limited,
-            },
-            &[],
-        );
-        let rate = sender.control.pacing_rate();
-        sender
-            .pacer
-            .set_rate(rate.unwrap_or_else(|| initial_rate(sender.control.window(), rtt.smoothed)));
-        self.arm_probe(flow);
     }
 
     fn on_probe(&mut self, flow: usize) {
@@ -460,89 +330,11 @@ impl Bench {
             sender.probe_at = Time::NEVER;
             return;
         }
-        let wait = sender
-            .rtt
-            .map_or(fallback, |r| r.smoothed + r.variance * 4 + millis(25.0));
+        let wait = sender.rtt.map_or(fallback, |r| r.smoothed + r.variance * 4 + millis(25.0));
         sender.probe_at = now + wait;
         if !std::mem::replace(&mut sender.probe_armed, true) {
             self.push(now + wait, Event::Probe { flow });
         }
-    }
-}
-
-impl Sender {
-    /// When the next packet is there to be sent.
-    fn wanted_at(&self, now: Time) -> Time {
-        match self.offers.last().expect("one at least").1 {
-            None => now,
-            Some(Rate::ZERO) => Time::NEVER,
-            Some(rate) => {
-                let credit =
-                    self.offered + rate.0 as f64 * now.since(self.offered_at).as_secs_f64();
-                let missing = (MTU.0 as f64 - credit).max(0.0);
-                now + Duration::from_nanos((missing * 1e9 / rate.0 as f64).ceil() as u64)
-            }
-        }
-    }
-
-    /// Takes a packet of what is offered; whether nothing is left.
-    fn take_one(&mut self, now: Time) -> bool {
-        let Some(rate) = self.offers.last().expect("one at least").1 else {
-            return false;
-        };
-        let grown = self.offered + rate.0 as f64 * now.since(self.offered_at).as_secs_f64();
-        self.offered = (grown - MTU.0 as f64).min(MTU.0 as f64 * 64.0);
-        self.offered_at = now;
-        self.offered < MTU.0 as f64
-    }
-
-    /// RFC 9002 section 5.
-    fn update_rtt(&mut self, latest: Duration) {
-        let rtt = self.rtt.get_or_insert(RttSnapshot {
-            latest,
-            smoothed: latest,
-            variance: latest / 2,
-            min: latest,
-        });
-        rtt.latest = latest;
-        rtt.min = rtt.min.min(latest);
-        rtt.variance = (rtt.variance * 3 + rtt.smoothed.abs_diff(latest)) / 4;
-        rtt.smoothed = (rtt.smoothed * 7 + latest) / 8;
-    }
-
-    fn detect_losses(&mut self, now: Time) {
-        let (Some(largest), Some(rtt)) = (self.largest_acked, self.rtt) else {
-            return;
-        };
-        let patience = rtt.latest.max(rtt.smoothed) * 9 / 8;
-        let mut lost = ByteCount::ZERO;
-        let mut newest: Option<Sent> = None;
-        for index in 0..largest.saturating_sub(self.base) {
-            let packet = &mut self.sent[index as usize];
-            let gone =
-                self.base + index + PACKET_THRESHOLD <= largest || packet.at + patience <= now;
-            if packet.open && gone {
-                packet.open = false;
-                lost += MTU;
-                newest = Some(*packet);
-            }
-        }
-        while self.sent.front().is_some_and(|packet| !packet.open) {
-            self.sent.pop_front();
-            self.base += 1;
-        }
-        let Some(newest) = newest else { return };
-        self.in_flight -= lost;
-        self.sampler.on_lost(lost);
-        self.control.on_loss(&LossEvent {
-            now,
-            lost,
-            largest_sent_at: newest.at,
-            in_flight: self.in_flight,
-            tx_in_flight: newest.stamp.tx_in_flight(),
-            total_lost: self.sampler.lost(),
-            persistent: false,
-        });
     }
 }
 
@@ -553,38 +345,4 @@ pub(super) fn alone(link: Link, control: Box<dyn Controller>, warmup: f64, secon
     bench.measure();
     bench.run(seconds);
     bench
-}
-
-pub(super) fn trace(link: Link, seconds: f64, mut act: impl FnMut(&mut Bench, u32)) {
-    let mut bench = Bench::new(link, 7).flow(Box::new(super::Bbr::new(MTU, 42)), 0.0);
-    let mut last = String::new();
-    let mut step = 0;
-    while f64::from(step) * 0.1 < seconds {
-        act(&mut bench, step);
-        step += 1;
-        bench.measure();
-        let end = bench.now + millis(100.0);
-        bench.run_while(0.1, |b| {
-            let d = b.flows[0].control.debug();
-            let head = d.split(' ').next().unwrap_or("").to_string();
-            if head != last {
-                println!(
-                    "{:.3} {} queue {:.1}ms infl {}",
-                    b.now.as_nanos() as f64 / 1e9 - 1.0,
-                    d,
-                    b.queue.len() as f64 * MTU.0 as f64 * 1e3 / b.rate.0 as f64,
-                    b.flows[0].in_flight.0
-                );
-                last = head;
-            }
-            true
-        });
-        let _ = end;
-        println!(
-            "   t {:.1} share {:.3} wait {:?}",
-            f64::from(step) * 0.1,
-            bench.share(),
-            bench.mean_wait()
-        );
-    }
 }

@@ -32,6 +32,8 @@ use routing::Routing;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+/// The search for a new path's MTU takes no longer than this, a lost probe or two included.
+const MTU_SEARCH: Duration = Duration::from_secs(5);
 /// Buffers that were idle for this long are given back.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
@@ -288,6 +290,7 @@ impl Endpoint {
         if now >= self.housekeeping {
             self.housekeeping = now + HOUSEKEEPING;
             self.store.trim();
+            self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()).for_each(|session| session.trim());
             self.follow_mtu(now);
         }
     }
@@ -302,7 +305,10 @@ impl Endpoint {
         let least = self.peers.iter().filter_map(|peer| peer.session.as_ref()?.least_mtu()).min();
         let Some(least) = least else { return };
         let fits = least.saturating_sub(DATA_OVERHEAD as u16).max(TUN_MTU_MIN);
-        let may_raise = self.tun_mtu_raised.is_none_or(|at| now.since(at) >= TUN_MTU_RAISE);
+        let sessions = self.peers.iter().filter_map(|peer| peer.session.as_ref());
+        // While a young session still finds out what its paths carry, the MTU may follow.
+        let young = sessions.map(|session| session.started()).max().is_some_and(|at| now.since(at) < MTU_SEARCH);
+        let may_raise = young || self.tun_mtu_raised.is_none_or(|at| now.since(at) >= TUN_MTU_RAISE);
         if fits < self.tun_mtu || fits > self.tun_mtu && may_raise {
             if fits > self.tun_mtu {
                 self.tun_mtu_raised = Some(now);

@@ -88,7 +88,11 @@ impl Bucket {
     pub(super) fn standing(&self, number: u64) -> Standing {
         if number > self.next {
             let known = number < self.end && self.slot(number) != ABSENT;
-            if known { Standing::Duplicate } else { Standing::Ahead }
+            if known {
+                Standing::Duplicate
+            } else {
+                Standing::Ahead
+            }
         } else if number == self.next {
             Standing::Next
         } else if self.next - number > PAST {
@@ -159,13 +163,38 @@ impl Bucket {
     }
 
     /// Gives up the first gap: what is behind it goes, up to the next. False when there is none.
-    pub(super) fn give_up_gap(&mut self, now: Time, shelf: &mut Shelf, sink: &mut dyn Sink) -> bool {
+    pub(super) fn give_up_gap(
+        &mut self,
+        now: Time,
+        shelf: &mut Shelf,
+        sink: &mut dyn Sink,
+    ) -> bool {
         let Some(gap) = self.gaps.pop_front() else {
             return false;
         };
         self.skip_to(gap.end);
         self.run(now, shelf, sink);
         true
+    }
+
+    /// Gives up gaps, the first first, until `number` is less than SPAN ahead, and at last the one
+    /// before `number` itself; how many.
+    pub(super) fn make_room(
+        &mut self,
+        now: Time,
+        number: u64,
+        shelf: &mut Shelf,
+        sink: &mut dyn Sink,
+    ) -> u64 {
+        let mut gaps = 0;
+        while number >= self.next + SPAN {
+            gaps += 1;
+            if !self.give_up_gap(now, shelf, sink) {
+                self.skip_to(number);
+                self.end = number;
+            }
+        }
+        gaps
     }
 
     /// Gives up everything missing below `number`.

@@ -145,14 +145,15 @@ impl Resequencer {
         let bucket = bucket_of(&mut self.buckets, arrival.bucket);
         let number = arrival.sequence.expand(bucket.next);
         if number >= bucket.next + SPAN {
-            self.stats.overrun_gaps += 1;
-            bucket.give_up_below(now, number, &mut self.shelf, sink);
+            self.stats.overrun_gaps += bucket.make_room(now, number, &mut self.shelf, sink);
         }
-        if number + 1 < bucket.end && bucket.standing(number) != Standing::Duplicate {
+        let standing = bucket.standing(number);
+        let came = matches!(standing, Standing::Duplicate | Standing::TooOld);
+        if number + 1 < bucket.end && !came {
             self.stats.reordered += 1;
             self.extents.see(now, bucket.end - 1 - number);
         }
-        let outcome = match bucket.standing(number) {
+        let outcome = match standing {
             Standing::Next => {
                 sink.deliver(packet, arrival.partial);
                 bucket.on_next(now, &mut self.shelf, sink);

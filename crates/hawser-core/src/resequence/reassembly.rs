@@ -4,6 +4,9 @@
 //! 2. Each piece is copied to its offset; what overlaps is refused.
 //! 3. The last missing piece hands the whole packet out, and its place is free.
 
+#[cfg(test)]
+mod tests;
+
 use super::Arrival;
 use crate::packet::pool::{LARGEST, Pool};
 use crate::units::Time;

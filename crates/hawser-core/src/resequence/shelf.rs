@@ -69,6 +69,12 @@ impl Shelf {
         self.free.push(index);
     }
 
+    /// Bytes of buffers, in use or not.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        self.capacity + self.pool.bytes()
+    }
+
     /// Frees what was idle since the last call.
     pub(super) fn trim(&mut self) {
         self.pool.trim();

@@ -74,13 +74,16 @@ impl Default for Scheduler {
 }
 
 impl Scheduler {
-    /// Looks at the paths anew; call it before a round of `choose`.
-    pub fn refresh(&mut self, now: Time, paths: &[PathView]) {
+    /// Looks at the paths anew; call it before a round of `choose`. Tells whether the chosen set was
+    /// looked at too.
+    pub fn refresh(&mut self, now: Time, paths: &[PathView]) -> bool {
         self.fastest = fastest(self.fastest, paths);
-        if now >= self.next_choice {
+        let due = now >= self.next_choice;
+        if due {
             self.chosen = chosen::choose(paths, self.fastest);
             self.next_choice = now + CHOICE_INTERVAL;
         }
+        due
     }
 
     /// Forgets the chosen set, because a path came or went.

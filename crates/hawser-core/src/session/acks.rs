@@ -23,7 +23,7 @@ impl Session {
     pub(super) fn on_ack(&mut self, now: Time, frame: &AckFrame<'_>, cx: &mut Context<'_>) -> Result<(), AckError> {
         let Some(index) = self.index_of(frame.path) else { return Ok(()) };
         let path = &mut self.paths[index];
-        let (splits, reliable, lost) = (&mut self.splits, &mut self.reliable, &mut self.lost);
+        let (splits, reliable, lost, resend) = (&mut self.splits, &mut self.reliable, &mut self.lost, &mut self.resend);
         let (id, overhead, store) = (path.id, path.overhead(), &mut *cx.store);
         let (sampler, loss, pmtu, received) = (&mut path.sampler, &mut path.loss, &mut path.pmtu, &mut path.received);
         let mut grown = false;
@@ -45,8 +45,13 @@ impl Session {
                         received.on_ack_acked(largest);
                     }
                 }
-                // What was declared lost was handed on then, and is answered for elsewhere.
-                Content::Segment(_) | Content::Piece(_) if !here => {}
+                // What was declared lost was handed on then: it still waits, or is answered for elsewhere.
+                Content::Segment(unsent) if !here => {
+                    if let Some(unsent) = resend.cancel(unsent.segment) {
+                        store.release(unsent.segment);
+                    }
+                }
+                Content::Piece(_) if !here => {}
                 Content::Segment(unsent) => store.release(unsent.segment),
                 Content::Piece(split) => match splits.settle(split, false) {
                     Fate::Open => {}
@@ -94,7 +99,7 @@ impl Session {
             rate,
             app_limited: newest.stamp.app_limited(),
         };
-        if outcome.spurious > 0 {
+        if path.episode.on_spurious(outcome.spurious) {
             path.controller.on_spurious_loss(now);
         }
         if let Some(marked) = path.ecn.on_counts(frame.ecn, u64::from(outcome.packets)) {
@@ -130,6 +135,7 @@ impl Session {
             path.follow_mtu();
         }
         if outcome.bytes > ByteCount::ZERO {
+            path.episode.on_lost(now, outcome.packets, path.rtt.snapshot().smoothed);
             path.controller.on_loss(&LossEvent {
                 now,
                 lost: outcome.bytes,
@@ -158,7 +164,7 @@ impl Session {
     }
 
     fn requeue_lost(&mut self) {
-        while let Some(unsent) = self.lost.pop() {
+        for unsent in self.lost.drain(..) {
             self.resend.push(unsent);
         }
     }

@@ -1,6 +1,7 @@
 //! One batch under construction: datagrams of one size, back to back, the last perhaps shorter.
 
 use super::constants::{BATCH_BYTES, BATCH_SEGMENTS};
+use crate::units::ByteCount;
 
 /// A batch that is written into a link's buffer. Empty at first; it borrows the buffer.
 pub(super) struct Batch<'a> {
@@ -57,6 +58,11 @@ impl<'a> Batch<'a> {
 
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Bytes on the wire, with `overhead` bytes of outer headers on each datagram.
+    pub fn wire_bytes(&self, overhead: usize) -> ByteCount {
+        ByteCount((self.len + usize::from(self.segments) * overhead) as u64)
     }
 
     pub fn segment_size(&self) -> usize {

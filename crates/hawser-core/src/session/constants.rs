@@ -9,8 +9,6 @@ pub use crate::wire::DATA_OVERHEAD;
 pub const BATCH_SEGMENTS: u16 = 64;
 /// Bytes in one batch: the largest UDP payload, less room for headers.
 pub const BATCH_BYTES: usize = 65_000;
-/// A train is cut so that it holds a path for no longer than this (DESIGN section 2).
-pub const TRAIN_TIME: Duration = Duration::from_millis(1);
 /// Round trip assumed before one is measured (RFC 9002 section 6.2.2).
 pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 /// An idle path is asked this often whether it still lives: it finds a silent cut before traffic

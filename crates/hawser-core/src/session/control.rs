@@ -8,6 +8,7 @@
 use super::constants::{CHALLENGE_SIZE, HOLD_CHANGE, HOLD_MAX, HOLD_MIN, HOLD_REPEAT};
 use super::path::{Content, Path};
 use super::{Buffers, Route, Session, Transmit};
+use crate::path::health::HealthState;
 use crate::units::{PacketNumber, Time};
 use crate::wire::{AckHead, Close, CloseReason, DATA_HEADER_LEN, EncodeError, Hold, PathChallenge, PathResponse, TAG_LEN, Writer};
 use std::time::Duration;
@@ -188,6 +189,16 @@ impl Session {
         repair.clamp(HOLD_MIN, HOLD_MAX)
     }
 
+    /// How long our own resequencer waits for a gap: as the peer said; before its first word, as
+    /// long as we would need ourselves.
+    pub(super) fn patience(&self) -> Duration {
+        if self.hold.heard > Duration::ZERO {
+            return self.hold.heard;
+        }
+        let repair = self.paths.iter().filter(|path| path.works()).map(|path| path.probe_timeout() * 2).max();
+        repair.unwrap_or(HOLD_MIN).clamp(HOLD_MIN, HOLD_MAX)
+    }
+
     /// For how long a lost packet is worth sending again.
     pub(super) fn useful_for(&self) -> Duration {
         self.hold.told.max(HOLD_MIN) * 2
@@ -243,6 +254,11 @@ impl Path {
         let sizes = [self.mtu(), SMALL_CONTROL];
         let may = |size: &&usize| self.validation.may_send(route, u32::try_from(**size).unwrap_or(u32::MAX));
         sizes.iter().find(may).copied().unwrap_or(0)
+    }
+
+    /// Whether a small datagram may go back the way that datagrams come.
+    pub(super) fn may_answer(&self) -> bool {
+        !matches!(self.health.state(), HealthState::Down(_)) && self.control_room(self.route) > 0
     }
 
     fn ack_waits(&self) -> bool {

@@ -120,13 +120,15 @@ impl Session {
         let arrival = arrival(frame.bucket, frame.flags, frame.sequence);
         self.check_source(frame.packet, cx)?;
         self.rx_inner += ByteCount(frame.packet.len() as u64);
-        judge(self.resequencer.on_packet(now, arrival, frame.packet, self.hold.heard, sink))
+        let patience = self.patience();
+        judge(self.resequencer.on_packet(now, arrival, frame.packet, patience, sink))
     }
 
     /// The same once all pieces of a packet came.
     fn on_split(&mut self, now: Time, frame: &SplitFrame<'_>, sink: &mut dyn Sink, cx: &mut Context<'_>) -> Result<(), DropReason> {
         let arrival = arrival(frame.bucket, frame.flags, frame.sequence);
-        let hold = self.hold.heard.max(PIECES_WAIT);
+        let patience = self.patience();
+        let hold = patience.max(PIECES_WAIT);
         let mut reassembler = std::mem::take(&mut self.reassembler);
         let whole = reassembler.on_piece(now, frame.id.0, frame.offset, frame.more, arrival, frame.bytes, hold);
         let verdict = match whole {
@@ -134,7 +136,7 @@ impl Session {
             Ok(None) => Ok(()),
             Ok(Some(whole)) => self.check_source(whole.packet, cx).and_then(|()| {
                 self.rx_inner += ByteCount(whole.packet.len() as u64);
-                judge(self.resequencer.on_packet(now, whole.arrival, whole.packet, self.hold.heard, sink))
+                judge(self.resequencer.on_packet(now, whole.arrival, whole.packet, patience, sink))
             }),
         };
         self.reassembler = reassembler;

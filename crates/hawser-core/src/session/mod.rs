@@ -218,6 +218,7 @@ impl Session {
             self.events.push(Event::KeysRetired(retired));
         }
         for path in &mut self.paths {
+            path.label = self.keyring.label(path.id);
             path.wants.ping = true;
         }
     }
@@ -245,6 +246,17 @@ impl Session {
     /// The largest packet number received on a path, to complete truncated ones.
     pub fn largest_received(&self, path: PathId) -> Option<PacketNumber> {
         self.index_of(path).and_then(|index| self.paths[index].received.largest())
+    }
+
+    /// Gives back buffers that were idle.
+    pub fn trim(&mut self) {
+        self.resequencer.shrink_idle();
+        self.reassembler.trim();
+    }
+
+    /// When the session began.
+    pub fn started(&self) -> Time {
+        self.started
     }
 
     /// Says good-bye with the next datagram of every path that works.

@@ -8,7 +8,7 @@
 //! 5. Every segment gets its numbers, is remembered, and sealed into the batch.
 
 use super::batch::Batch;
-use super::constants::DATA_OVERHEAD;
+use super::constants::{CODEL_INTERVAL_MIN, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DATA_OVERHEAD};
 use super::path::{Content, Path};
 use super::reliable;
 use super::resend::Unsent;
@@ -16,7 +16,7 @@ use super::{Buffers, Context, Session, Transmit};
 use crate::drops::DropReason;
 use crate::packet::{Class, SegmentRef, TrainStore};
 use crate::queue::{Choice, Pulled};
-use crate::scheduler::Room;
+use crate::scheduler::{PathView, Room};
 use crate::units::{ByteCount, Time};
 use crate::wire::{DATA_FRAME_LEN, DATA_HEADER_LEN, DataFlags, DataFrame, FlowSequence, Gone, SplitFrame, TAG_LEN, Writer};
 
@@ -49,7 +49,20 @@ impl Session {
             let usable = path.works() && Some(path.tier()) == tier;
             self.views.push(path.view(now, usable, scale));
         }
-        self.scheduler.refresh(now, &self.views);
+        if self.scheduler.refresh(now, &self.views) {
+            self.tune_queue();
+        }
+    }
+
+    /// CoDel's target follows the round trip of what carries bulk: a queue of about one keeps a
+    /// congestion-controlled sender's pipe full when its window is cut, and lets it use a link that
+    /// returns at once. Other flows do not feel it, because the queue is fair.
+    fn tune_queue(&mut self) {
+        let carries = |(index, view): &(usize, &PathView)| view.usable && self.scheduler.is_chosen(*index);
+        let round_trip = self.views.iter().enumerate().filter(carries).map(|(_, view)| view.rtt).max();
+        let Some(round_trip) = round_trip else { return };
+        let target = round_trip.clamp(CODEL_TARGET_MIN, CODEL_TARGET_MAX);
+        self.queue.set_codel(target, (round_trip * 2).max(CODEL_INTERVAL_MIN));
     }
 
     /// Whether the queues are empty.
@@ -236,9 +249,9 @@ impl Session {
             return None;
         }
         let idle = self.nothing_waits();
+        self.unanswered_since.get_or_insert(now);
         let path = &mut self.paths[index];
-        path.last_data = now;
-        path.on_batch_sent(now, ByteCount(batch.len() as u64), idle);
+        path.on_batch_sent(now, batch.wire_bytes(path.overhead()), idle);
         Some(path.transmit(batch.len(), batch.segment_size()))
     }
 

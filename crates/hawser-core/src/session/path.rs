@@ -9,7 +9,7 @@ use crate::congestion::{self, Controller};
 use crate::path::constants::MAX_ACK_DELAY;
 use crate::path::ecn::EcnValidation;
 use crate::path::health::{DownReason, Health, HealthState};
-use crate::path::loss_meter::LossMeter;
+use crate::path::loss_meter::{LossEpisode, LossMeter};
 use crate::path::oneway::OneWayDelay;
 use crate::path::pmtu::Pmtu;
 use crate::path::received::{AckPolicy, ReceivedPackets};
@@ -77,6 +77,7 @@ pub(super) struct Path {
     pub pmtu: Pmtu,
     pub ecn: EcnValidation,
     pub loss: LossMeter,
+    pub episode: LossEpisode,
     pub exploration: Exploration,
     pub wants: Wants,
     next_number: PacketNumber,
@@ -115,6 +116,7 @@ impl Path {
             pmtu,
             ecn: EcnValidation::default(),
             loss: LossMeter::default(),
+            episode: LossEpisode::default(),
             exploration: Exploration::default(),
             wants: Wants::default(),
             next_number: PacketNumber::default(),
@@ -240,7 +242,7 @@ impl Path {
         if in_flight >= window {
             let over = in_flight - window + self.wire_mtu();
             let by_rate = self.rate().map_or(self.rtt.snapshot().smoothed, |rate| rate.time_for(over));
-            return by_rate.clamp(Duration::from_micros(1), self.rtt.snapshot().smoothed);
+            return by_rate.min(self.rtt.snapshot().smoothed).max(Duration::from_micros(1));
         }
         self.pacer.ready_at(now, self.quantum()).since(now)
     }

@@ -53,6 +53,15 @@ impl ResendQueue {
         Some(segment)
     }
 
+    /// Takes out a segment that arrived after all, if it still waits. What is acknowledged late comes
+    /// in the order of sending, so it stands near the front.
+    pub fn cancel(&mut self, segment: SegmentRef) -> Option<Unsent> {
+        let at = self.segments.iter().position(|unsent| unsent.segment == segment)?;
+        let unsent = self.segments.remove(at)?;
+        self.bytes -= ByteCount(u64::from(unsent.len));
+        Some(unsent)
+    }
+
     /// Takes the oldest segment if it is of no use any more: first sent more than `useful` ago, or
     /// tried too often.
     pub fn pop_useless(&mut self, now: Time, useful: Duration) -> Option<Unsent> {

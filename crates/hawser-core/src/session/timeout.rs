@@ -57,8 +57,11 @@ impl Session {
     fn path_deadline(&mut self, now: Time, index: usize) -> Option<(Time, Reason)> {
         let waits = !self.nothing_waits();
         let usable = self.views.get(index).is_some_and(|view| view.usable);
+        let any_works = self.paths.iter().any(|path| path.works());
         let path = &mut self.paths[index];
         let active = path.health.is_active();
+        // An acknowledgement that nobody can carry wakes nobody.
+        let heard = any_works || path.may_answer();
         let pto = path.probe_timeout();
         // A path that is ready and still has data before it has declined it: only news changes that.
         let paced = (waits && usable).then(|| path.paced_until(now)).flatten().filter(|at| *at > now);
@@ -68,9 +71,9 @@ impl Session {
             path.health.poll_timeout().map(|(at, _)| (at, Reason::Health)),
             path.validation.poll_timeout().map(|at| (at, Reason::Validation)),
             active.then(|| path.pmtu.poll_timeout()).flatten().map(|at| (at, Reason::Pmtu)),
-            path.received.ack_due().map(|at| (at, Reason::Ack)),
+            path.received.ack_due().filter(|_| heard).map(|at| (at, Reason::Ack)),
             paced.map(|at| (at, Reason::Pacing)),
-            active.then(|| (path.last_sent + KEEPALIVE, Reason::Keepalive)),
+            (active && !path.wants.ping).then(|| (path.last_sent + KEEPALIVE, Reason::Keepalive)),
         ];
         candidates.into_iter().fold(None, earlier)
     }

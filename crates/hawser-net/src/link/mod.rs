@@ -17,7 +17,7 @@ use std::os::fd::AsFd;
 pub use recv_batch::{Datagrams, RECV_BUFFER_BYTES, RUNS_PER_BATCH, RecvBatch};
 pub use send_batch::{
     Full, MAX_DATAGRAM_BYTES, MAX_RUN_BYTES, MAX_RUN_SEGMENTS, Route, SEND_BATCH_BYTES,
-    SEND_BATCH_ENTRIES, SendBatch, SendFailure,
+    SEND_BATCH_ENTRIES, SPARE_BYTES, SendBatch, SendFailure,
 };
 
 /// One local attachment, open and non-blocking.

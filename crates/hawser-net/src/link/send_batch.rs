@@ -24,6 +24,9 @@ pub const MAX_RUN_BYTES: usize = 65_000;
 /// Longest single datagram, in bytes: a train of one.
 pub const MAX_DATAGRAM_BYTES: usize = MAX_RUN_BYTES;
 
+/// Least room that [`SendBatch::spare`] gives, in bytes: any train, rounded up.
+pub const SPARE_BYTES: usize = 65_536;
+
 /// Bytes a batch holds: four full trains, about 0.2 ms at 10 Gbit/s; each link has one batch.
 pub const SEND_BATCH_BYTES: usize = 4 * 65_536;
 
@@ -153,6 +156,16 @@ impl SendBatch {
     ) -> Result<(), Full> {
         let room = room.min(MAX_DATAGRAM_BYTES);
         self.push_run(route, room, room, seal).map(drop)
+    }
+
+    /// Where the next run is to be written before its route is known, at least [`SPARE_BYTES`];
+    /// `None` when the batch is full. [`SendBatch::push_run`] then adds it: its `fill` finds those
+    /// bytes where they were written.
+    pub fn spare(&mut self) -> Option<&mut [u8]> {
+        if self.room() < SPARE_BYTES {
+            return None;
+        }
+        self.bytes.get_mut(self.used..)
     }
 
     /// Adds a run of datagrams of `segment_size` bytes each, the last of which may be shorter:

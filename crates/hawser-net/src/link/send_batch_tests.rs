@@ -196,3 +196,24 @@ proptest::proptest! {
         assert_eq!(got, expected);
     }
 }
+
+#[test]
+fn what_was_written_to_spare_room_is_added_in_place() {
+    let mut batch = SendBatch::new();
+    for byte in 1..=4_u8 {
+        let spare = batch.spare().expect("room for four full trains");
+        assert!(spare.len() >= SPARE_BYTES);
+        spare[..2500].fill(byte);
+        let added = batch.push_run(route(u16::from(byte), Ecn::Ect0), 1000, 2500, |_| 2500);
+        assert_eq!(added, Ok(2500));
+        if batch.room() < SPARE_BYTES {
+            break;
+        }
+    }
+    let first = batch.pieces(true).next().map(|p| (p.bytes.to_vec(), p.segment_size));
+    assert_eq!(first, Some((vec![1; 2500], Some(1000))));
+    while batch.room() >= SPARE_BYTES {
+        batch.push_run(route(9, Ecn::Ect0), 1000, 60_000, |_| 60_000).expect("room");
+    }
+    assert!(batch.spare().is_none());
+}

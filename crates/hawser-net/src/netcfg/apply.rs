@@ -66,11 +66,7 @@ impl NetConfig {
         let rtnl = Rtnl::open()?;
         let journal = Journal::open(directory, instance)?;
         let leftovers = !journal.entries().is_empty();
-        Ok(Self {
-            rtnl,
-            journal,
-            leftovers,
-        })
+        Ok(Self { rtnl, journal, leftovers })
     }
 
     /// The netlink connection, for questions.
@@ -85,16 +81,9 @@ impl NetConfig {
 
     /// Undoes what a killed predecessor left. What fails stays in the journal and stands in nobody's way.
     pub async fn recover(&mut self) -> UndoReport {
-        let report = if self.leftovers {
-            self.undo_all().await
-        } else {
-            UndoReport::default()
-        };
+        let report = if self.leftovers { self.undo_all().await } else { UndoReport::default() };
         self.leftovers = false;
-        UndoReport {
-            unreadable_lines: self.journal.unreadable().to_vec(),
-            ..report
-        }
+        UndoReport { unreadable_lines: self.journal.unreadable().to_vec(), ..report }
     }
 
     /// Journals `change`, then sets it.
@@ -102,9 +91,7 @@ impl NetConfig {
     /// A new MTU of an interface, or value of a sysctl, takes the place of the one applied before.
     pub async fn apply(&mut self, change: Change) -> Result<Applied, NetConfigError> {
         if self.leftovers {
-            return Err(NetConfigError::NotRecovered {
-                subject: change.to_string(),
-            });
+            return Err(NetConfigError::NotRecovered { subject: change.to_string() });
         }
         let Some(before) = self.rtnl.before(&change).await? else {
             return Ok(Applied::AlreadySo);
@@ -113,19 +100,18 @@ impl NetConfig {
         if entries.iter().any(|entry| entry.change == change) {
             return self.set_again(&change).await;
         }
-        let earlier = entries
-            .iter()
-            .find(|entry| change.replaces(&entry.change))
-            .cloned();
+        let earlier = entries.iter().find(|entry| change.replaces(&entry.change)).cloned();
         // What was there before the first of a row of values is what to go back to.
-        let before = earlier
-            .as_ref()
-            .map_or(before, |entry| entry.before.clone());
+        let before = earlier.as_ref().map_or(before, |entry| entry.before.clone());
         let id = self.journal.set(change.clone(), before, earlier.as_ref())?;
         if let Err(error) = self.rtnl.set(&change).await {
-            match earlier {
-                Some(entry) => self.journal.restore(entry).map(drop)?,
-                None => self.journal.undone(id)?,
+            let retracted = match earlier {
+                Some(entry) => self.journal.restore(entry).map(drop),
+                None => self.journal.undone(id),
+            };
+            if let Err(error) = retracted {
+                // Undoing what never came about does no harm; why it did not is the better error.
+                tracing::warn!(%error, "not set, but still in the journal");
             }
             return Err(error);
         }
@@ -135,12 +121,7 @@ impl NetConfig {
 
     /// Undoes one change, if it was applied here and still is ours.
     pub async fn undo(&mut self, change: &Change) -> Result<(), NetConfigError> {
-        let held = self
-            .journal
-            .entries()
-            .iter()
-            .find(|entry| entry.change == *change)
-            .cloned();
+        let held = self.journal.entries().iter().find(|entry| entry.change == *change).cloned();
         if let Some(entry) = held {
             self.rtnl.undo(&entry).await?;
             self.journal.undone(entry.id)?;

@@ -128,20 +128,14 @@ impl fmt::Display for Change {
 
 impl fmt::Display for RouteSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "route {} out of interface {}",
-            self.destination.trunc(),
-            self.interface
-        )?;
+        write!(f, "route {} out of interface {}", self.destination.trunc(), self.interface)?;
         if let Some(table) = self.table {
             write!(f, " table {table}")?;
         }
         if let Some(metric) = self.metric {
             write!(f, " metric {metric}")?;
         }
-        self.source
-            .map_or(Ok(()), |source| write!(f, " source {source}"))
+        self.source.map_or(Ok(()), |source| write!(f, " source {source}"))
     }
 }
 

@@ -81,12 +81,8 @@ impl NetConfigError {
             Self::NotRecovered { .. } => Some("call recover() first"),
             _ => match self.errno()? {
                 libc::EPERM => Some("run as root or with CAP_NET_ADMIN"),
-                libc::EACCES => {
-                    Some("is IPv6 disabled on the interface (net.ipv6.conf.*.disable_ipv6)?")
-                }
-                libc::EEXIST => {
-                    Some("something else has set the same already; remove it or choose another")
-                }
+                libc::EACCES => Some("is IPv6 disabled on the interface (net.ipv6.conf.*.disable_ipv6)?"),
+                libc::EEXIST => Some("something else has set the same already; remove it or choose another"),
                 _ => None,
             },
         }
@@ -104,24 +100,46 @@ impl NetConfigError {
             rtnetlink::Error::NetlinkError(message) => message.to_io(),
             rtnetlink::Error::RequestFailed => io::Error::from(io::ErrorKind::BrokenPipe),
             other => {
-                return Self::Protocol {
-                    operation,
-                    subject,
-                    what: other.to_string(),
-                };
+                return Self::Protocol { operation, subject, what: other.to_string() };
             }
         };
         match (source.raw_os_error(), missing) {
-            (Some(libc::EOPNOTSUPP | libc::EAFNOSUPPORT), Some(feature)) => Self::MissingFeature {
-                operation,
-                subject,
-                feature,
-            },
-            _ => Self::Kernel {
-                operation,
-                subject,
-                source,
-            },
+            (Some(libc::EOPNOTSUPP | libc::EAFNOSUPPORT), Some(feature)) => {
+                Self::MissingFeature { operation, subject, feature }
+            }
+            _ => Self::Kernel { operation, subject, source },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroI32;
+
+    use rtnetlink::packet_core::ErrorMessage;
+
+    use super::*;
+
+    fn refused(errno: i32) -> rtnetlink::Error {
+        let mut message = ErrorMessage::default();
+        message.code = NonZeroI32::new(-errno);
+        rtnetlink::Error::NetlinkError(message)
+    }
+
+    #[test]
+    fn errors_name_operation_subject_and_what_the_kernel_lacks() {
+        let rules = Some(Feature::Ipv4Rules);
+        // errno, feature, text, hint
+        for (errno, feature, want, hint) in [
+            (libc::EPERM, None, "set x: Operation not permitted", true),
+            (libc::EEXIST, rules, "set x: File exists", true),
+            (libc::EOPNOTSUPP, None, "set x: Operation not supported", false),
+            (libc::EOPNOTSUPP, rules, "set x: the kernel lacks ipv4 policy routing (linux 2.2", false),
+            (libc::EAFNOSUPPORT, Some(Feature::Ipv6), "set x: the kernel lacks ipv6 (linux with", false),
+        ] {
+            let error = NetConfigError::netlink("set", "x", feature, refused(errno));
+            assert!(error.to_string().starts_with(want), "{error}");
+            assert_eq!(error.hint().is_some(), hint, "{error}");
         }
     }
 }

@@ -19,9 +19,7 @@ impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ipv4Rules => "ipv4 policy routing (linux 2.2 with CONFIG_IP_MULTIPLE_TABLES)",
-            Self::Ipv6Rules => {
-                "ipv6 policy routing (linux 2.6.19 with CONFIG_IPV6_MULTIPLE_TABLES)"
-            }
+            Self::Ipv6Rules => "ipv6 policy routing (linux 2.6.19 with CONFIG_IPV6_MULTIPLE_TABLES)",
             Self::Ipv6 => "ipv6 (linux with CONFIG_IPV6, booted without ipv6.disable=1)",
         })
     }

@@ -62,19 +62,11 @@ pub(super) struct Journal {
 impl Journal {
     /// Takes the journal of `instance` below `directory`, in the calling thread's network namespace.
     pub fn open(directory: &Path, instance: &InstanceName) -> Result<Self, JournalError> {
-        let owner = Owner::this_process()
-            .map_err(|source| JournalError::io("identify owner of", directory, source))?;
-        let directory = directory
-            .join(instance.as_str())
-            .join(format!("netns-{}", owner.netns.0));
+        let owner = Owner::this_process().map_err(|source| JournalError::io("identify owner of", directory, source))?;
+        let directory = directory.join(instance.as_str()).join(format!("netns-{}", owner.netns.0));
         let lock = lock(&directory, &owner)?;
         let contents = inherit(&directory, &owner)?;
-        let next_id = contents
-            .entries
-            .iter()
-            .map(|entry| entry.id + 1)
-            .max()
-            .unwrap_or(1);
+        let next_id = contents.entries.iter().map(|entry| entry.id + 1).max().unwrap_or(1);
         let file = write_anew(&directory, &owner, &contents.entries)?;
         Ok(Self {
             directory,
@@ -99,25 +91,10 @@ impl Journal {
     }
 
     /// Writes down that `change` is about to be set, in the place of the entry `instead` if given.
-    pub fn set(
-        &mut self,
-        change: Change,
-        before: Before,
-        instead: Option<&Entry>,
-    ) -> Result<u64, JournalError> {
+    pub fn set(&mut self, change: Change, before: Before, instead: Option<&Entry>) -> Result<u64, JournalError> {
         let entry = match instead {
-            None => Entry {
-                id: self.next_id,
-                change,
-                before,
-                earlier: None,
-            },
-            Some(old) => Entry {
-                id: old.id,
-                change,
-                before,
-                earlier: Some(old.change.clone()),
-            },
+            None => Entry { id: self.next_id, change, before, earlier: None },
+            Some(old) => Entry { id: old.id, change, before, earlier: Some(old.change.clone()) },
         };
         self.restore(entry)
     }
@@ -181,11 +158,7 @@ fn lock(directory: &Path, now: &Owner) -> Result<File, JournalError> {
     let fail = |source| JournalError::io("lock", directory, source);
     let mut pid = None;
     for _ in 0..LOCK_TRIES {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(DIRECTORY_MODE)
-            .create(directory)
-            .map_err(fail)?;
+        make_directory(directory).map_err(fail)?;
         let file = match File::open(directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             other => other.map_err(fail)?,
@@ -208,10 +181,16 @@ fn lock(directory: &Path, now: &Owner) -> Result<File, JournalError> {
             Err(error) => return Err(fail(error.into())),
         }
     }
-    Err(JournalError::InUse {
-        directory: directory.to_owned(),
-        pid,
-    })
+    Err(JournalError::InUse { directory: directory.to_owned(), pid })
+}
+
+/// Makes the journal's own directory for root alone; those above hold the socket too, and are for all to read.
+fn make_directory(directory: &Path) -> io::Result<()> {
+    directory.parent().map_or(Ok(()), fs::create_dir_all)?;
+    match fs::DirBuilder::new().mode(DIRECTORY_MODE).create(directory) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
 }
 
 /// What a predecessor left to be undone, unless it still runs or belongs to another namespace.
@@ -224,25 +203,14 @@ fn inherit(directory: &Path, now: &Owner) -> Result<Contents, JournalError> {
         }
         return Err(JournalError::NoOwner { path });
     };
-    if owner
-        .is_alive(now)
-        .map_err(|source| JournalError::io("find owner of", &path, source))?
-        && owner.pid != now.pid
-    {
-        return Err(JournalError::InUse {
-            directory: directory.to_owned(),
-            pid: Some(owner.pid),
-        });
+    if owner.is_alive(now).map_err(|source| JournalError::io("find owner of", &path, source))? && owner.pid != now.pid {
+        return Err(JournalError::InUse { directory: directory.to_owned(), pid: Some(owner.pid) });
     }
     if owner.boot != now.boot {
         tracing::info!(path = %path.display(), "journal is from before the last boot, nothing of it is left");
         contents.entries.clear();
     } else if owner.netns != now.netns {
-        return Err(JournalError::OtherNamespace {
-            path,
-            theirs: owner.netns.0,
-            ours: now.netns.0,
-        });
+        return Err(JournalError::OtherNamespace { path, theirs: owner.netns.0, ours: now.netns.0 });
     }
     Ok(contents)
 }
@@ -268,11 +236,7 @@ fn write_anew(directory: &Path, owner: &Owner, entries: &[Entry]) -> Result<File
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = fs::OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .mode(FILE_MODE)
-            .open(&anew)?;
+        let mut file = fs::OpenOptions::new().append(true).create_new(true).mode(FILE_MODE).open(&anew)?;
         file.write_all(&bytes)?;
         fs::rename(&anew, &path)?;
         Ok(file)

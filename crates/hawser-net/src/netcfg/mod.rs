@@ -26,7 +26,7 @@ mod watch;
 pub use apply::{Applied, NetConfig, UndoReport};
 pub use change::{Change, MarkMatch, RouteSpec, RuleSpec};
 pub use error::NetConfigError;
-pub use events::{EventReceiver, EventSender, event_channel};
+pub use events::{Closed, EventReceiver, EventSender, event_channel};
 pub use features::Feature;
 pub use journal::{InstanceName, JournalError};
 pub use route::{InterfaceAddress, NoRoute, RouteAnswer, RouteError, RouteQuery};

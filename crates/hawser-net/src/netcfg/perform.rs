@@ -20,6 +20,7 @@ use super::{
     features::Feature,
     journal::{Before, Entry},
     rtnl::{LinkInfo, Rtnl},
+    sysctl::{SysctlKey, words},
     types::{Family, IfIndex, Mtu, TableId},
 };
 
@@ -55,7 +56,7 @@ impl Rtnl {
             Change::Route(_) | Change::Rule(_) => Some(Before::Absent),
             Change::Sysctl { key, value } => {
                 let now = key.read()?;
-                (now != *value).then_some(Before::Value(now))
+                (now != words(value)).then_some(Before::Value(now))
             }
         })
     }
@@ -68,10 +69,7 @@ impl Rtnl {
             Change::Address { interface, address } => {
                 let (ip, length) = (address.addr(), address.prefix_len());
                 let request = handle.address().add(interface.get(), ip, length);
-                (
-                    request.execute().await,
-                    ip.is_ipv6().then_some(Feature::Ipv6),
-                )
+                (request.execute().await, ip.is_ipv6().then_some(Feature::Ipv6))
             }
             Change::Mtu { interface, mtu } => return self.set_mtu(*interface, *mtu).await,
             Change::LinkUp { interface } => {
@@ -110,7 +108,9 @@ impl Rtnl {
             (Change::Mtu { interface, .. }, Before::Mtu(old)) => {
                 return self.undo_mtu(entry, *interface, *old).await;
             }
-            (Change::Sysctl { .. }, Before::Value(old)) => return undo_sysctl(entry, old),
+            (Change::Sysctl { key, .. }, Before::Value(old)) => {
+                return undo_sysctl(entry, key, old);
+            }
             // A journal that does not say what was before leaves nothing to go back to.
             (Change::Mtu { .. } | Change::Sysctl { .. }, _) => return Ok(Undone::Gone),
         };
@@ -118,56 +118,30 @@ impl Rtnl {
             Ok(()) => Ok(Undone::Undone),
             Err(error) => {
                 let error = NetConfigError::netlink("undo", entry.change.to_string(), None, error);
-                if is_gone(&error) {
-                    Ok(Undone::Gone)
-                } else {
-                    Err(error)
-                }
+                if is_gone(&error) { Ok(Undone::Gone) } else { Err(error) }
             }
         }
     }
 
-    async fn existing(
-        &self,
-        operation: &'static str,
-        interface: IfIndex,
-    ) -> Result<LinkInfo, NetConfigError> {
-        let missing = NetConfigError::NoSuchInterface {
-            operation,
-            interface,
-        };
+    async fn existing(&self, operation: &'static str, interface: IfIndex) -> Result<LinkInfo, NetConfigError> {
+        let missing = NetConfigError::NoSuchInterface { operation, interface };
         self.link(interface).await?.ok_or(missing)
     }
 
     async fn set_mtu(&self, interface: IfIndex, mtu: Mtu) -> Result<(), NetConfigError> {
-        let message = LinkUnspec::new_with_index(interface.get())
-            .mtu(mtu.0)
-            .build();
-        self.handle
-            .link()
-            .set(message)
-            .execute()
-            .await
-            .map_err(|error| {
-                let subject = format!("{mtu} on interface {interface}");
-                NetConfigError::netlink("set mtu", subject, None, error)
-            })
+        let message = LinkUnspec::new_with_index(interface.get()).mtu(mtu.0).build();
+        self.handle.link().set(message).execute().await.map_err(|error| {
+            let subject = format!("{mtu} on interface {interface}");
+            NetConfigError::netlink("set mtu", subject, None, error)
+        })
     }
 
-    async fn undo_mtu(
-        &self,
-        entry: &Entry,
-        interface: IfIndex,
-        old: Mtu,
-    ) -> Result<Undone, NetConfigError> {
+    async fn undo_mtu(&self, entry: &Entry, interface: IfIndex, old: Mtu) -> Result<Undone, NetConfigError> {
         let Some(link) = self.link(interface).await? else {
             return Ok(Undone::Gone);
         };
-        let now = Change::Mtu {
-            interface,
-            mtu: link.mtu,
-        };
-        if !is_ours(entry, &now) {
+        let now = Change::Mtu { interface, mtu: link.mtu };
+        if !is_ours(entry, |change| *change == now) {
             return Ok(Undone::Gone);
         }
         match self.set_mtu(interface, old).await {
@@ -178,22 +152,13 @@ impl Rtnl {
     }
 }
 
-fn undo_sysctl(entry: &Entry, old: &str) -> Result<Undone, NetConfigError> {
-    let Change::Sysctl { key, .. } = &entry.change else {
-        return Ok(Undone::Gone);
-    };
-    let value = match key.read() {
-        Ok(value) => value,
+fn undo_sysctl(entry: &Entry, key: &SysctlKey, old: &str) -> Result<Undone, NetConfigError> {
+    let now = match key.read() {
+        Ok(now) => now,
         Err(error) if error.is_gone() => return Ok(Undone::Gone),
         Err(error) => return Err(error.into()),
     };
-    if !is_ours(
-        entry,
-        &Change::Sysctl {
-            key: key.clone(),
-            value,
-        },
-    ) {
+    if !is_ours(entry, |change| matches!(change, Change::Sysctl { value, .. } if words(value) == now)) {
         return Ok(Undone::Gone);
     }
     match key.write(old) {
@@ -204,16 +169,13 @@ fn undo_sysctl(entry: &Entry, old: &str) -> Result<Undone, NetConfigError> {
 }
 
 /// True if what is set now is what we set last, or before it, had we been killed in between.
-fn is_ours(entry: &Entry, now: &Change) -> bool {
-    *now == entry.change || entry.earlier.as_ref() == Some(now)
+fn is_ours(entry: &Entry, is_now: impl Fn(&Change) -> bool) -> bool {
+    is_now(&entry.change) || entry.earlier.as_ref().is_some_and(is_now)
 }
 
 /// True for the errno by which the kernel says that there is nothing to remove.
 fn is_gone(error: &NetConfigError) -> bool {
-    matches!(
-        error.errno(),
-        Some(libc::ENODEV | libc::EADDRNOTAVAIL | libc::ESRCH | libc::ENOENT)
-    )
+    matches!(error.errno(), Some(libc::ENODEV | libc::EADDRNOTAVAIL | libc::ESRCH | libc::ENOENT))
 }
 
 fn rule_feature(family: Family) -> Feature {
@@ -225,14 +187,12 @@ fn rule_feature(family: Family) -> Feature {
 
 fn address_message(interface: IfIndex, address: IpAddr, length: u8) -> AddressMessage {
     match address {
-        IpAddr::V4(address) => AddressMessageBuilder::<std::net::Ipv4Addr>::new()
-            .index(interface.get())
-            .address(address, length)
-            .build(),
-        IpAddr::V6(address) => AddressMessageBuilder::<std::net::Ipv6Addr>::new()
-            .index(interface.get())
-            .address(address, length)
-            .build(),
+        IpAddr::V4(address) => {
+            AddressMessageBuilder::<std::net::Ipv4Addr>::new().index(interface.get()).address(address, length).build()
+        }
+        IpAddr::V6(address) => {
+            AddressMessageBuilder::<std::net::Ipv6Addr>::new().index(interface.get()).address(address, length).build()
+        }
     }
 }
 
@@ -255,16 +215,8 @@ fn route_message(route: &RouteSpec) -> RouteMessage {
         RouteAttribute::Oif(route.interface.get()),
         RouteAttribute::Table(table.0),
     ];
-    message.attributes.extend(
-        route
-            .metric
-            .map(|metric| RouteAttribute::Priority(metric.0)),
-    );
-    message.attributes.extend(
-        route
-            .source
-            .map(|source| RouteAttribute::PrefSource(source.into())),
-    );
+    message.attributes.extend(route.metric.map(|metric| RouteAttribute::Priority(metric.0)));
+    message.attributes.extend(route.source.map(|source| RouteAttribute::PrefSource(source.into())));
     message
 }
 
@@ -274,11 +226,7 @@ fn rule_message(rule: &RuleSpec) -> RuleMessage {
         family: address_family(rule.family),
         table: header_table(rule.table),
         action: RuleAction::ToTable,
-        flags: if rule.invert {
-            RuleFlags::Invert
-        } else {
-            RuleFlags::empty()
-        },
+        flags: if rule.invert { RuleFlags::Invert } else { RuleFlags::empty() },
         ..RuleHeader::default()
     };
     message.attributes = vec![
@@ -287,18 +235,11 @@ fn rule_message(rule: &RuleSpec) -> RuleMessage {
         RuleAttribute::Protocol(PROTOCOL),
     ];
     if let Some(matched) = rule.mark {
-        message
-            .attributes
-            .push(RuleAttribute::FwMark(matched.mark.0));
+        message.attributes.push(RuleAttribute::FwMark(matched.mark.0));
         message.attributes.push(RuleAttribute::FwMask(matched.mask));
     }
-    message
-        .attributes
-        .extend(rule.input.clone().map(RuleAttribute::Iifname));
-    message.attributes.extend(
-        rule.suppress_prefix_length
-            .map(RuleAttribute::SuppressPrefixLen),
-    );
+    message.attributes.extend(rule.input.clone().map(RuleAttribute::Iifname));
+    message.attributes.extend(rule.suppress_prefix_length.map(RuleAttribute::SuppressPrefixLen));
     message
 }
 

@@ -1,6 +1,6 @@
 //! Which way a packet would go: the kernel's routing asked, with "no route" as an answer.
 //!
-//! 1. A source address that no interface has is told apart first: the kernel's errno would not.
+//! 1. A source address of another family, or that no interface has, is told apart first: the kernel's errno would not.
 //! 2. RTM_GETROUTE with `RTM_F_FIB_MATCH`: is there a route at all? Bound to an interface, IPv4 otherwise
 //!    takes any destination for a neighbour on the link when there is none (`ip_route_output_key_hash_rcu`).
 //! 3. RTM_GETROUTE without it: interface, source, gateway and path MTU for this destination.
@@ -12,10 +12,7 @@ use futures_util::TryStreamExt;
 use ipnet::IpNet;
 use netlink_packet_route::{
     AddressFamily,
-    route::{
-        RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric,
-        RouteType, RouteVia,
-    },
+    route::{RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteType, RouteVia},
 };
 
 use super::{
@@ -63,6 +60,9 @@ pub enum NoRoute {
     /// The interface is down.
     #[error("the interface is down")]
     InterfaceDown,
+    /// Source and destination are of different IP versions.
+    #[error("source and destination are of different ip versions")]
+    OtherFamily,
     /// No interface has the source address.
     #[error("no interface has the source address")]
     SourceNotLocal,
@@ -124,6 +124,9 @@ impl Rtnl {
     /// Which way a packet would go, or why it would not.
     pub async fn route_get(&self, query: RouteQuery) -> Result<RouteAnswer, RouteError> {
         if let Some(source) = query.source {
+            if source.is_ipv4() != query.destination.is_ipv4() {
+                return Err(no_route(&query, NoRoute::OtherFamily));
+            }
             let local = self.addresses(None).await?;
             if !local.iter().any(|one| one.address.addr() == source) {
                 return Err(no_route(&query, NoRoute::SourceNotLocal));
@@ -132,18 +135,13 @@ impl Rtnl {
         let answer = match self.decide(&query).await {
             // Asked with a source, IPv6 is not strict about the interface, as it is for a socket bound to it
             // (ip6_route_output_flags: RT6_LOOKUP_F_IFACE); without one it is.
-            Err(error) if query.source.is_some() && query.destination.is_ipv6() => {
-                match error.no_route() {
-                    Some(NoRoute::OtherInterface { .. }) => {
-                        let strict = RouteQuery {
-                            source: None,
-                            ..query
-                        };
-                        self.decide(&strict).await?
-                    }
-                    _ => return Err(error),
+            Err(error) if query.source.is_some() && query.destination.is_ipv6() => match error.no_route() {
+                Some(NoRoute::OtherInterface { .. }) => {
+                    let strict = RouteQuery { source: None, ..query };
+                    self.decide(&strict).await?
                 }
-            }
+                _ => return Err(error),
+            },
             other => other?,
         };
         Ok(RouteAnswer {
@@ -161,10 +159,7 @@ impl Rtnl {
     }
 
     /// All addresses of the interface with this name; none if there is no such interface.
-    pub async fn interface_addresses(
-        &self,
-        name: &str,
-    ) -> Result<Option<Vec<InterfaceAddress>>, NetConfigError> {
+    pub async fn interface_addresses(&self, name: &str) -> Result<Option<Vec<InterfaceAddress>>, NetConfigError> {
         match self.link_named(name).await? {
             Some(link) => self.addresses(Some(link.index)).await.map(Some),
             None => Ok(None),
@@ -191,25 +186,15 @@ impl Rtnl {
         }
     }
 
-    async fn answer(
-        &self,
-        query: &RouteQuery,
-        message: &RouteMessage,
-    ) -> Result<RouteAnswer, RouteError> {
-        let (mut answer, mtu) =
-            read_answer(message).ok_or_else(|| unexpected(query, "an answer without interface"))?;
+    async fn answer(&self, query: &RouteQuery, message: &RouteMessage) -> Result<RouteAnswer, RouteError> {
+        let (mut answer, mtu) = read_answer(message).ok_or_else(|| unexpected(query, "an answer without interface"))?;
         let interface = answer.interface;
         if query.interface.is_some_and(|wanted| wanted != interface) {
             return Err(no_route(query, NoRoute::OtherInterface { interface }));
         }
         answer.mtu = match mtu {
             Some(mtu) => mtu,
-            None => {
-                self.link(answer.interface)
-                    .await?
-                    .ok_or(no_route(query, NoRoute::InterfaceGone))?
-                    .mtu
-            }
+            None => self.link(answer.interface).await?.ok_or(no_route(query, NoRoute::InterfaceGone))?.mtu,
         };
         Ok(answer)
     }
@@ -231,10 +216,7 @@ impl Rtnl {
         no_route(query, reason)
     }
 
-    async fn explain_interface(
-        &self,
-        interface: Option<IfIndex>,
-    ) -> Result<NoRoute, NetConfigError> {
+    async fn explain_interface(&self, interface: Option<IfIndex>) -> Result<NoRoute, NetConfigError> {
         let Some(interface) = interface else {
             return Ok(NoRoute::Unreachable);
         };
@@ -247,10 +229,7 @@ impl Rtnl {
 }
 
 fn no_route(query: &RouteQuery, reason: NoRoute) -> RouteError {
-    RouteError::NoRoute {
-        destination: query.destination,
-        reason,
-    }
+    RouteError::NoRoute { destination: query.destination, reason }
 }
 
 fn unexpected(query: &RouteQuery, what: &str) -> NetConfigError {
@@ -275,19 +254,9 @@ fn question(query: &RouteQuery, flags: RouteFlags) -> RouteMessage {
         ..RouteHeader::default()
     };
     message.attributes = vec![RouteAttribute::Destination(query.destination.into())];
-    message.attributes.extend(
-        query
-            .source
-            .map(|source| RouteAttribute::Source(source.into())),
-    );
-    message.attributes.extend(
-        query
-            .interface
-            .map(|index| RouteAttribute::Oif(index.get())),
-    );
-    message
-        .attributes
-        .extend(query.mark.map(|mark| RouteAttribute::Mark(mark.0)));
+    message.attributes.extend(query.source.map(|source| RouteAttribute::Source(source.into())));
+    message.attributes.extend(query.interface.map(|index| RouteAttribute::Oif(index.get())));
+    message.attributes.extend(query.mark.map(|mark| RouteAttribute::Mark(mark.0)));
     message
 }
 
@@ -311,15 +280,7 @@ fn read_answer(message: &RouteMessage) -> Option<(RouteAnswer, Option<Mtu>)> {
             _ => {}
         }
     }
-    Some((
-        RouteAnswer {
-            interface: interface?,
-            source,
-            gateway,
-            mtu: Mtu(0),
-        },
-        mtu,
-    ))
+    Some((RouteAnswer { interface: interface?, source, gateway, mtu: Mtu(0) }, mtu))
 }
 
 fn ip(address: &RouteAddress) -> Option<IpAddr> {

@@ -42,14 +42,12 @@ pub struct LinkInfo {
 impl Rtnl {
     /// Opens a connection; its driver runs as a task of the current tokio runtime.
     pub fn open() -> Result<Self, NetConfigError> {
-        let runtime =
-            tokio::runtime::Handle::try_current().map_err(|_| NetConfigError::NoRuntime)?;
-        let (connection, handle, _) =
-            rtnetlink::new_connection().map_err(|source| NetConfigError::Kernel {
-                operation: "open",
-                subject: "netlink socket".into(),
-                source,
-            })?;
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| NetConfigError::NoRuntime)?;
+        let (connection, handle, _) = rtnetlink::new_connection().map_err(|source| NetConfigError::Kernel {
+            operation: "open",
+            subject: "netlink socket".into(),
+            source,
+        })?;
         runtime.spawn(connection);
         Ok(Self { handle })
     }
@@ -67,10 +65,7 @@ impl Rtnl {
     }
 
     /// All addresses, or those of one interface.
-    pub(super) async fn addresses(
-        &self,
-        interface: Option<IfIndex>,
-    ) -> Result<Vec<InterfaceAddress>, NetConfigError> {
+    pub(super) async fn addresses(&self, interface: Option<IfIndex>) -> Result<Vec<InterfaceAddress>, NetConfigError> {
         let messages: Vec<AddressMessage> = self
             .handle
             .address()
@@ -140,8 +135,7 @@ pub(super) fn interface_address(message: &AddressMessage) -> Option<InterfaceAdd
     // On a point-to-point interface IFA_ADDRESS is the other end (linux/if_addr.h).
     let address = IpNet::new(local.or(remote)?, message.header.prefix_len).ok()?;
     let unusable = AddressFlags::Dadfailed;
-    let waiting =
-        flags.contains(AddressFlags::Tentative) && !flags.contains(AddressFlags::Optimistic);
+    let waiting = flags.contains(AddressFlags::Tentative) && !flags.contains(AddressFlags::Optimistic);
     Some(InterfaceAddress {
         interface,
         address,

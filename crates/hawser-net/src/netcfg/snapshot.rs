@@ -59,11 +59,7 @@ struct LinkState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fact {
     /// An interface is like this.
-    Link {
-        index: IfIndex,
-        name: String,
-        up: bool,
-    },
+    Link { index: IfIndex, name: String, up: bool },
     /// An interface is gone.
     LinkGone { index: IfIndex },
     /// An interface has an address.
@@ -94,11 +90,7 @@ impl Snapshot {
                 link.up = up;
             }
             (Fact::Link { name, up, .. }, None) => {
-                let link = LinkState {
-                    name: name.into(),
-                    up,
-                    addresses: BTreeSet::new(),
-                };
+                let link = LinkState { name: name.into(), up, addresses: BTreeSet::new() };
                 self.links.insert(index, link);
             }
             (Fact::LinkGone { .. }, _) => drop(self.links.remove(&index)),
@@ -115,12 +107,10 @@ impl Snapshot {
     /// Puts `new` in the place of this, and appends what differs.
     pub fn replace(&mut self, new: Self, events: &mut Vec<LinkEvent>) {
         let old = std::mem::replace(self, new);
-        let indexes: BTreeSet<IfIndex> =
-            old.links.keys().chain(self.links.keys()).copied().collect();
+        let indexes: BTreeSet<IfIndex> = old.links.keys().chain(self.links.keys()).copied().collect();
         // Interfaces that went come first, so that a name is never taken twice.
-        let (stay, went): (Vec<IfIndex>, Vec<IfIndex>) = indexes
-            .into_iter()
-            .partition(|index| self.links.contains_key(index));
+        let (stay, went): (Vec<IfIndex>, Vec<IfIndex>) =
+            indexes.into_iter().partition(|index| self.links.contains_key(index));
         for index in went.into_iter().chain(stay) {
             changes(index, old.links.get(&index), self.links.get(&index), events);
         }
@@ -128,12 +118,7 @@ impl Snapshot {
 }
 
 /// What leads from one state of an interface to another.
-fn changes(
-    index: IfIndex,
-    old: Option<&LinkState>,
-    new: Option<&LinkState>,
-    events: &mut Vec<LinkEvent>,
-) {
+fn changes(index: IfIndex, old: Option<&LinkState>, new: Option<&LinkState>, events: &mut Vec<LinkEvent>) {
     let renamed = matches!((old, new), (Some(old), Some(new)) if old.name != new.name);
     if renamed {
         changes(index, old, None, events);
@@ -144,14 +129,9 @@ fn changes(
     };
     let interface = Interface { index, name };
     let none = BTreeSet::new();
-    let (old_addresses, new_addresses) = (
-        old.map_or(&none, |link| &link.addresses),
-        new.map_or(&none, |link| &link.addresses),
-    );
-    let (was_up, is_up) = (
-        old.is_some_and(|link| link.up),
-        new.is_some_and(|link| link.up),
-    );
+    let (old_addresses, new_addresses) =
+        (old.map_or(&none, |link| &link.addresses), new.map_or(&none, |link| &link.addresses));
+    let (was_up, is_up) = (old.is_some_and(|link| link.up), new.is_some_and(|link| link.up));
     if old.is_none() {
         events.push(LinkEvent::Appeared(interface.clone()));
     }

@@ -18,16 +18,9 @@ pub struct SysctlKey(String);
 impl SysctlKey {
     /// Checks a key in slash form; only `net/…` without empty or dotted steps is one.
     pub fn new(key: &str) -> Result<Self, SysctlError> {
-        let whole = key.starts_with(TREE)
-            && !key.contains('\0')
-            && key.split('/').all(|step| !matches!(step, "" | "." | ".."));
-        if whole {
-            Ok(Self(key.to_owned()))
-        } else {
-            Err(SysctlError::BadKey {
-                key: key.to_owned(),
-            })
-        }
+        let whole =
+            key.starts_with(TREE) && !key.contains('\0') && key.split('/').all(|step| !matches!(step, "" | "." | ".."));
+        if whole { Ok(Self(key.to_owned())) } else { Err(SysctlError::BadKey { key: key.to_owned() }) }
     }
 
     /// Reverse path filter of an interface; the greater of this and `all` rules (ip-sysctl), so 2 (loose) beats an `all` of 1.
@@ -40,15 +33,13 @@ impl SysctlKey {
         Self::new(&format!("net/ipv4/conf/{interface}/src_valid_mark"))
     }
 
-    /// The value now, without the trailing newline.
+    /// The value now, its words parted by single spaces (the kernel shows tabs between several numbers).
     pub fn read(&self) -> Result<String, SysctlError> {
-        fs::read_to_string(self.path())
-            .map(|text| text.trim_end().to_owned())
-            .map_err(|source| SysctlError::Io {
-                operation: "read",
-                key: self.clone(),
-                source,
-            })
+        fs::read_to_string(self.path()).map(|text| words(&text)).map_err(|source| SysctlError::Io {
+            operation: "read",
+            key: self.clone(),
+            source,
+        })
     }
 
     /// Sets the value.
@@ -57,16 +48,17 @@ impl SysctlKey {
             .write(true)
             .open(self.path())
             .and_then(|mut file| io::Write::write_all(&mut file, value.as_bytes()))
-            .map_err(|source| SysctlError::Io {
-                operation: "set",
-                key: self.clone(),
-                source,
-            })
+            .map_err(|source| SysctlError::Io { operation: "set", key: self.clone(), source })
     }
 
     fn path(&self) -> PathBuf {
         PathBuf::from(ROOT).join(&self.0)
     }
+}
+
+/// A value in the form in which two can be compared.
+pub(super) fn words(value: &str) -> String {
+    value.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl fmt::Display for SysctlKey {
@@ -125,12 +117,10 @@ impl SysctlError {
             Self::BadKey { .. } => Some("write it with slashes, e.g. net/ipv4/conf/eth0/rp_filter"),
             Self::Io { source, .. } => match source.raw_os_error()? {
                 libc::ENOENT => Some("is the interface there, and has the kernel this setting?"),
-                libc::EROFS => Some(
-                    "/proc/sys is read-only, as in many containers: set it on the host, or mount it writable",
-                ),
-                libc::EACCES | libc::EPERM => {
-                    Some("run as root, in the network namespace that owns the setting")
+                libc::EROFS => {
+                    Some("/proc/sys is read-only, as in many containers: set it on the host, or mount it writable")
                 }
+                libc::EACCES | libc::EPERM => Some("run as root, in the network namespace that owns the setting"),
                 libc::EINVAL => Some("the kernel does not take this value"),
                 _ => None,
             },
@@ -157,11 +147,7 @@ mod tests {
         ] {
             assert_eq!(SysctlKey::new(key).is_ok(), good, "{key:?}");
             let json = serde_json::to_string(key).unwrap();
-            assert_eq!(
-                serde_json::from_str::<SysctlKey>(&json).is_ok(),
-                good,
-                "{key:?}"
-            );
+            assert_eq!(serde_json::from_str::<SysctlKey>(&json).is_ok(), good, "{key:?}");
         }
     }
 
@@ -173,17 +159,17 @@ mod tests {
     }
 
     #[test]
+    fn values_are_compared_word_by_word() {
+        for (value, want) in [("1\n", "1"), ("32768\t60999\n", "32768 60999"), ("", ""), (" a  b ", "a b")] {
+            assert_eq!(words(value), want);
+        }
+    }
+
+    #[test]
     fn a_missing_setting_is_gone_and_has_a_hint() {
-        let error = SysctlKey::rp_filter("no-such-interface")
-            .unwrap()
-            .read()
-            .unwrap_err();
+        let error = SysctlKey::rp_filter("no-such-interface").unwrap().read().unwrap_err();
         assert!(error.is_gone());
         assert!(error.hint().unwrap().contains("interface"));
-        assert!(
-            error
-                .to_string()
-                .starts_with("read sysctl net/ipv4/conf/no-such-interface")
-        );
+        assert!(error.to_string().starts_with("read sysctl net/ipv4/conf/no-such-interface"));
     }
 }

@@ -14,9 +14,7 @@ use netlink_packet_route::{RouteNetlinkMessage, address::AddressMessage, link::L
 use netlink_sys::{AsyncSocket, AsyncSocketExt, SocketAddr, TokioSocket, protocols::NETLINK_ROUTE};
 use rtnetlink::{
     Handle, MulticastGroup,
-    packet_core::{
-        NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkBuffer, NetlinkMessage, NetlinkPayload,
-    },
+    packet_core::{NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkBuffer, NetlinkMessage, NetlinkPayload},
 };
 use tokio::time::Instant;
 
@@ -64,9 +62,7 @@ pub struct WatchOptions {
 
 impl Default for WatchOptions {
     fn default() -> Self {
-        Self {
-            receive_buffer: RECEIVE_BUFFER,
-        }
+        Self { receive_buffer: RECEIVE_BUFFER }
     }
 }
 
@@ -87,8 +83,7 @@ pub struct LinkWatch {
 impl LinkWatch {
     /// Subscribes, in the network namespace of the calling thread.
     pub fn open(options: WatchOptions) -> Result<Self, NetConfigError> {
-        let runtime =
-            tokio::runtime::Handle::try_current().map_err(|_| NetConfigError::NoRuntime)?;
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| NetConfigError::NoRuntime)?;
         let open = || {
             let socket = subscribe(options)?;
             let (mut connection, dumps, _) = rtnetlink::new_connection()?;
@@ -125,9 +120,7 @@ impl LinkWatch {
                 return Ok(std::mem::take(&mut self.events));
             }
             if empty && !self.stale {
-                self.wait()
-                    .await
-                    .map_err(|source| failed("wait on", source))?;
+                self.wait().await.map_err(|source| failed("wait on", source))?;
             }
         }
     }
@@ -151,11 +144,7 @@ impl LinkWatch {
     async fn ask_anew(&mut self) -> Result<(), NetConfigError> {
         // After an overrun the kernel drops silently until the queue was empty once (netlink_overrun,
         // netlink_rcv_wake): only then would it report the next loss, so empty it before the dump.
-        while self
-            .receive()
-            .map_err(|source| failed("read", source))?
-            .is_some()
-        {}
+        while self.receive().map_err(|source| failed("read", source))?.is_some() {}
         let first = self.known == Snapshot::default();
         let now = self.dump().await?;
         self.known.replace(now, &mut self.events);
@@ -203,10 +192,7 @@ impl LinkWatch {
 
     /// The length of the next datagram in the buffer: none if there is none, zero if it counts for nothing.
     fn receive(&mut self) -> io::Result<Option<usize>> {
-        let received = self
-            .socket
-            .socket_ref()
-            .recv_from(&mut &mut self.buffer[..], 0);
+        let received = self.socket.socket_ref().recv_from(&mut &mut self.buffer[..], 0);
         self.heard(received)
     }
 
@@ -238,8 +224,7 @@ impl LinkWatch {
             };
             let (kind, length) = (message.message_type(), message.length() as usize);
             if ROUTE_MESSAGES.contains(&kind) {
-                self.routes_due
-                    .get_or_insert_with(|| Instant::now() + ROUTE_GATHERING);
+                self.routes_due.get_or_insert_with(|| Instant::now() + ROUTE_GATHERING);
             } else if LINK_MESSAGES.contains(&kind) {
                 match NetlinkMessage::<RouteNetlinkMessage>::deserialize(&rest[..length]) {
                     Ok(message) => {
@@ -253,9 +238,7 @@ impl LinkWatch {
                     }
                 }
             }
-            rest = rest
-                .get(length.next_multiple_of(ALIGN)..)
-                .unwrap_or_default();
+            rest = rest.get(length.next_multiple_of(ALIGN)..).unwrap_or_default();
         }
     }
 
@@ -294,10 +277,7 @@ fn subscribe(options: WatchOptions) -> io::Result<TokioSocket> {
 type Payload = NetlinkPayload<RouteNetlinkMessage>;
 
 /// One dump, and whether no change came in between.
-async fn dump_once(
-    dumps: &mut Handle,
-    question: RouteNetlinkMessage,
-) -> Result<(Vec<Payload>, bool), NetConfigError> {
+async fn dump_once(dumps: &mut Handle, question: RouteNetlinkMessage) -> Result<(Vec<Payload>, bool), NetConfigError> {
     let wrap = |error| NetConfigError::netlink("dump", "interfaces and addresses", None, error);
     let mut request = NetlinkMessage::from(question);
     request.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
@@ -314,11 +294,7 @@ async fn dump_once(
             payload => payloads.push(payload),
         }
     }
-    if ended {
-        Ok((payloads, whole))
-    } else {
-        Err(wrap(rtnetlink::Error::RequestFailed))
-    }
+    if ended { Ok((payloads, whole)) } else { Err(wrap(rtnetlink::Error::RequestFailed)) }
 }
 
 /// What a message says of an interface or address, if anything.
@@ -329,30 +305,19 @@ fn fact(payload: &Payload) -> Option<Fact> {
     match message {
         RouteNetlinkMessage::NewLink(link) if is_whole(link) => {
             let link = link_info(link)?;
-            Some(Fact::Link {
-                index: link.index,
-                name: link.name,
-                up: link.up,
-            })
+            Some(Fact::Link { index: link.index, name: link.name, up: link.up })
         }
-        RouteNetlinkMessage::DelLink(link) if is_whole(link) => Some(Fact::LinkGone {
-            index: IfIndex::new(link.header.index)?,
-        }),
+        RouteNetlinkMessage::DelLink(link) if is_whole(link) => {
+            Some(Fact::LinkGone { index: IfIndex::new(link.header.index)? })
+        }
         RouteNetlinkMessage::NewAddress(message) => {
             let one = interface_address(message)?;
             let (index, address) = (one.interface, one.address);
-            Some(if one.usable {
-                Fact::Address { index, address }
-            } else {
-                Fact::AddressGone { index, address }
-            })
+            Some(if one.usable { Fact::Address { index, address } } else { Fact::AddressGone { index, address } })
         }
         RouteNetlinkMessage::DelAddress(message) => {
             let one = interface_address(message)?;
-            Some(Fact::AddressGone {
-                index: one.interface,
-                address: one.address,
-            })
+            Some(Fact::AddressGone { index: one.interface, address: one.address })
         }
         _ => None,
     }
@@ -364,9 +329,5 @@ fn is_whole(link: &LinkMessage) -> bool {
 }
 
 fn failed(operation: &'static str, source: io::Error) -> NetConfigError {
-    NetConfigError::Kernel {
-        operation,
-        subject: "link watch".into(),
-        source,
-    }
+    NetConfigError::Kernel { operation, subject: "link watch".into(), source }
 }

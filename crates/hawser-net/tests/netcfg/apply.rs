@@ -4,10 +4,7 @@ use std::fs;
 
 use hawser_net::netcfg::{Applied, Change, IfIndex, Mtu, NetConfigError, SysctlKey};
 
-use crate::lab::{
-    assert_restored, config, every_change, in_namespace, index, ip, shown, system, until_shown,
-    veth,
-};
+use crate::lab::{assert_restored, config, every_change, in_namespace, index, ip, shown, system, until_shown, veth};
 
 #[test]
 fn every_change_is_applied_and_undone() {
@@ -20,41 +17,20 @@ fn every_change_is_applied_and_undone() {
         let changes = every_change("v0");
         for (change, question, want) in &changes {
             assert!(!shown(question).contains(want), "{change} is there already");
-            assert_eq!(
-                config.apply(change.clone()).await.unwrap(),
-                Applied::Set,
-                "{change}"
-            );
-            assert!(
-                shown(question).contains(want),
-                "{change}: {}",
-                shown(question)
-            );
+            assert_eq!(config.apply(change.clone()).await.unwrap(), Applied::Set, "{change}");
+            assert!(shown(question).contains(want), "{change}: {}", shown(question));
         }
         for (change, ..) in &changes {
-            assert_eq!(
-                config.apply(change.clone()).await.unwrap(),
-                Applied::AlreadySo,
-                "{change}"
-            );
+            assert_eq!(config.apply(change.clone()).await.unwrap(), Applied::AlreadySo, "{change}");
         }
         assert_eq!(config.applied().count(), changes.len());
         let report = config.undo_all().await;
         assert!(report.is_clean() && report.gone.is_empty(), "{report:?}");
-        let reversed: Vec<_> = changes
-            .into_iter()
-            .rev()
-            .map(|(change, ..)| change)
-            .collect();
+        let reversed: Vec<_> = changes.into_iter().rev().map(|(change, ..)| change).collect();
         assert_eq!(report.undone, reversed);
         assert_restored(&before);
         drop(config);
-        assert_eq!(
-            fs::read_dir(directory.path().join("hawser0"))
-                .unwrap()
-                .count(),
-            0
-        );
+        assert_eq!(fs::read_dir(directory.path().join("hawser0")).unwrap().count(), 0);
     });
 }
 
@@ -89,36 +65,15 @@ fn a_row_of_mtus_goes_back_to_the_first() {
         let (before, interface) = (system(), index("v0"));
         let mut config = config(directory.path());
         for mtu in [1400, 1300, 1350, 1500, 1280] {
-            config
-                .apply(Change::Mtu {
-                    interface,
-                    mtu: Mtu(mtu),
-                })
-                .await
-                .unwrap();
+            config.apply(Change::Mtu { interface, mtu: Mtu(mtu) }).await.unwrap();
         }
         assert!(shown("link show dev v0").contains("mtu 1280"));
         assert_eq!(config.applied().count(), 1);
-        let refused = config
-            .apply(Change::Mtu {
-                interface,
-                mtu: Mtu(7),
-            })
-            .await
-            .unwrap_err();
+        let refused = config.apply(Change::Mtu { interface, mtu: Mtu(7) }).await.unwrap_err();
         assert_eq!(refused.errno(), Some(libc::EINVAL), "{refused}");
-        assert!(
-            refused.to_string().starts_with("set mtu 7 on interface"),
-            "{refused}"
-        );
+        assert!(refused.to_string().starts_with("set mtu 7 on interface"), "{refused}");
         let kept: Vec<_> = config.applied().cloned().collect();
-        assert_eq!(
-            kept,
-            [Change::Mtu {
-                interface,
-                mtu: Mtu(1280)
-            }]
-        );
+        assert_eq!(kept, [Change::Mtu { interface, mtu: Mtu(1280) }]);
         config.undo_all().await;
         assert_restored(&before);
     });
@@ -159,11 +114,7 @@ fn what_others_set_stays() {
                 }
             }
         }
-        assert!(
-            config
-                .applied()
-                .all(|change| matches!(change, Change::Rule(_)))
-        );
+        assert!(config.applied().all(|change| matches!(change, Change::Rule(_))));
         assert!(config.undo_all().await.is_clean());
         assert_restored(&before);
     });
@@ -223,17 +174,9 @@ fn routes_that_the_kernel_dropped_can_be_set_again() {
         ip("link set v0 up");
         for (change, question, want) in &changes {
             config.apply(change.clone()).await.unwrap();
-            assert!(
-                shown(question).contains(want),
-                "{change}: {}",
-                shown(question)
-            );
+            assert!(shown(question).contains(want), "{change}: {}", shown(question));
         }
-        assert_eq!(
-            config.applied().count(),
-            changes.len(),
-            "nothing is held twice"
-        );
+        assert_eq!(config.applied().count(), changes.len(), "nothing is held twice");
     });
 }
 
@@ -245,35 +188,51 @@ fn a_refused_change_is_not_held() {
         let nobody = IfIndex::new(4242).unwrap();
         for change in [
             Change::LinkUp { interface: nobody },
-            Change::Mtu {
-                interface: nobody,
-                mtu: Mtu(1400),
-            },
-            Change::Address {
-                interface: nobody,
-                address: "10.0.0.1/24".parse().unwrap(),
-            },
-            Change::Sysctl {
-                key: SysctlKey::rp_filter("nobody").unwrap(),
-                value: "2".into(),
-            },
-            Change::Sysctl {
-                key: SysctlKey::rp_filter("lo").unwrap(),
-                value: "not a number".into(),
-            },
+            Change::Mtu { interface: nobody, mtu: Mtu(1400) },
+            Change::Address { interface: nobody, address: "10.0.0.1/24".parse().unwrap() },
+            Change::Sysctl { key: SysctlKey::rp_filter("nobody").unwrap(), value: "2".into() },
+            Change::Sysctl { key: SysctlKey::rp_filter("lo").unwrap(), value: "not a number".into() },
         ] {
             let error = config.apply(change.clone()).await.unwrap_err();
             assert!(
                 matches!(
                     error,
-                    NetConfigError::NoSuchInterface { .. }
-                        | NetConfigError::Kernel { .. }
-                        | NetConfigError::Sysctl(_)
+                    NetConfigError::NoSuchInterface { .. } | NetConfigError::Kernel { .. } | NetConfigError::Sysctl(_)
                 ),
                 "{change}: {error}"
             );
             assert_eq!(config.applied().count(), 0, "{change}");
         }
+    });
+}
+
+#[test]
+fn an_address_refused_because_ipv6_is_off_comes_with_a_hint() {
+    in_namespace(|| async {
+        let directory = tempfile::tempdir().unwrap();
+        veth("v0", "v1");
+        let off = SysctlKey::new("net/ipv6/conf/v0/disable_ipv6").unwrap();
+        off.write("1").unwrap();
+        let mut config = config(directory.path());
+        let address = Change::Address { interface: index("v0"), address: "fd77::1/64".parse().unwrap() };
+        let error = config.apply(address).await.unwrap_err();
+        assert!(error.hint().unwrap().contains("disable_ipv6"), "{error}");
+        assert_eq!(config.applied().count(), 0);
+    });
+}
+
+#[test]
+fn a_setting_of_several_words_is_put_back() {
+    in_namespace(|| async {
+        let directory = tempfile::tempdir().unwrap();
+        let key = SysctlKey::new("net/ipv4/ip_local_port_range").unwrap();
+        let before = key.read().unwrap();
+        let mut config = config(directory.path());
+        let change = Change::Sysctl { key: key.clone(), value: "40000 50000".into() };
+        assert_eq!(config.apply(change.clone()).await.unwrap(), Applied::Set);
+        assert_eq!(config.apply(change).await.unwrap(), Applied::AlreadySo);
+        config.undo_all().await;
+        assert_eq!(key.read().unwrap(), before);
     });
 }
 
@@ -287,22 +246,10 @@ fn rp_filter_of_one_interface_is_loosened_and_put_back() {
         }
         let key = SysctlKey::rp_filter("v0").unwrap();
         let mut config = config(directory.path());
-        config
-            .apply(Change::Sysctl {
-                key: key.clone(),
-                value: "2".into(),
-            })
-            .await
-            .unwrap();
+        config.apply(Change::Sysctl { key: key.clone(), value: "2".into() }).await.unwrap();
         assert_eq!(key.read().unwrap(), "2");
         assert_eq!(SysctlKey::rp_filter("v1").unwrap().read().unwrap(), "1");
-        config
-            .apply(Change::Sysctl {
-                key: key.clone(),
-                value: "0".into(),
-            })
-            .await
-            .unwrap();
+        config.apply(Change::Sysctl { key: key.clone(), value: "0".into() }).await.unwrap();
         assert_eq!(config.applied().count(), 1, "one entry a setting");
         config.undo_all().await;
         assert_eq!(key.read().unwrap(), "1");

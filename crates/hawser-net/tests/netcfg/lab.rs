@@ -8,8 +8,8 @@ use std::{
 };
 
 use hawser_net::netcfg::{
-    Change, Family, IfIndex, InstanceName, Mark, MarkMatch, Metric, Mtu, NetConfig, RouteSpec,
-    RulePriority, RuleSpec, SysctlKey, TableId,
+    Change, Family, IfIndex, InstanceName, Mark, MarkMatch, Metric, Mtu, NetConfig, RouteSpec, RulePriority, RuleSpec,
+    SysctlKey, TableId,
 };
 use rustix::thread::UnshareFlags;
 use serde_json::Value;
@@ -21,14 +21,10 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Runs `story` on a thread of its own in a new network namespace, inside a tokio runtime.
 pub fn in_namespace<F: Future<Output = ()>>(story: impl FnOnce() -> F + Send + 'static) {
-    assert!(
-        rustix::process::geteuid().is_root(),
-        "this test needs root: it makes network namespaces"
-    );
+    assert!(rustix::process::geteuid().is_root(), "this test needs root: it makes network namespaces");
     let thread = thread::spawn(|| {
         // SAFETY: only the network namespace of this thread changes, and no descriptor or memory is shared less.
-        unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
-            .expect("unshare network namespace");
+        unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.expect("unshare network namespace");
         ip("link set lo up");
         on_runtime(story());
     });
@@ -39,31 +35,22 @@ pub fn in_namespace<F: Future<Output = ()>>(story: impl FnOnce() -> F + Send + '
 
 /// Runs `story` on a current-thread runtime, as the control thread does.
 pub fn on_runtime(story: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(story);
 }
 
 /// Runs `ip` in this thread's namespace and returns what it prints.
 pub fn ip(arguments: &str) -> String {
-    let output = Command::new("ip")
-        .args(arguments.split(' '))
-        .output()
-        .expect("run ip (iproute2)");
+    let output = Command::new("ip").args(arguments.split(' ')).output().expect("run ip (iproute2)");
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "ip {arguments}: {error}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn ip_json(arguments: &str) -> Value {
+/// Runs `ip -j` in this thread's namespace and parses what it prints.
+pub fn ip_json(arguments: &str) -> Value {
     let text = ip(&format!("-j {arguments}"));
-    if text.trim().is_empty() {
-        Value::Array(vec![])
-    } else {
-        serde_json::from_str(&text).unwrap()
-    }
+    if text.trim().is_empty() { Value::Array(vec![]) } else { serde_json::from_str(&text).unwrap() }
 }
 
 /// The index of an interface, as `ip` has it.
@@ -83,13 +70,7 @@ pub fn veth(near: &str, far: &str) {
 /// All that Hawser may have changed in this namespace, as others see it.
 pub fn system() -> Value {
     let mut all = serde_json::Map::new();
-    for question in [
-        "addr",
-        "-4 route show table all",
-        "-6 route show table all",
-        "-4 rule",
-        "-6 rule",
-    ] {
+    for question in ["addr", "-4 route show table all", "-6 route show table all", "-4 rule", "-6 rule"] {
         let mut answer = ip_json(question);
         for link in answer.as_array_mut().unwrap() {
             // The kernel gives an interface its queue when it is first set up, and never takes it away.
@@ -109,11 +90,7 @@ pub fn system() -> Value {
 pub fn assert_restored(before: &Value) {
     let begun = Instant::now();
     while system() != *before {
-        assert!(
-            begun.elapsed() < SETTLED_WITHIN,
-            "not restored:{}",
-            difference(before, &system())
-        );
+        assert!(begun.elapsed() < SETTLED_WITHIN, "not restored:{}", difference(before, &system()));
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -122,11 +99,7 @@ pub fn assert_restored(before: &Value) {
 pub fn until_shown(question: &str, want: &str) {
     let begun = Instant::now();
     while !shown(question).contains(want) {
-        assert!(
-            begun.elapsed() < SETTLED_WITHIN,
-            "ip {question} shows no {want:?}: {}",
-            shown(question)
-        );
+        assert!(begun.elapsed() < SETTLED_WITHIN, "ip {question} shows no {want:?}: {}", shown(question));
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -144,10 +117,7 @@ fn difference(before: &Value, after: &Value) -> String {
 /// One change of every kind and more for the interface `name`, with what `ip` or /proc must then show.
 pub fn every_change(name: &str) -> Vec<(Change, &'static str, &'static str)> {
     let interface = index(name);
-    let address = |text: &str| Change::Address {
-        interface,
-        address: text.parse().unwrap(),
-    };
+    let address = |text: &str| Change::Address { interface, address: text.parse().unwrap() };
     let route = |destination: &str, table, metric, source: Option<&str>| {
         Change::Route(RouteSpec {
             destination: destination.parse().unwrap(),
@@ -161,10 +131,7 @@ pub fn every_change(name: &str) -> Vec<(Change, &'static str, &'static str)> {
         Change::Rule(RuleSpec {
             family,
             priority: RulePriority(priority),
-            mark: mark.map(|mark| MarkMatch {
-                mark: Mark(mark),
-                mask: u32::MAX,
-            }),
+            mark: mark.map(|mark| MarkMatch { mark: Mark(mark), mask: u32::MAX }),
             input: input.map(str::to_owned),
             invert: mark.is_some(),
             table,
@@ -173,29 +140,10 @@ pub fn every_change(name: &str) -> Vec<(Change, &'static str, &'static str)> {
     };
     let main = TableId::MAIN;
     vec![
-        (
-            Change::LinkUp { interface },
-            "link show dev v0",
-            "<NO-CARRIER,BROADCAST,MULTICAST,UP",
-        ),
-        (
-            Change::Mtu {
-                interface,
-                mtu: Mtu(1400),
-            },
-            "link show dev v0",
-            "mtu 1400",
-        ),
-        (
-            address("10.77.0.1/24"),
-            "-4 addr show dev v0",
-            "inet 10.77.0.1/24",
-        ),
-        (
-            address("fd77::1/64"),
-            "-6 addr show dev v0",
-            "inet6 fd77::1/64",
-        ),
+        (Change::LinkUp { interface }, "link show dev v0", "<NO-CARRIER,BROADCAST,MULTICAST,UP"),
+        (Change::Mtu { interface, mtu: Mtu(1400) }, "link show dev v0", "mtu 1400"),
+        (address("10.77.0.1/24"), "-4 addr show dev v0", "inet 10.77.0.1/24"),
+        (address("fd77::1/64"), "-6 addr show dev v0", "inet6 fd77::1/64"),
         (
             route("192.168.8.0/24", None, None, Some("10.77.0.1")),
             "-4 route",
@@ -206,11 +154,7 @@ pub fn every_change(name: &str) -> Vec<(Change, &'static str, &'static str)> {
             "-4 route show table all",
             "default dev v0 table 4920 proto 72 scope link metric 7",
         ),
-        (
-            route("fd88::/48", None, None, None),
-            "-6 route",
-            "fd88::/48 dev v0 proto 72 metric 1024",
-        ),
+        (route("fd88::/48", None, None, None), "-6 route", "fd88::/48 dev v0 proto 72 metric 1024"),
         (
             route("::/0", Some(TABLE), Some(Metric(7)), None),
             "-6 route show table all",
@@ -226,19 +170,8 @@ pub fn every_change(name: &str) -> Vec<(Change, &'static str, &'static str)> {
             "-4 rule",
             "99:\tfrom all lookup main suppress_prefixlength 0 proto 72",
         ),
-        (
-            rule(Family::V6, 100, None, Some("v0"), TABLE, None),
-            "-6 rule",
-            "100:\tfrom all iif v0 lookup 4920 proto 72",
-        ),
-        (
-            Change::Sysctl {
-                key: SysctlKey::rp_filter(name).unwrap(),
-                value: "2".into(),
-            },
-            "",
-            "2",
-        ),
+        (rule(Family::V6, 100, None, Some("v0"), TABLE, None), "-6 rule", "100:\tfrom all iif v0 lookup 4920 proto 72"),
+        (Change::Sysctl { key: SysctlKey::rp_filter(name).unwrap(), value: "2".into() }, "", "2"),
     ]
 }
 

@@ -6,4 +6,5 @@ mod apply;
 mod killed;
 mod lab;
 mod route;
+mod rp_filter;
 mod watch;

@@ -28,7 +28,6 @@ const LATER_VALUES: &[Later] = &[
     later("traffic.congestion", "lia"),
     later("traffic.congestion", "olia"),
     later("traffic.congestion", "balia"),
-    later("traffic.protection", "authenticate"),
     later("traffic.cipher", "blake2s"),
 ];
 

@@ -3,18 +3,19 @@
 //! 1. Say what happens on standard error, as `HAWSER_LOG` asks. 2. Catch signals, so that none is lost from here on.
 //! 3. Load the configuration and the keys. 4. Start the portal, and run until a signal ends it.
 
-#[expect(dead_code, reason = "`start` tells the service manager, once this build has a driver")]
+mod host;
 mod notify;
-#[cfg_attr(not(test), expect(dead_code, reason = "`start` waits for signals, once this build has a driver"))]
 mod signals;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::Args;
-use hawser_portal::config::{self, Config, DEFAULT_FILE, Keys};
+use hawser_portal::config::{self, DEFAULT_FILE};
+use hawser_portal::run::RunError;
 use tracing_subscriber::EnvFilter;
 
+use self::host::ServiceManager;
 use self::signals::Signals;
 use crate::failure::Failure;
 
@@ -31,14 +32,6 @@ pub struct Up {
     config: PathBuf,
 }
 
-/// Why a portal did not start, or ended by itself.
-#[derive(Debug, thiserror::Error)]
-enum UpError {
-    /// The driver is not part of this build.
-    #[error("start portal: this build has no driver")]
-    NoDriver,
-}
-
 impl Up {
     /// Runs until a signal ends it.
     pub fn run(self) -> Result<(), Failure> {
@@ -52,13 +45,18 @@ impl Up {
             peers = config.peers.len(),
             "configuration loaded"
         );
-        start(config, keys, signals).map_err(Failure::failed)
+        let mut host = ServiceManager::new(signals, self.config);
+        hawser_portal::run::run(config, keys, &mut host).map_err(failure)
     }
 }
 
-/// Starts the portal, and runs until a signal ends it.
-fn start(_config: Config, _keys: Keys, _signals: Signals) -> Result<(), UpError> {
-    Err(UpError::NoDriver)
+fn failure(error: RunError) -> Failure {
+    let hint = error.hint();
+    let failure = Failure::failed(error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }
 
 /// Log lines to standard error, in colour on a terminal; without a time of their own where the journal adds one.

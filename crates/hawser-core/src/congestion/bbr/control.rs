@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Paced this far below the model's rate, so that queues drain (draft section 2.5, BBR.PacingMarginPercent 1).
 const PACING_MARGIN: f64 = 0.99;
-/// Doubles the rate each round trip (draft section 5.6.1: 4 ln 2).
+/// Doubles the rate each round trip (draft section 5.3.1.1: 4 ln 2).
 const STARTUP_PACING_GAIN: f64 = 2.77;
 /// Drains what Startup queued (draft section 5.3.2).
 const DRAIN_PACING_GAIN: f64 = 0.5;
@@ -24,7 +24,7 @@ const UP_PACING_GAIN: f64 = 1.25;
 const WINDOW_GAIN: f64 = 2.0;
 /// Room for the faster sending of Up (draft section 5.6.1).
 const UP_WINDOW_GAIN: f64 = 2.25;
-/// What PROBE_RTT keeps in flight (draft section 2.15.2, BBR.ProbeRTTCwndGain).
+/// What PROBE_RTT keeps in flight (draft section 2.16.2, BBR.ProbeRTTCwndGain).
 const PROBE_RTT_WINDOW_GAIN: f64 = 0.5;
 /// Packets that Up may have in flight beyond (draft section 5.6.4.2).
 const UP_EXTRA_PACKETS: u64 = 2;
@@ -89,17 +89,9 @@ impl Bbr {
 
     /// `volume`, but at least what batches of sending and acknowledging need.
     pub(super) fn quantized(&self, volume: ByteCount) -> ByteCount {
-        let quantum = self
-            .pacing
-            .bytes_in(QUANTUM_TIME)
-            .min(QUANTUM_CAP)
-            .max(ByteCount(self.mtu.0 * QUANTUM_PACKETS));
+        let quantum = self.pacing.bytes_in(QUANTUM_TIME).min(QUANTUM_CAP).max(ByteCount(self.mtu.0 * QUANTUM_PACKETS));
         let volume = volume.max(quantum).max(self.min_window());
-        if self.state == State::Up {
-            volume + ByteCount(self.mtu.0 * UP_EXTRA_PACKETS)
-        } else {
-            volume
-        }
+        if self.state == State::Up { volume + ByteCount(self.mtu.0 * UP_EXTRA_PACKETS) } else { volume }
     }
 
     pub(super) fn inflight(&self, gain: f64) -> ByteCount {
@@ -127,7 +119,11 @@ impl Bbr {
             self.window = self.window.min(self.probe_rtt_window());
         }
         let cap = match self.state {
-            State::Cruise | State::ProbeRtt => self.inflight_with_headroom(),
+            // Headroom is for others; what the path itself needs, with its clumps, is not cut.
+            State::Cruise => {
+                (self.inflight(1.0) + self.extra.get()).min(self.inflight_long).max(self.inflight_with_headroom())
+            }
+            State::ProbeRtt => self.inflight_with_headroom(),
             State::Down | State::Refill | State::Up => self.inflight_long,
             State::Startup | State::Drain => ByteCount::MAX,
         };

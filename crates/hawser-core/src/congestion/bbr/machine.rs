@@ -7,17 +7,17 @@ use std::time::Duration;
 
 /// Rounds after which Drain ends even with a queue (draft section 5.3.2).
 const DRAIN_ROUNDS: u64 = 3;
-/// Part of the long-term bound that is left to others (draft section 2.7, BBR.Headroom).
+/// Part of the long-term bound that is left to others (draft section 2.8, BBR.Headroom).
 const HEADROOM: f64 = 0.15;
-/// How long PROBE_RTT lasts at least (draft section 2.15.2, BBR.ProbeRTTDuration).
+/// How long PROBE_RTT lasts at least (draft section 2.16.2, BBR.ProbeRTTDuration).
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
-/// Between probes for bandwidth at least; up to a second more is random (draft section 5.3.3.6).
+/// Between probes for bandwidth at least; up to a second more is random (draft section 5.3.3.9).
 const PROBE_WAIT: Duration = Duration::from_secs(2);
 /// Nanoseconds of the random part of that wait.
 const PROBE_WAIT_SPREAD: u64 = 1_000_000_000;
-/// Rounds between probes at most, so that Reno beside us gets its share (draft section 5.3.3.5.3).
+/// Rounds between probes at most, so that Reno beside us gets its share (draft section 5.3.3.8.3).
 const RENO_ROUNDS: u64 = 63;
-/// The long-term bound's growth doubles each round, up to this power (draft section 5.3.3.6).
+/// The long-term bound's growth doubles each round, up to this power (draft section 5.3.3.9).
 const MAX_UP_ROUNDS: u32 = 30;
 /// A probe that raised the rate by less than this, but a queue, has found the path's capacity.
 const PROBE_GROWTH: f64 = 1.05;
@@ -29,11 +29,11 @@ impl Bbr {
         }
     }
 
-    pub(super) fn check_startup_done(&mut self, sample: &Sample) {
+    pub(super) fn check_startup_done(&mut self) {
         if self.state != State::Startup {
             return;
         }
-        if self.is_startup_loss_high(sample) {
+        if self.is_startup_loss_high() {
             if let Some(undo) = &mut self.undo {
                 undo.state = Some(State::Startup);
             }
@@ -56,15 +56,14 @@ impl Bbr {
 
     pub(super) fn check_drain_done(&mut self, sample: &Sample) {
         if self.state == State::Drain
-            && (sample.in_flight <= self.inflight(1.0)
-                || self.rounds.count > self.drain_round + DRAIN_ROUNDS)
+            && (sample.in_flight <= self.inflight(1.0) || self.rounds.count > self.drain_round + DRAIN_ROUNDS)
         {
             self.start_down(sample.now);
         }
     }
 
     pub(super) fn start_down(&mut self, now: Time) {
-        self.reset_congestion_signals();
+        self.reset_congestion_signals(now);
         self.cycle.up_acked_per_packet = ByteCount::MAX;
         self.rounds.since_probe = self.random.next() % 2;
         self.cycle.wait = PROBE_WAIT + Duration::from_nanos(self.random.next() % PROBE_WAIT_SPREAD);
@@ -95,7 +94,7 @@ impl Bbr {
         self.raise_slope();
     }
 
-    /// One step of the probing cycle, on every acknowledgement (draft section 5.3.3.6).
+    /// One step of the probing cycle, on every acknowledgement (draft section 5.3.3.9).
     pub(super) fn step_probe_bw(&mut self, sample: &Sample) {
         if !self.full.reached || self.adapt_long_term(sample) {
             return;
@@ -128,9 +127,7 @@ impl Bbr {
                 }
             }
         }
-        if self.inflight_long < ByteCount::MAX
-            && !self.is_excess_loss(sample.lost, sample.tx_in_flight)
-        {
+        if self.inflight_long < ByteCount::MAX && !self.is_excess_loss(sample.lost, sample.tx_in_flight) {
             self.inflight_long = self.inflight_long.max(sample.tx_in_flight);
             if self.state == State::Up {
                 self.probe_long_term_upward(sample);
@@ -159,8 +156,7 @@ impl Bbr {
     }
 
     fn is_time_to_cruise(&self, sample: &Sample) -> bool {
-        sample.in_flight <= self.inflight_with_headroom()
-            && sample.in_flight <= self.quantized(self.max_bw_bdp(1.0))
+        sample.in_flight <= self.inflight_with_headroom() && sample.in_flight <= self.quantized(self.max_bw_bdp(1.0))
     }
 
     fn is_time_to_probe(&self, now: Time) -> bool {

@@ -6,35 +6,40 @@
 //! 2. `machine`: is the pipe full, the queue drained, is it time to probe (bandwidth, round trip)?
 //! 3. `control`: the pacing rate and the window that follow from model and state.
 //!
-//! **Departures from the draft**, because a bond rides over radio links:
+//! **Departures from the draft**, because a bond rides over radio links, and a ping must stay fast
+//! beside a full load:
 //!
 //! - *Loss is congestion only beside a queue.* The draft lowers its bounds when 2 % of a round are
 //!   lost while probing, and after any loss otherwise; at 1 % random loss its rate then decays by
 //!   2 % a round trip between probes, and at 3 % every probe fails. Here a round counts as congested
-//!   when it lost more than 2 % above the path's own loss (learned between probes, at most 5 %) and
-//!   the round trip shows a queue, or when it lost more than 10 % above it, queue or not.
-//! - *A standing queue is congestion without loss.* When a round between probes delivers less than
-//!   the model's rate behind a queue, the short-term rate follows at once: deep buffers would
-//!   otherwise hold a fallen rate's excess for seconds.
-//! - *A probe stops at a queue.* Bandwidth probing ends when a round trip of it has raised the queue
-//!   and not the rate; the draft waits for three.
+//!   when it lost more than 2 % above the path's own loss (learned while cruising, at most 5 %) and
+//!   the round trip shows a queue, or when it lost more than 10 % above it, queue or not. Startup
+//!   ends at loss only when its rate has also stopped growing for a round.
+//! - *A standing queue is congestion without loss.* When less arrives than the model says behind a
+//!   queue that no round trip of two rounds was without, the short-term rate and volume follow:
+//!   a deep buffer would otherwise hold a fallen rate's excess for seconds.
+//! - *A probe stops at a queue.* Up ends when half a round of feedback has raised the queue and not
+//!   the rate; the draft waits for three rounds. Down paces at 0.75 while much is queued.
 //! - *PROBE_RTT only when needed.* A round trip within a sixteenth of the least renews it.
+//! - *Headroom never cuts the path's own product* and the clumps its acknowledgements come in.
 //! - *Marks.* The draft leaves ECN open; a CE mark counts as a congested round (RFC 3168).
+//!
+//! A limit that remains: where jitter with kept order delays packets by more than the least round
+//! trip, the window (two products of that least) holds the rate down, as it does in the draft.
 
 mod control;
+mod gauges;
 mod machine;
 mod model;
 mod signals;
 
-use self::model::{
-    Aggregation, DelayGauge, FullPipe, Latest, LossGauge, MaxBandwidth, MinRtt, Rounds, Sample,
-    SplitMix, Standing,
-};
+use self::gauges::{DelayGauge, LossGauge, Standing};
+use self::model::{Aggregation, FullPipe, Latest, MaxBandwidth, MinRtt, Rounds, Sample, SplitMix};
 use super::{AckEvent, Controller, LossEvent, PathSnapshot, initial_window, packets};
 use crate::units::{ByteCount, Rate, Time};
 use std::time::Duration;
 
-/// Packets of the least window (draft section 2.7, BBR.MinPipeCwnd).
+/// Packets of the least window (draft section 2.8, BBR.MinPipeCwnd).
 const MIN_PIPE_PACKETS: u64 = 4;
 /// No bound on a rate.
 const UNBOUNDED: Rate = Rate(u64::MAX);
@@ -64,7 +69,8 @@ const UNBOUNDED: Rate = Rate(u64::MAX);
 ///    |          or loss        |
 ///    +---- ProbeRtt <----------+     200 ms and a round later: Down, then Cruise at once;
 ///                                    Startup when the pipe was never full
-///    Down -> Refill: time to probe, or the last probe was cut short as a precaution
+///    Down -> Refill when it is time although a queue remains;
+///    Down, Cruise -> Refill when the last probe was cut short as a precaution, and went well
 ///    Drain.. -> Startup, Down.. -> Refill: the loss that ended Startup or Up was spurious
 /// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -78,7 +84,7 @@ enum State {
     ProbeRtt,
 }
 
-/// What the acknowledgements at hand say about a bandwidth probe (draft section 2.13).
+/// What the acknowledgements at hand say about a bandwidth probe (draft section 2.14).
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum AckPhase {
     Init,
@@ -98,7 +104,7 @@ struct Undo {
     inflight_long: ByteCount,
 }
 
-/// The progress of a bandwidth probing cycle (draft section 2.13).
+/// The progress of a bandwidth probing cycle (draft section 2.14).
 #[derive(Clone, Debug)]
 struct Cycle {
     ack_phase: AckPhase,
@@ -221,15 +227,9 @@ impl Bbr {
         self.update_latest(sample);
         self.update_max_bandwidth(sample);
         self.adapt_to_round(sample);
-        self.extra.update(
-            sample,
-            self.bw,
-            self.window,
-            &self.rounds,
-            self.full.reached,
-        );
+        self.extra.update(sample, self.bw, self.window, &self.rounds, self.full.reached);
         self.check_full_pipe(sample);
-        self.check_startup_done(sample);
+        self.check_startup_done();
         self.check_drain_done(sample);
         self.step_probe_bw(sample);
         self.min_rtt.update(sample.now, sample.rtt);
@@ -296,26 +296,14 @@ impl Controller for Bbr {
         (self.bw > Rate::ZERO).then_some(self.bw)
     }
 
-    fn debug(&self) -> String {
-        format!(
-            "{:?} bw {} max {} short {} ilong {} ishort {} win {} extra {} minrtt {:?} base {:.3} bdp {}",
-            self.state,
-            self.bw.as_bits() / 1000,
-            self.max_bw.get().as_bits() / 1000,
-            self.bw_short.as_bits() / 1000,
-            self.inflight_long.0 as i64,
-            self.inflight_short.0 as i64,
-            self.window.0,
-            self.extra.get().0,
-            self.min_rtt.get(),
-            self.loss.baseline(),
-            self.bdp(1.0).0
-        )
-    }
     fn name(&self) -> &'static str {
         "bbr"
     }
 }
 
+#[cfg(test)]
+mod drive;
+#[cfg(test)]
+mod rule_tests;
 #[cfg(test)]
 mod tests;

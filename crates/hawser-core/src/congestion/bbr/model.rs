@@ -1,38 +1,21 @@
 //! The parts of BBR's model of the path: small filters, each of one quantity.
 
 use super::super::AckEvent;
-use super::State;
 use crate::units::{ByteCount, Rate, Time};
 use std::time::Duration;
 
-/// How long a least round trip stands before PROBE_RTT (draft section 2.15.2, BBR.ProbeRTTInterval).
+/// How long a least round trip stands before PROBE_RTT (draft section 2.16.2, BBR.ProbeRTTInterval).
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-/// How long a least round trip counts (draft section 2.15.1, BBR.MinRTTFilterLen).
+/// How long a least round trip counts (draft section 2.16.1, BBR.MinRTTFilterLen).
 const MIN_RTT_FILTER: Duration = Duration::from_secs(10);
 /// A round trip within this part of the least shows an empty queue too (departure: see the module).
 const RENEWAL_PART: u32 = 16;
-/// Rounds that extra acknowledged bytes are remembered (draft section 2.11, BBR.ExtraAckedFilterLen).
+/// Rounds that extra acknowledged bytes are remembered (draft section 2.12, BBR.ExtraAckedFilterLen).
 const EXTRA_ACKED_ROUNDS: u64 = 10;
 /// Growth that shows that the pipe is not full (draft section 5.3.1.2).
 const FULL_PIPE_GROWTH: f64 = 1.25;
 /// Rounds without such growth that show that it is (draft section 5.3.1.2).
 const FULL_PIPE_ROUNDS: u32 = 3;
-/// Round trips that a queue estimate is the least of: one delayed packet is not a queue.
-const DELAY_SAMPLES: usize = 8;
-/// Part of the least round trip that counts as a queue: well inside a buffer of 0.2 BDP.
-const QUEUE_PART: u32 = 8;
-/// Least delay that counts as a queue: below it, timers and batches blur the round trip.
-const QUEUE_FLOOR: Duration = Duration::from_micros(500);
-/// Rounds after which a queue stands.
-const STANDING_ROUNDS: u32 = 2;
-/// Multiple of the round trip's deviation that a rate is measured over.
-const STANDING_JITTERS: u32 = 40;
-/// Packets per round that were lost and acknowledged, after which older ones count half.
-const BASELINE_MEMORY: ByteCount = ByteCount(2_000_000);
-/// The most that is taken for a path's own loss: more is congestion or a link not worth keeping.
-const BASELINE_CAP: f64 = 0.05;
-/// Loss events remembered to tell what was lost when a packet was sent.
-const LOSS_HISTORY: usize = 32;
 
 /// One acknowledgement, as BBR needs it.
 #[derive(Copy, Clone, Debug)]
@@ -131,45 +114,13 @@ impl MaxBandwidth {
     }
 }
 
-/// What the last round delivered (draft section 2.9), and where the loss round ends.
+/// What the last round delivered (draft section 2.10), and where the loss round ends.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Latest {
     pub(super) bw: Rate,
     pub(super) inflight: ByteCount,
     pub(super) round_delivered: ByteCount,
     pub(super) round_started: bool,
-}
-
-/// A queue that no round trip of a round was without, and what arrived behind it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Standing {
-    rounds: u32,
-    since: Time,
-    arrived: ByteCount,
-}
-
-impl Standing {
-    /// A round ended without.
-    pub(super) fn end(&mut self, now: Time) {
-        *self = Standing {
-            since: now,
-            ..Standing::default()
-        };
-    }
-
-    /// A round of it ended, in which this much arrived, or was lost on the way.
-    pub(super) fn add_round(&mut self, bytes: ByteCount) {
-        self.rounds += 1;
-        self.arrived += bytes;
-    }
-
-    /// The rate of arrival, once the queue stood for long enough to know it: one round may be the
-    /// tail of a probe, and jitter blurs both ends.
-    pub(super) fn rate(&self, now: Time, jitter: Duration) -> Option<Rate> {
-        let elapsed = now.since(self.since);
-        let known = self.rounds >= STANDING_ROUNDS && elapsed >= jitter * STANDING_JITTERS;
-        known.then(|| Rate::of(self.arrived, elapsed))
-    }
 }
 
 /// The least round trip, and when it must be probed for (draft section 5.5.7).
@@ -194,9 +145,7 @@ impl MinRtt {
             self.recent = Some((recent, now));
         }
         let (recent, recent_at) = self.recent.expect("set above");
-        let stale = self
-            .least
-            .is_none_or(|(least, at)| recent < least || now > at + MIN_RTT_FILTER);
+        let stale = self.least.is_none_or(|(least, at)| recent < least || now > at + MIN_RTT_FILTER);
         if stale {
             self.least = Some((recent, recent_at));
         } else if let Some((least, at)) = &mut self.least
@@ -236,14 +185,7 @@ impl Aggregation {
         self.delivered = ByteCount::ZERO;
     }
 
-    pub(super) fn update(
-        &mut self,
-        sample: &Sample,
-        bw: Rate,
-        window: ByteCount,
-        rounds: &Rounds,
-        full: bool,
-    ) {
+    pub(super) fn update(&mut self, sample: &Sample, bw: Rate, window: ByteCount, rounds: &Rounds, full: bool) {
         let mut expected = bw.bytes_in(sample.now.since(self.start));
         if self.delivered <= expected {
             self.restart(sample.now);
@@ -278,6 +220,11 @@ impl FullPipe {
         self.now = false;
     }
 
+    /// A round at least brought no such growth.
+    pub(super) fn has_stalled(&self) -> bool {
+        self.count > 0
+    }
+
     /// A round that was not limited by the sender ended with `rate`.
     pub(super) fn on_round(&mut self, rate: Rate) {
         if self.now {
@@ -292,108 +239,6 @@ impl FullPipe {
             self.now = true;
             self.reached = true;
         }
-    }
-}
-
-/// How much the round trip shows of a queue.
-#[derive(Clone, Debug, Default)]
-pub(super) struct DelayGauge {
-    recent: [Duration; DELAY_SAMPLES],
-    next: usize,
-    round_least: Option<Duration>,
-    variance: Duration,
-}
-
-impl DelayGauge {
-    pub(super) fn add(&mut self, rtt: Duration, variance: Duration) {
-        self.recent[self.next] = rtt;
-        self.next = (self.next + 1) % DELAY_SAMPLES;
-        self.round_least = Some(self.round_least.map_or(rtt, |least| least.min(rtt)));
-        self.variance = variance;
-    }
-
-    /// The least of a handful of round trips lies above `min_rtt` by more than jitter: a queue.
-    pub(super) fn shows_queue(&self, min_rtt: Duration) -> bool {
-        let least = self.recent.iter().min().copied().unwrap_or_default();
-        least > min_rtt + (min_rtt / QUEUE_PART).max(QUEUE_FLOOR).max(self.variance)
-    }
-
-    pub(super) fn jitter(&self) -> Duration {
-        self.variance
-    }
-
-    /// The delay above `min_rtt` that no round trip of the round was without; a new round starts.
-    pub(super) fn end_round(&mut self, min_rtt: Duration) -> Duration {
-        self.round_least
-            .take()
-            .map_or(Duration::ZERO, |least| least.saturating_sub(min_rtt))
-    }
-}
-
-/// What a path loses: in the round at hand, and by its nature.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LossGauge {
-    pub(super) round_lost: ByteCount,
-    pub(super) round_acked: ByteCount,
-    pub(super) in_round: bool,
-    pub(super) marked_in_round: bool,
-    baseline_lost: ByteCount,
-    baseline_sent: ByteCount,
-    history: [(Time, ByteCount); LOSS_HISTORY],
-    next: usize,
-    total: ByteCount,
-}
-
-impl LossGauge {
-    pub(super) fn add_acked(&mut self, bytes: ByteCount) {
-        self.round_acked += bytes;
-    }
-
-    pub(super) fn add_lost(&mut self, now: Time, bytes: ByteCount, total: ByteCount) {
-        // What each entry holds is what was lost before it.
-        self.history[self.next] = (now, total - bytes);
-        self.next = (self.next + 1) % LOSS_HISTORY;
-        self.total = total;
-        self.round_lost += bytes;
-    }
-
-    /// What was lost since a packet was sent; too little when that was too many loss events ago.
-    pub(super) fn lost_since(&self, sent_at: Time) -> ByteCount {
-        let before = self
-            .history
-            .iter()
-            .filter(|(at, _)| *at > sent_at)
-            .map(|(_, before)| *before)
-            .min();
-        before.map_or(ByteCount::ZERO, |before| self.total - before)
-    }
-
-    /// The round ends; while cruising it teaches the path's own loss.
-    pub(super) fn end_round(&mut self, state: State) {
-        if state == State::Cruise {
-            self.baseline_lost += self.round_lost;
-            self.baseline_sent += self.round_lost + self.round_acked;
-            if self.baseline_sent > BASELINE_MEMORY {
-                self.baseline_lost = ByteCount(self.baseline_lost.0 / 2);
-                self.baseline_sent = ByteCount(self.baseline_sent.0 / 2);
-            }
-        }
-        self.forget_round();
-    }
-
-    pub(super) fn forget_round(&mut self) {
-        self.round_lost = ByteCount::ZERO;
-        self.round_acked = ByteCount::ZERO;
-        self.in_round = false;
-        self.marked_in_round = false;
-    }
-
-    /// The share that the path loses by its nature, at most 5 %.
-    pub(super) fn baseline(&self) -> f64 {
-        if self.baseline_sent == ByteCount::ZERO {
-            return 0.0;
-        }
-        (self.baseline_lost.0 as f64 / self.baseline_sent.0 as f64).min(BASELINE_CAP)
     }
 }
 

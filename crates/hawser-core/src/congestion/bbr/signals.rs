@@ -6,7 +6,7 @@ use super::{Bbr, State, UNBOUNDED, Undo};
 use crate::units::{ByteCount, Rate, Time};
 use std::time::Duration;
 
-/// Loss above the path's own that shows too much in flight, beside a queue (draft section 2.7, BBR.LossThresh).
+/// Loss above the path's own that shows too much in flight, beside a queue (draft section 2.8, BBR.LossThresh).
 const LOSS_THRESHOLD: f64 = 0.02;
 /// Loss above the path's own that shows it without a queue: a shallow buffer or a policer.
 const LOSS_THRESHOLD_BLIND: f64 = 0.10;
@@ -14,7 +14,7 @@ const LOSS_THRESHOLD_BLIND: f64 = 0.10;
 const LEAST_LOST_BLIND: u64 = 4;
 /// Standard deviations of chance above the path's own loss that do not count.
 const CHANCE: f64 = 2.0;
-/// What a congested round leaves of the short-term bounds at least (draft section 2.7, BBR.Beta).
+/// What a congested round leaves of the short-term bounds at least (draft section 2.8, BBR.Beta).
 const BETA: f64 = 0.7;
 /// Lost packets in a round that may end Startup (draft section 5.3.1.3, BBRStartupFullLossCnt).
 const STARTUP_LOST_PACKETS: u64 = 6;
@@ -24,14 +24,14 @@ const STANDING_PART: u32 = 4;
 const STANDING_FLOOR: Duration = Duration::from_millis(3);
 /// Arriving at less than this part of the model's rate behind a queue is congestion: less is noise.
 const SHORTFALL: f64 = 0.95;
+/// The same, once the rate was corrected in this cycle.
+const SHORTFALL_AGAIN: f64 = 0.85;
 /// Arriving at less than this part of it is no longer the same path.
 const COLLAPSE: f64 = 0.6;
 /// Sent of what arrives, to drain the queue.
 const STANDING_DRAIN: f64 = 0.97;
 /// Bandwidth-delay products in flight that leave the path full, and no long queue.
 const STANDING_VOLUME: f64 = 1.5;
-/// Multiple of the round trip's deviation that jitter may raise a round's least round trip by.
-const STANDING_JITTER: u32 = 4;
 
 impl Bbr {
     pub(super) fn update_latest(&mut self, sample: &Sample) {
@@ -50,8 +50,9 @@ impl Bbr {
         }
     }
 
-    pub(super) fn reset_congestion_signals(&mut self) {
+    pub(super) fn reset_congestion_signals(&mut self, now: Time) {
         self.loss.forget_round();
+        self.standing.end(now);
         self.latest.bw = Rate::ZERO;
         self.latest.inflight = ByteCount::ZERO;
     }
@@ -68,17 +69,14 @@ impl Bbr {
         if !self.latest.round_started {
             return;
         }
-        let queue = self.delay.end_round(self.min_rtt.get().unwrap_or_default());
+        let least = self.min_rtt.get().unwrap_or_default();
+        let queue = self.delay.end_round(least, self.state);
         if self.state == State::Startup {
             // Judged, and ended, by check_startup_done.
             return;
         }
-        if !self.is_accelerating() {
-            let sent = self.loss.round_lost + self.loss.round_acked;
-            let lossy = self.loss.in_round && self.is_excess_loss(self.loss.round_lost, sent);
-            if lossy || self.loss.marked_in_round {
-                self.lower_short_term(sample.limited);
-            }
+        if !self.is_accelerating() && (self.is_round_lossy() || self.loss.marked_in_round) {
+            self.lower_short_term(sample.limited);
         }
         self.follow_standing_queue(queue, sample);
         self.loss.end_round(self.state);
@@ -89,11 +87,11 @@ impl Bbr {
     fn follow_standing_queue(&mut self, queue: Duration, sample: &Sample) {
         let least = self.min_rtt.get().unwrap_or_default();
         let jitter = self.delay.jitter();
-        let floor = (least / STANDING_PART)
-            .max(STANDING_FLOOR)
-            .max(jitter * STANDING_JITTER);
+        let floor = (least / STANDING_PART).max(STANDING_FLOOR).max(jitter);
         // Down sends less, and what it drains stands for a while: only a collapse counts there.
+        // A second correction in a cycle must be worth it, or noise would ratchet the rate down.
         let shortfall = match self.state {
+            State::Cruise if self.bw_short < UNBOUNDED => SHORTFALL_AGAIN,
             State::Cruise => SHORTFALL,
             State::Down => COLLAPSE,
             _ => 0.0,
@@ -102,8 +100,7 @@ impl Bbr {
             self.standing.end(sample.now);
             return;
         }
-        self.standing
-            .add_round(self.loss.round_lost + self.loss.round_acked);
+        self.standing.add_round(self.loss.round_lost + self.loss.round_acked);
         let Some(rate) = self.standing.rate(sample.now, jitter) else {
             return;
         };
@@ -137,15 +134,8 @@ impl Bbr {
 
     /// The loss above the path's own that counts at present.
     fn loss_threshold(&self) -> f64 {
-        let queue = self
-            .min_rtt
-            .get()
-            .is_some_and(|least| self.delay.shows_queue(least));
-        if queue {
-            LOSS_THRESHOLD
-        } else {
-            LOSS_THRESHOLD_BLIND
-        }
+        let queue = self.min_rtt.get().is_some_and(|least| self.delay.shows_queue(least));
+        if queue { LOSS_THRESHOLD } else { LOSS_THRESHOLD_BLIND }
     }
 
     /// `lost` of `sent` bytes is more than the path's own loss, chance and the threshold explain.
@@ -161,11 +151,17 @@ impl Bbr {
         lost.0 as f64 / mtu > usual
     }
 
-    pub(super) fn is_startup_loss_high(&self, sample: &Sample) -> bool {
+    /// While the rate still grows by a quarter a round, what is lost is the path's own.
+    pub(super) fn is_startup_loss_high(&self) -> bool {
         self.latest.round_started
-            && self.loss.in_round
+            && self.full.has_stalled()
             && self.loss.round_lost >= ByteCount(self.mtu.0 * STARTUP_LOST_PACKETS)
-            && self.is_excess_loss(sample.lost, sample.tx_in_flight)
+            && self.is_round_lossy()
+    }
+
+    fn is_round_lossy(&self) -> bool {
+        let lost = self.loss.round_lost;
+        self.loss.in_round && self.is_excess_loss(lost, lost + self.loss.round_acked)
     }
 
     pub(super) fn note_loss(&mut self, loss: &LossEvent) {
@@ -250,7 +246,7 @@ impl Bbr {
     pub(super) fn undo_spurious_loss(&mut self) {
         let Some(undo) = self.undo.take() else { return };
         self.restore_window();
-        self.loss.forget_round();
+        self.loss.forgive();
         self.full.reset(Rate::ZERO);
         self.bw_short = self.bw_short.max(undo.bw_short);
         self.inflight_short = self.inflight_short.max(undo.inflight_short);

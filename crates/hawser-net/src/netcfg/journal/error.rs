@@ -17,17 +17,9 @@ impl InstanceName {
     /// Checks a name; anything that could leave its directory is none.
     pub fn new(name: &str) -> Result<Self, JournalError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let good = !name.is_empty()
-            && name.len() <= INSTANCE_NAME_MAX
-            && !name.starts_with('.')
-            && name.chars().all(plain);
-        if good {
-            Ok(Self(name.to_owned()))
-        } else {
-            Err(JournalError::BadName {
-                name: name.to_owned(),
-            })
-        }
+        let good =
+            !name.is_empty() && name.len() <= INSTANCE_NAME_MAX && !name.starts_with('.') && name.chars().all(plain);
+        if good { Ok(Self(name.to_owned())) } else { Err(JournalError::BadName { name: name.to_owned() }) }
     }
 
     /// The name as text.
@@ -48,9 +40,7 @@ impl fmt::Display for InstanceName {
 #[non_exhaustive]
 pub enum JournalError {
     /// Not a name of an instance.
-    #[error(
-        "parse instance name {name:?}: only letters, digits, '-', '_' and inner '.', at most 64 bytes"
-    )]
+    #[error("parse instance name {name:?}: only letters, digits, '-', '_' and inner '.', at most 64 bytes")]
     BadName {
         /// What was given.
         name: String,
@@ -105,28 +95,16 @@ fn shown(pid: Option<u32>) -> String {
 
 impl JournalError {
     pub(super) fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io {
-            operation,
-            path: path.to_owned(),
-            source,
-        }
+        Self::Io { operation, path: path.to_owned(), source }
     }
 
     /// What a user can do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::InUse { .. } => {
-                Some("stop that process first, or start this one as another instance")
-            }
-            Self::NoOwner { .. } | Self::Format { .. } => {
-                Some("undo by hand what it names, then delete the file")
-            }
-            Self::OtherNamespace { .. } => {
-                Some("start in the namespace it was written in to clean up there")
-            }
-            Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-                Some("run as root")
-            }
+            Self::InUse { .. } => Some("stop that process first, or start this one as another instance"),
+            Self::NoOwner { .. } | Self::Format { .. } => Some("undo by hand what it names, then delete the file"),
+            Self::OtherNamespace { .. } => Some("start in the namespace it was written in to clean up there"),
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => Some("run as root"),
             _ => None,
         }
     }

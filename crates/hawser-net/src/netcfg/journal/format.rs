@@ -70,10 +70,7 @@ pub(crate) struct Contents {
 }
 
 pub(crate) fn owner_line(owner: &Owner) -> io::Result<Vec<u8>> {
-    line(&Line::Owner {
-        format: FORMAT,
-        owner: owner.clone(),
-    })
+    line(&Line::Owner { format: FORMAT, owner: owner.clone() })
 }
 
 pub(crate) fn set_line(entry: &Entry) -> io::Result<Vec<u8>> {
@@ -95,10 +92,7 @@ fn line(line: &Line) -> io::Result<Vec<u8>> {
 pub(crate) fn parse(journal: &[u8]) -> Result<Contents, u32> {
     let mut contents = Contents::default();
     let mut entries = BTreeMap::new();
-    let whole = journal
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |end| end + 1);
+    let whole = journal.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let lines = journal[..whole].split_inclusive(|byte| *byte == b'\n');
     for (number, line) in lines.enumerate() {
         match serde_json::from_slice(line) {

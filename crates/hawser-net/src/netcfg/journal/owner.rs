@@ -35,8 +35,7 @@ impl Owner {
     /// This process, in the calling thread's network namespace.
     pub fn this_process() -> io::Result<Self> {
         let pid = std::process::id();
-        let started =
-            start_time(pid)?.ok_or_else(|| io::Error::other("/proc does not show this process"))?;
+        let started = start_time(pid)?.ok_or_else(|| io::Error::other("/proc does not show this process"))?;
         Ok(Self {
             pid,
             started,
@@ -54,8 +53,7 @@ impl Owner {
 /// A process's start time, or none if there is no such process or only its zombie.
 fn start_time(pid: u32) -> io::Result<Option<u64>> {
     match fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => parse_stat(&stat)
-            .ok_or_else(|| io::Error::other(format!("read /proc/{pid}/stat: unknown format"))),
+        Ok(stat) => parse_stat(&stat).ok_or_else(|| io::Error::other(format!("read /proc/{pid}/stat: unknown format"))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
         Err(error) => Err(error),
@@ -67,12 +65,7 @@ fn parse_stat(stat: &str) -> Option<Option<u64>> {
     // The command name stands in brackets and may itself hold brackets and spaces.
     let (_, fields) = stat.rsplit_once(") ")?;
     let state = fields.split(' ').next()?;
-    let started = fields
-        .split(' ')
-        .nth(START_TIME_AFTER_NAME)?
-        .trim()
-        .parse()
-        .ok()?;
+    let started = fields.split(' ').nth(START_TIME_AFTER_NAME)?.trim().parse().ok()?;
     Some((!matches!(state, "Z" | "X")).then_some(started))
 }
 
@@ -100,15 +93,9 @@ mod tests {
     fn this_process_is_alive_and_a_former_one_with_its_number_is_not() {
         let now = Owner::this_process().unwrap();
         assert!(now.is_alive(&now).unwrap());
-        let former = Owner {
-            started: now.started - 1,
-            ..now.clone()
-        };
+        let former = Owner { started: now.started - 1, ..now.clone() };
         assert!(!former.is_alive(&now).unwrap());
-        let other_boot = Owner {
-            boot: "before".into(),
-            ..now.clone()
-        };
+        let other_boot = Owner { boot: "before".into(), ..now.clone() };
         assert!(!other_boot.is_alive(&now).unwrap());
     }
 }

@@ -13,11 +13,12 @@ use super::{
 };
 
 const OWNER: &str = r#"{"owner":{"format":1,"pid":7,"started":99,"boot":"b","netns":4026531840}}"#;
-const MTU: &str =
-    r#"{"set":{"id":1,"change":{"mtu":{"interface":3,"mtu":1400}},"before":{"mtu":1500}}}"#;
+const MTU: &str = r#"{"set":{"id":1,"change":{"mtu":{"interface":3,"mtu":1400}},"before":{"mtu":1500}}}"#;
 const MTU_AGAIN: &str = r#"{"set":{"id":1,"change":{"mtu":{"interface":3,"mtu":1300}},"before":{"mtu":1500},"earlier":{"mtu":{"interface":3,"mtu":1400}}}}"#;
-const ADDRESS: &str = r#"{"set":{"id":2,"change":{"address":{"interface":3,"address":"10.77.0.1/24"}},"before":"absent"}}"#;
-const OUTSIDE: &str = r#"{"set":{"id":3,"change":{"sysctl":{"key":"kernel/core_pattern","value":"x"}},"before":{"value":"y"}}}"#;
+const ADDRESS: &str =
+    r#"{"set":{"id":2,"change":{"address":{"interface":3,"address":"10.77.0.1/24"}},"before":"absent"}}"#;
+const OUTSIDE: &str =
+    r#"{"set":{"id":3,"change":{"sysctl":{"key":"kernel/core_pattern","value":"x"}},"before":{"value":"y"}}}"#;
 const UNDONE_2: &str = r#"{"undone":{"id":2}}"#;
 
 fn interface() -> IfIndex {
@@ -25,26 +26,18 @@ fn interface() -> IfIndex {
 }
 
 fn mtu(bytes: u32) -> Change {
-    Change::Mtu {
-        interface: interface(),
-        mtu: Mtu(bytes),
-    }
+    Change::Mtu { interface: interface(), mtu: Mtu(bytes) }
 }
 
 fn address(text: &str) -> Change {
-    Change::Address {
-        interface: interface(),
-        address: text.parse().unwrap(),
-    }
+    Change::Address { interface: interface(), address: text.parse().unwrap() }
 }
 
 fn every_kind() -> Vec<Change> {
     vec![
         address("fd77::1/64"),
         mtu(1400),
-        Change::LinkUp {
-            interface: interface(),
-        },
+        Change::LinkUp { interface: interface() },
         Change::Route(RouteSpec {
             destination: "0.0.0.0/0".parse().unwrap(),
             interface: interface(),
@@ -55,47 +48,22 @@ fn every_kind() -> Vec<Change> {
         Change::Rule(RuleSpec {
             family: Family::V6,
             priority: RulePriority(100),
-            mark: Some(MarkMatch {
-                mark: Mark(0x48),
-                mask: 0xff,
-            }),
+            mark: Some(MarkMatch { mark: Mark(0x48), mask: 0xff }),
             input: Some("eth0".into()),
             invert: true,
             table: TableId(4920),
             suppress_prefix_length: Some(0),
         }),
-        Change::Sysctl {
-            key: SysctlKey::rp_filter("eth0").unwrap(),
-            value: "2".into(),
-        },
+        Change::Sysctl { key: SysctlKey::rp_filter("eth0").unwrap(), value: "2".into() },
     ]
 }
 
 #[test]
 fn lines_are_the_golden_ones() {
-    let owner = Owner {
-        pid: 7,
-        started: 99,
-        boot: "b".into(),
-        netns: Netns(4_026_531_840),
-    };
-    let first = Entry {
-        id: 1,
-        change: mtu(1400),
-        before: Before::Mtu(Mtu(1500)),
-        earlier: None,
-    };
-    let again = Entry {
-        change: mtu(1300),
-        earlier: Some(mtu(1400)),
-        ..first.clone()
-    };
-    let second = Entry {
-        id: 2,
-        change: address("10.77.0.1/24"),
-        before: Before::Absent,
-        earlier: None,
-    };
+    let owner = Owner { pid: 7, started: 99, boot: "b".into(), netns: Netns(4_026_531_840) };
+    let first = Entry { id: 1, change: mtu(1400), before: Before::Mtu(Mtu(1500)), earlier: None };
+    let again = Entry { change: mtu(1300), earlier: Some(mtu(1400)), ..first.clone() };
+    let second = Entry { id: 2, change: address("10.77.0.1/24"), before: Before::Absent, earlier: None };
     for (line, want) in [
         (owner_line(&owner), OWNER),
         (set_line(&first), MTU),
@@ -103,10 +71,7 @@ fn lines_are_the_golden_ones() {
         (set_line(&second), ADDRESS),
         (undone_line(2), UNDONE_2),
     ] {
-        assert_eq!(
-            String::from_utf8(line.unwrap()).unwrap(),
-            format!("{want}\n")
-        );
+        assert_eq!(String::from_utf8(line.unwrap()).unwrap(), format!("{want}\n"));
     }
 }
 
@@ -116,66 +81,23 @@ fn journals_say_what_is_still_to_be_undone() {
     let table: [(String, Vec<Change>, Vec<usize>); 11] = [
         (String::new(), vec![], vec![]),
         (format!("{OWNER}\n"), vec![], vec![]),
-        (
-            format!("{OWNER}\n{MTU}\n{ADDRESS}\n"),
-            vec![mtu(1400), address("10.77.0.1/24")],
-            vec![],
-        ),
-        (
-            format!("{OWNER}\n{MTU}\n{ADDRESS}\n{UNDONE_2}\n"),
-            vec![mtu(1400)],
-            vec![],
-        ),
-        (
-            format!("{OWNER}\n{MTU}\n{ADDRESS}\n{MTU_AGAIN}\n"),
-            vec![mtu(1300), address("10.77.0.1/24")],
-            vec![],
-        ),
-        (
-            format!("{OWNER}\n{MTU}\n{}", &ADDRESS[..20]),
-            vec![mtu(1400)],
-            vec![],
-        ),
+        (format!("{OWNER}\n{MTU}\n{ADDRESS}\n"), vec![mtu(1400), address("10.77.0.1/24")], vec![]),
+        (format!("{OWNER}\n{MTU}\n{ADDRESS}\n{UNDONE_2}\n"), vec![mtu(1400)], vec![]),
+        (format!("{OWNER}\n{MTU}\n{ADDRESS}\n{MTU_AGAIN}\n"), vec![mtu(1300), address("10.77.0.1/24")], vec![]),
+        (format!("{OWNER}\n{MTU}\n{}", &ADDRESS[..20]), vec![mtu(1400)], vec![]),
         (format!("{OWNER}\n{MTU}"), vec![], vec![]),
         (OWNER[..30].to_owned(), vec![], vec![]),
-        (
-            format!("{OWNER}\n{}\n{ADDRESS}\n", &MTU[..20]),
-            vec![address("10.77.0.1/24")],
-            vec![2],
-        ),
-        (
-            format!("{OWNER}\n\0\u{fffd}\n{MTU}\n"),
-            vec![mtu(1400)],
-            vec![2],
-        ),
-        (
-            format!("{OWNER}\n{OUTSIDE}\n{MTU}\n"),
-            vec![mtu(1400)],
-            vec![2],
-        ),
+        (format!("{OWNER}\n{}\n{ADDRESS}\n", &MTU[..20]), vec![address("10.77.0.1/24")], vec![2]),
+        (format!("{OWNER}\n\0\u{fffd}\n{MTU}\n"), vec![mtu(1400)], vec![2]),
+        (format!("{OWNER}\n{OUTSIDE}\n{MTU}\n"), vec![mtu(1400)], vec![2]),
     ];
     for (text, changes, unreadable) in table {
         let contents = parse(text.as_bytes()).unwrap();
-        let found: Vec<_> = contents
-            .entries
-            .into_iter()
-            .map(|entry| entry.change)
-            .collect();
-        assert_eq!(
-            (found, contents.unreadable),
-            (changes, unreadable),
-            "{text}"
-        );
+        let found: Vec<_> = contents.entries.into_iter().map(|entry| entry.change).collect();
+        assert_eq!((found, contents.unreadable), (changes, unreadable), "{text}");
     }
-    assert_eq!(
-        parse(OWNER.replace("\"format\":1", "\"format\":2").as_bytes()),
-        Ok(Contents::default()),
-        "torn"
-    );
-    assert_eq!(
-        parse(format!("{}\n", OWNER.replace("\"format\":1", "\"format\":2")).as_bytes()),
-        Err(2)
-    );
+    assert_eq!(parse(OWNER.replace("\"format\":1", "\"format\":2").as_bytes()), Ok(Contents::default()), "torn");
+    assert_eq!(parse(format!("{}\n", OWNER.replace("\"format\":1", "\"format\":2")).as_bytes()), Err(2));
 }
 
 #[test]
@@ -190,12 +112,7 @@ fn every_cut_of_a_journal_is_readable() {
 #[test]
 fn every_kind_of_change_survives_its_line() {
     for change in every_kind() {
-        let entry = Entry {
-            id: 1,
-            change,
-            before: Before::Value("0".into()),
-            earlier: None,
-        };
+        let entry = Entry { id: 1, change, before: Before::Value("0".into()), earlier: None };
         let line = set_line(&entry).unwrap();
         assert_eq!(parse(&line).unwrap().entries, vec![entry]);
     }
@@ -215,11 +132,7 @@ fn a_journal_passes_to_its_successor_and_vanishes_when_empty() {
     }
     drop(journal);
     let mut journal = open(directory.path()).unwrap();
-    let changes: Vec<_> = journal
-        .entries()
-        .iter()
-        .map(|entry| entry.change.clone())
-        .collect();
+    let changes: Vec<_> = journal.entries().iter().map(|entry| entry.change.clone()).collect();
     assert_eq!(changes, every_kind());
     for entry in journal.entries().to_vec() {
         journal.undone(entry.id).unwrap();
@@ -234,10 +147,7 @@ fn two_at_once_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let first = open(directory.path()).unwrap();
     let error = open(directory.path()).unwrap_err();
-    assert!(
-        matches!(error, JournalError::InUse { pid: Some(pid), .. } if pid == std::process::id()),
-        "{error}"
-    );
+    assert!(matches!(error, JournalError::InUse { pid: Some(pid), .. } if pid == std::process::id()), "{error}");
     drop(first);
     open(directory.path()).unwrap();
 }
@@ -248,37 +158,14 @@ fn a_living_owner_is_named_even_without_its_lock_and_a_dead_one_is_not_in_the_wa
     let mut child = Command::new("sleep").arg("60").spawn().unwrap();
     let ours = Owner::this_process().unwrap();
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
-    let started = stat
-        .rsplit_once(") ")
-        .unwrap()
-        .1
-        .split(' ')
-        .nth(19)
-        .unwrap()
-        .parse()
-        .unwrap();
-    let theirs = Owner {
-        pid: child.id(),
-        started,
-        ..ours
-    };
-    let netns = directory
-        .path()
-        .join("hawser0")
-        .join(format!("netns-{}", theirs.netns.0));
+    let started = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().parse().unwrap();
+    let theirs = Owner { pid: child.id(), started, ..ours };
+    let netns = directory.path().join("hawser0").join(format!("netns-{}", theirs.netns.0));
     fs::create_dir_all(&netns).unwrap();
-    let entry = Entry {
-        id: 1,
-        change: mtu(1400),
-        before: Before::Mtu(Mtu(1500)),
-        earlier: None,
-    };
+    let entry = Entry { id: 1, change: mtu(1400), before: Before::Mtu(Mtu(1500)), earlier: None };
     write_anew(&netns, &theirs, &[entry]).unwrap();
     let error = open(directory.path()).unwrap_err();
-    assert!(
-        error.to_string().contains(&child.id().to_string()),
-        "{error}"
-    );
+    assert!(error.to_string().contains(&child.id().to_string()), "{error}");
     assert!(error.hint().is_some());
     child.kill().unwrap();
     child.wait().unwrap();
@@ -289,38 +176,18 @@ fn a_living_owner_is_named_even_without_its_lock_and_a_dead_one_is_not_in_the_wa
 fn a_journal_of_another_boot_is_void_and_one_of_another_namespace_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let ours = Owner::this_process().unwrap();
-    let netns = directory
-        .path()
-        .join("hawser0")
-        .join(format!("netns-{}", ours.netns.0));
+    let netns = directory.path().join("hawser0").join(format!("netns-{}", ours.netns.0));
     fs::create_dir_all(&netns).unwrap();
-    let entry = Entry {
-        id: 1,
-        change: mtu(1400),
-        before: Before::Mtu(Mtu(1500)),
-        earlier: None,
-    };
-    let dead = Owner {
-        started: ours.started - 1,
-        ..ours.clone()
-    };
+    let entry = Entry { id: 1, change: mtu(1400), before: Before::Mtu(Mtu(1500)), earlier: None };
+    let dead = Owner { started: ours.started - 1, ..ours.clone() };
 
-    let elsewhere = Owner {
-        netns: Netns(1),
-        ..dead.clone()
-    };
+    let elsewhere = Owner { netns: Netns(1), ..dead.clone() };
     write_anew(&netns, &elsewhere, std::slice::from_ref(&entry)).unwrap();
     let text = fs::read(netns.join(JOURNAL)).unwrap();
-    assert!(matches!(
-        open(directory.path()),
-        Err(JournalError::OtherNamespace { theirs: 1, .. })
-    ));
+    assert!(matches!(open(directory.path()), Err(JournalError::OtherNamespace { theirs: 1, .. })));
     assert_eq!(fs::read(netns.join(JOURNAL)).unwrap(), text);
 
-    let before_boot = Owner {
-        boot: "earlier".into(),
-        ..dead
-    };
+    let before_boot = Owner { boot: "earlier".into(), ..dead };
     write_anew(&netns, &before_boot, &[entry]).unwrap();
     assert_eq!(open(directory.path()).unwrap().entries().len(), 0);
 }
@@ -330,23 +197,16 @@ fn a_row_of_mtus_is_one_entry_and_the_file_stays_short() {
     let directory = tempfile::tempdir().unwrap();
     let mut journal = open(directory.path()).unwrap();
     let path = journal.directory.join(JOURNAL);
-    journal
-        .set(mtu(1400), Before::Mtu(Mtu(1500)), None)
-        .unwrap();
+    journal.set(mtu(1400), Before::Mtu(Mtu(1500)), None).unwrap();
     for bytes in 0..1000 {
         let held = journal.entries()[0].clone();
-        journal
-            .set(mtu(bytes), Before::Mtu(Mtu(1500)), Some(&held))
-            .unwrap();
+        journal.set(mtu(bytes), Before::Mtu(Mtu(1500)), Some(&held)).unwrap();
         let lines = fs::read_to_string(&path).unwrap().lines().count();
         assert!(lines <= STALE_LINES + 2, "{lines} lines");
     }
     assert_eq!(journal.entries().len(), 1);
     assert_eq!(journal.entries()[0].earlier, Some(mtu(998)));
-    assert_eq!(
-        parse(&fs::read(&path).unwrap()).unwrap().entries,
-        journal.entries()
-    );
+    assert_eq!(parse(&fs::read(&path).unwrap()).unwrap().entries, journal.entries());
 }
 
 #[test]

@@ -11,31 +11,19 @@ fn net(text: &str) -> IpNet {
 }
 
 fn link(number: u32, name: &str, up: bool) -> Fact {
-    Fact::Link {
-        index: index(number),
-        name: name.into(),
-        up,
-    }
+    Fact::Link { index: index(number), name: name.into(), up }
 }
 
 fn gone(number: u32) -> Fact {
-    Fact::LinkGone {
-        index: index(number),
-    }
+    Fact::LinkGone { index: index(number) }
 }
 
 fn address(number: u32, text: &str) -> Fact {
-    Fact::Address {
-        index: index(number),
-        address: net(text),
-    }
+    Fact::Address { index: index(number), address: net(text) }
 }
 
 fn no_address(number: u32, text: &str) -> Fact {
-    Fact::AddressGone {
-        index: index(number),
-        address: net(text),
-    }
+    Fact::AddressGone { index: index(number), address: net(text) }
 }
 
 /// Events in a short form, so that tables stay readable.
@@ -70,40 +58,20 @@ fn eth0() -> Vec<Fact> {
 fn every_fact_tells_what_it_changes_and_no_more() {
     for (known, fact, want) in [
         (vec![], link(2, "eth0", false), vec!["appeared eth0/2"]),
-        (
-            vec![],
-            link(2, "eth0", true),
-            vec!["appeared eth0/2", "up eth0/2"],
-        ),
-        (
-            vec![link(2, "eth0", false)],
-            link(2, "eth0", true),
-            vec!["up eth0/2"],
-        ),
+        (vec![], link(2, "eth0", true), vec!["appeared eth0/2", "up eth0/2"]),
+        (vec![link(2, "eth0", false)], link(2, "eth0", true), vec!["up eth0/2"]),
         (eth0(), link(2, "eth0", true), vec![]),
         (eth0(), link(2, "eth0", false), vec!["down eth0/2"]),
-        (
-            eth0(),
-            gone(2),
-            vec!["down eth0/2", "-10.0.0.1/24 eth0/2", "gone eth0/2"],
-        ),
+        (eth0(), gone(2), vec!["down eth0/2", "-10.0.0.1/24 eth0/2", "gone eth0/2"]),
         (vec![link(2, "eth0", false)], gone(2), vec!["gone eth0/2"]),
         (vec![], gone(2), vec![]),
         (eth0(), address(2, "10.0.0.1/24"), vec![]),
         (eth0(), address(2, "fd00::1/64"), vec!["+fd00::1/64 eth0/2"]),
-        (
-            eth0(),
-            no_address(2, "10.0.0.1/24"),
-            vec!["-10.0.0.1/24 eth0/2"],
-        ),
+        (eth0(), no_address(2, "10.0.0.1/24"), vec!["-10.0.0.1/24 eth0/2"]),
         (eth0(), no_address(2, "10.0.0.2/24"), vec![]),
         (vec![], address(2, "10.0.0.1/24"), vec![]),
         (vec![], no_address(2, "10.0.0.1/24"), vec![]),
-        (
-            eth0(),
-            link(3, "eth0", true),
-            vec!["appeared eth0/3", "up eth0/3"],
-        ),
+        (eth0(), link(3, "eth0", true), vec!["appeared eth0/3", "up eth0/3"]),
         (
             eth0(),
             link(2, "lan", true),
@@ -127,17 +95,9 @@ fn every_fact_tells_what_it_changes_and_no_more() {
 fn a_dump_tells_the_difference_to_what_is_known() {
     for (known, dump, want) in [
         (vec![], vec![], vec![]),
-        (
-            vec![],
-            eth0(),
-            vec!["appeared eth0/2", "+10.0.0.1/24 eth0/2", "up eth0/2"],
-        ),
+        (vec![], eth0(), vec!["appeared eth0/2", "+10.0.0.1/24 eth0/2", "up eth0/2"]),
         (eth0(), eth0(), vec![]),
-        (
-            eth0(),
-            vec![],
-            vec!["down eth0/2", "-10.0.0.1/24 eth0/2", "gone eth0/2"],
-        ),
+        (eth0(), vec![], vec!["down eth0/2", "-10.0.0.1/24 eth0/2", "gone eth0/2"]),
         (
             eth0(),
             vec![link(2, "eth0", true), address(2, "10.0.0.9/24")],

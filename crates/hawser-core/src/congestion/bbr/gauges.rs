@@ -1,0 +1,176 @@
+//! What tells congestion from a path's nature: queues in the round trip, losses above the usual.
+
+use super::State;
+use crate::units::{ByteCount, Rate, Time};
+use std::time::Duration;
+
+/// Round trips that a queue estimate is the least of: one delayed packet is not a queue.
+const DELAY_SAMPLES: usize = 8;
+/// Deviations of the round trip that jitter raises the least of several by, when packets keep their
+/// order: the delayed ones hold up those behind.
+const JITTER_DEVIATIONS: u32 = 2;
+/// Part of the least round trip that counts as a queue: well inside a buffer of 0.2 BDP.
+const QUEUE_PART: u32 = 8;
+/// Least delay that counts as a queue: below it, timers and batches blur the round trip.
+const QUEUE_FLOOR: Duration = Duration::from_micros(500);
+/// Rounds after which a queue stands.
+const STANDING_ROUNDS: u32 = 2;
+/// Multiple of the jitter that a rate is measured over.
+const STANDING_JITTERS: u32 = 20;
+/// Packets per round that were lost and acknowledged, after which older ones count half.
+const BASELINE_MEMORY: ByteCount = ByteCount(2_000_000);
+/// The most that is taken for a path's own loss: more is congestion or a link not worth keeping.
+const BASELINE_CAP: f64 = 0.05;
+/// Loss events remembered to tell what was lost when a packet was sent.
+const LOSS_HISTORY: usize = 32;
+
+/// A queue that no round trip of a round was without, and what arrived behind it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Standing {
+    rounds: u32,
+    since: Time,
+    arrived: ByteCount,
+}
+
+impl Standing {
+    /// A round ended without.
+    pub(super) fn end(&mut self, now: Time) {
+        *self = Standing { since: now, ..Standing::default() };
+    }
+
+    /// A round of it ended, in which this much arrived, or was lost on the way.
+    pub(super) fn add_round(&mut self, bytes: ByteCount) {
+        self.rounds += 1;
+        self.arrived += bytes;
+    }
+
+    /// The rate of arrival, once the queue stood for long enough to know it: one round may be the
+    /// tail of a probe, and jitter blurs both ends.
+    pub(super) fn rate(&self, now: Time, jitter: Duration) -> Option<Rate> {
+        let elapsed = now.since(self.since);
+        let known = self.rounds >= STANDING_ROUNDS && elapsed >= jitter * STANDING_JITTERS;
+        known.then(|| Rate::of(self.arrived, elapsed))
+    }
+}
+
+/// How much the round trip shows of a queue. Starts without an opinion.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DelayGauge {
+    recent: [Duration; DELAY_SAMPLES],
+    next: usize,
+    round_least: Option<Duration>,
+    /// The least of a round in the present cruise, and in the last: where a path delays packets that
+    /// follow each other closely, this lies above the least round trip without any queue.
+    cruise: Option<Duration>,
+    last_cruise: Option<Duration>,
+    variance: Duration,
+    /// The round trip's deviation while cruising, where no probe of ours moves it.
+    usual: Option<Duration>,
+}
+
+impl DelayGauge {
+    pub(super) fn add(&mut self, rtt: Duration, variance: Duration) {
+        self.recent[self.next] = rtt;
+        self.next = (self.next + 1) % DELAY_SAMPLES;
+        self.round_least = Some(self.round_least.map_or(rtt, |least| least.min(rtt)));
+        self.variance = variance;
+    }
+
+    /// The least of a handful of round trips lies above what cruising showed by more than jitter.
+    pub(super) fn shows_queue(&self, min_rtt: Duration) -> bool {
+        let least = self.recent.iter().min().copied().unwrap_or_default();
+        let empty = match (self.cruise, self.last_cruise) {
+            (Some(cruise), Some(last)) => cruise.min(last),
+            (cruise, last) => cruise.or(last).unwrap_or(min_rtt),
+        };
+        least > empty + (min_rtt / QUEUE_PART).max(QUEUE_FLOOR).max(self.jitter())
+    }
+
+    /// What jitter alone may raise the least of several round trips by.
+    pub(super) fn jitter(&self) -> Duration {
+        self.usual.unwrap_or(self.variance) * JITTER_DEVIATIONS
+    }
+
+    /// The delay above `min_rtt` that no round trip of the round was without; a new round starts.
+    pub(super) fn end_round(&mut self, min_rtt: Duration, state: State) -> Duration {
+        let Some(least) = self.round_least.take() else {
+            return Duration::ZERO;
+        };
+        if state == State::Cruise {
+            let usual = self.usual.unwrap_or(self.variance);
+            self.usual = Some((usual * 7 + self.variance) / 8);
+            self.cruise = Some(self.cruise.map_or(least, |cruise| cruise.min(least)));
+        } else if let Some(cruise) = self.cruise.take() {
+            self.last_cruise = Some(cruise);
+        }
+        least.saturating_sub(min_rtt)
+    }
+}
+
+/// What a path loses: in the round at hand, and by its nature.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LossGauge {
+    pub(super) round_lost: ByteCount,
+    pub(super) round_acked: ByteCount,
+    pub(super) in_round: bool,
+    pub(super) marked_in_round: bool,
+    baseline_lost: ByteCount,
+    baseline_sent: ByteCount,
+    history: [(Time, ByteCount); LOSS_HISTORY],
+    next: usize,
+    total: ByteCount,
+}
+
+impl LossGauge {
+    pub(super) fn add_acked(&mut self, bytes: ByteCount) {
+        self.round_acked += bytes;
+    }
+
+    pub(super) fn add_lost(&mut self, now: Time, bytes: ByteCount, total: ByteCount) {
+        // What each entry holds is what was lost before it.
+        self.history[self.next] = (now, total - bytes);
+        self.next = (self.next + 1) % LOSS_HISTORY;
+        self.total = total;
+        self.round_lost += bytes;
+    }
+
+    /// What was lost since a packet was sent; too little when that was too many loss events ago.
+    pub(super) fn lost_since(&self, sent_at: Time) -> ByteCount {
+        let before = self.history.iter().filter(|(at, _)| *at > sent_at).map(|(_, before)| *before).min();
+        before.map_or(ByteCount::ZERO, |before| self.total - before)
+    }
+
+    /// The round ends; while cruising it teaches the path's own loss.
+    pub(super) fn end_round(&mut self, state: State) {
+        if state == State::Cruise {
+            self.baseline_lost += self.round_lost;
+            self.baseline_sent += self.round_lost + self.round_acked;
+            if self.baseline_sent > BASELINE_MEMORY {
+                self.baseline_lost = ByteCount(self.baseline_lost.0 / 2);
+                self.baseline_sent = ByteCount(self.baseline_sent.0 / 2);
+            }
+        }
+        self.forget_round();
+    }
+
+    /// The round's losses were none.
+    pub(super) fn forgive(&mut self) {
+        self.round_lost = ByteCount::ZERO;
+        self.in_round = false;
+    }
+
+    pub(super) fn forget_round(&mut self) {
+        self.round_lost = ByteCount::ZERO;
+        self.round_acked = ByteCount::ZERO;
+        self.in_round = false;
+        self.marked_in_round = false;
+    }
+
+    /// The share that the path loses by its nature, at most 5 %.
+    pub(super) fn baseline(&self) -> f64 {
+        if self.baseline_sent == ByteCount::ZERO {
+            return 0.0;
+        }
+        (self.baseline_lost.0 as f64 / self.baseline_sent.0 as f64).min(BASELINE_CAP)
+    }
+}

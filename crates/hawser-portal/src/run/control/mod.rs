@@ -1,0 +1,113 @@
+//! The control thread: everything that is not a packet.
+//!
+//! 1. Take the control socket and the journal, which also shows whether such a portal runs already; undo what a
+//!    killed predecessor left.
+//! 2. Make the TUN device and configure it (`system`). 3. Give up privileges, start the packet thread.
+//! 4. Until the end: pass on what the kernel says of links, ask for their routes (`routes`), publish the status
+//!    (`status`), obey orders. 5. Stop the packet thread, and undo everything.
+
+mod observe;
+mod routes;
+mod serve;
+mod status;
+mod system;
+mod tun_queue;
+
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hawser_core::endpoint::Endpoint;
+use hawser_core::units::Random;
+use hawser_net::netcfg::{EventSender, IfIndex, LinkWatch, WatchOptions, event_channel};
+use hawser_net::tun::{Tun, TunOpts};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::messages::{Command, Report};
+use super::packet::Driver;
+use super::plan::{self, SocketPlan};
+use super::random::SystemRandom;
+use super::{Host, RunError, privileges};
+use crate::api::ControlSocket;
+use crate::config::{Config, Keys};
+use serve::Serving;
+use system::System;
+
+/// The packet thread has this long to say good-bye before the system is cleaned up without it.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// The packet thread, seen from the control thread. It runs from the start; the control thread owns this.
+struct PacketThread {
+    commands: EventSender<Command>,
+    reports: UnboundedReceiver<Report>,
+    thread: JoinHandle<Result<Tun, RunError>>,
+}
+
+/// Runs a portal until `host` orders its end.
+pub async fn run(config: Config, keys: Keys, host: &mut impl Host) -> Result<(), RunError> {
+    let socket = ControlSocket::bind(&config.portal.socket)?;
+    let mut system = System::open(config.tun.name.as_str()).await?;
+    let result = forward(&config, keys, host, socket, &mut system).await;
+    system.undo().await;
+    result
+}
+
+/// Steps 2 to 5, but for the undoing.
+async fn forward(
+    config: &Config,
+    keys: Keys,
+    host: &mut impl Host,
+    socket: ControlSocket,
+    system: &mut System,
+) -> Result<(), RunError> {
+    let plans = plan::sockets(config);
+    let tun = make_tun(config)?;
+    let index = IfIndex::new(tun.index()).expect("a device that was made has an index");
+    system.configure(config, index).await?;
+    let watch = LinkWatch::open(WatchOptions::default())?;
+    let mut random = SystemRandom::new()?;
+    let core = plan::core_config(config, &keys, &mut random as &mut dyn Random);
+    drop(keys);
+    let endpoint = Endpoint::new(core, Box::new(random));
+    let mut packets = PacketThread::start(endpoint, tun, plans.clone())?;
+    let result = Serving::new(config, plans, system, &packets.commands).run(watch, &mut packets.reports, socket, host).await;
+    host.stopping();
+    // The TUN device lives until everything on it is undone.
+    let ended = packets.stop().await;
+    system.undo().await;
+    result.and(ended.map(drop))
+}
+
+fn make_tun(config: &Config) -> Result<Tun, RunError> {
+    let tun = Tun::create(config.tun.name.as_str(), &TunOpts::default())?;
+    for finding in tun.findings() {
+        tracing::warn!(tun = tun.name(), %finding, "tun device works, and slower");
+    }
+    tun_queue::shorten(tun.name())?;
+    Ok(tun)
+}
+
+impl PacketThread {
+    /// Starts it, with one capability left to it and to this thread.
+    fn start(endpoint: Endpoint, tun: Tun, plans: Vec<SocketPlan>) -> Result<Self, RunError> {
+        let failed = |step| move |source| RunError::Packet { step, source };
+        let (commands, inbox) = event_channel().map_err(failed("make the bell"))?;
+        let (outbox, reports) = unbounded_channel();
+        let driver = Driver::new(endpoint, tun, plans, inbox, outbox)?;
+        privileges::reduce()?;
+        let builder = std::thread::Builder::new().name("hawser-packet".to_owned());
+        let thread = builder.spawn(move || driver.run()).map_err(failed("start"))?;
+        Ok(Self { commands, reports, thread })
+    }
+
+    /// Stops it if it still runs, and says how it ended.
+    async fn stop(mut self) -> Result<Option<Tun>, RunError> {
+        // Fails only if the thread has ended already.
+        let _ = self.commands.send([Command::Stop]);
+        let ended = async { while self.reports.recv().await.is_some() {} };
+        if tokio::time::timeout(FAREWELL, ended).await.is_err() {
+            tracing::warn!("packet thread does not end, going on without it");
+            return Ok(None);
+        }
+        self.thread.join().unwrap_or(Err(RunError::Panicked)).map(Some)
+    }
+}

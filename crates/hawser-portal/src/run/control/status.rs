@@ -1,0 +1,133 @@
+//! The status document, from what the packet thread reports and the kernel answers.
+
+use std::time::Duration;
+
+use hawser_core::path::health::{DownReason, HealthState};
+use hawser_core::session::{PathSnapshot, SessionSnapshot};
+
+use super::routes::Routes;
+use crate::api::{PathState, PathStatus, PeerStatus, Status};
+use crate::config::{Config, Peer, Transport};
+use crate::run::messages::State;
+use crate::run::plan::SocketPlan;
+
+/// Bytes per second in a Mbit/s.
+const BYTES_PER_MBIT: f64 = 125_000.0;
+/// Milliseconds in a second.
+const MILLIS: f64 = 1_000.0;
+/// Parts of a whole in per cent.
+const PER_CENT: f64 = 100.0;
+
+/// The status of the moment.
+pub fn compose(config: &Config, plans: &[SocketPlan], routes: &Routes, state: &State, uptime: Duration) -> Status {
+    let sessions = state.core.peers.iter();
+    let peers = config.peers.iter().zip(sessions);
+    let lost = state.lost.iter().map(|(name, count)| (name.to_owned(), count));
+    Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        uptime_s: uptime.as_secs_f64(),
+        peers: peers.map(|(peer, session)| peer_status(peer, session.as_ref(), plans, routes, state)).collect(),
+        drops: state.core.drops.iter().map(|(name, count)| (name.to_owned(), count)).chain(lost).collect(),
+    }
+}
+
+fn peer_status(
+    peer: &Peer,
+    session: Option<&SessionSnapshot>,
+    plans: &[SocketPlan],
+    routes: &Routes,
+    state: &State,
+) -> PeerStatus {
+    let all = session.map_or(&[][..], |session| &session.paths);
+    let mut paths = Vec::new();
+    for plan in plans {
+        let lacking = routes.lacking(plan).is_some();
+        let of_link = all.iter().filter(|path| path.link == plan.id && path.state != HealthState::Down(DownReason::Closed));
+        let before = paths.len();
+        paths.extend(of_link.map(|path| path_status(plan, path, lacking)));
+        // A link without any path is a state too, where this peer could be reached by it.
+        if paths.len() == before && peer.endpoints.iter().any(|endpoint| plan.endpoints.contains(endpoint)) {
+            let usable = state.usable.get(usize::from(plan.id.0)).copied().unwrap_or(false);
+            paths.push(no_path(plan, lacking, usable));
+        }
+    }
+    PeerStatus {
+        name: peer.name.to_string(),
+        handshake_age_s: session.map(|session| session.key_age.as_secs_f64()),
+        rx_bytes: session.map_or(0, |session| session.rx_bytes.0),
+        tx_bytes: session.map_or(0, |session| session.tx_bytes.0),
+        paths,
+    }
+}
+
+fn path_status(plan: &SocketPlan, path: &PathSnapshot, lacking: bool) -> PathStatus {
+    let measured = !matches!(path.state, HealthState::New | HealthState::Validating);
+    PathStatus {
+        name: plan.name.clone(),
+        transport: Transport::Udp.to_string(),
+        state: path_state(path.state, lacking),
+        metric: path.metric,
+        rtt_ms: measured.then(|| path.rtt.as_secs_f64() * MILLIS),
+        rate_mbps: path.rate.map_or(0.0, |rate| rate.0 as f64 / BYTES_PER_MBIT),
+        loss_pct: path.loss * PER_CENT,
+        cwnd_bytes: path.window.0,
+        mtu: path.mtu,
+        rx_bytes: path.rx_bytes.0,
+        tx_bytes: path.tx_bytes.0,
+    }
+}
+
+/// A path that carries packets has a route, whatever the kernel said a moment ago.
+fn path_state(state: HealthState, lacking: bool) -> PathState {
+    match state {
+        HealthState::Active => PathState::Active,
+        HealthState::Down(DownReason::NoRoute) => PathState::NoRoute,
+        _ if lacking => PathState::NoRoute,
+        HealthState::New => PathState::New,
+        HealthState::Validating => PathState::Validating,
+        HealthState::Suspect => PathState::Suspect,
+        HealthState::Down(_) => PathState::Down,
+    }
+}
+
+fn no_path(plan: &SocketPlan, lacking: bool, usable: bool) -> PathStatus {
+    PathStatus {
+        name: plan.name.clone(),
+        transport: Transport::Udp.to_string(),
+        state: match (usable, lacking) {
+            (false, _) => PathState::Down,
+            (true, true) => PathState::NoRoute,
+            (true, false) => PathState::New,
+        },
+        metric: plan.metric,
+        rtt_ms: None,
+        rate_mbps: 0.0,
+        loss_pct: 0.0,
+        cwnd_bytes: 0,
+        mtu: 0,
+        rx_bytes: 0,
+        tx_bytes: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_told_as_users_know_it() {
+        use HealthState::{Active, Down, New, Suspect, Validating};
+        for (state, lacking, shown) in [
+            (New, false, PathState::New),
+            (New, true, PathState::NoRoute),
+            (Validating, false, PathState::Validating),
+            (Active, true, PathState::Active),
+            (Suspect, false, PathState::Suspect),
+            (Down(DownReason::LinkLost), false, PathState::Down),
+            (Down(DownReason::Timeout), true, PathState::NoRoute),
+            (Down(DownReason::NoRoute), false, PathState::NoRoute),
+        ] {
+            assert_eq!(path_state(state, lacking), shown, "{state:?} {lacking}");
+        }
+    }
+}

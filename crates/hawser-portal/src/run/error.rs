@@ -1,0 +1,74 @@
+//! Why a portal did not start, or ended by itself.
+
+use std::io;
+
+use hawser_net::link::LinkError;
+use hawser_net::netcfg::NetConfigError;
+use hawser_net::tun::TunError;
+
+use crate::api::ServeError;
+
+/// Why a portal did not start, or ended by itself. Owned data only, so it crosses threads.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The control thread's runtime could not be made.
+    #[error("start control thread")]
+    Runtime(#[source] io::Error),
+    /// The system has no randomness.
+    #[error("read random bytes: the system gives none")]
+    NoRandomness,
+    /// The network configuration could not be read or set.
+    #[error(transparent)]
+    NetConfig(#[from] NetConfigError),
+    /// The TUN device could not be made.
+    #[error(transparent)]
+    Tun(#[from] TunError),
+    /// The TUN device's queue could not be shortened.
+    #[error("set queue length of the tun device")]
+    TunQueue(#[source] io::Error),
+    /// The control socket could not be made.
+    #[error(transparent)]
+    ControlSocket(#[from] ServeError),
+    /// A `listen` address could not be opened.
+    #[error("listen")]
+    Listen(#[source] LinkError),
+    /// Privileges could not be given up.
+    #[error("give up privileges")]
+    Privileges(#[source] caps::errors::CapsError),
+    /// The packet thread could not start, or wait.
+    #[error("{step} of the packet thread")]
+    Packet {
+        /// What was tried.
+        step: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The kernel cannot wait with the precision that pacing needs.
+    #[error("wait in the packet thread: the kernel lacks epoll_pwait2 (it came with Linux 5.11)")]
+    OldKernel,
+    /// The TUN device was deleted by somebody else.
+    #[error("use tun device: it was deleted")]
+    TunGone(#[source] io::Error),
+    /// The packet thread panicked; its message was printed.
+    #[error("packet thread ended in a panic")]
+    Panicked,
+}
+
+impl RunError {
+    /// What to do about it, where something is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NetConfig(error) => error.hint().map(str::to_owned),
+            Self::Tun(TunError::NotPermitted(_)) => Some("run as root or with CAP_NET_ADMIN".to_owned()),
+            Self::Tun(TunError::InUse { .. }) => Some("choose another [tun] name, or delete that device".to_owned()),
+            Self::Tun(TunError::Missing { .. }) => Some("modprobe tun".to_owned()),
+            Self::ControlSocket(ServeError::InUse { .. }) => {
+                Some("stop the other portal, or give this one another [portal] socket".to_owned())
+            }
+            Self::Listen(LinkError::Bind { .. }) => Some("does something else listen there? ss -lunp".to_owned()),
+            Self::Panicked => Some("this is a bug: please report it with the message above".to_owned()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What the control thread and the packet thread say to each other.
+
+use hawser_core::endpoint::Snapshot;
+use hawser_core::units::PeerId;
+use hawser_net::netcfg::LinkEvent;
+
+/// To the packet thread, by a channel with a bell. Owned data.
+#[derive(Debug)]
+pub enum Command {
+    /// The kernel said so of interfaces and addresses.
+    Link(LinkEvent),
+    /// Report the present state.
+    Snapshot,
+    /// Say good-bye to the peers, and end.
+    Stop,
+}
+
+/// From the packet thread. Owned data.
+#[derive(Debug)]
+pub enum Report {
+    /// The present state.
+    State(Box<State>),
+    /// The TUN device is to have this MTU, in bytes.
+    TunMtu(u16),
+    /// A session began, or has new keys.
+    Session {
+        /// With whom.
+        peer: PeerId,
+        /// Not merely new keys.
+        new: bool,
+    },
+    /// A peer said good-bye.
+    Closed {
+        /// Who.
+        peer: PeerId,
+    },
+}
+
+/// The packet thread's state at one moment. Plain data.
+#[derive(Debug)]
+pub struct State {
+    /// What the core says.
+    pub core: Snapshot,
+    /// Whether each socket of the plan is open and usable, by `LinkId`.
+    pub usable: Vec<bool>,
+    /// What was lost outside the core.
+    pub lost: Lost,
+}
+
+/// Packets lost outside the core, since the start. Zero at first. Plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Inner packets from TUN whose header contradicted them.
+    pub tun_malformed: u64,
+    /// Inner packets that the host did not take.
+    pub tun_refused: u64,
+    /// Datagrams thrown away by the kernel as a receive buffer was full.
+    pub receive_buffer: u64,
+    /// Bytes of datagrams that the kernel refused to send.
+    pub send_refused_bytes: u64,
+}
+
+impl Lost {
+    /// Each count with the name that status shows it under.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        [
+            ("tun_malformed", self.tun_malformed),
+            ("tun_refused", self.tun_refused),
+            ("receive_buffer_full", self.receive_buffer),
+            ("send_refused_bytes", self.send_refused_bytes),
+        ]
+        .into_iter()
+    }
+}

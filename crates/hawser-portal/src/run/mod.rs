@@ -1,0 +1,39 @@
+//! A portal that runs: the core of `hawser-core` between a TUN device and its links.
+//!
+//! 1. The calling thread becomes the control thread. It cleans up after a killed predecessor, makes the TUN
+//!    device and configures the system (`control/`), and gives up all privileges but one.
+//! 2. It starts the packet thread, which owns the core, the TUN device and all sockets (`packet/`).
+//! 3. The two exchange messages: [`messages::Command`] to the packet thread, [`messages::Report`] back.
+//!    There is no lock and no shared memory between them.
+//! 4. A shutdown, or the end of the packet thread for whatever reason, makes the control thread undo what it
+//!    set in the system.
+
+mod clock;
+mod control;
+mod error;
+mod host;
+mod interfaces;
+mod messages;
+mod packet;
+mod plan;
+mod privileges;
+mod random;
+
+pub use error::RunError;
+pub use host::{Host, Order};
+
+use crate::config::{Config, Keys};
+
+/// Runs a portal on the calling thread and one more until `host` orders its end, in the calling thread's
+/// network namespace.
+///
+/// Afterwards the calling thread, and each that it starts, has CAP_NET_ADMIN and no other capability. That one is
+/// needed throughout: to open sockets anew (buffers beyond the system's limit; binding to an interface has needed no
+/// capability since Linux 5.7), to set the MTU and sysctls, and to undo all of it.
+///
+/// # Errors
+/// [`RunError`], with everything undone that could be.
+pub fn run(config: Config, keys: Keys, host: &mut impl Host) -> Result<(), RunError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(RunError::Runtime)?;
+    runtime.block_on(control::run(config, keys, host))
+}

@@ -1,0 +1,130 @@
+//! The link loop: batches of datagrams from a link to the core, and what was said of those sent.
+//!
+//! 1. Errors first: they are what keeps the descriptor ready. 2. A link that was full takes the rest of its batch.
+//! 3. Batches are received up to a bound; each datagram goes to the core, and what comes home to the coalescer.
+
+use hawser_core::units::{Ecn, Time};
+use hawser_net::link::{Link, PathError, RUNS_PER_BATCH, Refusal};
+use rustix::event::epoll::EventFlags;
+
+use super::socket::LinkSocket;
+use super::{Parts, RunError, tun_loop};
+
+/// Batches received from one link in one round: up to 1 MiB.
+const BATCHES_PER_ROUND: usize = 2;
+/// Errors taken off a link in one round.
+const ERRORS_PER_ROUND: usize = 16;
+/// What came home is written to TUN when its buffers hold this much, in bytes, even amid a round.
+const HOME_MAX: usize = 1 << 20;
+
+/// The socket of this place among the plans is ready for what `flags` say.
+pub fn on_ready(parts: &mut Parts, index: usize, flags: EventFlags) -> Result<(), RunError> {
+    let now = parts.clock.now();
+    if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
+        take_errors(parts, index, now);
+    }
+    if flags.contains(EventFlags::OUT)
+        && let Some(socket) = parts.sockets.get_mut(index)
+    {
+        socket.on_writable(now, &parts.epoll);
+    }
+    if !flags.contains(EventFlags::IN) {
+        return Ok(());
+    }
+    for _ in 0..BATCHES_PER_ROUND {
+        let runs = receive(parts, index);
+        if parts.home.bytes_held() > HOME_MAX {
+            tun_loop::flush(parts)?;
+        }
+        if runs < RUNS_PER_BATCH {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Step 3, one batch: gives the number of runs in it.
+fn receive(parts: &mut Parts, index: usize) -> usize {
+    let Parts { clock, endpoint, home, sockets, received, .. } = parts;
+    let Some((socket, link)) = sockets.get_mut(index).and_then(split) else { return 0 };
+    let runs = link.recv(received);
+    let now = clock.now();
+    let runs = match runs {
+        Ok(runs) => runs,
+        Err(error) => {
+            sockets[index].fail(now, &error);
+            return 0;
+        }
+    };
+    for run in received.runs() {
+        // A socket with one address needs no telling which.
+        let local = run.local.filter(|_| socket.answers_from_several);
+        let (remote, ecn) = (run.remote, Ecn::from_bits(run.ecn as u8));
+        for datagram in run.singles() {
+            endpoint.handle_datagram(now, socket.id, remote, local, ecn, datagram, home);
+        }
+    }
+    runs
+}
+
+/// What is needed of a socket while its link is borrowed.
+struct About {
+    id: hawser_core::units::LinkId,
+    answers_from_several: bool,
+}
+
+fn split(socket: &mut LinkSocket) -> Option<(About, &mut hawser_net::link::udp::UdpLink)> {
+    let answers_from_several = socket.place.is_some_and(|place| place.local.ip().is_unspecified());
+    let about = About { id: socket.plan.id, answers_from_several };
+    socket.link.as_mut().map(|link| (about, link))
+}
+
+/// Step 1. Routers' words are hints, as anyone may forge them: only a smaller MTU is followed, and the core tests it.
+fn take_errors(parts: &mut Parts, index: usize, now: Time) {
+    let Parts { endpoint, sockets, .. } = parts;
+    let Some(socket) = sockets.get_mut(index) else { return };
+    for _ in 0..ERRORS_PER_ROUND {
+        let Some(link) = &mut socket.link else { return };
+        let headroom = link.headroom();
+        match link.next_error() {
+            Ok(Some(error)) => {
+                tracing::trace!(link = socket.plan.name, ?error, "router said");
+                if let Some(size) = refused_size(&error, headroom) {
+                    endpoint.handle_too_big(socket.plan.id, error.remote, size);
+                }
+            }
+            Ok(None) => return,
+            Err(error) => return socket.fail(now, &error),
+        }
+    }
+}
+
+/// The smallest datagram that is too long, where the error says so.
+fn refused_size(error: &PathError, headroom: usize) -> Option<u16> {
+    let mtu = error.mtu.filter(|_| error.reason == Refusal::TooBig)?;
+    let carried = usize::try_from(mtu).ok()?.checked_sub(headroom)?;
+    u16::try_from(carried + 1).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_router_that_names_an_mtu_names_the_first_size_that_is_too_long() {
+        let error = |reason, mtu| PathError {
+            remote: "192.0.2.1:4920".parse().expect("an address"),
+            reason,
+            mtu,
+            from: None,
+        };
+        for (reason, mtu, size) in [
+            (Refusal::TooBig, Some(1400), Some(1373)),
+            (Refusal::TooBig, None, None),
+            (Refusal::TooBig, Some(20), None),
+            (Refusal::PortClosed, Some(1400), None),
+        ] {
+            assert_eq!(refused_size(&error(reason, mtu), 28), size, "{reason:?} {mtu:?}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The packet thread: all packets, one thread, no lock.
+//!
+//! Each time that epoll wakes it, or has more at once:
+//! 1. receive from links that are readable (`link_loop`), 2. read from TUN (`tun_loop`), both up to a bound, so
+//!    that neither starves the other and acknowledgements are never late,
+//! 3. do what is due (`timer_loop`), 4. follow interfaces and commands (`netlink_loop`),
+//! 5. send what the core has to say (`transmit`), 6. give the host what came home (`tun_loop`).
+
+mod link_loop;
+mod netlink_loop;
+mod socket;
+mod timer_loop;
+mod transmit;
+mod tun_loop;
+
+use std::io;
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+
+use hawser_core::endpoint::{Endpoint, Event};
+use hawser_core::packet::Coalescer;
+use hawser_core::units::Time;
+use hawser_net::link::RecvBatch;
+use hawser_net::netcfg::EventReceiver;
+use hawser_net::tun::Tun;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::RunError;
+use super::clock::Clock;
+use super::interfaces::Interfaces;
+use super::messages::{Command, Lost, Report};
+use super::plan::SocketPlan;
+use socket::LinkSocket;
+
+/// Names of descriptors in epoll; link sockets count from [`FIRST_SOCKET`].
+const TUN: u64 = 0;
+const COMMANDS: u64 = 1;
+const FIRST_SOCKET: u64 = 2;
+/// Descriptors told of at once; those that did not fit come next time.
+const READY_MAX: usize = 64;
+/// The kernel may end this thread's waits so much later, in nanoseconds, instead of its default of 50 µs: a packet at
+/// 1 Gbit/s takes 12 µs.
+const TIMER_SLACK_NANOS: NonZeroU64 = NonZeroU64::MIN;
+
+/// What the loops work on. Initially idle; the packet thread owns it.
+pub struct Parts {
+    clock: Clock,
+    epoll: OwnedFd,
+    endpoint: Endpoint,
+    tun: Tun,
+    /// Inner packets that came home and wait to be written to TUN.
+    home: Coalescer,
+    sockets: Vec<LinkSocket>,
+    received: RecvBatch,
+    interfaces: Interfaces,
+    reports: UnboundedSender<Report>,
+    lost: Lost,
+    trimmed: Time,
+}
+
+/// The packet thread's story. At first its listening sockets are open; the packet thread owns it.
+pub struct Driver {
+    parts: Parts,
+    commands: EventReceiver<Command>,
+}
+
+/// Whether the thread goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    GoOn,
+    Stop,
+}
+
+impl Driver {
+    /// Opens the sockets that listen, and whatever else waits for the first command.
+    ///
+    /// # Errors
+    /// [`RunError::Listen`] where a `listen` address cannot be opened for another reason than that it is missing.
+    pub fn new(
+        endpoint: Endpoint,
+        tun: Tun,
+        plans: Vec<SocketPlan>,
+        commands: EventReceiver<Command>,
+        reports: UnboundedSender<Report>,
+    ) -> Result<Self, RunError> {
+        let failed = |step| move |errno: Errno| RunError::Packet { step, source: errno.into() };
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed("make epoll"))?;
+        epoll::add(&epoll, &tun, EventData::new_u64(TUN), EventFlags::IN).map_err(failed("watch tun"))?;
+        epoll::add(&epoll, &commands, EventData::new_u64(COMMANDS), EventFlags::IN).map_err(failed("watch commands"))?;
+        let home = Coalescer::new(tun.features().udp_segmentation);
+        let mut parts = Parts {
+            clock: Clock,
+            epoll,
+            endpoint,
+            tun,
+            home,
+            sockets: plans.into_iter().map(LinkSocket::new).collect(),
+            received: RecvBatch::new(),
+            interfaces: Interfaces::default(),
+            reports,
+            lost: Lost::default(),
+            trimmed: Time::ZERO,
+        };
+        netlink_loop::open_listening(&mut parts)?;
+        Ok(Self { parts, commands })
+    }
+
+    /// Runs until it is told to stop; gives the TUN device back, so that its configuration can be undone in order.
+    ///
+    /// # Errors
+    /// [`RunError`] for what makes going on useless.
+    pub fn run(mut self) -> Result<Tun, RunError> {
+        if let Err(error) = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NANOS)) {
+            tracing::warn!(%error, "timer slack not set: pacing is less even");
+        }
+        let mut ready = Vec::with_capacity(READY_MAX);
+        let mut more = true;
+        loop {
+            self.wait(more, &mut ready)?;
+            let next = self.step(&ready, &mut more)?;
+            if next == Next::Stop {
+                self.say_good_bye();
+                return Ok(self.parts.tun);
+            }
+        }
+    }
+
+    /// Sleeps until something is ready or due; not at all if there is `more` to do.
+    fn wait(&mut self, more: bool, ready: &mut Vec<epoll::Event>) -> Result<(), RunError> {
+        let parts = &mut self.parts;
+        let timeout = timer_loop::timeout(parts, more);
+        ready.clear();
+        match epoll::wait(&parts.epoll, spare_capacity(ready), timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(Errno::NOSYS) => Err(RunError::OldKernel),
+            Err(errno) => Err(RunError::Packet { step: "wait", source: errno.into() }),
+        }
+    }
+
+    /// One round of steps 1 to 6.
+    fn step(&mut self, ready: &[epoll::Event], more: &mut bool) -> Result<Next, RunError> {
+        let parts = &mut self.parts;
+        let now = parts.clock.now();
+        let (mut tun, mut bell) = (false, false);
+        for event in ready {
+            match event.data.u64() {
+                TUN => tun = true,
+                COMMANDS => bell = true,
+                socket => link_loop::on_ready(parts, (socket - FIRST_SOCKET) as usize, event.flags)?,
+            }
+        }
+        if tun {
+            tun_loop::on_readable(parts)?;
+        }
+        timer_loop::on_wake(parts, now);
+        let next = if bell { netlink_loop::on_commands(parts, &self.commands, now) } else { Next::GoOn };
+        netlink_loop::settle(parts, now);
+        *more = transmit::on_round(parts);
+        tun_loop::flush(parts)?;
+        tell_events(parts);
+        Ok(next)
+    }
+
+    /// Peers that are told need not find out by silence.
+    fn say_good_bye(&mut self) {
+        self.parts.endpoint.close();
+        transmit::on_round(&mut self.parts);
+    }
+}
+
+/// What the core wants done or told outside. The control thread may be gone: then the thread ends soon.
+fn tell_events(parts: &mut Parts) {
+    while let Some(event) = parts.endpoint.poll_event() {
+        let report = match event {
+            Event::TunMtu(mtu) => Report::TunMtu(mtu),
+            Event::Session { peer, new } => Report::Session { peer, new },
+            Event::Closed { peer } => Report::Closed { peer },
+        };
+        let _ = parts.reports.send(report);
+    }
+}
+
+/// The error for what the TUN device says.
+fn tun_failed(step: &'static str, source: io::Error) -> RunError {
+    if hawser_net::tun::is_device_gone(&source) { RunError::TunGone(source) } else { RunError::Packet { step, source } }
+}

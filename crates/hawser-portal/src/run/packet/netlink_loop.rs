@@ -1,0 +1,133 @@
+//! The netlink loop: sockets follow the interfaces, and the core follows the sockets.
+//!
+//! 1. [`on_commands`] takes what the control thread heard from the kernel. 2. [`follow`] opens, moves or closes each
+//!    socket whose place changed. 3. [`settle`] tells the core which links it may use.
+
+use hawser_core::endpoint::Link as CoreLink;
+use hawser_core::path::health::DownReason;
+use hawser_core::units::Time;
+use hawser_net::link::LinkError;
+use hawser_net::netcfg::{EventReceiver, Family};
+
+use super::socket::{LinkSocket, Standing};
+use super::{Next, Parts, RunError};
+use crate::run::messages::{Command, Report, State};
+
+/// Opens the sockets that listen, at the start: an address that is taken is an error then, one that is missing is not.
+pub fn open_listening(parts: &mut Parts) -> Result<(), RunError> {
+    let Parts { sockets, interfaces, epoll, .. } = parts;
+    for socket in sockets.iter_mut().filter(|socket| !socket.plan.opens()) {
+        if let Some(place) = interfaces.place(&socket.plan, None) {
+            socket.open(place, epoll).map_err(RunError::Listen)?;
+        }
+    }
+    let now = parts.clock.now();
+    settle(parts, now);
+    Ok(())
+}
+
+/// Step 1.
+pub fn on_commands(parts: &mut Parts, commands: &EventReceiver<Command>, now: Time) -> Next {
+    let mut news = false;
+    for command in commands.drain() {
+        match command {
+            Command::Link(event) => {
+                parts.interfaces.learn(&event);
+                news = true;
+            }
+            Command::Snapshot => report_state(parts, now),
+            Command::Stop => return Next::Stop,
+        }
+    }
+    if news {
+        for index in 0..parts.sockets.len() {
+            follow(parts, index, now);
+        }
+    }
+    Next::GoOn
+}
+
+/// Step 2, for one socket.
+pub fn follow(parts: &mut Parts, index: usize, now: Time) {
+    let Parts { sockets, interfaces, epoll, .. } = parts;
+    let socket = &mut sockets[index];
+    let is = socket.place.filter(|_| socket.link.is_some());
+    match (is, interfaces.place(&socket.plan, socket.place.as_ref())) {
+        (None, None) => socket.standing = Standing::Closed(None),
+        (Some(_), None) => {
+            tracing::info!(link = socket.plan.name, "link lost: its interface or address is gone or down");
+            socket.close(None);
+        }
+        (Some(is), Some(place)) if (is.interface, is.local.ip()) == (place.interface, place.local.ip()) => {
+            socket.standing = Standing::Open;
+        }
+        (_, Some(place)) => {
+            if let Err(error) = socket.open(place, epoll) {
+                tell_failure(socket, &error);
+                socket.retry_later(now);
+            }
+        }
+    }
+}
+
+/// An interface that goes again while it is opened is told by the watch soon.
+fn tell_failure(socket: &LinkSocket, error: &LinkError) {
+    match error {
+        LinkError::NoInterface { .. } | LinkError::InterfaceChanging { .. } => {
+            tracing::debug!(link = socket.plan.name, %error, "link not open");
+        }
+        _ => {
+            let cause = std::error::Error::source(error).map(ToString::to_string);
+            tracing::warn!(link = socket.plan.name, %error, cause, "link not open, it is tried again");
+        }
+    }
+}
+
+/// Step 3: whatever happened to sockets, the core hears of it here.
+pub fn settle(parts: &mut Parts, now: Time) {
+    let Parts { endpoint, sockets, .. } = parts;
+    for socket in sockets {
+        let (id, usable) = (socket.plan.id, socket.is_usable());
+        match socket.told {
+            None if usable => endpoint.add_link(now, core_link(socket)),
+            Some(false) if usable => endpoint.handle_link_up(now, id),
+            Some(true) if !usable => endpoint.handle_link_down(now, id, reason(socket.standing)),
+            _ => {}
+        }
+        if usable && std::mem::take(&mut socket.moved) && socket.told.is_some() {
+            endpoint.handle_link_moved(now, id);
+        }
+        if usable || socket.told.is_some() {
+            socket.told = Some(usable);
+        }
+    }
+}
+
+fn core_link(socket: &LinkSocket) -> CoreLink {
+    CoreLink {
+        id: socket.plan.id,
+        metric: socket.plan.metric,
+        ipv4: socket.plan.family == Family::V4,
+        ipv6: socket.plan.family == Family::V6,
+        opens: socket.plan.opens(),
+        up: true,
+    }
+}
+
+fn reason(standing: Standing) -> DownReason {
+    match standing {
+        Standing::Parked(_) => DownReason::NoRoute,
+        Standing::Closed(_) | Standing::Open => DownReason::LinkLost,
+    }
+}
+
+fn report_state(parts: &mut Parts, now: Time) {
+    let mut lost = parts.lost;
+    for socket in &parts.sockets {
+        socket.add_lost(&mut lost);
+    }
+    let usable = parts.sockets.iter().map(LinkSocket::is_usable).collect();
+    let state = State { core: parts.endpoint.snapshot(now), usable, lost };
+    // The control thread may be gone: then this one ends soon.
+    let _ = parts.reports.send(Report::State(Box::new(state)));
+}

@@ -1,0 +1,251 @@
+//! One socket of a link: opened when its place exists, closed when that goes.
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use hawser_core::session::Transmit;
+use hawser_core::units::{Ecn, Time};
+use hawser_net::link::udp::{UdpLink, UdpOpts};
+use hawser_net::link::{Ecn as NetEcn, Link, LinkError, Refusal, Route, SendBatch};
+use rustix::event::epoll::{self, EventData, EventFlags};
+
+use super::FIRST_SOCKET;
+use crate::run::interfaces::Place;
+use crate::run::messages::Lost;
+use crate::run::plan::SocketPlan;
+
+/// A socket that refuses everything for this long is parked: shorter is a route being replaced.
+const REFUSAL_MAX: Duration = Duration::from_millis(100);
+/// A parked socket, or one that could not be opened, is tried again after this long: what stood in the way (a
+/// firewall, say) may go without any word of the kernel.
+const RETRY: Duration = Duration::from_secs(1);
+/// Refusals as too long that are kept for the core in one round; one for each path would do.
+const TOO_BIG_MAX: usize = 16;
+
+/// How a socket stands.
+///
+/// ```text
+///            open                 everything is refused for 100 ms
+///  Closed ---------> Open -----------------------------> Parked
+///    ^ |              | ^                                  | |
+///    +-+ again, 1 s   | +----------------------------------+ |
+///    ^                |       after 1 s, or news of its place|
+///    +----------------+--------------------------------------+
+///          its place goes, or an error of the socket
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// There is no socket. It is tried again at this time; without one, when its place appears.
+    Closed(Option<Time>),
+    /// It can be used.
+    Open,
+    /// It is there and left alone until this time.
+    Parked(Time),
+}
+
+/// A planned socket. At first closed; the packet thread owns it.
+pub struct LinkSocket {
+    pub plan: SocketPlan,
+    pub standing: Standing,
+    /// Where it is, or was last.
+    pub place: Option<Place>,
+    pub link: Option<UdpLink>,
+    /// Datagrams of `size` bytes to `remote` were refused as too long.
+    pub too_big: Vec<(SocketAddr, u16)>,
+    /// What the core was told: none, or whether it is usable.
+    pub told: Option<bool>,
+    /// Its address changed since the core was told.
+    pub moved: bool,
+    batch: SendBatch,
+    /// It takes no more now, and epoll tells when it does.
+    blocked: bool,
+    refused_since: Option<Time>,
+    refused_bytes: u64,
+    /// Datagrams lost by sockets that are closed now.
+    drops_before: u64,
+}
+
+impl LinkSocket {
+    pub fn new(plan: SocketPlan) -> Self {
+        Self {
+            plan,
+            standing: Standing::Closed(None),
+            place: None,
+            link: None,
+            too_big: Vec::with_capacity(TOO_BIG_MAX),
+            told: None,
+            moved: false,
+            batch: SendBatch::new(),
+            blocked: false,
+            refused_since: None,
+            refused_bytes: 0,
+            drops_before: 0,
+        }
+    }
+
+    /// Opens a socket at `place`, on the port of the last one if it can have it. The old one is closed.
+    pub fn open(&mut self, place: Place, epoll: &OwnedFd) -> Result<(), LinkError> {
+        self.close(None);
+        let last = self.place.map_or(place.local.port(), |last| last.local.port());
+        let mut opts = UdpOpts::new(SocketAddr::new(place.local.ip(), last));
+        opts.interface.clone_from(&self.plan.interface);
+        let link = match UdpLink::bind(opts.clone()) {
+            Err(LinkError::Bind { .. }) if last != self.plan.port => {
+                opts.local = place.local;
+                UdpLink::bind(opts)?
+            }
+            other => other?,
+        };
+        let token = EventData::new_u64(FIRST_SOCKET + u64::from(self.plan.id.0));
+        epoll::add(epoll, &link, token, EventFlags::IN)
+            .map_err(|errno| LinkError::Socket { step: "watch the socket", source: errno.into() })?;
+        for finding in link.findings() {
+            tracing::warn!(link = self.plan.name, %finding, "link works, and worse");
+        }
+        let now = Place { interface: place.interface, local: link.local_addr() };
+        tracing::info!(link = self.plan.name, local = %now.local, "link open");
+        self.moved = self.place.is_some_and(|last| last.local != now.local);
+        self.place = Some(now);
+        self.link = Some(link);
+        self.standing = Standing::Open;
+        Ok(())
+    }
+
+    /// Closes the socket; epoll forgets it by itself.
+    pub fn close(&mut self, retry: Option<Time>) {
+        if let Some(link) = self.link.take() {
+            self.drops_before += link.kernel_drops();
+        }
+        self.batch.clear();
+        (self.blocked, self.refused_since) = (false, None);
+        self.standing = Standing::Closed(retry);
+    }
+
+    /// Closes a socket that failed, to be tried again.
+    pub fn fail(&mut self, now: Time, error: &dyn Display) {
+        tracing::warn!(link = self.plan.name, %error, "link failed, it is opened anew");
+        self.close(Some(now + RETRY));
+    }
+
+    /// When a socket that could not be opened is tried again.
+    pub fn retry_later(&mut self, now: Time) {
+        self.standing = Standing::Closed(Some(now + RETRY));
+    }
+
+    /// Whether the core may use it.
+    pub fn is_usable(&self) -> bool {
+        self.standing == Standing::Open
+    }
+
+    /// When something is to be tried again.
+    pub fn retry_at(&self) -> Option<Time> {
+        match self.standing {
+            Standing::Open => None,
+            Standing::Closed(retry) => retry,
+            Standing::Parked(until) => Some(until),
+        }
+    }
+
+    /// Room for a batch; sends what is there first if it fills the room.
+    pub fn spare(&mut self, now: Time, epoll: &OwnedFd) -> Option<&mut [u8]> {
+        if self.batch.room() < hawser_net::link::SPARE_BYTES {
+            self.flush(now, epoll);
+        }
+        if !self.is_usable() || self.blocked {
+            return None;
+        }
+        self.batch.spare()
+    }
+
+    /// Adds what was written to the spare room.
+    pub fn commit(&mut self, transmit: &Transmit) {
+        let route = Route { remote: transmit.remote, source: transmit.source, ecn: net_ecn(transmit.ecn) };
+        let added = self.batch.push_run(route, transmit.segment_size, transmit.len, |_| transmit.len);
+        debug_assert_eq!(added, Ok(transmit.len), "spare room is room for a run");
+    }
+
+    /// Sends the batch, as far as the socket takes it.
+    pub fn flush(&mut self, now: Time, epoll: &OwnedFd) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let Some(link) = &mut self.link else { return self.batch.clear() };
+        match link.send(&mut self.batch) {
+            Err(error) => self.fail(now, &error),
+            Ok(outcome) => {
+                if outcome.segmentation_lost {
+                    tracing::warn!(link = self.plan.name, "link sends without udp gso from now on: the way out refuses it");
+                }
+                self.mind_failures(now, outcome.sent_bytes);
+                self.set_blocked(now, outcome.blocked, epoll);
+            }
+        }
+    }
+
+    /// The socket may take more again.
+    pub fn on_writable(&mut self, now: Time, epoll: &OwnedFd) {
+        self.flush(now, epoll);
+        if self.batch.is_empty() {
+            self.set_blocked(now, false, epoll);
+        }
+    }
+
+    fn mind_failures(&mut self, now: Time, sent_bytes: usize) {
+        let mut refused = false;
+        for failure in self.batch.failures() {
+            self.refused_bytes += failure.bytes as u64;
+            match failure.reason {
+                Refusal::TooBig if self.too_big.len() < TOO_BIG_MAX => {
+                    let size = u16::try_from(failure.segment_size).unwrap_or(u16::MAX);
+                    self.too_big.push((failure.route.remote, size));
+                }
+                Refusal::Unreachable | Refusal::NoDevice | Refusal::NotPermitted => refused = true,
+                _ => {}
+            }
+        }
+        if sent_bytes > 0 {
+            self.refused_since = None;
+        } else if refused && self.plan.opens() {
+            let since = *self.refused_since.get_or_insert(now);
+            if now.since(since) >= REFUSAL_MAX && self.is_usable() {
+                tracing::debug!(link = self.plan.name, "everything is refused, link is left alone for a moment");
+                self.standing = Standing::Parked(now + RETRY);
+                self.refused_since = None;
+            }
+        }
+    }
+
+    fn set_blocked(&mut self, now: Time, blocked: bool, epoll: &OwnedFd) {
+        let Some(link) = self.link.as_ref().filter(|_| blocked != self.blocked) else { return };
+        let flags = if blocked { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
+        let token = EventData::new_u64(FIRST_SOCKET + u64::from(self.plan.id.0));
+        match epoll::modify(epoll, link, token, flags) {
+            Ok(()) => self.blocked = blocked,
+            Err(error) => self.fail(now, &error),
+        }
+    }
+
+    /// Adds what was lost here.
+    pub fn add_lost(&self, lost: &mut Lost) {
+        lost.receive_buffer += self.drops_before + self.link.as_ref().map_or(0, Link::kernel_drops);
+        lost.send_refused_bytes += self.refused_bytes;
+    }
+}
+
+fn net_ecn(ecn: Ecn) -> NetEcn {
+    NetEcn::from_tos(ecn.bits())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_two_kinds_of_marks_mean_the_same() {
+        for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
+            assert_eq!(Ecn::from_bits(net_ecn(ecn) as u8), ecn);
+        }
+    }
+}

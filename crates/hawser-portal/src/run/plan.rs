@@ -1,0 +1,197 @@
+//! From a configuration to what runs: the core's configuration, and one plan for each socket.
+//!
+//! 1. [`core_config`] maps keys, peers and `[traffic]`.
+//! 2. [`sockets`] gives each `[[link]]` a socket for each IP version that an endpoint needs, then each `listen` address one.
+
+use std::net::{IpAddr, SocketAddr};
+
+use hawser_core::congestion::Kind;
+use hawser_core::endpoint::{Config as CoreConfig, PeerConfig};
+use hawser_core::handshake::{Identity, Psk, PublicKey};
+use hawser_core::session::Settings;
+use hawser_core::units::{LinkId, Random};
+use hawser_core::wire::{Cipher as CoreCipher, CipherSet, InstanceId, Offer, Protection as CoreProtection};
+use hawser_net::netcfg::Family;
+
+use crate::config::{Cipher, Config, Congestion, Keys, Link, Peer, Protection, Traffic};
+
+/// Largest IP packet that is looked for on any path, in bytes: Ethernet's (RFC 894). A larger one would only pay where
+/// all paths have it, and each probe for it costs a path that has not a loss.
+const MAX_LINK_MTU: u16 = 1500;
+
+/// A socket to be opened when its place exists. No default; plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SocketPlan {
+    /// The core's name of it: its place among the plans.
+    pub id: LinkId,
+    /// What status calls it: the link's name, or the address it listens on.
+    pub name: String,
+    /// The interface it is bound to.
+    pub interface: Option<String>,
+    /// The address it is bound to; none: one of the interface's.
+    pub address: Option<IpAddr>,
+    /// The port it is bound to; 0: any.
+    pub port: u16,
+    /// Its IP version.
+    pub family: Family,
+    /// Its tier.
+    pub metric: u16,
+    /// The endpoints it may reach; empty for one that listens.
+    pub endpoints: Vec<SocketAddr>,
+}
+
+impl SocketPlan {
+    /// Whether paths are opened from it; else it only answers.
+    pub fn opens(&self) -> bool {
+        !self.endpoints.is_empty()
+    }
+}
+
+/// One plan for each socket, links first.
+pub fn sockets(config: &Config) -> Vec<SocketPlan> {
+    let endpoints: Vec<SocketAddr> = config.peers.iter().flat_map(|peer| &peer.endpoints).copied().collect();
+    let mut plans = Vec::new();
+    for link in &config.links {
+        for family in [Family::V4, Family::V6] {
+            let reached: Vec<_> = endpoints.iter().filter(|e| Family::of(e.ip()) == family).copied().collect();
+            let bindable = link.address.is_none_or(|address| Family::of(address) == family);
+            if bindable && !reached.is_empty() {
+                plans.push(for_link(link, family, reached));
+            }
+        }
+    }
+    plans.extend(config.portal.listen.iter().map(for_listen));
+    for (index, plan) in plans.iter_mut().enumerate() {
+        // No configuration has 65,536 links.
+        plan.id = LinkId(index as u16);
+    }
+    plans
+}
+
+fn for_link(link: &Link, family: Family, endpoints: Vec<SocketAddr>) -> SocketPlan {
+    SocketPlan {
+        id: LinkId::default(),
+        name: link.name.to_string(),
+        interface: link.interface.as_ref().map(ToString::to_string),
+        address: link.address,
+        port: 0,
+        family,
+        metric: link.metric.0,
+        endpoints,
+    }
+}
+
+fn for_listen(address: &SocketAddr) -> SocketPlan {
+    SocketPlan {
+        id: LinkId::default(),
+        name: address.to_string(),
+        interface: None,
+        address: Some(address.ip()),
+        port: address.port(),
+        family: Family::of(address.ip()),
+        metric: 0,
+        endpoints: Vec::new(),
+    }
+}
+
+/// The core's configuration. The portal's instance is random for each start.
+pub fn core_config(config: &Config, keys: &Keys, rng: &mut dyn Random) -> CoreConfig {
+    CoreConfig {
+        identity: Identity::new(*keys.private.as_bytes()),
+        offer: offer(&config.traffic, machine_has_aes(), InstanceId(rng.next_u64())),
+        settings: Settings { congestion: controller(config.traffic.congestion), max_link_mtu: MAX_LINK_MTU },
+        peers: config.peers.iter().map(|peer| core_peer(peer, keys)).collect(),
+    }
+}
+
+fn core_peer(peer: &Peer, keys: &Keys) -> PeerConfig {
+    PeerConfig {
+        public_key: PublicKey(*peer.public_key.as_bytes()),
+        psk: keys.preshared.get(&peer.name).map_or_else(Psk::default, |key| Psk::new(*key.as_bytes())),
+        endpoints: peer.endpoints.clone(),
+        allowed_ips: peer.allowed_ips.clone(),
+    }
+}
+
+fn offer(traffic: &Traffic, has_aes: bool, instance: InstanceId) -> Offer {
+    let protection = match traffic.protection {
+        Protection::Encrypt => CoreProtection::Encrypt,
+        Protection::Authenticate => CoreProtection::Authenticate,
+    };
+    let ciphers = match traffic.cipher {
+        // `blake2s` is refused when the configuration is read (config/supported.rs).
+        Cipher::Auto | Cipher::Blake2s => CipherSet::for_machine(has_aes),
+        Cipher::Aes128Gcm => CipherSet::of(&[CoreCipher::Aes128Gcm]),
+        Cipher::ChaCha20Poly1305 => CipherSet::of(&[CoreCipher::ChaCha20Poly1305]),
+    };
+    Offer { protection, ciphers, instance }
+}
+
+fn controller(congestion: Congestion) -> Kind {
+    match congestion {
+        Congestion::NewReno => Kind::NewReno,
+        Congestion::Cubic => Kind::Cubic,
+        // The coupled ones are refused when the configuration is read (config/supported.rs).
+        Congestion::Bbr | Congestion::Lia | Congestion::Olia | Congestion::Balia => Kind::Bbr,
+    }
+}
+
+/// Whether AES-128-GCM is done by instructions of this machine.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+fn machine_has_aes() -> bool {
+    std::arch::is_x86_feature_detected!("aes") && std::arch::is_x86_feature_detected!("pclmulqdq")
+}
+
+/// Whether AES-128-GCM is done by instructions of this machine.
+#[cfg(target_arch = "aarch64")]
+fn machine_has_aes() -> bool {
+    std::arch::is_aarch64_feature_detected!("aes") && std::arch::is_aarch64_feature_detected!("pmull")
+}
+
+/// Whether AES-128-GCM is done by instructions of this machine: not known of others.
+#[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
+fn machine_has_aes() -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: &str = "public_key = \"RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=\"";
+
+    fn config(portal: &str, links: &str, endpoints: &str) -> Config {
+        let text = format!(
+            "[portal]\nprivate_key_file = \"key\"\n{portal}\n[tun]\naddresses = [\"10.77.0.2/24\"]\n{links}\n[[peer]]\n\
+             name = \"hub\"\n{KEYS}\n{endpoints}\nallowed_ips = [\"10.77.0.1/32\"]\n"
+        );
+        Config::parse(&text, "test.toml").expect("a right configuration")
+    }
+
+    #[test]
+    fn a_link_has_a_socket_for_each_ip_version_that_an_endpoint_needs() {
+        let links = "[[link]]\nname = \"a\"\ninterface = \"eth0\"\n[[link]]\nname = \"b\"\naddress = \"192.0.2.7\"\nmetric = 3";
+        let both = "endpoints = [\"198.51.100.7:4920\", \"[2001:db8::7]:4920\"]";
+        let plans = sockets(&config("", links, both));
+        let seen: Vec<_> = plans.iter().map(|p| (p.id.0, p.name.as_str(), p.family, p.metric, p.endpoints.len())).collect();
+        assert_eq!(seen, [(0, "a", Family::V4, 0, 1), (1, "a", Family::V6, 0, 1), (2, "b", Family::V4, 3, 1)]);
+        assert!(plans.iter().all(SocketPlan::opens));
+    }
+
+    #[test]
+    fn a_listening_socket_opens_no_path() {
+        let plans = sockets(&config("listen = [\"0.0.0.0:4920\", \"[::]:4920\"]", "", ""));
+        let seen: Vec<_> = plans.iter().map(|p| (p.name.as_str(), p.port, p.opens())).collect();
+        assert_eq!(seen, [("0.0.0.0:4920", 4920, false), ("[::]:4920", 4920, false)]);
+    }
+
+    #[test]
+    fn an_explicit_cipher_is_the_only_one_offered() {
+        let offered = |cipher, has_aes| offer(&Traffic { cipher, ..Traffic::default() }, has_aes, InstanceId(1)).ciphers;
+        let (aes, chacha) = (CoreCipher::Aes128Gcm, CoreCipher::ChaCha20Poly1305);
+        assert_eq!(offered(Cipher::Auto, true), CipherSet::of(&[aes, chacha]));
+        assert_eq!(offered(Cipher::Auto, false), CipherSet::of(&[chacha]));
+        assert_eq!(offered(Cipher::Aes128Gcm, false), CipherSet::of(&[aes]));
+        assert_eq!(offered(Cipher::ChaCha20Poly1305, true), CipherSet::of(&[chacha]));
+    }
+}
