@@ -122,7 +122,7 @@ impl Topology {
         Got {
             goodput: Rate::of(ByteCount(ledger.bytes_between(from, to)), to.since(from)),
             delay: [0.5, 0.95].map(|share| ledger.delay_quantile(from, to, share)),
-            disorder: ledger.out_of_order(),
+            disorder: ledger.out_of_order().len() as u64,
         }
     }
 
