@@ -43,7 +43,7 @@ const TRIM_STEP: f64 = 0.01;
 /// See `TRIM_STEP`.
 const TRIM_BACK: f64 = 0.0025;
 /// The most that is taken off: clumped acknowledgements seldom flatter the maximum by more.
-const TRIM_LEAST: f64 = 0.90;
+const TRIM_LEAST: f64 = 0.94;
 
 impl Bbr {
     pub(super) fn update_latest(&mut self, sample: &Sample) {
