@@ -5,7 +5,7 @@
 //! authentic datagram of a new path id arrives. Either side challenges the address that it was
 //! given before it sends more than a little there.
 
-use super::constants::LABELS_AHEAD;
+use super::constants::{INITIAL_RTT, LABELS_AHEAD};
 use super::path::Path;
 use super::{Event, Route, Session, reliable};
 use crate::drops::DropReason;
@@ -139,7 +139,9 @@ impl Session {
     pub(super) fn validation_timeout(&mut self, now: Time, index: usize, rng: &mut dyn Random) {
         loop {
             let path = &mut self.paths[index];
-            let pto = path.probe_timeout();
+            // Before anything is known, a lost challenge must not cost a second: it may be repeated
+            // on a path that is merely long.
+            let pto = if path.rtt.has_sample() { path.probe_timeout() } else { INITIAL_RTT };
             match path.validation.handle_timeout(now, pto, rng) {
                 ValidationAction::None => return,
                 ValidationAction::Challenge { to, token } => path.wants.challenge = Some((token, to)),
