@@ -23,7 +23,7 @@ use crate::path::health::DownReason;
 use crate::session::constants::{DATA_OVERHEAD, LABELS_AHEAD, TUN_MTU_MIN, TUN_MTU_RAISE};
 use crate::session::timeout::earlier;
 use crate::session::{Buffers, Context, Datagram, Event as SessionEvent, Reason, Route, SessionSnapshot, Settings, Sink, Transmit};
-use crate::units::{Ecn, LinkId, PathId, PeerId, Random, Time};
+use crate::units::{ByteCount, Ecn, LinkId, PathId, PeerId, Random, Time};
 use crate::wire::{DataHeader, DatagramKind, Offer, Reader};
 use handshakes::Outbox;
 use labels::{KeyId, Labels, Owner};
@@ -92,6 +92,8 @@ pub struct Snapshot {
     pub peers: Vec<Option<SessionSnapshot>>,
     /// Everything dropped so far, by reason.
     pub drops: Drops,
+    /// Bytes of trains that wait or are not yet acknowledged.
+    pub trains: ByteCount,
 }
 
 /// A portal without its system: sans-IO. It begins with peers and no link. One thread owns it.
@@ -379,7 +381,7 @@ impl Endpoint {
     /// The present state.
     pub fn snapshot(&self, now: Time) -> Snapshot {
         let session = |peer: &Peer| peer.session.as_ref().map(|session| session.snapshot(now));
-        Snapshot { peers: self.peers.iter().map(session).collect(), drops: self.drops.clone() }
+        Snapshot { peers: self.peers.iter().map(session).collect(), drops: self.drops.clone(), trains: ByteCount(self.store.bytes_held() as u64) }
     }
 }
 
