@@ -330,3 +330,15 @@ fn a_machine_that_slept_for_hours_goes_on() {
     assert_eq!((world.stream(LOCAL, 200), world.stream(REMOTE, 200)), (200, 200));
     assert_nothing_is_owed(&mut world);
 }
+
+#[test]
+fn what_the_pacer_holds_back_leaves_in_time_although_no_acknowledgement_comes() {
+    let mut world = World::new(&[0], 1).settled();
+    world.rule = Box::new(|_, flight| if flight.from == REMOTE { Fate::Drop } else { Fate::Pass });
+    world.later = ms(2);
+    for number in 0..8 {
+        world.inner(LOCAL, number, 1_300);
+    }
+    world.run(ms(25));
+    assert_eq!(world.portals[REMOTE].inbox.0.len(), 8, "{:?}", world.paths(LOCAL));
+}

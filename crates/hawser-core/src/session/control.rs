@@ -40,7 +40,9 @@ impl Session {
                 continue;
             }
             let link = self.paths[index].route.link;
-            let Some(buffer) = buffers.spare(link) else { continue };
+            let spare = buffers.spare(link);
+            self.paths[index].blocked = spare.is_none();
+            let Some(buffer) = spare else { continue };
             let sent = self.write_control(now, index, buffer).or_else(|| self.write_mtu_probe(now, index, buffer));
             if sent.is_some() {
                 return sent;
@@ -56,7 +58,7 @@ impl Session {
     }
 
     /// The path that says what concerns the whole session: the fastest that works.
-    fn is_spokesman(&self, index: usize) -> bool {
+    pub(super) fn is_spokesman(&self, index: usize) -> bool {
         let works = |path: &Path| path.health.is_active();
         let fastest = self.scheduler.fastest();
         match self.paths.get(fastest) {

@@ -48,6 +48,7 @@ impl Session {
         for path in &mut self.paths {
             let usable = path.works() && Some(path.tier()) == tier;
             self.views.push(path.view(now, usable, scale));
+            if usable { path.note_pacing(now) } else { path.paced_until = None }
         }
         if self.scheduler.refresh(now, &self.views) {
             self.tune_queue();
@@ -75,7 +76,9 @@ impl Session {
         let mut asked = 0u64;
         while let Some(index) = self.next_to_ask(asked) {
             asked |= 1 << index;
-            let Some(buffer) = buffers.spare(self.paths[index].route.link) else { continue };
+            let spare = buffers.spare(self.paths[index].route.link);
+            self.paths[index].blocked = spare.is_none();
+            let Some(buffer) = spare else { continue };
             if let Some(transmit) = self.fill_data(now, index, buffer, cx) {
                 return Some(transmit);
             }
