@@ -294,6 +294,18 @@ impl Endpoint {
             self.store.trim();
             self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()).for_each(|session| session.trim());
             self.follow_mtu(now);
+            self.reopen_paths(now);
+        }
+    }
+
+    /// A link whose path is down tries its other endpoints again: of those the first stays.
+    fn reopen_paths(&mut self, now: Time) {
+        for index in 0..self.peers.len() {
+            let peer = &mut self.peers[index];
+            let fails = |link: &&Link| peer.session.as_ref().is_some_and(|session| !session.hopes_for(link.id));
+            let failing: Vec<Link> = self.links.iter().filter(fails).copied().collect();
+            failing.iter().for_each(|link| peer.open_paths(now, link));
+            self.settle(now, PeerId(index as u32));
         }
     }
 
