@@ -213,14 +213,27 @@ impl Session {
 
     /// Seals under new keys from now on; the old ones open what is still under way.
     pub fn install_keys(&mut self, now: Time, keys: KeySet) {
-        let longest = self.paths.iter().map(|path| path.probe_timeout()).max().unwrap_or(constants::INITIAL_RTT * 3);
-        if let Some(retired) = self.keyring.install(now, keys, longest) {
-            self.events.push(Event::KeysRetired(retired));
-        }
+        let retired = self.keyring.install(now, keys, self.longest_timeout());
+        self.events.extend(retired.map(Event::KeysRetired));
         for path in &mut self.paths {
             path.label = self.keyring.label(path.id);
             path.wants.ping = true;
         }
+    }
+
+    /// Keys of the peer's greeting, which crossed ours: they open what comes, and ours stay.
+    pub fn admit_keys(&mut self, now: Time, keys: KeySet) {
+        let retired = self.keyring.admit(now, keys, self.longest_timeout());
+        self.events.extend(retired.map(Event::KeysRetired));
+    }
+
+    /// Whether keys of the peer's greeting are to give way to the present ones.
+    pub fn insists_on_keys(&self) -> bool {
+        self.side == 0 && self.keyring.awaits_first_word()
+    }
+
+    fn longest_timeout(&self) -> std::time::Duration {
+        self.paths.iter().map(|path| path.probe_timeout()).max().unwrap_or(constants::INITIAL_RTT * 3)
     }
 
     /// Whether new keys are due.

@@ -85,7 +85,7 @@ impl Session {
         }
         self.sweep_closed();
         self.resequencer.handle_timeout(now, sink);
-        if let Some(retired) = self.keyring.retire(now) {
+        while let Some(retired) = self.keyring.retire(now) {
             self.events.push(Event::KeysRetired(retired));
         }
     }
