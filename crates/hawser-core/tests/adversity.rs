@@ -228,7 +228,7 @@ fn packets_already_numbered_cross_a_path_that_became_too_small_in_pieces() {
         world.portals[REMOTE].inbox.0.clear();
         for number in 0..100 {
             world.inner(LOCAL, number, 1_400);
-            world.run(ms(5));
+            world.run(ms(25));
         }
         world.run(ms(1_000));
         assert_eq!(world.portals[REMOTE].inbox.0.len(), 100, "{:#?}", world.paths(LOCAL));

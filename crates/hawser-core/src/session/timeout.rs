@@ -99,7 +99,7 @@ impl Session {
         let path = &mut self.paths[index];
         match path.health.handle_timeout(now) {
             HealthAction::None => {}
-            HealthAction::Probe => path.validation.begin(now),
+            HealthAction::Probe => self.probe(now, index),
             HealthAction::BecameSuspect => self.on_suspect(now, index),
             HealthAction::BecameDown => self.evacuate(now, index),
         }
@@ -108,6 +108,13 @@ impl Session {
         if path.health.is_active() && now >= path.last_sent + KEEPALIVE {
             path.wants.ping = true;
         }
+    }
+
+    /// A path that is down is challenged again; what the last challenge left behind is forgotten.
+    fn probe(&mut self, now: Time, index: usize) {
+        self.drain(now, index);
+        self.declare_losses(now, index);
+        self.paths[index].validation.begin(now);
     }
 
     /// Silence makes a path suspect; a tail that is merely late is asked after.
