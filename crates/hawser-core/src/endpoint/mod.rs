@@ -23,7 +23,7 @@ use crate::path::health::DownReason;
 use crate::session::constants::{DATA_OVERHEAD, LABELS_AHEAD, TUN_MTU_MIN, TUN_MTU_RAISE};
 use crate::session::timeout::earlier;
 use crate::session::{Buffers, Context, Datagram, Event as SessionEvent, Reason, Route, SessionSnapshot, Settings, Sink, Transmit};
-use crate::units::{Ecn, LinkId, PathId, PeerId, Random, Time};
+use crate::units::{ByteCount, Ecn, LinkId, PathId, PeerId, Random, Time};
 use crate::wire::{DataHeader, DatagramKind, Offer, Reader};
 use handshakes::Outbox;
 use labels::{KeyId, Labels, Owner};
@@ -92,6 +92,8 @@ pub struct Snapshot {
     pub peers: Vec<Option<SessionSnapshot>>,
     /// Everything dropped so far, by reason.
     pub drops: Drops,
+    /// Bytes of trains that wait or are not yet acknowledged.
+    pub trains: ByteCount,
 }
 
 /// A portal without its system: sans-IO. It begins with peers and no link. One thread owns it.
@@ -292,6 +294,18 @@ impl Endpoint {
             self.store.trim();
             self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()).for_each(|session| session.trim());
             self.follow_mtu(now);
+            self.reopen_paths(now);
+        }
+    }
+
+    /// A link whose path is down tries its other endpoints again: of those the first stays.
+    fn reopen_paths(&mut self, now: Time) {
+        for index in 0..self.peers.len() {
+            let peer = &mut self.peers[index];
+            let fails = |link: &&Link| peer.session.as_ref().is_some_and(|session| !session.hopes_for(link.id));
+            let failing: Vec<Link> = self.links.iter().filter(fails).copied().collect();
+            failing.iter().for_each(|link| peer.open_paths(now, link));
+            self.settle(now, PeerId(index as u32));
         }
     }
 
@@ -379,7 +393,7 @@ impl Endpoint {
     /// The present state.
     pub fn snapshot(&self, now: Time) -> Snapshot {
         let session = |peer: &Peer| peer.session.as_ref().map(|session| session.snapshot(now));
-        Snapshot { peers: self.peers.iter().map(session).collect(), drops: self.drops.clone() }
+        Snapshot { peers: self.peers.iter().map(session).collect(), drops: self.drops.clone(), trains: ByteCount(self.store.bytes_held() as u64) }
     }
 }
 

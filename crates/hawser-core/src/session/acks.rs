@@ -156,6 +156,12 @@ impl Session {
 
     /// A path is suspect or down: all that it has in flight goes to the others at once.
     pub(super) fn evacuate(&mut self, now: Time, index: usize) {
+        self.drain(now, index);
+        self.scheduler.reconsider();
+    }
+
+    /// Nothing is in flight on a path any more.
+    pub(super) fn drain(&mut self, now: Time, index: usize) {
         let path = &mut self.paths[index];
         let (splits, reliable, lost, id) = (&mut self.splits, &mut self.reliable, &mut self.lost, path.id);
         path.sent.drain(now, |number, packet| {
@@ -163,7 +169,6 @@ impl Session {
             hand_back(packet.content, splits, lost);
         });
         path.pmtu.abandon_probe();
-        self.scheduler.reconsider();
         self.requeue_lost();
     }
 

@@ -43,6 +43,7 @@ impl Session {
         let Datagram { route, ecn, bytes } = datagram;
         let size = bytes.len();
         let (number, frames) = self.open(key, path, bytes)?;
+        self.keyring.note_opened(key);
         let index = self.path_for(now, path, route)?;
         let newest = self.paths[index].received.largest().is_none_or(|largest| number > largest);
         let elicits = Frames::new(frames).any(|frame| frame.is_ok_and(|frame| frame.is_acked()));

@@ -35,6 +35,12 @@ impl Session {
         Some(id)
     }
 
+    /// Whether a path that we opened on this link works, or may soon.
+    pub fn hopes_for(&self, link: LinkId) -> bool {
+        let ours = |path: &&Path| path.id.0 & 1 == self.side && path.route.link == link;
+        self.paths.iter().filter(ours).any(|path| !matches!(path.health.state(), HealthState::Down(_)))
+    }
+
     fn add_path(&mut self, now: Time, id: PathId, route: Route, metric: u16, validation: PathValidation<Route>) -> usize {
         let label = self.keyring.label(id);
         let mut path = Path::new(id, route, metric, &self.settings, validation, label);
