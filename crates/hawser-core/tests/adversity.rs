@@ -306,6 +306,11 @@ fn a_link_that_flaps_often_costs_no_memory_of_paths() {
     assert_eq!((world.active(LOCAL), world.active(REMOTE)), (2, 2));
     assert_eq!((world.paths(LOCAL).len(), world.paths(REMOTE).len()), (2, 2));
     assert_eq!((world.stream(LOCAL, 100), world.stream(REMOTE, 100)), (100, 100));
+    for portal in [REMOTE, LOCAL] {
+        world.restart(portal);
+        world.run(ms(3_000));
+        assert_eq!((world.stream(LOCAL, 100), world.stream(REMOTE, 100)), (100, 100));
+    }
 }
 
 #[test]

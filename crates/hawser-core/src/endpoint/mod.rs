@@ -243,6 +243,8 @@ impl Endpoint {
         while let Some(event) = peer.session.as_mut().and_then(|session| session.poll_event()) {
             match event {
                 SessionEvent::PathSeen(path) => peer.label_up_to(id, path, &mut self.labels),
+                SessionEvent::PathClosed(path) if path.0 > FIRST_LABELS => self.labels.remove_path(id, path),
+                SessionEvent::PathClosed(_) => {}
                 SessionEvent::KeysRetired(key) => self.labels.remove_key(key),
                 SessionEvent::Closed => {
                     peer.end_session(now, &mut self.labels, &mut self.store);
@@ -404,11 +406,11 @@ fn name_key(next: &mut u64) -> KeyId {
 }
 
 /// Registers the labels of one set of receive keys for every path id up to `path`.
-fn label_paths(labels: &mut Labels, peer: PeerId, key: KeyId, open: &crate::handshake::OpenKey, ids: std::ops::RangeInclusive<u32>) {
+fn label_paths(labels: &mut Labels, peer: PeerId, key: KeyId, open: &crate::handshake::OpenKey, ids: impl Iterator<Item = u32>) {
     for path in ids.map(PathId) {
         labels.insert(open.label(path), Owner { peer, key, path });
     }
 }
 
-/// Path ids whose labels are known before any path is.
+/// Path ids whose labels are known before any path is, and stay known.
 const FIRST_LABELS: u32 = 2 * LABELS_AHEAD;

@@ -44,6 +44,8 @@ pub const TUN_MTU_MIN: u16 = 1280;
 pub const TUN_MTU_RAISE: Duration = Duration::from_secs(60);
 /// Path ids ahead of the highest seen for which labels are known (docs/wire.md).
 pub const LABELS_AHEAD: u32 = 16;
+/// Closed path ids of the peer that are told apart; those far below them count as closed.
+pub const CLOSED_KEPT: usize = 64;
 /// Datagrams that carry a challenge are filled to this (RFC 9000 section 8.2.1).
 pub const CHALLENGE_SIZE: usize = 1200;
 /// Old receive keys live this many of the largest probe timeouts (DESIGN section 3).

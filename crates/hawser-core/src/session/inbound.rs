@@ -156,7 +156,13 @@ impl Session {
 
     /// The peer's word about a path: the newest revision counts.
     fn on_info(&mut self, now: Time, info: &PathInfo) {
-        let Some(index) = self.index_of(info.path) else { return };
+        let Some(index) = self.index_of(info.path) else {
+            // Its first datagram may still be on its way.
+            if info.state == LinkState::Closed && self.may_come(info.path) {
+                self.never_again(info.path);
+            }
+            return;
+        };
         let path = &mut self.paths[index];
         if path.peer.is_some_and(|(.., revision)| revision >= info.revision) {
             return;

@@ -121,6 +121,8 @@ pub(crate) struct Context<'a> {
 pub(crate) enum Event {
     /// The peer uses path ids up to this one: its labels are needed.
     PathSeen(PathId),
+    /// This path is closed: its label is of no use any more.
+    PathClosed(PathId),
     /// Nothing is sealed under these keys any more.
     KeysRetired(KeyId),
     /// The peer said good-bye.
@@ -148,8 +150,9 @@ pub(crate) struct Session {
     sequences: Box<[u64]>,
     resend: ResendQueue,
     splits: Splits,
-    /// Path ids that are never used again.
+    /// The peer's path ids that are never used again: these, and all below `closed_below` that are not in use.
     closed: BTreeSet<PathId>,
+    closed_below: PathId,
     /// Since when something was sent and nothing at all was acknowledged.
     unanswered_since: Option<Time>,
 
@@ -194,6 +197,7 @@ impl Session {
             resend: ResendQueue::default(),
             splits: Splits::default(),
             closed: BTreeSet::new(),
+            closed_below: PathId::default(),
             unanswered_since: None,
             reliable: Reliable::default(),
             info_revision: 0,
