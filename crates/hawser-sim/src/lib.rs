@@ -1,1 +1,28 @@
-//! See the crate description.
+//! Virtual links, NATs and time under the core, with end hosts.
+//!
+//! ```text
+//!   hosts -- local portal ==[ link 0: pipes, NAT ]== remote portal -- hosts
+//!                         ==[ link 1 ...         ]==
+//! ```
+//!
+//! 1. [`world::World`] holds two portals, the links between them and the hosts behind them.
+//! 2. It takes the next event (an arrival, a deadline, an act of the scenario), in virtual time.
+//! 3. Whatever that moved is polled until it rests: hosts, batches, deliveries.
+//! 4. Afterwards the hosts know what was sent and what came, packet by packet.
+//!
+//! The same seed gives the same run, to the nanosecond.
+#![forbid(unsafe_code)]
+
+pub mod events;
+pub mod host;
+pub mod net;
+pub mod portal;
+pub mod random;
+pub mod situation;
+pub mod topology;
+pub mod trace;
+pub mod world;
+
+
+pub use situation::{Case, on};
+pub use world::{Act, LOCAL, REMOTE, World};

@@ -86,8 +86,9 @@ impl Session {
         let Some(index) = self.index_of(id) else { return false };
         let link = self.paths[index].route.link;
         let ours = |path: &Path| path.id.0 & 1 == id.0 & 1 && path.route.link == link && path.id != id;
-        if id.0 & 1 != self.side {
-            return true;
+        self.close_twin(now, index);
+        if id.0 & 1 != self.side || self.paths[index].is_closed() {
+            return id.0 & 1 != self.side;
         }
         if self.paths.iter().any(|path| ours(path) && path.health.is_active()) {
             self.close_path(now, index);
@@ -99,6 +100,23 @@ impl Session {
             }
         }
         true
+    }
+
+    /// Where both portals opened a path between the same two addresses, side 1 closes its own.
+    fn close_twin(&mut self, now: Time, index: usize) {
+        if self.side == 0 {
+            return;
+        }
+        let (route, theirs) = (self.paths[index].route, |path: &Path| path.id.0 & 1 == 0);
+        let same = |path: &Path| path.route.link == route.link && path.route.remote == route.remote && path.health.is_active();
+        if !self.paths.iter().any(|path| theirs(path) && same(path)) {
+            return;
+        }
+        for other in 0..self.paths.len() {
+            if !theirs(&self.paths[other]) && same(&self.paths[other]) {
+                self.close_path(now, other);
+            }
+        }
     }
 
     /// Closes a path for good, and says so.

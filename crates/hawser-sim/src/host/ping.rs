@@ -1,0 +1,80 @@
+//! Asks a host far away whether it is there, and how long that takes.
+
+use super::packets;
+use super::{Entrance, Host};
+use hawser_core::packet::{Offload, checksum};
+use hawser_core::units::Time;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+/// An echo request: IPv4, ICMP (RFC 792), no payload, bytes.
+const PING: usize = 28;
+/// ICMP types (RFC 792).
+const ECHO: u8 = 8;
+const REPLY: u8 = 0;
+
+/// Sends echo requests. None is out at first; its world owns it.
+pub struct Ping {
+    from: Ipv4Addr,
+    to: Ipv4Addr,
+    every: Duration,
+    until: Time,
+    next: Time,
+    sent: Vec<Time>,
+    /// The round trips of those that were answered, by number; `None` for the others.
+    pub round_trips: Vec<Option<Duration>>,
+}
+
+impl Ping {
+    /// A ping `every` so often.
+    pub fn new(from: Ipv4Addr, to: Ipv4Addr, every: Duration, start: Time, until: Time) -> Self {
+        Ping { from, to, every, until, next: start, sent: Vec::new(), round_trips: Vec::new() }
+    }
+
+    /// How many were not answered, of those sent until `before`.
+    pub fn lost(&self, before: Time) -> usize {
+        self.sent.iter().zip(&self.round_trips).filter(|(at, trip)| **at < before && trip.is_none()).count()
+    }
+
+    /// The round trip that `share` (0 to 1) of those sent from `from` to `to` stayed below.
+    pub fn quantile(&self, from: Time, to: Time, share: f64) -> Duration {
+        let sent = self.sent.iter().zip(&self.round_trips).filter(|(at, _)| (from..to).contains(*at));
+        let mut trips: Vec<Duration> = sent.filter_map(|(_, trip)| *trip).collect();
+        trips.sort_unstable();
+        let at = (trips.len() as f64 * share) as usize;
+        trips.get(at.min(trips.len().saturating_sub(1))).copied().unwrap_or(Duration::MAX)
+    }
+}
+
+impl Host for Ping {
+    fn receive(&mut self, now: Time, packet: &[u8], _: bool) {
+        let reply = packet.len() >= PING && packet[9] == packets::ICMP && packet[20] == REPLY;
+        let number = usize::from(u16::from_be_bytes([packet[26], packet[27]]));
+        if reply && number < self.sent.len() {
+            self.round_trips[number].get_or_insert(now.since(self.sent[number]));
+        }
+    }
+
+    fn poll(&mut self, now: Time, entrance: &mut Entrance<'_>) {
+        while self.next <= now && self.next < self.until {
+            let number = self.sent.len() as u16;
+            let (from, to) = (self.from, self.to);
+            entrance.send(Offload::default(), |out| {
+                packets::ipv4(out, from, to, packets::ICMP, 8);
+                out[20..PING].fill(0);
+                out[20] = ECHO;
+                out[26..28].copy_from_slice(&number.to_be_bytes());
+                let sum = !checksum::sum(&out[20..PING]);
+                out[22..24].copy_from_slice(&sum.to_be_bytes());
+                PING
+            });
+            self.sent.push(now);
+            self.round_trips.push(None);
+            self.next = self.next + self.every;
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        (self.next < self.until).then_some(self.next)
+    }
+}

@@ -1,0 +1,152 @@
+//! What a link is like, written as briefly as a table needs it.
+
+use super::Loss;
+use hawser_core::units::{ByteCount, Rate};
+use std::time::Duration;
+
+/// The smallest default queue, bytes: twenty full packets.
+const QUEUE_MIN: u64 = 30_000;
+/// Bits in a megabit.
+const MEGABIT: f64 = 1e6;
+
+/// One direction of a link. A plain value; changed while the simulation runs.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// How fast it sends, headers of IP and UDP included.
+    pub rate: Rate,
+    /// How long a datagram travels.
+    pub delay: Duration,
+    /// Added to the delay, uniform up to this.
+    pub jitter: Duration,
+    /// Jitter lets datagrams overtake each other.
+    pub reorders: bool,
+    /// What it loses.
+    pub loss: Loss,
+    /// The share of datagrams that arrive twice.
+    pub duplicates: f64,
+    /// Bytes that may wait; more are dropped at the tail.
+    pub queue: ByteCount,
+    /// The largest IP packet, bytes.
+    pub mtu: usize,
+    /// A larger one is refused by the sender's socket; else it vanishes.
+    pub refuses: bool,
+    /// Whatever is sent vanishes.
+    pub hole: bool,
+}
+
+/// A link between the local portal and the remote one. A plain value.
+#[derive(Clone, Debug)]
+pub struct LinkSpec {
+    /// From the local portal to the remote one.
+    pub up: Way,
+    /// And back.
+    pub down: Way,
+    /// Its tier.
+    pub metric: u16,
+    /// The outer addresses are IPv6.
+    pub ipv6: bool,
+    /// Behind a NAT that forgets a binding after so long without traffic.
+    pub nat: Option<Duration>,
+}
+
+/// A symmetric link of so many Mbit/s and a round trip of so many ms, with a buffer of one
+/// bandwidth-delay product (of at least 20 packets).
+pub fn link(mbit: f64, rtt_ms: f64) -> LinkSpec {
+    let rate = mbit_rate(mbit);
+    let rtt = Duration::from_secs_f64(rtt_ms / 1e3);
+    let way = Way {
+        rate,
+        delay: rtt / 2,
+        jitter: Duration::ZERO,
+        reorders: false,
+        loss: Loss::None,
+        duplicates: 0.0,
+        queue: rate.bytes_in(rtt).max(ByteCount(QUEUE_MIN)),
+        mtu: 1500,
+        refuses: false,
+        hole: false,
+    };
+    LinkSpec { up: way.clone(), down: way, metric: 0, ipv6: false, nat: None }
+}
+
+/// So many Mbit/s.
+pub fn mbit_rate(mbit: f64) -> Rate {
+    Rate::from_bits((mbit * MEGABIT) as u64)
+}
+
+/// So many ms.
+pub fn millis(ms: f64) -> Duration {
+    Duration::from_secs_f64(ms / 1e3)
+}
+
+impl LinkSpec {
+    /// Changes the way to the remote portal.
+    pub fn up(mut self, change: impl FnOnce(&mut Way)) -> Self {
+        change(&mut self.up);
+        self
+    }
+
+    /// Changes the way from the remote portal.
+    pub fn down(mut self, change: impl FnOnce(&mut Way)) -> Self {
+        change(&mut self.down);
+        self
+    }
+
+    /// Changes both ways.
+    pub fn both(self, change: impl Fn(&mut Way)) -> Self {
+        self.up(&change).down(&change)
+    }
+
+    /// Loses this share at random, both ways.
+    pub fn loss(self, share: f64) -> Self {
+        self.both(|way| way.loss = Loss::Random(share))
+    }
+
+    /// Loses in bursts, both ways: see [`Loss::Bursts`].
+    pub fn bursts(self, enter: f64, leave: f64) -> Self {
+        self.both(|way| way.loss = Loss::Bursts { enter, leave })
+    }
+
+    /// Varies its delay by up to so many ms, in order.
+    pub fn jitter(self, ms: f64) -> Self {
+        self.both(|way| way.jitter = millis(ms))
+    }
+
+    /// Varies its delay by up to so many ms; datagrams overtake each other.
+    pub fn reordering(self, ms: f64) -> Self {
+        self.jitter(ms).both(|way| way.reorders = true)
+    }
+
+    /// Delivers this share twice.
+    pub fn duplicates(self, share: f64) -> Self {
+        self.both(|way| way.duplicates = share)
+    }
+
+    /// Has a buffer of so many ms at its rate.
+    pub fn queue_ms(self, ms: f64) -> Self {
+        self.both(|way| way.queue = way.rate.bytes_in(millis(ms)).max(ByteCount(3_000)))
+    }
+
+    /// Carries IP packets of at most so many bytes.
+    pub fn mtu(self, bytes: usize) -> Self {
+        self.both(|way| way.mtu = bytes)
+    }
+
+    /// Of this tier.
+    pub fn metric(mut self, metric: u16) -> Self {
+        self.metric = metric;
+        self
+    }
+
+    /// Over IPv6.
+    pub fn ipv6(mut self) -> Self {
+        self.ipv6 = true;
+        self
+    }
+
+    /// Behind a NAT that forgets a binding after so many seconds of silence.
+    pub fn nat(mut self, seconds: u64) -> Self {
+        self.nat = Some(Duration::from_secs(seconds));
+        self
+    }
+}

@@ -1,0 +1,92 @@
+//! What may happen to a world.
+
+use super::{LOCAL, World};
+use crate::net::spec::{mbit_rate, millis};
+use crate::net::{LinkSpec, Loss, Way};
+use hawser_core::path::health::DownReason;
+use hawser_core::units::LinkId;
+
+/// One change. Links and sides are counted from zero; side 0 is the local portal.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// All that is sent on the link vanishes, and nobody is told.
+    Cut(usize),
+    /// All that is sent to the remote portal vanishes.
+    CutUp(usize),
+    /// All that is sent to the local portal vanishes.
+    CutDown(usize),
+    /// Nothing vanishes any more.
+    Heal(usize),
+    /// The interface goes: nothing is sent, and the local portal is told.
+    Down(usize),
+    /// It comes back, and the local portal is told.
+    Up(usize),
+    /// The link's NAT gives it another port.
+    Rebind(usize),
+    /// The link's address changes, and the local portal is told.
+    Move(usize),
+    /// Both ways send at so many Mbit/s.
+    Rate(usize, f64),
+    /// The round trip is so many ms.
+    RoundTrip(usize, f64),
+    /// Both ways carry IP packets of at most so many bytes.
+    Mtu(usize, usize),
+    /// This share is lost at random, both ways.
+    Loss(usize, f64),
+    /// The portal of that side is killed.
+    Kill(usize),
+    /// It says good-bye and stops.
+    Close(usize),
+    /// It starts again.
+    Start(usize),
+    /// The local portal has one more link.
+    Add(Box<LinkSpec>),
+}
+
+impl World {
+    /// Does it now.
+    pub fn act(&mut self, act: Act) {
+        match act {
+            Act::Cut(link) => self.change(link, |way| way.hole = true),
+            Act::CutUp(link) => self.links[link].up.way.hole = true,
+            Act::CutDown(link) => self.links[link].down.way.hole = true,
+            Act::Heal(link) => self.change(link, |way| way.hole = false),
+            Act::Down(link) => self.set_up(link, false),
+            Act::Up(link) => self.set_up(link, true),
+            Act::Rebind(link) => self.links[link].rebind(),
+            Act::Move(link) => {
+                self.links[link].change_address();
+                let portal = &mut self.portals[LOCAL];
+                portal.endpoint.handle_link_moved(portal.clock.show(self.now), LinkId(link as u16));
+            }
+            Act::Rate(link, mbit) => self.change(link, |way| way.rate = mbit_rate(mbit)),
+            Act::RoundTrip(link, ms) => self.change(link, |way| way.delay = millis(ms) / 2),
+            Act::Mtu(link, mtu) => self.change(link, |way| way.mtu = mtu),
+            Act::Loss(link, share) => self.change(link, |way| way.loss = Loss::Random(share)),
+            Act::Kill(side) => self.portals[side].stopped = true,
+            Act::Close(side) => {
+                self.portals[side].endpoint.close();
+                self.settle(side);
+                self.portals[side].stopped = true;
+            }
+            Act::Start(side) => self.portals[side].restart(self.now),
+            Act::Add(spec) => self.add_link(*spec),
+        }
+    }
+
+    fn change(&mut self, link: usize, change: impl Fn(&mut Way)) {
+        self.links[link].pipes().into_iter().for_each(|pipe| change(&mut pipe.way));
+    }
+
+    fn set_up(&mut self, link: usize, up: bool) {
+        self.change(link, |way| way.hole = !up);
+        let (portal, id) = (&mut self.portals[LOCAL], LinkId(link as u16));
+        portal.set_up(id, up);
+        let now = portal.clock.show(self.now);
+        if up {
+            portal.endpoint.handle_link_up(now, id);
+        } else {
+            portal.endpoint.handle_link_down(now, id, DownReason::LinkLost);
+        }
+    }
+}

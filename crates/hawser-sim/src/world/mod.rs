@@ -1,0 +1,343 @@
+//! Two portals, the links between them and the hosts behind them, in virtual time.
+//!
+//! 1. `run_until` takes the next thing that is due: an event, a core's deadline, a host's.
+//! 2. `happen` does it: a datagram departs or arrives, an [`Act`] changes the world.
+//! 3. `settle` polls the side that was moved until it rests: deliveries to hosts, hosts, batches.
+//! 4. `send` gives each datagram of a batch to its link.
+
+mod acts;
+pub mod link;
+
+pub use acts::Act;
+pub use link::VirtualLink;
+
+use crate::events::EventQueue;
+use crate::host::{Entrance, Host, destination};
+use crate::net::{Datagram, LinkSpec};
+use crate::portal::{Clock, Portal, Recipe};
+use crate::random::Seeded;
+use hawser_core::endpoint::Link;
+use hawser_core::resequence::Sink;
+use hawser_core::session::Transmit;
+use hawser_core::units::{LinkId, Time};
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// The side of the portal with several links.
+pub const LOCAL: usize = 0;
+/// The side of the portal that listens.
+pub const REMOTE: usize = 1;
+/// Where the remote portal listens.
+pub const LISTEN: [([u16; 8], u16); 2] = [([0, 0, 0, 0, 0, 0xffff, 0xc633, 0x6407], 4920), ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 7], 4920)];
+/// More steps than this without any time passing are a core that asks to be woken in vain.
+const SPIN: u32 = 100_000;
+
+/// The remote portal's address, over IPv6 or IPv4.
+pub fn listening(ipv6: bool) -> SocketAddr {
+    let (octets, port) = LISTEN[usize::from(ipv6)];
+    SocketAddr::new(IpAddr::from(octets).to_canonical(), port)
+}
+
+/// What is going to happen.
+enum Happening {
+    Depart { link: usize, up: bool },
+    Arrive { link: usize, up: bool, datagram: Datagram },
+    Act(Act),
+}
+
+/// What a portal sent to an address that is nobody's. Nothing at first. A plain value.
+#[derive(Copy, Clone, Debug, Default)]
+pub struct Stray {
+    /// Datagrams.
+    pub datagrams: u64,
+    /// Bytes of UDP payload.
+    pub bytes: u64,
+}
+
+/// How a world is made. A plain value.
+#[derive(Clone)]
+pub struct Setup {
+    /// Decides all that is random.
+    pub seed: u64,
+    /// The links that are there from the start.
+    pub links: Vec<LinkSpec>,
+    /// Both portals.
+    pub recipes: [Recipe; 2],
+    /// Their clocks; `None`: by the seed.
+    pub clocks: Option<[Clock; 2]>,
+    /// The remote portal greets too, at the address of link 0.
+    pub both_greet: bool,
+}
+
+struct Placed {
+    address: IpAddr,
+    host: Box<dyn Host>,
+}
+
+/// The name of a host. A plain value.
+#[derive(Copy, Clone, Debug)]
+pub struct HostId(usize, usize);
+
+/// Inner packets on their way from a core to the hosts.
+#[derive(Default)]
+struct Deliveries {
+    bytes: Vec<u8>,
+    packets: Vec<(usize, bool)>,
+}
+
+impl Sink for Deliveries {
+    fn deliver(&mut self, packet: &[u8], partial: bool) {
+        self.bytes.extend_from_slice(packet);
+        self.packets.push((self.bytes.len(), partial));
+    }
+}
+
+/// Everything. Begins at time zero; one owner.
+pub struct World {
+    /// The present.
+    pub now: Time,
+    /// What decided all that is random.
+    pub seed: u64,
+    /// The local portal and the remote one.
+    pub portals: [Portal; 2],
+    /// The links between them.
+    pub links: Vec<VirtualLink>,
+    /// What was sent to nobody.
+    pub strays: BTreeMap<SocketAddr, Stray>,
+    /// Datagrams that arrived at each side, while recorded.
+    pub taps: [Option<Vec<Datagram>>; 2],
+    /// Inner packets delivered to nobody.
+    pub unclaimed: u64,
+    hosts: [Vec<Placed>; 2],
+    events: EventQueue<Happening>,
+    deadlines: [Option<Time>; 2],
+    deliveries: Deliveries,
+    rng: Seeded,
+    spins: u32,
+}
+
+impl World {
+    /// A world at time zero, in which nothing has been sent yet.
+    pub fn new(setup: Setup) -> Self {
+        let Setup { seed, links, recipes, clocks, both_greet } = setup;
+        let mut rng = Seeded::new(seed);
+        let mut any_clock = || Clock { offset: Duration::from_nanos(rng.below(1 << 50)), ppm: 0 };
+        let drawn = [any_clock(), any_clock()];
+        let clocks = clocks.unwrap_or(drawn);
+        let [mut local, mut remote] = recipes;
+        let family = |ipv6| links.iter().any(|link: &LinkSpec| link.ipv6 == ipv6);
+        local.endpoints = [false, true].into_iter().filter(|ipv6| family(*ipv6)).map(listening).collect();
+        if both_greet {
+            remote.endpoints = vec![link::inside(0, links[0].ipv6, 0)];
+        }
+        let portals = [Portal::new(local, clocks[LOCAL], rng.fork()), Portal::new(remote, clocks[REMOTE], rng.fork())];
+        let mut world = World {
+            now: Time::ZERO,
+            seed,
+            portals,
+            links: Vec::new(),
+            strays: BTreeMap::new(),
+            taps: [None, None],
+            unclaimed: 0,
+            hosts: [Vec::new(), Vec::new()],
+            events: EventQueue::default(),
+            deadlines: [None, None],
+            deliveries: Deliveries::default(),
+            rng,
+            spins: 0,
+        };
+        let listener = Link { id: LinkId(0), metric: 0, ipv4: true, ipv6: true, opens: both_greet, up: true };
+        world.portals[REMOTE].add_link(world.now, listener);
+        links.into_iter().for_each(|link| world.add_link(link));
+        world.settle(REMOTE);
+        world
+    }
+
+    /// One more link, of the local portal.
+    pub fn add_link(&mut self, spec: LinkSpec) {
+        let number = self.links.len();
+        let link = VirtualLink::new(number, &spec, &mut self.rng);
+        self.links.push(link);
+        let id = LinkId(number as u16);
+        let link = Link { id, metric: spec.metric, ipv4: !spec.ipv6, ipv6: spec.ipv6, opens: true, up: true };
+        self.portals[LOCAL].add_link(self.now, link);
+        self.settle(LOCAL);
+    }
+
+    /// Puts a host behind the portal of `side`.
+    pub fn add_host(&mut self, side: usize, address: Ipv4Addr, host: impl Host) -> HostId {
+        self.hosts[side].push(Placed { address: IpAddr::V4(address), host: Box::new(host) });
+        HostId(side, self.hosts[side].len() - 1)
+    }
+
+    /// A host that was put there. Panics if it is another kind of host.
+    pub fn host<H: Host>(&self, id: HostId) -> &H {
+        let host: &dyn Any = &*self.hosts[id.0][id.1].host;
+        host.downcast_ref().expect("a host of this kind")
+    }
+
+    /// Something happens to the world then.
+    pub fn at(&mut self, at: Time, act: Act) {
+        self.events.push(at, Happening::Act(act));
+    }
+
+    /// Step 1.
+    pub fn run_until(&mut self, end: Time) {
+        while let Some(at) = self.next_at().filter(|at| *at <= end) {
+            self.spins = if at > self.now { 0 } else { self.spins + 1 };
+            if self.spins > SPIN {
+                let why = [LOCAL, REMOTE].map(|side| {
+                    let portal = &mut self.portals[side];
+                    portal.endpoint.poll_timeout(portal.clock.show(self.now))
+                });
+                panic!("seed {}: time stands still at {:?}: {why:?}", self.seed, self.now);
+            }
+            self.now = self.now.max(at);
+            if let Some(happening) = self.events.pop_due(self.now) {
+                self.happen(happening);
+                continue;
+            }
+            for side in [LOCAL, REMOTE] {
+                self.wake(side);
+            }
+        }
+        self.now = end;
+    }
+
+    fn next_at(&self) -> Option<Time> {
+        let hosts = self.hosts.iter().flatten().filter_map(|placed| placed.host.deadline());
+        let cores = self.deadlines.iter().copied().flatten();
+        self.events.next_at().into_iter().chain(cores).chain(hosts).min()
+    }
+
+    fn wake(&mut self, side: usize) {
+        let due = |at: Option<Time>| at.is_some_and(|at| at <= self.now);
+        let core = due(self.deadlines[side]);
+        let hosts = self.hosts[side].iter().any(|placed| due(placed.host.deadline()));
+        if core {
+            let portal = &mut self.portals[side];
+            portal.endpoint.handle_timeout(portal.clock.show(self.now), &mut self.deliveries);
+        }
+        if core || hosts {
+            self.settle(side);
+        }
+    }
+
+    /// Step 2.
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Depart { link, up } => {
+                let departure = self.links[link].pipe(up).depart(self.now);
+                for (at, datagram) in departure.arrivals.into_iter().flatten() {
+                    self.events.push(at, Happening::Arrive { link, up, datagram });
+                }
+                if let Some(next) = departure.next {
+                    self.events.push(next, Happening::Depart { link, up });
+                }
+            }
+            Happening::Arrive { link, up: true, datagram } => {
+                let _ = link;
+                self.receive(REMOTE, LinkId(0), datagram);
+            }
+            Happening::Arrive { link, up: false, datagram } => {
+                if self.links[link].takes_in(self.now, datagram.to) {
+                    self.receive(LOCAL, LinkId(link as u16), datagram);
+                }
+            }
+            Happening::Act(act) => {
+                self.act(act);
+                self.settle(LOCAL);
+                self.settle(REMOTE);
+            }
+        }
+    }
+
+    /// A datagram reaches the socket of a portal's link.
+    pub fn receive(&mut self, side: usize, link: LinkId, mut datagram: Datagram) {
+        if let Some(tap) = &mut self.taps[side] {
+            tap.push(datagram.clone());
+        }
+        let portal = &mut self.portals[side];
+        if portal.stopped || !portal.is_up(link) {
+            return;
+        }
+        let (now, local) = (portal.clock.show(self.now), (side == REMOTE).then_some(datagram.to.ip()));
+        let Datagram { from, ecn, ref mut bytes, .. } = datagram;
+        portal.endpoint.handle_datagram(now, link, from, local, ecn, bytes, &mut self.deliveries);
+        self.settle(side);
+    }
+
+    /// Step 3.
+    pub fn settle(&mut self, side: usize) {
+        loop {
+            self.deliver(side);
+            for placed in &mut self.hosts[side] {
+                placed.host.poll(self.now, &mut Entrance::new(&mut self.portals[side], self.now));
+            }
+            self.portals[side].take_events(self.now);
+            if !self.transmit(side) && self.deliveries.packets.is_empty() {
+                break;
+            }
+        }
+        self.deadlines[side] = self.portals[side].deadline(self.now);
+    }
+
+    fn deliver(&mut self, side: usize) {
+        let mut start = 0;
+        let Deliveries { bytes, packets } = &mut self.deliveries;
+        for (end, partial) in packets.drain(..) {
+            let packet = &bytes[start..end];
+            start = end;
+            let to = destination(packet);
+            let mut claimed = false;
+            for placed in self.hosts[side].iter_mut().filter(|placed| Some(placed.address) == to) {
+                placed.host.receive(self.now, packet, partial);
+                claimed = true;
+            }
+            self.unclaimed += u64::from(!claimed);
+        }
+        bytes.clear();
+    }
+
+    /// Step 4. Tells whether anything was sent.
+    fn transmit(&mut self, side: usize) -> bool {
+        let mut sent = false;
+        while let Some((transmit, bytes)) = self.portals[side].poll_transmit(self.now) {
+            let chunks = bytes.chunks(transmit.segment_size.max(1));
+            let datagrams: Vec<Vec<u8>> = chunks.map(<[u8]>::to_vec).collect();
+            self.send(side, &transmit, datagrams);
+            sent = true;
+        }
+        sent
+    }
+
+    fn send(&mut self, side: usize, transmit: &Transmit, datagrams: Vec<Vec<u8>>) {
+        let to = transmit.remote;
+        let link = match side {
+            LOCAL => Some(usize::from(transmit.link.0)),
+            _ => self.links.iter().position(|link| link.public() == Some(to)),
+        };
+        let known = side == REMOTE || to == listening(to.is_ipv6());
+        let Some(link) = link.filter(|_| known) else {
+            let stray = self.strays.entry(to).or_default();
+            stray.datagrams += datagrams.len() as u64;
+            stray.bytes += datagrams.iter().map(|bytes| bytes.len() as u64).sum::<u64>();
+            return;
+        };
+        let up = side == LOCAL;
+        let from = if up { self.links[link].outward(self.now) } else { listening(to.is_ipv6()) };
+        for bytes in datagrams {
+            let datagram = Datagram { from, to, ecn: transmit.ecn, bytes };
+            if self.links[link].refuses(up, &datagram) {
+                let size = u16::try_from(datagram.bytes.len()).unwrap_or(u16::MAX);
+                self.portals[side].endpoint.handle_too_big(transmit.link, to, size);
+                continue;
+            }
+            if let Some(at) = self.links[link].pipe(up).offer(self.now, datagram) {
+                self.events.push(at, Happening::Depart { link, up });
+            }
+        }
+    }
+}

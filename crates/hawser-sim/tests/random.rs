@@ -1,0 +1,42 @@
+//! Against tuning to a table: 200 random topologies, the bond against its best link alone.
+//!
+//! `HAWSER_SIM_SEED=17 cargo test --release -p hawser-sim --test random -- --nocapture` runs one of
+//! them; `cargo run --release -p hawser-sim --example random` prints them all, worst first.
+
+use hawser_core::congestion::Kind;
+use hawser_sim::topology::{Comparison, compare_all};
+
+/// Topologies; seeds count from zero.
+const TOPOLOGIES: u64 = 200;
+/// In this share of them the bond is at least `GOOD` of the best link, and never under `WORST`.
+const MOST: f64 = 0.95;
+const GOOD: f64 = 0.95;
+const WORST: f64 = 0.85;
+
+fn print(comparisons: &[Comparison]) {
+    comparisons.iter().for_each(|comparison| println!("{comparison}"));
+}
+
+#[test]
+fn the_bond_is_never_worse_than_its_best_link() {
+    let seeds = match std::env::var("HAWSER_SIM_SEED") {
+        Ok(seed) => {
+            let seed = seed.parse().expect("HAWSER_SIM_SEED is a number");
+            seed..seed + 1
+        }
+        Err(_) => 0..TOPOLOGIES,
+    };
+    let done = compare_all(seeds.clone(), Kind::Bbr);
+    assert_eq!(done.len() as u64, seeds.end - seeds.start, "a simulation failed");
+    let bad = done.iter().filter(|comparison| comparison.ratio() < GOOD).count();
+    print(&done[..bad.max(1)]);
+    let share = 1.0 - bad as f64 / done.len() as f64;
+    println!("seeds {seeds:?}: at least {GOOD} in {share:.3}; worst {:.3}", done[0].ratio());
+    assert!(done[0].ratio() >= WORST, "seed {} is under {WORST}", done[0].topology.seed);
+    assert!(share >= MOST, "only {share:.3} are at least {GOOD}");
+    // Reordering is the resequencer's to hide: what comes late was given up first.
+    for comparison in &done {
+        let late = comparison.bond.disorder;
+        assert!(late <= 20, "seed {}: {late} packets out of order", comparison.topology.seed);
+    }
+}
