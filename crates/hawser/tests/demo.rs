@@ -37,12 +37,11 @@ fn names(folder: &Path, text: &str) -> BTreeSet<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name.contains(text)).collect()
 }
 
-/// What a process has made and what lives by it: namespaces, folders, journals, portals.
+/// What a demo has made and what lives by it: namespaces, folders (with configurations and journals), portals.
 #[derive(Debug, Default, PartialEq)]
 struct Traces {
     namespaces: BTreeSet<String>,
     folders: BTreeSet<String>,
-    journals: BTreeSet<String>,
     portals: BTreeSet<String>,
 }
 
@@ -53,25 +52,14 @@ impl Traces {
             let command_line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
             String::from_utf8_lossy(&command_line).contains(&format!("hawser-lab-{pid}-"))
         };
-        let portals: BTreeSet<String> = names(Path::new("/proc"), "").into_iter().filter(is_portal).collect();
-        let journals = portals.iter().filter_map(|portal| journal_of(portal)).collect();
-        Self { namespaces: names(Path::new("/run/netns"), &format!("-{pid}-")), folders, journals, portals }
+        let portals = names(Path::new("/proc"), "").into_iter().filter(is_portal).collect();
+        Self { namespaces: names(Path::new("/run/netns"), &format!("-{pid}-")), folders, portals }
     }
 
     /// Namespaces, folders and portals are all there.
     fn is_full(&self) -> bool {
         self.namespaces.len() >= 6 && self.folders.len() == 1 && self.portals.len() == 2
     }
-}
-
-/// The journal of a running portal.
-fn journal_of(portal: &str) -> Option<String> {
-    let own = format!("\"pid\":{portal},");
-    let instances = fs::read_dir("/run/hawser").ok()?.flatten();
-    let namespaces = instances.filter_map(|instance| fs::read_dir(instance.path()).ok()).flatten().flatten();
-    let mut journals = namespaces.map(|namespace| namespace.path().join("journal"));
-    let found = journals.find(|journal| fs::read_to_string(journal).is_ok_and(|text| text.contains(&own)))?;
-    Some(found.display().to_string())
 }
 
 /// Waits until something holds; false where it does not in time.
@@ -113,15 +101,8 @@ fn the_demo_shows_what_bonding_does_and_leaves_nothing() {
 
     let figures: Value = serde_json::from_slice(&stdout).expect("one JSON object, and nothing else");
     let names: Vec<&String> = figures.as_object().expect("an object").keys().collect();
-    let expected = [
-        "bonded_mbps",
-        "capacity_mbps",
-        "gap_ms",
-        "ping_idle_ms",
-        "ping_loaded_ms",
-        "recovered_s",
-        "single_mbps",
-    ];
+    let expected =
+        ["bonded_mbps", "capacity_mbps", "gap_ms", "ping_idle_ms", "ping_loaded_ms", "recovered_s", "single_mbps"];
     assert_eq!(names, expected);
     let figure = |name| number(&figures, name);
     assert_eq!(figure("capacity_mbps"), 80.0);
@@ -139,21 +120,13 @@ fn an_interrupted_demo_leaves_nothing() {
     for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15)] {
         let mut child = demo().spawn().expect("it starts");
         let pid = child.id();
-        let mut full = Traces::default();
-        let there = wait(LONGEST, || {
-            full = Traces::of(pid);
-            full.is_full() && full.journals.len() == 2
-        });
-        assert!(there, "{full:?} (needs root): {}", last_words(child));
+        let there = wait(LONGEST, || Traces::of(pid).is_full());
+        assert!(there, "{:?} (needs root): {}", Traces::of(pid), last_words(child));
         kill_process(Pid::from_child(&child), signal).expect("it runs");
         let ended = wait(CLEANUP, || matches!(child.try_wait(), Ok(Some(_))));
         assert!(ended, "signal {number}: {}", last_words(child));
         assert_eq!(child.wait().expect("it has ended").code(), Some(128 + number));
         assert_eq!(Traces::of(pid), Traces::default(), "signal {number}");
-        for journal in full.journals {
-            let own = full.portals.iter().any(|portal| journal_of(portal).is_some());
-            assert!(!own, "signal {number}: {journal} was left");
-        }
     }
 }
 
