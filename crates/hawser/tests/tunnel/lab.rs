@@ -165,7 +165,8 @@ impl Lab {
         };
         let work = || {
             // The inner nodes say how the kernel stores it, which depends on what was there before.
-            let leaves = |text: String| text.lines().filter(|l| !l.contains("+--")).map(|l| l.trim().to_owned()).collect();
+            let leaves =
+                |text: String| text.lines().filter(|l| !l.contains("+--")).map(|l| l.trim().to_owned()).collect();
             let mut traces: Vec<String> = leaves(read("fib_trie"));
             traces.extend(columns(&read("dev"), &[0]));
             traces.extend(columns(&read("ipv6_route"), &[0, 1, 4, 9]));
