@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hawser_portal::api::PathState;
 
-use crate::lab::{Lab, REMOTE, assert_none_lost, ms, states};
+use crate::lab::{Lab, REMOTE, ms, states};
 
 /// A ping that goes on while a link changes.
 const CHANGE: Duration = ms_const(800);
@@ -31,7 +31,7 @@ fn a_link_that_is_set_down_takes_no_packet_with_it_and_comes_back() {
         let ping = lab.ping(REMOTE, ms(10), CHANGE).start().expect("a ping");
         lab.local.set_up(link).expect("it comes up");
         lab.route(link);
-        assert_none_lost(&ping.finish().expect("a report"));
+        lab.assert_none_lost(&ping.finish().expect("a report"));
         local.wait_for("the path to be back", |status| states(status) == [PathState::Active; 2]);
     }
 }
@@ -44,7 +44,7 @@ fn an_interface_that_is_made_anew_is_used_again() {
     local.wait_for("the path to be down", |status| states(status) != [PathState::Active; 2]);
     lab.join("one");
     local.wait_for("the path to be back", |status| states(status) == [PathState::Active; 2]);
-    assert_none_lost(&lab.ping(REMOTE, ms(10), ms(200)).run().expect("a ping"));
+    lab.assert_none_lost(&lab.ping(REMOTE, ms(10), ms(200)).run().expect("a ping"));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_portal_waits_for_interfaces_and_routes_and_says_so() {
     lab.route("two");
     lab.join("one");
     local.wait_for("all paths to be active", |status| states(status) == [PathState::Active; 2]);
-    assert_none_lost(&lab.ping(REMOTE, ms(10), ms(200)).run().expect("a ping"));
+    lab.assert_none_lost(&lab.ping(REMOTE, ms(10), ms(200)).run().expect("a ping"));
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! What goes through the tunnel.
 
-use hawser_portal::api::PathState;
+use hawser_portal::api::{PathState, Status};
 use hawser_wire::Namespace;
 use hawser_wire::traffic::{Congestion, TcpTransfer};
 
-use crate::lab::{LOCAL, Lab, REMOTE, REMOTE_V6, assert_none_lost, ms, parse, paths, states};
+use crate::lab::{LOCAL, Lab, REMOTE, REMOTE_V6, ms, parse, paths, states};
 
 /// Least received in a transfer, in bytes: far below what any machine does in its time, far above a few first windows.
 const TRANSFER_MIN: u64 = 5_000_000;
@@ -26,29 +26,30 @@ fn ping_and_tcp_cross_the_tunnel_both_ways_over_both_links() {
     let lab = Lab::new("tun", "");
     let (local, remote) = lab.start_both();
     for destination in [REMOTE, REMOTE_V6] {
-        assert_none_lost(&lab.ping(destination, ms(10), ms(300)).run().expect("a ping"));
+        lab.assert_none_lost(&lab.ping(destination, ms(10), ms(300)).run().expect("a ping"));
     }
     let up = tcp(&lab.local, &lab.remote, REMOTE);
     let down = tcp(&lab.remote, &lab.local, LOCAL);
     assert!(up > TRANSFER_MIN && down > TRANSFER_MIN, "{up} bytes up, {down} down");
     // The status is of up to a quarter of a second ago.
+    // How much each link takes is the scheduler's: on links as fast as these, one may do.
     let carried = |min: u64| {
-        move |status: &hawser_portal::api::Status| {
-            let both = paths(status).iter().all(|path| path.tx_bytes > TRANSFER_MIN / 20);
+        move |status: &Status| {
             let peer = &status.peers[0];
+            let both = peer.paths.len() == 2 && peer.paths.iter().all(|path| path.tx_bytes > 0 && path.rx_bytes > 0);
             both && peer.tx_bytes > min && peer.rx_bytes > min && peer.handshake_age_s.is_some()
         }
     };
-    let status = local.wait_for("both links to have carried something", carried(up.min(down)));
+    let status = local.wait_for("what was carried", carried(up.min(down)));
     assert_eq!(paths(&status).iter().map(|path| path.name.as_str()).collect::<Vec<_>>(), ["one", "two"]);
-    remote.wait_for("both links to have carried something", carried(up.min(down)));
+    remote.wait_for("what was carried", carried(up.min(down)));
 }
 
 #[test]
 fn portals_agree_on_the_stricter_protection_and_a_common_cipher() {
     let lab = Lab::new("prot", "[traffic]\nprotection = \"authenticate\"\ncipher = \"chacha20-poly1305\"\n");
     let (_local, _remote) = lab.start_both();
-    assert_none_lost(&lab.ping(REMOTE, ms(10), ms(200)).run().expect("a ping"));
+    lab.assert_none_lost(&lab.ping(REMOTE, ms(10), ms(200)).run().expect("a ping"));
 }
 
 #[test]
