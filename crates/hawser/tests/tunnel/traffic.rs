@@ -4,7 +4,7 @@ use hawser_portal::api::{PathState, Status};
 use hawser_wire::Namespace;
 use hawser_wire::traffic::{Congestion, TcpTransfer};
 
-use crate::lab::{LOCAL, Lab, REMOTE, REMOTE_V6, ms, parse, paths, states};
+use crate::lab::{ENDPOINT, ENDPOINT_V6, LOCAL, Lab, REMOTE, REMOTE_V6, ms, parse, paths, states};
 
 /// Least received in a transfer, in bytes: far below what any machine does in its time, far above a few first windows.
 const TRANSFER_MIN: u64 = 5_000_000;
@@ -60,4 +60,17 @@ fn the_tun_device_follows_what_the_paths_carry() {
     local.wait_for_log("tun mtu mtu=1441");
     let status = local.wait_for("both paths", |status| states(status) == [PathState::Active; 2]);
     assert!(paths(&status).iter().all(|path| path.mtu == 1472), "{status:#?}");
+}
+
+#[test]
+fn links_carry_the_tunnel_over_ipv6_too() {
+    let lab = Lab::new("six", "");
+    lab.edit("local.toml", &format!("{ENDPOINT}:4920"), &format!("[{ENDPOINT_V6}]:4920"));
+    lab.edit("remote.toml", "0.0.0.0:4920", "[::]:4920");
+    let (local, _remote) = lab.start_both();
+    for destination in [REMOTE, REMOTE_V6] {
+        lab.assert_none_lost(&lab.ping(destination, ms(10), ms(200)).run().expect("a ping"));
+    }
+    // 1500 less the headers of IPv6 and UDP less what Hawser adds (docs/wire.md).
+    local.wait_for_log("tun mtu mtu=1421");
 }
