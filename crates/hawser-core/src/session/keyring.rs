@@ -6,7 +6,7 @@
 //!                                              previous = A            (A retired)
 //! ```
 
-use super::constants::OLD_KEY_TIMEOUTS;
+use super::constants::{CROSSED, OLD_KEY_TIMEOUTS};
 use crate::endpoint::labels::KeyId;
 use crate::handshake::{REKEY_AFTER, REKEY_AFTER_PACKETS, TransportKeys};
 use crate::units::{PathId, Time};
@@ -18,6 +18,8 @@ pub(crate) struct KeySet {
     pub id: KeyId,
     pub keys: TransportKeys,
     pub made_at: Time,
+    /// The side (lowest bit of its path ids) whose greeting made them.
+    pub greeter: u32,
 }
 
 /// The keys of a session. Begins with those of its first handshake; the session owns it.
@@ -39,6 +41,18 @@ impl Keyring {
         self.sealed = 0;
         let expires = now + longest_timeout * OLD_KEY_TIMEOUTS;
         self.previous.replace((old, expires)).map(|(retired, _)| retired.id)
+    }
+
+    /// Whether `keys` come from a greeting that crossed the one that made the present keys, and yield
+    /// to them: were each side to seal under the keys that came last, it would be the others' old ones.
+    pub fn outranks(&self, now: Time, keys: &KeySet) -> bool {
+        self.current.greeter > keys.greeter && now.since(self.current.made_at) < CROSSED
+    }
+
+    /// Opens under `keys` what the peer sealed before it knew better; tells which keys are retired by it.
+    pub fn only_open(&mut self, now: Time, keys: KeySet, longest_timeout: Duration) -> Option<KeyId> {
+        let expires = now + longest_timeout * OLD_KEY_TIMEOUTS;
+        self.previous.replace((keys, expires)).map(|(retired, _)| retired.id)
     }
 
     /// The label of a path's datagrams under the present keys.

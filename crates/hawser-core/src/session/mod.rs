@@ -211,10 +211,13 @@ impl Session {
         self.queue.enqueue(now, train, cx.store, &mut |_| drops.count(DropReason::QueueFull));
     }
 
-    /// Seals under new keys from now on; the old ones open what is still under way.
+    /// Seals under new keys from now on; the old ones open what is still under way. Of two greetings
+    /// that crossed, both sides take the keys of the same one.
     pub fn install_keys(&mut self, now: Time, keys: KeySet) {
         let longest = self.paths.iter().map(|path| path.probe_timeout()).max().unwrap_or(constants::INITIAL_RTT * 3);
-        if let Some(retired) = self.keyring.install(now, keys, longest) {
+        let outranked = self.keyring.outranks(now, &keys);
+        let retired = if outranked { self.keyring.only_open(now, keys, longest) } else { self.keyring.install(now, keys, longest) };
+        if let Some(retired) = retired {
             self.events.push(Event::KeysRetired(retired));
         }
         for path in &mut self.paths {
