@@ -213,7 +213,7 @@ impl Lab {
     }
 }
 
-/// A portal as a process; killed when it drops.
+/// A portal as a process; ended when it drops.
 pub struct Portal {
     child: Child,
     log: PathBuf,
@@ -273,9 +273,19 @@ impl Portal {
 }
 
 impl Drop for Portal {
+    /// Politely first: a killed portal leaves a journal for the next one in a namespace of this number, which the kernel
+    /// gives again to a namespace of another test.
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let end = Instant::now() + PATIENCE;
+        while let Ok(None) = self.child.try_wait() {
+            if Instant::now() > end {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            self.signal(Signal::TERM);
+            sleep(GLANCE);
+        }
     }
 }
 
