@@ -27,6 +27,7 @@ mod acks;
 mod batch;
 pub mod constants;
 mod control;
+mod copies;
 mod inbound;
 mod keyring;
 mod outbound;
@@ -53,6 +54,7 @@ use crate::resequence::{Reassembler, Resequencer};
 use crate::scheduler::{PathView, Scheduler};
 use crate::units::{ByteCount, Ecn, LinkId, PacketNumber, PathId, PeerId, Random, Time};
 use crate::wire::FlowBucket;
+use copies::Copies;
 use keyring::Keyring;
 use path::Path;
 use reliable::Reliable;
@@ -150,6 +152,7 @@ pub(crate) struct Session {
     sequences: Box<[u64]>,
     resend: ResendQueue,
     splits: Splits,
+    copies: Copies,
     /// The peer's path ids that are never used again: these, and all below `closed_below` that are not in use.
     closed: BTreeSet<PathId>,
     closed_below: PathId,
@@ -196,6 +199,7 @@ impl Session {
             sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
             resend: ResendQueue::default(),
             splits: Splits::default(),
+            copies: Copies::default(),
             closed: BTreeSet::new(),
             closed_below: PathId::default(),
             unanswered_since: None,

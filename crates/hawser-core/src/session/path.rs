@@ -31,6 +31,8 @@ const HEADROOM_V6: usize = 48;
 pub(super) enum Content {
     /// A segment of an inner train.
     Segment(Unsent),
+    /// A copy of a segment that another path answers for.
+    Copy,
     /// A piece of one.
     Piece(SplitId),
     /// Control frames: reliable ones are found by the packet number, and the largest number that
@@ -139,7 +141,7 @@ impl Path {
     pub fn restart(&mut self, now: Time, settings: &Settings) {
         self.controller = congestion::build(settings.congestion, self.wire_mtu(), u64::from(self.id.0));
         self.pacer = Pacer::new(self.wire_mtu());
-        self.exploration.begin(now);
+        self.exploration.begin();
         self.loss = LossMeter::default();
         self.last_ack = now;
         self.follow_controller();
@@ -311,7 +313,7 @@ impl Path {
             rate: self.rate(),
             loss: self.loss.share(),
             ready_in: if usable { self.ready_in(now) } else { Duration::ZERO },
-            exploring: self.exploration.is_on(now),
+            exploring: self.exploration.is_on(),
         }
     }
 
