@@ -20,6 +20,7 @@ pub mod portal;
 pub mod random;
 pub mod situation;
 pub mod topology;
+pub mod trace;
 pub mod world;
 
 

@@ -59,8 +59,8 @@ pub struct Got {
     pub goodput: Rate,
     /// From entrance to delivery in order: median and 95th percentile.
     pub delay: [Duration; 2],
-    /// Packets that came out of order.
-    pub disorder: u64,
+    /// The share of packets that came out of order.
+    pub disorder: f64,
 }
 
 /// The bond and the best link. A plain value.
@@ -122,7 +122,7 @@ impl Topology {
         Got {
             goodput: Rate::of(ByteCount(ledger.bytes_between(from, to)), to.since(from)),
             delay: [0.5, 0.95].map(|share| ledger.delay_quantile(from, to, share)),
-            disorder: ledger.out_of_order(),
+            disorder: ledger.out_of_order().len() as f64 / ledger.arrivals.len().max(1) as f64,
         }
     }
 

@@ -3,7 +3,7 @@
 //! 1. Every operation runs on a thread inside the namespace, with a netlink socket of its own.
 //! 2. Interfaces are looked up by name each time, so that one made anew is found.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd};
 
 use futures_util::TryStreamExt;
@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use netlink_packet_route::address::{AddressAttribute, AddressFlags};
 use netlink_packet_route::link::{InfoData, InfoVeth, LinkAttribute, LinkMessage};
 use netlink_packet_route::route::{RouteAttribute, RouteHeader, RouteMessage, RouteProtocol};
-use rtnetlink::{Handle, LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder};
+use rtnetlink::{AddressMessageBuilder, Handle, LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder};
 
 use crate::error::WireError;
 use crate::namespace::Namespace;
@@ -90,6 +90,25 @@ impl Namespace {
                 request.message_mut().attributes.push(flags);
             }
             request.execute().await
+        })
+    }
+
+    /// Takes an address from an interface.
+    ///
+    /// # Errors
+    /// Where there is no such interface, or it does not have the address.
+    pub fn remove_address(&self, interface: &str, address: IpNet) -> Result<(), WireError> {
+        let action = format!("remove address {address} from {interface}");
+        self.with_index(&action, interface, async |handle, index| {
+            let message = match address {
+                IpNet::V4(net) => {
+                    AddressMessageBuilder::<Ipv4Addr>::new().index(index).address(net.addr(), net.prefix_len()).build()
+                }
+                IpNet::V6(net) => {
+                    AddressMessageBuilder::<Ipv6Addr>::new().index(index).address(net.addr(), net.prefix_len()).build()
+                }
+            };
+            handle.address().del(message).execute().await
         })
     }
 

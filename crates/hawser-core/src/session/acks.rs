@@ -19,8 +19,8 @@ use crate::wire::AckFrame;
 use std::time::Duration;
 
 impl Session {
-    /// Takes in an ACK frame; an error is a lie.
-    pub(super) fn on_ack(&mut self, now: Time, frame: &AckFrame<'_>, cx: &mut Context<'_>) -> Result<(), AckError> {
+    /// Takes in an ACK frame that came `by` a path; an error is a lie.
+    pub(super) fn on_ack(&mut self, now: Time, by: usize, frame: &AckFrame<'_>, cx: &mut Context<'_>) -> Result<(), AckError> {
         let Some(index) = self.index_of(frame.path) else { return Ok(()) };
         let path = &mut self.paths[index];
         let (splits, reliable, lost, resend) = (&mut self.splits, &mut self.reliable, &mut self.lost, &mut self.resend);
@@ -65,18 +65,22 @@ impl Session {
         }
         if outcome.is_news() {
             self.unanswered_since = None;
-            self.on_news(now, index, frame, &outcome);
+            self.on_news(now, index, by == index, frame, &outcome);
         }
         self.requeue_lost();
         Ok(())
     }
 
     /// Steps 2 to 5: the path is alive, and tells how it does.
-    fn on_news(&mut self, now: Time, index: usize, frame: &AckFrame<'_>, outcome: &AckOutcome<Stamp>) {
+    fn on_news(&mut self, now: Time, index: usize, own_way: bool, frame: &AckFrame<'_>, outcome: &AckOutcome<Stamp>) {
         let Some(newest) = outcome.newest else { return };
         let path = &mut self.paths[index];
         if let Some(sample) = outcome.rtt_sample {
-            path.rtt.on_sample(now, sample, Duration::from_micros(frame.delay_us));
+            // What came back by a faster path would pass for this path's least round trip, and hold
+            // its window down until that is forgotten.
+            if own_way {
+                path.rtt.on_sample(now, sample, Duration::from_micros(frame.delay_us));
+            }
             path.oneway.on_sample(now, newest.sent_at.as_micros(), frame.received_at_us);
             path.received.set_policy(AckPolicy::for_rtt(path.rtt.snapshot().smoothed));
         }

@@ -45,3 +45,5 @@ pub const CLOSED_KEPT: usize = 64;
 pub const CHALLENGE_SIZE: usize = 1200;
 /// Old receive keys live this many of the largest probe timeouts (DESIGN section 3).
 pub const OLD_KEY_TIMEOUTS: u32 = 3;
+/// Two greetings that are answered within this time crossed: two repetitions of a greeting.
+pub const CROSSED: Duration = Duration::from_secs(1);

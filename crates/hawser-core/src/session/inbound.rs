@@ -104,7 +104,7 @@ impl Session {
         match frame {
             Frame::Padding(_) | Frame::Ping => {}
             Frame::Data(data) => self.on_data(now, &data, sink, cx)?,
-            Frame::Ack(ack) => self.on_ack(now, &ack, cx).map_err(|_| DropReason::BadFrame)?,
+            Frame::Ack(ack) => self.on_ack(now, index, &ack, cx).map_err(|_| DropReason::BadFrame)?,
             Frame::Split(split) => self.on_split(now, &split, sink, cx)?,
             Frame::PathChallenge(challenge) => self.paths[index].wants.response = Some((challenge.token, route)),
             Frame::PathResponse(response) => self.on_response(now, index, response.token),

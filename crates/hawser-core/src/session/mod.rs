@@ -215,25 +215,17 @@ impl Session {
         self.queue.enqueue(now, train, cx.store, &mut |_| drops.count(DropReason::QueueFull));
     }
 
-    /// Seals under new keys from now on; the old ones open what is still under way.
+    /// Seals under new keys from now on; the old ones open what is still under way. Of two greetings
+    /// that crossed, both sides take the keys of the same one.
     pub fn install_keys(&mut self, now: Time, keys: KeySet) {
-        let retired = self.keyring.install(now, keys, self.longest_timeout());
+        let longest = self.longest_timeout();
+        let outranked = self.keyring.outranks(now, &keys);
+        let retired = if outranked { self.keyring.admit(now, keys, longest) } else { self.keyring.install(now, keys, longest) };
         self.events.extend(retired.map(Event::KeysRetired));
         for path in &mut self.paths {
             path.label = self.keyring.label(path.id);
             path.wants.ping = true;
         }
-    }
-
-    /// Keys of the peer's greeting, which crossed ours: they open what comes, and ours stay.
-    pub fn admit_keys(&mut self, now: Time, keys: KeySet) {
-        let retired = self.keyring.admit(now, keys, self.longest_timeout());
-        self.events.extend(retired.map(Event::KeysRetired));
-    }
-
-    /// Whether keys of the peer's greeting are to give way to the present ones.
-    pub fn insists_on_keys(&self) -> bool {
-        self.side == 0 && self.keyring.awaits_first_word()
     }
 
     fn longest_timeout(&self) -> std::time::Duration {

@@ -51,7 +51,18 @@ impl Session {
             if usable { path.note_pacing(now) } else { path.paced_until = None }
         }
         if self.scheduler.refresh(now, &self.views) {
+            self.try_left_out(now);
             self.tune_queue();
+        }
+    }
+
+    /// A path that bulk left out for long shows anew what it can.
+    fn try_left_out(&mut self, now: Time) {
+        for (index, path) in self.paths.iter_mut().enumerate() {
+            let usable = self.views.get(index).is_some_and(|view| view.usable);
+            if usable && path.exploration.on_choice(now, self.scheduler.is_chosen(index)) {
+                path.restart(now, &self.settings);
+            }
         }
     }
 

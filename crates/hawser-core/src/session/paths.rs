@@ -5,7 +5,7 @@
 //! authentic datagram of a new path id arrives. Either side challenges the address that it was
 //! given before it sends more than a little there.
 
-use super::constants::{CLOSED_KEPT, LABELS_AHEAD};
+use super::constants::{CLOSED_KEPT, INITIAL_RTT, LABELS_AHEAD};
 use super::path::Path;
 use super::{Event, Route, Session, reliable};
 use crate::drops::DropReason;
@@ -91,8 +91,9 @@ impl Session {
         let Some(index) = self.index_of(id) else { return false };
         let link = self.paths[index].route.link;
         let ours = |path: &Path| path.id.0 & 1 == id.0 & 1 && path.route.link == link && path.id != id;
-        if id.0 & 1 != self.side {
-            return true;
+        self.close_twin(now, index);
+        if id.0 & 1 != self.side || self.paths[index].is_closed() {
+            return id.0 & 1 != self.side;
         }
         if self.paths.iter().any(|path| ours(path) && path.health.is_active()) {
             self.close_path(now, index);
@@ -104,6 +105,23 @@ impl Session {
             }
         }
         true
+    }
+
+    /// Where both portals opened a path between the same two addresses, side 1 closes its own.
+    fn close_twin(&mut self, now: Time, index: usize) {
+        if self.side == 0 {
+            return;
+        }
+        let (route, theirs) = (self.paths[index].route, |path: &Path| path.id.0 & 1 == 0);
+        let same = |path: &Path| path.route.link == route.link && path.route.remote == route.remote && path.health.is_active();
+        if !self.paths.iter().any(|path| theirs(path) && same(path)) {
+            return;
+        }
+        for other in 0..self.paths.len() {
+            if !theirs(&self.paths[other]) && same(&self.paths[other]) {
+                self.close_path(now, other);
+            }
+        }
     }
 
     /// Closes a path for good, and says so.
@@ -126,7 +144,9 @@ impl Session {
     pub(super) fn validation_timeout(&mut self, now: Time, index: usize, rng: &mut dyn Random) {
         loop {
             let path = &mut self.paths[index];
-            let pto = path.probe_timeout();
+            // Before anything is known, a lost challenge must not cost a second: it may be repeated
+            // on a path that is merely long.
+            let pto = if path.rtt.has_sample() { path.probe_timeout() } else { INITIAL_RTT };
             match path.validation.handle_timeout(now, pto, rng) {
                 ValidationAction::None => return,
                 ValidationAction::Challenge { to, token } => path.wants.challenge = Some((token, to)),

@@ -151,16 +151,15 @@ impl Ledger {
         longest.max(to.since(last))
     }
 
-    /// Packets that came behind a later one of their flow.
-    pub fn out_of_order(&self) -> u64 {
+    /// When packets came behind a later one of their flow.
+    pub fn out_of_order(&self) -> Vec<Time> {
         let mut newest: Vec<u32> = vec![0; self.flows.len()];
-        let mut late = 0;
-        for arrival in &self.arrivals {
+        let late = self.arrivals.iter().filter(|arrival| {
             let newest = &mut newest[usize::from(arrival.flow)];
-            late += u64::from(arrival.index < *newest);
             *newest = arrival.index.max(*newest);
-        }
-        late
+            arrival.index < *newest
+        });
+        late.map(|arrival| arrival.at).collect()
     }
 
     /// The delay that `share` (0 to 1) of the packets that came from `from` to `to` stayed below.
@@ -241,12 +240,15 @@ impl Host for Source {
     fn receive(&mut self, _: Time, _: &[u8], _: bool) {}
 
     fn poll(&mut self, now: Time, entrance: &mut Entrance<'_>) {
-        if now < self.plan.from || now >= self.plan.until || !entrance.is_open() {
+        if now < self.plan.from || now >= self.plan.until {
             return;
         }
+        let open = entrance.is_open();
         match self.plan.demand {
             Demand::Backlog(ByteCount(backlog)) => {
-                while entrance.queued() < backlog {
+                // Whatever empties the queue polls it.
+                self.next = Time::NEVER;
+                while open && entrance.queued() < backlog {
                     self.send(now, entrance);
                 }
             }
@@ -254,7 +256,9 @@ impl Host for Source {
                 let interval = rate.time_for(ByteCount(self.plan.size as u64));
                 self.next = self.next.max(now - interval * CATCH_UP);
                 while self.next <= now {
-                    self.send(now, entrance);
+                    if open {
+                        self.send(now, entrance);
+                    }
                     self.next = self.next + interval;
                 }
             }
@@ -262,7 +266,7 @@ impl Host for Source {
     }
 
     fn deadline(&self) -> Option<Time> {
-        (self.next < self.plan.until && self.next > Time::ZERO).then_some(self.next)
+        (self.next < self.plan.until).then_some(self.next)
     }
 }
 

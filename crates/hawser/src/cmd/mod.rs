@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod check;
+mod demo;
 mod genkey;
 mod pubkey;
 mod status;
@@ -23,6 +24,8 @@ pub enum Command {
     Check(check::Check),
     /// Show the peers and paths of the running portal
     Status(status::Status),
+    /// Show what bonding does, in network namespaces of its own (needs root)
+    Demo(demo::Demo),
 }
 
 impl Command {
@@ -34,6 +37,7 @@ impl Command {
             Self::Pubkey(pubkey) => pubkey.run(),
             Self::Check(check) => check.run(),
             Self::Status(status) => status.run(),
+            Self::Demo(demo) => demo.run(),
         }
     }
 }

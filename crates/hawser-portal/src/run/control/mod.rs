@@ -111,3 +111,36 @@ impl PacketThread {
         self.thread.join().unwrap_or(Err(RunError::Panicked)).map(Some)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet thread that does this instead.
+    async fn ended(work: impl FnOnce() -> Result<Tun, RunError> + Send + 'static) -> Result<Option<Tun>, RunError> {
+        let (commands, inbox) = event_channel().expect("a channel");
+        let (outbox, reports) = unbounded_channel();
+        let thread = std::thread::spawn(move || {
+            let _held: (hawser_net::netcfg::EventReceiver<Command>, tokio::sync::mpsc::UnboundedSender<Report>) = (inbox, outbox);
+            work()
+        });
+        PacketThread { commands, reports, thread }.stop().await
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_packet_thread_that_panics_ends_the_portal_with_an_error() {
+        let end = ended(|| panic!("on purpose")).await;
+        assert!(matches!(end, Err(RunError::Panicked)));
+        let end = ended(|| Err(RunError::OldKernel)).await;
+        assert!(matches!(end, Err(RunError::OldKernel)));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_packet_thread_that_hangs_is_not_waited_for() {
+        let end = ended(|| {
+            std::thread::sleep(2 * FAREWELL);
+            Err(RunError::OldKernel)
+        });
+        assert!(matches!(end.await, Ok(None)));
+    }
+}

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::api::{PathState, PathStatus, Status};
 
+/// The log tells round trips to this part of a millisecond.
+const LOG_PARTS: f64 = 100.0;
+
 /// The last state of each path. At first nothing is known; the control thread owns it.
 #[derive(Debug, Default)]
 pub struct Observer(BTreeMap<(String, String, usize), PathState>);
@@ -31,5 +34,6 @@ impl Observer {
 
 fn tell(peer: &str, path: &PathStatus, before: Option<PathState>) {
     let before = before.unwrap_or_default();
-    tracing::info!(peer, link = path.name, state = %path.state, %before, rtt_ms = path.rtt_ms, "path");
+    let rtt_ms = path.rtt_ms.map(|ms| (ms * LOG_PARTS).round() / LOG_PARTS);
+    tracing::info!(peer, link = path.name, state = %path.state, %before, rtt_ms, "path");
 }

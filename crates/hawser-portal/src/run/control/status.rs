@@ -67,7 +67,7 @@ fn path_status(plan: &SocketPlan, path: &PathSnapshot, lacking: bool) -> PathSta
         transport: Transport::Udp.to_string(),
         state: path_state(path.state, lacking),
         metric: path.metric,
-        rtt_ms: measured.then(|| path.rtt.as_secs_f64() * MILLIS),
+        rtt_ms: measured.then_some(path.rtt.as_secs_f64() * MILLIS),
         rate_mbps: path.rate.map_or(0.0, |rate| rate.0 as f64 / BYTES_PER_MBIT),
         loss_pct: path.loss * PER_CENT,
         cwnd_bytes: path.window.0,

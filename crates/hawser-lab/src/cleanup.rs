@@ -1,0 +1,194 @@
+//! Nothing is left behind: no namespace, no process, no file.
+//!
+//! 1. [`start`] asks for root, removes what dead runs left, and catches the signals that end a program.
+//! 2. What is made is made under [`making`], and each process and folder is noted here until its owner drops it.
+//! 3. Without a signal the owners' `Drop` removes everything, while a panic unwinds too.
+//! 4. On a signal a thread waits until nothing is in the making, keeps that lock, removes what is noted, and exits.
+//!
+//! After a `kill -9` the portals end by themselves (their parent's death signals them), and step 1 of the next run
+//! removes the rest.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, geteuid, kill_process, test_kill_process, waitpid};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tempfile::TempDir;
+
+use crate::error::LabError;
+
+/// What the name of every folder of ours begins with; the process id and a dash follow.
+const FOLDER_PREFIX: &str = "hawser-lab-";
+/// How long a process may take to undo what it set, after SIGTERM.
+pub(crate) const GRACE: Duration = Duration::from_secs(3);
+/// How often a process that is to end is looked at.
+const GLANCE: Duration = Duration::from_millis(10);
+/// A shell's exit status for a program that a signal ended is this and the signal's number.
+const SIGNAL_STATUS: i32 = 128;
+
+/// Held while namespaces, processes and folders are made. The signal's thread takes it before it notes, and no thread
+/// takes it while it holds [`NOTED`]: so no two wait for each other.
+static MAKING: Mutex<()> = Mutex::new(());
+/// What the signal's thread is to remove. Held for a push or a search only.
+static NOTED: Mutex<Noted> = Mutex::new(Noted { processes: Vec::new(), folders: Vec::new() });
+
+/// Processes and folders that live. Starts empty; shared under [`NOTED`].
+struct Noted {
+    processes: Vec<Pid>,
+    folders: Vec<PathBuf>,
+}
+
+/// Step 1.
+///
+/// # Errors
+/// [`LabError::NotRoot`] for other users, [`LabError::System`] where signals cannot be caught.
+pub fn start() -> Result<(), LabError> {
+    if !geteuid().is_root() {
+        return Err(LabError::NotRoot);
+    }
+    for name in hawser_wire::sweep()? {
+        tracing::info!(namespace = name, "removed what a dead run left");
+    }
+    sweep_folders();
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| LabError::system("catch signals", e))?;
+    let wait = move || {
+        if let Some(signal) = signals.forever().next() {
+            end(signal);
+        }
+    };
+    let thread = thread::Builder::new().name("cleanup".to_owned());
+    thread.spawn(wait).map_err(|e| LabError::system("start thread", e))?;
+    Ok(())
+}
+
+/// Step 2: hold it while making something.
+pub(crate) fn making() -> MutexGuard<'static, ()> {
+    MAKING.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn noted() -> MutexGuard<'static, Noted> {
+    NOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Notes a process until [`forget_process`].
+pub(crate) fn note_process(pid: Pid) {
+    noted().processes.push(pid);
+}
+
+/// A process that was waited for.
+pub(crate) fn forget_process(pid: Pid) {
+    noted().processes.retain(|&noted| noted != pid);
+}
+
+/// A folder for configurations, keys and logs. Removed on drop; one owner.
+#[derive(Debug)]
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    /// An empty folder that only root can read.
+    pub(crate) fn new() -> Result<Self, LabError> {
+        let prefix = format!("{FOLDER_PREFIX}{}-", std::process::id());
+        let made = tempfile::Builder::new().prefix(&prefix).tempdir();
+        let folder = made.map_err(|e| LabError::system("make a folder for configurations", e))?;
+        noted().folders.push(folder.path().to_owned());
+        Ok(Self(folder))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        noted().folders.retain(|folder| folder != self.0.path());
+    }
+}
+
+/// Step 4. What cannot be removed cannot be helped either: the next run's sweep tries again.
+fn end(signal: i32) -> ! {
+    let _nothing_new = making();
+    let noted = noted();
+    crate::demo::restore_terminal();
+    end_processes(&noted.processes);
+    for folder in &noted.folders {
+        let _ = fs::remove_dir_all(folder);
+    }
+    let removed = hawser_wire::teardown();
+    if let Err(error) = removed {
+        tracing::warn!(%error, "namespaces were left");
+    }
+    std::process::exit(SIGNAL_STATUS + signal)
+}
+
+/// SIGTERM to all, and SIGKILL to those that are still there after a while.
+fn end_processes(processes: &[Pid]) {
+    for &pid in processes {
+        let _ = kill_process(pid, Signal::TERM);
+    }
+    let late = Instant::now() + GRACE;
+    for &pid in processes {
+        while is_running(pid) {
+            if Instant::now() > late {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+            thread::sleep(GLANCE);
+        }
+    }
+}
+
+/// Whether a child runs still; one that another thread has waited for does not.
+fn is_running(pid: Pid) -> bool {
+    matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None))
+}
+
+/// Removes the folders of processes that are gone.
+fn sweep_folders() {
+    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
+    for entry in entries.flatten() {
+        let owner = entry.file_name().to_str().and_then(owner);
+        if owner.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
+            && let Err(error) = fs::remove_dir_all(entry.path())
+        {
+            tracing::warn!(folder = %entry.path().display(), %error, "a dead run's folder was left");
+        }
+    }
+}
+
+/// The process a folder belongs to; none where the name is not one of ours.
+fn owner(name: &str) -> Option<Pid> {
+    let (pid, _random) = name.strip_prefix(FOLDER_PREFIX)?.split_once('-')?;
+    Pid::from_raw(pid.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_tells_its_process_and_a_stranger_is_left_alone() {
+        let table = [
+            ("hawser-lab-42-aX3", Some(42)),
+            ("hawser-lab-42", None),
+            ("hawser-lab-x-aX3", None),
+            ("hawser-lab-0-aX3", None),
+            ("hawser-42-aX3", None),
+        ];
+        for (name, pid) in table {
+            assert_eq!(owner(name).map(Pid::as_raw_pid), pid, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_folder_goes_with_its_owner() {
+        let folder = Folder::new().expect("it is made");
+        let path = folder.path().to_owned();
+        assert!(path.exists() && noted().folders.contains(&path));
+        drop(folder);
+        assert!(!path.exists() && !noted().folders.contains(&path));
+    }
+}

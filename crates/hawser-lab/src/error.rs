@@ -1,0 +1,75 @@
+//! What may go wrong in the lab.
+
+use std::io;
+
+use hawser_wire::WireError;
+
+/// A failed experiment. Nothing that it made is left when it is returned. Plain data, may cross threads.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// Namespaces need root.
+    #[error("make namespaces: this needs root")]
+    NotRoot,
+    /// A namespace, a link or traffic failed.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// The system refused.
+    #[error("{action}")]
+    System {
+        /// What was being done, and to what.
+        action: String,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A route was refused.
+    #[error("{action}")]
+    Route {
+        /// Which route, and where.
+        action: String,
+        /// The kernel's answer.
+        source: rtnetlink::Error,
+    },
+    /// A process under test ended, or did not come to work.
+    #[error("run {process}: {fault}; it said:\n{log}")]
+    Process {
+        /// Which one.
+        process: String,
+        /// What it did instead of working.
+        fault: String,
+        /// The end of its standard error.
+        log: String,
+    },
+    /// A figure could not be had from what was received.
+    #[error("measure {figure}: {reason}")]
+    NoFigure {
+        /// Which figure.
+        figure: &'static str,
+        /// Why not.
+        reason: String,
+    },
+    /// A tool could not be built.
+    #[error("build {tool}: {reason}")]
+    Build {
+        /// Which tool.
+        tool: &'static str,
+        /// What the compiler said.
+        reason: String,
+    },
+}
+
+impl LabError {
+    /// A failed system call, with what was being done.
+    pub(crate) fn system(action: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self::System { action: action.into(), source: source.into() }
+    }
+
+    /// What to do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NotRoot => Some("run it with sudo"),
+            Self::Build { .. } => Some("install Go 1.24 or later: https://go.dev/dl"),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Repeatable experiments on emulated networks, with real portals as processes.
+//!
+//! 1. [`cleanup`] sees to it that nothing is left behind, whatever ends the program.
+//! 2. [`topology`] builds the bond: client, local portal, links, routers, remote portal, server.
+//! 3. [`portals`] runs two portals in it; [`wireguard`] runs wireguard-go in their place.
+//! 4. [`demo`] is what `hawser demo` shows.
+//! 5. [`measure`] holds the cases of the `measure` program, and their targets.
+//!
+//! Everything here needs root.
+
+pub mod cleanup;
+pub mod demo;
+mod error;
+pub mod measure;
+pub mod portals;
+mod process;
+pub mod topology;
+pub mod wireguard;
+
+pub use error::LabError;

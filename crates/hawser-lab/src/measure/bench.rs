@@ -1,0 +1,92 @@
+//! Runs a case: again and again, each time in a fresh topology with fresh portals.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::cases::{Case, Line, Probe};
+use super::report::Report;
+use super::{cut, goodput, restart, unshaped};
+use crate::error::LabError;
+use crate::portals::Portals;
+use crate::topology::{Bond, Flow};
+
+/// Figures by name.
+pub(super) type Figures = BTreeMap<&'static str, f64>;
+
+/// Where cases are run. Plain data; one case at a time, or they measure each other.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    /// The `hawser` executable.
+    pub program: PathBuf,
+    /// Where tools are built.
+    pub tools: PathBuf,
+    /// How often each case is run.
+    pub runs: u32,
+    /// Lines of `[traffic]` in both configurations, mostly none.
+    pub traffic: String,
+}
+
+/// A topology with portals in it. Removed on drop, the portals first.
+pub(super) struct Running {
+    pub portals: Portals,
+    pub bond: Bond,
+}
+
+impl Bench {
+    /// Runs a case. `told` hears of each run.
+    ///
+    /// # Errors
+    /// Where a run fails: a figure that was not measured is no figure.
+    pub fn run(&self, case: &'static Case, mut told: impl FnMut(&str)) -> Result<Report, LabError> {
+        let wireguard = match case.probe {
+            Probe::Unshaped => Some(crate::wireguard::build(&self.tools)?),
+            _ => None,
+        };
+        let mut report = Report::new(case);
+        for run in 0..self.runs {
+            for &flow in case.flows {
+                for (label, figures) in self.once(case, flow, run, wireguard.as_deref())? {
+                    let words: Vec<String> = figures.iter().map(|(name, value)| format!("{name} {value:.2}")).collect();
+                    told(&format!("{} {label}, run {} of {}: {}", case.name, run + 1, self.runs, words.join(", ")));
+                    report.add(&label, figures);
+                }
+            }
+        }
+        Ok(report)
+    }
+
+    fn once(
+        &self,
+        case: &Case,
+        flow: Flow,
+        run: u32,
+        wireguard: Option<&Path>,
+    ) -> Result<Vec<(String, Figures)>, LabError> {
+        let alone = |figures| vec![(flow.name().to_owned(), figures)];
+        Ok(match (case.probe, wireguard) {
+            (Probe::Goodput, _) => alone(goodput::stream(self, case, flow, run)?),
+            (Probe::Latency, _) => alone(goodput::latency(&self.start(case.lines, run)?, flow)?),
+            (Probe::Memory, _) => alone(goodput::memory(&self.start(case.lines, run)?, flow)?),
+            (Probe::Restart, _) => alone(restart::restart(self.start(case.lines, run)?, flow)?),
+            (Probe::Cut(how), _) => {
+                let each = 0..case.lines.len();
+                let cut = |index| {
+                    let figures = cut::cut(&self.start(case.lines, run)?, how, index, flow)?;
+                    Ok((format!("link{} {}", index + 1, flow.name()), figures))
+                };
+                each.map(cut).collect::<Result<_, LabError>>()?
+            }
+            (Probe::Unshaped, Some(wireguard)) => alone(unshaped::pair(self, wireguard, flow, run)?),
+            (Probe::Unshaped, None) => Vec::new(),
+        })
+    }
+
+    /// A fresh topology with fresh portals. Each run has its own chance.
+    pub(super) fn start(&self, lines: &[Line], run: u32) -> Result<Running, LabError> {
+        let seed = |index: usize| u64::from(run) * 1000 + 2 * index as u64;
+        let plans: Vec<_> = lines.iter().enumerate().map(|(index, line)| line.plan(seed(index))).collect();
+        let bond = Bond::new(&plans)?;
+        let portals = Portals::start(&self.program, &bond, &self.traffic)?;
+        Ok(Running { portals, bond })
+    }
+}

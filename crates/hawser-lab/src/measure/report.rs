@@ -1,0 +1,164 @@
+//! What a case came to: medians, held against its targets; as a table and as JSON.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+
+use hawser_wire::traffic::Sample;
+use serde::Serialize;
+
+use super::bench::Figures;
+use super::cases::{Bound, Case, Of, Target};
+
+/// The figures of a case's runs. Starts without any; one owner.
+#[derive(Clone, Debug)]
+pub struct Report {
+    case: &'static Case,
+    runs: BTreeMap<String, Vec<Figures>>,
+}
+
+/// A target and what was reached. Plain data.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Verdict {
+    label: String,
+    figure: &'static str,
+    of: &'static str,
+    /// None where it was never measured, or never came.
+    value: Option<f64>,
+    target: String,
+    ok: bool,
+}
+
+/// The JSON form. Plain data.
+#[derive(Serialize)]
+struct Document<'a> {
+    case: &'static str,
+    about: &'static str,
+    ok: bool,
+    targets: Vec<Verdict>,
+    medians: BTreeMap<&'a str, BTreeMap<&'static str, f64>>,
+    runs: &'a BTreeMap<String, Vec<Figures>>,
+}
+
+impl Report {
+    /// Before the first run.
+    pub(super) fn new(case: &'static Case) -> Self {
+        Self { case, runs: BTreeMap::new() }
+    }
+
+    /// Adds a run's figures under a label.
+    pub(super) fn add(&mut self, label: &str, figures: Figures) {
+        self.runs.entry(label.to_owned()).or_default().push(figures);
+    }
+
+    /// Whether every target was reached.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        let verdicts = self.verdicts();
+        !verdicts.is_empty() && verdicts.iter().all(|verdict| verdict.ok)
+    }
+
+    /// One JSON object, with every run.
+    ///
+    /// # Errors
+    /// Never, for plain data.
+    pub fn json(&self) -> serde_json::Result<String> {
+        let Case { name, about, .. } = *self.case;
+        let medians = self.runs.iter().map(|(label, runs)| (label.as_str(), medians(runs))).collect();
+        let (targets, runs) = (self.verdicts(), &self.runs);
+        serde_json::to_string_pretty(&Document { case: name, about, ok: self.is_ok(), targets, medians, runs })
+    }
+
+    fn verdicts(&self) -> Vec<Verdict> {
+        let each = |target: &'static Target| self.runs.iter().map(move |(label, runs)| verdict(label, runs, target));
+        self.case.targets.iter().flat_map(each).collect()
+    }
+}
+
+fn verdict(label: &str, runs: &[Figures], target: &Target) -> Verdict {
+    let sample: Sample = runs.iter().filter_map(|figures| figures.get(target.figure).copied()).collect();
+    let value = match (target.of, target.bound) {
+        (Of::Median, _) => sample.median(),
+        (Of::Worst, Bound::AtMost(_)) => sample.max(),
+        (Of::Worst, Bound::AtLeast(_) | Bound::Above(_)) => sample.min(),
+    };
+    Verdict {
+        label: label.to_owned(),
+        figure: target.figure,
+        of: if target.of == Of::Median { "median" } else { "worst" },
+        value: value.filter(|value| value.is_finite()),
+        target: match target.bound {
+            Bound::AtLeast(bound) => format!("≥ {bound}"),
+            Bound::Above(bound) => format!("> {bound}"),
+            Bound::AtMost(bound) => format!("≤ {bound}"),
+        },
+        ok: value.is_some_and(|value| target.bound.holds(value)),
+    }
+}
+
+fn medians(runs: &[Figures]) -> BTreeMap<&'static str, f64> {
+    let names: Vec<&'static str> = runs.iter().flat_map(|figures| figures.keys().copied()).collect();
+    let median = |name: &'static str| {
+        let sample: Sample = runs.iter().filter_map(|figures| figures.get(name).copied()).collect();
+        Some((name, sample.median()?))
+    };
+    names.into_iter().filter_map(median).collect()
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        writeln!(text, "{}: {}", self.case.name, self.case.about)?;
+        for (label, runs) in &self.runs {
+            let figures: Vec<String> = medians(runs).iter().map(|(name, value)| format!("{name} {value:.2}")).collect();
+            writeln!(text, "  {label:<11} median of {}: {}", runs.len(), figures.join(", "))?;
+        }
+        for Verdict { label, figure, of, value, target, ok } in self.verdicts() {
+            let value = value.map_or("never".to_owned(), |value| format!("{value:.3}"));
+            let word = if ok { "ok" } else { "MISSED" };
+            writeln!(text, "  {label:<11} {of} {figure} {value} ({target}): {word}")?;
+        }
+        f.write_str(text.trim_end())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(case: &str, runs: &[(&str, Figures)]) -> Report {
+        let mut report = Report::new(Case::named(case).expect("a case"));
+        runs.iter().for_each(|(label, figures)| report.add(label, figures.clone()));
+        report
+    }
+
+    #[test]
+    fn a_median_forgives_one_run_but_the_worst_does_not() {
+        let ratio = |value| ("up", Figures::from([("ratio", value)]));
+        assert!(report("equal", &[ratio(0.96), ratio(0.5), ratio(0.97)]).is_ok());
+        assert!(!report("equal", &[ratio(0.94), ratio(0.5), ratio(0.97)]).is_ok());
+        let gap = |value| ("link1 up", Figures::from([("gap_ms", value), ("recovered_s", 1.0)]));
+        assert!(report("cut-silent", &[gap(90.0), gap(200.0)]).is_ok());
+        assert!(!report("cut-silent", &[gap(90.0), gap(201.0), gap(80.0)]).is_ok());
+    }
+
+    #[test]
+    fn what_was_not_measured_is_missed() {
+        assert!(!report("equal", &[]).is_ok());
+        assert!(!report("equal", &[("up", Figures::new())]).is_ok());
+        let never = Figures::from([("gap_ms", 90.0), ("recovered_s", f64::INFINITY)]);
+        let report = report("cut-silent", &[("link1 up", never)]);
+        assert!(!report.is_ok());
+        assert!(report.to_string().contains("worst recovered_s never (≤ 3): MISSED"), "{report}");
+        assert!(report.json().expect("plain data").contains("\"value\": null"));
+    }
+
+    #[test]
+    fn every_way_must_reach_the_target() {
+        let runs = [("down", Figures::from([("ratio", 0.90)])), ("up", Figures::from([("ratio", 0.96)]))];
+        let report = report("equal", &runs);
+        assert!(!report.is_ok());
+        let text = report.to_string();
+        assert!(text.contains("down        median ratio 0.900 (≥ 0.95): MISSED"), "{text}");
+        assert!(text.contains("up          median ratio 0.960 (≥ 0.95): ok"), "{text}");
+    }
+}

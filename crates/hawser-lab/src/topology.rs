@@ -1,0 +1,317 @@
+//! The bond's topology, in namespaces of its own.
+//!
+//! ```text
+//!              ┌──────── link1 ──────── router1 ────────┐
+//!  client ── local ───── link2 ──────── router2 ───── remote ── server
+//!              └──────── …                              ┘
+//! ```
+//!
+//! 1. Namespaces; the two LANs (veth); forwarding.
+//! 2. For each link an emulated one to a router of its own, and a veth from there to the remote portal;
+//!    a plain link is a veth without offloads, straight to the remote portal.
+//! 3. Routes: each link has its own to the one endpoint, with its own gateway and metric.
+//! 4. Beside the addresses that the tunnel serves, client and server have *plain* ones: what goes between them is
+//!    forwarded over link 1 alone, without a tunnel.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use hawser_wire::traffic::{Congestion, Ping, TcpTransfer};
+use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
+use ipnet::{IpNet, Ipv4Net};
+
+use crate::cleanup;
+use crate::error::LabError;
+
+mod routes;
+
+/// Prefix length of every network here.
+const NETWORK: u8 = 24;
+/// An Ethernet packet. Source: RFC 894.
+const MTU: u32 = 1500;
+/// The interface towards client or server, at either end.
+const LAN: &str = "lan0";
+/// The router's interface towards the remote portal.
+const UPLINK: &str = "up0";
+/// The port of the transfers.
+const TRANSFER_PORT: u16 = 5001;
+/// Room for what is in flight, so that the hosts' buffers are never what limits a transfer, in bytes: the greatest
+/// product here, 100 Mbit/s times 300 ms and a full queue, four times over. Least, default and most, as the sysctls have it.
+const RECEIVE_BUFFER: &str = "4096 131072 33554432";
+const SEND_BUFFER: &str = "4096 65536 33554432";
+
+/// The remote portal's address: it has no other that links could reach.
+pub const ENDPOINT: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+/// The client's network and the server's, which the tunnel joins.
+pub const CLIENT_NETWORK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(10, 1, 0, 0), NETWORK);
+/// See [`CLIENT_NETWORK`].
+pub const SERVER_NETWORK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(10, 2, 0, 0), NETWORK);
+/// The same without a tunnel.
+const PLAIN_CLIENT_NETWORK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(10, 1, 1, 0), NETWORK);
+const PLAIN_SERVER_NETWORK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(10, 2, 1, 0), NETWORK);
+/// The host part of a portal or router, and of a host behind it.
+const GATEWAY: u8 = 1;
+const HOST: u8 = 2;
+
+/// What a link is to be. Plain data.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there are a handful, and most are the large one")]
+pub enum LinkPlan {
+    /// Emulated, with these ways from and to the local portal.
+    Emulated {
+        /// From the local portal.
+        up: Direction,
+        /// Towards it.
+        down: Direction,
+    },
+    /// Unshaped: a veth that carries single packets, as a wire does.
+    Plain,
+}
+
+impl LinkPlan {
+    /// Emulated, the same both ways, with a seed of its own for each.
+    #[must_use]
+    pub fn symmetric(direction: &Direction) -> Self {
+        let down = Direction { seed: direction.seed.wrapping_add(1), ..direction.clone() };
+        Self::Emulated { up: direction.clone(), down }
+    }
+}
+
+/// Which way a transfer goes. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// From client to server.
+    Up,
+    /// From server to client.
+    Down,
+}
+
+impl Flow {
+    /// In a word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+        }
+    }
+}
+
+/// Between which addresses traffic goes. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// By the tunnel.
+    Tunnel,
+    /// Forwarded over link 1, without a tunnel.
+    LinkOne,
+}
+
+/// The topology, running. It starts whole and without a tunnel; everything is removed on drop.
+/// Its links may be changed from any thread.
+#[derive(Debug)]
+pub struct Bond {
+    // Links go before the namespaces they lie in.
+    links: Vec<EmulatedLink>,
+    routers: Vec<Namespace>,
+    count: u8,
+    /// Where transfers start.
+    pub client: Namespace,
+    /// Where the local portal runs.
+    pub local: Namespace,
+    /// Where the remote portal runs.
+    pub remote: Namespace,
+    /// Where transfers end.
+    pub server: Namespace,
+}
+
+impl Bond {
+    /// Builds it with these links, named `link1` and so on.
+    ///
+    /// # Errors
+    /// Where the kernel refuses: it needs root.
+    pub fn new(plans: &[LinkPlan]) -> Result<Self, LabError> {
+        let _making = cleanup::making();
+        let mut bond = Self::hosts()?;
+        for plan in plans {
+            bond.count += 1;
+            match plan {
+                LinkPlan::Emulated { up, down } => bond.add_emulated(up, down)?,
+                LinkPlan::Plain => bond.add_plain()?,
+            }
+            bond.route_link(bond.count)?;
+        }
+        bond.local.add_route(PLAIN_SERVER_NETWORK.into(), Some(gateway_of(1).into()), None)?;
+        Ok(bond)
+    }
+
+    /// Step 1.
+    fn hosts() -> Result<Self, LabError> {
+        let made = |tag| Namespace::new(tag);
+        let (client, local, remote, server) = (made("client")?, made("local")?, made("remote")?, made("server")?);
+        for (host, portal, networks) in [
+            (&client, &local, [CLIENT_NETWORK, PLAIN_CLIENT_NETWORK]),
+            (&server, &remote, [SERVER_NETWORK, PLAIN_SERVER_NETWORK]),
+        ] {
+            veth(&end(host, LAN, networks, HOST), &end(portal, LAN, networks, GATEWAY), MTU)?;
+            host.add_default_route(address(networks[0], GATEWAY).into())?;
+            host.set_sysctl("ipv4/tcp_rmem", RECEIVE_BUFFER)?;
+            host.set_sysctl("ipv4/tcp_wmem", SEND_BUFFER)?;
+            portal.set_forwarding(true)?;
+        }
+        remote.add_address("lo", IpNet::new_assert(ENDPOINT.into(), 32))?;
+        Ok(Self { links: Vec::new(), routers: Vec::new(), count: 0, client, local, remote, server })
+    }
+
+    /// Step 2.
+    fn add_emulated(&mut self, up: &Direction, down: &Direction) -> Result<(), LabError> {
+        let number = self.count;
+        let router = Namespace::new("router")?;
+        router.set_forwarding(true)?;
+        let name = link_name(number);
+        let spec = LinkSpec {
+            a_to_b: up.clone(),
+            b_to_a: down.clone(),
+            ..LinkSpec::symmetric(
+                &name,
+                end(&self.local, &name, [link_network(number)], HOST),
+                end(&router, &name, [link_network(number)], GATEWAY),
+                up,
+            )
+        };
+        self.links.push(EmulatedLink::new(spec)?);
+        let far = uplink_network(number);
+        veth(&end(&router, UPLINK, [far], GATEWAY), &end(&self.remote, &name, [far], HOST), MTU)?;
+        let (remote, home) = (address(far, HOST), address(link_network(number), HOST));
+        for network in [Ipv4Net::new_assert(ENDPOINT, 32), PLAIN_SERVER_NETWORK] {
+            router.add_route(network.into(), Some(remote.into()), None)?;
+        }
+        router.add_route(PLAIN_CLIENT_NETWORK.into(), Some(home.into()), None)?;
+        self.remote.add_route(link_network(number).into(), Some(address(far, GATEWAY).into()), None)?;
+        if number == 1 {
+            self.remote.add_route(PLAIN_CLIENT_NETWORK.into(), Some(address(far, GATEWAY).into()), None)?;
+        }
+        self.routers.push(router);
+        Ok(())
+    }
+
+    /// Step 2, unshaped.
+    fn add_plain(&mut self) -> Result<(), LabError> {
+        let (name, network) = (link_name(self.count), link_network(self.count));
+        veth(&end(&self.local, &name, [network], HOST), &end(&self.remote, &name, [network], GATEWAY), MTU)?;
+        for portal in [&self.local, &self.remote] {
+            portal.set_plain_packets(&name)?;
+        }
+        if self.count == 1 {
+            self.remote.add_route(PLAIN_CLIENT_NETWORK.into(), Some(address(network, HOST).into()), None)?;
+        }
+        Ok(())
+    }
+
+    /// Step 3.
+    fn route_link(&self, number: u8) -> Result<(), LabError> {
+        let route = routes::Route {
+            prefix: Ipv4Net::new_assert(ENDPOINT, 32),
+            gateway: gateway_of(number),
+            interface: link_name(number),
+            metric: number.into(),
+        };
+        routes::add(&self.local, &route)
+    }
+
+    /// How many links there are.
+    #[must_use]
+    pub fn link_count(&self) -> usize {
+        self.count.into()
+    }
+
+    /// The emulated links, in their order.
+    #[must_use]
+    pub fn links(&self) -> &[EmulatedLink] {
+        &self.links
+    }
+
+    /// Takes a link's interface down at the local portal, as `ip link set down` does; `index` counts from 0.
+    ///
+    /// # Errors
+    /// Where there is no such link.
+    pub fn set_down(&self, index: usize) -> Result<(), LabError> {
+        Ok(self.local.set_down(&self.interface(index))?)
+    }
+
+    /// Brings it up again, with the routes that went with it.
+    ///
+    /// # Errors
+    /// Where there is no such link.
+    pub fn set_up(&self, index: usize) -> Result<(), LabError> {
+        self.local.set_up(&self.interface(index))?;
+        let number = u8::try_from(index + 1).unwrap_or(u8::MAX);
+        self.route_link(number)?;
+        if number == 1 {
+            self.local.add_route(PLAIN_SERVER_NETWORK.into(), Some(gateway_of(1).into()), None)?;
+        }
+        Ok(())
+    }
+
+    /// The local portal's interface of a link, counted from 0.
+    #[must_use]
+    pub fn interface(&self, index: usize) -> String {
+        link_name(u8::try_from(index + 1).unwrap_or(u8::MAX))
+    }
+
+    /// A CUBIC transfer from client to server or back.
+    #[must_use]
+    pub fn transfer(&self, flow: Flow, over: Over, duration: std::time::Duration) -> TcpTransfer {
+        let (client, server) = match over {
+            Over::Tunnel => (CLIENT_NETWORK, SERVER_NETWORK),
+            Over::LinkOne => (PLAIN_CLIENT_NETWORK, PLAIN_SERVER_NETWORK),
+        };
+        let (client, server) = ((&self.client, address(client, HOST)), (&self.server, address(server, HOST)));
+        let (from, to) = match flow {
+            Flow::Up => (client, server),
+            Flow::Down => (server, client),
+        };
+        TcpTransfer {
+            from: from.0.clone(),
+            to: to.0.clone(),
+            destination: SocketAddr::new(to.1.into(), TRANSFER_PORT),
+            source: Some(from.1.into()),
+            congestion: Congestion::Cubic,
+            duration,
+        }
+    }
+
+    /// A ping from the client to the server, by the tunnel.
+    #[must_use]
+    pub fn ping(&self, interval: std::time::Duration, duration: std::time::Duration) -> Ping {
+        let destination = IpAddr::V4(address(SERVER_NETWORK, HOST));
+        Ping { from: self.client.clone(), destination, interval, duration }
+    }
+}
+
+/// An end with the same host part in each of its networks.
+fn end<const N: usize>(namespace: &Namespace, interface: &str, networks: [Ipv4Net; N], host: u8) -> End {
+    let addresses = networks.map(|network| IpNet::new_assert(address(network, host).into(), NETWORK));
+    End { namespace: namespace.clone(), interface: interface.to_owned(), addresses: addresses.into() }
+}
+
+fn address(network: Ipv4Net, host: u8) -> Ipv4Addr {
+    let [a, b, c, _] = network.network().octets();
+    Ipv4Addr::new(a, b, c, host)
+}
+
+fn link_name(number: u8) -> String {
+    format!("link{number}")
+}
+
+/// Between local portal and router.
+const fn link_network(number: u8) -> Ipv4Net {
+    Ipv4Net::new_assert(Ipv4Addr::new(10, 10, number, 0), NETWORK)
+}
+
+/// Between router and remote portal.
+const fn uplink_network(number: u8) -> Ipv4Net {
+    Ipv4Net::new_assert(Ipv4Addr::new(10, 20, number, 0), NETWORK)
+}
+
+fn gateway_of(number: u8) -> Ipv4Addr {
+    address(link_network(number), GATEWAY)
+}

@@ -1,0 +1,173 @@
+//! wireguard-go in the place of the portals, for comparison over one link.
+//!
+//! 1. Go builds it from its module, at the exact version that go/go.mod names.
+//! 2. A process each in the portals' namespaces makes its TUN device.
+//! 3. Keys, endpoint and allowed addresses go by its control socket (no `wg` program is needed).
+//! 4. Addresses and routes by netlink. Both processes end on drop, and their devices with them.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use hawser_portal::config::PrivateKey;
+use hawser_wire::Namespace;
+use ipnet::{IpNet, Ipv4Net};
+
+use crate::cleanup::{self, Folder};
+use crate::error::LabError;
+use crate::process::Process;
+use crate::topology::{Bond, CLIENT_NETWORK, ENDPOINT, SERVER_NETWORK};
+
+/// The folder with go.mod and go.sum.
+const GO_FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/go");
+/// The module that is the program.
+const MODULE: &str = "golang.zx2c4.com/wireguard";
+/// Where it listens for configuration. Source: wireguard's cross-platform documentation.
+const SOCKETS: &str = "/var/run/wireguard";
+/// Where the remote one listens for datagrams. Source: wg(8).
+const PORT: u16 = 51820;
+/// How long a process may take to open its socket, and how often we look.
+const PATIENCE: Duration = Duration::from_secs(5);
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// Two wireguard-go processes, configured. Ended on drop; one owner.
+#[derive(Debug)]
+pub struct WireGuard {
+    local: Process,
+    remote: Process,
+    _folder: Folder,
+}
+
+/// Step 1: builds it into a folder, where it is not there yet, and gives its path.
+///
+/// # Errors
+/// [`LabError::Build`] where there is no Go, or it cannot build.
+pub fn build(into: &Path) -> Result<PathBuf, LabError> {
+    let failed = |reason: String| LabError::Build { tool: "wireguard-go", reason };
+    let program = into.join("wireguard-go");
+    fs::create_dir_all(into).map_err(|error| failed(error.to_string()))?;
+    let mut go = Command::new("go");
+    go.current_dir(GO_FOLDER).args(["build", "-mod=readonly", "-trimpath", "-o"]).arg(&program).arg(MODULE);
+    let output = go.output().map_err(|error| failed(format!("run go: {error}")))?;
+    if !output.status.success() {
+        return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    Ok(program)
+}
+
+impl WireGuard {
+    /// Steps 2 to 4, in the place of the portals of a topology.
+    ///
+    /// # Errors
+    /// [`LabError::Process`] with what a process said, where it does not come to work.
+    pub fn start(program: &Path, bond: &Bond) -> Result<Self, LabError> {
+        let _making = cleanup::making();
+        let folder = Folder::new()?;
+        let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
+        let (local_key, remote_key) = (generated()?, generated()?);
+        let side = |name: &str, namespace, text: String, far| {
+            // The sockets of all namespaces lie in one folder: the device's name tells the process.
+            let device = format!("wg{}{}", &name[..1], std::process::id());
+            let log = folder.path().join(format!("{name}.log"));
+            start_one(name, program, namespace, &device, log, &text, far)
+        };
+        let local_text = configuration(&local_key, None, &remote_key, Some(ENDPOINT), SERVER_NETWORK);
+        let remote_text = configuration(&remote_key, Some(PORT), &local_key, None, CLIENT_NETWORK);
+        let remote = side("remote", &bond.remote, remote_text, CLIENT_NETWORK)?;
+        let local = side("local", &bond.local, local_text, SERVER_NETWORK)?;
+        Ok(Self { local, remote, _folder: folder })
+    }
+
+    /// The processes: local, remote.
+    pub(crate) fn processes(&self) -> [&Process; 2] {
+        [&self.local, &self.remote]
+    }
+}
+
+fn start_one(
+    name: &str,
+    program: &Path,
+    namespace: &Namespace,
+    device: &str,
+    log: PathBuf,
+    text: &str,
+    far: Ipv4Net,
+) -> Result<Process, LabError> {
+    let process = Process::start(&format!("{name} wireguard-go"), namespace, program, &["-f", device], log)?;
+    let late = Instant::now() + PATIENCE;
+    let socket = Path::new(SOCKETS).join(format!("{device}.sock"));
+    let stream = loop {
+        match UnixStream::connect(&socket) {
+            Ok(stream) => break stream,
+            Err(error) if Instant::now() > late => {
+                return Err(process.fault(format!("it opened no control socket: {error}")));
+            }
+            Err(_) => std::thread::sleep(GLANCE),
+        }
+    };
+    let answer = configure(stream, text).map_err(|error| process.fault(format!("it hung up: {error}")))?;
+    if answer != "errno=0" {
+        return Err(process.fault(format!("it refused its configuration: {answer}")));
+    }
+    namespace.set_up(device)?;
+    namespace.add_route(IpNet::V4(far), None, Some(device))?;
+    Ok(process)
+}
+
+/// Step 3: a set operation; its answer is one line. Source: wireguard's cross-platform documentation.
+fn configure(mut stream: UnixStream, text: &str) -> std::io::Result<String> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(text.as_bytes())?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer)?;
+    Ok(answer.trim_end().to_owned())
+}
+
+fn configuration(
+    own: &PrivateKey,
+    listen: Option<u16>,
+    peer: &PrivateKey,
+    endpoint: Option<std::net::Ipv4Addr>,
+    allowed: Ipv4Net,
+) -> String {
+    let listen = listen.map(|port| format!("listen_port={port}\n")).unwrap_or_default();
+    let endpoint = endpoint.map(|address| format!("endpoint={address}:{PORT}\n")).unwrap_or_default();
+    let (private, public) = (hex(own.as_bytes()), hex(peer.public().as_bytes()));
+    format!("set=1\nprivate_key={private}\n{listen}public_key={public}\n{endpoint}allowed_ip={allowed}\n\n")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_what_the_control_socket_takes() {
+        let (own, peer) = ([1; 32], PrivateKey::generate().expect("randomness"));
+        let own = PrivateKey::parse(&{
+            let mut text = "AQEB".repeat(10);
+            text.push_str("AQE=");
+            text
+        })
+        .inspect(|key| assert_eq!(key.as_bytes(), &own))
+        .expect("32 bytes");
+        let text = configuration(&own, Some(PORT), &peer, Some(ENDPOINT), SERVER_NETWORK);
+        let public = hex(peer.public().as_bytes());
+        let expected = format!(
+            "set=1\nprivate_key={}\nlisten_port=51820\npublic_key={public}\nendpoint=198.51.100.7:51820\nallowed_ip=10.2.0.0/24\n\n",
+            "01".repeat(32)
+        );
+        assert_eq!(text, expected);
+    }
+}

@@ -1,0 +1,71 @@
+//! The topology without a tunnel. Needs root.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use hawser_lab::topology::{Bond, ENDPOINT, Flow, LinkPlan, Over};
+use hawser_wire::Direction;
+use socket2::SockRef;
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn emulated(mbps: f64) -> LinkPlan {
+    LinkPlan::symmetric(&Direction::shaped(mbps, ms(5), ms(100)))
+}
+
+fn bond(plans: &[LinkPlan]) -> Bond {
+    Bond::new(plans).expect("the topology stands (these tests need root)")
+}
+
+/// Asks the endpoint from a link, and gives the address that it was asked from.
+fn asked_over(bond: &Bond, index: usize) -> std::io::Result<IpAddr> {
+    let far = bond.remote.run(|| UdpSocket::bind((ENDPOINT, 4000))).expect("enters")?;
+    let near = bond.local.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))).expect("enters")?;
+    for socket in [&near, &far] {
+        socket.set_read_timeout(Some(ms(500)))?;
+    }
+    SockRef::from(&near).bind_device(Some(bond.interface(index).as_bytes()))?;
+    near.send_to(b"?", SocketAddr::from((ENDPOINT, 4000)))?;
+    let mut answer = [0; 1];
+    let (_, from) = far.recv_from(&mut answer)?;
+    far.send_to(b"!", from)?;
+    near.recv_from(&mut answer)?;
+    Ok(from.ip())
+}
+
+#[test]
+fn every_link_has_its_own_way_to_the_one_endpoint() {
+    for plans in [vec![emulated(50.0), emulated(30.0), emulated(20.0)], vec![LinkPlan::Plain, LinkPlan::Plain]] {
+        let bond = bond(&plans);
+        for index in 0..plans.len() {
+            let from = asked_over(&bond, index).expect("the endpoint answers");
+            assert_eq!(from, IpAddr::from([10, 10, u8::try_from(index + 1).expect("few links"), 2]));
+        }
+    }
+}
+
+#[test]
+fn a_plain_transfer_fills_link_one_both_ways() {
+    let bond = bond(&[emulated(40.0), emulated(20.0)]);
+    for flow in [Flow::Up, Flow::Down] {
+        let got = bond.transfer(flow, Over::LinkOne, ms(1500)).run().expect("it runs");
+        let rate = got.mbps_between(got.start() + ms(500), got.start() + ms(1500));
+        assert!((36.0..=40.0).contains(&rate), "{rate} Mbit/s {}", flow.name());
+    }
+}
+
+#[test]
+fn a_link_that_was_set_down_comes_back_with_its_routes() {
+    let bond = bond(&[emulated(50.0), emulated(30.0)]);
+    for index in 0..2 {
+        bond.set_down(index).expect("goes down");
+        let error = asked_over(&bond, index).expect_err("a link that is down answers nobody");
+        assert!(error.raw_os_error().is_some(), "{error}");
+        bond.set_up(index).expect("comes up");
+        asked_over(&bond, index).expect("the endpoint answers again");
+    }
+    let got = bond.transfer(Flow::Up, Over::LinkOne, ms(500)).run().expect("it runs");
+    assert!(got.total_bytes() > 0);
+}

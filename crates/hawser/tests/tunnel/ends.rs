@@ -1,0 +1,114 @@
+//! How portals end, and what they leave.
+
+use std::fs;
+use std::time::Duration;
+
+use hawser_portal::api::PathState;
+use rustix::process::Signal;
+
+use crate::lab::{Lab, ms, states};
+
+/// The contract's time for traffic to flow again after the remote portal was killed and started anew.
+const RESTART_MAX: Duration = Duration::from_secs(3);
+/// Only CAP_NET_ADMIN, as /proc/PID/status shows it (linux/capability.h: number 12).
+const NET_ADMIN_ONLY: &str = "0000000000001000";
+
+#[test]
+fn a_portal_that_is_told_to_end_leaves_nothing_behind() {
+    let lab = Lab::new("term", "");
+    let before = lab.traces();
+    let (mut local, mut remote) = lab.start_both();
+    assert_ne!(lab.traces(), before);
+    assert_eq!(lab.rp_filter("two"), "2", "strict would swallow what comes back by the second link");
+    assert_eq!(lab.rp_filter("one"), "0", "nothing needs changing where nothing is in the way");
+    local.signal(Signal::TERM);
+    assert!(local.wait().success(), "{}", local.log());
+    assert_eq!(lab.traces(), before, "{}", local.log());
+    assert!(!local.socket.exists());
+    // The other one was told.
+    remote.wait_for_log("peer said good-bye");
+    remote.signal(Signal::INT);
+    assert!(remote.wait().success(), "{}", remote.log());
+}
+
+#[test]
+fn a_remote_portal_that_was_killed_and_started_again_is_found_by_itself() {
+    let lab = Lab::new("kill", "");
+    let (local, mut remote) = lab.start_both();
+    remote.signal(Signal::KILL);
+    remote.wait();
+    std::thread::sleep(ms(300));
+    let _remote = lab.start("remote");
+    lab.answered_within(RESTART_MAX);
+    local.wait_for("all paths to be active", |status| states(status) == [PathState::Active; 2]);
+}
+
+#[test]
+fn what_a_killed_portal_left_is_cleaned_by_the_next() {
+    let lab = Lab::new("left", "");
+    let before = lab.traces();
+    let (mut local, _remote) = lab.start_both();
+    local.signal(Signal::KILL);
+    local.wait();
+    assert_eq!(lab.rp_filter("two"), "2", "a killed portal undoes nothing");
+    let mut local = lab.start("local");
+    local.wait_for_log("cleaned up after a killed portal");
+    lab.answered_within(RESTART_MAX);
+    local.signal(Signal::TERM);
+    assert!(local.wait().success(), "{}", local.log());
+    assert_eq!(lab.traces(), before, "{}", local.log());
+}
+
+#[test]
+fn a_portal_that_loses_its_tun_device_undoes_the_rest_and_fails() {
+    let lab = Lab::new("gone", "");
+    let before = lab.traces();
+    let (mut local, _remote) = lab.start_both();
+    lab.local.delete_interface("hawser0").expect("it can be deleted");
+    assert_eq!(local.wait().code(), Some(1), "{}", local.log());
+    assert!(local.log().contains("error: use tun device: it was deleted"), "{}", local.log());
+    assert_eq!(lab.traces(), before);
+}
+
+#[test]
+fn a_running_portal_has_one_capability() {
+    let lab = Lab::new("caps", "");
+    let (local, _remote) = lab.start_both();
+    let tasks = fs::read_dir(format!("/proc/{}/task", local.pid())).expect("its threads");
+    let mut threads = 0;
+    for task in tasks {
+        let status = fs::read_to_string(task.expect("a thread").path().join("status")).expect("its status");
+        let sets = status.lines().filter_map(|line| line.strip_prefix("Cap")?.split_once(":\t"));
+        for (set, value) in sets.filter(|(set, _)| ["Eff", "Prm", "Bnd"].contains(set)) {
+            assert_eq!(value, NET_ADMIN_ONLY, "Cap{set}");
+        }
+        threads += 1;
+    }
+    assert!(threads >= 2, "control thread and packet thread");
+}
+
+#[test]
+fn a_second_portal_is_refused_and_the_first_goes_on() {
+    let lab = Lab::new("twice", "");
+    let (local, _remote) = lab.start_both();
+    let mut second = lab.start("local");
+    assert_eq!(second.wait().code(), Some(1));
+    assert!(second.log().contains("another portal is running on it"), "{}", second.log());
+    lab.answered_within(ms(1_000));
+    drop(local);
+}
+
+#[test]
+fn a_reload_says_what_needs_a_restart() {
+    let lab = Lab::new("hup", "");
+    let (local, _remote) = lab.start_both();
+    local.signal(Signal::HUP);
+    local.wait_for_log("nothing has changed");
+    lab.edit("local.toml", "10.99.0.0/16", "10.98.0.0/16");
+    local.signal(Signal::HUP);
+    local.wait_for_log("the changes need a restart sections=\"peer\"");
+    lab.edit("local.toml", "[[peer]]", "[[pear]]");
+    local.signal(Signal::HUP);
+    local.wait_for_log("the old one stays in force");
+    lab.answered_within(ms(1_000));
+}

@@ -1,0 +1,62 @@
+//! What goes through the tunnel.
+
+use hawser_portal::api::PathState;
+use hawser_wire::Namespace;
+use hawser_wire::traffic::{Congestion, TcpTransfer};
+
+use crate::lab::{LOCAL, Lab, REMOTE, REMOTE_V6, assert_none_lost, ms, parse, paths, states};
+
+/// Least received in a transfer, in bytes: far below what any machine does in its time, far above a few first windows.
+const TRANSFER_MIN: u64 = 5_000_000;
+
+fn tcp(from: &Namespace, to: &Namespace, destination: &str) -> u64 {
+    let transfer = TcpTransfer {
+        from: from.clone(),
+        to: to.clone(),
+        destination: parse(&format!("{destination}:5001")),
+        source: None,
+        congestion: Congestion::Cubic,
+        duration: ms(700),
+    };
+    transfer.run().expect("a transfer").total_bytes()
+}
+
+#[test]
+fn ping_and_tcp_cross_the_tunnel_both_ways_over_both_links() {
+    let lab = Lab::new("tun", "");
+    let (local, remote) = lab.start_both();
+    for destination in [REMOTE, REMOTE_V6] {
+        assert_none_lost(&lab.ping(destination, ms(10), ms(300)).run().expect("a ping"));
+    }
+    let up = tcp(&lab.local, &lab.remote, REMOTE);
+    let down = tcp(&lab.remote, &lab.local, LOCAL);
+    assert!(up > TRANSFER_MIN && down > TRANSFER_MIN, "{up} bytes up, {down} down");
+    // The status is of up to a quarter of a second ago.
+    let carried = |min: u64| {
+        move |status: &hawser_portal::api::Status| {
+            let both = paths(status).iter().all(|path| path.tx_bytes > TRANSFER_MIN / 20);
+            let peer = &status.peers[0];
+            both && peer.tx_bytes > min && peer.rx_bytes > min && peer.handshake_age_s.is_some()
+        }
+    };
+    let status = local.wait_for("both links to have carried something", carried(up.min(down)));
+    assert_eq!(paths(&status).iter().map(|path| path.name.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+    remote.wait_for("both links to have carried something", carried(up.min(down)));
+}
+
+#[test]
+fn portals_agree_on_the_stricter_protection_and_a_common_cipher() {
+    let lab = Lab::new("prot", "[traffic]\nprotection = \"authenticate\"\ncipher = \"chacha20-poly1305\"\n");
+    let (_local, _remote) = lab.start_both();
+    assert_none_lost(&lab.ping(REMOTE, ms(10), ms(200)).run().expect("a ping"));
+}
+
+#[test]
+fn the_tun_device_follows_what_the_paths_carry() {
+    let lab = Lab::new("mtu", "");
+    let (local, _remote) = lab.start_both();
+    // 1500 less IPv4 and UDP headers less what Hawser adds (docs/wire.md).
+    local.wait_for_log("tun mtu mtu=1441");
+    let status = local.wait_for("both paths", |status| states(status) == [PathState::Active; 2]);
+    assert!(paths(&status).iter().all(|path| path.mtu == 1472), "{status:#?}");
+}
