@@ -23,8 +23,8 @@ use support::{Buffer, Seeded, packet};
 const HUGE: u64 = (1 << 62) - 1;
 const PING: u8 = 1;
 
-fn offer() -> Offer {
-    Offer { protection: Protection::Encrypt, ciphers: CipherSet::for_machine(true), instance: InstanceId(77) }
+fn offer(instance: u64) -> Offer {
+    Offer { protection: Protection::Encrypt, ciphers: CipherSet::for_machine(true), instance: InstanceId(instance) }
 }
 
 /// A stranger, or a peer that says what it likes: it speaks to a portal of its own.
@@ -37,6 +37,7 @@ struct Sender {
     number: u64,
     rng: Seeded,
     sent_bytes: u64,
+    instance: u64,
 }
 
 impl Sender {
@@ -52,6 +53,7 @@ impl Sender {
             number: 0,
             rng: Seeded(99),
             sent_bytes: 0,
+            instance: 77,
         }
     }
 
@@ -92,7 +94,7 @@ impl Sender {
     fn initiation(&mut self, key: u8, index: u32) -> (Initiator, Vec<u8>) {
         let (identity, to) = (Identity::new([key; 32]), Identity::new([2; 32]).public());
         let index = HandshakeIndex(index);
-        let started = Initiator::start(&identity, &to, Psk::default(), offer(), index, None, &mut self.rng);
+        let started = Initiator::start(&identity, &to, Psk::default(), offer(self.instance), index, None, &mut self.rng);
         let (initiator, message) = started.expect("a handshake");
         (initiator, message.to_vec())
     }
@@ -106,7 +108,8 @@ impl Sender {
         self.keys = Some(established.keys);
         self.say(0, |out| out.put_u8(PING));
         self.hear(ms(50));
-        assert!(self.session().is_some());
+        let session = self.session().expect("a session");
+        assert!(session.age < ms(100) && !session.paths.is_empty());
         self
     }
 
@@ -326,15 +329,14 @@ fn a_peer_that_lies_about_everything_harms_itself_alone() {
         sender.say(2, |out| gone(5).encode(out));
     }
     sender.hear(ms(5_000));
-    let mut sender = sender.greet_again();
-    assert!(sender.portal.poll_event().is_some());
     assert!(sender.session().is_some_and(|session| session.paths.len() <= 64));
+    sender.greet_again();
 }
 
 impl Sender {
     /// The peer is itself again: a new start of its portal.
     fn greet_again(mut self) -> Sender {
-        (self.number, self.keys) = (0, None);
+        (self.number, self.keys, self.instance) = (0, None, self.instance + 1);
         self.greet()
     }
 }
@@ -363,13 +365,14 @@ fn random_frames_under_valid_keys_break_nothing() {
     for round in 0..20_000u32 {
         let mut noise = vec![0; 1 + round as usize % 200];
         sender.rng.fill(&mut noise);
-        // A type that exists, but no good-bye.
-        noise[0] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 0xa][noise[0] as usize % 10];
+        // A type that exists, but no good-bye; word about paths seldom, because it closes them.
+        noise[0] = if round % 400 == 0 { 5 } else { [0, 1, 2, 3, 4, 6, 7, 8, 0xa][noise[0] as usize % 9] };
+        noise.iter_mut().filter(|byte| **byte == 9).for_each(|byte| *byte = 8);
         // Often small numbers, which come near to what is so.
         if round % 3 > 0 {
             noise[1..].iter_mut().for_each(|byte| *byte &= 0x03);
         }
-        let path = u32::from(noise.last().copied().unwrap_or(0)) % 8;
+        let path = round / 1_000 * 2 + u32::from(noise.last().copied().unwrap_or(0)) % 2 * 2;
         sender.say(path, |out| out.put_bytes(&noise));
         if round % 64 == 0 {
             sender.portal.read_buffer()[..100].copy_from_slice(&answer());
@@ -378,10 +381,9 @@ fn random_frames_under_valid_keys_break_nothing() {
             sender.hear(ms(3));
         }
     }
-    let mut heard = sender.hear(ms(10_000)).len();
-    heard += sender.inbox.0.len();
-    assert!(heard > 0);
+    sender.hear(ms(10_000));
+    assert!(sender.dropped(DropReason::BadFrame) > 1_000 && sender.dropped(DropReason::Forged) == 0);
     let mut sender = sender.greet_again();
-    let events: Vec<Event> = std::iter::from_fn(|| sender.portal.poll_event()).collect();
-    assert!(events.iter().any(|event| matches!(event, Event::Session { .. })));
+    let begun = std::iter::from_fn(|| sender.portal.poll_event()).filter(|event| matches!(event, Event::Session { new: true, .. }));
+    assert_eq!(begun.count(), 2);
 }
