@@ -100,7 +100,8 @@ pub(super) struct Path {
 impl Path {
     pub fn new(id: PathId, route: Route, metric: u16, settings: &Settings, validation: PathValidation<Route>, label: Label) -> Self {
         let headroom = headroom(&route);
-        let pmtu = Pmtu::new(settings.max_link_mtu, headroom as u16);
+        // A datagram larger than a batch would wait for ever.
+        let pmtu = Pmtu::new(settings.max_link_mtu.min(BATCH_BYTES as u16), headroom as u16);
         let wire = ByteCount(usize::from(pmtu.current()) as u64 + headroom as u64);
         Path {
             id,
@@ -327,4 +328,4 @@ fn headroom(route: &Route) -> usize {
     if route.remote.is_ipv4() { HEADROOM_V4 } else { HEADROOM_V6 }
 }
 
-const _: () = assert!(BATCH_BYTES <= 65_507);
+const _: () = assert!(BATCH_BYTES <= 65_507 && BATCH_BYTES <= u16::MAX as usize);
