@@ -3,8 +3,8 @@
 
 mod support;
 
-use hawser_core::path::health::DownReason;
 use hawser_core::packet::Offload;
+use hawser_core::path::health::DownReason;
 use hawser_core::units::{LinkId, Time};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -94,7 +94,8 @@ impl Sender {
     fn initiation(&mut self, key: u8, index: u32) -> (Initiator, Vec<u8>) {
         let (identity, to) = (Identity::new([key; 32]), Identity::new([2; 32]).public());
         let index = HandshakeIndex(index);
-        let started = Initiator::start(&identity, &to, Psk::default(), offer(self.instance), index, None, &mut self.rng);
+        let started =
+            Initiator::start(&identity, &to, Psk::default(), offer(self.instance), index, None, &mut self.rng);
         let (initiator, message) = started.expect("a handshake");
         (initiator, message.to_vec())
     }
@@ -384,6 +385,7 @@ fn random_frames_under_valid_keys_break_nothing() {
     sender.hear(ms(10_000));
     assert!(sender.dropped(DropReason::BadFrame) > 1_000 && sender.dropped(DropReason::Forged) == 0);
     let mut sender = sender.greet_again();
-    let begun = std::iter::from_fn(|| sender.portal.poll_event()).filter(|event| matches!(event, Event::Session { new: true, .. }));
+    let begun = std::iter::from_fn(|| sender.portal.poll_event())
+        .filter(|event| matches!(event, Event::Session { new: true, .. }));
     assert_eq!(begun.count(), 2);
 }

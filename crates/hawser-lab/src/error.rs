@@ -30,7 +30,7 @@ pub enum LabError {
         source: rtnetlink::Error,
     },
     /// A process under test ended, or did not come to work.
-    #[error("run {process}: {fault}; it said:\n{log}")]
+    #[error("run {process}: {fault}, it said:\n{log}")]
     Process {
         /// Which one.
         process: String,

@@ -47,7 +47,6 @@ struct Portal {
     process: Process,
     config: PathBuf,
     socket: PathBuf,
-    log: PathBuf,
 }
 
 impl Portals {
@@ -105,19 +104,27 @@ impl Portals {
     /// Step 2: both portals must see all paths active, for each sends by those it sees.
     fn wait_active(&mut self, paths: usize) -> Result<(), LabError> {
         let late = Instant::now() + PATIENCE;
-        for portal in [&mut self.local, &mut self.remote] {
-            while portal.active_paths() < paths {
-                if let Some(status) = portal.process.ended()? {
-                    return Err(portal.process.fault(format!("it ended: {status}")));
-                }
-                if Instant::now() > late {
-                    let active = portal.active_paths();
-                    return Err(portal.process.fault(format!("{active} of {paths} paths became active")));
-                }
-                std::thread::sleep(GLANCE);
+        while self.active_paths() != [paths; 2] {
+            if let Some(status) = self.local.process.ended()? {
+                return Err(self.local.process.fault(format!("it ended: {status}")));
             }
+            if let Some(status) = self.remote.process.ended()? {
+                return Err(self.remote.process.fault(format!("it ended: {status}")));
+            }
+            if Instant::now() > late {
+                let [local, remote] = self.active_paths();
+                let remote_said = self.remote.process.log_end();
+                let fault = format!("{local} of {paths} paths became active, at the remote portal {remote}");
+                return Err(self.local.process.fault(format!("{fault}, which said:\n{remote_said}\nbut")));
+            }
+            std::thread::sleep(GLANCE);
         }
         Ok(())
+    }
+
+    /// How many paths are active in the eyes of each: local, remote.
+    fn active_paths(&self) -> [usize; 2] {
+        [self.local.active_paths(), self.remote.active_paths()]
     }
 
     /// What the local portal says about itself.
@@ -143,9 +150,9 @@ impl Portals {
     /// Where what follows, [`Killed::restart`], fails.
     pub fn kill_remote(self) -> Killed {
         let Self { local, remote, program, _folder } = self;
-        let Portal { name, process, config, socket, log } = remote;
+        let Portal { name, process, config, socket } = remote;
         process.kill();
-        Killed { local, remote: Remains { name, config, socket, log }, program, folder: _folder }
+        Killed { local, remote: Remains { name, config, socket }, program, folder: _folder }
     }
 }
 
@@ -164,7 +171,6 @@ struct Remains {
     name: &'static str,
     config: PathBuf,
     socket: PathBuf,
-    log: PathBuf,
 }
 
 impl Killed {
@@ -174,10 +180,10 @@ impl Killed {
     /// Where it cannot be started.
     pub fn restart(self, bond: &Bond) -> Result<Portals, LabError> {
         let _making = cleanup::making();
-        let Self { local, remote: Remains { name, config, socket, log }, program, folder } = self;
+        let Self { local, remote: Remains { name, config, socket }, program, folder } = self;
         let arguments = ["up", "-c", &config.to_string_lossy()];
-        let process = Process::start(&process_name(name), &bond.remote, &program, &arguments, log.clone())?;
-        Ok(Portals { local, remote: Portal { name, process, config, socket, log }, program, _folder: folder })
+        let process = Process::start(&process_name(name), &bond.remote, &program, &arguments, &folder)?;
+        Ok(Portals { local, remote: Portal { name, process, config, socket }, program, _folder: folder })
     }
 }
 
@@ -203,14 +209,14 @@ impl Portal {
         config: &Config<'_>,
     ) -> Result<Self, LabError> {
         let file = |ending: &str| folder.path().join(format!("{name}.{ending}"));
-        let (key_file, config_file, socket, log) = (file("key"), file("toml"), file("sock"), file("log"));
+        let (key_file, config_file, socket) = (file("key"), file("toml"), file("sock"));
         let text = config.text(&key_file, &socket);
         write_private(&key_file, &key.to_base64())
             .and_then(|()| fs::write(&config_file, text))
             .map_err(|error| LabError::system(format!("write configuration of {name}"), error))?;
         let arguments = ["up", "-c", &config_file.to_string_lossy()];
-        let process = Process::start(&process_name(name), namespace, program, &arguments, log.clone())?;
-        Ok(Self { name, process, config: config_file, socket, log })
+        let process = Process::start(&process_name(name), namespace, program, &arguments, folder)?;
+        Ok(Self { name, process, config: config_file, socket })
     }
 
     fn status(&self) -> Option<Status> {

@@ -2,8 +2,11 @@
 //!
 //! 1. `start` runs it in its namespace, with its standard error in a file, and noted for cleanup. It gets SIGTERM when the
 //!    thread that started it ends, and no signal from the terminal.
+//!    Its /run is a folder of ours: what it keeps there (journals, control sockets) goes with the folder, and what others
+//!    keep there is not its own.
 //! 2. Drop sends SIGTERM, so that what it set in the system is undone, and SIGKILL after a grace. `kill` is SIGKILL at once.
 
+use std::ffi::{CStr, CString};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -14,13 +17,17 @@ use std::time::{Duration, Instant};
 
 use hawser_wire::Namespace;
 use hawser_wire::traffic::ProcessUsage;
+use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use crate::cleanup::{self, GRACE};
+use crate::cleanup::{self, Folder, GRACE};
 use crate::error::LabError;
 
 /// How often a process that is to end is looked at.
 const GLANCE: Duration = Duration::from_millis(5);
+/// Where programs keep what lasts until the next boot. Source: Filesystem Hierarchy Standard 3.0, 3.15.
+const RUN: &CStr = c"/run";
 /// Lines of a log that are told when a process fails.
 const LOG_LINES: usize = 30;
 
@@ -39,15 +46,22 @@ impl Process {
         namespace: &Namespace,
         program: &Path,
         arguments: &[&str],
-        log: PathBuf,
+        folder: &Folder,
     ) -> Result<Self, LabError> {
         let starting = |error| LabError::system(format!("start {name}"), error);
+        let run = folder.path().join("run");
+        fs::create_dir_all(&run).map_err(starting)?;
+        let run = CString::new(run.into_os_string().into_encoded_bytes()).map_err(|error| starting(error.into()))?;
+        let log = folder.path().join(format!("{name}.log"));
         let errors = File::options().create(true).append(true).open(&log).map_err(starting)?;
         let mut command = namespace.command(&program.to_string_lossy());
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).process_group(0);
-        let die_with_parent = || set_parent_process_death_signal(Some(Signal::TERM)).map_err(io::Error::from);
-        // SAFETY: between fork and exec the closure makes one system call (prctl); it neither allocates nor locks.
-        unsafe { command.pre_exec(die_with_parent) };
+        let prepare = move || {
+            set_parent_process_death_signal(Some(Signal::TERM))?;
+            own_run(&run).map_err(io::Error::from)
+        };
+        // SAFETY: between fork and exec the closure makes system calls on what it owns; it neither allocates nor locks.
+        unsafe { command.pre_exec(prepare) };
         let child = command.spawn().map_err(starting)?;
         let process = Self { name: name.to_owned(), child, log };
         cleanup::note_process(process.pid());
@@ -101,11 +115,20 @@ impl Process {
         }
     }
 
-    fn log_end(&self) -> String {
+    /// The end of what it said.
+    pub(crate) fn log_end(&self) -> String {
         let log = fs::read_to_string(&self.log).unwrap_or_else(|error| format!("(no log: {error})"));
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
     }
+}
+
+/// Gives the calling process a /run of its own. Mounts made elsewhere are still followed, so that none is held up here.
+fn own_run(folder: &CStr) -> rustix::io::Result<()> {
+    // SAFETY: only the mount namespace changes; the process is alone in its file system information after the fork.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
+    mount_change(c"/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
+    mount_bind(folder, RUN)
 }
 
 impl Drop for Process {

@@ -26,8 +26,8 @@ use crate::topology::{Bond, CLIENT_NETWORK, ENDPOINT, SERVER_NETWORK};
 const GO_FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/go");
 /// The module that is the program.
 const MODULE: &str = "golang.zx2c4.com/wireguard";
-/// Where it listens for configuration. Source: wireguard's cross-platform documentation.
-const SOCKETS: &str = "/var/run/wireguard";
+/// Where it listens for configuration, below its root; /var/run is /run. Source: wireguard's cross-platform documentation.
+const SOCKETS: &str = "run/wireguard";
 /// Where the remote one listens for datagrams. Source: wg(8).
 const PORT: u16 = 51820;
 /// How long a process may take to open its socket, and how often we look.
@@ -70,10 +70,9 @@ impl WireGuard {
         let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
         let (local_key, remote_key) = (generated()?, generated()?);
         let side = |name: &str, namespace, text: String, far| {
-            // The sockets of all namespaces lie in one folder: the device's name tells the process.
-            let device = format!("wg{}{}", &name[..1], std::process::id());
-            let log = folder.path().join(format!("{name}.log"));
-            start_one(name, program, namespace, &device, log, &text, far)
+            // Both sockets lie in one folder: the device's name tells them apart.
+            let device = format!("wg-{name}");
+            start_one(name, program, namespace, &device, &folder, &text, far)
         };
         let local_text = configuration(&local_key, None, &remote_key, Some(ENDPOINT), SERVER_NETWORK);
         let remote_text = configuration(&remote_key, Some(PORT), &local_key, None, CLIENT_NETWORK);
@@ -93,13 +92,13 @@ fn start_one(
     program: &Path,
     namespace: &Namespace,
     device: &str,
-    log: PathBuf,
+    folder: &Folder,
     text: &str,
     far: Ipv4Net,
 ) -> Result<Process, LabError> {
-    let process = Process::start(&format!("{name} wireguard-go"), namespace, program, &["-f", device], log)?;
+    let process = Process::start(&format!("{name} wireguard-go"), namespace, program, &["-f", device], folder)?;
     let late = Instant::now() + PATIENCE;
-    let socket = Path::new(SOCKETS).join(format!("{device}.sock"));
+    let socket = folder.path().join(SOCKETS).join(format!("{device}.sock"));
     let stream = loop {
         match UnixStream::connect(&socket) {
             Ok(stream) => break stream,

@@ -18,6 +18,9 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// was in vain the next wait is twice as long, because trying costs the flows a little.
 const LEFT_OUT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(160));
 
+/// A path that bulk flows use for so long is of use; shorter, and the choice wavers.
+const IN_USE: Duration = Duration::from_secs(1);
+
 /// A path's search for its rate. Begins when the path becomes active; one path owns it.
 #[derive(Clone, Debug, Default)]
 pub struct Exploration {
@@ -27,6 +30,8 @@ pub struct Exploration {
     ends: Time,
     /// Since when bulk flows do not use the path; none while they do.
     left_out: Option<Time>,
+    /// Since when they do; none while they do not.
+    in_use: Option<Time>,
     /// How often it was tried again since it was last of use.
     tries: u32,
 }
@@ -40,12 +45,14 @@ impl Exploration {
     /// Bulk flows use the path now, or do not. True when it is time to begin anew.
     pub fn on_choice(&mut self, now: Time, chosen: bool) -> bool {
         if chosen {
-            self.left_out = None;
-            if !self.is_on(now) {
-                self.tries = 0;
+            let since = *self.in_use.get_or_insert(now);
+            if now.since(since) >= IN_USE {
+                self.left_out = None;
+                self.tries = if self.is_on(now) { self.tries } else { 0 };
             }
             return false;
         }
+        self.in_use = None;
         let since = *self.left_out.get_or_insert(now);
         let wait = LEFT_OUT.0.saturating_mul(1 << self.tries.min(16)).min(LEFT_OUT.1);
         let due = now.since(since) >= wait;

@@ -12,6 +12,7 @@ use super::split::{Fate, Splits};
 use super::{Context, Session};
 use crate::congestion::sampler::Stamp;
 use crate::congestion::{AckEvent, LossEvent};
+use crate::path::loss_meter::LossMeter;
 use crate::path::received::AckPolicy;
 use crate::path::sent::{AckError, AckOutcome, Arrival};
 use crate::units::{ByteCount, Time};
@@ -110,7 +111,12 @@ impl Session {
             path.controller.on_ecn(now, marked, newest.sent_at);
         }
         path.controller.on_ack(&event, &[]);
+        let explored = path.exploration.is_on(now);
         path.exploration.on_ack(&event, path.controller.bandwidth());
+        if explored && !path.exploration.is_on(now) {
+            // What was lost when the search went past the path's rate is not what the path loses.
+            path.loss = LossMeter::default();
+        }
         path.follow_controller();
     }
 

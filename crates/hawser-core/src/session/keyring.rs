@@ -7,9 +7,10 @@
 //! ```
 //!
 //! Two portals may greet each other at once, and each have keys of its own greeting first. Then those
-//! of side 1 stay: it only `admits` the others, to open what the peer sealed before it knew better.
+//! of side 0 stay: it only `admits` the others, to open what was sealed under them before the peer
+//! saw the first datagram under its own.
 
-use super::constants::{CROSSED, OLD_KEY_TIMEOUTS};
+use super::constants::OLD_KEY_TIMEOUTS;
 use crate::endpoint::labels::KeyId;
 use crate::handshake::{REKEY_AFTER, REKEY_AFTER_PACKETS, TransportKeys};
 use crate::units::{PathId, Time};
@@ -21,8 +22,8 @@ pub(crate) struct KeySet {
     pub id: KeyId,
     pub keys: TransportKeys,
     pub made_at: Time,
-    /// The side (lowest bit of its path ids) whose greeting made them.
-    pub greeter: u32,
+    /// They answer a greeting of ours.
+    pub ours: bool,
 }
 
 /// Sets of old keys that are kept at most.
@@ -57,15 +58,14 @@ impl Keyring {
         (self.previous.len() > PREVIOUS_MAX).then(|| self.previous.remove(0).0.id)
     }
 
+    /// Whether the present keys are of our own greeting, and the peer was not heard under them yet.
+    pub fn awaits_first_word(&self) -> bool {
+        self.current.ours && self.opened == 0
+    }
+
     /// A packet opened under these keys.
     pub fn note_opened(&mut self, id: KeyId) {
         self.opened += u64::from(self.current.id == id);
-    }
-
-    /// Whether `keys` come from a greeting that crossed the one that made the present keys, and yield
-    /// to them: were each side to seal under the keys that came last, it would be the others' old ones.
-    pub fn outranks(&self, now: Time, keys: &KeySet) -> bool {
-        self.current.greeter > keys.greeter && now.since(self.current.made_at) < CROSSED
     }
 
     /// The label of a path's datagrams under the present keys.

@@ -144,6 +144,8 @@ pub(crate) struct Session {
     views: Vec<PathView>,
     scheduler: Scheduler,
     queue: Queue,
+    /// The most that the paths carried lately together, bytes a second, and until when that counts.
+    best_rate: (u64, Time),
     /// The next sequence of each flow bucket.
     sequences: Box<[u64]>,
     resend: ResendQueue,
@@ -190,6 +192,7 @@ impl Session {
             views: Vec::new(),
             scheduler: Scheduler::default(),
             queue,
+            best_rate: (0, Time::ZERO),
             sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
             resend: ResendQueue::default(),
             splits: Splits::default(),
@@ -215,17 +218,25 @@ impl Session {
         self.queue.enqueue(now, train, cx.store, &mut |_| drops.count(DropReason::QueueFull));
     }
 
-    /// Seals under new keys from now on; the old ones open what is still under way. Of two greetings
-    /// that crossed, both sides take the keys of the same one.
+    /// Seals under new keys from now on; the old ones open what is still under way.
     pub fn install_keys(&mut self, now: Time, keys: KeySet) {
-        let longest = self.longest_timeout();
-        let outranked = self.keyring.outranks(now, &keys);
-        let retired = if outranked { self.keyring.admit(now, keys, longest) } else { self.keyring.install(now, keys, longest) };
+        let retired = self.keyring.install(now, keys, self.longest_timeout());
         self.events.extend(retired.map(Event::KeysRetired));
         for path in &mut self.paths {
             path.label = self.keyring.label(path.id);
             path.wants.ping = true;
         }
+    }
+
+    /// Keys of the peer's greeting, which crossed ours: they open what comes, and ours stay.
+    pub fn admit_keys(&mut self, now: Time, keys: KeySet) {
+        let retired = self.keyring.admit(now, keys, self.longest_timeout());
+        self.events.extend(retired.map(Event::KeysRetired));
+    }
+
+    /// Whether keys of the peer's greeting are to give way to the present ones.
+    pub fn insists_on_keys(&self) -> bool {
+        self.side == 0 && self.keyring.awaits_first_word()
     }
 
     fn longest_timeout(&self) -> std::time::Duration {

@@ -1,0 +1,169 @@
+//! `hawser demo` from outside: its figures, and that it leaves nothing behind. Needs root.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// The demo takes less. Source: issue 2, build 8.
+const LONGEST: Duration = Duration::from_secs(45);
+/// How long an interrupted demo may take to remove everything.
+const CLEANUP: Duration = Duration::from_secs(5);
+/// From one look to the next.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// Held by a test: two demos at once would measure each other.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn demo() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hawser"));
+    command.args(["demo", "--json"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Names in a folder that contain a text.
+fn names(folder: &Path, text: &str) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name.contains(text)).collect()
+}
+
+/// What a demo has made and what lives by it: namespaces, folders (with configurations and journals), portals.
+#[derive(Debug, Default, PartialEq)]
+struct Traces {
+    namespaces: BTreeSet<String>,
+    folders: BTreeSet<String>,
+    portals: BTreeSet<String>,
+}
+
+impl Traces {
+    fn of(pid: u32) -> Self {
+        let folders = names(&std::env::temp_dir(), &format!("hawser-lab-{pid}-"));
+        let is_portal = |process: &String| {
+            let command_line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&command_line).contains(&format!("hawser-lab-{pid}-"))
+        };
+        let portals = names(Path::new("/proc"), "").into_iter().filter(is_portal).collect();
+        Self { namespaces: names(Path::new("/run/netns"), &format!("-{pid}-")), folders, portals }
+    }
+
+    /// Namespaces, folders and portals are all there.
+    fn is_full(&self) -> bool {
+        self.namespaces.len() >= 6 && self.folders.len() == 1 && self.portals.len() == 2
+    }
+}
+
+/// Waits until something holds; false where it does not in time.
+fn wait(time: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let late = Instant::now() + time;
+    while !holds() {
+        if Instant::now() > late {
+            return false;
+        }
+        thread::sleep(GLANCE);
+    }
+    true
+}
+
+/// What it said, where it should not have ended yet.
+fn last_words(mut child: Child) -> String {
+    // It may have ended already.
+    let _ = child.kill();
+    let output = child.wait_with_output().expect("it can be waited for");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn number(figures: &Value, name: &str) -> f64 {
+    figures[name].as_f64().unwrap_or_else(|| panic!("{name} is no number in {figures}"))
+}
+
+#[test]
+fn the_demo_shows_what_bonding_does_and_leaves_nothing() {
+    let _turn = turn();
+    let begun = Instant::now();
+    let child = demo().spawn().expect("it starts");
+    let pid = child.id();
+    let Output { status, stdout, stderr } = child.wait_with_output().expect("it ends");
+    let took = begun.elapsed();
+    let said = String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "{status} (needs root): {said}");
+    assert!(took < LONGEST, "{took:?}");
+    assert_eq!(Traces::of(pid), Traces::default());
+
+    let figures: Value = serde_json::from_slice(&stdout).expect("one JSON object, and nothing else");
+    let names: Vec<&String> = figures.as_object().expect("an object").keys().collect();
+    let expected =
+        ["bonded_mbps", "capacity_mbps", "gap_ms", "ping_idle_ms", "ping_loaded_ms", "recovered_s", "single_mbps"];
+    assert_eq!(names, expected);
+    let figure = |name| number(&figures, name);
+    assert_eq!(figure("capacity_mbps"), 80.0);
+    assert!((40.0..50.0).contains(&figure("single_mbps")), "{figures}");
+    assert!(figure("bonded_mbps") > 1.15 * figure("single_mbps") && figure("bonded_mbps") < 80.0, "{figures}");
+    assert!((1.0..1000.0).contains(&figure("gap_ms")), "{figures}");
+    assert!((20.0..60.0).contains(&figure("ping_idle_ms")), "{figures}");
+    assert!(figure("ping_loaded_ms") < figure("ping_idle_ms") + 100.0, "{figures}");
+    assert!(figures["recovered_s"].is_null() || (0.0..7.0).contains(&figure("recovered_s")), "{figures}");
+}
+
+#[test]
+fn an_interrupted_demo_leaves_nothing() {
+    let _turn = turn();
+    for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15)] {
+        let mut child = demo().spawn().expect("it starts");
+        let pid = child.id();
+        let there = wait(LONGEST, || Traces::of(pid).is_full());
+        assert!(there, "{:?} (needs root): {}", Traces::of(pid), last_words(child));
+        kill_process(Pid::from_child(&child), signal).expect("it runs");
+        let ended = wait(CLEANUP, || matches!(child.try_wait(), Ok(Some(_))));
+        assert!(ended, "signal {number}: {}", last_words(child));
+        assert_eq!(child.wait().expect("it has ended").code(), Some(128 + number));
+        assert_eq!(Traces::of(pid), Traces::default(), "signal {number}");
+    }
+}
+
+#[test]
+fn what_a_killed_demo_left_goes_with_the_next_one() {
+    let _turn = turn();
+    let mut first = demo().spawn().expect("it starts");
+    let pid = first.id();
+    let there = wait(LONGEST, || Traces::of(pid).is_full());
+    assert!(there, "{:?} (needs root): {}", Traces::of(pid), last_words(first));
+    first.kill().expect("it runs");
+    first.wait().expect("it ends");
+    // The portals notice by themselves.
+    assert!(wait(CLEANUP, || Traces::of(pid).portals.is_empty()), "{:?}", Traces::of(pid));
+    assert!(!Traces::of(pid).namespaces.is_empty(), "a kill -9 gives no time to remove them");
+
+    let mut next = demo().spawn().expect("it starts");
+    let swept = wait(LONGEST, || Traces::of(pid) == Traces::default());
+    kill_process(Pid::from_child(&next), Signal::TERM).expect("it runs");
+    next.wait().expect("it ends");
+    assert!(swept, "{:?}", Traces::of(pid));
+    assert_eq!(Traces::of(next.id()), Traces::default());
+}
+
+#[test]
+fn without_root_the_demo_says_what_to_do() {
+    const NOBODY: u32 = 65_534;
+    // Where the executable lies, nobody may not be able to go.
+    let folder = tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).tempdir();
+    let folder = folder.expect("a folder can be made");
+    let program = folder.path().join("hawser");
+    fs::copy(env!("CARGO_BIN_EXE_hawser"), &program).expect("it can be copied");
+    let mut command = Command::new(program);
+    std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
+    let output = command.arg("demo").output().expect("it runs (needs root, to become nobody)");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(said, "error: make namespaces: this needs root\nhint: run it with sudo: sudo hawser demo\n");
+    assert!(output.stdout.is_empty());
+}
