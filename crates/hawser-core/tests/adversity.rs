@@ -389,3 +389,18 @@ fn a_delay_that_jumps_makes_a_path_suspect_and_brings_it_back() {
     assert_eq!((world.active(LOCAL), world.active(REMOTE)), (2, 2));
     assert_nothing_is_owed(&mut world);
 }
+
+#[test]
+fn an_idle_path_does_not_take_its_keepalives_for_its_rate() {
+    let mut world = World::new(&[0], 1);
+    world.run(ms(60_000));
+    let path = &world.paths(LOCAL)[0];
+    assert!(path.window >= ByteCount(14_000), "{path:?}");
+    // Half a window a round trip: nothing that a fresh path could not carry.
+    for number in 0..300 {
+        world.inner(LOCAL, number, 400);
+        world.run(ms(1));
+        let queued = world.portals[LOCAL].endpoint.snapshot(world.now).peers[0].as_ref().map(|session| session.queued);
+        assert!(queued < Some(ByteCount(4_000)), "packet {number}: {queued:?} bytes wait");
+    }
+}

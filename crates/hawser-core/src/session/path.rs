@@ -143,6 +143,8 @@ impl Path {
         self.exploration.begin(now);
         self.loss = LossMeter::default();
         self.last_ack = now;
+        self.paused = false;
+        self.note_pause();
         self.follow_controller();
     }
 
@@ -185,6 +187,10 @@ impl Path {
 
     /// Remembers a datagram of control frames, which counts towards the window only if it is acknowledged.
     pub fn remember_control(&mut self, now: Time, number: PacketNumber, size: usize, elicits: bool, counts: bool, content: Content) {
+        // While nothing waits, what these few bytes deliver says nothing of what the path could.
+        if self.paused {
+            self.sampler.mark_app_limited(self.sent.bytes_in_flight());
+        }
         self.remember_as(now, number, size, elicits, counts, content);
     }
 
