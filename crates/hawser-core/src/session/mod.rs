@@ -222,8 +222,7 @@ impl Session {
         self.queue.enqueue(now, train, cx.store, &mut |_| drops.count(DropReason::QueueFull));
     }
 
-    /// Seals under new keys from now on; the old ones open what is still under way. Of two greetings
-    /// that crossed, both sides take the keys of the same one.
+    /// Seals under new keys from now on; the old ones open what is still under way.
     pub fn install_keys(&mut self, now: Time, keys: KeySet) {
         let retired = self.keyring.install(now, keys, self.longest_timeout());
         self.events.extend(retired.map(Event::KeysRetired));
