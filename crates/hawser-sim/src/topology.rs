@@ -59,8 +59,10 @@ pub struct Got {
     pub goodput: Rate,
     /// From entrance to delivery in order: median and 95th percentile.
     pub delay: [Duration; 2],
-    /// The share of packets that came out of order.
-    pub disorder: f64,
+    /// Packets that came.
+    pub packets: u64,
+    /// Those of them that came out of order.
+    pub late: u64,
 }
 
 /// The bond and the best link. A plain value.
@@ -122,7 +124,8 @@ impl Topology {
         Got {
             goodput: Rate::of(ByteCount(ledger.bytes_between(from, to)), to.since(from)),
             delay: [0.5, 0.95].map(|share| ledger.delay_quantile(from, to, share)),
-            disorder: ledger.out_of_order().len() as f64 / ledger.arrivals.len().max(1) as f64,
+            packets: ledger.arrivals.len() as u64,
+            late: ledger.out_of_order().len() as u64,
         }
     }
 
