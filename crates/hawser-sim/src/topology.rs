@@ -89,6 +89,18 @@ impl Topology {
         self.links.iter().map(|link| link.up.delay + link.down.delay).max().unwrap_or_default()
     }
 
+    /// What the slowest link's round trip, its buffer and the entrance's queue take together.
+    pub fn longest_delay(&self) -> Duration {
+        let through = |link: &LinkSpec| link.up.delay + link.down.delay + link.up.rate.time_for(link.up.queue);
+        let slowest = self.links.iter().map(through).max().unwrap_or_default();
+        slowest + self.rate().time_for(self.backlog())
+    }
+
+    /// How full the source keeps the queue.
+    fn backlog(&self) -> ByteCount {
+        self.rate().bytes_in(BACKLOG).max(BACKLOG_MIN)
+    }
+
     fn rate(&self) -> Rate {
         Rate(self.links.iter().map(|link| link.up.rate.0).sum())
     }
@@ -115,8 +127,7 @@ impl Topology {
         let mut world = World::new(setup);
         let ledger = Rc::<RefCell<Ledger>>::default();
         let ends = [LOCAL, REMOTE].map(|side| address(side, 10));
-        let backlog = self.rate().bytes_in(BACKLOG).max(BACKLOG_MIN);
-        let plan = Plan { until: to, ..Plan::greedy(backlog.0) };
+        let plan = Plan { until: to, ..Plan::greedy(self.backlog().0) };
         world.add_host(LOCAL, ends[LOCAL], Source::new(plan, ends[LOCAL], ends[REMOTE], Rc::clone(&ledger)));
         world.add_host(REMOTE, ends[REMOTE], Sink(Rc::clone(&ledger)));
         world.run_until(to);

@@ -15,6 +15,9 @@ const WORST: f64 = 0.85;
 /// At most one packet in so many comes out of order, or so many while the rates are being found.
 const LATE: u64 = 250;
 const LATE_ANYWAY: u64 = 10;
+/// 19 of 20 packets are delivered in order within so many times what the slowest link's round trip,
+/// its buffer and the entrance's queue take together.
+const DELAY: u32 = 2;
 
 fn print(comparisons: &[Comparison]) {
     comparisons.iter().for_each(|comparison| println!("{comparison}"));
@@ -41,6 +44,8 @@ fn the_bond_is_never_worse_than_its_best_link() {
     for comparison in &done {
         let (late, packets) = (comparison.bond.late, comparison.bond.packets);
         let most = (packets / LATE).max(LATE_ANYWAY);
+        let (delay, longest) = (comparison.bond.delay[1], comparison.topology.longest_delay());
+        assert!(delay <= longest * DELAY, "seed {}: delivered in order after {delay:?}", comparison.topology.seed);
         assert!(late <= most, "seed {}: {late} of {packets} packets out of order", comparison.topology.seed);
     }
 }
