@@ -189,10 +189,11 @@ impl fmt::Display for Comparison {
         };
         write!(
             f,
-            "{:.3} seed {:3} bond {} best {} (link {}):",
+            "{:.3} seed {:3} bond {} {:.2} % late best {} (link {}):",
             self.ratio(),
             self.topology.seed,
             ends(&self.bond),
+            self.bond.late as f64 / self.bond.packets.max(1) as f64 * 100.0,
             ends(&self.best.1),
             self.best.0
         )?;

@@ -17,7 +17,7 @@ const LATE: u64 = 250;
 const LATE_ANYWAY: u64 = 10;
 /// 19 of 20 packets are delivered in order within so many times what the slowest link's round trip,
 /// its buffer and the entrance's queue take together.
-const DELAY: u32 = 2;
+const DELAY: u32 = 3;
 
 fn print(comparisons: &[Comparison]) {
     comparisons.iter().for_each(|comparison| println!("{comparison}"));
