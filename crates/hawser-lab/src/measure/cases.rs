@@ -55,7 +55,7 @@ pub enum How {
 pub enum Probe {
     /// One stream: `mbps usable_mbps ratio`; with other links beside it also `beside_mbps beside_ratio added_ratio`.
     Goodput,
-    /// One stream, each link in turn cut and brought back: `gap_ms recovered_s ping_lost before_mbps`.
+    /// One stream, each link in turn cut and brought back: `gap_ms recovered_s at_3s_share ping_lost before_mbps`.
     Cut(How),
     /// One stream and a ping: `idle_ms loaded_ms over_idle_ms`.
     Latency,
@@ -140,6 +140,8 @@ pub struct Case {
 const EQUAL: [Line; 2] = [line(50.0, 10); 2];
 const LOSSY: Line = Line { loss_percent: 1.0, ..line(50.0, 10) };
 const HARMFUL: Line = Line { jitter_ms: 20, ..line(5.0, 75) };
+/// A portal's memory counts only while it is busy: a stream this fast, in Mbit/s, of the 92.6 that are usable.
+const BUSY_MBPS: f64 = 75.0;
 const BOTH: &[Flow] = &[Flow::Up, Flow::Down];
 const CUT: &[Target] = &[always("gap_ms", Bound::AtMost(200.0)), always("recovered_s", Bound::AtMost(3.0))];
 const CUT_DOWN: &[Target] = &[CUT[0], CUT[1], always("ping_lost", Bound::AtMost(3.0))];

@@ -16,6 +16,10 @@ use crate::topology::{Flow, Over};
 const WARM_UP: Duration = Duration::from_secs(3);
 /// What is counted.
 const COUNTED: Duration = Duration::from_secs(10);
+/// The warm-up where a round trip takes 300 ms: slow start alone takes ten of them.
+const LONG_WARM_UP: Duration = Duration::from_secs(10);
+/// Before the end of what is counted, the portals' memory is looked at.
+const LOOK: Duration = Duration::from_millis(500);
 /// The ping beside nothing.
 const IDLE_TIME: Duration = Duration::from_secs(3);
 /// From one request to the next.
@@ -74,13 +78,12 @@ fn median(figure: &'static str, round_trips: &Sample) -> Result<f64, LabError> {
 /// What the portals hold while they are busy.
 #[expect(clippy::cast_precision_loss, reason = "bytes of memory")]
 pub(super) fn memory(running: &Running, flow: Flow) -> Result<Figures, LabError> {
-    let transfer = running.bond.transfer(flow, Over::Tunnel, WARM_UP + COUNTED).start()?;
-    let start = Moment::now();
-    (start + WARM_UP + COUNTED - Duration::from_millis(500)).sleep_until();
+    let transfer = running.bond.transfer(flow, Over::Tunnel, LONG_WARM_UP + COUNTED).start()?;
+    (Moment::now() + (LONG_WARM_UP + COUNTED - LOOK)).sleep_until();
     let [local, remote] = running.portals.processes().map(|process| process.usage());
     let (local, remote) = (local?, remote?);
     let got = transfer.finish()?;
-    let from = got.start() + WARM_UP;
+    let from = got.start() + LONG_WARM_UP;
     Ok(Figures::from([
         ("local_mib", local.resident as f64 / MIB),
         ("local_most_mib", local.resident_most as f64 / MIB),
