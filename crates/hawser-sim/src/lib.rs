@@ -23,6 +23,5 @@ pub mod topology;
 pub mod trace;
 pub mod world;
 
-
 pub use situation::{Case, on};
 pub use world::{Act, LOCAL, REMOTE, World};

@@ -268,7 +268,11 @@ impl Running {
             world.add_host(to, address(to, host), Sink(Rc::clone(ledger)));
         }
         let stream = world.add_host(to, address(to, 12), TcpReceiver::new(address(to, 12)));
-        world.add_host(from, address(from, 12), TcpSender::new(address(from, 12), address(to, 12), second(0.5), STREAM));
+        world.add_host(
+            from,
+            address(from, 12),
+            TcpSender::new(address(from, 12), address(to, 12), second(0.5), STREAM),
+        );
         // Before it every session is young, and first greetings may be lost.
         let ping = Ping::new(address(from, 13), address(to, 12), PING_EVERY, second(1.5), until);
         let ping = world.add_host(from, address(from, 13), ping);
@@ -339,11 +343,15 @@ impl Running {
         for &(from, to, least) in &expect.share {
             let (got, all) = (rate(from, to), self.capacity());
             let share = got.0 as f64 / all.0 as f64;
-            self.holds(share >= least, || format!("{share:.3} of {} Mbit/s from {from} to {to} s, not {least}", all.as_bits() as f64 / 1e6));
+            self.holds(share >= least, || {
+                format!("{share:.3} of {} Mbit/s from {from} to {to} s, not {least}", all.as_bits() as f64 / 1e6)
+            });
         }
         for &(from, to, least) in &expect.rate {
             let got = rate(from, to);
-            self.holds(got >= mbit_rate(least), || format!("{} bit/s from {from} to {to} s, not {least} Mbit/s", got.as_bits()));
+            self.holds(got >= mbit_rate(least), || {
+                format!("{} bit/s from {from} to {to} s, not {least} Mbit/s", got.as_bits())
+            });
         }
         for &(from, to, most) in &expect.gap {
             let gap = bulk.longest_gap(second(from), second(to)).as_secs_f64() * 1e3;
@@ -353,7 +361,13 @@ impl Running {
         let disorder = late.len() as f64 / bulk.arrivals.len().max(1) as f64;
         self.holds(disorder <= expect.disorder, || {
             let when = [late.first(), late.last()].map(|at| at.map_or(0.0, |at| at.as_nanos() as f64 / 1e9));
-            format!("{} of {} packets out of order, from {:.2} to {:.2} s", late.len(), bulk.arrivals.len(), when[0], when[1])
+            format!(
+                "{} of {} packets out of order, from {:.2} to {:.2} s",
+                late.len(),
+                bulk.arrivals.len(),
+                when[0],
+                when[1]
+            )
         });
         for (what, ledger) in [("bulk", &*bulk), ("thin", &*self.thin.borrow())] {
             self.holds(ledger.corrupt == 0, || format!("{} corrupt packets, {what}", ledger.corrupt));
@@ -366,7 +380,9 @@ impl Running {
         let expect = &self.case.expect;
         let stream: &TcpReceiver = self.world.host(self.stream);
         self.holds(stream.corrupt == 0, || format!("{} bytes of the stream are wrong", stream.corrupt));
-        self.holds(stream.bytes == STREAM || expect.stream_may_fail, || format!("{} of {STREAM} bytes of the stream", stream.bytes));
+        self.holds(stream.bytes == STREAM || expect.stream_may_fail, || {
+            format!("{} of {STREAM} bytes of the stream", stream.bytes)
+        });
         let ping: &Ping = self.world.host(self.ping);
         for &(from, to, most) in &expect.ping {
             let trip = ping.quantile(second(from), second(to), 0.9).as_secs_f64() * 1e3;
@@ -378,7 +394,9 @@ impl Running {
         }
         for ((from, to, link, most), (before, after)) in expect.quiet.iter().zip(&self.counted) {
             let sent = after - before;
-            self.holds(sent <= *most, || format!("link {link} sent {sent} bytes from {from} to {to} s, more than {most}"));
+            self.holds(sent <= *most, || {
+                format!("link {link} sent {sent} bytes from {from} to {to} s, more than {most}")
+            });
         }
     }
 
@@ -389,7 +407,9 @@ impl Running {
             self.holds(session.is_some(), || format!("side {side} has no session at the end"));
             let Some(session) = session else { continue };
             let rests = [session.queued, session.resend, session.held];
-            self.holds(rests == [ByteCount::ZERO; 3], || format!("side {side} still has queued, resend, held: {rests:?}"));
+            self.holds(rests == [ByteCount::ZERO; 3], || {
+                format!("side {side} still has queued, resend, held: {rests:?}")
+            });
         }
         let strays: u64 = self.world.strays.values().map(|stray| stray.bytes).sum();
         self.holds(strays <= self.case.expect.strays, || format!("datagrams to nobody: {:?}", self.world.strays));

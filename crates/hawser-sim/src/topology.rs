@@ -59,8 +59,8 @@ pub struct Got {
     pub goodput: Rate,
     /// From entrance to delivery in order: median and 95th percentile.
     pub delay: [Duration; 2],
-    /// Packets that came out of order.
-    pub disorder: u64,
+    /// The share of packets that came out of order.
+    pub disorder: f64,
 }
 
 /// The bond and the best link. A plain value.
@@ -122,7 +122,7 @@ impl Topology {
         Got {
             goodput: Rate::of(ByteCount(ledger.bytes_between(from, to)), to.since(from)),
             delay: [0.5, 0.95].map(|share| ledger.delay_quantile(from, to, share)),
-            disorder: ledger.out_of_order().len() as u64,
+            disorder: ledger.out_of_order().len() as f64 / ledger.arrivals.len().max(1) as f64,
         }
     }
 
@@ -170,8 +170,18 @@ impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mbit = |rate: Rate| rate.as_bits() as f64 / 1e6;
         let ms = |delay: Duration| delay.as_secs_f64() * 1e3;
-        let ends = |got: &Got| format!("{:7.2} Mbit/s {:6.1}/{:6.1} ms", mbit(got.goodput), ms(got.delay[0]), ms(got.delay[1]));
-        write!(f, "{:.3} seed {:3} bond {} best {} (link {}):", self.ratio(), self.topology.seed, ends(&self.bond), ends(&self.best.1), self.best.0)?;
+        let ends = |got: &Got| {
+            format!("{:7.2} Mbit/s {:6.1}/{:6.1} ms", mbit(got.goodput), ms(got.delay[0]), ms(got.delay[1]))
+        };
+        write!(
+            f,
+            "{:.3} seed {:3} bond {} best {} (link {}):",
+            self.ratio(),
+            self.topology.seed,
+            ends(&self.bond),
+            ends(&self.best.1),
+            self.best.0
+        )?;
         for link in &self.topology.links {
             let trip = link.up.delay + link.down.delay;
             let buffer = link.up.rate.time_for(link.up.queue);
@@ -179,7 +189,13 @@ impl fmt::Display for Comparison {
                 crate::net::Loss::Random(share) => share * 100.0,
                 _ => 0.0,
             };
-            write!(f, " [{:.1} Mbit/s {:.0} ms {loss:.1} % buffer {:.0} ms]", mbit(link.up.rate), ms(trip), ms(buffer))?;
+            write!(
+                f,
+                " [{:.1} Mbit/s {:.0} ms {loss:.1} % buffer {:.0} ms]",
+                mbit(link.up.rate),
+                ms(trip),
+                ms(buffer)
+            )?;
         }
         Ok(())
     }

@@ -21,7 +21,13 @@ pub fn line(world: &World, rate: f64) -> String {
 
 fn describe(out: &mut String, name: &str, session: &SessionSnapshot) {
     let kib = |bytes: hawser_core::units::ByteCount| bytes.0 / 1024;
-    let _ = write!(out, " | {name} queued {} resend {} held {} KiB", kib(session.queued), kib(session.resend), kib(session.held));
+    let _ = write!(
+        out,
+        " | {name} queued {} resend {} held {} KiB",
+        kib(session.queued),
+        kib(session.resend),
+        kib(session.held)
+    );
     for path in &session.paths {
         let _ = write!(out, " [{}]", path_line(path));
     }

@@ -132,9 +132,8 @@ impl Endpoint {
         let place = self.peers.iter().position(|peer| peer.config.public_key == accepted.peer);
         let place = place.ok_or(DropReason::Handshake)?;
         let Established { keys, peer_offer, .. } = accepted.established;
+        let keys = KeySet { id: name_key(&mut self.next_key), keys, made_at: now, ours: false };
         let peer = &mut self.peers[place];
-        let greeter = 1 - peer.side;
-        let keys = KeySet { id: name_key(&mut self.next_key), keys, made_at: now, greeter };
         peer.label_key(PeerId(place as u32), &keys, &mut self.labels);
         if peer.pending.len() == PENDING_MAX {
             self.labels.remove_key(peer.pending.remove(0).keys.id);
@@ -153,6 +152,8 @@ impl Endpoint {
             return Err(DropReason::Forged);
         }
         let pending = peer.pending.remove(place);
+        // New keys are here: an answer to our own greeting would only cross them.
+        peer.greeting = None;
         self.install(now, owner.peer, pending.keys, pending.instance);
         Ok(())
     }
@@ -166,8 +167,7 @@ impl Endpoint {
         let established = greeting.initiator.on_response(bytes).map_err(|_| DropReason::Handshake)?;
         peer.cookie = greeting.initiator.cookie();
         peer.greeting = None;
-        let greeter = peer.side;
-        let keys = KeySet { id: name_key(&mut self.next_key), keys: established.keys, made_at: now, greeter };
+        let keys = KeySet { id: name_key(&mut self.next_key), keys: established.keys, made_at: now, ours: true };
         let id = PeerId(index as u32);
         peer.label_key(id, &keys, &mut self.labels);
         self.install(now, id, keys, established.peer_offer.instance);
@@ -198,7 +198,11 @@ impl Endpoint {
         let peer = &mut self.peers[id.0 as usize];
         let new = !(same && peer.session.is_some());
         if let Some(session) = peer.session.as_mut().filter(|_| same) {
-            session.install_keys(now, keys);
+            if !keys.ours && session.insists_on_keys() {
+                session.admit_keys(now, keys);
+            } else {
+                session.install_keys(now, keys);
+            }
         } else {
             peer.instance = Some(instance);
             let mut cx = crate::session::Context {

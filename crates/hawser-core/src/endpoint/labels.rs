@@ -45,6 +45,14 @@ impl Labels {
         });
     }
 
+    /// Removes the labels of a path of `peer` under all its keys.
+    pub fn remove_path(&mut self, peer: PeerId, path: PathId) {
+        self.owners.retain(|_, owners| {
+            owners.retain(|owner| owner.peer != peer || owner.path != path);
+            !owners.is_empty()
+        });
+    }
+
     /// The owners of `label`; nearly always none or one.
     pub fn owners(&self, label: Label) -> &[Owner] {
         self.owners.get(&label).map_or(&[], Vec::as_slice)

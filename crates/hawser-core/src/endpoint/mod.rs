@@ -23,7 +23,7 @@ use crate::path::health::DownReason;
 use crate::session::constants::{DATA_OVERHEAD, LABELS_AHEAD, TUN_MTU_MIN, TUN_MTU_RAISE};
 use crate::session::timeout::earlier;
 use crate::session::{Buffers, Context, Datagram, Event as SessionEvent, Reason, Route, SessionSnapshot, Settings, Sink, Transmit};
-use crate::units::{Ecn, LinkId, PathId, PeerId, Random, Time};
+use crate::units::{ByteCount, Ecn, LinkId, PathId, PeerId, Random, Time};
 use crate::wire::{DataHeader, DatagramKind, Offer, Reader};
 use handshakes::Outbox;
 use labels::{KeyId, Labels, Owner};
@@ -92,6 +92,8 @@ pub struct Snapshot {
     pub peers: Vec<Option<SessionSnapshot>>,
     /// Everything dropped so far, by reason.
     pub drops: Drops,
+    /// Bytes of trains that wait or are not yet acknowledged.
+    pub trains: ByteCount,
 }
 
 /// A portal without its system: sans-IO. It begins with peers and no link. One thread owns it.
@@ -241,6 +243,8 @@ impl Endpoint {
         while let Some(event) = peer.session.as_mut().and_then(|session| session.poll_event()) {
             match event {
                 SessionEvent::PathSeen(path) => peer.label_up_to(id, path, &mut self.labels),
+                SessionEvent::PathClosed(path) if path.0 > FIRST_LABELS => self.labels.remove_path(id, path),
+                SessionEvent::PathClosed(_) => {}
                 SessionEvent::KeysRetired(key) => self.labels.remove_key(key),
                 SessionEvent::Closed => {
                     peer.end_session(now, &mut self.labels, &mut self.store);
@@ -292,6 +296,18 @@ impl Endpoint {
             self.store.trim();
             self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()).for_each(|session| session.trim());
             self.follow_mtu(now);
+            self.reopen_paths(now);
+        }
+    }
+
+    /// A link whose path is down tries its other endpoints again: of those the first stays.
+    fn reopen_paths(&mut self, now: Time) {
+        for index in 0..self.peers.len() {
+            let peer = &mut self.peers[index];
+            let fails = |link: &&Link| peer.session.as_ref().is_some_and(|session| !session.hopes_for(link.id));
+            let failing: Vec<Link> = self.links.iter().filter(fails).copied().collect();
+            failing.iter().for_each(|link| peer.open_paths(now, link));
+            self.settle(now, PeerId(index as u32));
         }
     }
 
@@ -379,7 +395,7 @@ impl Endpoint {
     /// The present state.
     pub fn snapshot(&self, now: Time) -> Snapshot {
         let session = |peer: &Peer| peer.session.as_ref().map(|session| session.snapshot(now));
-        Snapshot { peers: self.peers.iter().map(session).collect(), drops: self.drops.clone() }
+        Snapshot { peers: self.peers.iter().map(session).collect(), drops: self.drops.clone(), trains: ByteCount(self.store.bytes_held() as u64) }
     }
 }
 
@@ -390,11 +406,11 @@ fn name_key(next: &mut u64) -> KeyId {
 }
 
 /// Registers the labels of one set of receive keys for every path id up to `path`.
-fn label_paths(labels: &mut Labels, peer: PeerId, key: KeyId, open: &crate::handshake::OpenKey, ids: std::ops::RangeInclusive<u32>) {
+fn label_paths(labels: &mut Labels, peer: PeerId, key: KeyId, open: &crate::handshake::OpenKey, ids: impl Iterator<Item = u32>) {
     for path in ids.map(PathId) {
         labels.insert(open.label(path), Owner { peer, key, path });
     }
 }
 
-/// Path ids whose labels are known before any path is.
+/// Path ids whose labels are known before any path is, and stay known.
 const FIRST_LABELS: u32 = 2 * LABELS_AHEAD;

@@ -42,8 +42,8 @@ pub(super) struct Peer {
     pub cookie: Option<Cookie>,
     pub pending: Vec<Pending>,
     waiting: Vec<TrainId>,
-    /// Labels are known of paths up to this one.
-    labelled: u32,
+    /// Labels are known of paths up to these, of either side.
+    labelled: [u32; 2],
 }
 
 impl Peer {
@@ -59,7 +59,7 @@ impl Peer {
             cookie: None,
             pending: Vec::new(),
             waiting: Vec::new(),
-            labelled: FIRST_LABELS,
+            labelled: [FIRST_LABELS; 2],
         }
     }
 
@@ -81,6 +81,7 @@ impl Peer {
             old.key_ids().for_each(|key| labels.remove_key(key));
             old.dismantle(now, cx.store)
         });
+        self.labelled = [FIRST_LABELS; 2];
         self.session = Some(Session::new(now, id, self.side, keys, settings, queue.unwrap_or_else(entrance)));
         for train in std::mem::take(&mut self.waiting) {
             self.enqueue(now, train, cx);
@@ -123,11 +124,13 @@ impl Peer {
     /// Makes the labels of paths up to `path` known, under all live and pending keys.
     pub fn label_up_to(&mut self, id: PeerId, path: PathId, labels: &mut Labels) {
         let PathId(upto) = path;
-        if upto <= self.labelled {
+        let side = upto & 1;
+        let known = &mut self.labelled[side as usize];
+        if upto <= *known {
             return;
         }
-        let ids = self.labelled + 1..=upto;
-        self.labelled = upto;
+        let ids = (*known + 1..=upto).filter(|id| id & 1 == side);
+        *known = upto;
         for pending in &self.pending {
             label_paths(labels, id, pending.keys.id, &pending.keys.keys.recv, ids.clone());
         }
@@ -141,7 +144,10 @@ impl Peer {
 
     /// Makes the labels of a new set of keys known.
     pub fn label_key(&self, id: PeerId, keys: &KeySet, labels: &mut Labels) {
-        label_paths(labels, id, keys.id, &keys.keys.recv, 0..=self.labelled);
+        let may_come = |path: &u32| self.session.as_ref().is_none_or(|session| session.may_come(PathId(*path)));
+        let highest = self.labelled[0].max(self.labelled[1]);
+        let later = (FIRST_LABELS + 1..=highest).filter(|id| *id <= self.labelled[(id & 1) as usize]).filter(may_come);
+        label_paths(labels, id, keys.id, &keys.keys.recv, (0..=FIRST_LABELS).chain(later));
     }
 
     /// The next deadline of this peer.

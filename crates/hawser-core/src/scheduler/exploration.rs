@@ -14,6 +14,12 @@ const GROWTH: f64 = 1.25;
 const ROUNDS: u32 = 3;
 /// The longest that a path is fed for its rate's sake.
 const LONGEST: Duration = Duration::from_secs(5);
+/// A path left out for so long is tried again: what it can may have changed. Each time that this
+/// was in vain the next wait is twice as long, because trying costs the flows a little.
+const LEFT_OUT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(160));
+
+/// A path that bulk flows use for so long is of use; shorter, and the choice wavers.
+const IN_USE: Duration = Duration::from_secs(1);
 
 /// A path's search for its rate. Begins when the path becomes active; one path owns it.
 #[derive(Clone, Debug, Default)]
@@ -22,12 +28,36 @@ pub struct Exploration {
     rounds: u32,
     round_ends: ByteCount,
     ends: Time,
+    /// Since when bulk flows do not use the path; none while they do.
+    left_out: Option<Time>,
+    /// Since when they do; none while they do not.
+    in_use: Option<Time>,
+    /// How often it was tried again since it was last of use.
+    tries: u32,
 }
 
 impl Exploration {
     /// Begins anew.
     pub fn begin(&mut self, now: Time) {
-        *self = Exploration { ends: now + LONGEST, ..Exploration::default() };
+        *self = Exploration { ends: now + LONGEST, tries: self.tries, ..Exploration::default() };
+    }
+
+    /// Bulk flows use the path now, or do not. True when it is time to begin anew.
+    pub fn on_choice(&mut self, now: Time, chosen: bool) -> bool {
+        if chosen {
+            let since = *self.in_use.get_or_insert(now);
+            if now.since(since) >= IN_USE {
+                self.left_out = None;
+                self.tries = if self.is_on(now) { self.tries } else { 0 };
+            }
+            return false;
+        }
+        self.in_use = None;
+        let since = *self.left_out.get_or_insert(now);
+        let wait = LEFT_OUT.0.saturating_mul(1 << self.tries.min(16)).min(LEFT_OUT.1);
+        let due = now.since(since) >= wait;
+        self.tries += u32::from(due);
+        due
     }
 
     /// Whether it goes on.

@@ -12,6 +12,7 @@ use super::split::{Fate, Splits};
 use super::{Context, Session};
 use crate::congestion::sampler::Stamp;
 use crate::congestion::{AckEvent, LossEvent};
+use crate::path::loss_meter::LossMeter;
 use crate::path::received::AckPolicy;
 use crate::path::sent::{AckError, AckOutcome, Arrival};
 use crate::units::{ByteCount, Time};
@@ -19,8 +20,8 @@ use crate::wire::AckFrame;
 use std::time::Duration;
 
 impl Session {
-    /// Takes in an ACK frame; an error is a lie.
-    pub(super) fn on_ack(&mut self, now: Time, frame: &AckFrame<'_>, cx: &mut Context<'_>) -> Result<(), AckError> {
+    /// Takes in an ACK frame that came `by` a path; an error is a lie.
+    pub(super) fn on_ack(&mut self, now: Time, by: usize, frame: &AckFrame<'_>, cx: &mut Context<'_>) -> Result<(), AckError> {
         let Some(index) = self.index_of(frame.path) else { return Ok(()) };
         let path = &mut self.paths[index];
         let (splits, reliable, lost, resend) = (&mut self.splits, &mut self.reliable, &mut self.lost, &mut self.resend);
@@ -65,18 +66,22 @@ impl Session {
         }
         if outcome.is_news() {
             self.unanswered_since = None;
-            self.on_news(now, index, frame, &outcome);
+            self.on_news(now, index, by == index, frame, &outcome);
         }
         self.requeue_lost();
         Ok(())
     }
 
     /// Steps 2 to 5: the path is alive, and tells how it does.
-    fn on_news(&mut self, now: Time, index: usize, frame: &AckFrame<'_>, outcome: &AckOutcome<Stamp>) {
+    fn on_news(&mut self, now: Time, index: usize, own_way: bool, frame: &AckFrame<'_>, outcome: &AckOutcome<Stamp>) {
         let Some(newest) = outcome.newest else { return };
         let path = &mut self.paths[index];
         if let Some(sample) = outcome.rtt_sample {
-            path.rtt.on_sample(now, sample, Duration::from_micros(frame.delay_us));
+            // What came back by a faster path would pass for this path's least round trip, and hold
+            // its window down until that is forgotten.
+            if own_way {
+                path.rtt.on_sample(now, sample, Duration::from_micros(frame.delay_us));
+            }
             path.oneway.on_sample(now, newest.sent_at.as_micros(), frame.received_at_us);
             path.received.set_policy(AckPolicy::for_rtt(path.rtt.snapshot().smoothed));
         }
@@ -106,7 +111,12 @@ impl Session {
             path.controller.on_ecn(now, marked, newest.sent_at);
         }
         path.controller.on_ack(&event, &[]);
+        let explored = path.exploration.is_on(now);
         path.exploration.on_ack(&event, path.controller.bandwidth());
+        if explored && !path.exploration.is_on(now) {
+            // What was lost when the search went past the path's rate is not what the path loses.
+            path.loss = LossMeter::default();
+        }
         path.follow_controller();
     }
 
@@ -152,6 +162,12 @@ impl Session {
 
     /// A path is suspect or down: all that it has in flight goes to the others at once.
     pub(super) fn evacuate(&mut self, now: Time, index: usize) {
+        self.drain(now, index);
+        self.scheduler.reconsider();
+    }
+
+    /// Nothing is in flight on a path any more.
+    pub(super) fn drain(&mut self, now: Time, index: usize) {
         let path = &mut self.paths[index];
         let (splits, reliable, lost, id) = (&mut self.splits, &mut self.reliable, &mut self.lost, path.id);
         path.sent.drain(now, |number, packet| {
@@ -159,7 +175,6 @@ impl Session {
             hand_back(packet.content, splits, lost);
         });
         path.pmtu.abandon_probe();
-        self.scheduler.reconsider();
         self.requeue_lost();
     }
 

@@ -33,15 +33,20 @@ pub const CODEL_INTERVAL_MIN: Duration = Duration::from_millis(100);
 pub const CODEL_TARGET_MIN: Duration = Duration::from_millis(10);
 /// CoDel's target is at most this, however long the round trip.
 pub const CODEL_TARGET_MAX: Duration = Duration::from_millis(60);
+/// For so long after the bond lost rate its queue keeps room for what it carried before: links that
+/// flap, hand over or restart mostly return within that time.
+pub const RATE_MEMORY: Duration = Duration::from_secs(30);
+/// The queue keeps room for at most so many times the present rate.
+pub const RATE_MEMORY_MAX: f64 = 4.0;
 /// The TUN's MTU never goes below this (RFC 8200 section 5).
 pub const TUN_MTU_MIN: u16 = 1280;
 /// The TUN's MTU is raised at most this often (DESIGN section 4).
 pub const TUN_MTU_RAISE: Duration = Duration::from_secs(60);
 /// Path ids ahead of the highest seen for which labels are known (docs/wire.md).
 pub const LABELS_AHEAD: u32 = 16;
+/// Closed path ids of the peer that are told apart; those far below them count as closed.
+pub const CLOSED_KEPT: usize = 64;
 /// Datagrams that carry a challenge are filled to this (RFC 9000 section 8.2.1).
 pub const CHALLENGE_SIZE: usize = 1200;
 /// Old receive keys live this many of the largest probe timeouts (DESIGN section 3).
 pub const OLD_KEY_TIMEOUTS: u32 = 3;
-/// Two greetings that are answered within this time crossed: two repetitions of a greeting.
-pub const CROSSED: Duration = Duration::from_secs(1);

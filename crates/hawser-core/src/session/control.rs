@@ -40,7 +40,9 @@ impl Session {
                 continue;
             }
             let link = self.paths[index].route.link;
-            let Some(buffer) = buffers.spare(link) else { continue };
+            let spare = buffers.spare(link);
+            self.paths[index].blocked = spare.is_none();
+            let Some(buffer) = spare else { continue };
             let sent = self.write_control(now, index, buffer).or_else(|| self.write_mtu_probe(now, index, buffer));
             if sent.is_some() {
                 return sent;
@@ -56,7 +58,7 @@ impl Session {
     }
 
     /// The path that says what concerns the whole session: the fastest that works.
-    fn is_spokesman(&self, index: usize) -> bool {
+    pub(super) fn is_spokesman(&self, index: usize) -> bool {
         let works = |path: &Path| path.health.is_active();
         let fastest = self.scheduler.fastest();
         match self.paths.get(fastest) {
@@ -77,6 +79,7 @@ impl Session {
         buffer: &mut [u8],
     ) -> Option<Transmit> {
         let path = &mut self.paths[index];
+        path.drop_unanswerable();
         let number = path.peek_number();
         let first = path.wants.response.map(|(_, by)| by).or(path.wants.challenge.map(|(_, to)| to));
         let room = path.control_room(first.unwrap_or(path.route));
@@ -124,9 +127,8 @@ impl Session {
         out: &mut Writer<'_>,
         written: &mut Written,
             ) -> Result<Route, EncodeError> {
-        let mut route = self.paths[index].route;
-        self.write_acks(now, index, out, written)?;
         let path = &mut self.paths[index];
+        let mut route = path.route;
         if let Some((token, came_by)) = path.wants.response.take() {
             PathResponse { token }.encode(out)?;
             (written.elicits, written.fill_to) = (true, CHALLENGE_SIZE);
@@ -139,6 +141,7 @@ impl Session {
             (written.elicits, written.fill_to, written.probes) = (true, CHALLENGE_SIZE, true);
             route = to;
         }
+        self.write_acks(now, index, out, written)?;
         if self.is_spokesman(index) {
             self.write_hold(now, out)?;
             let id = self.paths[index].id;
@@ -247,6 +250,15 @@ impl Path {
     fn speaks(&self, now: Time) -> bool {
         let asked = self.wants.farewell || self.wants.ping || self.wants.response.is_some() || self.wants.challenge.is_some();
         asked || self.ack_is_due(now) || self.health.is_active() && self.pmtu.poll_timeout().is_some_and(|at| at <= now)
+    }
+
+    /// Forgets echoes and challenges for an address that nothing may go to (any more): the path has
+    /// other things to say, and who still waits there asks again.
+    fn drop_unanswerable(&mut self) {
+        let none_may_go = |route: &Route| self.control_room(*route) == 0;
+        let response = self.wants.response.filter(|(_, by)| !none_may_go(by));
+        let challenge = self.wants.challenge.filter(|(_, to)| !none_may_go(to));
+        (self.wants.response, self.wants.challenge) = (response, challenge);
     }
 
     /// Bytes that a control datagram to `route` may have: the path's MTU, less what amplification forbids.

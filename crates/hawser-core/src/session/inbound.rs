@@ -43,6 +43,7 @@ impl Session {
         let Datagram { route, ecn, bytes } = datagram;
         let size = bytes.len();
         let (number, frames) = self.open(key, path, bytes)?;
+        self.keyring.note_opened(key);
         let index = self.path_for(now, path, route)?;
         let newest = self.paths[index].received.largest().is_none_or(|largest| number > largest);
         let elicits = Frames::new(frames).any(|frame| frame.is_ok_and(|frame| frame.is_acked()));
@@ -103,7 +104,7 @@ impl Session {
         match frame {
             Frame::Padding(_) | Frame::Ping => {}
             Frame::Data(data) => self.on_data(now, &data, sink, cx)?,
-            Frame::Ack(ack) => self.on_ack(now, &ack, cx).map_err(|_| DropReason::BadFrame)?,
+            Frame::Ack(ack) => self.on_ack(now, index, &ack, cx).map_err(|_| DropReason::BadFrame)?,
             Frame::Split(split) => self.on_split(now, &split, sink, cx)?,
             Frame::PathChallenge(challenge) => self.paths[index].wants.response = Some((challenge.token, route)),
             Frame::PathResponse(response) => self.on_response(now, index, response.token),
@@ -155,7 +156,13 @@ impl Session {
 
     /// The peer's word about a path: the newest revision counts.
     fn on_info(&mut self, now: Time, info: &PathInfo) {
-        let Some(index) = self.index_of(info.path) else { return };
+        let Some(index) = self.index_of(info.path) else {
+            // Its first datagram may still be on its way.
+            if info.state == LinkState::Closed && self.may_come(info.path) {
+                self.never_again(info.path);
+            }
+            return;
+        };
         let path = &mut self.paths[index];
         if path.peer.is_some_and(|(.., revision)| revision >= info.revision) {
             return;

@@ -5,8 +5,12 @@
 //!   (none) ----------> current = A ----------> current = B ----------> current = B
 //!                                              previous = A            (A retired)
 //! ```
+//!
+//! Two portals may greet each other at once, and each have keys of its own greeting first. Then those
+//! of side 0 stay: it only `admits` the others, to open what was sealed under them before the peer
+//! saw the first datagram under its own.
 
-use super::constants::{CROSSED, OLD_KEY_TIMEOUTS};
+use super::constants::OLD_KEY_TIMEOUTS;
 use crate::endpoint::labels::KeyId;
 use crate::handshake::{REKEY_AFTER, REKEY_AFTER_PACKETS, TransportKeys};
 use crate::units::{PathId, Time};
@@ -18,41 +22,50 @@ pub(crate) struct KeySet {
     pub id: KeyId,
     pub keys: TransportKeys,
     pub made_at: Time,
-    /// The side (lowest bit of its path ids) whose greeting made them.
-    pub greeter: u32,
+    /// They answer a greeting of ours.
+    pub ours: bool,
 }
+
+/// Sets of old keys that are kept at most.
+const PREVIOUS_MAX: usize = 2;
 
 /// The keys of a session. Begins with those of its first handshake; the session owns it.
 pub(super) struct Keyring {
     current: KeySet,
-    previous: Option<(KeySet, Time)>,
+    /// Oldest first, and when each is retired.
+    previous: Vec<(KeySet, Time)>,
     /// Packets sealed under the current keys, over all paths.
     sealed: u64,
+    /// Packets opened under the current keys: the peer may have no way to greet us.
+    opened: u64,
 }
 
 impl Keyring {
     pub fn new(keys: KeySet) -> Self {
-        Keyring { current: keys, previous: None, sealed: 0 }
+        Keyring { current: keys, previous: Vec::new(), sealed: 0, opened: 0 }
     }
 
     /// Seals under `keys` from now on; tells which keys are retired by it, if any.
     pub fn install(&mut self, now: Time, keys: KeySet, longest_timeout: Duration) -> Option<KeyId> {
         let old = std::mem::replace(&mut self.current, keys);
-        self.sealed = 0;
-        let expires = now + longest_timeout * OLD_KEY_TIMEOUTS;
-        self.previous.replace((old, expires)).map(|(retired, _)| retired.id)
+        (self.sealed, self.opened) = (0, 0);
+        self.admit(now, old, longest_timeout)
     }
 
-    /// Whether `keys` come from a greeting that crossed the one that made the present keys, and yield
-    /// to them: were each side to seal under the keys that came last, it would be the others' old ones.
-    pub fn outranks(&self, now: Time, keys: &KeySet) -> bool {
-        self.current.greeter > keys.greeter && now.since(self.current.made_at) < CROSSED
+    /// Opens what comes under `keys` for a while; tells which keys are retired by it, if any.
+    pub fn admit(&mut self, now: Time, keys: KeySet, longest_timeout: Duration) -> Option<KeyId> {
+        self.previous.push((keys, now + longest_timeout * OLD_KEY_TIMEOUTS));
+        (self.previous.len() > PREVIOUS_MAX).then(|| self.previous.remove(0).0.id)
     }
 
-    /// Opens under `keys` what the peer sealed before it knew better; tells which keys are retired by it.
-    pub fn only_open(&mut self, now: Time, keys: KeySet, longest_timeout: Duration) -> Option<KeyId> {
-        let expires = now + longest_timeout * OLD_KEY_TIMEOUTS;
-        self.previous.replace((keys, expires)).map(|(retired, _)| retired.id)
+    /// Whether the present keys are of our own greeting, and the peer was not heard under them yet.
+    pub fn awaits_first_word(&self) -> bool {
+        self.current.ours && self.opened == 0
+    }
+
+    /// A packet opened under these keys.
+    pub fn note_opened(&mut self, id: KeyId) {
+        self.opened += u64::from(self.current.id == id);
     }
 
     /// The label of a path's datagrams under the present keys.
@@ -71,7 +84,7 @@ impl Keyring {
         if self.current.id == id {
             return Some(&self.current.keys);
         }
-        self.previous.as_ref().filter(|(keys, _)| keys.id == id).map(|(keys, _)| &keys.keys)
+        self.previous.iter().find(|(keys, _)| keys.id == id).map(|(keys, _)| &keys.keys)
     }
 
     /// Every live name.
@@ -81,17 +94,18 @@ impl Keyring {
 
     /// When the old keys go.
     pub fn expires(&self) -> Option<Time> {
-        self.previous.as_ref().map(|(_, at)| *at)
+        self.previous.iter().map(|(_, at)| *at).min()
     }
 
-    /// Drops the old keys once their time is over; tells their name.
+    /// Drops old keys whose time is over; tells their name. Call it until there are none.
     pub fn retire(&mut self, now: Time) -> Option<KeyId> {
-        self.previous.take_if(|(_, at)| *at <= now).map(|(keys, _)| keys.id)
+        let over = self.previous.iter().position(|(_, at)| *at <= now)?;
+        Some(self.previous.remove(over).0.id)
     }
 
     /// When new keys are due.
     pub fn rekey_at(&self) -> Time {
-        if self.sealed >= REKEY_AFTER_PACKETS { Time::ZERO } else { self.current.made_at + REKEY_AFTER }
+        if self.sealed.max(self.opened) >= REKEY_AFTER_PACKETS { Time::ZERO } else { self.current.made_at + REKEY_AFTER }
     }
 
     /// When the present keys were made.

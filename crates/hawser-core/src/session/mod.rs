@@ -121,6 +121,8 @@ pub(crate) struct Context<'a> {
 pub(crate) enum Event {
     /// The peer uses path ids up to this one: its labels are needed.
     PathSeen(PathId),
+    /// This path is closed: its label is of no use any more.
+    PathClosed(PathId),
     /// Nothing is sealed under these keys any more.
     KeysRetired(KeyId),
     /// The peer said good-bye.
@@ -142,12 +144,15 @@ pub(crate) struct Session {
     views: Vec<PathView>,
     scheduler: Scheduler,
     queue: Queue,
+    /// The most that the paths carried lately together, bytes a second, and until when that counts.
+    best_rate: (u64, Time),
     /// The next sequence of each flow bucket.
     sequences: Box<[u64]>,
     resend: ResendQueue,
     splits: Splits,
-    /// Path ids that are never used again.
+    /// The peer's path ids that are never used again: these, and all below `closed_below` that are not in use.
     closed: BTreeSet<PathId>,
+    closed_below: PathId,
     /// Since when something was sent and nothing at all was acknowledged.
     unanswered_since: Option<Time>,
 
@@ -187,10 +192,12 @@ impl Session {
             views: Vec::new(),
             scheduler: Scheduler::default(),
             queue,
+            best_rate: (0, Time::ZERO),
             sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
             resend: ResendQueue::default(),
             splits: Splits::default(),
             closed: BTreeSet::new(),
+            closed_below: PathId::default(),
             unanswered_since: None,
             reliable: Reliable::default(),
             info_revision: 0,
@@ -214,16 +221,27 @@ impl Session {
     /// Seals under new keys from now on; the old ones open what is still under way. Of two greetings
     /// that crossed, both sides take the keys of the same one.
     pub fn install_keys(&mut self, now: Time, keys: KeySet) {
-        let longest = self.paths.iter().map(|path| path.probe_timeout()).max().unwrap_or(constants::INITIAL_RTT * 3);
-        let outranked = self.keyring.outranks(now, &keys);
-        let retired = if outranked { self.keyring.only_open(now, keys, longest) } else { self.keyring.install(now, keys, longest) };
-        if let Some(retired) = retired {
-            self.events.push(Event::KeysRetired(retired));
-        }
+        let retired = self.keyring.install(now, keys, self.longest_timeout());
+        self.events.extend(retired.map(Event::KeysRetired));
         for path in &mut self.paths {
             path.label = self.keyring.label(path.id);
             path.wants.ping = true;
         }
+    }
+
+    /// Keys of the peer's greeting, which crossed ours: they open what comes, and ours stay.
+    pub fn admit_keys(&mut self, now: Time, keys: KeySet) {
+        let retired = self.keyring.admit(now, keys, self.longest_timeout());
+        self.events.extend(retired.map(Event::KeysRetired));
+    }
+
+    /// Whether keys of the peer's greeting are to give way to the present ones.
+    pub fn insists_on_keys(&self) -> bool {
+        self.side == 0 && self.keyring.awaits_first_word()
+    }
+
+    fn longest_timeout(&self) -> std::time::Duration {
+        self.paths.iter().map(|path| path.probe_timeout()).max().unwrap_or(constants::INITIAL_RTT * 3)
     }
 
     /// Whether new keys are due.

@@ -8,7 +8,7 @@
 //! 5. Every segment gets its numbers, is remembered, and sealed into the batch.
 
 use super::batch::Batch;
-use super::constants::{CODEL_INTERVAL_MIN, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DATA_OVERHEAD};
+use super::constants::{CODEL_INTERVAL_MIN, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DATA_OVERHEAD, RATE_MEMORY, RATE_MEMORY_MAX};
 use super::path::{Content, Path};
 use super::reliable;
 use super::resend::Unsent;
@@ -16,9 +16,10 @@ use super::{Buffers, Context, Session, Transmit};
 use crate::drops::DropReason;
 use crate::packet::{Class, SegmentRef, TrainStore};
 use crate::queue::{Choice, Pulled};
-use crate::scheduler::{PathView, Room};
+use crate::scheduler::Room;
 use crate::units::{ByteCount, Time};
 use crate::wire::{DATA_FRAME_LEN, DATA_HEADER_LEN, DataFlags, DataFrame, FlowSequence, Gone, SplitFrame, TAG_LEN, Writer};
+use std::time::Duration;
 
 /// Bytes before the inner packet.
 const DATA_PREFIX: usize = DATA_HEADER_LEN + DATA_FRAME_LEN;
@@ -48,20 +49,45 @@ impl Session {
         for path in &mut self.paths {
             let usable = path.works() && Some(path.tier()) == tier;
             self.views.push(path.view(now, usable, scale));
+            if usable { path.note_pacing(now) } else { path.paced_until = None }
         }
         if self.scheduler.refresh(now, &self.views) {
-            self.tune_queue();
+            self.try_left_out(now);
+            self.tune_queue(now);
+        }
+    }
+
+    /// A path that bulk left out for long shows anew what it can.
+    fn try_left_out(&mut self, now: Time) {
+        for (index, path) in self.paths.iter_mut().enumerate() {
+            let usable = self.views.get(index).is_some_and(|view| view.usable);
+            if usable && path.exploration.on_choice(now, self.scheduler.is_chosen(index)) {
+                path.restart(now, &self.settings);
+            }
         }
     }
 
     /// CoDel's target follows the round trip of what carries bulk: a queue of about one keeps a
-    /// congestion-controlled sender's pipe full when its window is cut, and lets it use a link that
-    /// returns at once. Other flows do not feel it, because the queue is fair.
-    fn tune_queue(&mut self) {
-        let carries = |(index, view): &(usize, &PathView)| view.usable && self.scheduler.is_chosen(*index);
-        let round_trip = self.views.iter().enumerate().filter(carries).map(|(_, view)| view.rtt).max();
-        let Some(round_trip) = round_trip else { return };
-        let target = round_trip.clamp(CODEL_TARGET_MIN, CODEL_TARGET_MAX);
+    /// congestion-controlled sender's pipe full when its window is cut. After a link was lost there is
+    /// room for the window that filled the bond before, so that the sender fills it again as soon as
+    /// the link returns. Other flows feel none of it, because the queue is fair.
+    fn tune_queue(&mut self, now: Time) {
+        let (mut rate, mut round_trip) = (0, Duration::ZERO);
+        for (index, view) in self.views.iter().enumerate() {
+            if view.usable && self.scheduler.is_chosen(index) {
+                rate += view.rate.map_or(0, |rate| rate.0);
+                round_trip = round_trip.max(view.rtt);
+            }
+        }
+        if rate == 0 {
+            return;
+        }
+        let (best, until) = self.best_rate;
+        if rate >= best || now >= until {
+            self.best_rate = (rate, now + RATE_MEMORY);
+        }
+        let before = (self.best_rate.0 as f64 / rate as f64).clamp(1.0, RATE_MEMORY_MAX);
+        let target = round_trip.clamp(CODEL_TARGET_MIN, CODEL_TARGET_MAX).mul_f64(before);
         self.queue.set_codel(target, (round_trip * 2).max(CODEL_INTERVAL_MIN));
     }
 
@@ -75,7 +101,9 @@ impl Session {
         let mut asked = 0u64;
         while let Some(index) = self.next_to_ask(asked) {
             asked |= 1 << index;
-            let Some(buffer) = buffers.spare(self.paths[index].route.link) else { continue };
+            let spare = buffers.spare(self.paths[index].route.link);
+            self.paths[index].blocked = spare.is_none();
+            let Some(buffer) = spare else { continue };
             if let Some(transmit) = self.fill_data(now, index, buffer, cx) {
                 return Some(transmit);
             }

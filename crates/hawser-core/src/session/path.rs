@@ -89,6 +89,10 @@ pub(super) struct Path {
     pub last_data: Time,
     /// It had room and nothing was there for it.
     pub paused: bool,
+    /// Its link had no buffer when it last had something to say: only the driver's next call changes that.
+    pub blocked: bool,
+    /// When the pacer lets the next of what waits go; `None` when only news can change anything.
+    pub paced_until: Option<Time>,
     pub tx_bytes: ByteCount,
     pub rx_bytes: ByteCount,
 }
@@ -124,6 +128,8 @@ impl Path {
             last_sent: Time::ZERO,
             last_data: Time::ZERO,
             paused: false,
+            blocked: false,
+            paced_until: None,
             tx_bytes: ByteCount::ZERO,
             rx_bytes: ByteCount::ZERO,
         }
@@ -247,10 +253,12 @@ impl Path {
         self.pacer.ready_at(now, self.quantum()).since(now)
     }
 
-    /// When the pacer lets the next packet go; `None` while the window is full.
-    pub fn paced_until(&mut self, now: Time) -> Option<Time> {
+    /// Notes when the pacer lets the next packet go: not while the window is full, and not when it
+    /// may go now, for then the path declines what waits.
+    pub fn note_pacing(&mut self, now: Time) {
         let open = self.sent.bytes_in_flight() < self.controller.window();
-        open.then(|| self.pacer.ready_at(now, self.quantum()))
+        let ready = open.then(|| self.pacer.ready_at(now, self.quantum()));
+        self.paced_until = ready.filter(|at| *at > now);
     }
 
     /// What the path is believed to carry.

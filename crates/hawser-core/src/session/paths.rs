@@ -5,7 +5,7 @@
 //! authentic datagram of a new path id arrives. Either side challenges the address that it was
 //! given before it sends more than a little there.
 
-use super::constants::LABELS_AHEAD;
+use super::constants::{CLOSED_KEPT, INITIAL_RTT, LABELS_AHEAD};
 use super::path::Path;
 use super::{Event, Route, Session, reliable};
 use crate::drops::DropReason;
@@ -35,6 +35,12 @@ impl Session {
         Some(id)
     }
 
+    /// Whether a path that we opened on this link works, or may soon.
+    pub fn hopes_for(&self, link: LinkId) -> bool {
+        let ours = |path: &&Path| path.id.0 & 1 == self.side && path.route.link == link;
+        self.paths.iter().filter(ours).any(|path| !matches!(path.health.state(), HealthState::Down(_)))
+    }
+
     fn add_path(&mut self, now: Time, id: PathId, route: Route, metric: u16, validation: PathValidation<Route>) -> usize {
         let label = self.keyring.label(id);
         let mut path = Path::new(id, route, metric, &self.settings, validation, label);
@@ -52,8 +58,7 @@ impl Session {
         if let Some(index) = self.index_of(id) {
             return Ok(index);
         }
-        let theirs = id.0 & 1 != self.side;
-        if !theirs || self.closed.contains(&id) || self.paths.len() >= MAX_PATHS {
+        if !self.may_come(id) || id.0 & 1 == self.side || self.paths.len() >= MAX_PATHS {
             return Err(DropReason::UnknownLabel);
         }
         Ok(self.add_path(now, id, route, 0, PathValidation::opened_by_peer(route)))
@@ -139,7 +144,9 @@ impl Session {
     pub(super) fn validation_timeout(&mut self, now: Time, index: usize, rng: &mut dyn Random) {
         loop {
             let path = &mut self.paths[index];
-            let pto = path.probe_timeout();
+            // Before anything is known, a lost challenge must not cost a second: it may be repeated
+            // on a path that is merely long.
+            let pto = if path.rtt.has_sample() { path.probe_timeout() } else { INITIAL_RTT };
             match path.validation.handle_timeout(now, pto, rng) {
                 ValidationAction::None => return,
                 ValidationAction::Challenge { to, token } => path.wants.challenge = Some((token, to)),
@@ -156,11 +163,34 @@ impl Session {
         let path = &mut self.paths[index];
         let action = path.health.on_down(now, reason);
         if reason == DownReason::Closed {
-            self.closed.insert(path.id);
+            let id = path.id;
+            self.never_again(id);
         }
         if action == HealthAction::BecameDown {
             self.evacuate(now, index);
         }
+    }
+
+    /// A path id is not used again.
+    pub(super) fn never_again(&mut self, id: PathId) {
+        self.events.push(Event::PathClosed(id));
+        if id.0 & 1 == self.side {
+            return;
+        }
+        self.closed.insert(id);
+        // Ids are given in order: what is far below is not on its way any more.
+        if self.closed.len() > CLOSED_KEPT
+            && let Some(PathId(lowest)) = self.closed.pop_first()
+        {
+            self.closed_below = PathId(lowest + 1);
+        }
+    }
+
+    /// Whether a datagram of this path may (still) come.
+    pub fn may_come(&self, id: PathId) -> bool {
+        let ours = id.0 & 1 == self.side;
+        let fresh = if ours { id.0 >= self.next_path } else { id >= self.closed_below && !self.closed.contains(&id) };
+        fresh || self.index_of(id).is_some_and(|index| !self.paths[index].is_closed())
     }
 
     /// The driver says that a link cannot be used now.

@@ -45,7 +45,7 @@ pub(crate) fn earlier(one: Option<(Time, Reason)>, other: Option<(Time, Reason)>
 
 impl Session {
     /// The next deadline and its reason.
-    pub fn poll_timeout(&mut self, now: Time) -> Option<(Time, Reason)> {
+    pub fn poll_timeout(&self, now: Time) -> Option<(Time, Reason)> {
         let mut next = self.resequencer.poll_timeout().map(|at| (at, Reason::Resequence));
         next = earlier(next, self.keyring.expires().map(|at| (at, Reason::KeysExpire)));
         for index in 0..self.paths.len() {
@@ -54,24 +54,24 @@ impl Session {
         next
     }
 
-    fn path_deadline(&mut self, now: Time, index: usize) -> Option<(Time, Reason)> {
+    fn path_deadline(&self, now: Time, index: usize) -> Option<(Time, Reason)> {
         let waits = !self.nothing_waits();
-        let usable = self.views.get(index).is_some_and(|view| view.usable);
-        let any_works = self.paths.iter().any(|path| path.works());
-        let path = &mut self.paths[index];
+        let spokesman = (0..self.paths.len()).any(|other| self.is_spokesman(other) && !self.paths[other].blocked);
+        let path = &self.paths[index];
         let active = path.health.is_active();
-        // An acknowledgement that nobody can carry wakes nobody.
-        let heard = any_works || path.may_answer();
+        // What waits for a full socket wakes nobody: the driver knows when it has room. Nor does an
+        // acknowledgement that nobody can carry.
+        let may_speak = |at: &Time| *at > now || !path.blocked;
+        let heard = |at: &Time| (may_speak(at) && path.may_answer()) || (!active && spokesman);
         let pto = path.probe_timeout();
-        // A path that is ready and still has data before it has declined it: only news changes that.
-        let paced = (waits && usable).then(|| path.paced_until(now)).flatten().filter(|at| *at > now);
+        let paced = path.paced_until.filter(|_| waits);
         let candidates = [
             path.sent.loss_time().map(|at| (at, Reason::Loss)),
             path.sent.pto_deadline(pto).map(|(at, _)| (at, Reason::ProbeTimeout)),
             path.health.poll_timeout().map(|(at, _)| (at, Reason::Health)),
             path.validation.poll_timeout().map(|at| (at, Reason::Validation)),
-            active.then(|| path.pmtu.poll_timeout()).flatten().map(|at| (at, Reason::Pmtu)),
-            path.received.ack_due().filter(|_| heard).map(|at| (at, Reason::Ack)),
+            active.then(|| path.pmtu.poll_timeout()).flatten().filter(may_speak).map(|at| (at, Reason::Pmtu)),
+            path.received.ack_due().filter(heard).map(|at| (at, Reason::Ack)),
             paced.map(|at| (at, Reason::Pacing)),
             (active && !path.wants.ping).then(|| (path.last_sent + KEEPALIVE, Reason::Keepalive)),
         ];
@@ -85,7 +85,7 @@ impl Session {
         }
         self.sweep_closed();
         self.resequencer.handle_timeout(now, sink);
-        if let Some(retired) = self.keyring.retire(now) {
+        while let Some(retired) = self.keyring.retire(now) {
             self.events.push(Event::KeysRetired(retired));
         }
     }
@@ -99,7 +99,7 @@ impl Session {
         let path = &mut self.paths[index];
         match path.health.handle_timeout(now) {
             HealthAction::None => {}
-            HealthAction::Probe => path.validation.begin(now),
+            HealthAction::Probe => self.probe(now, index),
             HealthAction::BecameSuspect => self.on_suspect(now, index),
             HealthAction::BecameDown => self.evacuate(now, index),
         }
@@ -108,6 +108,13 @@ impl Session {
         if path.health.is_active() && now >= path.last_sent + KEEPALIVE {
             path.wants.ping = true;
         }
+    }
+
+    /// A path that is down is challenged again; what the last challenge left behind is forgotten.
+    fn probe(&mut self, now: Time, index: usize) {
+        self.drain(now, index);
+        self.declare_losses(now, index);
+        self.paths[index].validation.begin(now);
     }
 
     /// Silence makes a path suspect; a tail that is merely late is asked after.

@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each user takes what it needs")]
 #![allow(missing_docs, reason = "shared by tests and benchmarks, not published")]
 
+pub mod world;
+
 use hawser_core::congestion::Kind;
 use hawser_core::endpoint::{Config, Endpoint, Link, PeerConfig};
 use hawser_core::handshake::{Identity, Psk};

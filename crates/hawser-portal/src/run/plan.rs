@@ -170,10 +170,12 @@ mod tests {
 
     #[test]
     fn a_link_has_a_socket_for_each_ip_version_that_an_endpoint_needs() {
-        let links = "[[link]]\nname = \"a\"\ninterface = \"eth0\"\n[[link]]\nname = \"b\"\naddress = \"192.0.2.7\"\nmetric = 3";
+        let links =
+            "[[link]]\nname = \"a\"\ninterface = \"eth0\"\n[[link]]\nname = \"b\"\naddress = \"192.0.2.7\"\nmetric = 3";
         let both = "endpoints = [\"198.51.100.7:4920\", \"[2001:db8::7]:4920\"]";
         let plans = sockets(&config("", links, both));
-        let seen: Vec<_> = plans.iter().map(|p| (p.id.0, p.name.as_str(), p.family, p.metric, p.endpoints.len())).collect();
+        let seen: Vec<_> =
+            plans.iter().map(|p| (p.id.0, p.name.as_str(), p.family, p.metric, p.endpoints.len())).collect();
         assert_eq!(seen, [(0, "a", Family::V4, 0, 1), (1, "a", Family::V6, 0, 1), (2, "b", Family::V4, 3, 1)]);
         assert!(plans.iter().all(SocketPlan::opens));
     }
@@ -187,7 +189,8 @@ mod tests {
 
     #[test]
     fn an_explicit_cipher_is_the_only_one_offered() {
-        let offered = |cipher, has_aes| offer(&Traffic { cipher, ..Traffic::default() }, has_aes, InstanceId(1)).ciphers;
+        let offered =
+            |cipher, has_aes| offer(&Traffic { cipher, ..Traffic::default() }, has_aes, InstanceId(1)).ciphers;
         let (aes, chacha) = (CoreCipher::Aes128Gcm, CoreCipher::ChaCha20Poly1305);
         assert_eq!(offered(Cipher::Auto, true), CipherSet::of(&[aes, chacha]));
         assert_eq!(offered(Cipher::Auto, false), CipherSet::of(&[chacha]));

@@ -223,8 +223,7 @@ impl Source {
             });
         } else {
             let gso = if pieces > 1 { Gso::TcpV4 } else { Gso::None };
-            let offload =
-                Offload { needs_csum: true, csum_start: 20, csum_offset: 16, gso, gso_size: piece as u16 };
+            let offload = Offload { needs_csum: true, csum_start: 20, csum_offset: 16, gso, gso_size: piece as u16 };
             entrance.send(offload, |out| {
                 packets::ipv4(out, from, to, packets::TCP, 20 + payload);
                 packets::tcp(out, flow, offset as u32);

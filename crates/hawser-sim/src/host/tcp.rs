@@ -43,7 +43,17 @@ impl TcpSender {
     pub fn new(from: Ipv4Addr, to: Ipv4Addr, start: Time, bytes: u64) -> Self {
         let mut stack = Stack::new(from, bytes);
         let handle = stack.sockets.add(socket());
-        TcpSender { stack, handle, to, start, bytes, offset: 0, pattern: Pattern::default(), connected: false, done: None }
+        TcpSender {
+            stack,
+            handle,
+            to,
+            start,
+            bytes,
+            offset: 0,
+            pattern: Pattern::default(),
+            connected: false,
+            done: None,
+        }
     }
 
     fn connect(&mut self) {

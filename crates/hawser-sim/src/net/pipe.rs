@@ -192,7 +192,9 @@ mod tests {
         let mut small = Pipe::new(link(10.0, 20.0).mtu(1_249).up, Seeded::new(1));
         assert_eq!(small.offer(Time::ZERO, datagram(1_222)), None);
         assert_eq!((hole.counters.vanished, small.counters.vanished), (5, 1));
-        assert!(small.offer(Time::ZERO, datagram(1_221)).is_some_and(|at| at > Time::ZERO + Duration::from_micros(900)));
+        assert!(
+            small.offer(Time::ZERO, datagram(1_221)).is_some_and(|at| at > Time::ZERO + Duration::from_micros(900))
+        );
     }
 
     #[test]

@@ -30,7 +30,8 @@ pub const LOCAL: usize = 0;
 /// The side of the portal that listens.
 pub const REMOTE: usize = 1;
 /// Where the remote portal listens.
-pub const LISTEN: [([u16; 8], u16); 2] = [([0, 0, 0, 0, 0, 0xffff, 0xc633, 0x6407], 4920), ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 7], 4920)];
+pub const LISTEN: [([u16; 8], u16); 2] =
+    [([0, 0, 0, 0, 0, 0xffff, 0xc633, 0x6407], 4920), ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 7], 4920)];
 /// More steps than this without any time passing are a core that asks to be woken in vain.
 const SPIN: u32 = 100_000;
 

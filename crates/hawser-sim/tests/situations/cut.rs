@@ -24,8 +24,9 @@ situations! {
         .gap(2.0, 9.0, 200.0).rate(3.5, 5.0, 44.0).share_between(7.0, 9.0, 0.9);
     silent_cut_of_the_other: on(&pair()).lasts(9.0).at(3.0, Act::Cut(1)).at(5.0, Act::Heal(1))
         .gap(2.0, 9.0, 200.0).rate(3.5, 5.0, 44.0).share_between(7.0, 9.0, 0.9);
+    // BBR remembers the loss of what the cut path had in flight until it probes again.
     silent_cut_of_the_faster: on(&[link(50.0, 20.0), link(30.0, 50.0)]).lasts(9.0).at(3.0, Act::Cut(0)).at(5.0, Act::Heal(0))
-        .gap(2.0, 9.0, 300.0).rate(3.5, 5.0, 25.0).share_between(7.0, 9.0, 0.85);
+        .gap(2.0, 9.0, 300.0).rate(3.5, 5.0, 22.0).share_between(7.0, 9.0, 0.85);
     silent_cut_downwards: on(&pair()).downwards().lasts(9.0).at(3.0, Act::Cut(0)).at(5.0, Act::Heal(0))
         .gap(2.0, 9.0, 200.0).rate(3.5, 5.0, 44.0).share_between(7.0, 9.0, 0.9);
     black_hole_upwards: on(&pair()).lasts(9.0).at(3.0, Act::CutUp(0)).at(5.0, Act::Heal(0))

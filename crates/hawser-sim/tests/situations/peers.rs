@@ -38,7 +38,11 @@ situations! {
 /// Two minutes and a little under load, slowly: the keys change without a packet out of order.
 #[test]
 fn new_keys_under_load() {
-    let case = on(&[link(2.0, 20.0), link(2.0, 20.0)]).lasts(125.0).share_between(115.0, 125.0, 0.9).gap(2.0, 125.0, 300.0).pings_lost(10);
+    let case = on(&[link(2.0, 20.0), link(2.0, 20.0)])
+        .lasts(125.0)
+        .share_between(115.0, 125.0, 0.9)
+        .gap(2.0, 125.0, 300.0)
+        .pings_lost(10);
     let seen = case.run("new_keys_under_load");
     for side in [LOCAL, REMOTE] {
         let fresh = seen.world.portals[side].told.iter().filter(|(_, event)| matches!(event, Event::Session { .. }));

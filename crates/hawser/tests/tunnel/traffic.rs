@@ -1,10 +1,10 @@
 //! What goes through the tunnel.
 
-use hawser_portal::api::PathState;
+use hawser_portal::api::{PathState, Status};
 use hawser_wire::Namespace;
 use hawser_wire::traffic::{Congestion, TcpTransfer};
 
-use crate::lab::{LOCAL, Lab, REMOTE, REMOTE_V6, assert_none_lost, ms, parse, paths, states};
+use crate::lab::{ENDPOINT, ENDPOINT_V6, LOCAL, Lab, REMOTE, REMOTE_V6, ms, parse, paths, states};
 
 /// Least received in a transfer, in bytes: far below what any machine does in its time, far above a few first windows.
 const TRANSFER_MIN: u64 = 5_000_000;
@@ -26,29 +26,30 @@ fn ping_and_tcp_cross_the_tunnel_both_ways_over_both_links() {
     let lab = Lab::new("tun", "");
     let (local, remote) = lab.start_both();
     for destination in [REMOTE, REMOTE_V6] {
-        assert_none_lost(&lab.ping(destination, ms(10), ms(300)).run().expect("a ping"));
+        lab.assert_none_lost(&lab.ping(destination, ms(10), ms(300)).run().expect("a ping"));
     }
     let up = tcp(&lab.local, &lab.remote, REMOTE);
     let down = tcp(&lab.remote, &lab.local, LOCAL);
     assert!(up > TRANSFER_MIN && down > TRANSFER_MIN, "{up} bytes up, {down} down");
     // The status is of up to a quarter of a second ago.
+    // How much each link takes is the scheduler's: on links as fast as these, one may do.
     let carried = |min: u64| {
-        move |status: &hawser_portal::api::Status| {
-            let both = paths(status).iter().all(|path| path.tx_bytes > TRANSFER_MIN / 20);
+        move |status: &Status| {
             let peer = &status.peers[0];
+            let both = peer.paths.len() == 2 && peer.paths.iter().all(|path| path.tx_bytes > 0 && path.rx_bytes > 0);
             both && peer.tx_bytes > min && peer.rx_bytes > min && peer.handshake_age_s.is_some()
         }
     };
-    let status = local.wait_for("both links to have carried something", carried(up.min(down)));
+    let status = local.wait_for("what was carried", carried(up.min(down)));
     assert_eq!(paths(&status).iter().map(|path| path.name.as_str()).collect::<Vec<_>>(), ["one", "two"]);
-    remote.wait_for("both links to have carried something", carried(up.min(down)));
+    remote.wait_for("what was carried", carried(up.min(down)));
 }
 
 #[test]
 fn portals_agree_on_the_stricter_protection_and_a_common_cipher() {
     let lab = Lab::new("prot", "[traffic]\nprotection = \"authenticate\"\ncipher = \"chacha20-poly1305\"\n");
     let (_local, _remote) = lab.start_both();
-    assert_none_lost(&lab.ping(REMOTE, ms(10), ms(200)).run().expect("a ping"));
+    lab.assert_none_lost(&lab.ping(REMOTE, ms(10), ms(200)).run().expect("a ping"));
 }
 
 #[test]
@@ -59,4 +60,17 @@ fn the_tun_device_follows_what_the_paths_carry() {
     local.wait_for_log("tun mtu mtu=1441");
     let status = local.wait_for("both paths", |status| states(status) == [PathState::Active; 2]);
     assert!(paths(&status).iter().all(|path| path.mtu == 1472), "{status:#?}");
+}
+
+#[test]
+fn links_carry_the_tunnel_over_ipv6_too() {
+    let lab = Lab::new("six", "");
+    lab.edit("local.toml", &format!("{ENDPOINT}:4920"), &format!("[{ENDPOINT_V6}]:4920"));
+    lab.edit("remote.toml", "0.0.0.0:4920", "[::]:4920");
+    let (local, _remote) = lab.start_both();
+    for destination in [REMOTE, REMOTE_V6] {
+        lab.assert_none_lost(&lab.ping(destination, ms(10), ms(200)).run().expect("a ping"));
+    }
+    // 1500 less the headers of IPv6 and UDP less what Hawser adds (docs/wire.md).
+    local.wait_for_log("tun mtu mtu=1421");
 }

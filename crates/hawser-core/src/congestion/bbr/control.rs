@@ -64,7 +64,8 @@ impl Bbr {
     }
 
     pub(super) fn set_pacing_with_gain(&mut self, gain: f64) {
-        let rate = self.bw.scale(gain * PACING_MARGIN);
+        let trim = if gain == 1.0 { self.trim } else { 1.0 };
+        let rate = self.bw.scale(gain * trim * PACING_MARGIN);
         if self.full.reached || rate > self.pacing {
             self.pacing = rate;
         }

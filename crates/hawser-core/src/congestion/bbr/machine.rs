@@ -183,14 +183,14 @@ impl Bbr {
     }
 
     /// The probe has built a queue, and the rate has not grown. A path with room shows it in the rate
-    /// first, and half a round of feedback is enough to see it.
+    /// first, and half a round of feedback is enough to see it. A sender that the probe's own pace has
+    /// limited is no reason to go on: its queue stands in the path then.
     fn is_probe_queueing(&self, sample: &Sample) -> bool {
         let Some(least) = self.min_rtt.get() else {
             return false;
         };
         self.cycle.ack_phase == AckPhase::ProbeFeedback
             && sample.now >= self.cycle.feedback_at + least / 2
-            && !sample.limited
             && self.delay.shows_queue(least)
             && sample.rate < self.cycle.up_rate.scale(PROBE_GROWTH)
     }

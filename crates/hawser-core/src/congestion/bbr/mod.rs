@@ -21,6 +21,8 @@
 //! - *A probe stops at a queue.* Up ends when half a round of feedback has raised the queue and not
 //!   the rate; the draft waits for three rounds. Down paces at 0.75 while much is queued.
 //! - *PROBE_RTT only when needed.* A round trip within a sixteenth of the least renews it.
+//! - *Cruising is trimmed.* The bandwidth is a maximum of noisy samples; paced at it a path always has a
+//!   queue. While one stands, cruising takes off a hundredth a round, and gives it back slowly.
 //! - *Headroom never cuts the path's own product* and the clumps its acknowledgements come in.
 //! - *Marks.* The draft leaves ECN open; a CE mark counts as a congested round (RFC 3168).
 //!
@@ -138,6 +140,8 @@ pub struct Bbr {
     max_bw: MaxBandwidth,
     bw: Rate,
     bw_short: Rate,
+    /// Of the rate while cruising: see `signals::trim_to_queue`.
+    trim: f64,
     inflight_short: ByteCount,
     inflight_long: ByteCount,
     latest: Latest,
@@ -173,6 +177,7 @@ impl Bbr {
             max_bw: MaxBandwidth::default(),
             bw: Rate::ZERO,
             bw_short: UNBOUNDED,
+            trim: 1.0,
             inflight_short: ByteCount::MAX,
             inflight_long: ByteCount::MAX,
             latest: Latest::default(),

@@ -32,6 +32,18 @@ const COLLAPSE: f64 = 0.6;
 const STANDING_DRAIN: f64 = 0.97;
 /// Bandwidth-delay products in flight that leave the path full, and no long queue.
 const STANDING_VOLUME: f64 = 1.5;
+/// Part of the least round trip, and the least delay, above which cruising is trimmed: what is left of a
+/// queue that the maximum's own error feeds.
+const TRIM_PART: u32 = 16;
+/// See `TRIM_PART`.
+const TRIM_FLOOR: Duration = Duration::from_millis(1);
+/// Of the rate, taken off after a round with such a queue, and given back after one without: one round
+/// in five shows a little queue then, and the path is full.
+const TRIM_STEP: f64 = 0.01;
+/// See `TRIM_STEP`.
+const TRIM_BACK: f64 = 0.0025;
+/// The most that is taken off: clumped acknowledgements seldom flatter the maximum by more.
+const TRIM_LEAST: f64 = 0.94;
 
 impl Bbr {
     pub(super) fn update_latest(&mut self, sample: &Sample) {
@@ -79,7 +91,26 @@ impl Bbr {
             self.lower_short_term(sample.limited);
         }
         self.follow_standing_queue(queue, sample);
+        self.trim_to_queue(queue, sample);
         self.loss.end_round(self.state);
+    }
+
+    /// The bandwidth is a maximum, and clumps in the acknowledgements raise it above what the path
+    /// carries: paced at it, a path is never without a queue. Cruising learns how much less is enough.
+    fn trim_to_queue(&mut self, queue: Duration, sample: &Sample) {
+        if self.state != State::Cruise {
+            return;
+        }
+        let least = self.min_rtt.get().unwrap_or_default();
+        let floor = (least / TRIM_PART).max(TRIM_FLOOR).max(self.delay.jitter());
+        // A sender that is limited still feeds the queue, as long as it sends in clumps of that rate; but
+        // that there is none says nothing then.
+        let step = match (queue > floor, sample.limited) {
+            (true, _) => -TRIM_STEP,
+            (false, false) => TRIM_BACK,
+            (false, true) => 0.0,
+        };
+        self.trim = (self.trim + step).clamp(TRIM_LEAST, 1.0);
     }
 
     /// Behind a queue that stands, the path's rate for us is what arrives, no more: when that is

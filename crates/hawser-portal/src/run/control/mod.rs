@@ -69,7 +69,8 @@ async fn forward(
     drop(keys);
     let endpoint = Endpoint::new(core, Box::new(random));
     let mut packets = PacketThread::start(endpoint, tun, plans.clone())?;
-    let result = Serving::new(config, plans, system, &packets.commands).run(watch, &mut packets.reports, socket, host).await;
+    let result =
+        Serving::new(config, plans, system, &packets.commands).run(watch, &mut packets.reports, socket, host).await;
     host.stopping();
     // The TUN device lives until everything on it is undone.
     let ended = packets.stop().await;
@@ -121,7 +122,8 @@ mod tests {
         let (commands, inbox) = event_channel().expect("a channel");
         let (outbox, reports) = unbounded_channel();
         let thread = std::thread::spawn(move || {
-            let _held: (hawser_net::netcfg::EventReceiver<Command>, tokio::sync::mpsc::UnboundedSender<Report>) = (inbox, outbox);
+            let _held: (hawser_net::netcfg::EventReceiver<Command>, tokio::sync::mpsc::UnboundedSender<Report>) =
+                (inbox, outbox);
             work()
         });
         PacketThread { commands, reports, thread }.stop().await

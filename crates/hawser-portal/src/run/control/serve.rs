@@ -17,7 +17,7 @@ use super::system::System;
 use crate::api::{ControlSocket, Status};
 use crate::config::Config;
 use crate::run::interfaces::Interfaces;
-use crate::run::messages::{Command, Report};
+use crate::run::messages::{Command, Lost, Report};
 use crate::run::plan::SocketPlan;
 use crate::run::{Host, Order, RunError};
 
@@ -33,6 +33,7 @@ pub struct Serving<'a> {
     interfaces: Interfaces,
     routes: Routes,
     observer: Observer,
+    lost: Lost,
     status: watch::Sender<Status>,
     started: Instant,
 }
@@ -45,7 +46,12 @@ enum Next {
 }
 
 impl<'a> Serving<'a> {
-    pub fn new(config: &'a Config, plans: Vec<SocketPlan>, system: &'a mut System, commands: &'a EventSender<Command>) -> Self {
+    pub fn new(
+        config: &'a Config,
+        plans: Vec<SocketPlan>,
+        system: &'a mut System,
+        commands: &'a EventSender<Command>,
+    ) -> Self {
         Self {
             config,
             plans,
@@ -54,6 +60,7 @@ impl<'a> Serving<'a> {
             interfaces: Interfaces::default(),
             routes: Routes::default(),
             observer: Observer::default(),
+            lost: Lost::default(),
             status: watch::Sender::new(Status { version: env!("CARGO_PKG_VERSION").to_owned(), ..Status::default() }),
             started: Instant::now(),
         }
@@ -121,6 +128,10 @@ impl<'a> Serving<'a> {
     async fn on_report(&mut self, report: Report) {
         match report {
             Report::State(state) => {
+                if state.lost != self.lost {
+                    tracing::debug!(lost = ?state.lost, "lost outside the core");
+                    self.lost = state.lost;
+                }
                 let status = status::compose(self.config, &self.plans, &self.routes, &state, self.started.elapsed());
                 self.observer.look_at(&status);
                 self.status.send_replace(status);

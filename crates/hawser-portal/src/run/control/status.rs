@@ -42,7 +42,8 @@ fn peer_status(
     let mut paths = Vec::new();
     for plan in plans {
         let lacking = routes.lacking(plan).is_some();
-        let of_link = all.iter().filter(|path| path.link == plan.id && path.state != HealthState::Down(DownReason::Closed));
+        let of_link =
+            all.iter().filter(|path| path.link == plan.id && path.state != HealthState::Down(DownReason::Closed));
         let before = paths.len();
         paths.extend(of_link.map(|path| path_status(plan, path, lacking)));
         // A link without any path is a state too, where this peer could be reached by it.

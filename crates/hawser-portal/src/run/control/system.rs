@@ -38,7 +38,12 @@ impl System {
         let report = net.recover().await;
         if !report.undone.is_empty() || !report.is_clean() {
             let (undone, failed) = (report.undone.len(), report.failed.len());
-            tracing::info!(undone, failed, unreadable = report.unreadable_lines.len(), "cleaned up after a killed portal");
+            tracing::info!(
+                undone,
+                failed,
+                unreadable = report.unreadable_lines.len(),
+                "cleaned up after a killed portal"
+            );
         }
         Ok(Self { net, tun: None, wanted: Vec::new() })
     }

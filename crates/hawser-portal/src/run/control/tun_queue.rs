@@ -44,7 +44,8 @@ mod tests {
         // A namespace of its own, for this thread only, so that nothing of the host's is touched.
         let thread = std::thread::spawn(|| {
             // SAFETY: only this thread's network namespace changes; it holds no descriptor that depends on it.
-            unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }.expect("this test needs root");
+            unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }
+                .expect("this test needs root");
             let tun = Tun::create("hwq%d", &TunOpts::default()).expect("a tun device");
             shorten(tun.name()).expect("the length is set");
             assert_eq!(read_length(tun.name()), QUEUE_LEN);

@@ -112,12 +112,8 @@ mod tests {
 
     #[test]
     fn a_router_that_names_an_mtu_names_the_first_size_that_is_too_long() {
-        let error = |reason, mtu| PathError {
-            remote: "192.0.2.1:4920".parse().expect("an address"),
-            reason,
-            mtu,
-            from: None,
-        };
+        let error =
+            |reason, mtu| PathError { remote: "192.0.2.1:4920".parse().expect("an address"), reason, mtu, from: None };
         for (reason, mtu, size) in [
             (Refusal::TooBig, Some(1400), Some(1373)),
             (Refusal::TooBig, None, None),

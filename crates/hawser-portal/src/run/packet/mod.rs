@@ -89,7 +89,8 @@ impl Driver {
         let failed = |step| move |errno: Errno| RunError::Packet { step, source: errno.into() };
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed("make epoll"))?;
         epoll::add(&epoll, &tun, EventData::new_u64(TUN), EventFlags::IN).map_err(failed("watch tun"))?;
-        epoll::add(&epoll, &commands, EventData::new_u64(COMMANDS), EventFlags::IN).map_err(failed("watch commands"))?;
+        epoll::add(&epoll, &commands, EventData::new_u64(COMMANDS), EventFlags::IN)
+            .map_err(failed("watch commands"))?;
         let home = Coalescer::new(tun.features().udp_segmentation);
         let mut parts = Parts {
             clock: Clock,

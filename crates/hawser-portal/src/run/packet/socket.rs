@@ -58,6 +58,7 @@ pub struct LinkSocket {
     pub told: Option<bool>,
     /// Its address changed since the core was told.
     pub moved: bool,
+    findings_told: bool,
     batch: SendBatch,
     /// It takes no more now, and epoll tells when it does.
     blocked: bool,
@@ -77,6 +78,7 @@ impl LinkSocket {
             too_big: Vec::with_capacity(TOO_BIG_MAX),
             told: None,
             moved: false,
+            findings_told: false,
             batch: SendBatch::new(),
             blocked: false,
             refused_since: None,
@@ -101,8 +103,10 @@ impl LinkSocket {
         let token = EventData::new_u64(FIRST_SOCKET + u64::from(self.plan.id.0));
         epoll::add(epoll, &link, token, EventFlags::IN)
             .map_err(|errno| LinkError::Socket { step: "watch the socket", source: errno.into() })?;
-        for finding in link.findings() {
-            tracing::warn!(link = self.plan.name, %finding, "link works, and worse");
+        if !std::mem::replace(&mut self.findings_told, true) {
+            for finding in link.findings() {
+                tracing::warn!(link = self.plan.name, %finding, "link works, and worse");
+            }
         }
         let now = Place { interface: place.interface, local: link.local_addr() };
         tracing::info!(link = self.plan.name, local = %now.local, "link open");
@@ -176,7 +180,10 @@ impl LinkSocket {
             Err(error) => self.fail(now, &error),
             Ok(outcome) => {
                 if outcome.segmentation_lost {
-                    tracing::warn!(link = self.plan.name, "link sends without udp gso from now on: the way out refuses it");
+                    tracing::warn!(
+                        link = self.plan.name,
+                        "link sends without udp gso from now on: the way out refuses it"
+                    );
                 }
                 self.mind_failures(now, outcome.sent_bytes);
                 self.set_blocked(now, outcome.blocked, epoll);

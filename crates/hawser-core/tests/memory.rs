@@ -1,0 +1,169 @@
+//! Two portals and the allocator watched: nothing is allocated per packet once they have run for a
+//! while, and what goes on for ever costs no memory.
+
+mod support;
+
+use hawser_core::path::health::DownReason;
+use hawser_core::packet::Offload;
+use hawser_core::units::{LinkId, Time};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::time::Duration;
+use support::world::{LOCAL, World, ms};
+use support::{Buffer, connected, packet};
+
+/// Counts what the thread under test asks for and holds.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static LIVE: Cell<i64> = const { Cell::new(0) };
+}
+
+fn count(bytes: i64) {
+    ALLOCATIONS.with(|count| count.set(count.get() + u64::from(bytes > 0)));
+    LIVE.with(|live| live.set(live.get() + bytes));
+}
+
+// SAFETY: every call goes on to the system's allocator unchanged; the counters are
+// constant-initialized thread-locals without destructors, so that touching them never allocates.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        // SAFETY: the caller's promises about `layout` are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        count(-(layout.size() as i64));
+        // SAFETY: `ptr` came from `System` with this `layout`, because `alloc` and `realloc` did.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count(-(layout.size() as i64));
+        count(new_size as i64);
+        // SAFETY: as in `dealloc`; `new_size` is the caller's promise.
+        unsafe { System.realloc(ptr, layout, new_size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn live() -> i64 {
+    LIVE.with(Cell::get)
+}
+
+/// One round of the story without a wire of its own: 20 packets in, carried, out, acknowledged.
+fn round(now: Time, local: &mut support::Portal, remote: &mut support::Portal, buffer: &mut Buffer, inner: &[u8]) {
+    for _ in 0..20 {
+        local.endpoint.read_buffer()[..inner.len()].copy_from_slice(inner);
+        local.endpoint.handle_inner(now, inner.len(), Offload::default());
+    }
+    local.endpoint.handle_timeout(now, &mut Nowhere);
+    remote.endpoint.handle_timeout(now, &mut Nowhere);
+    carry(now, local, remote, buffer);
+    carry(now, remote, local, buffer);
+}
+
+struct Nowhere;
+
+impl hawser_core::session::Sink for Nowhere {
+    fn deliver(&mut self, _: &[u8], _: bool) {}
+}
+
+fn carry(now: Time, from: &mut support::Portal, to: &mut support::Portal, buffer: &mut Buffer) {
+    while let Some(transmit) = from.endpoint.poll_transmit(now, buffer) {
+        let source = std::net::SocketAddr::from(([192, 0, 2, transmit.link.0 as u8 + 1], 1000));
+        let remote = std::net::SocketAddr::from(([198, 51, 100, 1], 4920));
+        let outward = transmit.remote == remote;
+        let (source, link) = if outward { (source, 0) } else { (remote, u16::from(transmit.remote != first())) };
+        for datagram in buffer.0[..transmit.len].chunks_mut(transmit.segment_size) {
+            let ecn = hawser_core::units::Ecn::Ect0;
+            to.endpoint.handle_datagram(now, LinkId(link), source, None, ecn, datagram, &mut Nowhere);
+        }
+    }
+}
+
+fn first() -> std::net::SocketAddr {
+    std::net::SocketAddr::from(([192, 0, 2, 1], 1000))
+}
+
+#[test]
+fn a_packet_from_tun_to_tun_allocates_nothing() {
+    let (mut local, mut remote, mut now) = connected();
+    let mut buffer = Buffer(vec![0; 65_536]);
+    let inner = packet(7);
+    for _ in 0..3_000 {
+        round(now, &mut local, &mut remote, &mut buffer, &inner);
+        now = now + ms(1);
+    }
+    let begun = now;
+    let sent = |portal: &support::Portal| {
+        portal.endpoint.snapshot(begun).peers.iter().flatten().map(|session| session.tx_bytes.0).sum::<u64>()
+    };
+    let (packets, before) = (sent(&local), ALLOCATIONS.with(Cell::get));
+    for _ in 0..2_000 {
+        round(now, &mut local, &mut remote, &mut buffer, &inner);
+        now = now + Duration::from_millis(1);
+    }
+    let allocations = ALLOCATIONS.with(Cell::get) - before;
+    let packets = (sent(&local) - packets) / inner.len() as u64;
+    assert!(packets > 30_000, "{packets} packets");
+    // Two seconds of housekeeping may give buffers back and take them again; a snapshot allocates too.
+    assert!(allocations < 40, "{allocations} allocations for {packets} packets");
+}
+
+/// What two hours of `life` cost beyond the first hour, in bytes.
+fn growth(world: &mut World, mut life: impl FnMut(&mut World)) -> i64 {
+    for _ in 0..60 {
+        life(world);
+    }
+    let before = live();
+    for _ in 0..120 {
+        life(world);
+    }
+    world.portals.iter_mut().for_each(|portal| portal.events = Vec::new());
+    live() - before
+}
+
+#[test]
+fn a_path_that_is_down_for_hours_costs_no_memory() {
+    let mut world = World::new(&[0, 0], 1).settled();
+    world.cut.insert(1);
+    let grown = growth(&mut world, |world| {
+        world.run(ms(60_000));
+        world.portals.iter_mut().for_each(|portal| portal.events = Vec::new());
+    });
+    assert!(grown < 100_000, "{grown} bytes");
+}
+
+#[test]
+fn a_peer_that_is_away_for_hours_costs_no_memory() {
+    let mut world = World::new(&[0, 0], 1).settled();
+    world.cut.extend([0, 1]);
+    world.inner(LOCAL, 1, 400);
+    let grown = growth(&mut world, |world| {
+        world.run(ms(60_000));
+        world.portals.iter_mut().for_each(|portal| portal.events = Vec::new());
+    });
+    assert!(grown < 200_000, "{grown} bytes");
+}
+
+#[test]
+fn a_link_that_flaps_for_hours_costs_no_memory() {
+    let mut world = World::new(&[0, 0], 2).settled();
+    let grown = growth(&mut world, |world| {
+        for _ in 0..3 {
+            let now = world.now;
+            world.portals[LOCAL].endpoint.handle_link_down(now, LinkId(0), DownReason::LinkLost);
+            world.run(ms(1_000));
+            let now = world.now;
+            world.portals[LOCAL].endpoint.handle_link_up(now, LinkId(0));
+            world.run(ms(20_000));
+        }
+        world.portals.iter_mut().for_each(|portal| portal.events = Vec::new());
+    });
+    assert!(grown < 20_000, "{grown} bytes");
+}
