@@ -245,7 +245,11 @@ pub const CASES: &[Case] = &[
         beside: &[],
         flows: BOTH,
         probe: Probe::Memory,
-        targets: &[target("local_most_mib", Bound::AtMost(64.0)), target("remote_most_mib", Bound::AtMost(64.0))],
+        targets: &[
+            target("local_most_mib", Bound::AtMost(64.0)),
+            target("remote_most_mib", Bound::AtMost(64.0)),
+            target("mbps", Bound::AtLeast(BUSY_MBPS)),
+        ],
     },
 ];
 
