@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use hawser_portal::api::{Client, PathState, PathStatus, Status};
 use hawser_portal::config::PrivateKey;
 use hawser_wire::traffic::{Ping, PingReport};
-use hawser_wire::{End, Namespace, RpFilter, veth};
+use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, RpFilter, veth};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -61,19 +61,29 @@ impl Lab {
 
     /// Makes a link with its addresses and its route.
     pub fn join(&self, link: &str) {
-        let net = 1 + LINKS.iter().position(|name| *name == link).expect("one of the links");
-        let end = |namespace: &Namespace, host: u8| {
-            End::new(namespace, link, &[&format!("192.0.{net}.{host}/24"), &format!("fd00:{net}::{host}/64")])
-        };
-        veth(&end(&self.local, 1), &end(&self.remote, 2), MTU).expect("a veth pair");
+        veth(&self.end(&self.local, link, 1), &self.end(&self.remote, link, 2), MTU).expect("a veth pair");
         self.route(link);
+    }
+
+    /// Puts an emulated link in the place of the veth pair.
+    pub fn emulate(&self, link: &str, direction: &Direction) -> EmulatedLink {
+        self.local.delete_interface(link).expect("it can be deleted");
+        let (near, far) = (self.end(&self.local, link, 1), self.end(&self.remote, link, 2));
+        let emulated = EmulatedLink::new(LinkSpec::symmetric(link, near, far, direction)).expect("an emulated link");
+        self.route(link);
+        emulated
+    }
+
+    pub fn end(&self, namespace: &Namespace, link: &str, host: u8) -> End {
+        let net = number(link);
+        End::new(namespace, link, &[&format!("192.0.{net}.{host}/24"), &format!("fd00:{net}::{host}/64")])
     }
 
     /// The link's route to the remote portal, which the kernel drops when the link goes down.
     pub fn route(&self, link: &str) {
         // Bound to an interface, a socket needs a route of that interface; each is to a half of the network, and the
         // host's own packets to the endpoint would take the narrower one.
-        let net = 1 + LINKS.iter().position(|name| *name == link).expect("one of the links");
+        let net = number(link);
         let prefix = if net == 1 { format!("{ENDPOINT}/32") } else { "198.51.100.0/24".to_owned() };
         let gateway: IpAddr = parse(&format!("192.0.{net}.2"));
         self.local.add_route(parse(&prefix), Some(gateway), Some(link)).expect("a route");
@@ -203,7 +213,7 @@ impl Lab {
     }
 }
 
-/// A portal as a process; killed when it drops.
+/// A portal as a process; ended when it drops.
 pub struct Portal {
     child: Child,
     log: PathBuf,
@@ -263,10 +273,25 @@ impl Portal {
 }
 
 impl Drop for Portal {
+    /// Politely first: a killed portal leaves a journal for the next one in a namespace of this number, which the kernel
+    /// gives again to a namespace of another test.
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let end = Instant::now() + PATIENCE;
+        while let Ok(None) = self.child.try_wait() {
+            if Instant::now() > end {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            self.signal(Signal::TERM);
+            sleep(GLANCE);
+        }
     }
+}
+
+/// The number of a link, from 1.
+fn number(link: &str) -> usize {
+    1 + LINKS.iter().position(|name| *name == link).expect("one of the links")
 }
 
 /// The states of the first peer's paths.

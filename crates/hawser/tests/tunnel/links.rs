@@ -55,8 +55,7 @@ fn a_portal_waits_for_interfaces_and_routes_and_says_so() {
     // A link with an address and no route. The kernel then asks for the endpoint on the link itself, where no real one
     // would answer.
     lab.remote.set_sysctl("ipv4/conf/all/arp_ignore", "1").expect("a sysctl");
-    let far = hawser_wire::End::new(&lab.remote, "two", &["192.0.2.2/24", "fd00:2::2/64"]);
-    let near = hawser_wire::End::new(&lab.local, "two", &["192.0.2.1/24", "fd00:2::1/64"]);
+    let (near, far) = (lab.end(&lab.local, "two", 1), lab.end(&lab.remote, "two", 2));
     hawser_wire::veth(&near, &far, 1500).expect("a veth pair");
     local.wait_for("a link without a route", |status| states(status) == [PathState::Down, PathState::NoRoute]);
     lab.route("two");

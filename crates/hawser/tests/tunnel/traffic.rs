@@ -1,11 +1,17 @@
 //! What goes through the tunnel.
 
 use hawser_portal::api::{PathState, Status};
-use hawser_wire::Namespace;
+use std::time::Duration;
+
 use hawser_wire::traffic::{Congestion, TcpTransfer};
+use hawser_wire::{Direction, Moment, Namespace};
 
-use crate::lab::{ENDPOINT, ENDPOINT_V6, LOCAL, Lab, REMOTE, REMOTE_V6, ms, parse, paths, states};
+use crate::lab::{ENDPOINT, ENDPOINT_V6, LINKS, LOCAL, Lab, REMOTE, REMOTE_V6, ms, parse, paths, states};
 
+/// Each link of the bond, in Mbit/s: what this test can have beside others on two cores.
+const LINK_MBPS: f64 = 20.0;
+/// Longest silence at the receiver when a link fails without a word: far more than is promised, as the machine is shared.
+const GAP_MAX: Duration = Duration::from_millis(800);
 /// Least received in a transfer, in bytes: far below what any machine does in its time, far above a few first windows.
 const TRANSFER_MIN: u64 = 5_000_000;
 
@@ -73,4 +79,29 @@ fn links_carry_the_tunnel_over_ipv6_too() {
     }
     // 1500 less the headers of IPv6 and UDP less what Hawser adds (docs/wire.md).
     local.wait_for_log("tun mtu mtu=1421");
+}
+
+#[test]
+fn one_stream_is_faster_over_two_links_and_outlives_the_silent_loss_of_one() {
+    let lab = Lab::new("bond", "");
+    let links = LINKS.map(|link| lab.emulate(link, &Direction::shaped(LINK_MBPS, ms(10), ms(100))));
+    let (local, _remote) = lab.start_both();
+    let transfer = TcpTransfer {
+        from: lab.local.clone(),
+        to: lab.remote.clone(),
+        destination: parse(&format!("{REMOTE}:5001")),
+        source: None,
+        congestion: Congestion::Cubic,
+        duration: ms(4_500),
+    };
+    let start = Moment::now();
+    let running = transfer.start().expect("a connection");
+    let cut = start + ms(3_000);
+    cut.sleep_until();
+    links[0].black_hole(true).expect("a black hole");
+    let got = running.finish().expect("a transfer");
+    let bonded = got.mbps_between(start + ms(1_500), cut);
+    assert!(bonded > 1.5 * LINK_MBPS, "{bonded} Mbit/s; {:#?}", local.status());
+    let gap = got.longest_gap(cut, start + ms(4_400));
+    assert!(gap < GAP_MAX, "{gap:?}; log:\n{}", local.log());
 }
