@@ -63,7 +63,7 @@ pub enum Probe {
     Unshaped,
     /// The remote portal killed and started again: `ping_after_s stream_after_s`.
     Restart,
-    /// One stream: `local_mib remote_mib local_most_mib remote_most_mib mbps`.
+    /// Datagrams, more than the link carries: `local_mib remote_mib local_most_mib remote_most_mib mbps`.
     Memory,
 }
 
@@ -140,8 +140,8 @@ pub struct Case {
 const EQUAL: [Line; 2] = [line(50.0, 10); 2];
 const LOSSY: Line = Line { loss_percent: 1.0, ..line(50.0, 10) };
 const HARMFUL: Line = Line { jitter_ms: 20, ..line(5.0, 75) };
-/// A portal's memory counts only while it is busy: a stream this fast, in Mbit/s, of the 92.6 that are usable.
-const BUSY_MBPS: f64 = 75.0;
+/// A portal's memory counts only while it is busy: this much received, in Mbit/s of inner packets.
+const BUSY_MBPS: f64 = 85.0;
 const BOTH: &[Flow] = &[Flow::Up, Flow::Down];
 const CUT: &[Target] = &[always("gap_ms", Bound::AtMost(200.0)), always("recovered_s", Bound::AtMost(3.0))];
 const CUT_DOWN: &[Target] = &[CUT[0], CUT[1], always("ping_lost", Bound::AtMost(3.0))];
