@@ -24,10 +24,10 @@ use std::time::Duration;
 
 pub use reassembly::{PieceError, Reassembler, Whole};
 
-/// Most bytes of buffers that may hold packets: 130 ms of a gigabit.
-pub const MAX_HELD: usize = 16 << 20;
+/// Most bytes of buffers that may hold packets: a bond of half a gigabit whose paths lie 300 ms apart.
+pub const MAX_HELD: usize = 32 << 20;
 /// Most packets that one bucket may hold.
-pub const MAX_HELD_PER_BUCKET: usize = 4_096;
+pub const MAX_HELD_PER_BUCKET: usize = 16_384;
 /// A GONE further ahead than this is a lie: no sender has as much in flight.
 const FARTHEST: u64 = 1 << 20;
 
