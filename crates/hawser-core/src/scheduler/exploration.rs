@@ -172,38 +172,3 @@ mod tests {
         assert_eq!(tried, [5, 16, 37]);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(seconds: f64) -> Time {
-        Time::ZERO + Duration::from_secs_f64(seconds)
-    }
-
-    /// When a path is tried again, asked ten times a second; `chosen` tells whether it is in use.
-    fn tries(until: u32, chosen: impl Fn(f64) -> bool) -> Vec<f64> {
-        let mut exploration = Exploration::default();
-        let mut tries = Vec::new();
-        for tenth in 0..until * 10 {
-            let now = f64::from(tenth) / 10.0;
-            if exploration.on_choice(at(now), chosen(now)) {
-                tries.push(now);
-                exploration.begin(at(now));
-            }
-        }
-        tries
-    }
-
-    #[test]
-    fn a_path_left_out_is_tried_again_ever_more_rarely() {
-        assert_eq!(tries(80, |_| false), [5.0, 15.1, 35.2, 75.3]);
-        assert_eq!(tries(80, |_| true), []);
-    }
-
-    #[test]
-    fn a_wavering_choice_does_not_put_it_off_and_use_does() {
-        assert_eq!(tries(6, |now| now % 1.0 < 0.5), [5.5], "in use for half a second at a time");
-        assert_eq!(tries(8, |now| (2.0..4.0).contains(&now)), [], "in use for two seconds");
-    }
-}
