@@ -7,9 +7,13 @@
 //! 2. a slower path takes a packet that it brings home before the faster ones would get to the end
 //!    of what waits (earliest completion first, after Lim et al., CoNEXT 2017).
 //!
-//! So a flow whose window fills the fast paths alone keeps their round trip, and only what they
-//! cannot carry spills over. How much may wait, and so which paths are ever reached, is the
-//! entrance's affair: its queue grows to what the *chosen* paths need (`chosen`, `Session::tune_queue`).
+//! 3. a slower path of the *chosen* set (`chosen`) takes it earlier than that, as long as the fastest
+//!    path never runs dry by it.
+//!
+//! By 2 alone a flow whose window fills the fast paths keeps their round trip, and only what they
+//! cannot carry spills over; but a window grows slowly over a full queue. By 3 the bond's whole rate is
+//! there at once, for the slow path's delay: a flow with too small a window for that would leave the
+//! fastest path idle while it waits. That is measured, and moves the *spill* between the two.
 
 mod chosen;
 mod exploration;
@@ -22,6 +26,16 @@ use std::time::Duration;
 
 /// How much sooner another path must be to become the fastest: less would make thin flows hop.
 const FASTEST_MARGIN_US: i64 = 1_000;
+/// The first share of a chosen path's delay that must wait before it is used, and the least.
+const SPILL_FIRST: f64 = 0.5;
+/// See `SPILL_FIRST`.
+const SPILL_LEAST: f64 = 0.1;
+/// The share shrinks by this with each choice, while the fastest path never runs dry.
+const SPILL_STEP: f64 = 0.05;
+/// It grows by this when the fastest path ran dry.
+const SPILL_BACK: f64 = 0.25;
+/// Idle for this share of the time a path has run dry.
+const DRY: f64 = 0.05;
 /// How often the chosen set is looked at again.
 const CHOICE_INTERVAL: Duration = Duration::from_millis(100);
 /// As many paths as one session may have usable at a time; the set is a bit mask.
@@ -57,6 +71,8 @@ pub struct Scheduler {
     fastest: usize,
     chosen: u64,
     next_choice: Time,
+    /// The share of a chosen path's delay that must wait at the entrance before it takes anything.
+    spill: f64,
 }
 
 impl Default for Scheduler {
@@ -65,6 +81,7 @@ impl Default for Scheduler {
             fastest: 0,
             chosen: u64::MAX,
             next_choice: Time::ZERO,
+            spill: SPILL_FIRST,
         }
     }
 }
@@ -98,10 +115,18 @@ impl Scheduler {
         path < MAX_PATHS && self.chosen & (1 << path) != 0
     }
 
+    /// Since the last choice slower paths took bulk; meanwhile the fastest had nothing to send for
+    /// this share of the time.
+    pub fn on_spilled(&mut self, dry: f64) {
+        let step = if dry > DRY { SPILL_BACK } else { -SPILL_STEP };
+        self.spill = (self.spill + step).clamp(SPILL_LEAST, 1.0);
+    }
+
     /// Whether `path`, which has room, takes from `flow`.
     pub fn choose(&self, path: usize, paths: &[PathView], flow: &FlowView, room: Room) -> Choice {
         let ahead = ByteCount(flow.queue_backlog.0.min(flow.backlog.0.saturating_mul(flow.flows.max(1) as u64)));
-        if path == self.fastest || sooner(path, paths, ahead) {
+        let spill = if self.is_chosen(path) { self.spill } else { 1.0 };
+        if path == self.fastest || sooner(path, paths, ahead, spill) {
             Choice::Take { max_bytes: room.bytes, max_segments: room.segments }
         } else {
             Choice::Skip
@@ -111,7 +136,7 @@ impl Scheduler {
     /// Whether `path` brings a packet that is to be sent again home before any other path would,
     /// with `ahead` bytes to be sent again before it.
     pub fn takes_resend(&self, path: usize, paths: &[PathView], ahead: ByteCount) -> bool {
-        path == self.fastest || sooner(path, paths, ahead)
+        path == self.fastest || sooner(path, paths, ahead, 1.0)
     }
 }
 
@@ -139,8 +164,8 @@ fn margin(path: &PathView) -> i64 {
 }
 
 /// Earliest completion: would `ahead` bytes, the packet in question at their end, come home later
-/// by the paths that are faster than this one?
-fn sooner(path: usize, paths: &[PathView], ahead: ByteCount) -> bool {
+/// by the paths that are faster than this one? With `spill` below 1: by so much of the difference.
+fn sooner(path: usize, paths: &[PathView], ahead: ByteCount, spill: f64) -> bool {
     let here = paths[path].delay_us.saturating_add(own_jitter_us(&paths[path]));
     let mut rate = 0u64;
     let mut start = i64::MAX;
@@ -157,8 +182,7 @@ fn sooner(path: usize, paths: &[PathView], ahead: ByteCount) -> bool {
     }
     // A rate that is not known yet promises nothing: only the waiting time counts against it.
     let serial = if rate == 0 { Duration::ZERO } else { Rate(rate).time_for(ahead) };
-    let there = start.saturating_add(i64::try_from(serial.as_micros()).unwrap_or(i64::MAX));
-    here < there
+    (here.saturating_sub(start) as f64) * spill < serial.as_micros() as f64
 }
 
 /// Deviation beyond this part of the round trip is a queue that came and went.

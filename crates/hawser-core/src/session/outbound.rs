@@ -34,7 +34,7 @@ impl Session {
         }
         self.give_up_useless(now, cx);
         if self.nothing_waits() {
-            self.note_pause();
+            self.note_pause(now);
             return None;
         }
         self.look(now);
@@ -56,6 +56,7 @@ impl Session {
             let copied = |(index, view): (usize, &PathView)| view.usable && view.exploring && !self.scheduler.is_chosen(index);
             let wanted = self.views.iter().enumerate().any(copied);
             self.copies.want(wanted);
+            self.judge_spill(now);
             self.tune_queue(now);
         }
     }
@@ -67,6 +68,16 @@ impl Session {
             if usable && path.exploration.on_choice(now, self.scheduler.is_chosen(index)) {
                 path.restart(now, &self.settings);
             }
+        }
+    }
+
+    /// Whether what slower paths took of late left the fastest one dry.
+    fn judge_spill(&mut self, now: Time) {
+        let elapsed = now.since(std::mem::replace(&mut self.spill_judged, now));
+        let Some(fastest) = self.paths.get_mut(self.scheduler.fastest()) else { return };
+        let dry = fastest.take_dry(now).as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
+        if std::mem::take(&mut self.spilled) {
+            self.scheduler.on_spilled(dry);
         }
     }
 
@@ -113,7 +124,7 @@ impl Session {
             if let Some(transmit) = self.fill_data(now, index, buffer, cx) {
                 return Some(transmit);
             }
-            self.paths[index].note_pause();
+            self.paths[index].note_pause(now);
         }
         None
     }
@@ -314,6 +325,7 @@ impl Session {
         }
         let idle = self.nothing_waits();
         self.unanswered_since.get_or_insert(now);
+        self.spilled |= index != self.scheduler.fastest();
         let path = &mut self.paths[index];
         if !idle {
             path.exploration.on_fed(now);
@@ -333,9 +345,9 @@ impl Session {
     }
 
     /// Nothing waits: what paths deliver from now on says nothing of what they could.
-    fn note_pause(&mut self) {
+    fn note_pause(&mut self, now: Time) {
         for path in self.paths.iter_mut().filter(|path| !path.paused) {
-            path.note_pause();
+            path.note_pause(now);
         }
     }
 }
