@@ -8,7 +8,7 @@
 //! 5. Every segment gets its numbers, is remembered, and sealed into the batch.
 
 use super::batch::Batch;
-use super::constants::{CODEL_INTERVAL_MIN, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DATA_OVERHEAD, RATE_MEMORY, RATE_MEMORY_MAX};
+use super::constants::{CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DATA_OVERHEAD, RATE_MEMORY, RATE_MEMORY_MAX};
 use super::path::{Content, Path};
 use super::reliable;
 use super::resend::Unsent;
@@ -70,16 +70,18 @@ impl Session {
         }
     }
 
-    /// CoDel's target follows the round trip of what carries bulk: a queue of about one keeps a
-    /// congestion-controlled sender's pipe full when its window is cut. After a link was lost there is
-    /// room for the window that filled the bond before, so that the sender fills it again as soon as
-    /// the link returns. Other flows feel none of it, because the queue is fair.
+    /// CoDel's target: a queue of about one round trip of the fastest path keeps a congestion-controlled
+    /// sender's pipe full when its window is cut; on top of it comes what must wait before the slowest
+    /// chosen path is reached at all (earliest completion first). After a link was lost there is room
+    /// for the window that filled the bond before, so that the sender fills it again as soon as the
+    /// link returns. Other flows feel none of it, because the queue is fair.
     fn tune_queue(&mut self, now: Time) {
-        let (mut rate, mut round_trip) = (0, Duration::ZERO);
+        let Some(fastest) = self.views.get(self.scheduler.fastest()).copied() else { return };
+        let (mut rate, mut behind) = (0, 0);
         for (index, view) in self.views.iter().enumerate() {
             if view.usable && self.scheduler.is_chosen(index) {
                 rate += view.rate.map_or(0, |rate| rate.0);
-                round_trip = round_trip.max(view.rtt);
+                behind = behind.max(view.floor_us.saturating_sub(fastest.floor_us));
             }
         }
         if rate == 0 {
@@ -90,8 +92,9 @@ impl Session {
             self.best_rate = (rate, now + RATE_MEMORY);
         }
         let before = (self.best_rate.0 as f64 / rate as f64).clamp(1.0, RATE_MEMORY_MAX);
-        let target = round_trip.clamp(CODEL_TARGET_MIN, CODEL_TARGET_MAX).mul_f64(before);
-        self.queue.set_codel(target, (round_trip * 2).max(CODEL_INTERVAL_MIN));
+        let reach = Duration::from_micros(behind.max(0).unsigned_abs()).min(CODEL_REACH_MAX);
+        let target = fastest.least_rtt.clamp(CODEL_TARGET_MIN, CODEL_TARGET_MAX).mul_f64(before) + reach;
+        self.queue.set_codel(target, (fastest.least_rtt + target).max(CODEL_INTERVAL_MIN));
     }
 
     /// Whether the queues are empty.
@@ -186,7 +189,7 @@ impl Session {
         budget: ByteCount,
         cx: &mut Context<'_>,
     ) -> Option<Pulled> {
-        let (scheduler, views) = (&mut self.scheduler, &self.views);
+        let (scheduler, views) = (&self.scheduler, &self.views);
         let mtu = self.paths[index].mtu();
         let drops = &mut *cx.drops;
         let choose = &mut |flow: &crate::queue::FlowView| {
@@ -198,7 +201,7 @@ impl Session {
             }
             // Window and credit may be overdrawn by one packet, else a small rest would block.
             let bytes = budget.max(flow.head_len);
-            scheduler.choose(now, index, views, flow, Room { bytes, segments })
+            scheduler.choose(index, views, flow, Room { bytes, segments })
         };
         self.queue.pull(now, cx.store, choose, &mut |_| drops.count(DropReason::Codel))
     }
