@@ -19,6 +19,8 @@ const WARM_UP: Duration = Duration::from_secs(3);
 const COUNTED: Duration = Duration::from_secs(10);
 /// How long the portals are loaded until their memory is looked at.
 const LOADED: Duration = Duration::from_secs(15);
+/// What of it is not counted: finding the rate takes ten round trips.
+const LONG_WARM_UP: Duration = Duration::from_secs(5);
 /// Before the end of the load.
 const LOOK: Duration = Duration::from_millis(500);
 /// The load, in Mbit/s of inner packets: more than the link of 100 carries, so that the queue is full too. (A CUBIC stream
@@ -83,10 +85,14 @@ fn median(figure: &'static str, round_trips: &Sample) -> Result<f64, LabError> {
 #[expect(clippy::cast_precision_loss, reason = "bytes of memory")]
 pub(super) fn memory(running: &Running, flow: Flow) -> Result<Figures, LabError> {
     let load = running.bond.datagrams(flow, Rate::mbit(LOAD_MBPS), LOADED).start()?;
-    (Moment::now() + (LOADED - LOOK)).sleep_until();
+    let start = Moment::now();
+    let (from, to) = (start + LONG_WARM_UP, start + (LOADED - LOOK));
+    to.sleep_until();
     let [local, remote] = running.portals.processes().map(Process::usage);
     let (local, remote) = (local?, remote?);
-    let received = load.finish()?.received_rate().unwrap_or(0.0);
+    let mut got = load.finish()?;
+    got.arrivals.retain(|arrival| arrival.received >= from && arrival.received < to);
+    let received = got.received_rate().unwrap_or(0.0);
     Ok(Figures::from([
         ("local_mib", local.resident as f64 / MIB),
         ("local_most_mib", local.resident_most as f64 / MIB),
