@@ -176,6 +176,10 @@ pub trait Controller: Send {
     fn pacing_rate(&self) -> Option<Rate>;
     /// The rate this controller believes that the path carries, for the scheduler and the user.
     fn bandwidth(&self) -> Option<Rate>;
+    /// Whether it still looks for the path's rate by sending ever faster, and so fills its queue.
+    fn is_ramping(&self) -> bool {
+        false
+    }
     /// The configured name: `newreno`, `cubic`, `bbr`.
     fn name(&self) -> &'static str;
 }

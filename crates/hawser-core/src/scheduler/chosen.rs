@@ -16,8 +16,8 @@ use super::{MAX_PATHS, PathView, own_jitter_us};
 /// How much a longer round trip weighs against more rate. 40 Mbit/s 10 ms beside 10 Mbit/s 40 ms
 /// must be used (below 0.24), 5 Mbit/s 75 ms ± 20 beside 100 Mbit/s 10 ms must not (above 0.03).
 const DELAY_WEIGHT: f64 = 0.17;
-/// Below this a path's losses are too few to be what delays a flow at every moment.
-const LOSS_FLOOR: f64 = 0.001;
+/// From this share of losses on a flow waits for a repair at nearly every moment; below, as seldom.
+const LOSS_ALWAYS: f64 = 0.01;
 /// Loss detection by packet threshold plus its acknowledgement, in round trips (RFC 9002 6.1.2).
 const REPAIR_ROUND_TRIPS: f64 = 1.25;
 /// A path that is explored may cost a bulk flow this factor of its score; else copies explore it.
@@ -58,6 +58,7 @@ pub(super) fn choose(paths: &[PathView], fastest: usize) -> u64 {
 
 /// Delay, jitter as far as it is the path's own, and the time to repair what it loses, in µs.
 fn effective_delay(path: &PathView) -> f64 {
-    let repair = if path.loss > LOSS_FLOOR { path.least_rtt.as_micros() as f64 * REPAIR_ROUND_TRIPS } else { 0.0 };
+    let often = (path.loss / LOSS_ALWAYS).min(1.0);
+    let repair = path.least_rtt.as_micros() as f64 * REPAIR_ROUND_TRIPS * often;
     path.floor_us as f64 + own_jitter_us(path) as f64 + repair
 }

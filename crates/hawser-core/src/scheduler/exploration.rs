@@ -71,8 +71,9 @@ impl Exploration {
         }
     }
 
-    /// Takes an acknowledgement, and the bandwidth that the controller believes in since.
-    pub fn on_ack(&mut self, ack: &AckEvent, bandwidth: Option<Rate>) {
+    /// Takes an acknowledgement, and what the controller believes since; one that is `ramping` would
+    /// still fill the path's queue with whatever it is given.
+    pub fn on_ack(&mut self, ack: &AckEvent, bandwidth: Option<Rate>, ramping: bool) {
         let Some(sample) = ack.rate.filter(|sample| self.is_on() && sample.prior_delivered >= self.round_ends) else {
             return;
         };
@@ -87,7 +88,7 @@ impl Exploration {
         } else {
             self.rounds += 1;
         }
-        if self.rounds >= ROUNDS || queued && self.rounds > 0 {
+        if !ramping && (self.rounds >= ROUNDS || queued && self.rounds > 0) {
             self.known = Some(ack.now);
         }
     }
@@ -145,7 +146,7 @@ mod tests {
     /// One round a call, at these rates; the round that ended the search, if one did.
     fn ends_in_round(exploration: &mut Exploration, rates: &[u64], limited: bool) -> Option<usize> {
         let round = |(at, rate): (usize, &u64)| {
-            exploration.on_ack(&ack((at as u64 + 1) * 1_000, limited), Some(Rate(*rate)));
+            exploration.on_ack(&ack((at as u64 + 1) * 1_000, limited), Some(Rate(*rate)), false);
             (!exploration.is_on()).then_some(at)
         };
         rates.iter().enumerate().find_map(round)

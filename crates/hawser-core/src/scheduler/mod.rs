@@ -115,16 +115,24 @@ impl Scheduler {
         path < MAX_PATHS && self.chosen & (1 << path) != 0
     }
 
-    /// Since the last choice slower paths took bulk; meanwhile the fastest had nothing to send for
-    /// this share of the time.
-    pub fn on_spilled(&mut self, dry: f64) {
-        let step = if dry > DRY { SPILL_BACK } else { -SPILL_STEP };
+    /// Since the last choice the fastest path had nothing to send for this share of the time;
+    /// `spilled`: slower ones took something meanwhile.
+    pub fn on_dry(&mut self, dry: f64, spilled: bool) {
+        let step = match (dry > DRY, spilled) {
+            (false, _) => -SPILL_STEP,
+            (true, true) => SPILL_BACK,
+            (true, false) => 0.0,
+        };
         self.spill = (self.spill + step).clamp(SPILL_LEAST, 1.0);
     }
 
     /// Whether `path`, which has room, takes from `flow`.
     pub fn choose(&self, path: usize, paths: &[PathView], flow: &FlowView, room: Room) -> Choice {
         let ahead = ByteCount(flow.queue_backlog.0.min(flow.backlog.0.saturating_mul(flow.flows.max(1) as u64)));
+        if paths[path].exploring && path != self.fastest && !self.is_chosen(path) {
+            // Its controller would queue whatever it is given: copies are for that.
+            return Choice::Skip;
+        }
         let spill = if self.is_chosen(path) { self.spill } else { 1.0 };
         if path == self.fastest || sooner(path, paths, ahead, spill) {
             Choice::Take { max_bytes: room.bytes, max_segments: room.segments }
@@ -164,9 +172,12 @@ fn margin(path: &PathView) -> i64 {
 }
 
 /// Earliest completion: would `ahead` bytes, the packet in question at their end, come home later
-/// by the paths that are faster than this one? With `spill` below 1: by so much of the difference.
+/// by the paths that are faster than this one? With `spill` below 1 so much of the difference counts;
+/// a queue of the path's own counts whole.
 fn sooner(path: usize, paths: &[PathView], ahead: ByteCount, spill: f64) -> bool {
-    let here = paths[path].delay_us.saturating_add(own_jitter_us(&paths[path]));
+    let view = &paths[path];
+    let here = view.floor_us.saturating_add(own_jitter_us(view));
+    let queued = view.delay_us.saturating_sub(view.floor_us).max(0);
     let mut rate = 0u64;
     let mut start = i64::MAX;
     for (index, other) in paths.iter().enumerate() {
@@ -182,7 +193,8 @@ fn sooner(path: usize, paths: &[PathView], ahead: ByteCount, spill: f64) -> bool
     }
     // A rate that is not known yet promises nothing: only the waiting time counts against it.
     let serial = if rate == 0 { Duration::ZERO } else { Rate(rate).time_for(ahead) };
-    (here.saturating_sub(start) as f64) * spill < serial.as_micros() as f64
+    let before = (here.saturating_sub(start).max(0) as f64) * spill + queued as f64;
+    before < serial.as_micros() as f64 || here.saturating_add(queued) < start
 }
 
 /// Deviation beyond this part of the round trip is a queue that came and went.

@@ -111,7 +111,7 @@ impl Session {
             path.controller.on_ecn(now, marked, newest.sent_at);
         }
         path.controller.on_ack(&event, &[]);
-        path.exploration.on_ack(&event, path.controller.bandwidth());
+        path.exploration.on_ack(&event, path.controller.bandwidth(), path.controller.is_ramping());
         path.follow_controller();
     }
 

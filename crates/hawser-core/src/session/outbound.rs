@@ -76,9 +76,7 @@ impl Session {
         let elapsed = now.since(std::mem::replace(&mut self.spill_judged, now));
         let Some(fastest) = self.paths.get_mut(self.scheduler.fastest()) else { return };
         let dry = fastest.take_dry(now).as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
-        if std::mem::take(&mut self.spilled) {
-            self.scheduler.on_spilled(dry);
-        }
+        self.scheduler.on_dry(dry, std::mem::take(&mut self.spilled));
     }
 
     /// CoDel's target: a queue of about one round trip of the fastest path keeps a congestion-controlled

@@ -301,6 +301,10 @@ impl Controller for Bbr {
         (self.bw > Rate::ZERO).then_some(self.bw)
     }
 
+    fn is_ramping(&self) -> bool {
+        !self.full.reached
+    }
+
     fn name(&self) -> &'static str {
         "bbr"
     }
