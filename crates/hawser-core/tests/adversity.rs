@@ -86,7 +86,7 @@ fn new_keys_under_load_lose_nothing() {
     let before = world.portals[LOCAL].events.len();
     assert_eq!(world.stream(LOCAL, 3_000), 3_000);
     let rekeyed = Event::Session { peer: PeerId(0), new: false };
-    assert_eq!(world.portals[LOCAL].events[before..], [rekeyed.clone()]);
+    assert_eq!(world.portals[LOCAL].events[before..], [Event::Session { peer: PeerId(0), new: false }]);
     assert!(world.portals[REMOTE].events.contains(&rekeyed));
     assert_eq!(world.sessions(LOCAL), 1);
     assert_nothing_is_owed(&mut world);
@@ -346,4 +346,61 @@ fn what_the_pacer_holds_back_leaves_in_time_although_no_acknowledgement_comes() 
     }
     world.run(ms(25));
     assert_eq!(world.portals[REMOTE].inbox.0.len(), 8, "{:?}", world.paths(LOCAL));
+}
+
+#[test]
+fn a_path_closed_before_its_first_datagram_came_leaves_nothing_at_the_far_side() {
+    let mut world = World::new(&[0], 2);
+    // The second endpoint is reached, but so late that its path is closed by then.
+    let slow: std::net::SocketAddr = REMOTES[1].parse().expect("an address");
+    world.rule = Box::new(move |_, flight| if flight.to == slow { Fate::Delay(ms(400)) } else { Fate::Pass });
+    world.run(ms(20_000));
+    assert_eq!((world.paths(LOCAL).len(), world.paths(REMOTE).len()), (1, 1), "{:#?}", world.paths(REMOTE));
+    assert_eq!((world.stream(LOCAL, 100), world.stream(REMOTE, 100)), (100, 100));
+}
+
+#[test]
+fn a_path_cut_in_one_direction_alone_does_not_stop_the_bond() {
+    for deaf in [LOCAL, REMOTE] {
+        let mut world = World::new(&[0, 0], 1).settled();
+        let one: std::net::SocketAddr = world.portals[LOCAL].links[0];
+        world.rule = Box::new(move |_, flight| {
+            let there = flight.source == one || flight.to == one;
+            if there && flight.from != deaf { Fate::Drop } else { Fate::Pass }
+        });
+        assert_eq!((world.stream(LOCAL, 1_000), world.stream(REMOTE, 1_000)), (1_000, 1_000), "deaf: {deaf}");
+        world.rule = Box::new(|_, _| Fate::Pass);
+        world.run(ms(20_000));
+        assert_eq!((world.active(LOCAL), world.active(REMOTE)), (2, 2), "deaf: {deaf}");
+        assert_nothing_is_owed(&mut world);
+    }
+}
+
+#[test]
+fn a_delay_that_jumps_makes_a_path_suspect_and_brings_it_back() {
+    let mut world = World::new(&[0, 0], 1).settled();
+    let one = world.portals[LOCAL].links[0];
+    let jump = world.now + ms(500);
+    world.rule = Box::new(move |now, flight| {
+        let there = flight.source == one || flight.to == one;
+        if there && now >= jump { Fate::Delay(ms(150)) } else { Fate::Pass }
+    });
+    assert_eq!((world.stream(LOCAL, 3_000), world.stream(REMOTE, 3_000)), (3_000, 3_000));
+    assert_eq!((world.active(LOCAL), world.active(REMOTE)), (2, 2));
+    assert_nothing_is_owed(&mut world);
+}
+
+#[test]
+fn an_idle_path_does_not_take_its_keepalives_for_its_rate() {
+    let mut world = World::new(&[0], 1);
+    world.run(ms(60_000));
+    let path = &world.paths(LOCAL)[0];
+    assert!(path.window >= ByteCount(14_000), "{path:?}");
+    // Half a window a round trip: nothing that a fresh path could not carry.
+    for number in 0..300 {
+        world.inner(LOCAL, number, 400);
+        world.run(ms(1));
+        let queued = world.portals[LOCAL].endpoint.snapshot(world.now).peers[0].as_ref().map(|session| session.queued);
+        assert!(queued < Some(ByteCount(4_000)), "packet {number}: {queued:?} bytes wait");
+    }
 }

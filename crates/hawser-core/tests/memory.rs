@@ -3,8 +3,8 @@
 
 mod support;
 
-use hawser_core::path::health::DownReason;
 use hawser_core::packet::Offload;
+use hawser_core::path::health::DownReason;
 use hawser_core::units::{LinkId, Time};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -115,13 +115,13 @@ fn a_packet_from_tun_to_tun_allocates_nothing() {
     assert!(allocations < 40, "{allocations} allocations for {packets} packets");
 }
 
-/// What two hours of `life` cost beyond the first hour, in bytes.
+/// What forty minutes of `life` cost beyond the first twenty, in bytes.
 fn growth(world: &mut World, mut life: impl FnMut(&mut World)) -> i64 {
-    for _ in 0..60 {
+    for _ in 0..20 {
         life(world);
     }
     let before = live();
-    for _ in 0..120 {
+    for _ in 0..40 {
         life(world);
     }
     world.portals.iter_mut().for_each(|portal| portal.events = Vec::new());
@@ -129,7 +129,7 @@ fn growth(world: &mut World, mut life: impl FnMut(&mut World)) -> i64 {
 }
 
 #[test]
-fn a_path_that_is_down_for_hours_costs_no_memory() {
+fn a_path_that_is_down_for_an_hour_costs_no_memory() {
     let mut world = World::new(&[0, 0], 1).settled();
     world.cut.insert(1);
     let grown = growth(&mut world, |world| {
@@ -140,7 +140,7 @@ fn a_path_that_is_down_for_hours_costs_no_memory() {
 }
 
 #[test]
-fn a_peer_that_is_away_for_hours_costs_no_memory() {
+fn a_peer_that_is_away_for_an_hour_costs_no_memory() {
     let mut world = World::new(&[0, 0], 1).settled();
     world.cut.extend([0, 1]);
     world.inner(LOCAL, 1, 400);
@@ -152,7 +152,7 @@ fn a_peer_that_is_away_for_hours_costs_no_memory() {
 }
 
 #[test]
-fn a_link_that_flaps_for_hours_costs_no_memory() {
+fn a_link_that_flaps_for_an_hour_costs_no_memory() {
     let mut world = World::new(&[0, 0], 2).settled();
     let grown = growth(&mut world, |world| {
         for _ in 0..3 {

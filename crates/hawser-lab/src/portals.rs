@@ -2,6 +2,7 @@
 //!
 //! 1. Keys and configurations are written to a folder of their own.
 //! 2. The remote portal starts, then the local one; their control sockets are asked until every path is active.
+//!    Then they get a moment to find out what their paths carry.
 //! 3. They are told to end (SIGTERM) when this drops, so that they undo what they set; the folder goes last.
 
 use std::fs;
@@ -24,6 +25,9 @@ const PORT: u16 = 4920;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a portal is asked meanwhile.
 const GLANCE: Duration = Duration::from_millis(20);
+/// How long the portals take, once paths are active, to probe their MTU and to raise that of the TUN from 1280. Hosts that
+/// send before remember 1280 for ten minutes (ip-sysctl, mtu_expires), which costs every later stream a hundredth.
+const SETTLE: Duration = Duration::from_millis(1500);
 /// Only the owner may read a key. Source: `hawser up` refuses others.
 const KEY_MODE: u32 = 0o600;
 /// Addresses inside the tunnel.
@@ -98,6 +102,7 @@ impl Portals {
         drop(making);
         let mut portals = Self { local, remote, program: program.to_owned(), _folder: folder };
         portals.wait_active(bond.link_count())?;
+        std::thread::sleep(SETTLE);
         Ok(portals)
     }
 

@@ -14,9 +14,10 @@
 //!    forwarded over link 1 alone, without a tunnel.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
-use hawser_wire::traffic::{Congestion, Ping, TcpTransfer};
-use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
+use hawser_wire::traffic::{Congestion, Ping, TcpTransfer, UdpFlow};
+use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, Rate, veth};
 use ipnet::{IpNet, Ipv4Net};
 
 use crate::cleanup;
@@ -34,6 +35,10 @@ const LAN: &str = "lan0";
 const UPLINK: &str = "up0";
 /// The port of the transfers.
 const TRANSFER_PORT: u16 = 5001;
+/// UDP payload of a datagram: with its headers 1228 bytes, within the least MTU that a tunnel has. Source: DESIGN section 4.
+const DATAGRAM_BYTES: usize = 1200;
+/// How long the last datagrams may be on their way: a round trip of 300 ms and full queues.
+const LINGER: Duration = Duration::from_millis(500);
 /// Room for what is in flight, so that the hosts' buffers are never what limits a transfer, in bytes: the greatest
 /// product here, 100 Mbit/s times 300 ms and a full queue, four times over. Least, default and most, as the sysctls have it.
 const RECEIVE_BUFFER: &str = "4096 131072 33554432";
@@ -259,7 +264,7 @@ impl Bond {
 
     /// A CUBIC transfer from client to server or back.
     #[must_use]
-    pub fn transfer(&self, flow: Flow, over: Over, duration: std::time::Duration) -> TcpTransfer {
+    pub fn transfer(&self, flow: Flow, over: Over, duration: Duration) -> TcpTransfer {
         let (client, server) = match over {
             Over::Tunnel => (CLIENT_NETWORK, SERVER_NETWORK),
             Over::LinkOne => (PLAIN_CLIENT_NETWORK, PLAIN_SERVER_NETWORK),
@@ -279,9 +284,16 @@ impl Bond {
         }
     }
 
+    /// Datagrams at a constant rate from client to server or back, by the tunnel.
+    #[must_use]
+    pub fn datagrams(&self, flow: Flow, rate: Rate, duration: Duration) -> UdpFlow {
+        let TcpTransfer { from, to, destination, .. } = self.transfer(flow, Over::Tunnel, duration);
+        UdpFlow { from, to, destination, payload: DATAGRAM_BYTES, rate, duration, linger: LINGER }
+    }
+
     /// A ping from the client to the server, by the tunnel.
     #[must_use]
-    pub fn ping(&self, interval: std::time::Duration, duration: std::time::Duration) -> Ping {
+    pub fn ping(&self, interval: Duration, duration: Duration) -> Ping {
         let destination = IpAddr::V4(address(SERVER_NETWORK, HOST));
         Ping { from: self.client.clone(), destination, interval, duration }
     }

@@ -403,6 +403,8 @@ impl Running {
     /// Nothing is held at the end, on either side.
     fn judge_end(&self) {
         for (side, portal) in self.world.portals.iter().enumerate().filter(|(_, portal)| !portal.stopped) {
+            let trains = portal.endpoint.snapshot(portal.clock.show(self.world.now)).trains;
+            self.holds(trains == ByteCount::ZERO, || format!("side {side} still holds {trains:?} of inner packets"));
             let session = portal.session(self.world.now);
             self.holds(session.is_some(), || format!("side {side} has no session at the end"));
             let Some(session) = session else { continue };

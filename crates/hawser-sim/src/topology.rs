@@ -59,8 +59,10 @@ pub struct Got {
     pub goodput: Rate,
     /// From entrance to delivery in order: median and 95th percentile.
     pub delay: [Duration; 2],
-    /// The share of packets that came out of order.
-    pub disorder: f64,
+    /// Packets that came.
+    pub packets: u64,
+    /// Those of them that came out of order.
+    pub late: u64,
 }
 
 /// The bond and the best link. A plain value.
@@ -85,6 +87,18 @@ impl Topology {
 
     fn longest_trip(&self) -> Duration {
         self.links.iter().map(|link| link.up.delay + link.down.delay).max().unwrap_or_default()
+    }
+
+    /// What the slowest link's round trip, its buffer and the entrance's queue take together.
+    pub fn longest_delay(&self) -> Duration {
+        let through = |link: &LinkSpec| link.up.delay + link.down.delay + link.up.rate.time_for(link.up.queue);
+        let slowest = self.links.iter().map(through).max().unwrap_or_default();
+        slowest + self.rate().time_for(self.backlog())
+    }
+
+    /// How full the source keeps the queue.
+    fn backlog(&self) -> ByteCount {
+        self.rate().bytes_in(BACKLOG).max(BACKLOG_MIN)
     }
 
     fn rate(&self) -> Rate {
@@ -113,8 +127,7 @@ impl Topology {
         let mut world = World::new(setup);
         let ledger = Rc::<RefCell<Ledger>>::default();
         let ends = [LOCAL, REMOTE].map(|side| address(side, 10));
-        let backlog = self.rate().bytes_in(BACKLOG).max(BACKLOG_MIN);
-        let plan = Plan { until: to, ..Plan::greedy(backlog.0) };
+        let plan = Plan { until: to, ..Plan::greedy(self.backlog().0) };
         world.add_host(LOCAL, ends[LOCAL], Source::new(plan, ends[LOCAL], ends[REMOTE], Rc::clone(&ledger)));
         world.add_host(REMOTE, ends[REMOTE], Sink(Rc::clone(&ledger)));
         world.run_until(to);
@@ -122,7 +135,8 @@ impl Topology {
         Got {
             goodput: Rate::of(ByteCount(ledger.bytes_between(from, to)), to.since(from)),
             delay: [0.5, 0.95].map(|share| ledger.delay_quantile(from, to, share)),
-            disorder: ledger.out_of_order().len() as f64 / ledger.arrivals.len().max(1) as f64,
+            packets: ledger.arrivals.len() as u64,
+            late: ledger.out_of_order().len() as u64,
         }
     }
 
@@ -175,10 +189,11 @@ impl fmt::Display for Comparison {
         };
         write!(
             f,
-            "{:.3} seed {:3} bond {} best {} (link {}):",
+            "{:.3} seed {:3} bond {} {:.2} % late best {} (link {}):",
             self.ratio(),
             self.topology.seed,
             ends(&self.bond),
+            self.bond.late as f64 / self.bond.packets.max(1) as f64 * 100.0,
             ends(&self.best.1),
             self.best.0
         )?;

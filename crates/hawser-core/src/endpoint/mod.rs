@@ -265,10 +265,10 @@ impl Endpoint {
             let id = PeerId(self.turn as u32);
             let (peer, mut cx) = self.parts(id);
             let transmit = peer.session.as_mut().and_then(|session| session.poll_transmit(now, buffers, &mut cx));
+            self.turn = (self.turn + 1) % self.peers.len();
             if transmit.is_some() {
                 return transmit;
             }
-            self.turn = (self.turn + 1) % self.peers.len();
         }
         None
     }

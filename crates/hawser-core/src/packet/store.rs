@@ -156,6 +156,12 @@ impl TrainStore {
         &slot.train
     }
 
+    /// The train of that name, unless all its segments have been released.
+    pub fn get(&self, id: TrainId) -> Option<&Train> {
+        let slot = &self.slots[id.slot as usize];
+        slot.lives(id).then_some(&slot.train)
+    }
+
     /// Marks a segment CE; every later `head` (of a single packet: its `body`) has the mark.
     /// Panics like `train`.
     pub fn mark_ce(&mut self, segment: SegmentRef) {

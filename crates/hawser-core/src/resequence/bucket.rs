@@ -177,17 +177,18 @@ impl Bucket {
         true
     }
 
-    /// Gives up gaps, the first first, until `number` is less than SPAN ahead, and at last the one
+    /// Gives up gaps, the first first, until `number` is less than `span` ahead, and at last the one
     /// before `number` itself; how many.
     pub(super) fn make_room(
         &mut self,
         now: Time,
         number: u64,
+        span: u64,
         shelf: &mut Shelf,
         sink: &mut dyn Sink,
     ) -> u64 {
         let mut gaps = 0;
-        while number >= self.next + SPAN {
+        while number >= self.next + span {
             gaps += 1;
             if !self.give_up_gap(now, shelf, sink) {
                 self.skip_to(number);
@@ -255,6 +256,11 @@ impl Bucket {
             self.gaps = VecDeque::new();
         }
         self.busy = !self.gaps.is_empty();
+    }
+
+    /// Places of the ring.
+    pub(super) fn places(&self) -> usize {
+        self.ring.len()
     }
 
     fn slot(&self, number: u64) -> u32 {

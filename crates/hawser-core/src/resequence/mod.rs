@@ -28,6 +28,11 @@ pub use reassembly::{PieceError, Reassembler, Whole};
 pub const MAX_HELD: usize = 16 << 20;
 /// Most packets that one bucket may hold.
 pub const MAX_HELD_PER_BUCKET: usize = 4_096;
+/// Most places of all rings together (4 bytes each) before rings stay small: 16 flows may each have
+/// lost the longest stretch, and a peer that opens one in every bucket gets no more than 20 MiB.
+const MAX_RING_PLACES: usize = 1 << 20;
+/// Numbers that a bucket may look ahead while there are too many places.
+const SMALL_SPAN: u64 = 1 << 10;
 /// A GONE further ahead than this is a lie: no sender has as much in flight.
 const FARTHEST: u64 = 1 << 20;
 
@@ -101,6 +106,8 @@ pub struct Resequencer {
     shelf: Shelf,
     deadlines: Deadlines,
     hold: Duration,
+    /// Places of all buckets' rings.
+    places: usize,
     extents: Recent<u64>,
     stats: Stats,
 }
@@ -121,6 +128,7 @@ impl Resequencer {
             shelf: Shelf::default(),
             deadlines: Deadlines::new(),
             hold: Duration::ZERO,
+            places: 0,
             extents: Recent::default(),
             stats: Stats::default(),
         }
@@ -144,9 +152,11 @@ impl Resequencer {
         self.hold = hold;
         let bucket = bucket_of(&mut self.buckets, arrival.bucket);
         let number = arrival.sequence.expand(bucket.next);
-        if number >= bucket.next + SPAN {
-            self.stats.overrun_gaps += bucket.make_room(now, number, &mut self.shelf, sink);
+        let span = if self.places > MAX_RING_PLACES { SMALL_SPAN } else { SPAN };
+        if number >= bucket.next + span {
+            self.stats.overrun_gaps += bucket.make_room(now, number, span, &mut self.shelf, sink);
         }
+        let places = bucket.places();
         let standing = bucket.standing(number);
         let came = matches!(standing, Standing::Duplicate | Standing::TooOld);
         if number + 1 < bucket.end && !came {
@@ -184,6 +194,7 @@ impl Resequencer {
                 return Outcome::Duplicate;
             }
         };
+        self.places += bucket.places() - places;
         self.keep_bounds(now, arrival.bucket, sink);
         outcome
     }
@@ -264,6 +275,7 @@ impl Resequencer {
             .iter_mut()
             .flatten()
             .for_each(|bucket| bucket.shrink_idle());
+        self.places = self.buckets.iter().flatten().map(|bucket| bucket.places()).sum();
         self.shelf.trim();
     }
 }

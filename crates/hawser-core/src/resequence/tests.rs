@@ -455,3 +455,27 @@ fn idle_memory_is_freed() {
         [Outcome::Held, Outcome::Delivered]
     );
 }
+
+#[test]
+fn a_peer_that_opens_the_longest_gap_in_every_bucket_gets_little_memory() {
+    let mut resequencer = Resequencer::new();
+    let mut got = Got::default();
+    for hash in 0..FLOW_BUCKETS as u64 {
+        let number = SPAN - 1;
+        let packet = [&(hash as u16).to_be_bytes()[..], &number.to_be_bytes()].concat();
+        let arrival = Arrival {
+            bucket: FlowBucket::of_hash(hash),
+            sequence: FlowSequence::of(number),
+            partial: is_partial(number),
+            unordered: false,
+        };
+        resequencer.on_packet(at(0), arrival, &packet, LONG, &mut got);
+    }
+    let bytes = 4 * resequencer.places;
+    assert!(bytes <= 4 * MAX_RING_PLACES + (SPAN as usize * 4) + FLOW_BUCKETS * SMALL_SPAN as usize * 4);
+    resequencer.handle_timeout(at(0) + LONG, &mut got);
+    assert_eq!(got.0.len(), FLOW_BUCKETS, "each came home all the same");
+    resequencer.shrink_idle();
+    resequencer.shrink_idle();
+    assert_eq!(resequencer.places, 0);
+}

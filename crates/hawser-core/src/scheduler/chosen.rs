@@ -20,13 +20,15 @@ const DELAY_WEIGHT: f64 = 0.17;
 const LOSS_FLOOR: f64 = 0.001;
 /// Loss detection by packet threshold plus its acknowledgement, in round trips (RFC 9002 6.1.2).
 const REPAIR_ROUND_TRIPS: f64 = 1.25;
+/// A path that is explored may cost a bulk flow this factor of its score; else copies explore it.
+const CHEAP: f64 = 0.95;
 /// Scores this much apart are alike: prefer more paths, so that the set does not flap.
 const SCORE_TIE: f64 = 0.99;
 /// The least round trip that is told apart, µs: below, the hosts' own delays dominate.
 const MIN_ROUND_TRIP_US: f64 = 5_000.0;
 
-/// A bit mask of the paths that bulk flows use. `fastest` is always among them, and so is every
-/// path that is still exploring its rate.
+/// A bit mask of the paths that bulk flows use. `fastest` is always among them, and so is a path
+/// that is still exploring its rate and delays them little by it.
 pub(super) fn choose(paths: &[PathView], fastest: usize) -> u64 {
     let Some(first) = paths.get(fastest) else { return u64::MAX };
     let base = first.delay_us as f64;
@@ -46,8 +48,12 @@ pub(super) fn choose(paths: &[PathView], fastest: usize) -> u64 {
             best = (score.max(best.0), mask);
         }
     }
-    let exploring = paths.iter().take(MAX_PATHS).enumerate().filter(|(_, p)| p.usable && p.exploring);
-    exploring.fold(best.1, |mask, (index, _)| mask | 1 << index)
+    let cheap = |path: &PathView| {
+        let longer = (effective_delay(path) - base).max(0.0);
+        ((round_trip + longer) / round_trip).powf(-DELAY_WEIGHT) >= CHEAP
+    };
+    let searching = paths.iter().take(MAX_PATHS).enumerate().filter(|(_, p)| p.usable && p.exploring && cheap(p));
+    searching.fold(best.1, |mask, (index, _)| mask | 1 << index)
 }
 
 /// Delay, jitter, and the time to repair what the path loses, in µs.

@@ -1,8 +1,15 @@
 //! Whether a path's rate is still to be found out.
 //!
-//! A path that just became active, or was left out for long, is fed by bulk flows until its
-//! controller's bandwidth has stopped growing (the test by which BBR leaves its startup,
-//! draft-ietf-ccwg-bbr section 5.3.1.2), or for at most `LONGEST`.
+//! ```text
+//!                    bulk fed              bandwidth stopped growing, or LONGEST
+//!     UNKNOWN ---------------> SEARCHING ------------------------------------> KNOWN
+//!        ^                                                                       |
+//!        +------------- bulk flows left it out for LEFT_OUT ---------------------+
+//! ```
+//!
+//! The search needs traffic: bulk flows' own where the path's delay costs them little, copies of
+//! what another path carries where it would cost them much (`chosen`). Bandwidth that stopped
+//! growing is the test by which BBR leaves its startup (draft-ietf-ccwg-bbr section 5.3.1.2).
 
 use crate::congestion::AckEvent;
 use crate::units::{ByteCount, Rate, Time};
@@ -10,24 +17,25 @@ use std::time::Duration;
 
 /// Growth that counts as such, per round.
 const GROWTH: f64 = 1.25;
-/// Rounds without growth that end it.
+/// Rounds without growth that end the search.
 const ROUNDS: u32 = 3;
 /// The longest that a path is fed for its rate's sake.
-const LONGEST: Duration = Duration::from_secs(5);
+const LONGEST: Duration = Duration::from_secs(3);
 /// A path left out for so long is tried again: what it can may have changed. Each time that this
-/// was in vain the next wait is twice as long, because trying costs the flows a little.
+/// was in vain the next wait is twice as long, because trying costs bytes: the first and the last.
 const LEFT_OUT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(160));
-
 /// A path that bulk flows use for so long is of use; shorter, and the choice wavers.
 const IN_USE: Duration = Duration::from_secs(1);
 
-/// A path's search for its rate. Begins when the path becomes active; one path owns it.
+/// A path's search for its rate. Unknown at first; one path owns it.
 #[derive(Clone, Debug, Default)]
 pub struct Exploration {
     best: Rate,
     rounds: u32,
     round_ends: ByteCount,
-    ends: Time,
+    /// When the search is over, once it has begun.
+    ends: Option<Time>,
+    known: bool,
     /// Since when bulk flows do not use the path; none while they do.
     left_out: Option<Time>,
     /// Since when they do; none while they do not.
@@ -37,18 +45,47 @@ pub struct Exploration {
 }
 
 impl Exploration {
-    /// Begins anew.
-    pub fn begin(&mut self, now: Time) {
-        *self = Exploration { ends: now + LONGEST, tries: self.tries, ..Exploration::default() };
+    /// Nothing is known (any more).
+    pub fn begin(&mut self) {
+        *self = Exploration { tries: self.tries, ..Exploration::default() };
+    }
+
+    /// Whether the path asks to be fed for its rate's sake.
+    pub fn is_on(&self) -> bool {
+        !self.known
+    }
+
+    /// Bulk was sent on the path, or a copy of it.
+    pub fn on_fed(&mut self, now: Time) {
+        let ends = *self.ends.get_or_insert(now + LONGEST);
+        self.known |= now >= ends;
+    }
+
+    /// Takes an acknowledgement, and the bandwidth that the controller believes in since. True when
+    /// that ends the search.
+    pub fn on_ack(&mut self, ack: &AckEvent, bandwidth: Option<Rate>) -> bool {
+        let Some(sample) = ack.rate.filter(|sample| !self.known && sample.prior_delivered >= self.round_ends) else {
+            return false;
+        };
+        self.round_ends = ack.delivered;
+        let Some(bandwidth) = bandwidth.filter(|_| !sample.app_limited && self.ends.is_some()) else { return false };
+        if bandwidth.0 as f64 >= self.best.0 as f64 * GROWTH {
+            self.best = bandwidth;
+            self.rounds = 0;
+        } else {
+            self.rounds += 1;
+        }
+        self.known = self.rounds >= ROUNDS;
+        self.known
     }
 
     /// Bulk flows use the path now, or do not. True when it is time to begin anew.
     pub fn on_choice(&mut self, now: Time, chosen: bool) -> bool {
-        if chosen {
+        if chosen || !self.known {
             let since = *self.in_use.get_or_insert(now);
-            if now.since(since) >= IN_USE {
+            if self.known && now.since(since) >= IN_USE {
                 self.left_out = None;
-                self.tries = if self.is_on(now) { self.tries } else { 0 };
+                self.tries = 0;
             }
             return false;
         }
@@ -59,25 +96,114 @@ impl Exploration {
         self.tries += u32::from(due);
         due
     }
+}
 
-    /// Whether it goes on.
-    pub fn is_on(&self, now: Time) -> bool {
-        self.rounds < ROUNDS && now < self.ends
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::{RateSample, RttSnapshot};
+
+    const START: Time = Time::from_nanos(1_000_000_000);
+
+    fn ack(delivered: u64, app_limited: bool) -> AckEvent {
+        let rtt = Duration::from_millis(20);
+        let sample = RateSample {
+            rate: Rate(0),
+            app_limited,
+            prior_delivered: ByteCount(delivered - 1_000),
+            delivered: ByteCount(1_000),
+            lost: ByteCount::ZERO,
+            tx_in_flight: ByteCount(1_000),
+            interval: rtt,
+        };
+        AckEvent {
+            now: START,
+            acked: ByteCount(1_000),
+            largest_sent_at: START,
+            prior_in_flight: ByteCount(1_000),
+            in_flight: ByteCount::ZERO,
+            delivered: ByteCount(delivered),
+            rtt: RttSnapshot { latest: rtt, smoothed: rtt, variance: rtt, min: rtt },
+            rate: Some(sample),
+            app_limited,
+        }
     }
 
-    /// Takes an acknowledgement, and the bandwidth that the controller believes in since.
-    pub fn on_ack(&mut self, ack: &AckEvent, bandwidth: Option<Rate>) {
-        let Some(sample) = ack.rate else { return };
-        if sample.prior_delivered < self.round_ends {
-            return;
+    /// One round a call, at these rates; the round that ended the search, if one did.
+    fn ends_in_round(exploration: &mut Exploration, rates: &[u64], limited: bool) -> Option<usize> {
+        let round = |(at, rate): (usize, &u64)| {
+            exploration.on_ack(&ack((at as u64 + 1) * 1_000, limited), Some(Rate(*rate))).then_some(at)
+        };
+        rates.iter().enumerate().find_map(round)
+    }
+
+    #[test]
+    fn the_search_ends_when_the_rate_has_stopped_growing() {
+        let mut exploration = Exploration::default();
+        exploration.on_fed(START);
+        assert_eq!(ends_in_round(&mut exploration, &[10, 20, 40, 41, 42, 43], false), Some(5));
+        assert!(!exploration.is_on());
+    }
+
+    #[test]
+    fn what_was_not_fed_or_had_too_little_to_send_finds_nothing_out() {
+        let mut exploration = Exploration::default();
+        assert_eq!(ends_in_round(&mut exploration, &[10; 8], false), None);
+        exploration.on_fed(START);
+        assert_eq!(ends_in_round(&mut exploration, &[10; 8], true), None);
+        assert!(exploration.is_on());
+        exploration.on_fed(START + LONGEST);
+        assert!(!exploration.is_on());
+    }
+
+    #[test]
+    fn a_path_left_out_is_tried_again_ever_more_seldom() {
+        let mut exploration = Exploration::default();
+        let mut tried = Vec::new();
+        for second in 0..60 {
+            let now = START + Duration::from_secs(second);
+            exploration.on_fed(now);
+            exploration.on_fed(now + LONGEST);
+            if exploration.on_choice(now, false) {
+                exploration.begin();
+                tried.push(second);
+            }
         }
-        self.round_ends = ack.delivered;
-        let Some(bandwidth) = bandwidth.filter(|_| !ack.app_limited) else { return };
-        if bandwidth.0 as f64 >= self.best.0 as f64 * GROWTH {
-            self.best = bandwidth;
-            self.rounds = 0;
-        } else {
-            self.rounds += 1;
+        assert_eq!(tried, [5, 16, 37]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: f64) -> Time {
+        Time::ZERO + Duration::from_secs_f64(seconds)
+    }
+
+    /// When a path is tried again, asked ten times a second; `chosen` tells whether it is in use.
+    fn tries(until: u32, chosen: impl Fn(f64) -> bool) -> Vec<f64> {
+        let mut exploration = Exploration::default();
+        let mut tries = Vec::new();
+        for tenth in 0..until * 10 {
+            let now = f64::from(tenth) / 10.0;
+            if exploration.on_choice(at(now), chosen(now)) {
+                tries.push(now);
+                exploration.begin(at(now));
+            }
         }
+        tries
+    }
+
+    #[test]
+    fn a_path_left_out_is_tried_again_ever_more_rarely() {
+        assert_eq!(tries(80, |_| false), [5.0, 15.1, 35.2, 75.3]);
+        assert_eq!(tries(80, |_| true), []);
+    }
+
+    #[test]
+    fn a_wavering_choice_does_not_put_it_off_and_use_does() {
+        assert_eq!(tries(6, |now| now % 1.0 < 0.5), [5.5], "in use for half a second at a time");
+        assert_eq!(tries(8, |now| (2.0..4.0).contains(&now)), [], "in use for two seconds");
     }
 }

@@ -81,10 +81,10 @@ fn bulk_fills_every_path_that_is_worth_its_delay() {
 }
 
 #[test]
-fn a_path_that_is_still_exploring_is_fed_by_bulk_flows() {
-    let mut slow = path(5, 75);
-    slow.exploring = true;
-    assert!(takes(&[path(100, 10), slow], 1, &flow(20_000, 200)));
+fn a_path_that_is_still_exploring_is_fed_by_bulk_flows_if_that_delays_them_little() {
+    let exploring = |mbit, delay_ms| PathView { exploring: true, ..path(mbit, delay_ms) };
+    assert!(takes(&[path(100, 10), exploring(1, 12)], 1, &flow(20_000, 200)));
+    assert!(!takes(&[path(100, 10), exploring(5, 75)], 1, &flow(20_000, 200)), "copies explore this one");
 }
 
 #[test]

@@ -52,6 +52,7 @@ impl Session {
                         store.release(unsent.segment);
                     }
                 }
+                Content::Copy => {}
                 Content::Piece(_) if !here => {}
                 Content::Segment(unsent) => store.release(unsent.segment),
                 Content::Piece(split) => match splits.settle(split, false) {
@@ -111,9 +112,7 @@ impl Session {
             path.controller.on_ecn(now, marked, newest.sent_at);
         }
         path.controller.on_ack(&event, &[]);
-        let explored = path.exploration.is_on(now);
-        path.exploration.on_ack(&event, path.controller.bandwidth());
-        if explored && !path.exploration.is_on(now) {
+        if path.exploration.on_ack(&event, path.controller.bandwidth()) {
             // What was lost when the search went past the path's rate is not what the path loses.
             path.loss = LossMeter::default();
         }
@@ -199,6 +198,6 @@ pub(super) fn hand_back(content: Content, splits: &mut Splits, lost: &mut Vec<Un
                 lost.push(unsent);
             }
         }
-        Content::Control { .. } | Content::MtuProbe(_) => {}
+        Content::Copy | Content::Control { .. } | Content::MtuProbe(_) => {}
     }
 }

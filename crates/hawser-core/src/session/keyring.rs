@@ -113,3 +113,6 @@ impl Keyring {
         self.current.made_at
     }
 }
+
+#[cfg(test)]
+mod tests;

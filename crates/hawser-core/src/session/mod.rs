@@ -27,6 +27,7 @@ mod acks;
 mod batch;
 pub mod constants;
 mod control;
+mod copies;
 mod inbound;
 mod keyring;
 mod outbound;
@@ -53,6 +54,7 @@ use crate::resequence::{Reassembler, Resequencer};
 use crate::scheduler::{PathView, Scheduler};
 use crate::units::{ByteCount, Ecn, LinkId, PacketNumber, PathId, PeerId, Random, Time};
 use crate::wire::FlowBucket;
+use copies::Copies;
 use keyring::Keyring;
 use path::Path;
 use reliable::Reliable;
@@ -150,6 +152,7 @@ pub(crate) struct Session {
     sequences: Box<[u64]>,
     resend: ResendQueue,
     splits: Splits,
+    copies: Copies,
     /// The peer's path ids that are never used again: these, and all below `closed_below` that are not in use.
     closed: BTreeSet<PathId>,
     closed_below: PathId,
@@ -196,6 +199,7 @@ impl Session {
             sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
             resend: ResendQueue::default(),
             splits: Splits::default(),
+            copies: Copies::default(),
             closed: BTreeSet::new(),
             closed_below: PathId::default(),
             unanswered_since: None,
@@ -218,8 +222,7 @@ impl Session {
         self.queue.enqueue(now, train, cx.store, &mut |_| drops.count(DropReason::QueueFull));
     }
 
-    /// Seals under new keys from now on; the old ones open what is still under way. Of two greetings
-    /// that crossed, both sides take the keys of the same one.
+    /// Seals under new keys from now on; the old ones open what is still under way.
     pub fn install_keys(&mut self, now: Time, keys: KeySet) {
         let retired = self.keyring.install(now, keys, self.longest_timeout());
         self.events.extend(retired.map(Event::KeysRetired));

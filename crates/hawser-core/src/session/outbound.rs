@@ -14,9 +14,9 @@ use super::reliable;
 use super::resend::Unsent;
 use super::{Buffers, Context, Session, Transmit};
 use crate::drops::DropReason;
-use crate::packet::{Class, SegmentRef, TrainStore};
+use crate::packet::{Class, SegmentRef, Train, TrainStore};
 use crate::queue::{Choice, Pulled};
-use crate::scheduler::Room;
+use crate::scheduler::{PathView, Room};
 use crate::units::{ByteCount, Time};
 use crate::wire::{DATA_FRAME_LEN, DATA_HEADER_LEN, DataFlags, DataFrame, FlowSequence, Gone, SplitFrame, TAG_LEN, Writer};
 use std::time::Duration;
@@ -53,6 +53,9 @@ impl Session {
         }
         if self.scheduler.refresh(now, &self.views) {
             self.try_left_out(now);
+            let copied = |(index, view): (usize, &PathView)| view.usable && view.exploring && !self.scheduler.is_chosen(index);
+            let wanted = self.views.iter().enumerate().any(copied);
+            self.copies.want(wanted);
             self.tune_queue(now);
         }
     }
@@ -130,7 +133,23 @@ impl Session {
                 budget -= self.send(now, index, unsent, &mut batch, cx.store);
             }
         }
+        if batch.is_empty() && self.views[index].exploring && !self.scheduler.is_chosen(index) {
+            self.fill_copies(now, index, &mut batch, budget, cx.store);
+        }
         self.finish(now, index, &batch)
+    }
+
+    /// A path that declines everything, and whose rate is to be found out, gets copies.
+    fn fill_copies(&mut self, now: Time, index: usize, batch: &mut Batch<'_>, mut budget: ByteCount, store: &TrainStore) {
+        while budget > ByteCount::ZERO && !batch.is_closed() {
+            let Some(unsent) = self.copies.next() else { break };
+            let size = DATA_OVERHEAD + usize::from(unsent.len);
+            let Some(train) = store.get(unsent.segment.train).filter(|_| size <= self.paths[index].mtu()) else { continue };
+            if batch.room_for(size) == 0 {
+                break;
+            }
+            budget -= self.seal_segment(now, index, &unsent, batch, train, Content::Copy);
+        }
     }
 
     /// What was lost goes before what is new, if this path brings it home soonest.
@@ -215,17 +234,31 @@ impl Session {
         if size > self.paths[index].mtu() {
             return self.send_in_pieces(now, index, unsent, batch, store);
         }
+        self.copies.note(&unsent);
+        let train = store.train(unsent.segment.train);
+        self.seal_segment(now, index, &unsent, batch, train, Content::Segment(unsent))
+    }
+
+    fn seal_segment(
+        &mut self,
+        now: Time,
+        index: usize,
+        unsent: &Unsent,
+        batch: &mut Batch<'_>,
+        train: &Train,
+        content: Content,
+    ) -> ByteCount {
+        let size = DATA_OVERHEAD + usize::from(unsent.len);
         let path = &mut self.paths[index];
         let (id, number) = (path.id, path.next_number());
         let seal = &self.keyring.seal().send;
         let out = batch.push(size);
         path.write_header(number, out);
         out[DATA_HEADER_LEN..DATA_PREFIX].copy_from_slice(&DataFrame::head(unsent.bucket, unsent.flags, unsent.sequence));
-        let train = store.train(unsent.segment.train);
         let head = train.head(unsent.segment.segment, &mut out[DATA_PREFIX..]);
         let sealed = seal.seal_from(id, number, out, DATA_PREFIX + head, train.body(unsent.segment.segment));
         debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");
-        path.remember(now, number, size, Content::Segment(unsent))
+        path.remember(now, number, size, content)
     }
 
     /// The same for a segment larger than the path's datagrams (SPLIT).
@@ -279,6 +312,9 @@ impl Session {
         let idle = self.nothing_waits();
         self.unanswered_since.get_or_insert(now);
         let path = &mut self.paths[index];
+        if !idle {
+            path.exploration.on_fed(now);
+        }
         path.on_batch_sent(now, batch.wire_bytes(path.overhead()), idle);
         Some(path.transmit(batch.len(), batch.segment_size()))
     }

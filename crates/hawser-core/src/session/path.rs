@@ -31,6 +31,8 @@ const HEADROOM_V6: usize = 48;
 pub(super) enum Content {
     /// A segment of an inner train.
     Segment(Unsent),
+    /// A copy of a segment that another path answers for.
+    Copy,
     /// A piece of one.
     Piece(SplitId),
     /// Control frames: reliable ones are found by the packet number, and the largest number that
@@ -102,7 +104,8 @@ pub(super) struct Path {
 impl Path {
     pub fn new(id: PathId, route: Route, metric: u16, settings: &Settings, validation: PathValidation<Route>, label: Label) -> Self {
         let headroom = headroom(&route);
-        let pmtu = Pmtu::new(settings.max_link_mtu, headroom as u16);
+        // A datagram larger than a batch would wait for ever.
+        let pmtu = Pmtu::new(settings.max_link_mtu.min(BATCH_BYTES as u16), headroom as u16);
         let wire = ByteCount(usize::from(pmtu.current()) as u64 + headroom as u64);
         Path {
             id,
@@ -142,9 +145,11 @@ impl Path {
     pub fn restart(&mut self, now: Time, settings: &Settings) {
         self.controller = congestion::build(settings.congestion, self.wire_mtu(), u64::from(self.id.0));
         self.pacer = Pacer::new(self.wire_mtu());
-        self.exploration.begin(now);
+        self.exploration.begin();
         self.loss = LossMeter::default();
         self.last_ack = now;
+        self.paused = false;
+        self.note_pause();
         self.follow_controller();
     }
 
@@ -187,6 +192,10 @@ impl Path {
 
     /// Remembers a datagram of control frames, which counts towards the window only if it is acknowledged.
     pub fn remember_control(&mut self, now: Time, number: PacketNumber, size: usize, elicits: bool, counts: bool, content: Content) {
+        // While nothing waits, what these few bytes deliver says nothing of what the path could.
+        if self.paused {
+            self.sampler.mark_app_limited(self.sent.bytes_in_flight());
+        }
         self.remember_as(now, number, size, elicits, counts, content);
     }
 
@@ -314,7 +323,7 @@ impl Path {
             rate: self.rate(),
             loss: self.loss.share(),
             ready_in: if usable { self.ready_in(now) } else { Duration::ZERO },
-            exploring: self.exploration.is_on(now),
+            exploring: self.exploration.is_on(),
         }
     }
 
@@ -330,4 +339,4 @@ fn headroom(route: &Route) -> usize {
     if route.remote.is_ipv4() { HEADROOM_V4 } else { HEADROOM_V6 }
 }
 
-const _: () = assert!(BATCH_BYTES <= 65_507);
+const _: () = assert!(BATCH_BYTES <= 65_507 && BATCH_BYTES <= u16::MAX as usize);

@@ -79,3 +79,6 @@ impl ResendQueue {
         self.segments.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,3 +50,6 @@ impl Splits {
         if split.lost { Fate::Lost(split.packet) } else { Fate::Arrived(split.packet) }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -54,6 +54,9 @@ pub enum Fate {
     Delay(Duration),
 }
 
+/// Judges every datagram as it leaves.
+pub type Rule = Box<dyn FnMut(Time, &Flight) -> Fate>;
+
 #[derive(Default)]
 pub struct Inbox(pub Vec<Vec<u8>>);
 
@@ -151,7 +154,7 @@ pub struct World {
     /// A driver asks for the next deadline so much later than it last asked for datagrams.
     pub later: Duration,
     pub flights: Vec<(Time, u64, Flight)>,
-    pub rule: Box<dyn FnMut(Time, &Flight) -> Fate>,
+    pub rule: Rule,
     /// Links of the local portal on which nothing passes, either way.
     pub cut: BTreeSet<u16>,
     order: u64,
@@ -265,8 +268,7 @@ impl World {
             for bytes in buffer[..transmit.len].chunks(transmit.segment_size) {
                 sent.0 += 1;
                 sent.1 += bytes.len() as u64;
-                let flight =
-                    Flight { from, link: transmit.link.0, source, to: transmit.remote, bytes: bytes.to_vec() };
+                let flight = Flight { from, link: transmit.link.0, source, to: transmit.remote, bytes: bytes.to_vec() };
                 self.flights.push((self.now, self.order, flight));
                 self.order += 1;
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::cases::{Case, Line, Probe};
-use super::report::Report;
+use super::report::{Report, words};
 use super::{cut, goodput, restart, unshaped};
 use crate::error::LabError;
 use crate::portals::Portals;
@@ -46,8 +46,7 @@ impl Bench {
         for run in 0..self.runs {
             for &flow in case.flows {
                 for (label, figures) in self.once(case, flow, run, wireguard.as_deref())? {
-                    let words: Vec<String> = figures.iter().map(|(name, value)| format!("{name} {value:.2}")).collect();
-                    told(&format!("{} {label}, run {} of {}: {}", case.name, run + 1, self.runs, words.join(", ")));
+                    told(&format!("{} {label}, run {} of {}: {}", case.name, run + 1, self.runs, words(&figures)));
                     report.add(&label, figures);
                 }
             }

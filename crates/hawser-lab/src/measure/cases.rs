@@ -55,7 +55,7 @@ pub enum How {
 pub enum Probe {
     /// One stream: `mbps usable_mbps ratio`; with other links beside it also `beside_mbps beside_ratio added_ratio`.
     Goodput,
-    /// One stream, each link in turn cut and brought back: `gap_ms recovered_s ping_lost before_mbps`.
+    /// One stream, each link in turn cut and brought back: `gap_ms recovered_s at_3s_share ping_lost before_mbps`.
     Cut(How),
     /// One stream and a ping: `idle_ms loaded_ms over_idle_ms`.
     Latency,
@@ -63,7 +63,7 @@ pub enum Probe {
     Unshaped,
     /// The remote portal killed and started again: `ping_after_s stream_after_s`.
     Restart,
-    /// One stream: `local_mib remote_mib local_most_mib remote_most_mib mbps`.
+    /// Datagrams, more than the link carries: `local_mib remote_mib local_most_mib remote_most_mib mbps`.
     Memory,
 }
 
@@ -140,6 +140,8 @@ pub struct Case {
 const EQUAL: [Line; 2] = [line(50.0, 10); 2];
 const LOSSY: Line = Line { loss_percent: 1.0, ..line(50.0, 10) };
 const HARMFUL: Line = Line { jitter_ms: 20, ..line(5.0, 75) };
+/// A portal's memory counts only while it is busy: this much received, in Mbit/s of inner packets.
+const BUSY_MBPS: f64 = 85.0;
 const BOTH: &[Flow] = &[Flow::Up, Flow::Down];
 const CUT: &[Target] = &[always("gap_ms", Bound::AtMost(200.0)), always("recovered_s", Bound::AtMost(3.0))];
 const CUT_DOWN: &[Target] = &[CUT[0], CUT[1], always("ping_lost", Bound::AtMost(3.0))];
@@ -243,7 +245,11 @@ pub const CASES: &[Case] = &[
         beside: &[],
         flows: BOTH,
         probe: Probe::Memory,
-        targets: &[target("local_most_mib", Bound::AtMost(64.0)), target("remote_most_mib", Bound::AtMost(64.0))],
+        targets: &[
+            target("local_most_mib", Bound::AtMost(64.0)),
+            target("remote_most_mib", Bound::AtMost(64.0)),
+            target("mbps", Bound::AtLeast(BUSY_MBPS)),
+        ],
     },
 ];
 

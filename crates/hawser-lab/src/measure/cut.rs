@@ -27,6 +27,8 @@ const PING_INTERVAL: Duration = Duration::from_millis(10);
 const ON_ITS_WAY: Duration = Duration::from_millis(120);
 /// The stream has recovered at this share of before. Source: issue 2, "Must show".
 const RECOVERED_SHARE: f64 = 0.95;
+/// Within this long.
+const RECOVERED_BY: Duration = Duration::from_secs(3);
 /// Over this long.
 const RECOVERED_OVER: Duration = Duration::from_secs(1);
 
@@ -47,8 +49,10 @@ pub(super) fn cut(running: &Running, how: How, index: usize, flow: Flow) -> Resu
     let before = got.mbps_between(start + (CUT - BEFORE), cut);
     let recovered = got.recovered_after(back, before * RECOVERED_SHARE, RECOVERED_OVER);
     let lost = pings.lost_between(start + (CUT - ON_ITS_WAY), back);
+    let late = back + RECOVERED_BY;
     Ok(Figures::from([
         ("before_mbps", before),
+        ("at_3s_share", got.mbps_between(late, late + RECOVERED_OVER) / before),
         ("gap_ms", got.longest_gap(cut, start + END).as_secs_f64() * 1e3),
         // Never, where it did not.
         ("recovered_s", recovered.map_or(f64::INFINITY, |time| time.as_secs_f64())),

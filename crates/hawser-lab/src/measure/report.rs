@@ -77,7 +77,7 @@ impl Report {
 fn verdict(label: &str, runs: &[Figures], target: &Target) -> Verdict {
     let sample: Sample = runs.iter().filter_map(|figures| figures.get(target.figure).copied()).collect();
     let value = match (target.of, target.bound) {
-        (Of::Median, _) => sample.median(),
+        (Of::Median, _) => median(&sample),
         (Of::Worst, Bound::AtMost(_)) => sample.max(),
         (Of::Worst, Bound::AtLeast(_) | Bound::Above(_)) => sample.min(),
     };
@@ -97,11 +97,25 @@ fn verdict(label: &str, runs: &[Figures], target: &Target) -> Verdict {
 
 fn medians(runs: &[Figures]) -> BTreeMap<&'static str, f64> {
     let names: Vec<&'static str> = runs.iter().flat_map(|figures| figures.keys().copied()).collect();
-    let median = |name: &'static str| {
+    let of = |name: &'static str| {
         let sample: Sample = runs.iter().filter_map(|figures| figures.get(name).copied()).collect();
-        Some((name, sample.median()?))
+        Some((name, median(&sample)?))
     };
-    names.into_iter().filter_map(median).collect()
+    names.into_iter().filter_map(of).collect()
+}
+
+/// The median; what lies among figures that never came (infinite ones, between which nothing can be interpolated) never came.
+fn median(sample: &Sample) -> Option<f64> {
+    sample.median().map(|value| if value.is_nan() { f64::INFINITY } else { value })
+}
+
+/// Figures in a line.
+pub(super) fn words(figures: &Figures) -> String {
+    let word = |(name, value): (&&str, &f64)| match value.is_finite() {
+        true => format!("{name} {value:.2}"),
+        false => format!("{name} never"),
+    };
+    figures.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
 impl fmt::Display for Report {
@@ -109,8 +123,7 @@ impl fmt::Display for Report {
         let mut text = String::new();
         writeln!(text, "{}: {}", self.case.name, self.case.about)?;
         for (label, runs) in &self.runs {
-            let figures: Vec<String> = medians(runs).iter().map(|(name, value)| format!("{name} {value:.2}")).collect();
-            writeln!(text, "  {label:<11} median of {}: {}", runs.len(), figures.join(", "))?;
+            writeln!(text, "  {label:<11} median of {}: {}", runs.len(), words(&medians(runs)))?;
         }
         for Verdict { label, figure, of, value, target, ok } in self.verdicts() {
             let value = value.map_or("never".to_owned(), |value| format!("{value:.3}"));
@@ -145,10 +158,11 @@ mod tests {
     fn what_was_not_measured_is_missed() {
         assert!(!report("equal", &[]).is_ok());
         assert!(!report("equal", &[("up", Figures::new())]).is_ok());
-        let never = Figures::from([("gap_ms", 90.0), ("recovered_s", f64::INFINITY)]);
-        let report = report("cut-silent", &[("link1 up", never)]);
+        let never = ("link1 up", Figures::from([("gap_ms", 90.0), ("recovered_s", f64::INFINITY)]));
+        let report = report("cut-silent", &[never.clone(), never]);
         assert!(!report.is_ok());
         assert!(report.to_string().contains("worst recovered_s never (≤ 3): MISSED"), "{report}");
+        assert!(report.to_string().contains("gap_ms 90.00, recovered_s never"), "{report}");
         assert!(report.json().expect("plain data").contains("\"value\": null"));
     }
 

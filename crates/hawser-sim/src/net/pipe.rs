@@ -57,6 +57,8 @@ pub struct Departure {
     pub arrivals: [Option<(Time, Datagram)>; 2],
     /// The next one departs then.
     pub next: Option<Time>,
+    /// It fell into a hole.
+    pub vanished: Option<Datagram>,
 }
 
 /// One direction of a link. Idle and empty at first; its link owns it.
@@ -107,7 +109,7 @@ impl Pipe {
 
     /// Steps 2 and 3.
     pub fn depart(&mut self, now: Time) -> Departure {
-        let mut departure = Departure { arrivals: [None, None], next: None };
+        let mut departure = Departure { arrivals: [None, None], next: None, vanished: None };
         let Some(datagram) = self.queue.pop_front() else { return departure };
         let len = ByteCount(datagram.wire_len() as u64);
         self.queued -= len;
@@ -117,6 +119,7 @@ impl Pipe {
         }
         if self.way.hole {
             self.counters.vanished += 1;
+            departure.vanished = Some(datagram);
         } else if self.loss.loses(self.way.loss, &mut self.rng) {
             self.counters.lost += 1;
         } else {

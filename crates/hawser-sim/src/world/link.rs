@@ -29,6 +29,8 @@ pub struct VirtualLink {
     ipv6: bool,
     nat: Option<Nat>,
     moves: u8,
+    /// Datagrams on their way up that fell into a hole, while somebody collects them.
+    pub hole: Option<Vec<Datagram>>,
 }
 
 impl VirtualLink {
@@ -42,6 +44,7 @@ impl VirtualLink {
             ipv6: spec.ipv6,
             nat: spec.nat.map(|idle| Nat::new(outside, idle)),
             moves: 0,
+            hole: None,
         }
     }
 

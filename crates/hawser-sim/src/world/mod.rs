@@ -231,6 +231,9 @@ impl World {
         match happening {
             Happening::Depart { link, up } => {
                 let departure = self.links[link].pipe(up).depart(self.now);
+                if let Some(hole) = self.links[link].hole.as_mut().filter(|_| up) {
+                    hole.extend(departure.vanished);
+                }
                 for (at, datagram) in departure.arrivals.into_iter().flatten() {
                     self.events.push(at, Happening::Arrive { link, up, datagram });
                 }

@@ -20,7 +20,7 @@ situations! {
     first_greetings_lost: on(&pair()).at(0.0, Act::Loss(0, 1.0)).at(0.0, Act::Loss(1, 1.0)).at(1.2, Act::Loss(0, 0.0)).at(1.2, Act::Loss(1, 0.0))
         .lasts(8.0).gap(3.0, 8.0, 200.0).share_between(5.0, 8.0, 0.9);
     half_of_everything_lost_at_first: on(&pair()).at(0.0, Act::Loss(0, 0.5)).at(0.0, Act::Loss(1, 0.5)).at(2.0, Act::Loss(0, 0.0)).at(2.0, Act::Loss(1, 0.0))
-        .lasts(10.0).share_between(7.0, 10.0, 0.85);
+        .disorder(0.001).lasts(10.0).share_between(7.0, 10.0, 0.85);
     clocks_far_apart: on(&pair()).clocks([clock(0, 0), clock(4_000, 0)]).share(0.9);
     clock_200_ppm_fast: on(&pair()).clocks([clock(3, 200), clock(0, -200)]).lasts(20.0).share(0.9);
     remote_killed_and_restarted: on(&pair()).lasts(10.0).at(3.0, Act::Kill(REMOTE)).at(3.2, Act::Start(REMOTE))

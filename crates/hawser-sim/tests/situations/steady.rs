@@ -53,7 +53,7 @@ situations! {
     jitter_in_order: on(&[link(50.0, 40.0).jitter(10.0), link(50.0, 40.0).jitter(10.0)]).share(0.85);
     jitter_that_reorders: on(&[link(50.0, 40.0).reordering(4.0), link(50.0, 40.0).reordering(4.0)]).disorder(A_FEW).share(0.85);
     heavy_reordering_on_one: on(&[link(30.0, 40.0).reordering(20.0), link(30.0, 40.0)]).share(0.6);
-    one_percent_lost: on(&[link(50.0, 20.0).loss(0.01), link(50.0, 20.0).loss(0.01)]).share(0.9);
+    one_percent_lost: on(&[link(50.0, 20.0).loss(0.01), link(50.0, 20.0).loss(0.01)]).disorder(A_FEW).share(0.9);
     three_percent_lost: on(&[link(50.0, 20.0).loss(0.03), link(50.0, 20.0).loss(0.03)]).disorder(A_FEW).share(0.85);
     bursts_lost: on(&[link(50.0, 20.0).bursts(0.002, 0.2), link(50.0, 20.0).bursts(0.002, 0.2)]).share(0.85);
     acknowledgements_lost:

@@ -1,0 +1,96 @@
+use super::*;
+use crate::handshake::{Identity, Initiator, Psk, Responder, Verdict};
+use crate::units::Random;
+use crate::wire::handshake::HandshakeIndex;
+use crate::wire::{CipherSet, InstanceId, Offer, Protection};
+
+const TIMEOUT: Duration = Duration::from_millis(100);
+
+struct Counted(u64);
+
+impl Random for Counted {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        for byte in bytes {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            *byte = (self.0 >> 56) as u8;
+        }
+    }
+}
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Duration::from_millis(ms)
+}
+
+/// Keys of a real handshake under that name.
+fn keys(id: u64, made_at: Time, ours: bool) -> KeySet {
+    let offer =
+        Offer { protection: Protection::Encrypt, ciphers: CipherSet::for_machine(false), instance: InstanceId(1) };
+    let (us, theirs, mut rng) = (Identity::new([1; 32]), Identity::new([2; 32]), Counted(id));
+    let started = Initiator::start(&us, &theirs.public(), Psk::default(), offer, HandshakeIndex(1), None, &mut rng);
+    let (mut initiator, message) = started.expect("a greeting");
+    let mut responder = Responder::new(theirs, offer);
+    let from = "192.0.2.1:1".parse().expect("an address");
+    let verdict =
+        responder.on_initiation(made_at, &message, from, HandshakeIndex(2), &mut |_| Some(Psk::default()), &mut rng);
+    let Verdict::Accept(accepted) = verdict else { panic!("not accepted") };
+    let keys = initiator.on_response(&accepted.response).expect("keys").keys;
+    KeySet { id: KeyId(id), keys, made_at, ours }
+}
+
+fn names(keyring: &Keyring) -> Vec<u64> {
+    keyring.ids().map(|id| id.0).collect()
+}
+
+#[test]
+fn old_keys_open_for_three_timeouts_and_are_then_retired() {
+    let mut keyring = Keyring::new(keys(1, at(0), true));
+    assert_eq!((names(&keyring), keyring.expires()), (vec![1], None));
+    let before = keyring.label(PathId(0));
+    assert_eq!(keyring.install(at(1_000), keys(2, at(1_000), true), TIMEOUT), None);
+    assert_ne!(keyring.label(PathId(0)), before);
+    assert_eq!((names(&keyring), keyring.expires()), (vec![2, 1], Some(at(1_300))));
+    assert!(keyring.open(KeyId(1)).is_some() && keyring.open(KeyId(3)).is_none());
+    assert_eq!(keyring.retire(at(1_299)), None);
+    assert_eq!(keyring.retire(at(1_300)), Some(KeyId(1)));
+    assert_eq!(keyring.retire(at(1_300)), None);
+    assert_eq!(names(&keyring), [2]);
+}
+
+#[test]
+fn of_more_old_keys_than_two_the_oldest_is_retired_at_once() {
+    let mut keyring = Keyring::new(keys(1, at(0), true));
+    assert_eq!(keyring.install(at(10), keys(2, at(10), true), TIMEOUT), None);
+    assert_eq!(keyring.install(at(20), keys(3, at(20), true), TIMEOUT), None);
+    assert_eq!(keyring.install(at(30), keys(4, at(30), true), TIMEOUT), Some(KeyId(1)));
+    assert_eq!(names(&keyring), [4, 2, 3]);
+}
+
+#[test]
+fn keys_of_a_crossing_greeting_only_open_and_change_no_label() {
+    let mut keyring = Keyring::new(keys(1, at(0), false));
+    assert!(!keyring.awaits_first_word(), "the peer spoke first");
+    keyring.install(at(10), keys(2, at(10), true), TIMEOUT);
+    assert!(keyring.awaits_first_word());
+    let label = keyring.label(PathId(0));
+    assert_eq!(keyring.admit(at(20), keys(3, at(15), false), TIMEOUT), None);
+    assert_eq!((keyring.label(PathId(0)), names(&keyring)), (label, vec![2, 1, 3]));
+    keyring.note_opened(KeyId(3));
+    assert!(keyring.awaits_first_word());
+    keyring.note_opened(KeyId(2));
+    assert!(!keyring.awaits_first_word());
+}
+
+#[test]
+fn new_keys_are_due_after_their_time_or_as_many_packets_either_way() {
+    let table = [(0, 0, at(120_000)), (REKEY_AFTER_PACKETS, 0, Time::ZERO), (0, REKEY_AFTER_PACKETS, Time::ZERO)];
+    for (sealed, opened, due) in table {
+        let mut keyring = Keyring::new(keys(1, at(0), true));
+        (keyring.sealed, keyring.opened) = (sealed, opened);
+        assert_eq!(keyring.rekey_at(), due, "{sealed} sealed, {opened} opened");
+    }
+    let mut keyring = Keyring::new(keys(1, at(0), true));
+    keyring.seal();
+    keyring.note_opened(KeyId(1));
+    keyring.note_opened(KeyId(9));
+    assert_eq!((keyring.sealed, keyring.opened), (1, 1));
+}
