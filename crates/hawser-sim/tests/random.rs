@@ -13,7 +13,7 @@ const MOST: f64 = 0.95;
 const GOOD: f64 = 0.95;
 const WORST: f64 = 0.85;
 /// At most one packet in so many comes out of order, or so many while the rates are being found.
-const LATE: u64 = 250;
+const LATE: u64 = 50;
 const LATE_ANYWAY: u64 = 10;
 /// 19 of 20 packets are delivered in order within so many times what the slowest link's round trip,
 /// its buffer and the entrance's queue take together.

@@ -11,6 +11,8 @@ pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 /// How long the least round trip and the least one-way delay are remembered: as long as BBR's
 /// min_rtt filter (draft-ietf-ccwg-bbr section 2.13.1, MinRTTFilterLen), so that a path whose delay rises recovers.
 pub const MIN_WINDOW: Duration = Duration::from_secs(10);
+/// The least one-way delay that the choice of paths goes by is that of two keepalives.
+pub const FLOOR_WINDOW: Duration = Duration::from_secs(2);
 /// How long the largest one-way delay is remembered: a second covers the jitter that a
 /// resequencer must wait out, and forgets a spike soon.
 pub const MAX_WINDOW: Duration = Duration::from_secs(1);

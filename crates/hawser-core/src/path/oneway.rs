@@ -3,7 +3,7 @@
 //! The sender's and the peer's clock differ by an unknown constant, so that a single delay means
 //! nothing; the difference of two paths' delays is exact, since both clocks are the same for both.
 
-use super::constants::{JITTER_PARTS, MAX_WINDOW, MIN_WINDOW, SMOOTH_PARTS};
+use super::constants::{FLOOR_WINDOW, JITTER_PARTS, MAX_WINDOW, MIN_WINDOW, SMOOTH_PARTS};
 use super::windowed::WindowedMin;
 use crate::units::Time;
 
@@ -16,6 +16,7 @@ pub struct OneWayDelay {
     smoothed: Option<i64>,
     jitter: i64,
     min: WindowedMin,
+    floor: WindowedMin,
     /// The least of the negated delays.
     max: WindowedMin,
 }
@@ -26,6 +27,7 @@ impl Default for OneWayDelay {
             smoothed: None,
             jitter: 0,
             min: WindowedMin::new(MIN_WINDOW),
+            floor: WindowedMin::new(FLOOR_WINDOW),
             max: WindowedMin::new(MAX_WINDOW),
         }
     }
@@ -43,6 +45,7 @@ impl OneWayDelay {
         let bound = i128::from(BOUND_US);
         let delay = difference.clamp(-bound, bound) as i64;
         self.min.record(now, delay);
+        self.floor.record(now, delay);
         self.max.record(now, -delay);
         let Some(smoothed) = self.smoothed else {
             self.smoothed = Some(delay);
@@ -61,6 +64,11 @@ impl OneWayDelay {
     /// The least delay of the last ten seconds, µs.
     pub fn min_us(&self, now: Time) -> Option<i64> {
         self.min.min(now)
+    }
+
+    /// The least delay of the last two seconds, µs: a queue that stands shows in it, a burst does not.
+    pub fn floor_us(&self, now: Time) -> Option<i64> {
+        self.floor.min(now)
     }
 
     /// The largest delay of the last second, µs.

@@ -24,10 +24,10 @@ use std::time::Duration;
 
 pub use reassembly::{PieceError, Reassembler, Whole};
 
-/// Most bytes of buffers that may hold packets: 130 ms of a gigabit.
-pub const MAX_HELD: usize = 16 << 20;
+/// Most bytes of buffers that may hold packets: a bond of half a gigabit whose paths lie 300 ms apart.
+pub const MAX_HELD: usize = 32 << 20;
 /// Most packets that one bucket may hold.
-pub const MAX_HELD_PER_BUCKET: usize = 4_096;
+pub const MAX_HELD_PER_BUCKET: usize = 16_384;
 /// Most places of all rings together (4 bytes each) before rings stay small: 16 flows may each have
 /// lost the longest stretch, and a peer that opens one in every bucket gets no more than 20 MiB.
 const MAX_RING_PLACES: usize = 1 << 20;

@@ -22,6 +22,8 @@ const LOSS_FLOOR: f64 = 0.001;
 const REPAIR_ROUND_TRIPS: f64 = 1.25;
 /// A path that is explored may cost a bulk flow this factor of its score; else copies explore it.
 const CHEAP: f64 = 0.95;
+/// Deviation beyond this share of the round trip is a queue that came and went.
+const JITTER_SHARE: f64 = 0.125;
 /// Scores this much apart are alike: prefer more paths, so that the set does not flap.
 const SCORE_TIE: f64 = 0.99;
 /// The least round trip that is told apart, µs: below, the hosts' own delays dominate.
@@ -31,8 +33,8 @@ const MIN_ROUND_TRIP_US: f64 = 5_000.0;
 /// that is still exploring its rate and delays them little by it.
 pub(super) fn choose(paths: &[PathView], fastest: usize) -> u64 {
     let Some(first) = paths.get(fastest) else { return u64::MAX };
-    let base = first.delay_us as f64;
-    let round_trip = (first.rtt.as_micros() as f64).max(MIN_ROUND_TRIP_US);
+    let base = first.floor_us as f64;
+    let round_trip = (first.least_rtt.as_micros() as f64).max(MIN_ROUND_TRIP_US);
     let mut order: Vec<usize> = (0..paths.len().min(MAX_PATHS)).filter(|&i| paths[i].usable).collect();
     order.sort_by(|&a, &b| effective_delay(&paths[a]).total_cmp(&effective_delay(&paths[b])));
     let mut mask = 1u64 << fastest;
@@ -56,8 +58,9 @@ pub(super) fn choose(paths: &[PathView], fastest: usize) -> u64 {
     searching.fold(best.1, |mask, (index, _)| mask | 1 << index)
 }
 
-/// Delay, jitter, and the time to repair what the path loses, in µs.
+/// Delay, jitter as far as it is the path's own, and the time to repair what it loses, in µs.
 fn effective_delay(path: &PathView) -> f64 {
-    let repair = if path.loss > LOSS_FLOOR { path.rtt.as_micros() as f64 * REPAIR_ROUND_TRIPS } else { 0.0 };
-    path.delay_us as f64 + path.jitter_us as f64 + repair
+    let repair = if path.loss > LOSS_FLOOR { path.least_rtt.as_micros() as f64 * REPAIR_ROUND_TRIPS } else { 0.0 };
+    let jitter = (path.jitter_us as f64).min(path.least_rtt.as_micros() as f64 * JITTER_SHARE);
+    path.floor_us as f64 + jitter + repair
 }

@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// Growth that counts as such, per round.
 const GROWTH: f64 = 1.25;
+/// A queue on top of half a round trip that ends the search after one round without growth.
+const QUEUE_FLOOR: Duration = Duration::from_millis(5);
 /// Rounds without growth that end the search.
 const ROUNDS: u32 = 3;
 /// The longest that a path is fed for its rate's sake.
@@ -35,7 +37,8 @@ pub struct Exploration {
     round_ends: ByteCount,
     /// When the search is over, once it has begun.
     ends: Option<Time>,
-    known: bool,
+    /// Since when the rate is known; none while it is not.
+    known: Option<Time>,
     /// Since when bulk flows do not use the path; none while they do.
     left_out: Option<Time>,
     /// Since when they do; none while they do not.
@@ -52,38 +55,48 @@ impl Exploration {
 
     /// Whether the path asks to be fed for its rate's sake.
     pub fn is_on(&self) -> bool {
-        !self.known
+        self.known.is_none()
+    }
+
+    /// Whether a packet sent then says something of the path, and not of the search.
+    pub fn was_over(&self, sent_at: Time) -> bool {
+        self.known.is_some_and(|known| sent_at >= known)
     }
 
     /// Bulk was sent on the path, or a copy of it.
     pub fn on_fed(&mut self, now: Time) {
         let ends = *self.ends.get_or_insert(now + LONGEST);
-        self.known |= now >= ends;
+        if now >= ends {
+            self.known.get_or_insert(now);
+        }
     }
 
-    /// Takes an acknowledgement, and the bandwidth that the controller believes in since. True when
-    /// that ends the search.
-    pub fn on_ack(&mut self, ack: &AckEvent, bandwidth: Option<Rate>) -> bool {
-        let Some(sample) = ack.rate.filter(|sample| !self.known && sample.prior_delivered >= self.round_ends) else {
-            return false;
+    /// Takes an acknowledgement, and the bandwidth that the controller believes in since.
+    pub fn on_ack(&mut self, ack: &AckEvent, bandwidth: Option<Rate>) {
+        let Some(sample) = ack.rate.filter(|sample| self.is_on() && sample.prior_delivered >= self.round_ends) else {
+            return;
         };
         self.round_ends = ack.delivered;
-        let Some(bandwidth) = bandwidth.filter(|_| !sample.app_limited && self.ends.is_some()) else { return false };
+        // A queue of our own shows that the path carries no more, also when the sender is limited by it.
+        let queued = ack.rtt.latest > ack.rtt.min + ack.rtt.min / 2 + QUEUE_FLOOR;
+        let judged = !sample.app_limited || queued;
+        let Some(bandwidth) = bandwidth.filter(|_| judged && self.ends.is_some()) else { return };
         if bandwidth.0 as f64 >= self.best.0 as f64 * GROWTH {
             self.best = bandwidth;
             self.rounds = 0;
         } else {
             self.rounds += 1;
         }
-        self.known = self.rounds >= ROUNDS;
-        self.known
+        if self.rounds >= ROUNDS || queued && self.rounds > 0 {
+            self.known = Some(ack.now);
+        }
     }
 
     /// Bulk flows use the path now, or do not. True when it is time to begin anew.
     pub fn on_choice(&mut self, now: Time, chosen: bool) -> bool {
-        if chosen || !self.known {
+        if chosen || self.is_on() {
             let since = *self.in_use.get_or_insert(now);
-            if self.known && now.since(since) >= IN_USE {
+            if !self.is_on() && now.since(since) >= IN_USE {
                 self.left_out = None;
                 self.tries = 0;
             }
@@ -132,7 +145,8 @@ mod tests {
     /// One round a call, at these rates; the round that ended the search, if one did.
     fn ends_in_round(exploration: &mut Exploration, rates: &[u64], limited: bool) -> Option<usize> {
         let round = |(at, rate): (usize, &u64)| {
-            exploration.on_ack(&ack((at as u64 + 1) * 1_000, limited), Some(Rate(*rate))).then_some(at)
+            exploration.on_ack(&ack((at as u64 + 1) * 1_000, limited), Some(Rate(*rate)));
+            (!exploration.is_on()).then_some(at)
         };
         rates.iter().enumerate().find_map(round)
     }
@@ -170,40 +184,5 @@ mod tests {
             }
         }
         assert_eq!(tried, [5, 16, 37]);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(seconds: f64) -> Time {
-        Time::ZERO + Duration::from_secs_f64(seconds)
-    }
-
-    /// When a path is tried again, asked ten times a second; `chosen` tells whether it is in use.
-    fn tries(until: u32, chosen: impl Fn(f64) -> bool) -> Vec<f64> {
-        let mut exploration = Exploration::default();
-        let mut tries = Vec::new();
-        for tenth in 0..until * 10 {
-            let now = f64::from(tenth) / 10.0;
-            if exploration.on_choice(at(now), chosen(now)) {
-                tries.push(now);
-                exploration.begin(at(now));
-            }
-        }
-        tries
-    }
-
-    #[test]
-    fn a_path_left_out_is_tried_again_ever_more_rarely() {
-        assert_eq!(tries(80, |_| false), [5.0, 15.1, 35.2, 75.3]);
-        assert_eq!(tries(80, |_| true), []);
-    }
-
-    #[test]
-    fn a_wavering_choice_does_not_put_it_off_and_use_does() {
-        assert_eq!(tries(6, |now| now % 1.0 < 0.5), [5.5], "in use for half a second at a time");
-        assert_eq!(tries(8, |now| (2.0..4.0).contains(&now)), [], "in use for two seconds");
     }
 }

@@ -39,10 +39,14 @@ pub struct PathView {
     pub usable: bool,
     /// One-way delay in µs on a scale common to the session's paths, jitter and loss repair apart.
     pub delay_us: i64,
+    /// The same without queues that do not stand: what the path would cost a bulk flow.
+    pub floor_us: i64,
     /// Mean deviation of that delay in µs.
     pub jitter_us: i64,
     /// Smoothed round trip.
     pub rtt: Duration,
+    /// The least round trip of late.
+    pub least_rtt: Duration,
     /// What the path carries, as its controller believes; `None` while unknown.
     pub rate: Option<Rate>,
     /// The share of packets that the path loses, 0 to 1, smoothed.

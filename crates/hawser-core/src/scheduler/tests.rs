@@ -5,8 +5,10 @@ fn path(mbit: u64, delay_ms: i64) -> PathView {
     PathView {
         usable: true,
         delay_us: delay_ms * 1_000,
+        floor_us: delay_ms * 1_000,
         jitter_us: 0,
         rtt: Duration::from_millis(2 * delay_ms.unsigned_abs()),
+        least_rtt: Duration::from_millis(2 * delay_ms.unsigned_abs()),
         rate: Some(Rate::from_bits(mbit * 1_000_000)),
         loss: 0.0,
         ready_in: Duration::from_micros(100),

@@ -12,7 +12,6 @@ use super::split::{Fate, Splits};
 use super::{Context, Session};
 use crate::congestion::sampler::Stamp;
 use crate::congestion::{AckEvent, LossEvent};
-use crate::path::loss_meter::LossMeter;
 use crate::path::received::AckPolicy;
 use crate::path::sent::{AckError, AckOutcome, Arrival};
 use crate::units::{ByteCount, Time};
@@ -112,10 +111,7 @@ impl Session {
             path.controller.on_ecn(now, marked, newest.sent_at);
         }
         path.controller.on_ack(&event, &[]);
-        if path.exploration.on_ack(&event, path.controller.bandwidth()) {
-            // What was lost when the search went past the path's rate is not what the path loses.
-            path.loss = LossMeter::default();
-        }
+        path.exploration.on_ack(&event, path.controller.bandwidth());
         path.follow_controller();
     }
 
@@ -125,11 +121,14 @@ impl Session {
         let (splits, reliable, lost) = (&mut self.splits, &mut self.reliable, &mut self.lost);
         let overhead = path.overhead();
         let (id, sampler, loss, pmtu) = (path.id, &mut path.sampler, &mut path.loss, &mut path.pmtu);
+        let exploration = &path.exploration;
         let mut shrunk = false;
         let outcome = path.sent.detect_losses(now, &path.rtt, |number, packet| {
             if packet.in_flight {
                 sampler.on_lost(ByteCount(u64::from(packet.bytes)));
-                loss.on_lost();
+                if exploration.was_over(packet.sent_at) {
+                    loss.on_lost();
+                }
             }
             match packet.content {
                 Content::MtuProbe(size) => pmtu.on_probe_lost(size),

@@ -315,11 +315,16 @@ impl Path {
     /// What the scheduler sees; `scale` puts a path without one-way samples on the others' scale.
     pub fn view(&mut self, now: Time, usable: bool, scale: i64) -> PathView {
         let half = i64::try_from(self.rtt.snapshot().smoothed.as_micros() / 2).unwrap_or(i64::MAX);
+        let delay = self.oneway.smoothed_us().unwrap_or(half.saturating_add(scale));
+        // The search for the rate makes a queue, and a path that nobody uses has none.
+        let least = if self.exploration.is_on() { self.oneway.min_us(now) } else { self.oneway.floor_us(now) };
         PathView {
             usable,
-            delay_us: self.oneway.smoothed_us().unwrap_or(half.saturating_add(scale)),
+            delay_us: delay,
+            floor_us: least.unwrap_or(delay).min(delay),
             jitter_us: self.oneway.jitter_us(),
             rtt: self.rtt.snapshot().smoothed,
+            least_rtt: self.rtt.snapshot().min,
             rate: self.rate(),
             loss: self.loss.share(),
             ready_in: if usable { self.ready_in(now) } else { Duration::ZERO },

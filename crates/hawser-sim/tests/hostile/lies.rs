@@ -14,8 +14,8 @@ use hawser_sim::{LOCAL, REMOTE};
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 
-/// What the resequencer may hold (16 MiB in buffers), with its tables, bytes.
-const HELD_MOST: i64 = 24 << 20;
+/// What the resequencer may hold (32 MiB in buffers), with its tables, bytes.
+const HELD_MOST: i64 = 40 << 20;
 /// The largest number that a varint carries.
 const VARINT_MAX: u64 = (1 << 62) - 1;
 
