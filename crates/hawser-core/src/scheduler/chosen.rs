@@ -11,7 +11,7 @@
 //! and the best of the sets "the k paths of least delay" is chosen. A path that loses packets
 //! delays a flow by the time that its losses take to be sent again; that counts as its delay.
 
-use super::{MAX_PATHS, PathView};
+use super::{MAX_PATHS, PathView, own_jitter_us};
 
 /// How much a longer round trip weighs against more rate. 40 Mbit/s 10 ms beside 10 Mbit/s 40 ms
 /// must be used (below 0.24), 5 Mbit/s 75 ms ± 20 beside 100 Mbit/s 10 ms must not (above 0.03).
@@ -22,8 +22,6 @@ const LOSS_FLOOR: f64 = 0.001;
 const REPAIR_ROUND_TRIPS: f64 = 1.25;
 /// A path that is explored may cost a bulk flow this factor of its score; else copies explore it.
 const CHEAP: f64 = 0.95;
-/// Deviation beyond this share of the round trip is a queue that came and went.
-const JITTER_SHARE: f64 = 0.125;
 /// Scores this much apart are alike: prefer more paths, so that the set does not flap.
 const SCORE_TIE: f64 = 0.99;
 /// The least round trip that is told apart, µs: below, the hosts' own delays dominate.
@@ -61,6 +59,5 @@ pub(super) fn choose(paths: &[PathView], fastest: usize) -> u64 {
 /// Delay, jitter as far as it is the path's own, and the time to repair what it loses, in µs.
 fn effective_delay(path: &PathView) -> f64 {
     let repair = if path.loss > LOSS_FLOOR { path.least_rtt.as_micros() as f64 * REPAIR_ROUND_TRIPS } else { 0.0 };
-    let jitter = (path.jitter_us as f64).min(path.least_rtt.as_micros() as f64 * JITTER_SHARE);
-    path.floor_us as f64 + jitter + repair
+    path.floor_us as f64 + own_jitter_us(path) as f64 + repair
 }

@@ -4,29 +4,38 @@
 //! the head of that flow's queue:
 //!
 //! 1. the path with the least delay takes anything;
-//! 2. a slower path takes a packet that it brings home before the faster ones would get to it
-//!    (earliest completion first, after Lim et al., CoNEXT 2017);
-//! 3. a slower path of the *chosen set* also takes from bulk flows, which live with its delay.
+//! 2. a slower path takes a packet that it brings home before the faster ones would get to the end
+//!    of what waits (earliest completion first, after Lim et al., CoNEXT 2017).
 //!
-//! `chosen` decides which paths are worth their delay to a bulk flow; nothing is configured.
+//! 3. a slower path of the *chosen* set (`chosen`) takes it earlier than that, as long as the fastest
+//!    path never runs dry by it.
+//!
+//! By 2 alone a flow whose window fills the fast paths keeps their round trip, and only what they
+//! cannot carry spills over; but a window grows slowly over a full queue. By 3 the bond's whole rate is
+//! there at once, for the slow path's delay: a flow with too small a window for that would leave the
+//! fastest path idle while it waits. That is measured, and moves the *spill* between the two.
 
 mod chosen;
 mod exploration;
 
 pub use exploration::Exploration;
 
-use crate::packet::FlowBucket;
 use crate::queue::{Choice, FlowView};
 use crate::units::{ByteCount, Rate, Time};
 use std::time::Duration;
 
-/// How long a flow stays bulk after it last kept its queue busy: longer than the pause that a
-/// congestion-controlled sender makes when it halves its window over a slow path.
-const BULK_MEMORY: Duration = Duration::from_secs(2);
-/// The shortest busy period that makes a flow bulk: a few segments of a slow start are not.
-const BULK_BUSY_MIN: Duration = Duration::from_millis(10);
 /// How much sooner another path must be to become the fastest: less would make thin flows hop.
 const FASTEST_MARGIN_US: i64 = 1_000;
+/// The first share of a chosen path's delay that must wait before it is used, and the least.
+const SPILL_FIRST: f64 = 0.5;
+/// See `SPILL_FIRST`.
+const SPILL_LEAST: f64 = 0.1;
+/// The share shrinks by this with each choice, while the fastest path never runs dry.
+const SPILL_STEP: f64 = 0.05;
+/// It grows by this when the fastest path ran dry.
+const SPILL_BACK: f64 = 0.25;
+/// Idle for this share of the time a path has run dry.
+const DRY: f64 = 0.05;
 /// How often the chosen set is looked at again.
 const CHOICE_INTERVAL: Duration = Duration::from_millis(100);
 /// As many paths as one session may have usable at a time; the set is a bit mask.
@@ -59,20 +68,20 @@ pub struct PathView {
 
 /// Chooses paths for packets. Starts without preference; one session owns it.
 pub struct Scheduler {
-    /// Until when the flows of a bucket count as bulk.
-    bulk_until: Box<[Time]>,
     fastest: usize,
     chosen: u64,
     next_choice: Time,
+    /// The share of a chosen path's delay that must wait at the entrance before it takes anything.
+    spill: f64,
 }
 
 impl Default for Scheduler {
     fn default() -> Self {
         Scheduler {
-            bulk_until: vec![Time::ZERO; FlowBucket::COUNT].into_boxed_slice(),
             fastest: 0,
             chosen: u64::MAX,
             next_choice: Time::ZERO,
+            spill: SPILL_FIRST,
         }
     }
 }
@@ -101,37 +110,33 @@ impl Scheduler {
         self.fastest
     }
 
-    /// Whether bulk flows use this path.
+    /// Whether this path is worth its delay to a bulk flow.
     pub fn is_chosen(&self, path: usize) -> bool {
         path < MAX_PATHS && self.chosen & (1 << path) != 0
     }
 
+    /// Since the last choice slower paths took bulk; meanwhile the fastest had nothing to send for
+    /// this share of the time.
+    pub fn on_spilled(&mut self, dry: f64) {
+        let step = if dry > DRY { SPILL_BACK } else { -SPILL_STEP };
+        self.spill = (self.spill + step).clamp(SPILL_LEAST, 1.0);
+    }
+
     /// Whether `path`, which has room, takes from `flow`.
-    pub fn choose(&mut self, now: Time, path: usize, paths: &[PathView], flow: &FlowView, room: Room) -> Choice {
-        let take = Choice::Take { max_bytes: room.bytes, max_segments: room.segments };
-        let bulk = self.note_busy(now, path, paths, flow);
-        if path == self.fastest || (bulk && self.is_chosen(path)) {
-            return take;
-        }
+    pub fn choose(&self, path: usize, paths: &[PathView], flow: &FlowView, room: Room) -> Choice {
         let ahead = ByteCount(flow.queue_backlog.0.min(flow.backlog.0.saturating_mul(flow.flows.max(1) as u64)));
-        if sooner(path, paths, ahead) { take } else { Choice::Skip }
+        let spill = if self.is_chosen(path) { self.spill } else { 1.0 };
+        if path == self.fastest || sooner(path, paths, ahead, spill) {
+            Choice::Take { max_bytes: room.bytes, max_segments: room.segments }
+        } else {
+            Choice::Skip
+        }
     }
 
     /// Whether `path` brings a packet that is to be sent again home before any other path would,
     /// with `ahead` bytes to be sent again before it.
     pub fn takes_resend(&self, path: usize, paths: &[PathView], ahead: ByteCount) -> bool {
-        path == self.fastest || sooner(path, paths, ahead)
-    }
-
-    /// Remembers whether the flow keeps its queue busy; true while it is bulk.
-    fn note_busy(&mut self, now: Time, path: usize, paths: &[PathView], flow: &FlowView) -> bool {
-        let until = &mut self.bulk_until[flow.bucket.index()];
-        let behind = paths[path].delay_us.saturating_sub(paths[self.fastest].delay_us).max(0);
-        let busy = BULK_BUSY_MIN.max(Duration::from_micros(behind.unsigned_abs()) / 2);
-        if flow.backlogged_for >= busy.min(BULK_MEMORY) {
-            *until = now + BULK_MEMORY;
-        }
-        now < *until
+        path == self.fastest || sooner(path, paths, ahead, 1.0)
     }
 }
 
@@ -159,9 +164,9 @@ fn margin(path: &PathView) -> i64 {
 }
 
 /// Earliest completion: would `ahead` bytes, the packet in question at their end, come home later
-/// by the paths that are faster than this one?
-fn sooner(path: usize, paths: &[PathView], ahead: ByteCount) -> bool {
-    let here = paths[path].delay_us.saturating_add(paths[path].jitter_us);
+/// by the paths that are faster than this one? With `spill` below 1: by so much of the difference.
+fn sooner(path: usize, paths: &[PathView], ahead: ByteCount, spill: f64) -> bool {
+    let here = paths[path].delay_us.saturating_add(own_jitter_us(&paths[path]));
     let mut rate = 0u64;
     let mut start = i64::MAX;
     for (index, other) in paths.iter().enumerate() {
@@ -177,8 +182,16 @@ fn sooner(path: usize, paths: &[PathView], ahead: ByteCount) -> bool {
     }
     // A rate that is not known yet promises nothing: only the waiting time counts against it.
     let serial = if rate == 0 { Duration::ZERO } else { Rate(rate).time_for(ahead) };
-    let there = start.saturating_add(i64::try_from(serial.as_micros()).unwrap_or(i64::MAX));
-    here < there
+    (here.saturating_sub(start) as f64) * spill < serial.as_micros() as f64
+}
+
+/// Deviation beyond this part of the round trip is a queue that came and went.
+const JITTER_PART: i64 = 8;
+
+/// The path's delay varies by this much by its nature, µs.
+fn own_jitter_us(path: &PathView) -> i64 {
+    let most = i64::try_from(path.least_rtt.as_micros()).unwrap_or(i64::MAX) / JITTER_PART;
+    path.jitter_us.min(most)
 }
 
 #[cfg(test)]

@@ -33,6 +33,8 @@ pub const CODEL_INTERVAL_MIN: Duration = Duration::from_millis(100);
 pub const CODEL_TARGET_MIN: Duration = Duration::from_millis(10);
 /// CoDel's target is at most this, however long the round trip.
 pub const CODEL_TARGET_MAX: Duration = Duration::from_millis(60);
+/// The most that a bulk flow's packets wait for a slower path's sake.
+pub const CODEL_REACH_MAX: Duration = Duration::from_millis(400);
 /// For so long after the bond lost rate its queue keeps room for what it carried before: links that
 /// flap, hand over or restart mostly return within that time.
 pub const RATE_MEMORY: Duration = Duration::from_secs(30);

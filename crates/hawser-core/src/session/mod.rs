@@ -148,6 +148,9 @@ pub(crate) struct Session {
     queue: Queue,
     /// The most that the paths carried lately together, bytes a second, and until when that counts.
     best_rate: (u64, Time),
+    /// A path slower than the fastest took bulk since this was last judged.
+    spilled: bool,
+    spill_judged: Time,
     /// The next sequence of each flow bucket.
     sequences: Box<[u64]>,
     resend: ResendQueue,
@@ -196,6 +199,8 @@ impl Session {
             scheduler: Scheduler::default(),
             queue,
             best_rate: (0, Time::ZERO),
+            spilled: false,
+            spill_judged: now,
             sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
             resend: ResendQueue::default(),
             splits: Splits::default(),

@@ -8,7 +8,7 @@
 //! 5. Every segment gets its numbers, is remembered, and sealed into the batch.
 
 use super::batch::Batch;
-use super::constants::{CODEL_INTERVAL_MIN, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DATA_OVERHEAD, RATE_MEMORY, RATE_MEMORY_MAX};
+use super::constants::{CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DATA_OVERHEAD, RATE_MEMORY, RATE_MEMORY_MAX};
 use super::path::{Content, Path};
 use super::reliable;
 use super::resend::Unsent;
@@ -34,7 +34,7 @@ impl Session {
         }
         self.give_up_useless(now, cx);
         if self.nothing_waits() {
-            self.note_pause();
+            self.note_pause(now);
             return None;
         }
         self.look(now);
@@ -56,6 +56,7 @@ impl Session {
             let copied = |(index, view): (usize, &PathView)| view.usable && view.exploring && !self.scheduler.is_chosen(index);
             let wanted = self.views.iter().enumerate().any(copied);
             self.copies.want(wanted);
+            self.judge_spill(now);
             self.tune_queue(now);
         }
     }
@@ -70,16 +71,28 @@ impl Session {
         }
     }
 
-    /// CoDel's target follows the round trip of what carries bulk: a queue of about one keeps a
-    /// congestion-controlled sender's pipe full when its window is cut. After a link was lost there is
-    /// room for the window that filled the bond before, so that the sender fills it again as soon as
-    /// the link returns. Other flows feel none of it, because the queue is fair.
+    /// Whether what slower paths took of late left the fastest one dry.
+    fn judge_spill(&mut self, now: Time) {
+        let elapsed = now.since(std::mem::replace(&mut self.spill_judged, now));
+        let Some(fastest) = self.paths.get_mut(self.scheduler.fastest()) else { return };
+        let dry = fastest.take_dry(now).as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
+        if std::mem::take(&mut self.spilled) {
+            self.scheduler.on_spilled(dry);
+        }
+    }
+
+    /// CoDel's target: a queue of about one round trip of the fastest path keeps a congestion-controlled
+    /// sender's pipe full when its window is cut; on top of it comes what must wait before the slowest
+    /// chosen path is reached at all (earliest completion first). After a link was lost there is room
+    /// for the window that filled the bond before, so that the sender fills it again as soon as the
+    /// link returns. Other flows feel none of it, because the queue is fair.
     fn tune_queue(&mut self, now: Time) {
-        let (mut rate, mut round_trip) = (0, Duration::ZERO);
+        let Some(fastest) = self.views.get(self.scheduler.fastest()).copied() else { return };
+        let (mut rate, mut behind) = (0, 0);
         for (index, view) in self.views.iter().enumerate() {
             if view.usable && self.scheduler.is_chosen(index) {
                 rate += view.rate.map_or(0, |rate| rate.0);
-                round_trip = round_trip.max(view.rtt);
+                behind = behind.max(view.floor_us.saturating_sub(fastest.floor_us));
             }
         }
         if rate == 0 {
@@ -90,8 +103,9 @@ impl Session {
             self.best_rate = (rate, now + RATE_MEMORY);
         }
         let before = (self.best_rate.0 as f64 / rate as f64).clamp(1.0, RATE_MEMORY_MAX);
-        let target = round_trip.clamp(CODEL_TARGET_MIN, CODEL_TARGET_MAX).mul_f64(before);
-        self.queue.set_codel(target, (round_trip * 2).max(CODEL_INTERVAL_MIN));
+        let reach = Duration::from_micros(behind.max(0).unsigned_abs()).min(CODEL_REACH_MAX);
+        let target = fastest.least_rtt.clamp(CODEL_TARGET_MIN, CODEL_TARGET_MAX).mul_f64(before) + reach;
+        self.queue.set_codel(target, (fastest.least_rtt + target).max(CODEL_INTERVAL_MIN));
     }
 
     /// Whether the queues are empty.
@@ -110,7 +124,7 @@ impl Session {
             if let Some(transmit) = self.fill_data(now, index, buffer, cx) {
                 return Some(transmit);
             }
-            self.paths[index].note_pause();
+            self.paths[index].note_pause(now);
         }
         None
     }
@@ -186,7 +200,7 @@ impl Session {
         budget: ByteCount,
         cx: &mut Context<'_>,
     ) -> Option<Pulled> {
-        let (scheduler, views) = (&mut self.scheduler, &self.views);
+        let (scheduler, views) = (&self.scheduler, &self.views);
         let mtu = self.paths[index].mtu();
         let drops = &mut *cx.drops;
         let choose = &mut |flow: &crate::queue::FlowView| {
@@ -198,7 +212,7 @@ impl Session {
             }
             // Window and credit may be overdrawn by one packet, else a small rest would block.
             let bytes = budget.max(flow.head_len);
-            scheduler.choose(now, index, views, flow, Room { bytes, segments })
+            scheduler.choose(index, views, flow, Room { bytes, segments })
         };
         self.queue.pull(now, cx.store, choose, &mut |_| drops.count(DropReason::Codel))
     }
@@ -311,6 +325,7 @@ impl Session {
         }
         let idle = self.nothing_waits();
         self.unanswered_since.get_or_insert(now);
+        self.spilled |= index != self.scheduler.fastest();
         let path = &mut self.paths[index];
         if !idle {
             path.exploration.on_fed(now);
@@ -330,9 +345,9 @@ impl Session {
     }
 
     /// Nothing waits: what paths deliver from now on says nothing of what they could.
-    fn note_pause(&mut self) {
+    fn note_pause(&mut self, now: Time) {
         for path in self.paths.iter_mut().filter(|path| !path.paused) {
-            path.note_pause();
+            path.note_pause(now);
         }
     }
 }

@@ -93,6 +93,10 @@ pub(super) struct Path {
     pub last_data: Time,
     /// It had room and nothing was there for it.
     pub paused: bool,
+    /// Since when that is so, pacing apart.
+    dry_since: Option<Time>,
+    /// How long that was so before, since it was last asked.
+    dry: Duration,
     /// Its link had no buffer when it last had something to say: only the driver's next call changes that.
     pub blocked: bool,
     /// When the pacer lets the next of what waits go; `None` when only news can change anything.
@@ -134,6 +138,8 @@ impl Path {
             last_sent: Time::ZERO,
             last_data: Time::ZERO,
             paused: false,
+            dry_since: None,
+            dry: Duration::ZERO,
             blocked: false,
             paced_until: None,
             tx_bytes: ByteCount::ZERO,
@@ -149,7 +155,7 @@ impl Path {
         self.loss = LossMeter::default();
         self.last_ack = now;
         self.paused = false;
-        self.note_pause();
+        self.note_pause(now);
         self.follow_controller();
     }
 
@@ -230,16 +236,29 @@ impl Path {
         self.controller.on_sent(now, wire, in_flight, idle);
         self.pacer.on_sent(now, wire);
         self.paused = false;
+        if let Some(since) = self.dry_since.take() {
+            self.dry += now.since(since);
+        }
         self.last_data = now;
     }
 
     /// It has room and nothing is there for it: what it delivers from now on says nothing of what it could.
-    pub fn note_pause(&mut self) {
+    pub fn note_pause(&mut self, now: Time) {
         let in_flight = self.sent.bytes_in_flight();
         if in_flight < self.controller.window() {
             self.sampler.mark_app_limited(in_flight);
             self.paused = true;
+            if self.dry_since.is_none() {
+                self.dry_since = Some(self.pacer.ready_at(now, self.wire_mtu()));
+            }
         }
+    }
+
+    /// For how long, since it was last asked, the path could have sent and had nothing to send.
+    pub fn take_dry(&mut self, now: Time) -> Duration {
+        let ongoing = self.dry_since.map_or(Duration::ZERO, |since| now.since(since));
+        self.dry_since = self.dry_since.map(|since| since.max(now));
+        std::mem::take(&mut self.dry) + ongoing
     }
 
     /// Bytes that window and pacer let go now.

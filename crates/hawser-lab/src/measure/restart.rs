@@ -38,9 +38,9 @@ pub(super) fn restart(running: Running, flow: Flow) -> Result<Figures, LabError>
     }
     let answered = pings.echoes.iter().map(|echo| echo.sent + echo.round_trip).filter(|&at| at > again).min();
     let after = |moment: Option<Moment>| moment.map_or(f64::INFINITY, |moment| (moment - again).as_secs_f64());
-    let received = got.longest_gap(again, again + LOOK);
-    let end = again + LOOK;
-    let stream = (got.bytes_between(again, end) > 0).then_some(received.saturating_sub(GONE));
+    // The stream's gap began when the portal was killed; a longer one later would count in its place.
+    let (end, gap) = (again + LOOK, got.longest_gap(again, again + LOOK));
+    let stream = (got.bytes_between(again, end) > 0).then_some(gap.saturating_sub(GONE));
     Ok(Figures::from([
         ("ping_after_s", after(answered)),
         ("stream_after_s", stream.map_or(f64::INFINITY, |time| time.as_secs_f64())),
