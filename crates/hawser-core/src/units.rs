@@ -170,6 +170,11 @@ pub struct PathId(pub u32);
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct LinkId(pub u16);
 
+/// A configured link: its sockets, one for each IP version, share it, and between them keep one path.
+/// A plain number.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct LinkGroup(pub u16);
+
 /// The index of a configured peer. A plain number.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct PeerId(pub u32);

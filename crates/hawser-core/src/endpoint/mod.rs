@@ -23,7 +23,7 @@ use crate::path::health::DownReason;
 use crate::session::constants::{DATA_OVERHEAD, LABELS_AHEAD, TUN_MTU_MIN, TUN_MTU_RAISE};
 use crate::session::timeout::earlier;
 use crate::session::{Buffers, Context, Datagram, Event as SessionEvent, Reason, Route, SessionSnapshot, Settings, Sink, Transmit};
-use crate::units::{ByteCount, Ecn, LinkId, PathId, PeerId, Random, Time};
+use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PathId, PeerId, Random, Time};
 use crate::wire::{DataHeader, DatagramKind, Offer, Reader};
 use handshakes::Outbox;
 use labels::{KeyId, Labels, Owner};
@@ -54,6 +54,8 @@ pub struct Config {
 pub struct Link {
     /// The driver's name of it.
     pub id: LinkId,
+    /// The configured link that it belongs to, which keeps one path: to the endpoint that validates first.
+    pub group: LinkGroup,
     /// Its tier.
     pub metric: u16,
     /// It can reach IPv4 endpoints.
@@ -300,11 +302,11 @@ impl Endpoint {
         }
     }
 
-    /// A link whose path is down tries its other endpoints again: of those the first stays.
+    /// A configured link whose path is down tries its other endpoints again, of either IP version: of those the first stays.
     fn reopen_paths(&mut self, now: Time) {
         for index in 0..self.peers.len() {
             let peer = &mut self.peers[index];
-            let fails = |link: &&Link| peer.session.as_ref().is_some_and(|session| !session.hopes_for(link.id));
+            let fails = |link: &&Link| peer.session.as_ref().is_some_and(|session| !session.hopes_for(link.group));
             let failing: Vec<Link> = self.links.iter().filter(fails).copied().collect();
             failing.iter().for_each(|link| peer.open_paths(now, link));
             self.settle(now, PeerId(index as u32));

@@ -101,7 +101,7 @@ impl Peer {
     pub fn open_paths(&mut self, now: Time, link: &Link) {
         let Some(session) = &mut self.session else { return };
         for remote in self.config.endpoints.iter().filter(|remote| link.reaches(remote)) {
-            session.open_path(now, Route { link: link.id, remote: *remote, source: None }, link.metric);
+            session.open_path(now, Route { link: link.id, remote: *remote, source: None }, link.group, link.metric);
         }
     }
 

@@ -17,7 +17,7 @@ use crate::path::rtt::RttEstimator;
 use crate::path::sent::{SentPacket, SentPackets};
 use crate::path::validation::PathValidation;
 use crate::scheduler::{Exploration, PathView};
-use crate::units::{ByteCount, PacketNumber, PathId, Rate, Time};
+use crate::units::{ByteCount, LinkGroup, PacketNumber, PathId, Rate, Time};
 use crate::wire::{DATA_HEADER_LEN, DataHeader, Label, LinkState, SplitId, Token, TruncatedNumber};
 use std::time::Duration;
 
@@ -61,6 +61,8 @@ pub(super) struct Wants {
 pub(super) struct Path {
     pub id: PathId,
     pub route: Route,
+    /// The configured link that we opened it on; none where the peer opened it.
+    pub group: Option<LinkGroup>,
     /// The tier that this side configured.
     pub metric: u16,
     /// What the peer said of it, with the revision that said it.
@@ -112,6 +114,7 @@ impl Path {
         Path {
             id,
             route,
+            group: None,
             metric,
             peer: None,
             health: Health::new(),

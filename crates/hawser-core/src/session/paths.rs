@@ -1,7 +1,7 @@
 //! Paths come, are validated, move, go down and are closed.
 //!
 //! The local portal opens a path on every link to every endpoint that the link can reach; of those
-//! on one link the first to be validated stays. The remote portal makes a path when the first
+//! of one configured link (a socket for each IP version) the first to be validated stays. The remote portal makes a path when the first
 //! authentic datagram of a new path id arrives. Either side challenges the address that it was
 //! given before it sends more than a little there.
 
@@ -12,7 +12,7 @@ use crate::drops::DropReason;
 use crate::path::health::{DownReason, HealthAction, HealthState};
 use crate::path::validation::{PathValidation, ValidationAction};
 use crate::scheduler::MAX_PATHS;
-use crate::units::{LinkId, PathId, Random, Time};
+use crate::units::{LinkGroup, LinkId, PathId, Random, Time};
 use crate::wire::{LinkState, PathInfo, Token};
 use std::net::SocketAddr;
 
@@ -23,21 +23,22 @@ impl Session {
     }
 
     /// Opens a path of our own; it is challenged at once. `None` when the session has too many.
-    pub fn open_path(&mut self, now: Time, route: Route, metric: u16) -> Option<PathId> {
+    pub fn open_path(&mut self, now: Time, route: Route, group: LinkGroup, metric: u16) -> Option<PathId> {
         if self.paths.len() >= MAX_PATHS || self.paths.iter().any(|path| path.route == route && !path.is_closed()) {
             return None;
         }
         let id = PathId(self.next_path);
         self.next_path += 2;
         // We chose this address ourselves: nobody can use us to flood it.
-        self.add_path(now, id, route, metric, PathValidation::opened_by_us(route));
+        let index = self.add_path(now, id, route, metric, PathValidation::opened_by_us(route));
+        self.paths[index].group = Some(group);
         self.announce(id, LinkState::Usable);
         Some(id)
     }
 
-    /// Whether a path that we opened on this link works, or may soon.
-    pub fn hopes_for(&self, link: LinkId) -> bool {
-        let ours = |path: &&Path| path.id.0 & 1 == self.side && path.route.link == link;
+    /// Whether a path that we opened on this configured link works, or may soon.
+    pub fn hopes_for(&self, group: LinkGroup) -> bool {
+        let ours = |path: &&Path| path.group == Some(group);
         self.paths.iter().filter(ours).any(|path| !matches!(path.health.state(), HealthState::Down(_)))
     }
 
@@ -85,22 +86,22 @@ impl Session {
         self.rescue(now);
     }
 
-    /// Of the paths that we opened on one link, only one stays: this one, unless another works already.
-    /// Tells whether it was this one.
+    /// Of the paths that we opened on one configured link, only one stays: this one, unless another works already.
+    /// Tells whether it was this one, or was not ours to close.
     fn close_rivals(&mut self, now: Time, id: PathId) -> bool {
         let Some(index) = self.index_of(id) else { return false };
-        let link = self.paths[index].route.link;
-        let ours = |path: &Path| path.id.0 & 1 == id.0 & 1 && path.route.link == link && path.id != id;
         self.close_twin(now, index);
-        if id.0 & 1 != self.side || self.paths[index].is_closed() {
-            return id.0 & 1 != self.side;
+        let Some(group) = self.paths[index].group else { return true };
+        if self.paths[index].is_closed() {
+            return false;
         }
-        if self.paths.iter().any(|path| ours(path) && path.health.is_active()) {
+        let rival = |path: &Path| path.group == Some(group) && path.id != id;
+        if self.paths.iter().any(|path| rival(path) && path.health.is_active()) {
             self.close_path(now, index);
             return false;
         }
         for other in 0..self.paths.len() {
-            if ours(&self.paths[other]) {
+            if rival(&self.paths[other]) {
                 self.close_path(now, other);
             }
         }

@@ -12,7 +12,7 @@ use hawser_core::handshake::{Identity, Psk};
 use hawser_core::packet::Offload;
 use hawser_core::path::health::HealthState;
 use hawser_core::session::{Buffers, PathSnapshot, Settings, Sink};
-use hawser_core::units::{Ecn, LinkId, PeerId, Time};
+use hawser_core::units::{Ecn, LinkGroup, LinkId, PeerId, Time};
 use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -91,6 +91,8 @@ pub struct Portal {
     theirs: u8,
     endpoints: Vec<SocketAddr>,
     metrics: Vec<u16>,
+    /// All its links are sockets of one configured link.
+    one_group: bool,
 }
 
 fn endpoint(key: u8, theirs: u8, instance: u64, endpoints: &[SocketAddr]) -> Endpoint {
@@ -129,6 +131,7 @@ impl Portal {
             theirs,
             endpoints,
             metrics: metrics.to_vec(),
+            one_group: false,
         }
     }
 
@@ -136,7 +139,9 @@ impl Portal {
         for id in 0..self.links.len() {
             let metric = self.metrics.get(id).copied().unwrap_or(0);
             let opens = !self.endpoints.is_empty();
-            let link = Link { id: LinkId(id as u16), metric, ipv4: true, ipv6: false, opens, up: true };
+            let (id, ipv4) = (id as u16, self.links[id].is_ipv4());
+            let group = LinkGroup(if self.one_group { 0 } else { id });
+            let link = Link { id: LinkId(id), group, metric, ipv4, ipv6: !ipv4, opens, up: true };
             self.endpoint.add_link(now, link);
         }
     }
@@ -160,6 +165,11 @@ pub const LOCALS: [&str; 2] = ["192.0.2.1:1000", "192.0.2.2:1000"];
 /// Where the remote portal listens.
 pub const REMOTES: [&str; 2] = ["198.51.100.1:4920", "198.51.100.2:4920"];
 
+/// Where the two sockets of one link appear: IPv4 first.
+pub const DUAL_LOCALS: [&str; 2] = ["192.0.2.1:1000", "[2001:db8:1::1]:1000"];
+/// Where the remote portal listens for them.
+pub const DUAL_REMOTES: [&str; 2] = ["198.51.100.1:4920", "[2001:db8:2::1]:4920"];
+
 impl World {
     /// A local portal with `links` links of these metrics, a remote one with as many addresses as `endpoints`.
     pub fn new(metrics: &[u16], endpoints: usize) -> World {
@@ -173,6 +183,13 @@ impl World {
         let local = Portal::new(1, &LOCALS[..1], &REMOTES[..1], &[]);
         let remote = Portal::new(2, &REMOTES[..1], &LOCALS[..1], &[]);
         World::of(local, remote)
+    }
+
+    /// A local portal with one configured link, of a socket for each IP version, and a remote one that listens on both.
+    pub fn dual_stack() -> World {
+        let mut local = Portal::new(1, &DUAL_LOCALS, &DUAL_REMOTES, &[]);
+        local.one_group = true;
+        World::of(local, Portal::new(2, &DUAL_REMOTES, &[], &[]))
     }
 
     fn of(local: Portal, remote: Portal) -> World {

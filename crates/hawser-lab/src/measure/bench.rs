@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::cases::{Case, Line, Probe};
 use super::report::{Report, words};
-use super::{cut, goodput, restart, unshaped};
+use super::{controllers, cut, goodput, restart, unshaped};
 use crate::error::LabError;
 use crate::portals::Portals;
 use crate::topology::{Bond, Flow};
@@ -66,6 +66,7 @@ impl Bench {
             (Probe::Goodput, _) => alone(goodput::stream(self, case, flow, run)?),
             (Probe::Latency, _) => alone(goodput::latency(&self.start(case.lines, run)?, flow)?),
             (Probe::Memory, _) => alone(goodput::memory(&self.start(case.lines, run)?, flow)?),
+            (Probe::Controllers(judged), _) => controllers::judge(self, judged, flow, run)?,
             (Probe::Restart, _) => alone(restart::restart(self.start(case.lines, run)?, flow)?),
             (Probe::Cut(how), _) => {
                 let each = 0..case.lines.len();

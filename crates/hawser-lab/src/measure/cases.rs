@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use hawser_wire::{Direction, Jitter, Loss, Spread};
 
+use super::controllers::{Judged, LOSS_BASED, MODEL_BASED};
 use crate::topology::{Flow, LinkPlan};
 
 /// A link of a case, the same both ways. Constant.
@@ -61,6 +62,8 @@ pub enum Probe {
     Latency,
     /// One stream by a plain link, and by wireguard-go: `mbps wireguard_mbps ratio`, `cpu_s_per_gb` and so on.
     Unshaped,
+    /// Controllers beside the kernel's, on links of its own: `share kernel_share goodput_ratio`, `queue_ms` and so on.
+    Controllers(&'static [Judged]),
     /// The remote portal killed and started again: `ping_after_s stream_after_s`.
     Restart,
     /// Datagrams, more than the link carries: `local_mib remote_mib local_most_mib remote_most_mib mbps`.
@@ -145,6 +148,12 @@ const BUSY_MBPS: f64 = 85.0;
 const BOTH: &[Flow] = &[Flow::Up, Flow::Down];
 const CUT: &[Target] = &[always("gap_ms", Bound::AtMost(200.0)), always("recovered_s", Bound::AtMost(3.0))];
 const CUT_DOWN: &[Target] = &[CUT[0], CUT[1], always("ping_lost", Bound::AtMost(3.0))];
+
+/// Within 15 %. Source: issue 2, "Controllers judged by a stranger".
+const AS_FAST: [Target; 2] =
+    [target("goodput_ratio", Bound::AtLeast(0.85)), target("goodput_ratio", Bound::AtMost(1.15))];
+const QUEUES_NO_MORE: Target = target("queue_ratio", Bound::AtMost(1.15));
+const QUEUES_NO_LESS: Target = target("queue_ratio", Bound::AtLeast(0.85));
 
 /// All cases. Source: issue 2, "Must show".
 pub const CASES: &[Case] = &[
@@ -250,6 +259,25 @@ pub const CASES: &[Case] = &[
             target("remote_most_mib", Bound::AtMost(64.0)),
             target("mbps", Bound::AtLeast(BUSY_MBPS)),
         ],
+    },
+    Case {
+        name: "controllers",
+        about: "our CUBIC and NewReno beside the kernel's, one link",
+        lines: &[],
+        beside: &[],
+        flows: &[Flow::Up],
+        probe: Probe::Controllers(LOSS_BASED),
+        targets: &[AS_FAST[0], AS_FAST[1], QUEUES_NO_MORE, QUEUES_NO_LESS],
+    },
+    // One-sided: ours departs from BBRv3, and the kernel's is BBRv1, to queue less.
+    Case {
+        name: "controllers-bbr",
+        about: "our BBR beside the kernel's, one link",
+        lines: &[],
+        beside: &[],
+        flows: &[Flow::Up],
+        probe: Probe::Controllers(MODEL_BASED),
+        targets: &[AS_FAST[0], QUEUES_NO_MORE],
     },
 ];
 

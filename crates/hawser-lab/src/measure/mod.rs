@@ -2,11 +2,12 @@
 //!
 //! 1. [`cases`] is the table: links, what is done with them, targets.
 //! 2. A [`Bench`] runs a case again and again, each time in a fresh topology with fresh portals: [`goodput`],
-//!    [`cut`], [`restart`], [`unshaped`].
+//!    [`cut`], [`restart`], [`unshaped`], [`controllers`].
 //! 3. A [`Report`] takes medians or the worst, holds them against the targets, and is told as a table or JSON.
 
 mod bench;
 mod cases;
+mod controllers;
 mod cut;
 mod goodput;
 mod machine;

@@ -1,11 +1,11 @@
 //! How much of a link a TCP stream in the tunnel can get at best.
 
 /// An IP packet on a link, in bytes. Source: RFC 894.
-const MTU: f64 = 1500.0;
+pub(super) const MTU: f64 = 1500.0;
 /// What a datagram costs beside the inner packet over IPv4 and UDP, in bytes. Source: DESIGN section 3.
-const OVERHEAD: f64 = 59.0;
+pub(super) const OVERHEAD: f64 = 59.0;
 /// IPv4 and TCP headers of the inner packet, with timestamps, in bytes. Sources: RFC 791, RFC 9293, RFC 7323.
-const INNER_HEADERS: f64 = 20.0 + 32.0;
+pub(super) const INNER_HEADERS: f64 = 20.0 + 32.0;
 
 /// Inner TCP payload that links of a total rate (both in Mbit/s) can carry.
 #[must_use]

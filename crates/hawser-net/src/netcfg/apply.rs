@@ -15,6 +15,7 @@ use std::path::Path;
 use super::{
     change::Change,
     error::NetConfigError,
+    features::Feature,
     journal::{Entry, InstanceName, Journal},
     perform::Undone,
     rtnl::Rtnl,
@@ -66,7 +67,15 @@ impl NetConfig {
         let rtnl = Rtnl::open()?;
         let journal = Journal::open(directory, instance)?;
         let leftovers = !journal.entries().is_empty();
+        if let Some(feature) = journal.lacks() {
+            tracing::warn!(%feature, "the kernel lacks a feature: a journal of a namespace that is gone may be taken for this one's");
+        }
         Ok(Self { rtnl, journal, leftovers })
+    }
+
+    /// What the kernel lacks to tell this network namespace from an earlier one of the same number, if it does.
+    pub fn lacks(&self) -> Option<Feature> {
+        self.journal.lacks()
     }
 
     /// The netlink connection, for questions.
@@ -103,7 +112,8 @@ impl NetConfig {
         let earlier = entries.iter().find(|entry| change.replaces(&entry.change)).cloned();
         // What was there before the first of a row of values is what to go back to.
         let before = earlier.as_ref().map_or(before, |entry| entry.before.clone());
-        let id = self.journal.set(change.clone(), before, earlier.as_ref())?;
+        let interface = self.rtnl.interface_name(&change).await?;
+        let id = self.journal.set(change.clone(), interface, before, earlier.as_ref())?;
         if let Err(error) = self.rtnl.set(&change).await {
             let retracted = match earlier {
                 Some(entry) => self.journal.restore(entry).map(drop),

@@ -101,6 +101,17 @@ pub struct MarkMatch {
 }
 
 impl Change {
+    /// The interface that this is set on; a rule or setting is on none, or names it itself.
+    pub(super) fn interface(&self) -> Option<IfIndex> {
+        match self {
+            Self::Address { interface, .. } | Self::Mtu { interface, .. } | Self::LinkUp { interface } => {
+                Some(*interface)
+            }
+            Self::Route(route) => Some(route.interface),
+            Self::Rule(_) | Self::Sysctl { .. } => None,
+        }
+    }
+
     /// True if this takes the place of `earlier`, whose old value is then the one to go back to.
     pub(super) fn replaces(&self, earlier: &Self) -> bool {
         match (self, earlier) {

@@ -13,6 +13,8 @@ pub enum Feature {
     Ipv6Rules,
     /// IPv6 itself (`CONFIG_IPV6`, not `ipv6.disable=1`).
     Ipv6,
+    /// Network namespaces that can be told from earlier ones (`SO_NETNS_COOKIE`).
+    NetnsCookie,
 }
 
 impl fmt::Display for Feature {
@@ -21,6 +23,7 @@ impl fmt::Display for Feature {
             Self::Ipv4Rules => "ipv4 policy routing (linux 2.2 with CONFIG_IP_MULTIPLE_TABLES)",
             Self::Ipv6Rules => "ipv6 policy routing (linux 2.6.19 with CONFIG_IPV6_MULTIPLE_TABLES)",
             Self::Ipv6 => "ipv6 (linux with CONFIG_IPV6, booted without ipv6.disable=1)",
+            Self::NetnsCookie => "cookies of network namespaces (linux 5.14)",
         })
     }
 }

@@ -2,13 +2,16 @@
 //!
 //! 1. [`Journal::open`] makes the directory and locks it: one process at a time.
 //! 2. It reads what a predecessor left, and refuses if that one still runs.
-//! 3. It writes the journal anew under its own name, with the leftovers still in it.
-//! 4. [`Journal::set`] appends a line before the system is touched, [`Journal::undone`] one after it was undone.
-//! 5. Once most lines are of the past the journal is written anew; an empty one vanishes with its owner.
+//! 3. It sweeps away what earlier boots left beside it, of namespaces that cannot be this one.
+//! 4. It writes the journal anew under its own name, with the leftovers still in it.
+//! 5. [`Journal::set`] appends a line before the system is touched, [`Journal::undone`] one after it was undone.
+//! 6. Once most lines are of the past the journal is written anew; an empty one vanishes with its owner.
 
 mod error;
 mod format;
+mod netns;
 mod owner;
+mod sweep;
 #[cfg(test)]
 mod tests;
 
@@ -26,9 +29,10 @@ use rustix::fs::FlockOperation;
 pub use error::{InstanceName, JournalError};
 pub(super) use format::{Before, Entry};
 use format::{Contents, owner_line, parse, set_line, undone_line};
+pub use netns::Netns;
 use owner::Owner;
 
-use super::change::Change;
+use super::{change::Change, features::Feature};
 
 /// File name of a journal.
 const JOURNAL: &str = "journal";
@@ -63,9 +67,10 @@ impl Journal {
     /// Takes the journal of `instance` below `directory`, in the calling thread's network namespace.
     pub fn open(directory: &Path, instance: &InstanceName) -> Result<Self, JournalError> {
         let owner = Owner::this_process().map_err(|source| JournalError::io("identify owner of", directory, source))?;
-        let directory = directory.join(instance.as_str()).join(format!("netns-{}", owner.netns.0));
+        let directory = directory.join(instance.as_str()).join(directory_name(&owner));
         let lock = lock(&directory, &owner)?;
         let contents = inherit(&directory, &owner)?;
+        sweep::sweep(&directory, &owner);
         let next_id = contents.entries.iter().map(|entry| entry.id + 1).max().unwrap_or(1);
         let file = write_anew(&directory, &owner, &contents.entries)?;
         Ok(Self {
@@ -85,17 +90,26 @@ impl Journal {
         &self.entries
     }
 
+    /// What the kernel lacks to tell this namespace from an earlier one.
+    pub fn lacks(&self) -> Option<Feature> {
+        (!self.owner.netns.is_unique()).then_some(Feature::NetnsCookie)
+    }
+
     /// Lines of a predecessor that could not be read; what they announced stays.
     pub fn unreadable(&self) -> &[usize] {
         &self.unreadable
     }
 
-    /// Writes down that `change` is about to be set, in the place of the entry `instead` if given.
-    pub fn set(&mut self, change: Change, before: Before, instead: Option<&Entry>) -> Result<u64, JournalError> {
-        let entry = match instead {
-            None => Entry { id: self.next_id, change, before, earlier: None },
-            Some(old) => Entry { id: old.id, change, before, earlier: Some(old.change.clone()) },
-        };
+    /// Writes down that `change` is about to be set on the interface of that name, in the place of the entry `instead` if given.
+    pub fn set(
+        &mut self,
+        change: Change,
+        interface: Option<String>,
+        before: Before,
+        instead: Option<&Entry>,
+    ) -> Result<u64, JournalError> {
+        let (id, earlier) = instead.map_or((self.next_id, None), |old| (old.id, Some(old.change.clone())));
+        let entry = Entry { id, change, interface, before, earlier };
         self.restore(entry)
     }
 
@@ -150,6 +164,14 @@ impl Drop for Journal {
         }
         // A child process between fork and exec has the descriptor too: closing ours would not unlock.
         let _ = rustix::fs::flock(&self.lock, FlockOperation::Unlock);
+    }
+}
+
+/// Where the journal of a namespace lies: by its cookie, or by inode and boot, which together say less.
+fn directory_name(owner: &Owner) -> String {
+    match owner.netns {
+        Netns::Cookie(_) => format!("netns-{}", owner.netns),
+        Netns::Inode(_) => format!("netns-{}-{}", owner.netns, owner.boot),
     }
 }
 
@@ -210,7 +232,7 @@ fn inherit(directory: &Path, now: &Owner) -> Result<Contents, JournalError> {
         tracing::info!(path = %path.display(), "journal is from before the last boot, nothing of it is left");
         contents.entries.clear();
     } else if owner.netns != now.netns {
-        return Err(JournalError::OtherNamespace { path, theirs: owner.netns.0, ours: now.netns.0 });
+        return Err(JournalError::OtherNamespace { path, theirs: owner.netns, ours: now.netns });
     }
     Ok(contents)
 }

@@ -28,7 +28,7 @@ pub use change::{Change, MarkMatch, RouteSpec, RuleSpec};
 pub use error::NetConfigError;
 pub use events::{Closed, EventReceiver, EventSender, event_channel};
 pub use features::Feature;
-pub use journal::{InstanceName, JournalError};
+pub use journal::{InstanceName, JournalError, Netns};
 pub use route::{InterfaceAddress, NoRoute, RouteAnswer, RouteError, RouteQuery};
 pub use rtnl::{LinkInfo, Rtnl};
 pub use snapshot::{Interface, LinkEvent};

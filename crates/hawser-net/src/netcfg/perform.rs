@@ -91,8 +91,17 @@ impl Rtnl {
         done.map_err(|error| NetConfigError::netlink("set", subject, missing, error))
     }
 
-    /// Undoes what `entry` says. What is gone, or not ours any more, is left as it is.
+    /// The name of the interface that `change` is set on, if it is on one that exists.
+    pub(super) async fn interface_name(&self, change: &Change) -> Result<Option<String>, NetConfigError> {
+        let Some(interface) = change.interface() else { return Ok(None) };
+        Ok(self.link(interface).await?.map(|link| link.name))
+    }
+
+    /// Undoes what `entry` says. What is gone, or not ours any more, is left as it is: an index may be given again.
     pub(super) async fn undo(&self, entry: &Entry) -> Result<Undone, NetConfigError> {
+        if self.interface_name(&entry.change).await? != entry.interface {
+            return Ok(Undone::Gone);
+        }
         let handle = &self.handle;
         let done = match (&entry.change, &entry.before) {
             (Change::Address { interface, address }, _) => {

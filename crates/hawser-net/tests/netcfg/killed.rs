@@ -202,3 +202,48 @@ fn a_kill_between_journal_and_system_is_cleaned_too() {
         assert_restored(&before);
     });
 }
+
+#[test]
+fn what_was_left_in_a_namespace_that_is_gone_is_not_undone_in_its_successor() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_owned();
+    let first = path.clone();
+    in_namespace(move || async move {
+        veth("v0", "v1");
+        kill_9(owner(&first));
+    });
+    // The kernel gives the inode of a namespace again as soon as that is gone for good, so one of these gets it.
+    for _ in 0..10 {
+        let path = path.clone();
+        in_namespace(move || async move {
+            veth("v0", "v1");
+            ip("link set v0 up mtu 1400");
+            ip("addr add 10.77.0.1/24 dev v0");
+            let before = system();
+            let report = config(&path).recover().await;
+            assert!(report.is_clean() && report.undone.is_empty() && report.gone.is_empty(), "{report:?}");
+            assert_restored(&before);
+        });
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn an_interface_that_got_the_index_of_another_is_left_alone() {
+    in_namespace(|| async {
+        let directory = tempfile::tempdir().unwrap();
+        veth("v0", "v1");
+        kill_9(owner(directory.path()));
+        let number = index("v0");
+        ip("link del v0");
+        ip(&format!("link add name w0 index {number} type veth peer name w1"));
+        ip("link set w0 up mtu 1400");
+        ip("addr add 10.77.0.1/24 dev w0");
+        assert_eq!(index("w0"), number);
+        let left = ip("addr show dev w0");
+        let report = config(directory.path()).recover().await;
+        assert!(report.is_clean(), "{report:?}");
+        assert!(report.undone.iter().all(|change| matches!(change, Change::Rule(_))), "{report:?}");
+        assert_eq!(ip("addr show dev w0"), left);
+    });
+}

@@ -91,7 +91,7 @@ fn is_link_local(address: &IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use hawser_core::units::LinkId;
+    use hawser_core::units::{LinkGroup, LinkId};
 
     use super::*;
 
@@ -103,6 +103,7 @@ mod tests {
         let address = address.map(|text| text.parse().expect("an address"));
         SocketPlan {
             id: LinkId(0),
+            group: LinkGroup(0),
             name: "dsl".into(),
             interface: interface.map(Into::into),
             address,

@@ -9,7 +9,7 @@ use hawser_core::congestion::Kind;
 use hawser_core::endpoint::{Config as CoreConfig, PeerConfig};
 use hawser_core::handshake::{Identity, Psk, PublicKey};
 use hawser_core::session::Settings;
-use hawser_core::units::{LinkId, Random};
+use hawser_core::units::{LinkGroup, LinkId, Random};
 use hawser_core::wire::{Cipher as CoreCipher, CipherSet, InstanceId, Offer, Protection as CoreProtection};
 use hawser_net::netcfg::Family;
 
@@ -24,6 +24,8 @@ const MAX_LINK_MTU: u16 = 1500;
 pub struct SocketPlan {
     /// The core's name of it: its place among the plans.
     pub id: LinkId,
+    /// The `[[link]]` that it serves, whose sockets keep one path between them; or its own, where it listens.
+    pub group: LinkGroup,
     /// What status calls it: the link's name, or the address it listens on.
     pub name: String,
     /// The interface it is bound to.
@@ -50,27 +52,28 @@ impl SocketPlan {
 /// One plan for each socket, links first.
 pub fn sockets(config: &Config) -> Vec<SocketPlan> {
     let endpoints: Vec<SocketAddr> = config.peers.iter().flat_map(|peer| &peer.endpoints).copied().collect();
-    let mut plans = Vec::new();
-    for link in &config.links {
+    // No configuration has 65,536 links or sockets.
+    let (mut plans, mut groups) = (Vec::new(), (0..).map(LinkGroup));
+    for (link, group) in config.links.iter().zip(&mut groups) {
         for family in [Family::V4, Family::V6] {
             let reached: Vec<_> = endpoints.iter().filter(|e| Family::of(e.ip()) == family).copied().collect();
             let bindable = link.address.is_none_or(|address| Family::of(address) == family);
             if bindable && !reached.is_empty() {
-                plans.push(for_link(link, family, reached));
+                plans.push(for_link(link, group, family, reached));
             }
         }
     }
-    plans.extend(config.portal.listen.iter().map(for_listen));
+    plans.extend(config.portal.listen.iter().zip(groups).map(|(address, group)| for_listen(address, group)));
     for (index, plan) in plans.iter_mut().enumerate() {
-        // No configuration has 65,536 links.
         plan.id = LinkId(index as u16);
     }
     plans
 }
 
-fn for_link(link: &Link, family: Family, endpoints: Vec<SocketAddr>) -> SocketPlan {
+fn for_link(link: &Link, group: LinkGroup, family: Family, endpoints: Vec<SocketAddr>) -> SocketPlan {
     SocketPlan {
         id: LinkId::default(),
+        group,
         name: link.name.to_string(),
         interface: link.interface.as_ref().map(ToString::to_string),
         address: link.address,
@@ -81,9 +84,10 @@ fn for_link(link: &Link, family: Family, endpoints: Vec<SocketAddr>) -> SocketPl
     }
 }
 
-fn for_listen(address: &SocketAddr) -> SocketPlan {
+fn for_listen(address: &SocketAddr, group: LinkGroup) -> SocketPlan {
     SocketPlan {
         id: LinkId::default(),
+        group,
         name: address.to_string(),
         interface: None,
         address: Some(address.ip()),
@@ -175,16 +179,16 @@ mod tests {
         let both = "endpoints = [\"198.51.100.7:4920\", \"[2001:db8::7]:4920\"]";
         let plans = sockets(&config("", links, both));
         let seen: Vec<_> =
-            plans.iter().map(|p| (p.id.0, p.name.as_str(), p.family, p.metric, p.endpoints.len())).collect();
-        assert_eq!(seen, [(0, "a", Family::V4, 0, 1), (1, "a", Family::V6, 0, 1), (2, "b", Family::V4, 3, 1)]);
+            plans.iter().map(|p| (p.id.0, p.group.0, p.name.as_str(), p.family, p.metric, p.endpoints.len())).collect();
+        assert_eq!(seen, [(0, 0, "a", Family::V4, 0, 1), (1, 0, "a", Family::V6, 0, 1), (2, 1, "b", Family::V4, 3, 1)]);
         assert!(plans.iter().all(SocketPlan::opens));
     }
 
     #[test]
     fn a_listening_socket_opens_no_path() {
         let plans = sockets(&config("listen = [\"0.0.0.0:4920\", \"[::]:4920\"]", "", ""));
-        let seen: Vec<_> = plans.iter().map(|p| (p.name.as_str(), p.port, p.opens())).collect();
-        assert_eq!(seen, [("0.0.0.0:4920", 4920, false), ("[::]:4920", 4920, false)]);
+        let seen: Vec<_> = plans.iter().map(|p| (p.group.0, p.name.as_str(), p.port, p.opens())).collect();
+        assert_eq!(seen, [(0, "0.0.0.0:4920", 4920, false), (1, "[::]:4920", 4920, false)]);
     }
 
     #[test]

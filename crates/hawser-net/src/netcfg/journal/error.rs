@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::owner::Netns;
+
 /// Longest instance name, in bytes: far below NAME_MAX (255, linux/limits.h).
 const INSTANCE_NAME_MAX: usize = 64;
 
@@ -58,10 +60,10 @@ pub enum JournalError {
     OtherNamespace {
         /// Where it is.
         path: PathBuf,
-        /// Inode of the namespace it was written in.
-        theirs: u64,
-        /// Inode of this thread's namespace.
-        ours: u64,
+        /// The namespace it was written in.
+        theirs: Netns,
+        /// This thread's namespace.
+        ours: Netns,
     },
     /// It does not say who wrote it, so nobody knows whether it is in use.
     #[error("take journal {}: no owner in it", path.display())]

@@ -1,9 +1,9 @@
 //! The journal's lines: JSON, one an event, appended.
 //!
 //! ```text
-//! {"owner":{"format":1,"pid":…,"started":…,"boot":"…","netns":…}}     always the first
-//! {"set":{"id":1,"change":{…},"before":{…}}}                           about to be set
-//! {"undone":{"id":1}}                                                  undone again, or never came about
+//! {"owner":{"format":2,"pid":…,"started":…,"boot":"…","netns":{"cookie":…}}}     always the first
+//! {"set":{"id":1,"change":{…},"interface":"…","before":{…}}}                      about to be set
+//! {"undone":{"id":1}}                                                             undone again, or never came about
 //! ```
 
 use std::{collections::BTreeMap, io};
@@ -14,7 +14,7 @@ use super::super::{change::Change, types::Mtu};
 use super::owner::Owner;
 
 /// The format written here; a reader that meets another one leaves the journal alone.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
 /// What was there before a change. There is no default. Plain data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +37,9 @@ pub(crate) struct Entry {
     pub id: u64,
     /// What is set.
     pub change: Change,
+    /// The name of the interface it is set on, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
     /// What to go back to.
     pub before: Before,
     /// Our own change whose place it takes: a process killed between journalling and setting leaves that one's value.

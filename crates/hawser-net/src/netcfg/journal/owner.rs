@@ -1,11 +1,11 @@
 //! Who owns a journal: a process (id and start time), since which boot, in which network namespace.
 
-use std::{fs, io, os::unix::fs::MetadataExt};
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
-/// The calling thread's network namespace; /proc/self would be the main thread's (namespaces(7)).
-const NETNS: &str = "/proc/thread-self/ns/net";
+pub use super::netns::Netns;
+
 /// Changes with every boot, before which process ids and namespaces mean nothing (random(4)).
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// Place of the start time among the fields after the command name in /proc/PID/stat: field 22, and that name is field 2 (proc_pid_stat(5)).
@@ -25,23 +25,12 @@ pub(crate) struct Owner {
     pub netns: Netns,
 }
 
-/// A network namespace by its inode number on nsfs.
-/// There is no default. Unique among those that live, within one boot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Netns(pub u64);
-
 impl Owner {
     /// This process, in the calling thread's network namespace.
     pub fn this_process() -> io::Result<Self> {
         let pid = std::process::id();
         let started = start_time(pid)?.ok_or_else(|| io::Error::other("/proc does not show this process"))?;
-        Ok(Self {
-            pid,
-            started,
-            boot: fs::read_to_string(BOOT_ID)?.trim().to_owned(),
-            netns: Netns(fs::metadata(NETNS)?.ino()),
-        })
+        Ok(Self { pid, started, boot: fs::read_to_string(BOOT_ID)?.trim().to_owned(), netns: Netns::of_this_thread()? })
     }
 
     /// True if that very process still runs, as far as this process can see.

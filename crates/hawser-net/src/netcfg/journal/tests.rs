@@ -8,21 +8,24 @@ use super::{
         sysctl::SysctlKey,
         types::{Family, IfIndex, Mark, Metric, Mtu, RulePriority, TableId},
     },
-    owner::Netns,
     *,
 };
 
-const OWNER: &str = r#"{"owner":{"format":1,"pid":7,"started":99,"boot":"b","netns":4026531840}}"#;
-const MTU: &str = r#"{"set":{"id":1,"change":{"mtu":{"interface":3,"mtu":1400}},"before":{"mtu":1500}}}"#;
-const MTU_AGAIN: &str = r#"{"set":{"id":1,"change":{"mtu":{"interface":3,"mtu":1300}},"before":{"mtu":1500},"earlier":{"mtu":{"interface":3,"mtu":1400}}}}"#;
-const ADDRESS: &str =
-    r#"{"set":{"id":2,"change":{"address":{"interface":3,"address":"10.77.0.1/24"}},"before":"absent"}}"#;
+const OWNER: &str = r#"{"owner":{"format":2,"pid":7,"started":99,"boot":"b","netns":{"cookie":4097}}}"#;
+const MTU: &str =
+    r#"{"set":{"id":1,"change":{"mtu":{"interface":3,"mtu":1400}},"interface":"eth0","before":{"mtu":1500}}}"#;
+const MTU_AGAIN: &str = r#"{"set":{"id":1,"change":{"mtu":{"interface":3,"mtu":1300}},"interface":"eth0","before":{"mtu":1500},"earlier":{"mtu":{"interface":3,"mtu":1400}}}}"#;
+const ADDRESS: &str = r#"{"set":{"id":2,"change":{"address":{"interface":3,"address":"10.77.0.1/24"}},"interface":"eth0","before":"absent"}}"#;
 const OUTSIDE: &str =
     r#"{"set":{"id":3,"change":{"sysctl":{"key":"kernel/core_pattern","value":"x"}},"before":{"value":"y"}}}"#;
 const UNDONE_2: &str = r#"{"undone":{"id":2}}"#;
 
 fn interface() -> IfIndex {
     IfIndex::new(3).unwrap()
+}
+
+fn name() -> Option<String> {
+    Some("eth0".into())
 }
 
 fn mtu(bytes: u32) -> Change {
@@ -60,10 +63,11 @@ fn every_kind() -> Vec<Change> {
 
 #[test]
 fn lines_are_the_golden_ones() {
-    let owner = Owner { pid: 7, started: 99, boot: "b".into(), netns: Netns(4_026_531_840) };
-    let first = Entry { id: 1, change: mtu(1400), before: Before::Mtu(Mtu(1500)), earlier: None };
+    let owner = Owner { pid: 7, started: 99, boot: "b".into(), netns: Netns::Cookie(4097) };
+    let first = Entry { id: 1, change: mtu(1400), interface: name(), before: Before::Mtu(Mtu(1500)), earlier: None };
     let again = Entry { change: mtu(1300), earlier: Some(mtu(1400)), ..first.clone() };
-    let second = Entry { id: 2, change: address("10.77.0.1/24"), before: Before::Absent, earlier: None };
+    let second =
+        Entry { id: 2, change: address("10.77.0.1/24"), interface: name(), before: Before::Absent, earlier: None };
     for (line, want) in [
         (owner_line(&owner), OWNER),
         (set_line(&first), MTU),
@@ -96,8 +100,8 @@ fn journals_say_what_is_still_to_be_undone() {
         let found: Vec<_> = contents.entries.into_iter().map(|entry| entry.change).collect();
         assert_eq!((found, contents.unreadable), (changes, unreadable), "{text}");
     }
-    assert_eq!(parse(OWNER.replace("\"format\":1", "\"format\":2").as_bytes()), Ok(Contents::default()), "torn");
-    assert_eq!(parse(format!("{}\n", OWNER.replace("\"format\":1", "\"format\":2")).as_bytes()), Err(2));
+    assert_eq!(parse(OWNER.replace("\"format\":2", "\"format\":3").as_bytes()), Ok(Contents::default()), "torn");
+    assert_eq!(parse(format!("{}\n", OWNER.replace("\"format\":2", "\"format\":3")).as_bytes()), Err(3));
 }
 
 #[test]
@@ -112,7 +116,7 @@ fn every_cut_of_a_journal_is_readable() {
 #[test]
 fn every_kind_of_change_survives_its_line() {
     for change in every_kind() {
-        let entry = Entry { id: 1, change, before: Before::Value("0".into()), earlier: None };
+        let entry = Entry { id: 1, change, interface: name(), before: Before::Value("0".into()), earlier: None };
         let line = set_line(&entry).unwrap();
         assert_eq!(parse(&line).unwrap().entries, vec![entry]);
     }
@@ -128,7 +132,7 @@ fn a_journal_passes_to_its_successor_and_vanishes_when_empty() {
     let mut journal = open(directory.path()).unwrap();
     let path = journal.directory.join(JOURNAL);
     for change in every_kind() {
-        journal.set(change, Before::Absent, None).unwrap();
+        journal.set(change, name(), Before::Absent, None).unwrap();
     }
     drop(journal);
     let mut journal = open(directory.path()).unwrap();
@@ -160,9 +164,9 @@ fn a_living_owner_is_named_even_without_its_lock_and_a_dead_one_is_not_in_the_wa
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
     let started = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().parse().unwrap();
     let theirs = Owner { pid: child.id(), started, ..ours };
-    let netns = directory.path().join("hawser0").join(format!("netns-{}", theirs.netns.0));
+    let netns = directory.path().join("hawser0").join(directory_name(&theirs));
     fs::create_dir_all(&netns).unwrap();
-    let entry = Entry { id: 1, change: mtu(1400), before: Before::Mtu(Mtu(1500)), earlier: None };
+    let entry = Entry { id: 1, change: mtu(1400), interface: name(), before: Before::Mtu(Mtu(1500)), earlier: None };
     write_anew(&netns, &theirs, &[entry]).unwrap();
     let error = open(directory.path()).unwrap_err();
     assert!(error.to_string().contains(&child.id().to_string()), "{error}");
@@ -176,15 +180,18 @@ fn a_living_owner_is_named_even_without_its_lock_and_a_dead_one_is_not_in_the_wa
 fn a_journal_of_another_boot_is_void_and_one_of_another_namespace_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let ours = Owner::this_process().unwrap();
-    let netns = directory.path().join("hawser0").join(format!("netns-{}", ours.netns.0));
+    let netns = directory.path().join("hawser0").join(directory_name(&ours));
     fs::create_dir_all(&netns).unwrap();
-    let entry = Entry { id: 1, change: mtu(1400), before: Before::Mtu(Mtu(1500)), earlier: None };
+    let entry = Entry { id: 1, change: mtu(1400), interface: name(), before: Before::Mtu(Mtu(1500)), earlier: None };
     let dead = Owner { started: ours.started - 1, ..ours.clone() };
 
-    let elsewhere = Owner { netns: Netns(1), ..dead.clone() };
+    let elsewhere = Owner { netns: Netns::Cookie(1 << 40), ..dead.clone() };
     write_anew(&netns, &elsewhere, std::slice::from_ref(&entry)).unwrap();
     let text = fs::read(netns.join(JOURNAL)).unwrap();
-    assert!(matches!(open(directory.path()), Err(JournalError::OtherNamespace { theirs: 1, .. })));
+    assert!(matches!(
+        open(directory.path()),
+        Err(JournalError::OtherNamespace { theirs: Netns::Cookie(0x100_0000_0000), .. })
+    ));
     assert_eq!(fs::read(netns.join(JOURNAL)).unwrap(), text);
 
     let before_boot = Owner { boot: "earlier".into(), ..dead };
@@ -193,14 +200,76 @@ fn a_journal_of_another_boot_is_void_and_one_of_another_namespace_is_left_alone(
 }
 
 #[test]
+fn journals_of_other_namespaces_stay_until_the_next_boot() {
+    let directory = tempfile::tempdir().unwrap();
+    let ours = Owner::this_process().unwrap();
+    let instance = directory.path().join("hawser0");
+    let entry = Entry { id: 1, change: mtu(1400), interface: name(), before: Before::Mtu(Mtu(1500)), earlier: None };
+    let dead = Owner { started: ours.started - 1, ..ours.clone() };
+    let earlier = Owner { boot: "earlier".into(), ..dead.clone() };
+    // whose, in which directory, whether it stays
+    let table = [
+        (&dead, Netns::Cookie(1 << 40), true),
+        (&dead, Netns::Inode(4_026_531_840), true),
+        (&earlier, Netns::Cookie(1 << 41), false),
+        (&earlier, Netns::Inode(4_026_531_840), false),
+    ];
+    let directories = table.map(|(owner, netns, stays)| {
+        let owner = Owner { netns, ..owner.clone() };
+        let journal = instance.join(directory_name(&owner));
+        fs::create_dir_all(&journal).unwrap();
+        write_anew(&journal, &owner, std::slice::from_ref(&entry)).unwrap();
+        (journal, stays)
+    });
+    // What is no journal of ours to read is nobody's to sweep either.
+    let (strange, format) = (instance.join("netns-7"), OWNER.replace("\"format\":2", "\"format\":3"));
+    fs::create_dir_all(&strange).unwrap();
+    fs::write(strange.join(JOURNAL), format!("{format}\n")).unwrap();
+    let journal = open(directory.path()).unwrap();
+    assert_eq!((journal.entries().len(), journal.lacks()), (0, None));
+    for (directory, stays) in directories {
+        assert_eq!(directory.join(JOURNAL).exists(), stays, "{}", directory.display());
+        assert_eq!(directory.exists(), stays, "{}", directory.display());
+    }
+    assert!(strange.join(JOURNAL).exists());
+}
+
+#[test]
+fn a_journal_of_an_earlier_boot_that_somebody_is_taking_is_not_swept() {
+    let directory = tempfile::tempdir().unwrap();
+    let ours = Owner::this_process().unwrap();
+    let theirs = Owner { boot: "earlier".into(), netns: Netns::Cookie(1 << 40), ..ours };
+    let journal = directory.path().join("hawser0").join(directory_name(&theirs));
+    fs::create_dir_all(&journal).unwrap();
+    write_anew(&journal, &theirs, &[]).unwrap();
+    let lock = File::open(&journal).unwrap();
+    rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+    drop(open(directory.path()).unwrap());
+    assert!(journal.join(JOURNAL).exists());
+    drop(lock);
+    drop(open(directory.path()).unwrap());
+    assert!(!journal.exists());
+}
+
+#[test]
+fn a_kernel_without_cookies_is_named_with_its_version() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut journal = open(directory.path()).unwrap();
+    assert_eq!(journal.lacks(), None);
+    journal.owner.netns = Netns::Inode(4_026_531_840);
+    assert_eq!(journal.lacks().unwrap().to_string(), "cookies of network namespaces (linux 5.14)");
+    assert!(directory_name(&journal.owner).ends_with(&format!("netns-inode-4026531840-{}", journal.owner.boot)));
+}
+
+#[test]
 fn a_row_of_mtus_is_one_entry_and_the_file_stays_short() {
     let directory = tempfile::tempdir().unwrap();
     let mut journal = open(directory.path()).unwrap();
     let path = journal.directory.join(JOURNAL);
-    journal.set(mtu(1400), Before::Mtu(Mtu(1500)), None).unwrap();
+    journal.set(mtu(1400), name(), Before::Mtu(Mtu(1500)), None).unwrap();
     for bytes in 0..1000 {
         let held = journal.entries()[0].clone();
-        journal.set(mtu(bytes), Before::Mtu(Mtu(1500)), Some(&held)).unwrap();
+        journal.set(mtu(bytes), name(), Before::Mtu(Mtu(1500)), Some(&held)).unwrap();
         let lines = fs::read_to_string(&path).unwrap().lines().count();
         assert!(lines <= STALE_LINES + 2, "{lines} lines");
     }

@@ -40,16 +40,24 @@ fn peer_status(
 ) -> PeerStatus {
     let all = session.map_or(&[][..], |session| &session.paths);
     let mut paths = Vec::new();
-    for plan in plans {
-        let lacking = routes.lacking(plan).is_some();
-        let of_link =
-            all.iter().filter(|path| path.link == plan.id && path.state != HealthState::Down(DownReason::Closed));
+    // The sockets of a link stand side by side.
+    for sockets in plans.chunk_by(|one, next| one.group == next.group) {
         let before = paths.len();
-        paths.extend(of_link.map(|path| path_status(plan, path, lacking)));
+        for plan in sockets {
+            let of_socket =
+                all.iter().filter(|path| path.link == plan.id && path.state != HealthState::Down(DownReason::Closed));
+            paths.extend(of_socket.map(|path| path_status(plan, path, routes.lacking(plan).is_some())));
+        }
         // A link without any path is a state too, where this peer could be reached by it.
-        if paths.len() == before && peer.endpoints.iter().any(|endpoint| plan.endpoints.contains(endpoint)) {
-            let usable = state.usable.get(usize::from(plan.id.0)).copied().unwrap_or(false);
-            paths.push(no_path(plan, lacking, usable));
+        let reaches = |plan: &&SocketPlan| peer.endpoints.iter().any(|endpoint| plan.endpoints.contains(endpoint));
+        if paths.len() == before {
+            paths.extend(
+                sockets
+                    .iter()
+                    .filter(reaches)
+                    .map(|plan| no_path(plan, routes, state))
+                    .min_by_key(|path| rank(path.state)),
+            );
         }
     }
     PeerStatus {
@@ -91,11 +99,21 @@ fn path_state(state: HealthState, lacking: bool) -> PathState {
     }
 }
 
-fn no_path(plan: &SocketPlan, lacking: bool, usable: bool) -> PathStatus {
+/// Of a link's sockets without a path the one that comes nearest to one speaks for the link.
+fn rank(state: PathState) -> u8 {
+    match state {
+        PathState::New => 0,
+        PathState::NoRoute => 1,
+        _ => 2,
+    }
+}
+
+fn no_path(plan: &SocketPlan, routes: &Routes, state: &State) -> PathStatus {
+    let usable = state.usable.get(usize::from(plan.id.0)).copied().unwrap_or(false);
     PathStatus {
         name: plan.name.clone(),
         transport: Transport::Udp.to_string(),
-        state: match (usable, lacking) {
+        state: match (usable, routes.lacking(plan).is_some()) {
             (false, _) => PathState::Down,
             (true, true) => PathState::NoRoute,
             (true, false) => PathState::New,

@@ -106,6 +106,7 @@ pub fn settle(parts: &mut Parts, now: Time) {
 fn core_link(socket: &LinkSocket) -> CoreLink {
     CoreLink {
         id: socket.plan.id,
+        group: socket.plan.group,
         metric: socket.plan.metric,
         ipv4: socket.plan.family == Family::V4,
         ipv6: socket.plan.family == Family::V6,

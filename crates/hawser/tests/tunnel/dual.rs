@@ -1,0 +1,72 @@
+//! Links with both IP versions: each keeps one path, and has another to go to.
+
+use hawser_portal::api::{PathState, Status};
+
+use crate::lab::{ENDPOINT, ENDPOINT_V6, LINKS, Lab, Portal, REMOTE, ms, paths, states};
+
+/// An address that nobody has: frames to it vanish without a word.
+const NOBODY: &str = "02:00:00:00:00:99";
+/// The gateway of each link for an IP version, as the lab numbers them.
+const GATEWAYS_V4: [&str; 2] = ["192.0.1.2", "192.0.2.2"];
+const GATEWAYS_V6: [&str; 2] = ["fd00:1::2", "fd00:2::2"];
+
+/// Both portals know both IP versions.
+fn lab(tag: &str) -> Lab {
+    let lab = Lab::new(tag, "");
+    let (v4, v6) = (format!("\"{ENDPOINT}:4920\""), format!("\"[{ENDPOINT_V6}]:4920\""));
+    lab.edit("local.toml", &v4, &format!("{v4}, {v6}"));
+    lab.edit("remote.toml", "\"0.0.0.0:4920\"", "\"0.0.0.0:4920\", \"[::]:4920\"");
+    lab
+}
+
+/// From now on all that the local portal sends to these gateways vanishes.
+fn black_hole(lab: &Lab, gateways: [&str; 2]) {
+    for (link, gateway) in LINKS.iter().zip(gateways) {
+        ip(lab, &["neigh", "replace", gateway, "lladdr", NOBODY, "dev", link, "nud", "permanent"]);
+    }
+}
+
+/// They are asked for again.
+fn restore(lab: &Lab, gateways: [&str; 2]) {
+    for (link, gateway) in LINKS.iter().zip(gateways) {
+        ip(lab, &["neigh", "del", gateway, "dev", link]);
+    }
+}
+
+fn ip(lab: &Lab, arguments: &[&str]) {
+    let output = lab.local.command("ip").args(arguments).output().expect("run ip (iproute2)");
+    assert!(output.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn whole(status: &Status) -> bool {
+    let names: Vec<&str> = paths(status).iter().map(|path| path.name.as_str()).collect();
+    states(status) == [PathState::Active; 2] && names == LINKS
+}
+
+fn assert_whole(lab: &Lab, local: &Portal) {
+    local.wait_for("one active path a link", whole);
+    lab.assert_none_lost(&lab.ping(REMOTE, ms(10), ms(200)).run().expect("a ping"));
+}
+
+#[test]
+fn a_link_with_both_ip_versions_keeps_one_path() {
+    let lab = lab("dual");
+    let (local, remote) = lab.start_both();
+    assert_whole(&lab, &local);
+    // The remote portal, whose sockets are not the links', knows no more paths than the local one.
+    remote.wait_for("as many paths as links", |status| states(status) == [PathState::Active; 2]);
+}
+
+#[test]
+fn a_link_takes_the_ip_version_that_works_and_the_other_when_that_fails() {
+    let lab = lab("dual-hole");
+    black_hole(&lab, GATEWAYS_V4);
+    let (local, _remote) = lab.start_both();
+    assert_whole(&lab, &local);
+    for (hole, whole_again) in [(GATEWAYS_V6, GATEWAYS_V4), (GATEWAYS_V4, GATEWAYS_V6)] {
+        restore(&lab, whole_again);
+        black_hole(&lab, hole);
+        local.wait_for("the paths to be down", |status| !whole(status));
+        assert_whole(&lab, &local);
+    }
+}
