@@ -56,9 +56,13 @@ fn thin_flows_go_by_the_fastest_path() {
 #[test]
 fn a_slow_path_takes_what_it_brings_home_sooner() {
     let paths = [path(40, 10), path(10, 40)];
-    // 30 ms of the fast path's rate are 150 kB: behind more than that, the slow path is sooner.
-    assert!(!takes(&paths, 1, &flow(140_000, 0)));
-    assert!(takes(&paths, 1, &flow(160_000, 0)));
+    // 30 ms of the fast path's rate are 150 kB: behind more than that, the slow path is sooner; a
+    // chosen path starts at half of it.
+    assert!(!takes(&paths, 1, &flow(70_000, 0)));
+    assert!(takes(&paths, 1, &flow(80_000, 0)));
+    let left_out = [path(100, 10), path(5, 75)];
+    assert!(!takes(&left_out, 1, &flow(800_000, 0)));
+    assert!(takes(&left_out, 1, &flow(820_000, 0)));
 }
 
 #[test]
@@ -110,3 +114,28 @@ fn the_fastest_path_keeps_its_place_against_small_differences() {
     assert_ne!(scheduler.fastest(), first);
 }
 
+
+#[test]
+fn the_spill_comes_earlier_while_the_fastest_path_is_busy_and_later_when_it_runs_dry() {
+    let paths = [path(40, 10), path(10, 40)];
+    let mut scheduler = Scheduler::default();
+    scheduler.refresh(Time::from_nanos(1_000_000_000), &paths);
+    let takes = |s: &Scheduler, backlog| matches!(s.choose(1, &paths, &flow(backlog, 0), ROOM), Choice::Take { .. });
+    (0..20).for_each(|_| scheduler.on_dry(0.0, false));
+    assert!(takes(&scheduler, 16_000), "a tenth of 150 kB");
+    (0..4).for_each(|_| scheduler.on_dry(0.2, true));
+    assert!(!takes(&scheduler, 140_000));
+    assert!(takes(&scheduler, 160_000));
+}
+
+#[test]
+fn a_queue_of_the_slow_path_counts_whole() {
+    let slow = PathView { delay_us: 60_000, ..path(10, 40) };
+    let mut scheduler = Scheduler::default();
+    let paths = [path(40, 10), slow];
+    scheduler.refresh(Time::from_nanos(1_000_000_000), &paths);
+    (0..20).for_each(|_| scheduler.on_dry(0.0, false));
+    let takes = |backlog| matches!(scheduler.choose(1, &paths, &flow(backlog, 0), ROOM), Choice::Take { .. });
+    assert!(!takes(110_000), "20 ms of queue and a tenth of 30 ms are 115 kB");
+    assert!(takes(120_000));
+}

@@ -86,6 +86,11 @@ impl DelayGauge {
         least > empty + (min_rtt / QUEUE_PART).max(QUEUE_FLOOR).max(self.jitter())
     }
 
+    /// The least of a handful of round trips is this long.
+    pub(super) fn stands_at_least(&self, rtt: Duration) -> bool {
+        self.recent.iter().min().is_some_and(|least| *least >= rtt)
+    }
+
     /// What jitter alone may raise the least of several round trips by.
     pub(super) fn jitter(&self) -> Duration {
         self.usual.unwrap_or(self.variance) * JITTER_DEVIATIONS
