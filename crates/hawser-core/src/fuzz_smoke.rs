@@ -14,20 +14,12 @@ const HANDSHAKE_INPUTS: usize = 500;
 const MAX_CHANGES: u32 = 6;
 
 fn seeds(target: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fuzz/seeds")
-        .join(target);
-    let entries =
-        std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("read {folder:?}: {error}"));
-    let mut paths: Vec<_> = entries
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("read {folder:?}: {error}"));
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();
     assert!(!paths.is_empty(), "no seeds in {folder:?}");
-    paths
-        .iter()
-        .map(|path| std::fs::read(path).expect("a seed"))
-        .collect()
+    paths.iter().map(|path| std::fs::read(path).expect("a seed")).collect()
 }
 
 fn below(rng: &mut ChaCha20Rng, end: usize) -> usize {
@@ -80,9 +72,5 @@ fn messages_survive_hostile_bytes() {
 
 #[test]
 fn handshakes_survive_hostile_bytes() {
-    smoke(
-        "messages",
-        crate::handshake::fuzz::handshake,
-        HANDSHAKE_INPUTS,
-    );
+    smoke("messages", crate::handshake::fuzz::handshake, HANDSHAKE_INPUTS);
 }

@@ -55,9 +55,7 @@ static ALLOCATOR: Counting = Counting;
 /// A TCP super-packet over IPv4 and its description; `payload` zero makes an acknowledgement.
 fn tcp(port: u16, payload: usize) -> (Vec<u8>, Offload) {
     let len = (40 + payload) as u16;
-    let mut packet = vec![
-        0x45, 0, 0, 0, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
-    ];
+    let mut packet = vec![0x45, 0, 0, 0, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
     packet[2..4].copy_from_slice(&len.to_be_bytes());
     packet.extend(port.to_be_bytes());
     packet.extend([1, 187, 0, 0, 0, 0, 0, 0, 0, 9, 0x50, 0x10, 1, 0, 0, 0, 0, 0]);
@@ -68,11 +66,7 @@ fn tcp(port: u16, payload: usize) -> (Vec<u8>, Offload) {
         needs_csum: true,
         csum_start: 20,
         csum_offset: 16,
-        gso: if payload > 1_400 {
-            Gso::TcpV4
-        } else {
-            Gso::None
-        },
+        gso: if payload > 1_400 { Gso::TcpV4 } else { Gso::None },
         gso_size: 1_400,
     };
     (packet, offload)
@@ -117,20 +111,13 @@ impl Bench {
             self.store.read_buffer()[..packet.len()].copy_from_slice(packet);
             let id = self.store.admit(packet.len(), *offload).unwrap();
             let dropped = &mut self.dropped;
-            self.queue
-                .enqueue(now, id, &mut self.store, &mut |_| *dropped += 1);
+            self.queue.enqueue(now, id, &mut self.store, &mut |_| *dropped += 1);
         }
         // What waits for the next round has CoDel at work.
         while self.queue.len() > 600 {
-            let choose = &mut |_: &_| Choice::Take {
-                max_bytes: ByteCount(9_000),
-                max_segments: 5,
-            };
+            let choose = &mut |_: &_| Choice::Take { max_bytes: ByteCount(9_000), max_segments: 5 };
             let dropped = &mut self.dropped;
-            match self
-                .queue
-                .pull(now, &mut self.store, choose, &mut |_| *dropped += 1)
-            {
+            match self.queue.pull(now, &mut self.store, choose, &mut |_| *dropped += 1) {
                 Some(pulled) => self.send(pulled),
                 None => break,
             }
@@ -151,18 +138,11 @@ impl Bench {
             buffer.truncate(head);
             buffer.extend_from_slice(train.body(i));
             let sequence = &mut self.sequences[pulled.bucket.index()];
-            let arrival = Arrival {
-                bucket: pulled.bucket,
-                sequence: *sequence,
-                partial: train.partial(),
-                unordered: false,
-            };
+            let arrival =
+                Arrival { bucket: pulled.bucket, sequence: *sequence, partial: train.partial(), unordered: false };
             *sequence = sequence.next();
             self.under_way.push((arrival, buffer));
-            self.store.release(SegmentRef {
-                train: pulled.train,
-                segment: i,
-            });
+            self.store.release(SegmentRef { train: pulled.train, segment: i });
             self.sent += 1;
         }
     }
@@ -179,20 +159,15 @@ impl Bench {
                 let first = (0, true, &packet[..half]);
                 let second = (half as u16, false, &packet[half..]);
                 for (offset, more, bytes) in [first, second] {
-                    let whole = self
-                        .reassembler
-                        .on_piece(now, id, offset, more, arrival, bytes, HOLD)
-                        .unwrap();
+                    let whole = self.reassembler.on_piece(now, id, offset, more, arrival, bytes, HOLD).unwrap();
                     if let Some(w) = whole {
                         let sink = &mut self.coalescer;
-                        self.resequencer
-                            .on_packet(now, w.arrival, w.packet, HOLD, sink);
+                        self.resequencer.on_packet(now, w.arrival, w.packet, HOLD, sink);
                     }
                 }
             } else if n % 97 != 0 {
                 let sink = &mut self.coalescer;
-                self.resequencer
-                    .on_packet(now, arrival, &packet, HOLD, sink);
+                self.resequencer.on_packet(now, arrival, &packet, HOLD, sink);
             }
             self.spare.push(packet);
         }
@@ -201,25 +176,13 @@ impl Bench {
 
 #[test]
 fn the_packet_path_allocates_nothing_in_steady_state() {
-    let packets: Vec<_> = (0..6)
-        .flat_map(|port| {
-            [
-                tcp(port, 42_000),
-                tcp(100 + port, 0),
-                tcp(port, 20_000),
-                tcp(port, 900),
-            ]
-        })
-        .collect();
+    let packets: Vec<_> =
+        (0..6).flat_map(|port| [tcp(port, 42_000), tcp(100 + port, 0), tcp(port, 20_000), tcp(port, 900)]).collect();
     let mut bench = Bench::new();
     for round in 0..WARM_UP {
         bench.round(round, &packets);
     }
-    let before = (
-        bench.sent,
-        bench.delivered,
-        bench.resequencer.stats(Time::ZERO),
-    );
+    let before = (bench.sent, bench.delivered, bench.resequencer.stats(Time::ZERO));
     COUNT.set(Some(0));
     for round in WARM_UP..WARM_UP + WATCHED {
         bench.round(round, &packets);
@@ -229,10 +192,7 @@ fn the_packet_path_allocates_nothing_in_steady_state() {
     assert!(bench.sent > before.0 + u64::from(WATCHED) * 200);
     assert!(bench.delivered > before.1 && bench.dropped > 0);
     assert!(after.reordered > before.2.reordered, "packets were held");
-    assert!(
-        after.expired_gaps > before.2.expired_gaps,
-        "packets were lost"
-    );
+    assert!(after.expired_gaps > before.2.expired_gaps, "packets were lost");
     assert_eq!(counted, 0, "allocations in {WATCHED} rounds");
     let copy = vec![0u8; 9];
     COUNT.set(Some(0));

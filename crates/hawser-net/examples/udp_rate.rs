@@ -20,10 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (received, elapsed) = measure(segmentation)?;
         let rate = received as f64 / elapsed.as_secs_f64();
         let gigabits = rate * DATAGRAM_BYTES as f64 * 8.0 / 1e9;
-        println!(
-            "{name:<12} {rate:>11.0} {gigabits:>8.2} {:>8.3}",
-            1e6 / rate
-        );
+        println!("{name:<12} {rate:>11.0} {gigabits:>8.2} {:>8.3}", 1e6 / rate);
     }
     Ok(())
 }
@@ -39,26 +36,16 @@ fn measure(segmentation: bool) -> Result<(u64, Duration), Box<dyn Error>> {
     opts.segmentation = segmentation;
     let mut sender = UdpLink::bind(opts.clone())?;
     let mut receiver = UdpLink::bind(opts)?;
-    let route = Route {
-        remote: receiver.local_addr(),
-        source: None,
-        ecn: Ecn::Ect0,
-    };
+    let route = Route { remote: receiver.local_addr(), source: None, ecn: Ecn::Ect0 };
     let (mut sending, mut receiving) = (SendBatch::new(), RecvBatch::new());
     let start = cpu_time()?;
     let mut received = 0;
     while cpu_time()? - start < TIME {
-        while sending
-            .push(route, DATAGRAM_BYTES, |room| room.len())
-            .is_ok()
-        {}
+        while sending.push(route, DATAGRAM_BYTES, |room| room.len()).is_ok() {}
         while !sending.is_empty() {
             let _ = sender.send(&mut sending)?;
             while receiver.recv(&mut receiving)? > 0 {
-                received += receiving
-                    .runs()
-                    .map(|run| run.singles().len() as u64)
-                    .sum::<u64>();
+                received += receiving.runs().map(|run| run.singles().len() as u64).sum::<u64>();
             }
         }
     }

@@ -1,5 +1,5 @@
 //! See the crate description.
 
 pub mod link;
-pub mod tun;
 pub mod netcfg;
+pub mod tun;

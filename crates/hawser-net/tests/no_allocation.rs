@@ -55,10 +55,7 @@ fn allocations_of(work: impl FnOnce()) -> u64 {
 
 #[test]
 fn the_counter_counts() {
-    assert_eq!(
-        allocations_of(|| drop(std::hint::black_box(vec![1_u8; 9]))),
-        1
-    );
+    assert_eq!(allocations_of(|| drop(std::hint::black_box(vec![1_u8; 9]))), 1);
     assert_eq!(allocations_of(|| ()), 0);
 }
 
@@ -74,11 +71,7 @@ fn sending_and_receiving_allocate_nothing() {
     let allocations = allocations_of(|| {
         for round in 0..50 {
             for (remote, size) in [(b.local_addr(), 1452), (nobody, 100), (b.local_addr(), 60)] {
-                let route = Route {
-                    remote,
-                    source: None,
-                    ecn: Ecn::Ect0,
-                };
+                let route = Route { remote, source: None, ecn: Ecn::Ect0 };
                 for _ in 0..20 {
                     sending.push(route, size, |room| room.len()).expect("room");
                 }
@@ -86,10 +79,7 @@ fn sending_and_receiving_allocate_nothing() {
             let outcome = a.send(&mut sending).expect("send");
             assert!(!outcome.blocked && sending.is_empty(), "round {round}");
             while b.recv(&mut receiving).expect("receive") > 0 {
-                received += receiving
-                    .runs()
-                    .map(|run| run.singles().len())
-                    .sum::<usize>();
+                received += receiving.runs().map(|run| run.singles().len()).sum::<usize>();
             }
             while a.next_error().expect("the error queue").is_some() {
                 told += 1;
@@ -110,26 +100,16 @@ fn reading_and_writing_allocate_nothing() {
     host.ip("link set tun0 up");
     host.address("10.5.0.1/24", "tun0");
     let local: SocketAddr = "10.5.0.1:0".parse().expect("an address");
-    let mut link = host
-        .run(move || UdpLink::bind(UdpOpts::new(local)))
-        .expect("a link");
-    let route = Route {
-        remote: "10.5.0.2:9".parse().expect("an address"),
-        source: None,
-        ecn: Ecn::NotEct,
-    };
+    let mut link = host.run(move || UdpLink::bind(UdpOpts::new(local))).expect("a link");
+    let route = Route { remote: "10.5.0.2:9".parse().expect("an address"), source: None, ecn: Ecn::NotEct };
     let mut sending = SendBatch::new();
     let mut buffer = vec![0; READ_BUFFER_BYTES];
     let mut read = 0;
     let allocations = allocations_of(|| {
         for _ in 0..PACKETS {
-            sending
-                .push_run(route, 1200, 12_000, |room| room.len())
-                .expect("room");
+            sending.push_run(route, 1200, 12_000, |room| room.len()).expect("room");
             let _ = link.send(&mut sending).expect("send");
-            let received = until(&mut tun, "the train", |tun| {
-                tun.read(&mut buffer).expect("read")
-            });
+            let received = until(&mut tun, "the train", |tun| tun.read(&mut buffer).expect("read"));
             let parts = [IoSlice::new(&buffer[..received.len])];
             let outcome = tun.write(&received.header, &parts).expect("write");
             assert_eq!(outcome, WriteOutcome::Written);

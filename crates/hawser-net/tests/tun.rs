@@ -12,8 +12,7 @@ use std::thread;
 use hawser_net::link::udp::{UdpLink, UdpOpts};
 use hawser_net::link::{Ecn, Link, RecvBatch, Route, SendBatch};
 use hawser_net::tun::{
-    Features, GsoKind, READ_BUFFER_BYTES, Received, Tun, TunError, TunOpts, VnetHdr, WriteOutcome,
-    is_device_gone,
+    Features, GsoKind, READ_BUFFER_BYTES, Received, Tun, TunError, TunOpts, VnetHdr, WriteOutcome, is_device_gone,
 };
 use rustix::event::{PollFd, PollFlags, poll};
 use support::{Namespace, until};
@@ -45,14 +44,9 @@ fn join(mut a: Tun, mut b: Tun, stop: &AtomicBool) -> Seen {
     let mut seen = Seen::default();
     let mut buffer = vec![0; READ_BUFFER_BYTES];
     while !stop.load(Ordering::Relaxed) {
-        let mut both = [
-            PollFd::from_borrowed_fd(a.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(b.as_fd(), PollFlags::IN),
-        ];
-        let tick = rustix::time::Timespec {
-            tv_sec: 0,
-            tv_nsec: 10_000_000,
-        };
+        let mut both =
+            [PollFd::from_borrowed_fd(a.as_fd(), PollFlags::IN), PollFd::from_borrowed_fd(b.as_fd(), PollFlags::IN)];
+        let tick = rustix::time::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
         poll(&mut both, Some(&tick)).expect("poll");
         pump(&mut a, &mut b, &mut buffer, &mut seen);
         pump(&mut b, &mut a, &mut buffer, &mut seen);
@@ -90,19 +84,14 @@ fn between_devices(traffic: impl FnOnce(&Namespace, &Namespace)) -> Seen {
 
 #[test]
 fn tcp_crosses_in_trains_both_ways_of_the_device() {
-    for (listen, kind, headers) in [
-        ("10.5.0.2:5000", GsoKind::TcpV4, 20 + 32),
-        ("[fd05::2]:5000", GsoKind::TcpV6, 40 + 32),
-    ] {
+    for (listen, kind, headers) in
+        [("10.5.0.2:5000", GsoKind::TcpV4, 20 + 32), ("[fd05::2]:5000", GsoKind::TcpV6, 40 + 32)]
+    {
         const BULK: usize = 4 << 20;
         let seen = between_devices(|near, far| {
             let listen = address(listen);
-            let listener = far
-                .run(move || TcpListener::bind(listen))
-                .expect("a listener");
-            let mut stream = near
-                .run(move || TcpStream::connect(listen))
-                .expect("a stream");
+            let listener = far.run(move || TcpListener::bind(listen)).expect("a listener");
+            let mut stream = near.run(move || TcpStream::connect(listen)).expect("a stream");
             let (mut accepted, _) = listener.accept().expect("a stream");
             let received = thread::spawn(move || {
                 let mut bytes = Vec::new();
@@ -130,34 +119,18 @@ fn tcp_crosses_in_trains_both_ways_of_the_device() {
 
 #[test]
 fn udp_crosses_in_trains_both_ways_of_the_device() {
-    for (here, there, headers) in [
-        ("10.5.0.1:0", "10.5.0.2:5000", 28),
-        ("[fd05::1]:0", "[fd05::2]:5000", 48),
-    ] {
+    for (here, there, headers) in [("10.5.0.1:0", "10.5.0.2:5000", 28), ("[fd05::1]:0", "[fd05::2]:5000", 48)] {
         let seen = between_devices(|near, far| {
-            let mut sender = near
-                .run(move || UdpLink::bind(UdpOpts::new(address(here))))
-                .expect("a link");
-            let mut receiver = far
-                .run(move || UdpLink::bind(UdpOpts::new(address(there))))
-                .expect("a link");
-            let route = Route {
-                remote: receiver.local_addr(),
-                source: None,
-                ecn: Ecn::NotEct,
-            };
+            let mut sender = near.run(move || UdpLink::bind(UdpOpts::new(address(here)))).expect("a link");
+            let mut receiver = far.run(move || UdpLink::bind(UdpOpts::new(address(there)))).expect("a link");
+            let route = Route { remote: receiver.local_addr(), source: None, ecn: Ecn::NotEct };
             let mut batch = SendBatch::new();
-            batch
-                .push_run(route, 1200, 12_500, |room| room.len())
-                .expect("room");
+            batch.push_run(route, 1200, 12_500, |room| room.len()).expect("room");
             let _ = sender.send(&mut batch).expect("send");
             let mut received = RecvBatch::new();
             let run = until(&mut receiver, "a train", |receiver| {
                 receiver.recv(&mut received).expect("receive");
-                received
-                    .runs()
-                    .next()
-                    .map(|run| (run.bytes.len(), run.segment_size))
+                received.runs().next().map(|run| (run.bytes.len(), run.segment_size))
             });
             assert_eq!(run, (12_500, 1200));
         });
@@ -179,9 +152,7 @@ fn udp_crosses_in_trains_both_ways_of_the_device() {
 
 /// Sum of 16-bit words, as in RFC 1071, not yet inverted.
 fn sum(words: &[u8]) -> u16 {
-    let words = words
-        .chunks(2)
-        .map(|w| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0)));
+    let words = words.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0)));
     let total: u32 = words.sum();
     let folded = (total & 0xffff) + (total >> 16);
     (folded + (folded >> 16)) as u16
@@ -227,14 +198,11 @@ fn partial(gso: GsoKind, gso_size: u16) -> VnetHdr {
 fn a_train_made_by_hand_reaches_a_local_socket() {
     let host = Namespace::new();
     let mut tun = device(&host, 1);
-    let mut socket = host
-        .run(|| UdpLink::bind(UdpOpts::new(address("10.5.0.1:0"))))
-        .expect("a link");
+    let mut socket = host.run(|| UdpLink::bind(UdpOpts::new(address("10.5.0.1:0")))).expect("a link");
     let port = socket.local_addr().port();
-    for (payload, segment, gso) in [
-        (vec![7_u8; 900], 900, GsoKind::None),
-        ((0..30_000).map(|n| n as u8).collect(), 1000, GsoKind::UdpL4),
-    ] {
+    for (payload, segment, gso) in
+        [(vec![7_u8; 900], 900, GsoKind::None), ((0..30_000).map(|n| n as u8).collect(), 1000, GsoKind::UdpL4)]
+    {
         let headers = udp_headers(port, payload.len());
         // As many parts as a coalescer would write: headers, and each segment by itself.
         let mut parts = vec![IoSlice::new(&headers)];
@@ -246,10 +214,7 @@ fn a_train_made_by_hand_reaches_a_local_socket() {
         let bytes = until(&mut socket, "the train", |socket| {
             socket.recv(&mut batch).expect("receive");
             let run = batch.runs().next()?;
-            assert_eq!(
-                (run.remote, run.segment_size),
-                (address("10.5.0.2:7"), segment)
-            );
+            assert_eq!((run.remote, run.segment_size), (address("10.5.0.2:7"), segment));
             Some(run.bytes.to_vec())
         });
         assert!(bytes == payload, "{gso:?}");
@@ -262,10 +227,7 @@ fn what_the_kernel_refuses_is_an_outcome() {
     let mut tun = device(&host, 1);
     let headers = udp_headers(9, 4);
     let whole = [IoSlice::new(&headers), IoSlice::new(b"four")];
-    let beyond = VnetHdr {
-        csum_start: 4000,
-        ..partial(GsoKind::None, 0)
-    };
+    let beyond = VnetHdr { csum_start: 4000, ..partial(GsoKind::None, 0) };
     let no_packet = [IoSlice::new(b"\x00\x00")];
     for (name, header, parts) in [
         ("checksum beyond the end", beyond, &whole[..]),
@@ -276,16 +238,12 @@ fn what_the_kernel_refuses_is_an_outcome() {
         assert_eq!(outcome, WriteOutcome::Refused, "{name}");
     }
     host.ip("link set tun0 down");
-    let outcome = tun
-        .write(&partial(GsoKind::None, 0), &whole)
-        .expect("write");
+    let outcome = tun.write(&partial(GsoKind::None, 0), &whole).expect("write");
     assert_eq!(outcome, WriteOutcome::Down);
     let error = tun.read(&mut [0; 2000]).expect_err("a short buffer");
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
     let many = vec![IoSlice::new(&headers); 200];
-    let error = tun
-        .write(&VnetHdr::default(), &many)
-        .expect_err("too many parts");
+    let error = tun.write(&VnetHdr::default(), &many).expect_err("too many parts");
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
 }
 
@@ -300,35 +258,23 @@ fn an_idle_device_has_nothing_and_a_deleted_one_is_gone() {
     host.ip("link del tun0");
     let error = tun.read(&mut buffer).expect_err("no device");
     assert!(is_device_gone(&error), "{error}");
-    let error = tun
-        .write(&VnetHdr::default(), &[IoSlice::new(&[0x45; 20])])
-        .expect_err("no device");
+    let error = tun.write(&VnetHdr::default(), &[IoSlice::new(&[0x45; 20])]).expect_err("no device");
     assert!(is_device_gone(&error), "{error}");
 }
 
 #[test]
 fn a_device_without_offloads_brings_finished_packets() {
     let host = Namespace::new();
-    let opts = TunOpts {
-        features: Features::default(),
-    };
+    let opts = TunOpts { features: Features::default() };
     let made = host.run(move || Tun::create("tun0", &opts));
     let mut tun = made.expect("a device (this test needs root, and /dev/net/tun)");
     assert_eq!(tun.features(), Features::default());
     host.ip("link set tun0 up");
     host.address("10.5.0.1/24", "tun0");
-    let mut link = host
-        .run(|| UdpLink::bind(UdpOpts::new(address("10.5.0.1:0"))))
-        .expect("a link");
-    let route = Route {
-        remote: address("10.5.0.2:5000"),
-        source: None,
-        ecn: Ecn::NotEct,
-    };
+    let mut link = host.run(|| UdpLink::bind(UdpOpts::new(address("10.5.0.1:0")))).expect("a link");
+    let route = Route { remote: address("10.5.0.2:5000"), source: None, ecn: Ecn::NotEct };
     let mut batch = SendBatch::new();
-    batch
-        .push_run(route, 1000, 4000, |room| room.len())
-        .expect("room");
+    batch.push_run(route, 1000, 4000, |room| room.len()).expect("room");
     let _ = link.send(&mut batch).expect("send");
     let mut buffer = vec![0; READ_BUFFER_BYTES];
     for _ in 0..4 {
@@ -345,13 +291,9 @@ fn a_device_without_offloads_brings_finished_packets() {
 fn a_taken_name_is_an_error() {
     let host = Namespace::new();
     let tun = device(&host, 1);
-    let error = host
-        .run(|| Tun::create("tun0", &TunOpts::default()))
-        .expect_err("taken");
+    let error = host.run(|| Tun::create("tun0", &TunOpts::default())).expect_err("taken");
     assert!(matches!(error, TunError::InUse { .. }), "{error}");
-    let error = host
-        .run(|| Tun::create("lo", &TunOpts::default()))
-        .expect_err("taken");
+    let error = host.run(|| Tun::create("lo", &TunOpts::default())).expect_err("taken");
     assert!(matches!(error, TunError::InUse { .. }), "{error}");
     drop(tun);
     let again = host.run(|| Tun::create("tun0", &TunOpts::default()));

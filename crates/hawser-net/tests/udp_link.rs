@@ -32,9 +32,7 @@ fn trains_arrive_as_runs_over_veth_with_a_short_tail() {
     let mut a = open(&near, on("10.1.0.1:0"));
     let mut b = open(&far, on("10.1.0.2:4920"));
     let mut batch = numbered(to(b.local_addr()), 30, 1400);
-    batch
-        .push(to(b.local_addr()), 7, |room| room.len())
-        .expect("room");
+    batch.push(to(b.local_addr()), 7, |room| room.len()).expect("room");
     let _ = a.send(&mut batch).expect("send");
     let (got, longest) = receive(&mut b, 31);
     assert_numbered(&got[..30], 30, 1400);
@@ -50,10 +48,9 @@ fn marks_and_the_address_that_was_asked_cross() {
     near.address("fd01::1/64", "v0");
     far.address("fd01::2/64", "v1");
     far.address("fd01::3/64", "v1");
-    for (here, wildcard, second) in [
-        ("10.1.0.1:0", "0.0.0.0:4920", "10.1.0.3"),
-        ("[fd01::1]:0", "[::]:4920", "fd01::3"),
-    ] {
+    for (here, wildcard, second) in
+        [("10.1.0.1:0", "0.0.0.0:4920", "10.1.0.3"), ("[fd01::1]:0", "[::]:4920", "fd01::3")]
+    {
         let second: IpAddr = second.parse().expect("an address");
         let mut asking = open(&near, on(here));
         let mut listening = open(&far, on(wildcard));
@@ -66,11 +63,7 @@ fn marks_and_the_address_that_was_asked_cross() {
                 assert_eq!((got.ecn, got.local), (ecn, Some(second)));
                 assert_eq!(got.remote, asking.local_addr());
             }
-            let answer = Route {
-                remote: got[0].remote,
-                source: got[0].local,
-                ecn,
-            };
+            let answer = Route { remote: got[0].remote, source: got[0].local, ecn };
             let _ = listening.send(&mut numbered(answer, 2, 100)).expect("send");
             let (got, _) = receive(&mut asking, 2);
             assert_eq!(got[0].remote, SocketAddr::new(second, 4920));
@@ -94,9 +87,7 @@ fn two_links_reach_one_address_by_their_own_routes() {
         opts.mark = Some(0x4920);
         let mut link = open(&near, opts);
         assert!(link.interface_index().is_some());
-        let _ = link
-            .send(&mut numbered(to(hub.local_addr()), 1, 100))
-            .expect("send");
+        let _ = link.send(&mut numbered(to(hub.local_addr()), 1, 100)).expect("send");
         let (got, _) = receive(&mut hub, 1);
         assert_eq!(got[0].remote.ip().to_string(), source, "{interface}");
         let back = to(got[0].remote);
@@ -141,14 +132,7 @@ fn an_interface_made_anew_is_opened_anew() {
     assert!(matches!(error, LinkError::NoInterface { .. }), "{error}");
     let mut batch = numbered(to(address("10.1.0.2:4920")), 1, 10);
     let _ = a.send(&mut batch).expect("send");
-    assert!(
-        matches!(
-            batch.failures()[0].reason,
-            Refusal::NoDevice | Refusal::Unreachable
-        ),
-        "{:?}",
-        batch.failures()
-    );
+    assert!(matches!(batch.failures()[0].reason, Refusal::NoDevice | Refusal::Unreachable), "{:?}", batch.failures());
     near.veth("v0", "10.1.0.1/24", &far, "v1", "10.1.0.2/24");
     let (mut a, anew) = near.run(move || {
         let reopened = a.reopen().expect("reopen");
@@ -157,8 +141,6 @@ fn an_interface_made_anew_is_opened_anew() {
     assert!(anew && a.interface_index() != first);
     assert_eq!(a.local_addr().port(), 4921);
     let mut b = open(&far, on("10.1.0.2:4920"));
-    let _ = a
-        .send(&mut numbered(to(b.local_addr()), 1, 10))
-        .expect("send");
+    let _ = a.send(&mut numbered(to(b.local_addr()), 1, 10)).expect("send");
     receive(&mut b, 1);
 }

@@ -16,10 +16,7 @@ fn what_is_too_big_is_told_and_the_rest_goes() {
     near.veth("v0", "10.1.0.1/24", &far, "v1", "10.1.0.2/24");
     near.address("fd01::1/64", "v0");
     far.address("fd01::2/64", "v1");
-    for (here, there, headroom) in [
-        ("10.1.0.1:0", "10.1.0.2:4920", 28),
-        ("[fd01::1]:0", "[fd01::2]:4920", 48),
-    ] {
+    for (here, there, headroom) in [("10.1.0.1:0", "10.1.0.2:4920", 28), ("[fd01::1]:0", "[fd01::2]:4920", 48)] {
         let mut a = open(&near, on(here));
         let mut b = open(&far, on(there));
         assert_eq!(a.headroom(), headroom);
@@ -37,10 +34,7 @@ fn what_is_too_big_is_told_and_the_rest_goes() {
         // The single and the train of its size are one train.
         assert_eq!(sizes, [fits + 1], "{here}");
         let failure = batch.failures()[0];
-        assert_eq!(
-            (failure.reason, failure.bytes),
-            (Refusal::TooBig, 4 * (fits + 1))
-        );
+        assert_eq!((failure.reason, failure.bytes), (Refusal::TooBig, 4 * (fits + 1)));
         assert_eq!(receive(&mut b, 2).0.len(), 2);
         while a.next_error().expect("the error queue").is_some() {}
     }
@@ -55,9 +49,7 @@ fn routers_say_why_and_the_link_goes_on() {
     far.ip("route add default via 10.2.0.1");
     router.ip("link set w0 mtu 1300");
     // A thread sees its own namespace's half of /proc/sys/net.
-    router
-        .run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1"))
-        .expect("forwarding");
+    router.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")).expect("forwarding");
     let mut a = open(&near, on("10.1.0.1:0"));
     let mut b = open(&far, on("10.2.0.2:4920"));
     let closed = address("10.2.0.2:9");
@@ -67,18 +59,11 @@ fn routers_say_why_and_the_link_goes_on() {
         (address("10.9.0.1:9"), 100, Refusal::Unreachable, None),
     ] {
         let _ = a.send(&mut numbered(to(remote), 1, size)).expect("send");
-        let error = until(&mut a, "an error", |a| {
-            a.next_error().expect("the error queue")
-        });
-        assert_eq!(
-            (error.remote, error.reason, error.mtu),
-            (remote, reason, mtu)
-        );
+        let error = until(&mut a, "an error", |a| a.next_error().expect("the error queue"));
+        assert_eq!((error.remote, error.reason, error.mtu), (remote, reason, mtu));
         assert!(error.from.is_some());
         // Neither sending nor receiving trips over what is pending.
-        let outcome = a
-            .send(&mut numbered(to(b.local_addr()), 2, 100))
-            .expect("send");
+        let outcome = a.send(&mut numbered(to(b.local_addr()), 2, 100)).expect("send");
         assert_eq!(outcome.sent_bytes, 200);
         receive(&mut b, 2);
         assert_eq!(a.recv(&mut RecvBatch::new()).expect("receive"), 0);
@@ -90,9 +75,7 @@ fn an_error_of_one_remote_does_not_cost_another_its_datagram() {
     let host = Namespace::new();
     let mut a = open(&host, on("127.0.0.1:0"));
     let mut b = open(&host, on("127.0.0.1:0"));
-    let _ = a
-        .send(&mut numbered(to(address("127.0.0.1:9")), 1, 10))
-        .expect("send");
+    let _ = a.send(&mut numbered(to(address("127.0.0.1:9")), 1, 10)).expect("send");
     // On loopback the refusal is back before the call returns; the next call is hit by it.
     let mut batch = numbered(to(b.local_addr()), 1, 10);
     let outcome = a.send(&mut batch).expect("send");
@@ -118,22 +101,13 @@ fn no_route_and_no_such_source_are_reasons() {
     let reasons: Vec<Refusal> = batch.failures().iter().map(|f| f.reason).collect();
     assert_eq!(reasons[0], Refusal::Unreachable);
     // The kernel's word for a source that is not its own changed over time.
-    assert!(
-        matches!(
-            reasons[1..],
-            [Refusal::Unreachable | Refusal::Other(libc::EINVAL)]
-        ),
-        "{reasons:?}"
-    );
+    assert!(matches!(reasons[1..], [Refusal::Unreachable | Refusal::Other(libc::EINVAL)]), "{reasons:?}");
 }
 
 #[test]
 fn a_kernel_that_refuses_trains_is_believed_once_and_for_good() {
     let host = Namespace::new();
-    let (mut a, mut b) = (
-        open(&host, on("127.0.0.1:0")),
-        open(&host, on("127.0.0.1:0")),
-    );
+    let (mut a, mut b) = (open(&host, on("127.0.0.1:0")), open(&host, on("127.0.0.1:0")));
     // Without checksums the kernel cannot cut trains, and says EINVAL as one too old does.
     let one = 1_i32;
     // SAFETY: the socket is open, and the kernel reads one `int` that outlives the call.
@@ -205,9 +179,7 @@ fn a_link_that_cannot_be_opened_says_why() {
     assert_eq!(error.to_string(), "open link: there is no interface none0");
     let taken = open(&host, on("127.0.0.1:0"));
     for local in [taken.local_addr(), address("192.0.2.1:0")] {
-        let error = host
-            .run(move || UdpLink::bind(UdpOpts::new(local)))
-            .expect_err("no address");
+        let error = host.run(move || UdpLink::bind(UdpOpts::new(local))).expect_err("no address");
         assert!(matches!(error, LinkError::Bind { .. }), "{error}");
     }
 }
@@ -217,33 +189,18 @@ fn without_privileges_a_link_is_worse_or_says_what_it_needs() {
     let host = Namespace::new();
     host.run(|| {
         let mut sets = rustix::thread::capabilities(None).expect("capabilities");
-        sets.effective
-            .remove(CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW);
+        sets.effective.remove(CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW);
         rustix::thread::set_capabilities(None, sets).expect("fewer capabilities");
     });
     let mut opts = on("127.0.0.1:0");
     opts.receive_buffer = 1 << 30;
     let link = open(&host, opts.clone());
-    let [
-        LinkFinding::SmallBuffer {
-            which, wanted, got, ..
-        },
-    ] = link.findings()
-    else {
+    let [LinkFinding::SmallBuffer { which, wanted, got, .. }] = link.findings() else {
         panic!("one small buffer, not {:?}", link.findings());
     };
     assert_eq!((*which, *wanted), ("receive", 1 << 30));
     assert!(*got < *wanted, "{got}");
     opts.mark = Some(1);
     let error = host.run(|| UdpLink::bind(opts)).expect_err("not permitted");
-    assert!(
-        matches!(
-            error,
-            LinkError::NotPermitted {
-                step: "set mark",
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, LinkError::NotPermitted { step: "set mark", .. }), "{error}");
 }

@@ -85,7 +85,8 @@ impl Endpoint {
             None => {
                 let index = HandshakeIndex(self.rng.next_u64() as u32);
                 let (key, psk) = (peer.config.public_key, peer.config.psk.clone());
-                let started = Initiator::start(&self.identity, &key, psk, self.config_offer, index, peer.cookie, &mut *self.rng);
+                let started =
+                    Initiator::start(&self.identity, &key, psk, self.config_offer, index, peer.cookie, &mut *self.rng);
                 started.map(|(initiator, message)| {
                     peer.greeting = Some(Greeting { initiator });
                     message
@@ -143,7 +144,13 @@ impl Endpoint {
     }
 
     /// A datagram came for pending keys: if it opens, they are the session's.
-    pub(super) fn promote(&mut self, now: Time, owner: &Owner, header: &DataHeader, bytes: &[u8]) -> Result<(), DropReason> {
+    pub(super) fn promote(
+        &mut self,
+        now: Time,
+        owner: &Owner,
+        header: &DataHeader,
+        bytes: &[u8],
+    ) -> Result<(), DropReason> {
         let index = owner.peer.0 as usize;
         let peer = &mut self.peers[index];
         let place = peer.pending.iter().position(|pending| pending.keys.id == owner.key);

@@ -57,7 +57,6 @@ impl Labels {
     pub fn owners(&self, label: Label) -> &[Owner] {
         self.owners.get(&label).map_or(&[], Vec::as_slice)
     }
-
 }
 
 #[cfg(test)]

@@ -22,7 +22,9 @@ use crate::packet::{FlowKey, Offload, TrainStore};
 use crate::path::health::DownReason;
 use crate::session::constants::{DATA_OVERHEAD, LABELS_AHEAD, TUN_MTU_MIN, TUN_MTU_RAISE};
 use crate::session::timeout::earlier;
-use crate::session::{Buffers, Context, Datagram, Event as SessionEvent, Reason, Route, SessionSnapshot, Settings, Sink, Transmit};
+use crate::session::{
+    Buffers, Context, Datagram, Event as SessionEvent, Reason, Route, SessionSnapshot, Settings, Sink, Transmit,
+};
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PathId, PeerId, Random, Time};
 use crate::wire::{DataHeader, DatagramKind, Offer, Reader};
 use handshakes::Outbox;
@@ -213,7 +215,9 @@ impl Endpoint {
             [owner] => *owner,
             several => {
                 let several = several.to_vec();
-                let opens = |owner: &Owner| self.peers[owner.peer.0 as usize].opens(owner, &header, datagram.bytes, &mut self.scratch);
+                let opens = |owner: &Owner| {
+                    self.peers[owner.peer.0 as usize].opens(owner, &header, datagram.bytes, &mut self.scratch)
+                };
                 several.into_iter().find(opens).ok_or(DropReason::Forged)?
             }
         };
@@ -230,12 +234,8 @@ impl Endpoint {
 
     /// A peer with what its session borrows.
     fn parts(&mut self, peer: PeerId) -> (&mut Peer, Context<'_>) {
-        let cx = Context {
-            store: &mut self.store,
-            routing: &mut self.routing,
-            drops: &mut self.drops,
-            rng: &mut *self.rng,
-        };
+        let cx =
+            Context { store: &mut self.store, routing: &mut self.routing, drops: &mut self.drops, rng: &mut *self.rng };
         (&mut self.peers[peer.0 as usize], cx)
     }
 
@@ -397,7 +397,11 @@ impl Endpoint {
     /// The present state.
     pub fn snapshot(&self, now: Time) -> Snapshot {
         let session = |peer: &Peer| peer.session.as_ref().map(|session| session.snapshot(now));
-        Snapshot { peers: self.peers.iter().map(session).collect(), drops: self.drops.clone(), trains: ByteCount(self.store.bytes_held() as u64) }
+        Snapshot {
+            peers: self.peers.iter().map(session).collect(),
+            drops: self.drops.clone(),
+            trains: ByteCount(self.store.bytes_held() as u64),
+        }
     }
 }
 
@@ -408,7 +412,13 @@ fn name_key(next: &mut u64) -> KeyId {
 }
 
 /// Registers the labels of one set of receive keys for every path id up to `path`.
-fn label_paths(labels: &mut Labels, peer: PeerId, key: KeyId, open: &crate::handshake::OpenKey, ids: impl Iterator<Item = u32>) {
+fn label_paths(
+    labels: &mut Labels,
+    peer: PeerId,
+    key: KeyId,
+    open: &crate::handshake::OpenKey,
+    ids: impl Iterator<Item = u32>,
+) {
     for path in ids.map(PathId) {
         labels.insert(open.label(path), Owner { peer, key, path });
     }

@@ -76,7 +76,15 @@ impl Peer {
     }
 
     /// Begins a session under `keys`, which takes over what waits to be sent.
-    pub fn begin_session(&mut self, now: Time, id: PeerId, keys: KeySet, settings: Settings, labels: &mut Labels, cx: &mut Context<'_>) {
+    pub fn begin_session(
+        &mut self,
+        now: Time,
+        id: PeerId,
+        keys: KeySet,
+        settings: Settings,
+        labels: &mut Labels,
+        cx: &mut Context<'_>,
+    ) {
         let queue = self.session.take().map(|old| {
             old.key_ids().for_each(|key| labels.remove_key(key));
             old.dismantle(now, cx.store)

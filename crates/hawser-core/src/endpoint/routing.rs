@@ -49,8 +49,13 @@ mod tests {
         for (net, peer) in [("0.0.0.0/0", 0), ("10.0.0.0/8", 1), ("10.1.2.0/24", 2), ("fd00::/8", 3)] {
             routing.insert(net.parse().expect("a prefix"), PeerId(peer));
         }
-        let cases =
-            [("192.0.2.1", Some(0)), ("10.9.9.9", Some(1)), ("10.1.2.3", Some(2)), ("fd00::1", Some(3)), ("2001:db8::1", None)];
+        let cases = [
+            ("192.0.2.1", Some(0)),
+            ("10.9.9.9", Some(1)),
+            ("10.1.2.3", Some(2)),
+            ("fd00::1", Some(3)),
+            ("2001:db8::1", None),
+        ];
         for (address, peer) in cases {
             for _ in 0..2 {
                 assert_eq!(routing.peer_of(address.parse().expect("an address")), peer.map(PeerId), "{address}");

@@ -20,23 +20,17 @@ impl Random for Counting {
 }
 
 /// Whom the responder knows, and itself: keys that no input holds.
-static SIDES: LazyLock<(Identity, Identity)> =
-    LazyLock::new(|| (Identity::new([0xe1; 32]), Identity::new([0xe2; 32])));
+static SIDES: LazyLock<(Identity, Identity)> = LazyLock::new(|| (Identity::new([0xe1; 32]), Identity::new([0xe2; 32])));
 
 /// Any bytes as a message to either side: as they are, and with a right mac1 (anybody can make one).
 pub fn handshake(datagram: &[u8]) {
     let (local, remote) = &*SIDES;
     let ciphers = CipherSet::for_machine(true);
-    let offer = Offer {
-        protection: Protection::Encrypt,
-        ciphers,
-        instance: InstanceId(1),
-    };
+    let offer = Offer { protection: Protection::Encrypt, ciphers, instance: InstanceId(1) };
     let mut rng = Counting(0);
     let (peer, index) = (remote.public(), HandshakeIndex(1));
     let (mut initiator, initiation) =
-        Initiator::start(local, &peer, Psk::default(), offer, index, None, &mut rng)
-            .expect("a message");
+        Initiator::start(local, &peer, Psk::default(), offer, index, None, &mut rng).expect("a message");
     let mut responder = Responder::new(remote.clone(), offer);
     let mut judge = |message: &[u8]| {
         let mut lookup = |key: &PublicKey| (*key == local.public()).then(Psk::default);
@@ -56,10 +50,6 @@ pub fn handshake(datagram: &[u8]) {
         assert!(initiator.on_response(hostile).is_err());
         assert!(initiator.on_cookie(hostile).is_err());
     }
-    let Verdict::Accept(accepted) = judge(&initiation) else {
-        panic!("the right initiation is refused")
-    };
-    initiator
-        .on_response(&accepted.response)
-        .expect("the right response");
+    let Verdict::Accept(accepted) = judge(&initiation) else { panic!("the right initiation is refused") };
+    initiator.on_response(&accepted.response).expect("the right response");
 }

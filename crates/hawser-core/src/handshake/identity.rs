@@ -41,10 +41,7 @@ impl Identity {
     pub fn new(private: [u8; KEY_LEN]) -> Self {
         let secret = StaticSecret::from(private);
         let public = PublicKey(x25519_dalek::PublicKey::from(&secret).to_bytes());
-        Identity {
-            private: Zeroizing::new(private),
-            public,
-        }
+        Identity { private: Zeroizing::new(private), public }
     }
 
     /// The public key.
@@ -65,8 +62,6 @@ impl fmt::Debug for Psk {
 
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Identity")
-            .field("public", &self.public)
-            .finish_non_exhaustive()
+        f.debug_struct("Identity").field("public", &self.public).finish_non_exhaustive()
     }
 }

@@ -18,9 +18,7 @@ use super::mac::{Cookie, Mac1Key, MacBytes};
 use super::{Established, HandshakeError, agree, noise};
 use crate::units::Random;
 use crate::wire::Offer;
-use crate::wire::handshake::{
-    CookieReply, HandshakeIndex, INITIATION_LEN, INITIATION_NOISE_LEN, Initiation, Response,
-};
+use crate::wire::handshake::{CookieReply, HandshakeIndex, INITIATION_LEN, INITIATION_NOISE_LEN, Initiation, Response};
 
 /// Initiations whose answer is still taken: at one every 500 ms, answers may be 2 s late
 /// (DESIGN section 6 asks for round trips of 300 ms; a satellite's first one may take a second).
@@ -78,16 +76,10 @@ impl Initiator {
     ///
     /// # Errors
     /// As of [`Initiator::start`].
-    pub fn retransmit(
-        &mut self,
-        rng: &mut dyn Random,
-    ) -> Result<[u8; INITIATION_LEN], HandshakeError> {
-        let mut noise = noise::initiator(&self.identity, &self.peer, &self.psk, rng)
-            .map_err(HandshakeError::Noise)?;
+    pub fn retransmit(&mut self, rng: &mut dyn Random) -> Result<[u8; INITIATION_LEN], HandshakeError> {
+        let mut noise = noise::initiator(&self.identity, &self.peer, &self.psk, rng).map_err(HandshakeError::Noise)?;
         let mut bytes = [0; INITIATION_NOISE_LEN];
-        noise
-            .write_message(&self.offer.encode(None), &mut bytes)
-            .map_err(HandshakeError::Noise)?;
+        noise.write_message(&self.offer.encode(None), &mut bytes).map_err(HandshakeError::Noise)?;
         let mut message = Initiation::encode(self.index, &bytes);
         let mac1 = Mac1Key::to(&self.peer).sign(&mut message);
         if let Some(cookie) = &self.cookie {
@@ -109,10 +101,11 @@ impl Initiator {
         if reply.receiver != self.index || self.attempts.is_empty() {
             return Err(HandshakeError::NotPending);
         }
-        let opened =
-            self.attempts.iter().rev().find_map(|attempt| {
-                Cookie::open(reply.sealed, &self.peer, reply.salt, &attempt.mac1)
-            });
+        let opened = self
+            .attempts
+            .iter()
+            .rev()
+            .find_map(|attempt| Cookie::open(reply.sealed, &self.peer, reply.salt, &attempt.mac1));
         self.cookie = Some(opened.ok_or(HandshakeError::Cookie)?);
         Ok(())
     }
@@ -137,26 +130,14 @@ impl Initiator {
         let mut noise = answered.noise;
         let keys = TransportKeys::derive(Side::Initiator, &mut noise, cipher, protection);
         self.attempts.clear();
-        Ok(Established {
-            keys,
-            peer_offer,
-            protection,
-            cipher,
-        })
+        Ok(Established { keys, peer_offer, protection, cipher })
     }
 
     /// Reads the Noise part with the attempt that it answers, which is taken out.
-    fn read(
-        &mut self,
-        response: &Response<'_>,
-        payload: &mut [u8; Offer::LEN],
-    ) -> Result<Attempt, HandshakeError> {
+    fn read(&mut self, response: &Response<'_>, payload: &mut [u8; Offer::LEN]) -> Result<Attempt, HandshakeError> {
         let mut failure = HandshakeError::NotPending;
         for at in (0..self.attempts.len()).rev() {
-            match self.attempts[at]
-                .noise
-                .read_message(response.noise, payload)
-            {
+            match self.attempts[at].noise.read_message(response.noise, payload) {
                 Ok(_) => return self.attempts.remove(at).ok_or(HandshakeError::NotPending),
                 Err(error) => failure = HandshakeError::Noise(error),
             }

@@ -6,9 +6,7 @@
 //! 3. To encrypt, the header is associated data and the frames are sealed; to authenticate, header
 //!    and frames are both associated data. The tag is the last 16 bytes.
 
-use aws_lc_rs::aead::{
-    AES_128_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey,
-};
+use aws_lc_rs::aead::{AES_128_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use snow::HandshakeState;
 use zeroize::{Zeroize, Zeroizing};
@@ -66,15 +64,9 @@ pub struct TransportKeys {
 
 impl TransportKeys {
     /// Makes the keys of a finished handshake.
-    pub(super) fn derive(
-        side: Side,
-        noise: &mut HandshakeState,
-        cipher: Cipher,
-        protection: Protection,
-    ) -> Self {
+    pub(super) fn derive(side: Side, noise: &mut HandshakeState, cipher: Cipher, protection: Protection) -> Self {
         let (to_responder, to_initiator) = noise.dangerously_get_raw_split();
-        let (to_responder, to_initiator) =
-            (Zeroizing::new(to_responder), Zeroizing::new(to_initiator));
+        let (to_responder, to_initiator) = (Zeroizing::new(to_responder), Zeroizing::new(to_initiator));
         let transcript = noise.get_handshake_hash();
         let (send, recv) = match side {
             Side::Initiator => (to_responder, to_initiator),
@@ -101,30 +93,13 @@ impl SealKey {
     ///
     /// # Errors
     /// [`SealError::Length`] where it is shorter than header and tag.
-    pub fn seal(
-        &self,
-        path: PathId,
-        number: PacketNumber,
-        datagram: &mut [u8],
-    ) -> Result<(), SealError> {
-        let (covered, tag_room) = datagram
-            .split_last_chunk_mut::<TAG_LEN>()
-            .ok_or(SealError::Length)?;
-        let (header, frames) = covered
-            .split_at_mut_checked(DATA_HEADER_LEN)
-            .ok_or(SealError::Length)?;
+    pub fn seal(&self, path: PathId, number: PacketNumber, datagram: &mut [u8]) -> Result<(), SealError> {
+        let (covered, tag_room) = datagram.split_last_chunk_mut::<TAG_LEN>().ok_or(SealError::Length)?;
+        let (header, frames) = covered.split_at_mut_checked(DATA_HEADER_LEN).ok_or(SealError::Length)?;
         let nonce = self.0.nonce(path, number);
         let tag = match self.0.protection {
-            Protection::Encrypt => {
-                self.0
-                    .aead
-                    .seal_in_place_separate_tag(nonce, Aad::from(&*header), frames)
-            }
-            Protection::Authenticate => {
-                self.0
-                    .aead
-                    .seal_in_place_separate_tag(nonce, Aad::from(&*covered), &mut [])
-            }
+            Protection::Encrypt => self.0.aead.seal_in_place_separate_tag(nonce, Aad::from(&*header), frames),
+            Protection::Authenticate => self.0.aead.seal_in_place_separate_tag(nonce, Aad::from(&*covered), &mut []),
         };
         tag_room.copy_from_slice(tag.map_err(|_| SealError::Cipher)?.as_ref());
         Ok(())
@@ -150,10 +125,7 @@ impl SealKey {
         if self.0.seals_bodies_apart() {
             let (header, frames) = head.split_at_mut(DATA_HEADER_LEN);
             let nonce = self.0.nonce(path, number);
-            let sealed =
-                self.0
-                    .aead
-                    .seal_in_place_scatter(nonce, Aad::from(&*header), frames, body, rest);
+            let sealed = self.0.aead.seal_in_place_scatter(nonce, Aad::from(&*header), frames, body, rest);
             return sealed.map_err(|_| SealError::Cipher);
         }
         rest[..body.len()].copy_from_slice(body);
@@ -175,15 +147,8 @@ impl OpenKey {
     ///
     /// # Errors
     /// [`OpenError`]; the datagram's bytes are then of no use.
-    pub fn open<'d>(
-        &self,
-        path: PathId,
-        number: PacketNumber,
-        datagram: &'d mut [u8],
-    ) -> Result<&'d [u8], OpenError> {
-        let (covered, tag) = datagram
-            .split_last_chunk_mut::<TAG_LEN>()
-            .ok_or(OpenError::TooShort)?;
+    pub fn open<'d>(&self, path: PathId, number: PacketNumber, datagram: &'d mut [u8]) -> Result<&'d [u8], OpenError> {
+        let (covered, tag) = datagram.split_last_chunk_mut::<TAG_LEN>().ok_or(OpenError::TooShort)?;
         if covered.len() < DATA_HEADER_LEN {
             return Err(OpenError::TooShort);
         }
@@ -191,15 +156,10 @@ impl OpenKey {
         let opened = match self.0.protection {
             Protection::Encrypt => {
                 let (header, frames) = covered.split_at_mut(DATA_HEADER_LEN);
-                self.0
-                    .aead
-                    .open_in_place_separate_tag(nonce, Aad::from(&*header), tag, frames)
-                    .map(drop)
+                self.0.aead.open_in_place_separate_tag(nonce, Aad::from(&*header), tag, frames).map(drop)
             }
             Protection::Authenticate => {
-                self.0
-                    .aead
-                    .open_separate_gather(nonce, Aad::from(&*covered), &[], tag, &mut [])
+                self.0.aead.open_separate_gather(nonce, Aad::from(&*covered), &[], tag, &mut [])
             }
         };
         opened.map_err(|_| OpenError::Unauthentic)?;
@@ -217,31 +177,18 @@ impl OpenKey {
         datagram: &[u8],
         out: &mut [u8],
     ) -> Result<usize, OpenError> {
-        let (covered, tag) = datagram
-            .split_last_chunk::<TAG_LEN>()
-            .ok_or(OpenError::TooShort)?;
-        let (header, frames) = covered
-            .split_at_checked(DATA_HEADER_LEN)
-            .ok_or(OpenError::TooShort)?;
+        let (covered, tag) = datagram.split_last_chunk::<TAG_LEN>().ok_or(OpenError::TooShort)?;
+        let (header, frames) = covered.split_at_checked(DATA_HEADER_LEN).ok_or(OpenError::TooShort)?;
         let out = out.get_mut(..frames.len()).ok_or(OpenError::NoRoom)?;
         let nonce = self.0.nonce(path, number);
         let opened = match self.0.protection {
-            Protection::Encrypt => {
-                self.0
-                    .aead
-                    .open_separate_gather(nonce, Aad::from(header), frames, tag, out)
-            }
+            Protection::Encrypt => self.0.aead.open_separate_gather(nonce, Aad::from(header), frames, tag, out),
             Protection::Authenticate => {
-                let opened =
-                    self.0
-                        .aead
-                        .open_separate_gather(nonce, Aad::from(covered), &[], tag, &mut []);
+                let opened = self.0.aead.open_separate_gather(nonce, Aad::from(covered), &[], tag, &mut []);
                 opened.map(|()| out.copy_from_slice(frames))
             }
         };
-        opened
-            .map(|()| frames.len())
-            .map_err(|_| OpenError::Unauthentic)
+        opened.map(|()| frames.len()).map_err(|_| OpenError::Unauthentic)
     }
 }
 
@@ -255,12 +202,7 @@ struct Keys {
 }
 
 impl Keys {
-    fn derive(
-        secret: &[u8; KEY_LEN],
-        transcript: &[u8],
-        cipher: Cipher,
-        protection: Protection,
-    ) -> Self {
+    fn derive(secret: &[u8; KEY_LEN], transcript: &[u8], cipher: Cipher, protection: Protection) -> Self {
         let root = Salt::new(HKDF_SHA256, transcript).extract(secret);
         let algorithm = algorithm(cipher);
         let mut key = Zeroizing::new([0; KEY_LEN]);
@@ -271,27 +213,14 @@ impl Keys {
         expand(&root, IV_INFO, kind, &mut iv);
         expand(&root, LABEL_INFO, kind, &mut label_key);
         let key = UnboundKey::new(algorithm, key).expect("the key has the cipher's length");
-        Keys {
-            aead: LessSafeKey::new(key),
-            cipher,
-            protection,
-            iv,
-            label_key,
-        }
+        Keys { aead: LessSafeKey::new(key), cipher, protection, iv, label_key }
     }
 
     /// Step 2.
     fn nonce(&self, path: PathId, number: PacketNumber) -> Nonce {
         let mut nonce = self.iv;
-        let name = path
-            .0
-            .to_be_bytes()
-            .into_iter()
-            .chain(number.0.to_be_bytes());
-        nonce
-            .iter_mut()
-            .zip(name)
-            .for_each(|(byte, name)| *byte ^= name);
+        let name = path.0.to_be_bytes().into_iter().chain(number.0.to_be_bytes());
+        nonce.iter_mut().zip(name).for_each(|(byte, name)| *byte ^= name);
         Nonce::assume_unique_for_key(nonce)
     }
 

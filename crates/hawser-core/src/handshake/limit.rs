@@ -22,9 +22,7 @@ pub(super) struct Allowance {
 
 impl Limit {
     /// A full bucket.
-    pub(super) const FULL: Limit = Limit {
-        full_at: Time::ZERO,
-    };
+    pub(super) const FULL: Limit = Limit { full_at: Time::ZERO };
 
     /// Takes a token; false where there is none, and nothing is taken.
     pub(super) fn take(&mut self, now: Time, allowance: Allowance) -> bool {
@@ -43,10 +41,7 @@ mod tests {
 
     #[test]
     fn a_bucket_gives_its_burst_then_its_rate() {
-        let allowance = Allowance {
-            interval: Duration::from_millis(20),
-            burst: 5,
-        };
+        let allowance = Allowance { interval: Duration::from_millis(20), burst: 5 };
         let mut limit = Limit::FULL;
         let mut now = Time::from_nanos(1_000_000_000);
         assert_eq!((0..10).filter(|_| limit.take(now, allowance)).count(), 5);

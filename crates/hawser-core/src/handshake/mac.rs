@@ -55,13 +55,7 @@ pub(super) struct Mac1Key([u8; KEY_LEN]);
 impl Mac1Key {
     /// For messages to `receiver`.
     pub(super) fn to(receiver: &PublicKey) -> Self {
-        Mac1Key(
-            Blake2s256::new()
-                .chain_update(MAC1_LABEL)
-                .chain_update(receiver.0)
-                .finalize()
-                .into(),
-        )
+        Mac1Key(Blake2s256::new().chain_update(MAC1_LABEL).chain_update(receiver.0).finalize().into())
     }
 
     /// Writes mac1 into the last but 16 of a message's bytes.
@@ -135,9 +129,7 @@ impl Cookie {
 
 /// A key of one use, by its salt.
 fn cookie_key(responder: &PublicKey, salt: &[u8; SALT_LEN]) -> LessSafeKey {
-    let hash = Blake2s256::new()
-        .chain_update(COOKIE_LABEL)
-        .chain_update(responder.0);
+    let hash = Blake2s256::new().chain_update(COOKIE_LABEL).chain_update(responder.0);
     let key: Zeroizing<[u8; KEY_LEN]> = Zeroizing::new(hash.chain_update(salt).finalize().into());
     let key = UnboundKey::new(&CHACHA20_POLY1305, &*key).expect("the key has 32 bytes");
     LessSafeKey::new(key)
@@ -150,7 +142,5 @@ fn zero_nonce() -> Nonce {
 
 /// mac1 of an initiation's bytes.
 pub(super) fn mac1_of(initiation: &[u8; INITIATION_LEN]) -> MacBytes {
-    *initiation[MAC1_AT..]
-        .first_chunk()
-        .expect("two macs follow")
+    *initiation[MAC1_AT..].first_chunk().expect("two macs follow")
 }

@@ -37,9 +37,7 @@ pub(super) fn initiator(
 /// A responder's handshake with a fresh ephemeral key. Its pre-shared key follows with [`set_psk`],
 /// once the first message has told who the initiator is.
 pub(super) fn responder(identity: &Identity, rng: &mut dyn Random) -> Result<HandshakeState> {
-    builder(rng)?
-        .local_private_key(identity.private())?
-        .build_responder()
+    builder(rng)?.local_private_key(identity.private())?.build_responder()
 }
 
 /// Sets the pre-shared key of the initiator that the first message named.
@@ -86,11 +84,7 @@ struct DrawnOnce(Option<Zeroizing<[u8; KEY_LEN]>>);
 
 impl SnowRandom for DrawnOnce {
     fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<()> {
-        let drawn = self
-            .0
-            .take()
-            .filter(|drawn| drawn.len() == out.len())
-            .ok_or(snow::Error::Rng)?;
+        let drawn = self.0.take().filter(|drawn| drawn.len() == out.len()).ok_or(snow::Error::Rng)?;
         out.copy_from_slice(&*drawn);
         Ok(())
     }

@@ -22,22 +22,16 @@ use super::{Established, agree, noise};
 use crate::units::{Random, Time};
 use crate::wire::Offer;
 use crate::wire::handshake::{
-    COOKIE_REPLY_LEN, CookieReply, HandshakeIndex, INITIATION_LEN, Initiation, KEY_LEN,
-    RESPONSE_LEN, RESPONSE_NOISE_LEN, Response, SALT_LEN,
+    COOKIE_REPLY_LEN, CookieReply, HandshakeIndex, INITIATION_LEN, Initiation, KEY_LEN, RESPONSE_LEN,
+    RESPONSE_NOISE_LEN, Response, SALT_LEN,
 };
 
 /// Initiations that are worked on without a cookie: 50 a second cost about 1 % of a core, and 50
 /// peers that lose their portal at once come back without one.
-const UNASKED: Allowance = Allowance {
-    interval: Duration::from_millis(20),
-    burst: 50,
-};
+const UNASKED: Allowance = Allowance { interval: Duration::from_millis(20), burst: 50 };
 /// Initiations that one address may make us work on under load: a portal sends two a second over
 /// each of its links.
-const PER_ADDRESS: Allowance = Allowance {
-    interval: Duration::from_millis(50),
-    burst: 10,
-};
+const PER_ADDRESS: Allowance = Allowance { interval: Duration::from_millis(50), burst: 10 };
 /// Buckets that addresses are hashed to, under the cookie secret: 4 KiB.
 const ADDRESS_BUCKETS: usize = 512;
 /// How long a cookie secret is used (docs/wire.md).
@@ -118,14 +112,7 @@ impl Responder {
     pub fn new(identity: Identity, offer: Offer) -> Self {
         let mac1_key = Mac1Key::to(&identity.public());
         let per_address = Box::new([Limit::FULL; ADDRESS_BUCKETS]);
-        Responder {
-            identity,
-            mac1_key,
-            offer,
-            unasked: Limit::FULL,
-            per_address,
-            secret: None,
-        }
+        Responder { identity, mac1_key, offer, unasked: Limit::FULL, per_address, secret: None }
     }
 
     /// Offers something else from now on.
@@ -152,8 +139,7 @@ impl Responder {
         lookup: &mut dyn FnMut(&PublicKey) -> Option<Psk>,
         rng: &mut dyn Random,
     ) -> Verdict {
-        let (Ok(bytes), Ok(initiation)) = (datagram.try_into(), Initiation::decode(datagram))
-        else {
+        let (Ok(bytes), Ok(initiation)) = (datagram.try_into(), Initiation::decode(datagram)) else {
             return Verdict::Drop(HandshakeDrop::Malformed);
         };
         if !self.mac1_key.verify(datagram, initiation.mac1) {
@@ -185,11 +171,7 @@ impl Responder {
             let mut salt = [0; SALT_LEN];
             rng.fill(&mut salt);
             let sealed = cookie.seal(&self.identity.public(), &salt, &mac1_of(bytes));
-            let reply = CookieReply {
-                receiver: initiation.index,
-                salt: &salt,
-                sealed: &sealed,
-            };
+            let reply = CookieReply { receiver: initiation.index, salt: &salt, sealed: &sealed };
             return Some(Verdict::Cookie(reply.encode()));
         }
         let share = &mut self.per_address[address_bucket(&secret, from.ip())];
@@ -208,10 +190,7 @@ impl Responder {
         }
         let mut key = Zeroizing::new([0; KEY_LEN]);
         rng.fill(&mut *key);
-        self.secret = Some(CookieSecret {
-            key: key.clone(),
-            since: now,
-        });
+        self.secret = Some(CookieSecret { key: key.clone(), since: now });
         key
     }
 
@@ -226,9 +205,7 @@ impl Responder {
         let failed = |_| HandshakeDrop::Noise;
         let mut noise = noise::responder(&self.identity, rng).map_err(failed)?;
         let mut payload = [0; Offer::LEN];
-        noise
-            .read_message(initiation.noise, &mut payload)
-            .map_err(failed)?;
+        noise.read_message(initiation.noise, &mut payload).map_err(failed)?;
         let peer = noise::initiator_key(&noise).ok_or(HandshakeDrop::Noise)?;
         let psk = lookup(&peer).ok_or(HandshakeDrop::UnknownKey)?;
         let (peer_offer, _) = Offer::decode(&payload).map_err(|_| HandshakeDrop::Offer)?;
@@ -237,23 +214,12 @@ impl Responder {
 
         noise::set_psk(&mut noise, &psk).map_err(failed)?;
         let mut bytes = [0; RESPONSE_NOISE_LEN];
-        noise
-            .write_message(&self.offer.encode(Some(cipher)), &mut bytes)
-            .map_err(failed)?;
+        noise.write_message(&self.offer.encode(Some(cipher)), &mut bytes).map_err(failed)?;
         let mut response = Response::encode(index, initiation.index, &bytes);
         Mac1Key::to(&peer).sign(&mut response);
         let keys = TransportKeys::derive(Side::Responder, &mut noise, cipher, protection);
-        let established = Established {
-            keys,
-            peer_offer,
-            protection,
-            cipher,
-        };
-        Ok(Accepted {
-            peer,
-            response,
-            established,
-        })
+        let established = Established { keys, peer_offer, protection, cipher };
+        Ok(Accepted { peer, response, established })
     }
 }
 

@@ -52,12 +52,7 @@ pub fn pseudo(source: IpAddr, destination: IpAddr, protocol: u8, len: usize) -> 
         IpAddr::V4(a) => sum(&a.octets()),
         IpAddr::V6(a) => sum(&a.octets()),
     };
-    fold(
-        u64::from(address(source))
-            + u64::from(address(destination))
-            + u64::from(protocol)
-            + len as u64,
-    )
+    fold(u64::from(address(source)) + u64::from(address(destination)) + u64::from(protocol) + len as u64)
 }
 
 /// True when `bytes`, the checksum field within them, and the sum `pseudo` agree.
@@ -87,10 +82,7 @@ mod tests {
 
     #[test]
     fn the_example_of_rfc_1071_section_3() {
-        assert_eq!(
-            sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]),
-            0xddf2
-        );
+        assert_eq!(sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), 0xddf2);
     }
 
     #[test]

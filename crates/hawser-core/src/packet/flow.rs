@@ -75,10 +75,7 @@ mod tests {
     fn siphash_agrees_with_its_authors_vectors() {
         // Key 00..0f; inputs of 0 and 8 bytes 00..07, from vectors.h of the reference implementation.
         let key = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];
-        assert_eq!(
-            siphash::<2, 4>(key, &[]).to_le_bytes()[..4],
-            [0x31, 0x0e, 0x0e, 0xdd]
-        );
+        assert_eq!(siphash::<2, 4>(key, &[]).to_le_bytes()[..4], [0x31, 0x0e, 0x0e, 0xdd]);
         assert_eq!(
             siphash::<2, 4>(key, &[0x0706_0504_0302_0100]).to_le_bytes(),
             [0x62, 0x24, 0x93, 0x9a, 0x79, 0xf5, 0xf5, 0x93]
@@ -89,9 +86,7 @@ mod tests {
     fn siphash_agrees_with_the_standard_library() {
         for words in [&[][..], &[1], &[u64::MAX, 7, 0x0123_4567_89ab_cdef]] {
             let mut hasher = DefaultHasher::new();
-            words
-                .iter()
-                .for_each(|w: &u64| hasher.write(&w.to_le_bytes()));
+            words.iter().for_each(|w: &u64| hasher.write(&w.to_le_bytes()));
             assert_eq!(siphash::<1, 3>([0, 0], words), hasher.finish());
         }
     }
@@ -107,11 +102,7 @@ mod tests {
             (0xff_ffff, 2 * base + 3, 2 * base - 1),
             (3, 5 * base + 0x7f_ffff, 5 * base + 3),
         ] {
-            assert_eq!(
-                FlowSequence(low).expand(expected),
-                full,
-                "{low} near {expected}"
-            );
+            assert_eq!(FlowSequence(low).expand(expected), full, "{low} near {expected}");
         }
         assert_eq!(FlowSequence(0xff_ffff).next(), FlowSequence(0));
     }

@@ -142,9 +142,7 @@ impl Inner {
     pub fn bucket(&self, key: &FlowKey) -> FlowBucket {
         let ports = match (self.transport, self.ports) {
             (Transport::Fragment, _) | (_, None) => 0,
-            (_, Some((source, destination))) => {
-                1 << 32 | u64::from(source) << 16 | u64::from(destination)
-            }
+            (_, Some((source, destination))) => 1 << 32 | u64::from(source) << 16 | u64::from(destination),
         };
         let tail = u64::from(self.protocol) << 40 | ports;
         match (self.source, self.destination) {
@@ -199,11 +197,7 @@ fn ipv4(packet: &[u8]) -> Result<Inner, InnerError> {
         protocol: header[9],
         traffic_class: header[1],
         transport_at: header_len as u16,
-        transport: if be16(header, 6) & FRAGMENT_BITS != 0 {
-            Transport::Fragment
-        } else {
-            Transport::Other
-        },
+        transport: if be16(header, 6) & FRAGMENT_BITS != 0 { Transport::Fragment } else { Transport::Other },
         ports: None,
         routed: false,
     })
@@ -304,10 +298,7 @@ fn same_length(said: usize, packet: &[u8]) -> Result<(), InnerError> {
     if said == packet.len() {
         return Ok(());
     }
-    Err(InnerError::Length {
-        said,
-        got: packet.len(),
-    })
+    Err(InnerError::Length { said, got: packet.len() })
 }
 
 /// The 16-bit number at `at`, which must lie within `bytes`.

@@ -20,10 +20,7 @@ struct Shelf {
 
 /// The size class that holds `len` bytes. Panics above [`LARGEST`].
 fn class_of(len: usize) -> usize {
-    CLASSES
-        .iter()
-        .position(|&size| len <= size)
-        .expect("a buffer for more bytes than a packet can have")
+    CLASSES.iter().position(|&size| len <= size).expect("a buffer for more bytes than a packet can have")
 }
 
 impl Pool {
@@ -51,20 +48,14 @@ impl Pool {
     /// Frees the buffers that nobody needed since the last call. Call it about once a second.
     pub fn trim(&mut self) {
         for shelf in &mut self.classes {
-            shelf
-                .free
-                .truncate(shelf.free.len() - shelf.idle.min(shelf.free.len()));
+            shelf.free.truncate(shelf.free.len() - shelf.idle.min(shelf.free.len()));
             shelf.idle = shelf.free.len();
         }
     }
 
     /// Bytes of the free buffers.
     pub fn bytes(&self) -> usize {
-        self.classes
-            .iter()
-            .zip(CLASSES)
-            .map(|(shelf, size)| shelf.free.len() * size)
-            .sum()
+        self.classes.iter().zip(CLASSES).map(|(shelf, size)| shelf.free.len() * size).sum()
     }
 }
 

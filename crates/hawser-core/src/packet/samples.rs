@@ -112,12 +112,7 @@ impl Sample {
         let protocol = if self.udp { 17 } else { 6 };
         let mut ip = Vec::new();
         if self.v6 {
-            ip.extend([
-                0x60 | self.traffic_class >> 4,
-                self.traffic_class << 4,
-                0,
-                5,
-            ]);
+            ip.extend([0x60 | self.traffic_class >> 4, self.traffic_class << 4, 0, 5]);
             ip.extend((transport as u16).to_be_bytes());
             ip.extend([protocol, 64]);
         } else {
@@ -154,12 +149,7 @@ pub(crate) fn finish(packet: &mut [u8], offload: &Offload) {
 pub(crate) fn verifies(packet: &[u8]) -> bool {
     let inner = inner::parse(packet).unwrap();
     let (ip, transport) = packet.split_at(usize::from(inner.transport_at));
-    let pseudo = checksum::pseudo(
-        inner.source,
-        inner.destination,
-        inner.protocol,
-        transport.len(),
-    );
+    let pseudo = checksum::pseudo(inner.source, inner.destination, inner.protocol, transport.len());
     (inner.source.is_ipv6() || checksum::verifies(0, ip)) && checksum::verifies(pseudo, transport)
 }
 
@@ -182,36 +172,25 @@ pub(crate) fn segment(store: &TrainStore, id: TrainId, i: u16) -> Vec<u8> {
 pub(crate) fn any_train() -> impl Strategy<Value = Sample> {
     let kind = (any::<bool>(), any::<bool>(), 0..4usize, 0..8usize);
     let cut = (1_00u16..1_000, 2..64usize, 1..=100usize);
-    let fields = (
-        any::<u16>(),
-        any::<bool>(),
-        any::<u32>(),
-        0..4u8,
-        0..2u8,
-        any::<u8>(),
-    );
+    let fields = (any::<u16>(), any::<bool>(), any::<u32>(), 0..4u8, 0..2u8, any::<u8>());
     (kind, cut, fields)
-        .prop_map(
-            |((v6, udp, ip_words, tcp_words), (size, full, rest), fields)| {
-                let (id, dont_fragment, sequence, ecn, push, seed) = fields;
-                Sample {
-                    v6,
-                    udp,
-                    ip_words,
-                    tcp_words,
-                    payload: usize::from(size) * (full - 1) + rest.min(usize::from(size)),
-                    gso_size: size,
-                    traffic_class: 0x28 << 2 | ecn,
-                    id,
-                    dont_fragment,
-                    sequence,
-                    flags: 0x10 | push << 3,
-                    seed,
-                    ..Sample::default()
-                }
-            },
-        )
-        .prop_filter("more than one segment", |s| {
-            s.payload > usize::from(s.gso_size)
+        .prop_map(|((v6, udp, ip_words, tcp_words), (size, full, rest), fields)| {
+            let (id, dont_fragment, sequence, ecn, push, seed) = fields;
+            Sample {
+                v6,
+                udp,
+                ip_words,
+                tcp_words,
+                payload: usize::from(size) * (full - 1) + rest.min(usize::from(size)),
+                gso_size: size,
+                traffic_class: 0x28 << 2 | ecn,
+                id,
+                dont_fragment,
+                sequence,
+                flags: 0x10 | push << 3,
+                seed,
+                ..Sample::default()
+            }
         })
+        .prop_filter("more than one segment", |s| s.payload > usize::from(s.gso_size))
 }

@@ -85,14 +85,7 @@ struct Slot {
 impl TrainStore {
     /// An empty store that hashes flows with `key`.
     pub fn new(key: FlowKey) -> TrainStore {
-        TrainStore {
-            key,
-            read: vec![0; LARGEST],
-            slots: Vec::new(),
-            free: Vec::new(),
-            pool: Pool::default(),
-            held: 0,
-        }
+        TrainStore { key, read: vec![0; LARGEST], slots: Vec::new(), free: Vec::new(), pool: Pool::default(), held: 0 }
     }
 
     /// Where to read the next packet, without virtio_net_hdr; more than 65,536 bytes.
@@ -143,10 +136,7 @@ impl TrainStore {
         place.remaining = shape.count;
         place.released.clear();
         place.released.resize(words, 0);
-        TrainId {
-            slot,
-            generation: place.generation,
-        }
+        TrainId { slot, generation: place.generation }
     }
 
     /// The train of that name. Panics when all its segments have been released.
@@ -177,10 +167,7 @@ impl TrainStore {
         assert!(slot.lives(segment.train), "a train that was released");
         let (word, bit) = (segment.segment / WORD, 1 << (segment.segment % WORD));
         let word = &mut slot.released[usize::from(word)];
-        assert!(
-            segment.segment < slot.train.segments() && *word & bit == 0,
-            "a segment released twice"
-        );
+        assert!(segment.segment < slot.train.segments() && *word & bit == 0, "a segment released twice");
         *word |= bit;
         slot.remaining -= 1;
         if slot.remaining == 0 {

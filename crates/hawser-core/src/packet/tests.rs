@@ -44,15 +44,9 @@ fn what_is_no_packet_is_refused_with_its_reason() {
         (&options, InnerError::Truncated),
         (&ipv4(6, 0, &[0; 19]), InnerError::Truncated),
         (&ipv4(17, 0, &[0; 7]), InnerError::Truncated),
-        (
-            &ipv4(17, 0, &[0, 1, 0, 2, 0, 9, 0, 0]),
-            InnerError::UdpLength(9),
-        ),
+        (&ipv4(17, 0, &[0, 1, 0, 2, 0, 9, 0, 0]), InnerError::UdpLength(9)),
         (&ipv6(0, &[17, 1, 0, 0, 0, 0, 0, 0]), InnerError::Truncated),
-        (
-            &ipv6(60, &[60, 0, 0, 0, 0, 0, 0, 0].repeat(9)),
-            InnerError::Extensions,
-        ),
+        (&ipv6(60, &[60, 0, 0, 0, 0, 0, 0, 0].repeat(9)), InnerError::Extensions),
     ];
     for (packet, error) in table {
         assert_eq!(parse(packet), Err(error), "{packet:x?}");
@@ -68,12 +62,7 @@ fn the_transport_is_found_behind_extension_headers() {
     packet.extend(udp);
     let inner = parse(&ipv6(0, &packet)).unwrap();
     assert_eq!(
-        (
-            inner.transport,
-            inner.transport_at,
-            inner.ports,
-            inner.routed
-        ),
+        (inner.transport, inner.transport_at, inner.ports, inner.routed),
         (Transport::Udp, 40 + 28, Some((53, 99)), true)
     );
     assert_eq!(parse(&ipv6(59, &[])).unwrap().transport, Transport::Other);
@@ -83,10 +72,7 @@ fn the_transport_is_found_behind_extension_headers() {
 fn flows_hash_apart_and_fragments_together() {
     let bucket = |packet: &[u8]| parse(packet).unwrap().bucket(&KEY);
     let sample = Sample::default();
-    let other = Sample {
-        ports: (4_001, 443),
-        ..sample.clone()
-    };
+    let other = Sample { ports: (4_001, 443), ..sample.clone() };
     assert_ne!(bucket(&sample.full()), bucket(&other.full()));
     let other_key = parse(&sample.full()).unwrap().bucket(&FlowKey::new(3, 4));
     assert_ne!(bucket(&sample.full()), other_key);
@@ -107,112 +93,46 @@ fn flows_hash_apart_and_fragments_together() {
 #[test]
 fn an_offload_that_does_not_fit_is_refused() {
     let mut store = store();
-    let train = Sample {
-        gso_size: 300,
-        ..Sample::default()
-    };
+    let train = Sample { gso_size: 300, ..Sample::default() };
     let (packet, good) = train.partial();
-    let syn = Sample {
-        flags: 0x12,
-        ..train.clone()
-    };
-    let udp = Sample {
-        udp: true,
-        ..train.clone()
-    };
+    let syn = Sample { flags: 0x12, ..train.clone() };
+    let udp = Sample { udp: true, ..train.clone() };
     let table = [
-        (
-            &packet,
-            Offload {
-                gso_size: 0,
-                ..good
-            },
-            PacketDrop::GsoSize,
-        ),
-        (
-            &packet,
-            Offload {
-                gso: Gso::TcpV6,
-                ..good
-            },
-            PacketDrop::GsoKind,
-        ),
-        (
-            &packet,
-            Offload {
-                gso: Gso::UdpL4,
-                ..good
-            },
-            PacketDrop::GsoKind,
-        ),
-        (
-            &packet,
-            Offload {
-                csum_start: 21,
-                ..good
-            },
-            PacketDrop::ChecksumPlace,
-        ),
+        (&packet, Offload { gso_size: 0, ..good }, PacketDrop::GsoSize),
+        (&packet, Offload { gso: Gso::TcpV6, ..good }, PacketDrop::GsoKind),
+        (&packet, Offload { gso: Gso::UdpL4, ..good }, PacketDrop::GsoKind),
+        (&packet, Offload { csum_start: 21, ..good }, PacketDrop::ChecksumPlace),
         (&syn.partial().0, good, PacketDrop::GsoKind),
         (&udp.partial().0, good, PacketDrop::ChecksumPlace),
     ];
     for (packet, offload, reason) in table {
         store.read_buffer()[..packet.len()].copy_from_slice(packet);
-        assert_eq!(
-            store.admit(packet.len(), offload),
-            Err(reason),
-            "{offload:?}"
-        );
+        assert_eq!(store.admit(packet.len(), offload), Err(reason), "{offload:?}");
     }
-    assert_eq!(
-        store.admit(1 << 20, good),
-        Err(PacketDrop::TooLong(1 << 20))
-    );
+    assert_eq!(store.admit(1 << 20, good), Err(PacketDrop::TooLong(1 << 20)));
     assert_eq!(store.bytes_held(), 0);
 }
 
 #[test]
 fn a_tunnels_partial_checksum_is_completed() {
     // UDP whose payload is a packet with a partial checksum of its own.
-    let (inner, offload) = Sample {
-        payload: 90,
-        ..Sample::default()
-    }
-    .partial();
-    let mut packet = Sample {
-        udp: true,
-        payload: inner.len(),
-        ..Sample::default()
-    }
-    .full();
+    let (inner, offload) = Sample { payload: 90, ..Sample::default() }.partial();
+    let mut packet = Sample { udp: true, payload: inner.len(), ..Sample::default() }.full();
     packet[28..].copy_from_slice(&inner);
     packet[26..28].fill(0);
-    let offload = Offload {
-        csum_start: 28 + offload.csum_start,
-        ..offload
-    };
+    let offload = Offload { csum_start: 28 + offload.csum_start, ..offload };
     let mut store = store();
     let id = admit(&mut store, &packet, offload);
     assert!(!store.train(id).partial());
     assert!(verifies(&store.train(id).body(0)[28..]));
     store.read_buffer()[..packet.len()].copy_from_slice(&packet);
-    let outside = Offload {
-        csum_start: 1_400,
-        ..offload
-    };
-    assert_eq!(
-        store.admit(packet.len(), outside),
-        Err(PacketDrop::ChecksumPlace)
-    );
+    let outside = Offload { csum_start: 1_400, ..offload };
+    assert_eq!(store.admit(packet.len(), outside), Err(PacketDrop::ChecksumPlace));
 }
 
 #[test]
 fn the_flags_of_a_train_go_to_its_ends() {
-    let sample = Sample {
-        gso_size: 400,
-        flags: 0x10 | 0x80 | 0x08 | 0x01,
-        ..Sample::default()
-    };
+    let sample = Sample { gso_size: 400, flags: 0x10 | 0x80 | 0x08 | 0x01, ..Sample::default() };
     let (packet, offload) = sample.partial();
     let mut store = store();
     let id = admit(&mut store, &packet, offload);
@@ -224,21 +144,13 @@ fn the_flags_of_a_train_go_to_its_ends() {
 fn a_mark_stays_on_its_segment() {
     for v6 in [false, true] {
         for gso_size in [0, 400] {
-            let sample = Sample {
-                v6,
-                gso_size,
-                traffic_class: 2,
-                ..Sample::default()
-            };
+            let sample = Sample { v6, gso_size, traffic_class: 2, ..Sample::default() };
             let (packet, offload) = sample.partial();
             let mut store = store();
             let id = admit(&mut store, &packet, offload);
             assert!(store.train(id).ect());
             let marked = store.train(id).segments() - 1;
-            store.mark_ce(SegmentRef {
-                train: id,
-                segment: marked,
-            });
+            store.mark_ce(SegmentRef { train: id, segment: marked });
             for i in 0..=marked {
                 let mut segment = segment(&store, id, i);
                 finish(&mut segment, &offload);
@@ -253,11 +165,7 @@ fn a_mark_stays_on_its_segment() {
 #[test]
 fn buffers_are_held_as_long_as_a_segment_needs_them() {
     let mut store = store();
-    let big = Sample {
-        payload: 60_000,
-        gso_size: 500,
-        ..Sample::default()
-    };
+    let big = Sample { payload: 60_000, gso_size: 500, ..Sample::default() };
     let (packet, offload) = big.partial();
     let train = admit(&mut store, &packet, offload);
     let held = store.bytes_held();
@@ -272,10 +180,7 @@ fn buffers_are_held_as_long_as_a_segment_needs_them() {
     let again = admit(&mut store, &packet, offload);
     assert_ne!(again, train, "a name is never used twice");
     assert_eq!(store.bytes_pooled(), 0, "the buffer is used again");
-    store.release(SegmentRef {
-        train: small,
-        segment: 0,
-    });
+    store.release(SegmentRef { train: small, segment: 0 });
     store.trim();
     store.trim();
     assert_eq!(store.bytes_pooled(), 0);
@@ -285,11 +190,7 @@ fn buffers_are_held_as_long_as_a_segment_needs_them() {
 #[should_panic(expected = "a segment released twice")]
 fn a_second_release_of_a_segment_panics() {
     let mut store = store();
-    let (packet, offload) = Sample {
-        gso_size: 400,
-        ..Sample::default()
-    }
-    .partial();
+    let (packet, offload) = Sample { gso_size: 400, ..Sample::default() }.partial();
     let train = admit(&mut store, &packet, offload);
     store.release(SegmentRef { train, segment: 1 });
     store.release(SegmentRef { train, segment: 1 });
@@ -308,11 +209,7 @@ fn a_second_release_of_a_train_panics() {
 #[test]
 fn a_full_store_refuses() {
     let mut store = store();
-    let packet = Sample {
-        payload: 40_000,
-        ..Sample::default()
-    }
-    .full();
+    let packet = Sample { payload: 40_000, ..Sample::default() }.full();
     let mut refused = None;
     for _ in 0..2_000 {
         store.read_buffer()[..packet.len()].copy_from_slice(&packet);

@@ -96,11 +96,7 @@ pub(super) struct Shape {
 impl Shape {
     /// Checks `packet` against `offload`. A partial checksum that is not the packet's own TCP or
     /// UDP checksum (a tunnel's inner packet) is completed here, because DATA frames cannot describe it.
-    pub(super) fn of(
-        packet: &mut [u8],
-        offload: &Offload,
-        key: &FlowKey,
-    ) -> Result<Shape, PacketDrop> {
+    pub(super) fn of(packet: &mut [u8], offload: &Offload, key: &FlowKey) -> Result<Shape, PacketDrop> {
         let inner = inner::parse(packet)?;
         let mut shape = Shape {
             inner,
@@ -113,9 +109,8 @@ impl Shape {
             ip_sum: 0,
             pseudo_sum: 0,
         };
-        let own = Offload::partial(&inner).is_some_and(|own| {
-            (own.csum_start, own.csum_offset) == (offload.csum_start, offload.csum_offset)
-        });
+        let own = Offload::partial(&inner)
+            .is_some_and(|own| (own.csum_start, own.csum_offset) == (offload.csum_start, offload.csum_offset));
         if offload.gso != Gso::None {
             if offload.needs_csum && !own {
                 return Err(PacketDrop::ChecksumPlace);
@@ -133,8 +128,7 @@ impl Shape {
     fn cut(&mut self, packet: &[u8], offload: &Offload) -> Result<(), PacketDrop> {
         let header = self.inner.header_len().ok_or(PacketDrop::GsoKind)?;
         let fits = match (offload.gso, self.inner.transport, self.inner.source) {
-            (Gso::TcpV4, Transport::Tcp { .. }, IpAddr::V4(_))
-            | (Gso::TcpV6, Transport::Tcp { .. }, IpAddr::V6(_)) => {
+            (Gso::TcpV4, Transport::Tcp { .. }, IpAddr::V4(_)) | (Gso::TcpV6, Transport::Tcp { .. }, IpAddr::V6(_)) => {
                 packet[usize::from(self.inner.transport_at) + TCP_FLAGS] & NEVER_IN_TRAIN == 0
             }
             (Gso::UdpL4, Transport::Udp, _) => {
@@ -159,12 +153,7 @@ impl Shape {
         self.count = count as u16;
         self.header = header as u16;
         self.size = u32::from(offload.gso_size);
-        self.pseudo_sum = checksum::pseudo(
-            self.inner.source,
-            self.inner.destination,
-            self.inner.protocol,
-            0,
-        );
+        self.pseudo_sum = checksum::pseudo(self.inner.source, self.inner.destination, self.inner.protocol, 0);
         if self.inner.source.is_ipv4() {
             let ip = &packet[..usize::from(self.inner.transport_at)];
             let varying = [2, 4, 10].map(|at| !be16(ip, at));
@@ -198,11 +187,7 @@ pub struct Train {
 
 impl Train {
     pub(super) fn new(buffer: Vec<u8>, shape: Shape) -> Train {
-        Train {
-            buffer,
-            shape,
-            marked: Vec::new(),
-        }
+        Train { buffer, shape, marked: Vec::new() }
     }
 
     /// Another packet in the same place, so that `marked` keeps its memory.

@@ -14,6 +14,7 @@ const BOUND_US: i64 = 1 << 50;
 #[derive(Clone, Debug)]
 pub struct OneWayDelay {
     smoothed: Option<i64>,
+    sampled_at: Time,
     jitter: i64,
     min: WindowedMin,
     floor: WindowedMin,
@@ -25,6 +26,7 @@ impl Default for OneWayDelay {
     fn default() -> Self {
         OneWayDelay {
             smoothed: None,
+            sampled_at: Time::ZERO,
             jitter: 0,
             min: WindowedMin::new(MIN_WINDOW),
             floor: WindowedMin::new(FLOOR_WINDOW),
@@ -46,6 +48,7 @@ impl OneWayDelay {
         let delay = difference.clamp(-bound, bound) as i64;
         self.min.record(now, delay);
         self.floor.record(now, delay);
+        self.sampled_at = now;
         self.max.record(now, -delay);
         let Some(smoothed) = self.smoothed else {
             self.smoothed = Some(delay);
@@ -59,6 +62,13 @@ impl OneWayDelay {
     /// The smoothed delay, µs; only differences between paths of one session mean anything.
     pub fn smoothed_us(&self) -> Option<i64> {
         self.smoothed
+    }
+
+    /// What a packet sent now will take, µs: the smoothed delay, less what the queue in it has drained
+    /// since the last sample; at least `floor`.
+    pub fn expected_us(&self, now: Time, floor: i64) -> Option<i64> {
+        let drained = i64::try_from(now.since(self.sampled_at).as_micros()).unwrap_or(i64::MAX);
+        self.smoothed.map(|smoothed| smoothed.saturating_sub(drained).max(floor))
     }
 
     /// The least delay of the last ten seconds, µs.
@@ -103,12 +113,21 @@ mod tests {
     fn path(offset_us: i64, samples: impl IntoIterator<Item = (u64, i64)>) -> OneWayDelay {
         let mut path = OneWayDelay::new();
         for (ms, delay) in samples {
-            let received = (ms * 1_000)
-                .checked_add_signed(offset_us + delay)
-                .expect("in range");
+            let received = (ms * 1_000).checked_add_signed(offset_us + delay).expect("in range");
             path.on_sample(at(ms), ms * 1_000, received);
         }
         path
+    }
+
+    #[test]
+    fn a_queue_drains_while_nobody_looks() {
+        let mut path = OneWayDelay::new();
+        path.on_sample(at(0), 0, 40_000);
+        (1..100).for_each(|ms| path.on_sample(at(ms), 0, 140_000));
+        let smoothed = path.smoothed_us().expect("samples");
+        assert_eq!(path.expected_us(at(99), 40_000), Some(smoothed));
+        assert_eq!(path.expected_us(at(109), 40_000), Some(smoothed - 10_000));
+        assert_eq!(path.expected_us(at(900), 40_000), Some(40_000));
     }
 
     #[test]
@@ -139,15 +158,8 @@ mod tests {
     fn jitter_is_the_mean_deviation() {
         let steady = path(0, (0..200).map(|i| (i, 20_000)));
         assert_eq!(steady.jitter_us(), 0);
-        let jumping = path(
-            0,
-            (0..200).map(|i| (i, if i % 2 == 0 { 10_000 } else { 30_000 })),
-        );
-        assert!(
-            (9_000..12_000).contains(&jumping.jitter_us()),
-            "{}",
-            jumping.jitter_us()
-        );
+        let jumping = path(0, (0..200).map(|i| (i, if i % 2 == 0 { 10_000 } else { 30_000 })));
+        assert!((9_000..12_000).contains(&jumping.jitter_us()), "{}", jumping.jitter_us());
     }
 
     #[test]

@@ -92,9 +92,7 @@ mod tests {
     }
 
     fn listed(set: &RangeSet) -> Vec<(u64, u64)> {
-        set.newest_first()
-            .map(|range| (range.start().0, range.end().0))
-            .collect()
+        set.newest_first().map(|range| (range.start().0, range.end().0)).collect()
     }
 
     #[test]
@@ -134,10 +132,7 @@ mod tests {
 
     #[test]
     fn the_largest_number_of_all_does_no_harm() {
-        assert_eq!(
-            listed(&set(&[u64::MAX - 1])),
-            [(u64::MAX - 1, u64::MAX - 1)]
-        );
+        assert_eq!(listed(&set(&[u64::MAX - 1])), [(u64::MAX - 1, u64::MAX - 1)]);
     }
 
     proptest! {

@@ -9,8 +9,7 @@
 //! A gap between the ranges is the NACK.
 
 use super::constants::{
-    ACK_DELAY_PARTS, MAX_ACK_DELAY, MAX_ACK_EVERY, MAX_RANGES_SENT, MIN_ACK_DELAY, MIN_ACK_EVERY,
-    TRIM_MARGIN,
+    ACK_DELAY_PARTS, MAX_ACK_DELAY, MAX_ACK_EVERY, MAX_RANGES_SENT, MIN_ACK_DELAY, MIN_ACK_EVERY, TRIM_MARGIN,
 };
 use super::ranges::RangeSet;
 use super::replay::{ReplayVerdict, ReplayWindow};
@@ -30,20 +29,14 @@ pub struct AckPolicy {
 
 impl Default for AckPolicy {
     fn default() -> Self {
-        AckPolicy {
-            max_delay: MAX_ACK_DELAY,
-            every: MAX_ACK_EVERY,
-        }
+        AckPolicy { max_delay: MAX_ACK_DELAY, every: MAX_ACK_EVERY }
     }
 }
 
 impl AckPolicy {
     /// A quarter of the round trip, but neither under 1 ms nor over 5 ms.
     pub fn for_rtt(smoothed: Duration) -> Self {
-        AckPolicy {
-            max_delay: (smoothed / ACK_DELAY_PARTS).clamp(MIN_ACK_DELAY, MAX_ACK_DELAY),
-            every: MAX_ACK_EVERY,
-        }
+        AckPolicy { max_delay: (smoothed / ACK_DELAY_PARTS).clamp(MIN_ACK_DELAY, MAX_ACK_DELAY), every: MAX_ACK_EVERY }
     }
 }
 
@@ -65,10 +58,7 @@ pub struct ReceivedPackets {
 impl ReceivedPackets {
     /// Nothing came yet.
     pub fn new(policy: AckPolicy) -> Self {
-        ReceivedPackets {
-            policy,
-            ..Self::default()
-        }
+        ReceivedPackets { policy, ..Self::default() }
     }
 
     /// Follows a round trip that changed.
@@ -82,13 +72,7 @@ impl ReceivedPackets {
     }
 
     /// Accounts a packet that opened. One that is not fresh changes nothing, and the verdict says so.
-    pub fn on_packet(
-        &mut self,
-        now: Time,
-        pn: PacketNumber,
-        ack_eliciting: bool,
-        ecn: Ecn,
-    ) -> ReplayVerdict {
+    pub fn on_packet(&mut self, now: Time, pn: PacketNumber, ack_eliciting: bool, ecn: Ecn) -> ReplayVerdict {
         let verdict = self.window.mark(pn);
         if verdict != ReplayVerdict::Fresh {
             return verdict;
@@ -112,11 +96,7 @@ impl ReceivedPackets {
         self.unacked = self.unacked.saturating_add(1);
         let expected = self.pace.on_packet(now, self.policy.max_delay);
         let every = expected.clamp(MIN_ACK_EVERY, self.policy.every.max(MIN_ACK_EVERY));
-        let deadline = if may_wait && self.unacked < every {
-            now + self.policy.max_delay
-        } else {
-            now
-        };
+        let deadline = if may_wait && self.unacked < every { now + self.policy.max_delay } else { now };
         self.due = Some(self.due.map_or(deadline, |due| due.min(deadline)));
     }
 
@@ -202,10 +182,7 @@ mod tests {
     use super::*;
     use crate::path::constants::MAX_RANGES_KEPT;
 
-    const POLICY: AckPolicy = AckPolicy {
-        max_delay: Duration::from_millis(4),
-        every: 32,
-    };
+    const POLICY: AckPolicy = AckPolicy { max_delay: Duration::from_millis(4), every: 32 };
 
     fn at(us: u64) -> Time {
         Time::ZERO + Duration::from_micros(us)
@@ -234,12 +211,7 @@ mod tests {
 
     #[test]
     fn the_delay_is_a_quarter_of_the_round_trip_within_bounds() {
-        let table = [
-            (0, 1_000),
-            (2_000, 1_000),
-            (12_000, 3_000),
-            (300_000, 5_000),
-        ];
+        let table = [(0, 1_000), (2_000, 1_000), (12_000, 3_000), (300_000, 5_000)];
         for (rtt, delay) in table {
             let policy = AckPolicy::for_rtt(Duration::from_micros(rtt));
             assert_eq!(policy.max_delay, Duration::from_micros(delay), "{rtt} µs");

@@ -32,10 +32,7 @@ pub struct ReplayWindow {
 
 impl Default for ReplayWindow {
     fn default() -> Self {
-        ReplayWindow {
-            next: 0,
-            words: Box::new([0; REPLAY_WORDS]),
-        }
+        ReplayWindow { next: 0, words: Box::new([0; REPLAY_WORDS]) }
     }
 }
 

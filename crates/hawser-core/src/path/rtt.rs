@@ -19,12 +19,7 @@ impl RttEstimator {
     /// Starts from a guess (RFC 9002 section 5.3).
     pub fn new(initial: Duration) -> Self {
         RttEstimator {
-            snapshot: RttSnapshot {
-                latest: initial,
-                smoothed: initial,
-                variance: initial / 2,
-                min: initial,
-            },
+            snapshot: RttSnapshot { latest: initial, smoothed: initial, variance: initial / 2, min: initial },
             min: WindowedMin::new(MIN_WINDOW),
             has_sample: false,
         }
@@ -45,11 +40,7 @@ impl RttEstimator {
         }
         let ack_delay = ack_delay.min(MAX_ACK_DELAY);
         // A delay that would put the sample under the least is not the path's (section 5.3).
-        let adjusted = if latest >= min + ack_delay {
-            latest - ack_delay
-        } else {
-            latest
-        };
+        let adjusted = if latest >= min + ack_delay { latest - ack_delay } else { latest };
         let deviation = self.snapshot.smoothed.abs_diff(adjusted);
         self.snapshot.variance = (self.snapshot.variance * 3 + deviation) / 4;
         self.snapshot.smoothed = (self.snapshot.smoothed * 7 + adjusted) / 8;
@@ -101,10 +92,7 @@ mod tests {
         let rtt = sampled(&[(0, 20, 5)]);
         assert!(rtt.has_sample());
         let seen = rtt.snapshot();
-        assert_eq!(
-            (seen.latest, seen.smoothed, seen.variance, seen.min),
-            (ms(20), ms(20), ms(10), ms(20))
-        );
+        assert_eq!((seen.latest, seen.smoothed, seen.variance, seen.min), (ms(20), ms(20), ms(10), ms(20)));
     }
 
     #[test]

@@ -59,18 +59,12 @@ pub struct PathValidation<A> {
 impl<A: Copy + Eq> PathValidation<A> {
     /// A path that we open to an address from our configuration: what we send it is no amplification.
     pub fn opened_by_us(remote: A) -> Self {
-        PathValidation {
-            current: Address::new(remote, Credit::Unlimited),
-            moved: None,
-        }
+        PathValidation { current: Address::new(remote, Credit::Unlimited), moved: None }
     }
 
     /// A path that a packet from `remote` opened.
     pub fn opened_by_peer(remote: A) -> Self {
-        PathValidation {
-            current: Address::new(remote, Credit::Bytes(0)),
-            moved: None,
-        }
+        PathValidation { current: Address::new(remote, Credit::Bytes(0)), moved: None }
     }
 
     /// The address in use.
@@ -118,19 +112,11 @@ impl<A: Copy + Eq> PathValidation<A> {
     /// A response came, by whatever path. None for a token that is not (or no longer) out.
     pub fn on_response(&mut self, token: Token) -> Option<Validated<A>> {
         if let Some(challenged_at) = self.current.answered(token) {
-            return Some(Validated {
-                remote: self.current.remote,
-                moved: false,
-                challenged_at,
-            });
+            return Some(Validated { remote: self.current.remote, moved: false, challenged_at });
         }
         let challenged_at = self.moved.as_mut()?.answered(token)?;
         self.current = self.moved.take()?;
-        Some(Validated {
-            remote: self.current.remote,
-            moved: true,
-            challenged_at,
-        })
+        Some(Validated { remote: self.current.remote, moved: true, challenged_at })
     }
 
     /// When `handle_timeout` has something to do.
@@ -140,12 +126,7 @@ impl<A: Copy + Eq> PathValidation<A> {
     }
 
     /// Does what is due; call it until it says [`ValidationAction::None`]. `pto` is the path's probe timeout.
-    pub fn handle_timeout(
-        &mut self,
-        now: Time,
-        pto: Duration,
-        random: &mut dyn Random,
-    ) -> ValidationAction<A> {
+    pub fn handle_timeout(&mut self, now: Time, pto: Duration, random: &mut dyn Random) -> ValidationAction<A> {
         if let Some(moved) = &mut self.moved {
             match moved.on_timeout(now, pto, random) {
                 ValidationAction::Failed => {
@@ -208,14 +189,7 @@ struct Address<A> {
 
 impl<A: Copy> Address<A> {
     fn new(remote: A, credit: Credit) -> Self {
-        Address {
-            remote,
-            validated: false,
-            credit,
-            out: [None; CHALLENGES as usize],
-            sent: 0,
-            next_at: None,
-        }
+        Address { remote, validated: false, credit, out: [None; CHALLENGES as usize], sent: 0, next_at: None }
     }
 
     fn begin(&mut self, now: Time) {
@@ -232,12 +206,7 @@ impl<A: Copy> Address<A> {
         Some(challenged_at)
     }
 
-    fn on_timeout(
-        &mut self,
-        now: Time,
-        pto: Duration,
-        random: &mut dyn Random,
-    ) -> ValidationAction<A> {
+    fn on_timeout(&mut self, now: Time, pto: Duration, random: &mut dyn Random) -> ValidationAction<A> {
         if self.next_at.is_none_or(|at| at > now) {
             return ValidationAction::None;
         }
@@ -305,14 +274,7 @@ mod tests {
         assert_eq!(path.on_response(Token([9; 8])), None);
         assert!(!path.is_validated());
         let answer = path.on_response(token);
-        assert_eq!(
-            answer,
-            Some(Validated {
-                remote: 'a',
-                moved: false,
-                challenged_at: at(5)
-            })
-        );
+        assert_eq!(answer, Some(Validated { remote: 'a', moved: false, challenged_at: at(5) }));
         assert!(path.is_validated());
         assert_eq!(path.on_response(token), None, "replayed");
         assert_eq!(path.poll_timeout(), None);
@@ -327,15 +289,9 @@ mod tests {
         for ms in [0, 100, 300] {
             assert_eq!(path.poll_timeout(), Some(at(ms)));
             tokens.push(challenge(&mut path, &mut random, ms).1);
-            assert_eq!(
-                path.handle_timeout(at(ms), PTO, &mut random),
-                ValidationAction::None
-            );
+            assert_eq!(path.handle_timeout(at(ms), PTO, &mut random), ValidationAction::None);
         }
-        assert!(
-            tokens[0] != tokens[1] && tokens[1] != tokens[2],
-            "unpredictable each time"
-        );
+        assert!(tokens[0] != tokens[1] && tokens[1] != tokens[2], "unpredictable each time");
         assert_eq!(path.poll_timeout(), Some(at(700)));
         assert_eq!(path.handle_timeout(at(700), PTO, &mut random), Failed);
         assert_eq!(path.poll_timeout(), None);
@@ -380,10 +336,7 @@ mod tests {
         assert_eq!(to, 'b');
         assert!(path.may_send('b', 300) && !path.may_send('b', 301));
         path.on_received(at(60), 'b', 100, true);
-        assert_eq!(
-            path.handle_timeout(at(60), PTO, &mut random),
-            ValidationAction::None
-        );
+        assert_eq!(path.handle_timeout(at(60), PTO, &mut random), ValidationAction::None);
         assert_eq!(path.remote(), 'a');
         let answer = path.on_response(token).expect("validated");
         assert_eq!((answer.remote, answer.moved), ('b', true));

@@ -17,10 +17,7 @@ pub(super) struct WindowedMin {
 impl WindowedMin {
     pub(super) fn new(window: Duration) -> Self {
         let nanos = u64::try_from(window.as_nanos()).unwrap_or(u64::MAX);
-        WindowedMin {
-            slot_nanos: (nanos / SLOTS).max(1),
-            slots: [None; SLOTS as usize],
-        }
+        WindowedMin { slot_nanos: (nanos / SLOTS).max(1), slots: [None; SLOTS as usize] }
     }
 
     /// Takes one value in and gives the least of the window that ends `now`, itself included.

@@ -30,10 +30,7 @@ pub struct CodelParams {
 
 impl Default for CodelParams {
     fn default() -> CodelParams {
-        CodelParams {
-            target: TARGET,
-            interval: INTERVAL,
-        }
+        CodelParams { target: TARGET, interval: INTERVAL }
     }
 }
 
@@ -51,13 +48,7 @@ pub(super) struct Codel {
 impl Codel {
     /// Whether the segment at the head, which waited for `wait`, must be dropped or marked. To be
     /// asked again for the one behind a dropped segment. `few`: hardly more than one packet is queued.
-    pub(super) fn must_act(
-        &mut self,
-        now: Time,
-        wait: Duration,
-        few: bool,
-        params: CodelParams,
-    ) -> bool {
+    pub(super) fn must_act(&mut self, now: Time, wait: Duration, few: bool, params: CodelParams) -> bool {
         let ripe = self.is_ripe(now, wait, few, params);
         if self.dropping {
             self.dropping = ripe;
@@ -110,9 +101,7 @@ mod tests {
 
     /// The milliseconds of `range` at which CoDel acts on a delay of `wait`.
     fn acts(codel: &mut Codel, range: std::ops::Range<u32>, wait: Duration) -> Vec<u32> {
-        range
-            .filter(|&ms| codel.must_act(at(ms), wait, false, CodelParams::default()))
-            .collect()
+        range.filter(|&ms| codel.must_act(at(ms), wait, false, CodelParams::default())).collect()
     }
 
     #[test]

@@ -72,15 +72,8 @@ impl Flows {
             before: NO_FLOW,
             after: NO_FLOW,
         };
-        let empty = List {
-            head: NO_FLOW,
-            tail: NO_FLOW,
-        };
-        Flows {
-            table: vec![idle; FLOW_BUCKETS],
-            new: empty,
-            old: empty,
-        }
+        let empty = List { head: NO_FLOW, tail: NO_FLOW };
+        Flows { table: vec![idle; FLOW_BUCKETS], new: empty, old: empty }
     }
 
     pub(super) fn get(&self, bucket: FlowBucket) -> &Flow {
@@ -107,8 +100,7 @@ impl Flows {
 
     /// The flow with the most bytes waiting.
     pub(super) fn fattest(&self) -> Option<FlowBucket> {
-        std::iter::successors(self.first(), |&at| self.after(at))
-            .max_by_key(|&at| self.get(at).backlog)
+        std::iter::successors(self.first(), |&at| self.after(at)).max_by_key(|&at| self.get(at).backlog)
     }
 
     /// Moves a flow to the tail of another list, or out of both.
@@ -128,12 +120,7 @@ impl Flows {
     }
 
     fn unlink(&mut self, at: FlowBucket) {
-        let Flow {
-            place,
-            before,
-            after,
-            ..
-        } = *self.get(at);
+        let Flow { place, before, after, .. } = *self.get(at);
         if let Some(before) = bucket(before) {
             self.get_mut(before).after = after;
         } else if let Some(list) = self.list(place) {

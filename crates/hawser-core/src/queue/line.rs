@@ -76,10 +76,7 @@ impl Item {
 
     /// The segment at the head.
     pub(super) fn head(&self) -> SegmentRef {
-        SegmentRef {
-            train: self.train,
-            segment: self.first,
-        }
+        SegmentRef { train: self.train, segment: self.first }
     }
 }
 
@@ -95,12 +92,7 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn new() -> Line {
-        Line {
-            items: Vec::new(),
-            free: NONE,
-            oldest: NONE,
-            newest: NONE,
-        }
+        Line { items: Vec::new(), free: NONE, oldest: NONE, newest: NONE }
     }
 
     pub(super) fn get(&self, index: u32) -> &Item {

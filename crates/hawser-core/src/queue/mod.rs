@@ -86,20 +86,12 @@ impl Queue {
 
     /// How long the oldest packet has waited; zero when nothing waits.
     pub fn head_wait(&self, now: Time) -> Duration {
-        self.line
-            .oldest()
-            .map_or(Duration::ZERO, |item| now.since(item.enqueued))
+        self.line.oldest().map_or(Duration::ZERO, |item| now.since(item.enqueued))
     }
 
     /// Puts all of a train behind its flow. Above the limit, the fattest flow loses its head;
     /// `dropped` hears of it, and the store has the segments back.
-    pub fn enqueue(
-        &mut self,
-        now: Time,
-        id: TrainId,
-        store: &mut TrainStore,
-        dropped: &mut dyn FnMut(Dropped),
-    ) {
+    pub fn enqueue(&mut self, now: Time, id: TrainId, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
         let item = Item::new(now, id, store.train(id));
         let (bucket, bytes) = (item.bucket, item.len_of(item.count()));
         self.segments += usize::from(item.count());
@@ -126,10 +118,7 @@ impl Queue {
     }
 
     fn shorten_fattest(&mut self, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
-        let bucket = self
-            .flows
-            .fattest()
-            .expect("bytes wait, so a flow has them");
+        let bucket = self.flows.fattest().expect("bytes wait, so a flow has them");
         let half = ByteCount(self.flows.get(bucket).backlog.0 / 2);
         for _ in 0..OVERFLOW_BATCH {
             self.drop_head(bucket, DropReason::Overflow, store, dropped);
@@ -171,10 +160,7 @@ impl Queue {
             match choose(&view) {
                 Choice::Stop => return None,
                 Choice::Skip => {}
-                Choice::Take {
-                    max_bytes,
-                    max_segments,
-                } if max_segments > 0 && view.head_len <= max_bytes => {
+                Choice::Take { max_bytes, max_segments } if max_segments > 0 && view.head_len <= max_bytes => {
                     let marked = self.judge(now, bucket, store, dropped);
                     let pulled = self.take(bucket, max_bytes, max_segments, marked);
                     if pulled.is_some() {
@@ -191,11 +177,7 @@ impl Queue {
     /// it cannot starve the others by coming back at once (RFC 8290 section 4.2).
     fn retire(&mut self, bucket: FlowBucket, after: Option<FlowBucket>) -> Option<FlowBucket> {
         let from_new = self.flows.get(bucket).place == Place::New;
-        let place = if from_new && after.is_some() {
-            Place::Old
-        } else {
-            Place::Idle
-        };
+        let place = if from_new && after.is_some() { Place::Old } else { Place::Idle };
         self.flows.move_to(bucket, place);
         after
     }
@@ -244,13 +226,7 @@ impl Queue {
     }
 
     /// The head of a flow, as far as it fits.
-    fn take(
-        &mut self,
-        bucket: FlowBucket,
-        max_bytes: ByteCount,
-        max_segments: u16,
-        marked: bool,
-    ) -> Option<Pulled> {
+    fn take(&mut self, bucket: FlowBucket, max_bytes: ByteCount, max_segments: u16, marked: bool) -> Option<Pulled> {
         let flow = self.flows.get_mut(bucket);
         if flow.head == NONE {
             return None;
@@ -265,14 +241,7 @@ impl Queue {
         flow.deficit -= bytes.0 as i64;
         flow.sent += bytes;
         self.advance(bucket, count, bytes);
-        Some(Pulled {
-            train: head.train,
-            first: head.first,
-            count,
-            bucket,
-            bytes,
-            marked,
-        })
+        Some(Pulled { train: head.train, first: head.first, count, bucket, bytes, marked })
     }
 
     fn drop_head(
@@ -286,12 +255,7 @@ impl Queue {
         let bytes = head.head_len();
         self.advance(bucket, 1, bytes);
         store.release(head.head());
-        dropped(Dropped {
-            segment: head.head(),
-            bucket,
-            bytes,
-            reason,
-        });
+        dropped(Dropped { segment: head.head(), bucket, bytes, reason });
     }
 
     /// `count` segments have left the head of a flow.

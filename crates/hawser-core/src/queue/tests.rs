@@ -7,16 +7,10 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
 const MS: Duration = Duration::from_millis(1);
-const ALL: Choice = Choice::Take {
-    max_bytes: ByteCount::MAX,
-    max_segments: u16::MAX,
-};
+const ALL: Choice = Choice::Take { max_bytes: ByteCount::MAX, max_segments: u16::MAX };
 
 fn segments(max_segments: u16) -> Choice {
-    Choice::Take {
-        max_bytes: ByteCount::MAX,
-        max_segments,
-    }
+    Choice::Take { max_bytes: ByteCount::MAX, max_segments }
 }
 
 /// A queue, its store, the time, and a model of what must wait where.
@@ -45,13 +39,8 @@ impl Bench {
     }
 
     fn enqueue_bytes(&mut self, port: u16, payload: usize, ect: bool) -> FlowBucket {
-        let sample = Sample {
-            ports: (port, 1),
-            payload,
-            gso_size: 1_000,
-            traffic_class: u8::from(ect),
-            ..Sample::default()
-        };
+        let sample =
+            Sample { ports: (port, 1), payload, gso_size: 1_000, traffic_class: u8::from(ect), ..Sample::default() };
         let (packet, offload) = sample.partial();
         let id = admit(&mut self.store, &packet, offload);
         let train = self.store.train(id);
@@ -62,8 +51,7 @@ impl Bench {
             waiting.push_back((SegmentRef { train: id, segment }, len));
         }
         let mut dropped = Vec::new();
-        self.queue
-            .enqueue(self.now, id, &mut self.store, &mut |d| dropped.push(d));
+        self.queue.enqueue(self.now, id, &mut self.store, &mut |d| dropped.push(d));
         self.lose(dropped);
         bucket
     }
@@ -83,18 +71,13 @@ impl Bench {
 
     fn pull(&mut self, choose: &mut dyn FnMut(&FlowView) -> Choice) -> Option<Pulled> {
         let mut dropped = Vec::new();
-        let pulled = self
-            .queue
-            .pull(self.now, &mut self.store, choose, &mut |d| dropped.push(d));
+        let pulled = self.queue.pull(self.now, &mut self.store, choose, &mut |d| dropped.push(d));
         self.lose(dropped);
         if let Some(p) = pulled {
             assert!(p.count > 0);
             let mut bytes = 0;
             for segment in p.first..p.first + p.count {
-                let segment = SegmentRef {
-                    train: p.train,
-                    segment,
-                };
+                let segment = SegmentRef { train: p.train, segment };
                 let len = self.store.train(p.train).segment_len(segment.segment) as u64;
                 self.leave(p.bucket, segment, ByteCount(len));
                 self.store.release(segment);
@@ -134,35 +117,21 @@ impl Bench {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Enqueue {
-        port: u16,
-        payload: usize,
-        ect: bool,
-    },
-    Pull {
-        answers: Vec<Choice>,
-    },
-    Wait {
-        ms: u32,
-    },
+    Enqueue { port: u16, payload: usize, ect: bool },
+    Pull { answers: Vec<Choice> },
+    Wait { ms: u32 },
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
     let answer = prop_oneof![
-        (0..8_000u64, 0..6u16).prop_map(|(bytes, max_segments)| Choice::Take {
-            max_bytes: ByteCount(bytes),
-            max_segments
-        }),
+        (0..8_000u64, 0..6u16)
+            .prop_map(|(bytes, max_segments)| Choice::Take { max_bytes: ByteCount(bytes), max_segments }),
         Just(Choice::Skip),
         Just(Choice::Stop),
         Just(ALL),
     ];
     prop_oneof![
-        (0..24u16, 0..9_000usize, any::<bool>()).prop_map(|(port, payload, ect)| Step::Enqueue {
-            port,
-            payload,
-            ect
-        }),
+        (0..24u16, 0..9_000usize, any::<bool>()).prop_map(|(port, payload, ect)| Step::Enqueue { port, payload, ect }),
         proptest::collection::vec(answer, 1..5).prop_map(|answers| Step::Pull { answers }),
         (0..60u32).prop_map(|ms| Step::Wait { ms }),
     ]
@@ -206,10 +175,7 @@ fn flows_share_by_bytes_whatever_their_packets() {
         *sent.entry(pulled.bucket).or_insert(0) += pulled.bytes.0;
     }
     let (big, small) = (sent[&big] as f64, sent[&small] as f64);
-    assert!(
-        (0.8..1.25).contains(&(big / small)),
-        "{big} against {small}"
-    );
+    assert!((0.8..1.25).contains(&(big / small)), "{big} against {small}");
 }
 
 #[test]
@@ -236,11 +202,7 @@ fn a_skipped_flow_keeps_its_turn() {
     let first = bench.enqueue(1, 3, false);
     let second = bench.enqueue(2, 3, false);
     let pulled = bench.pull(&mut |v| {
-        if v.bucket == first {
-            Choice::Skip
-        } else {
-            segments(1)
-        }
+        if v.bucket == first { Choice::Skip } else { segments(1) }
     });
     assert_eq!(pulled.unwrap().bucket, second);
     let pulled = bench.pull(&mut |_| segments(1));
@@ -276,31 +238,12 @@ fn a_pull_looks_at_sixteen_flows_and_stops_when_told() {
 fn a_train_is_cut_where_the_path_says() {
     let mut bench = Bench::new(QueueParams::default());
     bench.enqueue_bytes(1, 4_500, false);
-    let take = |bytes| Choice::Take {
-        max_bytes: ByteCount(bytes),
-        max_segments: u16::MAX,
-    };
+    let take = |bytes| Choice::Take { max_bytes: ByteCount(bytes), max_segments: u16::MAX };
     let mut got = Vec::new();
-    for choice in [
-        take(1_051),
-        take(1_052),
-        take(2_200),
-        take(1_603),
-        take(1_604),
-    ] {
-        got.push(
-            bench
-                .pull(&mut |_| choice)
-                .map(|p| (p.first, p.count, p.bytes.0)),
-        );
+    for choice in [take(1_051), take(1_052), take(2_200), take(1_603), take(1_604)] {
+        got.push(bench.pull(&mut |_| choice).map(|p| (p.first, p.count, p.bytes.0)));
     }
-    let expected = [
-        None,
-        Some((0, 1, 1_052)),
-        Some((1, 2, 2_104)),
-        Some((3, 1, 1_052)),
-        Some((4, 1, 552)),
-    ];
+    let expected = [None, Some((0, 1, 1_052)), Some((1, 2, 2_104)), Some((3, 1, 1_052)), Some((4, 1, 552))];
     assert_eq!(got, expected);
 }
 
@@ -358,11 +301,7 @@ fn standing_queue(ect: bool) -> (Bench, usize) {
 #[test]
 fn codel_drops_single_segments_of_a_standing_queue() {
     let (bench, marked) = standing_queue(false);
-    let drops = bench
-        .dropped
-        .iter()
-        .filter(|d| d.reason == DropReason::Codel)
-        .count();
+    let drops = bench.dropped.iter().filter(|d| d.reason == DropReason::Codel).count();
     assert!((20..200).contains(&drops), "{drops}");
     assert_eq!(marked, 0);
     let wait = bench.queue.head_wait(bench.now);
@@ -378,10 +317,7 @@ fn codel_marks_where_ecn_allows() {
 
 #[test]
 fn overflow_costs_the_fattest_flow_its_head() {
-    let mut bench = Bench::new(QueueParams {
-        limit: ByteCount(200_000),
-        ..QueueParams::default()
-    });
+    let mut bench = Bench::new(QueueParams { limit: ByteCount(200_000), ..QueueParams::default() });
     let thin: Vec<FlowBucket> = (2..10).map(|port| bench.enqueue(port, 1, false)).collect();
     let fat = loop {
         let fat = bench.enqueue(1, 20, false);
@@ -390,12 +326,7 @@ fn overflow_costs_the_fattest_flow_its_head() {
         }
     };
     assert!(!thin.contains(&fat));
-    assert!(
-        bench
-            .dropped
-            .iter()
-            .all(|d| (d.bucket, d.reason) == (fat, DropReason::Overflow))
-    );
+    assert!(bench.dropped.iter().all(|d| (d.bucket, d.reason) == (fat, DropReason::Overflow)));
     bench.check();
     bench.drain();
 }
@@ -411,20 +342,12 @@ fn a_flow_walks_new_old_idle_and_new_again() {
     assert_eq!(place(&bench), Place::Old, "the quantum is used up");
     bench.pull(&mut |_| segments(1));
     bench.pull(&mut |_| ALL);
-    assert_eq!(
-        place(&bench),
-        Place::Idle,
-        "its turn came with nothing waiting"
-    );
+    assert_eq!(place(&bench), Place::Idle, "its turn came with nothing waiting");
     bench.enqueue(1, 1, false);
     assert_eq!(place(&bench), Place::New);
     let other = bench.enqueue(2, 1, false);
     bench.pull(&mut |v| {
-        if v.bucket == other {
-            Choice::Skip
-        } else {
-            segments(1)
-        }
+        if v.bucket == other { Choice::Skip } else { segments(1) }
     });
     bench.pull(&mut |_| Choice::Stop);
     assert_eq!(place(&bench), Place::Old, "empty, and others wait");

@@ -25,12 +25,7 @@ pub struct QueueParams {
 
 impl Default for QueueParams {
     fn default() -> QueueParams {
-        QueueParams {
-            limit: LIMIT,
-            mtu: QUANTUM,
-            target: TARGET,
-            interval: INTERVAL,
-        }
+        QueueParams { limit: LIMIT, mtu: QUANTUM, target: TARGET, interval: INTERVAL }
     }
 }
 

@@ -88,11 +88,7 @@ impl Bucket {
     pub(super) fn standing(&self, number: u64) -> Standing {
         if number > self.next {
             let known = number < self.end && self.slot(number) != ABSENT;
-            if known {
-                Standing::Duplicate
-            } else {
-                Standing::Ahead
-            }
+            if known { Standing::Duplicate } else { Standing::Ahead }
         } else if number == self.next {
             Standing::Next
         } else if self.next - number > PAST {
@@ -137,11 +133,7 @@ impl Bucket {
             return;
         }
         if number > self.end {
-            self.gaps.push_back(Gap {
-                start: self.end,
-                end: number,
-                noticed: now,
-            });
+            self.gaps.push_back(Gap { start: self.end, end: number, noticed: now });
         }
         self.end = number + 1;
     }
@@ -163,12 +155,7 @@ impl Bucket {
     }
 
     /// Gives up the first gap: what is behind it goes, up to the next. False when there is none.
-    pub(super) fn give_up_gap(
-        &mut self,
-        now: Time,
-        shelf: &mut Shelf,
-        sink: &mut dyn Sink,
-    ) -> bool {
+    pub(super) fn give_up_gap(&mut self, now: Time, shelf: &mut Shelf, sink: &mut dyn Sink) -> bool {
         let Some(gap) = self.gaps.pop_front() else {
             return false;
         };
@@ -199,13 +186,7 @@ impl Bucket {
     }
 
     /// Gives up everything missing below `number`.
-    pub(super) fn give_up_below(
-        &mut self,
-        now: Time,
-        number: u64,
-        shelf: &mut Shelf,
-        sink: &mut dyn Sink,
-    ) {
+    pub(super) fn give_up_below(&mut self, now: Time, number: u64, shelf: &mut Shelf, sink: &mut dyn Sink) {
         while let Some(gap) = self.gaps.front_mut() {
             if gap.end > number {
                 if gap.start < number {

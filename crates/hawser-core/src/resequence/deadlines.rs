@@ -17,10 +17,7 @@ pub(super) struct Deadlines {
 
 impl Deadlines {
     pub(super) fn new() -> Deadlines {
-        Deadlines {
-            heap: Vec::new(),
-            place: vec![OUT; FLOW_BUCKETS],
-        }
+        Deadlines { heap: Vec::new(), place: vec![OUT; FLOW_BUCKETS] }
     }
 
     /// The earliest.

@@ -222,13 +222,7 @@ impl Resequencer {
     }
 
     /// The sender will not send again what is missing up to and with `upto`.
-    pub fn on_gone(
-        &mut self,
-        now: Time,
-        bucket: FlowBucket,
-        upto: FlowSequence,
-        sink: &mut dyn Sink,
-    ) {
+    pub fn on_gone(&mut self, now: Time, bucket: FlowBucket, upto: FlowSequence, sink: &mut dyn Sink) {
         let state = bucket_of(&mut self.buckets, bucket);
         let number = upto.expand(state.next);
         if number < state.next || number - state.next > FARTHEST {
@@ -271,10 +265,7 @@ impl Resequencer {
 
     /// Frees memory that was idle since the last call. Call it every few seconds.
     pub fn shrink_idle(&mut self) {
-        self.buckets
-            .iter_mut()
-            .flatten()
-            .for_each(|bucket| bucket.shrink_idle());
+        self.buckets.iter_mut().flatten().for_each(|bucket| bucket.shrink_idle());
         self.places = self.buckets.iter().flatten().map(|bucket| bucket.places()).sum();
         self.shelf.trim();
     }

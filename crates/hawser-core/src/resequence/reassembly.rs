@@ -120,10 +120,7 @@ impl Reassembler {
         if !before.is_empty() {
             self.pool.put(before);
         }
-        Ok(Some(Whole {
-            arrival,
-            packet: &self.whole[..len],
-        }))
+        Ok(Some(Whole { arrival, packet: &self.whole[..len] }))
     }
 
     fn open(&mut self, now: Time, id: u16, arrival: Arrival) -> usize {
@@ -181,13 +178,7 @@ impl Reassembler {
 
 impl Partial {
     /// Notes the stretch from `start` to `end`, or refuses it.
-    fn admit(
-        &mut self,
-        arrival: Arrival,
-        start: usize,
-        end: usize,
-        more: bool,
-    ) -> Result<(), PieceError> {
+    fn admit(&mut self, arrival: Arrival, start: usize, end: usize, more: bool) -> Result<(), PieceError> {
         let after = self.stretches.partition_point(|s| s.1 <= start);
         if self.stretches.get(after).is_some_and(|s| s.0 < end) {
             return Err(PieceError::Overlap);

@@ -52,14 +52,7 @@ mod tests {
         let mut recent = Recent::default();
         recent.see(at(5_000), 7);
         recent.see(at(5_500), 3);
-        for (ms, largest) in [
-            (5_500, 7),
-            (5_870, 7),
-            (6_000, 3),
-            (6_490, 3),
-            (6_510, 0),
-            (99_000, 0),
-        ] {
+        for (ms, largest) in [(5_500, 7), (5_870, 7), (6_000, 3), (6_490, 3), (6_510, 0), (99_000, 0)] {
             assert_eq!(recent.largest(at(ms)), largest, "at {ms} ms");
         }
     }

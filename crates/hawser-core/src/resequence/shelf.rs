@@ -40,12 +40,7 @@ impl Shelf {
         buffer[..packet.len()].copy_from_slice(packet);
         self.bytes += packet.len();
         self.capacity += buffer.len();
-        let held = Held {
-            buffer,
-            len: packet.len(),
-            partial,
-            arrived: now,
-        };
+        let held = Held { buffer, len: packet.len(), partial, arrived: now };
         match self.free.pop() {
             Some(index) => {
                 self.held[index as usize] = held;

@@ -16,13 +16,8 @@ struct Got(Vec<(u16, u64)>);
 impl Sink for Got {
     fn deliver(&mut self, packet: &[u8], partial: bool) {
         let number = u64::from_be_bytes(packet[2..10].try_into().unwrap());
-        assert_eq!(
-            partial,
-            is_partial(number),
-            "the flag stays with its packet"
-        );
-        self.0
-            .push((u16::from_be_bytes([packet[0], packet[1]]), number));
+        assert_eq!(partial, is_partial(number), "the flag stays with its packet");
+        self.0.push((u16::from_be_bytes([packet[0], packet[1]]), number));
     }
 }
 
@@ -42,10 +37,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
-        Bench {
-            resequencer: Resequencer::new(),
-            got: Got::default(),
-        }
+        Bench { resequencer: Resequencer::new(), got: Got::default() }
     }
 
     /// Every bucket of `buckets` waits for `number`.
@@ -61,14 +53,7 @@ impl Bench {
         bench
     }
 
-    fn packet(
-        &mut self,
-        ms: u64,
-        bucket: u16,
-        number: u64,
-        unordered: bool,
-        hold: Duration,
-    ) -> Outcome {
+    fn packet(&mut self, ms: u64, bucket: u16, number: u64, unordered: bool, hold: Duration) -> Outcome {
         let mut packet = bucket.to_be_bytes().to_vec();
         packet.extend(number.to_be_bytes());
         packet.resize(10 + number as usize % 300, 0);
@@ -78,21 +63,16 @@ impl Bench {
             partial: is_partial(number),
             unordered,
         };
-        self.resequencer
-            .on_packet(at(ms), arrival, &packet, hold, &mut self.got)
+        self.resequencer.on_packet(at(ms), arrival, &packet, hold, &mut self.got)
     }
 
     fn send(&mut self, ms: u64, numbers: impl IntoIterator<Item = u64>) -> Vec<Outcome> {
-        numbers
-            .into_iter()
-            .map(|n| self.packet(ms, 0, n, false, HOLD))
-            .collect()
+        numbers.into_iter().map(|n| self.packet(ms, 0, n, false, HOLD)).collect()
     }
 
     fn gone(&mut self, ms: u64, bucket: u16, upto: u64) {
         let upto = FlowSequence(upto as u32 & 0xff_ffff);
-        self.resequencer
-            .on_gone(at(ms), FlowBucket(bucket), upto, &mut self.got);
+        self.resequencer.on_gone(at(ms), FlowBucket(bucket), upto, &mut self.got);
     }
 
     fn timeout(&mut self, ms: u64) {
@@ -100,10 +80,7 @@ impl Bench {
     }
 
     fn numbers(&mut self) -> Vec<u64> {
-        std::mem::take(&mut self.got.0)
-            .into_iter()
-            .map(|g| g.1)
-            .collect()
+        std::mem::take(&mut self.got.0).into_iter().map(|g| g.1).collect()
     }
 
     fn stats(&self, ms: u64) -> Stats {
@@ -134,11 +111,7 @@ impl Model {
             let late = number < self.next;
             self.deliver(number, out);
             self.release(out);
-            return if late {
-                Outcome::Late
-            } else {
-                Outcome::Delivered
-            };
+            return if late { Outcome::Late } else { Outcome::Delivered };
         }
         self.waiting.insert(number);
         Outcome::Held
@@ -179,21 +152,10 @@ impl Model {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Packet {
-        bucket: u16,
-        number: u64,
-        unordered: bool,
-    },
-    Gone {
-        bucket: u16,
-        upto: u64,
-    },
-    Wait {
-        ms: u64,
-    },
-    Hold {
-        ms: u64,
-    },
+    Packet { bucket: u16, number: u64, unordered: bool },
+    Gone { bucket: u16, upto: u64 },
+    Wait { ms: u64 },
+    Hold { ms: u64 },
     Shrink,
 }
 
@@ -280,17 +242,11 @@ proptest! {
 fn a_packet_ahead_waits_for_the_one_before() {
     let mut bench = Bench::new();
     use Outcome::*;
-    assert_eq!(
-        bench.send(0, [0, 2, 3, 2, 1, 1]),
-        [Delivered, Held, Held, Duplicate, Delivered, Duplicate]
-    );
+    assert_eq!(bench.send(0, [0, 2, 3, 2, 1, 1]), [Delivered, Held, Held, Duplicate, Delivered, Duplicate]);
     assert_eq!(bench.numbers(), [0, 1, 2, 3]);
     assert_eq!(bench.resequencer.poll_timeout(), None);
     let stats = bench.stats(0);
-    assert_eq!(
-        (stats.duplicates, stats.reordered, stats.reordering_extent),
-        (2, 1, 2)
-    );
+    assert_eq!((stats.duplicates, stats.reordered, stats.reordering_extent), (2, 1, 2));
 }
 
 #[test]
@@ -310,10 +266,7 @@ fn gaps_expire_each_in_its_own_time_and_what_comes_then_is_late_once() {
     assert_eq!(bench.send(90, [0, 0]), [Outcome::Late, Outcome::Duplicate]);
     assert_eq!(bench.numbers(), [0]);
     let stats = bench.stats(90);
-    assert_eq!(
-        (stats.expired_gaps, stats.late, stats.held_packets),
-        (2, 1, 0)
-    );
+    assert_eq!((stats.expired_gaps, stats.late, stats.held_packets), (2, 1, 0));
 }
 
 #[test]
@@ -342,10 +295,7 @@ fn gone_ends_the_wait_and_loses_nothing() {
     bench.gone(1, 0, 3);
     assert_eq!(bench.numbers(), [2, 4]);
     bench.gone(2, 0, 6);
-    assert_eq!(
-        bench.send(3, [7, 8, 3]),
-        [Outcome::Delivered, Outcome::Delivered, Outcome::Late]
-    );
+    assert_eq!(bench.send(3, [7, 8, 3]), [Outcome::Delivered, Outcome::Delivered, Outcome::Late]);
     assert_eq!(bench.numbers(), [7, 8, 9, 3]);
     bench.gone(4, 0, 19);
     assert_eq!(bench.send(5, [20]), [Outcome::Delivered]);
@@ -366,25 +316,16 @@ fn an_unordered_packet_goes_at_once_and_only_once() {
     let mut bench = Bench::new();
     assert_eq!(bench.packet(0, 0, 1, true, HOLD), Outcome::Delivered);
     assert_eq!(bench.packet(0, 0, 1, true, HOLD), Outcome::Duplicate);
-    assert_eq!(
-        bench.send(0, [0, 2]),
-        [Outcome::Delivered, Outcome::Delivered]
-    );
+    assert_eq!(bench.send(0, [0, 2]), [Outcome::Delivered, Outcome::Delivered]);
     assert_eq!(bench.numbers(), [1, 0, 2]);
 }
 
 #[test]
 fn numbers_before_the_first_and_long_ago_are_dropped() {
     let mut bench = Bench::new();
-    assert_eq!(
-        bench.send(0, [0xff_ffff, 0x80_0001]),
-        [Outcome::Duplicate; 2]
-    );
+    assert_eq!(bench.send(0, [0xff_ffff, 0x80_0001]), [Outcome::Duplicate; 2]);
     bench.gone(0, 0, PAST + 1);
-    assert_eq!(
-        bench.send(0, [1, 2, 2]),
-        [Outcome::Duplicate, Outcome::Late, Outcome::Duplicate]
-    );
+    assert_eq!(bench.send(0, [1, 2, 2]), [Outcome::Duplicate, Outcome::Late, Outcome::Duplicate]);
     assert_eq!(bench.stats(0).too_old, 2);
 }
 
@@ -413,9 +354,7 @@ fn all_buckets_together_hold_so_many_bytes_and_no_more() {
         };
         let now = at(u64::from(n));
         let mut delivered = Coalescer::new(false);
-        bench
-            .resequencer
-            .on_packet(now, arrival, &packet, LONG, &mut delivered);
+        bench.resequencer.on_packet(now, arrival, &packet, LONG, &mut delivered);
         let held = bench.stats(u64::from(n)).held_bytes.0;
         assert!(held <= MAX_HELD as u64);
         assert!(n < 1_200 || held > MAX_HELD as u64 / 2);
@@ -430,10 +369,7 @@ fn a_jump_far_ahead_gives_up_what_is_missing() {
         let mut bench = Bench::new();
         bench.send(0, [1, 3]);
         assert_eq!(bench.send(0, [jump + 4]), [Outcome::Delivered], "{jump}");
-        assert_eq!(
-            bench.send(0, [jump + 6, jump + 5]),
-            [Outcome::Held, Outcome::Delivered]
-        );
+        assert_eq!(bench.send(0, [jump + 6, jump + 5]), [Outcome::Held, Outcome::Delivered]);
         assert_eq!(bench.numbers(), [1, 3, jump + 4, jump + 5, jump + 6]);
     }
     let mut bench = Bench::new();
@@ -450,10 +386,7 @@ fn idle_memory_is_freed() {
     (0..3).for_each(|_| bench.resequencer.shrink_idle());
     assert_eq!(bench.numbers(), (0..2_000).collect::<Vec<_>>());
     assert_eq!(bench.resequencer.shelf.memory(), 0);
-    assert_eq!(
-        bench.send(0, [2_001, 2_000]),
-        [Outcome::Held, Outcome::Delivered]
-    );
+    assert_eq!(bench.send(0, [2_001, 2_000]), [Outcome::Held, Outcome::Delivered]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ use std::time::Duration;
 /// How much sooner another path must be to become the fastest: less would make thin flows hop.
 const FASTEST_MARGIN_US: i64 = 1_000;
 /// The first share of a chosen path's delay that must wait before it is used, and the least.
-const SPILL_FIRST: f64 = 0.5;
+const SPILL_FIRST: f64 = 0.1;
 /// See `SPILL_FIRST`.
 const SPILL_LEAST: f64 = 0.1;
 /// The share shrinks by this with each choice, while the fastest path never runs dry.
@@ -77,12 +77,7 @@ pub struct Scheduler {
 
 impl Default for Scheduler {
     fn default() -> Self {
-        Scheduler {
-            fastest: 0,
-            chosen: u64::MAX,
-            next_choice: Time::ZERO,
-            spill: SPILL_FIRST,
-        }
+        Scheduler { fastest: 0, chosen: u64::MAX, next_choice: Time::ZERO, spill: SPILL_FIRST }
     }
 }
 

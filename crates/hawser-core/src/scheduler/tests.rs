@@ -57,9 +57,9 @@ fn thin_flows_go_by_the_fastest_path() {
 fn a_slow_path_takes_what_it_brings_home_sooner() {
     let paths = [path(40, 10), path(10, 40)];
     // 30 ms of the fast path's rate are 150 kB: behind more than that, the slow path is sooner; a
-    // chosen path starts at half of it.
-    assert!(!takes(&paths, 1, &flow(70_000, 0)));
-    assert!(takes(&paths, 1, &flow(80_000, 0)));
+    // chosen path starts at a tenth of it.
+    assert!(!takes(&paths, 1, &flow(14_000, 0)));
+    assert!(takes(&paths, 1, &flow(16_000, 0)));
     let left_out = [path(100, 10), path(5, 75)];
     assert!(!takes(&left_out, 1, &flow(800_000, 0)));
     assert!(takes(&left_out, 1, &flow(820_000, 0)));
@@ -113,7 +113,6 @@ fn the_fastest_path_keeps_its_place_against_small_differences() {
     scheduler.refresh(Time::ZERO, &paths);
     assert_ne!(scheduler.fastest(), first);
 }
-
 
 #[test]
 fn the_spill_comes_earlier_while_the_fastest_path_is_busy_and_later_when_it_runs_dry() {

@@ -20,7 +20,13 @@ use std::time::Duration;
 
 impl Session {
     /// Takes in an ACK frame that came `by` a path; an error is a lie.
-    pub(super) fn on_ack(&mut self, now: Time, by: usize, frame: &AckFrame<'_>, cx: &mut Context<'_>) -> Result<(), AckError> {
+    pub(super) fn on_ack(
+        &mut self,
+        now: Time,
+        by: usize,
+        frame: &AckFrame<'_>,
+        cx: &mut Context<'_>,
+    ) -> Result<(), AckError> {
         let Some(index) = self.index_of(frame.path) else { return Ok(()) };
         let path = &mut self.paths[index];
         let (splits, reliable, lost, resend) = (&mut self.splits, &mut self.reliable, &mut self.lost, &mut self.resend);

@@ -10,7 +10,9 @@ use super::path::{Content, Path};
 use super::{Buffers, Route, Session, Transmit};
 use crate::path::health::HealthState;
 use crate::units::{PacketNumber, Time};
-use crate::wire::{AckHead, Close, CloseReason, DATA_HEADER_LEN, EncodeError, Hold, PathChallenge, PathResponse, TAG_LEN, Writer};
+use crate::wire::{
+    AckHead, Close, CloseReason, DATA_HEADER_LEN, EncodeError, Hold, PathChallenge, PathResponse, TAG_LEN, Writer,
+};
 use std::time::Duration;
 
 /// The byte of a PING frame, and of PADDING (docs/wire.md).
@@ -30,11 +32,7 @@ struct Written {
 
 impl Session {
     /// The next control datagram of any path that has something to say.
-    pub(super) fn transmit_control(
-        &mut self,
-        now: Time,
-        buffers: &mut dyn Buffers,
-    ) -> Option<Transmit> {
+    pub(super) fn transmit_control(&mut self, now: Time, buffers: &mut dyn Buffers) -> Option<Transmit> {
         for index in 0..self.paths.len() {
             if !self.speaks(now, index) {
                 continue;
@@ -54,7 +52,9 @@ impl Session {
     /// Whether this path has something to say that is not data.
     fn speaks(&self, now: Time, index: usize) -> bool {
         let path = &self.paths[index];
-        path.speaks(now) || (self.is_spokesman(index) && (self.reliable.waits() || self.hold_is_due(now) || self.others_ack(now, index)))
+        path.speaks(now)
+            || (self.is_spokesman(index)
+                && (self.reliable.waits() || self.hold_is_due(now) || self.others_ack(now, index)))
     }
 
     /// The path that says what concerns the whole session: the fastest that works.
@@ -69,15 +69,13 @@ impl Session {
 
     /// Whether a path that cannot speak for itself has acknowledgements due.
     fn others_ack(&self, now: Time, index: usize) -> bool {
-        self.paths.iter().enumerate().any(|(other, path)| other != index && !path.health.is_active() && path.ack_is_due(now))
+        self.paths
+            .iter()
+            .enumerate()
+            .any(|(other, path)| other != index && !path.health.is_active() && path.ack_is_due(now))
     }
 
-    fn write_control(
-        &mut self,
-        now: Time,
-        index: usize,
-        buffer: &mut [u8],
-    ) -> Option<Transmit> {
+    fn write_control(&mut self, now: Time, index: usize, buffer: &mut [u8]) -> Option<Transmit> {
         let path = &mut self.paths[index];
         path.drop_unanswerable();
         let number = path.peek_number();
@@ -102,7 +100,14 @@ impl Session {
         Some(self.seal_control(now, index, route, &mut buffer[..size], &written))
     }
 
-    fn seal_control(&mut self, now: Time, index: usize, route: Route, datagram: &mut [u8], written: &Written) -> Transmit {
+    fn seal_control(
+        &mut self,
+        now: Time,
+        index: usize,
+        route: Route,
+        datagram: &mut [u8],
+        written: &Written,
+    ) -> Transmit {
         let path = &mut self.paths[index];
         let (id, number, size) = (path.id, path.next_number(), datagram.len());
         let seal = &self.keyring.seal().send;
@@ -126,7 +131,7 @@ impl Session {
         number: PacketNumber,
         out: &mut Writer<'_>,
         written: &mut Written,
-            ) -> Result<Route, EncodeError> {
+    ) -> Result<Route, EncodeError> {
         let path = &mut self.paths[index];
         let mut route = path.route;
         if let Some((token, came_by)) = path.wants.response.take() {
@@ -160,7 +165,13 @@ impl Session {
     }
 
     /// Acknowledges what came on this path, and on those that cannot speak for themselves.
-    fn write_acks(&mut self, now: Time, index: usize, out: &mut Writer<'_>, written: &mut Written) -> Result<(), EncodeError> {
+    fn write_acks(
+        &mut self,
+        now: Time,
+        index: usize,
+        out: &mut Writer<'_>,
+        written: &mut Written,
+    ) -> Result<(), EncodeError> {
         let speaks_for_all = self.is_spokesman(index);
         for other in 0..self.paths.len() {
             let path = &mut self.paths[other];
@@ -168,7 +179,9 @@ impl Session {
             if !(mine && path.ack_waits() || speaks_for_all && !path.health.is_active() && path.ack_is_due(now)) {
                 continue;
             }
-            let (Some(largest), Some(at)) = (path.received.largest(), path.received.largest_received_at()) else { continue };
+            let (Some(largest), Some(at)) = (path.received.largest(), path.received.largest_received_at()) else {
+                continue;
+            };
             let head = AckHead {
                 path: path.id,
                 delay_us: u64::try_from(now.since(at).as_micros()).unwrap_or(0),
@@ -248,7 +261,8 @@ impl Session {
 impl Path {
     /// Whether this path has something to say for itself.
     fn speaks(&self, now: Time) -> bool {
-        let asked = self.wants.farewell || self.wants.ping || self.wants.response.is_some() || self.wants.challenge.is_some();
+        let asked =
+            self.wants.farewell || self.wants.ping || self.wants.response.is_some() || self.wants.challenge.is_some();
         asked || self.ack_is_due(now) || self.health.is_active() && self.pmtu.poll_timeout().is_some_and(|at| at <= now)
     }
 

@@ -14,7 +14,10 @@ use crate::path::health::DownReason;
 use crate::path::replay::ReplayVerdict;
 use crate::resequence::{Arrival, Outcome};
 use crate::units::{ByteCount, Ecn, PacketNumber, PathId, Time};
-use crate::wire::{DataFlags, DataFrame, DataHeader, Frame, Frames, FlowBucket, FlowSequence, Hold, LinkState, PathInfo, Reader, SplitFrame};
+use crate::wire::{
+    DataFlags, DataFrame, DataHeader, FlowBucket, FlowSequence, Frame, Frames, Hold, LinkState, PathInfo, Reader,
+    SplitFrame,
+};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -56,12 +59,7 @@ impl Session {
     }
 
     /// Steps 3 and 4: the replay check comes first because it is cheap, and again counts only once.
-    fn open<'d>(
-        &self,
-        key: KeyId,
-        path: PathId,
-        bytes: &'d mut [u8],
-    ) -> Result<(PacketNumber, &'d [u8]), DropReason> {
+    fn open<'d>(&self, key: KeyId, path: PathId, bytes: &'d mut [u8]) -> Result<(PacketNumber, &'d [u8]), DropReason> {
         let header = DataHeader::decode(&mut Reader::new(bytes)).map_err(|_| DropReason::Malformed)?;
         let known = self.index_of(path).map(|index| &self.paths[index].received);
         let number = header.number.expand(known.and_then(|received| received.largest()));
@@ -117,7 +115,13 @@ impl Session {
     }
 
     /// Step 6: one check, one function: is the inner source one that this peer may use?
-    fn on_data(&mut self, now: Time, frame: &DataFrame<'_>, sink: &mut dyn Sink, cx: &mut Context<'_>) -> Result<(), DropReason> {
+    fn on_data(
+        &mut self,
+        now: Time,
+        frame: &DataFrame<'_>,
+        sink: &mut dyn Sink,
+        cx: &mut Context<'_>,
+    ) -> Result<(), DropReason> {
         let arrival = arrival(frame.bucket, frame.flags, frame.sequence);
         self.check_source(frame.packet, cx)?;
         self.rx_inner += ByteCount(frame.packet.len() as u64);
@@ -126,7 +130,13 @@ impl Session {
     }
 
     /// The same once all pieces of a packet came.
-    fn on_split(&mut self, now: Time, frame: &SplitFrame<'_>, sink: &mut dyn Sink, cx: &mut Context<'_>) -> Result<(), DropReason> {
+    fn on_split(
+        &mut self,
+        now: Time,
+        frame: &SplitFrame<'_>,
+        sink: &mut dyn Sink,
+        cx: &mut Context<'_>,
+    ) -> Result<(), DropReason> {
         let arrival = arrival(frame.bucket, frame.flags, frame.sequence);
         let patience = self.patience();
         let hold = patience.max(PIECES_WAIT);

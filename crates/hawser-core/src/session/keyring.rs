@@ -105,7 +105,11 @@ impl Keyring {
 
     /// When new keys are due.
     pub fn rekey_at(&self) -> Time {
-        if self.sealed.max(self.opened) >= REKEY_AFTER_PACKETS { Time::ZERO } else { self.current.made_at + REKEY_AFTER }
+        if self.sealed.max(self.opened) >= REKEY_AFTER_PACKETS {
+            Time::ZERO
+        } else {
+            self.current.made_at + REKEY_AFTER
+        }
     }
 
     /// When the present keys were made.

@@ -8,7 +8,10 @@
 //! 5. Every segment gets its numbers, is remembered, and sealed into the batch.
 
 use super::batch::Batch;
-use super::constants::{CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DATA_OVERHEAD, RATE_MEMORY, RATE_MEMORY_MAX};
+use super::constants::{
+    CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DATA_OVERHEAD, RATE_MEMORY,
+    RATE_MEMORY_MAX,
+};
 use super::path::{Content, Path};
 use super::reliable;
 use super::resend::Unsent;
@@ -18,7 +21,9 @@ use crate::packet::{Class, SegmentRef, Train, TrainStore};
 use crate::queue::{Choice, Pulled};
 use crate::scheduler::{PathView, Room};
 use crate::units::{ByteCount, Time};
-use crate::wire::{DATA_FRAME_LEN, DATA_HEADER_LEN, DataFlags, DataFrame, FlowSequence, Gone, SplitFrame, TAG_LEN, Writer};
+use crate::wire::{
+    DATA_FRAME_LEN, DATA_HEADER_LEN, DataFlags, DataFrame, FlowSequence, Gone, SplitFrame, TAG_LEN, Writer,
+};
 use std::time::Duration;
 
 /// Bytes before the inner packet.
@@ -53,7 +58,8 @@ impl Session {
         }
         if self.scheduler.refresh(now, &self.views) {
             self.try_left_out(now);
-            let copied = |(index, view): (usize, &PathView)| view.usable && view.exploring && !self.scheduler.is_chosen(index);
+            let copied =
+                |(index, view): (usize, &PathView)| view.usable && view.exploring && !self.scheduler.is_chosen(index);
             let wanted = self.views.iter().enumerate().any(copied);
             self.copies.want(wanted);
             self.judge_spill(now);
@@ -128,9 +134,11 @@ impl Session {
     }
 
     fn next_to_ask(&self, asked: u64) -> Option<usize> {
-        let ready = self.views.iter().enumerate().filter(|(index, view)| {
-            view.usable && view.ready_in.is_zero() && asked & (1 << index) == 0
-        });
+        let ready = self
+            .views
+            .iter()
+            .enumerate()
+            .filter(|(index, view)| view.usable && view.ready_in.is_zero() && asked & (1 << index) == 0);
         ready.min_by_key(|(index, view)| (view.delay_us, *index != self.scheduler.fastest())).map(|(index, _)| index)
     }
 
@@ -152,11 +160,20 @@ impl Session {
     }
 
     /// A path that declines everything, and whose rate is to be found out, gets copies.
-    fn fill_copies(&mut self, now: Time, index: usize, batch: &mut Batch<'_>, mut budget: ByteCount, store: &TrainStore) {
+    fn fill_copies(
+        &mut self,
+        now: Time,
+        index: usize,
+        batch: &mut Batch<'_>,
+        mut budget: ByteCount,
+        store: &TrainStore,
+    ) {
         while budget > ByteCount::ZERO && !batch.is_closed() {
             let Some(unsent) = self.copies.next() else { break };
             let size = DATA_OVERHEAD + usize::from(unsent.len);
-            let Some(train) = store.get(unsent.segment.train).filter(|_| size <= self.paths[index].mtu()) else { continue };
+            let Some(train) = store.get(unsent.segment.train).filter(|_| size <= self.paths[index].mtu()) else {
+                continue;
+            };
             if batch.room_for(size) == 0 {
                 break;
             }
@@ -241,7 +258,14 @@ impl Session {
     }
 
     /// Steps 5 to 7 for one segment: packet number, memory, seal. Tells the bytes on the wire.
-    fn send(&mut self, now: Time, index: usize, unsent: Unsent, batch: &mut Batch<'_>, store: &TrainStore) -> ByteCount {
+    fn send(
+        &mut self,
+        now: Time,
+        index: usize,
+        unsent: Unsent,
+        batch: &mut Batch<'_>,
+        store: &TrainStore,
+    ) -> ByteCount {
         let size = DATA_OVERHEAD + usize::from(unsent.len);
         if size > self.paths[index].mtu() {
             return self.send_in_pieces(now, index, unsent, batch, store);
@@ -266,7 +290,11 @@ impl Session {
         let seal = &self.keyring.seal().send;
         let out = batch.push(size);
         path.write_header(number, out);
-        out[DATA_HEADER_LEN..DATA_PREFIX].copy_from_slice(&DataFrame::head(unsent.bucket, unsent.flags, unsent.sequence));
+        out[DATA_HEADER_LEN..DATA_PREFIX].copy_from_slice(&DataFrame::head(
+            unsent.bucket,
+            unsent.flags,
+            unsent.sequence,
+        ));
         let head = train.head(unsent.segment.segment, &mut out[DATA_PREFIX..]);
         let sealed = seal.seal_from(id, number, out, DATA_PREFIX + head, train.body(unsent.segment.segment));
         debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");

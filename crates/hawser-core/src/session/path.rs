@@ -106,7 +106,14 @@ pub(super) struct Path {
 }
 
 impl Path {
-    pub fn new(id: PathId, route: Route, metric: u16, settings: &Settings, validation: PathValidation<Route>, label: Label) -> Self {
+    pub fn new(
+        id: PathId,
+        route: Route,
+        metric: u16,
+        settings: &Settings,
+        validation: PathValidation<Route>,
+        label: Label,
+    ) -> Self {
         let headroom = headroom(&route);
         // A datagram larger than a batch would wait for ever.
         let pmtu = Pmtu::new(settings.max_link_mtu.min(BATCH_BYTES as u16), headroom as u16);
@@ -197,7 +204,15 @@ impl Path {
     }
 
     /// Remembers a datagram of control frames, which counts towards the window only if it is acknowledged.
-    pub fn remember_control(&mut self, now: Time, number: PacketNumber, size: usize, elicits: bool, counts: bool, content: Content) {
+    pub fn remember_control(
+        &mut self,
+        now: Time,
+        number: PacketNumber,
+        size: usize,
+        elicits: bool,
+        counts: bool,
+        content: Content,
+    ) {
         // While nothing waits, what these few bytes deliver says nothing of what the path could.
         if self.paused {
             self.sampler.mark_app_limited(self.sent.bytes_in_flight());
@@ -337,10 +352,11 @@ impl Path {
         let delay = self.oneway.smoothed_us().unwrap_or(half.saturating_add(scale));
         // The search for the rate makes a queue, and a path that nobody uses has none.
         let least = if self.exploration.is_on() { self.oneway.min_us(now) } else { self.oneway.floor_us(now) };
+        let floor = least.unwrap_or(delay).min(delay);
         PathView {
             usable,
-            delay_us: delay,
-            floor_us: least.unwrap_or(delay).min(delay),
+            delay_us: self.oneway.expected_us(now, floor).unwrap_or(delay),
+            floor_us: floor,
             jitter_us: self.oneway.jitter_us(),
             rtt: self.rtt.snapshot().smoothed,
             least_rtt: self.rtt.snapshot().min,

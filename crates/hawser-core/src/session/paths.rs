@@ -42,7 +42,14 @@ impl Session {
         self.paths.iter().filter(ours).any(|path| !matches!(path.health.state(), HealthState::Down(_)))
     }
 
-    fn add_path(&mut self, now: Time, id: PathId, route: Route, metric: u16, validation: PathValidation<Route>) -> usize {
+    fn add_path(
+        &mut self,
+        now: Time,
+        id: PathId,
+        route: Route,
+        metric: u16,
+        validation: PathValidation<Route>,
+    ) -> usize {
         let label = self.keyring.label(id);
         let mut path = Path::new(id, route, metric, &self.settings, validation, label);
         path.validation.begin(now);
@@ -114,7 +121,8 @@ impl Session {
             return;
         }
         let (route, theirs) = (self.paths[index].route, |path: &Path| path.id.0 & 1 == 0);
-        let same = |path: &Path| path.route.link == route.link && path.route.remote == route.remote && path.health.is_active();
+        let same =
+            |path: &Path| path.route.link == route.link && path.route.remote == route.remote && path.health.is_active();
         if !self.paths.iter().any(|path| theirs(path) && same(path)) {
             return;
         }

@@ -108,9 +108,8 @@ mod tests {
     #[test]
     fn newer_word_replaces_older_word_about_the_same_thing() {
         let mut reliable = Reliable::default();
-        let info = |path, revision| {
-            Frame::Info(PathInfo { path: PathId(path), state: LinkState::Down, metric: 0, revision })
-        };
+        let info =
+            |path, revision| Frame::Info(PathInfo { path: PathId(path), state: LinkState::Down, metric: 0, revision });
         for frame in [gone(1, 5), gone(2, 5), gone(1, 6), info(0, 1), info(2, 1), info(0, 2)] {
             reliable.push(frame);
         }

@@ -100,9 +100,7 @@ impl AckHead {
         let mut more = 0;
         for range in ranges {
             let (low, high) = bounds(range)?;
-            let gap = smallest
-                .checked_sub(high)
-                .and_then(|apart| apart.checked_sub(GAP_BIAS));
+            let gap = smallest.checked_sub(high).and_then(|apart| apart.checked_sub(GAP_BIAS));
             let gap = gap.ok_or(EncodeError::AckRanges)?;
             let len = varint::len(gap)? + varint::len(high - low)?;
             if out.len() + len + ecn_len > end || more == COUNT_MAX {
@@ -167,29 +165,15 @@ impl<'a> AckFrame<'a> {
         let received_at_us = from.varint()?;
         let count = from.varint()?;
         let first_range = from.varint()?;
-        let mut smallest = largest
-            .checked_sub(first_range)
-            .ok_or(WireError::AckRanges)?;
+        let mut smallest = largest.checked_sub(first_range).ok_or(WireError::AckRanges)?;
         let before = from.peek();
         for _ in 0..count {
             (smallest, _) = next_range(smallest, from)?;
         }
         let more_ranges = &before[..before.len() - from.remaining()];
-        let ecn = EcnCounts {
-            ect0: from.varint()?,
-            ect1: from.varint()?,
-            ce: from.varint()?,
-        };
+        let ecn = EcnCounts { ect0: from.varint()?, ect1: from.varint()?, ce: from.varint()? };
         let largest = PacketNumber(largest);
-        Ok(AckFrame {
-            path,
-            largest,
-            delay_us,
-            received_at_us,
-            ecn,
-            first_range,
-            more_ranges,
-        })
+        Ok(AckFrame { path, largest, delay_us, received_at_us, ecn, first_range, more_ranges })
     }
 }
 
@@ -206,9 +190,7 @@ impl Eq for AckFrame<'_> {}
 /// The bounds of the range that follows one whose smallest number is `above`.
 fn next_range(above: u64, from: &mut Reader<'_>) -> Result<(u64, u64), WireError> {
     let (gap, length) = (from.varint()?, from.varint()?);
-    let high = above
-        .checked_sub(gap + GAP_BIAS)
-        .ok_or(WireError::AckRanges)?;
+    let high = above.checked_sub(gap + GAP_BIAS).ok_or(WireError::AckRanges)?;
     let low = high.checked_sub(length).ok_or(WireError::AckRanges)?;
     Ok((low, high))
 }

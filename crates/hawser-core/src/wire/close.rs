@@ -62,8 +62,6 @@ impl Close {
 
     /// Reads what follows the type byte.
     pub(super) fn decode(from: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Close {
-            reason: CloseReason::of(from.u8()?),
-        })
+        Ok(Close { reason: CloseReason::of(from.u8()?) })
     }
 }

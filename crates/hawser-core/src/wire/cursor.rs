@@ -46,20 +46,14 @@ impl<'a> Reader<'a> {
 
     /// The next `len` bytes.
     pub fn bytes(&mut self, len: usize) -> Result<&'a [u8], WireError> {
-        let (head, tail) = self
-            .bytes
-            .split_at_checked(len)
-            .ok_or(WireError::Truncated)?;
+        let (head, tail) = self.bytes.split_at_checked(len).ok_or(WireError::Truncated)?;
         self.bytes = tail;
         Ok(head)
     }
 
     /// The next `N` bytes.
     pub fn array<const N: usize>(&mut self) -> Result<&'a [u8; N], WireError> {
-        let (head, tail) = self
-            .bytes
-            .split_first_chunk::<N>()
-            .ok_or(WireError::Truncated)?;
+        let (head, tail) = self.bytes.split_first_chunk::<N>().ok_or(WireError::Truncated)?;
         self.bytes = tail;
         Ok(head)
     }
@@ -76,8 +70,7 @@ impl<'a> Reader<'a> {
 
     /// The next three bytes, network byte order.
     pub fn u24(&mut self) -> Result<u32, WireError> {
-        self.array::<3>()
-            .map(|b| u32::from_be_bytes([0, b[0], b[1], b[2]]))
+        self.array::<3>().map(|b| u32::from_be_bytes([0, b[0], b[1], b[2]]))
     }
 
     /// The next four bytes, network byte order.

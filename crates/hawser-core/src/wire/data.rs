@@ -30,11 +30,7 @@ impl FlowBucket {
 
     /// The bucket of that number, if there is one.
     pub const fn new(number: u16) -> Option<Self> {
-        if (number as usize) < Self::COUNT {
-            Some(FlowBucket(number))
-        } else {
-            None
-        }
+        if (number as usize) < Self::COUNT { Some(FlowBucket(number)) } else { None }
     }
 
     /// The bucket of a flow's hash, by its low bits.
@@ -86,11 +82,7 @@ impl FlowSequence {
     pub const fn expand(self, near: u64) -> u64 {
         let ahead = (self.0 as u64).wrapping_sub(near) & SEQUENCE_MASK;
         let behind = SEQUENCE_MASK + 1 - ahead;
-        if ahead >= SEQUENCE_HALF && near >= behind {
-            near - behind
-        } else {
-            near.saturating_add(ahead)
-        }
+        if ahead >= SEQUENCE_HALF && near >= behind { near - behind } else { near.saturating_add(ahead) }
     }
 }
 
@@ -155,21 +147,10 @@ pub struct DataFrame<'a> {
 
 impl<'a> DataFrame<'a> {
     /// The frame without its packet, for a sender that seals the packet from where it lies.
-    pub fn head(
-        bucket: FlowBucket,
-        flags: DataFlags,
-        sequence: FlowSequence,
-    ) -> [u8; DATA_FRAME_LEN] {
+    pub fn head(bucket: FlowBucket, flags: DataFlags, sequence: FlowSequence) -> [u8; DATA_FRAME_LEN] {
         let [word_0, word_1] = flags.join(bucket).to_be_bytes();
         let [_, sequence_0, sequence_1, sequence_2] = sequence.get().to_be_bytes();
-        [
-            FrameType::Data as u8,
-            word_0,
-            word_1,
-            sequence_0,
-            sequence_1,
-            sequence_2,
-        ]
+        [FrameType::Data as u8, word_0, word_1, sequence_0, sequence_1, sequence_2]
     }
 
     /// Bytes of the whole frame.
@@ -198,11 +179,6 @@ impl<'a> DataFrame<'a> {
         if packet.is_empty() {
             return Err(WireError::Truncated);
         }
-        Ok(DataFrame {
-            bucket,
-            flags,
-            sequence,
-            packet,
-        })
+        Ok(DataFrame { bucket, flags, sequence, packet })
     }
 }

@@ -1,8 +1,7 @@
 //! Frames by their type byte, and the walk over an opened payload.
 
 use super::{
-    AckFrame, Close, DataFrame, Gone, Hold, PathChallenge, PathInfo, PathResponse, Reader,
-    SplitFrame, WireError,
+    AckFrame, Close, DataFrame, Gone, Hold, PathChallenge, PathInfo, PathResponse, Reader, SplitFrame, WireError,
 };
 
 /// The type byte of a frame. A plain value.
@@ -113,10 +112,7 @@ impl<'a> Frame<'a> {
 /// Skips padding behind the first byte of it, and tells how much there was.
 fn skip_padding(from: &mut Reader<'_>) -> Result<usize, WireError> {
     let bytes = from.peek();
-    let len = bytes
-        .iter()
-        .position(|byte| *byte != 0)
-        .unwrap_or(bytes.len());
+    let len = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len());
     from.bytes(len).map(<[u8]>::len)
 }
 
@@ -130,9 +126,7 @@ pub struct Frames<'a> {
 impl<'a> Frames<'a> {
     /// The frames of `payload`.
     pub fn new(payload: &'a [u8]) -> Self {
-        Frames {
-            reader: Reader::new(payload),
-        }
+        Frames { reader: Reader::new(payload) }
     }
 }
 

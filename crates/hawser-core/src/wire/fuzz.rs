@@ -23,9 +23,7 @@ pub fn frames(payload: &[u8]) {
 pub fn header(datagram: &[u8]) {
     if let Ok(header) = DataHeader::decode(&mut Reader::new(datagram)) {
         assert_eq!(header.encode(), datagram[..DATA_HEADER_LEN]);
-        let number = header.number.expand(Some(crate::units::PacketNumber(
-            u64::from(header.label.0) << 31,
-        )));
+        let number = header.number.expand(Some(crate::units::PacketNumber(u64::from(header.label.0) << 31)));
         assert_eq!(TruncatedNumber::of(number), header.number);
     }
 }
@@ -34,17 +32,11 @@ pub fn header(datagram: &[u8]) {
 pub fn messages(datagram: &[u8]) {
     if let Ok(message) = Initiation::decode(datagram) {
         let written = Initiation::encode(message.index, message.noise);
-        assert_eq!(
-            written[..5 + message.noise.len()],
-            datagram[..5 + message.noise.len()]
-        );
+        assert_eq!(written[..5 + message.noise.len()], datagram[..5 + message.noise.len()]);
     }
     if let Ok(message) = Response::decode(datagram) {
         let written = Response::encode(message.index, message.receiver, message.noise);
-        assert_eq!(
-            written[..9 + message.noise.len()],
-            datagram[..9 + message.noise.len()]
-        );
+        assert_eq!(written[..9 + message.noise.len()], datagram[..9 + message.noise.len()]);
     }
     if let Ok(message) = CookieReply::decode(datagram) {
         assert_eq!(message.encode(), datagram);
@@ -60,19 +52,8 @@ pub(super) fn encode(frame: &Frame<'_>, out: &mut Writer<'_>) -> Result<(), Enco
         Frame::Padding(len) => out.put_room(*len).map(|room| room.fill(0)),
         Frame::Ping => out.put_u8(FrameType::Ping as u8),
         Frame::Ack(ack) => {
-            let AckFrame {
-                path,
-                delay_us,
-                received_at_us,
-                ecn,
-                ..
-            } = *ack;
-            let head = AckHead {
-                path,
-                delay_us,
-                received_at_us,
-                ecn,
-            };
+            let AckFrame { path, delay_us, received_at_us, ecn, .. } = *ack;
+            let head = AckHead { path, delay_us, received_at_us, ecn };
             head.encode(ack.ranges(), usize::MAX >> 1, out).map(drop)
         }
         Frame::PathChallenge(frame) => frame.encode(out),

@@ -36,9 +36,6 @@ impl Gone {
     /// Reads what follows the type byte.
     pub(super) fn decode(from: &mut Reader<'_>) -> Result<Self, WireError> {
         let bucket = FlowBucket::new(from.u16()?).ok_or(WireError::Reserved)?;
-        Ok(Gone {
-            bucket,
-            upto: FlowSequence::of(u64::from(from.u24()?)),
-        })
+        Ok(Gone { bucket, upto: FlowSequence::of(u64::from(from.u24()?)) })
     }
 }

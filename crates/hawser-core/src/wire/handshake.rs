@@ -44,10 +44,7 @@ pub struct Initiation<'a> {
 
 impl<'a> Initiation<'a> {
     /// The datagram with zero macs.
-    pub fn encode(
-        index: HandshakeIndex,
-        noise: &[u8; INITIATION_NOISE_LEN],
-    ) -> [u8; INITIATION_LEN] {
+    pub fn encode(index: HandshakeIndex, noise: &[u8; INITIATION_NOISE_LEN]) -> [u8; INITIATION_LEN] {
         let mut out = [0; INITIATION_LEN];
         out[0] = DatagramKind::Initiation.first_byte();
         out[1..5].copy_from_slice(&index.0.to_be_bytes());
@@ -62,12 +59,7 @@ impl<'a> Initiation<'a> {
     pub fn decode(datagram: &'a [u8]) -> Result<Self, WireError> {
         let mut from = start(datagram, DatagramKind::Initiation)?;
         let index = HandshakeIndex(from.u32()?);
-        let message = Initiation {
-            index,
-            noise: from.array()?,
-            mac1: from.array()?,
-            mac2: from.array()?,
-        };
+        let message = Initiation { index, noise: from.array()?, mac1: from.array()?, mac2: from.array()? };
         from.finish().map(|()| message)
     }
 }
@@ -114,13 +106,7 @@ impl<'a> Response<'a> {
         if *mac2 != [0; MAC_LEN] {
             return Err(WireError::Reserved);
         }
-        from.finish().map(|()| Response {
-            index,
-            receiver,
-            noise,
-            mac1,
-            mac2,
-        })
+        from.finish().map(|()| Response { index, receiver, noise, mac1, mac2 })
     }
 }
 
@@ -153,11 +139,7 @@ impl<'a> CookieReply<'a> {
     pub fn decode(datagram: &'a [u8]) -> Result<Self, WireError> {
         let mut from = start(datagram, DatagramKind::CookieReply)?;
         let receiver = HandshakeIndex(from.u32()?);
-        let message = CookieReply {
-            receiver,
-            salt: from.array()?,
-            sealed: from.array()?,
-        };
+        let message = CookieReply { receiver, salt: from.array()?, sealed: from.array()? };
         from.finish().map(|()| message)
     }
 }

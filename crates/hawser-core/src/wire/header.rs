@@ -124,9 +124,6 @@ impl DataHeader {
         if DatagramKind::of(first)? != DatagramKind::Data {
             return Err(WireError::UnknownType(first >> 4));
         }
-        Ok(DataHeader {
-            label: Label(from.u32()?),
-            number: TruncatedNumber(from.u32()?),
-        })
+        Ok(DataHeader { label: Label(from.u32()?), number: TruncatedNumber(from.u32()?) })
     }
 }

@@ -37,8 +37,6 @@ impl Hold {
 
     /// Reads what follows the type byte.
     pub(super) fn decode(from: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Hold {
-            hold_us: from.varint()?,
-        })
+        Ok(Hold { hold_us: from.varint()? })
     }
 }

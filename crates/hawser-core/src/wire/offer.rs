@@ -55,20 +55,12 @@ impl CipherSet {
 
     /// A set of these.
     pub fn of(ciphers: &[Cipher]) -> Self {
-        CipherSet(
-            ciphers
-                .iter()
-                .fold(0, |bits, cipher| bits | 1 << *cipher as u8),
-        )
+        CipherSet(ciphers.iter().fold(0, |bits, cipher| bits | 1 << *cipher as u8))
     }
 
     /// For a machine: AES-128-GCM only where it `has_aes` instructions.
     pub fn for_machine(has_aes: bool) -> Self {
-        if has_aes {
-            Self::of(&Self::KNOWN)
-        } else {
-            Self::of(&[Cipher::ChaCha20Poly1305])
-        }
+        if has_aes { Self::of(&Self::KNOWN) } else { Self::of(&[Cipher::ChaCha20Poly1305]) }
     }
 
     /// Whether the cipher is in the set.
@@ -78,9 +70,7 @@ impl CipherSet {
 
     /// The best cipher of both sets: AES-128-GCM where both have it.
     pub fn best_common(self, other: Self) -> Option<Cipher> {
-        Self::KNOWN
-            .into_iter()
-            .find(|cipher| self.contains(*cipher) && other.contains(*cipher))
+        Self::KNOWN.into_iter().find(|cipher| self.contains(*cipher) && other.contains(*cipher))
     }
 }
 
@@ -140,13 +130,6 @@ impl Offer {
             return Err(WireError::Reserved);
         }
         from.finish()?;
-        Ok((
-            Offer {
-                protection,
-                ciphers,
-                instance,
-            },
-            chosen,
-        ))
+        Ok((Offer { protection, ciphers, instance }, chosen))
     }
 }

@@ -41,9 +41,7 @@ impl PathChallenge {
 
     /// Reads what follows the type byte.
     pub(super) fn decode(from: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(PathChallenge {
-            token: Token(*from.array()?),
-        })
+        Ok(PathChallenge { token: Token(*from.array()?) })
     }
 }
 
@@ -61,9 +59,7 @@ impl PathResponse {
 
     /// Reads what follows the type byte.
     pub(super) fn decode(from: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(PathResponse {
-            token: Token(*from.array()?),
-        })
+        Ok(PathResponse { token: Token(*from.array()?) })
     }
 }
 

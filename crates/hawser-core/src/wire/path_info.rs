@@ -65,18 +65,11 @@ impl PathInfo {
             2 => LinkState::Closed,
             _ => return Err(WireError::OutOfRange),
         };
-        Ok(PathInfo {
-            path,
-            state,
-            metric: from.u16()?,
-            revision: from.varint()?,
-        })
+        Ok(PathInfo { path, state, metric: from.u16()?, revision: from.varint()? })
     }
 }
 
 /// Reads a path id: a varint of at most 32 bits.
 pub(super) fn path_id(from: &mut Reader<'_>) -> Result<PathId, WireError> {
-    u32::try_from(from.varint()?)
-        .map(PathId)
-        .map_err(|_| WireError::OutOfRange)
+    u32::try_from(from.varint()?).map(PathId).map_err(|_| WireError::OutOfRange)
 }

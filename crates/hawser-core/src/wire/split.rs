@@ -57,11 +57,7 @@ impl<'a> SplitFrame<'a> {
         out.reserve(self.encoded_len())?;
         out.put_u8(FrameType::Split as u8)?;
         out.put_u16(self.id.0)?;
-        out.put_u16(if self.more {
-            MORE | self.offset
-        } else {
-            self.offset
-        })?;
+        out.put_u16(if self.more { MORE | self.offset } else { self.offset })?;
         out.put_u16(self.flags.join(self.bucket))?;
         out.put_u24(self.sequence.get())?;
         out.put_bytes(self.bytes)
@@ -78,14 +74,6 @@ impl<'a> SplitFrame<'a> {
             return Err(WireError::Truncated);
         }
         let (more, offset) = (place & MORE != 0, place & Self::MAX_OFFSET);
-        Ok(SplitFrame {
-            id,
-            more,
-            offset,
-            bucket,
-            flags,
-            sequence,
-            bytes,
-        })
+        Ok(SplitFrame { id, more, offset, bucket, flags, sequence, bytes })
     }
 }

@@ -39,10 +39,6 @@ pub fn decode(bytes: &[u8]) -> Result<(u64, usize), WireError> {
     let first = *bytes.first().ok_or(WireError::Truncated)?;
     let len = 1_usize << (first >> 6);
     let tail = bytes.get(1..len).ok_or(WireError::Truncated)?;
-    let value = tail
-        .iter()
-        .fold(u64::from(first & VALUE_BITS), |value, byte| {
-            value << 8 | u64::from(*byte)
-        });
+    let value = tail.iter().fold(u64::from(first & VALUE_BITS), |value, byte| value << 8 | u64::from(*byte));
     Ok((value, len))
 }

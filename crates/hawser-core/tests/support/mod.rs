@@ -122,7 +122,8 @@ pub fn connected() -> (Portal, Portal, Time) {
     let mut local = Portal::new(1, 2, &["198.51.100.1:4920"], "10.0.0.1/32");
     let mut remote = Portal::new(2, 1, &[], "10.0.0.2/32");
     let mut now = Time::from_nanos(1_000_000_000);
-    let link = |id, opens| Link { id: LinkId(id), group: LinkGroup(id), metric: 0, ipv4: true, ipv6: false, opens, up: true };
+    let link =
+        |id, opens| Link { id: LinkId(id), group: LinkGroup(id), metric: 0, ipv4: true, ipv6: false, opens, up: true };
     local.endpoint.add_link(now, link(0, true));
     local.endpoint.add_link(now, link(1, true));
     remote.endpoint.add_link(now, link(0, false));

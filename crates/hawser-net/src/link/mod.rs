@@ -16,8 +16,8 @@ use std::os::fd::AsFd;
 
 pub use recv_batch::{Datagrams, RECV_BUFFER_BYTES, RUNS_PER_BATCH, RecvBatch};
 pub use send_batch::{
-    Full, MAX_DATAGRAM_BYTES, MAX_RUN_BYTES, MAX_RUN_SEGMENTS, Route, SEND_BATCH_BYTES,
-    SEND_BATCH_ENTRIES, SPARE_BYTES, SendBatch, SendFailure,
+    Full, MAX_DATAGRAM_BYTES, MAX_RUN_BYTES, MAX_RUN_SEGMENTS, Route, SEND_BATCH_BYTES, SEND_BATCH_ENTRIES,
+    SPARE_BYTES, SendBatch, SendFailure,
 };
 
 /// One local attachment, open and non-blocking.
@@ -243,12 +243,7 @@ mod tests {
 
     #[test]
     fn marks_come_from_the_two_low_bits() {
-        for (tos, ecn) in [
-            (0x00, Ecn::NotEct),
-            (0xb9, Ecn::Ect1),
-            (0x02, Ecn::Ect0),
-            (0xff, Ecn::Ce),
-        ] {
+        for (tos, ecn) in [(0x00, Ecn::NotEct), (0xb9, Ecn::Ect1), (0x02, Ecn::Ect0), (0xff, Ecn::Ce)] {
             assert_eq!(Ecn::from_tos(tos), ecn, "{tos:#x}");
             assert_eq!(ecn as u8, tos & 3);
         }

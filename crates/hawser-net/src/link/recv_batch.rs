@@ -119,28 +119,17 @@ mod tests {
     use super::*;
 
     fn run(len: usize) -> Run {
-        Run {
-            remote: "192.0.2.1:9".parse().expect("an address"),
-            local: None,
-            ecn: Ecn::Ect0,
-            segment_size: 1000,
-            len,
-        }
+        Run { remote: "192.0.2.1:9".parse().expect("an address"), local: None, ecn: Ecn::Ect0, segment_size: 1000, len }
     }
 
     #[test]
     fn a_run_falls_into_equal_datagrams_and_a_shorter_last() {
         let mut batch = RecvBatch::new();
-        let added: Vec<usize> = [2500, 0, 1000]
-            .into_iter()
-            .enumerate()
-            .map(|(at, len)| batch.set(at, run(len)))
-            .collect();
+        let added: Vec<usize> =
+            [2500, 0, 1000].into_iter().enumerate().map(|(at, len)| batch.set(at, run(len))).collect();
         assert_eq!(added, [1, 0, 1]);
-        let lengths: Vec<Vec<usize>> = batch
-            .runs()
-            .map(|run| run.singles().map(|datagram| datagram.len()).collect())
-            .collect();
+        let lengths: Vec<Vec<usize>> =
+            batch.runs().map(|run| run.singles().map(|datagram| datagram.len()).collect()).collect();
         assert_eq!(lengths, [vec![1000, 1000, 500], vec![1000]]);
     }
 

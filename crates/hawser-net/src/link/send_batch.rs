@@ -117,10 +117,7 @@ impl SendBatch {
 
     /// Bytes that wait to be sent.
     pub fn pending_bytes(&self) -> usize {
-        self.entries[self.front..]
-            .iter()
-            .map(|e| e.end - e.start)
-            .sum()
+        self.entries[self.front..].iter().map(|e| e.end - e.start).sum()
     }
 
     /// Bytes that may still be added, as one datagram or run, before the batch is full.
@@ -148,12 +145,7 @@ impl SendBatch {
     ///
     /// # Errors
     /// [`Full`], without calling `seal`.
-    pub fn push(
-        &mut self,
-        route: Route,
-        room: usize,
-        seal: impl FnOnce(&mut [u8]) -> usize,
-    ) -> Result<(), Full> {
+    pub fn push(&mut self, route: Route, room: usize, seal: impl FnOnce(&mut [u8]) -> usize) -> Result<(), Full> {
         let room = room.min(MAX_DATAGRAM_BYTES);
         self.push_run(route, room, room, seal).map(drop)
     }
@@ -210,8 +202,7 @@ impl SendBatch {
             let (held, added) = (last.end - last.start, new.end - new.start);
             let fits = last.route == new.route
                 && held % last.segment_size == 0
-                && (new.segment_size == last.segment_size
-                    || (added == new.segment_size && added < last.segment_size))
+                && (new.segment_size == last.segment_size || (added == new.segment_size && added < last.segment_size))
                 && (held + added).div_ceil(last.segment_size) <= MAX_RUN_SEGMENTS
                 && held + added <= MAX_RUN_BYTES;
             if fits {
@@ -226,11 +217,7 @@ impl SendBatch {
     pub(super) fn pieces(&self, trains: bool) -> impl Iterator<Item = Piece<'_>> + use<'_> {
         self.entries[self.front..].iter().flat_map(move |entry| {
             let bytes = &self.bytes[entry.start..entry.end];
-            let step = if trains {
-                bytes.len()
-            } else {
-                entry.segment_size
-            };
+            let step = if trains { bytes.len() } else { entry.segment_size };
             bytes.chunks(step.max(1)).map(move |bytes| Piece {
                 route: &entry.route,
                 segment_size: (bytes.len() > entry.segment_size)
@@ -266,12 +253,7 @@ impl SendBatch {
     pub(super) fn refuse_first(&mut self, reason: Refusal) {
         if let Some(entry) = self.entries.get(self.front) {
             let bytes = entry.end - entry.start;
-            self.failures.push(SendFailure {
-                route: entry.route,
-                segment_size: entry.segment_size,
-                bytes,
-                reason,
-            });
+            self.failures.push(SendFailure { route: entry.route, segment_size: entry.segment_size, bytes, reason });
             self.consume(bytes);
         }
     }

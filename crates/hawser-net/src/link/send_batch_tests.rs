@@ -1,11 +1,7 @@
 use super::*;
 
 fn route(port: u16, ecn: Ecn) -> Route {
-    Route {
-        remote: SocketAddr::from(([192, 0, 2, 1], port)),
-        source: None,
-        ecn,
-    }
+    Route { remote: SocketAddr::from(([192, 0, 2, 1], port)), source: None, ecn }
 }
 
 /// (length, segment size) of each piece.
@@ -33,26 +29,10 @@ fn equal_datagrams_for_one_address_become_one_train() {
     let cases: Vec<Case> = vec![
         ("single", vec![(a, 1400)], vec![one(1400)]),
         ("equal", vec![(a, 1400), (a, 1400)], vec![train(2800, 1400)]),
-        (
-            "a shorter one closes the train",
-            vec![(a, 1400), (a, 300), (a, 1400)],
-            vec![train(1700, 1400), one(1400)],
-        ),
-        (
-            "a longer one starts anew",
-            vec![(a, 300), (a, 1400)],
-            vec![one(300), one(1400)],
-        ),
-        (
-            "another address",
-            vec![(a, 1400), (b, 1400), (a, 1400)],
-            vec![one(1400), one(1400), one(1400)],
-        ),
-        (
-            "other marks",
-            vec![(a, 1400), (marked, 1400)],
-            vec![one(1400), one(1400)],
-        ),
+        ("a shorter one closes the train", vec![(a, 1400), (a, 300), (a, 1400)], vec![train(1700, 1400), one(1400)]),
+        ("a longer one starts anew", vec![(a, 300), (a, 1400)], vec![one(300), one(1400)]),
+        ("another address", vec![(a, 1400), (b, 1400), (a, 1400)], vec![one(1400), one(1400), one(1400)]),
+        ("other marks", vec![(a, 1400), (marked, 1400)], vec![one(1400), one(1400)]),
     ];
     for (name, pushed, expected) in cases {
         let mut batch = SendBatch::new();
@@ -68,9 +48,7 @@ fn trains_keep_the_kernels_limits() {
     for (size, count) in [(1452, 150), (100, 200), (9000, 20)] {
         let mut batch = SendBatch::new();
         for _ in 0..count {
-            batch
-                .push(route(1, Ecn::Ect0), size, |room| room.len())
-                .expect("room");
+            batch.push(route(1, Ecn::Ect0), size, |room| room.len()).expect("room");
         }
         let trains = pieces(&batch, true);
         let total: usize = trains.iter().map(|&(len, _)| len).sum();
@@ -88,10 +66,7 @@ fn a_long_run_is_split_and_a_tail_may_be_short() {
     let len = 1000 * 70 + 5;
     let added = batch.push_run(route(1, Ecn::Ect0), 1000, len, |room| room.len());
     assert_eq!(added, Ok(len));
-    assert_eq!(
-        pieces(&batch, true),
-        [(64_000, Some(1000)), (6_005, Some(1000))]
-    );
+    assert_eq!(pieces(&batch, true), [(64_000, Some(1000)), (6_005, Some(1000))]);
 }
 
 #[test]
@@ -140,12 +115,7 @@ fn what_is_refused_leaves_and_is_told() {
     push(&mut batch, route(1, Ecn::Ect0), 1000);
     push(&mut batch, route(2, Ecn::Ect0), 500);
     batch.refuse_first(Refusal::TooBig);
-    let told = SendFailure {
-        route: route(1, Ecn::Ect0),
-        segment_size: 1000,
-        bytes: 1000,
-        reason: Refusal::TooBig,
-    };
+    let told = SendFailure { route: route(1, Ecn::Ect0), segment_size: 1000, bytes: 1000, reason: Refusal::TooBig };
     assert_eq!(batch.failures(), [told]);
     assert_eq!(pieces(&batch, true), [(500, None)]);
     batch.start();

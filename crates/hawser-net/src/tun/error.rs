@@ -16,9 +16,7 @@ pub enum TunError {
         name: String,
     },
     /// `/dev/net/tun` is missing: the kernel was built without TUN, or its module is not loaded.
-    #[error(
-        "create tun device: /dev/net/tun is missing on Linux {kernel} (is the module `tun` loaded?)"
-    )]
+    #[error("create tun device: /dev/net/tun is missing on Linux {kernel} (is the module `tun` loaded?)")]
     Missing {
         /// The running kernel's release.
         kernel: String,
@@ -61,10 +59,7 @@ impl TunError {
     pub(super) fn open(errno: Errno) -> TunError {
         let source = io::Error::from(errno);
         match errno {
-            Errno::NOENT | Errno::NODEV | Errno::NXIO => TunError::Missing {
-                kernel: kernel_release(),
-                source,
-            },
+            Errno::NOENT | Errno::NODEV | Errno::NXIO => TunError::Missing { kernel: kernel_release(), source },
             Errno::ACCESS | Errno::PERM => TunError::NotPermitted(source),
             _ => TunError::Open(source),
         }
@@ -76,11 +71,7 @@ impl TunError {
             Some(Errno::PERM | Errno::ACCESS) => TunError::NotPermitted(source),
             // EINVAL: a device of that name exists and is of another kind.
             Some(Errno::BUSY | Errno::EXIST | Errno::INVAL) => TunError::InUse { name, source },
-            _ => TunError::Attach {
-                name,
-                kernel: kernel_release(),
-                source,
-            },
+            _ => TunError::Attach { name, kernel: kernel_release(), source },
         }
     }
 }
@@ -118,10 +109,7 @@ impl WriteOutcome {
 /// Whether an error of reading or writing says that the device was deleted under the portal
 /// (`EBADFD`, and once `EFAULT`: drivers/net/tun.c, `tun_get` and `tun_ring_recv`).
 pub fn is_device_gone(error: &io::Error) -> bool {
-    matches!(
-        Errno::from_io_error(error),
-        Some(Errno::BADFD | Errno::FAULT)
-    )
+    matches!(Errno::from_io_error(error), Some(Errno::BADFD | Errno::FAULT))
 }
 
 #[cfg(test)]
@@ -137,10 +125,7 @@ mod tests {
             (Errno::IO, WriteOutcome::Down),
             (Errno::INVAL, WriteOutcome::Refused),
         ] {
-            assert_eq!(
-                WriteOutcome::from_errno(errno).expect("an outcome"),
-                outcome
-            );
+            assert_eq!(WriteOutcome::from_errno(errno).expect("an outcome"), outcome);
         }
         let gone = WriteOutcome::from_errno(Errno::BADFD).expect_err("no outcome");
         assert!(is_device_gone(&gone));
@@ -149,26 +134,11 @@ mod tests {
 
     #[test]
     fn each_errno_of_opening_says_what_to_do() {
-        assert!(matches!(
-            TunError::open(Errno::NOENT),
-            TunError::Missing { .. }
-        ));
-        assert!(matches!(
-            TunError::open(Errno::ACCESS),
-            TunError::NotPermitted(_)
-        ));
+        assert!(matches!(TunError::open(Errno::NOENT), TunError::Missing { .. }));
+        assert!(matches!(TunError::open(Errno::ACCESS), TunError::NotPermitted(_)));
         assert!(matches!(TunError::open(Errno::MFILE), TunError::Open(_)));
-        assert!(matches!(
-            TunError::attach("x", Errno::BUSY.into()),
-            TunError::InUse { .. }
-        ));
-        assert!(matches!(
-            TunError::attach("x", Errno::PERM.into()),
-            TunError::NotPermitted(_)
-        ));
-        assert!(matches!(
-            TunError::attach("x", Errno::NOMEM.into()),
-            TunError::Attach { .. }
-        ));
+        assert!(matches!(TunError::attach("x", Errno::BUSY.into()), TunError::InUse { .. }));
+        assert!(matches!(TunError::attach("x", Errno::PERM.into()), TunError::NotPermitted(_)));
+        assert!(matches!(TunError::attach("x", Errno::NOMEM.into()), TunError::Attach { .. }));
     }
 }

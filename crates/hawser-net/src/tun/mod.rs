@@ -45,9 +45,7 @@ pub struct TunOpts {
 
 impl Default for TunOpts {
     fn default() -> Self {
-        TunOpts {
-            features: Features::ALL,
-        }
+        TunOpts { features: Features::ALL }
     }
 }
 
@@ -88,18 +86,11 @@ impl Tun {
         let name = attach(&fd, name)?;
         set_header_size(&fd)?;
         let (features, findings) = offload::negotiate(opts.features, |bits| set_offload(&fd, bits));
-        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None)
-            .map_err(TunError::Index)?;
-        let index = rustix::net::netdevice::name_to_index(&socket, &name)
-            .map_err(|errno| TunError::Index(errno.into()))?;
-        Ok(Tun {
-            fd,
-            name,
-            index,
-            features,
-            findings,
-            malformed: 0,
-        })
+        let socket =
+            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).map_err(TunError::Index)?;
+        let index =
+            rustix::net::netdevice::name_to_index(&socket, &name).map_err(|errno| TunError::Index(errno.into()))?;
+        Ok(Tun { fd, name, index, features, findings, malformed: 0 })
     }
 
     /// The device's name when it was made, with its number in the place of `%d`.
@@ -173,10 +164,7 @@ impl Tun {
         } else if parts.len() <= MAX_WRITE_PARTS {
             write_parts::<{ MAX_WRITE_PARTS + 1 }>(&self.fd, &raw, parts)
         } else {
-            Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "write to tun: too many parts",
-            ))
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "write to tun: too many parts"))
         }
     }
 }
@@ -189,10 +177,7 @@ impl AsFd for Tun {
 
 /// The running kernel's release, such as `6.1.0-18-amd64`, for errors and findings.
 pub(crate) fn kernel_release() -> String {
-    rustix::system::uname()
-        .release()
-        .to_string_lossy()
-        .into_owned()
+    rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
 fn check_name(name: &str) -> Result<(), TunError> {
@@ -200,13 +185,9 @@ fn check_name(name: &str) -> Result<(), TunError> {
         || name.len() > MAX_NAME_BYTES
         || name == "."
         || name == ".."
-        || name
-            .bytes()
-            .any(|b| b == b'/' || b == b':' || b == 0 || b.is_ascii_whitespace());
+        || name.bytes().any(|b| b == b'/' || b == b':' || b == 0 || b.is_ascii_whitespace());
     if bad {
-        return Err(TunError::Name {
-            name: name.to_owned(),
-        });
+        return Err(TunError::Name { name: name.to_owned() });
     }
     Ok(())
 }
@@ -246,13 +227,7 @@ fn set_header_size(fd: &OwnedFd) -> Result<(), TunError> {
 /// `TUNSETOFFLOAD`: tells the kernel what this reader can take.
 fn set_offload(fd: &OwnedFd, bits: u32) -> io::Result<()> {
     // SAFETY: the descriptor is open and TUNSETOFFLOAD takes its argument by value.
-    let done = unsafe {
-        libc::ioctl(
-            fd.as_raw_fd(),
-            libc::TUNSETOFFLOAD,
-            libc::c_ulong::from(bits),
-        )
-    };
+    let done = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(bits)) };
     if done < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -282,21 +257,9 @@ mod tests {
 
     #[test]
     fn names_the_kernel_would_refuse_are_refused_before() {
-        for bad in [
-            "",
-            "a-name-of-sixteen",
-            "a/b",
-            "a b",
-            "a:b",
-            "a\0b",
-            ".",
-            "..",
-        ] {
+        for bad in ["", "a-name-of-sixteen", "a/b", "a b", "a:b", "a\0b", ".", ".."] {
             let error = Tun::create(bad, &TunOpts::default()).expect_err(bad);
-            assert!(
-                matches!(error, TunError::Name { .. }),
-                "{bad:?} gave {error}"
-            );
+            assert!(matches!(error, TunError::Name { .. }), "{bad:?} gave {error}");
         }
     }
 }

@@ -34,11 +34,7 @@ pub struct Features {
 
 impl Features {
     /// Every offload there is.
-    pub const ALL: Features = Features {
-        checksum: true,
-        tcp_segmentation: true,
-        udp_segmentation: true,
-    };
+    pub const ALL: Features = Features { checksum: true, tcp_segmentation: true, udp_segmentation: true };
 
     /// The argument of TUNSETOFFLOAD.
     fn bits(self) -> u32 {
@@ -52,17 +48,13 @@ impl Features {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TunFinding {
     /// No UDP segmentation: QUIC and the like cross packet by packet.
-    #[error(
-        "tun device without udp segmentation: Linux {kernel} refuses it (it came with {USO_SINCE})"
-    )]
+    #[error("tun device without udp segmentation: Linux {kernel} refuses it (it came with {USO_SINCE})")]
     NoUdpSegmentation {
         /// The running kernel's release.
         kernel: String,
     },
     /// No TCP segmentation: TCP crosses packet by packet.
-    #[error(
-        "tun device without tcp segmentation: Linux {kernel} refuses it (it came with {TSO_SINCE})"
-    )]
+    #[error("tun device without tcp segmentation: Linux {kernel} refuses it (it came with {TSO_SINCE})")]
     NoTcpSegmentation {
         /// The running kernel's release.
         kernel: String,
@@ -79,10 +71,7 @@ const TSO: u32 = TUN_F_TSO4 | TUN_F_TSO6;
 const USO: u32 = TUN_F_USO4 | TUN_F_USO6;
 
 /// Asks `set` for all that is wanted, then for less, and says what was refused.
-pub(super) fn negotiate(
-    wanted: Features,
-    mut set: impl FnMut(u32) -> io::Result<()>,
-) -> (Features, Vec<TunFinding>) {
+pub(super) fn negotiate(wanted: Features, mut set: impl FnMut(u32) -> io::Result<()>) -> (Features, Vec<TunFinding>) {
     let mut features = Features {
         tcp_segmentation: wanted.tcp_segmentation && wanted.checksum,
         udp_segmentation: wanted.udp_segmentation && wanted.checksum,
@@ -130,11 +119,7 @@ mod tests {
             (0, false, false, false, 3),
         ] {
             let (features, found, set) = kernel_that_knows(known);
-            let expected = Features {
-                checksum,
-                tcp_segmentation: tcp,
-                udp_segmentation: udp,
-            };
+            let expected = Features { checksum, tcp_segmentation: tcp, udp_segmentation: udp };
             assert_eq!(features, expected, "kernel that knows {known:#x}");
             assert_eq!((found, set), (findings, known));
         }
@@ -142,14 +127,8 @@ mod tests {
 
     #[test]
     fn nothing_is_asked_for_that_is_not_wanted() {
-        let no_checksum = Features {
-            checksum: false,
-            ..Features::ALL
-        };
-        let no_udp = Features {
-            udp_segmentation: false,
-            ..Features::ALL
-        };
+        let no_checksum = Features { checksum: false, ..Features::ALL };
+        let no_udp = Features { udp_segmentation: false, ..Features::ALL };
         for (wanted, got, bits) in [
             (Features::default(), Features::default(), 0),
             (no_checksum, Features::default(), 0),
@@ -166,9 +145,7 @@ mod tests {
 
     #[test]
     fn a_finding_names_the_kernel() {
-        let (_, findings) = negotiate(Features::ALL, |_| {
-            Err(io::Error::from_raw_os_error(libc::EINVAL))
-        });
+        let (_, findings) = negotiate(Features::ALL, |_| Err(io::Error::from_raw_os_error(libc::EINVAL)));
         assert_eq!(findings.len(), 3);
         for finding in findings {
             assert!(finding.to_string().contains(&kernel_release()), "{finding}");

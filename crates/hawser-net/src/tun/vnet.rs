@@ -78,11 +78,7 @@ impl VnetHdr {
             GSO_UDP_L4 => GsoKind::UdpL4,
             _ => return Err(MalformedVnetHdr),
         };
-        let mut header = VnetHdr {
-            needs_csum: raw[0] & F_NEEDS_CSUM != 0,
-            gso,
-            ..VnetHdr::default()
-        };
+        let mut header = VnetHdr { needs_csum: raw[0] & F_NEEDS_CSUM != 0, gso, ..VnetHdr::default() };
         if packet.is_empty() || (gso != GsoKind::None && !header.needs_csum) {
             return Err(MalformedVnetHdr);
         }
@@ -126,17 +122,11 @@ fn headers_length(gso: GsoKind, start: usize, packet: &[u8]) -> Result<u16, Malf
     let transport = match gso {
         GsoKind::UdpL4 => UDP_HEADER_BYTES,
         _ => {
-            let offset = packet
-                .get(start + TCP_DATA_OFFSET)
-                .ok_or(MalformedVnetHdr)?;
+            let offset = packet.get(start + TCP_DATA_OFFSET).ok_or(MalformedVnetHdr)?;
             usize::from(offset >> 4) * 4
         }
     };
-    let least = if gso == GsoKind::UdpL4 {
-        UDP_HEADER_BYTES
-    } else {
-        TCP_HEADER_BYTES
-    };
+    let least = if gso == GsoKind::UdpL4 { UDP_HEADER_BYTES } else { TCP_HEADER_BYTES };
     let total = start + transport;
     if transport < least || total > packet.len() {
         return Err(MalformedVnetHdr);
@@ -156,29 +146,14 @@ mod tests {
     }
 
     fn train() -> VnetHdr {
-        VnetHdr {
-            needs_csum: true,
-            csum_start: 20,
-            csum_offset: 16,
-            gso: GsoKind::TcpV4,
-            gso_size: 1400,
-            hdr_len: 52,
-        }
+        VnetHdr { needs_csum: true, csum_start: 20, csum_offset: 16, gso: GsoKind::TcpV4, gso_size: 1400, hdr_len: 52 }
     }
 
     #[test]
     fn what_is_encoded_parses_to_the_same() {
         let packet = tcp_packet(8);
-        let udp = VnetHdr {
-            csum_offset: 6,
-            gso: GsoKind::UdpL4,
-            hdr_len: 28,
-            ..train()
-        };
-        let tcp6 = VnetHdr {
-            gso: GsoKind::TcpV6,
-            ..train()
-        };
+        let udp = VnetHdr { csum_offset: 6, gso: GsoKind::UdpL4, hdr_len: 28, ..train() };
+        let tcp6 = VnetHdr { gso: GsoKind::TcpV6, ..train() };
         for header in [VnetHdr::default(), train(), tcp6, udp] {
             assert_eq!(VnetHdr::parse(&header.encode(), &packet), Ok(header));
         }
@@ -186,10 +161,7 @@ mod tests {
 
     #[test]
     fn the_kernels_header_length_is_not_believed() {
-        let lie = VnetHdr {
-            hdr_len: 9999,
-            ..train()
-        };
+        let lie = VnetHdr { hdr_len: 9999, ..train() };
         assert_eq!(VnetHdr::parse(&lie.encode(), &tcp_packet(8)), Ok(train()));
     }
 
@@ -197,30 +169,9 @@ mod tests {
     fn contradictions_are_refused() {
         let cases: [(&str, VnetHdr, Vec<u8>); 6] = [
             ("empty packet", VnetHdr::default(), vec![]),
-            (
-                "checksum beyond the end",
-                VnetHdr {
-                    csum_start: 4000,
-                    ..train()
-                },
-                tcp_packet(8),
-            ),
-            (
-                "no segment size",
-                VnetHdr {
-                    gso_size: 0,
-                    ..train()
-                },
-                tcp_packet(8),
-            ),
-            (
-                "train without checksum",
-                VnetHdr {
-                    needs_csum: false,
-                    ..train()
-                },
-                tcp_packet(8),
-            ),
+            ("checksum beyond the end", VnetHdr { csum_start: 4000, ..train() }, tcp_packet(8)),
+            ("no segment size", VnetHdr { gso_size: 0, ..train() }, tcp_packet(8)),
+            ("train without checksum", VnetHdr { needs_csum: false, ..train() }, tcp_packet(8)),
             ("tcp header too short", train(), tcp_packet(4)),
             ("tcp header cut off", train(), tcp_packet(8)[..45].to_vec()),
         ];

@@ -33,11 +33,7 @@ pub fn on(local: &str) -> UdpOpts {
 
 /// The way to `remote`, capable of marks.
 pub fn to(remote: SocketAddr) -> Route {
-    Route {
-        remote,
-        source: None,
-        ecn: Ecn::Ect0,
-    }
+    Route { remote, source: None, ecn: Ecn::Ect0 }
 }
 
 /// A batch of `count` datagrams of `size` bytes, each filled with its number.
@@ -62,12 +58,7 @@ pub fn receive(link: &mut UdpLink, count: usize) -> (Vec<Got>, usize) {
         for run in batch.runs() {
             let (remote, local, ecn) = (run.remote, run.local, run.ecn);
             let before = got.len();
-            got.extend(run.singles().map(|bytes| Got {
-                remote,
-                local,
-                ecn,
-                bytes: bytes.to_vec(),
-            }));
+            got.extend(run.singles().map(|bytes| Got { remote, local, ecn, bytes: bytes.to_vec() }));
             longest = longest.max(got.len() - before);
         }
         (got.len() >= count).then_some(())

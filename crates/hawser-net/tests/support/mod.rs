@@ -32,9 +32,7 @@ impl Namespace {
             // SAFETY: only this thread's network namespace changes; no file descriptors are unshared.
             unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
                 .expect("this test makes network namespaces: run it as root (CAP_SYS_ADMIN)");
-            ready
-                .send(gettid().as_raw_nonzero().get())
-                .expect("the test waits");
+            ready.send(gettid().as_raw_nonzero().get()).expect("the test waits");
             for job in queue {
                 job();
             }
@@ -42,11 +40,7 @@ impl Namespace {
         let Ok(tid) = started.recv() else {
             panic!("this test makes network namespaces: run it as root (CAP_SYS_ADMIN)");
         };
-        let namespace = Namespace {
-            jobs: Some(jobs),
-            thread: Some(thread),
-            tid,
-        };
+        let namespace = Namespace { jobs: Some(jobs), thread: Some(thread), tid };
         namespace.ip("link set lo up");
         namespace
     }
@@ -55,11 +49,7 @@ impl Namespace {
     pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         let (done, result) = mpsc::channel();
         let job: Job = Box::new(move || drop(done.send(job())));
-        self.jobs
-            .as_ref()
-            .expect("open")
-            .send(job)
-            .expect("the namespace's thread lives");
+        self.jobs.as_ref().expect("open").send(job).expect("the namespace's thread lives");
         result.recv().expect("the job did not panic")
     }
 
@@ -67,10 +57,7 @@ impl Namespace {
     pub fn ip(&self, arguments: &str) -> String {
         let arguments = arguments.to_owned();
         self.run(move || {
-            let output = Command::new("ip")
-                .args(arguments.split_whitespace())
-                .output()
-                .expect("iproute2 is installed");
+            let output = Command::new("ip").args(arguments.split_whitespace()).output().expect("iproute2 is installed");
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "ip {arguments}: {said}");
             String::from_utf8_lossy(&output.stdout).into_owned()
@@ -94,10 +81,7 @@ impl Namespace {
 
     /// Joins this namespace and `other` by a veth pair, both ends up with their addresses.
     pub fn veth(&self, name: &str, address: &str, other: &Namespace, name2: &str, address2: &str) {
-        self.ip(&format!(
-            "link add {name} type veth peer name {name2} netns {}",
-            other.tid
-        ));
+        self.ip(&format!("link add {name} type veth peer name {name2} netns {}", other.tid));
         for (namespace, name) in [(self, name), (other, name2)] {
             namespace.ip(&format!("link set {name} up"));
         }
@@ -116,11 +100,7 @@ impl Drop for Namespace {
 }
 
 /// Calls `step` whenever `fd` is readable, until it returns something; fails after [`PATIENCE`].
-pub fn until<F: std::os::fd::AsFd, T>(
-    source: &mut F,
-    what: &str,
-    mut step: impl FnMut(&mut F) -> Option<T>,
-) -> T {
+pub fn until<F: std::os::fd::AsFd, T>(source: &mut F, what: &str, mut step: impl FnMut(&mut F) -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
     loop {
         if let Some(result) = step(source) {

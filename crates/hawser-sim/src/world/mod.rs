@@ -149,7 +149,8 @@ impl World {
             rng,
             spins: 0,
         };
-        let listener = Link { id: LinkId(0), group: LinkGroup(0), metric: 0, ipv4: true, ipv6: true, opens: both_greet, up: true };
+        let listener =
+            Link { id: LinkId(0), group: LinkGroup(0), metric: 0, ipv4: true, ipv6: true, opens: both_greet, up: true };
         world.portals[REMOTE].add_link(world.now, listener);
         links.into_iter().for_each(|link| world.add_link(link));
         world.settle(REMOTE);
@@ -162,7 +163,15 @@ impl World {
         let link = VirtualLink::new(number, &spec, &mut self.rng);
         self.links.push(link);
         let id = LinkId(number as u16);
-        let link = Link { id, group: LinkGroup(id.0), metric: spec.metric, ipv4: !spec.ipv6, ipv6: spec.ipv6, opens: true, up: true };
+        let link = Link {
+            id,
+            group: LinkGroup(id.0),
+            metric: spec.metric,
+            ipv4: !spec.ipv6,
+            ipv6: spec.ipv6,
+            opens: true,
+            up: true,
+        };
         self.portals[LOCAL].add_link(self.now, link);
         self.settle(LOCAL);
     }

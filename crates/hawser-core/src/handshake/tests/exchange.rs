@@ -6,20 +6,14 @@ use super::*;
 fn both_sides_agree_for_every_pair_of_offers() {
     let sets: [&[Cipher]; 3] = [&[AES, CHACHA], &[AES], &[CHACHA]];
     let wishes = [Protection::Encrypt, Protection::Authenticate];
-    let offers = || {
-        sets.into_iter()
-            .flat_map(|set| wishes.map(|wish| offer(wish, set)))
-    };
+    let offers = || sets.into_iter().flat_map(|set| wishes.map(|wish| offer(wish, set)));
     let mut agreed = 0;
     for (ours, theirs) in offers().flat_map(|ours| offers().map(move |theirs| (ours, theirs))) {
         let mut pair = Pair::new(ours, theirs);
         let Some((protection, cipher)) = agree(&ours, &theirs) else {
             let (_, message) = pair.start();
             let verdict = pair.judge(NOW, &message, address(1));
-            assert!(
-                matches!(verdict, Verdict::Drop(HandshakeDrop::NoCommonCipher)),
-                "{verdict:?}"
-            );
+            assert!(matches!(verdict, Verdict::Drop(HandshakeDrop::NoCommonCipher)), "{verdict:?}");
             continue;
         };
         let (local, remote) = pair.finish();
@@ -28,10 +22,7 @@ fn both_sides_agree_for_every_pair_of_offers() {
             assert_eq!(side.peer_offer, peer_offer);
         }
         assert!(carries(&local.keys, &remote.keys) && carries(&remote.keys, &local.keys));
-        assert!(
-            !carries(&local.keys, &local.keys),
-            "the directions have keys of their own"
-        );
+        assert!(!carries(&local.keys, &local.keys), "the directions have keys of their own");
         agreed += 1;
     }
     assert_eq!(agreed, 28, "of 36 pairs, 8 have no cipher in common");
@@ -43,10 +34,7 @@ fn every_handshake_makes_other_keys() {
     let (first, _) = pair.finish();
     let (_, second) = pair.finish();
     assert!(!carries(&first.keys, &second.keys));
-    assert_ne!(
-        first.keys.send.label(PathId(1)),
-        second.keys.recv.label(PathId(1))
-    );
+    assert_ne!(first.keys.send.label(PathId(1)), second.keys.recv.label(PathId(1)));
 }
 
 #[test]
@@ -56,10 +44,7 @@ fn labels_match_and_differ_by_path_and_direction() {
         assert_eq!(local.keys.send.label(path), remote.keys.recv.label(path));
         assert_eq!(remote.keys.send.label(path), local.keys.recv.label(path));
         assert_ne!(local.keys.send.label(path), remote.keys.send.label(path));
-        assert_ne!(
-            local.keys.send.label(path),
-            local.keys.send.label(PathId(path.0 + 1))
-        );
+        assert_ne!(local.keys.send.label(path), local.keys.send.label(PathId(path.0 + 1)));
     }
 }
 
@@ -70,18 +55,8 @@ fn an_unknown_key_gets_nothing() {
     let (_, message) = pair.start();
     let mut stranger = |_: &PublicKey| None;
     let rng = &mut Seeded::new(5);
-    let verdict = pair.responder.on_initiation(
-        NOW,
-        &message,
-        address(1),
-        HandshakeIndex(1),
-        &mut stranger,
-        rng,
-    );
-    assert!(
-        matches!(verdict, Verdict::Drop(HandshakeDrop::UnknownKey)),
-        "{verdict:?}"
-    );
+    let verdict = pair.responder.on_initiation(NOW, &message, address(1), HandshakeIndex(1), &mut stranger, rng);
+    assert!(matches!(verdict, Verdict::Drop(HandshakeDrop::UnknownKey)), "{verdict:?}");
 }
 
 #[test]
@@ -90,10 +65,7 @@ fn who_does_not_know_our_key_gets_nothing() {
     pair.remote = Identity::new([8; 32]).public();
     let (_, message) = pair.start();
     let verdict = pair.judge(NOW, &message, address(1));
-    assert!(
-        matches!(verdict, Verdict::Drop(HandshakeDrop::Mac1)),
-        "{verdict:?}"
-    );
+    assert!(matches!(verdict, Verdict::Drop(HandshakeDrop::Mac1)), "{verdict:?}");
 }
 
 #[test]
@@ -102,39 +74,23 @@ fn a_wrong_pre_shared_key_is_found_by_the_initiator() {
     pair.psk = Psk::default();
     let (mut initiator, message) = pair.start();
     let accepted = pair.accept(&message);
-    assert!(matches!(
-        initiator.on_response(&accepted.response),
-        Err(HandshakeError::Noise(_))
-    ));
+    assert!(matches!(initiator.on_response(&accepted.response), Err(HandshakeError::Noise(_))));
 }
 
 #[test]
 fn a_response_to_any_of_the_last_four_attempts_is_taken_once() {
     let mut pair = Pair::new(both(), both());
     let (mut initiator, first) = pair.start();
-    let later: Vec<_> = (0..4)
-        .map(|_| initiator.retransmit(pair.rng.as_mut()).expect("a message"))
-        .collect();
-    assert!(
-        later.iter().all(|message| *message != first),
-        "each has an ephemeral key of its own"
-    );
+    let later: Vec<_> = (0..4).map(|_| initiator.retransmit(pair.rng.as_mut()).expect("a message")).collect();
+    assert!(later.iter().all(|message| *message != first), "each has an ephemeral key of its own");
 
     let forgotten = pair.accept(&first);
-    assert!(
-        initiator.on_response(&forgotten.response).is_err(),
-        "the fifth oldest is forgotten"
-    );
+    assert!(initiator.on_response(&forgotten.response).is_err(), "the fifth oldest is forgotten");
     let (oldest, newest) = (pair.accept(&later[0]), pair.accept(&later[3]));
-    let established = initiator
-        .on_response(&oldest.response)
-        .expect("the oldest of four");
+    let established = initiator.on_response(&oldest.response).expect("the oldest of four");
     assert!(carries(&established.keys, &oldest.established.keys));
     let again = initiator.on_response(&newest.response);
-    assert!(
-        matches!(again, Err(HandshakeError::NotPending)),
-        "{again:?}"
-    );
+    assert!(matches!(again, Err(HandshakeError::NotPending)), "{again:?}");
 }
 
 #[test]
@@ -154,9 +110,7 @@ fn a_wrong_response_leaves_the_initiator_able_to_take_the_right_one() {
     for wrong in [&forged[..], &other, &right.response[..112], &message, &[]] {
         assert!(initiator.on_response(wrong).is_err());
     }
-    let established = initiator
-        .on_response(&right.response)
-        .expect("the right response");
+    let established = initiator.on_response(&right.response).expect("the right response");
     assert!(carries(&right.established.keys, &established.keys));
 }
 
@@ -170,9 +124,5 @@ fn an_initiation_is_known_again_by_its_id() {
     assert_ne!(id, pair.responder.initiation_id(&again));
     let mut changed = message;
     changed[50] ^= 1;
-    assert_eq!(
-        pair.responder.initiation_id(&changed),
-        None,
-        "a copied mac1 is no id"
-    );
+    assert_eq!(pair.responder.initiation_id(&changed), None, "a copied mac1 is no id");
 }

@@ -11,9 +11,7 @@ const FLOOD: usize = 60;
 fn flood(pair: &mut Pair, now: Time) -> usize {
     let (_, message) = pair.start();
     let verdicts = (0..FLOOD).map(|_| pair.judge(now, &message, address(99)));
-    verdicts
-        .filter(|verdict| matches!(verdict, Verdict::Accept(_)))
-        .count()
+    verdicts.filter(|verdict| matches!(verdict, Verdict::Accept(_))).count()
 }
 
 fn cookie_for(pair: &mut Pair, now: Time, message: &[u8], from: SocketAddr) -> Vec<u8> {
@@ -32,12 +30,8 @@ fn under_load_a_cookie_is_asked_for_and_opens_the_door() {
     assert!(reply.len() < message.len(), "an answer is no amplifier");
     initiator.on_cookie(&reply).expect("our cookie");
     let with_cookie = initiator.retransmit(pair.rng.as_mut()).expect("a message");
-    let Verdict::Accept(accepted) = pair.judge(NOW, &with_cookie, address(1)) else {
-        panic!("not accepted")
-    };
-    let established = initiator
-        .on_response(&accepted.response)
-        .expect("the right response");
+    let Verdict::Accept(accepted) = pair.judge(NOW, &with_cookie, address(1)) else { panic!("not accepted") };
+    let established = initiator.on_response(&accepted.response).expect("the right response");
     assert!(carries(&established.keys, &accepted.established.keys));
 }
 
@@ -50,19 +44,12 @@ fn a_cookie_is_good_for_its_address_and_port_only() {
     initiator.on_cookie(&reply).expect("our cookie");
     let with_cookie = initiator.retransmit(pair.rng.as_mut()).expect("a message");
     let other_port = SocketAddr::from(([192, 0, 2, 1], 4921));
-    for spoofed in [
-        address(2),
-        other_port,
-        SocketAddr::from(([0x2001, 0, 0, 0, 0, 0, 0, 1], 4920)),
-    ] {
+    for spoofed in [address(2), other_port, SocketAddr::from(([0x2001, 0, 0, 0, 0, 0, 0, 1], 4920))] {
         cookie_for(&mut pair, NOW, &with_cookie, spoofed);
     }
     let mapped = SocketAddr::from(([0, 0, 0, 0, 0, 0xffff, 0xc000, 0x0201], 4920));
     let verdict = pair.judge(NOW, &with_cookie, mapped);
-    assert!(
-        matches!(verdict, Verdict::Accept(_)),
-        "an IPv4-mapped address is that address"
-    );
+    assert!(matches!(verdict, Verdict::Accept(_)), "an IPv4-mapped address is that address");
 }
 
 #[test]
@@ -70,19 +57,14 @@ fn a_cookie_ends_with_its_secret() {
     let mut pair = Pair::new(both(), both());
     flood(&mut pair, NOW);
     let (mut initiator, message) = pair.start();
-    initiator
-        .on_cookie(&cookie_for(&mut pair, NOW, &message, address(1)))
-        .expect("our cookie");
+    initiator.on_cookie(&cookie_for(&mut pair, NOW, &message, address(1))).expect("our cookie");
     let later = NOW + Duration::from_secs(121);
     flood(&mut pair, later);
     let stale = initiator.retransmit(pair.rng.as_mut()).expect("a message");
     let fresh = cookie_for(&mut pair, later, &stale, address(1));
     initiator.on_cookie(&fresh).expect("a new cookie");
     let message = initiator.retransmit(pair.rng.as_mut()).expect("a message");
-    assert!(matches!(
-        pair.judge(later, &message, address(1)),
-        Verdict::Accept(_)
-    ));
+    assert!(matches!(pair.judge(later, &message, address(1)), Verdict::Accept(_)));
 }
 
 #[test]
@@ -99,10 +81,7 @@ fn every_flipped_bit_of_a_cookie_reply_is_refused_and_changes_nothing() {
     }
     let (mut other, _) = pair.start();
     let refused = other.on_cookie(&reply);
-    assert!(
-        matches!(refused, Err(HandshakeError::Cookie)),
-        "it answers another message: {refused:?}"
-    );
+    assert!(matches!(refused, Err(HandshakeError::Cookie)), "it answers another message: {refused:?}");
     initiator.on_cookie(&reply).expect("our cookie");
 }
 
@@ -111,19 +90,14 @@ fn every_flipped_bit_of_mac2_under_load_is_asked_again() {
     let mut pair = Pair::new(both(), both());
     flood(&mut pair, NOW);
     let (mut initiator, message) = pair.start();
-    initiator
-        .on_cookie(&cookie_for(&mut pair, NOW, &message, address(1)))
-        .expect("our cookie");
+    initiator.on_cookie(&cookie_for(&mut pair, NOW, &message, address(1))).expect("our cookie");
     let with_cookie = initiator.retransmit(pair.rng.as_mut()).expect("a message");
     for bit in (INITIATION_LEN - 16) * 8..INITIATION_LEN * 8 {
         let mut forged = with_cookie;
         forged[bit / 8] ^= 1 << (bit % 8);
         cookie_for(&mut pair, NOW, &forged, address(1));
     }
-    assert!(matches!(
-        pair.judge(NOW, &with_cookie, address(1)),
-        Verdict::Accept(_)
-    ));
+    assert!(matches!(pair.judge(NOW, &with_cookie, address(1)), Verdict::Accept(_)));
 }
 
 #[test]
@@ -132,21 +106,11 @@ fn one_address_has_no_more_than_its_share_and_others_have_theirs() {
     flood(&mut pair, NOW);
     let through = |pair: &mut Pair, from: SocketAddr| {
         let (mut initiator, message) = pair.start();
-        initiator
-            .on_cookie(&cookie_for(pair, NOW, &message, from))
-            .expect("our cookie");
+        initiator.on_cookie(&cookie_for(pair, NOW, &message, from)).expect("our cookie");
         let message = initiator.retransmit(pair.rng.as_mut()).expect("a message");
-        let verdicts = (0..30)
-            .map(|_| pair.judge(NOW, &message, from))
-            .collect::<Vec<_>>();
-        let accepted = verdicts
-            .iter()
-            .filter(|verdict| matches!(verdict, Verdict::Accept(_)))
-            .count();
-        let dropped = verdicts
-            .iter()
-            .filter(|v| matches!(v, Verdict::Drop(HandshakeDrop::Share)))
-            .count();
+        let verdicts = (0..30).map(|_| pair.judge(NOW, &message, from)).collect::<Vec<_>>();
+        let accepted = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Accept(_))).count();
+        let dropped = verdicts.iter().filter(|v| matches!(v, Verdict::Drop(HandshakeDrop::Share))).count();
         (accepted, dropped)
     };
     assert_eq!(through(&mut pair, address(1)), (10, 20));
@@ -160,15 +124,9 @@ fn a_wrong_mac1_is_no_load() {
     let mut wrong = message;
     wrong[INITIATION_LEN - 32] ^= 1;
     for _ in 0..1000 {
-        assert!(matches!(
-            pair.judge(NOW, &wrong, address(1)),
-            Verdict::Drop(HandshakeDrop::Mac1)
-        ));
+        assert!(matches!(pair.judge(NOW, &wrong, address(1)), Verdict::Drop(HandshakeDrop::Mac1)));
     }
-    assert!(matches!(
-        pair.judge(NOW, &message, address(1)),
-        Verdict::Accept(_)
-    ));
+    assert!(matches!(pair.judge(NOW, &message, address(1)), Verdict::Accept(_)));
 }
 
 #[test]
@@ -177,10 +135,7 @@ fn the_load_ends() {
     flood(&mut pair, NOW);
     let (_, message) = pair.start();
     let later = NOW + Duration::from_secs(2);
-    assert!(matches!(
-        pair.judge(later, &message, address(1)),
-        Verdict::Accept(_)
-    ));
+    assert!(matches!(pair.judge(later, &message, address(1)), Verdict::Accept(_)));
 }
 
 #[test]

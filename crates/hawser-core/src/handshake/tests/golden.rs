@@ -24,15 +24,9 @@ fn a_handshake_has_its_golden_bytes() {
     pair.rng = Box::new(Counting(0xa0));
     let (mut initiator, message) = pair.start();
     let accepted = pair.accept(&message);
-    let local = initiator
-        .on_response(&accepted.response)
-        .expect("the right response");
+    let local = initiator.on_response(&accepted.response).expect("the right response");
     let mut datagram = plain(b"frames");
-    local
-        .keys
-        .send
-        .seal(PathId(1), PacketNumber(2), &mut datagram)
-        .expect("room");
+    local.keys.send.seal(PathId(1), PacketNumber(2), &mut datagram).expect("room");
     assert_eq!(
         hex(&message),
         concat!(
@@ -50,10 +44,7 @@ fn a_handshake_has_its_golden_bytes() {
             "a8da247a97ced5babc8b9fa3c5ff32963e00000000000000000000000000000000",
         )
     );
-    assert_eq!(
-        hex(&datagram),
-        "4040404040404040403f59879d1960a888502a5cdaa829eadded841f3f4a21"
-    );
+    assert_eq!(hex(&datagram), "4040404040404040403f59879d1960a888502a5cdaa829eadded841f3f4a21");
     assert_eq!(local.keys.send.label(PathId(1)).0, 0x7eef1fd3);
 }
 
@@ -62,12 +53,8 @@ fn a_cookie_reply_has_its_golden_bytes() {
     let mut pair = Pair::new(both(), both());
     pair.rng = Box::new(Counting(0xa0));
     let (_, message) = pair.start();
-    let last = (0..51)
-        .map(|_| pair.judge(NOW, &message, address(1)))
-        .last();
-    let Some(Verdict::Cookie(reply)) = last else {
-        panic!("no cookie: {last:?}")
-    };
+    let last = (0..51).map(|_| pair.judge(NOW, &message, address(1))).last();
+    let Some(Verdict::Cookie(reply)) = last else { panic!("no cookie: {last:?}") };
     assert_eq!(
         hex(&reply),
         concat!(

@@ -36,11 +36,7 @@ const AES: Cipher = Cipher::Aes128Gcm;
 const CHACHA: Cipher = Cipher::ChaCha20Poly1305;
 
 fn offer(protection: Protection, ciphers: &[Cipher]) -> Offer {
-    Offer {
-        protection,
-        ciphers: CipherSet::of(ciphers),
-        instance: InstanceId(7),
-    }
+    Offer { protection, ciphers: CipherSet::of(ciphers), instance: InstanceId(7) }
 }
 
 fn both() -> Offer {
@@ -77,30 +73,14 @@ impl Pair {
     fn start(&mut self) -> (Initiator, [u8; INITIATION_LEN]) {
         let index = HandshakeIndex(11);
         let (psk, offer) = (self.psk.clone(), self.local_offer);
-        Initiator::start(
-            &self.local,
-            &self.remote,
-            psk,
-            offer,
-            index,
-            None,
-            self.rng.as_mut(),
-        )
-        .expect("a message")
+        Initiator::start(&self.local, &self.remote, psk, offer, index, None, self.rng.as_mut()).expect("a message")
     }
 
     /// The remote portal's verdict; it knows the local one only.
     fn judge(&mut self, now: Time, message: &[u8], from: SocketAddr) -> Verdict {
         let (known, psk) = (self.local.public(), Psk::new([3; 32]));
         let mut lookup = |key: &PublicKey| (*key == known).then(|| psk.clone());
-        self.responder.on_initiation(
-            now,
-            message,
-            from,
-            HandshakeIndex(22),
-            &mut lookup,
-            self.rng.as_mut(),
-        )
+        self.responder.on_initiation(now, message, from, HandshakeIndex(22), &mut lookup, self.rng.as_mut())
     }
 
     fn accept(&mut self, message: &[u8]) -> Accepted {
@@ -114,9 +94,7 @@ impl Pair {
     fn finish(&mut self) -> (Established, Established) {
         let (mut initiator, message) = self.start();
         let accepted = self.accept(&message);
-        let established = initiator
-            .on_response(&accepted.response)
-            .expect("the right response");
+        let established = initiator.on_response(&accepted.response).expect("the right response");
         (established, accepted.established)
     }
 }
@@ -131,7 +109,5 @@ fn carries(from: &TransportKeys, to: &TransportKeys) -> bool {
     let (path, number) = (PathId(5), PacketNumber(1 << 40));
     let mut datagram = plain(b"frames");
     from.send.seal(path, number, &mut datagram).expect("room");
-    to.recv
-        .open(path, number, &mut datagram)
-        .is_ok_and(|frames| frames == b"frames")
+    to.recv.open(path, number, &mut datagram).is_ok_and(|frames| frames == b"frames")
 }

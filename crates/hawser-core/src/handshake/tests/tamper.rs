@@ -17,10 +17,7 @@ fn every_flipped_bit_of_an_initiation_is_refused_and_changes_nothing() {
     let (mut initiator, message) = pair.start();
     for bit in 0..INITIATION_BITS {
         let verdict = pair.judge(NOW, &flipped(&message, bit), address(1));
-        assert!(
-            matches!(verdict, Verdict::Drop(_)),
-            "bit {bit}: {verdict:?}"
-        );
+        assert!(matches!(verdict, Verdict::Drop(_)), "bit {bit}: {verdict:?}");
     }
     let accepted = pair.accept(&message);
     assert!(initiator.on_response(&accepted.response).is_ok());
@@ -35,18 +32,10 @@ fn every_flipped_bit_of_noise_under_a_right_mac1_is_refused() {
     // What is flipped in the clear ephemeral key's top bit, RFC 7748 section 5 has the curve ignore;
     // the transcript does not.
     for (nth, bit) in (5 * 8..(5 + 120) * 8).enumerate() {
-        let mut forged: [u8; INITIATION_LEN] =
-            flipped(&message, bit).try_into().expect("same length");
+        let mut forged: [u8; INITIATION_LEN] = flipped(&message, bit).try_into().expect("same length");
         key.sign(&mut forged);
-        let verdict = pair.judge(
-            NOW + std::time::Duration::from_secs(nth as u64),
-            &forged,
-            address(1),
-        );
-        assert!(
-            matches!(verdict, Verdict::Drop(HandshakeDrop::Noise)),
-            "bit {bit}: {verdict:?}"
-        );
+        let verdict = pair.judge(NOW + std::time::Duration::from_secs(nth as u64), &forged, address(1));
+        assert!(matches!(verdict, Verdict::Drop(HandshakeDrop::Noise)), "bit {bit}: {verdict:?}");
     }
 }
 
@@ -62,15 +51,10 @@ fn every_flipped_bit_of_a_response_is_refused_and_changes_nothing() {
         if (9 * 8..(9 + 72) * 8).contains(&bit) {
             key.sign(&mut forged);
             let refused = initiator.on_response(&forged);
-            assert!(
-                matches!(refused, Err(HandshakeError::Noise(_))),
-                "bit {bit}: {refused:?}"
-            );
+            assert!(matches!(refused, Err(HandshakeError::Noise(_))), "bit {bit}: {refused:?}");
         }
     }
-    let established = initiator
-        .on_response(&accepted.response)
-        .expect("the right response");
+    let established = initiator.on_response(&accepted.response).expect("the right response");
     assert!(carries(&established.keys, &accepted.established.keys));
 }
 
@@ -85,10 +69,7 @@ fn offers_cannot_be_changed_in_flight() {
         downgraded[byte] ^= 1;
         mac::Mac1Key::to(&pair.remote).sign(&mut downgraded);
         let verdict = pair.judge(NOW, &downgraded, address(1));
-        assert!(
-            matches!(verdict, Verdict::Drop(HandshakeDrop::Noise)),
-            "byte {byte}: {verdict:?}"
-        );
+        assert!(matches!(verdict, Verdict::Drop(HandshakeDrop::Noise)), "byte {byte}: {verdict:?}");
     }
 }
 
@@ -100,25 +81,15 @@ fn a_peer_that_chooses_another_cipher_than_the_best_is_refused() {
     let remote = Identity::new([2; 32]);
     let mut state = noise::responder(&remote, pair.rng.as_mut()).expect("a state");
     let mut payload = [0; Offer::LEN];
-    let noise_part = crate::wire::handshake::Initiation::decode(&message)
-        .expect("an initiation")
-        .noise;
-    state
-        .read_message(noise_part, &mut payload)
-        .expect("the right key");
+    let noise_part = crate::wire::handshake::Initiation::decode(&message).expect("an initiation").noise;
+    state.read_message(noise_part, &mut payload).expect("the right key");
     noise::set_psk(&mut state, &Psk::new([3; 32])).expect("a slot");
     let mut bytes = [0; crate::wire::handshake::RESPONSE_NOISE_LEN];
-    state
-        .write_message(&both().encode(Some(CHACHA)), &mut bytes)
-        .expect("room");
-    let mut response =
-        crate::wire::handshake::Response::encode(HandshakeIndex(1), HandshakeIndex(11), &bytes);
+    state.write_message(&both().encode(Some(CHACHA)), &mut bytes).expect("room");
+    let mut response = crate::wire::handshake::Response::encode(HandshakeIndex(1), HandshakeIndex(11), &bytes);
     mac::Mac1Key::to(&pair.local.public()).sign(&mut response);
     let refused = initiator.on_response(&response);
-    assert!(
-        matches!(refused, Err(HandshakeError::Cipher)),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(HandshakeError::Cipher)), "{refused:?}");
 }
 
 #[test]

@@ -1,9 +1,7 @@
 //! One super-packet in the making.
 
 use crate::packet::checksum;
-use crate::packet::inner::{
-    IPV4_HEADER, IPV6_HEADER, Inner, Transport, UDP_HEADER, be16, be32, put16,
-};
+use crate::packet::inner::{IPV4_HEADER, IPV6_HEADER, Inner, Transport, UDP_HEADER, be16, be32, put16};
 use crate::packet::pool::{LARGEST, Pool};
 use crate::packet::train::{CWR, FIN, Gso, NEVER_IN_TRAIN, Offload, PSH, TCP_FLAGS};
 use std::net::IpAddr;
@@ -45,13 +43,7 @@ pub(super) struct Entry {
 
 impl Entry {
     /// Starts with one packet; true when more may be appended.
-    pub(super) fn start(
-        packet: &[u8],
-        inner: Inner,
-        partial: bool,
-        udp: bool,
-        pool: &mut Pool,
-    ) -> (Entry, bool) {
+    pub(super) fn start(packet: &[u8], inner: Inner, partial: bool, udp: bool, pool: &mut Pool) -> (Entry, bool) {
         let mut buffer = pool.take(packet.len());
         buffer[..packet.len()].copy_from_slice(packet);
         let header = inner.header_len().unwrap_or(packet.len());
@@ -102,13 +94,7 @@ impl Entry {
     }
 
     /// Appends `packet` when it continues this entry exactly.
-    pub(super) fn append(
-        &mut self,
-        packet: &[u8],
-        inner: &Inner,
-        partial: bool,
-        pool: &mut Pool,
-    ) -> Fit {
+    pub(super) fn append(&mut self, packet: &[u8], inner: &Inner, partial: bool, pool: &mut Pool) -> Fit {
         let fit = self.fit(packet, inner, partial);
         if fit == Fit::Refused {
             return fit;
@@ -135,8 +121,7 @@ impl Entry {
     fn fit(&mut self, packet: &[u8], inner: &Inner, partial: bool) -> Fit {
         let payload = packet.len().saturating_sub(self.header);
         let fits = inner.header_len() == Some(self.header)
-            && (inner.transport, inner.transport_at)
-                == (self.inner.transport, self.inner.transport_at)
+            && (inner.transport, inner.transport_at) == (self.inner.transport, self.inner.transport_at)
             && partial == self.partial
             && (1..=self.size).contains(&payload)
             && self.len + payload <= MAX_LEN
@@ -144,20 +129,14 @@ impl Entry {
         let at = usize::from(inner.transport_at);
         let last = match inner.transport {
             _ if !fits => return Fit::Refused,
-            Transport::Tcp { .. } if self.tcp_continues(packet, at) => {
-                packet[at + TCP_FLAGS] & (FIN | PSH) != 0
-            }
+            Transport::Tcp { .. } if self.tcp_continues(packet, at) => packet[at + TCP_FLAGS] & (FIN | PSH) != 0,
             Transport::Udp if usize::from(be16(packet, at + 4)) == packet.len() - at => false,
             _ => return Fit::Refused,
         };
         if !self.both_verify(packet, inner) {
             return Fit::Refused;
         }
-        if last || payload < self.size {
-            Fit::Closed
-        } else {
-            Fit::Open
-        }
+        if last || payload < self.size { Fit::Closed } else { Fit::Open }
     }
 
     /// The IP headers are equal but for length, identification and checksum.
@@ -191,12 +170,7 @@ impl Entry {
         let right = |packet: &[u8]| {
             let transport = &packet[usize::from(inner.transport_at)..];
             let no_checksum = inner.transport == Transport::Udp && be16(transport, 6) == 0;
-            let pseudo = checksum::pseudo(
-                inner.source,
-                inner.destination,
-                inner.protocol,
-                transport.len(),
-            );
+            let pseudo = checksum::pseudo(inner.source, inner.destination, inner.protocol, transport.len());
             !no_checksum && checksum::verifies(pseudo, transport)
         };
         if self.partial {
@@ -208,11 +182,7 @@ impl Entry {
 
     /// Completes the headers and describes the packet.
     pub(super) fn finish(&mut self) -> Offload {
-        let single = if self.partial {
-            Offload::partial(&self.inner)
-        } else {
-            None
-        };
+        let single = if self.partial { Offload::partial(&self.inner) } else { None };
         if self.count == 1 {
             return single.unwrap_or_default();
         }
@@ -233,12 +203,7 @@ impl Entry {
             put16(packet, at + 4, transport as u16);
         }
         let offload = Offload::partial(&self.inner).expect("only TCP and UDP are appended to");
-        let pseudo = checksum::pseudo(
-            self.inner.source,
-            self.inner.destination,
-            self.inner.protocol,
-            transport,
-        );
+        let pseudo = checksum::pseudo(self.inner.source, self.inner.destination, self.inner.protocol, transport);
         put16(packet, at + usize::from(offload.csum_offset), pseudo);
         Offload {
             gso: match (self.inner.transport, v4) {

@@ -15,9 +15,7 @@ fn flush(coalescer: &mut Coalescer) -> Vec<(Offload, Vec<u8>)> {
 /// What comes out after `packets` (bytes, partial) went in.
 fn through(packets: &[(Vec<u8>, bool)]) -> Vec<(Offload, Vec<u8>)> {
     let mut coalescer = Coalescer::new(true);
-    packets
-        .iter()
-        .for_each(|(p, partial)| coalescer.push(p, *partial));
+    packets.iter().for_each(|(p, partial)| coalescer.push(p, *partial));
     flush(&mut coalescer)
 }
 
@@ -25,10 +23,7 @@ fn through(packets: &[(Vec<u8>, bool)]) -> Vec<(Offload, Vec<u8>)> {
 fn stream(count: u32, with: impl Fn(u32, &mut Sample)) -> Vec<(Vec<u8>, bool)> {
     (0..count)
         .map(|n| {
-            let mut sample = Sample {
-                sequence: n * 1_000,
-                ..Sample::default()
-            };
+            let mut sample = Sample { sequence: n * 1_000, ..Sample::default() };
             with(n, &mut sample);
             (sample.full(), false)
         })
@@ -120,11 +115,7 @@ fn what_does_not_continue_is_not_appended() {
         let out = through(&packets);
         assert_eq!(out.len(), 2, "{why}");
         for (i, (offload, packet)) in out.iter().enumerate() {
-            assert_eq!(
-                (offload, packet),
-                (&Offload::default(), &packets[i].0),
-                "{why}"
-            );
+            assert_eq!((offload, packet), (&Offload::default(), &packets[i].0), "{why}");
         }
     }
 }
@@ -161,10 +152,7 @@ fn an_acknowledgement_is_not_overtaken_by_data_of_its_flow() {
         stream(1, |_, s| s.sequence = 1_000),
     ]
     .concat();
-    let lens: Vec<usize> = through(&packets)
-        .iter()
-        .map(|(_, p)| p.len() - 52)
-        .collect();
+    let lens: Vec<usize> = through(&packets).iter().map(|(_, p)| p.len() - 52).collect();
     assert_eq!(lens, [1_000, 0, 1_000]);
 }
 
@@ -183,10 +171,7 @@ fn identifications_count_up_unless_they_mean_nothing() {
 fn super_packets_stay_within_their_bounds() {
     let out = through(&stream(100, |_, _| {}));
     assert!(out.iter().all(|(_, p)| p.len() <= 65_535));
-    assert_eq!(
-        out.iter().map(|(_, p)| p.len() - 52).sum::<usize>(),
-        100_000
-    );
+    assert_eq!(out.iter().map(|(_, p)| p.len() - 52).sum::<usize>(), 100_000);
     let out = through(&stream(100, |n, s| (s.payload, s.sequence) = (10, n * 10)));
     let lens: Vec<usize> = out.iter().map(|(_, p)| p.len() - 52).collect();
     assert_eq!(lens, [640, 360]);
@@ -195,11 +180,7 @@ fn super_packets_stay_within_their_bounds() {
 #[test]
 fn a_seventeenth_flow_closes_the_oldest() {
     let flow = |port: u16, n: u32| {
-        let sample = Sample {
-            ports: (port, 1),
-            sequence: n * 1_000,
-            ..Sample::default()
-        };
+        let sample = Sample { ports: (port, 1), sequence: n * 1_000, ..Sample::default() };
         (sample.full(), false)
     };
     let mut packets: Vec<_> = (0..17).map(|port| flow(port, 0)).collect();

@@ -97,13 +97,7 @@ pub struct Health {
 
 impl Default for Health {
     fn default() -> Self {
-        Health {
-            state: HealthState::New,
-            deadline: None,
-            ptos: 0,
-            active_at: Time::ZERO,
-            flaps: Flaps::default(),
-        }
+        Health { state: HealthState::New, deadline: None, ptos: 0, active_at: Time::ZERO, flaps: Flaps::default() }
     }
 }
 

@@ -55,65 +55,12 @@ const CLOSE: Event = |h| {
 #[test]
 fn every_arrow_and_every_event_that_is_none() {
     let table: [(HealthState, Row); 7] = [
-        (
-            New,
-            row([Validating, Active, New, New, Down(LinkLost), Down(Closed)]),
-        ),
-        (
-            Validating,
-            row([
-                Validating,
-                Active,
-                Validating,
-                Validating,
-                Down(LinkLost),
-                Down(Closed),
-            ]),
-        ),
-        (
-            Active,
-            row([
-                Active,
-                Active,
-                Active,
-                Suspect,
-                Down(LinkLost),
-                Down(Closed),
-            ]),
-        ),
-        (
-            Suspect,
-            row([
-                Suspect,
-                Active,
-                Active,
-                Suspect,
-                Down(LinkLost),
-                Down(Closed),
-            ]),
-        ),
-        (
-            Down(Timeout),
-            row([
-                Down(Timeout),
-                Active,
-                Down(Timeout),
-                Down(Timeout),
-                Down(LinkLost),
-                Down(Closed),
-            ]),
-        ),
-        (
-            Down(NoRoute),
-            row([
-                Down(NoRoute),
-                Active,
-                Down(NoRoute),
-                Down(NoRoute),
-                Down(LinkLost),
-                Down(Closed),
-            ]),
-        ),
+        (New, row([Validating, Active, New, New, Down(LinkLost), Down(Closed)])),
+        (Validating, row([Validating, Active, Validating, Validating, Down(LinkLost), Down(Closed)])),
+        (Active, row([Active, Active, Active, Suspect, Down(LinkLost), Down(Closed)])),
+        (Suspect, row([Suspect, Active, Active, Suspect, Down(LinkLost), Down(Closed)])),
+        (Down(Timeout), row([Down(Timeout), Active, Down(Timeout), Down(Timeout), Down(LinkLost), Down(Closed)])),
+        (Down(NoRoute), row([Down(NoRoute), Active, Down(NoRoute), Down(NoRoute), Down(LinkLost), Down(Closed)])),
         (Down(Closed), row([Down(Closed); 6])),
     ];
     for (from, events) in table {
@@ -150,14 +97,8 @@ fn a_suspect_path_is_down_after_three_further_probe_timeouts() {
 fn a_suspect_path_is_down_after_300_ms_but_never_before_a_probe_timeout() {
     for (pto_ms, over_ms) in [(30, 300), (700, 700)] {
         let mut health = path(Active);
-        assert_eq!(
-            health.on_pto(at(0), Duration::from_millis(pto_ms)),
-            HealthAction::BecameSuspect
-        );
-        assert_eq!(
-            health.poll_timeout(),
-            Some((at(over_ms), HealthTimer::SuspectOver))
-        );
+        assert_eq!(health.on_pto(at(0), Duration::from_millis(pto_ms)), HealthAction::BecameSuspect);
+        assert_eq!(health.poll_timeout(), Some((at(over_ms), HealthTimer::SuspectOver)));
         assert_eq!(health.handle_timeout(at(over_ms - 1)), HealthAction::None);
         assert_eq!(health.handle_timeout(at(over_ms)), HealthAction::BecameDown);
         assert_eq!(health.state(), Down(Timeout));
@@ -180,11 +121,7 @@ fn a_down_path_is_probed_every_500_ms_and_a_closed_one_never() {
     for reason in [Timeout, LinkLost, NoRoute, PeerSaidDown] {
         let mut health = path(Down(reason));
         for ms in [500, 1_000, 1_500] {
-            assert_eq!(
-                health.poll_timeout(),
-                Some((at(ms), HealthTimer::Probe)),
-                "{reason:?}"
-            );
+            assert_eq!(health.poll_timeout(), Some((at(ms), HealthTimer::Probe)), "{reason:?}");
             assert_eq!(health.handle_timeout(at(ms)), HealthAction::Probe);
         }
     }
@@ -197,11 +134,7 @@ fn a_down_path_is_probed_every_500_ms_and_a_closed_one_never() {
 fn what_speaks_for_a_down_path_has_it_probed_at_once() {
     let mut health = path(Down(LinkLost));
     health.on_ack(at(100));
-    assert_eq!(
-        health.poll_timeout(),
-        Some((at(500), HealthTimer::Probe)),
-        "an ack of before the cut"
-    );
+    assert_eq!(health.poll_timeout(), Some((at(500), HealthTimer::Probe)), "an ack of before the cut");
     health.probe_now(at(120));
     assert_eq!(health.handle_timeout(at(120)), HealthAction::Probe);
     let mut silent = path(Down(Timeout));
@@ -220,9 +153,7 @@ fn a_second_word_about_a_down_path_changes_the_reason_and_not_the_probes() {
 /// Drops an active path at `ms`, and gives how long it was then held back, in ms.
 fn drop_and_return(health: &mut Health, ms: u64) -> u64 {
     assert_eq!(health.on_down(at(ms), LinkLost), HealthAction::BecameDown);
-    let held = health
-        .held_until(at(ms))
-        .map_or(0, |until| until.since(at(ms)).as_millis() as u64);
+    let held = health.held_until(at(ms)).map_or(0, |until| until.since(at(ms)).as_millis() as u64);
     if held > 0 {
         assert!(!health.on_validated(at(ms + held - 1)), "held back");
     }
@@ -241,10 +172,7 @@ fn two_returns_are_immediate_and_then_the_hold_doubles_to_16_s() {
         holds.push(held);
         now += held;
     }
-    assert_eq!(
-        holds,
-        [0, 0, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 16_000]
-    );
+    assert_eq!(holds, [0, 0, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 16_000]);
 }
 
 #[test]
@@ -262,11 +190,7 @@ fn each_30_s_of_good_conduct_take_one_doubling_back() {
         drop_and_return(&mut health, ms);
     }
     assert_eq!(drop_and_return(&mut health, 600), 1_000);
-    assert_eq!(
-        drop_and_return(&mut health, 40_000),
-        1_000,
-        "one taken, one added"
-    );
+    assert_eq!(drop_and_return(&mut health, 40_000), 1_000, "one taken, one added");
     assert_eq!(drop_and_return(&mut health, 200_000), 0, "forgiven");
 }
 

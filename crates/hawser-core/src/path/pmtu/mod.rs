@@ -19,9 +19,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::constants::{
-    BASE_MTU, BLACK_HOLE_BURSTS, COMMON_MTUS, MAX_PROBES, MIN_MTU, PROBE_TIMER, RAISE_TIMER,
-};
+use super::constants::{BASE_MTU, BLACK_HOLE_BURSTS, COMMON_MTUS, MAX_PROBES, MIN_MTU, PROBE_TIMER, RAISE_TIMER};
 use crate::units::Time;
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -206,21 +204,13 @@ impl Pmtu {
 
     /// Where a black hole drives to: the base, or from there the floor.
     fn refuge(&self) -> u16 {
-        if self.current > self.base {
-            self.base
-        } else {
-            self.floor
-        }
+        if self.current > self.base { self.base } else { self.floor }
     }
 
     /// Sizes from `size` on do not pass.
     fn fall_below(&mut self, size: u16) {
         let below = size.saturating_sub(1);
-        self.current = if self.base < size {
-            self.base
-        } else {
-            self.floor.min(below)
-        };
+        self.current = if self.base < size { self.base } else { self.floor.min(below) };
         self.too_big = self.too_big.min(size);
         self.search_again();
     }

@@ -25,10 +25,7 @@ fn settle(pmtu: &mut Pmtu, mtu: u16, now: Time) -> u32 {
             Some(size) if size <= passes => pmtu.on_probe_acked(size),
             Some(size) => pmtu.on_probe_lost(size),
             None => {
-                assert!(
-                    matches!(pmtu.phase, Phase::Done { .. }),
-                    "a probe is out already"
-                );
+                assert!(matches!(pmtu.phase, Phase::Done { .. }), "a probe is out already");
                 return probes;
             }
         }
@@ -62,12 +59,7 @@ fn common_sizes_are_found_within_few_probes() {
 
 #[test]
 fn before_the_first_probe_the_base_stands() {
-    let table = [
-        (1500, 28, 1252),
-        (1500, 48, 1232),
-        (1000, 28, 972),
-        (20, 28, 0),
-    ];
+    let table = [(1500, 28, 1252), (1500, 48, 1232), (1000, 28, 972), (20, 28, 0)];
     for (link_mtu, overhead, base) in table {
         assert_eq!(Pmtu::new(link_mtu, overhead).current(), base);
     }

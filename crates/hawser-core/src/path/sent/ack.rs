@@ -186,10 +186,7 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
             }
             State::Acked { .. } | State::Skipped => return,
         };
-        if let Some(ahead) = walk
-            .prior_largest
-            .and_then(|largest| largest.checked_sub(pn))
-        {
+        if let Some(ahead) = walk.prior_largest.and_then(|largest| largest.checked_sub(pn)) {
             // Packets drained were held up by a dead path, not overtaken on a live one.
             if !matches!(state, State::Drained { .. }) {
                 let spurious = matches!(state, State::Lost { .. });
@@ -213,11 +210,7 @@ impl<S: Copy> AckWalk<S> {
     fn take<T>(&mut self, pn: u64, packet: &SentPacket<S, T>) {
         self.ack_eliciting |= packet.ack_eliciting;
         if self.outcome.newest.as_ref().is_none_or(|n| n.pn.0 < pn) {
-            self.outcome.newest = Some(Newest {
-                pn: PacketNumber(pn),
-                sent_at: packet.sent_at,
-                stamp: packet.stamp,
-            });
+            self.outcome.newest = Some(Newest { pn: PacketNumber(pn), sent_at: packet.sent_at, stamp: packet.stamp });
         }
     }
 }

@@ -1,9 +1,7 @@
 //! Loss detection (RFC 9002 section 6.1) and persistent congestion (section 7.6).
 
 use super::{Newest, SentPackets, State};
-use crate::path::constants::{
-    LOST_KEPT_PTOS, MAX_ACK_DELAY, MAX_SETTLED_KEPT, PERSISTENT_CONGESTION_PTOS,
-};
+use crate::path::constants::{LOST_KEPT_PTOS, MAX_ACK_DELAY, MAX_SETTLED_KEPT, PERSISTENT_CONGESTION_PTOS};
 use crate::path::rtt::RttEstimator;
 use crate::path::sent::SentPacket;
 use crate::units::{ByteCount, PacketNumber, Time};
@@ -68,12 +66,7 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
     ) -> LossOutcome<S> {
         let delay = self.reordering.loss_delay(&rtt.snapshot());
         let pto = rtt.pto(MAX_ACK_DELAY);
-        let mut outcome = LossOutcome {
-            packets: 0,
-            bytes: ByteCount::ZERO,
-            newest: None,
-            persistent: false,
-        };
+        let mut outcome = LossOutcome { packets: 0, bytes: ByteCount::ZERO, newest: None, persistent: false };
         self.loss_time = None;
         while self.watched > 0 {
             let pn = self.cursor;
@@ -86,18 +79,13 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
                 self.loss_time = Some(packet.sent_at + delay);
                 break;
             }
-            self.slot_mut(pn).state = State::Lost {
-                at: now,
-                by_time: !by_packets,
-            };
+            self.slot_mut(pn).state = State::Lost { at: now, by_time: !by_packets };
             self.settle(&packet);
             outcome.count(pn, &packet);
             // Probes of a size or of a dead path say nothing of congestion.
             outcome.persistent |= packet.ack_eliciting
                 && packet.in_flight
-                && self
-                    .persistence
-                    .on_lost(packet.sent_at, pto * PERSISTENT_CONGESTION_PTOS);
+                && self.persistence.on_lost(packet.sent_at, pto * PERSISTENT_CONGESTION_PTOS);
             visit(PacketNumber(pn), &packet);
             self.advance_cursor();
         }
@@ -151,11 +139,7 @@ impl<S: Copy> LossOutcome<S> {
         self.packets += 1;
         if packet.in_flight {
             self.bytes += ByteCount(u64::from(packet.bytes));
-            self.newest = Some(Newest {
-                pn: PacketNumber(pn),
-                sent_at: packet.sent_at,
-                stamp: packet.stamp,
-            });
+            self.newest = Some(Newest { pn: PacketNumber(pn), sent_at: packet.sent_at, stamp: packet.stamp });
         }
     }
 }

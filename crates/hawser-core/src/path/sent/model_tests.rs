@@ -61,9 +61,7 @@ impl Model {
 
     fn outstanding(&self) -> u64 {
         let waiting = self.packets.values();
-        waiting
-            .filter(|&&(fate, eliciting)| fate == Fate::Outstanding && eliciting)
-            .count() as u64
+        waiting.filter(|&&(fate, eliciting)| fate == Fate::Outstanding && eliciting).count() as u64
     }
 }
 
@@ -78,9 +76,7 @@ fn run(steps: Vec<Step>) {
                 model.next += u64::from(skip);
                 let packet = if eliciting { packet(now, 0) } else { bare(now) };
                 sent.on_sent(PacketNumber(model.next), packet);
-                model
-                    .packets
-                    .insert(model.next, (Fate::Outstanding, eliciting));
+                model.packets.insert(model.next, (Fate::Outstanding, eliciting));
                 model.next += 1;
             }
             Step::Ack(list) => {
@@ -99,10 +95,7 @@ fn run(steps: Vec<Step>) {
                 if honest {
                     for pn in before {
                         let fate = model.packets[&pn].0;
-                        assert!(
-                            matches!(fate, Fate::Acked | Fate::AckedAfter),
-                            "{pn} {fate:?}"
-                        );
+                        assert!(matches!(fate, Fate::Acked | Fate::AckedAfter), "{pn} {fate:?}");
                     }
                 }
             }
@@ -115,10 +108,7 @@ fn run(steps: Vec<Step>) {
             model.set(pn, Fate::Outstanding, Fate::HandedOut);
         });
         let outstanding = model.outstanding();
-        assert_eq!(
-            sent.bytes_in_flight(),
-            ByteCount(outstanding * u64::from(BYTES))
-        );
+        assert_eq!(sent.bytes_in_flight(), ByteCount(outstanding * u64::from(BYTES)));
         assert_eq!(sent.outstanding().count() as u64, outstanding);
         assert_eq!(sent.oldest_unacked_sent_at().is_some(), outstanding > 0);
     }

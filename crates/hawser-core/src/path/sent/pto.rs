@@ -46,19 +46,12 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
     pub fn pto_deadline(&self, pto: Duration) -> Option<(Time, PtoKind)> {
         let newest = self.newest_ack_eliciting_sent_at()?;
         let oldest = self.oldest_unacked_sent_at()?;
-        let from = oldest
-            .max(self.pto.last_news_at)
-            .max(self.pto.last_silence_at);
+        let from = oldest.max(self.pto.last_news_at).max(self.pto.last_silence_at);
         let silence = from + pto * (1 << self.pto.count.min(MAX_PTO_DOUBLINGS));
         let tail = newest + pto;
-        let tail_is_due = self.pto.count == 0
-            && tail < silence
-            && self.pto.tail_probed.is_none_or(|probed| newest > probed);
-        Some(if tail_is_due {
-            (tail, PtoKind::Tail)
-        } else {
-            (silence, PtoKind::Silence)
-        })
+        let tail_is_due =
+            self.pto.count == 0 && tail < silence && self.pto.tail_probed.is_none_or(|probed| newest > probed);
+        Some(if tail_is_due { (tail, PtoKind::Tail) } else { (silence, PtoKind::Silence) })
     }
 
     /// The deadline passed. Send a probe: a new ack-eliciting packet, best with content still outstanding.

@@ -100,12 +100,7 @@ mod tests {
 
     fn delay_ms(reordering: &Reordering) -> u128 {
         let rtt = Duration::from_millis(80);
-        let snapshot = RttSnapshot {
-            latest: rtt,
-            smoothed: rtt,
-            variance: Duration::ZERO,
-            min: rtt,
-        };
+        let snapshot = RttSnapshot { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt };
         reordering.loss_delay(&snapshot).as_millis()
     }
 

@@ -15,23 +15,12 @@ pub(super) fn at(ms: u64) -> Time {
 }
 
 pub(super) fn packet(sent_ms: u64, content: u32) -> SentPacket<u64, u32> {
-    SentPacket {
-        sent_at: at(sent_ms),
-        bytes: BYTES,
-        ack_eliciting: true,
-        in_flight: true,
-        stamp: sent_ms,
-        content,
-    }
+    SentPacket { sent_at: at(sent_ms), bytes: BYTES, ack_eliciting: true, in_flight: true, stamp: sent_ms, content }
 }
 
 /// A bare acknowledgement.
 pub(super) fn bare(sent_ms: u64) -> SentPacket<u64, u32> {
-    SentPacket {
-        ack_eliciting: false,
-        in_flight: false,
-        ..packet(sent_ms, 0)
-    }
+    SentPacket { ack_eliciting: false, in_flight: false, ..packet(sent_ms, 0) }
 }
 
 pub(super) fn rtt(ms: u64) -> RttEstimator {
@@ -51,16 +40,12 @@ fn sent(count: u64) -> Sent {
     sent
 }
 
-pub(super) fn ranges(
-    list: &[(u64, u64)],
-) -> impl Iterator<Item = RangeInclusive<PacketNumber>> + Clone + use<'_> {
-    list.iter()
-        .map(|&(start, end)| PacketNumber(start)..=PacketNumber(end))
+pub(super) fn ranges(list: &[(u64, u64)]) -> impl Iterator<Item = RangeInclusive<PacketNumber>> + Clone + use<'_> {
+    list.iter().map(|&(start, end)| PacketNumber(start)..=PacketNumber(end))
 }
 
 fn ack(sent: &mut Sent, ms: u64, list: &[(u64, u64)]) -> AckOutcome<u64> {
-    sent.on_ack(at(ms), ranges(list), |_, _, _| {})
-        .expect("an honest acknowledgement")
+    sent.on_ack(at(ms), ranges(list), |_, _, _| {}).expect("an honest acknowledgement")
 }
 
 fn lost(sent: &mut Sent, ms: u64, rtt: &RttEstimator) -> Vec<u64> {
@@ -106,17 +91,9 @@ fn only_a_new_largest_number_gives_a_round_trip() {
 fn a_peer_that_lies_changes_nothing() {
     let mut sent = sent(10);
     sent.on_sent(PacketNumber(12), packet(12, 12));
-    for (lie, list) in [
-        (13, [(0, 3), (13, 13)]),
-        (11, [(0, 3), (10, 12)]),
-        (u64::MAX, [(0, 3), (0, u64::MAX)]),
-    ] {
+    for (lie, list) in [(13, [(0, 3), (13, 13)]), (11, [(0, 3), (10, 12)]), (u64::MAX, [(0, 3), (0, u64::MAX)])] {
         let error = sent.on_ack(at(20), ranges(&list), |_, _, _| panic!("visited"));
-        assert_eq!(
-            error,
-            Err(AckError::NeverSent(PacketNumber(lie))),
-            "{list:?}"
-        );
+        assert_eq!(error, Err(AckError::NeverSent(PacketNumber(lie))), "{list:?}");
     }
     assert_eq!(sent.bytes_in_flight(), ByteCount(11_000));
     assert_eq!(ack(&mut sent, 20, &[(12, 12), (0, 9)]).packets, 11);
@@ -163,11 +140,7 @@ fn a_loss_that_was_none_is_noticed_and_tolerated_next_time() {
     ack(&mut sent, 50, &[(1, 12)]);
     assert_eq!(lost(&mut sent, 50, &rtt(100)), [0]);
     let mut seen = Vec::new();
-    let outcome = sent
-        .on_ack(at(51), ranges(&[(0, 13)]), |pn, _, how| {
-            seen.push((pn.0, how))
-        })
-        .expect("honest");
+    let outcome = sent.on_ack(at(51), ranges(&[(0, 13)]), |pn, _, how| seen.push((pn.0, how))).expect("honest");
     assert_eq!((outcome.spurious, outcome.packets), (1, 1));
     assert_eq!(seen, [(13, Arrival::Outstanding), (0, Arrival::AfterLoss)]);
     assert_eq!(sent.bytes_in_flight(), ByteCount(26_000));
@@ -236,10 +209,7 @@ fn challenges_lost_on_a_dead_path_are_no_persistent_congestion() {
     sent.on_sent(PacketNumber(0), packet(0, 0));
     ack(&mut sent, 50, &[(0, 0)]);
     for i in 1..=10 {
-        let challenge = SentPacket {
-            in_flight: false,
-            ..packet(i * 500, 0)
-        };
+        let challenge = SentPacket { in_flight: false, ..packet(i * 500, 0) };
         sent.on_sent(PacketNumber(i), challenge);
     }
     ack(&mut sent, 5_050, &[(10, 10)]);
@@ -251,10 +221,7 @@ fn challenges_lost_on_a_dead_path_are_no_persistent_congestion() {
 #[test]
 fn a_probe_of_the_mtu_is_lost_without_being_congestion() {
     let mut sent = Sent::new();
-    let probe = SentPacket {
-        in_flight: false,
-        ..packet(0, 7)
-    };
+    let probe = SentPacket { in_flight: false, ..packet(0, 7) };
     sent.on_sent(PacketNumber(0), probe);
     for pn in 1..5 {
         sent.on_sent(PacketNumber(pn), packet(pn, 0));
@@ -264,10 +231,7 @@ fn a_probe_of_the_mtu_is_lost_without_being_congestion() {
     let mut seen = Vec::new();
     let outcome = sent.detect_losses(at(20), &rtt(100), |_, p| seen.push(p.content));
     assert_eq!(seen, [7]);
-    assert_eq!(
-        (outcome.packets, outcome.bytes, outcome.newest),
-        (1, ByteCount::ZERO, None)
-    );
+    assert_eq!((outcome.packets, outcome.bytes, outcome.newest), (1, ByteCount::ZERO, None));
 }
 
 #[test]
@@ -293,11 +257,7 @@ fn a_dead_path_hands_out_everything_oldest_first() {
 #[test]
 fn nothing_but_loss_for_three_probe_timeouts_is_persistent_congestion() {
     // (losses end at ms, an acknowledged packet amid, persistent)
-    let table = [
-        (400, None, true),
-        (200, None, false),
-        (400, Some(300), false),
-    ];
+    let table = [(400, None, true), (200, None, false), (400, Some(300), false)];
     for (end, amid, expected) in table {
         let rtt = rtt(50);
         let mut sent = Sent::new();
@@ -316,10 +276,7 @@ fn nothing_but_loss_for_three_probe_timeouts_is_persistent_congestion() {
         acked.push((pn, pn));
         ack(&mut sent, end + 150, &acked);
         let outcome = sent.detect_losses(at(end + 300), &rtt, |_, _| {});
-        assert_eq!(
-            outcome.persistent, expected,
-            "until {end} ms, amid {amid:?}"
-        );
+        assert_eq!(outcome.persistent, expected, "until {end} ms, amid {amid:?}");
     }
 }
 
@@ -333,15 +290,9 @@ fn a_steady_flow_into_a_black_hole_falls_silent_after_one_probe_timeout() {
     }
     assert_eq!(sent.pto_deadline(pto), Some((at(55), PtoKind::Silence)));
     sent.on_pto(at(55), PtoKind::Silence);
-    assert_eq!(
-        sent.pto_deadline(pto),
-        Some((at(55 + 60), PtoKind::Silence))
-    );
+    assert_eq!(sent.pto_deadline(pto), Some((at(55 + 60), PtoKind::Silence)));
     sent.on_pto(at(115), PtoKind::Silence);
-    assert_eq!(
-        (sent.pto_count(), sent.pto_deadline(pto)),
-        (2, Some((at(115 + 120), PtoKind::Silence)))
-    );
+    assert_eq!((sent.pto_count(), sent.pto_deadline(pto)), (2, Some((at(115 + 120), PtoKind::Silence))));
     ack(&mut sent, 120, &[(40, 40)]);
     assert_eq!(sent.pto_count(), 0);
 }
@@ -400,8 +351,7 @@ fn spurious_on_a_reordering_path() -> (u32, u32) {
     let mut spans = [0; 10];
     for (tenths, pn) in arrivals {
         let now = tenth_ms(tenths);
-        sent.on_ack(now, ranges(&[(pn, pn)]), |_, _, _| {})
-            .expect("honest");
+        sent.on_ack(now, ranges(&[(pn, pn)]), |_, _, _| {}).expect("honest");
         let outcome = sent.detect_losses(now, &rtt, |_, _| {});
         spans[(pn * 10 / PACKETS) as usize] += outcome.packets;
     }
@@ -415,10 +365,7 @@ fn tenth_ms(tenths: u64) -> Time {
 }
 
 fn packet_at(tenths: u64) -> SentPacket<u64, u32> {
-    SentPacket {
-        sent_at: tenth_ms(tenths),
-        ..packet(0, 0)
-    }
+    SentPacket { sent_at: tenth_ms(tenths), ..packet(0, 0) }
 }
 
 #[test]

@@ -7,23 +7,18 @@ use proptest::prelude::*;
 const HOLD: Duration = Duration::from_secs(1);
 
 fn arrival(sequence: u32) -> Arrival {
-    Arrival {
-        bucket: FlowBucket(7),
-        sequence: FlowSequence(sequence),
-        ..Arrival::default()
-    }
+    Arrival { bucket: FlowBucket(7), sequence: FlowSequence(sequence), ..Arrival::default() }
 }
 
 type Said = Result<Option<Vec<u8>>, PieceError>;
 
 fn piece(r: &mut Reassembler, now: Time, id: u16, offset: u16, more: bool, bytes: &[u8]) -> Said {
-    r.on_piece(now, id, offset, more, arrival(u32::from(id)), bytes, HOLD)
-        .map(|whole| {
-            whole.map(|w| {
-                assert_eq!(w.arrival, arrival(u32::from(id)));
-                w.packet.to_vec()
-            })
+    r.on_piece(now, id, offset, more, arrival(u32::from(id)), bytes, HOLD).map(|whole| {
+        whole.map(|w| {
+            assert_eq!(w.arrival, arrival(u32::from(id)));
+            w.packet.to_vec()
         })
+    })
 }
 
 proptest! {
@@ -104,10 +99,7 @@ fn scattered_pieces_are_refused() {
     for n in 0..64 {
         assert_eq!(piece(&mut r, Time::ZERO, 1, n * 2, true, &[0]), Ok(None));
     }
-    assert_eq!(
-        piece(&mut r, Time::ZERO, 1, 200, true, &[0]),
-        Err(PieceError::Scattered)
-    );
+    assert_eq!(piece(&mut r, Time::ZERO, 1, 200, true, &[0]), Err(PieceError::Scattered));
     assert_eq!(piece(&mut r, Time::ZERO, 1, 1, true, &[0]), Ok(None));
 }
 

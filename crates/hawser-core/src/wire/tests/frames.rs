@@ -6,40 +6,19 @@ use super::*;
 use crate::units::{PacketNumber, PathId};
 
 fn golden_frames() -> Vec<(&'static str, Frame<'static>)> {
-    let flags = DataFlags {
-        partial: true,
-        continues: false,
-        unordered: true,
-    };
+    let flags = DataFlags { partial: true, continues: false, unordered: true };
     let sequence = FlowSequence::of(0x01_0203);
     let token = Token(*b"hawser!!");
     vec![
         ("00 00 00", Frame::Padding(3)),
         ("01", Frame::Ping),
-        (
-            "03 6861777365722121",
-            Frame::PathChallenge(PathChallenge { token }),
-        ),
-        (
-            "04 6861777365722121",
-            Frame::PathResponse(PathResponse { token }),
-        ),
+        ("03 6861777365722121", Frame::PathChallenge(PathChallenge { token })),
+        ("04 6861777365722121", Frame::PathResponse(PathResponse { token })),
         (
             "05 4101 01 0007 05",
-            Frame::PathInfo(PathInfo {
-                path: PathId(257),
-                state: LinkState::Down,
-                metric: 7,
-                revision: 5,
-            }),
+            Frame::PathInfo(PathInfo { path: PathId(257), state: LinkState::Down, metric: 7, revision: 5 }),
         ),
-        (
-            "06 0abc 010203",
-            Frame::Gone(Gone {
-                bucket: bucket(0xabc),
-                upto: sequence,
-            }),
-        ),
+        ("06 0abc 010203", Frame::Gone(Gone { bucket: bucket(0xabc), upto: sequence })),
         (
             "07 0009 8578 5abc 010203 c0ffee",
             Frame::Split(SplitFrame {
@@ -54,49 +33,21 @@ fn golden_frames() -> Vec<(&'static str, Frame<'static>)> {
         ),
         (
             "08 5abc 010203 450000",
-            Frame::Data(DataFrame {
-                bucket: bucket(0xabc),
-                flags,
-                sequence,
-                packet: &[0x45, 0, 0],
-            }),
+            Frame::Data(DataFrame { bucket: bucket(0xabc), flags, sequence, packet: &[0x45, 0, 0] }),
         ),
         (
             "08 2fff ffffff 60",
             Frame::Data(DataFrame {
                 bucket: bucket(0xfff),
-                flags: DataFlags {
-                    continues: true,
-                    ..DataFlags::default()
-                },
+                flags: DataFlags { continues: true, ..DataFlags::default() },
                 sequence: FlowSequence::of(0xff_ffff),
                 packet: &[0x60],
             }),
         ),
-        (
-            "09 00",
-            Frame::Close(Close {
-                reason: CloseReason::Shutdown,
-            }),
-        ),
-        (
-            "09 01",
-            Frame::Close(Close {
-                reason: CloseReason::PeerRemoved,
-            }),
-        ),
-        (
-            "09 02",
-            Frame::Close(Close {
-                reason: CloseReason::Violation,
-            }),
-        ),
-        (
-            "09 2a",
-            Frame::Close(Close {
-                reason: CloseReason::Other(42),
-            }),
-        ),
+        ("09 00", Frame::Close(Close { reason: CloseReason::Shutdown })),
+        ("09 01", Frame::Close(Close { reason: CloseReason::PeerRemoved })),
+        ("09 02", Frame::Close(Close { reason: CloseReason::Violation })),
+        ("09 2a", Frame::Close(Close { reason: CloseReason::Other(42) })),
         ("0a 80011170", Frame::Hold(Hold { hold_us: 70_000 })),
     ]
 }
@@ -105,32 +56,17 @@ fn golden_frames() -> Vec<(&'static str, Frame<'static>)> {
 fn every_frame_has_its_golden_bytes() {
     for (text, frame) in golden_frames() {
         let bytes = hex(text);
-        assert_eq!(
-            Frames::new(&bytes).collect::<Vec<_>>(),
-            [Ok(frame.clone())],
-            "{text}"
-        );
+        assert_eq!(Frames::new(&bytes).collect::<Vec<_>>(), [Ok(frame.clone())], "{text}");
         assert_eq!(written(|out| encode(&frame, out)), bytes, "{text}");
     }
 }
 
 fn ranges(bounds: &[(u64, u64)]) -> Vec<RangeInclusive<PacketNumber>> {
-    bounds
-        .iter()
-        .map(|&(low, high)| PacketNumber(low)..=PacketNumber(high))
-        .collect()
+    bounds.iter().map(|&(low, high)| PacketNumber(low)..=PacketNumber(high)).collect()
 }
 
-const ACK_HEAD: AckHead = AckHead {
-    path: PathId(3),
-    delay_us: 250,
-    received_at_us: 1_000_000,
-    ecn: EcnCounts {
-        ect0: 20,
-        ect1: 0,
-        ce: 1,
-    },
-};
+const ACK_HEAD: AckHead =
+    AckHead { path: PathId(3), delay_us: 250, received_at_us: 1_000_000, ecn: EcnCounts { ect0: 20, ect1: 0, ce: 1 } };
 /// 20 to 23, 17, 5 to 10; the count in its two-byte form.
 const ACK_GOLDEN: &str = "02 03 17 40fa 800f4240 4002 03  01 00  05 05  14 00 01";
 
@@ -138,18 +74,10 @@ const ACK_GOLDEN: &str = "02 03 17 40fa 800f4240 4002 03  01 00  05 05  14 00 01
 fn an_ack_has_its_golden_bytes() {
     let wanted = ranges(&[(20, 23), (17, 17), (5, 10)]);
     let bytes = hex(ACK_GOLDEN);
-    assert_eq!(
-        written(|out| ACK_HEAD.encode(wanted.clone(), 1000, out).map(drop)),
-        bytes
-    );
-    let Some(Ok(Frame::Ack(ack))) = Frames::new(&bytes).next() else {
-        panic!("an ACK")
-    };
+    assert_eq!(written(|out| ACK_HEAD.encode(wanted.clone(), 1000, out).map(drop)), bytes);
+    let Some(Ok(Frame::Ack(ack))) = Frames::new(&bytes).next() else { panic!("an ACK") };
     assert_eq!((ack.path, ack.largest), (PathId(3), PacketNumber(23)));
-    assert_eq!(
-        (ack.delay_us, ack.received_at_us, ack.ecn),
-        (250, 1_000_000, ACK_HEAD.ecn)
-    );
+    assert_eq!((ack.delay_us, ack.received_at_us, ack.ecn), (250, 1_000_000, ACK_HEAD.ecn));
     assert_eq!(ack.ranges().collect::<Vec<_>>(), wanted);
 }
 
@@ -160,42 +88,23 @@ fn an_ack_leaves_out_the_oldest_ranges_that_its_budget_does_not_hold() {
     for (budget, count) in [(whole, 3), (whole - 1, 2), (whole - 2, 2), (whole - 4, 1)] {
         let mut buffer = [0; 100];
         let mut out = Writer::new(&mut buffer);
-        assert_eq!(
-            ACK_HEAD.encode(all.clone(), budget, &mut out),
-            Ok(count),
-            "budget {budget}"
-        );
+        assert_eq!(ACK_HEAD.encode(all.clone(), budget, &mut out), Ok(count), "budget {budget}");
         assert!(out.len() <= budget);
-        let Some(Ok(Frame::Ack(ack))) = Frames::new(out.written()).next() else {
-            panic!("an ACK")
-        };
+        let Some(Ok(Frame::Ack(ack))) = Frames::new(out.written()).next() else { panic!("an ACK") };
         assert_eq!(ack.ranges().collect::<Vec<_>>(), all[..count]);
     }
     let mut buffer = [0; 100];
     let mut out = Writer::new(&mut buffer);
-    assert_eq!(
-        ACK_HEAD.encode(all, whole - 5, &mut out),
-        Err(EncodeError::NoRoom)
-    );
+    assert_eq!(ACK_HEAD.encode(all, whole - 5, &mut out), Err(EncodeError::NoRoom));
     assert!(out.is_empty(), "a failed write leaves nothing");
 }
 
 #[test]
 fn an_ack_is_not_written_from_ranges_that_touch_or_climb() {
-    for bad in [
-        &[][..],
-        &[(5, 4)],
-        &[(5, 6), (3, 4)],
-        &[(5, 6), (5, 5)],
-        &[(5, 6), (8, 9)],
-    ] {
+    for bad in [&[][..], &[(5, 4)], &[(5, 6), (3, 4)], &[(5, 6), (5, 5)], &[(5, 6), (8, 9)]] {
         let mut buffer = [0; 100];
         let mut out = Writer::new(&mut buffer);
-        assert_eq!(
-            ACK_HEAD.encode(ranges(bad), 100, &mut out),
-            Err(EncodeError::AckRanges),
-            "{bad:?}"
-        );
+        assert_eq!(ACK_HEAD.encode(ranges(bad), 100, &mut out), Err(EncodeError::AckRanges), "{bad:?}");
         assert!(out.is_empty());
     }
 }
@@ -216,10 +125,7 @@ fn hostile_frames_are_refused_with_their_reason() {
         ("02 00 05 00 00 00 06 00 00 00", WireError::AckRanges),
         ("02 00 05 00 00 01 05 00 00 00 00 00", WireError::AckRanges),
         ("02 00 05 00 00 01 00 03 01 00 00 00", WireError::AckRanges),
-        (
-            "02 00 05 00 00 ffffffffffffffff 00 00 00",
-            WireError::Truncated,
-        ),
+        ("02 00 05 00 00 ffffffffffffffff 00 00 00", WireError::Truncated),
         ("0a 80", WireError::Truncated),
     ] {
         let bytes = hex(text);
@@ -232,18 +138,8 @@ fn hostile_frames_are_refused_with_their_reason() {
 #[test]
 fn only_ack_close_and_hold_are_not_acknowledged() {
     for (text, frame) in golden_frames() {
-        assert_eq!(
-            frame.is_acked(),
-            !text.starts_with("09") && !text.starts_with("0a"),
-            "{text}"
-        );
+        assert_eq!(frame.is_acked(), !text.starts_with("09") && !text.starts_with("0a"), "{text}");
     }
     let bytes = hex(ACK_GOLDEN);
-    assert!(
-        !Frames::new(&bytes)
-            .next()
-            .expect("a frame")
-            .expect("an ACK")
-            .is_acked()
-    );
+    assert!(!Frames::new(&bytes).next().expect("a frame").expect("an ACK").is_acked());
 }

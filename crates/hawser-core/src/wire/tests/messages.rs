@@ -6,34 +6,21 @@ use crate::units::PacketNumber;
 
 #[test]
 fn varints_are_those_of_rfc_9000_section_a_1() {
-    for (text, value) in [
-        ("c2197c5eff14e88c", 151_288_809_941_952_652),
-        ("9d7f3e7d", 494_878_333),
-        ("7bbd", 15_293),
-        ("25", 37),
-    ] {
+    for (text, value) in
+        [("c2197c5eff14e88c", 151_288_809_941_952_652), ("9d7f3e7d", 494_878_333), ("7bbd", 15_293), ("25", 37)]
+    {
         assert_eq!(varint::decode(&hex(text)), Ok((value, text.len() / 2)));
         assert_eq!(written(|out| out.put_varint(value)), hex(text));
     }
-    assert_eq!(
-        varint::decode(&hex("4025")),
-        Ok((37, 2)),
-        "a longer form is read too"
-    );
+    assert_eq!(varint::decode(&hex("4025")), Ok((37, 2)), "a longer form is read too");
     assert_eq!(varint::len(varint::MAX + 1), Err(EncodeError::OutOfRange));
 }
 
 #[test]
 fn a_data_header_has_its_golden_bytes() {
-    let header = DataHeader {
-        label: Label(0xc0ff_ee01),
-        number: TruncatedNumber::of(PacketNumber(0x5_0000_0102)),
-    };
+    let header = DataHeader { label: Label(0xc0ff_ee01), number: TruncatedNumber::of(PacketNumber(0x5_0000_0102)) };
     assert_eq!(header.encode().to_vec(), hex("40 c0ffee01 00000102"));
-    assert_eq!(
-        DataHeader::decode(&mut Reader::new(&header.encode())),
-        Ok(header)
-    );
+    assert_eq!(DataHeader::decode(&mut Reader::new(&header.encode())), Ok(header));
     for (text, error) in [
         ("41 c0ffee01 00000102", WireError::Reserved),
         ("10 c0ffee01 00000102", WireError::UnknownType(1)),
@@ -41,16 +28,9 @@ fn a_data_header_has_its_golden_bytes() {
         ("40 c0ffee01 000001", WireError::Truncated),
         ("", WireError::Truncated),
     ] {
-        assert_eq!(
-            DataHeader::decode(&mut Reader::new(&hex(text))),
-            Err(error),
-            "{text}"
-        );
+        assert_eq!(DataHeader::decode(&mut Reader::new(&hex(text))), Err(error), "{text}");
     }
-    assert_eq!(
-        (DATA_HEADER_LEN, DATA_FRAME_LEN, TAG_LEN, DATA_OVERHEAD),
-        (9, 6, 16, 31)
-    );
+    assert_eq!((DATA_HEADER_LEN, DATA_FRAME_LEN, TAG_LEN, DATA_OVERHEAD), (9, 6, 16, 31));
 }
 
 #[test]
@@ -83,32 +63,18 @@ fn flow_sequences_wrap() {
         (0x80_0000, 0x500_0000, 0x480_0000),
         (0x7f_ffff, 0x500_0000, 0x57f_ffff),
     ] {
-        assert_eq!(
-            FlowSequence::of(cut).expand(near),
-            wanted,
-            "{cut:x} near {near:x}"
-        );
+        assert_eq!(FlowSequence::of(cut).expand(near), wanted, "{cut:x} near {near:x}");
     }
 }
 
 #[test]
 fn handshake_messages_have_their_golden_bytes() {
-    let initiation = Initiation::encode(
-        HandshakeIndex(0x0102_0304),
-        &[0xaa; handshake::INITIATION_NOISE_LEN],
-    );
+    let initiation = Initiation::encode(HandshakeIndex(0x0102_0304), &[0xaa; handshake::INITIATION_NOISE_LEN]);
     let bytes = [hex("10 01020304"), vec![0xaa; 120], vec![0; 32]].concat();
     assert_eq!(initiation.to_vec(), bytes);
-    assert_eq!(
-        Initiation::decode(&bytes).map(|m| (m.index, m.noise[0])),
-        Ok((HandshakeIndex(0x0102_0304), 0xaa))
-    );
+    assert_eq!(Initiation::decode(&bytes).map(|m| (m.index, m.noise[0])), Ok((HandshakeIndex(0x0102_0304), 0xaa)));
 
-    let response = Response::encode(
-        HandshakeIndex(5),
-        HandshakeIndex(6),
-        &[0xbb; handshake::RESPONSE_NOISE_LEN],
-    );
+    let response = Response::encode(HandshakeIndex(5), HandshakeIndex(6), &[0xbb; handshake::RESPONSE_NOISE_LEN]);
     let bytes = [hex("20 00000005 00000006"), vec![0xbb; 72], vec![0; 32]].concat();
     assert_eq!(response.to_vec(), bytes);
     assert_eq!(
@@ -116,20 +82,12 @@ fn handshake_messages_have_their_golden_bytes() {
         Ok((HandshakeIndex(5), HandshakeIndex(6), 0xbb))
     );
 
-    let cookie = CookieReply {
-        receiver: HandshakeIndex(7),
-        salt: &[0xcc; 24],
-        sealed: &[0xdd; 32],
-    };
+    let cookie = CookieReply { receiver: HandshakeIndex(7), salt: &[0xcc; 24], sealed: &[0xdd; 32] };
     let bytes = [hex("30 00000007"), vec![0xcc; 24], vec![0xdd; 32]].concat();
     assert_eq!(cookie.encode().to_vec(), bytes);
     assert_eq!(CookieReply::decode(&bytes), Ok(cookie));
 
-    let lens = (
-        handshake::INITIATION_LEN,
-        handshake::RESPONSE_LEN,
-        handshake::COOKIE_REPLY_LEN,
-    );
+    let lens = (handshake::INITIATION_LEN, handshake::RESPONSE_LEN, handshake::COOKIE_REPLY_LEN);
     assert_eq!(lens, (157, 113, 61));
 }
 
@@ -142,11 +100,7 @@ fn a_handshake_message_of_another_length_or_kind_is_refused() {
     let longer = [&whole[..], &[0]].concat();
     assert_eq!(Initiation::decode(&longer), Err(WireError::Trailing(1)));
     assert_eq!(Response::decode(&whole), Err(WireError::UnknownType(1)));
-    let mut response = Response::encode(
-        HandshakeIndex(1),
-        HandshakeIndex(2),
-        &[0; handshake::RESPONSE_NOISE_LEN],
-    );
+    let mut response = Response::encode(HandshakeIndex(1), HandshakeIndex(2), &[0; handshake::RESPONSE_NOISE_LEN]);
     response[handshake::RESPONSE_LEN - 1] = 1;
     assert_eq!(Response::decode(&response), Err(WireError::Reserved));
 }
@@ -172,10 +126,7 @@ fn an_offer_has_its_golden_bytes() {
         assert_eq!(Offer::decode(&bad), Err(error), "byte {at}");
     }
     assert_eq!(Offer::decode(&bytes[..23]), Err(WireError::Truncated));
-    assert_eq!(
-        Offer::decode(&[&bytes[..], &[0]].concat()),
-        Err(WireError::Trailing(1))
-    );
+    assert_eq!(Offer::decode(&[&bytes[..], &[0]].concat()), Err(WireError::Trailing(1)));
 }
 
 #[test]
@@ -191,12 +142,6 @@ fn the_best_common_cipher_is_chosen_and_the_stricter_protection() {
         assert_eq!(one.best_common(other), wanted);
         assert_eq!(other.best_common(one), wanted);
     }
-    assert_eq!(
-        Protection::Encrypt.stricter(Protection::Authenticate),
-        Protection::Encrypt
-    );
-    assert_eq!(
-        Protection::Authenticate.stricter(Protection::Authenticate),
-        Protection::Authenticate
-    );
+    assert_eq!(Protection::Encrypt.stricter(Protection::Authenticate), Protection::Encrypt);
+    assert_eq!(Protection::Authenticate.stricter(Protection::Authenticate), Protection::Authenticate);
 }

@@ -8,14 +8,8 @@ use super::fuzz::encode;
 use super::*;
 
 fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u32> = text
-        .chars()
-        .filter_map(|digit| digit.to_digit(16))
-        .collect();
-    digits
-        .chunks(2)
-        .map(|pair| (pair[0] << 4 | pair[1]) as u8)
-        .collect()
+    let digits: Vec<u32> = text.chars().filter_map(|digit| digit.to_digit(16)).collect();
+    digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
 }
 
 fn written(encode: impl FnOnce(&mut Writer<'_>) -> Result<(), EncodeError>) -> Vec<u8> {

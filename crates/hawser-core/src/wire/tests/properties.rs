@@ -14,31 +14,14 @@ fn any_small_frame() -> impl Strategy<Value = Frame<'static>> {
     let place = (0..4096_u16, any::<u64>());
     prop_oneof![
         Just(Frame::Ping),
-        any::<[u8; 8]>().prop_map(|token| Frame::PathChallenge(PathChallenge {
-            token: Token(token)
-        })),
-        any::<[u8; 8]>().prop_map(|token| Frame::PathResponse(PathResponse {
-            token: Token(token)
-        })),
-        (any::<u32>(), 0..3_u8, any::<u16>(), any_varint()).prop_map(
-            |(path, state, metric, revision)| {
-                let state =
-                    [LinkState::Usable, LinkState::Down, LinkState::Closed][usize::from(state)];
-                Frame::PathInfo(PathInfo {
-                    path: PathId(path),
-                    state,
-                    metric,
-                    revision,
-                })
-            }
-        ),
-        place.prop_map(|(number, upto)| Frame::Gone(Gone {
-            bucket: bucket(number),
-            upto: FlowSequence::of(upto)
-        })),
-        any::<u8>().prop_map(|code| Close::decode(&mut Reader::new(&[code]))
-            .map(Frame::Close)
-            .expect("a reason")),
+        any::<[u8; 8]>().prop_map(|token| Frame::PathChallenge(PathChallenge { token: Token(token) })),
+        any::<[u8; 8]>().prop_map(|token| Frame::PathResponse(PathResponse { token: Token(token) })),
+        (any::<u32>(), 0..3_u8, any::<u16>(), any_varint()).prop_map(|(path, state, metric, revision)| {
+            let state = [LinkState::Usable, LinkState::Down, LinkState::Closed][usize::from(state)];
+            Frame::PathInfo(PathInfo { path: PathId(path), state, metric, revision })
+        }),
+        place.prop_map(|(number, upto)| Frame::Gone(Gone { bucket: bucket(number), upto: FlowSequence::of(upto) })),
+        any::<u8>().prop_map(|code| Close::decode(&mut Reader::new(&[code])).map(Frame::Close).expect("a reason")),
         any_varint().prop_map(|hold_us| Frame::Hold(Hold { hold_us })),
     ]
 }

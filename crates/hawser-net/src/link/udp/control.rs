@@ -55,11 +55,7 @@ impl<'a> Writer<'a> {
     }
 
     pub(super) fn ecn(&mut self, ecn: Ecn, v6: bool) {
-        let (level, kind) = if v6 {
-            (libc::IPPROTO_IPV6, libc::IPV6_TCLASS)
-        } else {
-            (libc::IPPROTO_IP, libc::IP_TOS)
-        };
+        let (level, kind) = if v6 { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) } else { (libc::IPPROTO_IP, libc::IP_TOS) };
         self.put(level, kind, &i32::from(ecn as u8).to_ne_bytes());
     }
 
@@ -162,12 +158,8 @@ impl ExtendedError {
         })?;
         let from = data.get(EXTENDED_ERROR_BYTES..).and_then(|offender| {
             match i32::from(array(offender, 0).map(u16::from_ne_bytes)?) {
-                libc::AF_INET => {
-                    array::<4>(offender, SOCKADDR4_ADDRESS).map(|a| Ipv4Addr::from(a).into())
-                }
-                libc::AF_INET6 => {
-                    array::<16>(offender, SOCKADDR6_ADDRESS).map(|a| Ipv6Addr::from(a).into())
-                }
+                libc::AF_INET => array::<4>(offender, SOCKADDR4_ADDRESS).map(|a| Ipv4Addr::from(a).into()),
+                libc::AF_INET6 => array::<16>(offender, SOCKADDR6_ADDRESS).map(|a| Ipv6Addr::from(a).into()),
                 _ => None,
             }
         });

@@ -20,10 +20,7 @@ fn messages_have_the_layout_of_the_c_library() {
     }
     assert_eq!(PKTINFO4_BYTES, mem::size_of::<libc::in_pktinfo>());
     assert_eq!(PKTINFO6_BYTES, mem::size_of::<libc::in6_pktinfo>());
-    assert_eq!(
-        EXTENDED_ERROR_BYTES,
-        mem::size_of::<libc::sock_extended_err>()
-    );
+    assert_eq!(EXTENDED_ERROR_BYTES, mem::size_of::<libc::sock_extended_err>());
 }
 
 #[test]
@@ -37,11 +34,7 @@ fn everything_a_datagram_is_sent_with_fits() {
         writer.segment_size(1452);
         let len = writer.len();
         let received = Received::parse(&control.0[..len]);
-        assert_eq!(
-            (received.ecn, received.local),
-            (Ecn::Ce, Some(source)),
-            "{source}"
-        );
+        assert_eq!((received.ecn, received.local), (Ecn::Ce, Some(source)), "{source}");
     }
 }
 
@@ -52,41 +45,21 @@ fn every_message_of_a_received_datagram_is_understood() {
     let none = Received::default();
     for (name, bytes, expected) in [
         ("nothing", vec![], none),
-        (
-            "marks",
-            message(libc::IPPROTO_IP, libc::IP_TOS, &[2]),
-            said(Received {
-                ecn: Ecn::Ect0,
-                ..none
-            }),
-        ),
+        ("marks", message(libc::IPPROTO_IP, libc::IP_TOS, &[2]), said(Received { ecn: Ecn::Ect0, ..none })),
         (
             "destination",
-            message(
-                libc::IPPROTO_IP,
-                libc::IP_PKTINFO,
-                &[1, 0, 0, 0, 192, 0, 2, 9, 9, 9, 9, 9],
-            ),
-            said(Received {
-                local: Some(local),
-                ..none
-            }),
+            message(libc::IPPROTO_IP, libc::IP_PKTINFO, &[1, 0, 0, 0, 192, 0, 2, 9, 9, 9, 9, 9]),
+            said(Received { local: Some(local), ..none }),
         ),
         (
             "merged",
             message(libc::SOL_UDP, libc::UDP_GRO, &1400_i32.to_ne_bytes()),
-            said(Received {
-                segment_size: Some(1400),
-                ..none
-            }),
+            said(Received { segment_size: Some(1400), ..none }),
         ),
         (
             "drops",
             message(libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &9_u32.to_ne_bytes()),
-            said(Received {
-                drops: Some(9),
-                ..none
-            }),
+            said(Received { drops: Some(9), ..none }),
         ),
         ("unknown", message(77, 88, &[1; 9]), none),
     ] {
@@ -102,11 +75,8 @@ fn an_error_tells_who_said_what() {
     data[16..18].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
     data[20..24].copy_from_slice(&[198, 51, 100, 7]);
     let bytes = message(libc::IPPROTO_IP, libc::IP_RECVERR, &data);
-    let expected = ExtendedError {
-        errno: libc::EMSGSIZE,
-        info: 1400,
-        from: Some("198.51.100.7".parse().expect("an address")),
-    };
+    let expected =
+        ExtendedError { errno: libc::EMSGSIZE, info: 1400, from: Some("198.51.100.7".parse().expect("an address")) };
     assert_eq!(ExtendedError::parse(&bytes), Some(expected));
     assert_eq!(ExtendedError::parse(&[]), None);
 }

@@ -147,11 +147,7 @@ impl Link for UdpLink {
     }
 
     fn headroom(&self) -> usize {
-        if self.local.is_ipv4() {
-            HEADROOM_V4
-        } else {
-            HEADROOM_V6
-        }
+        if self.local.is_ipv4() { HEADROOM_V4 } else { HEADROOM_V6 }
     }
 
     fn kernel_drops(&self) -> u64 {
@@ -167,11 +163,6 @@ impl AsFd for UdpLink {
 
 fn bound_address(socket: &Socket) -> Result<SocketAddr, LinkError> {
     let step = "read the local address";
-    let address = socket
-        .local_addr()
-        .map_err(|source| LinkError::Socket { step, source })?;
-    address.as_socket().ok_or_else(|| LinkError::Socket {
-        step,
-        source: io::ErrorKind::InvalidData.into(),
-    })
+    let address = socket.local_addr().map_err(|source| LinkError::Socket { step, source })?;
+    address.as_socket().ok_or_else(|| LinkError::Socket { step, source: io::ErrorKind::InvalidData.into() })
 }

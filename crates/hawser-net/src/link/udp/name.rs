@@ -74,12 +74,7 @@ mod tests {
 
     #[test]
     fn addresses_are_laid_out_as_the_c_library_does() {
-        for text in [
-            "192.0.2.1:4920",
-            "[2001:db8::7]:4920",
-            "[fe80::1%3]:1",
-            "0.0.0.0:0",
-        ] {
+        for text in ["192.0.2.1:4920", "[2001:db8::7]:4920", "[fe80::1%3]:1", "0.0.0.0:0"] {
             let address: SocketAddr = text.parse().expect("an address");
             let mut name = Name([0xff; NAME_BYTES]);
             let len = name.set(&address);

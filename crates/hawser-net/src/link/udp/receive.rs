@@ -68,10 +68,7 @@ fn receive_messages(
     controls: &mut [Control<RECV_CONTROL_BYTES>; RUNS_PER_BATCH],
     told: &mut [Option<Told>; RUNS_PER_BATCH],
 ) -> io::Result<()> {
-    let mut pieces = [libc::iovec {
-        iov_base: ptr::null_mut(),
-        iov_len: 0,
-    }; RUNS_PER_BATCH];
+    let mut pieces = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; RUNS_PER_BATCH];
     // SAFETY: all zeroes is a valid `mmsghdr`: integers and null pointers.
     let mut messages: [libc::mmsghdr; RUNS_PER_BATCH] = unsafe { mem::zeroed() };
     for (at, buffer) in batch.start().enumerate() {
@@ -123,10 +120,7 @@ pub(super) fn next_error(link: &UdpLink) -> io::Result<Option<PathError>> {
     let mut control = Control::<ERROR_CONTROL_BYTES>::EMPTY;
     let mut payload = [0_u8; ERROR_PAYLOAD_BYTES];
     loop {
-        let mut piece = libc::iovec {
-            iov_base: payload.as_mut_ptr().cast(),
-            iov_len: payload.len(),
-        };
+        let mut piece = libc::iovec { iov_base: payload.as_mut_ptr().cast(), iov_len: payload.len() };
         // SAFETY: all zeroes is a valid `msghdr`: integers and null pointers.
         let mut header: libc::msghdr = unsafe { mem::zeroed() };
         header.msg_name = name.0.as_mut_ptr().cast();
@@ -163,8 +157,5 @@ pub(super) fn next_error(link: &UdpLink) -> io::Result<Option<PathError>> {
 
 /// Whether an error number speaks of the socket itself, not of a datagram sent earlier.
 pub(super) fn is_of_the_socket(errno: i32) -> bool {
-    matches!(
-        errno,
-        libc::EBADF | libc::ENOTSOCK | libc::EFAULT | libc::EINVAL | libc::ENOMEM
-    )
+    matches!(errno, libc::EBADF | libc::ENOTSOCK | libc::EFAULT | libc::EINVAL | libc::ENOMEM)
 }

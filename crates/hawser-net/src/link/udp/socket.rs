@@ -43,17 +43,8 @@ pub(super) fn open(opts: &UdpOpts) -> Result<Opened, LinkError> {
     set_family_options(&socket, domain)?;
     set_merging(&socket, &mut findings);
     set_buffers(&socket, opts, &mut findings)?;
-    socket
-        .bind(&SockAddr::from(opts.local))
-        .map_err(|source| LinkError::Bind {
-            local: opts.local,
-            source,
-        })?;
-    Ok(Opened {
-        socket,
-        index,
-        findings,
-    })
+    socket.bind(&SockAddr::from(opts.local)).map_err(|source| LinkError::Bind { local: opts.local, source })?;
+    Ok(Opened { socket, index, findings })
 }
 
 /// The index the name stands for now, `None` when there is no such interface.
@@ -66,9 +57,7 @@ fn bind_interface(socket: &Socket, name: &str) -> Result<u32, LinkError> {
     let interface = || name.to_owned();
     for _ in 0..INTERFACE_TRIES {
         let Some(index) = index_of(socket, name) else {
-            return Err(LinkError::NoInterface {
-                interface: interface(),
-            });
+            return Err(LinkError::NoInterface { interface: interface() });
         };
         match socket.bind_device(Some(name.as_bytes())) {
             Ok(()) => {}
@@ -82,9 +71,7 @@ fn bind_interface(socket: &Socket, name: &str) -> Result<u32, LinkError> {
             return Ok(index);
         }
     }
-    Err(LinkError::InterfaceChanging {
-        interface: interface(),
-    })
+    Err(LinkError::InterfaceChanging { interface: interface() })
 }
 
 /// Marks, destination and errors with every datagram, and DF on each: PMTU probing is ours
@@ -96,12 +83,7 @@ fn set_family_options(socket: &Socket, domain: Domain) -> Result<(), LinkError> 
             (level, libc::IPV6_V6ONLY, 1, "set IPV6_V6ONLY"),
             (level, libc::IPV6_RECVPKTINFO, 1, "set IPV6_RECVPKTINFO"),
             (level, libc::IPV6_RECVTCLASS, 1, "set IPV6_RECVTCLASS"),
-            (
-                level,
-                libc::IPV6_MTU_DISCOVER,
-                libc::IPV6_PMTUDISC_PROBE,
-                "set IPV6_MTU_DISCOVER",
-            ),
+            (level, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE, "set IPV6_MTU_DISCOVER"),
             (level, libc::IPV6_DONTFRAG, 1, "set IPV6_DONTFRAG"),
             (level, libc::IPV6_RECVERR, 1, "set IPV6_RECVERR"),
         ]
@@ -110,12 +92,7 @@ fn set_family_options(socket: &Socket, domain: Domain) -> Result<(), LinkError> 
         &[
             (level, libc::IP_PKTINFO, 1, "set IP_PKTINFO"),
             (level, libc::IP_RECVTOS, 1, "set IP_RECVTOS"),
-            (
-                level,
-                libc::IP_MTU_DISCOVER,
-                libc::IP_PMTUDISC_PROBE,
-                "set IP_MTU_DISCOVER",
-            ),
+            (level, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE, "set IP_MTU_DISCOVER"),
             (level, libc::IP_RECVERR, 1, "set IP_RECVERR"),
         ]
     };
@@ -138,29 +115,11 @@ fn set_merging(socket: &Socket, findings: &mut Vec<LinkFinding>) {
 }
 
 /// Sets both buffers, beyond the system's limit where that is permitted.
-fn set_buffers(
-    socket: &Socket,
-    opts: &UdpOpts,
-    findings: &mut Vec<LinkFinding>,
-) -> Result<(), LinkError> {
+fn set_buffers(socket: &Socket, opts: &UdpOpts, findings: &mut Vec<LinkFinding>) -> Result<(), LinkError> {
     type Buffer = (&'static str, usize, i32, i32, i32, &'static str);
     let buffers: [Buffer; 2] = [
-        (
-            "receive",
-            opts.receive_buffer,
-            libc::SO_RCVBUFFORCE,
-            libc::SO_RCVBUF,
-            libc::SO_RCVBUF,
-            "net.core.rmem_max",
-        ),
-        (
-            "send",
-            opts.send_buffer,
-            libc::SO_SNDBUFFORCE,
-            libc::SO_SNDBUF,
-            libc::SO_SNDBUF,
-            "net.core.wmem_max",
-        ),
+        ("receive", opts.receive_buffer, libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, libc::SO_RCVBUF, "net.core.rmem_max"),
+        ("send", opts.send_buffer, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, libc::SO_SNDBUF, "net.core.wmem_max"),
     ];
     for (which, wanted, force, plain, read, sysctl) in buffers {
         let value = wanted.min(MAX_SOCKET_BUFFER) as i32;
@@ -171,12 +130,7 @@ fn set_buffers(
         // The kernel doubles what it is asked for, for its own bookkeeping (socket(7)).
         let got = usize::try_from(got / 2).unwrap_or(0);
         if got < wanted.min(MAX_SOCKET_BUFFER) {
-            findings.push(LinkFinding::SmallBuffer {
-                which,
-                wanted,
-                got,
-                sysctl,
-            });
+            findings.push(LinkFinding::SmallBuffer { which, wanted, got, sysctl });
         }
     }
     Ok(())
@@ -203,15 +157,7 @@ fn get_int(socket: &Socket, level: i32, name: i32) -> io::Result<i32> {
     let mut value = 0_i32;
     let mut len = size_of::<i32>() as libc::socklen_t;
     // SAFETY: the socket is open, and the kernel writes at most `len` bytes into one `int`.
-    let done = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            level,
-            name,
-            (&raw mut value).cast(),
-            &raw mut len,
-        )
-    };
+    let done = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut len) };
     if done < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -227,12 +173,7 @@ fn failed(step: &'static str) -> impl Fn(io::Error) -> LinkError {
 
 fn failed_since(step: &'static str, since: &'static str) -> impl Fn(io::Error) -> LinkError {
     move |source| match source.raw_os_error() {
-        Some(libc::ENOPROTOOPT) => LinkError::TooOld {
-            step,
-            kernel: kernel_release(),
-            since,
-            source,
-        },
+        Some(libc::ENOPROTOOPT) => LinkError::TooOld { step, kernel: kernel_release(), since, source },
         _ => LinkError::Socket { step, source },
     }
 }

@@ -101,18 +101,11 @@ fn may_be_of_an_earlier_datagram(errno: i32) -> bool {
 fn send_pieces(link: &UdpLink, batch: &SendBatch, most: usize, trains: bool) -> Sent {
     let mut names = [Name::EMPTY; PIECES_PER_CALL];
     let mut controls = [Control::<SEND_CONTROL_BYTES>::EMPTY; PIECES_PER_CALL];
-    let mut slices = [libc::iovec {
-        iov_base: ptr::null_mut(),
-        iov_len: 0,
-    }; PIECES_PER_CALL];
+    let mut slices = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; PIECES_PER_CALL];
     // SAFETY: all zeroes is a valid `mmsghdr`: integers and null pointers.
     let mut messages: [libc::mmsghdr; PIECES_PER_CALL] = unsafe { mem::zeroed() };
     let mut count = 0;
-    for (at, piece) in batch
-        .pieces(trains)
-        .take(most.min(PIECES_PER_CALL))
-        .enumerate()
-    {
+    for (at, piece) in batch.pieces(trains).take(most.min(PIECES_PER_CALL)).enumerate() {
         slices[at].iov_base = piece.bytes.as_ptr().cast_mut().cast();
         slices[at].iov_len = piece.bytes.len();
         let header = &mut messages[at].msg_hdr;
@@ -130,24 +123,13 @@ fn send_pieces(link: &UdpLink, batch: &SendBatch, most: usize, trains: bool) -> 
     // SAFETY: every pointer in the first `count` messages leads to memory that outlives the call
     // and is as long as the length beside it says; the kernel only reads it.
     let sent = unsafe {
-        libc::sendmmsg(
-            link.socket.as_raw_fd(),
-            messages.as_mut_ptr(),
-            count as libc::c_uint,
-            libc::MSG_DONTWAIT as _,
-        )
+        libc::sendmmsg(link.socket.as_raw_fd(), messages.as_mut_ptr(), count as libc::c_uint, libc::MSG_DONTWAIT as _)
     };
     match usize::try_from(sent) {
         Ok(sent) => Sent::Bytes(slices[..sent].iter().map(|slice| slice.iov_len).sum()),
         Err(_) => Sent::Refused {
-            errno: io::Error::last_os_error()
-                .raw_os_error()
-                .unwrap_or(libc::EIO),
-            train: trains
-                && batch
-                    .pieces(trains)
-                    .next()
-                    .is_some_and(|piece| piece.segment_size.is_some()),
+            errno: io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
+            train: trains && batch.pieces(trains).next().is_some_and(|piece| piece.segment_size.is_some()),
         },
     }
 }
