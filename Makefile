@@ -26,7 +26,7 @@ test: tools
 check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --release --workspace --no-deps --quiet
 
 ## bench: the steps of the packet's story, one by one
 bench:
