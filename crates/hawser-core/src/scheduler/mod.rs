@@ -124,10 +124,6 @@ impl Scheduler {
     /// Whether `path`, which has room, takes from `flow`.
     pub fn choose(&self, path: usize, paths: &[PathView], flow: &FlowView, room: Room) -> Choice {
         let ahead = ByteCount(flow.queue_backlog.0.min(flow.backlog.0.saturating_mul(flow.flows.max(1) as u64)));
-        if paths[path].exploring && path != self.fastest && !self.is_chosen(path) {
-            // Its controller would queue whatever it is given: copies are for that.
-            return Choice::Skip;
-        }
         let spill = if self.is_chosen(path) { self.spill } else { 1.0 };
         if path == self.fastest || sooner(path, paths, ahead, spill) {
             Choice::Take { max_bytes: room.bytes, max_segments: room.segments }
