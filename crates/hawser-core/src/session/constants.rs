@@ -1,5 +1,6 @@
 //! The session's constants, each with its unit and source.
 
+use crate::units::ByteCount;
 use std::time::Duration;
 
 /// Frames of one datagram must leave room for its header and tag.
@@ -31,6 +32,9 @@ pub const SILENCE: Duration = Duration::from_secs(1);
 pub const CODEL_INTERVAL_MIN: Duration = Duration::from_millis(100);
 /// CoDel's target is at least this: a flow of the kernel's CUBIC loses nothing at 20 ms round trip.
 pub const CODEL_TARGET_MIN: Duration = Duration::from_millis(10);
+/// CoDel's target is at least what so many bytes take at the bond's rate: a flow's initial window
+/// (RFC 6928: ten segments) is no standing queue, however thin the bond.
+pub const CODEL_TARGET_BYTES: ByteCount = ByteCount(15_000);
 /// CoDel's target is at most this, however long the round trip.
 pub const CODEL_TARGET_MAX: Duration = Duration::from_millis(60);
 /// The most that a bulk flow's packets wait for a slower path's sake.

@@ -9,8 +9,8 @@
 
 use super::batch::Batch;
 use super::constants::{
-    CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DATA_OVERHEAD, RATE_MEMORY,
-    RATE_MEMORY_MAX,
+    CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_BYTES, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DATA_OVERHEAD,
+    RATE_MEMORY, RATE_MEMORY_MAX,
 };
 use super::path::{Content, Path};
 use super::reliable;
@@ -20,7 +20,7 @@ use crate::drops::DropReason;
 use crate::packet::{Class, SegmentRef, Train, TrainStore};
 use crate::queue::{Choice, Pulled};
 use crate::scheduler::{PathView, Room};
-use crate::units::{ByteCount, Time};
+use crate::units::{ByteCount, Rate, Time};
 use crate::wire::{
     DATA_FRAME_LEN, DATA_HEADER_LEN, DataFlags, DataFrame, FlowSequence, Gone, SplitFrame, TAG_LEN, Writer,
 };
@@ -108,8 +108,10 @@ impl Session {
         }
         let before = (self.best_rate.0 as f64 / rate as f64).clamp(1.0, RATE_MEMORY_MAX);
         let reach = Duration::from_micros(behind.max(0).unsigned_abs()).min(CODEL_REACH_MAX);
-        let target = fastest.least_rtt.clamp(CODEL_TARGET_MIN, CODEL_TARGET_MAX).mul_f64(before) + reach;
-        self.queue.set_codel(target, (fastest.least_rtt + target).max(CODEL_INTERVAL_MIN));
+        let base = fastest.least_rtt.clamp(CODEL_TARGET_MIN, CODEL_TARGET_MAX);
+        let base = base.max(Rate(rate).time_for(CODEL_TARGET_BYTES).min(CODEL_REACH_MAX));
+        let target = base.mul_f64(before) + reach;
+        self.queue.set_codel(target, (fastest.least_rtt * 2 + target).max(CODEL_INTERVAL_MIN));
     }
 
     /// Whether the queues are empty.
