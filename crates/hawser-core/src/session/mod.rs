@@ -19,9 +19,10 @@
 //!      7 write to TUN, coalesced        Sink, by the driver
 //! ```
 //!
-//! The files: `outbound` and `inbound` walk those steps; `acks` settles what came home or was lost;
-//! `control` says what is not data; `paths` opens, validates and closes paths; `timeout` wakes all
-//! of them and says why. None of them sees more of the session than it needs.
+//! The files: `outbound` and `inbound` walk those steps; `look` says before each round what the paths
+//! can do; `acks` settles what came home or was lost; `control` says what is not data; `paths` opens,
+//! validates and closes paths; `timeout` wakes all of them and says why. None of them sees more of
+//! the session than it needs.
 
 mod acks;
 mod batch;
@@ -30,6 +31,7 @@ mod control;
 mod copies;
 mod inbound;
 mod keyring;
+mod look;
 mod outbound;
 mod path;
 mod paths;

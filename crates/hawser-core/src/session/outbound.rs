@@ -8,23 +8,19 @@
 //! 5. Every segment gets its numbers, is remembered, and sealed into the batch.
 
 use super::batch::Batch;
-use super::constants::{
-    CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_BYTES, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DATA_OVERHEAD,
-    RATE_MEMORY, RATE_MEMORY_MAX,
-};
-use super::path::{Content, Path};
+use super::constants::DATA_OVERHEAD;
+use super::path::Content;
 use super::reliable;
 use super::resend::Unsent;
 use super::{Buffers, Context, Session, Transmit};
 use crate::drops::DropReason;
 use crate::packet::{Class, SegmentRef, Train, TrainStore};
 use crate::queue::{Choice, Pulled};
-use crate::scheduler::{PathView, Room};
-use crate::units::{ByteCount, Rate, Time};
+use crate::scheduler::Room;
+use crate::units::{ByteCount, Time};
 use crate::wire::{
     DATA_FRAME_LEN, DATA_HEADER_LEN, DataFlags, DataFrame, FlowSequence, Gone, SplitFrame, TAG_LEN, Writer,
 };
-use std::time::Duration;
 
 /// Bytes before the inner packet.
 const DATA_PREFIX: usize = DATA_HEADER_LEN + DATA_FRAME_LEN;
@@ -44,74 +40,6 @@ impl Session {
         }
         self.look(now);
         self.transmit_data(now, buffers, cx)
-    }
-
-    /// Looks at every path anew, for the scheduler.
-    fn look(&mut self, now: Time) {
-        let tier = self.paths.iter().filter(|path| path.works()).map(Path::tier).min();
-        let scale = self.paths.iter().find_map(Path::scale).unwrap_or(0);
-        self.views.clear();
-        for path in &mut self.paths {
-            let usable = path.works() && Some(path.tier()) == tier;
-            self.views.push(path.view(now, usable, scale));
-            if usable { path.note_pacing(now) } else { path.paced_until = None }
-        }
-        if self.scheduler.refresh(now, &self.views) {
-            self.try_left_out(now);
-            let copied =
-                |(index, view): (usize, &PathView)| view.usable && view.exploring && !self.scheduler.is_chosen(index);
-            let wanted = self.views.iter().enumerate().any(copied);
-            self.copies.want(wanted);
-            self.judge_spill(now);
-            self.tune_queue(now);
-        }
-    }
-
-    /// A path that bulk left out for long shows anew what it can.
-    fn try_left_out(&mut self, now: Time) {
-        for (index, path) in self.paths.iter_mut().enumerate() {
-            let usable = self.views.get(index).is_some_and(|view| view.usable);
-            if usable && path.exploration.on_choice(now, self.scheduler.is_chosen(index)) {
-                path.restart(now, &self.settings);
-            }
-        }
-    }
-
-    /// Whether what slower paths took of late left the fastest one dry.
-    fn judge_spill(&mut self, now: Time) {
-        let elapsed = now.since(std::mem::replace(&mut self.spill_judged, now));
-        let Some(fastest) = self.paths.get_mut(self.scheduler.fastest()) else { return };
-        let dry = fastest.take_dry(now).as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
-        self.scheduler.on_dry(dry, std::mem::take(&mut self.spilled));
-    }
-
-    /// CoDel's target: a queue of about one round trip of the fastest path keeps a congestion-controlled
-    /// sender's pipe full when its window is cut; on top of it comes what must wait before the slowest
-    /// chosen path is reached at all (earliest completion first). After a link was lost there is room
-    /// for the window that filled the bond before, so that the sender fills it again as soon as the
-    /// link returns. Other flows feel none of it, because the queue is fair.
-    fn tune_queue(&mut self, now: Time) {
-        let Some(fastest) = self.views.get(self.scheduler.fastest()).copied() else { return };
-        let (mut rate, mut behind) = (0, 0);
-        for (index, view) in self.views.iter().enumerate() {
-            if view.usable && self.scheduler.is_chosen(index) {
-                rate += view.rate.map_or(0, |rate| rate.0);
-                behind = behind.max(view.floor_us.saturating_sub(fastest.floor_us));
-            }
-        }
-        if rate == 0 {
-            return;
-        }
-        let (best, until) = self.best_rate;
-        if rate >= best || now >= until {
-            self.best_rate = (rate, now + RATE_MEMORY);
-        }
-        let before = (self.best_rate.0 as f64 / rate as f64).clamp(1.0, RATE_MEMORY_MAX);
-        let reach = Duration::from_micros(behind.max(0).unsigned_abs()).min(CODEL_REACH_MAX);
-        let base = fastest.least_rtt.clamp(CODEL_TARGET_MIN, CODEL_TARGET_MAX);
-        let base = base.max(Rate(rate).time_for(CODEL_TARGET_BYTES).min(CODEL_REACH_MAX));
-        let target = base.mul_f64(before) + reach;
-        self.queue.set_codel(target, (fastest.least_rtt * 2 + target).max(CODEL_INTERVAL_MIN));
     }
 
     /// Whether the queues are empty.
