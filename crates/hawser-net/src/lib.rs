@@ -1,4 +1,5 @@
-//! See the crate description.
+//! What touches the system: `tun` (a device with offloads), `link` (UDP in batches), `netcfg`
+//! (addresses, routes, sysctls, the watch over interfaces, and the journal that undoes it all).
 
 pub mod link;
 pub mod netcfg;
