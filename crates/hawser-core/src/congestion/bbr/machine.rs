@@ -19,7 +19,12 @@ const PROBE_WAIT_SPREAD: u64 = 1_000_000_000;
 const RENO_ROUNDS: u64 = 63;
 /// The long-term bound's growth doubles each round, up to this power (draft section 5.3.3.9).
 const MAX_UP_ROUNDS: u32 = 30;
-/// On top of half a round trip, a queue that ends Startup: well above jitter and batches.
+/// Part of the least round trip that a queue must be to end Startup: a sender that fills the pipe
+/// goes on for the rate's sake, one that has little to send only makes others wait.
+const STARTUP_QUEUE_PART: u32 = 2;
+/// See `STARTUP_QUEUE_PART`.
+const LIMITED_QUEUE_PART: u32 = 4;
+/// On top of it: well above batches.
 const STARTUP_QUEUE_FLOOR: Duration = Duration::from_millis(5);
 /// A probe that raised the rate by less than this, but a queue, has found the path's capacity.
 const PROBE_GROWTH: f64 = 1.05;
@@ -29,7 +34,7 @@ impl Bbr {
         if self.rounds.started && !sample.limited && sample.rate > Rate::ZERO {
             self.full.on_round(sample.rate);
         }
-        if self.state == State::Startup && self.rounds.started && self.is_startup_queueing(sample) {
+        if self.state == State::Startup && self.is_startup_queueing(sample) {
             self.full.now = true;
             self.full.reached = true;
         }
@@ -37,12 +42,14 @@ impl Bbr {
 
     /// A queue, and no growth behind it: the pipe is full, also for a sender that Startup's own pace
     /// has limited. The draft waits for three rounds that were not limited.
-    fn is_startup_queueing(&self, sample: &Sample) -> bool {
-        let Some(least) = self.min_rtt.get() else {
+    fn is_startup_queueing(&mut self, sample: &Sample) -> bool {
+        let Some(least) = self.min_rtt.get().filter(|_| sample.rate > Rate::ZERO) else {
             return false;
         };
-        let known = sample.rate > Rate::ZERO && sample.rate < self.max_bw.get().scale(PROBE_GROWTH);
-        known && self.delay.stands_at_least(least + least / 2 + STARTUP_QUEUE_FLOOR)
+        let stands = |part| self.delay.stands_at_least(least + least / part + STARTUP_QUEUE_FLOOR);
+        let most = self.max_bw.get();
+        let fades = self.full.on_queue(sample.limited && stands(LIMITED_QUEUE_PART), most, self.rounds.started);
+        fades || self.rounds.started && sample.rate < most.scale(PROBE_GROWTH) && stands(STARTUP_QUEUE_PART)
     }
 
     pub(super) fn check_startup_done(&mut self) {

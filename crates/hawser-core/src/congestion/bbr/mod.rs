@@ -21,7 +21,8 @@
 //! - *A probe stops at a queue.* Up ends when half a round of feedback has raised the queue and not
 //!   the rate; the draft waits for three rounds. Down paces at 0.75 while much is queued.
 //! - *PROBE_RTT only when needed.* A round trip within a sixteenth of the least renews it.
-//! - *Startup stops at a queue too*, of half a round trip, once the rate has not grown behind it.
+//! - *Startup stops at a queue too*, of half a round trip, once the rate has not grown behind it; of a
+//!   quarter, where the sender has little to send and would stay in Startup for long.
 //! - *Cruising is trimmed.* The bandwidth is a maximum of noisy samples; paced at it a path always has a
 //!   queue. While one stands, cruising takes off a hundredth a round, and gives it back slowly.
 //! - *Headroom never cuts the path's own product* and the clumps its acknowledgements come in.

@@ -14,6 +14,8 @@ const RENEWAL_PART: u32 = 16;
 const EXTRA_ACKED_ROUNDS: u64 = 10;
 /// Growth that shows that the pipe is not full (draft section 5.3.1.2).
 const FULL_PIPE_GROWTH: f64 = 1.25;
+/// The same behind a queue.
+const QUEUE_GROWTH: f64 = 1.05;
 /// Rounds without such growth that show that it is (draft section 5.3.1.2).
 const FULL_PIPE_ROUNDS: u32 = 3;
 
@@ -211,9 +213,25 @@ pub(super) struct FullPipe {
     pub(super) now: bool,
     /// Ever.
     pub(super) reached: bool,
+    /// A queue stood in this round, and the most bandwidth when the last round with one began.
+    queued: bool,
+    before_queue: Rate,
 }
 
 impl FullPipe {
+    /// `stands`: there is a queue, at a most bandwidth of `most`. Tells whether a round ended in which
+    /// one stood, without growth since the round before.
+    pub(super) fn on_queue(&mut self, stands: bool, most: Rate, round_started: bool) -> bool {
+        self.queued |= stands;
+        if !round_started {
+            return false;
+        }
+        let full = self.queued && most < self.before_queue.scale(QUEUE_GROWTH);
+        self.before_queue = most;
+        self.queued = stands;
+        full
+    }
+
     pub(super) fn reset(&mut self, baseline: Rate) {
         self.baseline = baseline;
         self.count = 0;

@@ -152,7 +152,7 @@ fn a_spurious_loss_returns_to_startup_and_to_probing() {
     let mut drive = Drive::new();
     drive.in_flight = 200_000;
     drive.rounds(1);
-    drive.rtt = 150;
+    drive.rtt = 120;
     drive.rounds(1);
     drive.lose(10, 200_000);
     assert_eq!(drive.rounds_in(State::Startup, 2), State::Drain);

@@ -55,6 +55,19 @@ fn startup_lasts_while_the_sender_has_little_to_send() {
 }
 
 #[test]
+fn startup_ends_at_a_queue_of_a_sender_that_has_little_to_send_unless_the_rate_grows() {
+    let mut drive = Drive::new();
+    drive.limited = true;
+    drive.rounds(2);
+    drive.rtt = 140;
+    for _ in 0..3 {
+        drive.rate = drive.rate * 13 / 10;
+        assert_eq!(drive.rounds_in(State::Startup, 1), State::Startup);
+    }
+    assert_ne!(drive.rounds_in(State::Startup, 2), State::Startup);
+}
+
+#[test]
 fn drain_ends_when_the_queue_is_gone_or_after_three_rounds() {
     let mut drive = Drive::in_state(State::Drain);
     drive.in_flight = 100_000;
