@@ -57,9 +57,10 @@ impl Session {
 
     /// CoDel's target: a queue of about one round trip of the fastest path keeps a congestion-controlled
     /// sender's pipe full when its window is cut; on top of it comes what must wait before the slowest
-    /// path that is chosen, or may be once its rate is known, is reached at all (earliest completion first). After a link was lost there is room
-    /// for the window that filled the bond before, so that the sender fills it again as soon as the
-    /// link returns. Other flows feel none of it, because the queue is fair.
+    /// path that is chosen, or may be once its rate is known, is reached at all (earliest completion
+    /// first). After a link was lost there is room for the window that filled the bond before, so that
+    /// the sender fills it again as soon as the link returns. Other flows feel none of it, because the
+    /// queue is fair.
     fn tune_queue(&mut self, now: Time) {
         let Some(fastest) = self.views.get(self.scheduler.fastest()).copied() else { return };
         let (mut rate, mut behind) = (0, 0);
