@@ -36,6 +36,8 @@ const SPILL_STEP: f64 = 0.05;
 const SPILL_BACK: f64 = 0.25;
 /// Idle for this share of the time a path has run dry.
 const DRY: f64 = 0.05;
+/// What a packet may lose by the path that lost it: half a round trip, as if every second were lost again.
+const LOST_ON_PART: i64 = 2;
 /// How often the chosen set is looked at again.
 const CHOICE_INTERVAL: Duration = Duration::from_millis(100);
 /// As many paths as one session may have usable at a time; the set is a bit mask.
@@ -133,9 +135,20 @@ impl Scheduler {
     }
 
     /// Whether `path` brings a packet that is to be sent again home before any other path would,
-    /// with `ahead` bytes to be sent again before it.
-    pub fn takes_resend(&self, path: usize, paths: &[PathView], ahead: ByteCount) -> bool {
-        path == self.fastest || sooner(path, paths, ahead, 1.0)
+    /// with `ahead` bytes to be sent again before it. The path that lost it may well lose it again.
+    pub fn takes_resend(&self, path: usize, paths: &[PathView], ahead: ByteCount, lost_on: Option<usize>) -> bool {
+        let cost = |index: usize| {
+            let repair = i64::try_from(paths[index].rtt.as_micros()).unwrap_or(i64::MAX) / LOST_ON_PART;
+            paths[index].delay_us.saturating_add(if lost_on == Some(index) { repair } else { 0 })
+        };
+        let (here, mut rate, mut start) = (cost(path), 0u64, i64::MAX);
+        for index in (0..paths.len()).filter(|&index| paths[index].usable && cost(index) < here) {
+            let wait = i64::try_from(paths[index].ready_in.as_micros()).unwrap_or(i64::MAX);
+            start = start.min(cost(index).saturating_add(wait));
+            rate = rate.saturating_add(paths[index].rate.map_or(0, |rate| rate.0));
+        }
+        let serial = if rate == 0 { Duration::ZERO } else { Rate(rate).time_for(ahead) };
+        here < start.saturating_add(i64::try_from(serial.as_micros()).unwrap_or(i64::MAX))
     }
 }
 

@@ -138,3 +138,18 @@ fn a_queue_of_the_slow_path_counts_whole() {
     assert!(!takes(110_000), "20 ms of queue and a tenth of 30 ms are 115 kB");
     assert!(takes(120_000));
 }
+
+#[test]
+fn what_a_path_lost_goes_by_another_that_is_hardly_slower() {
+    let resent_by = |paths: &[PathView], lost_on| {
+        let takes = |&path: &usize| Scheduler::default().takes_resend(path, paths, ByteCount(1_400), lost_on);
+        (0..paths.len()).filter(takes).collect::<Vec<_>>()
+    };
+    let alike = [path(50, 10), path(50, 12)];
+    assert_eq!(resent_by(&alike, None), [0]);
+    assert_eq!(resent_by(&alike, Some(0)), [1]);
+    assert_eq!(resent_by(&alike, Some(1)), [0]);
+    // 30 ms more are worse than a second loss.
+    assert_eq!(resent_by(&[path(40, 10), path(10, 40)], Some(0)), [0]);
+    assert_eq!(resent_by(&[path(40, 10)], Some(0)), [0], "there is no other");
+}

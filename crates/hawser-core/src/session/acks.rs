@@ -14,7 +14,7 @@ use crate::congestion::sampler::Stamp;
 use crate::congestion::{AckEvent, LossEvent};
 use crate::path::received::AckPolicy;
 use crate::path::sent::{AckError, AckOutcome, Arrival};
-use crate::units::{ByteCount, Time};
+use crate::units::{ByteCount, PathId, Time};
 use crate::wire::AckFrame;
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ impl Session {
             self.unanswered_since = None;
             self.on_news(now, index, by == index, frame, &outcome);
         }
-        self.requeue_lost();
+        self.requeue_lost(id);
         Ok(())
     }
 
@@ -161,7 +161,7 @@ impl Session {
             });
             path.follow_controller();
         }
-        self.requeue_lost();
+        self.requeue_lost(id);
     }
 
     /// A path is suspect or down: all that it has in flight goes to the others at once.
@@ -179,12 +179,12 @@ impl Session {
             hand_back(packet.content, splits, lost);
         });
         path.pmtu.abandon_probe();
-        self.requeue_lost();
+        self.requeue_lost(id);
     }
 
-    fn requeue_lost(&mut self) {
+    fn requeue_lost(&mut self, path: PathId) {
         for unsent in self.lost.drain(..) {
-            self.resend.push(unsent);
+            self.resend.push(Unsent { lost_on: Some(path), ..unsent });
         }
     }
 }

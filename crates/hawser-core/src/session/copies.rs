@@ -1,11 +1,17 @@
-//! Copies of what the other paths carry, for a path whose rate is to be found out and whose delay
-//! would cost a bulk flow much. The far resequencer drops them as duplicates; nobody waits for them.
+//! Copies of what another path answers for. The far resequencer drops the later one as a duplicate.
+//!
+//! - A path whose rate is to be found out, and whose delay would cost a bulk flow much, carries
+//!   copies of what goes by the others.
+//! - What was lost twice goes by a second path too: the third loss would hold its flow up.
 
 use super::resend::Unsent;
+use crate::units::PathId;
 use std::collections::VecDeque;
 
 /// Segments remembered to be copied: a batch or two.
 const REMEMBERED: usize = 128;
+/// From this try on a second path carries a segment too.
+const TRIES_ALONE: u8 = 2;
 
 /// What was sent last on the other paths, oldest first. Empty at first; one session owns it. It owns
 /// no part of any train: a train may be gone by the time that its copy is due.
@@ -13,6 +19,8 @@ const REMEMBERED: usize = 128;
 pub(super) struct Copies {
     recent: VecDeque<Unsent>,
     wanted: bool,
+    /// What is in doubt, and the path that carries it.
+    rescues: VecDeque<(Unsent, PathId)>,
 }
 
 impl Copies {
@@ -39,4 +47,30 @@ impl Copies {
     pub fn next(&mut self) -> Option<Unsent> {
         self.recent.pop_front()
     }
+
+    /// A segment that was lost goes by `path` again; another one should carry it too, if that is in doubt.
+    pub fn note_resent(&mut self, unsent: &Unsent, path: PathId) {
+        if unsent.tries > TRIES_ALONE && self.rescues.len() < REMEMBERED {
+            self.rescues.push_back((*unsent, path));
+        }
+    }
+
+    /// The next segment that `path` is to rescue.
+    pub fn next_rescue(&mut self, path: PathId) -> Option<Unsent> {
+        let at = self.rescues.iter().position(|(_, by)| *by != path)?;
+        self.rescues.remove(at).map(|(unsent, _)| unsent)
+    }
+
+    /// Whether any path has something to rescue.
+    pub fn rescues_wait(&self) -> bool {
+        !self.rescues.is_empty()
+    }
+
+    /// There is no second path, or it has no use for them.
+    pub fn forget_rescues(&mut self) {
+        self.rescues.clear();
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,6 +26,9 @@ impl Session {
             self.views.push(path.view(now, usable, scale));
             if usable { path.note_pacing(now) } else { path.paced_until = None }
         }
+        if self.views.iter().filter(|view| view.usable).count() < 2 {
+            self.copies.forget_rescues();
+        }
         if self.scheduler.refresh(now, &self.views) {
             self.try_left_out(now);
             let copied =

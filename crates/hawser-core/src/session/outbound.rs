@@ -44,7 +44,7 @@ impl Session {
 
     /// Whether the queues are empty.
     pub(super) fn nothing_waits(&self) -> bool {
-        self.queue.is_empty() && self.resend.is_empty()
+        self.queue.is_empty() && self.resend.is_empty() && !self.copies.rescues_wait()
     }
 
     /// Asks the paths that have room, least delay first.
@@ -76,6 +76,7 @@ impl Session {
     fn fill_data(&mut self, now: Time, index: usize, buffer: &mut [u8], cx: &mut Context<'_>) -> Option<Transmit> {
         let mut budget = self.paths[index].budget(now);
         let mut batch = Batch::new(buffer);
+        self.fill_rescues(now, index, &mut batch, &mut budget, cx.store);
         self.fill_resends(now, index, &mut batch, &mut budget, cx);
         while budget > ByteCount::ZERO && !batch.is_closed() {
             let Some(pulled) = self.pull(now, index, &batch, budget, cx) else { break };
@@ -100,14 +101,39 @@ impl Session {
     ) {
         while budget > ByteCount::ZERO && !batch.is_closed() {
             let Some(unsent) = self.copies.next() else { break };
-            let size = DATA_OVERHEAD + usize::from(unsent.len);
-            let Some(train) = store.get(unsent.segment.train).filter(|_| size <= self.paths[index].mtu()) else {
-                continue;
-            };
-            if batch.room_for(size) == 0 {
-                break;
-            }
-            budget -= self.seal_segment(now, index, &unsent, batch, train, Content::Copy);
+            budget -= self.send_copy(now, index, &unsent, batch, store);
+        }
+    }
+
+    /// What is in doubt on another path goes by this one too.
+    fn fill_rescues(
+        &mut self,
+        now: Time,
+        index: usize,
+        batch: &mut Batch<'_>,
+        budget: &mut ByteCount,
+        store: &TrainStore,
+    ) {
+        while *budget > ByteCount::ZERO {
+            let Some(unsent) = self.copies.next_rescue(self.paths[index].id) else { break };
+            *budget -= self.send_copy(now, index, &unsent, batch, store);
+        }
+    }
+
+    /// One copy, if its train still lives and the batch has room for it. Tells the bytes on the wire.
+    fn send_copy(
+        &mut self,
+        now: Time,
+        index: usize,
+        unsent: &Unsent,
+        batch: &mut Batch<'_>,
+        store: &TrainStore,
+    ) -> ByteCount {
+        let size = DATA_OVERHEAD + usize::from(unsent.len);
+        let fits = size <= self.paths[index].mtu() && batch.room_for(size) > 0;
+        match store.get(unsent.segment.train).filter(|_| fits) {
+            Some(train) => self.seal_segment(now, index, unsent, batch, train, Content::Copy),
+            None => ByteCount::ZERO,
         }
     }
 
@@ -123,7 +149,8 @@ impl Session {
         while let Some(next) = self.resend.peek() {
             let size = DATA_OVERHEAD + usize::from(next.len);
             let fits = if size > self.paths[index].mtu() { batch.is_empty() } else { batch.room_for(size) > 0 };
-            if !fits || !self.scheduler.takes_resend(index, &self.views, self.resend.bytes()) {
+            let lost_on = next.lost_on.and_then(|id| self.index_of(id));
+            if !fits || !self.scheduler.takes_resend(index, &self.views, self.resend.bytes(), lost_on) {
                 break;
             }
             if *budget == ByteCount::ZERO {
@@ -131,6 +158,7 @@ impl Session {
             }
             if let Some(mut unsent) = self.resend.pop() {
                 unsent.tries += 1;
+                self.copies.note_resent(&unsent, self.paths[index].id);
                 *budget -= self.send(now, index, unsent, batch, cx.store);
             }
         }
@@ -184,6 +212,7 @@ impl Session {
             len: u16::try_from(if index + 1 == end { last_len } else { len }).unwrap_or(u16::MAX),
             tries: 1,
             first_sent: now,
+            lost_on: None,
         })
     }
 

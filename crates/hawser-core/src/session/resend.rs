@@ -7,7 +7,7 @@
 
 use super::constants::MAX_TRIES;
 use crate::packet::SegmentRef;
-use crate::units::{ByteCount, Time};
+use crate::units::{ByteCount, PathId, Time};
 use crate::wire::{DataFlags, FlowBucket, FlowSequence};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -24,6 +24,8 @@ pub(super) struct Unsent {
     pub len: u16,
     pub tries: u8,
     pub first_sent: Time,
+    /// The path that lost it last.
+    pub lost_on: Option<PathId>,
 }
 
 /// Segments to be sent again, ordered by when they were first sent. Empty at first; one session owns it.

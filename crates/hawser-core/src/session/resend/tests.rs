@@ -19,6 +19,7 @@ fn unsent(store: &mut TrainStore, first_sent: Time) -> Unsent {
         len: 20,
         tries: 1,
         first_sent,
+        lost_on: None,
     }
 }
 

@@ -15,6 +15,7 @@ fn packet(len: u16) -> Unsent {
         len,
         tries: 1,
         first_sent: Time::ZERO,
+        lost_on: None,
     }
 }
 

@@ -1,0 +1,46 @@
+use super::*;
+use crate::packet::{FlowKey, Offload, SegmentRef, TrainStore};
+use crate::units::Time;
+use crate::wire::{DataFlags, FlowBucket, FlowSequence};
+
+/// A segment tried so often.
+fn tried(store: &mut TrainStore, tries: u8) -> Unsent {
+    let packet = [[0x45, 0, 0, 20].as_slice(), &[0; 16]].concat();
+    store.read_buffer()[..20].copy_from_slice(&packet);
+    let train = store.admit(20, Offload::default()).expect("a packet");
+    Unsent {
+        segment: SegmentRef { train, segment: 0 },
+        bucket: FlowBucket::default(),
+        sequence: FlowSequence::of(u64::from(tries)),
+        flags: DataFlags::default(),
+        len: 20,
+        tries,
+        first_sent: Time::ZERO,
+        lost_on: None,
+    }
+}
+
+#[test]
+fn what_was_lost_twice_goes_by_a_second_path_once() {
+    let mut store = TrainStore::new(FlowKey::new(1, 2));
+    let mut copies = Copies::default();
+    let (first, second) = (PathId(0), PathId(2));
+    copies.note_resent(&tried(&mut store, 2), first);
+    assert!(!copies.rescues_wait(), "lost once");
+    copies.note_resent(&tried(&mut store, 3), first);
+    assert!(copies.next_rescue(first).is_none(), "the path that tries it again");
+    assert_eq!(copies.next_rescue(second).map(|unsent| unsent.tries), Some(3));
+    assert!(copies.next_rescue(second).is_none() && !copies.rescues_wait());
+}
+
+#[test]
+fn a_path_that_is_explored_gets_each_segment_once_the_oldest_first() {
+    let mut store = TrainStore::new(FlowKey::new(1, 2));
+    let mut copies = Copies::default();
+    copies.note(&tried(&mut store, 1));
+    assert!(copies.next().is_none(), "nobody wants copies");
+    copies.want(true);
+    (1..=3).for_each(|tries| copies.note(&tried(&mut store, tries)));
+    let order: Vec<u8> = std::iter::from_fn(|| copies.next()).map(|unsent| unsent.tries).collect();
+    assert_eq!(order, [1, 2, 3]);
+}
