@@ -242,17 +242,23 @@ impl Endpoint {
     /// Does what a session asked for.
     fn settle(&mut self, now: Time, id: PeerId) {
         let peer = &mut self.peers[id.0 as usize];
+        let mut mtu_found = false;
         while let Some(event) = peer.session.as_mut().and_then(|session| session.poll_event()) {
             match event {
                 SessionEvent::PathSeen(path) => peer.label_up_to(id, path, &mut self.labels),
                 SessionEvent::PathClosed(path) if path.0 > FIRST_LABELS => self.labels.remove_path(id, path),
                 SessionEvent::PathClosed(_) => {}
                 SessionEvent::KeysRetired(key) => self.labels.remove_key(key),
+                SessionEvent::MtuFound => mtu_found = true,
                 SessionEvent::Closed => {
                     peer.end_session(now, &mut self.labels, &mut self.store);
                     self.events.push(Event::Closed { peer: id });
                 }
             }
+        }
+        // Streams that begin meanwhile would keep the small size.
+        if mtu_found {
+            self.follow_mtu(now);
         }
     }
 

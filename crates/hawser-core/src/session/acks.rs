@@ -9,7 +9,7 @@
 use super::path::Content;
 use super::resend::Unsent;
 use super::split::{Fate, Splits};
-use super::{Context, Session};
+use super::{Context, Event, Session};
 use crate::congestion::sampler::Stamp;
 use crate::congestion::{AckEvent, LossEvent};
 use crate::path::received::AckPolicy;
@@ -69,6 +69,7 @@ impl Session {
         })?;
         if grown {
             path.follow_mtu();
+            self.events.push(Event::MtuFound);
         }
         if outcome.is_news() {
             self.unanswered_since = None;

@@ -129,6 +129,8 @@ pub(crate) enum Event {
     PathClosed(PathId),
     /// Nothing is sealed under these keys any more.
     KeysRetired(KeyId),
+    /// A path carries larger datagrams than was known.
+    MtuFound,
     /// The peer said good-bye.
     Closed,
 }

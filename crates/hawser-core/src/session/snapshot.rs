@@ -94,8 +94,8 @@ impl Session {
         }
     }
 
-    /// The least datagram size over all paths that work; `None` while none does.
+    /// The least datagram size over all paths that work and whose size was found; `None` while there is none.
     pub fn least_mtu(&self) -> Option<u16> {
-        self.paths.iter().filter(|path| path.works()).map(|path| path.pmtu.current()).min()
+        self.paths.iter().filter(|path| path.works() && path.pmtu.is_found()).map(|path| path.pmtu.current()).min()
     }
 }

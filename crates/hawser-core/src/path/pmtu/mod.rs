@@ -42,6 +42,8 @@ pub struct Pmtu {
     /// The least size taken not to pass; above `max` while there is none.
     too_big: u16,
     phase: Phase,
+    /// A probe passed once, or the search ended: the size is no mere guess.
+    found: bool,
     /// Probes of the present size that were lost.
     lost_probes: u32,
     black_hole: BlackHole,
@@ -59,6 +61,7 @@ impl Pmtu {
             current: 0,
             too_big: 0,
             phase: Phase::Ready,
+            found: false,
             lost_probes: 0,
             black_hole: BlackHole::default(),
         };
@@ -88,6 +91,11 @@ impl Pmtu {
         self.current
     }
 
+    /// Whether that is more than the guess that a path begins with.
+    pub fn is_found(&self) -> bool {
+        self.found
+    }
+
     /// The size of a probe to send now, if one is due: the caller pads a datagram to exactly this.
     pub fn poll_probe(&mut self, now: Time) -> Option<u16> {
         match self.phase {
@@ -104,6 +112,7 @@ impl Pmtu {
         let Some(size) = self.next_size() else {
             let raise_at = (self.current < self.max).then(|| now + RAISE_TIMER);
             self.phase = Phase::Done { raise_at };
+            self.found = true;
             return None;
         };
         let until = now + PROBE_TIMER;
@@ -138,6 +147,7 @@ impl Pmtu {
             self.too_big = self.max + 1;
         }
         self.current = self.current.max(size);
+        self.found = true;
         self.search_again();
     }
 
