@@ -4,7 +4,7 @@
 //! 2. Round trip, one-way delay and delivery rate are sampled.
 //! 3. What later packets have overtaken is lost, and waits to be sent again.
 //! 4. The path's controller hears of loss first, then of the acknowledgement.
-//! 5. A path that acknowledges anything is alive.
+//! 5. A path that acknowledges what it was sent since it was suspected is alive.
 
 use super::path::Content;
 use super::resend::Unsent;
@@ -92,7 +92,7 @@ impl Session {
             path.received.set_policy(AckPolicy::for_rtt(path.rtt.snapshot().smoothed));
         }
         path.last_ack = now;
-        if path.health.on_ack(now) {
+        if path.health.on_ack(now, newest.sent_at) {
             self.scheduler.reconsider();
         }
         self.declare_losses(now, index);
