@@ -3,8 +3,10 @@
 mod support;
 
 use hawser_core::path::health::HealthState;
+use hawser_core::session::Moved;
+use hawser_core::units::{ByteCount, LinkId};
 use std::net::SocketAddr;
-use support::world::{Fate, LOCAL, World, ms};
+use support::world::{Fate, LOCAL, REMOTE, World, ms};
 
 #[test]
 fn word_of_what_was_sent_before_the_silence_brings_no_path_back() {
@@ -27,4 +29,89 @@ fn word_of_what_was_sent_before_the_silence_brings_no_path_back() {
     let suspected = states.iter().position(|state| *state == HealthState::Suspect).expect("a suspicion");
     assert!((100..170).contains(&suspected), "before the late word: {suspected} ms");
     assert!(!states[suspected..].contains(&HealthState::Active), "{:?}", &states[suspected..]);
+}
+
+/// Windows, round trips and MTU are those of a fresh path (RFC 9000 section 9.4).
+const FRESH_WINDOW: ByteCount = ByteCount(16_000);
+const FRESH_MTU: u16 = 1_252;
+
+/// One link of 20 ms that the remote portal has filled a while, so that it believes a lot of it.
+fn well_known_path() -> World {
+    let mut world = World::new(&[0], 1).settled();
+    for number in 0..3_000 {
+        (0..4).for_each(|_| world.inner(REMOTE, number, 1_400));
+        world.inner(LOCAL, number, 1_400);
+        world.run(ms(1));
+    }
+    for portal in [LOCAL, REMOTE] {
+        let path = &world.paths(portal)[0];
+        assert!(path.window > FRESH_WINDOW + FRESH_WINDOW && path.mtu == 1_472, "{path:?}");
+        assert!((ms(19)..ms(25)).contains(&path.rtt), "{path:?}");
+    }
+    world
+}
+
+#[test]
+fn a_peer_seen_at_another_address_is_a_path_that_nothing_is_known_of_and_at_another_port_the_old_one() {
+    for (address, fresh) in [("192.0.2.77:1000", true), ("192.0.2.1:7777", false)] {
+        let mut world = well_known_path();
+        world.portals[LOCAL].links[0] = address.parse().expect("an address");
+        world.delay = ms(100);
+        world.inner(LOCAL, 1, 400);
+        let moved = (0..2_000).find_map(|_| {
+            world.run(ms(1));
+            Some(world.paths(REMOTE).remove(0)).filter(|path| path.remote.to_string() == address)
+        });
+        let path = moved.expect("the new address");
+        let seen = (path.window < FRESH_WINDOW, path.mtu == FRESH_MTU, path.rtt > ms(190));
+        assert_eq!(seen, (fresh, fresh, fresh), "{address}: {path:?}");
+        // It works, and what was in flight comes home.
+        world.run(ms(10_000));
+        assert_eq!((world.stream(LOCAL, 500), world.stream(REMOTE, 500)), (500, 500), "{address}");
+        assert_eq!(world.paths(REMOTE)[0].mtu, 1_472);
+        world.run(ms(10_000));
+        let trains = world.portals[REMOTE].endpoint.snapshot(world.now).trains;
+        assert_eq!(trains, ByteCount::ZERO, "{address}");
+    }
+}
+
+#[test]
+fn a_link_with_another_address_has_paths_that_nothing_is_known_of_and_with_another_port_the_old_ones() {
+    for (moved, address) in [(Moved::Address, "192.0.2.77:1000"), (Moved::Port, "192.0.2.1:7777")] {
+        let mut world = well_known_path();
+        let before = world.paths(LOCAL).remove(0);
+        world.portals[LOCAL].links[0] = address.parse().expect("an address");
+        let now = world.now;
+        world.portals[LOCAL].endpoint.handle_link_moved(now, LinkId(0), moved);
+        let path = world.paths(LOCAL).remove(0);
+        if moved == Moved::Address {
+            assert!(path.window < FRESH_WINDOW && path.mtu == FRESH_MTU && path.rtt > ms(300), "{path:?}");
+            assert_eq!(path.in_flight, ByteCount::ZERO);
+        } else {
+            assert_eq!((path.window, path.mtu, path.rtt), (before.window, before.mtu, before.rtt));
+        }
+        world.run(ms(3_000));
+        assert_eq!((world.stream(LOCAL, 500), world.stream(REMOTE, 500)), (500, 500), "{address}");
+        let path = world.paths(LOCAL).remove(0);
+        assert!(path.mtu == 1_472 && path.rtt < ms(30), "{path:?}");
+    }
+}
+
+#[test]
+fn what_was_sent_before_a_move_says_nothing_of_the_new_way() {
+    let mut world = well_known_path();
+    world.inner(LOCAL, 1, 400);
+    world.run(ms(1));
+    // The new way takes 90 ms longer; what went by the old one is acknowledged soon.
+    let moved = world.now;
+    world.rule = Box::new(move |now, flight| {
+        if flight.from == LOCAL && now >= moved { Fate::Delay(ms(90)) } else { Fate::Pass }
+    });
+    world.portals[LOCAL].endpoint.handle_link_moved(moved, LinkId(0), Moved::Address);
+    for number in 0..500 {
+        world.inner(LOCAL, number, 100);
+        world.run(ms(1));
+        let path = world.paths(LOCAL).remove(0);
+        assert!(path.rtt > ms(105), "{number} ms: {path:?}");
+    }
 }

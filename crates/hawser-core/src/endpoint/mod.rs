@@ -23,7 +23,7 @@ use crate::path::health::DownReason;
 use crate::session::constants::{DATA_OVERHEAD, LABELS_AHEAD, TUN_MTU_MIN, TUN_MTU_RAISE};
 use crate::session::timeout::earlier;
 use crate::session::{
-    Buffers, Context, Datagram, Event as SessionEvent, Reason, Route, SessionSnapshot, Settings, Sink, Transmit,
+    Buffers, Context, Datagram, Event as SessionEvent, Moved, Reason, Route, SessionSnapshot, Settings, Sink, Transmit,
 };
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PathId, PeerId, Random, Time};
 use crate::wire::{DataHeader, DatagramKind, Offer, Reader};
@@ -372,9 +372,9 @@ impl Endpoint {
     }
 
     /// A link's own address changed.
-    pub fn handle_link_moved(&mut self, now: Time, id: LinkId) {
+    pub fn handle_link_moved(&mut self, now: Time, id: LinkId, moved: Moved) {
         for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
-            session.on_link_moved(now, id);
+            session.on_link_moved(now, id, moved);
         }
     }
 

@@ -82,6 +82,9 @@ impl Session {
     fn on_news(&mut self, now: Time, index: usize, own_way: bool, frame: &AckFrame<'_>, outcome: &AckOutcome<Stamp>) {
         let Some(newest) = outcome.newest else { return };
         let path = &mut self.paths[index];
+        if newest.sent_at < path.moved_at {
+            return;
+        }
         if let Some(sample) = outcome.rtt_sample {
             // What came back by a faster path would pass for this path's least round trip, and hold
             // its window down until that is forgotten.
@@ -91,7 +94,6 @@ impl Session {
             path.oneway.on_sample(now, newest.sent_at.as_micros(), frame.received_at_us);
             path.received.set_policy(AckPolicy::for_rtt(path.rtt.snapshot().smoothed));
         }
-        path.last_ack = now;
         if path.health.on_ack(now, newest.sent_at) {
             self.scheduler.reconsider();
         }

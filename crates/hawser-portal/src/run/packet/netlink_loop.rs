@@ -94,8 +94,11 @@ pub fn settle(parts: &mut Parts, now: Time) {
             Some(true) if !usable => endpoint.handle_link_down(now, id, reason(socket.standing)),
             _ => {}
         }
-        if usable && std::mem::take(&mut socket.moved) && socket.told.is_some() {
-            endpoint.handle_link_moved(now, id);
+        if usable
+            && let Some(moved) = socket.moved.take()
+            && socket.told.is_some()
+        {
+            endpoint.handle_link_moved(now, id, moved);
         }
         if usable || socket.told.is_some() {
             socket.told = Some(usable);
