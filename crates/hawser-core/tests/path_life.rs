@@ -104,14 +104,68 @@ fn what_was_sent_before_a_move_says_nothing_of_the_new_way() {
     world.run(ms(1));
     // The new way takes 90 ms longer; what went by the old one is acknowledged soon.
     let moved = world.now;
-    world.rule = Box::new(move |now, flight| {
-        if flight.from == LOCAL && now >= moved { Fate::Delay(ms(90)) } else { Fate::Pass }
-    });
+    world.rule = Box::new(
+        move |now, flight| {
+            if flight.from == LOCAL && now >= moved { Fate::Delay(ms(90)) } else { Fate::Pass }
+        },
+    );
     world.portals[LOCAL].endpoint.handle_link_moved(moved, LinkId(0), Moved::Address);
     for number in 0..500 {
         world.inner(LOCAL, number, 100);
         world.run(ms(1));
         let path = world.paths(LOCAL).remove(0);
         assert!(path.rtt > ms(105), "{number} ms: {path:?}");
+    }
+}
+
+/// Sends `sizes` in turn, `load` packets a millisecond, over a bond whose first path (or only one) passes datagrams of
+/// at most `passes` from now on; tells after how many ms it knows.
+fn until_shrunk(links: &[u16], passes: usize, load: u16, sizes: &[usize]) -> Option<u16> {
+    let mut world = World::new(links, 1);
+    world.run(ms(6_000));
+    let feed = |world: &mut World, number: u16| {
+        for more in 0..load {
+            let turn = usize::from(number * load + more) % sizes.len();
+            world.inner(LOCAL, number, sizes[turn]);
+        }
+        world.run(ms(1));
+    };
+    (0..1_000).for_each(|number| feed(&mut world, number));
+    assert!(world.paths(LOCAL).iter().all(|path| path.mtu == 1_472));
+    let one: SocketAddr = world.portals[LOCAL].links[0];
+    world.rule = Box::new(move |_, flight| {
+        let there = flight.source == one || flight.to == one;
+        if there && flight.bytes.len() > passes { Fate::Drop } else { Fate::Pass }
+    });
+    let shrunk = (0..5_000u16).find(|number| {
+        feed(&mut world, *number);
+        usize::from(world.paths(LOCAL)[0].mtu) <= passes
+    });
+    world.run(ms(10_000));
+    assert_eq!(world.stream(LOCAL, 100), 100);
+    shrunk
+}
+
+/// What is not larger than the base needs no search: a path that is smaller than it believes carries it all the same.
+#[test]
+fn small_packets_alone_are_not_harmed_by_a_path_that_shrank() {
+    assert_eq!(until_shrunk(&[0, 0], 1_300, 1, &[1_200, 60]), None);
+}
+
+#[test]
+fn large_packets_that_vanish_while_small_ones_arrive_uncover_a_black_hole() {
+    let table: [(&str, usize, &[usize]); 5] = [
+        ("full packets and tiny ones", 1_300, &[1_400, 60]),
+        ("full packets alone", 1_300, &[1_400]),
+        ("full packets, and others above the base that pass", 1_440, &[1_430, 1_350]),
+        ("a full packet among many tiny ones", 1_300, &[1_400, 60, 60, 60, 60, 60, 60, 60, 60, 60]),
+        ("full packets alone, and hardly more than the base passes", 1_260, &[1_430]),
+    ];
+    for (what, passes, sizes) in table {
+        for (links, load) in [(&[0][..], 1), (&[0, 0], 1), (&[0], 6)] {
+            let shrunk = until_shrunk(links, passes, load, sizes);
+            let told = format!("{what}, {} links, {load} packets a ms: {shrunk:?} ms", links.len());
+            assert!(shrunk.is_some_and(|ms| ms <= 300), "{told}");
+        }
     }
 }

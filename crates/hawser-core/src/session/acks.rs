@@ -6,7 +6,7 @@
 //! 4. The path's controller hears of loss first, then of the acknowledgement.
 //! 5. A path that acknowledges what it was sent since it was suspected is alive.
 
-use super::path::Content;
+use super::path::{Content, size_of_datagram};
 use super::resend::Unsent;
 use super::split::{Fate, Splits};
 use super::{Context, Session};
@@ -38,6 +38,8 @@ impl Session {
             if packet.in_flight && here {
                 sampler.on_packet_acked(packet.stamp, packet.sent_at, ByteCount(u64::from(packet.bytes)), now);
                 loss.on_acked();
+            }
+            if packet.in_flight {
                 pmtu.on_acked(size_of_datagram(packet.bytes, overhead));
             }
             match packet.content {
@@ -96,6 +98,9 @@ impl Session {
         }
         if path.health.on_ack(now, newest.sent_at) {
             self.scheduler.reconsider();
+            if path.pmtu.on_life() {
+                path.follow_mtu();
+            }
         }
         self.declare_losses(now, index);
         let path = &mut self.paths[index];
@@ -189,11 +194,6 @@ impl Session {
             self.resend.push(unsent);
         }
     }
-}
-
-/// Bytes of a datagram without its outer headers.
-fn size_of_datagram(wire: u32, overhead: usize) -> u16 {
-    u16::try_from((wire as usize).saturating_sub(overhead)).unwrap_or(u16::MAX)
 }
 
 /// What a packet that did not arrive leaves to be sent again.

@@ -285,6 +285,15 @@ impl Path {
         std::mem::take(&mut self.dry) + ongoing
     }
 
+    /// The path fell silent, and what is under way is sent again elsewhere: it may have been too large.
+    pub fn note_swallowed(&mut self) {
+        let overhead = headroom(&self.route);
+        let traffic = self.sent.outstanding().map(|(_, packet)| packet);
+        for packet in traffic.filter(|packet| packet.in_flight) {
+            self.pmtu.on_swallowed(size_of_datagram(packet.bytes, overhead));
+        }
+    }
+
     /// Bytes that window and pacer let go now.
     pub fn budget(&mut self, now: Time) -> ByteCount {
         let room = self.controller.window() - self.sent.bytes_in_flight();
@@ -386,6 +395,11 @@ impl Path {
 /// The MTU search of a way that nothing was sent on. A datagram larger than a batch would wait for ever.
 fn untried_mtu(route: &Route, settings: &Settings) -> Pmtu {
     Pmtu::new(settings.max_link_mtu.min(BATCH_BYTES as u16), headroom(route) as u16)
+}
+
+/// Bytes of a datagram without its outer headers.
+pub(super) fn size_of_datagram(wire: u32, overhead: usize) -> u16 {
+    u16::try_from((wire as usize).saturating_sub(overhead)).unwrap_or(u16::MAX)
 }
 
 /// Bytes that the outer headers add on the wire.
