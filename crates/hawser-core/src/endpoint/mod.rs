@@ -12,6 +12,7 @@
 mod handshakes;
 pub(crate) mod labels;
 mod peer;
+mod pending;
 pub(crate) mod routing;
 
 pub use peer::PeerConfig;

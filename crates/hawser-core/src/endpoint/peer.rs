@@ -1,10 +1,11 @@
 //! A configured peer: its session if there is one, and the handshakes that may bring one.
 
-use super::handshakes::{Greeting, Pending};
+use super::handshakes::Greeting;
 use super::labels::{KeyId, Labels, Owner};
+use super::pending::PendingTable;
 use super::{FIRST_LABELS, Link, label_paths};
 use crate::drops::DropReason;
-use crate::handshake::{Cookie, Psk, PublicKey};
+use crate::handshake::{Memory, Psk, PublicKey};
 use crate::packet::{SegmentRef, TrainId, TrainStore};
 use crate::queue::{Choice, FlowView, Queue};
 use crate::session::timeout::earlier;
@@ -39,8 +40,9 @@ pub(super) struct Peer {
     pub instance: Option<InstanceId>,
     pub greeting: Option<Greeting>,
     pub greet_at: Option<Time>,
-    pub cookie: Option<Cookie>,
-    pub pending: Vec<Pending>,
+    /// What the next greeting is to know of those before.
+    pub greeted: Option<Memory>,
+    pub pending: PendingTable,
     waiting: Vec<TrainId>,
     /// Labels are known of paths up to these, of either side.
     labelled: [u32; 2],
@@ -56,8 +58,8 @@ impl Peer {
             instance: None,
             greeting: None,
             greet_at: None,
-            cookie: None,
-            pending: Vec::new(),
+            greeted: None,
+            pending: PendingTable::default(),
             waiting: Vec::new(),
             labelled: [FIRST_LABELS; 2],
         }
@@ -139,7 +141,7 @@ impl Peer {
         }
         let ids = (*known + 1..=upto).filter(|id| id & 1 == side);
         *known = upto;
-        for pending in &self.pending {
+        for pending in self.pending.iter() {
             label_paths(labels, id, pending.keys.id, &pending.keys.keys.recv, ids.clone());
         }
         let Some(session) = &self.session else { return };
