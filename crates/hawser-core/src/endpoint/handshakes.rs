@@ -110,7 +110,7 @@ impl Endpoint {
         let index = HandshakeIndex(self.rng.next_u64() as u32);
         let peers = &self.peers;
         let mut lookup = |key: &crate::handshake::PublicKey| {
-            peers.iter().find(|peer| peer.config.public_key == *key).map(|peer| peer.config.psk.clone())
+            peers.iter().find(|peer| peer.is(key)).map(|peer| peer.config.psk.clone())
         };
         let verdict = self.responder.on_initiation(now, bytes, route.remote, index, &mut lookup, &mut *self.rng);
         let accepted = match verdict {
@@ -133,7 +133,7 @@ impl Endpoint {
         id: InitiationId,
         accepted: Accepted,
     ) -> Result<(), DropReason> {
-        let place = self.peers.iter().position(|peer| peer.config.public_key == accepted.peer);
+        let place = self.peers.iter().position(|peer| peer.is(&accepted.peer));
         let place = place.ok_or(DropReason::Handshake)?;
         let Accepted { response, established: Established { keys, peer_offer, .. }, fresh, count, .. } = accepted;
         let keys = KeySet { id: name_key(&mut self.next_key), keys, made_at: now, ours: false };

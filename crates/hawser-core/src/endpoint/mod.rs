@@ -13,6 +13,7 @@ mod handshakes;
 pub(crate) mod labels;
 mod peer;
 mod pending;
+mod reload;
 pub(crate) mod routing;
 
 pub use peer::PeerConfig;
@@ -131,22 +132,16 @@ pub struct Endpoint {
 impl Endpoint {
     /// A portal that knows its peers and has no link yet.
     pub fn new(config: Config, mut rng: Box<dyn Random + Send>) -> Self {
-        let mut routing = Routing::default();
-        for (index, peer) in config.peers.iter().enumerate() {
-            for net in &peer.allowed_ips {
-                routing.insert(*net, PeerId(index as u32));
-            }
-        }
         let ours = config.identity.public();
         let flow_key = FlowKey::new(rng.next_u64(), rng.next_u64());
-        Endpoint {
+        let mut endpoint = Endpoint {
             config_offer: config.offer,
             responder: Responder::new(config.identity.clone(), config.offer),
             identity: config.identity,
             settings: config.settings,
             peers: config.peers.into_iter().map(|peer| Peer::new(peer, &ours)).collect(),
             links: Vec::new(),
-            routing,
+            routing: Routing::default(),
             labels: Labels::default(),
             store: TrainStore::new(flow_key),
             drops: Drops::default(),
@@ -159,7 +154,9 @@ impl Endpoint {
             tun_mtu_raised: None,
             housekeeping: Time::ZERO,
             scratch: Vec::new(),
-        }
+        };
+        endpoint.route_anew();
+        endpoint
     }
 
     /// Step 1 out: where the next packet from TUN is read to; more than 65,536 bytes.

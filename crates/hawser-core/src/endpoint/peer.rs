@@ -33,6 +33,8 @@ pub struct PeerConfig {
 /// A peer. Begins without a session; the endpoint owns it.
 pub(super) struct Peer {
     pub config: PeerConfig,
+    /// It was removed: its place waits for another.
+    pub gone: bool,
     /// The lowest bit of the path ids that we give.
     pub side: u32,
     pub session: Option<Session>,
@@ -53,6 +55,7 @@ impl Peer {
         let side = u32::from(ours.0 > config.public_key.0);
         Peer {
             config,
+            gone: false,
             side,
             session: None,
             instance: None,
@@ -105,6 +108,21 @@ impl Peer {
         empty(now, session.dismantle(now, store), store);
         self.instance = None;
         self.greet_at = Some(now);
+    }
+
+    /// Nothing is left of it but its place.
+    pub fn retire(&mut self, now: Time, labels: &mut Labels, store: &mut TrainStore) {
+        self.end_session(now, labels, store);
+        self.pending.iter().for_each(|pending| labels.remove_key(pending.keys.id));
+        self.pending = PendingTable::default();
+        self.waiting.drain(..).for_each(|train| store.release_all(train));
+        (self.config.endpoints, self.config.allowed_ips) = (Vec::new(), Vec::new());
+        (self.greeting, self.greet_at, self.greeted, self.gone) = (None, None, None, true);
+    }
+
+    /// Whether it has this key.
+    pub fn is(&self, key: &PublicKey) -> bool {
+        !self.gone && self.config.public_key == *key
     }
 
     /// Opens a path on `link` to every endpoint that it can reach.

@@ -207,6 +207,30 @@ impl Session {
         fresh || self.index_of(id).is_some_and(|index| !self.paths[index].is_closed())
     }
 
+    /// Only these endpoints are the peer's from now on.
+    pub fn keep_endpoints(&mut self, now: Time, endpoints: &[SocketAddr]) {
+        for index in 0..self.paths.len() {
+            let path = &self.paths[index];
+            if path.group.is_some() && !path.is_closed() && !endpoints.contains(&path.route.remote) {
+                self.close_path(now, index);
+            }
+        }
+    }
+
+    /// The tier of a link's paths, which the peer learns too.
+    pub fn set_metric(&mut self, link: LinkId, metric: u16) {
+        for index in 0..self.paths.len() {
+            let path = &mut self.paths[index];
+            if path.group.is_none() || path.route.link != link || path.is_closed() || path.metric == metric {
+                continue;
+            }
+            path.metric = metric;
+            let (id, down) = (path.id, matches!(path.health.state(), HealthState::Down(_)));
+            self.announce(id, if down { LinkState::Down } else { LinkState::Usable });
+            self.scheduler.reconsider();
+        }
+    }
+
     /// The driver says that a link cannot be used now.
     pub fn on_link_down(&mut self, now: Time, link: LinkId, reason: DownReason) {
         for index in 0..self.paths.len() {

@@ -35,6 +35,7 @@ pub fn on_commands(parts: &mut Parts, commands: &EventReceiver<Command>, now: Ti
                 parts.interfaces.learn(&event);
                 news = true;
             }
+            Command::Reload(reload) => super::reload::carry_out(parts, reload, now),
             Command::Snapshot => report_state(parts, now),
             Command::Stop => return Next::Stop,
         }
