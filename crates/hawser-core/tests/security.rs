@@ -11,8 +11,8 @@ use hawser_core::session::SessionSnapshot;
 use hawser_core::units::{ByteCount, Ecn, LinkId, PacketNumber, PathId, Random, Time};
 use hawser_core::wire::handshake::HandshakeIndex;
 use hawser_core::wire::{
-    AckHead, CipherSet, DATA_HEADER_LEN, DataHeader, EcnCounts, FlowBucket, FlowSequence, Gone, Hold, InstanceId,
-    LinkState, Offer, PathInfo, Protection, TAG_LEN, TruncatedNumber, Writer,
+    AckHead, CipherSet, DATA_HEADER_LEN, DataFlags, DataFrame, DataHeader, EcnCounts, FlowBucket, FlowSequence, Gone,
+    Hold, InstanceId, LinkState, Offer, PathInfo, Protection, SplitFrame, SplitId, TAG_LEN, TruncatedNumber, Writer,
 };
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -340,6 +340,49 @@ impl Sender {
         (self.number, self.keys, self.instance) = (0, None, self.instance + 1);
         self.greet()
     }
+}
+
+#[test]
+fn a_refused_inner_packet_holds_up_no_other_of_its_bucket() {
+    let foreign = |number| {
+        let mut packet = packet(number);
+        packet[12..16].copy_from_slice(&[10, 9, 9, 9]);
+        packet
+    };
+    let mut sender = Sender::new().greet();
+    sender.say(0, |out| Hold { hold_us: 3_000_000 }.encode(out));
+    let data = |sequence: u32, packet: Vec<u8>| {
+        move |out: &mut Writer<'_>| {
+            let (bucket, sequence) = (FlowBucket::of_hash(7), FlowSequence::of(sequence.into()));
+            DataFrame { bucket, flags: DataFlags::default(), sequence, packet: &packet }.encode(out)
+        }
+    };
+    // In turn, ahead of its turn, and after it was given up.
+    sender.say(0, data(0, foreign(0)));
+    sender.say(0, data(1, packet(1)));
+    assert_eq!(sender.inbox.0, [packet(1)]);
+    sender.say(0, data(4, packet(4)));
+    sender.say(0, data(3, vec![0xff; 60]));
+    sender.say(0, data(2, packet(2)));
+    assert_eq!(sender.inbox.0, [packet(1), packet(2), packet(4)]);
+    sender.say(0, |out| Gone { bucket: FlowBucket::of_hash(7), upto: FlowSequence::of(5) }.encode(out));
+    sender.say(0, data(5, foreign(5)));
+    sender.say(0, data(5, packet(5)));
+    assert_eq!(sender.inbox.0.len(), 3, "a number comes once");
+    assert_eq!((sender.dropped(DropReason::WrongSource), sender.dropped(DropReason::BadInner)), (2, 1));
+    // The same in pieces.
+    let piece = |sequence: u32, at: usize, packet: &[u8]| {
+        let half = packet.len() / 2;
+        let bytes = packet[at * half..(at + 1) * half].to_vec();
+        move |out: &mut Writer<'_>| {
+            let (bucket, sequence) = (FlowBucket::of_hash(7), FlowSequence::of(sequence.into()));
+            let (id, offset, flags) = (SplitId(9), (at * half) as u16, DataFlags::default());
+            SplitFrame { id, more: at == 0, offset, bucket, flags, sequence, bytes: &bytes }.encode(out)
+        }
+    };
+    (0..2).for_each(|at| sender.say(0, piece(6, at, &foreign(6))));
+    sender.say(0, data(7, packet(7)));
+    assert_eq!(sender.inbox.0.last(), Some(&packet(7)));
 }
 
 #[test]

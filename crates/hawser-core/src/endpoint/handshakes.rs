@@ -11,34 +11,25 @@
 
 use super::labels::Owner;
 use super::peer::Peer;
+use super::pending::{Admission, Pending};
 use super::{Endpoint, Event, Link, name_key};
 use crate::drops::DropReason;
-use crate::handshake::{Established, InitiationId, Initiator, Verdict};
+use crate::handshake::{Accepted, Established, InitiationId, Initiator, Verdict};
 use crate::session::{Buffers, KeySet, Route, Transmit};
 use crate::units::{Ecn, LinkId, PeerId, Time};
-use crate::wire::handshake::{CookieReply, HandshakeIndex, RESPONSE_LEN, Response};
+use crate::wire::handshake::{CookieReply, HandshakeIndex, Response};
 use crate::wire::{DataHeader, InstanceId};
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// A greeting is repeated this often (DESIGN section 4).
 const GREET_EVERY: Duration = Duration::from_millis(500);
-/// Half-open handshakes kept for one peer (DESIGN section 3).
-const PENDING_MAX: usize = 4;
 /// Messages that may wait for a link; more are not sent.
 const OUTBOX_MAX: usize = 256;
 
 /// A handshake that we began. The peer owns it until it is answered.
 pub(super) struct Greeting {
     initiator: Initiator,
-}
-
-/// A handshake that we answered: keys that wait for their first datagram. The peer owns it.
-pub(super) struct Pending {
-    id: InitiationId,
-    response: [u8; RESPONSE_LEN],
-    pub keys: KeySet,
-    instance: InstanceId,
 }
 
 /// Handshake messages that wait for their links. Empty at first; the endpoint owns it.
@@ -86,13 +77,14 @@ impl Endpoint {
                 let index = HandshakeIndex(self.rng.next_u64() as u32);
                 let (key, psk) = (peer.config.public_key, peer.config.psk.clone());
                 let started =
-                    Initiator::start(&self.identity, &key, psk, self.config_offer, index, peer.cookie, &mut *self.rng);
+                    Initiator::start(&self.identity, &key, psk, self.config_offer, index, peer.greeted, &mut *self.rng);
                 started.map(|(initiator, message)| {
                     peer.greeting = Some(Greeting { initiator });
                     message
                 })
             }
         };
+        peer.greeted = peer.greeting.as_ref().map(|greeting| greeting.initiator.memory()).or(peer.greeted);
         let Ok(message) = message else { return self.drops.count(DropReason::Handshake) };
         for (link, remote) in routes(&self.links, peer) {
             self.outbox.push(Route { link, remote, source: None }, &message);
@@ -110,7 +102,7 @@ impl Endpoint {
     /// Somebody greets us. Nothing is kept or answered unless it is a known key.
     pub(super) fn on_initiation(&mut self, now: Time, route: Route, bytes: &[u8]) -> Result<(), DropReason> {
         let id = self.responder.initiation_id(bytes).ok_or(DropReason::Handshake)?;
-        let known = self.peers.iter().flat_map(|peer| &peer.pending).find(|pending| pending.id == id);
+        let known = self.peers.iter().flat_map(|peer| peer.pending.iter()).find(|pending| pending.id == id);
         if let Some(known) = known {
             self.outbox.push(route, &known.response);
             return Ok(());
@@ -118,7 +110,7 @@ impl Endpoint {
         let index = HandshakeIndex(self.rng.next_u64() as u32);
         let peers = &self.peers;
         let mut lookup = |key: &crate::handshake::PublicKey| {
-            peers.iter().find(|peer| peer.config.public_key == *key).map(|peer| peer.config.psk.clone())
+            peers.iter().find(|peer| peer.is(key)).map(|peer| peer.config.psk.clone())
         };
         let verdict = self.responder.on_initiation(now, bytes, route.remote, index, &mut lookup, &mut *self.rng);
         let accepted = match verdict {
@@ -129,18 +121,41 @@ impl Endpoint {
             }
             Verdict::Accept(accepted) => *accepted,
         };
-        self.outbox.push(route, &accepted.response);
-        let place = self.peers.iter().position(|peer| peer.config.public_key == accepted.peer);
+        self.keep_pending(now, route, bytes, id, accepted)
+    }
+
+    /// An initiation was answered: its keys wait for their first datagram, if there is a place.
+    fn keep_pending(
+        &mut self,
+        now: Time,
+        route: Route,
+        bytes: &[u8],
+        id: InitiationId,
+        accepted: Accepted,
+    ) -> Result<(), DropReason> {
+        let place = self.peers.iter().position(|peer| peer.is(&accepted.peer));
         let place = place.ok_or(DropReason::Handshake)?;
-        let Established { keys, peer_offer, .. } = accepted.established;
+        let Accepted { response, established: Established { keys, peer_offer, .. }, fresh, count, .. } = accepted;
         let keys = KeySet { id: name_key(&mut self.next_key), keys, made_at: now, ours: false };
         let peer = &mut self.peers[place];
-        peer.label_key(PeerId(place as u32), &keys, &mut self.labels);
-        if peer.pending.len() == PENDING_MAX {
-            self.labels.remove_key(peer.pending.remove(0).keys.id);
+        let pending = Pending { id, response, keys, instance: peer_offer.instance, fresh, count };
+        match peer.pending.admit(now, pending) {
+            Admission::Kept { evicted } => {
+                if let Some(evicted) = evicted {
+                    self.labels.remove_key(evicted);
+                }
+                let kept = peer.pending.iter().last();
+                kept.iter().for_each(|kept| peer.label_key(PeerId(place as u32), &kept.keys, &mut self.labels));
+                self.outbox.push(route, &response);
+                Ok(())
+            }
+            Admission::AskCookie => {
+                let cookie = self.responder.cookie(now, bytes, route.remote, &mut *self.rng);
+                cookie.iter().for_each(|cookie| self.outbox.push(route, cookie));
+                Ok(())
+            }
+            Admission::Recorded => Err(DropReason::Handshake),
         }
-        peer.pending.push(Pending { id, response: accepted.response, keys, instance: peer_offer.instance });
-        Ok(())
     }
 
     /// A datagram came for pending keys: if it opens, they are the session's.
@@ -153,12 +168,12 @@ impl Endpoint {
     ) -> Result<(), DropReason> {
         let index = owner.peer.0 as usize;
         let peer = &mut self.peers[index];
-        let place = peer.pending.iter().position(|pending| pending.keys.id == owner.key);
-        let place = place.ok_or(DropReason::UnknownLabel)?;
         if !peer.opens(owner, header, bytes, &mut self.scratch) {
             return Err(DropReason::Forged);
         }
-        let pending = peer.pending.remove(place);
+        let labels = &mut self.labels;
+        let pending = peer.pending.take(owner.key, |useless| labels.remove_key(useless));
+        let pending = pending.ok_or(DropReason::UnknownLabel)?;
         // New keys are here: an answer to our own greeting would only cross them.
         peer.greeting = None;
         self.install(now, owner.peer, pending.keys, pending.instance);
@@ -172,7 +187,6 @@ impl Endpoint {
         let peer = &mut self.peers[index];
         let greeting = peer.greeting.as_mut().ok_or(DropReason::Handshake)?;
         let established = greeting.initiator.on_response(bytes).map_err(|_| DropReason::Handshake)?;
-        peer.cookie = greeting.initiator.cookie();
         peer.greeting = None;
         let keys = KeySet { id: name_key(&mut self.next_key), keys: established.keys, made_at: now, ours: true };
         let id = PeerId(index as u32);

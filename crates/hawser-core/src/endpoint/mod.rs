@@ -12,6 +12,8 @@
 mod handshakes;
 pub(crate) mod labels;
 mod peer;
+mod pending;
+mod reload;
 pub(crate) mod routing;
 
 pub use peer::PeerConfig;
@@ -23,7 +25,7 @@ use crate::path::health::DownReason;
 use crate::session::constants::{DATA_OVERHEAD, LABELS_AHEAD, TUN_MTU_MIN, TUN_MTU_RAISE};
 use crate::session::timeout::earlier;
 use crate::session::{
-    Buffers, Context, Datagram, Event as SessionEvent, Reason, Route, SessionSnapshot, Settings, Sink, Transmit,
+    Buffers, Context, Datagram, Event as SessionEvent, Moved, Reason, Route, SessionSnapshot, Settings, Sink, Transmit,
 };
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PathId, PeerId, Random, Time};
 use crate::wire::{DataHeader, DatagramKind, Offer, Reader};
@@ -130,22 +132,16 @@ pub struct Endpoint {
 impl Endpoint {
     /// A portal that knows its peers and has no link yet.
     pub fn new(config: Config, mut rng: Box<dyn Random + Send>) -> Self {
-        let mut routing = Routing::default();
-        for (index, peer) in config.peers.iter().enumerate() {
-            for net in &peer.allowed_ips {
-                routing.insert(*net, PeerId(index as u32));
-            }
-        }
         let ours = config.identity.public();
         let flow_key = FlowKey::new(rng.next_u64(), rng.next_u64());
-        Endpoint {
+        let mut endpoint = Endpoint {
             config_offer: config.offer,
             responder: Responder::new(config.identity.clone(), config.offer),
             identity: config.identity,
             settings: config.settings,
             peers: config.peers.into_iter().map(|peer| Peer::new(peer, &ours)).collect(),
             links: Vec::new(),
-            routing,
+            routing: Routing::default(),
             labels: Labels::default(),
             store: TrainStore::new(flow_key),
             drops: Drops::default(),
@@ -158,7 +154,9 @@ impl Endpoint {
             tun_mtu_raised: None,
             housekeeping: Time::ZERO,
             scratch: Vec::new(),
-        }
+        };
+        endpoint.route_anew();
+        endpoint
     }
 
     /// Step 1 out: where the next packet from TUN is read to; more than 65,536 bytes.
@@ -378,9 +376,9 @@ impl Endpoint {
     }
 
     /// A link's own address changed.
-    pub fn handle_link_moved(&mut self, now: Time, id: LinkId) {
+    pub fn handle_link_moved(&mut self, now: Time, id: LinkId, moved: Moved) {
         for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
-            session.on_link_moved(now, id);
+            session.on_link_moved(now, id, moved);
         }
     }
 

@@ -1,10 +1,11 @@
 //! A configured peer: its session if there is one, and the handshakes that may bring one.
 
-use super::handshakes::{Greeting, Pending};
+use super::handshakes::Greeting;
 use super::labels::{KeyId, Labels, Owner};
+use super::pending::PendingTable;
 use super::{FIRST_LABELS, Link, label_paths};
 use crate::drops::DropReason;
-use crate::handshake::{Cookie, Psk, PublicKey};
+use crate::handshake::{Memory, Psk, PublicKey};
 use crate::packet::{SegmentRef, TrainId, TrainStore};
 use crate::queue::{Choice, FlowView, Queue};
 use crate::session::timeout::earlier;
@@ -32,6 +33,8 @@ pub struct PeerConfig {
 /// A peer. Begins without a session; the endpoint owns it.
 pub(super) struct Peer {
     pub config: PeerConfig,
+    /// It was removed: its place waits for another.
+    pub gone: bool,
     /// The lowest bit of the path ids that we give.
     pub side: u32,
     pub session: Option<Session>,
@@ -39,8 +42,9 @@ pub(super) struct Peer {
     pub instance: Option<InstanceId>,
     pub greeting: Option<Greeting>,
     pub greet_at: Option<Time>,
-    pub cookie: Option<Cookie>,
-    pub pending: Vec<Pending>,
+    /// What the next greeting is to know of those before.
+    pub greeted: Option<Memory>,
+    pub pending: PendingTable,
     waiting: Vec<TrainId>,
     /// Labels are known of paths up to these, of either side.
     labelled: [u32; 2],
@@ -51,13 +55,14 @@ impl Peer {
         let side = u32::from(ours.0 > config.public_key.0);
         Peer {
             config,
+            gone: false,
             side,
             session: None,
             instance: None,
             greeting: None,
             greet_at: None,
-            cookie: None,
-            pending: Vec::new(),
+            greeted: None,
+            pending: PendingTable::default(),
             waiting: Vec::new(),
             labelled: [FIRST_LABELS; 2],
         }
@@ -105,6 +110,21 @@ impl Peer {
         self.greet_at = Some(now);
     }
 
+    /// Nothing is left of it but its place.
+    pub fn retire(&mut self, now: Time, labels: &mut Labels, store: &mut TrainStore) {
+        self.end_session(now, labels, store);
+        self.pending.iter().for_each(|pending| labels.remove_key(pending.keys.id));
+        self.pending = PendingTable::default();
+        self.waiting.drain(..).for_each(|train| store.release_all(train));
+        (self.config.endpoints, self.config.allowed_ips) = (Vec::new(), Vec::new());
+        (self.greeting, self.greet_at, self.greeted, self.gone) = (None, None, None, true);
+    }
+
+    /// Whether it has this key.
+    pub fn is(&self, key: &PublicKey) -> bool {
+        !self.gone && self.config.public_key == *key
+    }
+
     /// Opens a path on `link` to every endpoint that it can reach.
     pub fn open_paths(&mut self, now: Time, link: &Link) {
         let Some(session) = &mut self.session else { return };
@@ -139,7 +159,7 @@ impl Peer {
         }
         let ids = (*known + 1..=upto).filter(|id| id & 1 == side);
         *known = upto;
-        for pending in &self.pending {
+        for pending in self.pending.iter() {
             label_paths(labels, id, pending.keys.id, &pending.keys.keys.recv, ids.clone());
         }
         let Some(session) = &self.session else { return };

@@ -17,8 +17,8 @@ use super::keys::{Side, TransportKeys};
 use super::mac::{Cookie, Mac1Key, MacBytes};
 use super::{Established, HandshakeError, agree, noise};
 use crate::units::Random;
-use crate::wire::Offer;
 use crate::wire::handshake::{CookieReply, HandshakeIndex, INITIATION_LEN, INITIATION_NOISE_LEN, Initiation, Response};
+use crate::wire::{Freshness, Offer};
 
 /// Initiations whose answer is still taken: at one every 500 ms, answers may be 2 s late
 /// (DESIGN section 6 asks for round trips of 300 ms; a satellite's first one may take a second).
@@ -30,6 +30,14 @@ struct Attempt {
     mac1: MacBytes,
 }
 
+/// What is kept from one handshake with a peer to the next. Nothing at first; a plain value.
+#[derive(Copy, Clone, Debug, Default)]
+pub struct Memory {
+    cookie: Option<Cookie>,
+    /// Initiations made so far.
+    count: u32,
+}
+
 /// A handshake that waits for its response. It begins with one attempt; exclusive, erased when
 /// dropped.
 pub struct Initiator {
@@ -38,14 +46,14 @@ pub struct Initiator {
     psk: Psk,
     offer: Offer,
     index: HandshakeIndex,
-    cookie: Option<Cookie>,
+    memory: Memory,
     /// Oldest first; empty when the handshake is done.
     attempts: VecDeque<Attempt>,
 }
 
 impl Initiator {
     /// Begins a handshake with `peer`: what to send, and who waits for the answer. `index` names it
-    /// among the caller's half-open ones; `cookie` is what [`Initiator::cookie`] of an earlier one had.
+    /// among the caller's half-open ones; `memory` is that of the one before.
     ///
     /// # Errors
     /// [`HandshakeError::Noise`], which does not happen with keys of the right length.
@@ -55,7 +63,7 @@ impl Initiator {
         psk: Psk,
         offer: Offer,
         index: HandshakeIndex,
-        cookie: Option<Cookie>,
+        memory: Option<Memory>,
         rng: &mut dyn Random,
     ) -> Result<(Self, [u8; INITIATION_LEN]), HandshakeError> {
         let mut initiator = Initiator {
@@ -64,7 +72,7 @@ impl Initiator {
             psk,
             offer,
             index,
-            cookie,
+            memory: memory.unwrap_or_default(),
             attempts: VecDeque::with_capacity(MAX_ATTEMPTS),
         };
         let message = initiator.retransmit(rng)?;
@@ -79,10 +87,14 @@ impl Initiator {
     pub fn retransmit(&mut self, rng: &mut dyn Random) -> Result<[u8; INITIATION_LEN], HandshakeError> {
         let mut noise = noise::initiator(&self.identity, &self.peer, &self.psk, rng).map_err(HandshakeError::Noise)?;
         let mut bytes = [0; INITIATION_NOISE_LEN];
-        noise.write_message(&self.offer.encode(None), &mut bytes).map_err(HandshakeError::Noise)?;
+        let mut payload = self.offer.encode(None);
+        let echo = self.memory.cookie.map_or([0; Freshness::ECHO_LEN], |cookie| cookie.echo());
+        Freshness { echo, count: self.memory.count }.put(&mut payload);
+        self.memory.count = self.memory.count.saturating_add(1);
+        noise.write_message(&payload, &mut bytes).map_err(HandshakeError::Noise)?;
         let mut message = Initiation::encode(self.index, &bytes);
         let mac1 = Mac1Key::to(&self.peer).sign(&mut message);
-        if let Some(cookie) = &self.cookie {
+        if let Some(cookie) = &self.memory.cookie {
             cookie.sign(&mut message);
         }
         if self.attempts.len() == MAX_ATTEMPTS {
@@ -106,7 +118,7 @@ impl Initiator {
             .iter()
             .rev()
             .find_map(|attempt| Cookie::open(reply.sealed, &self.peer, reply.salt, &attempt.mac1));
-        self.cookie = Some(opened.ok_or(HandshakeError::Cookie)?);
+        self.memory.cookie = Some(opened.ok_or(HandshakeError::Cookie)?);
         Ok(())
     }
 
@@ -155,9 +167,15 @@ impl Initiator {
         self.peer
     }
 
-    /// The latest cookie, for the next handshake with this peer.
-    pub fn cookie(&self) -> Option<Cookie> {
-        self.cookie
+    /// The latest cookie.
+    #[cfg(test)]
+    pub(super) fn cookie(&self) -> Option<Cookie> {
+        self.memory.cookie
+    }
+
+    /// What the next handshake with this peer is to know.
+    pub fn memory(&self) -> Memory {
+        self.memory
     }
 }
 

@@ -9,13 +9,15 @@ use blake2::{Blake2s256, Blake2sMac};
 use zeroize::Zeroizing;
 
 use super::identity::PublicKey;
-use crate::wire::TAG_LEN;
 use crate::wire::handshake::{INITIATION_LEN, KEY_LEN, MAC_LEN, SALT_LEN};
+use crate::wire::{Freshness, TAG_LEN};
 
 /// Sets the key of mac1 apart from every other hash.
 const MAC1_LABEL: &[u8] = b"hawser mac1";
 /// Sets the key that seals a cookie apart from every other hash.
 const COOKIE_LABEL: &[u8] = b"hawser cookie";
+/// Sets an echo apart from mac2.
+const ECHO_LABEL: &[u8] = b"hawser echo";
 /// Where mac1 begins in an initiation: what it covers.
 const MAC1_AT: usize = INITIATION_LEN - 2 * MAC_LEN;
 /// Where mac2 begins in an initiation: what it covers.
@@ -92,6 +94,11 @@ impl Cookie {
     pub(super) fn verify(&self, initiation: &[u8; INITIATION_LEN]) -> bool {
         let (covered, mac2) = initiation.split_last_chunk().expect("longer than a mac");
         verify(&self.0, &[covered], mac2)
+    }
+
+    /// What an initiation says under its seal of having this cookie.
+    pub(super) fn echo(&self) -> [u8; Freshness::ECHO_LEN] {
+        *keyed(&self.0, &[ECHO_LABEL]).first_chunk().expect("a mac is longer")
     }
 
     /// The cookie, sealed by `responder` for whoever sent the message with that mac1.

@@ -12,6 +12,9 @@
 //!                         -- data under the new keys ------->  6 the caller makes them the session's
 //! ```
 //!
+//! Initiations can be recorded and sent again. Where it matters, the caller asks for one that was made lately: a cookie
+//! is asked for ([`Responder::cookie`]), and the initiation says under its seal that it has it ([`Accepted::fresh`]).
+//!
 //! Neither side reads a clock or draws randomness: both come in as arguments. Nothing that fails
 //! changes anything: a wrong response leaves the handshake waiting for the right one.
 
@@ -31,9 +34,8 @@ mod tests;
 use std::time::Duration;
 
 pub use identity::{Identity, Psk, PublicKey};
-pub use initiator::Initiator;
+pub use initiator::{Initiator, Memory};
 pub use keys::{OpenError, OpenKey, SealError, SealKey, TransportKeys};
-pub use mac::Cookie;
 pub use responder::{Accepted, HandshakeDrop, InitiationId, Responder, Verdict};
 
 use crate::wire::{Cipher, Offer, Protection, WireError};

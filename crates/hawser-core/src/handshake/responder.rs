@@ -20,11 +20,11 @@ use super::limit::{Allowance, Limit};
 use super::mac::{Cookie, Mac1Key, MacBytes, keyed, mac1_of};
 use super::{Established, agree, noise};
 use crate::units::{Random, Time};
-use crate::wire::Offer;
 use crate::wire::handshake::{
-    COOKIE_REPLY_LEN, CookieReply, HandshakeIndex, INITIATION_LEN, Initiation, KEY_LEN, RESPONSE_LEN,
+    COOKIE_REPLY_LEN, CookieReply, HandshakeIndex, INITIATION_LEN, Initiation, KEY_LEN, MAC_LEN, RESPONSE_LEN,
     RESPONSE_NOISE_LEN, Response, SALT_LEN,
 };
+use crate::wire::{Freshness, Offer};
 
 /// Initiations that are worked on without a cookie: 50 a second cost about 1 % of a core, and 50
 /// peers that lose their portal at once come back without one.
@@ -34,6 +34,8 @@ const UNASKED: Allowance = Allowance { interval: Duration::from_millis(20), burs
 const PER_ADDRESS: Allowance = Allowance { interval: Duration::from_millis(50), burst: 10 };
 /// Buckets that addresses are hashed to, under the cookie secret: 4 KiB.
 const ADDRESS_BUCKETS: usize = 512;
+/// Initiations that are known again under load: those of one secret's life, at two a second.
+const PASSED_KEPT: usize = 256;
 /// How long a cookie secret is used (docs/wire.md).
 const COOKIE_SECRET_LIFE: Duration = Duration::from_secs(120);
 /// The bits of an IPv6 address that one customer has at least (RFC 6177): one share for them all.
@@ -49,6 +51,8 @@ pub enum HandshakeDrop {
     Mac1,
     /// Under load, and the sender's address has had its share.
     Share,
+    /// Under load, and it was worked on before.
+    Again,
     /// Noise failed: it was made for another key, or changed.
     Noise,
     /// The key is none of our peers'.
@@ -85,6 +89,10 @@ pub struct Accepted {
     pub response: [u8; RESPONSE_LEN],
     /// The keys; they replace no others until a datagram opens under them.
     pub established: Established,
+    /// It was made for a cookie of late, so that it is no recording of long ago.
+    pub fresh: bool,
+    /// Its place among the initiations of that start of the peer's portal.
+    pub count: u32,
 }
 
 /// Names the bytes of an initiation: the same one may come over several links. A plain value.
@@ -99,6 +107,9 @@ pub struct Responder {
     unasked: Limit,
     per_address: Box<[Limit; ADDRESS_BUCKETS]>,
     secret: Option<CookieSecret>,
+    /// What passed step 2 lately, and where the next goes: a recording of it is not to use up the address's share.
+    passed: [MacBytes; PASSED_KEPT],
+    next_passed: usize,
 }
 
 /// What cookies are made with, and since when.
@@ -112,7 +123,16 @@ impl Responder {
     pub fn new(identity: Identity, offer: Offer) -> Self {
         let mac1_key = Mac1Key::to(&identity.public());
         let per_address = Box::new([Limit::FULL; ADDRESS_BUCKETS]);
-        Responder { identity, mac1_key, offer, unasked: Limit::FULL, per_address, secret: None }
+        Responder {
+            identity,
+            mac1_key,
+            offer,
+            unasked: Limit::FULL,
+            per_address,
+            secret: None,
+            passed: [[0; MAC_LEN]; PASSED_KEPT],
+            next_passed: 0,
+        }
     }
 
     /// Offers something else from now on.
@@ -151,9 +171,39 @@ impl Responder {
             return verdict;
         }
         match self.answer(&initiation, index, lookup, rng) {
-            Ok(accepted) => Verdict::Accept(Box::new(accepted)),
+            Ok((mut accepted, echo)) => {
+                accepted.fresh =
+                    echo != Freshness::default().echo && Cookie::of(&self.secret_at(now, rng), from).echo() == echo;
+                Verdict::Accept(Box::new(accepted))
+            }
             Err(reason) => Verdict::Drop(reason),
         }
+    }
+
+    /// A cookie for the sender of an initiation; none for anything else.
+    pub fn cookie(
+        &mut self,
+        now: Time,
+        datagram: &[u8],
+        from: SocketAddr,
+        rng: &mut dyn Random,
+    ) -> Option<[u8; COOKIE_REPLY_LEN]> {
+        let (Ok(bytes), Ok(initiation)) = (datagram.try_into(), Initiation::decode(datagram)) else { return None };
+        let cookie = Cookie::of(&self.secret_at(now, rng), from);
+        Some(self.seal_cookie(&cookie, bytes, &initiation, rng))
+    }
+
+    fn seal_cookie(
+        &self,
+        cookie: &Cookie,
+        bytes: &[u8; INITIATION_LEN],
+        initiation: &Initiation<'_>,
+        rng: &mut dyn Random,
+    ) -> [u8; COOKIE_REPLY_LEN] {
+        let mut salt = [0; SALT_LEN];
+        rng.fill(&mut salt);
+        let sealed = cookie.seal(&self.identity.public(), &salt, &mac1_of(bytes));
+        CookieReply { receiver: initiation.index, salt: &salt, sealed: &sealed }.encode()
     }
 
     /// Step 2: the verdict on an initiation under load, or none where it may pass.
@@ -168,12 +218,14 @@ impl Responder {
         let secret = self.secret_at(now, rng);
         let cookie = Cookie::of(&secret, from);
         if !cookie.verify(bytes) {
-            let mut salt = [0; SALT_LEN];
-            rng.fill(&mut salt);
-            let sealed = cookie.seal(&self.identity.public(), &salt, &mac1_of(bytes));
-            let reply = CookieReply { receiver: initiation.index, salt: &salt, sealed: &sealed };
-            return Some(Verdict::Cookie(reply.encode()));
+            return Some(Verdict::Cookie(self.seal_cookie(&cookie, bytes, initiation, rng)));
         }
+        let mac1 = mac1_of(bytes);
+        if self.passed.contains(&mac1) {
+            return Some(Verdict::Drop(HandshakeDrop::Again));
+        }
+        self.passed[self.next_passed] = mac1;
+        self.next_passed = (self.next_passed + 1) % PASSED_KEPT;
         let share = &mut self.per_address[address_bucket(&secret, from.ip())];
         if !share.take(now, PER_ADDRESS) {
             return Some(Verdict::Drop(HandshakeDrop::Share));
@@ -194,20 +246,21 @@ impl Responder {
         key
     }
 
-    /// Steps 3 to 5.
+    /// Steps 3 to 5; tells the initiation's echo too.
     fn answer(
         &self,
         initiation: &Initiation<'_>,
         index: HandshakeIndex,
         lookup: &mut dyn FnMut(&PublicKey) -> Option<Psk>,
         rng: &mut dyn Random,
-    ) -> Result<Accepted, HandshakeDrop> {
+    ) -> Result<(Accepted, [u8; Freshness::ECHO_LEN]), HandshakeDrop> {
         let failed = |_| HandshakeDrop::Noise;
         let mut noise = noise::responder(&self.identity, rng).map_err(failed)?;
         let mut payload = [0; Offer::LEN];
         noise.read_message(initiation.noise, &mut payload).map_err(failed)?;
         let peer = noise::initiator_key(&noise).ok_or(HandshakeDrop::Noise)?;
         let psk = lookup(&peer).ok_or(HandshakeDrop::UnknownKey)?;
+        let Freshness { echo, count } = Freshness::take(&mut payload);
         let (peer_offer, _) = Offer::decode(&payload).map_err(|_| HandshakeDrop::Offer)?;
         let agreed = agree(&self.offer, &peer_offer);
         let (protection, cipher) = agreed.ok_or(HandshakeDrop::NoCommonCipher)?;
@@ -219,7 +272,7 @@ impl Responder {
         Mac1Key::to(&peer).sign(&mut response);
         let keys = TransportKeys::derive(Side::Responder, &mut noise, cipher, protection);
         let established = Established { keys, peer_offer, protection, cipher };
-        Ok(Accepted { peer, response, established })
+        Ok((Accepted { peer, response, established, fresh: false, count }, echo))
     }
 }
 

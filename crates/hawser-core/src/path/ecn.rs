@@ -2,10 +2,11 @@
 //!
 //! ```text
 //!             counts rise as sent                    counts stay behind
-//!  TESTING -------------------------> CAPABLE ---------------------------> FAILED (for good)
+//!  TESTING -------------------------> CAPABLE ---------------------------> FAILED
 //!     |                                                                      ^
 //!     +----------------------------------------------------------------------+
 //! ```
+//! Another way (`restart`) is tested anew.
 
 use crate::units::Ecn;
 use crate::wire::EcnCounts;
@@ -29,7 +30,9 @@ pub struct EcnValidation {
     state: State,
     /// Packets sent as ECT(0) and acknowledged.
     acked: u64,
-    ce: u64,
+    /// The newest counts, and those when the present way began.
+    seen: EcnCounts,
+    before: EcnCounts,
 }
 
 impl EcnValidation {
@@ -41,21 +44,30 @@ impl EcnValidation {
     /// Takes the peer's counts with `newly_acked` packets; tells how many more were marked, if any.
     /// Counts that are behind the newest (a late frame) change nothing.
     pub fn on_counts(&mut self, counts: EcnCounts, newly_acked: u64) -> Option<u64> {
+        let marked = counts.ce.saturating_sub(self.seen.ce);
+        self.seen = EcnCounts {
+            ect0: counts.ect0.max(self.seen.ect0),
+            ect1: counts.ect1.max(self.seen.ect1),
+            ce: counts.ce.max(self.seen.ce),
+        };
         if self.state == State::Failed {
             return None;
         }
         self.acked += newly_acked;
-        let echoed = counts.ect0 + counts.ce;
-        if echoed == 0 && self.acked >= TESTING_PACKETS || counts.ect1 > 0 {
+        let echoed = self.seen.ect0 > self.before.ect0 || self.seen.ce > self.before.ce;
+        if !echoed && self.acked >= TESTING_PACKETS || self.seen.ect1 > self.before.ect1 {
             self.state = State::Failed;
             return None;
         }
-        if echoed > 0 {
+        if echoed {
             self.state = State::Capable;
         }
-        let marked = counts.ce.checked_sub(self.ce).filter(|marked| *marked > 0)?;
-        self.ce = counts.ce;
-        Some(marked)
+        Some(marked).filter(|marked| *marked > 0)
+    }
+
+    /// The path leads another way now, of which nothing is known; the peer's counts go on.
+    pub fn restart(&mut self) {
+        *self = EcnValidation { seen: self.seen, before: self.seen, ..EcnValidation::default() };
     }
 }
 
@@ -84,5 +96,25 @@ mod tests {
             assert_eq!(ecn.outgoing(), Ecn::NotEct);
             assert_eq!(ecn.on_counts(self::counts(1, 0, 9), 10), None);
         }
+    }
+
+    #[test]
+    fn another_way_is_tested_anew_by_what_is_counted_from_there_on() {
+        for (first, second, outgoing) in [
+            (counts(0, 10, 0), counts(10, 10, 0), Ecn::Ect0),
+            (counts(10, 0, 0), counts(10, 0, 0), Ecn::NotEct),
+            (counts(10, 0, 0), counts(10, 10, 0), Ecn::NotEct),
+        ] {
+            let mut ecn = EcnValidation::default();
+            assert_eq!(ecn.on_counts(first, 10), None);
+            ecn.restart();
+            assert_eq!(ecn.outgoing(), Ecn::Ect0);
+            assert_eq!(ecn.on_counts(second, 10), None);
+            assert_eq!(ecn.outgoing(), outgoing, "{first:?} then {second:?}");
+        }
+        let mut ecn = EcnValidation::default();
+        assert_eq!(ecn.on_counts(counts(8, 0, 2), 10), Some(2));
+        ecn.restart();
+        assert_eq!(ecn.on_counts(counts(17, 0, 3), 10), Some(1), "marks of before are not told again");
     }
 }

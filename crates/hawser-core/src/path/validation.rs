@@ -43,8 +43,6 @@ pub enum ValidationAction<A> {
 pub struct Validated<A> {
     /// It is the path's remote address from now on.
     pub remote: A,
-    /// It is another one than before: congestion state and MTU start anew (RFC 9000 section 9.4).
-    pub moved: bool,
     /// When the challenge was sent that it answered.
     pub challenged_at: Time,
 }
@@ -112,11 +110,11 @@ impl<A: Copy + Eq> PathValidation<A> {
     /// A response came, by whatever path. None for a token that is not (or no longer) out.
     pub fn on_response(&mut self, token: Token) -> Option<Validated<A>> {
         if let Some(challenged_at) = self.current.answered(token) {
-            return Some(Validated { remote: self.current.remote, moved: false, challenged_at });
+            return Some(Validated { remote: self.current.remote, challenged_at });
         }
         let challenged_at = self.moved.as_mut()?.answered(token)?;
         self.current = self.moved.take()?;
-        Some(Validated { remote: self.current.remote, moved: true, challenged_at })
+        Some(Validated { remote: self.current.remote, challenged_at })
     }
 
     /// When `handle_timeout` has something to do.
@@ -274,7 +272,7 @@ mod tests {
         assert_eq!(path.on_response(Token([9; 8])), None);
         assert!(!path.is_validated());
         let answer = path.on_response(token);
-        assert_eq!(answer, Some(Validated { remote: 'a', moved: false, challenged_at: at(5) }));
+        assert_eq!(answer, Some(Validated { remote: 'a', challenged_at: at(5) }));
         assert!(path.is_validated());
         assert_eq!(path.on_response(token), None, "replayed");
         assert_eq!(path.poll_timeout(), None);
@@ -339,7 +337,7 @@ mod tests {
         assert_eq!(path.handle_timeout(at(60), PTO, &mut random), ValidationAction::None);
         assert_eq!(path.remote(), 'a');
         let answer = path.on_response(token).expect("validated");
-        assert_eq!((answer.remote, answer.moved), ('b', true));
+        assert_eq!(answer.remote, 'b');
         assert_eq!(path.remote(), 'b');
         assert!(path.is_validated() && path.may_send('b', u32::MAX) && !path.may_send('a', 1));
     }

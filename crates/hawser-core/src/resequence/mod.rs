@@ -150,6 +150,17 @@ impl Resequencer {
         sink: &mut dyn Sink,
     ) -> Outcome {
         self.hold = hold;
+        self.place(now, arrival, Some(packet), sink)
+    }
+
+    /// A packet arrived that nobody may have: none of its bucket waits for it.
+    pub fn on_refused(&mut self, now: Time, arrival: Arrival, hold: Duration, sink: &mut dyn Sink) {
+        self.hold = hold;
+        self.place(now, arrival, None, sink);
+    }
+
+    /// Gives a number its place in its bucket's order, and delivers what comes with it.
+    fn place(&mut self, now: Time, arrival: Arrival, packet: Option<&[u8]>, sink: &mut dyn Sink) -> Outcome {
         let bucket = bucket_of(&mut self.buckets, arrival.bucket);
         let number = arrival.sequence.expand(bucket.next);
         let span = if self.places > MAX_RING_PLACES { SMALL_SPAN } else { SPAN };
@@ -163,24 +174,27 @@ impl Resequencer {
             self.stats.reordered += 1;
             self.extents.see(now, bucket.end - 1 - number);
         }
+        let deliver = |sink: &mut dyn Sink| packet.iter().for_each(|packet| sink.deliver(packet, arrival.partial));
         let outcome = match standing {
             Standing::Next => {
-                sink.deliver(packet, arrival.partial);
+                deliver(sink);
                 bucket.on_next(now, &mut self.shelf, sink);
                 Outcome::Delivered
             }
-            Standing::Ahead if arrival.unordered => {
-                sink.deliver(packet, arrival.partial);
-                bucket.on_ahead(now, number, None);
-                Outcome::Delivered
-            }
-            Standing::Ahead => {
-                let place = self.shelf.keep(now, packet, arrival.partial);
-                bucket.on_ahead(now, number, Some(place));
-                Outcome::Held
-            }
+            Standing::Ahead => match packet.filter(|_| !arrival.unordered) {
+                Some(packet) => {
+                    let place = self.shelf.keep(now, packet, arrival.partial);
+                    bucket.on_ahead(now, number, Some(place));
+                    Outcome::Held
+                }
+                None => {
+                    deliver(sink);
+                    bucket.on_ahead(now, number, None);
+                    Outcome::Delivered
+                }
+            },
             Standing::Late => {
-                sink.deliver(packet, arrival.partial);
+                deliver(sink);
                 bucket.on_late(number);
                 self.stats.late += 1;
                 return Outcome::Late;

@@ -4,9 +4,9 @@
 //! 2. Round trip, one-way delay and delivery rate are sampled.
 //! 3. What later packets have overtaken is lost, and waits to be sent again.
 //! 4. The path's controller hears of loss first, then of the acknowledgement.
-//! 5. A path that acknowledges anything is alive.
+//! 5. A path that acknowledges what it was sent since it was suspected is alive.
 
-use super::path::Content;
+use super::path::{Content, size_of_datagram};
 use super::resend::Unsent;
 use super::split::{Fate, Splits};
 use super::{Context, Event, Session};
@@ -38,6 +38,8 @@ impl Session {
             if packet.in_flight && here {
                 sampler.on_packet_acked(packet.stamp, packet.sent_at, ByteCount(u64::from(packet.bytes)), now);
                 loss.on_acked();
+            }
+            if packet.in_flight {
                 pmtu.on_acked(size_of_datagram(packet.bytes, overhead));
             }
             match packet.content {
@@ -83,6 +85,9 @@ impl Session {
     fn on_news(&mut self, now: Time, index: usize, own_way: bool, frame: &AckFrame<'_>, outcome: &AckOutcome<Stamp>) {
         let Some(newest) = outcome.newest else { return };
         let path = &mut self.paths[index];
+        if newest.sent_at < path.moved_at {
+            return;
+        }
         if let Some(sample) = outcome.rtt_sample {
             // What came back by a faster path would pass for this path's least round trip, and hold
             // its window down until that is forgotten.
@@ -92,9 +97,11 @@ impl Session {
             path.oneway.on_sample(now, newest.sent_at.as_micros(), frame.received_at_us);
             path.received.set_policy(AckPolicy::for_rtt(path.rtt.snapshot().smoothed));
         }
-        path.last_ack = now;
-        if path.health.on_ack(now) {
+        if path.health.on_ack(now, newest.sent_at) {
             self.scheduler.reconsider();
+            if path.pmtu.on_life() {
+                path.follow_mtu();
+            }
         }
         self.declare_losses(now, index);
         let path = &mut self.paths[index];
@@ -188,11 +195,6 @@ impl Session {
             self.resend.push(Unsent { lost_on: Some(path), ..unsent });
         }
     }
-}
-
-/// Bytes of a datagram without its outer headers.
-fn size_of_datagram(wire: u32, overhead: usize) -> u16 {
-    u16::try_from((wire as usize).saturating_sub(overhead)).unwrap_or(u16::MAX)
 }
 
 /// What a packet that did not arrive leaves to be sent again.

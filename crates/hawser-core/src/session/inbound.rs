@@ -4,7 +4,7 @@
 //! 4. A number seen before ends it here.
 //! 5. The path is found, or made if this is its first word; its address is checked; frames are
 //!    handed to the parts that they are for.
-//! 6. Inner packets go to the resequencer, if their source is the peer's.
+//! 6. Inner packets go to the resequencer, if their source is the peer's; of others it learns that they came.
 
 use super::{Context, Event, Route, Session, Sink};
 use crate::drops::DropReason;
@@ -123,10 +123,25 @@ impl Session {
         cx: &mut Context<'_>,
     ) -> Result<(), DropReason> {
         let arrival = arrival(frame.bucket, frame.flags, frame.sequence);
-        self.check_source(frame.packet, cx)?;
-        self.rx_inner += ByteCount(frame.packet.len() as u64);
+        self.on_whole(now, arrival, frame.packet, sink, cx)
+    }
+
+    /// An inner packet is there; one that is refused counts as arrived, so that its flow does not wait for it.
+    fn on_whole(
+        &mut self,
+        now: Time,
+        arrival: Arrival,
+        packet: &[u8],
+        sink: &mut dyn Sink,
+        cx: &mut Context<'_>,
+    ) -> Result<(), DropReason> {
         let patience = self.patience();
-        judge(self.resequencer.on_packet(now, arrival, frame.packet, patience, sink))
+        if let Err(reason) = self.check_source(packet, cx) {
+            self.resequencer.on_refused(now, arrival, patience, sink);
+            return Err(reason);
+        }
+        self.rx_inner += ByteCount(packet.len() as u64);
+        judge(self.resequencer.on_packet(now, arrival, packet, patience, sink))
     }
 
     /// The same once all pieces of a packet came.
@@ -138,17 +153,13 @@ impl Session {
         cx: &mut Context<'_>,
     ) -> Result<(), DropReason> {
         let arrival = arrival(frame.bucket, frame.flags, frame.sequence);
-        let patience = self.patience();
-        let hold = patience.max(PIECES_WAIT);
+        let hold = self.patience().max(PIECES_WAIT);
         let mut reassembler = std::mem::take(&mut self.reassembler);
         let whole = reassembler.on_piece(now, frame.id.0, frame.offset, frame.more, arrival, frame.bytes, hold);
         let verdict = match whole {
             Err(_) => Err(DropReason::BadFrame),
             Ok(None) => Ok(()),
-            Ok(Some(whole)) => self.check_source(whole.packet, cx).and_then(|()| {
-                self.rx_inner += ByteCount(whole.packet.len() as u64);
-                judge(self.resequencer.on_packet(now, whole.arrival, whole.packet, patience, sink))
-            }),
+            Ok(Some(whole)) => self.on_whole(now, whole.arrival, whole.packet, sink, cx),
         };
         self.reassembler = reassembler;
         verdict

@@ -94,6 +94,34 @@ pub struct Route {
     pub source: Option<IpAddr>,
 }
 
+/// What of an address changed. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Moved {
+    /// The port alone: the way is the same.
+    Port,
+    /// The IP address, perhaps the port too: another way.
+    Address,
+}
+
+impl Moved {
+    /// From one address to another; none where it is the same.
+    pub fn between(one: SocketAddr, other: SocketAddr) -> Option<Moved> {
+        let moved = if one.ip() == other.ip() { Moved::Port } else { Moved::Address };
+        (one != other).then_some(moved)
+    }
+}
+
+impl Route {
+    /// What changes from this route to that one.
+    fn moved_to(&self, other: &Route) -> Option<Moved> {
+        if self.link == other.link && self.source == other.source {
+            Moved::between(self.remote, other.remote)
+        } else {
+            Some(Moved::Address)
+        }
+    }
+}
+
 /// Room to write datagrams to, link by link.
 pub trait Buffers {
     /// At least 65,535 bytes for `link`; `None` while the link's socket is full or gone.

@@ -85,8 +85,8 @@ pub(super) struct Path {
     pub exploration: Exploration,
     pub wants: Wants,
     next_number: PacketNumber,
-    /// When anything sent on it was last acknowledged.
-    pub last_ack: Time,
+    /// When it last began to lead another way: what was sent before says nothing of this one.
+    pub moved_at: Time,
     /// When an acknowledged datagram was last sent on it.
     pub last_sent: Time,
     /// When it last carried inner packets.
@@ -114,10 +114,8 @@ impl Path {
         validation: PathValidation<Route>,
         label: Label,
     ) -> Self {
-        let headroom = headroom(&route);
-        // A datagram larger than a batch would wait for ever.
-        let pmtu = Pmtu::new(settings.max_link_mtu.min(BATCH_BYTES as u16), headroom as u16);
-        let wire = ByteCount(usize::from(pmtu.current()) as u64 + headroom as u64);
+        let pmtu = untried_mtu(&route, settings);
+        let wire = ByteCount((usize::from(pmtu.current()) + headroom(&route)) as u64);
         Path {
             id,
             route,
@@ -141,7 +139,7 @@ impl Path {
             exploration: Exploration::default(),
             wants: Wants::default(),
             next_number: PacketNumber::default(),
-            last_ack: Time::ZERO,
+            moved_at: Time::ZERO,
             last_sent: Time::ZERO,
             last_data: Time::ZERO,
             paused: false,
@@ -160,10 +158,21 @@ impl Path {
         self.pacer = Pacer::new(self.wire_mtu());
         self.exploration.begin();
         self.loss = LossMeter::default();
-        self.last_ack = now;
         self.paused = false;
         self.note_pause(now);
         self.follow_controller();
+    }
+
+    /// It leads another way, of which nothing is known but perhaps a round trip (RFC 9000 section 9.4). Nothing may
+    /// be in flight.
+    pub fn relocate(&mut self, now: Time, round_trip: Duration, settings: &Settings) {
+        self.rtt = RttEstimator::new(round_trip);
+        self.oneway = OneWayDelay::new();
+        self.pmtu = untried_mtu(&self.route, settings);
+        self.ecn.restart();
+        self.episode = LossEpisode::default();
+        self.moved_at = now;
+        self.restart(now, settings);
     }
 
     /// Bytes of a datagram that this path carries.
@@ -276,6 +285,15 @@ impl Path {
         std::mem::take(&mut self.dry) + ongoing
     }
 
+    /// The path fell silent, and what is under way is sent again elsewhere: it may have been too large.
+    pub fn note_swallowed(&mut self) {
+        let overhead = headroom(&self.route);
+        let traffic = self.sent.outstanding().map(|(_, packet)| packet);
+        for packet in traffic.filter(|packet| packet.in_flight) {
+            self.pmtu.on_swallowed(size_of_datagram(packet.bytes, overhead));
+        }
+    }
+
     /// Bytes that window and pacer let go now.
     pub fn budget(&mut self, now: Time) -> ByteCount {
         let room = self.controller.window() - self.sent.bytes_in_flight();
@@ -372,6 +390,16 @@ impl Path {
         let half = i64::try_from(self.rtt.snapshot().smoothed.as_micros() / 2).unwrap_or(i64::MAX);
         self.oneway.smoothed_us().map(|delay| delay.saturating_sub(half))
     }
+}
+
+/// The MTU search of a way that nothing was sent on. A datagram larger than a batch would wait for ever.
+fn untried_mtu(route: &Route, settings: &Settings) -> Pmtu {
+    Pmtu::new(settings.max_link_mtu.min(BATCH_BYTES as u16), headroom(route) as u16)
+}
+
+/// Bytes of a datagram without its outer headers.
+pub(super) fn size_of_datagram(wire: u32, overhead: usize) -> u16 {
+    u16::try_from((wire as usize).saturating_sub(overhead)).unwrap_or(u16::MAX)
 }
 
 /// Bytes that the outer headers add on the wire.

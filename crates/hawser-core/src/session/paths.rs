@@ -3,11 +3,12 @@
 //! The local portal opens a path on every link to every endpoint that the link can reach; of those
 //! of one configured link (a socket for each IP version) the first to be validated stays. The remote portal makes a path when the first
 //! authentic datagram of a new path id arrives. Either side challenges the address that it was
-//! given before it sends more than a little there.
+//! given before it sends more than a little there. A path that leads to or from another address is
+//! a new one but for its name; another port alone is a NAT's doing (RFC 9000 section 9.4).
 
 use super::constants::{CLOSED_KEPT, INITIAL_RTT, LABELS_AHEAD};
 use super::path::Path;
-use super::{Event, Route, Session, reliable};
+use super::{Event, Moved, Route, Session, reliable};
 use crate::drops::DropReason;
 use crate::path::health::{DownReason, HealthAction, HealthState};
 use crate::path::validation::{PathValidation, ValidationAction};
@@ -15,6 +16,7 @@ use crate::scheduler::MAX_PATHS;
 use crate::units::{LinkGroup, LinkId, PathId, Random, Time};
 use crate::wire::{LinkState, PathInfo, Token};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 impl Session {
     /// Where a path stands in the session.
@@ -76,10 +78,13 @@ impl Session {
     pub(super) fn on_response(&mut self, now: Time, index: usize, token: Token) {
         let path = &mut self.paths[index];
         let Some(validated) = path.validation.on_response(token) else { return };
+        let moved = path.route.moved_to(&validated.remote);
         path.route = validated.remote;
         let before = path.health.state();
         let returned = path.health.on_validated(now);
-        if validated.moved || returned && before != HealthState::Suspect {
+        if moved == Some(Moved::Address) {
+            self.relocate(now, index, now.since(validated.challenged_at));
+        } else if returned && before != HealthState::Suspect {
             path.restart(now, &self.settings);
         }
         if !returned {
@@ -202,6 +207,30 @@ impl Session {
         fresh || self.index_of(id).is_some_and(|index| !self.paths[index].is_closed())
     }
 
+    /// Only these endpoints are the peer's from now on.
+    pub fn keep_endpoints(&mut self, now: Time, endpoints: &[SocketAddr]) {
+        for index in 0..self.paths.len() {
+            let path = &self.paths[index];
+            if path.group.is_some() && !path.is_closed() && !endpoints.contains(&path.route.remote) {
+                self.close_path(now, index);
+            }
+        }
+    }
+
+    /// The tier of a link's paths, which the peer learns too.
+    pub fn set_metric(&mut self, link: LinkId, metric: u16) {
+        for index in 0..self.paths.len() {
+            let path = &mut self.paths[index];
+            if path.group.is_none() || path.route.link != link || path.is_closed() || path.metric == metric {
+                continue;
+            }
+            path.metric = metric;
+            let (id, down) = (path.id, matches!(path.health.state(), HealthState::Down(_)));
+            self.announce(id, if down { LinkState::Down } else { LinkState::Usable });
+            self.scheduler.reconsider();
+        }
+    }
+
     /// The driver says that a link cannot be used now.
     pub fn on_link_down(&mut self, now: Time, link: LinkId, reason: DownReason) {
         for index in 0..self.paths.len() {
@@ -222,11 +251,25 @@ impl Session {
     }
 
     /// The driver says that a link's address changed: the peer learns the new one from a datagram.
-    pub fn on_link_moved(&mut self, now: Time, link: LinkId) {
-        for path in self.paths.iter_mut().filter(|path| path.route.link == link) {
+    pub fn on_link_moved(&mut self, now: Time, link: LinkId, moved: Moved) {
+        for index in 0..self.paths.len() {
+            let path = &mut self.paths[index];
+            if path.route.link != link || path.is_closed() {
+                continue;
+            }
             path.wants.ping = true;
             path.health.probe_now(now);
+            if moved == Moved::Address {
+                self.relocate(now, index, INITIAL_RTT);
+            }
         }
+    }
+
+    /// A path leads another way: what was under way may have gone with the old one, and is sent again.
+    fn relocate(&mut self, now: Time, index: usize, round_trip: Duration) {
+        self.drain(now, index);
+        self.paths[index].relocate(now, round_trip, &self.settings);
+        self.scheduler.reconsider();
     }
 
     /// The socket refused a datagram as too large: the path's MTU is less.

@@ -137,6 +137,7 @@ impl Session {
     fn on_suspect(&mut self, now: Time, index: usize) {
         self.scheduler.reconsider();
         if self.paths.iter().any(|path| path.works()) {
+            self.paths[index].note_swallowed();
             self.evacuate(now, index);
         }
     }

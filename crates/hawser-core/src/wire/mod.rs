@@ -13,6 +13,7 @@ mod close;
 mod cursor;
 mod data;
 mod frame;
+mod freshness;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod gone;
@@ -33,6 +34,7 @@ pub use close::{Close, CloseReason};
 pub use cursor::{Reader, Writer};
 pub use data::{DATA_FRAME_LEN, DataFlags, DataFrame, FlowBucket, FlowSequence};
 pub use frame::{Frame, FrameType, Frames};
+pub use freshness::Freshness;
 pub use gone::Gone;
 pub use header::{DATA_HEADER_LEN, DataHeader, DatagramKind, Label, TruncatedNumber};
 pub use hold::Hold;

@@ -1,14 +1,14 @@
 //! The payload of both handshake messages: what a side can and wishes, and what was chosen.
 //!
 //! ```text
-//! version 1 | protection 1 | ciphers 1 | chosen 1 | instance 8 | reserved 12
+//! version 1 | protection 1 | ciphers 1 | chosen 1 | instance 8 | freshness 12 (zero in a response)
 //! ```
 
 use super::{Reader, WireError};
 
 /// The version of the protocol that this code speaks.
 const VERSION: u8 = 1;
-/// Zero bytes that keep an initiation bigger than its answer.
+/// Bytes that are an initiation's freshness, and zero here.
 const RESERVED_LEN: usize = 12;
 
 /// What is done to inner packets. The stricter wish of two sides wins. A plain value.

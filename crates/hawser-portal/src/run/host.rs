@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use crate::config::Config;
+use crate::config::{Config, Keys};
 
 /// What a portal is told to do. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub trait Host: AsFd {
     /// The orders that came since the last call. Never blocks.
     fn orders(&mut self) -> Vec<Order>;
 
-    /// The configuration, read anew; `None` where that failed, which was told.
-    fn reload(&mut self) -> Option<Config>;
+    /// The configuration and its keys, read anew; `None` where that failed, which was told.
+    fn reload(&mut self) -> Option<(Config, Keys)>;
 
     /// The portal forwards packets; `status` says in a line which.
     fn ready(&mut self, status: &str);

@@ -1,7 +1,7 @@
 //! What the control thread and the packet thread say to each other.
 
-use hawser_core::endpoint::Snapshot;
-use hawser_core::units::PeerId;
+use hawser_core::endpoint::{PeerConfig, Snapshot};
+use hawser_core::units::{LinkId, PeerId};
 use hawser_net::netcfg::LinkEvent;
 
 /// To the packet thread, by a channel with a bell. Owned data.
@@ -9,10 +9,40 @@ use hawser_net::netcfg::LinkEvent;
 pub enum Command {
     /// The kernel said so of interfaces and addresses.
     Link(LinkEvent),
+    /// The configuration was read again.
+    Reload(Reload),
     /// Report the present state.
     Snapshot,
     /// Say good-bye to the peers, and end.
     Stop,
+}
+
+/// What a new configuration changes while the portal runs, to be done in this order. Nothing by default. Owned data,
+/// with secrets.
+#[derive(Default)]
+pub struct Reload {
+    /// Peers that go.
+    pub removed: Vec<PeerId>,
+    /// Peers with other endpoints or networks.
+    pub changed: Vec<(PeerId, PeerConfig)>,
+    /// Peers that come, and the places that they get.
+    pub added: Vec<(PeerId, PeerConfig)>,
+    /// Metrics of links' sockets.
+    pub metrics: Vec<(LinkId, u16)>,
+}
+
+impl Reload {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.removed.is_empty() && self.changed.is_empty() && self.added.is_empty() && self.metrics.is_empty()
+    }
+}
+
+impl std::fmt::Debug for Reload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (removed, changed, added) = (self.removed.len(), self.changed.len(), self.added.len());
+        write!(f, "Reload {{ {removed} removed, {changed} changed, {added} added, metrics {:?} }}", self.metrics)
+    }
 }
 
 /// From the packet thread. Owned data.

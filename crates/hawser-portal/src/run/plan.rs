@@ -108,7 +108,8 @@ pub fn core_config(config: &Config, keys: &Keys, rng: &mut dyn Random) -> CoreCo
     }
 }
 
-fn core_peer(peer: &Peer, keys: &Keys) -> PeerConfig {
+/// A peer as the core knows it.
+pub fn core_peer(peer: &Peer, keys: &Keys) -> PeerConfig {
     PeerConfig {
         public_key: PublicKey(*peer.public_key.as_bytes()),
         psk: keys.preshared.get(&peer.name).map_or_else(Psk::default, |key| Psk::new(*key.as_bytes())),

@@ -4,6 +4,7 @@ use super::{LOCAL, World};
 use crate::net::spec::{mbit_rate, millis};
 use crate::net::{LinkSpec, Loss, Way};
 use hawser_core::path::health::DownReason;
+use hawser_core::session::Moved;
 use hawser_core::units::LinkId;
 
 /// One change. Links and sides are counted from zero; side 0 is the local portal.
@@ -57,7 +58,7 @@ impl World {
             Act::Move(link) => {
                 self.links[link].change_address();
                 let portal = &mut self.portals[LOCAL];
-                portal.endpoint.handle_link_moved(portal.clock.show(self.now), LinkId(link as u16));
+                portal.endpoint.handle_link_moved(portal.clock.show(self.now), LinkId(link as u16), Moved::Address);
             }
             Act::Rate(link, mbit) => self.change(link, |way| way.rate = mbit_rate(mbit)),
             Act::RoundTrip(link, ms) => self.change(link, |way| way.delay = millis(ms) / 2),

@@ -104,9 +104,9 @@ fn a_reload_says_what_needs_a_restart() {
     let (local, _remote) = lab.start_both();
     local.signal(Signal::HUP);
     local.wait_for_log("nothing has changed");
-    lab.edit("local.toml", "10.99.0.0/16", "10.98.0.0/16");
+    lab.edit("local.toml", "[tun]\n", "[tun]\nmtu = 1300\n");
     local.signal(Signal::HUP);
-    local.wait_for_log("the changes need a restart sections=\"peer\"");
+    local.wait_for_log("the changes need a restart sections=\"tun\"");
     lab.edit("local.toml", "[[peer]]", "[[pear]]");
     local.signal(Signal::HUP);
     local.wait_for_log("the old one stays in force");

@@ -122,7 +122,7 @@ impl Lab {
         );
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -242,6 +242,20 @@ impl Portal {
         let end = Instant::now() + PATIENCE;
         while !self.log().contains(words) {
             assert!(Instant::now() < end, "{words:?} is not in the log:\n{}", self.log());
+            sleep(GLANCE);
+        }
+    }
+
+    /// Until the host has these routes, and not those.
+    pub fn wait_for_routes(
+        &self,
+        lab: &Lab,
+        wanted: &[(&'static str, bool)],
+        has: impl Fn(&Lab, &'static str) -> bool,
+    ) {
+        let end = Instant::now() + PATIENCE;
+        while wanted.iter().any(|(network, there)| has(lab, network) != *there) {
+            assert!(Instant::now() < end, "not so: {wanted:?}; log:\n{}", self.log());
             sleep(GLANCE);
         }
     }

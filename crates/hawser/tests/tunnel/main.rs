@@ -4,4 +4,5 @@ mod dual;
 mod ends;
 mod lab;
 mod links;
+mod reload;
 mod traffic;

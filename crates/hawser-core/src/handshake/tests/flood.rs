@@ -107,14 +107,50 @@ fn one_address_has_no_more_than_its_share_and_others_have_theirs() {
     let through = |pair: &mut Pair, from: SocketAddr| {
         let (mut initiator, message) = pair.start();
         initiator.on_cookie(&cookie_for(pair, NOW, &message, from)).expect("our cookie");
-        let message = initiator.retransmit(pair.rng.as_mut()).expect("a message");
-        let verdicts = (0..30).map(|_| pair.judge(NOW, &message, from)).collect::<Vec<_>>();
+        let mut next = |pair: &mut Pair| {
+            let message = initiator.retransmit(pair.rng.as_mut()).expect("a message");
+            pair.judge(NOW, &message, from)
+        };
+        let verdicts = (0..30).map(|_| next(pair)).collect::<Vec<_>>();
         let accepted = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Accept(_))).count();
         let dropped = verdicts.iter().filter(|v| matches!(v, Verdict::Drop(HandshakeDrop::Share))).count();
         (accepted, dropped)
     };
     assert_eq!(through(&mut pair, address(1)), (10, 20));
     assert_eq!(through(&mut pair, address(2)), (10, 20));
+}
+
+#[test]
+fn under_load_a_recording_takes_nothing_of_the_share() {
+    let mut pair = Pair::new(both(), both());
+    flood(&mut pair, NOW);
+    let (mut initiator, message) = pair.start();
+    initiator.on_cookie(&cookie_for(&mut pair, NOW, &message, address(1))).expect("our cookie");
+    let recorded = initiator.retransmit(pair.rng.as_mut()).expect("a message");
+    assert!(matches!(pair.judge(NOW, &recorded, address(1)), Verdict::Accept(_)));
+    for _ in 0..100 {
+        assert!(matches!(pair.judge(NOW, &recorded, address(1)), Verdict::Drop(HandshakeDrop::Again)));
+    }
+    let genuine = initiator.retransmit(pair.rng.as_mut()).expect("a message");
+    assert!(matches!(pair.judge(NOW, &genuine, address(1)), Verdict::Accept(_)));
+}
+
+#[test]
+fn an_initiation_is_fresh_only_with_the_cookie_of_its_address_and_time() {
+    let mut pair = Pair::new(both(), both());
+    let (mut initiator, message) = pair.start();
+    let first = pair.accept(&message);
+    assert_eq!((first.fresh, first.count), (false, 0));
+    let (rng, from) = (&mut Seeded::new(5), address(1));
+    let cookie = pair.responder.cookie(NOW, &message, from, rng).expect("a cookie");
+    initiator.on_cookie(&cookie).expect("our cookie");
+    let fresh = initiator.retransmit(pair.rng.as_mut()).expect("a message");
+    let life = Duration::from_secs(120);
+    for (now, from, is_fresh) in [(NOW, from, true), (NOW, address(2), false), (NOW + life, from, false)] {
+        let Verdict::Accept(accepted) = pair.judge(now, &fresh, from) else { panic!("not accepted") };
+        assert_eq!((accepted.fresh, accepted.count), (is_fresh, 1), "{from}");
+    }
+    assert_eq!(pair.responder.cookie(NOW, &message[1..], from, rng), None);
 }
 
 #[test]

@@ -92,12 +92,21 @@ pub struct Health {
     ptos: u32,
     /// When it became active.
     active_at: Time,
+    /// When it was last suspected: only what was sent since is a sign of life.
+    suspected_at: Time,
     flaps: Flaps,
 }
 
 impl Default for Health {
     fn default() -> Self {
-        Health { state: HealthState::New, deadline: None, ptos: 0, active_at: Time::ZERO, flaps: Flaps::default() }
+        Health {
+            state: HealthState::New,
+            deadline: None,
+            ptos: 0,
+            active_at: Time::ZERO,
+            suspected_at: Time::ZERO,
+            flaps: Flaps::default(),
+        }
     }
 }
 
@@ -147,9 +156,13 @@ impl Health {
         may_return
     }
 
-    /// A packet sent on it was acknowledged. Says whether it returned from suspect by it; a path down for its
-    /// silence is probed at once.
-    pub fn on_ack(&mut self, now: Time) -> bool {
+    /// A packet that was sent on it at `sent_at` was acknowledged. Says whether it returned from suspect by it; a
+    /// path down for its silence is probed at once. What was sent before the silence says nothing: its
+    /// acknowledgement may be late, or have come round by another path.
+    pub fn on_ack(&mut self, now: Time, sent_at: Time) -> bool {
+        if sent_at < self.suspected_at {
+            return false;
+        }
         match self.state {
             HealthState::Suspect => {
                 self.state = HealthState::Active;
@@ -171,6 +184,7 @@ impl Health {
             HealthState::Active => {
                 self.state = HealthState::Suspect;
                 self.ptos = 0;
+                self.suspected_at = now;
                 self.deadline = Some(now + SUSPECT_FOR.max(pto));
                 HealthAction::BecameSuspect
             }

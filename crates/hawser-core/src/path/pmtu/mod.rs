@@ -5,7 +5,9 @@
 //!    untried, the session pads a probe to it: the link's own MTU first, then the common ones, then by halves.
 //! 2. `on_probe_acked`, `on_probe_lost`: the search goes on; three lost probes make a size too big.
 //! 3. Nothing left: the search rests for ten minutes.
-//! 4. `on_lost`, `on_acked`: large packets vanish while small ones arrive: a black hole, back to the base at once.
+//! 4. `on_lost`, `on_acked`: large packets vanish while smaller ones arrive: a black hole, back to the base at once.
+//!    `on_swallowed`, `on_life`: the same where large ones were all that was sent, so that the path fell silent and
+//!    only the probe for life was answered. What is not larger than the base proves nothing, and needs nothing.
 //! 5. `on_too_big`: the socket said so (EMSGSIZE): the same, for certain.
 //!
 //! ```text
@@ -188,9 +190,23 @@ impl Pmtu {
 
     /// A datagram of `size` that was no probe arrived.
     pub fn on_acked(&mut self, size: u16) {
-        if self.black_hole.bursts > 0 {
-            self.black_hole.on_acked(size, size <= self.refuge());
+        self.black_hole.on_acked(size);
+    }
+
+    /// A datagram of `size` was under way when the path fell silent.
+    pub fn on_swallowed(&mut self, size: u16) {
+        if size > self.refuge() {
+            let least = self.black_hole.swallowed.map_or(size, |least| least.min(size));
+            self.black_hole.swallowed = Some(least);
         }
+    }
+
+    /// A small probe of a silent path arrived: if what it had swallowed did not, that is a burst of lost large
+    /// packets. Says what `on_lost` says.
+    pub fn on_life(&mut self) -> bool {
+        let Some(size) = self.black_hole.swallowed.take() else { return false };
+        self.black_hole.small_since = true;
+        self.on_lost(size)
     }
 
     /// The socket refused a datagram of `size` (EMSGSIZE).
@@ -232,14 +248,16 @@ impl Pmtu {
     }
 }
 
-/// Bursts of lost large packets with none of their size arriving, and small ones arriving after each: a queue that
+/// Bursts of lost large packets with none of their size arriving, and smaller ones arriving after each: a queue that
 /// overflows drops both. None at first. A part of [`Pmtu`].
 #[derive(Clone, Debug, Default)]
 struct BlackHole {
     bursts: u32,
-    /// A small one arrived since the last burst: the next loss is another burst.
+    /// A smaller one arrived since the last burst: the next loss is another burst.
     small_since: bool,
     least_lost: u16,
+    /// The least of those that were under way when the path fell silent, while none of its size arrived.
+    swallowed: Option<u16>,
 }
 
 impl BlackHole {
@@ -254,11 +272,15 @@ impl BlackHole {
         self.least_lost = self.least_lost.min(size);
     }
 
-    fn on_acked(&mut self, size: u16, is_small: bool) {
-        if is_small {
+    fn on_acked(&mut self, size: u16) {
+        self.swallowed = self.swallowed.filter(|least| size < *least);
+        if self.bursts == 0 {
+            return;
+        }
+        if size < self.least_lost {
             self.small_since = true;
-        } else if size >= self.least_lost {
-            *self = BlackHole::default();
+        } else {
+            *self = BlackHole { swallowed: self.swallowed, ..BlackHole::default() };
         }
     }
 }

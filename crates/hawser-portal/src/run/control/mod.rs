@@ -7,6 +7,7 @@
 //!    (`status`), obey orders. 5. Stop the packet thread, and undo everything.
 
 mod observe;
+mod reload;
 mod routes;
 mod serve;
 mod status;

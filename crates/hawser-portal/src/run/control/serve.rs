@@ -11,14 +11,15 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
 use super::observe::Observer;
+use super::reload::{self, Places};
 use super::routes::Routes;
 use super::status;
 use super::system::System;
 use crate::api::{ControlSocket, Status};
-use crate::config::Config;
+use crate::config::{Config, Keys};
 use crate::run::interfaces::Interfaces;
 use crate::run::messages::{Command, Lost, Report};
-use crate::run::plan::SocketPlan;
+use crate::run::plan::{self, SocketPlan};
 use crate::run::{Host, Order, RunError};
 
 /// The packet thread reports its state this often: no status is older, and it costs that thread nothing measurable.
@@ -26,7 +27,9 @@ const REPORT_EVERY: Duration = Duration::from_millis(200);
 
 /// What the loop works on. Lives as long as the packet thread; the control thread owns it.
 pub struct Serving<'a> {
-    config: &'a Config,
+    /// What is in force.
+    config: Config,
+    places: Places,
     plans: Vec<SocketPlan>,
     system: &'a mut System,
     commands: &'a EventSender<Command>,
@@ -47,13 +50,14 @@ enum Next {
 
 impl<'a> Serving<'a> {
     pub fn new(
-        config: &'a Config,
+        config: &Config,
         plans: Vec<SocketPlan>,
         system: &'a mut System,
         commands: &'a EventSender<Command>,
     ) -> Self {
         Self {
-            config,
+            config: config.clone(),
+            places: Places::new(&config.peers),
             plans,
             system,
             commands,
@@ -101,7 +105,7 @@ impl<'a> Serving<'a> {
                     if let Ok(mut ready) = ready {
                         ready.clear_ready();
                     }
-                    if self.obey(host) == Next::Stop {
+                    if self.obey(host).await == Next::Stop {
                         return Ok(());
                     }
                 }
@@ -132,7 +136,14 @@ impl<'a> Serving<'a> {
                     tracing::debug!(lost = ?state.lost, "lost outside the core");
                     self.lost = state.lost;
                 }
-                let status = status::compose(self.config, &self.plans, &self.routes, &state, self.started.elapsed());
+                let status = status::compose(
+                    &self.config,
+                    &self.places,
+                    &self.plans,
+                    &self.routes,
+                    &state,
+                    self.started.elapsed(),
+                );
                 self.observer.look_at(&status);
                 self.status.send_replace(status);
             }
@@ -147,17 +158,17 @@ impl<'a> Serving<'a> {
         }
     }
 
-    fn name(&self, PeerId(index): PeerId) -> &str {
-        self.config.peers.get(index as usize).map_or("", |peer| peer.name.as_str())
+    fn name(&self, id: PeerId) -> &str {
+        self.places.peer(id).map_or("", |peer| peer.name.as_str())
     }
 
-    fn obey(&self, host: &mut impl Host) -> Next {
+    async fn obey(&mut self, host: &mut impl Host) -> Next {
         for order in host.orders() {
             match order {
                 Order::Shutdown => return Next::Stop,
                 Order::Reload => {
-                    if let Some(config) = host.reload() {
-                        tell_reload(self.config, &config);
+                    if let Some((config, keys)) = host.reload() {
+                        self.reload(&config, &keys).await;
                     }
                     host.ready(&self.summary());
                 }
@@ -166,9 +177,36 @@ impl<'a> Serving<'a> {
         Next::GoOn
     }
 
+    /// What can change does; the log says what waits for a restart.
+    async fn reload(&mut self, new: &Config, keys: &Keys) {
+        let effective = reload::effective(&self.config, new);
+        let old = std::mem::replace(&mut self.config, effective);
+        let plans = plan::sockets(&self.config);
+        let mut reload = self.places.follow(&self.config.peers, keys);
+        let metrics = plans.iter().zip(&self.plans).filter(|(new, old)| new.metric != old.metric);
+        reload.metrics = metrics.map(|(new, _)| (new.id, new.metric)).collect();
+        self.plans = plans;
+        if !reload.is_empty() {
+            self.command([Command::Reload(reload)]);
+            self.system.reconfigure(&self.config).await;
+            let rtnl = self.system.rtnl();
+            self.routes.ask(&rtnl, &self.plans, &self.interfaces).await;
+        }
+        let done = reload::changed_sections(&old, &self.config).join(", ");
+        let left = reload::changed_sections(&self.config, new).join(", ");
+        match (done.as_str(), left.as_str()) {
+            ("", "") => tracing::info!("configuration read again: nothing has changed"),
+            (_, "") => tracing::info!(sections = done, "configuration read again: changed"),
+            ("", _) => tracing::warn!(sections = left, "configuration read again: the changes need a restart"),
+            _ => {
+                tracing::warn!(changed = done, sections = left, "configuration read again: some changes need a restart")
+            }
+        }
+    }
+
     /// A line for `systemctl status`.
     fn summary(&self) -> String {
-        let Config { tun, links, peers, .. } = self.config;
+        let Config { tun, links, peers, .. } = &self.config;
         format!("{} forwards for {} peers over {} links", tun.name, peers.len(), links.len())
     }
 }
@@ -179,47 +217,4 @@ fn orders_of(host: &impl Host) -> Result<AsyncFd<OwnedFd>, RunError> {
     // SAFETY: the AsyncFd owns the descriptor, which is open and the same as long as it lives.
     let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
     fd.map_err(|refused| RunError::Runtime(refused.into()))
-}
-
-/// This version changes nothing while it runs, and says what waits for a restart.
-fn tell_reload(old: &Config, new: &Config) {
-    let sections = changed_sections(old, new);
-    if sections.is_empty() {
-        tracing::info!("configuration read again: nothing has changed");
-    } else {
-        let sections = sections.join(", ");
-        tracing::warn!(sections, "configuration read again: the changes need a restart");
-    }
-}
-
-fn changed_sections(old: &Config, new: &Config) -> Vec<&'static str> {
-    let changes = [
-        ("portal", old.portal != new.portal),
-        ("tun", old.tun != new.tun),
-        ("nat", old.nat != new.nat),
-        ("link", old.links != new.links),
-        ("peer", old.peers != new.peers),
-        ("traffic", old.traffic != new.traffic),
-    ];
-    changes.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reload_names_the_sections_that_changed() {
-        let config = |tun: &str, congestion: &str| {
-            let text = format!(
-                "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n[tun]\naddresses = [\"{tun}\"]\n\
-                 [[peer]]\nname = \"home\"\npublic_key = \"RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=\"\n\
-                 allowed_ips = [\"10.77.0.2/32\"]\n[traffic]\ncongestion = \"{congestion}\"\n"
-            );
-            Config::parse(&text, "test.toml").expect("a right configuration")
-        };
-        let old = config("10.77.0.1/24", "bbr");
-        assert_eq!(changed_sections(&old, &old), [""; 0]);
-        assert_eq!(changed_sections(&old, &config("10.77.0.9/24", "cubic")), ["tun", "traffic"]);
-    }
 }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use hawser_core::path::health::{DownReason, HealthState};
 use hawser_core::session::{PathSnapshot, SessionSnapshot};
+use hawser_core::units::PeerId;
 
+use super::reload::Places;
 use super::routes::Routes;
 use crate::api::{PathState, PathStatus, PeerStatus, Status};
 use crate::config::{Config, Peer, Transport};
@@ -19,14 +21,22 @@ const MILLIS: f64 = 1_000.0;
 const PER_CENT: f64 = 100.0;
 
 /// The status of the moment.
-pub fn compose(config: &Config, plans: &[SocketPlan], routes: &Routes, state: &State, uptime: Duration) -> Status {
-    let sessions = state.core.peers.iter();
-    let peers = config.peers.iter().zip(sessions);
+pub fn compose(
+    config: &Config,
+    places: &Places,
+    plans: &[SocketPlan],
+    routes: &Routes,
+    state: &State,
+    uptime: Duration,
+) -> Status {
+    // A state from before a reload does not know the newest peers yet.
+    let session = |peer: &Peer| places.of(peer).and_then(|PeerId(id)| state.core.peers.get(id as usize)?.as_ref());
+    let peers = config.peers.iter().map(|peer| (peer, session(peer)));
     let lost = state.lost.iter().map(|(name, count)| (name.to_owned(), count));
     Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_s: uptime.as_secs_f64(),
-        peers: peers.map(|(peer, session)| peer_status(peer, session.as_ref(), plans, routes, state)).collect(),
+        peers: peers.map(|(peer, session)| peer_status(peer, session, plans, routes, state)).collect(),
         drops: state.core.drops.iter().map(|(name, count)| (name.to_owned(), count)).chain(lost).collect(),
     }
 }

@@ -63,6 +63,23 @@ impl System {
         Ok(())
     }
 
+    /// Follows a configuration that changed while the portal runs; failures are told.
+    pub async fn reconfigure(&mut self, config: &Config) {
+        let Some(tun) = self.tun else { return };
+        let wanted = changes(config, tun);
+        let old = std::mem::replace(&mut self.wanted, wanted);
+        for change in old.iter().filter(|change| !self.wanted.contains(change)) {
+            if let Err(error) = self.net.undo(change).await {
+                tracing::warn!(%change, %error, "not undone, the end tries again");
+            }
+        }
+        for change in self.wanted.iter().filter(|change| !old.contains(change)) {
+            if let Err(error) = self.net.apply(change.clone()).await {
+                tracing::warn!(%change, %error, "not set");
+            }
+        }
+    }
+
     /// Sets the TUN device's MTU; a failure is told, and the old one kept.
     pub async fn set_tun_mtu(&mut self, mtu: u16) {
         let Some(interface) = self.tun else { return };

@@ -8,6 +8,7 @@
 
 mod link_loop;
 mod netlink_loop;
+mod reload;
 mod socket;
 mod timer_loop;
 mod transmit;

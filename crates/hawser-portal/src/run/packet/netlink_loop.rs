@@ -35,6 +35,7 @@ pub fn on_commands(parts: &mut Parts, commands: &EventReceiver<Command>, now: Ti
                 parts.interfaces.learn(&event);
                 news = true;
             }
+            Command::Reload(reload) => super::reload::carry_out(parts, reload, now),
             Command::Snapshot => report_state(parts, now),
             Command::Stop => return Next::Stop,
         }
@@ -94,8 +95,11 @@ pub fn settle(parts: &mut Parts, now: Time) {
             Some(true) if !usable => endpoint.handle_link_down(now, id, reason(socket.standing)),
             _ => {}
         }
-        if usable && std::mem::take(&mut socket.moved) && socket.told.is_some() {
-            endpoint.handle_link_moved(now, id);
+        if usable
+            && let Some(moved) = socket.moved.take()
+            && socket.told.is_some()
+        {
+            endpoint.handle_link_moved(now, id, moved);
         }
         if usable || socket.told.is_some() {
             socket.told = Some(usable);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use hawser_core::session::Transmit;
+use hawser_core::session::{Moved, Transmit};
 use hawser_core::units::{Ecn, Time};
 use hawser_net::link::udp::{UdpLink, UdpOpts};
 use hawser_net::link::{Ecn as NetEcn, Link, LinkError, Refusal, Route, SendBatch};
@@ -56,8 +56,8 @@ pub struct LinkSocket {
     pub too_big: Vec<(SocketAddr, u16)>,
     /// What the core was told: none, or whether it is usable.
     pub told: Option<bool>,
-    /// Its address changed since the core was told.
-    pub moved: bool,
+    /// How its address changed since the core was told.
+    pub moved: Option<Moved>,
     findings_told: bool,
     batch: SendBatch,
     /// It takes no more now, and epoll tells when it does.
@@ -77,7 +77,7 @@ impl LinkSocket {
             link: None,
             too_big: Vec::with_capacity(TOO_BIG_MAX),
             told: None,
-            moved: false,
+            moved: None,
             findings_told: false,
             batch: SendBatch::new(),
             blocked: false,
@@ -110,7 +110,7 @@ impl LinkSocket {
         }
         let now = Place { interface: place.interface, local: link.local_addr() };
         tracing::info!(link = self.plan.name, local = %now.local, "link open");
-        self.moved = self.place.is_some_and(|last| last.local != now.local);
+        self.moved = self.place.and_then(|last| Moved::between(last.local, now.local));
         self.place = Some(now);
         self.link = Some(link);
         self.standing = Standing::Open;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
-use hawser_portal::config::{self, Config};
+use hawser_portal::config::{self, Config, Keys};
 use hawser_portal::run::{Host, Order};
 
 use super::notify;
@@ -39,10 +39,10 @@ impl Host for ServiceManager {
         self.signals.pending().into_iter().map(order).collect()
     }
 
-    fn reload(&mut self) -> Option<Config> {
+    fn reload(&mut self) -> Option<(Config, Keys)> {
         notify::reloading();
-        match config::read(&self.config) {
-            Ok((config, _)) => Some(config),
+        match config::load(&self.config) {
+            Ok(loaded) => Some(loaded),
             Err(error) => {
                 let cause = error.source().map(ToString::to_string);
                 tracing::error!(%error, cause, "configuration not read again, the old one stays in force");

@@ -1,0 +1,110 @@
+//! Handshakes that we answered, until the first datagram opens under their keys.
+//!
+//! Anybody on the way can record a peer's initiations and send them again, and each would take a place here. None may
+//! keep a genuine one out, and no clock tells them apart (DESIGN section 3):
+//!
+//! 1. What does not count on from the last one known to be genuine, of the same start of the peer, is a recording.
+//! 2. While a place is free, any other gets it: in peace a handshake takes one round trip.
+//! 3. Where none is free, a cookie is asked for, and one that was made for it gets the place of the oldest that was not.
+
+use super::labels::KeyId;
+use crate::handshake::InitiationId;
+use crate::session::KeySet;
+use crate::units::Time;
+use crate::wire::InstanceId;
+use crate::wire::handshake::RESPONSE_LEN;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Half-open handshakes kept for one peer (DESIGN section 3).
+const PENDING_MAX: usize = 4;
+/// How long one keeps its place: an initiator takes answers for 2 s, and its first datagram has to come back.
+const PENDING_FOR: Duration = Duration::from_secs(5);
+/// Starts of the peer's portal whose count is remembered: a cookie's life sees no more of them.
+const STARTS_KEPT: usize = 4;
+
+/// A handshake that we answered. The table of its peer owns it.
+pub(super) struct Pending {
+    pub id: InitiationId,
+    pub response: [u8; RESPONSE_LEN],
+    pub keys: KeySet,
+    pub instance: InstanceId,
+    /// It was made for a cookie of late.
+    pub fresh: bool,
+    /// Its place among the initiations of that instance.
+    pub count: u32,
+}
+
+/// What becomes of an answered handshake.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Admission {
+    /// It has a place; another may have lost its own.
+    Kept { evicted: Option<KeyId> },
+    /// There is none: its sender is to prove that it was made lately.
+    AskCookie,
+    /// It is a recording.
+    Recorded,
+}
+
+/// A peer's half-open handshakes, oldest first. Empty at first; the peer owns it.
+#[derive(Default)]
+pub(super) struct PendingTable {
+    places: Vec<Pending>,
+    /// The highest count of each start of the peer known to be genuine, the latest start last.
+    counts: VecDeque<(InstanceId, u32)>,
+}
+
+impl PendingTable {
+    /// Those that wait.
+    pub fn iter(&self) -> impl Iterator<Item = &Pending> {
+        self.places.iter()
+    }
+
+    /// Gives a handshake a place, if it is to have one.
+    pub fn admit(&mut self, now: Time, pending: Pending) -> Admission {
+        if self.counts.iter().any(|(instance, last)| *instance == pending.instance && pending.count <= *last) {
+            return Admission::Recorded;
+        }
+        let evicted = if self.places.len() < PENDING_MAX {
+            None
+        } else {
+            let free = |place: &Pending| place.keys.made_at + PENDING_FOR <= now;
+            let unproven = |place: &Pending| pending.fresh && !place.fresh;
+            let oldest = |which: &dyn Fn(&Pending) -> bool| self.places.iter().position(which);
+            let Some(at) = oldest(&free).or(oldest(&unproven)).or(pending.fresh.then_some(0)) else {
+                return Admission::AskCookie;
+            };
+            Some(self.places.remove(at).keys.id)
+        };
+        if pending.fresh {
+            self.note_genuine(pending.instance, pending.count);
+        }
+        self.places.push(pending);
+        Admission::Kept { evicted }
+    }
+
+    /// Takes out the handshake of these keys, which a datagram opened under. Others that its start of the peer made
+    /// until then are of no use any more: `retire` their keys.
+    pub fn take(&mut self, key: KeyId, mut retire: impl FnMut(KeyId)) -> Option<Pending> {
+        let at = self.places.iter().position(|place| place.keys.id == key)?;
+        let taken = self.places.remove(at);
+        self.note_genuine(taken.instance, taken.count);
+        self.places.retain(|place| {
+            let useless = place.instance == taken.instance && place.count <= taken.count;
+            if useless {
+                retire(place.keys.id);
+            }
+            !useless
+        });
+        Some(taken)
+    }
+
+    fn note_genuine(&mut self, instance: InstanceId, count: u32) {
+        let known = self.counts.iter().position(|(known, _)| *known == instance);
+        let last = known.and_then(|at| self.counts.remove(at)).map_or(count, |(_, last)| last.max(count));
+        if self.counts.len() == STARTS_KEPT {
+            self.counts.pop_front();
+        }
+        self.counts.push_back((instance, last));
+    }
+}

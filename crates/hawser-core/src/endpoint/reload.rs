@@ -1,0 +1,71 @@
+//! Peers and links that change while the portal runs.
+//!
+//! A peer keeps its id; one that goes leaves its place to the next that comes. Call `dismiss_peer` and let the good-bye
+//! out by `poll_transmit` before a peer is removed.
+
+use super::peer::Peer;
+use super::routing::Routing;
+use super::{Endpoint, PeerConfig};
+use crate::units::{LinkId, PeerId, Time};
+
+impl Endpoint {
+    /// Says good-bye to a peer, with the next datagram of every path that works.
+    pub fn dismiss_peer(&mut self, PeerId(id): PeerId) {
+        if let Some(session) = self.peers.get_mut(id as usize).and_then(|peer| peer.session.as_mut()) {
+            session.close();
+        }
+    }
+
+    /// Forgets a peer: its session, its keys, what waits for it.
+    pub fn remove_peer(&mut self, now: Time, PeerId(id): PeerId) {
+        if let Some(peer) = self.peers.get_mut(id as usize) {
+            peer.retire(now, &mut self.labels, &mut self.store);
+            self.route_anew();
+        }
+    }
+
+    /// A new peer, in the place of one that was removed, or behind the last.
+    pub fn add_peer(&mut self, now: Time, config: PeerConfig) -> PeerId {
+        let peer = Peer::new(config, &self.identity.public());
+        let free = self.peers.iter().position(|peer| peer.gone);
+        let place = free.unwrap_or(self.peers.len());
+        if place == self.peers.len() {
+            self.peers.push(peer)
+        } else {
+            self.peers[place] = peer
+        }
+        self.route_anew();
+        let id = PeerId(place as u32);
+        self.greet_at(now, id);
+        id
+    }
+
+    /// Other endpoints and networks of a peer whose keys stay: its session goes on.
+    pub fn change_peer(&mut self, now: Time, PeerId(id): PeerId, config: PeerConfig) {
+        let Some(peer) = self.peers.get_mut(id as usize) else { return };
+        peer.config = config;
+        if let Some(session) = &mut peer.session {
+            session.keep_endpoints(now, &peer.config.endpoints);
+        } else {
+            peer.greet_at = Some(now);
+        }
+        self.route_anew();
+        self.reopen_paths(now);
+    }
+
+    /// Another metric of a link, and of the paths on it.
+    pub fn set_metric(&mut self, id: LinkId, metric: u16) {
+        self.links.iter_mut().filter(|link| link.id == id).for_each(|link| link.metric = metric);
+        for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
+            session.set_metric(id, metric);
+        }
+    }
+
+    /// The networks of all peers.
+    pub(super) fn route_anew(&mut self) {
+        self.routing = Routing::default();
+        for (id, peer) in self.peers.iter().enumerate() {
+            peer.config.allowed_ips.iter().for_each(|net| self.routing.insert(*net, PeerId(id as u32)));
+        }
+    }
+}

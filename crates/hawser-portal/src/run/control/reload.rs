@@ -1,0 +1,176 @@
+//! What of a new configuration can change while the portal runs: peers, with their endpoints and networks, and the
+//! metrics of links. All else waits for a restart.
+//!
+//! 1. [`effective`] is the old configuration with what can change of the new one. 2. [`Places`] knows the core's name of
+//!    each peer, and what is to be done for the new ones.
+
+use hawser_core::units::PeerId;
+
+use crate::config::{Config, Keys, Peer};
+use crate::run::messages::Reload;
+use crate::run::plan::{self, SocketPlan};
+
+/// The configuration that can be in force without a restart.
+pub fn effective(old: &Config, new: &Config) -> Config {
+    let mut config = old.clone();
+    let like = |config: &Config| -> Vec<_> {
+        let links = config.links.iter().cloned();
+        links.map(|link| crate::config::Link { metric: old.links[0].metric, ..link }).collect()
+    };
+    if old.links.len() == new.links.len() && !old.links.is_empty() && like(old) == like(new) {
+        config.links.clone_from(&new.links);
+    }
+    config.peers.clone_from(&new.peers);
+    // Endpoints of another IP version need sockets that are not there.
+    if shape(&config) != shape(old) {
+        config.peers.clone_from(&old.peers);
+    }
+    config
+}
+
+/// The sockets, but for what can change of them.
+fn shape(config: &Config) -> Vec<SocketPlan> {
+    let like = |plan: SocketPlan| {
+        let endpoints = plan.endpoints.into_iter().take(1).map(|_| ([0, 0, 0, 0], 0).into()).collect();
+        SocketPlan { metric: 0, endpoints, ..plan }
+    };
+    plan::sockets(config).into_iter().map(like).collect()
+}
+
+/// The sections in which two configurations differ.
+pub fn changed_sections(old: &Config, new: &Config) -> Vec<&'static str> {
+    let changes = [
+        ("portal", old.portal != new.portal),
+        ("tun", old.tun != new.tun),
+        ("nat", old.nat != new.nat),
+        ("link", old.links != new.links),
+        ("peer", old.peers != new.peers),
+        ("traffic", old.traffic != new.traffic),
+    ];
+    changes.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
+}
+
+/// Which peer the core means by each `PeerId`. At first the configuration's, in their order; the control thread owns it.
+#[derive(Debug)]
+pub struct Places(Vec<Option<Peer>>);
+
+impl Places {
+    pub fn new(peers: &[Peer]) -> Self {
+        Self(peers.iter().cloned().map(Some).collect())
+    }
+
+    /// The peer at this place.
+    pub fn peer(&self, PeerId(id): PeerId) -> Option<&Peer> {
+        self.0.get(id as usize)?.as_ref()
+    }
+
+    /// The place of a peer.
+    pub fn of(&self, peer: &Peer) -> Option<PeerId> {
+        let at = self.0.iter().position(|known| known.as_ref().is_some_and(|known| is_same(known, peer)))?;
+        Some(PeerId(at as u32))
+    }
+
+    /// Takes over the new peers, and tells what the core is to do for it.
+    pub fn follow(&mut self, peers: &[Peer], keys: &Keys) -> Reload {
+        let mut reload = Reload::default();
+        for (id, place) in (0..).map(PeerId).zip(&mut self.0) {
+            let Some(old) = place else { continue };
+            match peers.iter().find(|new| is_same(old, new)) {
+                None => {
+                    reload.removed.push(id);
+                    *place = None;
+                }
+                Some(new) => {
+                    if (&old.endpoints, &old.allowed_ips) != (&new.endpoints, &new.allowed_ips) {
+                        reload.changed.push((id, plan::core_peer(new, keys)));
+                    }
+                    *place = Some(new.clone());
+                }
+            }
+        }
+        for new in peers {
+            if self.of(new).is_some() {
+                continue;
+            }
+            let free = self.0.iter().position(Option::is_none).unwrap_or(self.0.len());
+            self.0.resize(self.0.len().max(free + 1), None);
+            self.0[free] = Some(new.clone());
+            reload.added.push((PeerId(free as u32), plan::core_peer(new, keys)));
+        }
+        reload
+    }
+}
+
+/// A peer is who has its keys: with others it is another one.
+fn is_same(one: &Peer, other: &Peer) -> bool {
+    one.public_key == other.public_key && one.preshared_key_file == other.preshared_key_file
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::config::PrivateKey;
+
+    const KEYS: [&str; 3] = [
+        "RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=",
+        "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=",
+        "3p7bfXt9wbTTW2HC7OQ1Nz+DQ8hbeGdNrfx+FG+IK08=",
+    ];
+
+    /// Peers by the numbers of their keys, each with a network and perhaps an endpoint.
+    fn config(tun: &str, metric: u16, peers: &[(usize, &str, &str)]) -> Config {
+        let mut text = format!(
+            "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n[tun]\naddresses = [\"{tun}\"]\n\
+             [[link]]\nname = \"dsl\"\ninterface = \"eth0\"\nmetric = {metric}\n"
+        );
+        for (key, net, endpoints) in peers {
+            text += &format!(
+                "[[peer]]\nname = \"peer{key}\"\npublic_key = \"{}\"\nallowed_ips = [\"{net}\"]\nendpoints = [{endpoints}]\n",
+                KEYS[*key]
+            );
+        }
+        Config::parse(&text, "test.toml").expect("a right configuration")
+    }
+
+    const ONE: (usize, &str, &str) = (0, "10.1.0.0/16", "\"192.0.2.1:4920\"");
+    const TWO: (usize, &str, &str) = (1, "10.2.0.0/16", "");
+    const THREE: (usize, &str, &str) = (2, "10.3.0.0/16", "\"192.0.2.3:4920\"");
+
+    #[test]
+    fn peers_and_metrics_change_at_once_and_the_rest_is_named() {
+        let old = config("10.77.0.1/24", 0, &[ONE, TWO]);
+        let elsewhere = (0, ONE.1, "\"192.0.2.9:4920\"");
+        let with_ipv6 = (0, ONE.1, "\"192.0.2.1:4920\", \"[2001:db8::1]:4920\"");
+        let table: [(&str, Config, &[&str], &[&str]); 6] = [
+            ("nothing", old.clone(), &[], &[]),
+            ("a peer more", config("10.77.0.1/24", 0, &[ONE, TWO, THREE]), &["peer"], &[]),
+            ("another endpoint", config("10.77.0.1/24", 0, &[elsewhere, TWO]), &["peer"], &[]),
+            ("a metric", config("10.77.0.1/24", 7, &[ONE, TWO]), &["link"], &[]),
+            ("an address and a metric", config("10.77.0.9/24", 7, &[ONE, TWO]), &["link"], &["tun"]),
+            ("another IP version", config("10.77.0.1/24", 0, &[with_ipv6, TWO]), &[], &["peer"]),
+        ];
+        for (what, new, changed, left) in table {
+            let effective = effective(&old, &new);
+            assert_eq!(changed_sections(&old, &effective), changed, "{what}");
+            assert_eq!(changed_sections(&effective, &new), left, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_peer_keeps_its_place_and_one_that_goes_leaves_it_to_the_next() {
+        let keys = Keys { private: PrivateKey::generate().expect("randomness"), preshared: BTreeMap::new() };
+        let mut places = Places::new(&config("10.77.0.1/24", 0, &[ONE, TWO]).peers);
+        let mut follow = |peers: &[(usize, &str, &str)]| {
+            let reload = places.follow(&config("10.77.0.1/24", 0, peers).peers, &keys);
+            let ids = |list: &[(PeerId, _)]| list.iter().map(|(id, _)| id.0).collect::<Vec<_>>();
+            let removed: Vec<u32> = reload.removed.iter().map(|id| id.0).collect();
+            (removed, ids(&reload.changed), ids(&reload.added))
+        };
+        assert_eq!(follow(&[TWO, ONE]), (vec![], vec![], vec![]), "their order in the file does not matter");
+        assert_eq!(follow(&[TWO, THREE]), (vec![0], vec![], vec![0]));
+        assert_eq!(follow(&[(1, "10.9.0.0/16", ""), THREE, ONE]), (vec![], vec![1], vec![2]));
+        assert_eq!(follow(&[THREE]), (vec![1, 2], vec![], vec![]));
+    }
+}
