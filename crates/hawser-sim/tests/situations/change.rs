@@ -6,8 +6,6 @@ use hawser_sim::{Act, on};
 
 /// What was too large is sent again in pieces, and may come after it was given up.
 const A_FEW: f64 = 0.000_5;
-/// What is lost again each time that it is sent again may come after it was given up: three of the packets.
-const UNLUCKY: f64 = 0.000_04;
 
 fn pair() -> [LinkSpec; 2] {
     [link(50.0, 20.0), link(50.0, 20.0)]
@@ -23,7 +21,7 @@ situations! {
     delay_steps_up: on(&pair()).lasts(26.0).at(3.0, Act::RoundTrip(0, 100.0)).share_between(22.0, 26.0, 0.85).gap(2.0, 9.0, 300.0);
     delay_steps_down: on(&[link(50.0, 100.0), link(50.0, 20.0)]).lasts(9.0).at(4.0, Act::RoundTrip(0, 20.0))
         .share_between(6.0, 9.0, 0.85).gap(2.0, 9.0, 200.0);
-    loss_begins: on(&pair()).lasts(9.0).at(3.0, Act::Loss(0, 0.03)).disorder(UNLUCKY).share_between(6.0, 9.0, 0.85).gap(2.0, 9.0, 200.0);
+    loss_begins: on(&pair()).lasts(9.0).at(3.0, Act::Loss(0, 0.03)).share_between(6.0, 9.0, 0.85).gap(2.0, 9.0, 200.0);
     mtu_drops_silently: on(&pair()).lasts(12.0).at(4.0, Act::Mtu(0, 1_300)).disorder(A_FEW).share_between(9.0, 12.0, 0.6).gap(2.0, 12.0, 500.0);
     mtu_drops_below_the_packets: on(&pair()).lasts(12.0).at(4.0, Act::Mtu(0, 1_280)).disorder(A_FEW).share_between(9.0, 12.0, 0.5).gap(2.0, 12.0, 500.0);
     small_mtu_from_the_start: on(&[link(50.0, 20.0).mtu(1_300), link(50.0, 20.0)]).share(0.6);

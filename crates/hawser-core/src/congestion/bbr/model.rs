@@ -14,7 +14,7 @@ const RENEWAL_PART: u32 = 16;
 const EXTRA_ACKED_ROUNDS: u64 = 10;
 /// Growth that shows that the pipe is not full (draft section 5.3.1.2).
 const FULL_PIPE_GROWTH: f64 = 1.25;
-/// The same behind a queue.
+/// The same behind a queue, or beside losses.
 const QUEUE_GROWTH: f64 = 1.05;
 /// Rounds without such growth that show that it is (draft section 5.3.1.2).
 const FULL_PIPE_ROUNDS: u32 = 3;
@@ -213,23 +213,24 @@ pub(super) struct FullPipe {
     pub(super) now: bool,
     /// Ever.
     pub(super) reached: bool,
-    /// A queue stood in this round, and the most bandwidth when the last round with one began.
+    /// A queue stood in this round.
     queued: bool,
-    before_queue: Rate,
+    /// The most bandwidth when the last round ended, and whether that one brought no more.
+    before: Rate,
+    stalled: bool,
 }
 
 impl FullPipe {
     /// `stands`: there is a queue, at a most bandwidth of `most`. Tells whether a round ended in which
-    /// one stood, without growth since the round before.
+    /// one stood, without growth since the round before. Limited rounds count too.
     pub(super) fn on_queue(&mut self, stands: bool, most: Rate, round_started: bool) -> bool {
         self.queued |= stands;
         if !round_started {
             return false;
         }
-        let full = self.queued && most < self.before_queue.scale(QUEUE_GROWTH);
-        self.before_queue = most;
-        self.queued = stands;
-        full
+        self.stalled = most < self.before.scale(QUEUE_GROWTH);
+        self.before = most;
+        std::mem::replace(&mut self.queued, stands) && self.stalled
     }
 
     pub(super) fn reset(&mut self, baseline: Rate) {
@@ -238,9 +239,9 @@ impl FullPipe {
         self.now = false;
     }
 
-    /// A round at least brought no such growth.
+    /// A round at least brought no such growth, or the last one nearly none.
     pub(super) fn has_stalled(&self) -> bool {
-        self.count > 0
+        self.count > 0 || self.stalled
     }
 
     /// A round that was not limited by the sender ended with `rate`.

@@ -68,6 +68,19 @@ fn startup_ends_at_a_queue_of_a_sender_that_has_little_to_send_unless_the_rate_g
 }
 
 #[test]
+fn startup_ends_at_heavy_loss_of_a_sender_that_has_little_to_send() {
+    for (packets, ends) in [(3, false), (40, true)] {
+        let mut drive = Drive::new();
+        drive.limited = true;
+        drive.in_flight = 200_000;
+        drive.rounds(3);
+        assert_eq!(drive.bbr.state, State::Startup);
+        drive.lose(packets, 200_000);
+        assert_eq!(drive.rounds_in(State::Startup, 2) != State::Startup, ends, "{packets} lost");
+    }
+}
+
+#[test]
 fn drain_ends_when_the_queue_is_gone_or_after_three_rounds() {
     let mut drive = Drive::in_state(State::Drain);
     drive.in_flight = 100_000;
