@@ -222,6 +222,20 @@ impl Bond {
         routes::add(&self.local, &route)
     }
 
+    /// Forwards what the tunnel would carry over link 1, as a router does: for a comparison without any tunnel.
+    ///
+    /// # Errors
+    /// Where the routes are there already.
+    pub fn forward_plainly(&self) -> Result<(), LabError> {
+        self.local.add_route(SERVER_NETWORK.into(), Some(gateway_of(1).into()), None)?;
+        let home = if self.links.is_empty() {
+            address(link_network(1), HOST)
+        } else {
+            address(uplink_network(1), GATEWAY)
+        };
+        Ok(self.remote.add_route(CLIENT_NETWORK.into(), Some(home.into()), None)?)
+    }
+
     /// How many links there are.
     #[must_use]
     pub fn link_count(&self) -> usize {
