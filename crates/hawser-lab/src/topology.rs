@@ -228,11 +228,8 @@ impl Bond {
     /// Where the routes are there already.
     pub fn forward_plainly(&self) -> Result<(), LabError> {
         self.local.add_route(SERVER_NETWORK.into(), Some(gateway_of(1).into()), None)?;
-        let home = if self.links.is_empty() {
-            address(link_network(1), HOST)
-        } else {
-            address(uplink_network(1), GATEWAY)
-        };
+        let home =
+            if self.links.is_empty() { address(link_network(1), HOST) } else { address(uplink_network(1), GATEWAY) };
         Ok(self.remote.add_route(CLIENT_NETWORK.into(), Some(home.into()), None)?)
     }
 

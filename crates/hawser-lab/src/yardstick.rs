@@ -47,8 +47,10 @@ impl Yardstick {
         let start = |role, namespace, [bind, peer]: [SocketAddr; 2], far| {
             let device = format!("ys-{role}");
             let (bind, peer) = (bind.to_string(), peer.to_string());
-            let arguments =
-                ["--tun", &device, "--bind", &bind, "--peer", &peer, "--role", role, "--cipher", cipher, "--secret", SECRET];
+            let arguments = [
+                "--tun", &device, "--bind", &bind, "--peer", &peer, "--role", role, "--cipher", cipher, "--secret",
+                SECRET,
+            ];
             let process = Process::start(&format!("{role} yardstick"), namespace, program, &arguments, &folder)?;
             route(process, namespace, &device, far)
         };
