@@ -1,13 +1,13 @@
 //! Processor time that something costs: of the processes of a tunnel, and of the whole machine.
 //!
-//! Both, because the kernel's share of forwarding (softirqs, the hosts' TCP) shows in the second alone, and what others do on the
-//! machine meanwhile does too.
+//! Both, because the kernel's share of forwarding (softirqs, the hosts' TCP) shows in the second alone. What processes that take no
+//! part do on the machine meanwhile is taken off, and told.
 
 use std::time::Duration;
 
 use hawser_wire::Moment;
 
-use super::machine;
+use super::{machine, others};
 use crate::error::LabError;
 use crate::process::Process;
 use crate::topology::{Bond, Flow, Over};
@@ -22,6 +22,8 @@ pub(super) struct Spent {
     pub own: Duration,
     /// Of the whole machine, hosts and links included.
     pub machine: Duration,
+    /// Of processes that take no part; not in `machine` after [`Spent::since`].
+    pub others: Duration,
 }
 
 impl Spent {
@@ -31,12 +33,15 @@ impl Spent {
         for process in processes {
             own += process.usage()?.cpu;
         }
-        Ok(Self { own, machine: machine::busy()? })
+        let ids: Vec<u32> = processes.iter().map(|process| process.id()).collect();
+        Ok(Self { own, machine: machine::busy()?, others: others::so_far(&ids)? })
     }
 
     /// Since an earlier look.
     pub(super) fn since(self, earlier: Self) -> Self {
-        Self { own: self.own.saturating_sub(earlier.own), machine: self.machine.saturating_sub(earlier.machine) }
+        let others = self.others.saturating_sub(earlier.others);
+        let machine = self.machine.saturating_sub(earlier.machine).saturating_sub(others);
+        Self { own: self.own.saturating_sub(earlier.own), machine, others }
     }
 }
 
@@ -45,6 +50,8 @@ pub(super) struct Streamed {
     pub mbps: f64,
     pub cpu_s_per_gb: f64,
     pub machine_s_per_gb: f64,
+    /// How many processors others kept busy meanwhile: where it is not near zero, nothing else is exact.
+    pub others: f64,
 }
 
 /// A stream, and what it costs between the end of the warm-up and that of what is counted.
@@ -68,5 +75,6 @@ pub(super) fn stream(
         mbps: got.mbps_between(from, to),
         cpu_s_per_gb: spent.own.as_secs_f64() / gigabytes,
         machine_s_per_gb: spent.machine.as_secs_f64() / gigabytes,
+        others: spent.others.as_secs_f64() / (to - from).as_secs_f64(),
     })
 }

@@ -16,7 +16,7 @@ const WORSE: f64 = 0.10;
 /// How figures begin of which more is better; of all others less is.
 const MORE_IS_BETTER: [&str; 5] = ["mbps", "one_mbps", "streams_", "kpps_", "small_"];
 /// Figures that are zero on a good day: any is an infinity more than none.
-const NOT_COMPARED: [&str; 2] = ["lost_pct_", "calls_lost"];
+const NOT_COMPARED: [&str; 3] = ["lost_pct_", "calls_lost", "others"];
 
 /// A file of results. It may not exist yet; read and appended to by one process at a time.
 #[derive(Clone, Debug)]

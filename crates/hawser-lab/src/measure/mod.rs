@@ -14,6 +14,7 @@ mod cut;
 mod goodput;
 mod history;
 mod machine;
+mod others;
 mod paired;
 mod report;
 mod restart;

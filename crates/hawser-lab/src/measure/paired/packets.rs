@@ -22,10 +22,10 @@ const WARM_UP: Duration = Duration::from_millis(500);
 const COUNTED: Duration = Duration::from_secs(3);
 /// How long the flow goes on afterwards.
 const REST: Duration = Duration::from_millis(200);
-/// UDP payload, and what the figures are called: processes' time a packet, the machine's, thousands a second, lost.
-const SIZES: [(usize, [&str; 4]); 2] = [
-    (1200, ["us_1200", "machine_us_1200", "kpps_1200", "lost_pct_1200"]),
-    (100, ["us_100", "machine_us_100", "kpps_100", "lost_pct_100"]),
+/// UDP payload, and what the figures are called: processes' time a packet, the machine's, thousands a second, lost, processors others took.
+const SIZES: [(usize, [&str; 5]); 2] = [
+    (1200, ["us_1200", "machine_us_1200", "kpps_1200", "lost_pct_1200", "others_1200"]),
+    (100, ["us_100", "machine_us_100", "kpps_100", "lost_pct_100", "others_100"]),
 ];
 
 pub(super) fn measure(contest: &Contest) -> Result<Figures, LabError> {
@@ -37,7 +37,7 @@ pub(super) fn measure(contest: &Contest) -> Result<Figures, LabError> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "packets of some seconds")]
-fn cost(contest: &Contest, payload: usize) -> Result<[f64; 4], LabError> {
+fn cost(contest: &Contest, payload: usize) -> Result<[f64; 5], LabError> {
     let processes = contest.tunnel.processes();
     let whole = WARM_UP + COUNTED + REST;
     let flow = UdpFlow { payload, ..contest.bond.datagrams(Flow::Up, Rate::mbit(MBPS), whole) };
@@ -51,5 +51,7 @@ fn cost(contest: &Contest, payload: usize) -> Result<[f64; 4], LabError> {
         got.arrivals.iter().filter(|arrival| arrival.received >= from && arrival.received < to).count() as f64;
     let us_each = |time: Duration| time.as_secs_f64() * 1e6 / arrived;
     let lost = got.lost() as f64 / got.sent as f64 * 100.0;
-    Ok([us_each(spent.own), us_each(spent.machine), arrived / (to - from).as_secs_f64() / 1e3, lost])
+    let seconds = (to - from).as_secs_f64();
+    let others = spent.others.as_secs_f64() / seconds;
+    Ok([us_each(spent.own), us_each(spent.machine), arrived / seconds / 1e3, lost, others])
 }

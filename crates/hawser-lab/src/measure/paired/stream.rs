@@ -19,5 +19,6 @@ pub(super) fn measure(contest: &Contest) -> Result<Figures, LabError> {
         ("mbps", done.mbps),
         ("cpu_s_per_gb", done.cpu_s_per_gb),
         ("machine_s_per_gb", done.machine_s_per_gb),
+        ("others", done.others),
     ]))
 }
