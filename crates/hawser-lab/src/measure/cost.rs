@@ -13,7 +13,7 @@ use crate::process::Process;
 use crate::topology::{Bond, Flow, Over};
 
 /// Bytes in a GB.
-const GB: f64 = 1e9;
+pub(super) const GB: f64 = 1e9;
 
 /// Processor time. Zero is none; plain data.
 #[derive(Clone, Copy, Debug, Default)]

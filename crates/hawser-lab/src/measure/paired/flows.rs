@@ -12,7 +12,7 @@ use hawser_wire::{Moment, Rate};
 use super::contender::Contest;
 use crate::error::LabError;
 use crate::measure::bench::Figures;
-use crate::measure::cost;
+use crate::measure::cost::{self, Spent};
 use crate::topology::{Flow, Over};
 
 /// How many streams. Source: issue 3, Build 3.
@@ -20,6 +20,8 @@ const STREAMS: usize = 300;
 /// What of their start is not counted, and what is.
 const WARM_UP: Duration = Duration::from_millis(1500);
 const COUNTED: Duration = Duration::from_secs(4);
+/// How long they go on afterwards.
+const REST: Duration = Duration::from_millis(200);
 /// From one ping to the next beside them.
 const PING_INTERVAL: Duration = Duration::from_millis(10);
 /// From one call to the next. Source: issue 3, Build 3.
@@ -45,7 +47,7 @@ const BYTE_BITS: f64 = 8.0;
 
 pub(super) fn measure(contest: &Contest) -> Result<Figures, LabError> {
     let one = cost::stream(&contest.bond, &contest.tunnel.processes(), Flow::Up, WARM_UP, COUNTED)?.mbps;
-    let (streams, ping) = streams(contest)?;
+    let Streams { mbps: streams, cpu_s_per_gb, ping } = streams(contest)?;
     let calls = calls(contest)?.run()?;
     let at = |figure, sample: &Sample, percent| {
         let nothing = || LabError::NoFigure { figure, reason: "nothing was answered".to_owned() };
@@ -57,6 +59,7 @@ pub(super) fn measure(contest: &Contest) -> Result<Figures, LabError> {
         ("one_mbps", one),
         ("streams_mbps", streams),
         ("streams_of_one", streams / one),
+        ("cpu_s_per_gb_of_streams", cpu_s_per_gb),
         ("ping_p99_ms", at("ping_p99_ms", &ping, 99.0)?),
         ("call_p50_ms", at("call_p50_ms", &calls.times(), 50.0)?),
         ("call_p99_ms", at("call_p99_ms", &calls.times(), 99.0)?),
@@ -65,18 +68,31 @@ pub(super) fn measure(contest: &Contest) -> Result<Figures, LabError> {
     ]))
 }
 
-/// Step 2: what all get, in Mbit/s, and the ping beside them.
-fn streams(contest: &Contest) -> Result<(f64, Sample), LabError> {
-    let mut each = contest.bond.transfer(Flow::Up, Over::Tunnel, WARM_UP + COUNTED);
+/// What all streams together got, what that cost the tunnel's processes, and the ping beside them. Plain data.
+struct Streams {
+    mbps: f64,
+    cpu_s_per_gb: f64,
+    ping: Sample,
+}
+
+/// Step 2.
+#[expect(clippy::cast_precision_loss, reason = "bytes of some seconds")]
+fn streams(contest: &Contest) -> Result<Streams, LabError> {
+    let processes = contest.tunnel.processes();
+    let mut each = contest.bond.transfer(Flow::Up, Over::Tunnel, WARM_UP + COUNTED + REST);
     each.destination.set_port(0);
     let running = TcpStreams { each, count: STREAMS }.start()?;
     let from = Moment::now() + WARM_UP;
     from.sleep_until();
+    let (to, before) = (from + COUNTED, Spent::so_far(&processes)?);
     let ping = contest.bond.ping(PING_INTERVAL, COUNTED).start()?;
-    let got = running.finish()?;
+    to.sleep_until();
+    let spent = Spent::so_far(&processes)?.since(before);
+    let got = running.finish()?.timeline;
     // What was asked after the load's end does not count.
-    let ping = ping.finish()?.round_trips_between(from, from + COUNTED - PING_INTERVAL);
-    Ok((got.timeline.mbps_between(from, from + COUNTED), ping))
+    let ping = ping.finish()?.round_trips_between(from, to - PING_INTERVAL);
+    let cpu_s_per_gb = spent.own.as_secs_f64() / (got.bytes_between(from, to) as f64 / cost::GB);
+    Ok(Streams { mbps: got.mbps_between(from, to), cpu_s_per_gb, ping })
 }
 
 /// Step 3.
