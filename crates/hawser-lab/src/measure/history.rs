@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::report::Report;
 use crate::error::LabError;
 
+/// Figures are rounded to one part of so many.
+const GRAINS: f64 = 1e3;
 /// From here on a figure is named as worse.
 const WORSE: f64 = 0.10;
 /// How figures begin of which more is better; of all others less is.
@@ -77,10 +79,12 @@ impl History {
 }
 
 impl Entry {
-    /// A report with where it comes from. Figures that never came are left out.
+    /// A report with where it comes from. Figures that never came are left out, and digits that say nothing.
     fn of(report: &Report) -> Self {
         let (case, runs) = report.origin();
-        let finite = |(name, value): (&str, f64)| value.is_finite().then(|| (name.to_owned(), value));
+        let finite = |(name, value): (&str, f64)| {
+            value.is_finite().then(|| (name.to_owned(), (value * GRAINS).round() / GRAINS))
+        };
         let medians = report.medians().into_iter();
         let medians =
             medians.map(|(label, figures)| (label.to_owned(), figures.into_iter().filter_map(finite).collect()));
@@ -120,13 +124,13 @@ fn worse(old: &Entry, new: &Entry) -> Vec<String> {
     for (label, figures) in &new.medians {
         for (name, &value) in figures {
             let before = old.medians.get(label).and_then(|figures| figures.get(name));
-            let Some(&before) = before else { continue };
+            let Some(&before) = before.filter(|&&before| before > 0.0) else { continue };
             if NOT_COMPARED.iter().any(|prefix| name.starts_with(prefix)) {
                 continue;
             }
             let is_more_better = MORE_IS_BETTER.iter().any(|prefix| name.starts_with(prefix));
             let difference = if is_more_better { before - value } else { value - before };
-            let lost = difference / before.abs();
+            let lost = difference / before;
             if lost > WORSE {
                 let percent = lost * 100.0;
                 words.push(format!(
