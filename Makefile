@@ -4,10 +4,12 @@
 CARGO  := cargo
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo "sudo -E env PATH=$$PATH")
 BIN    := target/release/hawser
-# Programs that the tests run in their namespaces: package and command.
+# Programs that the tests run in their namespaces: package (or several, with +) and command.
 TOOLS  := iproute2:ip iputils-ping:ping
+# Processors beside this one that the product must compile for.
+CROSS  := aarch64-unknown-linux-gnu armv7-unknown-linux-gnueabihf
 
-.PHONY: demo test check bench measure build tools fuzz
+.PHONY: demo test check cross router bench measure build tools fuzz
 
 build:
 	$(CARGO) build --release --workspace
@@ -28,9 +30,26 @@ check:
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --release --workspace --no-deps --quiet
 
-## bench: the steps of the packet's story, one by one
+## cross: that the product compiles for other processors; needs their C compilers (aws-lc is C) and standard libraries
+cross: TOOLS := gcc-aarch64-linux-gnu+libc6-dev-arm64-cross:aarch64-linux-gnu-gcc \
+	gcc-arm-linux-gnueabihf+libc6-dev-armhf-cross:arm-linux-gnueabihf-gcc
+cross: tools
+	rustup target add $(CROSS)
+	for target in $(CROSS); do $(CARGO) check --release -p hawser --target $$target || exit 1; done
+
+## router: a small hawser, for a router's flash
+router:
+	$(CARGO) build --profile router -p hawser
+	ls -l target/router/hawser
+
+## bench: each step of the packet's story; then Hawser beside plain forwarding, wireguard-go and the yardstick (12 minutes, root).
+## make bench SAVE=--save appends to docs/results/performance.jsonl; what got worse since is named in any case
+RUNS ?= 3
+SAVE ?=
 bench:
 	$(CARGO) bench -p hawser-core --bench seal --bench story
+	$(CARGO) build --release --workspace --bins
+	$(SUDO) target/release/measure bench --runs $(RUNS) $(SAVE)
 
 ## measure: the figures of docs/results, or one case: make measure CASE=equal
 CASE ?= all
@@ -45,7 +64,8 @@ fuzz:
 tools:
 	@for tool in $(TOOLS); do \
 	  command -v $${tool#*:} >/dev/null && continue; \
-	  echo "installing $${tool%:*}, for $${tool#*:}" >&2; \
-	  $(SUDO) apt-get install -y --no-install-recommends $${tool%:*} >/dev/null \
-	  || { $(SUDO) apt-get update >/dev/null && $(SUDO) apt-get install -y --no-install-recommends $${tool%:*} >/dev/null; } || exit 1; \
+	  packages=$$(echo $${tool%:*} | tr + ' '); \
+	  echo "installing $$packages, for $${tool#*:}" >&2; \
+	  $(SUDO) apt-get install -y --no-install-recommends $$packages >/dev/null \
+	  || { $(SUDO) apt-get update >/dev/null && $(SUDO) apt-get install -y --no-install-recommends $$packages >/dev/null; } || exit 1; \
 	done

@@ -68,6 +68,7 @@ impl LabError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NotRoot => Some("run it with sudo"),
+            Self::Build { tool: "yardstick", .. } => Some("cargo build --release --workspace --bins"),
             Self::Build { .. } => Some("install Go 1.24 or later: https://go.dev/dl"),
             _ => None,
         }

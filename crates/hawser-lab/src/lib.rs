@@ -2,7 +2,7 @@
 //!
 //! 1. [`cleanup`] sees to it that nothing is left behind, whatever ends the program.
 //! 2. [`topology`] builds the bond: client, local portal, links, routers, remote portal, server.
-//! 3. [`portals`] runs two portals in it; [`wireguard`] runs wireguard-go in their place.
+//! 3. [`portals`] runs two portals in it; [`wireguard`] runs wireguard-go in their place, [`yardstick`] the minimal forwarder.
 //! 4. [`demo`] is what `hawser demo` shows.
 //! 5. [`measure`] holds the cases of the `measure` program, and their targets.
 //!
@@ -16,5 +16,6 @@ pub mod portals;
 mod process;
 pub mod topology;
 pub mod wireguard;
+pub mod yardstick;
 
 pub use error::LabError;

@@ -222,6 +222,24 @@ impl Bond {
         routes::add(&self.local, &route)
     }
 
+    /// Forwards what the tunnel would carry over link 1, as a router does: for a comparison without any tunnel.
+    ///
+    /// # Errors
+    /// Where the routes are there already.
+    pub fn forward_plainly(&self) -> Result<(), LabError> {
+        let (near, far) = (address(link_network(1), HOST), address(uplink_network(1), HOST));
+        self.local.add_route(SERVER_NETWORK.into(), Some(gateway_of(1).into()), None)?;
+        let back = match self.routers.first() {
+            Some(router) => {
+                router.add_route(SERVER_NETWORK.into(), Some(far.into()), None)?;
+                router.add_route(CLIENT_NETWORK.into(), Some(near.into()), None)?;
+                address(uplink_network(1), GATEWAY)
+            }
+            None => near,
+        };
+        Ok(self.remote.add_route(CLIENT_NETWORK.into(), Some(back.into()), None)?)
+    }
+
     /// How many links there are.
     #[must_use]
     pub fn link_count(&self) -> usize {

@@ -69,3 +69,13 @@ fn a_link_that_was_set_down_comes_back_with_its_routes() {
     let got = bond.transfer(Flow::Up, Over::LinkOne, ms(500)).run().expect("it runs");
     assert!(got.total_bytes() > 0);
 }
+
+#[test]
+fn plain_forwarding_carries_what_a_tunnel_would() {
+    for plan in [emulated(40.0), LinkPlan::Plain] {
+        let bond = bond(&[plan]);
+        assert_eq!(bond.ping(ms(10), ms(100)).run().expect("it runs").echoes.len(), 0, "there is no way without");
+        bond.forward_plainly().expect("routes are added");
+        assert_eq!(bond.ping(ms(10), ms(200)).run().expect("it runs").lost(), 0);
+    }
+}

@@ -118,7 +118,7 @@ fn ioctl(socket: &UdpSocket, interface: &str, mut words: Vec<u32>) -> io::Result
     // SAFETY: ifreq is plain data for which all zeros is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (slot, byte) in request.ifr_name.iter_mut().zip(interface.bytes()) {
-        *slot = byte.cast_signed();
+        *slot = libc::c_char::from_ne_bytes([byte]);
     }
     request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
     // SAFETY: request and the words it points to live through the call; each caller sized its words

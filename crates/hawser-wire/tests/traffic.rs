@@ -5,7 +5,7 @@ mod common;
 use std::net::IpAddr;
 
 use common::{ADDRESS_B, between, ms, turn};
-use hawser_wire::traffic::{Congestion, Ping, TcpTransfer, UdpFlow};
+use hawser_wire::traffic::{Calls, Congestion, Ping, TcpStreams, TcpTransfer, UdpFlow};
 use hawser_wire::{Direction, EmulatedLink, LinkSpec, Loss, Moment, Rate, Way};
 
 fn link(direction: &Direction) -> EmulatedLink {
@@ -120,4 +120,60 @@ fn a_transfer_shows_the_gap_of_a_hole_and_the_time_to_recover() {
     // A part may hold more than the link's rate: what waited for a lost packet. All together may not.
     let mean = parts.iter().sum::<f64>() / parts.len() as f64;
     assert!((20.0..30.0).contains(&mean), "{mean} Mbit/s: {parts:?}");
+}
+
+#[test]
+fn many_streams_share_a_link_and_each_gets_some() {
+    let _turn = turn();
+    let link = link(&Direction::shaped(50.0, ms(2), ms(50)));
+    let [a, b] = link.ends();
+    let each = TcpTransfer {
+        from: a.namespace.clone(),
+        to: b.namespace.clone(),
+        destination: format!("{ADDRESS_B}:0").parse().expect("an address"),
+        source: None,
+        congestion: Congestion::Cubic,
+        duration: ms(2000),
+    };
+    let report = TcpStreams { each, count: 20 }.start().expect("all connect").finish().expect("none breaks");
+    let from = report.timeline.start() + ms(500);
+    let rate = report.timeline.mbps_between(from, from + ms(1500));
+    assert!((44.0..=50.0).contains(&rate), "{rate} Mbit/s");
+    assert_eq!(report.bytes.iter().sum::<u64>(), report.timeline.total_bytes());
+    assert!(report.bytes.iter().all(|&bytes| bytes > 0), "{:?}", report.bytes);
+}
+
+#[test]
+fn a_call_takes_two_round_trips_and_none_is_lost() {
+    let _turn = turn();
+    let link = link(&Direction { delay: ms(10), ..Direction::default() });
+    let [a, b] = link.ends();
+    let calls = Calls {
+        from: a.namespace.clone(),
+        to: b.namespace.clone(),
+        destination: format!("{ADDRESS_B}:5002").parse().expect("an address"),
+        interval: ms(2),
+        duration: ms(400),
+    };
+    let report = calls.run().expect("it runs");
+    assert_eq!((report.made, report.lost()), (200, 0));
+    let median = report.times().median().expect("answers");
+    assert!((40.0..43.0).contains(&median), "{median} ms");
+}
+
+#[test]
+fn a_call_into_a_black_hole_is_lost() {
+    let _turn = turn();
+    let link = link(&Direction::default());
+    link.black_hole(true).expect("opens");
+    let [a, b] = link.ends();
+    let calls = Calls {
+        from: a.namespace.clone(),
+        to: b.namespace.clone(),
+        destination: format!("{ADDRESS_B}:5002").parse().expect("an address"),
+        interval: ms(10),
+        duration: ms(100),
+    };
+    let report = calls.run().expect("it runs");
+    assert_eq!((report.made, report.lost()), (10, 10));
 }

@@ -1,4 +1,4 @@
-//! `measure`: the figures of issue 2, "Must show", each by a command.
+//! `measure`: the figures of issues 2 and 3, "Must show", each by a command.
 //!
 //! 1. The case is looked up. 2. It is run, each run told on standard error. 3. The report goes to standard output, and to
 //!    docs/results/ where asked. Exit status: 0 all targets reached, 1 not, 2 wrong use.
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use hawser_lab::cleanup;
-use hawser_lab::measure::{Bench, CASES, Case, Report};
+use hawser_lab::measure::{Bench, CASES, Case, History, PAIRED, Probe, Report};
 
 /// Where saved results go.
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results");
@@ -19,7 +19,7 @@ const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results")
 #[derive(Debug, Parser)]
 #[command(name = "measure")]
 struct Arguments {
-    /// The case, `all`, or `list`
+    /// The case, `all` (of the bond), `bench` (against others), or `list`
     case: String,
     /// How often each case is run
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
@@ -27,7 +27,7 @@ struct Arguments {
     /// Print JSON, one object a case
     #[arg(long)]
     json: bool,
-    /// Write JSON to docs/results/CASE.json
+    /// Write JSON to docs/results/CASE.json; of `bench` cases append it to docs/results/performance.jsonl
     #[arg(long)]
     save: bool,
     /// A line for `[traffic]` of both portals, such as 'congestion = "cubic"'
@@ -42,10 +42,11 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let cases: Vec<&'static Case> = match arguments.case.as_str() {
         "list" => {
-            CASES.iter().for_each(|case| println!("{:<11} {}", case.name, case.about));
+            CASES.iter().chain(PAIRED).for_each(|case| println!("{:<14} {}", case.name, case.about));
             return ExitCode::SUCCESS;
         }
         "all" => CASES.iter().collect(),
+        "bench" => PAIRED.iter().collect(),
         name => Case::named(name).into_iter().collect(),
     };
     if cases.is_empty() {
@@ -69,6 +70,7 @@ fn measure(arguments: &Arguments, cases: &[&'static Case]) -> Result<bool, Box<d
     let beside = own.parent().unwrap_or(Path::new("."));
     let bench = Bench {
         program: arguments.program.clone().unwrap_or_else(|| beside.join("hawser")),
+        yardstick: beside.join("yardstick"),
         tools: beside.join("../lab"),
         runs: arguments.runs,
         traffic: arguments.traffic.join("\n"),
@@ -90,7 +92,13 @@ fn tell(arguments: &Arguments, case: &Case, report: &Report) -> Result<(), Box<d
     } else {
         println!("{report}");
     }
-    if arguments.save {
+    if let Probe::Paired(_) = case.probe {
+        let history = History::new(format!("{RESULTS}/performance.jsonl"));
+        history.worse(report)?.iter().for_each(|words| eprintln!("WORSE {words}"));
+        if arguments.save {
+            history.append(report)?;
+        }
+    } else if arguments.save {
         fs::create_dir_all(RESULTS)?;
         fs::write(format!("{RESULTS}/{}.json", case.name), report.json()? + "\n")?;
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::cases::{Case, Line, Probe};
 use super::report::{Report, words};
-use super::{controllers, cut, goodput, restart, unshaped};
+use super::{controllers, cut, goodput, paired, restart, unshaped};
 use crate::error::LabError;
 use crate::portals::Portals;
 use crate::topology::{Bond, Flow};
@@ -18,6 +18,8 @@ pub(super) type Figures = BTreeMap<&'static str, f64>;
 pub struct Bench {
     /// The `hawser` executable.
     pub program: PathBuf,
+    /// The `yardstick` executable.
+    pub yardstick: PathBuf,
     /// Where tools are built.
     pub tools: PathBuf,
     /// How often each case is run.
@@ -39,7 +41,7 @@ impl Bench {
     /// Where a run fails: a figure that was not measured is no figure.
     pub fn run(&self, case: &'static Case, mut told: impl FnMut(&str)) -> Result<Report, LabError> {
         let wireguard = match case.probe {
-            Probe::Unshaped => Some(crate::wireguard::build(&self.tools)?),
+            Probe::Unshaped | Probe::Paired(_) => Some(crate::wireguard::build(&self.tools)?),
             _ => None,
         };
         let mut report = Report::new(case);
@@ -77,7 +79,8 @@ impl Bench {
                 each.map(cut).collect::<Result<_, LabError>>()?
             }
             (Probe::Unshaped, Some(wireguard)) => alone(unshaped::pair(self, wireguard, flow, run)?),
-            (Probe::Unshaped, None) => Vec::new(),
+            (Probe::Paired(paired), Some(wireguard)) => paired::run(self, wireguard, paired, run)?,
+            (Probe::Unshaped | Probe::Paired(_), None) => Vec::new(),
         })
     }
 

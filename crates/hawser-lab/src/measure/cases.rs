@@ -5,6 +5,7 @@ use std::time::Duration;
 use hawser_wire::{Direction, Jitter, Loss, Spread};
 
 use super::controllers::{Judged, LOSS_BASED, MODEL_BASED};
+use super::paired::{PAIRED, Paired};
 use crate::topology::{Flow, LinkPlan};
 
 /// A link of a case, the same both ways. Constant.
@@ -66,6 +67,8 @@ pub enum Probe {
     Controllers(&'static [Judged]),
     /// The remote portal killed and started again: `ping_after_s stream_after_s`.
     Restart,
+    /// Plain forwarding, wireguard-go, the yardstick and Hawser in turns.
+    Paired(Paired),
     /// Datagrams, more than the link carries: `local_mib remote_mib local_most_mib remote_most_mib mbps`.
     Memory,
 }
@@ -105,6 +108,8 @@ pub enum Of {
 /// What a case must reach. Constant.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
+    /// Whose runs; empty: those of every label.
+    pub label: &'static str,
     /// The figure's name.
     pub figure: &'static str,
     /// What it must be.
@@ -113,12 +118,12 @@ pub struct Target {
     pub of: Of,
 }
 
-const fn target(figure: &'static str, bound: Bound) -> Target {
-    Target { figure, bound, of: Of::Median }
+pub(super) const fn target(figure: &'static str, bound: Bound) -> Target {
+    Target { label: "", figure, bound, of: Of::Median }
 }
 
 const fn always(figure: &'static str, bound: Bound) -> Target {
-    Target { figure, bound, of: Of::Worst }
+    Target { label: "", figure, bound, of: Of::Worst }
 }
 
 /// A row of the table. Constant.
@@ -285,7 +290,7 @@ impl Case {
     /// The case of a name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
-        CASES.iter().find(|case| case.name == name)
+        CASES.iter().chain(PAIRED).find(|case| case.name == name)
     }
 }
 
@@ -307,8 +312,9 @@ mod tests {
 
     #[test]
     fn every_case_has_a_name_of_its_own_and_a_target() {
-        for (index, case) in CASES.iter().enumerate() {
-            assert!(CASES[..index].iter().all(|other| other.name != case.name), "{}", case.name);
+        let cases: Vec<&Case> = CASES.iter().chain(PAIRED).collect();
+        for (index, case) in cases.iter().enumerate() {
+            assert!(cases[..index].iter().all(|other| other.name != case.name), "{}", case.name);
             assert!(!case.targets.is_empty() && !case.flows.is_empty(), "{}", case.name);
             assert!(Case::named(case.name).is_some());
         }

@@ -1,16 +1,21 @@
-//! The measurements of issue 2, "Must show": each a command, `measure CASE`.
+//! The measurements of issues 2 and 3, "Must show": each a command, `measure CASE`.
 //!
 //! 1. [`cases`] is the table: links, what is done with them, targets.
 //! 2. A [`Bench`] runs a case again and again, each time in a fresh topology with fresh portals: [`goodput`],
 //!    [`cut`], [`restart`], [`unshaped`], [`controllers`].
-//! 3. A [`Report`] takes medians or the worst, holds them against the targets, and is told as a table or JSON.
+//! 3. [`paired`] sets Hawser beside plain forwarding, wireguard-go and the yardstick; a [`History`] keeps what was found.
+//! 4. A [`Report`] takes medians or the worst, holds them against the targets, and is told as a table or JSON.
 
 mod bench;
 mod cases;
 mod controllers;
+mod cost;
 mod cut;
 mod goodput;
+mod history;
 mod machine;
+mod others;
+mod paired;
 mod report;
 mod restart;
 mod unshaped;
@@ -18,5 +23,7 @@ mod usable;
 
 pub use bench::Bench;
 pub use cases::{Bound, CASES, Case, Line, Of, Probe, Target};
+pub use history::History;
+pub use paired::{PAIRED, Paired};
 pub use report::Report;
 pub use usable::usable_mbps;

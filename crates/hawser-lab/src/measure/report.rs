@@ -9,6 +9,9 @@ use serde::Serialize;
 use super::bench::Figures;
 use super::cases::{Bound, Case, Of, Target};
 
+/// What labels are padded to at least.
+const LABEL_WIDTH: usize = 11;
+
 /// The figures of a case's runs. Starts without any; one owner.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -63,13 +66,30 @@ impl Report {
     /// Never, for plain data.
     pub fn json(&self) -> serde_json::Result<String> {
         let Case { name, about, .. } = *self.case;
-        let medians = self.runs.iter().map(|(label, runs)| (label.as_str(), medians(runs))).collect();
-        let (targets, runs) = (self.verdicts(), &self.runs);
+        let (targets, medians, runs) = (self.verdicts(), self.medians(), &self.runs);
         serde_json::to_string_pretty(&Document { case: name, about, ok: self.is_ok(), targets, medians, runs })
     }
 
+    /// The median of every figure, by label and name.
+    pub(super) fn medians(&self) -> BTreeMap<&str, BTreeMap<&'static str, f64>> {
+        self.runs.iter().map(|(label, runs)| (label.as_str(), medians(runs))).collect()
+    }
+
+    /// The case's name, and how often it was run.
+    pub(super) fn origin(&self) -> (&'static str, usize) {
+        (self.case.name, self.runs.values().map(Vec::len).max().unwrap_or(0))
+    }
+
     fn verdicts(&self) -> Vec<Verdict> {
-        let each = |target: &'static Target| self.runs.iter().map(move |(label, runs)| verdict(label, runs, target));
+        let each = |target: &'static Target| {
+            let is_meant = move |label: &str| target.label.is_empty() || target.label == label;
+            let verdicts = self.runs.iter().filter(move |(label, _)| is_meant(label));
+            let mut verdicts: Vec<_> = verdicts.map(|(label, runs)| verdict(label, runs, target)).collect();
+            if verdicts.is_empty() && !target.label.is_empty() {
+                verdicts.push(verdict(target.label, &[], target));
+            }
+            verdicts
+        };
         self.case.targets.iter().flat_map(each).collect()
     }
 }
@@ -121,14 +141,15 @@ pub(super) fn words(figures: &Figures) -> String {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
+        let wide = self.runs.keys().map(String::len).fold(LABEL_WIDTH, usize::max);
         writeln!(text, "{}: {}", self.case.name, self.case.about)?;
         for (label, runs) in &self.runs {
-            writeln!(text, "  {label:<11} median of {}: {}", runs.len(), words(&medians(runs)))?;
+            writeln!(text, "  {label:<wide$} median of {}: {}", runs.len(), words(&medians(runs)))?;
         }
         for Verdict { label, figure, of, value, target, ok } in self.verdicts() {
             let value = value.map_or("never".to_owned(), |value| format!("{value:.3}"));
             let word = if ok { "ok" } else { "MISSED" };
-            writeln!(text, "  {label:<11} {of} {figure} {value} ({target}): {word}")?;
+            writeln!(text, "  {label:<wide$} {of} {figure} {value} ({target}): {word}")?;
         }
         f.write_str(text.trim_end())
     }

@@ -53,7 +53,7 @@ fn attach(interface: &str) -> io::Result<File> {
     // SAFETY: ifreq is plain data for which all zeros is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (slot, byte) in request.ifr_name.iter_mut().zip(interface.bytes()) {
-        *slot = byte.cast_signed();
+        *slot = libc::c_char::from_ne_bytes([byte]);
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
     // SAFETY: TUNSETIFF reads and writes one ifreq, which lives through the call.

@@ -2,16 +2,21 @@
 //!
 //! All figures come from what the receiver got and when; clocks are one machine's, so that one-way times mean something.
 
+mod calls;
 mod ping;
 mod process;
+mod ready;
 mod sample;
+mod streams;
 mod tcp;
 mod timeline;
 mod udp;
 
+pub use calls::{Calls, CallsReport};
 pub use ping::{Echo, Ping, PingReport, RunningPing};
 pub use process::ProcessUsage;
 pub use sample::Sample;
+pub use streams::{RunningStreams, StreamsReport, TcpStreams};
 pub use tcp::{Congestion, RunningTcp, TcpTransfer};
 pub use timeline::Timeline;
 pub use udp::{Arrival, RunningUdp, UdpFlow, UdpReport};

@@ -91,9 +91,7 @@ impl TcpTransfer {
             WireError::system(what, error)
         };
         let listener = self.to.run(|| self.listen())?.map_err(starting)?;
-        let outbound = self.from.run(|| self.connect(&listener))?.map_err(starting)?;
-        let (inbound, _) = listener.accept().map_err(starting)?;
-        let inbound = self.checked(inbound).map_err(starting)?;
+        let (outbound, inbound) = self.from.run(|| self.connect_to(&listener))?.map_err(starting)?;
         let (stop, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let timeline = Arc::new(Mutex::new(Timeline::new(Moment::now())));
         let receiver = {
@@ -128,12 +126,19 @@ impl TcpTransfer {
         Ok(socket)
     }
 
-    fn listen(&self) -> io::Result<Socket> {
+    pub(super) fn listen(&self) -> io::Result<Socket> {
         let socket = self.socket()?;
         socket.set_reuse_address(true)?;
         socket.bind(&self.destination.into())?;
         socket.listen(1)?;
         Ok(socket)
+    }
+
+    /// Both ends of a connection: the sender's, the receiver's. In the sender's namespace.
+    pub(super) fn connect_to(&self, listener: &Socket) -> io::Result<(TcpStream, TcpStream)> {
+        let outbound = self.connect(listener)?;
+        let (inbound, _) = listener.accept()?;
+        Ok((outbound, self.checked(inbound)?))
     }
 
     fn connect(&self, listener: &Socket) -> io::Result<TcpStream> {
