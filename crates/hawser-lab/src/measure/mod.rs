@@ -2,7 +2,7 @@
 //!
 //! 1. [`cases`] is the table: links, what is done with them, targets.
 //! 2. A [`Bench`] runs a case again and again, each time in a fresh topology with fresh portals: [`goodput`],
-//!    [`cut`], [`restart`], [`unshaped`], [`controllers`].
+//!    [`cut`], [`restart`], [`unshaped`], [`controllers`], [`random`].
 //! 3. A [`Report`] takes medians or the worst, holds them against the targets, and is told as a table or JSON.
 
 mod bench;
@@ -11,6 +11,7 @@ mod controllers;
 mod cut;
 mod goodput;
 mod machine;
+mod random;
 mod report;
 mod restart;
 mod unshaped;
