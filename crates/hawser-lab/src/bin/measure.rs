@@ -35,7 +35,7 @@ struct Arguments {
     traffic: Vec<String>,
     /// Where the seeds of case random begin; each run goes on where the one before ended
     #[arg(long, default_value_t = 0)]
-    seed: u64,
+    seed: u32,
     /// The hawser executable, where it does not lie beside this one
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -74,7 +74,7 @@ fn measure(arguments: &Arguments, cases: &[&'static Case]) -> Result<bool, Box<d
         program: arguments.program.clone().unwrap_or_else(|| beside.join("hawser")),
         tools: beside.join("../lab"),
         runs: arguments.runs,
-        seed: arguments.seed,
+        seed: arguments.seed.into(),
         traffic: arguments.traffic.join("\n"),
     };
     cleanup::start()?;
