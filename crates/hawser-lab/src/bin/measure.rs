@@ -33,6 +33,9 @@ struct Arguments {
     /// A line for `[traffic]` of both portals, such as 'congestion = "cubic"'
     #[arg(long, value_name = "LINE")]
     traffic: Vec<String>,
+    /// Where the seeds of case random begin; each run goes on where the one before ended
+    #[arg(long, default_value_t = 0)]
+    seed: u32,
     /// The hawser executable, where it does not lie beside this one
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -73,6 +76,7 @@ fn measure(arguments: &Arguments, cases: &[&'static Case]) -> Result<bool, Box<d
         yardstick: beside.join("yardstick"),
         tools: beside.join("../lab"),
         runs: arguments.runs,
+        seed: arguments.seed.into(),
         traffic: arguments.traffic.join("\n"),
     };
     cleanup::start()?;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::cases::{Case, Line, Probe};
 use super::report::{Report, words};
-use super::{controllers, cut, goodput, paired, restart, unshaped};
+use super::{controllers, cut, goodput, paired, random, restart, unshaped};
 use crate::error::LabError;
 use crate::portals::Portals;
-use crate::topology::{Bond, Flow};
+use crate::topology::{Bond, Flow, LinkPlan};
 
 /// Figures by name.
 pub(super) type Figures = BTreeMap<&'static str, f64>;
@@ -24,6 +24,8 @@ pub struct Bench {
     pub tools: PathBuf,
     /// How often each case is run.
     pub runs: u32,
+    /// Where the seeds of random topologies begin.
+    pub seed: u64,
     /// Lines of `[traffic]` in both configurations, mostly none.
     pub traffic: String,
 }
@@ -40,6 +42,9 @@ impl Bench {
     /// # Errors
     /// Where a run fails: a figure that was not measured is no figure.
     pub fn run(&self, case: &'static Case, mut told: impl FnMut(&str)) -> Result<Report, LabError> {
+        if case.probe == Probe::Random {
+            return random::run(self, case, told);
+        }
         let wireguard = match case.probe {
             Probe::Unshaped | Probe::Paired(_) => Some(crate::wireguard::build(&self.tools)?),
             _ => None,
@@ -80,7 +85,7 @@ impl Bench {
             }
             (Probe::Unshaped, Some(wireguard)) => alone(unshaped::pair(self, wireguard, flow, run)?),
             (Probe::Paired(paired), Some(wireguard)) => paired::run(self, wireguard, paired, run)?,
-            (Probe::Unshaped | Probe::Paired(_), None) => Vec::new(),
+            (Probe::Unshaped | Probe::Paired(_), None) | (Probe::Random, _) => Vec::new(),
         })
     }
 
@@ -88,7 +93,12 @@ impl Bench {
     pub(super) fn start(&self, lines: &[Line], run: u32) -> Result<Running, LabError> {
         let seed = |index: usize| u64::from(run) * 1000 + 2 * index as u64;
         let plans: Vec<_> = lines.iter().enumerate().map(|(index, line)| line.plan(seed(index))).collect();
-        let bond = Bond::new(&plans)?;
+        self.on(&plans)
+    }
+
+    /// The same on links of any kind.
+    pub(super) fn on(&self, plans: &[LinkPlan]) -> Result<Running, LabError> {
+        let bond = Bond::new(plans)?;
         let portals = Portals::start(&self.program, &bond, &self.traffic)?;
         Ok(Running { portals, bond })
     }

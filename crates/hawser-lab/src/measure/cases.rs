@@ -65,6 +65,8 @@ pub enum Probe {
     Unshaped,
     /// Controllers beside the kernel's, on links of its own: `share kernel_share goodput_ratio`, `queue_ms` and so on.
     Controllers(&'static [Judged]),
+    /// Random topologies, links drawn by seeds: a part for each, `bond_mbps best_mbps ratio`; of all `share under least` and so on.
+    Random,
     /// The remote portal killed and started again: `ping_after_s stream_after_s`.
     Restart,
     /// Plain forwarding, wireguard-go, the yardstick and Hawser in turns.
@@ -283,6 +285,16 @@ pub const CASES: &[Case] = &[
         flows: &[Flow::Up],
         probe: Probe::Controllers(MODEL_BASED),
         targets: &[AS_FAST[0], QUEUES_NO_MORE],
+    },
+    // Source: issue 2, "Against tuning to a table".
+    Case {
+        name: "random",
+        about: "12 random topologies, against the best link alone",
+        lines: &[],
+        beside: &[],
+        flows: &[Flow::Up],
+        probe: Probe::Random,
+        targets: &[target("under_too_many", Bound::AtMost(0.0)), target("least", Bound::AtLeast(0.85))],
     },
 ];
 

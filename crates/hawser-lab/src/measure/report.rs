@@ -17,6 +17,8 @@ const LABEL_WIDTH: usize = 11;
 pub struct Report {
     case: &'static Case,
     runs: BTreeMap<String, Vec<Figures>>,
+    /// Of what the figures are made: told, not held against targets.
+    parts: BTreeMap<String, Vec<Figures>>,
 }
 
 /// A target and what was reached. Plain data.
@@ -40,17 +42,24 @@ struct Document<'a> {
     targets: Vec<Verdict>,
     medians: BTreeMap<&'a str, BTreeMap<&'static str, f64>>,
     runs: &'a BTreeMap<String, Vec<Figures>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    parts: &'a BTreeMap<String, Vec<Figures>>,
 }
 
 impl Report {
     /// Before the first run.
     pub(super) fn new(case: &'static Case) -> Self {
-        Self { case, runs: BTreeMap::new() }
+        Self { case, runs: BTreeMap::new(), parts: BTreeMap::new() }
     }
 
     /// Adds a run's figures under a label.
     pub(super) fn add(&mut self, label: &str, figures: Figures) {
         self.runs.entry(label.to_owned()).or_default().push(figures);
+    }
+
+    /// Adds a part's figures under a label.
+    pub(super) fn add_part(&mut self, label: &str, figures: Figures) {
+        self.parts.entry(label.to_owned()).or_default().push(figures);
     }
 
     /// Whether every target was reached.
@@ -66,8 +75,9 @@ impl Report {
     /// Never, for plain data.
     pub fn json(&self) -> serde_json::Result<String> {
         let Case { name, about, .. } = *self.case;
-        let (targets, medians, runs) = (self.verdicts(), self.medians(), &self.runs);
-        serde_json::to_string_pretty(&Document { case: name, about, ok: self.is_ok(), targets, medians, runs })
+        let (targets, medians) = (self.verdicts(), self.medians());
+        let (runs, parts) = (&self.runs, &self.parts);
+        serde_json::to_string_pretty(&Document { case: name, about, ok: self.is_ok(), targets, medians, runs, parts })
     }
 
     /// The median of every figure, by label and name.
@@ -143,6 +153,9 @@ impl fmt::Display for Report {
         let mut text = String::new();
         let wide = self.runs.keys().map(String::len).fold(LABEL_WIDTH, usize::max);
         writeln!(text, "{}: {}", self.case.name, self.case.about)?;
+        for (label, figures) in self.parts.iter().flat_map(|(label, all)| all.iter().map(move |one| (label, one))) {
+            writeln!(text, "  {label}: {}", words(figures))?;
+        }
         for (label, runs) in &self.runs {
             writeln!(text, "  {label:<wide$} median of {}: {}", runs.len(), words(&medians(runs)))?;
         }
@@ -185,6 +198,16 @@ mod tests {
         assert!(report.to_string().contains("worst recovered_s never (≤ 3): MISSED"), "{report}");
         assert!(report.to_string().contains("gap_ms 90.00, recovered_s never"), "{report}");
         assert!(report.json().expect("plain data").contains("\"value\": null"));
+    }
+
+    #[test]
+    fn parts_are_told_but_not_held_against_targets() {
+        let all = Figures::from([("under_too_many", 0.0), ("least", 0.9)]);
+        let mut report = report("random", &[("all", all)]);
+        report.add_part("seed 3", Figures::from([("ratio", 0.5)]));
+        assert!(report.is_ok());
+        assert!(report.to_string().contains("seed 3: ratio 0.50"), "{report}");
+        assert!(report.json().expect("plain data").contains("\"seed 3\""));
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub enum RunError {
     /// The TUN device could not be made.
     #[error(transparent)]
     Tun(#[from] TunError),
-    /// The TUN device's queue could not be shortened.
+    /// The TUN device's queue could not be set.
     #[error("set queue length of the tun device")]
     TunQueue(#[source] io::Error),
     /// The control socket could not be made.

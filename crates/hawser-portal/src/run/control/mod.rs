@@ -84,7 +84,7 @@ fn make_tun(config: &Config) -> Result<Tun, RunError> {
     for finding in tun.findings() {
         tracing::warn!(tun = tun.name(), %finding, "tun device works, and slower");
     }
-    tun_queue::shorten(tun.name())?;
+    tun_queue::set(tun.name())?;
     Ok(tun)
 }
 
