@@ -33,6 +33,7 @@ const OVERFLOW_BATCH: usize = 16;
 pub struct Queue {
     limit: ByteCount,
     mtu: ByteCount,
+    quantum: ByteCount,
     codel: CodelParams,
     flows: Flows,
     line: Line,
@@ -47,6 +48,7 @@ impl Queue {
         let mut queue = Queue {
             limit: params.limit,
             mtu: QUANTUM,
+            quantum: QUANTUM,
             codel: CodelParams::default(),
             flows: Flows::new(),
             line: Line::new(),
@@ -67,6 +69,12 @@ impl Queue {
     /// Changes the largest inner packet; zero counts as one byte.
     pub fn set_mtu(&mut self, mtu: ByteCount) {
         self.mtu = mtu.max(ByteCount(1));
+        self.quantum = self.quantum.max(self.mtu);
+    }
+
+    /// Changes what a flow may send in its turn; it is at least the largest inner packet.
+    pub fn set_quantum(&mut self, quantum: ByteCount) {
+        self.quantum = quantum.max(self.mtu);
     }
 
     /// Segments that wait.
@@ -143,7 +151,7 @@ impl Queue {
             turn = self.flows.after(bucket);
             let flow = self.flows.get_mut(bucket);
             if flow.deficit <= 0 {
-                flow.deficit += self.mtu.0 as i64;
+                flow.deficit += self.quantum.0 as i64;
                 self.flows.move_to(bucket, Place::Old);
                 turn = turn.or(Some(bucket));
                 continue;

@@ -15,7 +15,7 @@ pub const QUANTUM: ByteCount = ByteCount(1_514);
 pub struct QueueParams {
     /// Most bytes that may wait.
     pub limit: ByteCount,
-    /// Largest inner packet: the quantum of a round, and what CoDel lets wait in any case.
+    /// Largest inner packet: the least quantum, and what CoDel lets wait in any case.
     pub mtu: ByteCount,
     /// CoDel's acceptable delay.
     pub target: Duration,

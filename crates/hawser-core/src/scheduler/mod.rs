@@ -36,8 +36,10 @@ const SPILL_STEP: f64 = 0.05;
 const SPILL_BACK: f64 = 0.25;
 /// Idle for this share of the time a path has run dry.
 const DRY: f64 = 0.05;
-/// What a packet may lose by the path that lost it: half a round trip, as if every second were lost again.
-const LOST_ON_PART: i64 = 2;
+/// How much likelier a packet is lost by the path that has just lost it than any other: losses come in bursts.
+const LOST_AGAIN: f64 = 4.0;
+/// But at most every second.
+const LOST_AGAIN_MAX: f64 = 0.5;
 /// How often the chosen set is looked at again.
 const CHOICE_INTERVAL: Duration = Duration::from_millis(100);
 /// As many paths as one session may have usable at a time; the set is a bit mask.
@@ -135,11 +137,12 @@ impl Scheduler {
     }
 
     /// Whether `path` brings a packet that is to be sent again home before any other path would,
-    /// with `ahead` bytes to be sent again before it. The path that lost it may well lose it again.
+    /// with `ahead` bytes to be sent again before it. The path that lost it may well
+    /// lose it again, which takes a round trip to mend.
     pub fn takes_resend(&self, path: usize, paths: &[PathView], ahead: ByteCount, lost_on: Option<usize>) -> bool {
         let cost = |index: usize| {
-            let repair = i64::try_from(paths[index].rtt.as_micros()).unwrap_or(i64::MAX) / LOST_ON_PART;
-            paths[index].delay_us.saturating_add(if lost_on == Some(index) { repair } else { 0 })
+            let again = if lost_on == Some(index) { (paths[index].loss * LOST_AGAIN).min(LOST_AGAIN_MAX) } else { 0.0 };
+            paths[index].delay_us.saturating_add((paths[index].rtt.as_micros() as f64 * again) as i64)
         };
         let (here, mut rate, mut start) = (cost(path), 0u64, i64::MAX);
         for index in (0..paths.len()).filter(|&index| paths[index].usable && cost(index) < here) {

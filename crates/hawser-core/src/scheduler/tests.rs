@@ -145,11 +145,13 @@ fn what_a_path_lost_goes_by_another_that_is_hardly_slower() {
         let takes = |&path: &usize| Scheduler::default().takes_resend(path, paths, ByteCount(1_400), lost_on);
         (0..paths.len()).filter(takes).collect::<Vec<_>>()
     };
-    let alike = [path(50, 10), path(50, 12)];
+    let losing = |mbit, delay_ms, loss| PathView { loss, ..path(mbit, delay_ms) };
+    let alike = [losing(50, 10, 0.1), path(50, 12)];
     assert_eq!(resent_by(&alike, None), [0]);
     assert_eq!(resent_by(&alike, Some(0)), [1]);
     assert_eq!(resent_by(&alike, Some(1)), [0]);
-    // 30 ms more are worse than a second loss.
-    assert_eq!(resent_by(&[path(40, 10), path(10, 40)], Some(0)), [0]);
-    assert_eq!(resent_by(&[path(40, 10)], Some(0)), [0], "there is no other");
+    // A second loss is too seldom, or costs less than 30 ms more.
+    assert_eq!(resent_by(&[losing(50, 10, 0.01), path(50, 12)], Some(0)), [0]);
+    assert_eq!(resent_by(&[losing(40, 10, 0.3), path(10, 40)], Some(0)), [0]);
+    assert_eq!(resent_by(&[losing(40, 10, 0.3)], Some(0)), [0], "there is no other");
 }

@@ -7,8 +7,8 @@
 
 use super::Session;
 use super::constants::{
-    CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_BYTES, CODEL_TARGET_MAX, CODEL_TARGET_MIN, RATE_MEMORY,
-    RATE_MEMORY_MAX,
+    CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_BYTES, CODEL_TARGET_MAX, CODEL_TARGET_MIN, QUANTUM_MAX,
+    QUANTUM_TIME, RATE_MEMORY, RATE_MEMORY_MAX,
 };
 use super::path::Path;
 use crate::scheduler::PathView;
@@ -88,6 +88,7 @@ impl Session {
         let base = fastest.least_rtt.clamp(CODEL_TARGET_MIN, CODEL_TARGET_MAX);
         let base = base.max(Rate(rate).time_for(CODEL_TARGET_BYTES).min(CODEL_REACH_MAX));
         let target = base.mul_f64(before) + reach;
+        self.queue.set_quantum(Rate(rate).bytes_in(QUANTUM_TIME).min(QUANTUM_MAX));
         self.queue.set_codel(target, (fastest.least_rtt * 2 + target).max(CODEL_INTERVAL_MIN));
     }
 }
