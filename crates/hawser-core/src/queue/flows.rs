@@ -3,8 +3,10 @@
 //! ```text
 //!            enqueue                 quantum used up, or empty
 //!    idle -----------> new (sparse) ---------------------------> old --+
-//!      ^                                                          | ^  | quantum used up:
-//!      +----------------------------------------------------------+ +--+ to the tail
+//!      ^                   ^                                      | ^  | quantum used up:
+//!      |                   +--------------------------------------+ +--+ to the tail
+//!      |                     enqueue, quantum not used up yet     |
+//!      +----------------------------------------------------------+
 //!                     empty when its turn comes
 //! ```
 
@@ -36,6 +38,9 @@ pub(super) struct Flow {
     pub(super) backlog: ByteCount,
     /// Bytes it may still send in this round; below zero when it took more.
     pub(super) deficit: i64,
+    /// It has not used up the quantum with which it became new: a thin flow that sends more than once
+    /// in a round of many fat ones does not wait for its turn (as in CAKE).
+    pub(super) thin: bool,
     pub(super) backlogged_since: Time,
     /// Bytes pulled since then.
     pub(super) sent: ByteCount,
@@ -66,6 +71,7 @@ impl Flows {
             tail: NONE,
             backlog: ByteCount::ZERO,
             deficit: 0,
+            thin: false,
             backlogged_since: Time::ZERO,
             sent: ByteCount::ZERO,
             codel: Codel::default(),

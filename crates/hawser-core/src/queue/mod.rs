@@ -106,7 +106,8 @@ impl Queue {
         self.bytes += bytes;
         let index = self.line.push(item);
         let flow = self.flows.get_mut(bucket);
-        if flow.tail == NONE {
+        let was_empty = flow.tail == NONE;
+        if was_empty {
             flow.head = index;
             flow.backlogged_since = now;
             flow.sent = ByteCount::ZERO;
@@ -116,9 +117,14 @@ impl Queue {
         }
         flow.tail = index;
         flow.backlog += bytes;
-        if flow.place == Place::Idle {
-            flow.deficit = self.mtu.0 as i64;
-            self.flows.move_to(bucket, Place::New);
+        match flow.place {
+            Place::Idle => {
+                flow.deficit = self.mtu.0 as i64;
+                flow.thin = true;
+                self.flows.move_to(bucket, Place::New);
+            }
+            Place::Old if was_empty && flow.thin => self.flows.move_to(bucket, Place::New),
+            Place::New | Place::Old => {}
         }
         while self.bytes > self.limit {
             self.shorten_fattest(store, dropped);
@@ -152,6 +158,7 @@ impl Queue {
             let flow = self.flows.get_mut(bucket);
             if flow.deficit <= 0 {
                 flow.deficit += self.quantum.0 as i64;
+                flow.thin = false;
                 self.flows.move_to(bucket, Place::Old);
                 turn = turn.or(Some(bucket));
                 continue;

@@ -352,3 +352,29 @@ fn a_flow_walks_new_old_idle_and_new_again() {
     bench.pull(&mut |_| Choice::Stop);
     assert_eq!(place(&bench), Place::Old, "empty, and others wait");
 }
+
+#[test]
+fn a_thin_flow_goes_first_until_it_has_used_up_a_quantum() {
+    let mut bench = Bench::new(QueueParams::default());
+    let fat = bench.enqueue(2, 40, false);
+    bench.pull(&mut |_| segments(2));
+    let mut firsts = 0;
+    // Packets of 700 bytes or so: a quantum holds few of them.
+    let thin = loop {
+        let thin = bench.enqueue(1, 1, false);
+        let mut asked = None;
+        bench.pull(&mut |view| {
+            asked.get_or_insert(view.bucket);
+            segments(1)
+        });
+        if asked != Some(thin) {
+            break thin;
+        }
+        firsts += 1;
+        // Its turn with nothing waiting, beside a flow that waits.
+        bench.pull(&mut |_| Choice::Stop);
+        assert!(firsts < 40, "it never used up its quantum");
+    };
+    assert!(firsts >= 2 && thin != fat, "{firsts}");
+    bench.check();
+}

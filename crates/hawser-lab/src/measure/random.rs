@@ -31,7 +31,7 @@ const TOPOLOGIES: usize = 12;
 const GOOD: f64 = 0.95;
 const ONE_OF: usize = 20;
 /// What all links of a topology may carry together, in Mbit/s: emulation, portals and hosts share the cores, and above
-/// this the cores are the limit. Source: measured on two.
+/// this the cores may be the limit. Source: an estimate for two.
 const CARRIED_MBPS: f64 = 250.0;
 /// What of a stream's start is not counted: slow start doubles a window of ten packets to 300 Mbit/s times 300 ms in ten round
 /// trips (RFC 6928, RFC 9406), and where it ends early CUBIC grows on by its clock, not by round trips (RFC 9438).

@@ -11,8 +11,8 @@ use hawser_core::units::{LinkId, Time};
 use super::Parts;
 use super::socket::LinkSocket;
 
-/// Batches in one round: up to 2 MiB, about 0.4 ms to seal.
-const BATCHES_PER_ROUND: usize = 32;
+/// Batches in one round: up to 512 KiB.
+const BATCHES_PER_ROUND: usize = 8;
 
 /// The links' buffers, lent to the core. Lives for a round.
 struct Spare<'a> {
