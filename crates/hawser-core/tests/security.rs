@@ -385,6 +385,21 @@ fn a_refused_inner_packet_holds_up_no_other_of_its_bucket() {
     assert_eq!(sender.inbox.0.last(), Some(&packet(7)));
 }
 
+/// Whoever sees the path can forge an ICMP message that names any size.
+#[test]
+fn a_forged_word_that_every_datagram_is_too_big_stops_nothing() {
+    for size in (0..=600).step_by(4) {
+        let mut world = World::new(&[0], 1).settled();
+        for portal in [LOCAL, REMOTE] {
+            let remote = world.paths(portal)[0].remote;
+            (size..size + 4).for_each(|size| world.portals[portal].endpoint.handle_too_big(LinkId(0), remote, size));
+        }
+        assert_eq!((world.stream(LOCAL, 60), world.stream(REMOTE, 60)), (60, 60), "{size} bytes are too big");
+        let mtus = [LOCAL, REMOTE].map(|portal| world.paths(portal)[0].mtu);
+        assert!(mtus.iter().all(|mtu| *mtu >= 548), "{mtus:?} after {size}");
+    }
+}
+
 #[test]
 fn a_flood_of_path_ids_makes_at_most_64_paths() {
     let mut sender = Sender::new().greet();

@@ -209,8 +209,12 @@ impl Pmtu {
         self.on_lost(size)
     }
 
-    /// The socket refused a datagram of `size` (EMSGSIZE).
+    /// The socket refused a datagram of `size` (EMSGSIZE). Whoever sees the path can have it say so (ICMP): below what
+    /// every path carries it is not believed (RFC 8899 section 4.6.2).
     pub fn on_too_big(&mut self, size: u16) {
+        if size <= self.floor {
+            return;
+        }
         if size > self.current {
             self.too_big = self.too_big.min(size);
             self.search_again();
@@ -235,9 +239,8 @@ impl Pmtu {
 
     /// Sizes from `size` on do not pass.
     fn fall_below(&mut self, size: u16) {
-        let below = size.saturating_sub(1);
-        self.current = if self.base < size { self.base } else { self.floor.min(below) };
-        self.too_big = self.too_big.min(size);
+        self.current = if self.base < size { self.base } else { self.floor };
+        self.too_big = self.too_big.min(size).max(self.floor + 1);
         self.search_again();
     }
 
