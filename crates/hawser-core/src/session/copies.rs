@@ -43,8 +43,9 @@ impl Copies {
         self.recent.push_back(*unsent);
     }
 
-    /// The next segment to copy; each is copied once.
-    pub fn next(&mut self) -> Option<Unsent> {
+    /// The next segment to copy, if it fits; each is copied once.
+    pub fn next(&mut self, fits: impl Fn(&Unsent) -> bool) -> Option<Unsent> {
+        self.recent.front().filter(|unsent| fits(unsent))?;
         self.recent.pop_front()
     }
 
@@ -55,9 +56,9 @@ impl Copies {
         }
     }
 
-    /// The next segment that `path` is to rescue.
-    pub fn next_rescue(&mut self, path: PathId) -> Option<Unsent> {
-        let at = self.rescues.iter().position(|(_, by)| *by != path)?;
+    /// The next segment that `path` is to rescue and that fits.
+    pub fn next_rescue(&mut self, path: PathId, fits: impl Fn(&Unsent) -> bool) -> Option<Unsent> {
+        let at = self.rescues.iter().position(|(unsent, by)| *by != path && fits(unsent))?;
         self.rescues.remove(at).map(|(unsent, _)| unsent)
     }
 

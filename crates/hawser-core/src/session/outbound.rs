@@ -3,8 +3,9 @@
 //! 1. Word that is not data goes first (`control`).
 //! 2. What is of no use any more is given up, and the far side told.
 //! 3. Paths with room are asked in the order of their delay.
-//! 4. Each takes first what is to be sent again, then from the queue, until its window or its
-//!    pacing credit ends or the batch is full.
+//! 4. Each takes first copies of what another lost twice, then what is to be sent again, then from the
+//!    queue, until its window or its pacing credit ends or the batch is full; one whose rate is to be
+//!    found out, and that declines all that, takes copies (`copies`).
 //! 5. Every segment gets its numbers, is remembered, and sealed into the batch.
 
 use super::batch::Batch;
@@ -100,7 +101,8 @@ impl Session {
         store: &TrainStore,
     ) {
         while budget > ByteCount::ZERO && !batch.is_closed() {
-            let Some(unsent) = self.copies.next() else { break };
+            let mtu = self.paths[index].mtu();
+            let Some(unsent) = self.copies.next(|unsent| has_room(batch, mtu, unsent)) else { break };
             budget -= self.send_copy(now, index, &unsent, batch, store);
         }
     }
@@ -115,12 +117,13 @@ impl Session {
         store: &TrainStore,
     ) {
         while *budget > ByteCount::ZERO {
-            let Some(unsent) = self.copies.next_rescue(self.paths[index].id) else { break };
+            let (id, mtu) = (self.paths[index].id, self.paths[index].mtu());
+            let Some(unsent) = self.copies.next_rescue(id, |unsent| has_room(batch, mtu, unsent)) else { break };
             *budget -= self.send_copy(now, index, &unsent, batch, store);
         }
     }
 
-    /// One copy, if its train still lives and the batch has room for it. Tells the bytes on the wire.
+    /// One copy, if its train still lives and the path carries it whole. Tells the bytes on the wire.
     fn send_copy(
         &mut self,
         now: Time,
@@ -129,9 +132,8 @@ impl Session {
         batch: &mut Batch<'_>,
         store: &TrainStore,
     ) -> ByteCount {
-        let size = DATA_OVERHEAD + usize::from(unsent.len);
-        let fits = size <= self.paths[index].mtu() && batch.room_for(size) > 0;
-        match store.get(unsent.segment.train).filter(|_| fits) {
+        let whole = DATA_OVERHEAD + usize::from(unsent.len) <= self.paths[index].mtu();
+        match store.get(unsent.segment.train).filter(|_| whole) {
             Some(train) => self.seal_segment(now, index, unsent, batch, train, Content::Copy),
             None => ByteCount::ZERO,
         }
@@ -158,7 +160,9 @@ impl Session {
             }
             if let Some(mut unsent) = self.resend.pop() {
                 unsent.tries += 1;
-                self.copies.note_resent(&unsent, self.paths[index].id);
+                if self.views.iter().filter(|view| view.usable).count() > 1 {
+                    self.copies.note_resent(&unsent, self.paths[index].id);
+                }
                 *budget -= self.send(now, index, unsent, batch, cx.store);
             }
         }
@@ -335,4 +339,10 @@ impl Session {
             path.note_pause(now);
         }
     }
+}
+
+/// Whether a copy may be tried now: what the path cannot carry whole never fits, and is not waited for.
+fn has_room(batch: &Batch<'_>, mtu: usize, unsent: &Unsent) -> bool {
+    let size = DATA_OVERHEAD + usize::from(unsent.len);
+    size > mtu || batch.room_for(size) > 0
 }

@@ -28,9 +28,9 @@ fn what_was_lost_twice_goes_by_a_second_path_once() {
     copies.note_resent(&tried(&mut store, 2), first);
     assert!(!copies.rescues_wait(), "lost once");
     copies.note_resent(&tried(&mut store, 3), first);
-    assert!(copies.next_rescue(first).is_none(), "the path that tries it again");
-    assert_eq!(copies.next_rescue(second).map(|unsent| unsent.tries), Some(3));
-    assert!(copies.next_rescue(second).is_none() && !copies.rescues_wait());
+    assert!(copies.next_rescue(first, |_| true).is_none(), "the path that tries it again");
+    assert_eq!(copies.next_rescue(second, |_| true).map(|unsent| unsent.tries), Some(3));
+    assert!(copies.next_rescue(second, |_| true).is_none() && !copies.rescues_wait());
 }
 
 #[test]
@@ -38,9 +38,24 @@ fn a_path_that_is_explored_gets_each_segment_once_the_oldest_first() {
     let mut store = TrainStore::new(FlowKey::new(1, 2));
     let mut copies = Copies::default();
     copies.note(&tried(&mut store, 1));
-    assert!(copies.next().is_none(), "nobody wants copies");
+    assert!(copies.next(|_| true).is_none(), "nobody wants copies");
     copies.want(true);
     (1..=3).for_each(|tries| copies.note(&tried(&mut store, tries)));
-    let order: Vec<u8> = std::iter::from_fn(|| copies.next()).map(|unsent| unsent.tries).collect();
+    let order: Vec<u8> = std::iter::from_fn(|| copies.next(|_| true)).map(|unsent| unsent.tries).collect();
     assert_eq!(order, [1, 2, 3]);
+}
+
+#[test]
+fn what_does_not_fit_now_waits() {
+    let mut store = TrainStore::new(FlowKey::new(1, 2));
+    let mut copies = Copies::default();
+    copies.want(true);
+    copies.note(&tried(&mut store, 1));
+    copies.note_resent(&tried(&mut store, 3), PathId(0));
+    copies.note_resent(&Unsent { len: 8, ..tried(&mut store, 4) }, PathId(0));
+    assert!(copies.next(|_| false).is_none());
+    let small = copies.next_rescue(PathId(1), |unsent| unsent.len < 10);
+    assert_eq!(small.map(|unsent| unsent.tries), Some(4), "what is behind it may fit");
+    assert_eq!(copies.next_rescue(PathId(1), |_| true).map(|unsent| unsent.tries), Some(3));
+    assert!(copies.next(|_| true).is_some());
 }
