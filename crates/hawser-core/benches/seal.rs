@@ -46,7 +46,7 @@ fn keys(cipher: Cipher, protection: Protection) -> (TransportKeys, TransportKeys
         &message,
         from,
         index,
-        &mut |_| Some(Psk::default()),
+        &mut |_| Some(Psk::default().into()),
         &mut rng,
     );
     let Verdict::Accept(accepted) = verdict else { panic!("not accepted: {verdict:?}") };

@@ -39,6 +39,28 @@ fn a_removed_peer_leaves_nothing_and_comes_back_when_it_is_added() {
     assert_eq!((world.stream(LOCAL, 100), world.stream(REMOTE, 100)), (100, 100));
 }
 
+/// Its good-bye is lost, and the other side goes on with the session that it has.
+#[test]
+fn a_peer_that_is_added_again_gets_a_session_though_the_other_side_remembers_all_before() {
+    for portal in [LOCAL, REMOTE] {
+        let mut world = World::new(&[0], 1).settled();
+        assert_eq!((world.stream(LOCAL, 300), world.stream(REMOTE, 300)), (300, 300));
+        let hub =
+            || PeerConfig { public_key: Identity::new([2; 32]).public(), ..local_as("10.0.0.1/32", &REMOTES[..1]) };
+        for round in 0..3 {
+            let config = if portal == LOCAL { hub() } else { local_as("10.0.0.2/32", &[]) };
+            let now = world.now;
+            world.portals[portal].endpoint.remove_peer(now, PeerId(0));
+            world.run(ms(700));
+            let now = world.now;
+            assert_eq!(world.portals[portal].endpoint.add_peer(now, config), PeerId(0));
+            world.run(ms(4_000));
+            let got = (world.stream(LOCAL, 100), world.stream(REMOTE, 100));
+            assert_eq!(got, (100, 100), "added again at portal {portal}, round {round}");
+        }
+    }
+}
+
 #[test]
 fn networks_of_a_peer_change_under_a_session_that_goes_on() {
     let mut world = World::new(&[0], 1).settled();

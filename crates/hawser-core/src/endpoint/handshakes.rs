@@ -14,11 +14,11 @@ use super::peer::Peer;
 use super::pending::{Admission, Pending};
 use super::{Endpoint, Event, Link, name_key};
 use crate::drops::DropReason;
-use crate::handshake::{Accepted, Established, InitiationId, Initiator, Verdict};
+use crate::handshake::{Accepted, Established, InitiationId, Initiator, Known, Verdict};
 use crate::session::{Buffers, KeySet, Route, Transmit};
 use crate::units::{Ecn, LinkId, PeerId, Time};
 use crate::wire::handshake::{CookieReply, HandshakeIndex, Response};
-use crate::wire::{DataHeader, InstanceId};
+use crate::wire::{DataHeader, InstanceId, Offer};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -76,8 +76,8 @@ impl Endpoint {
             None => {
                 let index = HandshakeIndex(self.rng.next_u64() as u32);
                 let (key, psk) = (peer.config.public_key, peer.config.psk.clone());
-                let started =
-                    Initiator::start(&self.identity, &key, psk, self.config_offer, index, peer.greeted, &mut *self.rng);
+                let offer = Offer { instance: peer.told, ..self.config_offer };
+                let started = Initiator::start(&self.identity, &key, psk, offer, index, peer.greeted, &mut *self.rng);
                 started.map(|(initiator, message)| {
                     peer.greeting = Some(Greeting { initiator });
                     message
@@ -110,7 +110,8 @@ impl Endpoint {
         let index = HandshakeIndex(self.rng.next_u64() as u32);
         let peers = &self.peers;
         let mut lookup = |key: &crate::handshake::PublicKey| {
-            peers.iter().find(|peer| peer.is(key)).map(|peer| peer.config.psk.clone())
+            let peer = peers.iter().find(|peer| peer.is(key))?;
+            Some(Known { psk: peer.config.psk.clone(), instance: Some(peer.told) })
         };
         let verdict = self.responder.on_initiation(now, bytes, route.remote, index, &mut lookup, &mut *self.rng);
         let accepted = match verdict {

@@ -139,7 +139,7 @@ impl Endpoint {
             responder: Responder::new(config.identity.clone(), config.offer),
             identity: config.identity,
             settings: config.settings,
-            peers: config.peers.into_iter().map(|peer| Peer::new(peer, &ours)).collect(),
+            peers: config.peers.into_iter().map(|peer| Peer::new(peer, &ours, config.offer.instance)).collect(),
             links: Vec::new(),
             routing: Routing::default(),
             labels: Labels::default(),
@@ -240,22 +240,22 @@ impl Endpoint {
     /// Does what a session asked for.
     fn settle(&mut self, now: Time, id: PeerId) {
         let peer = &mut self.peers[id.0 as usize];
-        let mut mtu_found = false;
+        let mut mtu_changed = false;
         while let Some(event) = peer.session.as_mut().and_then(|session| session.poll_event()) {
             match event {
                 SessionEvent::PathSeen(path) => peer.label_up_to(id, path, &mut self.labels),
                 SessionEvent::PathClosed(path) if path.0 > FIRST_LABELS => self.labels.remove_path(id, path),
                 SessionEvent::PathClosed(_) => {}
                 SessionEvent::KeysRetired(key) => self.labels.remove_key(key),
-                SessionEvent::MtuFound => mtu_found = true,
+                SessionEvent::MtuChanged => mtu_changed = true,
                 SessionEvent::Closed => {
                     peer.end_session(now, &mut self.labels, &mut self.store);
                     self.events.push(Event::Closed { peer: id });
                 }
             }
         }
-        // Streams that begin meanwhile would keep the small size.
-        if mtu_found {
+        // Streams that begin meanwhile would keep a size that is too small, or need pieces.
+        if mtu_changed {
             self.follow_mtu(now);
         }
     }
@@ -391,7 +391,7 @@ impl Endpoint {
         self.housekeeping = Time::ZERO;
     }
 
-    /// Says good-bye to every peer: call `poll_transmit` once more afterwards.
+    /// Says good-bye to every peer: call `poll_transmit` afterwards, until it gives nothing.
     pub fn close(&mut self) {
         for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
             session.close();

@@ -40,6 +40,8 @@ pub(super) struct Peer {
     pub session: Option<Session>,
     /// The start of the peer's portal that the session is with.
     pub instance: Option<InstanceId>,
+    /// The instance that we tell it: another one whenever it is added, for it may remember us.
+    pub told: InstanceId,
     pub greeting: Option<Greeting>,
     pub greet_at: Option<Time>,
     /// What the next greeting is to know of those before.
@@ -51,7 +53,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub fn new(config: PeerConfig, ours: &PublicKey) -> Self {
+    pub fn new(config: PeerConfig, ours: &PublicKey, told: InstanceId) -> Self {
         let side = u32::from(ours.0 > config.public_key.0);
         Peer {
             config,
@@ -59,6 +61,7 @@ impl Peer {
             side,
             session: None,
             instance: None,
+            told,
             greeting: None,
             greet_at: None,
             greeted: None,

@@ -7,6 +7,7 @@ use super::peer::Peer;
 use super::routing::Routing;
 use super::{Endpoint, PeerConfig};
 use crate::units::{LinkId, PeerId, Time};
+use crate::wire::InstanceId;
 
 impl Endpoint {
     /// Says good-bye to a peer, with the next datagram of every path that works.
@@ -26,7 +27,8 @@ impl Endpoint {
 
     /// A new peer, in the place of one that was removed, or behind the last.
     pub fn add_peer(&mut self, now: Time, config: PeerConfig) -> PeerId {
-        let peer = Peer::new(config, &self.identity.public());
+        let told = InstanceId(self.rng.next_u64());
+        let peer = Peer::new(config, &self.identity.public(), told);
         let free = self.peers.iter().position(|peer| peer.gone);
         let place = free.unwrap_or(self.peers.len());
         if place == self.peers.len() {
@@ -43,9 +45,14 @@ impl Endpoint {
     /// Other endpoints and networks of a peer whose keys stay: its session goes on.
     pub fn change_peer(&mut self, now: Time, PeerId(id): PeerId, config: PeerConfig) {
         let Some(peer) = self.peers.get_mut(id as usize) else { return };
-        peer.config = config;
+        let moved = peer.config.endpoints != config.endpoints;
+        // Keys make the peer: other ones are another peer.
+        peer.config = PeerConfig { psk: peer.config.psk.clone(), ..config };
         if let Some(session) = &mut peer.session {
-            session.keep_endpoints(now, &peer.config.endpoints);
+            // A peer that moved is at an address of no configuration.
+            if moved {
+                session.keep_endpoints(now, &peer.config.endpoints);
+            }
         } else {
             peer.greet_at = Some(now);
         }

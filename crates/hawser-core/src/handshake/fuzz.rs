@@ -33,7 +33,7 @@ pub fn handshake(datagram: &[u8]) {
         Initiator::start(local, &peer, Psk::default(), offer, index, None, &mut rng).expect("a message");
     let mut responder = Responder::new(remote.clone(), offer);
     let mut judge = |message: &[u8]| {
-        let mut lookup = |key: &PublicKey| (*key == local.public()).then(Psk::default);
+        let mut lookup = |key: &PublicKey| (*key == local.public()).then(|| Psk::default().into());
         let from = ([192, 0, 2, 1], 4920).into();
         responder.on_initiation(Time::ZERO, message, from, index, &mut lookup, &mut rng)
     };

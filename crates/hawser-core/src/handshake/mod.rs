@@ -36,7 +36,7 @@ use std::time::Duration;
 pub use identity::{Identity, Psk, PublicKey};
 pub use initiator::{Initiator, Memory};
 pub use keys::{OpenError, OpenKey, SealError, SealKey, TransportKeys};
-pub use responder::{Accepted, HandshakeDrop, InitiationId, Responder, Verdict};
+pub use responder::{Accepted, HandshakeDrop, InitiationId, Known, Responder, Verdict};
 
 use crate::wire::{Cipher, Offer, Protection, WireError};
 

@@ -24,7 +24,7 @@ use crate::wire::handshake::{
     COOKIE_REPLY_LEN, CookieReply, HandshakeIndex, INITIATION_LEN, Initiation, KEY_LEN, MAC_LEN, RESPONSE_LEN,
     RESPONSE_NOISE_LEN, Response, SALT_LEN,
 };
-use crate::wire::{Freshness, Offer};
+use crate::wire::{Freshness, InstanceId, Offer};
 
 /// Initiations that are worked on without a cookie: 50 a second cost about 1 % of a core, and 50
 /// peers that lose their portal at once come back without one.
@@ -95,6 +95,21 @@ pub struct Accepted {
     pub count: u32,
 }
 
+/// What we know of a peer that greets us. A plain value.
+#[derive(Clone)]
+pub struct Known {
+    /// Zero where none is set.
+    pub psk: Psk,
+    /// Which start of ours it is told; the responder's own where none is given.
+    pub instance: Option<InstanceId>,
+}
+
+impl From<Psk> for Known {
+    fn from(psk: Psk) -> Self {
+        Known { psk, instance: None }
+    }
+}
+
 /// Names the bytes of an initiation: the same one may come over several links. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct InitiationId(MacBytes);
@@ -149,14 +164,14 @@ impl Responder {
     }
 
     /// Judges an initiation that came `from` there. `index` names the half-open handshake that an
-    /// acceptance makes; `lookup` tells the pre-shared key of a known peer (zero where none is set).
+    /// acceptance makes; `lookup` tells what is known of a peer.
     pub fn on_initiation(
         &mut self,
         now: Time,
         datagram: &[u8],
         from: SocketAddr,
         index: HandshakeIndex,
-        lookup: &mut dyn FnMut(&PublicKey) -> Option<Psk>,
+        lookup: &mut dyn FnMut(&PublicKey) -> Option<Known>,
         rng: &mut dyn Random,
     ) -> Verdict {
         let (Ok(bytes), Ok(initiation)) = (datagram.try_into(), Initiation::decode(datagram)) else {
@@ -251,7 +266,7 @@ impl Responder {
         &self,
         initiation: &Initiation<'_>,
         index: HandshakeIndex,
-        lookup: &mut dyn FnMut(&PublicKey) -> Option<Psk>,
+        lookup: &mut dyn FnMut(&PublicKey) -> Option<Known>,
         rng: &mut dyn Random,
     ) -> Result<(Accepted, [u8; Freshness::ECHO_LEN]), HandshakeDrop> {
         let failed = |_| HandshakeDrop::Noise;
@@ -259,7 +274,7 @@ impl Responder {
         let mut payload = [0; Offer::LEN];
         noise.read_message(initiation.noise, &mut payload).map_err(failed)?;
         let peer = noise::initiator_key(&noise).ok_or(HandshakeDrop::Noise)?;
-        let psk = lookup(&peer).ok_or(HandshakeDrop::UnknownKey)?;
+        let Known { psk, instance } = lookup(&peer).ok_or(HandshakeDrop::UnknownKey)?;
         let Freshness { echo, count } = Freshness::take(&mut payload);
         let (peer_offer, _) = Offer::decode(&payload).map_err(|_| HandshakeDrop::Offer)?;
         let agreed = agree(&self.offer, &peer_offer);
@@ -267,7 +282,8 @@ impl Responder {
 
         noise::set_psk(&mut noise, &psk).map_err(failed)?;
         let mut bytes = [0; RESPONSE_NOISE_LEN];
-        noise.write_message(&self.offer.encode(Some(cipher)), &mut bytes).map_err(failed)?;
+        let offer = Offer { instance: instance.unwrap_or(self.offer.instance), ..self.offer };
+        noise.write_message(&offer.encode(Some(cipher)), &mut bytes).map_err(failed)?;
         let mut response = Response::encode(index, initiation.index, &bytes);
         Mac1Key::to(&peer).sign(&mut response);
         let keys = TransportKeys::derive(Side::Responder, &mut noise, cipher, protection);

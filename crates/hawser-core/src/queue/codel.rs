@@ -70,7 +70,7 @@ impl Codel {
         ripe
     }
 
-    /// The flow has nothing queued.
+    /// Its turn came and the flow had nothing queued, or nobody had.
     pub(super) fn emptied(&mut self) {
         self.ripe_at = None;
     }

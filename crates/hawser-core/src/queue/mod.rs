@@ -111,6 +111,9 @@ impl Queue {
             flow.head = index;
             flow.backlogged_since = now;
             flow.sent = ByteCount::ZERO;
+            if self.backlogged == 0 {
+                flow.codel.emptied();
+            }
             self.backlogged += 1;
         } else {
             self.line.get_mut(flow.tail).behind = index;
@@ -193,6 +196,10 @@ impl Queue {
     fn retire(&mut self, bucket: FlowBucket, after: Option<FlowBucket>) -> Option<FlowBucket> {
         let from_new = self.flows.get(bucket).place == Place::New;
         let place = if from_new && after.is_some() { Place::Old } else { Place::Idle };
+        // Where many flows empty at each turn, what waited too long in each still is a queue that stands.
+        if place == Place::Idle {
+            self.flows.get_mut(bucket).codel.emptied();
+        }
         self.flows.move_to(bucket, place);
         after
     }
@@ -288,7 +295,6 @@ impl Queue {
         flow.head = head.behind;
         if flow.head == NONE {
             flow.tail = NONE;
-            flow.codel.emptied();
             self.backlogged -= 1;
         }
         self.line.remove(index);

@@ -30,7 +30,7 @@ impl Session {
         let Some(index) = self.index_of(frame.path) else { return Ok(()) };
         let path = &mut self.paths[index];
         let (splits, reliable, lost, resend) = (&mut self.splits, &mut self.reliable, &mut self.lost, &mut self.resend);
-        let (id, overhead, store) = (path.id, path.overhead(), &mut *cx.store);
+        let (id, overhead, moved_at, store) = (path.id, path.overhead(), path.moved_at, &mut *cx.store);
         let (sampler, loss, pmtu, received) = (&mut path.sampler, &mut path.loss, &mut path.pmtu, &mut path.received);
         let mut grown = false;
         let outcome = path.sent.on_ack(now, frame.ranges(), |number, packet, arrival| {
@@ -39,10 +39,12 @@ impl Session {
                 sampler.on_packet_acked(packet.stamp, packet.sent_at, ByteCount(u64::from(packet.bytes)), now);
                 loss.on_acked();
             }
-            if packet.in_flight {
+            let this_way = packet.sent_at >= moved_at;
+            if packet.in_flight && this_way {
                 pmtu.on_acked(size_of_datagram(packet.bytes, overhead));
             }
             match packet.content {
+                Content::MtuProbe(_) if !this_way => {}
                 Content::MtuProbe(size) => {
                     pmtu.on_probe_acked(size);
                     grown = true;
@@ -71,7 +73,7 @@ impl Session {
         })?;
         if grown {
             path.follow_mtu();
-            self.events.push(Event::MtuFound);
+            self.events.push(Event::MtuChanged);
         }
         if outcome.is_news() {
             self.unanswered_since = None;
@@ -101,6 +103,7 @@ impl Session {
             self.scheduler.reconsider();
             if path.pmtu.on_life() {
                 path.follow_mtu();
+                self.events.push(Event::MtuChanged);
             }
         }
         self.declare_losses(now, index);
@@ -155,6 +158,7 @@ impl Session {
         });
         if shrunk {
             path.follow_mtu();
+            self.events.push(Event::MtuChanged);
         }
         if outcome.bytes > ByteCount::ZERO {
             path.episode.on_lost(now, outcome.packets, path.rtt.snapshot().smoothed);

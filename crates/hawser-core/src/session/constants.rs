@@ -17,6 +17,8 @@ pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 pub const KEEPALIVE: Duration = Duration::from_secs(1);
 /// A packet is sent again at most this often; then the far side is told that it is gone.
 pub const MAX_TRIES: u8 = 6;
+/// A path that carried data within this time counts for the hold time.
+pub const LATELY: Duration = Duration::from_secs(1);
 /// A word on the hold time is repeated this often while data flows, because it is not acknowledged.
 pub const HOLD_REPEAT: Duration = Duration::from_millis(200);
 /// A change of the hold time by more than this share is told at once.

@@ -5,7 +5,7 @@
 //! others too while they cannot speak for themselves), the hold time, what must arrive (GONE,
 //! PATH_INFO), a ping.
 
-use super::constants::{CHALLENGE_SIZE, HOLD_CHANGE, HOLD_MAX, HOLD_MIN, HOLD_REPEAT, HOLD_TIMEOUTS};
+use super::constants::{CHALLENGE_SIZE, HOLD_CHANGE, HOLD_MAX, HOLD_MIN, HOLD_REPEAT, HOLD_TIMEOUTS, LATELY};
 use super::path::{Content, Path};
 use super::{Buffers, Route, Session, Transmit};
 use crate::path::health::HealthState;
@@ -20,9 +20,10 @@ const PING: u8 = 0x01;
 /// A control datagram of this size is allowed where a full one would amplify, bytes.
 const SMALL_CONTROL: usize = 128;
 
-/// What one control datagram came to hold.
+/// What one control datagram came to hold, and where it must go for it.
 #[derive(Default)]
 struct Written {
+    route: Option<Route>,
     elicits: bool,
     fill_to: usize,
     /// It asks whether anybody is there: its loss is no sign of congestion.
@@ -87,10 +88,8 @@ impl Session {
         let mut written = Written::default();
         let mut out = Writer::new(&mut buffer[DATA_HEADER_LEN..room - TAG_LEN]);
         // What does not fit stays due, and goes with the next datagram.
-        let route = match self.write_frames(now, index, number, &mut out, &mut written) {
-            Ok(route) => route,
-            Err(_) => self.paths[index].route,
-        };
+        let _ = self.write_frames(now, index, number, &mut out, &mut written);
+        let route = written.route.unwrap_or(self.paths[index].route);
         let len = out.len();
         if len == 0 {
             return None;
@@ -131,20 +130,19 @@ impl Session {
         number: PacketNumber,
         out: &mut Writer<'_>,
         written: &mut Written,
-    ) -> Result<Route, EncodeError> {
+    ) -> Result<(), EncodeError> {
         let path = &mut self.paths[index];
-        let mut route = path.route;
         if let Some((token, came_by)) = path.wants.response.take() {
             PathResponse { token }.encode(out)?;
             (written.elicits, written.fill_to) = (true, CHALLENGE_SIZE);
-            route = came_by;
+            written.route = Some(came_by);
         }
         // One datagram goes one way: a challenge for another address waits for the next.
-        let echoes = route != path.route || written.fill_to > 0;
-        if let Some((token, to)) = path.wants.challenge.take_if(|(_, to)| !echoes || *to == route) {
+        let same_way = |to: Route| written.route.is_none_or(|route| route == to);
+        if let Some((token, to)) = path.wants.challenge.take_if(|(_, to)| same_way(*to)) {
             PathChallenge { token }.encode(out)?;
             (written.elicits, written.fill_to, written.probes) = (true, CHALLENGE_SIZE, true);
-            route = to;
+            written.route = Some(to);
         }
         self.write_acks(now, index, out, written)?;
         if self.is_spokesman(index) {
@@ -161,7 +159,7 @@ impl Session {
             written.elicits = true;
         }
         path.wants.ping &= !written.elicits;
-        Ok(route)
+        Ok(())
     }
 
     /// Acknowledges what came on this path, and on those that cannot speak for themselves.
@@ -298,7 +296,7 @@ impl Path {
 
     /// Whether inner packets went by this path in the last second.
     fn carried_data_lately(&self, now: Time) -> bool {
-        self.last_data != Time::ZERO && now.since(self.last_data) < Duration::from_secs(1)
+        self.last_data != Time::ZERO && now.since(self.last_data) < LATELY
     }
 
     /// A batch of this many bytes along the path.

@@ -157,8 +157,8 @@ pub(crate) enum Event {
     PathClosed(PathId),
     /// Nothing is sealed under these keys any more.
     KeysRetired(KeyId),
-    /// A path carries larger datagrams than was known.
-    MtuFound,
+    /// A path carries larger datagrams than was known, or only smaller ones.
+    MtuChanged,
     /// The peer said good-bye.
     Closed,
 }

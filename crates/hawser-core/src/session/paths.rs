@@ -76,8 +76,12 @@ impl Session {
 
     /// A challenge was answered.
     pub(super) fn on_response(&mut self, now: Time, index: usize, token: Token) {
+        let alone = !self.paths.iter().any(Path::works);
         let path = &mut self.paths[index];
         let Some(validated) = path.validation.on_response(token) else { return };
+        if alone {
+            path.health.forgive_flaps();
+        }
         let moved = path.route.moved_to(&validated.remote);
         path.route = validated.remote;
         let before = path.health.state();

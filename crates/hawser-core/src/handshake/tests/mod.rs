@@ -79,7 +79,7 @@ impl Pair {
     /// The remote portal's verdict; it knows the local one only.
     fn judge(&mut self, now: Time, message: &[u8], from: SocketAddr) -> Verdict {
         let (known, psk) = (self.local.public(), Psk::new([3; 32]));
-        let mut lookup = |key: &PublicKey| (*key == known).then(|| psk.clone());
+        let mut lookup = |key: &PublicKey| (*key == known).then(|| psk.clone().into());
         self.responder.on_initiation(now, message, from, HandshakeIndex(22), &mut lookup, self.rng.as_mut())
     }
 

@@ -131,6 +131,11 @@ impl Health {
         self.flaps.held_until().filter(|&until| until > now)
     }
 
+    /// There is no other path: this one is not held back, however it flaps.
+    pub fn forgive_flaps(&mut self) {
+        self.flaps = Flaps::default();
+    }
+
     /// The first challenge went out.
     pub fn on_probe(&mut self) {
         if self.state == HealthState::New {

@@ -231,3 +231,13 @@ fn a_closing_is_no_flap() {
     assert_eq!(health.on_down(at(20), Closed), HealthAction::BecameDown);
     assert_eq!(health.held_until(at(20)), None);
 }
+
+#[test]
+fn a_path_without_another_returns_at_once_however_it_flaps() {
+    let mut health = path(Active);
+    for round in 0..9 {
+        let _ = health.on_down(at(round * 100), LinkLost);
+        health.forgive_flaps();
+        assert!(health.on_validated(at(round * 100 + 1)), "round {round}");
+    }
+}

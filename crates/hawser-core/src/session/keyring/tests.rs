@@ -30,8 +30,14 @@ fn keys(id: u64, made_at: Time, ours: bool) -> KeySet {
     let (mut initiator, message) = started.expect("a greeting");
     let mut responder = Responder::new(theirs, offer);
     let from = "192.0.2.1:1".parse().expect("an address");
-    let verdict =
-        responder.on_initiation(made_at, &message, from, HandshakeIndex(2), &mut |_| Some(Psk::default()), &mut rng);
+    let verdict = responder.on_initiation(
+        made_at,
+        &message,
+        from,
+        HandshakeIndex(2),
+        &mut |_| Some(Psk::default().into()),
+        &mut rng,
+    );
     let Verdict::Accept(accepted) = verdict else { panic!("not accepted") };
     let keys = initiator.on_response(&accepted.response).expect("keys").keys;
     KeySet { id: KeyId(id), keys, made_at, ours }
