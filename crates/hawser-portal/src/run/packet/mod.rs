@@ -169,7 +169,7 @@ impl Driver {
     /// Peers that are told need not find out by silence.
     fn say_good_bye(&mut self) {
         self.parts.endpoint.close();
-        transmit::on_round(&mut self.parts);
+        transmit::farewell(&mut self.parts);
     }
 }
 

@@ -10,7 +10,7 @@ pub fn carry_out(parts: &mut Parts, reload: Reload, now: Time) {
     let Reload { removed, changed, added, metrics } = reload;
     if !removed.is_empty() {
         removed.iter().for_each(|peer| parts.endpoint.dismiss_peer(*peer));
-        transmit::on_round(parts);
+        transmit::farewell(parts);
         removed.iter().for_each(|peer| parts.endpoint.remove_peer(now, *peer));
     }
     for (peer, config) in changed {

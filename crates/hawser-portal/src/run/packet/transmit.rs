@@ -14,6 +14,9 @@ use super::socket::LinkSocket;
 /// Batches in one round: up to 512 KiB.
 const BATCHES_PER_ROUND: usize = 8;
 
+/// Rounds in which all that is to be said at the end is said: a good-bye for each path of 500 peers.
+const FAREWELL_ROUNDS: usize = 64;
+
 /// The links' buffers, lent to the core. Lives for a round.
 struct Spare<'a> {
     sockets: &'a mut [LinkSocket],
@@ -24,6 +27,15 @@ struct Spare<'a> {
 impl Buffers for Spare<'_> {
     fn spare(&mut self, link: LinkId) -> Option<&mut [u8]> {
         self.sockets.get_mut(usize::from(link.0))?.spare(self.now, self.epoll)
+    }
+}
+
+/// Says what is to be said before peers are forgotten.
+pub fn farewell(parts: &mut Parts) {
+    for _ in 0..FAREWELL_ROUNDS {
+        if !on_round(parts) {
+            break;
+        }
     }
 }
 

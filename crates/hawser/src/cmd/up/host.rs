@@ -4,7 +4,7 @@ use std::error::Error;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
-use hawser_portal::config::{self, Config, Keys};
+use hawser_portal::config::{self, Config, Keys, LoadError};
 use hawser_portal::run::{Host, Order};
 
 use super::notify;
@@ -44,6 +44,9 @@ impl Host for ServiceManager {
         match config::load(&self.config) {
             Ok(loaded) => Some(loaded),
             Err(error) => {
+                if let LoadError::Faulty { errors, .. } = &error {
+                    errors.iter().for_each(|fault| tracing::error!(hint = fault.hint, "{fault}"));
+                }
                 let cause = error.source().map(ToString::to_string);
                 tracing::error!(%error, cause, "configuration not read again, the old one stays in force");
                 None
