@@ -132,12 +132,6 @@ impl Portals {
         [self.local.active_paths(), self.remote.active_paths()]
     }
 
-    /// What the local portal says about itself.
-    #[must_use]
-    pub fn local_status(&self) -> Option<Status> {
-        self.local.status()
-    }
-
     /// Process ids: local, remote.
     #[must_use]
     pub fn ids(&self) -> [u32; 2] {

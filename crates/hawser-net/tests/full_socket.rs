@@ -77,6 +77,7 @@ fn a_queue_below_that_is_full_is_told_and_costs_no_wait() {
     assert!(!outcome.blocked && batch.is_empty() && began.elapsed() < Duration::from_secs(1));
     let refused: usize = batch.failures().iter().map(|failure| failure.bytes).sum();
     assert!(batch.failures().iter().all(|failure| failure.reason == Refusal::NoBuffers), "{:?}", batch.failures());
+    assert!(refused > 0, "the queue was never full");
     assert_eq!(outcome.sent_bytes + refused, 120_000, "each datagram is told of: sent or refused");
     println!("{} sent, {refused} refused in {} failures", outcome.sent_bytes, batch.failures().len());
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use hawser_lab::cleanup;
 use hawser_lab::measure::{Bench, CASES, Case, History, PAIRED, Probe, Report};
+use hawser_lab::{LabError, cleanup};
 
 /// Where saved results go.
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results");
@@ -19,7 +19,7 @@ const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results")
 #[derive(Debug, Parser)]
 #[command(name = "measure")]
 struct Arguments {
-    /// The case, `all` (of the bond), `bench` (against others), or `list`
+    /// The case, `all` (of the bond, but `random`, which takes ten minutes a run), `bench` (against others), or `list`
     case: String,
     /// How often each case is run
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
@@ -28,7 +28,7 @@ struct Arguments {
     #[arg(long)]
     json: bool,
     /// Write JSON to docs/results/CASE.json; of `bench` cases append it to docs/results/performance.jsonl
-    #[arg(long)]
+    #[arg(long, conflicts_with = "traffic")]
     save: bool,
     /// A line for `[traffic]` of both portals, such as 'congestion = "cubic"'
     #[arg(long, value_name = "LINE")]
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
             CASES.iter().chain(PAIRED).for_each(|case| println!("{:<14} {}", case.name, case.about));
             return ExitCode::SUCCESS;
         }
-        "all" => CASES.iter().collect(),
+        "all" => CASES.iter().filter(|case| case.probe != Probe::Random).collect(),
         "bench" => PAIRED.iter().collect(),
         name => Case::named(name).into_iter().collect(),
     };
@@ -60,8 +60,15 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-            eprintln!("error: {error}{source}");
+            let (mut words, mut cause) = (error.to_string(), error.source());
+            while let Some(error) = cause {
+                words += &format!(": {error}");
+                cause = error.source();
+            }
+            eprintln!("error: {words}");
+            if let Some(hint) = error.downcast_ref::<LabError>().and_then(LabError::hint) {
+                eprintln!("hint: {hint}");
+            }
             ExitCode::FAILURE
         }
     }

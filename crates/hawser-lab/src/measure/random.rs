@@ -51,6 +51,8 @@ struct Compared {
     bond_mbps: f64,
     /// Links alone, from 0, and what each got; in the order they were measured.
     alone: Vec<(usize, f64)>,
+    /// How often it was measured: this is the middle one.
+    measured: u32,
 }
 
 /// All runs of the case. `told` hears of each topology.
@@ -103,7 +105,8 @@ fn settled(mut measure: impl FnMut(u32) -> Result<Compared, LabError>) -> Result
         all.push(measure(again)?);
     }
     all.sort_by(|one, other| one.ratio().total_cmp(&other.ratio()));
-    Ok(all.swap_remove(all.len() / 2))
+    let middle = all.swap_remove(MEASURED as usize / 2);
+    Ok(Compared { measured: MEASURED, ..middle })
 }
 
 /// Step 2. What links lose differs each time that a topology is measured again.
@@ -115,12 +118,15 @@ fn compare(bench: &Bench, topology: &Topology, flow: Flow, again: u32) -> Result
     let bond_mbps = timing.mbps(bench, &plans, flow)?;
     let mut order: Vec<usize> = (0..plans.len()).collect();
     order.sort_by(|&one, &other| mbps_of(&topology.links[other].up).total_cmp(&mbps_of(&topology.links[one].up)));
-    let mut got = Compared { bond_mbps, alone: Vec::new() };
+    let mut got = Compared { bond_mbps, alone: Vec::new(), measured: 1 };
     for index in order {
         if usable_mbps(mbps_of(&topology.links[index].up)) <= got.best().1 {
             break;
         }
         got.alone.push((index, timing.mbps(bench, &plans[index..=index], flow)?));
+    }
+    if got.best().1 <= 0.0 {
+        return Err(LabError::NoFigure { figure: "ratio", reason: "no link alone carried anything".to_owned() });
     }
     Ok(got)
 }
@@ -201,6 +207,7 @@ impl Compared {
             ("best_mbps", best_mbps),
             ("best_link", (best + 1) as f64),
             ("ratio", self.ratio()),
+            ("measured", self.measured.into()),
         ])
     }
 }
@@ -262,7 +269,7 @@ mod tests {
             let mut measured = 0;
             let got = settled(|again| {
                 measured += 1;
-                Ok(Compared { bond_mbps: ratios[again as usize], alone: vec![(0, 1.0)] })
+                Ok(Compared { bond_mbps: ratios[again as usize], alone: vec![(0, 1.0)], measured: 1 })
             });
             assert_eq!((got.expect("no failure").ratio(), measured), (want, times));
         }

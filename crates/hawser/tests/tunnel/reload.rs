@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use hawser_portal::api::Status;
+use hawser_portal::api::{PathState, Status};
 use hawser_portal::config::{PrivateKey, PublicKey};
 use rustix::process::Signal;
 
@@ -67,7 +67,7 @@ fn a_peer_that_was_removed_has_no_traffic_and_one_that_was_added_has() {
     lab.edit("remote.toml", &foreign, &key);
     remote.signal(Signal::HUP);
     lab.answered_within(CALL_MAX);
-    local.wait_for("all paths to be active", |status| states(status).len() == 2);
+    local.wait_for("all paths to be active", |status| states(status) == [PathState::Active; 2]);
 }
 
 #[test]
