@@ -1,4 +1,4 @@
-# One profile everywhere (`--release`), so that nothing is compiled twice.
+# One profile everywhere (`--release`), so that nothing is compiled twice; only `router` has its own.
 # Everything is built as the user; root is asked for only where a command needs it.
 
 CARGO  := cargo
@@ -6,10 +6,12 @@ SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo "sudo -E env PATH=$$PATH")
 BIN    := target/release/hawser
 # Programs that the tests run in their namespaces: package (or several, with +) and command.
 TOOLS  := iproute2:ip iputils-ping:ping
-# Processors beside this one that the product must compile for.
+# Processors beside this one that the product must compile for, and what its C (aws-lc) needs for them.
 CROSS  := aarch64-unknown-linux-gnu armv7-unknown-linux-gnueabihf
+CROSS_TOOLS := gcc-aarch64-linux-gnu+libc6-dev-arm64-cross:aarch64-linux-gnu-gcc \
+	gcc-arm-linux-gnueabihf+libc6-dev-armhf-cross:arm-linux-gnueabihf-gcc
 
-.PHONY: demo test check cross router bench measure build tools fuzz
+.PHONY: demo test check cross cross-tools router bench measure build tools fuzz
 
 build:
 	$(CARGO) build --release --workspace
@@ -30,19 +32,25 @@ check:
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --release --workspace --no-deps --quiet
 
-## cross: that the product compiles for other processors; needs their C compilers (aws-lc is C) and standard libraries
-cross: TOOLS := gcc-aarch64-linux-gnu+libc6-dev-arm64-cross:aarch64-linux-gnu-gcc \
-	gcc-arm-linux-gnueabihf+libc6-dev-armhf-cross:arm-linux-gnueabihf-gcc
-cross: tools
-	rustup target add $(CROSS)
+## cross: that the product compiles for other processors
+cross: cross-tools
 	for target in $(CROSS); do $(CARGO) check --release -p hawser --target $$target || exit 1; done
+
+cross-tools:
+	@$(MAKE) --no-print-directory tools TOOLS="$(CROSS_TOOLS)"
+	@for target in $(CROSS); do \
+	  [ -d "$$(rustc --print target-libdir --target $$target)" ] && continue; \
+	  command -v rustup >/dev/null || { echo "error: no standard library for $$target, and no rustup to add it" >&2; exit 1; }; \
+	  rustup target add $$target || exit 1; \
+	done
 
 ## router: a small hawser, for a router's flash
 router:
 	$(CARGO) build --profile router -p hawser
 	ls -l target/router/hawser
 
-## bench: each step of the packet's story; then Hawser beside plain forwarding, wireguard-go and the yardstick (12 minutes, root).
+## bench: each step of the packet's story; then Hawser beside plain forwarding, wireguard-go and the yardstick
+## (12 minutes, root, and Go to build wireguard-go).
 ## make bench SAVE=--save appends to docs/results/performance.jsonl; what got worse since is named in any case
 RUNS ?= 3
 SAVE ?=
