@@ -87,14 +87,7 @@ fn recordings_bring_no_session_and_no_more_bytes_than_they_have() {
     world.cut.extend([0, 1]);
     world.restart(REMOTE);
     let before = world.portals[REMOTE].sent.1;
-    let sent = Rc::new(RefCell::new(0));
-    let count = sent.clone();
-    let interval = ms(5);
-    world.rule = Box::new(move |_: Time, flight| {
-        *count.borrow_mut() += u64::from(flight.from == REMOTE);
-        Fate::Pass
-    });
-    under_attack(&mut world, &recordings, interval, ms(5_000));
+    under_attack(&mut world, &recordings, ms(5), ms(5_000));
     let bytes = world.portals[REMOTE].sent.1 - before;
     let came = 1_000 * recordings.borrow()[0].bytes.len() as u64;
     assert!(bytes > 0 && bytes < came, "{bytes} bytes for {came}");

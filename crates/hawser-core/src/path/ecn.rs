@@ -1,10 +1,11 @@
 //! Whether a path carries ECN marks (RFC 9000 section 13.4.2).
 //!
 //! ```text
-//!             counts rise as sent                    counts stay behind
-//!  TESTING -------------------------> CAPABLE ---------------------------> FAILED
-//!     |                                                                      ^
-//!     +----------------------------------------------------------------------+
+//!              counts rise                      ECT(1) is counted
+//!  TESTING -------------------------> CAPABLE -----------------------> FAILED
+//!     |                                                                   ^
+//!     +-------------------------------------------------------------------+
+//!               ten acknowledged and nothing counted, or ECT(1)
 //! ```
 //! Another way (`restart`) is tested anew.
 

@@ -47,8 +47,8 @@ impl Queue {
     pub fn new(params: QueueParams) -> Queue {
         let mut queue = Queue {
             limit: params.limit,
-            mtu: QUANTUM,
-            quantum: QUANTUM,
+            mtu: params.mtu.max(ByteCount(1)),
+            quantum: params.mtu.max(ByteCount(1)),
             codel: CodelParams::default(),
             flows: Flows::new(),
             line: Line::new(),
@@ -57,19 +57,12 @@ impl Queue {
             backlogged: 0,
         };
         queue.set_codel(params.target, params.interval);
-        queue.set_mtu(params.mtu);
         queue
     }
 
     /// Changes CoDel's parameters.
     pub fn set_codel(&mut self, target: Duration, interval: Duration) {
         self.codel = CodelParams { target, interval };
-    }
-
-    /// Changes the largest inner packet; zero counts as one byte.
-    pub fn set_mtu(&mut self, mtu: ByteCount) {
-        self.mtu = mtu.max(ByteCount(1));
-        self.quantum = self.quantum.max(self.mtu);
     }
 
     /// Changes what a flow may send in its turn; it is at least the largest inner packet.

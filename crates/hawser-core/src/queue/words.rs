@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Most bytes that may wait: 100 ms at 640 Mbit/s. CoDel keeps it far shorter; this bounds memory.
 pub const LIMIT: ByteCount = ByteCount(8 << 20);
-/// Quantum until the TUN's MTU is known, bytes (RFC 8290 section 5.2.4).
+/// The largest inner packet that is reckoned with, and the least quantum, bytes (RFC 8290 section 5.2.4).
 pub const QUANTUM: ByteCount = ByteCount(1_514);
 
 /// What can be set. RFC 8290's values by default. A plain value.
@@ -15,7 +15,7 @@ pub const QUANTUM: ByteCount = ByteCount(1_514);
 pub struct QueueParams {
     /// Most bytes that may wait.
     pub limit: ByteCount,
-    /// Largest inner packet: the least quantum, and what CoDel lets wait in any case.
+    /// Largest inner packet, at least one byte: the least quantum, and what CoDel lets wait in any case.
     pub mtu: ByteCount,
     /// CoDel's acceptable delay.
     pub target: Duration,

@@ -137,21 +137,15 @@ impl Scheduler {
     }
 
     /// Whether `path` brings a packet that is to be sent again home before any other path would,
-    /// with `ahead` bytes to be sent again before it. The path that lost it may well
-    /// lose it again, which takes a round trip to mend.
+    /// with `ahead` bytes to be sent again before it. The path that lost it may well lose it again, which
+    /// takes a round trip to mend.
     pub fn takes_resend(&self, path: usize, paths: &[PathView], ahead: ByteCount, lost_on: Option<usize>) -> bool {
         let cost = |index: usize| {
             let again = if lost_on == Some(index) { (paths[index].loss * LOST_AGAIN).min(LOST_AGAIN_MAX) } else { 0.0 };
             paths[index].delay_us.saturating_add((paths[index].rtt.as_micros() as f64 * again) as i64)
         };
-        let (here, mut rate, mut start) = (cost(path), 0u64, i64::MAX);
-        for index in (0..paths.len()).filter(|&index| paths[index].usable && cost(index) < here) {
-            let wait = i64::try_from(paths[index].ready_in.as_micros()).unwrap_or(i64::MAX);
-            start = start.min(cost(index).saturating_add(wait));
-            rate = rate.saturating_add(paths[index].rate.map_or(0, |rate| rate.0));
-        }
-        let serial = if rate == 0 { Duration::ZERO } else { Rate(rate).time_for(ahead) };
-        here < start.saturating_add(i64::try_from(serial.as_micros()).unwrap_or(i64::MAX))
+        by_faster(path, paths, &cost, ahead)
+            .is_none_or(|(start, serial)| cost(path) < start.saturating_add(micros(serial)))
     }
 }
 
@@ -185,23 +179,35 @@ fn sooner(path: usize, paths: &[PathView], ahead: ByteCount, spill: f64) -> bool
     let view = &paths[path];
     let here = view.floor_us.saturating_add(own_jitter_us(view));
     let queued = view.delay_us.saturating_sub(view.floor_us).max(0);
-    let mut rate = 0u64;
-    let mut start = i64::MAX;
-    for (index, other) in paths.iter().enumerate() {
-        if index == path || !other.usable || other.delay_us >= paths[path].delay_us {
-            continue;
-        }
-        let wait = i64::try_from(other.ready_in.as_micros()).unwrap_or(i64::MAX);
-        start = start.min(other.delay_us.saturating_add(wait));
-        rate = rate.saturating_add(other.rate.map_or(0, |r| r.0));
-    }
-    if start == i64::MAX {
-        return true;
-    }
-    // A rate that is not known yet promises nothing: only the waiting time counts against it.
-    let serial = if rate == 0 { Duration::ZERO } else { Rate(rate).time_for(ahead) };
+    let Some((start, serial)) = by_faster(path, paths, &|index| paths[index].delay_us, ahead) else { return true };
     let before = (here.saturating_sub(start).max(0) as f64) * spill + queued as f64;
     before < serial.as_micros() as f64 || here.saturating_add(queued) < start
+}
+
+/// When the usable paths of less delay than this one would bring the first byte home, on the delays' scale in µs, and
+/// how long `ahead` bytes take behind it; none where there is no such path.
+fn by_faster(
+    path: usize,
+    paths: &[PathView],
+    delay: &dyn Fn(usize) -> i64,
+    ahead: ByteCount,
+) -> Option<(i64, Duration)> {
+    let (mut rate, mut start) = (0u64, None::<i64>);
+    for (index, view) in paths.iter().enumerate() {
+        if !view.usable || delay(index) >= delay(path) {
+            continue;
+        }
+        let first = delay(index).saturating_add(micros(view.ready_in));
+        start = Some(start.map_or(first, |start| start.min(first)));
+        rate = rate.saturating_add(view.rate.map_or(0, |rate| rate.0));
+    }
+    // A rate that is not known yet promises nothing: only the waiting time counts.
+    let serial = if rate == 0 { Duration::ZERO } else { Rate(rate).time_for(ahead) };
+    start.map(|start| (start, serial))
+}
+
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// Deviation beyond this part of the round trip is a queue that came and went.
@@ -209,7 +215,7 @@ const JITTER_PART: i64 = 8;
 
 /// The path's delay varies by this much by its nature, µs.
 fn own_jitter_us(path: &PathView) -> i64 {
-    let most = i64::try_from(path.least_rtt.as_micros()).unwrap_or(i64::MAX) / JITTER_PART;
+    let most = micros(path.least_rtt) / JITTER_PART;
     path.jitter_us.min(most)
 }
 

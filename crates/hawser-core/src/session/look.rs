@@ -26,7 +26,7 @@ impl Session {
             self.views.push(path.view(now, usable, scale));
             if usable { path.note_pacing(now) } else { path.paced_until = None }
         }
-        if self.views.iter().filter(|view| view.usable).count() < 2 {
+        if !self.has_second_path() {
             self.copies.forget_rescues();
         }
         if self.scheduler.refresh(now, &self.views) {
@@ -38,6 +38,11 @@ impl Session {
             self.judge_spill(now);
             self.tune_queue(now);
         }
+    }
+
+    /// Whether more than one path may carry inner packets.
+    pub(super) fn has_second_path(&self) -> bool {
+        self.views.iter().filter(|view| view.usable).count() > 1
     }
 
     /// A path that bulk left out for long shows anew what it can.

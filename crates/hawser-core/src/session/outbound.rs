@@ -10,7 +10,7 @@
 
 use super::batch::Batch;
 use super::constants::DATA_OVERHEAD;
-use super::path::Content;
+use super::path::{Content, Path};
 use super::reliable;
 use super::resend::Unsent;
 use super::{Buffers, Context, Session, Transmit};
@@ -18,7 +18,7 @@ use crate::drops::DropReason;
 use crate::packet::{Class, SegmentRef, Train, TrainStore};
 use crate::queue::{Choice, Pulled};
 use crate::scheduler::Room;
-use crate::units::{ByteCount, Time};
+use crate::units::{ByteCount, PacketNumber, Time};
 use crate::wire::{
     DATA_FRAME_LEN, DATA_HEADER_LEN, DataFlags, DataFrame, FlowSequence, Gone, SplitFrame, TAG_LEN, Writer,
 };
@@ -160,7 +160,7 @@ impl Session {
             }
             if let Some(mut unsent) = self.resend.pop() {
                 unsent.tries += 1;
-                if self.views.iter().filter(|view| view.usable).count() > 1 {
+                if self.has_second_path() {
                     self.copies.note_resent(&unsent, self.paths[index].id);
                 }
                 *budget -= self.send(now, index, unsent, batch, cx.store);
@@ -249,17 +249,15 @@ impl Session {
     ) -> ByteCount {
         let size = DATA_OVERHEAD + usize::from(unsent.len);
         let path = &mut self.paths[index];
-        let (id, number) = (path.id, path.next_number());
-        let seal = &self.keyring.seal().send;
-        let out = batch.push(size);
-        path.write_header(number, out);
+        let (number, out) = begin(path, size, batch);
         out[DATA_HEADER_LEN..DATA_PREFIX].copy_from_slice(&DataFrame::head(
             unsent.bucket,
             unsent.flags,
             unsent.sequence,
         ));
         let head = train.head(unsent.segment.segment, &mut out[DATA_PREFIX..]);
-        let sealed = seal.seal_from(id, number, out, DATA_PREFIX + head, train.body(unsent.segment.segment));
+        let seal = &self.keyring.seal().send;
+        let sealed = seal.seal_from(path.id, number, out, DATA_PREFIX + head, train.body(unsent.segment.segment));
         debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");
         path.remember(now, number, size, content)
     }
@@ -292,14 +290,12 @@ impl Session {
                 bytes: chunk,
             };
             let path = &mut self.paths[index];
-            let (id, number, size) = (path.id, path.next_number(), SPLIT_OVERHEAD + chunk.len());
-            let seal = &self.keyring.seal().send;
-            let out = batch.push(size);
-            path.write_header(number, out);
+            let size = SPLIT_OVERHEAD + chunk.len();
+            let (number, out) = begin(path, size, batch);
             let room = size - TAG_LEN;
             let written = frame.encode(&mut Writer::new(&mut out[DATA_HEADER_LEN..room]));
             debug_assert_eq!(written, Ok(()), "a piece fills its datagram");
-            let sealed = seal.seal(id, number, out);
+            let sealed = self.keyring.seal().send.seal(path.id, number, out);
             debug_assert_eq!(sealed, Ok(()), "a piece fills its datagram");
             bytes += path.remember(now, number, size, Content::Piece(split));
         }
@@ -339,6 +335,14 @@ impl Session {
             path.note_pause(now);
         }
     }
+}
+
+/// The next datagram of a path in its batch: its number, and its bytes with the header written.
+fn begin<'b>(path: &mut Path, size: usize, batch: &'b mut Batch<'_>) -> (PacketNumber, &'b mut [u8]) {
+    let number = path.next_number();
+    let out = batch.push(size);
+    path.write_header(number, out);
+    (number, out)
 }
 
 /// Whether a copy may be tried now: what the path cannot carry whole never fits, and is not waited for.
