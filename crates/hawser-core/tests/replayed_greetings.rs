@@ -3,7 +3,6 @@
 
 mod support;
 
-use hawser_core::units::Time;
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use common::{ADDRESS_A, ADDRESS_B, between, ms, turn};
+use common::{ADDRESS_A, ADDRESS_B, between, measured, ms};
 use hawser_wire::traffic::UdpFlow;
 use hawser_wire::{
     Direction, EmulatedLink, End, LinkSpec, Namespace, Rate, RpFilter, Way, WireError, emulate_until, sweep, teardown,
@@ -141,102 +141,107 @@ fn teardown_removes_what_this_process_made() {
 
 #[test]
 fn a_cut_takes_both_ends_down_and_restore_brings_routes_back() {
-    let _turn = turn();
-    let link = link("cut");
-    let [a, b] = link.ends();
-    let gateway = ADDRESS_B.parse().expect("an address");
-    a.namespace.add_default_route(gateway).expect("routes");
-    a.namespace
-        .add_route("fd10::/64".parse().expect("a prefix"), Some("fd09::2".parse().expect("an address")), None)
-        .expect("routes");
-    assert_eq!(crossing(&link), [10; 4]);
-    link.cut().expect("cuts");
-    for end in [a, b] {
-        assert!(ip(&end.namespace, "link show wire0").contains("state DOWN"));
-    }
-    assert_eq!(ip(&a.namespace, "route show default"), "");
-    assert_eq!(crossing(&link), [0; 4]);
-    link.cut().expect("a cut link may be cut");
-    link.restore().expect("restores");
-    assert!(ip(&a.namespace, "route show default").contains("via 10.9.0.2"));
-    assert!(ip(&a.namespace, "-6 route show fd10::/64").contains("via fd09::2"));
-    assert_eq!(crossing(&link), [10; 4]);
+    measured(|| {
+        let link = link("cut");
+        let [a, b] = link.ends();
+        let gateway = ADDRESS_B.parse().expect("an address");
+        a.namespace.add_default_route(gateway).expect("routes");
+        a.namespace
+            .add_route("fd10::/64".parse().expect("a prefix"), Some("fd09::2".parse().expect("an address")), None)
+            .expect("routes");
+        assert_eq!(crossing(&link), [10; 4]);
+        link.cut().expect("cuts");
+        for end in [a, b] {
+            assert!(ip(&end.namespace, "link show wire0").contains("state DOWN"));
+        }
+        assert_eq!(ip(&a.namespace, "route show default"), "");
+        assert_eq!(crossing(&link), [0; 4]);
+        link.cut().expect("a cut link may be cut");
+        link.restore().expect("restores");
+        assert!(ip(&a.namespace, "route show default").contains("via 10.9.0.2"));
+        assert!(ip(&a.namespace, "-6 route show fd10::/64").contains("via fd09::2"));
+        assert_eq!(crossing(&link), [10; 4]);
+    });
 }
 
 #[test]
 fn what_is_on_the_way_of_a_cut_is_lost() {
-    let _turn = turn();
-    let link = link("way");
-    link.set(Way::AToB, |way| way.delay = ms(200)).expect("sets");
-    let [a, b] = link.ends();
-    let flow = UdpFlow {
-        from: a.namespace.clone(),
-        to: b.namespace.clone(),
-        destination: format!("{ADDRESS_B}:9002").parse().expect("an address"),
-        payload: 72,
-        rate: Rate::mbit(8.0),
-        duration: ms(10),
-        linger: ms(300),
-    };
-    let running = flow.start().expect("starts");
-    std::thread::sleep(ms(80));
-    link.cut().expect("cuts");
-    link.restore().expect("restores");
-    let report = running.finish().expect("ends");
-    assert_eq!(report.arrivals, []);
-    assert_eq!(link.counters(Way::AToB).cut, report.sent);
+    measured(|| {
+        let link = link("way");
+        link.set(Way::AToB, |way| way.delay = ms(200)).expect("sets");
+        let [a, b] = link.ends();
+        let flow = UdpFlow {
+            from: a.namespace.clone(),
+            to: b.namespace.clone(),
+            destination: format!("{ADDRESS_B}:9002").parse().expect("an address"),
+            payload: 72,
+            rate: Rate::mbit(8.0),
+            duration: ms(10),
+            linger: ms(300),
+        };
+        let running = flow.start().expect("starts");
+        std::thread::sleep(ms(80));
+        link.cut().expect("cuts");
+        link.restore().expect("restores");
+        let report = running.finish().expect("ends");
+        assert_eq!(report.arrivals, []);
+        assert_eq!(link.counters(Way::AToB).cut, report.sent);
+    });
 }
 
 #[test]
 fn a_black_hole_swallows_silently_one_way_or_both() {
-    let _turn = turn();
-    let link = link("hole");
-    link.black_hole(true).expect("opens");
-    assert!(!ip(&link.ends()[0].namespace, "link show wire0").contains("state DOWN"));
-    assert_eq!(crossing(&link), [0; 4]);
-    let counters = link.counters(Way::AToB);
-    assert!(counters.vanished > 0 && counters.vanished == counters.packets_in);
-    link.restore().expect("closes");
-    assert_eq!(crossing(&link), [10; 4]);
-    link.black_hole_way(Way::BToA, true).expect("opens");
-    assert_eq!(crossing(&link), [10, 0, 10, 0]);
-    link.black_hole(false).expect("closes");
-    assert_eq!(crossing(&link), [10; 4]);
+    measured(|| {
+        let link = link("hole");
+        link.black_hole(true).expect("opens");
+        assert!(!ip(&link.ends()[0].namespace, "link show wire0").contains("state DOWN"));
+        assert_eq!(crossing(&link), [0; 4]);
+        let counters = link.counters(Way::AToB);
+        assert!(counters.vanished > 0 && counters.vanished == counters.packets_in);
+        link.restore().expect("closes");
+        assert_eq!(crossing(&link), [10; 4]);
+        link.black_hole_way(Way::BToA, true).expect("opens");
+        assert_eq!(crossing(&link), [10, 0, 10, 0]);
+        link.black_hole(false).expect("closes");
+        assert_eq!(crossing(&link), [10; 4]);
+    });
 }
 
 #[test]
 fn an_idle_link_sends_nothing_of_its_own() {
-    let _turn = turn();
-    let link = link("idle");
-    std::thread::sleep(ms(300));
-    assert_eq!(Way::BOTH.map(|way| link.counters(way).packets_in), [0, 0]);
+    measured(|| {
+        let link = link("idle");
+        std::thread::sleep(ms(300));
+        assert_eq!(Way::BOTH.map(|way| link.counters(way).packets_in), [0, 0]);
+    });
 }
 
 #[test]
 fn a_veth_pair_carries_and_takes_its_offloads() {
-    let _turn = turn();
-    let (mut a, mut b) = between("veth");
-    (a.interface, b.interface) = ("left".to_owned(), "right".to_owned());
-    veth(&a, &b, 1400).expect("makes the pair");
-    a.namespace.set_plain_packets("left").expect("sets offloads");
-    let features = a.namespace.command("ethtool").args(["-k", "left"]).output().expect("ethtool starts");
-    let features = String::from_utf8(features.stdout).expect("prints text");
-    for line in [
-        "tcp-segmentation-offload: off",
-        "generic-segmentation-offload: off",
-        "generic-receive-offload: on",
-        "tx-udp-segmentation: off",
-    ] {
-        assert!(features.contains(line), "{line} is not in\n{features}");
-    }
-    assert!(ip(&b.namespace, "link show right").contains("mtu 1400"));
-    assert_eq!(arrived(&a.namespace, &b.namespace, &format!("{ADDRESS_B}:9001")), 10);
-    a.namespace.set_features("left", &[("tx-udp-segmentation", true)]).expect("sets one offload");
-    let unknown = a.namespace.set_features("left", &[("tx-teleport", true)]);
-    assert!(matches!(unknown, Err(WireError::NoFeature { .. })));
-    a.namespace.delete_interface("left").expect("deletes");
-    let gone = b.namespace.set_up("right");
-    assert!(matches!(gone, Err(WireError::NoInterface { .. })), "{gone:?}");
+    measured(|| {
+        let (mut a, mut b) = between("veth");
+        (a.interface, b.interface) = ("left".to_owned(), "right".to_owned());
+        veth(&a, &b, 1400).expect("makes the pair");
+        a.namespace.set_plain_packets("left").expect("sets offloads");
+        let features = a.namespace.command("ethtool").args(["-k", "left"]).output().expect("ethtool starts");
+        let features = String::from_utf8(features.stdout).expect("prints text");
+        for line in [
+            "tcp-segmentation-offload: off",
+            "generic-segmentation-offload: off",
+            "generic-receive-offload: on",
+            "tx-udp-segmentation: off",
+        ] {
+            assert!(features.contains(line), "{line} is not in\n{features}");
+        }
+        assert!(ip(&b.namespace, "link show right").contains("mtu 1400"));
+        assert_eq!(arrived(&a.namespace, &b.namespace, &format!("{ADDRESS_B}:9001")), 10);
+        a.namespace.set_features("left", &[("tx-udp-segmentation", true)]).expect("sets one offload");
+        let unknown = a.namespace.set_features("left", &[("tx-teleport", true)]);
+        assert!(matches!(unknown, Err(WireError::NoFeature { .. })));
+        a.namespace.delete_interface("left").expect("deletes");
+        let gone = b.namespace.set_up("right");
+        assert!(matches!(gone, Err(WireError::NoInterface { .. })), "{gone:?}");
+    });
 }
 
 #[test]
@@ -254,38 +259,40 @@ fn sysctls_are_of_the_namespace() {
 
 #[test]
 fn emulate_until_carries_until_its_pipe_closes() {
-    let _turn = turn();
-    let (a, b) = between("until");
-    let (from, to) = (a.namespace.clone(), b.namespace.clone());
-    let spec = LinkSpec::symmetric("until", a, b, &Direction::default());
-    let (shutdown, hold) = std::io::pipe().expect("makes a pipe");
-    let emulation = std::thread::spawn(move || emulate_until(vec![spec], shutdown.as_fd()));
-    while !ip(&to, "-brief address show wire0").contains(ADDRESS_B) {
-        assert!(!emulation.is_finished(), "{:?}", emulation.join());
-        std::thread::sleep(ms(5));
-    }
-    std::thread::sleep(ms(50));
-    assert_eq!(arrived(&from, &to, &format!("{ADDRESS_B}:9001")), 10);
-    drop(hold);
-    let counted = emulation.join().expect("ends").expect("carried");
-    assert!(counted[0][0].packets_out >= 9, "{counted:?}");
-    assert_eq!(counted[0][1].packets_out, 0);
+    measured(|| {
+        let (a, b) = between("until");
+        let (from, to) = (a.namespace.clone(), b.namespace.clone());
+        let spec = LinkSpec::symmetric("until", a, b, &Direction::default());
+        let (shutdown, hold) = std::io::pipe().expect("makes a pipe");
+        let emulation = std::thread::spawn(move || emulate_until(vec![spec], shutdown.as_fd()));
+        while !ip(&to, "-brief address show wire0").contains(ADDRESS_B) {
+            assert!(!emulation.is_finished(), "{:?}", emulation.join());
+            std::thread::sleep(ms(5));
+        }
+        std::thread::sleep(ms(50));
+        assert_eq!(arrived(&from, &to, &format!("{ADDRESS_B}:9001")), 10);
+        drop(hold);
+        let counted = emulation.join().expect("ends").expect("carried");
+        assert!(counted[0][0].packets_out >= 9, "{counted:?}");
+        assert_eq!(counted[0][1].packets_out, 0);
+    });
 }
 
 #[test]
 fn a_link_that_cannot_be_made_says_why() {
-    let _turn = turn();
-    let (a, mut b) = between("bad");
-    b.interface = "a-name-too-long-for-linux".to_owned();
-    let spec = LinkSpec::symmetric("bad", a.clone(), b.clone(), &Direction::default());
-    let error = EmulatedLink::new(spec).expect_err("the name is too long");
-    assert!(error.to_string().contains("a-name-too-long-for-linux"), "{error}");
-    b.interface = "wire0".to_owned();
-    let mut spec = LinkSpec::symmetric("bad", a, b, &Direction::default());
-    spec.mtu = 9000;
-    assert!(EmulatedLink::new(spec).is_err());
-    let none = Namespace::open("hw-no-such").expect_err("there is none");
-    assert!(none.to_string().starts_with("open namespace hw-no-such"));
+    measured(|| {
+        let (a, mut b) = between("bad");
+        b.interface = "a-name-too-long-for-linux".to_owned();
+        let spec = LinkSpec::symmetric("bad", a.clone(), b.clone(), &Direction::default());
+        let error = EmulatedLink::new(spec).expect_err("the name is too long");
+        assert!(error.to_string().contains("a-name-too-long-for-linux"), "{error}");
+        b.interface = "wire0".to_owned();
+        let mut spec = LinkSpec::symmetric("bad", a, b, &Direction::default());
+        spec.mtu = 9000;
+        assert!(EmulatedLink::new(spec).is_err());
+        let none = Namespace::open("hw-no-such").expect_err("there is none");
+        assert!(none.to_string().starts_with("open namespace hw-no-such"));
+    });
 }
 
 #[test]

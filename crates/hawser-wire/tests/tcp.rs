@@ -5,7 +5,7 @@ mod common;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use common::{ms, turn};
+use common::{measured, ms};
 use hawser_wire::traffic::{Congestion, TcpTransfer};
 use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Moment, Namespace, veth};
 
@@ -64,56 +64,58 @@ impl Line {
 
 #[test]
 fn one_cubic_stream_matches_tbf_within_three_percent() {
-    let _turn = turn();
-    let by_kernel = {
-        let line = line();
-        let (router, server) = line.shaped_ends();
-        veth(&router, &server, 1500).expect("the pair is made");
-        let tbf =
-            format!("qdisc add dev shaped root tbf rate {RATE_MBIT}mbit burst 5kb latency {}ms", QUEUE.as_millis());
-        let status = line.router.command("tc").args(tbf.split(' ')).status();
-        assert!(status.expect("the tc program starts").success(), "tc {tbf}");
-        line.goodput()
-    };
-    let by_us = {
-        let line = line();
-        let (router, server) = line.shaped_ends();
-        let way = Direction { overhead: ETHERNET, ..Direction::shaped(RATE_MBIT, ms(0), QUEUE) };
-        let _shaper =
-            EmulatedLink::new(LinkSpec::symmetric("shaper", router, server, &way)).expect("the shaper starts");
-        line.goodput()
-    };
-    println!("one cubic stream: tbf {by_kernel:.2}, emulated {by_us:.2} Mbit/s");
-    assert!(by_kernel > RATE_MBIT * 0.85, "tbf let {by_kernel:.2} Mbit/s pass");
-    assert!((by_us / by_kernel - 1.0).abs() <= 0.03, "tbf {by_kernel:.2}, emulated {by_us:.2}");
+    measured(|| {
+        let by_kernel = {
+            let line = line();
+            let (router, server) = line.shaped_ends();
+            veth(&router, &server, 1500).expect("the pair is made");
+            let tbf =
+                format!("qdisc add dev shaped root tbf rate {RATE_MBIT}mbit burst 5kb latency {}ms", QUEUE.as_millis());
+            let status = line.router.command("tc").args(tbf.split(' ')).status();
+            assert!(status.expect("the tc program starts").success(), "tc {tbf}");
+            line.goodput()
+        };
+        let by_us = {
+            let line = line();
+            let (router, server) = line.shaped_ends();
+            let way = Direction { overhead: ETHERNET, ..Direction::shaped(RATE_MBIT, ms(0), QUEUE) };
+            let _shaper =
+                EmulatedLink::new(LinkSpec::symmetric("shaper", router, server, &way)).expect("the shaper starts");
+            line.goodput()
+        };
+        println!("one cubic stream: tbf {by_kernel:.2}, emulated {by_us:.2} Mbit/s");
+        assert!(by_kernel > RATE_MBIT * 0.85, "tbf let {by_kernel:.2} Mbit/s pass");
+        assert!((by_us / by_kernel - 1.0).abs() <= 0.03, "tbf {by_kernel:.2}, emulated {by_us:.2}");
+    });
 }
 
 #[test]
 fn progress_is_seen_and_stop_ends_a_transfer() {
-    let _turn = turn();
-    let (a, b) = common::between("tcp");
-    let (from, to) = (a.namespace.clone(), b.namespace.clone());
-    let way = Direction::shaped(20.0, ms(5), ms(40));
-    let link = EmulatedLink::new(LinkSpec::symmetric("tcp", a, b, &way)).expect("the link starts");
-    for congestion in [Congestion::Reno, Congestion::Bbr] {
-        let transfer = TcpTransfer {
-            from: from.clone(),
-            to: to.clone(),
-            destination: "[fd09::2]:5001".parse().expect("an address"),
-            source: Some(address("fd09::1")),
-            congestion,
-            duration: Duration::from_secs(60),
-        };
-        let running = transfer.start().expect("the transfer starts");
-        std::thread::sleep(ms(600));
-        let middle = Moment::now();
-        assert!(running.received_bytes() > 500_000, "{}", running.received_bytes());
-        link.black_hole(true).expect("the hole opens");
-        std::thread::sleep(ms(300));
-        assert!(running.progress().longest_gap(middle, Moment::now()) >= ms(250));
-        running.stop();
-        let got = running.finish().expect("the transfer ends");
-        assert!(got.end() < middle + ms(100), "bytes came through the hole");
-        link.restore().expect("the hole closes");
-    }
+    measured(|| {
+        let (a, b) = common::between("tcp");
+        let (from, to) = (a.namespace.clone(), b.namespace.clone());
+        let way = Direction::shaped(20.0, ms(5), ms(40));
+        let link = EmulatedLink::new(LinkSpec::symmetric("tcp", a, b, &way)).expect("the link starts");
+        for congestion in [Congestion::Reno, Congestion::Bbr] {
+            let transfer = TcpTransfer {
+                from: from.clone(),
+                to: to.clone(),
+                destination: "[fd09::2]:5001".parse().expect("an address"),
+                source: Some(address("fd09::1")),
+                congestion,
+                duration: Duration::from_secs(60),
+            };
+            let running = transfer.start().expect("the transfer starts");
+            std::thread::sleep(ms(600));
+            let middle = Moment::now();
+            assert!(running.received_bytes() > 500_000, "{}", running.received_bytes());
+            link.black_hole(true).expect("the hole opens");
+            std::thread::sleep(ms(300));
+            assert!(running.progress().longest_gap(middle, Moment::now()) >= ms(250));
+            running.stop();
+            let got = running.finish().expect("the transfer ends");
+            assert!(got.end() < middle + ms(100), "bytes came through the hole");
+            link.restore().expect("the hole closes");
+        }
+    });
 }
