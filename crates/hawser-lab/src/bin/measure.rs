@@ -33,6 +33,9 @@ struct Arguments {
     /// A line for `[traffic]` of both portals, such as 'congestion = "cubic"'
     #[arg(long, value_name = "LINE")]
     traffic: Vec<String>,
+    /// Of a `bench` case: this contender alone, such as `hawser` or `yardstick`; may be repeated
+    #[arg(long, value_name = "NAME", conflicts_with = "save")]
+    only: Vec<String>,
     /// Where the seeds of case random begin; each run goes on where the one before ended
     #[arg(long, default_value_t = 0)]
     seed: u32,
@@ -85,6 +88,7 @@ fn measure(arguments: &Arguments, cases: &[&'static Case]) -> Result<bool, Box<d
         runs: arguments.runs,
         seed: arguments.seed.into(),
         traffic: arguments.traffic.join("\n"),
+        only: arguments.only.clone(),
     };
     cleanup::start()?;
     let mut ok = true;

@@ -28,6 +28,8 @@ pub struct Bench {
     pub seed: u64,
     /// Lines of `[traffic]` in both configurations, mostly none.
     pub traffic: String,
+    /// Of paired cases: who takes part, by label; all where empty.
+    pub only: Vec<String>,
 }
 
 /// A topology with portals in it. Removed on drop, the portals first.

@@ -55,10 +55,13 @@ pub(super) fn run(
     run: u32,
 ) -> Result<Vec<(String, Figures)>, LabError> {
     let ground = Ground { bench, wireguard };
-    let first = run as usize % paired.contenders.len();
-    let (late, early) = paired.contenders.split_at(first);
+    let takes_part =
+        |contender: &&Contender| bench.only.is_empty() || bench.only.iter().any(|it| it == contender.label());
+    let mut contenders: Vec<Contender> = paired.contenders.iter().filter(takes_part).copied().collect();
+    let first = run as usize % contenders.len().max(1);
+    contenders.rotate_left(first);
     let mut found = Vec::new();
-    for &contender in early.iter().chain(late) {
+    for contender in contenders {
         let figures = match paired.measure {
             Measure::Stream => stream::measure(&Contest::start(&ground, contender)?),
             Measure::Packets => packets::measure(&Contest::start(&ground, contender)?),
