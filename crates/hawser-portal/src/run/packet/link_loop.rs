@@ -45,7 +45,7 @@ pub fn on_ready(parts: &mut Parts, index: usize, flags: EventFlags) -> Result<()
 
 /// Step 3, one batch: gives the number of runs in it.
 fn receive(parts: &mut Parts, index: usize) -> usize {
-    let Parts { clock, endpoint, home, sockets, received, .. } = parts;
+    let Parts { clock, endpoint, home, sockets, received, moderation, .. } = parts;
     let Some((socket, link)) = sockets.get_mut(index).and_then(split) else { return 0 };
     let runs = link.recv(received);
     let now = clock.now();
@@ -61,6 +61,7 @@ fn receive(parts: &mut Parts, index: usize) -> usize {
         let local = run.local.filter(|_| socket.answers_from_several);
         let (remote, ecn) = (run.remote, Ecn::from_bits(run.ecn as u8));
         for datagram in run.singles() {
+            moderation.count(1);
             endpoint.handle_datagram(now, socket.id, remote, local, ecn, datagram, home);
         }
     }

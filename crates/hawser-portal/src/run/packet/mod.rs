@@ -7,6 +7,7 @@
 //! 5. send what the core has to say (`transmit`), 6. give the host what came home (`tun_loop`).
 
 mod link_loop;
+mod moderation;
 mod netlink_loop;
 mod reload;
 mod socket;
@@ -17,6 +18,8 @@ mod tun_loop;
 use std::io;
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::Duration;
 
 use hawser_core::endpoint::{Endpoint, Event};
 use hawser_core::packet::Coalescer;
@@ -25,6 +28,7 @@ use hawser_net::link::RecvBatch;
 use hawser_net::netcfg::EventReceiver;
 use hawser_net::tun::Tun;
 use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use tokio::sync::mpsc::UnboundedSender;
@@ -34,6 +38,7 @@ use super::clock::Clock;
 use super::interfaces::Interfaces;
 use super::messages::{Command, Lost, Report};
 use super::plan::SocketPlan;
+use moderation::Moderation;
 use socket::LinkSocket;
 
 /// Names of descriptors in epoll; link sockets count from [`FIRST_SOCKET`].
@@ -59,6 +64,7 @@ pub struct Parts {
     interfaces: Interfaces,
     reports: UnboundedSender<Report>,
     lost: Lost,
+    moderation: Moderation,
     trimmed: Time,
 }
 
@@ -104,6 +110,7 @@ impl Driver {
             interfaces: Interfaces::default(),
             reports,
             lost: Lost::default(),
+            moderation: Moderation::new(),
             trimmed: Time::ZERO,
         };
         netlink_loop::open_listening(&mut parts)?;
@@ -130,10 +137,16 @@ impl Driver {
         }
     }
 
-    /// Sleeps until something is ready or due; not at all if there is `more` to do.
+    /// Sleeps until something is ready or due, for a fixed moment while there are many packets; not at all if there is `more` to do.
     fn wait(&mut self, more: bool, ready: &mut Vec<epoll::Event>) -> Result<(), RunError> {
         let parts = &mut self.parts;
-        let timeout = timer_loop::timeout(parts, more);
+        let now = parts.clock.now();
+        let mut timeout = timer_loop::timeout(parts, now, more);
+        if let Some(rest) = parts.moderation.rest(now).filter(|_| !more) {
+            thread::sleep(timeout.map_or(rest, |timeout| timeout.min(rest)));
+            timeout = Some(Duration::ZERO);
+        }
+        let timeout = timeout.map(timespec);
         ready.clear();
         match epoll::wait(&parts.epoll, spare_capacity(ready), timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -183,6 +196,11 @@ fn tell_events(parts: &mut Parts) {
         };
         let _ = parts.reports.send(report);
     }
+}
+
+/// Both parts fit: seconds of 64 bits, and less than a second of nanoseconds.
+fn timespec(timeout: Duration) -> Timespec {
+    Timespec { tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX), tv_nsec: timeout.subsec_nanos().into() }
 }
 
 /// The error for what the TUN device says.

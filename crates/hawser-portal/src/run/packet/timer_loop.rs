@@ -3,27 +3,20 @@
 use std::time::Duration;
 
 use hawser_core::units::Time;
-use rustix::event::Timespec;
 
 use super::{Parts, netlink_loop};
 
 /// Idle buffers are given back this often.
 const TRIM_EVERY: Duration = Duration::from_secs(1);
-/// Nothing is to be waited for.
-const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// How long the thread may sleep: until the next deadline, not at all if there is `more` to do.
-pub fn timeout(parts: &mut Parts, more: bool) -> Option<Timespec> {
+/// How long the thread may sleep, from now: until the next deadline, not at all if there is `more` to do.
+pub fn timeout(parts: &mut Parts, now: Time, more: bool) -> Option<Duration> {
     if more {
-        return Some(AT_ONCE);
+        return Some(Duration::ZERO);
     }
-    let now = parts.clock.now();
     let core = parts.endpoint.poll_timeout(now).map(|(at, _)| at);
     let own = parts.sockets.iter().filter_map(|socket| socket.retry_at()).min();
-    let next = core.into_iter().chain(own).min()?;
-    let wait = next.since(now);
-    // Both fit: a second count of 64 bits, and less than a second of nanoseconds.
-    Some(Timespec { tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX), tv_nsec: wait.subsec_nanos().into() })
+    core.into_iter().chain(own).min().map(|at| at.since(now))
 }
 
 /// Does what is due at `now`.

@@ -31,6 +31,7 @@ pub fn on_readable(parts: &mut Parts) -> Result<(), RunError> {
         match parts.tun.read(parts.endpoint.read_buffer()) {
             Ok(Some(train)) => {
                 bytes += train.len;
+                parts.moderation.count(train.len.checked_div(train.header.gso_size.into()).unwrap_or(1));
                 parts.endpoint.handle_inner(now, train.len, offload(&train.header));
             }
             Ok(None) => break,
