@@ -34,6 +34,9 @@ const QUANTUM_TIME: Duration = Duration::from_millis(1);
 const QUANTUM_PACKETS: u64 = 2;
 /// The largest burst (draft section 5.6.3).
 const QUANTUM_CAP: ByteCount = ByteCount(64 * 1024);
+/// What may be in flight in any case, in time (departure: the draft's section 5.6.4.1 allows three bursts). Portals that move
+/// many packets rest between rounds: of 1 ms round trip at several Gbit/s nearly all is spent in them, and none in a queue.
+const HOST_TIME: Duration = Duration::from_millis(2);
 
 impl Bbr {
     fn pacing_gain(&self, in_flight: ByteCount) -> f64 {
@@ -91,7 +94,7 @@ impl Bbr {
     /// `volume`, but at least what batches of sending and acknowledging need.
     pub(super) fn quantized(&self, volume: ByteCount) -> ByteCount {
         let quantum = self.pacing.bytes_in(QUANTUM_TIME).min(QUANTUM_CAP).max(ByteCount(self.mtu.0 * QUANTUM_PACKETS));
-        let volume = volume.max(quantum).max(self.min_window());
+        let volume = volume.max(quantum).max(self.pacing.bytes_in(HOST_TIME)).max(self.min_window());
         if self.state == State::Up { volume + ByteCount(self.mtu.0 * UP_EXTRA_PACKETS) } else { volume }
     }
 
