@@ -44,9 +44,6 @@ pub enum RunError {
         /// What the system said.
         source: io::Error,
     },
-    /// The kernel cannot wait with the precision that pacing needs.
-    #[error("wait in the packet thread: the kernel lacks epoll_pwait2 (it came with Linux 5.11)")]
-    OldKernel,
     /// The TUN device was deleted by somebody else.
     #[error("use tun device: it was deleted")]
     TunGone(#[source] io::Error),

@@ -5,7 +5,7 @@
 
 use hawser_core::units::{Ecn, Time};
 use hawser_net::link::{Link, PathError, RUNS_PER_BATCH, Refusal};
-use rustix::event::epoll::EventFlags;
+use rustix::event::PollFlags;
 
 use super::socket::LinkSocket;
 use super::{Parts, RunError, tun_loop};
@@ -18,17 +18,17 @@ const ERRORS_PER_ROUND: usize = 16;
 const HOME_MAX: usize = 1 << 20;
 
 /// The socket of this place among the plans is ready for what `flags` say.
-pub fn on_ready(parts: &mut Parts, index: usize, flags: EventFlags) -> Result<(), RunError> {
+pub fn on_ready(parts: &mut Parts, index: usize, flags: PollFlags) -> Result<(), RunError> {
     let now = parts.clock.now();
-    if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
+    if flags.intersects(PollFlags::ERR | PollFlags::HUP) {
         take_errors(parts, index, now);
     }
-    if flags.contains(EventFlags::OUT)
+    if flags.contains(PollFlags::OUT)
         && let Some(socket) = parts.sockets.get_mut(index)
     {
-        socket.on_writable(now, &parts.epoll);
+        socket.on_writable(now);
     }
-    if !flags.contains(EventFlags::IN) {
+    if !flags.contains(PollFlags::IN) {
         return Ok(());
     }
     for _ in 0..BATCHES_PER_ROUND {

@@ -1,6 +1,6 @@
 //! The packet thread: all packets, one thread, no lock.
 //!
-//! Each time that epoll wakes it, or has more at once:
+//! Each time that a descriptor wakes it, or has more at once:
 //! 1. receive from links that are readable (`link_loop`), 2. read from TUN (`tun_loop`), both up to a bound, so
 //!    that neither starves the other and acknowledgements are never late,
 //! 3. do what is due (`timer_loop`), 4. follow interfaces and commands (`netlink_loop`),
@@ -9,6 +9,7 @@
 mod link_loop;
 mod moderation;
 mod netlink_loop;
+mod ready;
 mod reload;
 mod socket;
 mod timer_loop;
@@ -17,7 +18,6 @@ mod tun_loop;
 
 use std::io;
 use std::num::NonZeroU64;
-use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::Duration;
 
@@ -27,10 +27,7 @@ use hawser_core::units::Time;
 use hawser_net::link::RecvBatch;
 use hawser_net::netcfg::EventReceiver;
 use hawser_net::tun::Tun;
-use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
-use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::io::Errno;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::RunError;
@@ -39,14 +36,9 @@ use super::interfaces::Interfaces;
 use super::messages::{Command, Lost, Report};
 use super::plan::SocketPlan;
 use moderation::Moderation;
+use ready::Ready;
 use socket::LinkSocket;
 
-/// Names of descriptors in epoll; link sockets count from [`FIRST_SOCKET`].
-const TUN: u64 = 0;
-const COMMANDS: u64 = 1;
-const FIRST_SOCKET: u64 = 2;
-/// Descriptors told of at once; those that did not fit come next time.
-const READY_MAX: usize = 64;
 /// The kernel may end this thread's waits so much later, in nanoseconds, instead of its default of 50 µs: a packet at
 /// 1 Gbit/s takes 12 µs.
 const TIMER_SLACK_NANOS: NonZeroU64 = NonZeroU64::MIN;
@@ -54,7 +46,6 @@ const TIMER_SLACK_NANOS: NonZeroU64 = NonZeroU64::MIN;
 /// What the loops work on. Initially idle; the packet thread owns it.
 pub struct Parts {
     clock: Clock,
-    epoll: OwnedFd,
     endpoint: Endpoint,
     tun: Tun,
     /// Inner packets that came home and wait to be written to TUN.
@@ -93,15 +84,9 @@ impl Driver {
         commands: EventReceiver<Command>,
         reports: UnboundedSender<Report>,
     ) -> Result<Self, RunError> {
-        let failed = |step| move |errno: Errno| RunError::Packet { step, source: errno.into() };
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed("make epoll"))?;
-        epoll::add(&epoll, &tun, EventData::new_u64(TUN), EventFlags::IN).map_err(failed("watch tun"))?;
-        epoll::add(&epoll, &commands, EventData::new_u64(COMMANDS), EventFlags::IN)
-            .map_err(failed("watch commands"))?;
         let home = Coalescer::new(tun.features().udp_segmentation);
         let mut parts = Parts {
             clock: Clock,
-            epoll,
             endpoint,
             tun,
             home,
@@ -125,7 +110,7 @@ impl Driver {
         if let Err(error) = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NANOS)) {
             tracing::warn!(%error, "timer slack not set: pacing is less even");
         }
-        let mut ready = Vec::with_capacity(READY_MAX);
+        let mut ready = Ready::default();
         let mut more = true;
         loop {
             self.wait(more, &mut ready)?;
@@ -138,7 +123,7 @@ impl Driver {
     }
 
     /// Sleeps until something is ready or due, for a fixed moment while there are many packets; not at all if there is `more` to do.
-    fn wait(&mut self, more: bool, ready: &mut Vec<epoll::Event>) -> Result<(), RunError> {
+    fn wait(&mut self, more: bool, ready: &mut Ready) -> Result<(), RunError> {
         let parts = &mut self.parts;
         let now = parts.clock.now();
         let mut timeout = timer_loop::timeout(parts, now, more);
@@ -147,31 +132,22 @@ impl Driver {
             timeout = Some(Duration::ZERO);
         }
         let timeout = timeout.map(timespec);
-        ready.clear();
-        match epoll::wait(&parts.epoll, spare_capacity(ready), timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(Errno::NOSYS) => Err(RunError::OldKernel),
-            Err(errno) => Err(RunError::Packet { step: "wait", source: errno.into() }),
-        }
+        let waited = ready.wait(&parts.tun, &self.commands, &parts.sockets, timeout.as_ref());
+        waited.map_err(|errno| RunError::Packet { step: "wait", source: errno.into() })
     }
 
     /// One round of steps 1 to 6.
-    fn step(&mut self, ready: &[epoll::Event], more: &mut bool) -> Result<Next, RunError> {
+    fn step(&mut self, ready: &Ready, more: &mut bool) -> Result<Next, RunError> {
         let parts = &mut self.parts;
         let now = parts.clock.now();
-        let (mut tun, mut bell) = (false, false);
-        for event in ready {
-            match event.data.u64() {
-                TUN => tun = true,
-                COMMANDS => bell = true,
-                socket => link_loop::on_ready(parts, (socket - FIRST_SOCKET) as usize, event.flags)?,
-            }
+        for &(place, flags) in &ready.sockets {
+            link_loop::on_ready(parts, place, flags)?;
         }
-        if tun {
+        if ready.tun {
             tun_loop::on_readable(parts)?;
         }
         timer_loop::on_wake(parts, now);
-        let next = if bell { netlink_loop::on_commands(parts, &self.commands, now) } else { Next::GoOn };
+        let next = if ready.commands { netlink_loop::on_commands(parts, &self.commands, now) } else { Next::GoOn };
         netlink_loop::settle(parts, now);
         *more = transmit::on_round(parts);
         tun_loop::flush(parts)?;

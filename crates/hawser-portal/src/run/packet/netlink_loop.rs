@@ -15,10 +15,10 @@ use crate::run::messages::{Command, Report, State};
 
 /// Opens the sockets that listen, at the start: an address that is taken is an error then, one that is missing is not.
 pub fn open_listening(parts: &mut Parts) -> Result<(), RunError> {
-    let Parts { sockets, interfaces, epoll, .. } = parts;
+    let Parts { sockets, interfaces, .. } = parts;
     for socket in sockets.iter_mut().filter(|socket| !socket.plan.opens()) {
         if let Some(place) = interfaces.place(&socket.plan, None) {
-            socket.open(place, epoll).map_err(RunError::Listen)?;
+            socket.open(place).map_err(RunError::Listen)?;
         }
     }
     let now = parts.clock.now();
@@ -50,7 +50,7 @@ pub fn on_commands(parts: &mut Parts, commands: &EventReceiver<Command>, now: Ti
 
 /// Step 2, for one socket.
 pub fn follow(parts: &mut Parts, index: usize, now: Time) {
-    let Parts { sockets, interfaces, epoll, .. } = parts;
+    let Parts { sockets, interfaces, .. } = parts;
     let socket = &mut sockets[index];
     let is = socket.place.filter(|_| socket.link.is_some());
     match (is, interfaces.place(&socket.plan, socket.place.as_ref())) {
@@ -63,7 +63,7 @@ pub fn follow(parts: &mut Parts, index: usize, now: Time) {
             socket.standing = Standing::Open;
         }
         (_, Some(place)) => {
-            if let Err(error) = socket.open(place, epoll) {
+            if let Err(error) = socket.open(place) {
                 tell_failure(socket, &error);
                 socket.retry_later(now);
             }

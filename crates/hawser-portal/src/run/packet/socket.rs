@@ -2,16 +2,14 @@
 
 use std::fmt::Display;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use hawser_core::session::{Moved, Transmit};
 use hawser_core::units::{Ecn, Time};
 use hawser_net::link::udp::{UdpLink, UdpOpts};
 use hawser_net::link::{Ecn as NetEcn, Link, LinkError, Refusal, Route, SendBatch};
-use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags};
 
-use super::FIRST_SOCKET;
 use crate::run::interfaces::Place;
 use crate::run::messages::Lost;
 use crate::run::plan::SocketPlan;
@@ -60,7 +58,7 @@ pub struct LinkSocket {
     pub moved: Option<Moved>,
     findings_told: bool,
     batch: SendBatch,
-    /// It takes no more now, and epoll tells when it does.
+    /// It takes no more now; it is watched until it does.
     blocked: bool,
     refused_since: Option<Time>,
     refused_bytes: u64,
@@ -88,7 +86,7 @@ impl LinkSocket {
     }
 
     /// Opens a socket at `place`, on the port of the last one if it can have it. The old one is closed.
-    pub fn open(&mut self, place: Place, epoll: &OwnedFd) -> Result<(), LinkError> {
+    pub fn open(&mut self, place: Place) -> Result<(), LinkError> {
         self.close(None);
         let last = self.place.map_or(place.local.port(), |last| last.local.port());
         let mut opts = UdpOpts::new(SocketAddr::new(place.local.ip(), last));
@@ -100,9 +98,6 @@ impl LinkSocket {
             }
             other => other?,
         };
-        let token = EventData::new_u64(FIRST_SOCKET + u64::from(self.plan.id.0));
-        epoll::add(epoll, &link, token, EventFlags::IN)
-            .map_err(|errno| LinkError::Socket { step: "watch the socket", source: errno.into() })?;
         if !std::mem::replace(&mut self.findings_told, true) {
             for finding in link.findings() {
                 tracing::warn!(link = self.plan.name, %finding, "link works, and worse");
@@ -117,7 +112,7 @@ impl LinkSocket {
         Ok(())
     }
 
-    /// Closes the socket; epoll forgets it by itself.
+    /// Closes the socket.
     pub fn close(&mut self, retry: Option<Time>) {
         if let Some(link) = self.link.take() {
             self.drops_before += link.kernel_drops();
@@ -153,9 +148,9 @@ impl LinkSocket {
     }
 
     /// Room for a batch; sends what is there first if it fills the room.
-    pub fn spare(&mut self, now: Time, epoll: &OwnedFd) -> Option<&mut [u8]> {
+    pub fn spare(&mut self, now: Time) -> Option<&mut [u8]> {
         if self.batch.room() < hawser_net::link::SPARE_BYTES {
-            self.flush(now, epoll);
+            self.flush(now);
         }
         if !self.is_usable() || self.blocked {
             return None;
@@ -171,7 +166,7 @@ impl LinkSocket {
     }
 
     /// Sends the batch, as far as the socket takes it.
-    pub fn flush(&mut self, now: Time, epoll: &OwnedFd) {
+    pub fn flush(&mut self, now: Time) {
         if self.batch.is_empty() {
             return;
         }
@@ -186,17 +181,21 @@ impl LinkSocket {
                     );
                 }
                 self.mind_failures(now, outcome.sent_bytes);
-                self.set_blocked(now, outcome.blocked, epoll);
+                self.blocked = outcome.blocked;
             }
         }
     }
 
     /// The socket may take more again.
-    pub fn on_writable(&mut self, now: Time, epoll: &OwnedFd) {
-        self.flush(now, epoll);
-        if self.batch.is_empty() {
-            self.set_blocked(now, false, epoll);
-        }
+    pub fn on_writable(&mut self, now: Time) {
+        self.flush(now);
+        self.blocked &= !self.batch.is_empty();
+    }
+
+    /// What is waited for, where there is a socket.
+    pub fn watched(&self) -> Option<PollFd<'_>> {
+        let flags = if self.blocked { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        self.link.as_ref().map(|link| PollFd::new(link, flags))
     }
 
     fn mind_failures(&mut self, now: Time, sent_bytes: usize) {
@@ -221,16 +220,6 @@ impl LinkSocket {
                 self.standing = Standing::Parked(now + RETRY);
                 self.refused_since = None;
             }
-        }
-    }
-
-    fn set_blocked(&mut self, now: Time, blocked: bool, epoll: &OwnedFd) {
-        let Some(link) = self.link.as_ref().filter(|_| blocked != self.blocked) else { return };
-        let flags = if blocked { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
-        let token = EventData::new_u64(FIRST_SOCKET + u64::from(self.plan.id.0));
-        match epoll::modify(epoll, link, token, flags) {
-            Ok(()) => self.blocked = blocked,
-            Err(error) => self.fail(now, &error),
         }
     }
 

@@ -3,8 +3,6 @@
 //! 1. The core is asked for batches until it has none, or for so many. 2. Each link sends its buffer in as few system
 //!    calls as it needs. 3. What was refused as too long goes back to the core.
 
-use std::os::fd::OwnedFd;
-
 use hawser_core::session::Buffers;
 use hawser_core::units::{LinkId, Time};
 
@@ -20,13 +18,12 @@ const FAREWELL_ROUNDS: usize = 64;
 /// The links' buffers, lent to the core. Lives for a round.
 struct Spare<'a> {
     sockets: &'a mut [LinkSocket],
-    epoll: &'a OwnedFd,
     now: Time,
 }
 
 impl Buffers for Spare<'_> {
     fn spare(&mut self, link: LinkId) -> Option<&mut [u8]> {
-        self.sockets.get_mut(usize::from(link.0))?.spare(self.now, self.epoll)
+        self.sockets.get_mut(usize::from(link.0))?.spare(self.now)
     }
 }
 
@@ -42,17 +39,17 @@ pub fn farewell(parts: &mut Parts) {
 /// One round; whether there may be more to send at once.
 pub fn on_round(parts: &mut Parts) -> bool {
     let now = parts.clock.now();
-    let Parts { endpoint, sockets, epoll, .. } = parts;
+    let Parts { endpoint, sockets, .. } = parts;
     let mut more = true;
     for _ in 0..BATCHES_PER_ROUND {
-        let Some(transmit) = endpoint.poll_transmit(now, &mut Spare { sockets, epoll, now }) else {
+        let Some(transmit) = endpoint.poll_transmit(now, &mut Spare { sockets, now }) else {
             more = false;
             break;
         };
         sockets[usize::from(transmit.link.0)].commit(&transmit);
     }
     for socket in sockets {
-        socket.flush(now, epoll);
+        socket.flush(now);
         for (remote, size) in socket.too_big.drain(..) {
             endpoint.handle_too_big(socket.plan.id, remote, size);
             // The core has something smaller to send in its place.
