@@ -130,19 +130,23 @@ mod tests {
         PacketThread { commands, reports, thread }.stop().await
     }
 
+    fn failure() -> RunError {
+        RunError::Packet { step: "wait", source: std::io::ErrorKind::Other.into() }
+    }
+
     #[tokio::test(flavor = "current_thread")]
     async fn a_packet_thread_that_panics_ends_the_portal_with_an_error() {
         let end = ended(|| panic!("on purpose")).await;
         assert!(matches!(end, Err(RunError::Panicked)));
-        let end = ended(|| Err(RunError::OldKernel)).await;
-        assert!(matches!(end, Err(RunError::OldKernel)));
+        let end = ended(|| Err(failure())).await;
+        assert!(matches!(end, Err(RunError::Packet { .. })));
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_packet_thread_that_hangs_is_not_waited_for() {
         let end = ended(|| {
             std::thread::sleep(2 * FAREWELL);
-            Err(RunError::OldKernel)
+            Err(failure())
         });
         assert!(matches!(end.await, Ok(None)));
     }
