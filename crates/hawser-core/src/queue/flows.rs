@@ -38,9 +38,11 @@ pub(super) struct Flow {
     pub(super) backlog: ByteCount,
     /// Bytes it may still send in this round; below zero when it took more.
     pub(super) deficit: i64,
-    /// It has not used up the quantum with which it became new: a thin flow that sends more than once
-    /// in a round of many fat ones does not wait for its turn (as in CAKE).
+    /// It has not used up what it may send in this round: a thin flow that sends more than once in a round of many fat
+    /// ones does not wait for its turn (as in CAKE).
     pub(super) thin: bool,
+    /// Turns of old flows before its round began ([`Flows::turns`]).
+    pub(super) round_at: u64,
     pub(super) backlogged_since: Time,
     /// Bytes pulled since then.
     pub(super) sent: ByteCount,
@@ -61,6 +63,10 @@ pub(super) struct Flows {
     table: Vec<Flow>,
     new: List,
     old: List,
+    /// Flows in the old list.
+    old_len: u64,
+    /// Turns that flows of the old list have had: as many as there are make a round.
+    turns: u64,
 }
 
 impl Flows {
@@ -72,6 +78,7 @@ impl Flows {
             backlog: ByteCount::ZERO,
             deficit: 0,
             thin: false,
+            round_at: 0,
             backlogged_since: Time::ZERO,
             sent: ByteCount::ZERO,
             codel: Codel::default(),
@@ -79,7 +86,7 @@ impl Flows {
             after: NO_FLOW,
         };
         let empty = List { head: NO_FLOW, tail: NO_FLOW };
-        Flows { table: vec![idle; FLOW_BUCKETS], new: empty, old: empty }
+        Flows { table: vec![idle; FLOW_BUCKETS], new: empty, old: empty, old_len: 0, turns: 0 }
     }
 
     pub(super) fn get(&self, bucket: FlowBucket) -> &Flow {
@@ -109,9 +116,29 @@ impl Flows {
         std::iter::successors(self.first(), |&at| self.after(at)).max_by_key(|&at| self.get(at).backlog)
     }
 
+    /// A flow that had nothing waiting got something. New ones, and old ones for which a round has passed, may send
+    /// `quantum` before all others.
+    pub(super) fn awake(&mut self, at: FlowBucket, quantum: ByteCount) {
+        let (turns, round) = (self.turns, self.old_len);
+        let flow = self.get_mut(at);
+        if flow.place == Place::Idle || flow.place == Place::Old && turns - flow.round_at >= round {
+            (flow.deficit, flow.thin, flow.round_at) = (quantum.0 as i64, true, turns);
+        }
+        if flow.place == Place::Idle || flow.place == Place::Old && flow.thin {
+            self.move_to(at, Place::New);
+        }
+    }
+
+    /// A flow's turn is over; of an old one it counts.
+    pub(super) fn end_turn(&mut self, at: FlowBucket, place: Place) {
+        self.turns += u64::from(self.get(at).place == Place::Old);
+        self.move_to(at, place);
+    }
+
     /// Moves a flow to the tail of another list, or out of both.
-    pub(super) fn move_to(&mut self, at: FlowBucket, place: Place) {
+    fn move_to(&mut self, at: FlowBucket, place: Place) {
         self.unlink(at);
+        self.old_len += u64::from(place == Place::Old);
         let tail = match self.list(place) {
             Some(list) => std::mem::replace(&mut list.tail, at.0),
             None => NO_FLOW,
@@ -127,6 +154,7 @@ impl Flows {
 
     fn unlink(&mut self, at: FlowBucket) {
         let Flow { place, before, after, .. } = *self.get(at);
+        self.old_len -= u64::from(place == Place::Old);
         if let Some(before) = bucket(before) {
             self.get_mut(before).after = after;
         } else if let Some(list) = self.list(place) {

@@ -113,14 +113,8 @@ impl Queue {
         }
         flow.tail = index;
         flow.backlog += bytes;
-        match flow.place {
-            Place::Idle => {
-                flow.deficit = self.mtu.0 as i64;
-                flow.thin = true;
-                self.flows.move_to(bucket, Place::New);
-            }
-            Place::Old if was_empty && flow.thin => self.flows.move_to(bucket, Place::New),
-            Place::New | Place::Old => {}
+        if was_empty {
+            self.flows.awake(bucket, self.mtu);
         }
         while self.bytes > self.limit {
             self.shorten_fattest(store, dropped);
@@ -155,7 +149,7 @@ impl Queue {
             if flow.deficit <= 0 {
                 flow.deficit += self.quantum.0 as i64;
                 flow.thin = false;
-                self.flows.move_to(bucket, Place::Old);
+                self.flows.end_turn(bucket, Place::Old);
                 turn = turn.or(Some(bucket));
                 continue;
             }
@@ -193,7 +187,7 @@ impl Queue {
         if place == Place::Idle {
             self.flows.get_mut(bucket).codel.emptied();
         }
-        self.flows.move_to(bucket, place);
+        self.flows.end_turn(bucket, place);
         after
     }
 

@@ -378,3 +378,21 @@ fn a_thin_flow_goes_first_until_it_has_used_up_a_quantum() {
     assert!(firsts >= 2 && thin != fat, "{firsts}");
     bench.check();
 }
+
+#[test]
+fn a_thin_flow_that_lasts_goes_first_in_every_round() {
+    let mut bench = Bench::new(QueueParams::default());
+    bench.queue.set_quantum(ByteCount(20_000));
+    let fill = |bench: &mut Bench| (2..42).for_each(|port| _ = bench.enqueue(port, 20, false));
+    fill(&mut bench);
+    (0..40).for_each(|_| _ = bench.pull(&mut |_| ALL));
+    for packet in 0..200 {
+        let thin = bench.enqueue(1, 1, false);
+        let first = bench.pull(&mut |_| ALL).expect("something waits");
+        assert_eq!(first.bucket, thin, "packet {packet}");
+        // The fat flows have a turn each before its next packet.
+        fill(&mut bench);
+        (0..40).for_each(|_| assert_ne!(bench.pull(&mut |_| ALL).expect("something waits").bucket, thin));
+    }
+    bench.check();
+}

@@ -108,7 +108,9 @@ impl Bbr {
     }
 
     pub(super) fn probe_rtt_window(&self) -> ByteCount {
-        self.bdp(PROBE_RTT_WINDOW_GAIN).max(self.min_window())
+        self.bdp(PROBE_RTT_WINDOW_GAIN)
+            .max(self.pacing.bytes_in(HOST_TIME).scale(PROBE_RTT_WINDOW_GAIN))
+            .max(self.min_window())
     }
 
     pub(super) fn set_window(&mut self, sample: &Sample) {

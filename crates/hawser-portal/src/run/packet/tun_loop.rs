@@ -10,11 +10,11 @@ use hawser_net::tun::{GsoKind, VnetHdr, WriteOutcome};
 
 use super::{Parts, RunError, tun_failed};
 
-/// Trains and bytes read in one round: more than a round sends (`transmit`), so that what cannot go at once waits in the
-/// core's fair queue and not in the kernel's, where a ping waits behind all others.
-const TRAINS_PER_ROUND: usize = 128;
+/// Trains and bytes read in one round: all that the device's queue and the core's hold, so that what cannot go at once waits
+/// in the fair one of the two, and not where a ping waits behind all others. Reading that much takes 1 ms.
+const TRAINS_PER_ROUND: usize = 1000;
 /// See `TRAINS_PER_ROUND`.
-const BYTES_PER_ROUND: usize = 1 << 20;
+const BYTES_PER_ROUND: usize = 8 << 20;
 /// Where a TCP header keeps its length, in 32-bit words in the high four bits (RFC 9293 section 3.1), in bytes.
 const TCP_DATA_OFFSET: usize = 12;
 /// Bytes of a UDP header (RFC 768).
