@@ -145,9 +145,14 @@ impl Inner {
             (_, Some((source, destination))) => 1 << 32 | u64::from(source) << 16 | u64::from(destination),
         };
         let tail = u64::from(self.protocol) << 40 | ports;
+        let bucket = if matches!(self.protocol, PROTOCOL_ICMP | PROTOCOL_ICMPV6) {
+            FlowKey::icmp_bucket
+        } else {
+            FlowKey::bucket
+        };
         match (self.source, self.destination) {
             (IpAddr::V4(s), IpAddr::V4(d)) => {
-                key.bucket(&[u64::from(s.to_bits()) << 32 | u64::from(d.to_bits()), tail])
+                bucket(key, &[u64::from(s.to_bits()) << 32 | u64::from(d.to_bits()), tail])
             }
             (s, d) => {
                 let halves = |a: IpAddr| {
@@ -158,7 +163,7 @@ impl Inner {
                     [(bits >> 64) as u64, bits as u64]
                 };
                 let ([s0, s1], [d0, d1]) = (halves(s), halves(d));
-                key.bucket(&[s0, s1, d0, d1, tail])
+                bucket(key, &[s0, s1, d0, d1, tail])
             }
         }
     }

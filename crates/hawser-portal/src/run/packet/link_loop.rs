@@ -1,7 +1,7 @@
 //! The link loop: batches of datagrams from a link to the core, and what was said of those sent.
 //!
 //! 1. Errors first: they are what keeps the descriptor ready. 2. A link that was full takes the rest of its batch.
-//! 3. Batches are received up to a bound; each datagram goes to the core, and what comes home to the coalescer.
+//! 3. One batch is received; each datagram goes to the core, and what comes home to the coalescer.
 
 use hawser_core::units::{Ecn, Time};
 use hawser_net::link::{Link, PathError, RUNS_PER_BATCH, Refusal};
@@ -10,15 +10,13 @@ use rustix::event::PollFlags;
 use super::socket::LinkSocket;
 use super::{Parts, RunError, tun_loop};
 
-/// Batches received from one link in one round: up to 1 MiB.
-const BATCHES_PER_ROUND: usize = 2;
 /// Errors taken off a link in one round.
 const ERRORS_PER_ROUND: usize = 16;
 /// What came home is written to TUN when its buffers hold this much, in bytes, even amid a round.
 const HOME_MAX: usize = 1 << 20;
 
-/// The socket of this place among the plans is ready for what `flags` say.
-pub fn on_ready(parts: &mut Parts, index: usize, flags: PollFlags) -> Result<(), RunError> {
+/// The socket of this place among the plans is ready for what `flags` say. Whether there may be more to receive at once.
+pub fn on_ready(parts: &mut Parts, index: usize, flags: PollFlags) -> Result<bool, RunError> {
     let now = parts.clock.now();
     if flags.intersects(PollFlags::ERR | PollFlags::HUP) {
         take_errors(parts, index, now);
@@ -29,18 +27,13 @@ pub fn on_ready(parts: &mut Parts, index: usize, flags: PollFlags) -> Result<(),
         socket.on_writable(now);
     }
     if !flags.contains(PollFlags::IN) {
-        return Ok(());
+        return Ok(false);
     }
-    for _ in 0..BATCHES_PER_ROUND {
-        let runs = receive(parts, index);
-        if parts.home.bytes_held() > HOME_MAX {
-            tun_loop::flush(parts)?;
-        }
-        if runs < RUNS_PER_BATCH {
-            break;
-        }
+    let runs = receive(parts, index);
+    if parts.home.bytes_held() > HOME_MAX {
+        tun_loop::flush(parts)?;
     }
-    Ok(())
+    Ok(runs == RUNS_PER_BATCH)
 }
 
 /// Step 3, one batch: gives the number of runs in it.

@@ -140,8 +140,9 @@ impl Driver {
     fn step(&mut self, ready: &Ready, more: &mut bool) -> Result<Next, RunError> {
         let parts = &mut self.parts;
         let now = parts.clock.now();
+        let mut left = false;
         for &(place, flags) in &ready.sockets {
-            link_loop::on_ready(parts, place, flags)?;
+            left |= link_loop::on_ready(parts, place, flags)?;
         }
         if ready.tun {
             tun_loop::on_readable(parts)?;
@@ -149,7 +150,7 @@ impl Driver {
         timer_loop::on_wake(parts, now);
         let next = if ready.commands { netlink_loop::on_commands(parts, &self.commands, now) } else { Next::GoOn };
         netlink_loop::settle(parts, now);
-        *more = transmit::on_round(parts);
+        *more = transmit::on_round(parts) || left;
         tun_loop::flush(parts)?;
         tell_events(parts);
         Ok(next)
