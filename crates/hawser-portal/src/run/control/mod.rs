@@ -33,6 +33,8 @@ use crate::config::{Config, Keys};
 use serve::Serving;
 use system::System;
 
+pub use tun_queue::QUEUE_LEN as TUN_QUEUE_LEN;
+
 /// The packet thread has this long to say good-bye before the system is cleaned up without it.
 const FAREWELL: Duration = Duration::from_secs(1);
 

@@ -10,11 +10,11 @@ use crate::run::RunError;
 /// neither fair nor short. But acknowledgements that waited for a gap to be repaired come to the host in one flush, and
 /// let it send a window before the thread reads again, in skbs of few segments: at 256 a stream of 20 Mbit/s over 125 ms
 /// and 2.6 % loss lost a hundred packets at a time, and half its rate. Source: measured (`measure random`, seed 39).
-const QUEUE_LEN: libc::c_int = 1000;
+pub const QUEUE_LEN: u16 = 1000;
 
 /// Gives the queue of the device `name` its length, in the calling thread's network namespace.
 pub fn set(name: &str) -> Result<(), RunError> {
-    set_length(name, QUEUE_LEN).map_err(RunError::TunQueue)
+    set_length(name, QUEUE_LEN.into()).map_err(RunError::TunQueue)
 }
 
 /// `SIOCSIFTXQLEN` (netdevice(7)).

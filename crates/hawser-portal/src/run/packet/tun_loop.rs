@@ -9,10 +9,11 @@ use hawser_core::packet::{Gso, Offload};
 use hawser_net::tun::{GsoKind, VnetHdr, WriteOutcome};
 
 use super::{Parts, RunError, tun_failed};
+use crate::run::control::TUN_QUEUE_LEN;
 
 /// Trains and bytes read in one round: all that the device's queue and the core's hold, so that what cannot go at once waits
 /// in the fair one of the two, and not where a ping waits behind all others. Reading that much takes 1 ms.
-const TRAINS_PER_ROUND: usize = 1000;
+const TRAINS_PER_ROUND: usize = TUN_QUEUE_LEN as usize;
 /// See `TRAINS_PER_ROUND`.
 const BYTES_PER_ROUND: usize = 8 << 20;
 /// Where a TCP header keeps its length, in 32-bit words in the high four bits (RFC 9293 section 3.1), in bytes.
