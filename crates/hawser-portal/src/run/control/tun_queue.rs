@@ -49,8 +49,8 @@ mod tests {
                 .expect("this test needs root");
             let tun = Tun::create("hwq%d", &TunOpts::default()).expect("a tun device");
             set(tun.name()).expect("the length is set");
-            assert_eq!(read_length(tun.name()), QUEUE_LEN);
-            let missing = set_length("hw-none", QUEUE_LEN).expect_err("no such device");
+            assert_eq!(read_length(tun.name()), i32::from(QUEUE_LEN));
+            let missing = set_length("hw-none", QUEUE_LEN.into()).expect_err("no such device");
             assert_eq!(missing.raw_os_error(), Some(libc::ENODEV));
         });
         thread.join().expect("no panic");
