@@ -3,6 +3,7 @@
 mod common;
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use common::{ADDRESS_B, between, measured, ms};
 use hawser_wire::traffic::{Calls, Congestion, Ping, TcpStreams, TcpTransfer, UdpFlow};
@@ -20,6 +21,11 @@ fn ping(link: &EmulatedLink, address: &str) -> Ping {
         interval: ms(10),
         duration: ms(500),
     }
+}
+
+fn calls(link: &EmulatedLink, interval: Duration, duration: Duration) -> Calls {
+    let [from, to] = link.ends().each_ref().map(|end| end.namespace.clone());
+    Calls { from, to, destination: format!("{ADDRESS_B}:5002").parse().expect("an address"), interval, duration }
 }
 
 #[test]
@@ -153,15 +159,7 @@ fn many_streams_share_a_link_and_each_gets_some() {
 fn a_call_takes_two_round_trips_and_none_is_lost() {
     measured(|| {
         let link = link(&Direction { delay: ms(10), ..Direction::default() });
-        let [a, b] = link.ends();
-        let calls = Calls {
-            from: a.namespace.clone(),
-            to: b.namespace.clone(),
-            destination: format!("{ADDRESS_B}:5002").parse().expect("an address"),
-            interval: ms(2),
-            duration: ms(400),
-        };
-        let report = calls.run().expect("it runs");
+        let report = calls(&link, ms(2), ms(400)).run().expect("it runs");
         assert_eq!((report.made, report.lost()), (200, 0));
         let median = report.times().median().expect("answers");
         // A third round trip would make it 60.
@@ -174,15 +172,7 @@ fn a_call_into_a_black_hole_is_lost() {
     measured(|| {
         let link = link(&Direction::default());
         link.black_hole(true).expect("opens");
-        let [a, b] = link.ends();
-        let calls = Calls {
-            from: a.namespace.clone(),
-            to: b.namespace.clone(),
-            destination: format!("{ADDRESS_B}:5002").parse().expect("an address"),
-            interval: ms(10),
-            duration: ms(100),
-        };
-        let report = calls.run().expect("it runs");
+        let report = calls(&link, ms(10), ms(100)).run().expect("it runs");
         assert_eq!((report.made, report.lost()), (10, 10));
     });
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 const BURST_PACKETS: u64 = 2;
 /// Time of a burst at high rates (DESIGN section 2).
 const BURST_TIME: Duration = Duration::from_millis(1);
-/// How late a timer may wake the sender without loss of rate: a tick of epoll and the scheduler.
+/// How late a timer may wake the sender without loss of rate: a tick of the timer and the scheduler.
 const TIMER_SLACK: Duration = Duration::from_millis(1);
 /// Faster than window per round trip, so that pacing does not hold back the first window
 /// (RFC 9002 section 7.7).

@@ -58,7 +58,12 @@ pub(super) fn run(
     let takes_part =
         |contender: &&Contender| bench.only.is_empty() || bench.only.iter().any(|it| it == contender.label());
     let mut contenders: Vec<Contender> = paired.contenders.iter().filter(takes_part).copied().collect();
-    let first = run as usize % contenders.len().max(1);
+    if contenders.is_empty() {
+        let known: Vec<&str> = paired.contenders.iter().map(|contender| contender.label()).collect();
+        let reason = format!("--only names none of {}", known.join(", "));
+        return Err(LabError::NoFigure { figure: "contender", reason });
+    }
+    let first = run as usize % contenders.len();
     contenders.rotate_left(first);
     let mut found = Vec::new();
     for contender in contenders {

@@ -1,4 +1,4 @@
-//! Signals as events that an epoll loop can wait for.
+//! Signals as events that a loop over descriptors can wait for.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether an epoll loop would wake.
+    /// Whether a loop over descriptors would wake.
     fn wakes(signals: &Signals) -> bool {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         let mut fds = [PollFd::new(signals, PollFlags::IN)];
