@@ -46,7 +46,7 @@ pub(crate) use keyring::KeySet;
 pub use snapshot::{PathSnapshot, SessionSnapshot};
 pub use timeout::Reason;
 
-use crate::congestion::Kind;
+use crate::congestion::{self, Kind};
 use crate::drops::{DropReason, Drops};
 use crate::endpoint::labels::KeyId;
 use crate::endpoint::routing::Routing;
@@ -201,6 +201,8 @@ pub(crate) struct Session {
     hold: Hold,
     events: Vec<Event>,
     lost: Vec<resend::Unsent>,
+    /// What the controller that hears of an acknowledgement knows of the others.
+    siblings: Vec<congestion::PathSnapshot>,
     started: Time,
     rx_inner: ByteCount,
     tx_inner: ByteCount,
@@ -247,6 +249,7 @@ impl Session {
             hold: Hold::default(),
             events: Vec::new(),
             lost: Vec::new(),
+            siblings: Vec::new(),
             started: now,
             rx_inner: ByteCount::ZERO,
             tx_inner: ByteCount::ZERO,
