@@ -59,6 +59,8 @@ fn bench(criterion: &mut Criterion) {
         ("aes-128-gcm", Cipher::Aes128Gcm, Protection::Encrypt),
         ("chacha20-poly1305", Cipher::ChaCha20Poly1305, Protection::Encrypt),
         ("aes-128-gcm, authenticate", Cipher::Aes128Gcm, Protection::Authenticate),
+        ("chacha20-poly1305, authenticate", Cipher::ChaCha20Poly1305, Protection::Authenticate),
+        ("blake2s, authenticate", Cipher::Blake2s, Protection::Authenticate),
     ] {
         let (local, remote) = keys(cipher, protection);
         let body = [7; PACKET_LEN];

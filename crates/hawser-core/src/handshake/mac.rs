@@ -40,7 +40,7 @@ pub(super) fn keyed(key: &[u8], parts: &[&[u8]]) -> MacBytes {
 }
 
 /// Whether `mac` is [`keyed`] over `parts`; takes the same time for every wrong one.
-fn verify(key: &[u8], parts: &[&[u8]], mac: &MacBytes) -> bool {
+pub(super) fn verify(key: &[u8], parts: &[&[u8]], mac: &MacBytes) -> bool {
     mac_of(key, parts).verify(mac.into()).is_ok()
 }
 

@@ -82,8 +82,9 @@ pub enum HandshakeError {
     Cookie,
 }
 
-/// What both offers give: the stricter protection and the best cipher.
+/// What both offers give: the stricter protection, and the best cipher that can do it.
 fn agree(ours: &Offer, theirs: &Offer) -> Option<(Protection, Cipher)> {
-    let cipher = ours.ciphers.best_common(theirs.ciphers)?;
-    Some((ours.protection.stricter(theirs.protection), cipher))
+    let protection = ours.protection.stricter(theirs.protection);
+    let cipher = ours.ciphers.best_common(theirs.ciphers, protection)?;
+    Some((protection, cipher))
 }

@@ -43,6 +43,15 @@ pub enum Cipher {
     Aes128Gcm = 0,
     /// ChaCha20-Poly1305 (RFC 8439).
     ChaCha20Poly1305 = 1,
+    /// Keyed BLAKE2s-128 (RFC 7693): authenticates, and cannot encrypt.
+    Blake2s = 2,
+}
+
+impl Cipher {
+    /// Whether it can do what is wished.
+    pub fn can(self, protection: Protection) -> bool {
+        self != Cipher::Blake2s || protection == Protection::Authenticate
+    }
 }
 
 /// A set of ciphers. Empty by default; a plain value.
@@ -51,16 +60,23 @@ pub struct CipherSet(u8);
 
 impl CipherSet {
     /// The ones that this version knows, best first.
-    const KNOWN: [Cipher; 2] = [Cipher::Aes128Gcm, Cipher::ChaCha20Poly1305];
+    const KNOWN: [Cipher; 3] = [Cipher::Aes128Gcm, Cipher::ChaCha20Poly1305, Cipher::Blake2s];
 
     /// A set of these.
     pub fn of(ciphers: &[Cipher]) -> Self {
         CipherSet(ciphers.iter().fold(0, |bits, cipher| bits | 1 << *cipher as u8))
     }
 
-    /// For a machine: AES-128-GCM only where it `has_aes` instructions.
+    /// The ones that encrypt, for a machine: AES-128-GCM only where it `has_aes` instructions.
     pub fn for_machine(has_aes: bool) -> Self {
-        if has_aes { Self::of(&Self::KNOWN) } else { Self::of(&[Cipher::ChaCha20Poly1305]) }
+        let chacha = Self::of(&[Cipher::ChaCha20Poly1305]);
+        if has_aes { chacha.with(Cipher::Aes128Gcm) } else { chacha }
+    }
+
+    /// This set and one more.
+    #[must_use]
+    pub fn with(self, cipher: Cipher) -> Self {
+        CipherSet(self.0 | 1 << cipher as u8)
     }
 
     /// Whether the cipher is in the set.
@@ -68,9 +84,10 @@ impl CipherSet {
         self.0 & 1 << cipher as u8 != 0
     }
 
-    /// The best cipher of both sets: AES-128-GCM where both have it.
-    pub fn best_common(self, other: Self) -> Option<Cipher> {
-        Self::KNOWN.into_iter().find(|cipher| self.contains(*cipher) && other.contains(*cipher))
+    /// The best cipher of both sets that can do what is wished: AES-128-GCM where both have it.
+    pub fn best_common(self, other: Self, protection: Protection) -> Option<Cipher> {
+        let common = |cipher: &Cipher| self.contains(*cipher) && other.contains(*cipher);
+        Self::KNOWN.into_iter().filter(common).find(|cipher| cipher.can(protection))
     }
 }
 
@@ -123,6 +140,7 @@ impl Offer {
         let chosen = match from.u8()? {
             0 => Cipher::Aes128Gcm,
             1 => Cipher::ChaCha20Poly1305,
+            2 => Cipher::Blake2s,
             _ => return Err(WireError::OutOfRange),
         };
         let instance = InstanceId(from.u64()?);

@@ -20,12 +20,7 @@ pub(super) fn keyword<K: Keyword>(key: &str, value: &DeValue<'_>) -> Result<K, F
         let carried: Vec<&str> = known.iter().copied().filter(|w| supported::value(key, w)).collect();
         match K::from_word(word) {
             Some(keyword) if carried.contains(&word) => Ok(keyword),
-            Some(_) => {
-                let carried = format!("supported: {}", carried.join(", "));
-                let hint =
-                    supported::instead(key, word).map_or_else(|| carried.clone(), |too| format!("{carried}; {too}"));
-                Err(not_supported(word).hint(hint))
-            }
+            Some(_) => Err(not_supported(word).hint(format!("supported: {}", carried.join(", ")))),
             None => {
                 let fault = Fault::new(format!("unknown value {}", quoted(word)));
                 Err(match did_you_mean(word, &carried) {

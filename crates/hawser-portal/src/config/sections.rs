@@ -142,8 +142,15 @@ pub(super) fn traffic(mut table: Table<'_, '_, '_>) -> Traffic {
     let congestion = table.optional("congestion", |v| keyword::<Congestion>("traffic.congestion", v));
     let protection = table.optional("protection", |v| keyword::<Protection>("traffic.protection", v));
     let cipher = table.optional("cipher", |v| keyword::<Cipher>("traffic.cipher", v));
-    table.finish();
     let default = Traffic::default();
+    if let Some(Sited { value: Cipher::Blake2s, span }) = &cipher
+        && protection.as_ref().map_or(default.protection, |p| p.value) != Protection::Authenticate
+    {
+        let fault = Fault::new("`cipher`: blake2s does not encrypt");
+        let hint = "add to [traffic]: protection = \"authenticate\"    (inner packets then go in clear), or take another cipher";
+        table.fault(span.clone(), fault.hint(hint));
+    }
+    table.finish();
     Traffic {
         scheduler: scheduler.map_or(default.scheduler, |s| s.value),
         congestion: congestion.map_or(default.congestion, |c| c.value),

@@ -25,7 +25,6 @@ const LATER_VALUES: &[Later] = &[
     later("traffic.scheduler", "weighted"),
     later("traffic.scheduler", "flow"),
     later("traffic.scheduler", "redundant"),
-    later("traffic.cipher", "blake2s"),
 ];
 
 /// Whole sections that are refused.
@@ -34,12 +33,6 @@ const LATER_SECTIONS: &[&str] = &["rule"];
 /// Whether this version carries out `value` of `key` (`section.key`).
 pub(super) fn value(key: &str, value: &str) -> bool {
     !LATER_VALUES.iter().any(|l| l.key == key && (l.value == value || l.value == "*"))
-}
-
-/// What does the same for a user who wrote `value`, if anything does.
-pub(super) fn instead(key: &str, value: &str) -> Option<&'static str> {
-    let blake2s = (key, value) == ("traffic.cipher", "blake2s");
-    blake2s.then_some("`protection = \"authenticate\"` with any of them checks packets without hiding them")
 }
 
 /// Whether this version carries out the section called `name`.

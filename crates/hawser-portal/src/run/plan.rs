@@ -124,8 +124,10 @@ fn offer(traffic: &Traffic, has_aes: bool, instance: InstanceId) -> Offer {
         Protection::Authenticate => CoreProtection::Authenticate,
     };
     let ciphers = match traffic.cipher {
-        // `blake2s` is refused when the configuration is read (config/supported.rs).
-        Cipher::Auto | Cipher::Blake2s => CipherSet::for_machine(has_aes),
+        // Whoever does without encryption may meet a peer that takes nothing but BLAKE2s.
+        Cipher::Auto if CoreCipher::Blake2s.can(protection) => CipherSet::for_machine(has_aes).with(CoreCipher::Blake2s),
+        Cipher::Auto => CipherSet::for_machine(has_aes),
+        Cipher::Blake2s => CipherSet::of(&[CoreCipher::Blake2s]),
         Cipher::Aes128Gcm => CipherSet::of(&[CoreCipher::Aes128Gcm]),
         Cipher::ChaCha20Poly1305 => CipherSet::of(&[CoreCipher::ChaCha20Poly1305]),
     };
@@ -203,5 +205,12 @@ mod tests {
         assert_eq!(offered(Cipher::Auto, false), CipherSet::of(&[chacha]));
         assert_eq!(offered(Cipher::Aes128Gcm, false), CipherSet::of(&[aes]));
         assert_eq!(offered(Cipher::ChaCha20Poly1305, true), CipherSet::of(&[chacha]));
+        let clear = |cipher| {
+            let traffic = Traffic { cipher, protection: Protection::Authenticate, ..Traffic::default() };
+            offer(&traffic, true, InstanceId(1)).ciphers
+        };
+        assert_eq!(clear(Cipher::Auto), CipherSet::of(&[aes, chacha, CoreCipher::Blake2s]));
+        assert_eq!(clear(Cipher::Aes128Gcm), CipherSet::of(&[aes]));
+        assert_eq!(clear(Cipher::Blake2s), CipherSet::of(&[CoreCipher::Blake2s]));
     }
 }

@@ -4,7 +4,8 @@ use super::*;
 
 #[test]
 fn both_sides_agree_for_every_pair_of_offers() {
-    let sets: [&[Cipher]; 3] = [&[AES, CHACHA], &[AES], &[CHACHA]];
+    let sets: [&[Cipher]; 6] =
+        [&[AES, CHACHA], &[AES], &[CHACHA], &[BLAKE2S], &[AES, CHACHA, BLAKE2S], &[CHACHA, BLAKE2S]];
     let wishes = [Protection::Encrypt, Protection::Authenticate];
     let offers = || sets.into_iter().flat_map(|set| wishes.map(|wish| offer(wish, set)));
     let mut agreed = 0;
@@ -20,12 +21,57 @@ fn both_sides_agree_for_every_pair_of_offers() {
         for (side, peer_offer) in [(&local, theirs), (&remote, ours)] {
             assert_eq!((side.protection, side.cipher), (protection, cipher));
             assert_eq!(side.peer_offer, peer_offer);
+            assert!(side.cipher.can(side.protection));
         }
         assert!(carries(&local.keys, &remote.keys) && carries(&remote.keys, &local.keys));
         assert!(!carries(&local.keys, &local.keys), "the directions have keys of their own");
         agreed += 1;
     }
-    assert_eq!(agreed, 28, "of 36 pairs, 8 have no cipher in common");
+    assert_eq!(agreed, 89, "of 144 pairs, 55 have no cipher in common that does what is wished");
+}
+
+#[test]
+fn the_stricter_protection_wins_and_blake2s_never_serves_one_who_wants_encryption() {
+    const ENCRYPT: Protection = Protection::Encrypt;
+    const AUTHENTICATE: Protection = Protection::Authenticate;
+    // What `cipher` = auto (with AES instructions and without), aes, chacha and blake2s offer.
+    let (auto, plain): (&[Cipher], &[Cipher]) = (&[AES, CHACHA], &[CHACHA]);
+    let (auto_too, plain_too): (&[Cipher], &[Cipher]) = (&[AES, CHACHA, BLAKE2S], &[CHACHA, BLAKE2S]);
+    let (aes, chacha, blake2s): (&[Cipher], &[Cipher], &[Cipher]) = (&[AES], &[CHACHA], &[BLAKE2S]);
+    for (one, other, agreed) in [
+        // Both encrypt.
+        ((ENCRYPT, auto), (ENCRYPT, auto), Some((ENCRYPT, AES))),
+        ((ENCRYPT, auto), (ENCRYPT, plain), Some((ENCRYPT, CHACHA))),
+        ((ENCRYPT, auto), (ENCRYPT, aes), Some((ENCRYPT, AES))),
+        ((ENCRYPT, auto), (ENCRYPT, chacha), Some((ENCRYPT, CHACHA))),
+        ((ENCRYPT, aes), (ENCRYPT, plain), None),
+        ((ENCRYPT, aes), (ENCRYPT, chacha), None),
+        // One of them does.
+        ((ENCRYPT, auto), (AUTHENTICATE, auto_too), Some((ENCRYPT, AES))),
+        ((ENCRYPT, auto), (AUTHENTICATE, plain_too), Some((ENCRYPT, CHACHA))),
+        ((ENCRYPT, auto), (AUTHENTICATE, aes), Some((ENCRYPT, AES))),
+        ((ENCRYPT, auto), (AUTHENTICATE, chacha), Some((ENCRYPT, CHACHA))),
+        ((ENCRYPT, auto), (AUTHENTICATE, blake2s), None),
+        ((ENCRYPT, plain), (AUTHENTICATE, blake2s), None),
+        ((ENCRYPT, aes), (AUTHENTICATE, plain_too), None),
+        ((ENCRYPT, aes), (AUTHENTICATE, blake2s), None),
+        ((ENCRYPT, chacha), (AUTHENTICATE, blake2s), None),
+        // A peer that offers what it must not.
+        ((ENCRYPT, blake2s), (AUTHENTICATE, auto_too), None),
+        ((ENCRYPT, auto_too), (AUTHENTICATE, blake2s), None),
+        // Neither does.
+        ((AUTHENTICATE, auto_too), (AUTHENTICATE, auto_too), Some((AUTHENTICATE, AES))),
+        ((AUTHENTICATE, auto_too), (AUTHENTICATE, plain_too), Some((AUTHENTICATE, CHACHA))),
+        ((AUTHENTICATE, auto_too), (AUTHENTICATE, blake2s), Some((AUTHENTICATE, BLAKE2S))),
+        ((AUTHENTICATE, plain_too), (AUTHENTICATE, blake2s), Some((AUTHENTICATE, BLAKE2S))),
+        ((AUTHENTICATE, blake2s), (AUTHENTICATE, blake2s), Some((AUTHENTICATE, BLAKE2S))),
+        ((AUTHENTICATE, aes), (AUTHENTICATE, blake2s), None),
+        ((AUTHENTICATE, chacha), (AUTHENTICATE, blake2s), None),
+    ] {
+        let (ours, theirs) = (offer(one.0, one.1), offer(other.0, other.1));
+        assert_eq!(agree(&ours, &theirs), agreed, "{one:?} {other:?}");
+        assert_eq!(agree(&theirs, &ours), agreed, "{other:?} {one:?}");
+    }
 }
 
 #[test]

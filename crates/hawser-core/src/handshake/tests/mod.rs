@@ -34,6 +34,7 @@ impl Random for Seeded {
 const NOW: Time = Time::from_nanos(1_000_000_000);
 const AES: Cipher = Cipher::Aes128Gcm;
 const CHACHA: Cipher = Cipher::ChaCha20Poly1305;
+const BLAKE2S: Cipher = Cipher::Blake2s;
 
 fn offer(protection: Protection, ciphers: &[Cipher]) -> Offer {
     Offer { protection, ciphers: CipherSet::of(ciphers), instance: InstanceId(7) }

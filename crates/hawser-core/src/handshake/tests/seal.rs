@@ -5,15 +5,21 @@ use std::collections::BTreeSet;
 use super::*;
 
 fn all_kinds() -> impl Iterator<Item = (TransportKeys, TransportKeys)> {
-    let kinds = [AES, CHACHA].into_iter();
-    let kinds =
-        kinds.flat_map(|cipher| [Protection::Encrypt, Protection::Authenticate].map(|wish| offer(wish, &[cipher])));
-    kinds.map(|offer| {
+    KINDS.into_iter().map(|(cipher, wish, _)| {
+        let offer = offer(wish, &[cipher]);
         let (local, remote) = Pair::new(offer, offer).finish();
         (local.keys, remote.keys)
     })
 }
 
+/// Each cipher and what it can do, and whether that hides the frames.
+const KINDS: [(Cipher, Protection, bool); 5] = [
+    (AES, Protection::Encrypt, true),
+    (CHACHA, Protection::Encrypt, true),
+    (AES, Protection::Authenticate, false),
+    (CHACHA, Protection::Authenticate, false),
+    (BLAKE2S, Protection::Authenticate, false),
+];
 const PATH: PathId = PathId(3);
 const NUMBER: PacketNumber = PacketNumber(77);
 
@@ -42,12 +48,7 @@ fn in_place_and_out_of_place_agree() {
 
 #[test]
 fn only_encryption_hides_the_frames() {
-    for (cipher, protection, hidden) in [
-        (AES, Protection::Encrypt, true),
-        (CHACHA, Protection::Encrypt, true),
-        (AES, Protection::Authenticate, false),
-        (CHACHA, Protection::Authenticate, false),
-    ] {
+    for (cipher, protection, hidden) in KINDS {
         let offer = offer(protection, &[cipher]);
         let (local, _) = Pair::new(offer, offer).finish();
         let mut datagram = plain(b"an inner packet");

@@ -118,7 +118,7 @@ fn an_offer_has_its_golden_bytes() {
     for (at, value, error) in [
         (0, 2, WireError::OutOfRange),
         (1, 2, WireError::OutOfRange),
-        (3, 2, WireError::OutOfRange),
+        (3, 3, WireError::OutOfRange),
         (23, 1, WireError::Reserved),
     ] {
         let mut bad = bytes.clone();
@@ -133,14 +133,18 @@ fn an_offer_has_its_golden_bytes() {
 fn the_best_common_cipher_is_chosen_and_the_stricter_protection() {
     let (aes, chacha) = (Cipher::Aes128Gcm, Cipher::ChaCha20Poly1305);
     let both = CipherSet::of(&[aes, chacha]);
+    let mac = CipherSet::of(&[Cipher::Blake2s]);
+    assert_eq!((CipherSet::for_machine(true), CipherSet::for_machine(false)), (both, CipherSet::of(&[chacha])));
+    assert_eq!(mac.best_common(mac.with(aes), Protection::Authenticate), Some(Cipher::Blake2s));
+    assert_eq!(mac.best_common(mac.with(aes), Protection::Encrypt), None);
     for (one, other, wanted) in [
         (both, both, Some(aes)),
         (both, CipherSet::of(&[chacha]), Some(chacha)),
         (CipherSet::of(&[aes]), CipherSet::of(&[chacha]), None),
         (CipherSet::default(), both, None),
     ] {
-        assert_eq!(one.best_common(other), wanted);
-        assert_eq!(other.best_common(one), wanted);
+        assert_eq!(one.best_common(other, Protection::Encrypt), wanted);
+        assert_eq!(other.best_common(one, Protection::Authenticate), wanted);
     }
     assert_eq!(Protection::Encrypt.stricter(Protection::Authenticate), Protection::Encrypt);
     assert_eq!(Protection::Authenticate.stricter(Protection::Authenticate), Protection::Authenticate);
