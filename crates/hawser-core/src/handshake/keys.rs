@@ -6,12 +6,13 @@
 //! 3. To encrypt, the header is associated data and the frames are sealed; to authenticate, header
 //!    and frames are both associated data. The tag is the last 16 bytes.
 
-use aws_lc_rs::aead::{AES_128_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::aead::{AES_128_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use snow::HandshakeState;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::mac::keyed;
+use super::secrets::{IV_LEN, KeySecrets, SessionSecrets};
 use crate::units::{PacketNumber, PathId};
 use crate::wire::handshake::KEY_LEN;
 use crate::wire::{Cipher, DATA_HEADER_LEN, Label, Protection, TAG_LEN};
@@ -77,6 +78,11 @@ impl TransportKeys {
             recv: OpenKey(Keys::derive(&recv, transcript, cipher, protection)),
         }
     }
+
+    /// What they are made of: for a key log.
+    pub fn secrets(&self) -> SessionSecrets {
+        SessionSecrets { sent: self.send.0.secrets.clone(), received: self.recv.0.secrets.clone() }
+    }
 }
 
 /// Seals the datagrams of one direction. No zero value; share it between threads.
@@ -84,6 +90,11 @@ impl TransportKeys {
 pub struct SealKey(Keys);
 
 impl SealKey {
+    /// The key that these secrets make.
+    pub fn new(secrets: &KeySecrets) -> Self {
+        SealKey(Keys::new(secrets.clone()))
+    }
+
     /// The label of a path's datagrams.
     pub fn label(&self, path: PathId) -> Label {
         self.0.label(path)
@@ -97,7 +108,7 @@ impl SealKey {
         let (covered, tag_room) = datagram.split_last_chunk_mut::<TAG_LEN>().ok_or(SealError::Length)?;
         let (header, frames) = covered.split_at_mut_checked(DATA_HEADER_LEN).ok_or(SealError::Length)?;
         let nonce = self.0.nonce(path, number);
-        let tag = match self.0.protection {
+        let tag = match self.0.secrets.protection {
             Protection::Encrypt => self.0.aead.seal_in_place_separate_tag(nonce, Aad::from(&*header), frames),
             Protection::Authenticate => self.0.aead.seal_in_place_separate_tag(nonce, Aad::from(&*covered), &mut []),
         };
@@ -138,6 +149,11 @@ impl SealKey {
 pub struct OpenKey(Keys);
 
 impl OpenKey {
+    /// The key that these secrets make.
+    pub fn new(secrets: &KeySecrets) -> Self {
+        OpenKey(Keys::new(secrets.clone()))
+    }
+
     /// The label of a path's datagrams.
     pub fn label(&self, path: PathId) -> Label {
         self.0.label(path)
@@ -153,7 +169,7 @@ impl OpenKey {
             return Err(OpenError::TooShort);
         }
         let nonce = self.0.nonce(path, number);
-        let opened = match self.0.protection {
+        let opened = match self.0.secrets.protection {
             Protection::Encrypt => {
                 let (header, frames) = covered.split_at_mut(DATA_HEADER_LEN);
                 self.0.aead.open_in_place_separate_tag(nonce, Aad::from(&*header), tag, frames).map(drop)
@@ -181,7 +197,7 @@ impl OpenKey {
         let (header, frames) = covered.split_at_checked(DATA_HEADER_LEN).ok_or(OpenError::TooShort)?;
         let out = out.get_mut(..frames.len()).ok_or(OpenError::NoRoom)?;
         let nonce = self.0.nonce(path, number);
-        let opened = match self.0.protection {
+        let opened = match self.0.secrets.protection {
             Protection::Encrypt => self.0.aead.open_separate_gather(nonce, Aad::from(header), frames, tag, out),
             Protection::Authenticate => {
                 let opened = self.0.aead.open_separate_gather(nonce, Aad::from(covered), &[], tag, &mut []);
@@ -192,40 +208,39 @@ impl OpenKey {
     }
 }
 
-/// What both directions have in common.
+/// What both directions have in common. The secrets stay: the cipher's own state holds as much.
 struct Keys {
     aead: LessSafeKey,
-    cipher: Cipher,
-    protection: Protection,
-    iv: [u8; NONCE_LEN],
-    label_key: [u8; KEY_LEN],
+    secrets: KeySecrets,
 }
 
 impl Keys {
     fn derive(secret: &[u8; KEY_LEN], transcript: &[u8], cipher: Cipher, protection: Protection) -> Self {
         let root = Salt::new(HKDF_SHA256, transcript).extract(secret);
-        let algorithm = algorithm(cipher);
-        let mut key = Zeroizing::new([0; KEY_LEN]);
-        let key = &mut key[..algorithm.key_len()];
-        let (mut iv, mut label_key) = ([0; NONCE_LEN], [0; KEY_LEN]);
+        let key = Zeroizing::new(vec![0; key_len(cipher)]);
+        let mut secrets = KeySecrets { cipher, protection, key, iv: [0; IV_LEN], label_key: [0; KEY_LEN] };
         let kind = [cipher as u8, protection.code()];
-        expand(&root, KEY_INFO, kind, key);
-        expand(&root, IV_INFO, kind, &mut iv);
-        expand(&root, LABEL_INFO, kind, &mut label_key);
-        let key = UnboundKey::new(algorithm, key).expect("the key has the cipher's length");
-        Keys { aead: LessSafeKey::new(key), cipher, protection, iv, label_key }
+        expand(&root, KEY_INFO, kind, &mut secrets.key);
+        expand(&root, IV_INFO, kind, &mut secrets.iv);
+        expand(&root, LABEL_INFO, kind, &mut secrets.label_key);
+        Keys::new(secrets)
+    }
+
+    fn new(secrets: KeySecrets) -> Self {
+        let key = UnboundKey::new(algorithm(secrets.cipher), &secrets.key).expect("the key has the cipher's length");
+        Keys { aead: LessSafeKey::new(key), secrets }
     }
 
     /// Step 2.
     fn nonce(&self, path: PathId, number: PacketNumber) -> Nonce {
-        let mut nonce = self.iv;
+        let mut nonce = self.secrets.iv;
         let name = path.0.to_be_bytes().into_iter().chain(number.0.to_be_bytes());
         nonce.iter_mut().zip(name).for_each(|(byte, name)| *byte ^= name);
         Nonce::assume_unique_for_key(nonce)
     }
 
     fn label(&self, path: PathId) -> Label {
-        let [b0, b1, b2, b3, ..] = keyed(&self.label_key, &[&path.0.to_be_bytes()]);
+        let [b0, b1, b2, b3, ..] = keyed(&self.secrets.label_key, &[&path.0.to_be_bytes()]);
         Label(u32::from_be_bytes([b0, b1, b2, b3]))
     }
 
@@ -233,24 +248,19 @@ impl Keys {
     /// AES-GCM, but a block at a time with ChaCha20: there, and where nothing is encrypted, a copy
     /// comes first (`benches/seal.rs` shows both).
     fn seals_bodies_apart(&self) -> bool {
-        self.cipher == Cipher::Aes128Gcm && self.protection == Protection::Encrypt
-    }
-}
-
-impl Drop for Keys {
-    fn drop(&mut self) {
-        self.iv.zeroize();
-        self.label_key.zeroize();
+        self.secrets.cipher == Cipher::Aes128Gcm && self.secrets.protection == Protection::Encrypt
     }
 }
 
 impl std::fmt::Debug for Keys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keys")
-            .field("cipher", &self.cipher)
-            .field("protection", &self.protection)
-            .finish_non_exhaustive()
+        f.debug_struct("Keys").field("secrets", &self.secrets).finish_non_exhaustive()
     }
+}
+
+/// Bytes of a cipher's keys.
+pub(super) fn key_len(cipher: Cipher) -> usize {
+    algorithm(cipher).key_len()
 }
 
 fn algorithm(cipher: Cipher) -> &'static Algorithm {
