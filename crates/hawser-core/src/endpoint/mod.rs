@@ -19,6 +19,7 @@ pub(crate) mod routing;
 pub use peer::PeerConfig;
 
 use crate::drops::{DropReason, Drops};
+use crate::handshake::secrets::SessionSecrets;
 use crate::handshake::{Identity, Responder};
 use crate::packet::{FlowKey, Offload, TrainStore};
 use crate::path::health::DownReason;
@@ -89,6 +90,15 @@ pub enum Event {
         /// Who.
         peer: PeerId,
     },
+    /// The secrets of a session's keys, before anything is opened under them; only after [`Endpoint::tell_keys`].
+    Keys {
+        /// With whom.
+        peer: PeerId,
+        /// They begin a session.
+        new: bool,
+        /// What the keys are made of.
+        secrets: Box<SessionSecrets>,
+    },
 }
 
 /// What a portal shows of itself.
@@ -127,6 +137,7 @@ pub struct Endpoint {
     tun_mtu_raised: Option<Time>,
     housekeeping: Time,
     scratch: Vec<u8>,
+    tells_keys: bool,
 }
 
 impl Endpoint {
@@ -154,9 +165,15 @@ impl Endpoint {
             tun_mtu_raised: None,
             housekeeping: Time::ZERO,
             scratch: Vec::new(),
+            tells_keys: false,
         };
         endpoint.route_anew();
         endpoint
+    }
+
+    /// From now on the secrets of new keys come out as [`Event::Keys`].
+    pub fn tell_keys(&mut self) {
+        self.tells_keys = true;
     }
 
     /// Step 1 out: where the next packet from TUN is read to; more than 65,536 bytes.
