@@ -8,7 +8,7 @@ use super::RunError;
 const KEPT: Capability = Capability::CAP_NET_ADMIN;
 
 /// Gives up every capability but [`KEPT`] for the calling thread and those it starts from now on, and for what these
-/// execute (bounding set, where CAP_SETPCAP permits it).
+/// execute (bounding set, where CAP_SETPCAP permits it). These have it too, whoever the user is (ambient set): `nft` needs it.
 pub fn reduce() -> Result<(), RunError> {
     let bounding = caps::read(None, CapSet::Bounding).map_err(RunError::Privileges)?;
     if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).map_err(RunError::Privileges)? {
@@ -18,14 +18,19 @@ pub fn reduce() -> Result<(), RunError> {
     }
     let permitted = caps::read(None, CapSet::Permitted).map_err(RunError::Privileges)?;
     let kept: CapsHashSet = permitted.into_iter().filter(|c| *c == KEPT).collect();
-    caps::clear(None, CapSet::Inheritable).map_err(RunError::Privileges)?;
-    caps::set(None, CapSet::Effective, &kept).map_err(RunError::Privileges)?;
-    caps::set(None, CapSet::Permitted, &kept).map_err(RunError::Privileges)
+    // The ambient set is part of the inheritable one, which is part of the permitted one.
+    for set in [CapSet::Inheritable, CapSet::Effective, CapSet::Permitted, CapSet::Ambient] {
+        caps::set(None, set, &kept).map_err(RunError::Privileges)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Only CAP_NET_ADMIN, as /proc/PID/status shows it (linux/capability.h: number 12).
+    const NET_ADMIN_ONLY: &str = "0000000000001000";
 
     #[test]
     fn one_capability_is_left_and_none_comes_back() {
@@ -37,6 +42,11 @@ mod tests {
             assert_eq!(left(CapSet::Effective), only, "this test needs root");
             assert_eq!(left(CapSet::Permitted), only);
             assert_eq!(left(CapSet::Bounding), only);
+            let child = std::process::Command::new("grep").args(["Cap", "/proc/self/status"]).output();
+            let child = String::from_utf8(child.expect("grep runs").stdout).expect("it is text");
+            for set in ["CapEff", "CapBnd", "CapAmb"] {
+                assert!(child.contains(&format!("{set}:\t{NET_ADMIN_ONLY}")), "{child}");
+            }
             assert!(caps::raise(None, CapSet::Effective, Capability::CAP_NET_RAW).is_err());
         });
         thread.join().expect("no panic");
