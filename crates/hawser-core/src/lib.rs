@@ -10,6 +10,7 @@
 pub mod congestion;
 pub mod drops;
 pub mod endpoint;
+pub mod fec;
 #[cfg(test)]
 mod fuzz_smoke;
 pub mod handshake;

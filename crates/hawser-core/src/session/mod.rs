@@ -29,6 +29,7 @@ mod batch;
 pub mod constants;
 mod control;
 mod copies;
+mod fec;
 mod inbound;
 mod keyring;
 mod look;
@@ -48,6 +49,7 @@ pub use timeout::Reason;
 
 use crate::congestion::Kind;
 use crate::drops::{DropReason, Drops};
+use crate::fec::Fec;
 use crate::endpoint::labels::KeyId;
 use crate::endpoint::routing::Routing;
 use crate::packet::{TrainId, TrainStore};
@@ -188,6 +190,7 @@ pub(crate) struct Session {
     resend: ResendQueue,
     splits: Splits,
     copies: Copies,
+    fec: Fec,
     /// The peer's path ids that are never used again: these, and all below `closed_below` that are not in use.
     closed: BTreeSet<PathId>,
     closed_below: PathId,
@@ -237,6 +240,7 @@ impl Session {
             resend: ResendQueue::default(),
             splits: Splits::default(),
             copies: Copies::default(),
+            fec: Fec::default(),
             closed: BTreeSet::new(),
             closed_below: PathId::default(),
             unanswered_since: None,
