@@ -1,7 +1,7 @@
 //! Steps 4 to 8 out: a path has room, and takes what the scheduler lets it have.
 //!
-//! 1. What is of no use any more is given up, and the far side told.
-//! 2. Word that is not data goes first (`control`).
+//! 1. Word that is not data goes first (`control`), what is not to be sent again among it.
+//! 2. What is of no use any more is given up, and the far side told.
 //! 3. Paths with room are asked in the order of their delay.
 //! 4. Each takes first copies of what another lost twice, then what is to be sent again, then from the
 //!    queue, until its window or its pacing credit ends or the batch is full; one whose rate is to be
@@ -31,10 +31,13 @@ const SPLIT_OVERHEAD: usize = DATA_HEADER_LEN + SplitFrame::HEAD_LEN + TAG_LEN;
 impl Session {
     /// The next batch, for whichever path is to speak next; `None` when nothing may go now.
     pub fn poll_transmit(&mut self, now: Time, buffers: &mut dyn Buffers, cx: &mut Context<'_>) -> Option<Transmit> {
-        self.give_up_useless(now, cx);
+        while let Some(unsent) = self.resend.pop_refused() {
+            self.give_up(unsent, cx);
+        }
         if let Some(transmit) = self.transmit_control(now, buffers) {
             return Some(transmit);
         }
+        self.give_up_useless(now, cx);
         if self.nothing_waits() {
             self.note_pause(now);
             return None;
@@ -321,14 +324,18 @@ impl Session {
         Some(path.transmit(batch.len(), batch.segment_size()))
     }
 
-    /// Step 1: what the far resequencer cannot use any more is let go, and it is told.
+    /// Step 2: what the far resequencer cannot use any more is let go, and it is told.
     fn give_up_useless(&mut self, now: Time, cx: &mut Context<'_>) {
         let useful = self.useful_for();
         while let Some(unsent) = self.resend.pop_useless(now, useful) {
-            cx.store.release(unsent.segment);
-            cx.drops.count(DropReason::GaveUp);
-            self.reliable.push(reliable::Frame::Gone(Gone { bucket: unsent.bucket, upto: unsent.sequence }));
+            self.give_up(unsent, cx);
         }
+    }
+
+    fn give_up(&mut self, unsent: Unsent, cx: &mut Context<'_>) {
+        cx.store.release(unsent.segment);
+        cx.drops.count(DropReason::GaveUp);
+        self.reliable.push(reliable::Frame::Gone(Gone { bucket: unsent.bucket, upto: unsent.sequence }));
     }
 
     /// Nothing waits: what paths deliver from now on says nothing of what they could.

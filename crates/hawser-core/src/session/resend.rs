@@ -71,12 +71,14 @@ impl ResendQueue {
         Some(unsent)
     }
 
-    /// Takes a segment that is not to be sent again, or the oldest if it is of no use any more: first sent more than
-    /// `useful` ago, or tried too often.
+    /// Takes a segment that is not to be sent again.
+    pub fn pop_refused(&mut self) -> Option<Unsent> {
+        self.refused.pop()
+    }
+
+    /// Takes the oldest segment if it is of no use any more: first sent more than `useful` ago, or
+    /// tried too often.
     pub fn pop_useless(&mut self, now: Time, useful: Duration) -> Option<Unsent> {
-        if let Some(refused) = self.refused.pop() {
-            return Some(refused);
-        }
         let oldest = self.segments.front()?;
         if oldest.tries >= MAX_TRIES || now.since(oldest.first_sent) > useful { self.pop() } else { None }
     }

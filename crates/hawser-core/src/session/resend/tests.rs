@@ -69,7 +69,7 @@ fn what_is_not_to_be_sent_again_is_given_up_at_once() {
     queue.push(unsent(&mut store, at(1)));
     queue.push(Unsent { treatment: Treatment { resend: false, ..Treatment::default() }, ..unsent(&mut store, at(2)) });
     assert_eq!(queue.bytes(), ByteCount(20), "the other one waits");
-    let given_up = queue.pop_useless(at(2), Duration::from_secs(1)).expect("the one that is not sent again");
+    let given_up = queue.pop_refused().expect("the one that is not sent again");
     assert_eq!(given_up.first_sent, at(2));
-    assert!(queue.pop_useless(at(2), Duration::from_secs(1)).is_none() && !queue.is_empty());
+    assert!(queue.pop_refused().is_none() && !queue.is_empty());
 }
