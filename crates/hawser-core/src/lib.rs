@@ -18,6 +18,7 @@ pub mod packet;
 pub mod path;
 pub mod queue;
 pub mod resequence;
+pub mod rules;
 pub mod scheduler;
 pub mod session;
 pub mod units;

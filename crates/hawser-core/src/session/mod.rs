@@ -334,7 +334,7 @@ impl Session {
         for index in 0..self.paths.len() {
             self.evacuate(now, index);
         }
-        while let Some(unsent) = self.resend.pop() {
+        while let Some(unsent) = self.resend.pop_any() {
             store.release(unsent.segment);
         }
         self.queue

@@ -1,6 +1,6 @@
 //! Steps 4 to 8 out: a path has room, and takes what the scheduler lets it have.
 //!
-//! 1. Word that is not data goes first (`control`).
+//! 1. Word that is not data goes first (`control`), what is not to be sent again among it.
 //! 2. What is of no use any more is given up, and the far side told.
 //! 3. Paths with room are asked in the order of their delay.
 //! 4. Each takes first copies of what another lost twice, then what is to be sent again, then from the
@@ -31,6 +31,9 @@ const SPLIT_OVERHEAD: usize = DATA_HEADER_LEN + SplitFrame::HEAD_LEN + TAG_LEN;
 impl Session {
     /// The next batch, for whichever path is to speak next; `None` when nothing may go now.
     pub fn poll_transmit(&mut self, now: Time, buffers: &mut dyn Buffers, cx: &mut Context<'_>) -> Option<Transmit> {
+        while let Some(unsent) = self.resend.pop_refused() {
+            self.give_up(unsent, cx);
+        }
         if let Some(transmit) = self.transmit_control(now, buffers) {
             return Some(transmit);
         }
@@ -202,6 +205,7 @@ impl Session {
         }
         let train = store.train(pulled.train);
         let (partial, unordered) = (train.partial(), train.class() == Class::Unordered);
+        let treatment = train.treatment();
         let (end, total) = (pulled.first + pulled.count, train.segments());
         let (len, last_len) = (train.segment_len(pulled.first), train.segment_len(end - 1));
         let next = &mut self.sequences[pulled.bucket.index()];
@@ -217,6 +221,7 @@ impl Session {
             tries: 1,
             first_sent: now,
             lost_on: None,
+            treatment,
         })
     }
 
@@ -323,10 +328,14 @@ impl Session {
     fn give_up_useless(&mut self, now: Time, cx: &mut Context<'_>) {
         let useful = self.useful_for();
         while let Some(unsent) = self.resend.pop_useless(now, useful) {
-            cx.store.release(unsent.segment);
-            cx.drops.count(DropReason::GaveUp);
-            self.reliable.push(reliable::Frame::Gone(Gone { bucket: unsent.bucket, upto: unsent.sequence }));
+            self.give_up(unsent, cx);
         }
+    }
+
+    fn give_up(&mut self, unsent: Unsent, cx: &mut Context<'_>) {
+        cx.store.release(unsent.segment);
+        cx.drops.count(DropReason::GaveUp);
+        self.reliable.push(reliable::Frame::Gone(Gone { bucket: unsent.bucket, upto: unsent.sequence }));
     }
 
     /// Nothing waits: what paths deliver from now on says nothing of what they could.
