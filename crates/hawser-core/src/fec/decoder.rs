@@ -37,6 +37,8 @@ pub(crate) struct Decoder {
     /// The lowest that is not forgotten.
     oldest: u64,
     heard: Time,
+    /// Something came since the last `trim`.
+    busy: bool,
     /// Buffers of equations that are done.
     spare: Vec<Vec<u8>>,
 }
@@ -182,7 +184,7 @@ impl Decoder {
             self.end = BASE + u64::from(number.0);
             self.oldest = self.end - MEMORY as u64;
         }
-        self.heard = now;
+        (self.heard, self.busy) = (now, true);
         number.expand(self.end)
     }
 
@@ -215,9 +217,9 @@ impl Decoder {
         }
     }
 
-    /// Gives back the buffers if nothing came for so long that all is of no use any more.
-    pub fn trim(&mut self, now: Time) {
-        if now.since(self.heard) > STALE {
+    /// Gives back the buffers if nothing came since the last call.
+    pub fn trim(&mut self) {
+        if !std::mem::take(&mut self.busy) {
             (self.known, self.equations, self.spare, self.end) = (Vec::new(), Vec::new(), Vec::new(), 0);
         }
     }

@@ -38,6 +38,8 @@ pub(crate) struct Encoder {
     /// The symbols, by the low bits of their numbers; made with the first.
     ring: Vec<Kept>,
     next: u64,
+    /// Symbols in the ring.
+    kept: u64,
     row: u8,
     /// Packets that left and that no repair was sent for.
     owed: usize,
@@ -46,6 +48,8 @@ pub(crate) struct Encoder {
     last_sent: Time,
     /// The usual time between two packets.
     gap: Duration,
+    /// Something was protected since the last `trim`.
+    busy: bool,
 }
 
 #[derive(Debug, Default)]
@@ -66,8 +70,8 @@ impl Encoder {
         symbol::write(&mut kept.bytes, head, packet.0, packet.1);
         debug_assert!(kept.bytes.len() <= MAX_SYMBOL, "a packet too long to be protected");
         self.owed = (self.owed + 1).min(interval * DUE_MAX);
-        self.farewells = 0;
-        self.next += 1;
+        (self.farewells, self.busy) = (0, true);
+        (self.next, self.kept) = (self.next + 1, (self.kept + 1).min(WINDOW as u64));
         SymbolNumber::of(self.next - 1)
     }
 
@@ -93,13 +97,12 @@ impl Encoder {
 
     /// The numbers of the first symbol that a repair covers now, and of the one behind the last.
     fn window(&self, now: Time, interval: usize) -> (u64, u64) {
-        let known = self.next.min(WINDOW as u64);
         let least = (interval * LEAST_INTERVALS) as u64;
         let belongs = |back: &u64| {
             let age = now.since(self.ring[place(self.next - back)].sent);
             age <= REACH || *back <= least && age <= REACH_MAX
         };
-        let count = (1..=known).take_while(belongs).count() as u64;
+        let count = (1..=self.kept).take_while(belongs).count() as u64;
         (self.next - count, self.next)
     }
 
@@ -131,10 +134,10 @@ impl Encoder {
         self.owed = self.owed.saturating_sub(interval);
     }
 
-    /// Gives back the buffers if nothing was protected for longer than repairs reach.
-    pub fn trim(&mut self, now: Time) {
-        if now.since(self.last_sent) > REACH_MAX {
-            self.ring.iter_mut().for_each(|kept| kept.bytes = Vec::new());
+    /// Gives back the buffers if nothing was protected since the last call.
+    pub fn trim(&mut self) {
+        if !std::mem::take(&mut self.busy) {
+            (self.ring, self.kept) = (Vec::new(), 0);
         }
     }
 

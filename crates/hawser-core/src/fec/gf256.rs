@@ -90,7 +90,8 @@ mod tests {
     #[test]
     fn the_products_are_those_of_long_multiplication() {
         let slow = |one: u8, other: u8| {
-            let mut wide = (0..8).filter(|bit| other >> bit & 1 == 1).fold(0u16, |sum, bit| sum ^ u16::from(one) << bit);
+            let mut wide =
+                (0..8).filter(|bit| other >> bit & 1 == 1).fold(0u16, |sum, bit| sum ^ u16::from(one) << bit);
             for bit in (8..16).rev().filter(|bit| *bit >= 8) {
                 if wide >> bit & 1 == 1 {
                     wide ^= 0x11d << (bit - 8);

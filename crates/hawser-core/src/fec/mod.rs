@@ -18,15 +18,15 @@ mod strength;
 pub(crate) mod symbol;
 
 use crate::units::{ByteCount, Time};
-use crate::wire::{ProtectedFrame, RepairFrame, SymbolNumber};
+use crate::wire::{DATA_HEADER_LEN, DATA_OVERHEAD, ProtectedFrame, RepairFrame, SymbolNumber, TAG_LEN};
 use decoder::{Decoder, Repaired};
 use demand::Demand;
 use encoder::Encoder;
 use symbol::{MAX_PACKET, SYMBOL_HEAD, SymbolHead};
 
-/// What was done so far. Zero at first; a plain value.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct FecCounts {
+/// What was done so far, and what is done now. Zero at first; a plain value.
+#[derive(Copy, Clone, PartialEq, Debug, Default)]
+pub struct FecSnapshot {
     /// Packets sent that repairs cover.
     pub protected: u64,
     /// Repairs sent.
@@ -35,6 +35,8 @@ pub struct FecCounts {
     pub repair_bytes: ByteCount,
     /// Packets of the peer that came back.
     pub repaired: u64,
+    /// Repairs for each protected packet now, as a share: 0.25 is one for four.
+    pub overhead: f64,
 }
 
 /// Both directions of a session. Idle at first, without buffers; its session owns it.
@@ -43,7 +45,9 @@ pub(crate) struct Fec {
     demand: Demand,
     encoder: Encoder,
     decoder: Decoder,
-    counts: FecCounts,
+    counts: FecSnapshot,
+    /// The path that the last protected packet took.
+    last_path: usize,
 }
 
 impl Fec {
@@ -62,10 +66,21 @@ impl Fec {
         asked && self.demand.interval().is_some() && fits
     }
 
-    /// A packet, in two parts, leaves now under this number.
-    pub fn protect(&mut self, now: Time, head: &SymbolHead, packet: (&[u8], &[u8])) -> SymbolNumber {
+    /// Bytes that a datagram costs beside a packet of so many bytes.
+    pub fn overhead(&self, asked: bool, len: usize, mtu: usize) -> usize {
+        if self.protects(asked, len, mtu) { ProtectedFrame::OVERHEAD } else { DATA_OVERHEAD }
+    }
+
+    /// A packet, in two parts, leaves now by this path of the session, under this number.
+    pub fn protect(&mut self, now: Time, path: usize, head: &SymbolHead, packet: (&[u8], &[u8])) -> SymbolNumber {
         self.counts.protected += 1;
+        self.last_path = path;
         self.encoder.protect(now, head, packet, self.demand.interval().unwrap_or(1))
+    }
+
+    /// The path that the last protected packet took.
+    pub fn last_path(&self) -> usize {
+        self.last_path
     }
 
     /// Bytes of the datagram of a repair that is due; none while none is.
@@ -80,17 +95,17 @@ impl Fec {
         None
     }
 
-    /// Writes the frame of the repair that is due over `out`, which is `OVERHEAD` bytes shorter than the datagram
-    /// but for the frame's head.
-    pub fn write_repair(&mut self, now: Time, out: &mut [u8]) {
+    /// Writes the frame of the repair that is due into its datagram.
+    pub fn write_repair(&mut self, now: Time, datagram: &mut [u8]) {
         if let Some(interval) = self.demand.interval() {
             self.counts.repairs += 1;
-            self.counts.repair_bytes += ByteCount((out.len() + RepairFrame::OVERHEAD - RepairFrame::HEAD_LEN) as u64);
-            self.encoder.repair(now, interval, out);
+            self.counts.repair_bytes += ByteCount(datagram.len() as u64);
+            let frame = DATA_HEADER_LEN..datagram.len() - TAG_LEN;
+            self.encoder.repair(now, interval, &mut datagram[frame]);
         }
     }
 
-    /// No path carries the repair that is due.
+    /// No path carries the repair that is due: it is not worth waiting for one.
     pub fn skip_repair(&mut self) {
         if let Some(interval) = self.demand.interval() {
             self.encoder.settle(interval);
@@ -120,19 +135,15 @@ impl Fec {
         });
     }
 
-    /// What was done so far.
-    pub fn counts(&self) -> FecCounts {
-        self.counts
+    /// What a user sees.
+    pub fn snapshot(&self) -> FecSnapshot {
+        let overhead = self.demand.interval().map_or(0.0, |interval| 1.0 / interval as f64);
+        FecSnapshot { overhead, ..self.counts }
     }
 
-    /// Repairs for each protected packet now, as a share: 0.25 is one for four.
-    pub fn overhead(&self) -> f64 {
-        self.demand.interval().map_or(0.0, |interval| 1.0 / interval as f64)
-    }
-
-    /// Gives back the buffers if nothing was protected lately.
-    pub fn trim(&mut self, now: Time) {
-        self.encoder.trim(now);
-        self.decoder.trim(now);
+    /// Gives back the buffers of a direction that was idle since the last call.
+    pub fn trim(&mut self) {
+        self.encoder.trim();
+        self.decoder.trim();
     }
 }

@@ -72,7 +72,8 @@ fn run(channel: Channel, gap: Duration, interval: usize, packets: u64) -> Outcom
         let mut back = Vec::new();
         if !channel.loses(&mut rng, &mut bad) {
             let data = DataFrame { bucket: head.bucket, flags: head.flags, sequence: head.sequence, packet: &packet };
-            decoder.on_source(now, &ProtectedFrame { symbol, data }, |(head, packet)| back.push((head, packet.to_vec())));
+            decoder
+                .on_source(now, &ProtectedFrame { symbol, data }, |(head, packet)| back.push((head, packet.to_vec())));
             came[sequence as usize] = true;
         }
         plain += OUTER + crate::wire::DATA_OVERHEAD + PACKET;
@@ -95,7 +96,11 @@ fn run(channel: Channel, gap: Duration, interval: usize, packets: u64) -> Outcom
     }
     let lost = came.iter().filter(|came| !**came).count() as u64;
     let share = |count: u64| count as f64 / packets as f64;
-    Outcome { lost: share(lost), useless: share(lost + late), extra: f64::from(wire as u32) / f64::from(plain as u32) - 1.0 }
+    Outcome {
+        lost: share(lost),
+        useless: share(lost + late),
+        extra: f64::from(wire as u32) / f64::from(plain as u32) - 1.0,
+    }
 }
 
 /// What a block code leaves lost: a lost packet stays so if at least `repairs` others of its block are lost too.
@@ -124,25 +129,29 @@ fn every_step_keeps_what_it_promises() {
         let worst = STEPS.get(index + 1).map_or(0.20, |(from, _)| *from);
         let outcome = run(Channel::Independent(worst), GAP, *interval, 50_000);
         println!("{worst}: one for {interval}: {outcome:?}");
-        assert!(outcome.useless < worst * 0.25, "{worst}: {outcome:?}");
+        assert!(outcome.useless < worst / 6.0, "{worst}: {outcome:?}");
     }
 }
 
+/// The table of docs/fec.md, printed with `--nocapture`.
 #[test]
-fn the_table_of_the_docs() {
-    let mut table = Vec::new();
-    for channel in [
-        Channel::Independent(0.01),
-        Channel::Independent(0.02),
-        Channel::Independent(0.05),
-        Channel::Independent(0.10),
-        Channel::Bursts(0.05, 2.0),
-        Channel::Bursts(0.05, 3.0),
-    ] {
-        for interval in [2, 3, 4, 6, 8, 12] {
-            let outcome = run(channel, GAP, interval, 100_000);
-            println!("{channel:?} 1/{interval}: {:.3} % lost, {:.3} % with late ones, {:.1} % extra", outcome.lost * 100.0, outcome.useless * 100.0, outcome.extra * 100.0);
-            table.push((channel, interval, outcome.lost));
+fn more_repairs_lose_less_and_bursts_lose_more() {
+    let [mut independent, mut bursts] = [const { Vec::new() }; 2];
+    for interval in [12, 8, 4, 3, 2] {
+        for share in [0.01, 0.02, 0.05, 0.10] {
+            print_row(Channel::Independent(share), interval);
         }
+        independent.push(print_row(Channel::Independent(0.05), interval));
+        bursts.push(print_row(Channel::Bursts(0.05, 2.0), interval));
     }
+    assert!(independent.is_sorted_by(|more, less| more > less), "{independent:?}");
+    assert!(bursts.is_sorted_by(|more, less| more > less), "{bursts:?}");
+    assert!(independent.iter().zip(&bursts).all(|(independent, bursts)| independent < bursts));
+}
+
+fn print_row(channel: Channel, interval: usize) -> f64 {
+    let Outcome { lost, useless, extra } = run(channel, GAP, interval, 20_000);
+    let [lost, late, extra] = [lost, useless, extra].map(|share| share * 100.0);
+    println!("{channel:?}, one for {interval}: {lost:.3} % lost, {late:.3} % lost or late, {extra:.1} % extra");
+    useless
 }

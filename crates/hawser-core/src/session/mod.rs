@@ -49,9 +49,9 @@ pub use timeout::Reason;
 
 use crate::congestion::Kind;
 use crate::drops::{DropReason, Drops};
-use crate::fec::Fec;
 use crate::endpoint::labels::KeyId;
 use crate::endpoint::routing::Routing;
+use crate::fec::Fec;
 use crate::packet::{TrainId, TrainStore};
 use crate::queue::{Queue, QueueParams};
 use crate::resequence::{Reassembler, Resequencer};
@@ -317,6 +317,7 @@ impl Session {
     pub fn trim(&mut self) {
         self.resequencer.shrink_idle();
         self.reassembler.trim();
+        self.fec.trim();
     }
 
     /// When the session began.

@@ -34,7 +34,7 @@ pub enum FrameType {
     /// What brings lost packets back.
     Repair = 0x0b,
     /// An inner packet that repairs cover.
-    Protected = 0x0c,
+    Protected = 0x0d,
 }
 
 impl FrameType {
@@ -56,7 +56,7 @@ impl FrameType {
             0x09 => FrameType::Close,
             0x0a => FrameType::Hold,
             0x0b => FrameType::Repair,
-            0x0c => FrameType::Protected,
+            0x0d => FrameType::Protected,
             other => return Err(WireError::UnknownType(other)),
         })
     }

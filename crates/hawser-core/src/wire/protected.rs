@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! +------+--------------+--------------------+--------------+------------- - -
-//! | 0x0c | symbol     2 | flags 4, bucket 12 | sequence   3 | inner packet
+//! | 0x0d | symbol     2 | flags 4, bucket 12 | sequence   3 | inner packet
 //! +------+--------------+--------------------+--------------+------------- - -
 //! ```
 
-use super::{DATA_FRAME_LEN, DataFlags, DataFrame, EncodeError, FlowBucket, FlowSequence, FrameType, Reader, WireError};
+use super::{
+    DATA_FRAME_LEN, DataFlags, DataFrame, EncodeError, FlowBucket, FlowSequence, FrameType, Reader, WireError,
+};
 use super::{DATA_HEADER_LEN, TAG_LEN, Writer};
 
 /// Half of the number space: what is further ahead counts as behind (RFC 1982 section 3.2).

@@ -107,7 +107,9 @@ fn nothing_is_due_before_the_first_packet_nor_after_a_rest() {
     encoder.rest();
     assert!(!encoder.is_due(at(10_000), INTERVAL));
     assert_eq!(encoder.repair_len(at(10_000), INTERVAL), 0, "what is too old is not repaired");
-    encoder.trim(at(10_000));
+    encoder.trim();
+    encoder.trim();
+    assert!(encoder.ring.is_empty());
     protect(&mut encoder, at(10_000), b"packet");
     assert_eq!(repair(&mut encoder, at(10_000)), (9, 1, 0));
 }

@@ -59,7 +59,7 @@ fn golden_frames() -> Vec<(&'static str, Frame<'static>)> {
             }),
         ),
         (
-            "0c 0409 5abc 010203 450000",
+            "0d 0409 5abc 010203 450000",
             Frame::Protected(ProtectedFrame {
                 symbol: SymbolNumber(0x409),
                 data: DataFrame { bucket: bucket(0xabc), flags, sequence, packet: &[0x45, 0, 0] },
@@ -128,13 +128,13 @@ fn an_ack_is_not_written_from_ranges_that_touch_or_climb() {
 #[test]
 fn hostile_frames_are_refused_with_their_reason() {
     for (text, error) in [
-        ("0d", WireError::UnknownType(0x0d)),
+        ("0e", WireError::UnknownType(0x0e)),
         ("0b 0000 00 00 01", WireError::OutOfRange),
         ("0b 0000 21 00 01", WireError::OutOfRange),
         ("0b 0000 01 80 01", WireError::OutOfRange),
         ("0b 0000 01 00", WireError::Truncated),
-        ("0c 0000 8abc 000000 45", WireError::Reserved),
-        ("0c 0000 0abc 000000", WireError::Truncated),
+        ("0d 0000 8abc 000000 45", WireError::Reserved),
+        ("0d 0000 0abc 000000", WireError::Truncated),
         ("ff", WireError::UnknownType(0xff)),
         ("03 00", WireError::Truncated),
         ("06 1abc 000000", WireError::Reserved),
