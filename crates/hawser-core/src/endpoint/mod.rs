@@ -23,6 +23,7 @@ use crate::handshake::secrets::SessionSecrets;
 use crate::handshake::{Identity, Responder};
 use crate::packet::{FlowKey, Offload, TrainStore};
 use crate::path::health::DownReason;
+use crate::rules::{Mark, Rules};
 use crate::session::constants::{DATA_OVERHEAD, LABELS_AHEAD, TUN_MTU_MIN, TUN_MTU_RAISE};
 use crate::session::timeout::earlier;
 use crate::session::{
@@ -126,6 +127,7 @@ pub struct Endpoint {
     routing: Routing,
     labels: Labels,
     store: TrainStore,
+    rules: Rules,
     drops: Drops,
     outbox: Outbox,
     events: Vec<Event>,
@@ -155,6 +157,7 @@ impl Endpoint {
             routing: Routing::default(),
             labels: Labels::default(),
             store: TrainStore::new(flow_key),
+            rules: Rules::default(),
             drops: Drops::default(),
             outbox: Outbox::default(),
             events: Vec::new(),
@@ -183,6 +186,11 @@ impl Endpoint {
 
     /// Steps 2 and 3 out: the first `len` bytes of the read buffer are a packet from TUN.
     pub fn handle_inner(&mut self, now: Time, len: usize, offload: Offload) {
+        self.handle_marked(now, len, offload, Mark::default());
+    }
+
+    /// The same of a packet that nftables marked.
+    pub fn handle_marked(&mut self, now: Time, len: usize, offload: Offload, mark: Mark) {
         let train = match self.store.admit(len, offload) {
             Ok(train) => train,
             Err(_) => return self.drops.count(DropReason::BadInner),
@@ -192,6 +200,8 @@ impl Endpoint {
             self.store.release_all(train);
             return self.drops.count(DropReason::NoPeer);
         };
+        let treatment = self.rules.treatment(self.store.train(train).inner(), mark);
+        self.store.treat(train, treatment);
         let (peer, mut cx) = self.parts(peer);
         peer.enqueue(now, train, &mut cx);
     }

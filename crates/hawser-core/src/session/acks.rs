@@ -157,9 +157,7 @@ impl Session {
         let outcome = path.sent.detect_losses(now, &path.rtt, |number, packet| {
             if packet.in_flight {
                 sampler.on_lost(ByteCount(u64::from(packet.bytes)));
-                if exploration.was_over(packet.sent_at) {
-                    loss.on_lost();
-                }
+                loss.on_lost(exploration.was_over(packet.sent_at));
             }
             match packet.content {
                 Content::MtuProbe(size) => pmtu.on_probe_lost(size),

@@ -29,6 +29,7 @@ mod batch;
 pub mod constants;
 mod control;
 mod copies;
+mod fec;
 mod inbound;
 mod keyring;
 mod look;
@@ -50,6 +51,7 @@ use crate::congestion::{self, Kind};
 use crate::drops::{DropReason, Drops};
 use crate::endpoint::labels::KeyId;
 use crate::endpoint::routing::Routing;
+use crate::fec::Fec;
 use crate::packet::{TrainId, TrainStore};
 use crate::queue::{Queue, QueueParams};
 use crate::resequence::{Reassembler, Resequencer};
@@ -188,6 +190,7 @@ pub(crate) struct Session {
     resend: ResendQueue,
     splits: Splits,
     copies: Copies,
+    fec: Fec,
     /// The peer's path ids that are never used again: these, and all below `closed_below` that are not in use.
     closed: BTreeSet<PathId>,
     closed_below: PathId,
@@ -239,6 +242,7 @@ impl Session {
             resend: ResendQueue::default(),
             splits: Splits::default(),
             copies: Copies::default(),
+            fec: Fec::default(),
             closed: BTreeSet::new(),
             closed_below: PathId::default(),
             unanswered_since: None,
@@ -316,6 +320,7 @@ impl Session {
     pub fn trim(&mut self) {
         self.resequencer.shrink_idle();
         self.reassembler.trim();
+        self.fec.trim();
     }
 
     /// When the session began.
@@ -333,7 +338,7 @@ impl Session {
         for index in 0..self.paths.len() {
             self.evacuate(now, index);
         }
-        while let Some(unsent) = self.resend.pop() {
+        while let Some(unsent) = self.resend.pop_any() {
             store.release(unsent.segment);
         }
         self.queue

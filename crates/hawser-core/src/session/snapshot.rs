@@ -1,6 +1,7 @@
 //! A session's state as a user sees it.
 
 use super::Session;
+use crate::fec::FecSnapshot;
 use crate::path::health::HealthState;
 use crate::units::{ByteCount, LinkId, PathId, Rate, Time};
 use std::net::SocketAddr;
@@ -58,6 +59,8 @@ pub struct SessionSnapshot {
     pub resend: ByteCount,
     /// Bytes that the resequencer holds.
     pub held: ByteCount,
+    /// Forward error correction.
+    pub fec: FecSnapshot,
     /// Every path.
     pub paths: Vec<PathSnapshot>,
 }
@@ -90,6 +93,7 @@ impl Session {
             queued: self.queue.bytes(),
             resend: self.resend.bytes(),
             held: self.resequencer.stats(now).held_bytes,
+            fec: self.fec.snapshot(),
             paths: self.paths.iter().enumerate().map(path).collect(),
         }
     }
