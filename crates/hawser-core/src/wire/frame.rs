@@ -1,7 +1,8 @@
 //! Frames by their type byte, and the walk over an opened payload.
 
 use super::{
-    AckFrame, Close, DataFrame, Gone, Hold, PathChallenge, PathInfo, PathResponse, Reader, SplitFrame, WireError,
+    AckFrame, Close, DataFrame, Gone, Hold, PathChallenge, PathInfo, PathResponse, Reader, SplitFrame, TermsFrame,
+    WireError,
 };
 
 /// The type byte of a frame. A plain value.
@@ -30,6 +31,8 @@ pub enum FrameType {
     Close = 0x09,
     /// How long to wait.
     Hold = 0x0a,
+    /// On what terms a path is offered.
+    Terms = 0x0c,
 }
 
 impl FrameType {
@@ -50,6 +53,7 @@ impl FrameType {
             0x08 => FrameType::Data,
             0x09 => FrameType::Close,
             0x0a => FrameType::Hold,
+            0x0c => FrameType::Terms,
             other => return Err(WireError::UnknownType(other)),
         })
     }
@@ -80,6 +84,8 @@ pub enum Frame<'a> {
     Close(Close),
     /// How long to wait.
     Hold(Hold),
+    /// On what terms a path is offered.
+    Terms(TermsFrame),
 }
 
 impl<'a> Frame<'a> {
@@ -105,6 +111,7 @@ impl<'a> Frame<'a> {
             FrameType::Data => Frame::Data(DataFrame::decode(from)?),
             FrameType::Close => Frame::Close(Close::decode(from)?),
             FrameType::Hold => Frame::Hold(Hold::decode(from)?),
+            FrameType::Terms => Frame::Terms(TermsFrame::decode(from)?),
         })
     }
 }

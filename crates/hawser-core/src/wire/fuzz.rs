@@ -64,5 +64,6 @@ pub(super) fn encode(frame: &Frame<'_>, out: &mut Writer<'_>) -> Result<(), Enco
         Frame::Data(frame) => frame.encode(out),
         Frame::Close(frame) => frame.encode(out),
         Frame::Hold(frame) => frame.encode(out),
+        Frame::Terms(frame) => frame.encode(out),
     }
 }

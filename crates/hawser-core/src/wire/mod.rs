@@ -24,6 +24,7 @@ mod offer;
 mod path_challenge;
 mod path_info;
 mod split;
+mod terms;
 pub mod varint;
 
 #[cfg(test)]
@@ -42,6 +43,7 @@ pub use offer::{Cipher, CipherSet, InstanceId, Offer, Protection};
 pub use path_challenge::{PathChallenge, PathResponse, Token};
 pub use path_info::{LinkState, PathInfo};
 pub use split::{SplitFrame, SplitId};
+pub use terms::TermsFrame;
 
 /// Bytes of an authentication tag: AES-128-GCM and ChaCha20-Poly1305 have the same (RFC 5116
 /// section 5.1, RFC 8439 section 2.8).

@@ -49,6 +49,10 @@ fn golden_frames() -> Vec<(&'static str, Frame<'static>)> {
         ("09 02", Frame::Close(Close { reason: CloseReason::Violation })),
         ("09 2a", Frame::Close(Close { reason: CloseReason::Other(42) })),
         ("0a 80011170", Frame::Hold(Hold { hold_us: 70_000 })),
+        (
+            "0c 4101 01 03 80004e20 05",
+            Frame::Terms(TermsFrame { path: PathId(257), barred: true, weight: 3, max_kbit: 20_000, revision: 5 }),
+        ),
     ]
 }
 
