@@ -3,6 +3,7 @@
 mod change;
 mod cut;
 mod peers;
+mod repair;
 mod steady;
 
 /// One test per situation: its name, then the situation.
