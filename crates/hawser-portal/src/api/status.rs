@@ -31,6 +31,24 @@ pub struct PeerStatus {
     pub tx_bytes: u64,
     /// Its paths, one a link.
     pub paths: Vec<PathStatus>,
+    /// Forward error correction.
+    #[serde(default)]
+    pub fec: FecStatus,
+}
+
+/// What repairs did for the flows of rules with `fec`. Nothing at first; plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FecStatus {
+    /// Packets sent to the peer that repairs cover.
+    pub protected_packets: u64,
+    /// Repairs sent to it.
+    pub repairs: u64,
+    /// Bytes of the datagrams that they went in.
+    pub repair_bytes: u64,
+    /// Repairs for each hundred protected packets now; zero while nothing is lost, or nothing is to be protected.
+    pub overhead_pct: f64,
+    /// Packets from the peer that were lost and came back.
+    pub repaired_packets: u64,
 }
 
 /// A path at one moment. Plain data.
@@ -116,8 +134,10 @@ mod tests {
             rx_bytes: 1,
             tx_bytes: 2,
         };
+        let fec =
+            FecStatus { protected_packets: 8, repairs: 2, repair_bytes: 600, overhead_pct: 25.0, repaired_packets: 1 };
         let peer =
-            PeerStatus { name: "hub".into(), handshake_age_s: None, rx_bytes: 3, tx_bytes: 4, paths: vec![path] };
+            PeerStatus { name: "hub".into(), handshake_age_s: None, rx_bytes: 3, tx_bytes: 4, paths: vec![path], fec };
         let status = Status {
             version: "0.1.0".into(),
             uptime_s: 7.0,
@@ -130,7 +150,8 @@ mod tests {
             concat!(
                 r#"{"version":"0.1.0","uptime_s":7.0,"peers":[{"name":"hub","handshake_age_s":null,"rx_bytes":3,"#,
                 r#""tx_bytes":4,"paths":[{"name":"dsl","transport":"udp","state":"active","metric":0,"rtt_ms":12.5,"#,
-                r#""rate_mbps":48.0,"loss_pct":0.5,"cwnd_bytes":120000,"mtu":1472,"rx_bytes":1,"tx_bytes":2}]}],"#,
+                r#""rate_mbps":48.0,"loss_pct":0.5,"cwnd_bytes":120000,"mtu":1472,"rx_bytes":1,"tx_bytes":2}],"fec":{"#,
+                r#""protected_packets":8,"repairs":2,"repair_bytes":600,"overhead_pct":25.0,"repaired_packets":1}}],"#,
                 r#""drops":{"replay":5}}"#
             )
         );

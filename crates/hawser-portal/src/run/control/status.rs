@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use hawser_core::fec::FecSnapshot;
 use hawser_core::path::health::{DownReason, HealthState};
 use hawser_core::session::{PathSnapshot, SessionSnapshot};
 use hawser_core::units::PeerId;
 
 use super::reload::Places;
 use super::routes::Routes;
-use crate::api::{PathState, PathStatus, PeerStatus, Status};
+use crate::api::{FecStatus, PathState, PathStatus, PeerStatus, Status};
 use crate::config::{Config, Peer, Transport};
 use crate::run::messages::State;
 use crate::run::plan::SocketPlan;
@@ -76,6 +77,17 @@ fn peer_status(
         rx_bytes: session.map_or(0, |session| session.rx_bytes.0),
         tx_bytes: session.map_or(0, |session| session.tx_bytes.0),
         paths,
+        fec: session.map_or_else(FecStatus::default, |session| fec_status(&session.fec)),
+    }
+}
+
+fn fec_status(fec: &FecSnapshot) -> FecStatus {
+    FecStatus {
+        protected_packets: fec.protected,
+        repairs: fec.repairs,
+        repair_bytes: fec.repair_bytes.0,
+        overhead_pct: fec.overhead * PER_CENT,
+        repaired_packets: fec.repaired,
     }
 }
 
