@@ -123,7 +123,8 @@ fn the_spill_comes_earlier_while_the_fastest_path_is_busy_and_later_when_it_runs
     let paths = [path(40, 10), path(10, 40)];
     let mut scheduler = Scheduler::default();
     scheduler.refresh(Time::from_nanos(1_000_000_000), &paths);
-    let takes = |s: &mut Scheduler, backlog| matches!(s.choose(START, 1, &paths, &flow(backlog, 0), ROOM), Choice::Take { .. });
+    let takes =
+        |s: &mut Scheduler, backlog| matches!(s.choose(START, 1, &paths, &flow(backlog, 0), ROOM), Choice::Take { .. });
     (0..20).for_each(|_| scheduler.on_dry(0.0, false));
     assert!(takes(&mut scheduler, 16_000), "a tenth of 150 kB");
     (0..4).for_each(|_| scheduler.on_dry(0.2, true));
@@ -138,7 +139,8 @@ fn a_queue_of_the_slow_path_counts_whole() {
     let paths = [path(40, 10), slow];
     scheduler.refresh(Time::from_nanos(1_000_000_000), &paths);
     (0..20).for_each(|_| scheduler.on_dry(0.0, false));
-    let mut takes = |backlog| matches!(scheduler.choose(START, 1, &paths, &flow(backlog, 0), ROOM), Choice::Take { .. });
+    let mut takes =
+        |backlog| matches!(scheduler.choose(START, 1, &paths, &flow(backlog, 0), ROOM), Choice::Take { .. });
     assert!(!takes(110_000), "20 ms of queue and a tenth of 30 ms are 115 kB");
     assert!(takes(120_000));
 }
