@@ -89,6 +89,7 @@ impl Session {
         let path = &mut self.paths[index];
         path.received.on_packet(now, number, elicits, ecn);
         path.rx_bytes += ByteCount(size as u64);
+        path.carried += ByteCount((size + path.overhead()) as u64);
         path.validation.on_received(now, route, u32::try_from(size).unwrap_or(u32::MAX), newest);
     }
 

@@ -109,6 +109,8 @@ pub(super) struct Path {
     pub paced_until: Option<Time>,
     pub tx_bytes: ByteCount,
     pub rx_bytes: ByteCount,
+    /// Bytes of IP packets, both ways.
+    pub carried: ByteCount,
 }
 
 impl Path {
@@ -158,6 +160,7 @@ impl Path {
             paced_until: None,
             tx_bytes: ByteCount::ZERO,
             rx_bytes: ByteCount::ZERO,
+            carried: ByteCount::ZERO,
         }
     }
 
@@ -260,6 +263,7 @@ impl Path {
             self.last_sent = now;
         }
         self.tx_bytes += ByteCount(size as u64);
+        self.carried += wire;
         wire
     }
 

@@ -16,6 +16,36 @@ pub struct Status {
     pub peers: Vec<PeerStatus>,
     /// Packets dropped since the start, by reason.
     pub drops: BTreeMap<String, u64>,
+    /// What chooses the paths of packets that no rule matches.
+    #[serde(default)]
+    pub scheduler: String,
+    /// The links, in the order of the configuration.
+    #[serde(default)]
+    pub links: Vec<LinkStatus>,
+}
+
+/// What is asked of a link. Plain data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkStatus {
+    /// Its name.
+    pub name: String,
+    /// Its part of what `weighted` sends.
+    pub weight: u8,
+    /// The most that it may carry in each direction, in Mbit/s; none: what it can.
+    pub max_rate_mbps: Option<f64>,
+    /// What it may carry in a month; none: what it can.
+    pub data_cap: Option<DataCapStatus>,
+}
+
+/// What of a link's cap is used. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataCapStatus {
+    /// Bytes of IP packets this month, both directions.
+    pub used_bytes: u64,
+    /// The most of them.
+    pub cap_bytes: u64,
+    /// It carries no inner packets until the month ends.
+    pub reached: bool,
 }
 
 /// A peer at one moment. Plain data.
@@ -143,6 +173,13 @@ mod tests {
             uptime_s: 7.0,
             peers: vec![peer],
             drops: [("replay".to_owned(), 5)].into(),
+            scheduler: "adaptive".into(),
+            links: vec![LinkStatus {
+                name: "dsl".into(),
+                weight: 1,
+                max_rate_mbps: Some(20.0),
+                data_cap: Some(DataCapStatus { used_bytes: 6, cap_bytes: 7, reached: false }),
+            }],
         };
         let text = serde_json::to_string(&status).expect("it is plain data");
         assert_eq!(
@@ -152,7 +189,8 @@ mod tests {
                 r#""tx_bytes":4,"paths":[{"name":"dsl","transport":"udp","state":"active","metric":0,"rtt_ms":12.5,"#,
                 r#""rate_mbps":48.0,"loss_pct":0.5,"cwnd_bytes":120000,"mtu":1472,"rx_bytes":1,"tx_bytes":2}],"fec":{"#,
                 r#""protected_packets":8,"repairs":2,"repair_bytes":600,"overhead_pct":25.0,"repaired_packets":1}}],"#,
-                r#""drops":{"replay":5}}"#
+                r#""drops":{"replay":5},"scheduler":"adaptive","links":[{"name":"dsl","weight":1,"max_rate_mbps":20.0,"#,
+                r#""data_cap":{"used_bytes":6,"cap_bytes":7,"reached":false}}]}"#
             )
         );
         assert_eq!(serde_json::from_str::<Status>(&text).expect("it reads back"), status);

@@ -22,17 +22,12 @@ const LATER_VALUES: &[Later] = &[
     later("link.transport", "tcp"),
     later("link.transport", "ip"),
     later("link.transport", "scion"),
-    later("traffic.scheduler", "weighted"),
-    later("traffic.scheduler", "flow"),
-    later("traffic.scheduler", "redundant"),
     later("traffic.congestion", "lia"),
     later("traffic.congestion", "olia"),
     later("traffic.congestion", "balia"),
     later("traffic.cipher", "blake2s"),
+    later("rule.mark", "*"),
 ];
-
-/// Whole sections that are refused.
-const LATER_SECTIONS: &[&str] = &["rule"];
 
 /// Whether this version carries out `value` of `key` (`section.key`).
 pub(super) fn value(key: &str, value: &str) -> bool {
@@ -43,11 +38,6 @@ pub(super) fn value(key: &str, value: &str) -> bool {
 pub(super) fn instead(key: &str, value: &str) -> Option<&'static str> {
     let blake2s = (key, value) == ("traffic.cipher", "blake2s");
     blake2s.then_some("`protection = \"authenticate\"` with any of them checks packets without hiding them")
-}
-
-/// Whether this version carries out the section called `name`.
-pub(super) fn section(name: &str) -> bool {
-    !LATER_SECTIONS.contains(&name)
 }
 
 #[cfg(test)]
@@ -61,9 +51,6 @@ mod tests {
             let (section, key) = l.key.split_once('.').expect("section.key");
             let section = schema::section(section).unwrap_or_else(|| panic!("no section {section}"));
             assert!(section.keys.iter().any(|k| k.name == key), "no key {}", l.key);
-        }
-        for name in LATER_SECTIONS {
-            assert!(schema::section(name).is_some(), "no section {name}");
         }
     }
 }

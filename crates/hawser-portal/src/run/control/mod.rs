@@ -6,6 +6,7 @@
 //! 4. Until the end: pass on what the kernel says of links, ask for their routes (`routes`), publish the status
 //!    (`status`), obey orders. 5. Stop the packet thread, and undo everything.
 
+mod calendar;
 mod observe;
 mod reload;
 mod routes;
@@ -13,6 +14,7 @@ mod serve;
 mod status;
 mod system;
 mod tun_queue;
+mod usage;
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -27,11 +29,12 @@ use super::messages::{Command, Report};
 use super::packet::Driver;
 use super::plan::{self, SocketPlan};
 use super::random::SystemRandom;
-use super::{Host, RunError, privileges};
+use super::{Host, RunError, privileges, terms};
 use crate::api::ControlSocket;
 use crate::config::{Config, Keys};
 use serve::Serving;
 use system::System;
+use usage::Usage;
 
 pub use tun_queue::QUEUE_LEN as TUN_QUEUE_LEN;
 
@@ -70,10 +73,16 @@ async fn forward(
     let mut random = SystemRandom::new()?;
     let core = plan::core_config(config, &keys, &mut random as &mut dyn Random);
     drop(keys);
-    let endpoint = Endpoint::new(core, Box::new(random));
+    let mut endpoint = Endpoint::new(core, Box::new(random));
+    endpoint.set_rules(terms::rules(config));
+    let usage = Usage::load(&config.portal.state_dir, config.tun.name.as_str());
+    terms::terms(config, |link| usage.is_spent(link))
+        .into_iter()
+        .for_each(|(group, terms)| endpoint.set_terms(group, terms));
     let mut packets = PacketThread::start(endpoint, tun, plans.clone())?;
-    let result =
-        Serving::new(config, plans, system, &packets.commands).run(watch, &mut packets.reports, socket, host).await;
+    let result = Serving::new(config, plans, system, usage, &packets.commands)
+        .run(watch, &mut packets.reports, socket, host)
+        .await;
     host.stopping();
     // The TUN device lives until everything on it is undone.
     let ended = packets.stop().await;
