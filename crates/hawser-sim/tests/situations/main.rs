@@ -3,6 +3,7 @@
 mod change;
 mod cut;
 mod peers;
+mod schedulers;
 mod steady;
 
 /// One test per situation: its name, then the situation.
