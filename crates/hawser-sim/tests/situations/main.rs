@@ -4,6 +4,7 @@ mod change;
 mod cut;
 mod peers;
 mod repair;
+mod schedulers;
 mod steady;
 
 /// One test per situation: its name, then the situation.
