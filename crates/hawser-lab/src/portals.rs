@@ -60,12 +60,28 @@ impl Portals {
     /// # Errors
     /// [`LabError::Process`] with what a portal said, where it ends or its paths do not become active.
     pub fn start(program: &Path, bond: &Bond, traffic: &str) -> Result<Self, LabError> {
+        Self::start_with(program, bond, traffic, &|_| String::new())
+    }
+
+    /// The same with more lines for each `[[link]]`, counted from 0.
+    ///
+    /// # Errors
+    /// As [`Portals::start`].
+    pub fn start_with(
+        program: &Path,
+        bond: &Bond,
+        traffic: &str,
+        link: &dyn Fn(usize) -> String,
+    ) -> Result<Self, LabError> {
         let making = cleanup::making();
         let folder = Folder::new()?;
         let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
         let (local_key, remote_key) = (generated()?, generated()?);
         let links: String = (0..bond.link_count())
-            .map(|index| format!("[[link]]\nname = \"{0}\"\ninterface = \"{0}\"\n\n", bond.interface(index)))
+            .map(|index| {
+                let more = link(index);
+                format!("[[link]]\nname = \"{0}\"\ninterface = \"{0}\"\n{more}\n", bond.interface(index))
+            })
             .collect();
         let remote = Portal::start(
             program,

@@ -7,8 +7,9 @@ use hawser_core::congestion::Kind;
 use hawser_core::endpoint::{Config, Endpoint, Event, Link, PeerConfig};
 use hawser_core::handshake::{Identity, Psk, PublicKey};
 use hawser_core::packet::Offload;
-use hawser_core::session::{Buffers, SessionSnapshot, Settings, Transmit};
-use hawser_core::units::{LinkId, Random, Time};
+use hawser_core::rules::Rules;
+use hawser_core::session::{Buffers, SessionSnapshot, Settings, Terms, Transmit};
+use hawser_core::units::{LinkGroup, LinkId, Random, Time};
 use hawser_core::wire::{Cipher, CipherSet, InstanceId, Offer, Protection};
 use ipnet::IpNet;
 use std::net::SocketAddr;
@@ -68,6 +69,10 @@ pub struct Recipe {
     pub congestion: Kind,
     /// What it wishes to be done to inner packets.
     pub protection: Protection,
+    /// How flows are treated.
+    pub rules: Rules,
+    /// What is asked of the paths of its links.
+    pub terms: Vec<(LinkGroup, Terms)>,
 }
 
 impl Recipe {
@@ -82,6 +87,8 @@ impl Recipe {
             allowed_ips: INNER[peer].iter().map(|net| net.parse().expect("a prefix")).collect(),
             congestion,
             protection: Protection::Encrypt,
+            rules: Rules::default(),
+            terms: Vec::new(),
         }
     }
 
@@ -98,7 +105,10 @@ impl Recipe {
                 allowed_ips: self.allowed_ips.clone(),
             }],
         };
-        Endpoint::new(config, Box::new(rng.fork()))
+        let mut endpoint = Endpoint::new(config, Box::new(rng.fork()));
+        endpoint.set_rules(self.rules.clone());
+        self.terms.iter().for_each(|(group, terms)| endpoint.set_terms(*group, *terms));
+        endpoint
     }
 }
 

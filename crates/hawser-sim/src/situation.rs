@@ -18,7 +18,9 @@ use crate::portal::{Clock, Recipe};
 use crate::trace;
 use crate::world::{Act, HostId, LOCAL, REMOTE, Setup, World};
 use hawser_core::congestion::Kind;
-use hawser_core::units::{ByteCount, Rate, Time};
+use hawser_core::rules::Rules;
+use hawser_core::session::Terms;
+use hawser_core::units::{ByteCount, LinkGroup, Rate, Time};
 use std::cell::RefCell;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
@@ -81,6 +83,8 @@ pub struct Case {
     seconds: f64,
     bulk: Plan,
     congestion: Kind,
+    rules: Rules,
+    terms: Vec<(LinkGroup, Terms)>,
     clocks: Option<[Clock; 2]>,
     both_greet: bool,
     down: bool,
@@ -96,6 +100,8 @@ pub fn on(links: &[LinkSpec]) -> Case {
         seconds: 6.0,
         bulk: Plan::greedy(BACKLOG),
         congestion: Kind::Bbr,
+        rules: Rules::default(),
+        terms: Vec::new(),
         clocks: None,
         both_greet: false,
         down: false,
@@ -132,6 +138,18 @@ impl Case {
     /// Another controller.
     pub fn congestion(mut self, kind: Kind) -> Self {
         self.congestion = kind;
+        self
+    }
+
+    /// Both portals treat flows so.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// The local portal offers a link on these terms.
+    pub fn terms(mut self, link: usize, terms: Terms) -> Self {
+        self.terms.push((LinkGroup(link as u16), terms));
         self
     }
 
@@ -248,7 +266,11 @@ struct Running {
 
 impl Running {
     fn new(case: Case, name: &str) -> Self {
-        let recipes = [LOCAL, REMOTE].map(|side| Recipe::of(side, case.congestion));
+        let recipes = [LOCAL, REMOTE].map(|side| Recipe {
+            rules: case.rules.clone(),
+            terms: if side == LOCAL { case.terms.clone() } else { Vec::new() },
+            ..Recipe::of(side, case.congestion)
+        });
         let setup = Setup {
             seed: case.seed,
             links: case.links.clone(),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use hawser_portal::api::{ControlSocket, PathState, PathStatus, PeerStatus, Status};
+use hawser_portal::api::{ControlSocket, FecStatus, PathState, PathStatus, PeerStatus, Status};
 
 fn path(name: &str, state: PathState, rtt_ms: Option<f64>) -> PathStatus {
     let busy = state == PathState::Active;
@@ -29,8 +29,16 @@ fn status() -> Status {
         rx_bytes: 5 << 30,
         tx_bytes: 2048,
         paths: vec![path("dsl", PathState::Active, Some(12.34)), path("lte-backup", PathState::NoRoute, None)],
+        fec: FecStatus {
+            protected_packets: 4_000,
+            repairs: 1_000,
+            repair_bytes: 266_000,
+            overhead_pct: 25.0,
+            repaired_packets: 17,
+        },
     };
-    let idle = PeerStatus { name: "office".into(), handshake_age_s: None, rx_bytes: 0, tx_bytes: 0, paths: vec![] };
+    let (name, fec) = ("office".into(), FecStatus::default());
+    let idle = PeerStatus { name, handshake_age_s: None, rx_bytes: 0, tx_bytes: 0, paths: vec![], fec };
     Status {
         version: "0.1.0".into(),
         uptime_s: 7_260.0,
@@ -69,6 +77,7 @@ peer hub: handshake 1 min 15 s ago, received 5.0 GiB, sent 2.0 KiB
   path        transport  state     metric      rtt         rate     loss     window   mtu  received   sent
   dsl         udp        active         0  12.3 ms  48.2 Mbit/s    0.1 %  120.6 KiB  1472   5.0 GiB  999 B
   lte-backup  udp        no route       1        -   0.0 Mbit/s  100.0 %  120.6 KiB  1472   5.0 GiB  999 B
+  repairs: 17 packets came back; 1000 sent for 4000 packets, now 25 %
 
 peer office: no handshake yet, received 0 B, sent 0 B
   no paths

@@ -235,8 +235,11 @@ impl Endpoint {
                 routing: &mut self.routing,
                 drops: &mut self.drops,
                 rng: &mut *self.rng,
+                rules: &self.rules,
             };
             peer.begin_session(now, id, keys, settings, &mut self.labels, &mut cx);
+            let session = peer.session.iter_mut();
+            session.for_each(|session| session.begin_as_told(&self.rules, &self.terms));
             links.iter().for_each(|link| peer.open_paths(now, link));
         }
         self.events.push(Event::Session { peer: id, new });

@@ -27,7 +27,8 @@ use crate::rules::{Mark, Rules};
 use crate::session::constants::{DATA_OVERHEAD, LABELS_AHEAD, TUN_MTU_MIN, TUN_MTU_RAISE};
 use crate::session::timeout::earlier;
 use crate::session::{
-    Buffers, Context, Datagram, Event as SessionEvent, Moved, Reason, Route, SessionSnapshot, Settings, Sink, Transmit,
+    Buffers, Context, Datagram, Event as SessionEvent, Moved, Reason, Route, SessionSnapshot, Settings, Sink, Terms,
+    Transmit,
 };
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PathId, PeerId, Random, Time};
 use crate::wire::{DataHeader, DatagramKind, Offer, Reader};
@@ -128,6 +129,8 @@ pub struct Endpoint {
     labels: Labels,
     store: TrainStore,
     rules: Rules,
+    /// Of configured links: what is asked of their paths.
+    terms: Vec<(LinkGroup, Terms)>,
     drops: Drops,
     outbox: Outbox,
     events: Vec<Event>,
@@ -158,6 +161,7 @@ impl Endpoint {
             labels: Labels::default(),
             store: TrainStore::new(flow_key),
             rules: Rules::default(),
+            terms: Vec::new(),
             drops: Drops::default(),
             outbox: Outbox::default(),
             events: Vec::new(),
@@ -259,8 +263,13 @@ impl Endpoint {
 
     /// A peer with what its session borrows.
     fn parts(&mut self, peer: PeerId) -> (&mut Peer, Context<'_>) {
-        let cx =
-            Context { store: &mut self.store, routing: &mut self.routing, drops: &mut self.drops, rng: &mut *self.rng };
+        let cx = Context {
+            store: &mut self.store,
+            routing: &mut self.routing,
+            drops: &mut self.drops,
+            rng: &mut *self.rng,
+            rules: &self.rules,
+        };
         (&mut self.peers[peer.0 as usize], cx)
     }
 

@@ -7,7 +7,8 @@ use super::peer::Peer;
 use super::routing::Routing;
 use super::{Endpoint, PeerConfig};
 use crate::rules::Rules;
-use crate::units::{LinkId, PeerId, Time};
+use crate::session::Terms;
+use crate::units::{LinkGroup, LinkId, PeerId, Time};
 use crate::wire::InstanceId;
 
 impl Endpoint {
@@ -72,6 +73,18 @@ impl Endpoint {
     /// Other rules for what comes from TUN from now on.
     pub fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
+        for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
+            session.begin_as_told(&self.rules, &[]);
+        }
+    }
+
+    /// What is asked of the paths of a configured link from now on.
+    pub fn set_terms(&mut self, group: LinkGroup, terms: Terms) {
+        self.terms.retain(|(known, _)| *known != group);
+        self.terms.push((group, terms));
+        for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
+            session.set_terms(group, terms);
+        }
     }
 
     /// The networks of all peers.

@@ -134,6 +134,11 @@ impl Encoder {
         self.owed = self.owed.saturating_sub(interval);
     }
 
+    /// Whether anything was protected lately.
+    pub fn is_used(&self) -> bool {
+        self.kept > 0
+    }
+
     /// Gives back the buffers if nothing was protected since the last call.
     pub fn trim(&mut self) {
         if !std::mem::take(&mut self.busy) {

@@ -137,7 +137,8 @@ impl Fec {
 
     /// What a user sees.
     pub fn snapshot(&self) -> FecSnapshot {
-        let overhead = self.demand.interval().map_or(0.0, |interval| 1.0 / interval as f64);
+        let interval = self.demand.interval().filter(|_| self.encoder.is_used());
+        let overhead = interval.map_or(0.0, |interval| 1.0 / interval as f64);
         FecSnapshot { overhead, ..self.counts }
     }
 

@@ -121,6 +121,12 @@ impl Inner {
         Ecn::from_bits(self.traffic_class)
     }
 
+    /// The same of an answer to it.
+    pub fn reversed(&self) -> Inner {
+        let ports = self.ports.map(|(source, destination)| (destination, source));
+        Inner { source: self.destination, destination: self.source, ports, ..*self }
+    }
+
     /// How its order matters.
     pub const fn class(&self) -> Class {
         match self.protocol {

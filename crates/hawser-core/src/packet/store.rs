@@ -5,8 +5,8 @@
 //! 3. `train`: written to paths, perhaps more than once.
 //! 4. `release`: each segment once; the last one frees the train.
 
-use super::flow::FlowKey;
-use super::inner::InnerError;
+use super::flow::{FlowBucket, FlowKey};
+use super::inner::{Inner, InnerError};
 use super::pool::{LARGEST, Pool};
 use super::train::{Offload, Shape, Train};
 use crate::rules::Treatment;
@@ -158,6 +158,11 @@ impl TrainStore {
         let slot = &mut self.slots[id.slot as usize];
         assert!(slot.lives(id), "a train that was released");
         slot.train.treat(treatment, &self.key);
+    }
+
+    /// The bucket of a flow that is treated so.
+    pub fn bucket_of(&self, inner: &Inner, treatment: Treatment) -> FlowBucket {
+        inner.bucket(&self.key, treatment.resend)
     }
 
     /// Marks a segment CE; every later `head` (of a single packet: its `body`) has the mark.

@@ -101,12 +101,15 @@ impl Rule {
 pub struct Rules {
     rules: Box<[Rule]>,
     otherwise: Treatment,
+    by_flow: bool,
 }
 
 impl Rules {
     /// These rules, and `otherwise` for all that they do not match.
     pub fn new(rules: Vec<Rule>, otherwise: Treatment) -> Rules {
-        Rules { rules: rules.into_boxed_slice(), otherwise }
+        let mut rules = Rules { rules: rules.into_boxed_slice(), otherwise, by_flow: false };
+        rules.by_flow = rules.uses(Kind::Flow);
+        rules
     }
 
     /// What is done with a packet that no rule matches.
@@ -114,9 +117,19 @@ impl Rules {
         self.otherwise
     }
 
-    /// Every treatment that a packet may get.
-    pub fn treatments(&self) -> impl Iterator<Item = Treatment> + '_ {
-        self.rules.iter().map(|rule| rule.treatment).chain(std::iter::once(self.otherwise))
+    /// Whether packets may get this scheduler.
+    fn uses(&self, kind: Kind) -> bool {
+        self.otherwise.scheduler == kind || self.rules.iter().any(|rule| rule.treatment.scheduler == kind)
+    }
+
+    /// Whether any flow stays on a path.
+    pub fn by_flow(&self) -> bool {
+        self.by_flow
+    }
+
+    /// Whether any flow is spread as paths bring it home soonest.
+    pub fn adaptive(&self) -> bool {
+        self.uses(Kind::Adaptive)
     }
 
     /// What is done with this packet: the first match wins.

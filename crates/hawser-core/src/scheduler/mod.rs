@@ -1,47 +1,33 @@
-//! Which path a packet goes by: the `adaptive` scheduler.
+//! Which path a packet goes by.
 //!
-//! Paths pull. A path that has window and pacing credit asks, flow by flow, whether it may take
-//! the head of that flow's queue:
+//! Paths pull: one that has window and pacing credit asks, flow by flow, whether it may take the head of that flow's
+//! queue. The scheduler of the flow's treatment answers:
 //!
-//! 1. the path with the least delay takes anything;
-//! 2. a slower path takes a packet that it brings home before the faster ones would get to the end
-//!    of what waits (earliest completion first, after Lim et al., CoNEXT 2017).
-//!
-//! 3. a slower path of the *chosen* set (`chosen`) takes it earlier than that, as long as the fastest
-//!    path never runs dry by it.
-//!
-//! By 2 alone a flow whose window fills the fast paths keeps their round trip, and only what they
-//! cannot carry spills over; but a window grows slowly over a full queue. By 3 the bond's whole rate is
-//! there at once, for the slow path's delay: a flow with too small a window for that would leave the
-//! fastest path idle while it waits. That is measured, and moves the *spill* between the two.
+//! - `adaptive`: a path takes what it brings home soonest.
+//! - `weighted`: a path takes its fixed share, and no more.
+//! - `flow`: a path takes the flows that are its own.
+//! - `redundant`: the two best paths take, and each sends copies of what the other took.
 
+mod adaptive;
 mod chosen;
+mod connections;
 mod exploration;
+mod flow;
+mod redundant;
+mod weighted;
 
+pub use connections::Word;
 pub use exploration::Exploration;
+pub use weighted::Weight;
 
+use crate::packet::FlowBucket;
 use crate::queue::{Choice, FlowView};
-use crate::units::{ByteCount, Rate, Time};
+use crate::units::{ByteCount, PathId, Rate, Time};
+use adaptive::Adaptive;
+use flow::ByFlow;
 use std::time::Duration;
+use weighted::Weighted;
 
-/// How much sooner another path must be to become the fastest: less would make thin flows hop.
-const FASTEST_MARGIN_US: i64 = 1_000;
-/// The first share of a chosen path's delay that must wait before it is used, and the least.
-const SPILL_FIRST: f64 = 0.1;
-/// See `SPILL_FIRST`.
-const SPILL_LEAST: f64 = 0.1;
-/// The share shrinks by this with each choice, while the fastest path never runs dry.
-const SPILL_STEP: f64 = 0.05;
-/// It grows by this when the fastest path ran dry.
-const SPILL_BACK: f64 = 0.25;
-/// Idle for this share of the time a path has run dry.
-const DRY: f64 = 0.05;
-/// How much likelier a packet is lost by the path that has just lost it than any other: losses come in bursts.
-const LOST_AGAIN: f64 = 4.0;
-/// But at most every second.
-const LOST_AGAIN_MAX: f64 = 0.5;
-/// How often the chosen set is looked at again.
-const CHOICE_INTERVAL: Duration = Duration::from_millis(100);
 /// As many paths as one session may have usable at a time; the set is a bit mask.
 pub const MAX_PATHS: usize = 64;
 
@@ -62,6 +48,10 @@ pub enum Kind {
 /// What the scheduler knows of a path when it decides. A plain snapshot, made anew for each round.
 #[derive(Copy, Clone, Debug)]
 pub struct PathView {
+    /// Its name.
+    pub id: PathId,
+    /// Its part of what `weighted` sends.
+    pub weight: Weight,
     /// The path may carry inner packets: active, and of the lowest tier that works.
     pub usable: bool,
     /// One-way delay in µs on a scale common to the session's paths, jitter and loss repair apart.
@@ -84,82 +74,93 @@ pub struct PathView {
     pub exploring: bool,
 }
 
-/// Chooses paths for packets. Starts without preference; one session owns it.
+/// All schedulers of a session, each with what it remembers. Starts without preference; one session owns it.
+#[derive(Default)]
 pub struct Scheduler {
-    fastest: usize,
-    chosen: u64,
-    next_choice: Time,
-    /// The share of a chosen path's delay that must wait at the entrance before it takes anything.
-    spill: f64,
-}
-
-impl Default for Scheduler {
-    fn default() -> Self {
-        Scheduler { fastest: 0, chosen: u64::MAX, next_choice: Time::ZERO, spill: SPILL_FIRST }
-    }
+    adaptive: Adaptive,
+    weighted: Weighted,
+    flow: ByFlow,
+    /// Adaptive holds for no flow.
+    idle: bool,
 }
 
 impl Scheduler {
+    /// Whether any flow is `adaptive`: if none is, no path is left out for its delay, and none is explored by copies.
+    pub fn set_adaptive(&mut self, used: bool) {
+        self.idle = !used;
+    }
+
     /// Looks at the paths anew; call it before a round of `choose`. Tells whether the chosen set was
     /// looked at too.
     pub fn refresh(&mut self, now: Time, paths: &[PathView]) -> bool {
-        self.fastest = fastest(self.fastest, paths);
-        let due = now >= self.next_choice;
-        if due {
-            self.chosen = chosen::choose(paths, self.fastest);
-            self.next_choice = now + CHOICE_INTERVAL;
-        }
-        due
+        self.weighted.refresh(paths);
+        self.adaptive.refresh(now, paths)
     }
 
     /// Forgets the chosen set, because a path came or went.
     pub fn reconsider(&mut self) {
-        self.next_choice = Time::ZERO;
-        self.chosen = u64::MAX;
+        self.adaptive.reconsider();
+        self.weighted.begin_anew();
     }
 
     /// The path that thin flows go by.
     pub fn fastest(&self) -> usize {
-        self.fastest
+        self.adaptive.fastest()
     }
 
     /// Whether this path is worth its delay to a bulk flow.
     pub fn is_chosen(&self, path: usize) -> bool {
-        path < MAX_PATHS && self.chosen & (1 << path) != 0
+        self.idle || self.adaptive.is_chosen(path)
     }
 
     /// Since the last choice the fastest path had nothing to send for this share of the time;
     /// `spilled`: slower ones took something meanwhile.
     pub fn on_dry(&mut self, dry: f64, spilled: bool) {
-        let step = match (dry > DRY, spilled) {
-            (false, _) => -SPILL_STEP,
-            (true, true) => SPILL_BACK,
-            (true, false) => 0.0,
-        };
-        self.spill = (self.spill + step).clamp(SPILL_LEAST, 1.0);
+        self.adaptive.on_dry(dry, spilled);
     }
 
     /// Whether `path`, which has room, takes from `flow`.
-    pub fn choose(&self, path: usize, paths: &[PathView], flow: &FlowView, room: Room) -> Choice {
-        let ahead = ByteCount(flow.queue_backlog.0.min(flow.backlog.0.saturating_mul(flow.flows.max(1) as u64)));
-        let spill = if self.is_chosen(path) { self.spill } else { 1.0 };
-        if path == self.fastest || sooner(path, paths, ahead, spill) {
-            Choice::Take { max_bytes: room.bytes, max_segments: room.segments }
-        } else {
-            Choice::Skip
+    pub fn choose(&mut self, now: Time, path: usize, paths: &[PathView], flow: &FlowView, room: Room) -> Choice {
+        match flow.treatment.scheduler {
+            Kind::Adaptive => self.adaptive.choose(path, paths, flow, room),
+            Kind::Weighted => self.weighted.choose(path, paths, flow, room),
+            Kind::Flow => self.flow.choose(now, path, paths, flow.bucket, room),
+            Kind::Redundant => redundant::choose(path, paths, room),
         }
+    }
+
+    /// `path` took so much of a flow of that kind.
+    pub fn on_taken(
+        &mut self,
+        now: Time,
+        path: usize,
+        paths: &[PathView],
+        kind: Kind,
+        bucket: FlowBucket,
+        bytes: ByteCount,
+    ) {
+        match kind {
+            Kind::Weighted => self.weighted.on_taken(path, paths, bytes),
+            Kind::Flow => self.flow.on_taken(now, bucket),
+            Kind::Adaptive | Kind::Redundant => {}
+        }
+    }
+
+    /// The path that is to carry a copy of what `path` took of a `redundant` flow.
+    pub fn twin_of(&self, path: usize, paths: &[PathView]) -> Option<usize> {
+        redundant::twin(path, paths)
+    }
+
+    /// A packet of a `flow` flow, in either direction, told something of its MPTCP connection.
+    pub fn on_word(&mut self, now: Time, bucket: FlowBucket, word: Word) {
+        self.flow.on_word(now, bucket, word);
     }
 
     /// Whether `path` brings a packet that is to be sent again home before any other path would,
     /// with `ahead` bytes to be sent again before it. The path that lost it may well lose it again, which
     /// takes a round trip to mend.
     pub fn takes_resend(&self, path: usize, paths: &[PathView], ahead: ByteCount, lost_on: Option<usize>) -> bool {
-        let cost = |index: usize| {
-            let again = if lost_on == Some(index) { (paths[index].loss * LOST_AGAIN).min(LOST_AGAIN_MAX) } else { 0.0 };
-            paths[index].delay_us.saturating_add((paths[index].rtt.as_micros() as f64 * again) as i64)
-        };
-        by_faster(path, paths, &cost, ahead)
-            .is_none_or(|(start, serial)| cost(path) < start.saturating_add(micros(serial)))
+        self.adaptive.takes_resend(path, paths, ahead, lost_on)
     }
 }
 
@@ -172,52 +173,11 @@ pub struct Room {
     pub segments: u16,
 }
 
-/// The usable path with the least delay; the present one keeps the place unless beaten clearly.
-fn fastest(present: usize, paths: &[PathView]) -> usize {
-    let least = paths.iter().enumerate().filter(|(_, p)| p.usable).min_by_key(|(_, p)| p.delay_us);
-    let Some((best, view)) = least else { return 0 };
-    match paths.get(present) {
-        Some(p) if p.usable && p.delay_us - view.delay_us < margin(p) => present,
-        _ => best,
+impl Room {
+    /// All of it.
+    fn take(self) -> Choice {
+        Choice::Take { max_bytes: self.bytes, max_segments: self.segments }
     }
-}
-
-fn margin(path: &PathView) -> i64 {
-    FASTEST_MARGIN_US.max(path.jitter_us)
-}
-
-/// Earliest completion: would `ahead` bytes, the packet in question at their end, come home later
-/// by the paths that are faster than this one? With `spill` below 1 so much of the difference counts;
-/// a queue of the path's own counts whole.
-fn sooner(path: usize, paths: &[PathView], ahead: ByteCount, spill: f64) -> bool {
-    let view = &paths[path];
-    let here = view.floor_us.saturating_add(own_jitter_us(view));
-    let queued = view.delay_us.saturating_sub(view.floor_us).max(0);
-    let Some((start, serial)) = by_faster(path, paths, &|index| paths[index].delay_us, ahead) else { return true };
-    let before = (here.saturating_sub(start).max(0) as f64) * spill + queued as f64;
-    before < serial.as_micros() as f64 || here.saturating_add(queued) < start
-}
-
-/// When the usable paths of less delay than this one would bring the first byte home, on the delays' scale in µs, and
-/// how long `ahead` bytes take behind it; none where there is no such path.
-fn by_faster(
-    path: usize,
-    paths: &[PathView],
-    delay: &dyn Fn(usize) -> i64,
-    ahead: ByteCount,
-) -> Option<(i64, Duration)> {
-    let (mut rate, mut start) = (0u64, None::<i64>);
-    for (index, view) in paths.iter().enumerate() {
-        if !view.usable || delay(index) >= delay(path) {
-            continue;
-        }
-        let first = delay(index).saturating_add(micros(view.ready_in));
-        start = Some(start.map_or(first, |start| start.min(first)));
-        rate = rate.saturating_add(view.rate.map_or(0, |rate| rate.0));
-    }
-    // A rate that is not known yet promises nothing: only the waiting time counts.
-    let serial = if rate == 0 { Duration::ZERO } else { Rate(rate).time_for(ahead) };
-    start.map(|start| (start, serial))
 }
 
 fn micros(time: Duration) -> i64 {

@@ -2,8 +2,10 @@ use super::*;
 use crate::wire::FlowBucket;
 
 /// A path in words: Mbit/s, one-way delay in ms.
-fn path(mbit: u64, delay_ms: i64) -> PathView {
+pub(super) fn path(mbit: u64, delay_ms: i64) -> PathView {
     PathView {
+        id: crate::units::PathId(0),
+        weight: Weight::default(),
         usable: true,
         delay_us: delay_ms * 1_000,
         floor_us: delay_ms * 1_000,
@@ -17,7 +19,7 @@ fn path(mbit: u64, delay_ms: i64) -> PathView {
     }
 }
 
-fn flow(backlog: u64, busy_ms: u64) -> FlowView {
+pub(super) fn flow(backlog: u64, busy_ms: u64) -> FlowView {
     FlowView {
         bucket: FlowBucket::of_hash(7),
         backlog: ByteCount(backlog),
@@ -32,13 +34,14 @@ fn flow(backlog: u64, busy_ms: u64) -> FlowView {
     }
 }
 
-const ROOM: Room = Room { bytes: ByteCount(64_000), segments: 44 };
+const START: Time = Time::from_nanos(1_000_000_000);
+pub(super) const ROOM: Room = Room { bytes: ByteCount(64_000), segments: 44 };
 
 fn takes(paths: &[PathView], path: usize, flow: &FlowView) -> bool {
     let mut scheduler = Scheduler::default();
     let now = Time::from_nanos(1_000_000_000);
     scheduler.refresh(now, paths);
-    matches!(scheduler.choose(path, paths, flow, ROOM), Choice::Take { .. })
+    matches!(scheduler.choose(now, path, paths, flow, ROOM), Choice::Take { .. })
 }
 
 fn chosen(paths: &[PathView], path: usize) -> bool {
@@ -120,12 +123,13 @@ fn the_spill_comes_earlier_while_the_fastest_path_is_busy_and_later_when_it_runs
     let paths = [path(40, 10), path(10, 40)];
     let mut scheduler = Scheduler::default();
     scheduler.refresh(Time::from_nanos(1_000_000_000), &paths);
-    let takes = |s: &Scheduler, backlog| matches!(s.choose(1, &paths, &flow(backlog, 0), ROOM), Choice::Take { .. });
+    let takes =
+        |s: &mut Scheduler, backlog| matches!(s.choose(START, 1, &paths, &flow(backlog, 0), ROOM), Choice::Take { .. });
     (0..20).for_each(|_| scheduler.on_dry(0.0, false));
-    assert!(takes(&scheduler, 16_000), "a tenth of 150 kB");
+    assert!(takes(&mut scheduler, 16_000), "a tenth of 150 kB");
     (0..4).for_each(|_| scheduler.on_dry(0.2, true));
-    assert!(!takes(&scheduler, 140_000));
-    assert!(takes(&scheduler, 160_000));
+    assert!(!takes(&mut scheduler, 140_000));
+    assert!(takes(&mut scheduler, 160_000));
 }
 
 #[test]
@@ -135,7 +139,8 @@ fn a_queue_of_the_slow_path_counts_whole() {
     let paths = [path(40, 10), slow];
     scheduler.refresh(Time::from_nanos(1_000_000_000), &paths);
     (0..20).for_each(|_| scheduler.on_dry(0.0, false));
-    let takes = |backlog| matches!(scheduler.choose(1, &paths, &flow(backlog, 0), ROOM), Choice::Take { .. });
+    let mut takes =
+        |backlog| matches!(scheduler.choose(START, 1, &paths, &flow(backlog, 0), ROOM), Choice::Take { .. });
     assert!(!takes(110_000), "20 ms of queue and a tenth of 30 ms are 115 kB");
     assert!(takes(120_000));
 }

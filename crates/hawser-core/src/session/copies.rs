@@ -3,6 +3,7 @@
 //! - A path whose rate is to be found out, and whose delay would cost a bulk flow much, carries
 //!   copies of what goes by the others.
 //! - What was lost twice goes by a second path too: the third loss would hold its flow up.
+//! - What a `redundant` flow sends by one of the two best paths goes by the other too, its *twin*.
 
 use super::resend::Unsent;
 use crate::units::PathId;
@@ -21,6 +22,8 @@ pub(super) struct Copies {
     wanted: bool,
     /// What is in doubt, and the path that carries it.
     rescues: VecDeque<(Unsent, PathId)>,
+    /// What is to go by this path too.
+    twins: VecDeque<(Unsent, PathId)>,
 }
 
 impl Copies {
@@ -56,20 +59,37 @@ impl Copies {
         }
     }
 
-    /// The next segment that `path` is to rescue and that fits.
+    /// A segment went by a path, and is to go by `twin` too. A path that cannot keep up carries what is new.
+    pub fn note_twin(&mut self, unsent: &Unsent, twin: PathId) {
+        if self.twins.len() == REMEMBERED {
+            self.twins.pop_front();
+        }
+        self.twins.push_back((*unsent, twin));
+    }
+
+    /// Only these paths still carry copies.
+    pub fn keep_twins(&mut self, works: impl Fn(PathId) -> bool) {
+        self.twins.retain(|(_, twin)| works(*twin));
+    }
+
+    /// The next segment that `path` is to rescue, or to carry as a twin, and that fits.
     pub fn next_rescue(&mut self, path: PathId, fits: impl Fn(&Unsent) -> bool) -> Option<Unsent> {
+        if let Some(at) = self.twins.iter().position(|(unsent, twin)| *twin == path && fits(unsent)) {
+            return self.twins.remove(at).map(|(unsent, _)| unsent);
+        }
         let at = self.rescues.iter().position(|(unsent, by)| *by != path && fits(unsent))?;
         self.rescues.remove(at).map(|(unsent, _)| unsent)
     }
 
     /// Whether any path has something to rescue.
     pub fn rescues_wait(&self) -> bool {
-        !self.rescues.is_empty()
+        !self.rescues.is_empty() || !self.twins.is_empty()
     }
 
     /// There is no second path, or it has no use for them.
     pub fn forget_rescues(&mut self) {
         self.rescues.clear();
+        self.twins.clear();
     }
 }
 

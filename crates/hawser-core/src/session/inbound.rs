@@ -9,10 +9,12 @@
 use super::{Context, Event, Route, Session, Sink};
 use crate::drops::DropReason;
 use crate::endpoint::labels::KeyId;
-use crate::packet::inner;
+use crate::packet::{Transport, inner};
 use crate::path::health::DownReason;
 use crate::path::replay::ReplayVerdict;
 use crate::resequence::{Arrival, Outcome};
+use crate::rules::Mark;
+use crate::scheduler::{Kind, Word};
 use crate::units::{ByteCount, Ecn, PacketNumber, PathId, Time};
 use crate::wire::{
     DataFlags, DataFrame, DataHeader, FlowBucket, FlowSequence, Frame, Frames, Hold, LinkState, PathInfo, Reader,
@@ -87,6 +89,7 @@ impl Session {
         let path = &mut self.paths[index];
         path.received.on_packet(now, number, elicits, ecn);
         path.rx_bytes += ByteCount(size as u64);
+        path.carried += ByteCount((size + path.overhead()) as u64);
         path.validation.on_received(now, route, u32::try_from(size).unwrap_or(u32::MAX), newest);
     }
 
@@ -109,6 +112,7 @@ impl Session {
             Frame::PathInfo(info) => self.on_info(now, &info),
             Frame::Gone(gone) => self.resequencer.on_gone(now, gone.bucket, gone.upto, sink),
             Frame::Hold(hold) => self.on_hold(hold),
+            Frame::Terms(terms) => self.on_terms(&terms),
             Frame::Protected(frame) => self.on_protected(now, &frame, sink, cx)?,
             Frame::Repair(frame) => self.on_repair(now, &frame, sink, cx),
             Frame::Close(_) => self.events.push(Event::Closed),
@@ -142,8 +146,25 @@ impl Session {
             self.resequencer.on_refused(now, arrival, patience, sink);
             return Err(reason);
         }
+        if cx.rules.by_flow() {
+            self.note_connection(now, packet, cx);
+        }
         self.rx_inner += ByteCount(packet.len() as u64);
         judge(self.resequencer.on_packet(now, arrival, packet, patience, sink))
+    }
+
+    /// A subflow of MPTCP that comes by the tunnel goes back by it: what it says holds for its other direction.
+    fn note_connection(&mut self, now: Time, packet: &[u8], cx: &Context<'_>) {
+        let Some(inner) = inner::parse(packet).ok().filter(|inner| matches!(inner.transport, Transport::Tcp { .. }))
+        else {
+            return;
+        };
+        let Some(word) = Word::of(packet, &inner) else { return };
+        let back = inner.reversed();
+        let treatment = cx.rules.treatment(&back, Mark::default());
+        if treatment.scheduler == Kind::Flow {
+            self.scheduler.on_word(now, cx.store.bucket_of(&back, treatment), word);
+        }
     }
 
     /// The same once all pieces of a packet came.

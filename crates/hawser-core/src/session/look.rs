@@ -7,7 +7,7 @@
 
 use super::Session;
 use super::constants::{
-    CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_BYTES, CODEL_TARGET_MAX, CODEL_TARGET_MIN, QUANTUM_MAX,
+    CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_BYTES, CODEL_TARGET_MAX, CODEL_TARGET_MIN, LATELY, QUANTUM_MAX,
     QUANTUM_TIME, RATE_MEMORY, RATE_MEMORY_MAX,
 };
 use super::path::Path;
@@ -29,6 +29,8 @@ impl Session {
         if !self.has_second_path() {
             self.copies.forget_rescues();
         }
+        let views = &self.views;
+        self.copies.keep_twins(|id| views.iter().any(|view| view.id == id && view.usable));
         if self.scheduler.refresh(now, &self.views) {
             self.try_left_out(now);
             let copied =
@@ -49,7 +51,8 @@ impl Session {
     fn try_left_out(&mut self, now: Time) {
         for (index, path) in self.paths.iter_mut().enumerate() {
             let usable = self.views.get(index).is_some_and(|view| view.usable);
-            if usable && path.exploration.on_choice(now, self.scheduler.is_chosen(index)) {
+            let used = self.scheduler.is_chosen(index) || now.since(path.last_given) < LATELY;
+            if usable && path.exploration.on_choice(now, used) {
                 path.restart(now, &self.settings);
             }
         }

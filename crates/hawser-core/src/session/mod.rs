@@ -40,11 +40,13 @@ mod reliable;
 mod resend;
 mod snapshot;
 mod split;
+mod terms;
 pub(crate) mod timeout;
 
 pub(crate) use inbound::Datagram;
 pub(crate) use keyring::KeySet;
 pub use snapshot::{PathSnapshot, SessionSnapshot};
+pub use terms::Terms;
 pub use timeout::Reason;
 
 use crate::congestion::{self, Kind};
@@ -55,8 +57,9 @@ use crate::fec::Fec;
 use crate::packet::{TrainId, TrainStore};
 use crate::queue::{Queue, QueueParams};
 use crate::resequence::{Reassembler, Resequencer};
-use crate::scheduler::{PathView, Scheduler};
-use crate::units::{ByteCount, Ecn, LinkId, PacketNumber, PathId, PeerId, Random, Time};
+use crate::rules::Rules;
+use crate::scheduler::{Kind as SchedulerKind, PathView, Scheduler, Word};
+use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PacketNumber, PathId, PeerId, Random, Time};
 use crate::wire::FlowBucket;
 use copies::Copies;
 use keyring::Keyring;
@@ -148,6 +151,7 @@ pub(crate) struct Context<'a> {
     pub routing: &'a mut Routing,
     pub drops: &'a mut Drops,
     pub rng: &'a mut dyn Random,
+    pub rules: &'a Rules,
 }
 
 /// What the endpoint must do after a call.
@@ -177,6 +181,8 @@ pub(crate) struct Session {
     next_path: u32,
     keyring: Keyring,
     paths: Vec<Path>,
+    /// Of the configured links: those that are not as by default.
+    terms: Vec<(LinkGroup, Terms)>,
     views: Vec<PathView>,
     scheduler: Scheduler,
     queue: Queue,
@@ -232,6 +238,7 @@ impl Session {
             next_path: side,
             keyring: Keyring::new(keys),
             paths: Vec::new(),
+            terms: Vec::new(),
             views: Vec::new(),
             scheduler: Scheduler::default(),
             queue,
@@ -262,6 +269,14 @@ impl Session {
 
     /// Steps 2 and 3 out: a classified train joins the queue of its flow.
     pub fn enqueue(&mut self, now: Time, train: TrainId, cx: &mut Context<'_>) {
+        let first = cx.store.train(train);
+        // What is cut into segments has no word in it.
+        if first.treatment().scheduler == SchedulerKind::Flow
+            && first.segments() == 1
+            && let Some(word) = Word::of(first.body(0), first.inner())
+        {
+            self.scheduler.on_word(now, first.flow(), word);
+        }
         let drops = &mut *cx.drops;
         self.queue.enqueue(now, train, cx.store, &mut |_| drops.count(DropReason::QueueFull));
     }

@@ -17,7 +17,7 @@ use super::{Buffers, Context, Session, Transmit};
 use crate::drops::DropReason;
 use crate::packet::{Class, SegmentRef, Train, TrainStore};
 use crate::queue::{Choice, Pulled};
-use crate::scheduler::Room;
+use crate::scheduler::{Kind, Room};
 use crate::units::{ByteCount, PacketNumber, Time};
 use crate::wire::{
     DATA_FRAME_LEN, DATA_HEADER_LEN, DataFlags, DataFrame, FlowSequence, Gone, SplitFrame, TAG_LEN, Writer,
@@ -89,6 +89,11 @@ impl Session {
         while budget > ByteCount::ZERO && !batch.is_closed() {
             let Some(pulled) = self.pull(now, index, &batch, budget, cx) else { break };
             for unsent in self.number(now, pulled, cx.store) {
+                if unsent.treatment.scheduler == Kind::Redundant
+                    && let Some(twin) = self.scheduler.twin_of(index, &self.views)
+                {
+                    self.copies.note_twin(&unsent, self.views[twin].id);
+                }
                 budget -= self.send(now, index, unsent, &mut batch, cx.store);
             }
         }
@@ -184,7 +189,7 @@ impl Session {
         budget: ByteCount,
         cx: &mut Context<'_>,
     ) -> Option<Pulled> {
-        let (scheduler, views, fec) = (&self.scheduler, &self.views, &self.fec);
+        let (scheduler, views, fec) = (&mut self.scheduler, &self.views, &self.fec);
         let mtu = self.paths[index].mtu();
         let drops = &mut *cx.drops;
         let choose = &mut |flow: &crate::queue::FlowView| {
@@ -197,9 +202,15 @@ impl Session {
             }
             // Window and credit may be overdrawn by one packet, else a small rest would block.
             let bytes = budget.max(flow.head_len);
-            scheduler.choose(index, views, flow, Room { bytes, segments })
+            scheduler.choose(now, index, views, flow, Room { bytes, segments })
         };
-        self.queue.pull(now, cx.store, choose, &mut |_| drops.count(DropReason::Codel))
+        let pulled = self.queue.pull(now, cx.store, choose, &mut |_| drops.count(DropReason::Codel))?;
+        let kind = cx.store.train(pulled.train).treatment().scheduler;
+        self.scheduler.on_taken(now, index, &self.views, kind, pulled.bucket, pulled.bytes);
+        if kind != Kind::Adaptive {
+            self.paths[index].last_given = now;
+        }
+        Some(pulled)
     }
 
     /// Step 5: every segment gets its place in its flow's order.

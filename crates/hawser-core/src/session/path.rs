@@ -2,7 +2,7 @@
 
 use super::constants::{BATCH_BYTES, INITIAL_RTT};
 use super::resend::Unsent;
-use super::{Route, Settings};
+use super::{Route, Settings, Terms};
 use crate::congestion::pacer::{Pacer, initial_rate};
 use crate::congestion::sampler::{DeliverySampler, Stamp};
 use crate::congestion::{self, Controller};
@@ -67,6 +67,10 @@ pub(super) struct Path {
     pub metric: u16,
     /// What the peer said of it, with the revision that said it.
     pub peer: Option<(LinkState, u16, u64)>,
+    /// On what terms it is offered, by whoever opened it.
+    pub terms: Terms,
+    /// The revision that the peer said them by.
+    pub terms_revision: Option<u64>,
     pub health: Health,
     /// What the peer tells our datagrams on this path by.
     pub label: Label,
@@ -91,6 +95,8 @@ pub(super) struct Path {
     pub last_sent: Time,
     /// When it last carried inner packets.
     pub last_data: Time,
+    /// When it last carried what another scheduler than `adaptive` gave it.
+    pub last_given: Time,
     /// It had room and nothing was there for it.
     pub paused: bool,
     /// Since when that is so, pacing apart.
@@ -103,6 +109,8 @@ pub(super) struct Path {
     pub paced_until: Option<Time>,
     pub tx_bytes: ByteCount,
     pub rx_bytes: ByteCount,
+    /// Bytes of IP packets, both ways.
+    pub carried: ByteCount,
 }
 
 impl Path {
@@ -122,6 +130,8 @@ impl Path {
             group: None,
             metric,
             peer: None,
+            terms: Terms::default(),
+            terms_revision: None,
             health: Health::new(),
             label,
             validation,
@@ -142,6 +152,7 @@ impl Path {
             moved_at: Time::ZERO,
             last_sent: Time::ZERO,
             last_data: Time::ZERO,
+            last_given: Time::ZERO,
             paused: false,
             dry_since: None,
             dry: Duration::ZERO,
@@ -149,6 +160,7 @@ impl Path {
             paced_until: None,
             tx_bytes: ByteCount::ZERO,
             rx_bytes: ByteCount::ZERO,
+            carried: ByteCount::ZERO,
         }
     }
 
@@ -251,6 +263,7 @@ impl Path {
             self.last_sent = now;
         }
         self.tx_bytes += ByteCount(size as u64);
+        self.carried += wire;
         wire
     }
 
@@ -327,14 +340,14 @@ impl Path {
 
     /// What the path is believed to carry.
     pub fn rate(&self) -> Option<Rate> {
-        self.controller.bandwidth()
+        self.controller.bandwidth().map(|rate| self.within_terms(rate))
     }
 
     /// Lets the pacer follow the controller.
     pub fn follow_controller(&mut self) {
         let rate = self.controller.pacing_rate();
         let first = || initial_rate(self.controller.window(), self.rtt.snapshot().smoothed);
-        self.pacer.set_rate(rate.unwrap_or_else(first));
+        self.pacer.set_rate(self.within_terms(rate.unwrap_or_else(first)));
     }
 
     /// Lets everything follow a new datagram size.
@@ -361,7 +374,8 @@ impl Path {
 
     /// Whether it may carry inner packets, as far as it knows itself.
     pub fn works(&self) -> bool {
-        self.health.is_active() && self.peer.is_none_or(|(state, ..)| state == LinkState::Usable)
+        let usable = self.peer.is_none_or(|(state, ..)| state == LinkState::Usable);
+        self.health.is_active() && usable && !self.terms.barred
     }
 
     /// What the scheduler sees; `scale` puts a path without one-way samples on the others' scale.
@@ -372,6 +386,8 @@ impl Path {
         let least = if self.exploration.is_on() { self.oneway.min_us(now) } else { self.oneway.floor_us(now) };
         let floor = least.unwrap_or(delay).min(delay);
         PathView {
+            id: self.id,
+            weight: self.terms.weight,
             usable,
             delay_us: self.oneway.expected_us(now, floor).unwrap_or(delay),
             floor_us: floor,

@@ -35,6 +35,7 @@ impl Session {
         let index = self.add_path(now, id, route, metric, PathValidation::opened_by_us(route));
         self.paths[index].group = Some(group);
         self.announce(id, LinkState::Usable);
+        self.offer_terms(index);
         Some(id)
     }
 

@@ -1,7 +1,7 @@
-//! Control frames that are repeated until they are acknowledged: GONE and PATH_INFO.
+//! Control frames that are repeated until they are acknowledged: GONE, PATH_INFO and TERMS.
 
 use crate::units::{PacketNumber, PathId};
-use crate::wire::{EncodeError, Gone, PathInfo, Writer};
+use crate::wire::{EncodeError, Gone, PathInfo, TermsFrame, Writer};
 
 /// A frame that must arrive.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -10,6 +10,8 @@ pub(super) enum Frame {
     Gone(Gone),
     /// Word about one of our paths.
     Info(PathInfo),
+    /// On what terms one of our paths is offered.
+    Terms(TermsFrame),
 }
 
 struct Entry {
@@ -43,6 +45,7 @@ impl Reliable {
             let encoded = match &entry.frame {
                 Frame::Gone(gone) => gone.encode(out),
                 Frame::Info(info) => info.encode(out),
+                Frame::Terms(terms) => terms.encode(out),
             };
             match encoded {
                 Ok(()) => entry.carrier = Some((path, number)),
@@ -74,6 +77,7 @@ fn supersedes(new: &Frame, old: &Frame) -> bool {
     match (new, old) {
         (Frame::Gone(new), Frame::Gone(old)) => new.bucket == old.bucket && !new.upto.precedes(old.upto),
         (Frame::Info(new), Frame::Info(old)) => new.path == old.path,
+        (Frame::Terms(new), Frame::Terms(old)) => new.path == old.path,
         _ => false,
     }
 }

@@ -36,6 +36,8 @@ pub struct PathSnapshot {
     pub rx_bytes: ByteCount,
     /// Bytes of datagrams sent.
     pub tx_bytes: ByteCount,
+    /// Bytes of IP packets that it has carried, both ways.
+    pub carried: ByteCount,
     /// Bulk flows use it.
     pub chosen: bool,
     /// One-way delay on the session's scale, µs, and its jitter.
@@ -82,6 +84,7 @@ impl Session {
             mtu: path.pmtu.current(),
             rx_bytes: path.rx_bytes,
             tx_bytes: path.tx_bytes,
+            carried: path.carried,
             chosen: self.scheduler.is_chosen(index),
             delay_us: (path.oneway.smoothed_us().unwrap_or(0), path.oneway.jitter_us()),
         };

@@ -2,7 +2,7 @@
 
 use super::{
     AckFrame, Close, DataFrame, Gone, Hold, PathChallenge, PathInfo, PathResponse, ProtectedFrame, Reader, RepairFrame,
-    SplitFrame, WireError,
+    SplitFrame, TermsFrame, WireError,
 };
 
 /// The type byte of a frame. A plain value.
@@ -33,6 +33,8 @@ pub enum FrameType {
     Hold = 0x0a,
     /// What brings lost packets back.
     Repair = 0x0b,
+    /// On what terms a path is offered.
+    Terms = 0x0c,
     /// An inner packet that repairs cover.
     Protected = 0x0d,
 }
@@ -56,6 +58,7 @@ impl FrameType {
             0x09 => FrameType::Close,
             0x0a => FrameType::Hold,
             0x0b => FrameType::Repair,
+            0x0c => FrameType::Terms,
             0x0d => FrameType::Protected,
             other => return Err(WireError::UnknownType(other)),
         })
@@ -89,6 +92,8 @@ pub enum Frame<'a> {
     Hold(Hold),
     /// What brings lost packets back.
     Repair(RepairFrame<'a>),
+    /// On what terms a path is offered.
+    Terms(TermsFrame),
     /// An inner packet that repairs cover.
     Protected(ProtectedFrame<'a>),
 }
@@ -117,6 +122,7 @@ impl<'a> Frame<'a> {
             FrameType::Close => Frame::Close(Close::decode(from)?),
             FrameType::Hold => Frame::Hold(Hold::decode(from)?),
             FrameType::Repair => Frame::Repair(RepairFrame::decode(from)?),
+            FrameType::Terms => Frame::Terms(TermsFrame::decode(from)?),
             FrameType::Protected => Frame::Protected(ProtectedFrame::decode(from)?),
         })
     }

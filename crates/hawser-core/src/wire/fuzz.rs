@@ -66,5 +66,6 @@ pub(super) fn encode(frame: &Frame<'_>, out: &mut Writer<'_>) -> Result<(), Enco
         Frame::Hold(frame) => frame.encode(out),
         Frame::Repair(frame) => frame.encode(out),
         Frame::Protected(frame) => frame.encode(out),
+        Frame::Terms(frame) => frame.encode(out),
     }
 }

@@ -26,6 +26,7 @@ mod path_info;
 mod protected;
 mod repair;
 mod split;
+mod terms;
 pub mod varint;
 
 #[cfg(test)]
@@ -46,6 +47,7 @@ pub use path_info::{LinkState, PathInfo};
 pub use protected::{ProtectedFrame, SymbolNumber};
 pub use repair::RepairFrame;
 pub use split::{SplitFrame, SplitId};
+pub use terms::TermsFrame;
 
 /// Bytes of an authentication tag: AES-128-GCM and ChaCha20-Poly1305 have the same (RFC 5116
 /// section 5.1, RFC 8439 section 2.8).

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::cases::{Case, Line, Probe};
 use super::report::{Report, words};
-use super::{controllers, coupling, cut, goodput, paired, random, restart, unshaped};
+use super::{changes, controllers, coupling, cut, goodput, paired, random, repaired, restart, thin, tiers, unshaped};
 use crate::error::LabError;
 use crate::portals::Portals;
 use crate::topology::{Bond, Flow, LinkPlan};
@@ -89,6 +89,10 @@ impl Bench {
                 };
                 each.map(cut).collect::<Result<_, LabError>>()?
             }
+            (Probe::Tiers(how), _) => alone(tiers::tiers(self, how, flow, run)?),
+            (Probe::Changes(how), _) => alone(changes::changes(&self.start(case.lines, run)?, how, flow)?),
+            (Probe::Repaired, _) => alone(repaired::repaired(self, case, flow, run)?),
+            (Probe::Thin(rule), _) => alone(thin::thin(self, case, rule, flow, run)?),
             (Probe::Unshaped, Some(wireguard)) => alone(unshaped::pair(self, wireguard, flow, run)?),
             (Probe::Paired(paired), Some(wireguard)) => paired::run(self, wireguard, paired, run)?,
             (Probe::Unshaped | Probe::Paired(_), None) | (Probe::Random, _) => Vec::new(),
@@ -97,9 +101,21 @@ impl Bench {
 
     /// A fresh topology with fresh portals. Each run has its own chance.
     pub(super) fn start(&self, lines: &[Line], run: u32) -> Result<Running, LabError> {
-        let seed = |index: usize| u64::from(run) * 1000 + 2 * index as u64;
-        let plans: Vec<_> = lines.iter().enumerate().map(|(index, line)| line.plan(seed(index))).collect();
-        self.on(&plans)
+        self.on(&plans_of(lines, run))
+    }
+
+    /// The same with more lines behind `[traffic]` of both portals, and for each `[[link]]`, counted from 0.
+    pub(super) fn start_with(
+        &self,
+        lines: &[Line],
+        run: u32,
+        more: &str,
+        link: &dyn Fn(usize) -> String,
+    ) -> Result<Running, LabError> {
+        let bond = Bond::new(&plans_of(lines, run))?;
+        let traffic = format!("{}\n{more}", self.traffic);
+        let portals = Portals::start_with(&self.program, &bond, &traffic, link)?;
+        Ok(Running { portals, bond })
     }
 
     /// The same on links of any kind.
@@ -108,4 +124,10 @@ impl Bench {
         let portals = Portals::start(&self.program, &bond, &self.traffic)?;
         Ok(Running { portals, bond })
     }
+}
+
+/// What links of a case are made by. Each run has its own chance.
+fn plans_of(lines: &[Line], run: u32) -> Vec<LinkPlan> {
+    let seed = |index: usize| u64::from(run) * 1000 + 2 * index as u64;
+    lines.iter().enumerate().map(|(index, line)| line.plan(seed(index))).collect()
 }

@@ -1,4 +1,4 @@
-//! The cases, a row each of issue 2, "Must show".
+//! The cases, a row each of issues 2 and 4, "Must show".
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use hawser_wire::{Direction, Jitter, Loss, Spread};
 
 use super::controllers::{Judged, LOSS_BASED, MODEL_BASED};
 use super::paired::{PAIRED, Paired};
+use super::{changes, repaired, thin, tiers};
 use crate::topology::{Flow, LinkPlan};
 
 /// A link of a case, the same both ways. Constant.
@@ -24,7 +25,7 @@ pub struct Line {
 /// What waits before a link at most. Source: issue 2, "Must show", first row.
 const QUEUE: Duration = Duration::from_millis(100);
 
-const fn line(mbps: f64, delay_ms: u64) -> Line {
+pub(super) const fn line(mbps: f64, delay_ms: u64) -> Line {
     Line { mbps, delay_ms, jitter_ms: 0, loss_percent: 0.0 }
 }
 
@@ -73,6 +74,14 @@ pub enum Probe {
     Restart,
     /// Plain forwarding, wireguard-go, the yardstick and Hawser in turns.
     Paired(Paired),
+    /// One stream by the link of metric 0, the spare one of metric 1 watched: `takeover_ms handback_lost spare_packets_per_s`.
+    Tiers(How),
+    /// One stream, a link's rate and presence changing: `halved_ratio doubled_ratio lost_ratio regained_ratio`.
+    Changes(How),
+    /// A thin flow under this rule: `lost_percent delay_p99_ms wire_bytes_per_inner`.
+    Thin(&'static str),
+    /// The same with repairs and without: `useless_percent extra_percent plain_lost_percent`.
+    Repaired,
     /// Datagrams, more than the link carries: `local_mib remote_mib local_most_mib remote_most_mib mbps`.
     Memory,
 }
@@ -126,7 +135,7 @@ pub(super) const fn target(figure: &'static str, bound: Bound) -> Target {
     Target { label: "", figure, bound, of: Of::Median }
 }
 
-const fn always(figure: &'static str, bound: Bound) -> Target {
+pub(super) const fn always(figure: &'static str, bound: Bound) -> Target {
     Target { label: "", figure, bound, of: Of::Worst }
 }
 
@@ -274,6 +283,12 @@ pub const CASES: &[Case] = &[
             target("mbps", Bound::AtLeast(BUSY_MBPS)),
         ],
     },
+    tiers::SILENT,
+    tiers::DOWN,
+    changes::SILENT,
+    changes::DOWN,
+    thin::REDUNDANT,
+    repaired::FEC,
     Case {
         name: "controllers",
         about: "our CUBIC and NewReno beside the kernel's, one link",

@@ -60,7 +60,8 @@ pub(super) fn cut(running: &Running, how: How, index: usize, flow: Flow) -> Resu
     ]))
 }
 
-fn change(bond: &Bond, how: How, index: usize, gone: bool) -> Result<(), LabError> {
+/// Takes a link away, or gives it back.
+pub(super) fn change(bond: &Bond, how: How, index: usize, gone: bool) -> Result<(), LabError> {
     match (how, gone) {
         (How::Down, true) => bond.set_down(index),
         (How::Down, false) => bond.set_up(index),

@@ -1,4 +1,4 @@
-//! The measurements of issues 2 and 3, "Must show": each a command, `measure CASE`.
+//! The measurements of issues 2, 3 and 4, "Must show": each a command, `measure CASE`.
 //!
 //! 1. [`cases`] is the table: links, what is done with them, targets.
 //! 2. A [`Bench`] runs a case again and again, each time in a fresh topology with fresh portals: [`goodput`],
@@ -8,6 +8,7 @@
 
 mod bench;
 mod cases;
+mod changes;
 mod controllers;
 mod cost;
 mod coupling;
@@ -18,8 +19,11 @@ mod machine;
 mod others;
 mod paired;
 mod random;
+mod repaired;
 mod report;
 mod restart;
+mod thin;
+mod tiers;
 mod unshaped;
 mod usable;
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use client::{Client, ClientError};
 pub use server::{ControlSocket, ServeError};
-pub use status::{PathState, PathStatus, PeerStatus, Status};
+pub use status::{DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Status};
 
 /// Longest question, in bytes: far more than any question there is, so that memory stays bounded.
 const REQUEST_LIMIT: u64 = 4096;

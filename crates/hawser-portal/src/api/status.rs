@@ -16,6 +16,36 @@ pub struct Status {
     pub peers: Vec<PeerStatus>,
     /// Packets dropped since the start, by reason.
     pub drops: BTreeMap<String, u64>,
+    /// What chooses the paths of packets that no rule matches.
+    #[serde(default)]
+    pub scheduler: String,
+    /// The links, in the order of the configuration.
+    #[serde(default)]
+    pub links: Vec<LinkStatus>,
+}
+
+/// What is asked of a link. Plain data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkStatus {
+    /// Its name.
+    pub name: String,
+    /// Its part of what `weighted` sends.
+    pub weight: u8,
+    /// The most that it may carry in each direction, in Mbit/s; none: what it can.
+    pub max_rate_mbps: Option<f64>,
+    /// What it may carry in a month; none: what it can.
+    pub data_cap: Option<DataCapStatus>,
+}
+
+/// What of a link's cap is used. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataCapStatus {
+    /// Bytes of IP packets this month, both directions.
+    pub used_bytes: u64,
+    /// The most of them.
+    pub cap_bytes: u64,
+    /// It carries no inner packets until the month ends.
+    pub reached: bool,
 }
 
 /// A peer at one moment. Plain data.
@@ -31,6 +61,24 @@ pub struct PeerStatus {
     pub tx_bytes: u64,
     /// Its paths, one a link.
     pub paths: Vec<PathStatus>,
+    /// Forward error correction.
+    #[serde(default)]
+    pub fec: FecStatus,
+}
+
+/// What repairs did for the flows of rules with `fec`. Nothing at first; plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FecStatus {
+    /// Packets sent to the peer that repairs cover.
+    pub protected_packets: u64,
+    /// Repairs sent to it.
+    pub repairs: u64,
+    /// Bytes of the datagrams that they went in.
+    pub repair_bytes: u64,
+    /// Repairs for each hundred protected packets now; zero while nothing is lost, or nothing is to be protected.
+    pub overhead_pct: f64,
+    /// Packets from the peer that were lost and came back.
+    pub repaired_packets: u64,
 }
 
 /// A path at one moment. Plain data.
@@ -116,13 +164,22 @@ mod tests {
             rx_bytes: 1,
             tx_bytes: 2,
         };
+        let fec =
+            FecStatus { protected_packets: 8, repairs: 2, repair_bytes: 600, overhead_pct: 25.0, repaired_packets: 1 };
         let peer =
-            PeerStatus { name: "hub".into(), handshake_age_s: None, rx_bytes: 3, tx_bytes: 4, paths: vec![path] };
+            PeerStatus { name: "hub".into(), handshake_age_s: None, rx_bytes: 3, tx_bytes: 4, paths: vec![path], fec };
         let status = Status {
             version: "0.1.0".into(),
             uptime_s: 7.0,
             peers: vec![peer],
             drops: [("replay".to_owned(), 5)].into(),
+            scheduler: "adaptive".into(),
+            links: vec![LinkStatus {
+                name: "dsl".into(),
+                weight: 1,
+                max_rate_mbps: Some(20.0),
+                data_cap: Some(DataCapStatus { used_bytes: 6, cap_bytes: 7, reached: false }),
+            }],
         };
         let text = serde_json::to_string(&status).expect("it is plain data");
         assert_eq!(
@@ -130,8 +187,10 @@ mod tests {
             concat!(
                 r#"{"version":"0.1.0","uptime_s":7.0,"peers":[{"name":"hub","handshake_age_s":null,"rx_bytes":3,"#,
                 r#""tx_bytes":4,"paths":[{"name":"dsl","transport":"udp","state":"active","metric":0,"rtt_ms":12.5,"#,
-                r#""rate_mbps":48.0,"loss_pct":0.5,"cwnd_bytes":120000,"mtu":1472,"rx_bytes":1,"tx_bytes":2}]}],"#,
-                r#""drops":{"replay":5}}"#
+                r#""rate_mbps":48.0,"loss_pct":0.5,"cwnd_bytes":120000,"mtu":1472,"rx_bytes":1,"tx_bytes":2}],"fec":{"#,
+                r#""protected_packets":8,"repairs":2,"repair_bytes":600,"overhead_pct":25.0,"repaired_packets":1}}],"#,
+                r#""drops":{"replay":5},"scheduler":"adaptive","links":[{"name":"dsl","weight":1,"max_rate_mbps":20.0,"#,
+                r#""data_cap":{"used_bytes":6,"cap_bytes":7,"reached":false}}]}"#
             )
         );
         assert_eq!(serde_json::from_str::<Status>(&text).expect("it reads back"), status);

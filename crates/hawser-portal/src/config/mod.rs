@@ -5,11 +5,13 @@
 //! 3. `together.rs` looks at what must fit together across sections.
 //! 4. [`load()`] does all that for a file, and reads the keys it names.
 
+mod amounts;
 mod error;
 mod key;
 mod load;
 mod parsers;
 mod reader;
+mod rules;
 pub mod schema;
 mod sections;
 mod supported;
@@ -23,10 +25,12 @@ mod values;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+pub use amounts::{BitRate, MonthDay, Volume};
 pub use error::{ConfigError, Span};
 pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, PublicKey};
 pub use load::{Keys, LoadError, load, read};
-pub use types::{Config, Link, Nat, Peer, Portal, Traffic, Tun};
+pub use rules::{PortRange, Rule};
+pub use types::{Config, DataCap, Link, Nat, Peer, Portal, Traffic, Tun};
 pub use values::{
     Cipher, Congestion, InterfaceName, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName, Protection,
     Scheduler, Transport,
@@ -40,6 +44,8 @@ use sections::Claims;
 pub const DEFAULT_PORT: u16 = 4920;
 /// Where `hawser up` looks for its configuration.
 pub const DEFAULT_FILE: &str = "/etc/hawser/hawser.toml";
+/// Where a portal keeps what must outlive it.
+pub const DEFAULT_STATE_DIR: &str = "/var/lib/hawser";
 /// Where the control socket is.
 pub const DEFAULT_SOCKET: &str = "/run/hawser/hawser.sock";
 /// The TUN device's name.
@@ -87,9 +93,8 @@ fn read_sections<'t>(tree: &DeTable<'t>, faults: &mut Faults<'_>) -> Option<Conf
     let peers = repeated(tree, "peer", faults).into_iter();
     let peers: Vec<_> = peers.map(|(t, s)| sections::peer(open("peer", t, s, faults), &mut claims)).collect();
     let traffic = single(tree, "traffic", faults).map(|(t, s)| sections::traffic(open("traffic", t, s, faults)));
-    for (t, s) in repeated(tree, "rule", faults) {
-        sections::rule(open("rule", t, s, faults));
-    }
+    let rules = repeated(tree, "rule", faults).into_iter();
+    let rules: Vec<_> = rules.map(|(t, s)| rules::rule(open("rule", t, s, faults))).collect();
     unknown_sections(tree, faults);
     missing_sections(tree, faults);
 
@@ -107,6 +112,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, faults: &mut Faults<'_>) -> Option<Conf
         links: links.into_iter().map(|l| l.value).collect(),
         peers: peers.into_iter().map(|p| p.value).collect(),
         traffic: traffic.unwrap_or_default(),
+        rules: rules.into_iter().collect::<Option<_>>()?,
     })
 }
 

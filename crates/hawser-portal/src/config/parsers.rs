@@ -86,6 +86,15 @@ pub(super) fn metric(value: &DeValue<'_>) -> Result<Metric, Fault> {
     Ok(Metric(metric))
 }
 
+pub(super) fn weight(value: &DeValue<'_>) -> Result<u8, Fault> {
+    let number = integer(value)?;
+    let parts = u8::try_from(number).ok().filter(|parts| *parts > 0);
+    parts.ok_or_else(|| {
+        Fault::new(format!("{number} is not between 1 and {}", u8::MAX))
+            .hint("a link with twice the weight carries twice as much")
+    })
+}
+
 /// None for 0: what the smallest path carries.
 pub(super) fn mtu(value: &DeValue<'_>) -> Result<Option<Mtu>, Fault> {
     match integer(value)? {

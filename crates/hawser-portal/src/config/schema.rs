@@ -39,6 +39,7 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("transports", "list of transports", "[\"udp\"]"),
             key("socket", "path", "\"/run/hawser/hawser.sock\""),
             key("keylog", "path", "none"),
+            key("state_dir", "path", "\"/var/lib/hawser\""),
         ],
     },
     SectionSchema {
@@ -61,6 +62,10 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("address", "IP address", "none"),
             key("transport", "transport", "\"udp\""),
             key("metric", "0 to 65535", "0"),
+            key("weight", "1 to 255", "1"),
+            key("max_rate", "bits a second", "none"),
+            key("data_cap", "bytes a month", "none"),
+            key("data_cap_reset", "1 to 28", "1"),
         ],
     },
     SectionSchema {
@@ -94,7 +99,9 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("destination", "network/prefix", "none"),
             key("ports", "list of ports", "none"),
             key("mark", "nftables fwmark", "none"),
-            key("scheduler", "scheduler", "required"),
+            key("scheduler", "scheduler", "none"),
+            key("resend", "true or false", "true"),
+            key("fec", "repairs", "\"off\""),
         ],
     },
 ];

@@ -4,19 +4,18 @@
 use std::net::SocketAddr;
 
 use ipnet::IpNet;
-use toml::de::DeValue;
 
+use super::amounts::{MonthDay, bit_rate, month_day, volume};
 use super::error::Fault;
 use super::key::PublicKey;
 use super::parsers::{
     default_route, endpoint, interface_address, interface_name, ip_address, keyword, link_name, listen_address,
-    masquerade, metric, mtu, network, not_supported, path, peer_name, public_key,
+    masquerade, metric, mtu, network, path, peer_name, public_key, weight,
 };
 use super::reader::{Sited, Table};
-use super::supported;
 use super::unique::Unique;
 use super::values::{Cipher, Congestion, InterfaceName, LinkName, PeerName, Protection, Scheduler, Transport};
-use super::{DEFAULT_SOCKET, DEFAULT_TUN_NAME, Link, Nat, Peer, Portal, Traffic, Tun};
+use super::{DEFAULT_SOCKET, DEFAULT_STATE_DIR, DEFAULT_TUN_NAME, DataCap, Link, Nat, Peer, Portal, Traffic, Tun};
 
 /// What must be there once in the whole file. Starts empty; used by one thread.
 #[derive(Default)]
@@ -33,6 +32,7 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
     let transports = table.list("transports", |v| keyword::<Transport>("portal.transports", v));
     let socket = table.optional("socket", path);
     let keylog = table.optional("keylog", path);
+    let state_dir = table.optional("state_dir", path);
     let mut seen = Unique::default();
     for l in listen.iter().flatten() {
         seen.claim(&mut table, l.value, l.span.clone(), "listens there twice");
@@ -51,6 +51,7 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
         transports: transports.map_or_else(|| vec![Transport::Udp], values),
         socket: socket.map_or_else(|| DEFAULT_SOCKET.into(), |s| s.value),
         keylog: keylog.map(|k| k.value),
+        state_dir: state_dir.map_or_else(|| DEFAULT_STATE_DIR.into(), |s| s.value),
     })
 }
 
@@ -90,6 +91,14 @@ pub(super) fn link(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
     let address = table.optional("address", ip_address);
     let transport = table.optional("transport", |v| keyword::<Transport>("link.transport", v));
     let metric = table.optional("metric", metric);
+    let weight = table.optional("weight", weight);
+    let max_rate = table.optional("max_rate", bit_rate);
+    let data_cap = table.optional("data_cap", volume);
+    let reset = table.optional("data_cap_reset", month_day);
+    if let Some(reset) = reset.as_ref().filter(|_| !table.has("data_cap")) {
+        let fault = Fault::new("`data_cap_reset` without a `data_cap`");
+        table.fault(reset.span.clone(), fault.hint("add: data_cap = \"50G\""));
+    }
     if !table.has("interface") && !table.has("address") {
         let fault = Fault::new("a link needs an `interface` or an `address`");
         table.fault(header.clone(), fault.hint("add: interface = \"eth0\"    (`ip link` lists them)"));
@@ -104,6 +113,9 @@ pub(super) fn link(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
         address: address.map(|a| a.value),
         transport: transport.map_or(Transport::Udp, |t| t.value),
         metric: metric.map_or_else(Default::default, |m| m.value),
+        weight: weight.map_or(1, |w| w.value),
+        max_rate: max_rate.map(|r| r.value),
+        data_cap: data_cap.map(|cap| DataCap { volume: cap.value, reset: reset.map_or(MonthDay(1), |r| r.value) }),
     };
     Some(Sited { value: link, span: header })
 }
@@ -159,18 +171,6 @@ pub(super) fn traffic(mut table: Table<'_, '_, '_>) -> Traffic {
         protection: protection.map_or(default.protection, |p| p.value),
         cipher: cipher.map_or(default.cipher, |c| c.value),
     }
-}
-
-/// Rules are known by name only, until a version carries them out.
-pub(super) fn rule(mut table: Table<'_, '_, '_>) {
-    let header = table.header();
-    for key in ["dscp", "protocol", "source", "destination", "ports", "mark", "scheduler"] {
-        table.optional(key, |_: &DeValue<'_>| Ok(()));
-    }
-    if !supported::section("rule") {
-        table.fault(header, not_supported("a [[rule]]").hint("leave it out"));
-    }
-    table.finish();
 }
 
 fn values<T>(sited: Vec<Sited<T>>) -> Vec<T> {

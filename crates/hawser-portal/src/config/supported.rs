@@ -22,22 +22,12 @@ const LATER_VALUES: &[Later] = &[
     later("link.transport", "tcp"),
     later("link.transport", "ip"),
     later("link.transport", "scion"),
-    later("traffic.scheduler", "weighted"),
-    later("traffic.scheduler", "flow"),
-    later("traffic.scheduler", "redundant"),
+    later("rule.mark", "*"),
 ];
-
-/// Whole sections that are refused.
-const LATER_SECTIONS: &[&str] = &["rule"];
 
 /// Whether this version carries out `value` of `key` (`section.key`).
 pub(super) fn value(key: &str, value: &str) -> bool {
     !LATER_VALUES.iter().any(|l| l.key == key && (l.value == value || l.value == "*"))
-}
-
-/// Whether this version carries out the section called `name`.
-pub(super) fn section(name: &str) -> bool {
-    !LATER_SECTIONS.contains(&name)
 }
 
 #[cfg(test)]
@@ -51,9 +41,6 @@ mod tests {
             let (section, key) = l.key.split_once('.').expect("section.key");
             let section = schema::section(section).unwrap_or_else(|| panic!("no section {section}"));
             assert!(section.keys.iter().any(|k| k.name == key), "no key {}", l.key);
-        }
-        for name in LATER_SECTIONS {
-            assert!(schema::section(name).is_some(), "no section {name}");
         }
     }
 }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 
+use super::amounts::{BitRate, MonthDay, Volume};
 use super::key::PublicKey;
+use super::rules::Rule;
 use super::values::{
     Cipher, Congestion, InterfaceName, LinkName, Metric, Mtu, PeerName, Protection, Scheduler, Transport,
 };
@@ -25,6 +27,8 @@ pub struct Config {
     pub peers: Vec<Peer>,
     /// How packets are treated.
     pub traffic: Traffic,
+    /// What is treated otherwise; the first match wins.
+    pub rules: Vec<Rule>,
 }
 
 /// `[portal]`. Plain data.
@@ -40,6 +44,8 @@ pub struct Portal {
     pub socket: PathBuf,
     /// Where the keys of sessions are written to, for `hawser decode`; none: nowhere.
     pub keylog: Option<PathBuf>,
+    /// Where it keeps what must outlive it.
+    pub state_dir: PathBuf,
 }
 
 /// `[tun]`. Plain data.
@@ -75,6 +81,21 @@ pub struct Link {
     pub transport: Transport,
     /// Its tier.
     pub metric: Metric,
+    /// Its part of what `weighted` sends; at least one.
+    pub weight: u8,
+    /// The most that it may carry in each direction.
+    pub max_rate: Option<BitRate>,
+    /// The most that it may carry in a month.
+    pub data_cap: Option<DataCap>,
+}
+
+/// `data_cap` and `data_cap_reset`. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataCap {
+    /// The volume, both directions together.
+    pub volume: Volume,
+    /// The day on which it begins anew.
+    pub reset: MonthDay,
 }
 
 /// `[[peer]]`. Plain data.

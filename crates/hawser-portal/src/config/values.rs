@@ -69,6 +69,16 @@ keyword! {
 }
 
 keyword! {
+    /// Whether repairs go along. Plain data.
+    Fec {
+        /// None.
+        Off = "off",
+        /// As many as the measured loss asks for.
+        Auto = "auto",
+    }
+}
+
+keyword! {
     /// What decides how much a path may have in flight. Plain data.
     Congestion {
         /// RFC 9002 section 7.

@@ -2,7 +2,9 @@
 
 use hawser_core::endpoint::{PeerConfig, Snapshot};
 use hawser_core::handshake::secrets::SessionSecrets;
-use hawser_core::units::{LinkId, PeerId};
+use hawser_core::rules::Rules;
+use hawser_core::session::Terms;
+use hawser_core::units::{LinkGroup, LinkId, PeerId};
 use hawser_net::netcfg::LinkEvent;
 
 /// To the packet thread, by a channel with a bell. Owned data.
@@ -30,12 +32,17 @@ pub struct Reload {
     pub added: Vec<(PeerId, PeerConfig)>,
     /// Metrics of links' sockets.
     pub metrics: Vec<(LinkId, u16)>,
+    /// How flows are treated.
+    pub rules: Option<Rules>,
+    /// On what terms links are offered.
+    pub terms: Vec<(LinkGroup, Terms)>,
 }
 
 impl Reload {
     /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
-        self.removed.is_empty() && self.changed.is_empty() && self.added.is_empty() && self.metrics.is_empty()
+        let peers = self.removed.is_empty() && self.changed.is_empty() && self.added.is_empty();
+        peers && self.metrics.is_empty() && self.rules.is_none() && self.terms.is_empty()
     }
 }
 

@@ -18,6 +18,7 @@ mod packet;
 mod plan;
 mod privileges;
 mod random;
+mod terms;
 
 pub use error::RunError;
 pub use host::{Host, Order};

@@ -4,8 +4,8 @@ use super::{LOCAL, World};
 use crate::net::spec::{mbit_rate, millis};
 use crate::net::{LinkSpec, Loss, Way};
 use hawser_core::path::health::DownReason;
-use hawser_core::session::Moved;
-use hawser_core::units::LinkId;
+use hawser_core::session::{Moved, Terms};
+use hawser_core::units::{LinkGroup, LinkId};
 
 /// One change. Links and sides are counted from zero; side 0 is the local portal.
 #[derive(Clone, Debug)]
@@ -34,6 +34,8 @@ pub enum Act {
     Mtu(usize, usize),
     /// This share is lost at random, both ways.
     Loss(usize, f64),
+    /// The local portal offers the link on these terms.
+    Terms(usize, Terms),
     /// The portal of that side is killed.
     Kill(usize),
     /// It says good-bye and stops.
@@ -64,6 +66,7 @@ impl World {
             Act::RoundTrip(link, ms) => self.change(link, |way| way.delay = millis(ms) / 2),
             Act::Mtu(link, mtu) => self.change(link, |way| way.mtu = mtu),
             Act::Loss(link, share) => self.change(link, |way| way.loss = Loss::Random(share)),
+            Act::Terms(link, terms) => self.portals[LOCAL].endpoint.set_terms(LinkGroup(link as u16), terms),
             Act::Kill(side) => self.portals[side].stopped = true,
             Act::Close(side) => {
                 self.portals[side].endpoint.close();

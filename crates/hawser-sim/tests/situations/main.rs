@@ -4,6 +4,8 @@ mod bottleneck;
 mod change;
 mod cut;
 mod peers;
+mod repair;
+mod schedulers;
 mod steady;
 
 /// One test per situation: its name, then the situation.

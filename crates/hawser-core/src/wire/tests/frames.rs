@@ -65,6 +65,10 @@ fn golden_frames() -> Vec<(&'static str, Frame<'static>)> {
                 data: DataFrame { bucket: bucket(0xabc), flags, sequence, packet: &[0x45, 0, 0] },
             }),
         ),
+        (
+            "0c 4101 01 03 80004e20 05",
+            Frame::Terms(TermsFrame { path: PathId(257), barred: true, weight: 3, max_kbit: 20_000, revision: 5 }),
+        ),
     ]
 }
 

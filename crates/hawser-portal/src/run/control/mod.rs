@@ -6,6 +6,7 @@
 //! 4. Until the end: pass on what the kernel says of links, ask for their routes (`routes`), publish the status
 //!    (`status`), obey orders. 5. Stop the packet thread, and undo everything.
 
+mod calendar;
 mod key_log;
 mod observe;
 mod reload;
@@ -14,6 +15,7 @@ mod serve;
 mod status;
 mod system;
 mod tun_queue;
+mod usage;
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -28,12 +30,13 @@ use super::messages::{Command, Report};
 use super::packet::Driver;
 use super::plan::{self, SocketPlan};
 use super::random::SystemRandom;
-use super::{Host, RunError, privileges};
+use super::{Host, RunError, privileges, terms};
 use crate::api::ControlSocket;
 use crate::config::{Config, Keys};
 use key_log::KeyLog;
 use serve::Serving;
 use system::System;
+use usage::Usage;
 
 pub use key_log::KeyLogFileError;
 pub use tun_queue::QUEUE_LEN as TUN_QUEUE_LEN;
@@ -78,8 +81,13 @@ async fn forward(
     if key_log.is_some() {
         endpoint.tell_keys();
     }
+    endpoint.set_rules(terms::rules(config));
+    let usage = Usage::load(&config.portal.state_dir, config.tun.name.as_str());
+    terms::terms(config, |link| usage.is_spent(link))
+        .into_iter()
+        .for_each(|(group, terms)| endpoint.set_terms(group, terms));
     let mut packets = PacketThread::start(endpoint, tun, plans.clone())?;
-    let serving = Serving::new(config, plans, system, &packets.commands, key_log);
+    let serving = Serving::new(config, plans, system, usage, &packets.commands, key_log);
     let result = serving.run(watch, &mut packets.reports, socket, host).await;
     host.stopping();
     // The TUN device lives until everything on it is undone.

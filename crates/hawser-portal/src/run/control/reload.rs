@@ -1,5 +1,5 @@
-//! What of a new configuration can change while the portal runs: peers, with their endpoints and networks, and the
-//! metrics of links. All else waits for a restart.
+//! What of a new configuration can change while the portal runs: peers, with their endpoints and networks, the scheduler,
+//! rules, and the metrics, weights, rates and caps of links. All else waits for a restart.
 //!
 //! 1. [`effective`] is the old configuration with what can change of the new one. 2. [`Places`] knows the core's name of
 //!    each peer, and what is to be done for the new ones.
@@ -15,11 +15,15 @@ pub fn effective(old: &Config, new: &Config) -> Config {
     let mut config = old.clone();
     let like = |config: &Config| -> Vec<_> {
         let links = config.links.iter().cloned();
-        links.map(|link| crate::config::Link { metric: old.links[0].metric, ..link }).collect()
+        let first = &old.links[0];
+        let (metric, weight, max_rate, data_cap) = (first.metric, first.weight, first.max_rate, first.data_cap);
+        links.map(|link| crate::config::Link { metric, weight, max_rate, data_cap, ..link }).collect()
     };
     if old.links.len() == new.links.len() && !old.links.is_empty() && like(old) == like(new) {
         config.links.clone_from(&new.links);
     }
+    config.traffic.scheduler = new.traffic.scheduler;
+    config.rules.clone_from(&new.rules);
     config.peers.clone_from(&new.peers);
     // Endpoints of another IP version need sockets that are not there.
     if shape(&config) != shape(old) {
@@ -46,6 +50,7 @@ pub fn changed_sections(old: &Config, new: &Config) -> Vec<&'static str> {
         ("link", old.links != new.links),
         ("peer", old.peers != new.peers),
         ("traffic", old.traffic != new.traffic),
+        ("rule", old.rules != new.rules),
     ];
     changes.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
 }

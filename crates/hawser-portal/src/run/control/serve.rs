@@ -11,18 +11,20 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
+use super::calendar::Date;
 use super::key_log::KeyLog;
 use super::observe::Observer;
 use super::reload::{self, Places};
 use super::routes::Routes;
 use super::status;
 use super::system::System;
+use super::usage::Usage;
 use crate::api::{ControlSocket, Status};
 use crate::config::{Config, Keys};
 use crate::run::interfaces::Interfaces;
-use crate::run::messages::{Command, Lost, Report};
+use crate::run::messages::{Command, Lost, Reload, Report, State};
 use crate::run::plan::{self, SocketPlan};
-use crate::run::{Host, Order, RunError};
+use crate::run::{Host, Order, RunError, terms};
 
 /// The packet thread reports its state this often: no status is older, and it costs that thread nothing measurable.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
@@ -38,6 +40,9 @@ pub struct Serving<'a> {
     interfaces: Interfaces,
     routes: Routes,
     observer: Observer,
+    usage: Usage,
+    /// The links that have carried all that they may, as the packet thread was told.
+    spent: Vec<bool>,
     lost: Lost,
     status: watch::Sender<Status>,
     started: Instant,
@@ -56,10 +61,13 @@ impl<'a> Serving<'a> {
         config: &Config,
         plans: Vec<SocketPlan>,
         system: &'a mut System,
+        usage: Usage,
         commands: &'a EventSender<Command>,
         key_log: Option<KeyLog>,
     ) -> Self {
         Self {
+            spent: config.links.iter().map(|link| usage.is_spent(link)).collect(),
+            usage,
             config: config.clone(),
             places: Places::new(&config.peers),
             plans,
@@ -141,11 +149,13 @@ impl<'a> Serving<'a> {
                     tracing::debug!(lost = ?state.lost, "lost outside the core");
                     self.lost = state.lost;
                 }
+                self.count(&state);
                 let status = status::compose(
                     &self.config,
                     &self.places,
                     &self.plans,
                     &self.routes,
+                    &self.usage,
                     &state,
                     self.started.elapsed(),
                 );
@@ -167,6 +177,34 @@ impl<'a> Serving<'a> {
                 }
             }
         }
+    }
+
+    /// What links with a cap have carried; one that has carried all carries no inner packets until its month ends.
+    fn count(&mut self, state: &State) {
+        if self.config.links.iter().all(|link| link.data_cap.is_none()) {
+            return;
+        }
+        self.usage.count(Date::today(), &self.config.links, &self.plans, &state.core);
+        let spent: Vec<bool> = self.config.links.iter().map(|link| self.usage.is_spent(link)).collect();
+        if spent == self.spent {
+            return self.usage.save_if_due();
+        }
+        for ((link, now), before) in self.config.links.iter().zip(&spent).zip(&self.spent) {
+            match (now, before) {
+                (true, false) => {
+                    tracing::warn!(link = %link.name, used = self.usage.used(&link.name), "data cap reached")
+                }
+                (false, true) => tracing::info!(link = %link.name, "data cap: the link may carry packets again"),
+                _ => {}
+            }
+        }
+        self.spent = spent;
+        self.usage.save();
+        self.command([Command::Reload(self.terms())]);
+    }
+
+    fn terms(&self) -> Reload {
+        Reload { terms: terms::terms(&self.config, |link| self.usage.is_spent(link)), ..Reload::default() }
     }
 
     fn name(&self, id: PeerId) -> &str {
@@ -197,6 +235,13 @@ impl<'a> Serving<'a> {
         let metrics = plans.iter().zip(&self.plans).filter(|(new, old)| new.metric != old.metric);
         reload.metrics = metrics.map(|(new, _)| (new.id, new.metric)).collect();
         self.plans = plans;
+        if (&old.traffic, &old.rules) != (&self.config.traffic, &self.config.rules) {
+            reload.rules = Some(terms::rules(&self.config));
+        }
+        if old.links != self.config.links {
+            self.spent = self.config.links.iter().map(|link| self.usage.is_spent(link)).collect();
+            reload.terms = self.terms().terms;
+        }
         if !reload.is_empty() {
             self.command([Command::Reload(reload)]);
             self.system.reconfigure(&self.config).await;
@@ -219,6 +264,13 @@ impl<'a> Serving<'a> {
     fn summary(&self) -> String {
         let Config { tun, links, peers, .. } = &self.config;
         format!("{} forwards for {} peers over {} links", tun.name, peers.len(), links.len())
+    }
+}
+
+impl Drop for Serving<'_> {
+    /// What was counted outlives the portal, however it ends.
+    fn drop(&mut self) {
+        self.usage.save();
     }
 }
 

@@ -2,19 +2,23 @@
 
 use std::time::Duration;
 
+use hawser_core::fec::FecSnapshot;
 use hawser_core::path::health::{DownReason, HealthState};
 use hawser_core::session::{PathSnapshot, SessionSnapshot};
 use hawser_core::units::PeerId;
 
 use super::reload::Places;
 use super::routes::Routes;
-use crate::api::{PathState, PathStatus, PeerStatus, Status};
-use crate::config::{Config, Peer, Transport};
+use super::usage::Usage;
+use crate::api::{DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Status};
+use crate::config::{Config, Link, Peer, Transport};
 use crate::run::messages::State;
 use crate::run::plan::SocketPlan;
 
 /// Bytes per second in a Mbit/s.
 const BYTES_PER_MBIT: f64 = 125_000.0;
+/// Bits per second in a Mbit/s.
+const BITS_PER_MBIT: f64 = 1e6;
 /// Milliseconds in a second.
 const MILLIS: f64 = 1_000.0;
 /// Parts of a whole in per cent.
@@ -26,6 +30,7 @@ pub fn compose(
     places: &Places,
     plans: &[SocketPlan],
     routes: &Routes,
+    usage: &Usage,
     state: &State,
     uptime: Duration,
 ) -> Status {
@@ -37,6 +42,8 @@ pub fn compose(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_s: uptime.as_secs_f64(),
         peers: peers.map(|(peer, session)| peer_status(peer, session, plans, routes, state)).collect(),
+        scheduler: config.traffic.scheduler.to_string(),
+        links: config.links.iter().map(|link| link_status(link, usage)).collect(),
         drops: state.core.drops.iter().map(|(name, count)| (name.to_owned(), count)).chain(lost).collect(),
     }
 }
@@ -76,6 +83,30 @@ fn peer_status(
         rx_bytes: session.map_or(0, |session| session.rx_bytes.0),
         tx_bytes: session.map_or(0, |session| session.tx_bytes.0),
         paths,
+        fec: session.map_or_else(FecStatus::default, |session| fec_status(&session.fec)),
+    }
+}
+
+fn fec_status(fec: &FecSnapshot) -> FecStatus {
+    FecStatus {
+        protected_packets: fec.protected,
+        repairs: fec.repairs,
+        repair_bytes: fec.repair_bytes.0,
+        overhead_pct: fec.overhead * PER_CENT,
+        repaired_packets: fec.repaired,
+    }
+}
+
+fn link_status(link: &Link, usage: &Usage) -> LinkStatus {
+    LinkStatus {
+        name: link.name.to_string(),
+        weight: link.weight,
+        max_rate_mbps: link.max_rate.map(|rate| rate.0 as f64 / BITS_PER_MBIT),
+        data_cap: link.data_cap.map(|cap| DataCapStatus {
+            used_bytes: usage.used(&link.name),
+            cap_bytes: cap.volume.0,
+            reached: usage.is_spent(link),
+        }),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::run::messages::Reload;
 
 /// Peers that go are told, then forgotten; then others change, and new ones come.
 pub fn carry_out(parts: &mut Parts, reload: Reload, now: Time) {
-    let Reload { removed, changed, added, metrics } = reload;
+    let Reload { removed, changed, added, metrics, rules, terms } = reload;
     if !removed.is_empty() {
         removed.iter().for_each(|peer| parts.endpoint.dismiss_peer(*peer));
         transmit::farewell(parts);
@@ -23,5 +23,11 @@ pub fn carry_out(parts: &mut Parts, reload: Reload, now: Time) {
     for (link, metric) in metrics {
         parts.sockets[usize::from(link.0)].plan.metric = metric;
         parts.endpoint.set_metric(link, metric);
+    }
+    if let Some(rules) = rules {
+        parts.endpoint.set_rules(rules);
+    }
+    for (group, terms) in terms {
+        parts.endpoint.set_terms(group, terms);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hawser_portal::api::{PathStatus, PeerStatus, Status};
+use hawser_portal::api::{FecStatus, PathStatus, PeerStatus, Status};
 
 /// Headings of the paths' table. Text columns are flush left, numbers flush right.
 const HEADINGS: [(&str, Align); 11] = [
@@ -55,6 +55,18 @@ fn render_peer(text: &mut String, peer: &PeerStatus) {
     let mut rows = vec![HEADINGS.map(|(heading, _)| heading.to_owned())];
     rows.extend(peer.paths.iter().map(cells));
     aligned(text, &rows);
+    render_fec(text, &peer.fec);
+}
+
+/// A line for repairs, where there are any.
+fn render_fec(text: &mut String, fec: &FecStatus) {
+    let FecStatus { protected_packets, repairs, overhead_pct, repaired_packets, .. } = *fec;
+    if protected_packets > 0 || repaired_packets > 0 {
+        let _ = writeln!(
+            text,
+            "  repairs: {repaired_packets} packets came back; {repairs} sent for {protected_packets} packets, now {overhead_pct:.0} %"
+        );
+    }
 }
 
 fn cells(path: &PathStatus) -> [String; HEADINGS.len()] {

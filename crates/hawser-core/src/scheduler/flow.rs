@@ -1,0 +1,179 @@
+//! The `flow` scheduler: a flow stays on a path, so that nothing of it is ever reordered.
+//!
+//! 1. A flow that has none is given the path with the fewest flows for its rate.
+//! 2. It stays there until the path is gone, or a path of a better tier works again.
+//! 3. The subflows of one MPTCP connection go to different paths, as far as there are enough (`connections`).
+//!
+//! Flows are told apart by their bucket: two of one bucket share its path.
+
+use super::connections::{ConnectionId, Connections, Word};
+use super::{MAX_PATHS, PathView, Room};
+use crate::packet::FlowBucket;
+use crate::queue::Choice;
+use crate::units::{PathId, Time};
+use std::time::Duration;
+
+/// A flow that sent within this time counts as its path's load.
+const LIVE: Duration = Duration::from_secs(10);
+/// A flow that was silent for so long is given a path anew: nothing of it is under way, and its bucket may be another's.
+const FORGOTTEN: Duration = Duration::from_secs(60);
+
+/// What is known of a bucket. No path at first. A plain value.
+#[derive(Copy, Clone, Debug, Default)]
+struct Pin {
+    path: Option<PathId>,
+    used: Time,
+    connection: Option<ConnectionId>,
+}
+
+/// The path of each flow. Empty, and without memory, until the first flow asks. The session's scheduler owns it.
+#[derive(Default)]
+pub(super) struct ByFlow {
+    pins: Vec<Pin>,
+    connections: Connections,
+}
+
+impl ByFlow {
+    /// Whether `path` takes from the flow: if it is the flow's own.
+    pub fn choose(&mut self, now: Time, path: usize, paths: &[PathView], bucket: FlowBucket, room: Room) -> Choice {
+        let own = self.path_of(now, bucket, paths);
+        if own == paths.get(path).map(|view| view.id) { room.take() } else { Choice::Skip }
+    }
+
+    /// The flow sent something.
+    pub fn on_taken(&mut self, now: Time, bucket: FlowBucket) {
+        self.pin(bucket).used = now;
+    }
+
+    /// What an MPTCP option says: whose subflow this is. A subflow that joins has not sent yet, whatever its bucket did.
+    pub fn on_word(&mut self, now: Time, bucket: FlowBucket, word: Word) {
+        let joins = matches!(word, Word::Join(_));
+        let connection = self.connections.of(now, word);
+        let pin = self.pin(bucket);
+        if joins && pin.connection != Some(connection) {
+            pin.path = None;
+        }
+        pin.connection = Some(connection);
+    }
+
+    fn path_of(&mut self, now: Time, bucket: FlowBucket, paths: &[PathView]) -> Option<PathId> {
+        let pin = *self.pin(bucket);
+        let works = |id: &PathId| paths.iter().any(|view| view.id == *id && view.usable);
+        let kept = pin.path.filter(|id| works(id) && now.since(pin.used) < FORGOTTEN);
+        if kept.is_some() {
+            return kept;
+        }
+        let path = self.least_loaded(now, bucket, pin.connection, paths);
+        let pin = self.pin(bucket);
+        (pin.path, pin.used) = (path, now);
+        path
+    }
+
+    /// The usable path with the fewest live flows for its rate; one without a sibling if there is any.
+    fn least_loaded(
+        &self,
+        now: Time,
+        bucket: FlowBucket,
+        connection: Option<ConnectionId>,
+        paths: &[PathView],
+    ) -> Option<PathId> {
+        let (mut flows, mut siblings) = ([0u32; MAX_PATHS], [0u32; MAX_PATHS]);
+        for (at, pin) in self.pins.iter().enumerate().filter(|(at, _)| *at != bucket.index()) {
+            let Some(index) = paths.iter().take(MAX_PATHS).position(|view| Some(view.id) == pin.path) else { continue };
+            debug_assert!(at < FlowBucket::COUNT);
+            flows[index] += u32::from(now.since(pin.used) < LIVE);
+            let sibling = connection.is_some() && pin.connection == connection && now.since(pin.used) < FORGOTTEN;
+            siblings[index] += u32::from(sibling);
+        }
+        // Rates that are not all known compare nothing.
+        let known = paths.iter().filter(|view| view.usable).all(|view| view.rate.is_some());
+        let load = |index: usize, view: &PathView| {
+            let rate = view.rate.filter(|_| known).map_or(1.0, |rate| rate.0.max(1) as f64);
+            f64::from(flows[index] + 1) / rate
+        };
+        let usable = paths.iter().take(MAX_PATHS).enumerate().filter(|(_, view)| view.usable);
+        let best = usable.min_by(|(one, a), (other, b)| {
+            let order = siblings[*one].cmp(&siblings[*other]);
+            order.then(load(*one, a).total_cmp(&load(*other, b))).then(a.floor_us.cmp(&b.floor_us))
+        });
+        best.map(|(_, view)| view.id)
+    }
+
+    fn pin(&mut self, bucket: FlowBucket) -> &mut Pin {
+        if self.pins.is_empty() {
+            self.pins.resize(FlowBucket::COUNT, Pin::default());
+        }
+        &mut self.pins[bucket.index()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::connections::Token;
+    use crate::scheduler::tests::{ROOM, path};
+
+    const NOW: Time = Time::from_nanos(1_000_000_000_000);
+
+    fn paths(mbit: &[u64]) -> Vec<PathView> {
+        mbit.iter().zip(0..).map(|(mbit, id)| PathView { id: PathId(id), ..path(*mbit, 10) }).collect()
+    }
+
+    /// The path of a bucket: the one that takes from it, if one does.
+    fn asked(by_flow: &mut ByFlow, now: Time, bucket: u16, paths: &[PathView]) -> Option<usize> {
+        let takes = |at: &usize| by_flow.choose(now, *at, paths, FlowBucket(bucket), ROOM) != Choice::Skip;
+        let taker: Vec<usize> = (0..paths.len()).filter(takes).collect();
+        assert!(taker.len() <= 1, "one path at most");
+        by_flow.on_taken(now, FlowBucket(bucket));
+        taker.first().copied()
+    }
+
+    #[test]
+    fn flows_are_dealt_out_by_the_paths_rates() {
+        let (mut by_flow, paths) = (ByFlow::default(), paths(&[40, 10]));
+        let mut flows = [0; 2];
+        for bucket in 0..100 {
+            flows[asked(&mut by_flow, NOW, bucket, &paths).expect("a path")] += 1;
+        }
+        assert_eq!(flows, [80, 20]);
+    }
+
+    #[test]
+    fn a_flow_stays_until_its_path_is_gone_and_does_not_come_back() {
+        let (mut by_flow, mut paths) = (ByFlow::default(), paths(&[50, 50]));
+        let first = asked(&mut by_flow, NOW, 7, &paths).expect("a path");
+        (100..150).for_each(|other| drop(asked(&mut by_flow, NOW, other, &paths)));
+        paths[first].rate = Some(crate::units::Rate(1));
+        assert_eq!(asked(&mut by_flow, NOW + LIVE * 2, 7, &paths), Some(first), "however slow, however busy");
+        paths[first].usable = false;
+        assert_eq!(asked(&mut by_flow, NOW + LIVE * 2, 7, &paths), Some(1 - first));
+        paths[first].usable = true;
+        assert_eq!(asked(&mut by_flow, NOW + LIVE * 2, 7, &paths), Some(1 - first));
+        paths[1 - first].usable = false;
+        paths[first].usable = false;
+        assert_eq!(asked(&mut by_flow, NOW + LIVE * 2, 7, &paths), None);
+    }
+
+    #[test]
+    fn the_subflows_of_one_connection_go_to_different_paths() {
+        let (mut by_flow, paths) = (ByFlow::default(), paths(&[400, 10, 10]));
+        let (a, b) = (Token(1), Token(2));
+        // The first subflow sends before its keys are known.
+        let first = asked(&mut by_flow, NOW, 1, &paths).expect("a path");
+        by_flow.on_word(NOW, FlowBucket(1), Word::Capable([Some(a), Some(b)]));
+        let mut used = vec![first];
+        for (bucket, token) in [(2, b), (3, a)] {
+            // Another flow had the bucket, and the path that is not free.
+            asked(&mut by_flow, NOW, bucket, &paths);
+            by_flow.on_word(NOW, FlowBucket(bucket), Word::Join(token));
+            used.push(asked(&mut by_flow, NOW, bucket, &paths).expect("a path"));
+        }
+        used.sort_unstable();
+        assert_eq!(used, [0, 1, 2]);
+        by_flow.on_word(NOW, FlowBucket(4), Word::Join(b));
+        assert!(asked(&mut by_flow, NOW, 4, &paths).is_some(), "more subflows than paths share one");
+        let before = asked(&mut by_flow, NOW, 2, &paths);
+        by_flow.on_word(NOW, FlowBucket(2), Word::Join(b));
+        assert_eq!(asked(&mut by_flow, NOW, 2, &paths), before, "a repeated word moves nothing");
+    }
+}

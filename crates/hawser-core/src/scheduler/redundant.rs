@@ -1,0 +1,51 @@
+//! The `redundant` scheduler: every packet goes by the two best paths. The far resequencer drops what comes second.
+//!
+//! Either of the two takes a packet, and answers for it; the other sends a copy (`session::copies`). Neither waits for the
+//! other: a path that was cut and does not know it yet would stop the flow that is to outlive it.
+
+use super::{PathView, Room};
+use crate::queue::Choice;
+
+/// Whether `path` takes from a redundant flow.
+pub(super) fn choose(path: usize, paths: &[PathView], room: Room) -> Choice {
+    if best_two(paths).contains(&Some(path)) { room.take() } else { Choice::Skip }
+}
+
+/// The path that carries the copies of what `path` takes: none where no other works.
+pub(super) fn twin(path: usize, paths: &[PathView]) -> Option<usize> {
+    best_two(paths).into_iter().flatten().find(|best| *best != path)
+}
+
+/// The usable paths of least delay, the first first.
+fn best_two(paths: &[PathView]) -> [Option<usize>; 2] {
+    let mut best = [None, None];
+    for (index, view) in paths.iter().enumerate().filter(|(_, view)| view.usable) {
+        let sooner = |than: Option<usize>| than.is_none_or(|than: usize| view.floor_us < paths[than].floor_us);
+        if sooner(best[0]) {
+            best = [Some(index), best[0]];
+        } else if sooner(best[1]) {
+            best[1] = Some(index);
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::tests::{ROOM, path};
+
+    #[test]
+    fn the_two_paths_of_least_delay_take_and_are_each_others_twin() {
+        let mut paths = [path(50, 40), path(50, 10), path(50, 30), path(50, 20)];
+        let takes =
+            |paths: &[PathView]| -> Vec<bool> { (0..4).map(|at| choose(at, paths, ROOM) != Choice::Skip).collect() };
+        assert_eq!(takes(&paths), [false, true, false, true]);
+        assert_eq!((twin(1, &paths), twin(3, &paths)), (Some(3), Some(1)));
+        paths[1].usable = false;
+        assert_eq!(takes(&paths), [false, false, true, true]);
+        (paths[0].usable, paths[2].usable) = (false, false);
+        assert_eq!(takes(&paths), [false, false, false, true]);
+        assert_eq!(twin(3, &paths), None, "on that one");
+    }
+}

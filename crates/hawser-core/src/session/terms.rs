@@ -1,0 +1,91 @@
+//! On what terms paths carry inner packets: how much of them, how fast, or not at all.
+//!
+//! The portal that configured a link says so for the link's paths. Its peer learns it by TERMS, so that what it sends by
+//! them follows the same terms. Without any terms nothing is said.
+
+use super::path::Path;
+use super::{Session, reliable};
+use crate::rules::Rules;
+use crate::scheduler::Weight;
+use crate::units::{LinkGroup, PathId, Rate};
+use crate::wire::TermsFrame;
+
+/// Bits a second in a kbit/s.
+const KILOBIT: u64 = 1_000;
+
+/// What a portal asks of the paths of one link. By default nothing. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Terms {
+    /// Their part of what `weighted` sends.
+    pub weight: Weight,
+    /// The most that they may carry in each direction; `None`: what they can.
+    pub max_rate: Option<Rate>,
+    /// They carry no inner packets.
+    pub barred: bool,
+}
+
+impl Terms {
+    fn frame(&self, path: PathId, revision: u64) -> TermsFrame {
+        let max_kbit = self.max_rate.map_or(0, |rate| (rate.as_bits() / KILOBIT).max(1));
+        TermsFrame { path, barred: self.barred, weight: self.weight.get(), max_kbit, revision }
+    }
+
+    fn of(frame: &TermsFrame) -> Terms {
+        let max_rate = (frame.max_kbit > 0).then(|| Rate::from_bits(frame.max_kbit.saturating_mul(KILOBIT)));
+        Terms { weight: Weight::new(frame.weight).unwrap_or_default(), max_rate, barred: frame.barred }
+    }
+}
+
+impl Session {
+    /// What holds for all of a portal's sessions when this one begins, or when it changes.
+    pub fn begin_as_told(&mut self, rules: &Rules, terms: &[(LinkGroup, Terms)]) {
+        self.scheduler.set_adaptive(rules.adaptive());
+        terms.iter().for_each(|(group, terms)| self.set_terms(*group, *terms));
+    }
+
+    /// The terms of a configured link from now on; its paths follow, and the peer is told.
+    pub fn set_terms(&mut self, group: LinkGroup, terms: Terms) {
+        self.terms.retain(|(known, _)| *known != group);
+        self.terms.push((group, terms));
+        for index in 0..self.paths.len() {
+            if self.paths[index].group == Some(group) {
+                self.offer_terms(index);
+            }
+        }
+    }
+
+    /// A path of ours follows its link's terms. The peer knows those that nobody configured.
+    pub(super) fn offer_terms(&mut self, index: usize) {
+        let path = &mut self.paths[index];
+        let of_link = self.terms.iter().find(|(group, _)| path.group == Some(*group));
+        let terms = of_link.map_or_else(Terms::default, |(_, terms)| *terms);
+        if path.is_closed() || terms == path.terms {
+            return;
+        }
+        path.terms = terms;
+        path.follow_controller();
+        self.info_revision += 1;
+        self.reliable.push(reliable::Frame::Terms(terms.frame(path.id, self.info_revision)));
+        self.scheduler.reconsider();
+    }
+
+    /// The peer's terms for a path that it opened: the newest revision counts.
+    pub(super) fn on_terms(&mut self, frame: &TermsFrame) {
+        let Some(index) = self.index_of(frame.path) else { return };
+        let path = &mut self.paths[index];
+        if path.group.is_some() || path.terms_revision.is_some_and(|known| known >= frame.revision) {
+            return;
+        }
+        path.terms_revision = Some(frame.revision);
+        path.terms = Terms::of(frame);
+        path.follow_controller();
+        self.scheduler.reconsider();
+    }
+}
+
+impl Path {
+    /// The rate, but at most what its terms allow.
+    pub(super) fn within_terms(&self, rate: Rate) -> Rate {
+        self.terms.max_rate.map_or(rate, |most| rate.min(most))
+    }
+}

@@ -1,0 +1,175 @@
+//! `[[rule]]`: which packets are treated in another way than `[traffic]` says, and how.
+
+use ipnet::IpNet;
+use toml::de::DeValue;
+
+use super::error::{Fault, did_you_mean};
+use super::parsers::{keyword, network, not_supported};
+use super::reader::{Table, boolean, integer, kind, quoted, string};
+use super::supported;
+use super::values::{Fec, Scheduler};
+
+/// Classes by name (RFC 2474, 2597, 3246, 5865, 8622), with their numbers.
+const CLASSES: [(&str, u8); 23] = [
+    ("cs0", 0),
+    ("cs1", 8),
+    ("cs2", 16),
+    ("cs3", 24),
+    ("cs4", 32),
+    ("cs5", 40),
+    ("cs6", 48),
+    ("cs7", 56),
+    ("af11", 10),
+    ("af12", 12),
+    ("af13", 14),
+    ("af21", 18),
+    ("af22", 20),
+    ("af23", 22),
+    ("af31", 26),
+    ("af32", 28),
+    ("af33", 30),
+    ("af41", 34),
+    ("af42", 36),
+    ("af43", 38),
+    ("ef", 46),
+    ("va", 44),
+    ("le", 1),
+];
+/// The highest class: six bits (RFC 2474 section 3).
+const CLASS_MAX: u8 = 63;
+/// Protocols by name (IANA, assigned internet protocol numbers).
+const PROTOCOLS: [(&str, u8); 9] = [
+    ("icmp", 1),
+    ("tcp", 6),
+    ("udp", 17),
+    ("gre", 47),
+    ("esp", 50),
+    ("icmpv6", 58),
+    ("sctp", 132),
+    ("udplite", 136),
+    ("dccp", 33),
+];
+
+/// Ports from the first to the last. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortRange {
+    /// The first.
+    pub first: u16,
+    /// The last, not below the first.
+    pub last: u16,
+}
+
+/// `[[rule]]`. Plain data; what is none or empty matches everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rule {
+    /// The class's number.
+    pub dscp: Option<u8>,
+    /// The protocol's number.
+    pub protocol: Option<u8>,
+    /// The network that packets come from.
+    pub source: Option<IpNet>,
+    /// The network that they go to.
+    pub destination: Option<IpNet>,
+    /// The ports that they come from or go to.
+    pub ports: Vec<PortRange>,
+    /// Their mark.
+    pub mark: Option<u32>,
+    /// The scheduler they get; none: that of `[traffic]`.
+    pub scheduler: Option<Scheduler>,
+    /// Whether what is lost is sent again.
+    pub resend: bool,
+    /// Whether repairs go along.
+    pub fec: bool,
+}
+
+pub(super) fn rule(mut table: Table<'_, '_, '_>) -> Option<Rule> {
+    let dscp = table.optional("dscp", |value| number_or_name(value, "class", &CLASSES, CLASS_MAX));
+    let protocol = table.optional("protocol", |value| number_or_name(value, "protocol", &PROTOCOLS, u8::MAX));
+    let source = table.optional("source", network);
+    let destination = table.optional("destination", network);
+    let ports = table.list("ports", ports);
+    let mark = table.optional("mark", mark);
+    let scheduler = table.optional("scheduler", |value| keyword::<Scheduler>("rule.scheduler", value));
+    let resend = table.optional("resend", boolean);
+    let fec = table.optional("fec", |value| keyword::<Fec>("rule.fec", value));
+    let acts = ["scheduler", "resend", "fec"];
+    if !acts.iter().any(|key| table.has(key)) {
+        let fault = Fault::new("a [[rule]] that changes nothing");
+        table.fault(
+            table.header(),
+            fault.hint("add what its packets get: scheduler = \"redundant\", resend = false, or fec = \"auto\""),
+        );
+    }
+    if let (Some(from), Some(to)) = (&source, &destination)
+        && from.value.addr().is_ipv4() != to.value.addr().is_ipv4()
+    {
+        let fault = Fault::new("no packet goes from an IPv4 address to an IPv6 one, or back");
+        table.fault(to.span.clone(), fault.hint("leave `source` or `destination` out, or write one rule for each"));
+    }
+    table.finish();
+    Some(Rule {
+        dscp: dscp.map(|d| d.value),
+        protocol: protocol.map(|p| p.value),
+        source: source.map(|s| s.value),
+        destination: destination.map(|d| d.value),
+        ports: ports.into_iter().flatten().map(|p| p.value).collect(),
+        mark: mark.map(|m| m.value),
+        scheduler: scheduler.map(|s| s.value),
+        resend: resend.is_none_or(|r| r.value),
+        fec: fec.is_some_and(|f| f.value == Fec::Auto),
+    })
+}
+
+/// A number up to `max`, or one of the names.
+fn number_or_name(value: &DeValue<'_>, what: &str, names: &[(&str, u8)], max: u8) -> Result<u8, Fault> {
+    if let DeValue::Integer(_) = value {
+        let number = integer(value)?;
+        let fits = u8::try_from(number).ok().filter(|number| *number <= max);
+        return fits.ok_or_else(|| Fault::new(format!("{number} is not between 0 and {max}")));
+    }
+    string(value, |text| {
+        let name = text.to_ascii_lowercase();
+        if let Some((_, number)) = names.iter().find(|(known, _)| *known == name) {
+            return Ok(*number);
+        }
+        let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+        let fault = Fault::new(format!("unknown {what} {}", quoted(text)));
+        Err(match did_you_mean(&name, &known) {
+            Some(meant) => fault.hint(format!("did you mean {}?", quoted(meant))).fix(quoted(meant)),
+            None => fault.hint(format!("a number up to {max}, or one of: {}", known.join(", "))),
+        })
+    })
+}
+
+/// A port, or a range of them.
+fn ports(value: &DeValue<'_>) -> Result<PortRange, Fault> {
+    let hint = "a port such as 443, or a range such as \"5000-5999\"";
+    match value {
+        DeValue::Integer(_) => {
+            let number = integer(value)?;
+            let port = u16::try_from(number).map_err(|_| Fault::new(format!("{number} is not a port")).hint(hint))?;
+            Ok(PortRange { first: port, last: port })
+        }
+        DeValue::String(text) => {
+            let range = text.split_once('-').unwrap_or((text, text));
+            let parsed = range.0.trim().parse().ok().zip(range.1.trim().parse().ok());
+            match parsed {
+                Some((first, last)) if first <= last => Ok(PortRange { first, last }),
+                Some((first, last)) => Err(Fault::new(format!("the range {} ends before it begins", quoted(text)))
+                    .fix(quoted(&format!("{last}-{first}")))),
+                None => Err(Fault::new(format!("{} is not a port or a range", quoted(text))).hint(hint)),
+            }
+        }
+        _ => Err(Fault::new(format!("expected a port, found {}", kind(value))).hint(hint)),
+    }
+}
+
+fn mark(value: &DeValue<'_>) -> Result<u32, Fault> {
+    let number = integer(value)?;
+    if !supported::value("rule.mark", &number.to_string()) {
+        return Err(
+            not_supported("a mark").hint("match what the mark was set by: addresses, ports, protocol, or a DSCP")
+        );
+    }
+    u32::try_from(number).map_err(|_| Fault::new(format!("{number} is not between 0 and {}", u32::MAX)))
+}

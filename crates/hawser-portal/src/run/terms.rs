@@ -1,0 +1,78 @@
+//! From `[traffic]`, `[[rule]]` and `[[link]]` to what the core is told of flows and paths.
+
+use hawser_core::rules::{Dscp, Mark, Ports, Rule as CoreRule, Rules, Treatment};
+use hawser_core::scheduler::{Kind, Weight};
+use hawser_core::session::Terms;
+use hawser_core::units::{LinkGroup, Rate};
+
+use crate::config::{Config, Link, Rule, Scheduler};
+
+/// How flows are treated.
+pub fn rules(config: &Config) -> Rules {
+    let otherwise = Treatment { scheduler: kind(config.traffic.scheduler), ..Treatment::default() };
+    Rules::new(config.rules.iter().map(|rule| core_rule(rule, otherwise)).collect(), otherwise)
+}
+
+fn core_rule(rule: &Rule, otherwise: Treatment) -> CoreRule {
+    CoreRule {
+        dscp: rule.dscp.and_then(Dscp::new),
+        protocol: rule.protocol,
+        source: rule.source,
+        destination: rule.destination,
+        ports: rule.ports.iter().map(|range| Ports { first: range.first, last: range.last }).collect(),
+        mark: rule.mark.map(Mark),
+        treatment: Treatment {
+            scheduler: rule.scheduler.map_or(otherwise.scheduler, kind),
+            resend: rule.resend,
+            fec: rule.fec,
+        },
+    }
+}
+
+fn kind(scheduler: Scheduler) -> Kind {
+    match scheduler {
+        Scheduler::Adaptive => Kind::Adaptive,
+        Scheduler::Weighted => Kind::Weighted,
+        Scheduler::Flow => Kind::Flow,
+        Scheduler::Redundant => Kind::Redundant,
+    }
+}
+
+/// On what terms each link is offered; `barred` says which have carried all that they may.
+pub fn terms(config: &Config, barred: impl Fn(&Link) -> bool) -> Vec<(LinkGroup, Terms)> {
+    // As in `plan`: groups count links, and no configuration has 65,536.
+    let of = |(link, group): (&Link, u16)| (LinkGroup(group), link_terms(link, barred(link)));
+    config.links.iter().zip(0..).map(of).collect()
+}
+
+fn link_terms(link: &Link, barred: bool) -> Terms {
+    Terms {
+        weight: Weight::new(link.weight).unwrap_or_default(),
+        max_rate: link.max_rate.map(|rate| Rate::from_bits(rate.0)),
+        barred,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_that_names_no_scheduler_keeps_that_of_all_traffic() {
+        let text = "[portal]\nprivate_key_file = \"key\"\n[tun]\naddresses = [\"10.77.0.2/24\"]\n[[link]]\nname = \"a\"\n\
+             interface = \"eth0\"\nweight = 3\nmax_rate = \"20M\"\n[[peer]]\nname = \"hub\"\n\
+             public_key = \"RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=\"\nendpoints = [\"198.51.100.7:4920\"]\n\
+             allowed_ips = [\"10.77.0.1/32\"]\n[traffic]\nscheduler = \"flow\"\n[[rule]]\ndscp = \"ef\"\nresend = false\nfec = \"auto\"\n";
+        let config = Config::parse(text, "test.toml").expect("a right configuration");
+        let otherwise = Treatment { scheduler: Kind::Flow, ..Treatment::default() };
+        let rule = CoreRule {
+            dscp: Dscp::new(46),
+            treatment: Treatment { resend: false, fec: true, ..otherwise },
+            ..CoreRule::default()
+        };
+        assert_eq!(rules(&config), Rules::new(vec![rule], otherwise));
+        let [(group, terms)] = terms(&config, |_| true)[..] else { panic!("one link") };
+        assert_eq!((group, terms.weight.get(), terms.barred), (LinkGroup(0), 3, true));
+        assert_eq!(terms.max_rate, Some(Rate(2_500_000)));
+    }
+}
