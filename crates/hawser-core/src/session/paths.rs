@@ -100,6 +100,7 @@ impl Session {
         if self.close_rivals(now, id) {
             self.announce(id, LinkState::Usable);
         }
+        self.index_of(id).into_iter().for_each(|index| self.repeat_terms(index));
         self.rescue(now);
     }
 

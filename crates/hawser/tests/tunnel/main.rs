@@ -5,4 +5,5 @@ mod ends;
 mod lab;
 mod links;
 mod reload;
+mod terms;
 mod traffic;
