@@ -185,6 +185,9 @@ impl Session {
         if reason == DownReason::Closed {
             let id = path.id;
             self.never_again(id);
+        } else if action == HealthAction::BecameDown {
+            // Else what arrived is sent again, before what did not.
+            path.received.repeat_ack(now);
         }
         if action == HealthAction::BecameDown {
             self.evacuate(now, index);
