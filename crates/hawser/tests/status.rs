@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use hawser_portal::api::{ControlSocket, FecStatus, PathState, PathStatus, PeerStatus, Status};
+use hawser_portal::api::{
+    ControlSocket, DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Status,
+};
 
 fn path(name: &str, state: PathState, rtt_ms: Option<f64>) -> PathStatus {
     let busy = state == PathState::Active;
@@ -44,6 +46,16 @@ fn status() -> Status {
         uptime_s: 7_260.0,
         peers: vec![hub, idle],
         drops: [("replay".to_owned(), 3), ("unknown label".to_owned(), 1)].into(),
+        scheduler: "weighted".into(),
+        links: vec![
+            LinkStatus { name: "dsl".into(), weight: 1, max_rate_mbps: None, data_cap: None },
+            LinkStatus {
+                name: "lte-backup".into(),
+                weight: 3,
+                max_rate_mbps: Some(20.5),
+                data_cap: Some(DataCapStatus { used_bytes: 6 << 30, cap_bytes: 5 << 30, reached: true }),
+            },
+        ],
     }
 }
 
@@ -72,6 +84,8 @@ fn people_get_a_table_with_units() {
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let expected = "\
 hawser 0.1.0, up 2 h 1 min
+scheduler weighted
+link lte-backup: weight 3, at most 20.5 Mbit/s, 6.0 GiB of 5.0 GiB this month, reached: no traffic until the month ends
 
 peer hub: handshake 1 min 15 s ago, received 5.0 GiB, sent 2.0 KiB
   path        transport  state     metric      rtt         rate     loss     window   mtu  received   sent

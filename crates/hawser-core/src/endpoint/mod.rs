@@ -129,7 +129,6 @@ pub struct Endpoint {
     labels: Labels,
     store: TrainStore,
     rules: Rules,
-    /// Of configured links: what is asked of their paths.
     terms: Vec<(LinkGroup, Terms)>,
     drops: Drops,
     outbox: Outbox,

@@ -131,6 +131,13 @@ impl ReceivedPackets {
         self.due = None;
     }
 
+    /// The last acknowledgement may have gone with its path: what came is told once more, at once.
+    pub fn repeat_ack(&mut self, now: Time) {
+        if self.largest().is_some() {
+            self.due = Some(now);
+        }
+    }
+
     /// The peer has an acknowledgement whose largest number was `largest`: what lies well below it
     /// need not be told again. The largest number of all stays.
     pub fn on_ack_acked(&mut self, largest: PacketNumber) {

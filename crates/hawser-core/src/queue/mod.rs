@@ -24,6 +24,8 @@ pub use words::{Choice, DropReason, Dropped, FlowView, LIMIT, Pulled, QUANTUM, Q
 
 /// Flows that one pull looks at, so that its cost is bounded when a path wants none of them.
 const MAX_LOOKS: usize = 16;
+/// And flows of other paths that it passes by.
+const MAX_PASSED: usize = 512;
 /// Segments dropped from the fattest flow at once, so that finding it is paid for (RFC 8290 section
 /// 4.1 allows 64; fewer hurt a single flow less).
 const OVERFLOW_BATCH: usize = 16;
@@ -132,7 +134,7 @@ impl Queue {
         }
     }
 
-    /// Hands a path the next segments. `choose` is asked flow by flow, in turn, at most 16 times;
+    /// Hands a path the next segments. `choose` is asked flow by flow, in turn, at most 16 times, those of other paths apart;
     /// `dropped` hears what CoDel dropped on the way.
     pub fn pull(
         &mut self,
@@ -141,7 +143,7 @@ impl Queue {
         choose: &mut dyn FnMut(&FlowView) -> Choice,
         dropped: &mut dyn FnMut(Dropped),
     ) -> Option<Pulled> {
-        let mut looks = 0;
+        let (mut looks, mut passed) = (0, 0);
         let mut turn = self.flows.first();
         while let Some(bucket) = turn {
             turn = self.flows.after(bucket);
@@ -157,7 +159,7 @@ impl Queue {
                 turn = self.retire(bucket, turn);
                 continue;
             }
-            if looks == MAX_LOOKS {
+            if looks == MAX_LOOKS || passed == MAX_PASSED {
                 return None;
             }
             looks += 1;
@@ -165,6 +167,7 @@ impl Queue {
             match choose(&view) {
                 Choice::Stop => return None,
                 Choice::Skip => {}
+                Choice::Foreign => (looks, passed) = (looks - 1, passed + 1),
                 Choice::Take { max_bytes, max_segments } if max_segments > 0 && view.head_len <= max_bytes => {
                     let marked = self.judge(now, bucket, store, dropped);
                     let pulled = self.take(bucket, max_bytes, max_segments, marked);

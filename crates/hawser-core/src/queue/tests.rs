@@ -235,6 +235,23 @@ fn a_pull_looks_at_sixteen_flows_and_stops_when_told() {
 }
 
 #[test]
+fn flows_of_other_paths_are_passed_by_up_to_a_bound() {
+    for (others, found) in [(MAX_PASSED - 1, true), (MAX_PASSED, false)] {
+        let mut bench = Bench::new(QueueParams::default());
+        let mut foreign = std::collections::BTreeSet::new();
+        for port in 2.. {
+            if foreign.len() == others {
+                break;
+            }
+            foreign.insert(bench.enqueue(port, 1, false));
+        }
+        let own = (60_000..).map(|port| bench.enqueue(port, 1, false)).find(|bucket| !foreign.contains(bucket));
+        let choose = &mut |v: &FlowView| if Some(v.bucket) == own { ALL } else { Choice::Foreign };
+        assert_eq!(bench.pull(choose).is_some(), found, "behind {others}");
+    }
+}
+
+#[test]
 fn a_train_is_cut_where_the_path_says() {
     let mut bench = Bench::new(QueueParams::default());
     bench.enqueue_bytes(1, 4_500, false);

@@ -67,6 +67,8 @@ pub enum Choice {
     },
     /// Not this flow; it keeps its turn for another path.
     Skip,
+    /// The same of a flow that is another path's own: many of them may stand before one of this path's.
+    Foreign,
     /// Nothing more.
     Stop,
 }

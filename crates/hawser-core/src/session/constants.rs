@@ -15,6 +15,9 @@ pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 /// An idle path is asked this often whether it still lives: it finds a silent cut before traffic
 /// does and keeps a NAT binding; at most one probe a second is what a metered link accepts.
 pub const KEEPALIVE: Duration = Duration::from_secs(1);
+/// A probe of a suspect path is answered this late beyond a round trip: an acknowledgement waits for a quarter of it, and a
+/// host may be busy.
+pub const DOUBT: Duration = Duration::from_millis(15);
 /// A packet is sent again at most this often; then the far side is told that it is gone.
 pub const MAX_TRIES: u8 = 6;
 /// A path that carried data within this time counts for the hold time.

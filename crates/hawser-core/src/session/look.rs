@@ -7,18 +7,28 @@
 
 use super::Session;
 use super::constants::{
-    CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_BYTES, CODEL_TARGET_MAX, CODEL_TARGET_MIN, LATELY, QUANTUM_MAX,
-    QUANTUM_TIME, RATE_MEMORY, RATE_MEMORY_MAX,
+    CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_BYTES, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DOUBT, LATELY,
+    QUANTUM_MAX, QUANTUM_TIME, RATE_MEMORY, RATE_MEMORY_MAX,
 };
 use super::path::Path;
 use crate::scheduler::PathView;
 use crate::units::{Rate, Time};
 use std::time::Duration;
 
+impl Path {
+    /// A suspect path may be late and nothing worse: its tier is not left before the probe could have been answered.
+    pub(super) fn doubted_until(&self) -> Option<Time> {
+        let since = self.health.suspect_since().filter(|_| self.is_offered())?;
+        Some(since + self.rtt.snapshot().smoothed + DOUBT)
+    }
+}
+
 impl Session {
     /// Looks at every path anew, for the scheduler.
     pub(super) fn look(&mut self, now: Time) {
-        let tier = self.paths.iter().filter(|path| path.works()).map(Path::tier).min();
+        let works =
+            self.paths.iter().filter(|path| path.works() || path.doubted_until().is_some_and(|until| now < until));
+        let tier = works.map(Path::tier).min();
         let scale = self.paths.iter().find_map(Path::scale).unwrap_or(0);
         self.views.clear();
         for path in &mut self.paths {

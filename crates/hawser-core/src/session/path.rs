@@ -374,8 +374,12 @@ impl Path {
 
     /// Whether it may carry inner packets, as far as it knows itself.
     pub fn works(&self) -> bool {
-        let usable = self.peer.is_none_or(|(state, ..)| state == LinkState::Usable);
-        self.health.is_active() && usable && !self.terms.barred
+        self.health.is_active() && self.is_offered()
+    }
+
+    /// Neither side says that it may not.
+    pub fn is_offered(&self) -> bool {
+        self.peer.is_none_or(|(state, ..)| state == LinkState::Usable) && !self.terms.barred
     }
 
     /// What the scheduler sees; `scale` puts a path without one-way samples on the others' scale.

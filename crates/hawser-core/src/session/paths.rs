@@ -100,6 +100,7 @@ impl Session {
         if self.close_rivals(now, id) {
             self.announce(id, LinkState::Usable);
         }
+        self.index_of(id).into_iter().for_each(|index| self.repeat_terms(index));
         self.rescue(now);
     }
 
@@ -184,6 +185,9 @@ impl Session {
         if reason == DownReason::Closed {
             let id = path.id;
             self.never_again(id);
+        } else if action == HealthAction::BecameDown {
+            // Else what arrived is sent again, before what did not.
+            path.received.repeat_ack(now);
         }
         if action == HealthAction::BecameDown {
             self.evacuate(now, index);

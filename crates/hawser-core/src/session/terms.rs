@@ -64,9 +64,22 @@ impl Session {
         }
         path.terms = terms;
         path.follow_controller();
-        self.info_revision += 1;
-        self.reliable.push(reliable::Frame::Terms(terms.frame(path.id, self.info_revision)));
+        self.say_terms(index);
         self.scheduler.reconsider();
+    }
+
+    /// The peer may have heard of a path's terms before the path: one that was validated says them again.
+    pub(super) fn repeat_terms(&mut self, index: usize) {
+        let path = &self.paths[index];
+        if path.group.is_some() && path.terms != Terms::default() {
+            self.say_terms(index);
+        }
+    }
+
+    fn say_terms(&mut self, index: usize) {
+        let path = &self.paths[index];
+        self.info_revision += 1;
+        self.reliable.push(reliable::Frame::Terms(path.terms.frame(path.id, self.info_revision)));
     }
 
     /// The peer's terms for a path that it opened: the newest revision counts.

@@ -76,6 +76,7 @@ impl Session {
             active.then(|| path.pmtu.poll_timeout()).flatten().filter(may_speak).map(|at| (at, Reason::Pmtu)),
             path.received.ack_due().filter(heard).map(|at| (at, Reason::Ack)),
             paced.map(|at| (at, Reason::Pacing)),
+            path.doubted_until().filter(|at| waits && *at > now).map(|at| (at, Reason::Health)),
             (active && !path.wants.ping).then(|| (path.last_sent + KEEPALIVE, Reason::Keepalive)),
         ];
         candidates.into_iter().fold(None, earlier)

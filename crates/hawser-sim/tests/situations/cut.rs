@@ -5,6 +5,9 @@ use hawser_sim::net::{LinkSpec, link};
 use hawser_sim::situation::Case;
 use hawser_sim::{Act, on};
 
+/// The share of a link that inner packets have, for the smallest TUN MTU.
+const INNER: f64 = 1280.0 / 1339.0;
+
 fn pair() -> [LinkSpec; 2] {
     [link(50.0, 20.0), link(50.0, 20.0)]
 }
@@ -15,6 +18,21 @@ fn flapping(case: Case, link: usize) -> Case {
         let at = f64::from(second);
         case.at(at, Act::Down(link)).at(at + 0.5, Act::Up(link))
     })
+}
+
+/// A link halves, doubles, is lost and regained: within a tenth of what the links carry, three seconds after each change.
+fn changes(case: Case) -> Case {
+    case.lasts(20.0)
+        .at(4.0, Act::Rate(0, 25.0))
+        .at(8.0, Act::Rate(0, 50.0))
+        .at(12.0, Act::Cut(0))
+        .at(16.0, Act::Heal(0))
+        // BBR believes in the old rate until its filter has forgotten it, four seconds and more.
+        .rate(7.0, 8.0, 0.85 * 75.0 * INNER)
+        .rate(11.0, 12.0, 0.9 * 100.0 * INNER)
+        .rate(15.0, 16.0, 0.9 * 50.0 * INNER)
+        .rate(19.0, 20.0, 0.9 * 100.0 * INNER)
+        .disorder(0.001)
 }
 
 situations! {
@@ -49,4 +67,12 @@ situations! {
         .at(3.0, Act::Cut(0)).at(5.0, Act::Heal(0))
         .quiet(1.0, 3.0, 1, 40_000).quiet(7.0, 9.0, 1, 40_000)
         .gap(2.0, 9.0, 200.0).rate(3.5, 5.0, 26.0).rate(7.0, 9.0, 44.0);
+    tiers_told_of_a_cut: on(&[link(50.0, 20.0), link(20.0, 40.0).metric(1)]).lasts(9.0).at(3.0, Act::Down(0)).at(5.0, Act::Up(0))
+        .quiet(1.0, 3.0, 1, 1_000).quiet(7.0, 9.0, 1, 1_000).gap(2.0, 9.0, 200.0).pings_lost(3);
+    tiers_downwards: on(&[link(50.0, 20.0), link(20.0, 40.0).metric(1)]).downwards().lasts(9.0).at(3.0, Act::Cut(0)).at(5.0, Act::Heal(0))
+        .quiet(1.0, 3.0, 1, 1_000).quiet(7.0, 9.0, 1, 1_000).gap(2.0, 9.0, 250.0);
+    tiers_upwards: on(&[link(50.0, 20.0), link(20.0, 40.0).metric(1)]).lasts(9.0).at(3.0, Act::Cut(0)).at(5.0, Act::Heal(0))
+        .quiet(1.0, 3.0, 1, 1_000).quiet(7.0, 9.0, 1, 1_000).gap(2.0, 9.0, 250.0);
+    changes_upwards: changes(on(&pair()));
+    changes_downwards: changes(on(&pair()).downwards());
 }

@@ -102,6 +102,16 @@ fn shares_are_as_the_weights_in_both_directions() {
     });
 }
 
+/// Its terms are told before its first datagram has come.
+#[test]
+fn the_terms_of_a_far_link_are_heard_too() {
+    let links = [link(30.0, 20.0), link(30.0, 300.0)];
+    let case = on(&links).rules(all(Kind::Weighted)).terms(1, weight(3)).downwards().lasts(12.0);
+    let bytes = sent(&case.run("terms_of_a_far_link"), true);
+    let ratio = bytes[1] as f64 / bytes[0] as f64;
+    assert!((2.5..3.3).contains(&ratio), "{bytes:?}");
+}
+
 #[test]
 fn a_flow_uses_one_path_and_no_other() {
     let case = || on(&pair()).rules(all(Kind::Flow));

@@ -6,4 +6,5 @@ mod lab;
 mod links;
 mod reload;
 mod repairs;
+mod terms;
 mod traffic;

@@ -126,6 +126,11 @@ impl Health {
         self.state == HealthState::Active
     }
 
+    /// Since when it is suspect, if it is.
+    pub fn suspect_since(&self) -> Option<Time> {
+        (self.state == HealthState::Suspect).then_some(self.suspected_at)
+    }
+
     /// Until when a flapping path is held back, if that is after `now`.
     pub fn held_until(&self, now: Time) -> Option<Time> {
         self.flaps.held_until().filter(|&until| until > now)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hawser_portal::api::{FecStatus, PathStatus, PeerStatus, Status};
+use hawser_portal::api::{FecStatus, LinkStatus, PathStatus, PeerStatus, Status};
 
 /// Headings of the paths' table. Text columns are flush left, numbers flush right.
 const HEADINGS: [(&str, Align); 11] = [
@@ -28,6 +28,11 @@ enum Align {
 /// The whole status as text, lines ended.
 pub fn render(status: &Status) -> String {
     let mut text = format!("hawser {}, up {}\n", status.version, duration(status.uptime_s));
+    // The usual one needs no word.
+    if !matches!(status.scheduler.as_str(), "" | "adaptive") {
+        let _ = writeln!(text, "scheduler {}", status.scheduler);
+    }
+    status.links.iter().filter_map(terms).for_each(|line| text.push_str(&line));
     if status.peers.is_empty() {
         text.push_str("no peers\n");
     }
@@ -39,6 +44,18 @@ pub fn render(status: &Status) -> String {
         let _ = writeln!(text, "\ndropped: {}", drops.join(", "));
     }
     text
+}
+
+/// What is asked of a link, if anything is.
+fn terms(link: &LinkStatus) -> Option<String> {
+    let weight = (link.weight != 1).then(|| format!("weight {}", link.weight));
+    let rate = link.max_rate_mbps.map(|mbps| format!("at most {mbps} Mbit/s"));
+    let cap = link.data_cap.map(|cap| {
+        let reached = if cap.reached { ", reached: no traffic until the month ends" } else { "" };
+        format!("{} of {} this month{reached}", bytes(cap.used_bytes), bytes(cap.cap_bytes))
+    });
+    let words: Vec<String> = [weight, rate, cap].into_iter().flatten().collect();
+    (!words.is_empty()).then(|| format!("link {}: {}\n", link.name, words.join(", ")))
 }
 
 fn render_peer(text: &mut String, peer: &PeerStatus) {
