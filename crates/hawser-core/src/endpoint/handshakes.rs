@@ -235,6 +235,7 @@ impl Endpoint {
             };
             peer.begin_session(now, id, keys, settings, &mut self.labels, &mut cx);
             links.iter().for_each(|link| peer.open_paths(now, link));
+            self.count_active();
         }
         self.events.push(Event::Session { peer: id, new });
         self.settle(now, id);
