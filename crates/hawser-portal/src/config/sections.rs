@@ -12,7 +12,7 @@ use super::parsers::{
     default_route, endpoint, interface_address, interface_name, ip_address, keyword, link_name, listen_address,
     masquerade, metric, mtu, network, not_supported, path, peer_name, public_key,
 };
-use super::reader::{Sited, Table};
+use super::reader::{Sited, Table, boolean};
 use super::supported;
 use super::unique::Unique;
 use super::values::{Cipher, Congestion, InterfaceName, LinkName, PeerName, Protection, Scheduler, Transport};
@@ -32,6 +32,7 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
     let listen = table.list("listen", listen_address);
     let transports = table.list("transports", |v| keyword::<Transport>("portal.transports", v));
     let socket = table.optional("socket", path);
+    let relay = table.optional("relay", boolean);
     let mut seen = Unique::default();
     for l in listen.iter().flatten() {
         seen.claim(&mut table, l.value, l.span.clone(), "listens there twice");
@@ -49,6 +50,7 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
         listen: values(listen.unwrap_or_default()),
         transports: transports.map_or_else(|| vec![Transport::Udp], values),
         socket: socket.map_or_else(|| DEFAULT_SOCKET.into(), |s| s.value),
+        relay: relay.is_some_and(|r| r.value),
     })
 }
 

@@ -38,6 +38,8 @@ pub struct Portal {
     pub transports: Vec<Transport>,
     /// The control socket.
     pub socket: PathBuf,
+    /// Whether packets go from one peer to another.
+    pub relay: bool,
 }
 
 /// `[tun]`. Plain data.

@@ -21,6 +21,7 @@ use hawser_core::endpoint::Endpoint;
 use hawser_core::units::Random;
 use hawser_net::netcfg::{EventSender, IfIndex, LinkWatch, WatchOptions, event_channel};
 use hawser_net::tun::{Tun, TunOpts};
+use ipnet::IpNet;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::messages::{Command, Report};
@@ -70,7 +71,10 @@ async fn forward(
     let mut random = SystemRandom::new()?;
     let core = plan::core_config(config, &keys, &mut random as &mut dyn Random);
     drop(keys);
-    let endpoint = Endpoint::new(core, Box::new(random));
+    let mut endpoint = Endpoint::new(core, Box::new(random));
+    if !config.portal.relay {
+        endpoint.isolate_peers(config.tun.addresses.iter().map(IpNet::addr).collect());
+    }
     let mut packets = PacketThread::start(endpoint, tun, plans.clone())?;
     let result =
         Serving::new(config, plans, system, &packets.commands).run(watch, &mut packets.reports, socket, host).await;
