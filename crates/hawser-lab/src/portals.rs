@@ -145,6 +145,11 @@ impl Portals {
         &self.remote_key
     }
 
+    /// How many packets the remote portal has dropped, for whatever reason; none while it does not answer.
+    pub(crate) fn remote_drops(&self) -> Option<u64> {
+        Some(self.remote.status()?.drops.values().sum())
+    }
+
     /// The processes: local, remote.
     pub(crate) fn processes(&self) -> [&Process; 2] {
         [&self.local.process, &self.remote.process]

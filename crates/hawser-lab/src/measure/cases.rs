@@ -69,7 +69,7 @@ pub enum Probe {
     Coupling,
     /// Many sessions of one generator through one link: `jain mib_a_peer startup_s mbps least_mbps`.
     Peers,
-    /// A stream beside hostile datagrams: `calm_mbps attacked_mbps ratio hostile_per_s grown_mib`.
+    /// A stream beside hostile datagrams: `calm_mbps attacked_mbps ratio hostile_per_s dropped_per_s grown_mib`.
     Hostile,
     /// Random topologies, links drawn by seeds: a part for each, `bond_mbps best_mbps ratio`; of all `share under least` and so on.
     Random,
@@ -338,6 +338,8 @@ pub const CASES: &[Case] = &[
         targets: &[
             target("ratio", Bound::AtLeast(0.90)),
             target("hostile_per_s", Bound::AtLeast(49_000.0)),
+            // All but the greetings, which are answered with a cookie.
+            target("dropped_per_s", Bound::AtLeast(35_000.0)),
             target("grown_mib", Bound::AtMost(GROWN_MIB)),
         ],
     },

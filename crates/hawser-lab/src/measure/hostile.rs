@@ -62,6 +62,7 @@ const UDP: u8 = 17;
 const MEBIBYTE: f64 = 1_048_576.0;
 
 /// Steps 1 to 3.
+#[expect(clippy::cast_precision_loss, reason = "bytes and datagrams of one run")]
 pub(super) fn withstand(running: &Running, flow: Flow, duration: Duration) -> Result<Figures, LabError> {
     let Running { portals, bond } = running;
     let attacker = Namespace::new("attacker")?;
@@ -81,20 +82,24 @@ pub(super) fn withstand(running: &Running, flow: Flow, duration: Duration) -> Re
     let calm = (start + WARM, start + WARM + half);
     calm.1.sleep_until();
     let before = remote.usage()?.resident;
+    let drops = || portals.remote_drops().ok_or_else(|| remote.fault("it does not tell its status"));
     let attack = Attack::start(&attacker, arsenal)?;
     let attacked = (calm.1 + SETTLE, calm.1 + SETTLE + half);
+    attacked.0.sleep_until();
+    let dropped = drops()?;
     attacked.1.sleep_until();
+    let dropped = drops()? - dropped;
     let after = remote.usage()?.resident_most;
     let per_second = attack.stop()?;
     let got = transfer.finish()?;
     let (calm, attacked) = (got.mbps_between(calm.0, calm.1), got.mbps_between(attacked.0, attacked.1));
-    #[expect(clippy::cast_precision_loss, reason = "bytes of one run")]
     let grown = after.saturating_sub(before) as f64 / MEBIBYTE;
     Ok(Figures::from([
         ("calm_mbps", calm),
         ("attacked_mbps", attacked),
         ("ratio", attacked / calm),
         ("hostile_per_s", per_second),
+        ("dropped_per_s", dropped as f64 / half.as_secs_f64()),
         ("grown_mib", grown),
     ]))
 }
