@@ -32,10 +32,12 @@ pub enum DropReason {
     Duplicate,
     /// No path brought it home in time; the far side was told.
     GaveUp,
+    /// An inner packet from one peer to another, where they may not talk to each other.
+    BetweenPeers,
 }
 
 /// The names under which status and metrics show the reasons.
-pub const NAMES: [&str; 14] = [
+pub const NAMES: [&str; 15] = [
     "malformed",
     "unknown_label",
     "forged",
@@ -50,6 +52,7 @@ pub const NAMES: [&str; 14] = [
     "codel",
     "duplicate",
     "gave_up",
+    "between_peers",
 ];
 
 /// Counters by reason. Zero at first; one portal owns it.
@@ -84,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_last_reason_has_the_last_name() {
-        assert_eq!(NAMES[DropReason::GaveUp as usize], "gave_up");
+        assert_eq!(NAMES[DropReason::BetweenPeers as usize], "between_peers");
         assert_eq!(NAMES[DropReason::Malformed as usize], "malformed");
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hawser_portal::api::{Client, PathState, Status};
-use hawser_portal::config::PrivateKey;
+use hawser_portal::config::{PrivateKey, PublicKey};
 
 use crate::cleanup::{self, Folder};
 use crate::error::LabError;
@@ -20,7 +20,7 @@ use crate::process::Process;
 use crate::topology::{Bond, CLIENT_NETWORK, ENDPOINT, SERVER_NETWORK};
 
 /// Where the remote portal listens. Source: DESIGN section 5.
-const PORT: u16 = 4920;
+pub(crate) const PORT: u16 = 4920;
 /// How long all paths may take to become active.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a portal is asked meanwhile.
@@ -41,6 +41,7 @@ pub struct Portals {
     local: Portal,
     remote: Portal,
     program: PathBuf,
+    remote_key: PublicKey,
     _folder: Folder,
 }
 
@@ -116,7 +117,8 @@ impl Portals {
             },
         )?;
         drop(making);
-        let mut portals = Self { local, remote, program: program.to_owned(), _folder: folder };
+        let mut portals =
+            Self { local, remote, program: program.to_owned(), remote_key: remote_key.public(), _folder: folder };
         portals.wait_active(bond.link_count())?;
         std::thread::sleep(SETTLE);
         Ok(portals)
@@ -154,6 +156,16 @@ impl Portals {
         [self.local.process.id(), self.remote.process.id()]
     }
 
+    /// The remote portal's public key.
+    pub(crate) fn remote_key(&self) -> &PublicKey {
+        &self.remote_key
+    }
+
+    /// How many packets the remote portal has dropped, for whatever reason; none while it does not answer.
+    pub(crate) fn remote_drops(&self) -> Option<u64> {
+        Some(self.remote.status()?.drops.values().sum())
+    }
+
     /// The processes: local, remote.
     pub(crate) fn processes(&self) -> [&Process; 2] {
         [&self.local.process, &self.remote.process]
@@ -164,10 +176,10 @@ impl Portals {
     /// # Errors
     /// Where what follows, [`Killed::restart`], fails.
     pub fn kill_remote(self) -> Killed {
-        let Self { local, remote, program, _folder } = self;
+        let Self { local, remote, program, remote_key, _folder } = self;
         let Portal { name, process, config, socket } = remote;
         process.kill();
-        Killed { local, remote: Remains { name, config, socket }, program, folder: _folder }
+        Killed { local, remote: Remains { name, config, socket }, program, remote_key, folder: _folder }
     }
 }
 
@@ -177,6 +189,7 @@ pub struct Killed {
     local: Portal,
     remote: Remains,
     program: PathBuf,
+    remote_key: PublicKey,
     folder: Folder,
 }
 
@@ -195,10 +208,11 @@ impl Killed {
     /// Where it cannot be started.
     pub fn restart(self, bond: &Bond) -> Result<Portals, LabError> {
         let _making = cleanup::making();
-        let Self { local, remote: Remains { name, config, socket }, program, folder } = self;
+        let Self { local, remote: Remains { name, config, socket }, program, remote_key, folder } = self;
         let arguments = ["up", "-c", &config.to_string_lossy()];
         let process = Process::start(&process_name(name), &bond.remote, &program, &arguments, &folder)?;
-        Ok(Portals { local, remote: Portal { name, process, config, socket }, program, _folder: folder })
+        let remote = Portal { name, process, config, socket };
+        Ok(Portals { local, remote, program, remote_key, _folder: folder })
     }
 }
 
@@ -262,7 +276,7 @@ fn process_name(portal: &str) -> String {
     format!("{portal} portal")
 }
 
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+pub(crate) fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(KEY_MODE).open(path)?;
     writeln!(file, "{text}")
 }

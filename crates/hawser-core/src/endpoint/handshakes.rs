@@ -241,6 +241,7 @@ impl Endpoint {
             let session = peer.session.iter_mut();
             session.for_each(|session| session.begin_as_told(&self.rules, &self.terms));
             links.iter().for_each(|link| peer.open_paths(now, link));
+            self.count_active();
         }
         self.events.push(Event::Session { peer: id, new });
         self.settle(now, id);

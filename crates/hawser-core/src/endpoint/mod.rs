@@ -135,8 +135,14 @@ pub struct Endpoint {
     events: Vec<Event>,
     rng: Box<dyn Random + Send>,
     next_key: u64,
-    /// Whose turn it is to send, so that one busy peer does not starve the others.
+    /// Peers that have a session or may greet: the others cost nothing while they are away.
+    active: Vec<PeerId>,
+    /// Whose turn of them it is to send, so that one busy peer does not starve the others.
     turn: usize,
+    /// Peers are kept apart.
+    isolated: bool,
+    /// The portal's own inner addresses.
+    own: Vec<IpAddr>,
     tun_mtu: u16,
     tun_mtu_raised: Option<Time>,
     housekeeping: Time,
@@ -166,7 +172,10 @@ impl Endpoint {
             events: Vec::new(),
             rng,
             next_key: 0,
+            active: Vec::new(),
             turn: 0,
+            isolated: false,
+            own: Vec::new(),
             tun_mtu: TUN_MTU_MIN,
             tun_mtu_raised: None,
             housekeeping: Time::ZERO,
@@ -198,15 +207,19 @@ impl Endpoint {
             Ok(train) => train,
             Err(_) => return self.drops.count(DropReason::BadInner),
         };
-        let destination = self.store.train(train).destination();
-        let Some(peer) = self.routing.peer_of(destination) else {
-            self.store.release_all(train);
-            return self.drops.count(DropReason::NoPeer);
-        };
-        let treatment = self.rules.treatment(self.store.train(train).inner(), mark);
-        self.store.treat(train, treatment);
-        let (peer, mut cx) = self.parts(peer);
-        peer.enqueue(now, train, &mut cx);
+        let (source, destination) = (self.store.train(train).source(), self.store.train(train).destination());
+        match self.routing.peer_for(source, destination) {
+            Ok(peer) => {
+                let treatment = self.rules.treatment(self.store.train(train).inner(), mark);
+                self.store.treat(train, treatment);
+                let (peer, mut cx) = self.parts(peer);
+                peer.enqueue(now, train, &mut cx);
+            }
+            Err(reason) => {
+                self.store.release_all(train);
+                self.drops.count(reason);
+            }
+        }
     }
 
     /// Steps 1 and 2 in: a datagram came by `link` from `remote` to our address `local`.
@@ -275,7 +288,7 @@ impl Endpoint {
     /// Does what a session asked for.
     fn settle(&mut self, now: Time, id: PeerId) {
         let peer = &mut self.peers[id.0 as usize];
-        let mut mtu_changed = false;
+        let (mut mtu_changed, mut ended) = (false, false);
         while let Some(event) = peer.session.as_mut().and_then(|session| session.poll_event()) {
             match event {
                 SessionEvent::PathSeen(path) => peer.label_up_to(id, path, &mut self.labels),
@@ -286,8 +299,12 @@ impl Endpoint {
                 SessionEvent::Closed => {
                     peer.end_session(now, &mut self.labels, &mut self.store);
                     self.events.push(Event::Closed { peer: id });
+                    ended = true;
                 }
             }
+        }
+        if ended {
+            self.count_active();
         }
         // Streams that begin meanwhile would keep a size that is too small, or need pieces.
         if mtu_changed {
@@ -300,11 +317,10 @@ impl Endpoint {
         if let Some(transmit) = self.outbox.poll(buffers) {
             return Some(transmit);
         }
-        for _ in 0..self.peers.len() {
-            let id = PeerId(self.turn as u32);
-            let (peer, mut cx) = self.parts(id);
+        for _ in 0..self.active.len() {
+            self.turn = (self.turn + 1) % self.active.len();
+            let (peer, mut cx) = self.parts(self.active[self.turn]);
             let transmit = peer.session.as_mut().and_then(|session| session.poll_transmit(now, buffers, &mut cx));
-            self.turn = (self.turn + 1) % self.peers.len();
             if transmit.is_some() {
                 return transmit;
             }
@@ -315,16 +331,18 @@ impl Endpoint {
     /// The next deadline and what it is for.
     pub fn poll_timeout(&mut self, now: Time) -> Option<(Time, Reason)> {
         let mut next = Some((self.housekeeping, Reason::Housekeeping));
-        for peer in &mut self.peers {
-            next = earlier(next, peer.poll_timeout(now));
+        for id in &self.active {
+            next = earlier(next, self.peers[id.0 as usize].poll_timeout(now));
         }
         next
     }
 
     /// Does all that is due.
     pub fn handle_timeout(&mut self, now: Time, sink: &mut dyn Sink) {
-        for index in 0..self.peers.len() {
-            let id = PeerId(index as u32);
+        let mut turn = 0;
+        // A session that ends meanwhile leaves its place to another, which is due as much the next time.
+        while let Some(&id) = self.active.get(turn) {
+            turn += 1;
             let (peer, mut cx) = self.parts(id);
             if let Some(session) = &mut peer.session {
                 session.handle_timeout(now, sink, &mut cx);

@@ -123,6 +123,11 @@ impl Peer {
         (self.greeting, self.greet_at, self.greeted, self.gone) = (None, None, None, true);
     }
 
+    /// Whether anything may become due, or sent.
+    pub fn is_active(&self) -> bool {
+        self.session.is_some() || !self.config.endpoints.is_empty()
+    }
+
     /// Whether it has this key.
     pub fn is(&self, key: &PublicKey) -> bool {
         !self.gone && self.config.public_key == *key

@@ -10,6 +10,7 @@ use crate::rules::Rules;
 use crate::session::Terms;
 use crate::units::{LinkGroup, LinkId, PeerId, Time};
 use crate::wire::InstanceId;
+use std::net::IpAddr;
 
 impl Endpoint {
     /// Says good-bye to a peer, with the next datagram of every path that works.
@@ -87,11 +88,77 @@ impl Endpoint {
         }
     }
 
-    /// The networks of all peers.
+    /// Keeps peers apart from now on: a packet from one to another is dropped. `own` are the portal's own inner
+    /// addresses, which every peer may reach.
+    pub fn isolate_peers(&mut self, own: Vec<IpAddr>) {
+        (self.isolated, self.own) = (true, own);
+        self.route_anew();
+    }
+
+    /// Finds anew who is active: when a session begins or ends, or the configuration changes.
+    pub(super) fn count_active(&mut self) {
+        self.active.clear();
+        let active = self.peers.iter().enumerate().filter(|(_, peer)| peer.is_active());
+        self.active.extend(active.map(|(index, _)| PeerId(index as u32)));
+    }
+
+    /// The networks of all peers, and who of them is active.
     pub(super) fn route_anew(&mut self) {
+        self.count_active();
         self.routing = Routing::default();
+        if self.isolated && self.peers.len() > 1 {
+            self.routing.isolate(self.own.clone());
+        }
         for (id, peer) in self.peers.iter().enumerate() {
             peer.config.allowed_ips.iter().for_each(|net| self.routing.insert(*net, PeerId(id as u32)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Config;
+    use super::*;
+    use crate::congestion::Kind;
+    use crate::handshake::{Identity, Psk};
+    use crate::session::Settings;
+    use crate::units::Random;
+    use crate::wire::{CipherSet, Offer, Protection};
+
+    struct Still;
+
+    impl Random for Still {
+        fn fill(&mut self, bytes: &mut [u8]) {
+            bytes.fill(7);
+        }
+    }
+
+    fn peer(number: u32, endpoints: &[&str]) -> PeerConfig {
+        let mut key = [1; 32];
+        key[..4].copy_from_slice(&number.to_be_bytes());
+        PeerConfig {
+            public_key: Identity::new(key).public(),
+            psk: Psk::default(),
+            endpoints: endpoints.iter().map(|text| text.parse().expect("an endpoint")).collect(),
+            allowed_ips: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn peers_that_are_away_are_never_looked_at() {
+        let offer =
+            Offer { protection: Protection::Encrypt, ciphers: CipherSet::for_machine(true), instance: InstanceId(1) };
+        let config = Config {
+            identity: Identity::new([9; 32]),
+            offer,
+            settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500 },
+            peers: (0..1000).map(|number| peer(number, &[])).collect(),
+        };
+        let mut endpoint = Endpoint::new(config, Box::new(Still));
+        assert_eq!(endpoint.active, [], "they call, if they want to");
+        let called = endpoint.add_peer(Time::ZERO, peer(1000, &["192.0.2.1:1"]));
+        assert_eq!(endpoint.active, [called]);
+        endpoint.change_peer(Time::ZERO, called, peer(1000, &[]));
+        assert_eq!(endpoint.active, []);
     }
 }

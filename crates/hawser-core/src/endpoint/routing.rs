@@ -2,7 +2,13 @@
 //!
 //! Longest prefix over all peers' `allowed_ips`, both ways: the destination of a packet from TUN
 //! names the peer it goes to, the source of a packet from a peer must name that same peer.
+//!
+//! Peers are isolated unless told otherwise. Where the system forwards, a packet from one peer to another leaves by TUN
+//! and comes back, so that it is looked at twice: when it comes from its peer, and when it comes from TUN.
+//! A default route names nobody in particular (`0.0.0.0/0` holds the portal's own networks too), and so counts neither as
+//! the destination the first time, nor as the source the second: no two peers have the same, and one of the two looks finds it.
 
+use crate::drops::DropReason;
 use crate::units::PeerId;
 use ip_network_table::IpNetworkTable;
 use ipnet::IpNet;
@@ -14,6 +20,14 @@ use std::net::IpAddr;
 pub struct Routing {
     table: IpNetworkTable<PeerId>,
     last: Option<(IpAddr, Option<PeerId>)>,
+    /// Peers may not talk to each other, and there are several.
+    isolates: bool,
+    /// The portal's own inner addresses, which may lie in a peer's network.
+    own: Vec<IpAddr>,
+    /// The last question whether a packet is for another peer: who sends it, where to, the answer.
+    last_foreign: Option<(PeerId, IpAddr, bool)>,
+    /// The same of whether it comes from another.
+    last_stranger: Option<(PeerId, IpAddr, bool)>,
 }
 
 impl Routing {
@@ -24,6 +38,55 @@ impl Routing {
             self.table.insert(network, peer);
             self.last = None;
         }
+    }
+
+    /// Keeps peers apart; `own` are the portal's own inner addresses.
+    pub fn isolate(&mut self, own: Vec<IpAddr>) {
+        (self.isolates, self.own) = (true, own);
+    }
+
+    /// Whether a packet that came from `peer` is for another, and may not be.
+    pub fn is_for_another(&mut self, peer: PeerId, destination: IpAddr) -> bool {
+        if !self.isolates {
+            return false;
+        }
+        match self.last_foreign {
+            Some((who, address, answer)) if (who, address) == (peer, destination) => answer,
+            _ => {
+                let answer = self.belongs_to_another(peer, destination);
+                self.last_foreign = Some((peer, destination, answer));
+                answer
+            }
+        }
+    }
+
+    /// Whose a packet from TUN is to be.
+    pub fn peer_for(&mut self, source: IpAddr, destination: IpAddr) -> Result<PeerId, DropReason> {
+        match self.peer_of(destination) {
+            Some(peer) if self.is_from_another(peer, source) => Err(DropReason::BetweenPeers),
+            other => other.ok_or(DropReason::NoPeer),
+        }
+    }
+
+    /// Whether a packet for `peer` that came from TUN is another peer's, and may not be.
+    fn is_from_another(&mut self, peer: PeerId, source: IpAddr) -> bool {
+        if !self.isolates {
+            return false;
+        }
+        match self.last_stranger {
+            Some((who, address, answer)) if (who, address) == (peer, source) => answer,
+            _ => {
+                let answer = self.belongs_to_another(peer, source);
+                self.last_stranger = Some((peer, source, answer));
+                answer
+            }
+        }
+    }
+
+    /// Whether a network, not a default route, of another peer holds `address`.
+    fn belongs_to_another(&self, peer: PeerId, address: IpAddr) -> bool {
+        let owner = self.table.longest_match(address).filter(|(network, _)| network.netmask() > 0);
+        owner.is_some_and(|(_, owner)| *owner != peer) && !self.own.contains(&address)
     }
 
     /// The peer whose longest prefix holds `address`.
@@ -60,6 +123,38 @@ mod tests {
             for _ in 0..2 {
                 assert_eq!(routing.peer_of(address.parse().expect("an address")), peer.map(PeerId), "{address}");
             }
+        }
+    }
+
+    #[test]
+    fn two_looks_keep_peers_apart_and_nobody_else() {
+        let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
+        // A hub that is the way to everywhere, and two branches; our own address lies in the hub's network.
+        let nets = [("0.0.0.0/0", 0), ("10.77.0.0/24", 0), ("10.5.0.0/16", 1), ("10.6.0.0/16", 2)];
+        let mut routing = Routing::default();
+        nets.iter().for_each(|(net, peer)| routing.insert(net.parse().expect("a prefix"), PeerId(*peer)));
+        assert!(!routing.is_for_another(PeerId(1), ip("10.6.0.1")), "nobody asked for it");
+        routing.isolate(vec![ip("10.77.0.2")]);
+        // Who sends, source, destination, who owns the destination: dropped when it comes, when it comes back.
+        let table = [
+            (1, "10.5.0.1", "10.6.0.1", 2, [true, true], "branch to branch"),
+            (0, "192.0.2.1", "10.6.0.1", 2, [true, false], "the world by the hub to a branch"),
+            (1, "10.5.0.1", "192.0.2.1", 0, [false, true], "a branch to the world by the hub"),
+            (1, "10.5.0.1", "10.77.0.1", 0, [true, true], "a branch to the hub itself"),
+            (1, "10.5.0.1", "10.77.0.2", 0, [false, true], "a branch to us: the system does not send it back"),
+            (1, "10.5.0.1", "10.5.9.9", 1, [false, false], "within a branch"),
+        ];
+        for (from, source, destination, to, dropped, what) in table {
+            for _ in 0..2 {
+                let looks = [
+                    routing.is_for_another(PeerId(from), ip(destination)),
+                    routing.is_from_another(PeerId(to), ip(source)),
+                ];
+                assert_eq!(looks, dropped, "{what}");
+            }
+        }
+        for own in ["192.168.8.5", "10.77.0.2"] {
+            assert!(!routing.is_from_another(PeerId(2), ip(own)), "our own {own} to a branch");
         }
     }
 }

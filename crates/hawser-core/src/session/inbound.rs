@@ -120,7 +120,7 @@ impl Session {
         Ok(())
     }
 
-    /// Step 6: one check, one function: is the inner source one that this peer may use?
+    /// Step 6: one check, one function: are the inner addresses those that this peer may use?
     pub(super) fn on_data(
         &mut self,
         now: Time,
@@ -142,7 +142,7 @@ impl Session {
         cx: &mut Context<'_>,
     ) -> Result<(), DropReason> {
         let patience = self.patience();
-        if let Err(reason) = self.check_source(packet, cx) {
+        if let Err(reason) = self.check_addresses(packet, cx) {
             self.resequencer.on_refused(now, arrival, patience, sink);
             return Err(reason);
         }
@@ -188,9 +188,15 @@ impl Session {
         verdict
     }
 
-    fn check_source(&self, packet: &[u8], cx: &mut Context<'_>) -> Result<(), DropReason> {
-        let source = inner_source(packet).ok_or(DropReason::BadInner)?;
-        if cx.routing.peer_of(source) == Some(self.peer) { Ok(()) } else { Err(DropReason::WrongSource) }
+    fn check_addresses(&self, packet: &[u8], cx: &mut Context<'_>) -> Result<(), DropReason> {
+        let (source, destination) = inner_addresses(packet).ok_or(DropReason::BadInner)?;
+        if cx.routing.peer_of(source) != Some(self.peer) {
+            Err(DropReason::WrongSource)
+        } else if cx.routing.is_for_another(self.peer, destination) {
+            Err(DropReason::BetweenPeers)
+        } else {
+            Ok(())
+        }
     }
 
     fn on_hold(&mut self, hold: Hold) {
@@ -229,11 +235,13 @@ fn judge(outcome: Outcome) -> Result<(), DropReason> {
     if outcome == Outcome::Duplicate { Err(DropReason::Duplicate) } else { Ok(()) }
 }
 
-/// The source address of an inner packet, if it has a whole IP header.
-fn inner_source(packet: &[u8]) -> Option<IpAddr> {
+/// Source and destination of an inner packet, if it has a whole IP header.
+fn inner_addresses(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
+    let v4 = |at: usize| packet[at..].first_chunk::<4>().map(|address| IpAddr::from(*address));
+    let v6 = |at: usize| packet[at..].first_chunk::<16>().map(|address| IpAddr::from(*address));
     match packet.first()? >> 4 {
-        4 if packet.len() >= inner::IPV4_HEADER => packet[12..16].first_chunk::<4>().map(|a| IpAddr::from(*a)),
-        6 if packet.len() >= inner::IPV6_HEADER => packet[8..24].first_chunk::<16>().map(|a| IpAddr::from(*a)),
+        4 if packet.len() >= inner::IPV4_HEADER => v4(12).zip(v4(16)),
+        6 if packet.len() >= inner::IPV6_HEADER => v6(8).zip(v6(24)),
         _ => None,
     }
 }

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use super::cases::{Case, Line, Probe};
 use super::report::{Report, words};
-use super::{changes, controllers, coupling, cut, goodput, paired, random, repaired, restart, thin, tiers, unshaped};
+use super::{
+    changes, controllers, coupling, cut, goodput, hostile, paired, peers, random, repaired, restart, thin, tiers,
+    unshaped,
+};
 use crate::error::LabError;
 use crate::portals::Portals;
 use crate::topology::{Bond, Flow, LinkPlan};
@@ -79,6 +82,8 @@ impl Bench {
             (Probe::Latency, _) => alone(goodput::latency(&self.start(case.lines, run)?, flow)?),
             (Probe::Memory, _) => alone(goodput::memory(&self.start(case.lines, run)?, flow)?),
             (Probe::Controllers(judged), _) => controllers::judge(self, judged, flow, run)?,
+            (Probe::Peers, _) => vec![("200 of 1000".to_owned(), peers::share(self, run)?)],
+            (Probe::Hostile, _) => alone(hostile::withstand(&self.start(case.lines, run)?, flow, self.duration)?),
             (Probe::Coupling, _) => coupling::judge(self, flow, run)?,
             (Probe::Restart, _) => alone(restart::restart(self.start(case.lines, run)?, flow)?),
             (Probe::Cut(how), _) => {

@@ -68,6 +68,10 @@ pub enum Probe {
     Controllers(&'static [Judged]),
     /// Coupled controllers beside plain streams at a shared bottleneck: `bond_mbps stream_mbps streams filled`.
     Coupling,
+    /// Many sessions of one generator through one link: `jain mib_a_peer startup_s mbps least_mbps`.
+    Peers,
+    /// A stream beside hostile datagrams: `calm_mbps attacked_mbps ratio hostile_per_s dropped_per_s grown_mib`.
+    Hostile,
     /// Random topologies, links drawn by seeds: a part for each, `bond_mbps best_mbps ratio`; of all `share under least` and so on.
     Random,
     /// The remote portal killed and started again: `ping_after_s stream_after_s`.
@@ -163,6 +167,8 @@ const LOSSY: Line = Line { loss_percent: 1.0, ..line(50.0, 10) };
 const HARMFUL: Line = Line { jitter_ms: 20, ..line(5.0, 75) };
 /// A portal's memory counts only while it is busy: this much received, in Mbit/s of inner packets.
 const BUSY_MBPS: f64 = 85.0;
+/// Memory that is flat may still fill what a busier moment needs, in MiB.
+const GROWN_MIB: f64 = 4.0;
 const BOTH: &[Flow] = &[Flow::Up, Flow::Down];
 const CUT: &[Target] = &[always("gap_ms", Bound::AtMost(200.0)), always("recovered_s", Bound::AtMost(3.0))];
 const CUT_DOWN: &[Target] = &[CUT[0], CUT[1], always("ping_lost", Bound::AtMost(3.0))];
@@ -325,6 +331,31 @@ pub const CASES: &[Case] = &[
             streams("balia", Bound::AtMost(1.15)),
             streams("newreno", Bound::AtLeast(1.6)),
             streams("newreno", Bound::AtMost(2.4)),
+        ],
+    },
+    // Source: issue 4, "Must show".
+    Case {
+        name: "peers",
+        about: "200 sessions of 1,000 configured peers through one link of 400 Mbit/s",
+        lines: &[],
+        beside: &[],
+        flows: &[Flow::Up],
+        probe: Probe::Peers,
+        targets: &[target("jain", Bound::AtLeast(0.95)), target("mib_a_peer", Bound::AtMost(2.0))],
+    },
+    Case {
+        name: "hostile",
+        about: "100 Mbit/s beside 50,000 hostile datagrams a second",
+        lines: &[line(100.0, 10)],
+        beside: &[],
+        flows: &[Flow::Up],
+        probe: Probe::Hostile,
+        targets: &[
+            target("ratio", Bound::AtLeast(0.90)),
+            target("hostile_per_s", Bound::AtLeast(49_000.0)),
+            // All but the greetings, which are answered with a cookie.
+            target("dropped_per_s", Bound::AtLeast(35_000.0)),
+            target("grown_mib", Bound::AtMost(GROWN_MIB)),
         ],
     },
     // Source: issue 2, "Against tuning to a table".

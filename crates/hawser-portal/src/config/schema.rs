@@ -40,6 +40,7 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("socket", "path", "\"/run/hawser/hawser.sock\""),
             key("keylog", "path", "none"),
             key("state_dir", "path", "\"/var/lib/hawser\""),
+            key("relay", "true or false", "false"),
         ],
     },
     SectionSchema {

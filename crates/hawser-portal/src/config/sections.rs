@@ -12,7 +12,7 @@ use super::parsers::{
     default_route, endpoint, interface_address, interface_name, ip_address, keyword, link_name, listen_address,
     masquerade, metric, mtu, network, path, peer_name, public_key, weight,
 };
-use super::reader::{Sited, Table};
+use super::reader::{Sited, Table, boolean};
 use super::unique::Unique;
 use super::values::{Cipher, Congestion, InterfaceName, LinkName, PeerName, Protection, Scheduler, Transport};
 use super::{DEFAULT_SOCKET, DEFAULT_STATE_DIR, DEFAULT_TUN_NAME, DataCap, Link, Nat, Peer, Portal, Traffic, Tun};
@@ -33,6 +33,7 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
     let socket = table.optional("socket", path);
     let keylog = table.optional("keylog", path);
     let state_dir = table.optional("state_dir", path);
+    let relay = table.optional("relay", boolean);
     let mut seen = Unique::default();
     for l in listen.iter().flatten() {
         seen.claim(&mut table, l.value, l.span.clone(), "listens there twice");
@@ -52,6 +53,7 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
         socket: socket.map_or_else(|| DEFAULT_SOCKET.into(), |s| s.value),
         keylog: keylog.map(|k| k.value),
         state_dir: state_dir.map_or_else(|| DEFAULT_STATE_DIR.into(), |s| s.value),
+        relay: relay.is_some_and(|r| r.value),
     })
 }
 

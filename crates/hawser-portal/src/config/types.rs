@@ -46,6 +46,8 @@ pub struct Portal {
     pub keylog: Option<PathBuf>,
     /// Where it keeps what must outlive it.
     pub state_dir: PathBuf,
+    /// Whether packets go from one peer to another.
+    pub relay: bool,
 }
 
 /// `[tun]`. Plain data.

@@ -24,6 +24,17 @@ impl Dice {
         (self.0.next_u64() >> (u64::BITS - MANTISSA_BITS)) as f64 * STEP
     }
 
+    /// A whole number below `limit`; 0 where that is 0.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a queue's length"
+    )]
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        (self.fraction() * limit as f64) as usize
+    }
+
     /// Whether a thing of this probability happens now. What never happens throws no dice.
     pub(crate) fn happens(&mut self, probability: Probability) -> bool {
         probability > Probability::NEVER && self.fraction() < probability.get()

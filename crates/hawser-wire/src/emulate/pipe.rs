@@ -80,17 +80,34 @@ impl Pipe {
         let length = u64::from(packet.length);
         self.counters.packets_in += 1;
         self.counters.bytes_in += length;
-        let waiting = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
-        if !self.settings.has_room(waiting, self.counters.queue_bytes, length) {
+        while !self.has_room(length) {
             self.counters.dropped_by_queue += 1;
-            self.slab.take_back(packet);
-            return;
+            let Some(dropped) = self.victim() else {
+                self.slab.take_back(packet);
+                return;
+            };
+            self.counters.queue_bytes -= u64::from(dropped.length);
+            self.slab.take_back(dropped);
         }
         self.queue.push_back(Waiting { packet, arrived });
         self.counters.queue_bytes += length;
         let most = &mut self.counters.queue_bytes_most;
         *most = self.counters.queue_bytes.max(*most);
         self.advance(arrived);
+    }
+
+    fn has_room(&self, length: u64) -> bool {
+        let waiting = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
+        self.settings.has_room(waiting, self.counters.queue_bytes, length)
+    }
+
+    /// Takes out the packet that makes room; none where that is the one that comes. The head is being sent.
+    fn victim(&mut self) -> Option<Packet> {
+        if !self.settings.random_drop {
+            return None;
+        }
+        let place = 1 + self.dice.below(self.queue.len());
+        self.queue.remove(place).map(|waiting| waiting.packet)
     }
 
     /// A packet for which there was no buffer.

@@ -119,6 +119,9 @@ pub struct Direction {
     pub overhead: u32,
     /// The queue before the rate.
     pub queue: QueueDepth,
+    /// A full queue drops any of its packets, not the one that comes: else whoever sends in step with the queue's
+    /// departures loses nothing, or all (Floyd and Jacobson: On Traffic Phase Effects in Packet-Switched Gateways, 1992).
+    pub random_drop: bool,
     /// From the last bit sent to the packet's arrival.
     pub delay: Duration,
     /// How the delay varies.
@@ -139,6 +142,7 @@ impl Default for Direction {
             rate: None,
             overhead: 0,
             queue: QueueDepth::Packets(DEFAULT_QUEUE_PACKETS),
+            random_drop: false,
             delay: Duration::ZERO,
             jitter: None,
             loss: Loss::None,

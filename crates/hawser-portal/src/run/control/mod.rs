@@ -24,6 +24,7 @@ use hawser_core::endpoint::Endpoint;
 use hawser_core::units::Random;
 use hawser_net::netcfg::{EventSender, IfIndex, LinkWatch, WatchOptions, event_channel};
 use hawser_net::tun::{Tun, TunOpts};
+use ipnet::IpNet;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::messages::{Command, Report};
@@ -86,6 +87,9 @@ async fn forward(
     terms::terms(config, |link| usage.is_spent(link))
         .into_iter()
         .for_each(|(group, terms)| endpoint.set_terms(group, terms));
+    if !config.portal.relay {
+        endpoint.isolate_peers(config.tun.addresses.iter().map(IpNet::addr).collect());
+    }
     let mut packets = PacketThread::start(endpoint, tun, plans.clone())?;
     let serving = Serving::new(config, plans, system, usage, &packets.commands, key_log);
     let result = serving.run(watch, &mut packets.reports, socket, host).await;

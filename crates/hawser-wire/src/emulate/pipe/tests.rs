@@ -179,3 +179,16 @@ fn what_the_line_does_to_a_packet_is_counted() {
     offer(&mut pipe, 9, at(50));
     assert_eq!(arrived(&mut pipe, at(56)), [9], "a cut line works again");
 }
+
+#[test]
+fn random_drop_takes_any_packet_but_the_one_that_is_being_sent() {
+    let settings = Direction { random_drop: true, queue: QueueDepth::Packets(20), ..one_a_millisecond() };
+    let mut pipe = Pipe::new(settings);
+    (0..120).for_each(|name| offer(&mut pipe, name, at(0)));
+    let left = arrived(&mut pipe, at(200));
+    assert_eq!((left.len(), left[0]), (20, 0));
+    assert!(left.is_sorted(), "the order stays: {left:?}");
+    let late = left.iter().filter(|name| **name >= 100).count();
+    assert!((2..19).contains(&late), "neither those that came first nor the last alone: {left:?}");
+    assert_eq!((pipe.counters(at(200)).dropped_by_queue, pipe.counters(at(200)).queue_bytes), (100, 0));
+}

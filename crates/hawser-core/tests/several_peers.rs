@@ -1,0 +1,150 @@
+//! Several peers of one portal: kept apart unless told otherwise.
+
+mod support;
+
+use hawser_core::congestion::Kind;
+use hawser_core::drops::DropReason;
+use hawser_core::endpoint::{Config, Endpoint, Link, PeerConfig};
+use hawser_core::handshake::{Identity, Psk};
+use hawser_core::packet::Offload;
+use hawser_core::session::Settings;
+use hawser_core::units::{Ecn, LinkGroup, LinkId, Time};
+use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
+use std::net::SocketAddr;
+use std::time::Duration;
+use support::{Buffer, Delivered, Seeded, packet};
+
+const HUB: u8 = 1;
+/// The peers' private keys are these bytes repeated; their inner addresses end in them.
+const PEERS: [u8; 2] = [2, 3];
+
+fn portal(ours: u8, peers: Vec<PeerConfig>) -> Endpoint {
+    let config = Config {
+        identity: Identity::new([ours; 32]),
+        offer: Offer {
+            protection: Protection::Encrypt,
+            ciphers: CipherSet::for_machine(true),
+            instance: InstanceId(u64::from(ours)),
+        },
+        settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500 },
+        peers,
+    };
+    Endpoint::new(config, Box::new(Seeded(u64::from(ours))))
+}
+
+fn peer(key: u8, endpoints: &[&str], allowed: &str) -> PeerConfig {
+    PeerConfig {
+        public_key: Identity::new([key; 32]).public(),
+        psk: Psk::default(),
+        endpoints: endpoints.iter().map(|text| text.parse().expect("an endpoint")).collect(),
+        allowed_ips: vec![allowed.parse().expect("a prefix")],
+    }
+}
+
+fn link(opens: bool) -> Link {
+    Link { id: LinkId(0), group: LinkGroup(0), metric: 0, ipv4: true, ipv6: false, opens, up: true }
+}
+
+/// A hub and two peers that call it, over wires without delay.
+struct Star {
+    hub: Endpoint,
+    peers: Vec<Endpoint>,
+    delivered: Vec<Delivered>,
+    now: Time,
+}
+
+impl Star {
+    fn new(isolated: bool) -> Star {
+        let of = |key: u8| peer(key, &[], &format!("10.0.0.{key}/32"));
+        let mut hub = portal(HUB, PEERS.map(of).into());
+        if isolated {
+            hub.isolate_peers(vec!["10.0.0.1".parse().expect("an address")]);
+        }
+        let now = Time::from_nanos(1_000_000_000);
+        hub.add_link(now, link(false));
+        let caller = |key| portal(key, vec![peer(HUB, &["198.51.100.1:4920"], "10.0.0.0/24")]);
+        let mut peers: Vec<Endpoint> = PEERS.into_iter().map(caller).collect();
+        peers.iter_mut().for_each(|endpoint| endpoint.add_link(now, link(true)));
+        let delivered = (0..=PEERS.len()).map(|_| Delivered::default()).collect();
+        let mut star = Star { hub, peers, delivered, now };
+        star.run(300);
+        star
+    }
+
+    fn address(peer: usize) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, PEERS[peer]], 1000))
+    }
+
+    /// So many milliseconds.
+    fn run(&mut self, millis: u64) {
+        let mut buffer = Buffer(vec![0; 65_536]);
+        for _ in 0..millis {
+            self.now = self.now + Duration::from_millis(1);
+            let (hub_sink, sinks) = self.delivered.split_first_mut().expect("the hub's is the first");
+            self.hub.handle_timeout(self.now, hub_sink);
+            while let Some(transmit) = self.hub.poll_transmit(self.now, &mut buffer) {
+                let to = (0..PEERS.len()).find(|peer| Self::address(*peer) == transmit.remote).expect("a peer");
+                let hub = "198.51.100.1:4920".parse().expect("an address");
+                for bytes in buffer.0[..transmit.len].chunks_mut(transmit.segment_size) {
+                    self.peers[to].handle_datagram(self.now, LinkId(0), hub, None, Ecn::NotEct, bytes, &mut sinks[to]);
+                }
+            }
+            for (from, endpoint) in self.peers.iter_mut().enumerate() {
+                endpoint.handle_timeout(self.now, &mut sinks[from]);
+                while let Some(transmit) = endpoint.poll_transmit(self.now, &mut buffer) {
+                    for bytes in buffer.0[..transmit.len].chunks_mut(transmit.segment_size) {
+                        let source = Self::address(from);
+                        self.hub.handle_datagram(self.now, LinkId(0), source, None, Ecn::NotEct, bytes, hub_sink);
+                    }
+                }
+            }
+        }
+    }
+
+    fn hub_dropped(&self) -> u64 {
+        self.hub.snapshot(self.now).drops.of(DropReason::BetweenPeers)
+    }
+}
+
+fn inner(source: u8, destination: u8) -> Vec<u8> {
+    let mut packet = packet(0);
+    (packet[15], packet[19]) = (source, destination);
+    packet
+}
+
+fn send(endpoint: &mut Endpoint, now: Time, packet: &[u8]) {
+    endpoint.read_buffer()[..packet.len()].copy_from_slice(packet);
+    endpoint.handle_inner(now, packet.len(), Offload::default());
+}
+
+#[test]
+fn peers_reach_the_portal_but_not_each_other() {
+    let mut star = Star::new(true);
+    let now = star.now;
+    send(&mut star.peers[0], now, &inner(2, 1));
+    send(&mut star.peers[0], now, &inner(2, 3));
+    star.run(50);
+    assert_eq!(star.delivered[0].0, [inner(2, 1)], "what is for the other peer does not even reach TUN");
+    assert_eq!(star.hub_dropped(), 1);
+    // As the system would forward it, had it come by another way.
+    let now = star.now;
+    send(&mut star.hub, now, &inner(2, 3));
+    send(&mut star.hub, now, &inner(1, 3));
+    star.run(50);
+    assert_eq!(star.delivered[2].0, [inner(1, 3)]);
+    assert_eq!(star.hub_dropped(), 2);
+}
+
+#[test]
+fn peers_that_may_talk_reach_each_other_by_the_portal() {
+    let mut star = Star::new(false);
+    let now = star.now;
+    send(&mut star.peers[0], now, &inner(2, 3));
+    star.run(50);
+    let back = std::mem::take(&mut star.delivered[0].0);
+    assert_eq!(back, [inner(2, 3)]);
+    let now = star.now;
+    send(&mut star.hub, now, &back[0]);
+    star.run(50);
+    assert_eq!((star.delivered[2].0.as_slice(), star.hub_dropped()), ([inner(2, 3)].as_slice(), 0));
+}

@@ -1,0 +1,264 @@
+//! A stream beside hostile datagrams that come to the remote portal by an interface of their own.
+//!
+//! ```text
+//!  0 ── warm ── 3 s ──── calm ──── half ── 1 s ──── attacked ──── end
+//!          └ datagrams are recorded    └ the attack begins
+//! ```
+//!
+//! 1. Genuine datagrams are recorded before the remote portal, and greetings made that know its public key.
+//! 2. One stream runs all the time; from the half on come 50,000 datagrams a second: noise that looks like each kind of
+//!    datagram, recorded ones again, cut ones, greetings with a right mac1 from a stranger.
+//! 3. Goodput and the portal's memory are held against those before.
+
+use std::io::{self, Read};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hawser_core::handshake::{Identity, Initiator, Psk, PublicKey};
+use hawser_core::units::Random;
+use hawser_core::wire::handshake::HandshakeIndex;
+use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
+use hawser_sim::random::Seeded;
+use hawser_wire::{End, Moment, Namespace, veth};
+use ipnet::{IpNet, Ipv4Net};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::bench::{Figures, Running};
+use crate::error::LabError;
+use crate::portals::PORT;
+use crate::topology::{ENDPOINT, Flow, Over};
+
+/// Source: issue 4, "Must show".
+const PER_SECOND: u32 = 50_000;
+/// The attack's pulse, and how much it sends in each.
+const PULSE: Duration = Duration::from_millis(1);
+const PER_PULSE: u32 = PER_SECOND / 1_000;
+/// What of the start is not counted, and of the attack's.
+const WARM: Duration = Duration::from_secs(3);
+const SETTLE: Duration = Duration::from_secs(1);
+/// Genuine datagrams that are recorded, and how long that may take.
+const RECORDED: usize = 512;
+const RECORDING: Duration = Duration::from_secs(3);
+/// Greetings of a stranger: more than the 256 that a responder remembers (docs/wire.md).
+const GREETINGS: usize = 1_024;
+/// Bytes of noise, as many as a full datagram carries.
+const NOISE: usize = 1_400;
+/// First bytes of datagrams of each kind (docs/wire.md): the type above four zero bits.
+const KINDS: [u8; 4] = [0x10, 0x20, 0x30, 0x40];
+/// The interface, its network, and both ends' host parts.
+const INTERFACE: &str = "hostile0";
+const NETWORK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(10, 66, 0, 0), 24);
+const PORTAL: Ipv4Addr = Ipv4Addr::new(10, 66, 0, 1);
+const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 66, 0, 2);
+/// IPv4 in an Ethernet frame (RFC 894), an IPv4 header without options, UDP's, and UDP's protocol number.
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const IPV4_HEADER: usize = 20;
+const UDP_HEADER: usize = 8;
+const UDP: u8 = 17;
+/// Bytes of a mebibyte.
+const MEBIBYTE: f64 = 1_048_576.0;
+
+/// Steps 1 to 3.
+#[expect(clippy::cast_precision_loss, reason = "bytes and datagrams of one run")]
+pub(super) fn withstand(running: &Running, flow: Flow, duration: Duration) -> Result<Figures, LabError> {
+    let Running { portals, bond } = running;
+    let attacker = Namespace::new("attacker")?;
+    let end = |namespace: &Namespace, address: Ipv4Addr| End {
+        namespace: namespace.clone(),
+        interface: INTERFACE.to_owned(),
+        addresses: vec![IpNet::new_assert(address.into(), NETWORK.prefix_len())],
+    };
+    veth(&end(&attacker, ATTACKER), &end(&bond.remote, PORTAL), 1500)?;
+    attacker.add_route(Ipv4Net::new_assert(ENDPOINT, 32).into(), Some(PORTAL.into()), None)?;
+    let half = duration.max(WARM) / 2;
+    let transfer = bond.transfer(flow, Over::Tunnel, WARM + half + SETTLE + half).start()?;
+    let start = Moment::now();
+    let recorded = record(&bond.remote)?;
+    let arsenal = Arsenal::new(recorded, portals.remote_key().as_bytes())?;
+    let [_, remote] = portals.processes();
+    let calm = (start + WARM, start + WARM + half);
+    calm.1.sleep_until();
+    let before = remote.usage()?.resident;
+    let drops = || portals.remote_drops().ok_or_else(|| remote.fault("it does not tell its status"));
+    let attack = Attack::start(&attacker, arsenal)?;
+    let attacked = (calm.1 + SETTLE, calm.1 + SETTLE + half);
+    attacked.0.sleep_until();
+    let dropped = drops()?;
+    attacked.1.sleep_until();
+    let dropped = drops()? - dropped;
+    let after = remote.usage()?.resident_most;
+    let per_second = attack.stop()?;
+    let got = transfer.finish()?;
+    let (calm, attacked) = (got.mbps_between(calm.0, calm.1), got.mbps_between(attacked.0, attacked.1));
+    let grown = after.saturating_sub(before) as f64 / MEBIBYTE;
+    Ok(Figures::from([
+        ("calm_mbps", calm),
+        ("attacked_mbps", attacked),
+        ("ratio", attacked / calm),
+        ("hostile_per_s", per_second),
+        ("dropped_per_s", dropped as f64 / half.as_secs_f64()),
+        ("grown_mib", grown),
+    ]))
+}
+
+/// Step 1: what comes to the portal's port.
+fn record(remote: &Namespace) -> Result<Vec<Vec<u8>>, LabError> {
+    let failed = |error| LabError::system("record datagrams", error);
+    let protocol = Protocol::from(i32::from(ETHERTYPE_IPV4.to_be()));
+    let open = || Socket::new(Domain::PACKET, Type::DGRAM, Some(protocol));
+    let mut socket = remote.run(open)?.map_err(failed)?;
+    socket.set_read_timeout(Some(RECORDING)).map_err(failed)?;
+    let (late, mut packet, mut recorded) = (Instant::now() + RECORDING, vec![0; 65_536], Vec::new());
+    while recorded.len() < RECORDED && Instant::now() < late {
+        let len = socket.read(&mut packet).map_err(failed)?;
+        recorded.extend(datagram(&packet[..len]).map(<[u8]>::to_vec));
+    }
+    if recorded.is_empty() {
+        return Err(failed(io::Error::other("none came to the portal's port")));
+    }
+    Ok(recorded)
+}
+
+/// The payload of a UDP packet to the portal's port.
+fn datagram(packet: &[u8]) -> Option<&[u8]> {
+    let headers = IPV4_HEADER + UDP_HEADER;
+    let is_udp = packet.len() > headers && packet[0] == 0x45 && packet[9] == UDP;
+    (is_udp && packet[22..24] == PORT.to_be_bytes()).then(|| &packet[headers..])
+}
+
+/// What is thrown, and whose turn it is. Begins with noise; the attack's thread owns it.
+struct Arsenal {
+    recorded: Vec<Vec<u8>>,
+    greetings: Vec<Vec<u8>>,
+    noise: Vec<u8>,
+    rng: Seeded,
+    turn: usize,
+}
+
+impl Arsenal {
+    fn new(recorded: Vec<Vec<u8>>, key: &[u8; 32]) -> Result<Self, LabError> {
+        let failed = |error| LabError::system("make greetings", io::Error::other(error));
+        let mut rng = Seeded::new(1);
+        let stranger = Identity::new([0x5a; 32]);
+        let offer = Offer {
+            protection: Protection::Encrypt,
+            ciphers: CipherSet::for_machine(true),
+            instance: InstanceId(rng.next_u64()),
+        };
+        let (key, index) = (PublicKey(*key), HandshakeIndex(1));
+        let (mut initiator, first) =
+            Initiator::start(&stranger, &key, Psk::default(), offer, index, None, &mut rng).map_err(failed)?;
+        let mut greetings = vec![first.to_vec()];
+        while greetings.len() < GREETINGS {
+            greetings.push(initiator.retransmit(&mut rng).map_err(failed)?.to_vec());
+        }
+        Ok(Self { recorded, greetings, noise: vec![0; NOISE], rng, turn: 0 })
+    }
+
+    /// The next datagram.
+    fn next(&mut self) -> &[u8] {
+        self.turn += 1;
+        let round = self.turn / 4;
+        let again = &self.recorded[round % self.recorded.len()];
+        match self.turn % 4 {
+            0 => {
+                // New noise in the header is enough: the rest is noise to the portal anyway.
+                self.rng.fill(&mut self.noise[..16]);
+                self.noise[0] = if round % 8 == 7 { self.noise[0] } else { KINDS[round % KINDS.len()] };
+                let lengths = [61, 113, 157, NOISE];
+                &self.noise[..lengths[(round / KINDS.len()) % lengths.len()]]
+            }
+            1 => again,
+            2 => &again[..round % again.len()],
+            _ => &self.greetings[round % self.greetings.len()],
+        }
+    }
+}
+
+/// Step 2: the attack's thread. Runs from the start; stopped on drop.
+struct Attack {
+    stop: Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<io::Result<f64>>>,
+}
+
+impl Attack {
+    fn start(from: &Namespace, arsenal: Arsenal) -> Result<Self, LabError> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let thread = from.spawn_thread("attack", move || throw(arsenal, &told))?;
+        Ok(Self { stop, thread: Some(thread) })
+    }
+
+    /// Ends it; how many datagrams a second it threw.
+    fn stop(mut self) -> Result<f64, LabError> {
+        self.join().map_err(|error| LabError::system("throw hostile datagrams", error))
+    }
+
+    fn join(&mut self) -> io::Result<f64> {
+        self.stop.store(true, Ordering::Release);
+        let panicked = |_| Err(io::Error::other("the attack panicked"));
+        self.thread.take().map_or(Ok(0.0), |thread| thread.join().unwrap_or_else(panicked))
+    }
+}
+
+impl Drop for Attack {
+    fn drop(&mut self) {
+        // Who drops it has no use for its end.
+        let _ = self.join();
+    }
+}
+
+/// As many as are due in each pulse; those of pulses that were slept through too.
+fn throw(mut arsenal: Arsenal, stop: &AtomicBool) -> io::Result<f64> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    let (start, mut thrown) = (Instant::now(), 0_u64);
+    while !stop.load(Ordering::Acquire) {
+        let pulses = u64::try_from(start.elapsed().as_nanos() / PULSE.as_nanos()).unwrap_or(u64::MAX);
+        while thrown < pulses * u64::from(PER_PULSE) {
+            socket.send_to(arsenal.next(), (ENDPOINT, PORT))?;
+            thrown += 1;
+        }
+        thread::sleep(PULSE);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "datagrams of one run")]
+    let per_second = thrown as f64 / start.elapsed().as_secs_f64();
+    Ok(per_second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_hostile_datagram_is_thrown() {
+        let recorded = vec![vec![0x40; 100], vec![0x40; 90]];
+        let key = Identity::new([7; 32]).public();
+        let mut arsenal = Arsenal::new(recorded.clone(), &key.0).expect("greetings are made");
+        let mut seen = [0; 4];
+        for _ in 0..4_000 {
+            let (turn, bytes) = (arsenal.turn + 1, arsenal.next().to_vec());
+            seen[turn % 4] += 1;
+            match turn % 4 {
+                1 => assert!(recorded.contains(&bytes)),
+                2 => assert!(bytes.len() < 100 && bytes.iter().all(|byte| *byte == 0x40)),
+                3 => assert_eq!((bytes[0], bytes.len()), (0x10, 157)),
+                _ => assert!([61, 113, 157, NOISE].contains(&bytes.len())),
+            }
+        }
+        assert_eq!(seen, [1000; 4]);
+    }
+
+    #[test]
+    fn only_datagrams_to_the_portal_are_recorded() {
+        let mut packet = vec![0; 40];
+        (packet[0], packet[9]) = (0x45, UDP);
+        packet[22..24].copy_from_slice(&PORT.to_be_bytes());
+        assert_eq!(datagram(&packet), Some([0; 12].as_slice()));
+        assert_eq!(datagram(&packet[..28]), None, "empty");
+        packet[23] ^= 1;
+        assert_eq!(datagram(&packet), None, "another port");
+    }
+}
