@@ -2,7 +2,11 @@
 
 mod dual;
 mod ends;
+mod footprint;
+mod gateway;
+mod home;
 mod lab;
 mod links;
 mod reload;
+mod talk;
 mod traffic;

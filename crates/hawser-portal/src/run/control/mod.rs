@@ -6,6 +6,8 @@
 //! 4. Until the end: pass on what the kernel says of links, ask for their routes (`routes`), publish the status
 //!    (`status`), obey orders. 5. Stop the packet thread, and undo everything.
 
+mod default_route;
+mod gateway;
 mod observe;
 mod reload;
 mod routes;
