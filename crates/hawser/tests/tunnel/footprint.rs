@@ -26,7 +26,7 @@ const QUESTIONS: [(&str, &str); 6] = [
 ];
 /// What differs from one look to the next though nobody did anything, or is of no consequence: counters, lifetimes,
 /// indexes, handles; and the queue that an interface gets when it is first set up, which stays.
-const IGNORED: [&str; 18] = [
+const IGNORED: [&str; 19] = [
     "ifindex",
     "link_index",
     "link_netnsid",
@@ -45,7 +45,10 @@ const IGNORED: [&str; 18] = [
     "cstamp",
     "tstamp",
     "error",
+    "operstate",
 ];
+/// A flag that the kernel takes away from a new interface at its own pace, as it does with `operstate`.
+const IGNORED_FLAG: &str = "NO-CARRIER";
 /// Where the sysctls are that a portal could touch.
 const SYSCTLS: [&str; 3] = ["/proc/sys/net/ipv4/conf", "/proc/sys/net/ipv6/conf", "/proc/sys/net/ipv4"];
 
@@ -131,7 +134,10 @@ fn strip(value: &mut Value) {
             map.retain(|key, _| !IGNORED.contains(&key.as_str()));
             map.values_mut().for_each(strip);
         }
-        Value::Array(items) => items.iter_mut().for_each(strip),
+        Value::Array(items) => {
+            items.retain(|item| item != IGNORED_FLAG);
+            items.iter_mut().for_each(strip);
+        }
         _ => {}
     }
 }

@@ -27,10 +27,10 @@ pub const CLIENT: [&str; 2] = ["192.168.8.2", "fd08::2"];
 /// What a portal finds that is not the only program of its host: strict reverse paths, rules of others that mean
 /// something particular or everything, a firewall that names the TUN device.
 const FIREWALL: &str = "table inet firewall { chain forward { type filter hook forward priority 0; policy drop; \
-    iifname \"hawser0\" accept; oifname \"hawser0\" accept; } }";
+    iifname \"hawser0\" accept; oifname \"hawser0\" accept; }; }";
 /// What the router drops.
 const NO_LEAKS: &str = "table inet leaks { chain forward { type filter hook forward priority 0; \
-    iifname { one, two } oifname world drop; iifname world oifname { one, two } drop; } }";
+    iifname { one, two } oifname world drop; iifname world oifname { one, two } drop; }; }";
 
 pub struct Home {
     pub client: Namespace,
@@ -65,10 +65,11 @@ impl Home {
             (world, "eth0", WORLD, router, "world", ["203.0.113.1", "fd20::1"]),
         ];
         for (near, name, [v4, v6], far, far_name, [gateway, gateway_v6]) in wires {
-            let end = |namespace, name, v4: &str, v6: &str| {
-                End::new(namespace, name, &[&format!("{v4}/24"), &format!("{v6}/64")])
-            };
-            veth(&end(near, name, v4, v6), &end(far, far_name, gateway, gateway_v6), MTU).expect("a veth pair");
+            // A router asks for its neighbours by its link-local address (RFC 4861 section 7.2.2).
+            let near_end = End::new(near, name, &[&format!("{v4}/24"), &format!("{v6}/64"), "fe80::1/64"]);
+            let far_end =
+                End::new(far, far_name, &[&format!("{gateway}/24"), &format!("{gateway_v6}/64"), "fe80::2/64"]);
+            veth(&near_end, &far_end, MTU).expect("a veth pair");
             let metric = if name == "two" { 200 } else { 100 };
             run(near, "ip", &format!("route add default via {gateway} dev {name} metric {metric}"));
             run(near, "ip", &format!("-6 route add default via {gateway_v6} dev {name} metric {metric}"));

@@ -7,6 +7,7 @@ mod gateway;
 mod home;
 mod lab;
 mod links;
+mod nested;
 mod reload;
 mod talk;
 mod traffic;

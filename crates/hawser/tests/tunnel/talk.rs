@@ -1,8 +1,8 @@
 //! Conversations between two namespaces: both sides speak, and the one that is called says by which address it was.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::thread;
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use hawser_wire::Namespace;
@@ -14,6 +14,7 @@ use crate::lab::ms;
 const SPEECH: usize = 2 << 20;
 /// How long a side may be silent on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
+const GLANCE: Duration = Duration::from_millis(10);
 const PORT: u16 = 7000;
 /// A datagram is said again after this time.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -40,7 +41,7 @@ pub fn tcp(from: &Namespace, to: &Namespace, destination: IpAddr) -> IpAddr {
     let listener = to.run(|| TcpListener::bind(address)).expect("the namespace").expect("a listener");
     thread::scope(|scope| {
         let server = scope.spawn(move || {
-            let (stream, peer) = listener.accept().expect("a call");
+            let (stream, peer) = accept(&listener);
             speak(&stream, "the one that is called");
             peer.ip()
         });
@@ -48,6 +49,22 @@ pub fn tcp(from: &Namespace, to: &Namespace, destination: IpAddr) -> IpAddr {
         speak(&stream.unwrap_or_else(|error| panic!("call {address}: {error}")), "the caller");
         server.join().expect("no panic")
     })
+}
+
+fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    listener.set_nonblocking(true).expect("a listener");
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match listener.accept() {
+            Ok((stream, peer)) => {
+                stream.set_nonblocking(false).expect("a stream");
+                return (stream, peer);
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => sleep(GLANCE),
+            Err(error) => panic!("accept: {error}"),
+        }
+        assert!(Instant::now() < end, "nobody calls");
+    }
 }
 
 fn speak(stream: &TcpStream, who: &str) {

@@ -10,7 +10,8 @@
 //! to listen even as a router (`rt6_purge_dflt_routers`, linux ipv6/route.c): they are, before.
 
 use hawser_net::netcfg::{
-    Change, NetConfig, NetConfigError, NftChain, NftError, NftName, NftTable, Rtnl, SysctlKey, quoted,
+    Change, Feature, NetConfig, NetConfigError, NftChain, NftError, NftName, NftTable, Rtnl, SysctlError, SysctlKey,
+    quoted,
 };
 use ipnet::IpNet;
 
@@ -118,8 +119,11 @@ impl Beyond {
         interface: &str,
         is_served: bool,
     ) -> Result<(), NetConfigError> {
-        let one = SysctlKey::force_forwarding(interface)?;
-        let single = one.exists();
+        let single = SysctlKey::force_forwarding(interface)?.exists();
+        if !single && !std::mem::replace(&mut self.told, true) {
+            let feature = Feature::ForceForwarding;
+            tracing::warn!(%feature, "the kernel lacks a feature: ipv6 is forwarded by all interfaces");
+        }
         if is_served || !single {
             for other in SysctlKey::ipv6_interfaces() {
                 if !self.served.contains(&other) || self.links.contains(&other) {
@@ -127,17 +131,10 @@ impl Beyond {
                 }
             }
         }
-        if is_served {
-            set(net, SysctlKey::forwarding_v6(interface)?, ON).await?;
+        for key in routing_v6(interface, is_served, single)? {
+            set(net, key, ON).await?;
         }
-        if single {
-            return set(net, one, ON).await;
-        }
-        if !std::mem::replace(&mut self.told, true) {
-            let feature = hawser_net::netcfg::Feature::ForceForwarding;
-            tracing::warn!(%feature, "the kernel lacks a feature: ipv6 is forwarded by all interfaces");
-        }
-        set(net, SysctlKey::forwarding_v6(ALL)?, ON).await
+        Ok(())
     }
 
     /// Step 3. They cannot be overruled, as what one table drops is dropped.
@@ -154,6 +151,17 @@ impl Beyond {
             Err(error) => tracing::debug!(%error, "nftables of others not looked at"),
         }
     }
+}
+
+/// What makes an interface forward IPv6: all do where a single one cannot. Only towards the networks behind it is the
+/// host a router, which its neighbours there are told.
+fn routing_v6(interface: &str, is_served: bool, single: bool) -> Result<Vec<SysctlKey>, SysctlError> {
+    let mut keys = Vec::new();
+    if is_served {
+        keys.push(SysctlKey::forwarding_v6(interface)?);
+    }
+    keys.push(if single { SysctlKey::force_forwarding(interface)? } else { SysctlKey::forwarding_v6(ALL)? });
+    Ok(keys)
 }
 
 /// Lets an interface go on hearing of routers when the host becomes one.
@@ -212,5 +220,19 @@ mod tests {
             both[3..],
             [guard("ip6", "{ fd08::/64 }"), leave("ip", "{ 10.77.0.2/32 }"), leave("ip6", "{ fd08::/64 }")]
         );
+    }
+
+    #[test]
+    fn one_interface_forwards_alone_where_the_kernel_can_and_is_a_router_only_for_the_network_behind_it() {
+        let said = |is_served, single| -> Vec<String> {
+            let keys = routing_v6("x", is_served, single).expect("an interface's name");
+            keys.iter().map(ToString::to_string).collect()
+        };
+        let (router, alone, all) =
+            ("net/ipv6/conf/x/forwarding", "net/ipv6/conf/x/force_forwarding", "net/ipv6/conf/all/forwarding");
+        assert_eq!(said(true, true), [router, alone]);
+        assert_eq!(said(false, true), [alone]);
+        assert_eq!(said(true, false), [router, all]);
+        assert_eq!(said(false, false), [all]);
     }
 }
