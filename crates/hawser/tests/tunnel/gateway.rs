@@ -62,6 +62,27 @@ fn all_that_works_among_strict_filters_rules_of_others_and_a_firewall_too() {
     home.assert_same(&before, "after both were told to end");
 }
 
+#[test]
+fn links_over_ipv6_and_links_without_an_interface_stay_off_the_tunnel_too() {
+    let v6 = [("local.toml", "198.51.100.7:4920", "[fd98::7]:4920"), ("remote.toml", "0.0.0.0:4920", "[::]:4920")];
+    let by_address = [
+        ("local.toml", "interface = \"one\"", "address = \"192.0.1.1\""),
+        ("local.toml", "interface = \"two\"", "address = \"192.0.2.1\""),
+    ];
+    for (edits, mtu) in [(v6, 1421), (by_address, 1441)] {
+        let home = Home::new("off");
+        for (name, from, to) in edits {
+            home.edit(name, from, to);
+        }
+        let (local, _remote) = home.start();
+        local.wait_for_log(&format!("tun mtu mtu={mtu}"));
+        for (destination, known) in WORLD.into_iter().zip(HUB) {
+            assert_eq!(talk(&home.client, &home.world, destination), known);
+        }
+        assert_both_links_carry(&local);
+    }
+}
+
 fn end(local: &mut Portal, remote: &mut Portal) {
     for portal in [local, remote] {
         portal.signal(Signal::TERM);

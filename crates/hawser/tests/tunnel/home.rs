@@ -141,12 +141,18 @@ impl Home {
         write_private(&self.path(name), &text.replace(from, to));
     }
 
-    /// Both portals, with all paths active.
+    /// Both portals, with all paths active and the TUN device's MTU what these carry.
     pub fn start_both(&self) -> (Portal, Portal) {
+        let (local, remote) = self.start();
+        local.wait_for_log("tun mtu mtu=1441");
+        (local, remote)
+    }
+
+    /// Both portals, with all paths active.
+    pub fn start(&self) -> (Portal, Portal) {
         let remote = Portal::start(&self.remote, self.folder(), "remote");
         let local = Portal::start(&self.local, self.folder(), "local");
         local.wait_for("all paths to be active", |status| states(status) == [PathState::Active; 2]);
-        local.wait_for_log("tun mtu mtu=1441");
         (local, remote)
     }
 
