@@ -84,17 +84,19 @@ mod tests {
 
     #[test]
     fn ours_come_after_what_is_particular_and_before_what_takes_everything() {
-        let (particular, everything) = (false, true);
-        let table: [(&[(u32, bool)], [u32; 2]); 7] = [
-            (&[(0, particular), (32_766, everything), (32_767, everything)], [32_764, 32_765]),
+        type Rules = &'static [(u32, bool)];
+        const PARTICULAR: bool = false;
+        const EVERYTHING: bool = true;
+        let table: [(Rules, [u32; 2]); 7] = [
+            (&[(0, PARTICULAR), (32_766, EVERYTHING), (32_767, EVERYTHING)], [32_764, 32_765]),
             (&[], [32_764, 32_765]),
-            (&[(0, particular), (10_000, particular), (32_766, everything)], [32_764, 32_765]),
+            (&[(0, PARTICULAR), (10_000, PARTICULAR), (32_766, EVERYTHING)], [32_764, 32_765]),
             // Another tunnel's default route.
-            (&[(32_764, everything), (32_765, everything), (32_766, everything)], [32_762, 32_763]),
+            (&[(32_764, EVERYTHING), (32_765, EVERYTHING), (32_766, EVERYTHING)], [32_762, 32_763]),
             // No room for two beside a rule that has to stay before ours.
-            (&[(32_765, particular), (32_766, everything)], [32_765, 32_765]),
-            (&[(32_764, particular), (32_766, everything)], [32_765, 32_765]),
-            (&[(0, particular), (1, everything)], [0, 0]),
+            (&[(32_765, PARTICULAR), (32_766, EVERYTHING)], [32_765, 32_765]),
+            (&[(32_764, PARTICULAR), (32_766, EVERYTHING)], [32_765, 32_765]),
+            (&[(0, PARTICULAR), (1, EVERYTHING)], [0, 0]),
         ];
         for (rules, want) in table {
             let rules: Vec<_> =
