@@ -2,11 +2,16 @@
 
 use std::path::Path;
 
+use hawser_portal::config::Config;
 use hawser_portal::config::schema::{KeySchema, SCHEMA, SectionSchema};
 
 fn documentation() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
-    std::fs::read_to_string(path).expect("docs/configuration.md is there")
+    read("configuration.md")
+}
+
+fn read(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("docs/{name}: {error}"))
 }
 
 fn heading(section: &SectionSchema) -> String {
@@ -36,5 +41,16 @@ fn every_key_is_documented_with_its_type_and_default_and_no_other_is() {
             let meaning = found.strip_prefix(&row(key)).unwrap_or_else(|| panic!("{found}\nexpected {}…", row(key)));
             assert!(meaning.len() > " |".len(), "{} has no meaning", key.name);
         }
+    }
+}
+
+#[test]
+fn the_examples_of_the_gateway_are_right_but_for_their_keys() {
+    let text = read("gateway.md").replace('…', "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=");
+    let examples: Vec<&str> = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(examples.len(), 2, "a local and a remote portal");
+    for example in examples {
+        let faults = Config::parse(example, "docs/gateway.md").err();
+        assert!(faults.is_none(), "{faults:#?} in\n{example}");
     }
 }

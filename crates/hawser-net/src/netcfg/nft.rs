@@ -116,7 +116,7 @@ impl NftChain {
 
 /// Sets the table, in the place of the one of its name if there is one.
 pub(super) async fn load(table: &NftTable) -> Result<(), NftError> {
-    run(&["-f", "-"], &table.script()).await
+    run(&["-f", "-"], &table.script()).await.map(drop)
 }
 
 /// Deletes the table; false if there is none.
@@ -129,16 +129,16 @@ pub(super) async fn is_there(name: &NftName) -> Result<bool, NftError> {
     found(run(&["--terse", "list", "table", "inet", &name.0], "").await)
 }
 
-fn found(answer: Result<(), NftError>) -> Result<bool, NftError> {
+fn found(answer: Result<Vec<u8>, NftError>) -> Result<bool, NftError> {
     match answer {
-        Ok(()) => Ok(true),
+        Ok(_) => Ok(true),
         Err(error) if error.is_gone() => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-/// Step 2, in the calling thread's network namespace.
-async fn run(arguments: &[&str], input: &str) -> Result<(), NftError> {
+/// Step 2, in the calling thread's network namespace. Gives what `nft` prints.
+pub(super) async fn run(arguments: &[&str], input: &str) -> Result<Vec<u8>, NftError> {
     let failed = |source| NftError::NotRun { source };
     let mut child = spawn(arguments)?;
     let mut stdin = child.stdin.take().ok_or_else(|| failed(io::ErrorKind::BrokenPipe.into()))?;
@@ -149,7 +149,7 @@ async fn run(arguments: &[&str], input: &str) -> Result<(), NftError> {
         child.wait_with_output().await
     };
     let output = tokio::time::timeout(PATIENCE, whole).await.map_err(|_| NftError::Silent)?.map_err(failed)?;
-    if output.status.success() { Ok(()) } else { Err(refusal(&String::from_utf8_lossy(&output.stderr))) }
+    if output.status.success() { Ok(output.stdout) } else { Err(refusal(&String::from_utf8_lossy(&output.stderr))) }
 }
 
 fn spawn(arguments: &[&str]) -> Result<tokio::process::Child, NftError> {
@@ -157,7 +157,7 @@ fn spawn(arguments: &[&str]) -> Result<tokio::process::Child, NftError> {
         let mut command = Command::new(program);
         // Its words are read here: in English, please.
         command.args(arguments).env("LC_ALL", "C").kill_on_drop(true);
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         match command.spawn() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             other => return other.map_err(|source| NftError::NotRun { source }),

@@ -195,7 +195,7 @@ fn is_gone(error: &NetConfigError) -> bool {
     matches!(error.errno(), Some(libc::ENODEV | libc::EADDRNOTAVAIL | libc::ESRCH | libc::ENOENT))
 }
 
-fn rule_feature(family: Family) -> Feature {
+pub(super) fn rule_feature(family: Family) -> Feature {
     match family {
         Family::V4 => Feature::Ipv4Rules,
         Family::V6 => Feature::Ipv6Rules,

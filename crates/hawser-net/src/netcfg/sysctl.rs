@@ -33,6 +33,37 @@ impl SysctlKey {
         Self::new(&format!("net/ipv4/conf/{interface}/src_valid_mark"))
     }
 
+    /// Whether IPv4 packets that come in by an interface are forwarded.
+    pub fn forwarding_v4(interface: &str) -> Result<Self, SysctlError> {
+        Self::new(&format!("net/ipv4/conf/{interface}/forwarding"))
+    }
+
+    /// Whether the host is an IPv6 router on an interface; of `all`, whether it forwards IPv6 packets at all.
+    pub fn forwarding_v6(interface: &str) -> Result<Self, SysctlError> {
+        Self::new(&format!("net/ipv6/conf/{interface}/forwarding"))
+    }
+
+    /// Whether IPv6 packets that come in by an interface are forwarded, whatever `all` says (linux 6.17).
+    pub fn force_forwarding(interface: &str) -> Result<Self, SysctlError> {
+        Self::new(&format!("net/ipv6/conf/{interface}/force_forwarding"))
+    }
+
+    /// Whether a host listens to router advertisements (1), or even a router does (2).
+    pub fn accept_ra(interface: &str) -> Result<Self, SysctlError> {
+        Self::new(&format!("net/ipv6/conf/{interface}/accept_ra"))
+    }
+
+    /// Whether the kernel has the setting now.
+    pub fn exists(&self) -> bool {
+        self.path().exists()
+    }
+
+    /// The interfaces that have IPv6 settings, `all` and `default` among them; none without IPv6.
+    pub fn ipv6_interfaces() -> Vec<String> {
+        let Ok(directory) = fs::read_dir(PathBuf::from(ROOT).join("net/ipv6/conf")) else { return Vec::new() };
+        directory.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    }
+
     /// The value now, its words parted by single spaces (the kernel shows tabs between several numbers).
     pub fn read(&self) -> Result<String, SysctlError> {
         fs::read_to_string(self.path()).map(|text| words(&text)).map_err(|source| SysctlError::Io {

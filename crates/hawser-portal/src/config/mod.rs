@@ -6,6 +6,7 @@
 //! 4. [`load()`] does all that for a file, and reads the keys it names.
 
 mod amounts;
+mod beyond;
 mod error;
 mod key;
 mod load;
@@ -30,7 +31,7 @@ pub use error::{ConfigError, Span};
 pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, PublicKey};
 pub use load::{Keys, LoadError, load, read};
 pub use rules::{PortRange, Rule};
-pub use types::{Config, DataCap, Link, Nat, Peer, Portal, Traffic, Tun};
+pub use types::{Config, DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
 pub use values::{
     Cipher, Congestion, InterfaceName, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName, Protection,
     Scheduler, Transport,
@@ -86,6 +87,7 @@ fn syntax_fault(message: &str, written: &str) -> Fault {
 fn read_sections<'t>(tree: &DeTable<'t>, faults: &mut Faults<'_>) -> Option<Config> {
     let portal = single(tree, "portal", faults).and_then(|(t, s)| sections::portal(open("portal", t, s, faults)));
     let tun = single(tree, "tun", faults).and_then(|(t, s)| sections::tun(open("tun", t, s, faults)));
+    let gateway = single(tree, "gateway", faults).map(|(t, s)| sections::gateway(open("gateway", t, s, faults)));
     let nat = single(tree, "nat", faults).map(|(t, s)| sections::nat(open("nat", t, s, faults)));
     let mut claims = Claims::default();
     let links = repeated(tree, "link", faults).into_iter();
@@ -104,10 +106,13 @@ fn read_sections<'t>(tree: &DeTable<'t>, faults: &mut Faults<'_>) -> Option<Conf
     if faults.is_empty() {
         // Only then: what was left out because of a fault would look pointless.
         together::check(&portal, &tun, &links, &peers, faults);
+        let (gateway, nat) = (gateway.as_ref(), nat.as_ref());
+        beyond::check(tree, &tun, gateway, nat, &peers, faults);
     }
     Some(Config {
         portal,
         tun,
+        gateway: gateway.unwrap_or_default(),
         nat: nat.unwrap_or_default(),
         links: links.into_iter().map(|l| l.value).collect(),
         peers: peers.into_iter().map(|p| p.value).collect(),

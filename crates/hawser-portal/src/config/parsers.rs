@@ -9,7 +9,7 @@ use toml::de::DeValue;
 use super::DEFAULT_PORT;
 use super::error::{Fault, did_you_mean};
 use super::key::PublicKey;
-use super::reader::{boolean, integer, quoted, string};
+use super::reader::{integer, quoted, string};
 use super::supported;
 use super::values::{InterfaceName, Keyword, LinkName, METRIC_RANGE, MTU_MIN, Metric, Mtu, NameError, PeerName};
 
@@ -107,28 +107,12 @@ pub(super) fn mtu(value: &DeValue<'_>) -> Result<Option<Mtu>, Fault> {
     }
 }
 
-pub(super) fn default_route(value: &DeValue<'_>) -> Result<bool, Fault> {
-    let flag = boolean(value)?;
-    if supported::value("tun.default_route", if flag { "true" } else { "false" }) {
-        Ok(flag)
-    } else {
-        Err(not_supported("a default route by the tunnel").hint("leave the key out, and set the route yourself"))
-    }
-}
-
 /// None for the empty string.
 pub(super) fn masquerade(value: &DeValue<'_>) -> Result<Option<InterfaceName>, Fault> {
     if matches!(value, DeValue::String(text) if text.is_empty()) {
         return Ok(None);
     }
-    let interface = interface_name(value)?;
-    if supported::value("nat.masquerade", interface.as_str()) {
-        Ok(Some(interface))
-    } else {
-        Err(not_supported("masquerading").hint(format!(
-            "leave the key out, and set it yourself: nft add rule ip nat postrouting oifname {interface} masquerade"
-        )))
-    }
+    interface_name(value).map(Some)
 }
 
 pub(super) fn ip_address(value: &DeValue<'_>) -> Result<IpAddr, Fault> {

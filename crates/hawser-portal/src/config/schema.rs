@@ -53,6 +53,7 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("default_route", "true or false", "false"),
         ],
     },
+    SectionSchema { name: "gateway", repeated: false, keys: &[key("serve", "list of interface names", "[]")] },
     SectionSchema { name: "nat", repeated: false, keys: &[key("masquerade", "interface name", "\"\"")] },
     SectionSchema {
         name: "link",

@@ -9,13 +9,14 @@ use super::amounts::{MonthDay, bit_rate, month_day, volume};
 use super::error::Fault;
 use super::key::PublicKey;
 use super::parsers::{
-    default_route, endpoint, interface_address, interface_name, ip_address, keyword, link_name, listen_address,
-    masquerade, metric, mtu, network, path, peer_name, public_key, weight,
+    endpoint, interface_address, interface_name, ip_address, keyword, link_name, listen_address, masquerade, metric,
+    mtu, network, path, peer_name, public_key, weight,
 };
 use super::reader::{Sited, Table, boolean};
 use super::unique::Unique;
 use super::values::{Cipher, Congestion, InterfaceName, LinkName, PeerName, Protection, Scheduler, Transport};
-use super::{DEFAULT_SOCKET, DEFAULT_STATE_DIR, DEFAULT_TUN_NAME, DataCap, Link, Nat, Peer, Portal, Traffic, Tun};
+use super::{DEFAULT_SOCKET, DEFAULT_STATE_DIR, DEFAULT_TUN_NAME};
+use super::{DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
 
 /// What must be there once in the whole file. Starts empty; used by one thread.
 #[derive(Default)]
@@ -61,7 +62,7 @@ pub(super) fn tun(mut table: Table<'_, '_, '_>) -> Option<Tun> {
     let name = table.optional("name", interface_name);
     let addresses = table.required_list("addresses", "addresses = [\"10.77.0.2/24\"]", interface_address);
     let mtu = table.optional("mtu", mtu);
-    let default_route = table.optional("default_route", default_route);
+    let default_route = table.optional("default_route", boolean);
     let mut seen = Unique::default();
     for a in addresses.iter().flatten() {
         seen.claim(&mut table, a.value.addr(), a.span.clone(), "the address is there twice");
@@ -78,6 +79,16 @@ pub(super) fn tun(mut table: Table<'_, '_, '_>) -> Option<Tun> {
 /// The device's name where the file has none.
 pub(super) fn default_tun_name() -> InterfaceName {
     InterfaceName::parse(DEFAULT_TUN_NAME).expect("the constant is a name")
+}
+
+pub(super) fn gateway(mut table: Table<'_, '_, '_>) -> Gateway {
+    let serve = table.list("serve", interface_name);
+    let mut seen = Unique::default();
+    for s in serve.iter().flatten() {
+        seen.claim(&mut table, s.value.clone(), s.span.clone(), "the interface is there twice");
+    }
+    table.finish();
+    Gateway { serve: values(serve.unwrap_or_default()) }
 }
 
 pub(super) fn nat(mut table: Table<'_, '_, '_>) -> Nat {

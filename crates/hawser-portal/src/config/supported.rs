@@ -17,8 +17,6 @@ const LATER_VALUES: &[Later] = &[
     later("portal.transports", "tcp"),
     later("portal.transports", "ip"),
     later("portal.transports", "scion"),
-    later("tun.default_route", "true"),
-    later("nat.masquerade", "*"),
     later("link.transport", "tcp"),
     later("link.transport", "ip"),
     later("link.transport", "scion"),

@@ -19,6 +19,8 @@ pub struct Config {
     pub portal: Portal,
     /// Its TUN device.
     pub tun: Tun,
+    /// The networks behind it.
+    pub gateway: Gateway,
     /// Address translation.
     pub nat: Nat,
     /// The links, in the order of the file.
@@ -61,6 +63,21 @@ pub struct Tun {
     pub mtu: Option<Mtu>,
     /// Whether everything goes by the tunnel.
     pub default_route: bool,
+}
+
+impl Tun {
+    /// Whether it has an address of the network's IP version.
+    pub fn has_family_of(&self, net: &IpNet) -> bool {
+        let is_v4 = net.addr().is_ipv4();
+        self.addresses.iter().any(|address| address.addr().is_ipv4() == is_v4)
+    }
+}
+
+/// `[gateway]`. Plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gateway {
+    /// The interfaces of the networks behind this portal, whose packets go by the tunnel and back; none: it serves its host alone.
+    pub serve: Vec<InterfaceName>,
 }
 
 /// `[nat]`. Plain data.

@@ -92,6 +92,7 @@ fn is_link_local(address: &IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use hawser_core::units::{LinkGroup, LinkId};
+    use hawser_net::netcfg::Mark;
 
     use super::*;
 
@@ -110,6 +111,7 @@ mod tests {
             port,
             family: address.map_or(Family::V4, Family::of),
             metric: 0,
+            mark: Mark(0),
             endpoints: Vec::new(),
         }
     }

@@ -14,6 +14,7 @@ mod error;
 mod host;
 mod interfaces;
 mod messages;
+mod own;
 mod packet;
 mod plan;
 mod privileges;

@@ -11,8 +11,9 @@ use hawser_core::handshake::{Identity, Psk, PublicKey};
 use hawser_core::session::Settings;
 use hawser_core::units::{LinkGroup, LinkId, Random};
 use hawser_core::wire::{Cipher as CoreCipher, CipherSet, InstanceId, Offer, Protection as CoreProtection};
-use hawser_net::netcfg::Family;
+use hawser_net::netcfg::{Family, Mark};
 
+use super::own;
 use crate::config::{Cipher, Config, Congestion, Keys, Link, Peer, Protection, Traffic};
 
 /// Largest IP packet that is looked for on any path, in bytes: Ethernet's (RFC 894). A larger one would only pay where
@@ -38,6 +39,8 @@ pub struct SocketPlan {
     pub family: Family,
     /// Its tier.
     pub metric: u16,
+    /// The mark of all it sends, by which policy routing keeps it off the tunnel.
+    pub mark: Mark,
     /// The endpoints it may reach; empty for one that listens.
     pub endpoints: Vec<SocketAddr>,
 }
@@ -64,8 +67,9 @@ pub fn sockets(config: &Config) -> Vec<SocketPlan> {
         }
     }
     plans.extend(config.portal.listen.iter().zip(groups).map(|(address, group)| for_listen(address, group)));
+    let mark = own::mark(config.tun.name.as_str());
     for (index, plan) in plans.iter_mut().enumerate() {
-        plan.id = LinkId(index as u16);
+        (plan.id, plan.mark) = (LinkId(index as u16), mark);
     }
     plans
 }
@@ -80,6 +84,7 @@ fn for_link(link: &Link, group: LinkGroup, family: Family, endpoints: Vec<Socket
         port: 0,
         family,
         metric: link.metric.0,
+        mark: Mark(0),
         endpoints,
     }
 }
@@ -94,6 +99,7 @@ fn for_listen(address: &SocketAddr, group: LinkGroup) -> SocketPlan {
         port: address.port(),
         family: Family::of(address.ip()),
         metric: 0,
+        mark: Mark(0),
         endpoints: Vec::new(),
     }
 }
@@ -189,6 +195,7 @@ mod tests {
             plans.iter().map(|p| (p.id.0, p.group.0, p.name.as_str(), p.family, p.metric, p.endpoints.len())).collect();
         assert_eq!(seen, [(0, 0, "a", Family::V4, 0, 1), (1, 0, "a", Family::V6, 0, 1), (2, 1, "b", Family::V4, 3, 1)]);
         assert!(plans.iter().all(SocketPlan::opens));
+        assert!(plans.iter().all(|plan| plan.mark == own::mark("hawser0")));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 
 use std::fs::{self, File};
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -127,10 +127,7 @@ impl Lab {
     }
 
     fn write(&self, name: &str, text: &str) {
-        use std::os::unix::fs::PermissionsExt as _;
-        let path = self.path(name);
-        fs::write(&path, text).expect("a file");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("its mode");
+        write_private(&self.path(name), text);
     }
 
     /// Replaces text in a configuration.
@@ -142,12 +139,7 @@ impl Lab {
 
     pub fn start(&self, name: &str) -> Portal {
         let namespace = if name == "local" { &self.local } else { &self.remote };
-        let log = self.path(&format!("{name}.log"));
-        let file = File::options().create(true).append(true).open(&log).expect("a log");
-        let mut command = namespace.command(env!("CARGO_BIN_EXE_hawser"));
-        command.arg("up").arg("-c").arg(self.path(&format!("{name}.toml"))).stdin(Stdio::null());
-        let child = command.env("HAWSER_LOG", "debug").stderr(file).spawn().expect("it starts");
-        Portal { child, log, socket: self.path(&format!("{name}.sock")) }
+        Portal::start(namespace, self.folder.path(), name)
     }
 
     /// Both portals, with all paths active.
@@ -221,6 +213,17 @@ pub struct Portal {
 }
 
 impl Portal {
+    /// Starts the portal NAME in a namespace, by NAME.toml of a folder, with NAME.log and NAME.sock there.
+    pub fn start(namespace: &Namespace, folder: &Path, name: &str) -> Self {
+        let path = |extension: &str| folder.join(format!("{name}.{extension}"));
+        let log = path("log");
+        let file = File::options().create(true).append(true).open(&log).expect("a log");
+        let mut command = namespace.command(env!("CARGO_BIN_EXE_hawser"));
+        command.arg("up").arg("-c").arg(path("toml")).stdin(Stdio::null());
+        let child = command.env("HAWSER_LOG", "debug").stderr(file).spawn().expect("it starts");
+        Self { child, log, socket: path("sock") }
+    }
+
     pub fn status(&self) -> Option<Status> {
         Client::status(&self.socket).ok()
     }
@@ -301,6 +304,13 @@ impl Drop for Portal {
             sleep(GLANCE);
         }
     }
+}
+
+/// Writes a file that only its owner can read.
+pub fn write_private(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::write(path, text).expect("a file");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("its mode");
 }
 
 /// The number of a link, from 1.

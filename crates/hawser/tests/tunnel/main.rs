@@ -2,9 +2,14 @@
 
 mod dual;
 mod ends;
+mod footprint;
+mod gateway;
+mod home;
 mod lab;
 mod links;
+mod nested;
 mod reload;
 mod repairs;
+mod talk;
 mod terms;
 mod traffic;

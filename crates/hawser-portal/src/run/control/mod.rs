@@ -7,6 +7,8 @@
 //!    (`status`), obey orders. 5. Stop the packet thread, and undo everything.
 
 mod calendar;
+mod default_route;
+mod gateway;
 mod key_log;
 mod observe;
 mod reload;

@@ -46,6 +46,7 @@ pub fn changed_sections(old: &Config, new: &Config) -> Vec<&'static str> {
     let changes = [
         ("portal", old.portal != new.portal),
         ("tun", old.tun != new.tun),
+        ("gateway", old.gateway != new.gateway),
         ("nat", old.nat != new.nat),
         ("link", old.links != new.links),
         ("peer", old.peers != new.peers),

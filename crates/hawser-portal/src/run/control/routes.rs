@@ -47,7 +47,7 @@ async fn lacks(rtnl: &Rtnl, plan: &SocketPlan, interfaces: &Interfaces) -> Resul
     };
     let mut reason = None;
     for endpoint in &plan.endpoints {
-        let query = RouteQuery { destination: endpoint.ip(), source: plan.address, interface, mark: None };
+        let query = RouteQuery { destination: endpoint.ip(), source: plan.address, interface, mark: Some(plan.mark) };
         match rtnl.route_get(query).await {
             Ok(_) => return Ok(None),
             Err(error) => reason = Some(error.no_route().ok_or(error)?),

@@ -1,7 +1,8 @@
 //! What a portal sets in the system, through the journal of `hawser_net::netcfg`.
 //!
 //! 1. [`System::open`] undoes what a killed predecessor left. 2. [`System::configure`] gives the TUN device its MTU,
-//!    addresses and routes. 3. [`System::on_event`] follows the links' interfaces, and puts back what the kernel drops
+//!    addresses and routes, the default route (`default_route`) and the table of nftables (`gateway`) among them.
+//! 3. [`System::on_event`] follows the interfaces of links and of the networks beyond, and puts back what the kernel drops
 //!    when the device goes down. 4. [`System::undo`] leaves nothing behind.
 
 use std::path::Path;
@@ -11,6 +12,8 @@ use hawser_net::netcfg::{
 };
 use ipnet::IpNet;
 
+use super::default_route::{self, Places};
+use super::gateway::{self, Beyond};
 use crate::config::{Config, MTU_MIN};
 use crate::run::plan::SocketPlan;
 
@@ -28,6 +31,9 @@ pub struct System {
     tun: Option<IfIndex>,
     /// What the TUN device is to have, in the order in which it is set.
     wanted: Vec<Change>,
+    /// Where the rules of the default route are, once they are set.
+    places: Places,
+    beyond: Beyond,
 }
 
 impl System {
@@ -45,7 +51,7 @@ impl System {
                 "cleaned up after a killed portal"
             );
         }
-        Ok(Self { net, tun: None, wanted: Vec::new() })
+        Ok(Self { net, tun: None, wanted: Vec::new(), places: Places::default(), beyond: Beyond::default() })
     }
 
     /// The connection to the kernel, for questions.
@@ -56,24 +62,34 @@ impl System {
     /// Gives the TUN device what the configuration says.
     pub async fn configure(&mut self, config: &Config, tun: IfIndex) -> Result<(), NetConfigError> {
         self.tun = Some(tun);
-        self.wanted = changes(config, tun);
+        self.places = Places::ask(self.net.rtnl(), config).await?;
+        self.beyond = Beyond::new(config);
+        self.wanted = changes(config, tun, &self.places)?;
         for change in &self.wanted {
             self.net.apply(change.clone()).await?;
         }
+        self.beyond.warn_of_drops(self.net.rtnl()).await;
         Ok(())
     }
 
     /// Follows a configuration that changed while the portal runs; failures are told.
     pub async fn reconfigure(&mut self, config: &Config) {
         let Some(tun) = self.tun else { return };
-        let wanted = changes(config, tun);
+        let wanted = match changes(config, tun, &self.places) {
+            Ok(wanted) => wanted,
+            Err(error) => return tracing::warn!(%error, "system not configured anew"),
+        };
         let old = std::mem::replace(&mut self.wanted, wanted);
-        for change in old.iter().filter(|change| !self.wanted.contains(change)) {
+        // What is replaced is never gone in between.
+        let goes = |change: &&Change| !self.wanted.iter().any(|new| new == *change || new.replaces(change));
+        for change in old.iter().filter(goes) {
             if let Err(error) = self.net.undo(change).await {
                 tracing::warn!(%change, %error, "not undone, the end tries again");
             }
         }
-        for change in self.wanted.iter().filter(|change| !old.contains(change)) {
+        // Others flush nftables when their own rules are read anew: ours come back with a reload.
+        let comes = |change: &&Change| matches!(change, Change::Nft(_)) || !old.contains(change);
+        for change in self.wanted.iter().filter(comes) {
             if let Err(error) = self.net.apply(change.clone()).await {
                 tracing::warn!(%change, %error, "not set");
             }
@@ -105,6 +121,11 @@ impl System {
         {
             tracing::warn!(interface = %interface.name, %error, "rp_filter not loosened");
         }
+        if let LinkEvent::Appeared(interface) = event
+            && let Err(error) = self.beyond.follow(&mut self.net, &interface.name).await
+        {
+            tracing::warn!(interface = %interface.name, %error, "forwarding not set");
+        }
     }
 
     /// Lets answers in that come by another link than the kernel would send by, where it would drop them.
@@ -134,7 +155,7 @@ fn plain(tun: &str) -> String {
 }
 
 /// What the TUN device is to have.
-fn changes(config: &Config, interface: IfIndex) -> Vec<Change> {
+fn changes(config: &Config, interface: IfIndex, places: &Places) -> Result<Vec<Change>, NetConfigError> {
     let mtu = config.tun.mtu.map_or(MTU_MIN, |mtu| mtu.bytes());
     let mut changes = vec![Change::Mtu { interface, mtu: Mtu(mtu.into()) }];
     changes.extend(config.tun.addresses.iter().map(|address| Change::Address { interface, address: *address }));
@@ -142,7 +163,9 @@ fn changes(config: &Config, interface: IfIndex) -> Vec<Change> {
     let allowed = config.peers.iter().flat_map(|peer| &peer.allowed_ips);
     let routed = allowed.filter(|net| needs_route(config, net));
     changes.extend(routed.map(|destination| Change::Route(RouteSpec::to(*destination, interface))));
-    changes
+    changes.extend(default_route::changes(config, interface, places));
+    changes.extend(gateway::table(config)?.map(Change::Nft));
+    Ok(changes)
 }
 
 /// The device's own network is routed by the kernel. A default route is `default_route`'s to set: in the main table
@@ -184,7 +207,8 @@ mod tests {
             "addresses = [\"10.77.0.1/24\"]",
             "\"10.77.0.0/24\", \"192.168.8.0/24\", \"0.0.0.0/0\", \"fd77::2/128\"",
         );
-        let changes = changes(&config, IfIndex::new(5).expect("not zero"));
+        let changes =
+            changes(&config, IfIndex::new(5).expect("not zero"), &Places::default()).expect("it can be written");
         let said: Vec<String> = changes.iter().map(ToString::to_string).collect();
         assert_eq!(
             said,
@@ -201,7 +225,8 @@ mod tests {
     #[test]
     fn an_mtu_of_the_configuration_is_set_as_it_is() {
         let config = config("addresses = [\"10.77.0.1/24\"]\nmtu = 1400", "\"192.168.8.0/24\"");
-        let changes = changes(&config, IfIndex::new(5).expect("not zero"));
+        let changes =
+            changes(&config, IfIndex::new(5).expect("not zero"), &Places::default()).expect("it can be written");
         assert_eq!(changes[0].to_string(), "mtu 1400 on interface 5");
     }
 }

@@ -91,6 +91,7 @@ impl LinkSocket {
         let last = self.place.map_or(place.local.port(), |last| last.local.port());
         let mut opts = UdpOpts::new(SocketAddr::new(place.local.ip(), last));
         opts.interface.clone_from(&self.plan.interface);
+        opts.mark = Some(self.plan.mark.0);
         let link = match UdpLink::bind(opts.clone()) {
             Err(LinkError::Bind { .. }) if last != self.plan.port => {
                 opts.local = place.local;

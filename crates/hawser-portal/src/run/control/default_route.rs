@@ -1,0 +1,105 @@
+//! The default route by the tunnel: a table of its own, and two rules in each IP version that has one.
+//!
+//! ```text
+//!   32764  from all lookup main suppress_prefixlength 0     what has a route of its own keeps it
+//!   32765  not from all fwmark MARK lookup TABLE            the rest goes by the tunnel: TABLE has its default route
+//!   32766  from all lookup main                             the links' own traffic, by MARK, goes on to here
+//! ```
+//! Rules of others that mean something particular stay before these, and also hold for the links' traffic
+//! (`hawser_net::netcfg::Rtnl::place_for_rules`).
+
+use hawser_net::netcfg::{
+    Change, Family, IfIndex, MarkMatch, NetConfigError, RouteSpec, Rtnl, RulePriority, RuleSpec, TableId,
+};
+use ipnet::IpNet;
+
+use crate::config::Config;
+use crate::run::own;
+
+/// Compares all bits of a mark.
+const WHOLE_MARK: u32 = u32::MAX;
+/// Passes over default routes (`FRA_SUPPRESS_PREFIXLEN`, ip-rule(8)).
+const DEFAULT_ROUTES: u32 = 0;
+
+/// The priorities of the rules in each IP version that has a default route. Initially none; the control thread owns it.
+#[derive(Debug, Default)]
+pub struct Places(Vec<(Family, [RulePriority; 2])>);
+
+impl Places {
+    /// Looks at the rules that are there, where the configuration wants a default route in any IP version.
+    pub async fn ask(rtnl: &Rtnl, config: &Config) -> Result<Self, NetConfigError> {
+        let mut places = Vec::new();
+        if config.tun.default_route {
+            // A reload may bring the other IP version's: the rules of others are looked at now, while ours are not there.
+            for family in families_of_device(config) {
+                places.push((family, rtnl.place_for_rules(family).await?));
+            }
+        }
+        Ok(Self(places))
+    }
+}
+
+fn families_of_device(config: &Config) -> impl Iterator<Item = Family> {
+    let has = |family| config.tun.addresses.iter().any(|address| Family::of(address.addr()) == family);
+    [Family::V4, Family::V6].into_iter().filter(move |family| has(*family))
+}
+
+/// Routes before rules, so that nothing is led into an empty table.
+pub fn changes(config: &Config, interface: IfIndex, places: &Places) -> Vec<Change> {
+    let tun = config.tun.name.as_str();
+    let table = own::table(tun);
+    let allowed = || config.peers.iter().flat_map(|peer| &peer.allowed_ips);
+    let default_route =
+        |family| allowed().find(|net: &&IpNet| net.prefix_len() == 0 && Family::of(net.addr()) == family).copied();
+    let mut changes = Vec::new();
+    for (family, [first, second]) in &places.0 {
+        let Some(everything) = default_route(*family) else { continue };
+        let mark = Some(MarkMatch { mark: own::mark(tun), mask: WHOLE_MARK });
+        let passing_over = Some(DEFAULT_ROUTES);
+        changes.extend([
+            Change::Route(RouteSpec { table: Some(table), ..RouteSpec::to(everything, interface) }),
+            Change::Rule(RuleSpec {
+                suppress_prefix_length: passing_over,
+                ..RuleSpec::at(*family, *first, TableId::MAIN)
+            }),
+            Change::Rule(RuleSpec { mark, invert: true, ..RuleSpec::at(*family, *second, table) }),
+        ]);
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(addresses: &str, allowed: &str, families: &[Family]) -> Vec<String> {
+        let key = "RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=";
+        let text = format!(
+            "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n[tun]\naddresses = [{addresses}]\n\
+             default_route = true\n[[peer]]\nname = \"hub\"\npublic_key = \"{key}\"\nallowed_ips = [{allowed}]\n"
+        );
+        let config = Config::parse(&text, "test.toml").expect("a right configuration");
+        assert_eq!(families_of_device(&config).collect::<Vec<_>>(), families);
+        let places = families.iter().map(|family| (*family, [RulePriority(32_764), RulePriority(32_765)]));
+        let changes = changes(&config, IfIndex::new(5).expect("not zero"), &Places(places.collect()));
+        changes.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn each_ip_version_with_an_address_and_a_peer_that_takes_all_has_one() {
+        let v4 = [
+            "route 0.0.0.0/0 out of interface 5 table 1213723041",
+            "ipv4 rule 32764: to table 254",
+            "ipv4 rule 32765: not mark 0x4857f1a1/0xffffffff to table 1213723041",
+        ];
+        let v6 = [
+            "route ::/0 out of interface 5 table 1213723041",
+            "ipv6 rule 32764: to table 254",
+            "ipv6 rule 32765: not mark 0x4857f1a1/0xffffffff to table 1213723041",
+        ];
+        let (one, both) = ("\"10.77.0.2/24\"", "\"10.77.0.2/24\", \"fd77::2/64\"");
+        assert_eq!(said(one, "\"0.0.0.0/0\", \"::/0\"", &[Family::V4]), v4);
+        assert_eq!(said(both, "\"10.0.0.0/8\", \"::/0\"", &[Family::V4, Family::V6]), v6);
+        assert_eq!(said(both, "\"0.0.0.0/0\", \"::/0\"", &[Family::V4, Family::V6]), [v4, v6].concat());
+    }
+}

@@ -1,0 +1,238 @@
+//! Packets of others: forwarded between the tunnel and the networks beyond this host, and translated where they leave.
+//!
+//! 1. [`table`] is what nftables does: the segment size of TCP clamped to what the way carries, both ways; translation of
+//!    inner addresses, and nothing but answers let in where that is done.
+//! 2. [`Beyond::follow`] makes each interface forward when it appears, and no other. IPv6 needs linux 6.17 for that; an
+//!    older one forwards by all interfaces, which is said.
+//! 3. [`Beyond::warn_of_drops`] tells of tables of others that would drop what is forwarded.
+//!
+//! A host that becomes a router on one interface forgets the routers that it heard of on all others, unless these are set
+//! to listen even as a router (`rt6_purge_dflt_routers`, linux ipv6/route.c): they are, before.
+
+use hawser_net::netcfg::{
+    Change, Feature, NetConfig, NetConfigError, NftChain, NftError, NftName, NftTable, Rtnl, SysctlError, SysctlKey,
+    quoted,
+};
+use ipnet::IpNet;
+
+use crate::config::Config;
+
+/// Where the chains are called (nft(8)): segment sizes where packets are mangled, translation as the last thing.
+const FORWARD_HOOK: &str = "type filter hook forward priority mangle";
+const POSTROUTING_HOOK: &str = "type nat hook postrouting priority srcnat";
+/// To the largest segment that both ways carry; never a larger one than asked for.
+const CLAMP: &str = "tcp flags syn tcp option maxseg size set rt mtu";
+/// The interface that stands for all of them in sysctls.
+const ALL: &str = "all";
+const ON: &str = "1";
+/// Values of `accept_ra` (ip-sysctl): a host listens to routers; a router does too.
+const LISTEN: &str = "1";
+const LISTEN_AS_ROUTER: &str = "2";
+
+/// Which interfaces forward. Initially none; the control thread owns it.
+#[derive(Debug, Default)]
+pub struct Beyond {
+    tun: String,
+    served: Vec<String>,
+    world: Option<String>,
+    links: Vec<String>,
+    told: bool,
+}
+
+/// Step 1; none where packets of others are none of this portal's business.
+///
+/// # Errors
+/// Where the name of an interface cannot stand in a rule.
+pub fn table(config: &Config) -> Result<Option<NftTable>, NftError> {
+    if !forwards(config) {
+        return Ok(None);
+    }
+    let tun = quoted(config.tun.name.as_str())?;
+    let mut forward = vec![format!("iifname {tun} {CLAMP}"), format!("oifname {tun} {CLAMP}")];
+    let mut chains = Vec::new();
+    if let Some(world) = &config.nat.masquerade {
+        let world = quoted(world.as_str())?;
+        let inner = [("ip", inner(config, true)), ("ip6", inner(config, false))];
+        let inner: Vec<_> = inner.into_iter().filter(|(_, nets)| !nets.is_empty()).collect();
+        // A neighbour there could reach them by a route of its own.
+        let guard = |(ip, nets): &(&str, String)| {
+            format!("iifname {world} oifname {tun} {ip} daddr {{ {nets} }} ct state new,invalid ct status ! dnat drop")
+        };
+        forward.extend(inner.iter().map(guard));
+        let leave =
+            |(ip, nets): &(&str, String)| format!("iifname {tun} oifname {world} {ip} saddr {{ {nets} }} masquerade");
+        chains.push(chain("postrouting", POSTROUTING_HOOK, inner.iter().map(leave).collect()));
+    }
+    chains.insert(0, chain("forward", FORWARD_HOOK, forward));
+    Ok(Some(NftTable { name: NftName::of_tun(config.tun.name.as_str()), chains }))
+}
+
+fn forwards(config: &Config) -> bool {
+    config.nat.masquerade.is_some() || !config.gateway.serve.is_empty()
+}
+
+fn chain(name: &str, hook: &str, rules: Vec<String>) -> NftChain {
+    NftChain { name: name.to_owned(), hook: Some(hook.to_owned()), rules }
+}
+
+/// The networks of all peers, none inside another: a set of nftables takes no overlaps.
+fn inner(config: &Config, v4: bool) -> String {
+    let allowed = config.peers.iter().flat_map(|peer| &peer.allowed_ips);
+    let nets: Vec<IpNet> = allowed.filter(|net| net.addr().is_ipv4() == v4).copied().collect();
+    IpNet::aggregate(&nets).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl Beyond {
+    /// What the configuration says.
+    pub fn new(config: &Config) -> Self {
+        if !forwards(config) {
+            return Self::default();
+        }
+        Self {
+            tun: config.tun.name.to_string(),
+            served: config.gateway.serve.iter().map(ToString::to_string).collect(),
+            world: config.nat.masquerade.as_ref().map(ToString::to_string),
+            links: config.links.iter().filter_map(|link| link.interface.as_ref()).map(ToString::to_string).collect(),
+            told: false,
+        }
+    }
+
+    /// Step 2: an interface has appeared.
+    pub async fn follow(&mut self, net: &mut NetConfig, interface: &str) -> Result<(), NetConfigError> {
+        let is_served = self.served.iter().any(|name| name == interface);
+        let is_world = self.world.as_deref() == Some(interface);
+        if self.tun == interface || is_served || is_world {
+            set(net, SysctlKey::forwarding_v4(interface)?, ON).await?;
+            // Where IPv6 is switched off there is nothing to forward.
+            if SysctlKey::forwarding_v6(interface)?.exists() {
+                self.forward_v6(net, interface, is_served).await?;
+            }
+        } else if self.links.iter().any(|name| name == interface) && is_on(&SysctlKey::forwarding_v6(ALL)?) {
+            listen_on(net, interface).await?;
+        }
+        Ok(())
+    }
+
+    async fn forward_v6(
+        &mut self,
+        net: &mut NetConfig,
+        interface: &str,
+        is_served: bool,
+    ) -> Result<(), NetConfigError> {
+        let single = SysctlKey::force_forwarding(interface)?.exists();
+        if !single && !std::mem::replace(&mut self.told, true) {
+            let feature = Feature::ForceForwarding;
+            tracing::warn!(%feature, "the kernel lacks a feature: ipv6 is forwarded by all interfaces");
+        }
+        if is_served || !single {
+            for other in SysctlKey::ipv6_interfaces() {
+                if !self.served.contains(&other) || self.links.contains(&other) {
+                    listen_on(net, &other).await?;
+                }
+            }
+        }
+        for key in routing_v6(interface, is_served, single)? {
+            set(net, key, ON).await?;
+        }
+        Ok(())
+    }
+
+    /// Step 3. They cannot be overruled, as what one table drops is dropped.
+    pub async fn warn_of_drops(&self, rtnl: &Rtnl) {
+        if self.tun.is_empty() {
+            return;
+        }
+        match rtnl.forward_drops(&self.tun).await {
+            Ok(drops) => {
+                for chain in drops {
+                    tracing::warn!(%chain, tun = self.tun, "forwarded packets are dropped unless it accepts those of the tun");
+                }
+            }
+            Err(error) => tracing::debug!(%error, "nftables of others not looked at"),
+        }
+    }
+}
+
+/// What makes an interface forward IPv6: all do where a single one cannot. Only towards the networks behind it is the
+/// host a router, which its neighbours there are told.
+fn routing_v6(interface: &str, is_served: bool, single: bool) -> Result<Vec<SysctlKey>, SysctlError> {
+    let mut keys = Vec::new();
+    if is_served {
+        keys.push(SysctlKey::forwarding_v6(interface)?);
+    }
+    keys.push(if single { SysctlKey::force_forwarding(interface)? } else { SysctlKey::forwarding_v6(ALL)? });
+    Ok(keys)
+}
+
+/// Lets an interface go on hearing of routers when the host becomes one.
+async fn listen_on(net: &mut NetConfig, interface: &str) -> Result<(), NetConfigError> {
+    let key = SysctlKey::accept_ra(interface)?;
+    let stands_for_others = matches!(interface, "all" | "default");
+    match key.read() {
+        Ok(value) if value == LISTEN && !stands_for_others => set(net, key, LISTEN_AS_ROUTER).await,
+        Err(error) if !error.is_gone() => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+fn is_on(key: &SysctlKey) -> bool {
+    key.read().is_ok_and(|value| value == ON)
+}
+
+async fn set(net: &mut NetConfig, key: SysctlKey, value: &str) -> Result<(), NetConfigError> {
+    net.apply(Change::Sysctl { key, value: value.to_owned() }).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(sections: &str, allowed: &str) -> Vec<String> {
+        let key = "RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=";
+        let text = format!(
+            "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n[tun]\naddresses = [\"10.77.0.1/24\"]\n\
+             {sections}\n[[peer]]\nname = \"home\"\npublic_key = \"{key}\"\nallowed_ips = [{allowed}]\n"
+        );
+        let config = Config::parse(&text, "test.toml").expect("a right configuration");
+        let chains = table(&config).expect("it can be written").map_or_else(Vec::new, |table| table.chains);
+        chains.into_iter().flat_map(|chain| chain.rules).collect()
+    }
+
+    #[test]
+    fn only_inner_networks_are_translated_and_reached_from_the_world_by_answers_alone() {
+        let clamped = [
+            "iifname \"hawser0\" tcp flags syn tcp option maxseg size set rt mtu",
+            "oifname \"hawser0\" tcp flags syn tcp option maxseg size set rt mtu",
+        ];
+        let home = "\"192.168.8.0/24\", \"192.168.8.7/32\", \"10.77.0.2/32\"";
+        assert_eq!(rules("", home), [""; 0]);
+        assert_eq!(rules("[gateway]\nserve = [\"lan0\"]", home), clamped);
+        let nets = "{ 10.77.0.2/32, 192.168.8.0/24 }";
+        let guard = |ip: &str, nets: &str| {
+            format!("iifname \"eth0\" oifname \"hawser0\" {ip} daddr {nets} ct state new,invalid ct status ! dnat drop")
+        };
+        let leave = |ip: &str, nets: &str| format!("iifname \"hawser0\" oifname \"eth0\" {ip} saddr {nets} masquerade");
+        let nat = "[nat]\nmasquerade = \"eth0\"";
+        let want = [guard("ip", nets), leave("ip", nets)];
+        assert_eq!(rules(nat, home), [&clamped.map(str::to_owned)[..], &want].concat());
+        let both = rules(nat, "\"10.77.0.2/32\", \"fd08::/64\"");
+        assert_eq!(
+            both[3..],
+            [guard("ip6", "{ fd08::/64 }"), leave("ip", "{ 10.77.0.2/32 }"), leave("ip6", "{ fd08::/64 }")]
+        );
+    }
+
+    #[test]
+    fn one_interface_forwards_alone_where_the_kernel_can_and_is_a_router_only_for_the_network_behind_it() {
+        let said = |is_served, single| -> Vec<String> {
+            let keys = routing_v6("x", is_served, single).expect("an interface's name");
+            keys.iter().map(ToString::to_string).collect()
+        };
+        let (router, alone, all) =
+            ("net/ipv6/conf/x/forwarding", "net/ipv6/conf/x/force_forwarding", "net/ipv6/conf/all/forwarding");
+        assert_eq!(said(true, true), [router, alone]);
+        assert_eq!(said(false, true), [alone]);
+        assert_eq!(said(true, false), [router, all]);
+        assert_eq!(said(false, false), [all]);
+    }
+}
