@@ -14,6 +14,7 @@ mod reader;
 pub mod schema;
 mod sections;
 mod supported;
+mod takeover;
 #[cfg(test)]
 mod tests;
 mod together;
@@ -27,6 +28,7 @@ use toml::de::{DeTable, DeValue};
 pub use error::{ConfigError, Span};
 pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, PublicKey};
 pub use load::{Keys, LoadError, load, read};
+pub use takeover::{Kept, KeptProtocol, Takeover, TakeoverRole};
 pub use types::{Config, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
 pub use values::{
     Cipher, Congestion, InterfaceName, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName, Protection,
@@ -89,6 +91,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, faults: &mut Faults<'_>) -> Option<Conf
     let peers = repeated(tree, "peer", faults).into_iter();
     let peers: Vec<_> = peers.map(|(t, s)| sections::peer(open("peer", t, s, faults), &mut claims)).collect();
     let traffic = single(tree, "traffic", faults).map(|(t, s)| sections::traffic(open("traffic", t, s, faults)));
+    let takeover = single(tree, "takeover", faults).and_then(|(t, s)| takeover::read(open("takeover", t, s, faults)));
     for (t, s) in repeated(tree, "rule", faults) {
         sections::rule(open("rule", t, s, faults));
     }
@@ -98,11 +101,13 @@ fn read_sections<'t>(tree: &DeTable<'t>, faults: &mut Faults<'_>) -> Option<Conf
     let links: Vec<Sited<Link>> = links.into_iter().collect::<Option<_>>()?;
     let peers: Vec<Sited<Peer>> = peers.into_iter().collect::<Option<_>>()?;
     let (portal, tun) = (portal?, tun?);
+    let mut settled = None;
     if faults.is_empty() {
         // Only then: what was left out because of a fault would look pointless.
         together::check(&portal, &tun, &links, &peers, faults);
         let (gateway, nat) = (gateway.as_ref(), nat.as_ref());
         beyond::check(tree, &tun, gateway, nat, &peers, faults);
+        settled = takeover.and_then(|section| takeover::settle(section, &tun, &peers, faults));
     }
     Some(Config {
         portal,
@@ -112,6 +117,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, faults: &mut Faults<'_>) -> Option<Conf
         links: links.into_iter().map(|l| l.value).collect(),
         peers: peers.into_iter().map(|p| p.value).collect(),
         traffic: traffic.unwrap_or_default(),
+        takeover: settled,
     })
 }
 

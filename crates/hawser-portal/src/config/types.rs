@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use ipnet::IpNet;
 
 use super::key::PublicKey;
+use super::takeover::Takeover;
 use super::values::{
     Cipher, Congestion, InterfaceName, LinkName, Metric, Mtu, PeerName, Protection, Scheduler, Transport,
 };
@@ -27,6 +28,8 @@ pub struct Config {
     pub peers: Vec<Peer>,
     /// How packets are treated.
     pub traffic: Traffic,
+    /// An address that a client behind the local portal has in the remote one's place; none: all keep theirs.
+    pub takeover: Option<Takeover>,
 }
 
 /// `[portal]`. Plain data.

@@ -20,6 +20,7 @@ mod plan;
 mod privileges;
 mod random;
 
+pub use control::TakeoverError;
 pub use error::RunError;
 pub use host::{Host, Order};
 

@@ -14,6 +14,7 @@ mod routes;
 mod serve;
 mod status;
 mod system;
+mod takeover;
 mod tun_queue;
 
 use std::thread::JoinHandle;
@@ -35,6 +36,7 @@ use crate::config::{Config, Keys};
 use serve::Serving;
 use system::System;
 
+pub use takeover::TakeoverError;
 pub use tun_queue::QUEUE_LEN as TUN_QUEUE_LEN;
 
 /// The packet thread has this long to say good-bye before the system is cleaned up without it.

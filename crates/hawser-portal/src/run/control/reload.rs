@@ -47,6 +47,7 @@ pub fn changed_sections(old: &Config, new: &Config) -> Vec<&'static str> {
         ("link", old.links != new.links),
         ("peer", old.peers != new.peers),
         ("traffic", old.traffic != new.traffic),
+        ("takeover", old.takeover != new.takeover),
     ];
     changes.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
 }
