@@ -9,5 +9,6 @@ mod lab;
 mod links;
 mod nested;
 mod reload;
+mod takeover;
 mod talk;
 mod traffic;
