@@ -39,6 +39,13 @@ pub enum Change {
     Route(RouteSpec),
     /// A policy rule.
     Rule(RuleSpec),
+    /// The rule that looks up table `local`, moved from the first place of all to a later one.
+    LocalRule {
+        /// Of which IP version.
+        family: Family,
+        /// Where to.
+        priority: RulePriority,
+    },
     /// A kernel setting; a later one for the same key takes the earlier one's place.
     Sysctl {
         /// Which setting.
@@ -84,6 +91,8 @@ pub enum RouteKind {
     Unicast,
     /// They are this host's own.
     Local,
+    /// They are refused; the route's interface only says whose life it shares (loopback's is the host's).
+    Unreachable,
 }
 
 /// A policy rule: packets that match look up a table; [`RuleSpec::at`] begins one.
@@ -179,7 +188,7 @@ impl Change {
                 Some(*interface)
             }
             Self::Route(route) => Some(route.interface),
-            Self::Rule(_) | Self::Sysctl { .. } | Self::Nft(_) => None,
+            Self::Rule(_) | Self::LocalRule { .. } | Self::Sysctl { .. } | Self::Nft(_) => None,
         }
     }
 
@@ -204,6 +213,7 @@ impl fmt::Display for Change {
             Self::LinkUp { interface } => write!(f, "interface {interface} up"),
             Self::Route(route) => route.fmt(f),
             Self::Rule(rule) => rule.fmt(f),
+            Self::LocalRule { family, priority } => write!(f, "{family} rule for table local at {priority}"),
             Self::Sysctl { key, value } => write!(f, "sysctl {key} = {value}"),
             Self::Nft(table) => write!(f, "nftables table inet {}", table.name),
         }
@@ -212,8 +222,10 @@ impl fmt::Display for Change {
 
 impl fmt::Display for RouteSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.kind == RouteKind::Local {
-            f.write_str("local ")?;
+        match self.kind {
+            RouteKind::Unicast => {}
+            RouteKind::Local => f.write_str("local ")?,
+            RouteKind::Unreachable => f.write_str("unreachable ")?,
         }
         write!(f, "route {} out of interface {}", self.destination.trunc(), self.interface)?;
         if let Some(gateway) = self.gateway {

@@ -16,6 +16,7 @@ mod events;
 mod features;
 mod forward;
 mod journal;
+mod local_rule;
 mod nft;
 mod perform;
 mod route;

@@ -59,6 +59,11 @@ impl NftName {
         Self(tun.bytes().fold(PREFIX.to_owned(), |name, byte| name + &letter(byte)))
     }
 
+    /// The second table of the same device, with what a takeover needs; no device's first one has this name.
+    pub fn of_takeover(tun: &str) -> Self {
+        Self(Self::of_tun(tun).0 + "_takeover")
+    }
+
     fn parse(name: String) -> Result<Self, NftError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let good = name.starts_with(PREFIX) && name.len() <= NAME_MAX && name.chars().all(plain);
@@ -263,6 +268,8 @@ mod tests {
     fn every_tun_device_has_a_table_of_its_own() {
         let names = ["hawser0", "a.b", "a_b", "a_2eb", "ö", "tun-1"].map(|tun| NftName::of_tun(tun).to_string());
         assert_eq!(names[..2], ["hawser_hawser0", "hawser_a_2eb"]);
+        assert_eq!(NftName::of_tun("hawser0_takeover").to_string(), "hawser_hawser0_5ftakeover");
+        assert_eq!(NftName::of_takeover("hawser0").to_string(), "hawser_hawser0_takeover");
         for (at, name) in names.iter().enumerate() {
             assert!(!names[..at].contains(name), "{name} is there twice");
             assert!(NftName::parse(name.clone()).is_ok(), "{name}");

@@ -56,6 +56,7 @@ impl Rtnl {
             }
             // The kernel itself refuses what is there already, and undoing minds the protocol number.
             Change::Route(_) | Change::Rule(_) => Some(Before::Absent),
+            Change::LocalRule { family, .. } => self.local_rule_is_first(*family).await?.then_some(Before::Absent),
             // Its name makes it Hawser's own, whoever is before: it is replaced.
             Change::Nft(_) => Some(Before::Absent),
             Change::Sysctl { key, value } => {
@@ -90,6 +91,7 @@ impl Rtnl {
                 *request.message_mut() = rule_message(rule);
                 (request.execute().await, Some(rule_feature(rule.family)))
             }
+            Change::LocalRule { family, priority } => return self.move_local_rule(*family, *priority).await,
             Change::Sysctl { key, value } => return Ok(key.write(value)?),
             Change::Nft(table) => return Ok(nft::load(table).await?),
         };
@@ -119,6 +121,7 @@ impl Rtnl {
             }
             (Change::Route(route), _) => handle.route().del(route_message(route)).execute().await,
             (Change::Rule(rule), _) => handle.rule().del(rule_message(rule)).execute().await,
+            (Change::LocalRule { family, priority }, _) => return self.restore_local_rule(*family, *priority).await,
             (Change::Nft(table), _) => {
                 return Ok(if nft::delete(&table.name).await? { Undone::Undone } else { Undone::Gone });
             }
@@ -191,7 +194,7 @@ fn is_ours(entry: &Entry, is_now: impl Fn(&Change) -> bool) -> bool {
 }
 
 /// True for the errno by which the kernel says that there is nothing to remove.
-fn is_gone(error: &NetConfigError) -> bool {
+pub(super) fn is_gone(error: &NetConfigError) -> bool {
     matches!(error.errno(), Some(libc::ENODEV | libc::EADDRNOTAVAIL | libc::ESRCH | libc::ENOENT))
 }
 
@@ -226,14 +229,14 @@ fn route_message(route: &RouteSpec) -> RouteMessage {
         kind: match route.kind {
             RouteKind::Unicast => RouteType::Unicast,
             RouteKind::Local => RouteType::Local,
+            RouteKind::Unreachable => RouteType::Unreachable,
         },
         ..RouteHeader::default()
     };
-    message.attributes = vec![
-        RouteAttribute::Destination(destination.addr().into()),
-        RouteAttribute::Oif(route.interface.get()),
-        RouteAttribute::Table(table.0),
-    ];
+    message.attributes = vec![RouteAttribute::Destination(destination.addr().into()), RouteAttribute::Table(table.0)];
+    // The kernel takes no interface for what goes nowhere.
+    let goes = route.kind != RouteKind::Unreachable;
+    message.attributes.extend(goes.then_some(RouteAttribute::Oif(route.interface.get())));
     message.attributes.extend(route.metric.map(|metric| RouteAttribute::Priority(metric.0)));
     message.attributes.extend(route.source.map(|source| RouteAttribute::PrefSource(source.into())));
     message.attributes.extend(route.gateway.map(|gateway| RouteAttribute::Gateway(gateway.into())));
@@ -245,7 +248,7 @@ fn scope(route: &RouteSpec) -> RouteScope {
     match (route.kind, route.gateway) {
         (RouteKind::Local, _) => RouteScope::Host,
         (RouteKind::Unicast, None) => RouteScope::Link,
-        (RouteKind::Unicast, Some(_)) => RouteScope::Universe,
+        (RouteKind::Unicast, Some(_)) | (RouteKind::Unreachable, _) => RouteScope::Universe,
     }
 }
 
@@ -279,7 +282,7 @@ fn rule_message(rule: &RuleSpec) -> RuleMessage {
     message
 }
 
-fn address_family(family: Family) -> AddressFamily {
+pub(super) fn address_family(family: Family) -> AddressFamily {
     match family {
         Family::V4 => AddressFamily::Inet,
         Family::V6 => AddressFamily::Inet6,

@@ -64,6 +64,24 @@ impl Rtnl {
         one(request.execute(), format!("interface {name}")).await
     }
 
+    /// The interface that has this address, if one does.
+    pub async fn interface_with(&self, address: IpAddr) -> Result<Option<LinkInfo>, NetConfigError> {
+        match self.addresses(None).await?.iter().find(|known| known.address.addr() == address) {
+            Some(known) => self.link(known.interface).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The networks that an interface is in by its addresses, link-local ones not among them.
+    pub async fn networks_of(&self, interface: IfIndex) -> Result<Vec<IpNet>, NetConfigError> {
+        let addresses = self.addresses(Some(interface)).await?;
+        let networks = addresses.iter().filter(|known| known.global).map(|known| known.address.trunc());
+        let mut networks: Vec<IpNet> = networks.filter(|net| net.prefix_len() < net.max_prefix_len()).collect();
+        networks.sort_unstable();
+        networks.dedup();
+        Ok(networks)
+    }
+
     /// All addresses, or those of one interface.
     pub(super) async fn addresses(&self, interface: Option<IfIndex>) -> Result<Vec<InterfaceAddress>, NetConfigError> {
         let messages: Vec<AddressMessage> = self

@@ -33,6 +33,11 @@ impl SysctlKey {
         Self::new(&format!("net/ipv4/conf/{interface}/src_valid_mark"))
     }
 
+    /// Whether IPv4 packets are taken in by an interface from addresses of this host.
+    pub fn accept_local(interface: &str) -> Result<Self, SysctlError> {
+        Self::new(&format!("net/ipv4/conf/{interface}/accept_local"))
+    }
+
     /// Whether IPv4 packets that come in by an interface are forwarded.
     pub fn forwarding_v4(interface: &str) -> Result<Self, SysctlError> {
         Self::new(&format!("net/ipv4/conf/{interface}/forwarding"))

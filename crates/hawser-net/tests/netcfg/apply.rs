@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hawser_net::netcfg::{Applied, Change, IfIndex, Mtu, NetConfigError, SysctlKey};
+use hawser_net::netcfg::{Applied, Change, Family, IfIndex, Mtu, NetConfigError, RulePriority, SysctlKey};
 
 use crate::lab::{assert_restored, config, every_change, in_namespace, index, ip, shown, system, until_shown, veth};
 
@@ -101,6 +101,12 @@ fn what_others_set_stays() {
             "route add local 10.66.0.0/16 dev v0 table 4920",
             "-4 rule add from 10.66.0.0/16 to 192.0.2.1 oif v0 ipproto 17 lookup 4920 priority 98",
             "-6 rule add from fd66::/64 lookup 4920 priority 98",
+            "route add unreachable 10.67.0.0/16 table 4920 metric 4294967295",
+            "-6 route add unreachable fd67::/64 table 4920 metric 4294967295",
+            "-4 rule add lookup local priority 5",
+            "-4 rule del priority 0",
+            "-6 rule add lookup local priority 5",
+            "-6 rule del priority 0",
         ] {
             ip(command);
         }
@@ -257,5 +263,36 @@ fn rp_filter_of_one_interface_is_loosened_and_put_back() {
         assert_eq!(config.applied().count(), 1, "one entry a setting");
         config.undo_all().await;
         assert_eq!(key.read().unwrap(), "1");
+    });
+}
+
+/// Whatever was done of it before a kill, undoing it ends with the rule where the kernel had it, and never without it.
+#[test]
+fn the_local_rule_comes_back_from_every_step_of_its_move() {
+    in_namespace(|| async {
+        let directory = tempfile::tempdir().unwrap();
+        let change = Change::LocalRule { family: Family::V4, priority: RulePriority(1) };
+        let moved: [&[&str]; 4] = [
+            &[],
+            &["rule add priority 0 lookup local proto kernel"],
+            &["rule add priority 0 lookup local proto kernel", "rule del priority 1"],
+            &["rule add priority 7 lookup local", "rule del priority 1"],
+        ];
+        let mut config = config(directory.path());
+        for (steps, restored) in moved.into_iter().zip([true, true, true, false]) {
+            let before = system();
+            config.apply(change.clone()).await.unwrap();
+            assert_eq!(ip("rule").lines().next(), Some("1:\tfrom all lookup local"));
+            for step in steps {
+                ip(step);
+            }
+            assert!(config.undo_all().await.is_clean());
+            if restored {
+                assert_restored(&before);
+            } else {
+                // Somebody else has put it elsewhere since: it is theirs.
+                assert_eq!(ip("rule").lines().next(), Some("7:\tfrom all lookup local"));
+            }
+        }
     });
 }

@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::Value;
 
-use hawser_net::netcfg::{Change, JournalError, Mtu, NetConfig, NetConfigError};
+use hawser_net::netcfg::{Change, JournalError, Mtu, NetConfig, NetConfigError, RouteKind};
 
 use crate::lab::{
     assert_restored, config, every_change, in_namespace, index, instance, ip, ip_json, on_runtime, system, veth,
@@ -243,7 +243,10 @@ fn an_interface_that_got_the_index_of_another_is_left_alone() {
         let left = ip("addr show dev w0");
         let report = config(directory.path()).recover().await;
         assert!(report.is_clean(), "{report:?}");
-        let on_none = |change: &Change| matches!(change, Change::Rule(_) | Change::Nft(_));
+        let on_none = |change: &Change| match change {
+            Change::Route(route) => route.kind == RouteKind::Unreachable,
+            change => matches!(change, Change::Rule(_) | Change::LocalRule { .. } | Change::Nft(_)),
+        };
         assert!(report.undone.iter().all(on_none), "{report:?}");
         assert_eq!(ip("addr show dev w0"), left);
     });

@@ -223,6 +223,36 @@ pub fn every_change(name: &str) -> Vec<(Change, &'static str, &'static str)> {
             "-6 rule",
             "98:\tfrom fd66::/64 lookup 4920 proto 72",
         ),
+        (
+            Change::Route(RouteSpec {
+                kind: RouteKind::Unreachable,
+                table: Some(TABLE),
+                metric: Some(Metric(u32::MAX)),
+                ..RouteSpec::to("10.67.0.0/16".parse().unwrap(), index("lo"))
+            }),
+            "-4 route show table all",
+            "unreachable 10.67.0.0/16 table 4920 proto 72 metric 4294967295",
+        ),
+        (
+            Change::Route(RouteSpec {
+                kind: RouteKind::Unreachable,
+                table: Some(TABLE),
+                metric: Some(Metric(u32::MAX)),
+                ..RouteSpec::to("fd67::/64".parse().unwrap(), index("lo"))
+            }),
+            "-6 route show table all",
+            "unreachable fd67::/64 dev lo table 4920 proto 72 metric 4294967295",
+        ),
+        (
+            Change::LocalRule { family: Family::V4, priority: RulePriority(1) },
+            "-4 rule",
+            "1:\tfrom all lookup local\n98:",
+        ),
+        (
+            Change::LocalRule { family: Family::V6, priority: RulePriority(1) },
+            "-6 rule",
+            "1:\tfrom all lookup local\n98:",
+        ),
         (table("tcp flags syn tcp option maxseg size set rt mtu"), "nft", "maxseg size set rt mtu"),
         (Change::Sysctl { key: SysctlKey::rp_filter(name).unwrap(), value: "2".into() }, "", "2"),
     ]

@@ -16,6 +16,7 @@ mod rules;
 pub mod schema;
 mod sections;
 mod supported;
+mod takeover;
 #[cfg(test)]
 mod tests;
 mod together;
@@ -31,6 +32,7 @@ pub use error::{ConfigError, Span};
 pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, PublicKey};
 pub use load::{Keys, LoadError, load, read};
 pub use rules::{PortRange, Rule};
+pub use takeover::{Kept, KeptProtocol, Takeover, TakeoverRole};
 pub use types::{Config, DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
 pub use values::{
     Cipher, Congestion, InterfaceName, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName, Protection,
@@ -97,17 +99,20 @@ fn read_sections<'t>(tree: &DeTable<'t>, faults: &mut Faults<'_>) -> Option<Conf
     let traffic = single(tree, "traffic", faults).map(|(t, s)| sections::traffic(open("traffic", t, s, faults)));
     let rules = repeated(tree, "rule", faults).into_iter();
     let rules: Vec<_> = rules.map(|(t, s)| rules::rule(open("rule", t, s, faults))).collect();
+    let takeover = single(tree, "takeover", faults).and_then(|(t, s)| takeover::read(open("takeover", t, s, faults)));
     unknown_sections(tree, faults);
     missing_sections(tree, faults);
 
     let links: Vec<Sited<Link>> = links.into_iter().collect::<Option<_>>()?;
     let peers: Vec<Sited<Peer>> = peers.into_iter().collect::<Option<_>>()?;
     let (portal, tun) = (portal?, tun?);
+    let mut settled = None;
     if faults.is_empty() {
         // Only then: what was left out because of a fault would look pointless.
         together::check(&portal, &tun, &links, &peers, faults);
         let (gateway, nat) = (gateway.as_ref(), nat.as_ref());
         beyond::check(tree, &tun, gateway, nat, &peers, faults);
+        settled = takeover.and_then(|section| takeover::settle(section, &tun, &peers, faults));
     }
     Some(Config {
         portal,
@@ -118,6 +123,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, faults: &mut Faults<'_>) -> Option<Conf
         peers: peers.into_iter().map(|p| p.value).collect(),
         traffic: traffic.unwrap_or_default(),
         rules: rules.into_iter().collect::<Option<_>>()?,
+        takeover: settled,
     })
 }
 

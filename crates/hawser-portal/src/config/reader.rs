@@ -104,6 +104,19 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
         Some(items)
     }
 
+    /// As [`Table::required_list`], and one item may stand without brackets.
+    pub fn one_or_more<T>(
+        &mut self,
+        key: &'static str,
+        example: &str,
+        parse: impl Fn(&DeValue<'t>) -> Result<T, Fault>,
+    ) -> Option<Vec<Sited<T>>> {
+        match self.table.get(key).map(Spanned::get_ref) {
+            Some(DeValue::Array(_)) => self.required_list(key, example, parse),
+            _ => self.required(key, example, parse).map(|one| vec![one]),
+        }
+    }
+
     fn demand(&mut self, key: &'static str, example: &str) {
         if !self.has(key) {
             let fault = Fault::new(format!("missing key `{key}` in {}", self.title));

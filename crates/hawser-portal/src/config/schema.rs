@@ -92,6 +92,16 @@ pub const SCHEMA: &[SectionSchema] = &[
         ],
     },
     SectionSchema {
+        name: "takeover",
+        repeated: false,
+        keys: &[
+            key("address", "IP address, or list of them", "required"),
+            key("interface", "interface name", "none"),
+            key("peer", "name", "none"),
+            key("keep", "list of protocol/port", "[\"tcp/22\"]"),
+        ],
+    },
+    SectionSchema {
         name: "rule",
         repeated: true,
         keys: &[

@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use super::amounts::{BitRate, MonthDay, Volume};
 use super::key::PublicKey;
 use super::rules::Rule;
+use super::takeover::Takeover;
 use super::values::{
     Cipher, Congestion, InterfaceName, LinkName, Metric, Mtu, PeerName, Protection, Scheduler, Transport,
 };
@@ -31,6 +32,8 @@ pub struct Config {
     pub traffic: Traffic,
     /// What is treated otherwise; the first match wins.
     pub rules: Vec<Rule>,
+    /// An address that a client behind the local portal has in the remote one's place; none: all keep theirs.
+    pub takeover: Option<Takeover>,
 }
 
 /// `[portal]`. Plain data.

@@ -6,7 +6,7 @@ use hawser_net::link::LinkError;
 use hawser_net::netcfg::NetConfigError;
 use hawser_net::tun::TunError;
 
-use super::control::KeyLogFileError;
+use super::control::{KeyLogFileError, TakeoverError};
 use crate::api::ServeError;
 
 /// Why a portal did not start, or ended by itself. Owned data only, so it crosses threads.
@@ -22,6 +22,9 @@ pub enum RunError {
     /// The network configuration could not be read or set.
     #[error(transparent)]
     NetConfig(#[from] NetConfigError),
+    /// An address could not be taken over.
+    #[error(transparent)]
+    Takeover(#[from] TakeoverError),
     /// The TUN device could not be made.
     #[error(transparent)]
     Tun(#[from] TunError),
@@ -61,6 +64,7 @@ impl RunError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NetConfig(error) => error.hint().map(str::to_owned),
+            Self::Takeover(error) => error.hint(),
             Self::Tun(TunError::NotPermitted(_)) => Some("run as root or with CAP_NET_ADMIN".to_owned()),
             Self::Tun(TunError::InUse { .. }) => Some("choose another [tun] name, or delete that device".to_owned()),
             Self::Tun(TunError::Missing { .. }) => Some("modprobe tun".to_owned()),

@@ -21,6 +21,7 @@ mod privileges;
 mod random;
 mod terms;
 
+pub use control::TakeoverError;
 pub use error::RunError;
 pub use host::{Host, Order};
 

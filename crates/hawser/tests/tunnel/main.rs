@@ -10,6 +10,7 @@ mod links;
 mod nested;
 mod reload;
 mod repairs;
+mod takeover;
 mod talk;
 mod terms;
 mod traffic;

@@ -9,13 +9,15 @@
 //! A host that becomes a router on one interface forgets the routers that it heard of on all others, unless these are set
 //! to listen even as a router (`rt6_purge_dflt_routers`, linux ipv6/route.c): they are, before.
 
+use std::net::IpAddr;
+
 use hawser_net::netcfg::{
     Change, Feature, NetConfig, NetConfigError, NftChain, NftError, NftName, NftTable, Rtnl, SysctlError, SysctlKey,
     quoted,
 };
 use ipnet::IpNet;
 
-use crate::config::Config;
+use crate::config::{Config, InterfaceName, TakeoverRole};
 
 /// Where the chains are called (nft(8)): segment sizes where packets are mangled, translation as the last thing.
 const FORWARD_HOOK: &str = "type filter hook forward priority mangle";
@@ -34,7 +36,7 @@ const LISTEN_AS_ROUTER: &str = "2";
 pub struct Beyond {
     tun: String,
     served: Vec<String>,
-    world: Option<String>,
+    worlds: Vec<String>,
     links: Vec<String>,
     told: bool,
 }
@@ -58,17 +60,33 @@ pub fn table(config: &Config) -> Result<Option<NftTable>, NftError> {
         let guard = |(ip, nets): &(&str, String)| {
             format!("iifname {world} oifname {tun} {ip} daddr {{ {nets} }} ct state new,invalid ct status ! dnat drop")
         };
+        forward.extend(taken_over(config).map(|(ip, address)| format!("{ip} daddr {address} accept")));
         forward.extend(inner.iter().map(guard));
         let leave =
             |(ip, nets): &(&str, String)| format!("iifname {tun} oifname {world} {ip} saddr {{ {nets} }} masquerade");
-        chains.push(chain("postrouting", POSTROUTING_HOOK, inner.iter().map(leave).collect()));
+        let stays = taken_over(config).map(|(ip, address)| format!("iifname {tun} {ip} saddr {address} accept"));
+        chains.push(chain("postrouting", POSTROUTING_HOOK, stays.chain(inner.iter().map(leave)).collect()));
     }
     chains.insert(0, chain("forward", FORWARD_HOOK, forward));
     Ok(Some(NftTable { name: NftName::of_tun(config.tun.name.as_str()), chains }))
 }
 
 fn forwards(config: &Config) -> bool {
-    config.nat.masquerade.is_some() || !config.gateway.serve.is_empty()
+    config.nat.masquerade.is_some() || !config.gateway.serve.is_empty() || config.takeover.is_some()
+}
+
+/// Where the client of a takeover is, at the local portal.
+fn client_interface(config: &Config) -> Option<&InterfaceName> {
+    match &config.takeover.as_ref()?.role {
+        TakeoverRole::Local { interface } => Some(interface),
+        TakeoverRole::Remote { .. } => None,
+    }
+}
+
+/// Addresses that a client has for its own: they are reached, and nothing of theirs is translated.
+fn taken_over(config: &Config) -> impl Iterator<Item = (&'static str, &IpAddr)> {
+    let addresses = config.takeover.iter().flat_map(|takeover| &takeover.addresses);
+    addresses.map(|address| (if address.is_ipv4() { "ip" } else { "ip6" }, address))
 }
 
 fn chain(name: &str, hook: &str, rules: Vec<String>) -> NftChain {
@@ -90,17 +108,22 @@ impl Beyond {
         }
         Self {
             tun: config.tun.name.to_string(),
-            served: config.gateway.serve.iter().map(ToString::to_string).collect(),
-            world: config.nat.masquerade.as_ref().map(ToString::to_string),
+            served: config.gateway.serve.iter().chain(client_interface(config)).map(ToString::to_string).collect(),
+            worlds: config.nat.masquerade.iter().map(ToString::to_string).collect(),
             links: config.links.iter().filter_map(|link| link.interface.as_ref()).map(ToString::to_string).collect(),
             told: false,
         }
     }
 
+    /// What comes in by these is forwarded too.
+    pub fn open_to(&mut self, worlds: impl IntoIterator<Item = String>) {
+        self.worlds.extend(worlds);
+    }
+
     /// Step 2: an interface has appeared.
     pub async fn follow(&mut self, net: &mut NetConfig, interface: &str) -> Result<(), NetConfigError> {
         let is_served = self.served.iter().any(|name| name == interface);
-        let is_world = self.world.as_deref() == Some(interface);
+        let is_world = self.worlds.iter().any(|name| name == interface);
         if self.tun == interface || is_served || is_world {
             set(net, SysctlKey::forwarding_v4(interface)?, ON).await?;
             // Where IPv6 is switched off there is nothing to forward.
@@ -215,6 +238,12 @@ mod tests {
         let nat = "[nat]\nmasquerade = \"eth0\"";
         let want = [guard("ip", nets), leave("ip", nets)];
         assert_eq!(rules(nat, home), [&clamped.map(str::to_owned)[..], &want].concat());
+        // An address that a client has for its own is reached, and not translated.
+        let taken =
+            rules(&format!("{nat}\n[takeover]\naddress = \"198.51.100.7\""), "\"10.77.0.2/32\", \"198.51.100.7/32\"");
+        assert_eq!(taken[2], "ip daddr 198.51.100.7 accept");
+        assert_eq!(taken[4], "iifname \"hawser0\" ip saddr 198.51.100.7 accept");
+        assert!(taken[3].ends_with("drop") && taken[5].ends_with("masquerade"), "{taken:?}");
         let both = rules(nat, "\"10.77.0.2/32\", \"fd08::/64\"");
         assert_eq!(
             both[3..],

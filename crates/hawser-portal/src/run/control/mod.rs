@@ -16,6 +16,7 @@ mod routes;
 mod serve;
 mod status;
 mod system;
+mod takeover;
 mod tun_queue;
 mod usage;
 
@@ -42,6 +43,7 @@ use system::System;
 use usage::Usage;
 
 pub use key_log::KeyLogFileError;
+pub use takeover::TakeoverError;
 pub use tun_queue::QUEUE_LEN as TUN_QUEUE_LEN;
 
 /// The packet thread has this long to say good-bye before the system is cleaned up without it.

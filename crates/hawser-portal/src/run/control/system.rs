@@ -14,7 +14,9 @@ use ipnet::IpNet;
 
 use super::default_route::{self, Places};
 use super::gateway::{self, Beyond};
+use super::takeover::Taken;
 use crate::config::{Config, MTU_MIN};
+use crate::run::RunError;
 use crate::run::plan::SocketPlan;
 
 /// Where journals are.
@@ -34,6 +36,7 @@ pub struct System {
     /// Where the rules of the default route are, once they are set.
     places: Places,
     beyond: Beyond,
+    takeover: Option<Taken>,
 }
 
 impl System {
@@ -51,7 +54,8 @@ impl System {
                 "cleaned up after a killed portal"
             );
         }
-        Ok(Self { net, tun: None, wanted: Vec::new(), places: Places::default(), beyond: Beyond::default() })
+        let (places, beyond) = (Places::default(), Beyond::default());
+        Ok(Self { net, tun: None, wanted: Vec::new(), places, beyond, takeover: None })
     }
 
     /// The connection to the kernel, for questions.
@@ -60,13 +64,21 @@ impl System {
     }
 
     /// Gives the TUN device what the configuration says.
-    pub async fn configure(&mut self, config: &Config, tun: IfIndex) -> Result<(), NetConfigError> {
+    pub async fn configure(&mut self, config: &Config, tun: IfIndex) -> Result<(), RunError> {
         self.tun = Some(tun);
         self.places = Places::ask(self.net.rtnl(), config).await?;
         self.beyond = Beyond::new(config);
         self.wanted = changes(config, tun, &self.places)?;
+        self.takeover = Taken::new(config, self.net.rtnl(), tun).await?;
+        if let Some(taken) = &self.takeover {
+            self.beyond.open_to(taken.worlds());
+            self.wanted.extend(taken.changes()?);
+        }
         for change in &self.wanted {
             self.net.apply(change.clone()).await?;
+        }
+        if self.takeover.as_ref().is_some_and(Taken::is_given) {
+            self.loosen(config.tun.name.as_str()).await?;
         }
         self.beyond.warn_of_drops(self.net.rtnl()).await;
         Ok(())
@@ -75,10 +87,24 @@ impl System {
     /// Follows a configuration that changed while the portal runs; failures are told.
     pub async fn reconfigure(&mut self, config: &Config) {
         let Some(tun) = self.tun else { return };
-        let wanted = match changes(config, tun, &self.places) {
+        let wanted = match self.wanted_by(config, tun) {
             Ok(wanted) => wanted,
             Err(error) => return tracing::warn!(%error, "system not configured anew"),
         };
+        self.turn_to(wanted).await;
+    }
+
+    fn wanted_by(&mut self, config: &Config, tun: IfIndex) -> Result<Vec<Change>, RunError> {
+        let mut wanted = changes(config, tun, &self.places)?;
+        if let Some(taken) = &mut self.takeover {
+            taken.follow(config);
+            wanted.extend(taken.changes()?);
+        }
+        Ok(wanted)
+    }
+
+    /// From what is set to what is to be; failures are told.
+    async fn turn_to(&mut self, wanted: Vec<Change>) {
         let old = std::mem::replace(&mut self.wanted, wanted);
         // What is replaced is never gone in between.
         let goes = |change: &&Change| !self.wanted.iter().any(|new| new == *change || new.replaces(change));
@@ -110,10 +136,17 @@ impl System {
         if let LinkEvent::Up(interface) = event
             && Some(interface.index) == self.tun
         {
-            for change in self.wanted.iter().filter(|change| !matches!(change, Change::Mtu { .. })) {
-                if let Err(error) = self.net.apply(change.clone()).await {
-                    tracing::warn!(%change, %error, "not set again");
+            self.put_back().await;
+        }
+        if let Some(taken) = self.takeover.as_mut().filter(|taken| taken.is_moved_by(event)) {
+            match taken.move_on(self.net.rtnl(), &self.wanted).await {
+                Ok(wanted) => {
+                    self.turn_to(wanted).await;
+                    if matches!(event, LinkEvent::Up(_)) {
+                        self.put_back().await;
+                    }
                 }
+                Err(error) => tracing::warn!(%error, "the client of the takeover not followed"),
             }
         }
         if let Some(interface) = link_interface(event, plans)
@@ -125,6 +158,15 @@ impl System {
             && let Err(error) = self.beyond.follow(&mut self.net, &interface.name).await
         {
             tracing::warn!(interface = %interface.name, %error, "forwarding not set");
+        }
+    }
+
+    /// Sets again what the kernel drops when an interface goes down.
+    async fn put_back(&mut self) {
+        for change in self.wanted.iter().filter(|change| !matches!(change, Change::Mtu { .. })) {
+            if let Err(error) = self.net.apply(change.clone()).await {
+                tracing::warn!(%change, %error, "not set again");
+            }
         }
     }
 
@@ -168,10 +210,13 @@ fn changes(config: &Config, interface: IfIndex, places: &Places) -> Result<Vec<C
     Ok(changes)
 }
 
-/// The device's own network is routed by the kernel. A default route is `default_route`'s to set: in the main table
+/// The device's own network is routed by the kernel, and an address that is taken over by a table of its own. A default route is `default_route`'s to set: in the main table
 /// it would take the host's other traffic too.
 fn needs_route(config: &Config, net: &IpNet) -> bool {
-    net.prefix_len() > 0 && !config.tun.addresses.iter().any(|address| address.trunc() == *net)
+    let taken_over = config.takeover.iter().flat_map(|takeover| &takeover.addresses);
+    net.prefix_len() > 0
+        && !taken_over.into_iter().any(|address| IpNet::from(*address) == *net)
+        && !config.tun.addresses.iter().any(|address| address.trunc() == *net)
 }
 
 /// The interface that a link uses, where the event brings it.
