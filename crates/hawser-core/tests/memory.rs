@@ -5,6 +5,7 @@ mod support;
 
 use hawser_core::packet::Offload;
 use hawser_core::path::health::DownReason;
+use hawser_core::rules::{Rules, Treatment};
 use hawser_core::units::{LinkId, Time};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -55,16 +56,23 @@ fn live() -> i64 {
     LIVE.with(Cell::get)
 }
 
-/// One round of the story without a wire of its own: 20 packets in, carried, out, acknowledged.
-fn round(now: Time, local: &mut support::Portal, remote: &mut support::Portal, buffer: &mut Buffer, inner: &[u8]) {
+/// One round of the story without a wire of its own: 20 packets in, carried but for one of `lost`, out, acknowledged.
+fn round(
+    now: Time,
+    local: &mut support::Portal,
+    remote: &mut support::Portal,
+    buffer: &mut Buffer,
+    inner: &[u8],
+    lost: usize,
+) {
     for _ in 0..20 {
         local.endpoint.read_buffer()[..inner.len()].copy_from_slice(inner);
         local.endpoint.handle_inner(now, inner.len(), Offload::default());
     }
     local.endpoint.handle_timeout(now, &mut Nowhere);
     remote.endpoint.handle_timeout(now, &mut Nowhere);
-    carry(now, local, remote, buffer);
-    carry(now, remote, local, buffer);
+    carry(now, local, remote, buffer, lost);
+    carry(now, remote, local, buffer, usize::MAX);
 }
 
 struct Nowhere;
@@ -73,13 +81,19 @@ impl hawser_core::session::Sink for Nowhere {
     fn deliver(&mut self, _: &[u8], _: bool) {}
 }
 
-fn carry(now: Time, from: &mut support::Portal, to: &mut support::Portal, buffer: &mut Buffer) {
+/// Carries what `from` has to say, but for every so manieth datagram.
+fn carry(now: Time, from: &mut support::Portal, to: &mut support::Portal, buffer: &mut Buffer, lost: usize) {
+    let mut carried = 0;
     while let Some(transmit) = from.endpoint.poll_transmit(now, buffer) {
         let source = std::net::SocketAddr::from(([192, 0, 2, transmit.link.0 as u8 + 1], 1000));
         let remote = std::net::SocketAddr::from(([198, 51, 100, 1], 4920));
         let outward = transmit.remote == remote;
         let (source, link) = if outward { (source, 0) } else { (remote, u16::from(transmit.remote != first())) };
         for datagram in buffer.0[..transmit.len].chunks_mut(transmit.segment_size) {
+            carried += 1;
+            if carried % lost == 0 {
+                continue;
+            }
             let ecn = hawser_core::units::Ecn::Ect0;
             to.endpoint.handle_datagram(now, LinkId(link), source, None, ecn, datagram, &mut Nowhere);
         }
@@ -96,7 +110,7 @@ fn a_packet_from_tun_to_tun_allocates_nothing() {
     let mut buffer = Buffer(vec![0; 65_536]);
     let inner = packet(7);
     for _ in 0..3_000 {
-        round(now, &mut local, &mut remote, &mut buffer, &inner);
+        round(now, &mut local, &mut remote, &mut buffer, &inner, usize::MAX);
         now = now + ms(1);
     }
     let begun = now;
@@ -105,7 +119,7 @@ fn a_packet_from_tun_to_tun_allocates_nothing() {
     };
     let (packets, before) = (sent(&local), ALLOCATIONS.with(Cell::get));
     for _ in 0..2_000 {
-        round(now, &mut local, &mut remote, &mut buffer, &inner);
+        round(now, &mut local, &mut remote, &mut buffer, &inner, usize::MAX);
         now = now + Duration::from_millis(1);
     }
     let allocations = ALLOCATIONS.with(Cell::get) - before;
@@ -113,6 +127,32 @@ fn a_packet_from_tun_to_tun_allocates_nothing() {
     assert!(packets > 30_000, "{packets} packets");
     // Two seconds of housekeeping may give buffers back and take them again; a snapshot allocates too.
     assert!(allocations < 40, "{allocations} allocations for {packets} packets");
+}
+
+/// Packets that repairs cover, every tenth datagram lost: the repairs' buffers are used again and again.
+#[test]
+fn a_packet_that_repairs_cover_allocates_nothing() {
+    let (mut local, mut remote, mut now) = connected();
+    let treatment = Treatment { resend: false, fec: true, ..Treatment::default() };
+    local.endpoint.set_rules(Rules::new(Vec::new(), treatment));
+    let mut buffer = Buffer(vec![0; 65_536]);
+    let inner = packet(7);
+    let mut go = |rounds: u64| {
+        for _ in 0..rounds {
+            round(now, &mut local, &mut remote, &mut buffer, &inner, 10);
+            now = now + ms(1);
+        }
+        let repaired = |portal: &support::Portal| {
+            portal.endpoint.snapshot(now).peers.iter().flatten().map(|session| session.fec.repaired).sum::<u64>()
+        };
+        (repaired(&remote), ALLOCATIONS.with(Cell::get))
+    };
+    let (repaired, before) = go(3_000);
+    let (more, allocations) = go(2_000);
+    let (repaired, allocations) = (more - repaired, allocations - before);
+    assert!(repaired > 1_000, "{repaired} packets came back");
+    // As above.
+    assert!(allocations < 40, "{allocations} allocations while {repaired} packets came back");
 }
 
 /// What forty minutes of `life` cost beyond the first twenty, in bytes.

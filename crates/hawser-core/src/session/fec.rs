@@ -25,10 +25,11 @@ const PREFIX: usize = DATA_HEADER_LEN + ProtectedFrame::HEAD_LEN;
 const DETOUR_US: i64 = 10_000;
 
 impl Session {
-    /// Whether a segment leaves as a source symbol. What is sent again does not: its flow waits for it anyway.
-    pub(super) fn is_protected(&self, index: usize, unsent: &Unsent) -> bool {
+    /// Whether a segment leaves as a source symbol. What is sent again does not: its flow waits for it anyway. All
+    /// segments of a train do or none, else the shorter last one could make the longer datagram.
+    pub(super) fn is_protected(&self, index: usize, unsent: &Unsent, train: &Train) -> bool {
         let asked = unsent.treatment.fec && unsent.tries == 1;
-        asked && self.fec.protects(asked, usize::from(unsent.len), self.paths[index].mtu())
+        asked && self.fec.protects(asked, train.segment_len(0), self.paths[index].mtu())
     }
 
     /// Step 1, for a segment that `is_protected`. Tells the bytes on the wire.
@@ -54,7 +55,8 @@ impl Session {
         path.remember(now, number, size, Content::Segment(unsent))
     }
 
-    /// Step 2. It overdraws window and pacing credit: the data behind it waits the longer, and it is a part of that.
+    /// Step 2. Window and pacing do not count it: it is a fixed part of what they let go, and a thin flow's least window
+    /// (four packets, draft-ietf-ccwg-bbr section 2.8) would have no room for it.
     pub(super) fn transmit_repair(&mut self, now: Time, buffers: &mut dyn Buffers) -> Option<Transmit> {
         while let Some(size) = self.fec.repair_due(now) {
             self.look(now);
@@ -65,16 +67,14 @@ impl Session {
                 self.fec.skip_repair();
                 continue;
             };
-            let idle = self.nothing_waits();
             let path = &mut self.paths[index];
             let mut batch = Batch::new(buffer);
             let (number, out) = begin(path, size, &mut batch);
             self.fec.write_repair(now, out);
             let sealed = self.keyring.seal().send.seal(path.id, number, out);
             debug_assert_eq!(sealed, Ok(()), "a repair fills its datagram");
-            let wire = path.remember(now, number, size, Content::Copy);
+            path.remember_control(now, number, size, true, false, Content::Copy);
             self.unanswered_since.get_or_insert(now);
-            path.on_batch_sent(now, wire, idle);
             return Some(path.transmit(size, size));
         }
         None

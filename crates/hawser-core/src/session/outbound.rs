@@ -256,7 +256,7 @@ impl Session {
         }
         self.copies.note(&unsent);
         let train = store.train(unsent.segment.train);
-        if self.is_protected(index, &unsent) {
+        if self.is_protected(index, &unsent, train) {
             return self.seal_protected(now, index, unsent, batch, train);
         }
         self.seal_segment(now, index, &unsent, batch, train, Content::Segment(unsent))

@@ -37,6 +37,7 @@ pub(super) fn repaired(bench: &Bench, case: &Case, flow: Flow, run: u32) -> Resu
         ("useless_percent", useless),
         ("extra_percent", (bytes - 1.0) * PER_CENT),
         ("plain_lost_percent", plain["lost_percent"]),
+        ("plain_late_percent", plain["late_percent"]),
     ]);
     Ok(figures)
 }
