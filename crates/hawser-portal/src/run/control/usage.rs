@@ -44,6 +44,8 @@ pub struct Usage {
     saved: Saved,
     /// What each path of each peer had carried when it was last looked at.
     seen: BTreeMap<(usize, PathId), u64>,
+    /// What paths have carried so far does not count: no link had a cap then.
+    begins: bool,
     changed: bool,
     written: Instant,
     failed: bool,
@@ -66,7 +68,20 @@ impl Usage {
                 Saved::default()
             }
         };
-        Self { file, saved, seen: BTreeMap::new(), changed: false, written: Instant::now(), failed: false }
+        Self {
+            file,
+            saved,
+            seen: BTreeMap::new(),
+            begins: false,
+            changed: false,
+            written: Instant::now(),
+            failed: false,
+        }
+    }
+
+    /// The first link with a cap has come: what was carried before it had one does not count.
+    pub fn begin(&mut self) {
+        self.begins = true;
     }
 
     /// Adds what paths have carried since the last call to the month of `today`.
@@ -79,7 +94,7 @@ impl Usage {
             for path in session.iter().flat_map(|session| &session.paths) {
                 let before = self.seen.get(&(peer, path.id)).copied().filter(|before| *before <= path.carried.0);
                 // Less than before: a new session has begun, and counts from zero.
-                let fresh = path.carried.0 - before.unwrap_or(0);
+                let fresh = if self.begins { 0 } else { path.carried.0 - before.unwrap_or(0) };
                 seen.insert((peer, path.id), path.carried.0);
                 let name = plans.get(usize::from(path.link.0)).map(|plan| plan.name.as_str());
                 if let Some(count) = name.and_then(|name| self.saved.links.get_mut(name)).filter(|_| fresh > 0) {
@@ -89,6 +104,7 @@ impl Usage {
             }
         }
         self.seen = seen;
+        self.begins = false;
     }
 
     /// A link's month begins on its day. A clock that goes back begins none.
