@@ -239,6 +239,9 @@ impl<'a> Serving<'a> {
             reload.rules = Some(terms::rules(&self.config));
         }
         if old.links != self.config.links {
+            if old.links.iter().all(|link| link.data_cap.is_none()) {
+                self.usage.begin();
+            }
             self.spent = self.config.links.iter().map(|link| self.usage.is_spent(link)).collect();
             reload.terms = self.terms().terms;
         }

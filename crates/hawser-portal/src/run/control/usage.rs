@@ -44,6 +44,8 @@ pub struct Usage {
     saved: Saved,
     /// What each path of each peer had carried when it was last looked at.
     seen: BTreeMap<(usize, PathId), u64>,
+    /// What paths have carried so far does not count: no link had a cap then.
+    begins: bool,
     changed: bool,
     written: Instant,
     failed: bool,
@@ -66,7 +68,20 @@ impl Usage {
                 Saved::default()
             }
         };
-        Self { file, saved, seen: BTreeMap::new(), changed: false, written: Instant::now(), failed: false }
+        Self {
+            file,
+            saved,
+            seen: BTreeMap::new(),
+            begins: false,
+            changed: false,
+            written: Instant::now(),
+            failed: false,
+        }
+    }
+
+    /// The first link with a cap has come: what was carried before it had one does not count.
+    pub fn begin(&mut self) {
+        self.begins = true;
     }
 
     /// Adds what paths have carried since the last call to the month of `today`.
@@ -77,9 +92,7 @@ impl Usage {
         let mut seen = BTreeMap::new();
         for (peer, session) in core.peers.iter().enumerate() {
             for path in session.iter().flat_map(|session| &session.paths) {
-                let before = self.seen.get(&(peer, path.id)).copied().filter(|before| *before <= path.carried.0);
-                // Less than before: a new session has begun, and counts from zero.
-                let fresh = path.carried.0 - before.unwrap_or(0);
+                let fresh = self.fresh((peer, path.id), path.carried.0);
                 seen.insert((peer, path.id), path.carried.0);
                 let name = plans.get(usize::from(path.link.0)).map(|plan| plan.name.as_str());
                 if let Some(count) = name.and_then(|name| self.saved.links.get_mut(name)).filter(|_| fresh > 0) {
@@ -89,6 +102,14 @@ impl Usage {
             }
         }
         self.seen = seen;
+        self.begins = false;
+    }
+
+    /// What of all that a path has carried was not counted before.
+    fn fresh(&self, path: (usize, PathId), carried: u64) -> u64 {
+        // Less than before: a new session has begun, and counts from zero.
+        let before = self.seen.get(&path).copied().filter(|before| *before <= carried);
+        if self.begins { 0 } else { carried - before.unwrap_or(0) }
     }
 
     /// A link's month begins on its day. A clock that goes back begins none.
@@ -201,6 +222,19 @@ mod tests {
         carry(&mut usage, "2026-03-31", 1);
         assert_eq!(usage.used(&lte().name), 8, "a clock that went back");
         assert!(folder.path().read_dir().expect("readable").count() == 1, "nothing is left beside the file");
+    }
+
+    #[test]
+    fn each_byte_of_a_path_counts_once_and_a_new_session_begins_at_zero() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut usage = Usage::load(folder.path(), "hawser0");
+        usage.begin();
+        for (carried, fresh) in [(5_000, 0), (6_000, 1_000), (6_000, 0), (300, 300), (400, 100)] {
+            let path = (1, PathId(2));
+            assert_eq!(usage.fresh(path, carried), fresh, "a path that has carried {carried}");
+            usage.seen.insert(path, carried);
+            usage.begins = false;
+        }
     }
 
     #[test]
