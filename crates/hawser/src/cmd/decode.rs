@@ -65,7 +65,8 @@ impl Decode {
         let mut outputs = Outputs { inner: self.inner()?, listing: self.json.then(|| BufWriter::new(io::stdout())) };
         let marks = Marks { port: self.port, protocol: self.protocol };
         let (summary, result) = hawser_decode::decode(capture, keys, marks, &mut outputs);
-        let result = result.and_then(|()| outputs.finish().map_err(DecodeError::Write));
+        let finished = outputs.finish().map_err(DecodeError::Write);
+        let result = result.and(finished);
         if let Err(DecodeError::Write(error)) = &result
             && error.kind() == io::ErrorKind::BrokenPipe
         {
