@@ -5,7 +5,7 @@
 -- 1. UDP (a port, or a conversation that began with a handshake), TCP (records on a port) or a bare IP protocol carries datagrams.
 -- 2. A capturing host may hold several datagrams in one: they are told apart.
 -- 3. Handshake messages and the header of data are in clear; frames only with `protection = "authenticate"`, which nothing on
---    the wire says: what reads as frames to its last byte, under a label that never did not, is taken for them.
+--    the wire says: a label whose first datagram of some length reads as frames to its last byte is taken for one.
 -- 4. Inner packets go to Wireshark's own dissectors. Sealed frames: `hawser decode` writes their inner packets as a capture.
 
 local hawser = Proto("hawser", "Hawser")
@@ -16,7 +16,8 @@ local TAG_LEN = 16
 local HEADER_LEN = 9
 local LABEL_LEN = 5          -- the label, with the type before it
 local GAP_MAX = 4096         -- numbers that may be missing between two datagrams that a kernel put together
-local IV_ZERO = string.rep("\0", 16)
+local SURE_LEN = 8           -- bytes that read as frames by chance once in 10,000 times
+local NO_MAC = string.rep("\0", 16)
 
 local TYPES = { [1] = "Handshake initiation", [2] = "Handshake response", [3] = "Cookie reply", [4] = "Data" }
 local LENGTHS = { [1] = 157, [2] = 113, [3] = 61 }
@@ -107,9 +108,9 @@ hawser.prefs.clear = Pref.enum("Frames in clear", CLEAR_GUESS, 'Whether frames a
     { { 1, "guess", CLEAR_GUESS }, { 2, "never", CLEAR_NEVER }, { 3, "always", CLEAR_ALWAYS } }, false)
 hawser.prefs.heuristic = Pref.bool("Follow handshakes", true, "Take UDP conversations on any port that begin with a handshake")
 
--- Labels under which something did not read as frames.
-local sealed_labels = {}
-function hawser.init() sealed_labels = {} end
+-- What is known of labels: true where frames are in clear, false where they are sealed.
+local clear_labels = {}
+function hawser.init() clear_labels = {} end
 
 ---------------------------------------------------------------------------------------------------- reading
 
@@ -283,14 +284,15 @@ local function reads_as_frames(tvb, stop)
     return ok
 end
 
--- Step 3: whether frames are in clear.
+-- Step 3: whether frames are in clear. A few sealed bytes may look like frames; more hardly do.
 local function is_clear(tvb, label)
     local wish = hawser.prefs.clear
     if wish ~= CLEAR_GUESS then return wish == CLEAR_ALWAYS end
-    if sealed_labels[label] then return false end
-    if reads_as_frames(tvb, tvb:len() - TAG_LEN) then return true end
-    sealed_labels[label] = true
-    return false
+    local stop = tvb:len() - TAG_LEN
+    if clear_labels[label] == nil and stop - HEADER_LEN >= SURE_LEN then
+        clear_labels[label] = reads_as_frames(tvb, stop)
+    end
+    return clear_labels[label] == true
 end
 
 ---------------------------------------------------------------------------------------------------- datagrams
@@ -325,7 +327,7 @@ local function dissect_initiation(tvb, tree)
     r:field(tree, f.payload, 40)
     r:field(tree, f.mac1, 16)
     local mac2 = r:field(tree, f.mac2, 16)
-    local cookie = mac2:raw() ~= IV_ZERO
+    local cookie = mac2:raw() ~= NO_MAC
     tree:add(f.has_cookie, mac2, cookie):set_generated()
     return string.format("index=0x%08x%s", index, cookie and " with a cookie" or "")
 end
@@ -338,7 +340,7 @@ local function dissect_response(tvb, tree)
     r:field(tree, f.payload, 40)
     r:field(tree, f.mac1, 16)
     local mac2 = r:field(tree, f.mac2, 16)
-    if mac2:raw() ~= IV_ZERO then tree:add_proto_expert_info(e_reserved) end
+    if mac2:raw() ~= NO_MAC then tree:add_proto_expert_info(e_reserved) end
     return string.format("index=0x%08x receiver=0x%08x", index, receiver)
 end
 
@@ -371,6 +373,13 @@ end
 -- Step 2: the size of the first datagram, where the capturing host holds several.
 local function segment_size(tvb)
     local len = tvb:len()
+    local message = LENGTHS[bit.rshift(tvb(0, 1):uint(), 4)]
+    if message and len > message and len % message == 0 then
+        for at = message, len - 1, message do
+            if tvb(at, 1):uint() ~= tvb(0, 1):uint() then return len end
+        end
+        return message
+    end
     if len < 2 * (HEADER_LEN + TAG_LEN) or tvb(0, 1):uint() ~= 0x40 then return len end
     local raw = tvb:raw()
     local label, first = raw:sub(1, LABEL_LEN), tvb(LABEL_LEN, 4):uint()
@@ -398,8 +407,12 @@ local function dissect_all(tvb, pinfo, root)
         local ok, told = pcall(dissect_datagram, one, pinfo, tree, root)
         if not ok then
             if getmetatable(told) ~= MALFORMED then error(told, 0) end
-            tree:add_proto_expert_info(e_malformed, "Malformed datagram: " .. told.why)
-            told = "Malformed: " .. told.why
+            if one:len() < one:reported_len() then
+                told = "Cut short by the capture"
+            else
+                tree:add_proto_expert_info(e_malformed, "Malformed datagram: " .. told.why)
+                told = "Malformed: " .. told.why
+            end
         end
         lines[#lines + 1] = told
         at = at + len

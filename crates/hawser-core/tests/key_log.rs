@@ -19,15 +19,7 @@ fn after_a_rekey(ask: bool) -> (Portal, Portal) {
         remote.endpoint.tell_keys();
     }
     let mut now = Time::from_nanos(1_000_000_000);
-    let link = |opens| Link {
-        id: LinkId(0),
-        group: LinkGroup(0),
-        metric: 0,
-        ipv4: true,
-        ipv6: false,
-        opens,
-        up: true,
-    };
+    let link = |opens| Link { id: LinkId(0), group: LinkGroup(0), metric: 0, ipv4: true, ipv6: false, opens, up: true };
     local.endpoint.add_link(now, link(true));
     remote.endpoint.add_link(now, link(false));
     let end = now + REKEY_AFTER + Duration::from_secs(2);

@@ -34,7 +34,8 @@ pub fn line(sighting: &Sighting<'_>) -> Value {
         Verdict::Refused(refusal) => json!({"error": refusal.name()}),
     };
     merge(&mut line, json!({"type": kind.map_or("unknown", name)}));
-    if let Some(header) = DataHeader::decode(&mut Reader::new(bytes)).ok().filter(|_| kind == Some(DatagramKind::Data)) {
+    if let Some(header) = DataHeader::decode(&mut Reader::new(bytes)).ok().filter(|_| kind == Some(DatagramKind::Data))
+    {
         merge(&mut line, json!({"label": format!("{:08x}", header.label.0)}));
     }
     merge(&mut line, more);

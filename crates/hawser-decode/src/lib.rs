@@ -71,7 +71,9 @@ pub enum DecodeError {
     #[error("read capture: malformed after packet {0}")]
     Malformed(u64),
     /// A kind of interface that is not known.
-    #[error("read capture: link type {0} is not known: Ethernet (1), raw IP (101, 12, 228, 229), Linux cooked (113, 276) are")]
+    #[error(
+        "read capture: link type {0} is not known: Ethernet (1), raw IP (101, 12, 228, 229), Linux cooked (113, 276) are"
+    )]
     LinkType(i32),
     /// The file ends in the middle of a packet. What was before it was written.
     #[error("read capture: it ends in the middle of packet {0}")]

@@ -140,9 +140,7 @@ fn read_network<'a>(packet: &LaxSlicedPacket<'a>, marks: Marks) -> Option<Outer<
             way(Transport::Tcp, tcp.source_port(), tcp.destination_port()),
             Segment { sequence: tcp.sequence_number(), begins: tcp.syn(), bytes: tcp.payload() },
         ),
-        _ if payload.ip_number.0 == marks.protocol => {
-            Carried::Datagram(way(Transport::Ip, 0, 0), payload.payload)
-        }
+        _ if payload.ip_number.0 == marks.protocol => Carried::Datagram(way(Transport::Ip, 0, 0), payload.payload),
         _ => return None,
     };
     let (Carried::Datagram(way, _) | Carried::Stream(way, _)) = carried;

@@ -1,9 +1,13 @@
 //! Step 3: datagrams that the capturing host held in one (UDP segmentation and receive offload).
 //!
-//! A capture shows them as one datagram of up to 64 KiB. All but the last are of one size, of one path, and their numbers
-//! go up: where the header comes again with a number a little higher, the second one begins.
+//! A capture shows them as one datagram of up to 64 KiB. All but the last are of one size.
+//!
+//! 1. Messages of handshakes have a fixed length. 2. Data is of one path, and its numbers go up: where the header comes
+//!    again with a number a little higher, the second one begins.
 
 use hawser_core::wire::{DATA_HEADER_LEN, DatagramKind, TAG_LEN};
+
+use crate::opened::handshake_len;
 
 /// Bytes of the label, with the type before it.
 const LABEL_LEN: usize = 5;
@@ -17,6 +21,11 @@ pub fn cut(bytes: &[u8]) -> std::slice::Chunks<'_, u8> {
 
 /// The size of the first datagram, where there are several.
 fn size(bytes: &[u8]) -> Option<usize> {
+    let first = *bytes.first()?;
+    if let Some(len) = DatagramKind::of(first).ok().and_then(handshake_len) {
+        let all = bytes.len().is_multiple_of(len) && bytes.iter().step_by(len).all(|byte| *byte == first);
+        return all.then_some(len);
+    }
     let (label, first) = header(bytes)?;
     let begins = |at: &usize| {
         let Some((again, number)) = header(&bytes[*at..]) else { return false };
@@ -47,6 +56,14 @@ mod tests {
         let all = [datagram(7, u32::MAX, 100), datagram(7, 0, 100), datagram(7, 2, 40)];
         let joined = all.concat();
         assert_eq!(cut(&joined).collect::<Vec<_>>(), all);
+    }
+
+    #[test]
+    fn messages_of_handshakes_have_their_length() {
+        let reply = [&[0x30][..], &[7; 60]].concat();
+        assert_eq!(cut(&reply.repeat(4)).collect::<Vec<_>>(), [&reply[..]; 4]);
+        assert_eq!(cut(&reply).count(), 1);
+        assert_eq!(cut(&[&reply[..], &[0x40; 61]].concat()).count(), 1);
     }
 
     #[test]

@@ -201,8 +201,7 @@ mod tests {
         let (mut streams, mut summary) = (Streams::default(), Summary::default());
         let mut got = Vec::new();
         let mut take = |segment: Segment<'_>| {
-            let records =
-                streams.on_segment(way(), &segment, expected, &|label| label == LABEL, &mut summary);
+            let records = streams.on_segment(way(), &segment, expected, &|label| label == LABEL, &mut summary);
             got.extend(records.iter().map(|record| *record.last().expect("it has bytes")));
         };
         if begins {
@@ -242,7 +241,8 @@ mod tests {
     #[test]
     fn bytes_that_the_capture_lost_cost_the_records_around_them() {
         let all: Vec<u8> = (0..250).flat_map(|number| record(number, 60_000)).collect();
-        let order: Vec<_> = (0..all.len() / 10_000).filter(|at| *at != 9).map(|at| at * 10_000..(at + 1) * 10_000).collect();
+        let order: Vec<_> =
+            (0..all.len() / 10_000).filter(|at| *at != 9).map(|at| at * 10_000..(at + 1) * 10_000).collect();
         let (got, summary) = feed(true, true, &all, &order);
         assert_eq!(summary.gaps, 1);
         assert_eq!(got[..3], [0, 2, 3]);

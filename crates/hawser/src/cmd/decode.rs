@@ -129,7 +129,9 @@ fn told(error: DecodeError) -> Failure {
         DecodeError::NoKey(_) => {
             Some("the key log must be of one of the two portals, and of the time of the capture: keys live two minutes")
         }
-        DecodeError::NoDatagram(_) => Some("was it captured on a link, not on the tunnel's device? another port: --port"),
+        DecodeError::NoDatagram(_) => {
+            Some("was it captured on a link, not on the tunnel's device? another port: --port")
+        }
         DecodeError::CutShort(_) => Some("what was before it was written; end tcpdump with SIGINT, not SIGKILL"),
         _ => None,
     };
