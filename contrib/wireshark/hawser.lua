@@ -24,6 +24,7 @@ local LENGTHS = { [1] = 157, [2] = 113, [3] = 61 }
 local FRAMES = {
     [0x00] = "PADDING", [0x01] = "PING", [0x02] = "ACK", [0x03] = "PATH_CHALLENGE", [0x04] = "PATH_RESPONSE",
     [0x05] = "PATH_INFO", [0x06] = "GONE", [0x07] = "SPLIT", [0x08] = "DATA", [0x09] = "CLOSE", [0x0a] = "HOLD",
+    [0x0b] = "REPAIR", [0x0c] = "TERMS", [0x0d] = "PROTECTED",
 }
 local STATES = { [0] = "usable", [1] = "down", [2] = "closed" }
 local REASONS = { [0] = "the portal stops", [1] = "the peer is no longer configured", [2] = "protocol violation" }
@@ -86,6 +87,17 @@ local f = {
     packet = ProtoField.bytes("hawser.data.packet", "Inner packet"),
     reason = ProtoField.uint8("hawser.close.reason", "Reason", base.DEC, REASONS),
     hold = ProtoField.uint64("hawser.hold.us", "Hold (µs)", base.DEC),
+    repair_first = ProtoField.uint16("hawser.repair.first", "First symbol", base.DEC),
+    repair_count = ProtoField.uint8("hawser.repair.count", "Symbols", base.DEC),
+    repair_row = ProtoField.uint8("hawser.repair.row", "Row", base.DEC),
+    repair_symbol = ProtoField.bytes("hawser.repair.symbol", "Repair symbol"),
+    terms_path = ProtoField.uint64("hawser.terms.path", "Path", base.DEC),
+    terms_flags = ProtoField.uint8("hawser.terms.flags", "Flags", base.HEX),
+    terms_barred = ProtoField.bool("hawser.terms.barred", "Barred from inner packets", 8, nil, 0x01),
+    terms_weight = ProtoField.uint8("hawser.terms.weight", "Weight", base.DEC),
+    terms_rate = ProtoField.uint64("hawser.terms.max_rate", "Max rate (kbit/s, 0: none)", base.DEC),
+    terms_revision = ProtoField.uint64("hawser.terms.revision", "Revision", base.DEC),
+    symbol = ProtoField.uint16("hawser.protected.symbol", "Symbol", base.DEC),
     unknown = ProtoField.bytes("hawser.unknown", "Unknown data"),
 }
 local fields = {}
@@ -255,6 +267,30 @@ end
 
 dissect[0x09] = function(r, tree) r:field(tree, f.reason, 1) end
 dissect[0x0a] = function(r, tree) r:varint(tree, f.hold) end
+
+dissect[0x0b] = function(r, tree)
+    r:field(tree, f.repair_first, 2)
+    local count = r:field(tree, f.repair_count, 1):uint()
+    if count < 1 or count > 32 then malformed("a repair of 1 to 32 symbols") end
+    if r:field(tree, f.repair_row, 1):uint() > 127 then malformed("a row above 127") end
+    if r:left() == 0 then malformed("no repair symbol") end
+    r:field(tree, f.repair_symbol, r:left())
+end
+
+dissect[0x0c] = function(r, tree)
+    r:varint(tree, f.terms_path)
+    local flags = r:field(tree, f.terms_flags, 1)
+    if tree then tree:add(f.terms_barred, flags) end
+    if flags:uint() > 1 then malformed("unknown flags") end
+    if r:field(tree, f.terms_weight, 1):uint() == 0 then malformed("a weight of zero") end
+    r:varint(tree, f.terms_rate)
+    r:varint(tree, f.terms_revision)
+end
+
+dissect[0x0d] = function(r, tree, pinfo, root)
+    r:field(tree, f.symbol, 2)
+    dissect[0x08](r, tree, pinfo, root)
+end
 
 -- One frame; gives its name. Of an unknown one nobody knows the length: it takes the rest.
 local function dissect_frame(r, tree, pinfo, root)

@@ -74,7 +74,18 @@ impl Inners {
                         Ok(None) | Err(_) => continue,
                     }
                 }
-                Ok(_) => continue,
+                // Named one by one: a new frame may carry inner packets too.
+                Ok(
+                    Frame::Padding(_)
+                    | Frame::Ping
+                    | Frame::Ack(_)
+                    | Frame::PathChallenge(_)
+                    | Frame::PathResponse(_)
+                    | Frame::PathInfo(_)
+                    | Frame::Gone(_)
+                    | Frame::Close(_)
+                    | Frame::Hold(_),
+                ) => continue,
                 Err(_) => {
                     summary.bad_frames += 1;
                     break;

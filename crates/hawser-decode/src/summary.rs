@@ -65,23 +65,26 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { packets, opened, handshakes, inner, .. } = self;
-        writeln!(f, "{packets} packets captured, {} datagrams found", self.datagrams())?;
-        writeln!(f, "{opened} opened, {handshakes} of handshakes, {} not opened", self.refused())?;
-        writeln!(f, "{inner} inner packets")?;
+        let lines = [
+            (self.packets, "packets captured"),
+            (self.opened, "datagrams opened"),
+            (self.handshakes, "messages of handshakes"),
+            (self.inner, "inner packets"),
+        ];
         let more = [
-            (self.in_pieces, "inner packets put together of pieces"),
-            (self.copies, "copies of inner packets left out: sent again, or by two paths"),
-            (self.repeated, "datagrams left out: their number was there before (captured twice, or replayed)"),
+            (self.in_pieces, "of these put together of pieces"),
+            (self.copies, "copies of inner packets left out (sent again, or by two paths)"),
+            (self.repeated, "datagrams left out whose number was there before (captured twice, or replayed)"),
             (self.no_key, "datagrams not opened: no key of the log has their label"),
             (self.unauthentic, "datagrams not opened: unauthentic under the key of their label"),
             (self.malformed, "datagrams not opened: they are none"),
             (self.bad_frames, "datagrams with unknown or malformed frames"),
             (self.fragments, "fragments of IP packets left out"),
-            (self.cut_short, "packets left out: the capture has only a part (tcpdump -s 0 takes all)"),
-            (self.tls, "TCP connections left out: there is TLS on them"),
+            (self.cut_short, "packets left out of which the capture has a part only (tcpdump -s 0 takes all)"),
+            (self.tls, "TCP connections left out because there is TLS on them"),
             (self.gaps, "times that bytes of a TCP connection were missing"),
         ];
-        more.into_iter().filter(|(count, _)| *count > 0).try_for_each(|(count, what)| writeln!(f, "{count} {what}"))
+        let more = more.into_iter().filter(|(count, _)| *count > 0);
+        lines.into_iter().chain(more).try_for_each(|(count, what)| writeln!(f, "{count:>9}  {what}"))
     }
 }
