@@ -122,12 +122,12 @@ fn record(protection: Protection) -> Recording {
         // Traffic before and after the keys change, not all the time: the capture stays small.
         let busy = now.since(START) > Duration::from_secs(1) && end.since(now) > Duration::from_secs(1);
         if busy && (now.as_nanos() / 1_000_000_000).is_multiple_of(7) {
-            for side in 0..2 {
+            for portal in &mut portals {
                 let number = expected.len() as u32;
-                let (packet, complete) = inner(side == 0, number);
+                let (packet, complete) = inner(!portal.remote, number);
                 let plain = number.is_multiple_of(3);
                 let (packet, offload) = if plain { (&complete, Offload::default()) } else { (&packet, partial) };
-                portals[side].send(now, packet, offload);
+                portal.send(now, packet, offload);
                 expected.push(complete);
             }
         }

@@ -102,8 +102,11 @@ const FRAMES: &[Case] = &[
     ),
 ];
 
-/// Messages of handshakes: the first byte, the length, what is said of the fields.
-const MESSAGES: &[(u8, usize, &[(&str, &str)])] = &[
+/// A message's first byte, its length, and what tshark is to say of its fields.
+type Message = (u8, usize, &'static [(&'static str, &'static str)]);
+
+/// Messages of handshakes.
+const MESSAGES: &[Message] = &[
     (
         0x10,
         157,
