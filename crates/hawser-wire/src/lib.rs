@@ -5,10 +5,12 @@
 //! 2. [`veth`] joins two namespaces with an unshaped pair.
 //! 3. [`EmulatedLink`] joins two namespaces with a link that has a rate, a queue, delay, jitter and loss,
 //!    each way apart, changeable while it runs. This works on two TUN devices, without netem.
-//! 4. [`traffic`] sends and receives over what was built, and says what arrived.
+//! 4. [`Capture`] keeps what passes.
+//! 5. [`traffic`] sends and receives over what was built, and says what arrived.
 //!
 //! Everything here needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN) and says so where it lacks it.
 
+mod capture;
 mod clock;
 mod emulate;
 mod error;
@@ -19,6 +21,7 @@ mod sweep;
 mod sysctl;
 pub mod traffic;
 
+pub use capture::Capture;
 pub use clock::Moment;
 pub use emulate::{
     Counters, Direction, EmulatedLink, GilbertElliott, Jitter, LinkSpec, Loss, Probability, QueueDepth, Rate, Spread,

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod check;
+mod decode;
 mod demo;
 mod genkey;
 mod pubkey;
@@ -24,6 +25,8 @@ pub enum Command {
     Check(check::Check),
     /// Show the peers and paths of the running portal
     Status(status::Status),
+    /// Read captured tunnel traffic with the keys of a key log
+    Decode(decode::Decode),
     /// Show what bonding does, in network namespaces of its own (needs root)
     Demo(demo::Demo),
 }
@@ -37,6 +40,7 @@ impl Command {
             Self::Pubkey(pubkey) => pubkey.run(),
             Self::Check(check) => check.run(),
             Self::Status(status) => status.run(),
+            Self::Decode(decode) => decode.run(),
             Self::Demo(demo) => demo.run(),
         }
     }

@@ -1,5 +1,6 @@
 //! `hawser up` as it runs: two portals as processes in namespaces of their own. Needs root.
 
+mod capture;
 mod dual;
 mod ends;
 mod footprint;
