@@ -19,5 +19,6 @@ pub mod queue;
 pub mod resequence;
 pub mod scheduler;
 pub mod session;
+pub mod transport;
 pub mod units;
 pub mod wire;

@@ -8,6 +8,7 @@
 mod bbr;
 mod cubic;
 mod hystart;
+mod kernel;
 mod newreno;
 pub mod pacer;
 pub mod sampler;
@@ -18,6 +19,7 @@ mod tests;
 
 pub use bbr::Bbr;
 pub use cubic::Cubic;
+pub use kernel::Kernel;
 pub use newreno::NewReno;
 
 use crate::units::{ByteCount, Rate, Time};
@@ -44,6 +46,8 @@ pub enum Kind {
     Cubic,
     /// draft-ietf-ccwg-bbr (BBRv3), with the departures its module names.
     Bbr,
+    /// The kernel's, below a stream: never configured, it follows from the transport.
+    Kernel,
 }
 
 /// A new controller for a path whose largest datagram is `mtu` bytes. `seed` decides the random
@@ -53,6 +57,7 @@ pub fn build(kind: Kind, mtu: ByteCount, seed: u64) -> Box<dyn Controller> {
         Kind::NewReno => Box::new(NewReno::new(mtu)),
         Kind::Cubic => Box::new(Cubic::new(mtu)),
         Kind::Bbr => Box::new(Bbr::new(mtu, seed)),
+        Kind::Kernel => Box::new(Kernel::new(mtu)),
     }
 }
 
@@ -147,6 +152,15 @@ pub struct LossEvent {
     pub persistent: bool,
 }
 
+/// What the driver knows of a stream's socket. Plain data.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct SocketState {
+    /// How many bytes it takes before a queue builds in it.
+    pub room: ByteCount,
+    /// How fast it delivers, where the kernel knows.
+    pub rate: Option<Rate>,
+}
+
 /// What a coupled controller may know of the paths beside it.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct PathSnapshot {
@@ -170,6 +184,8 @@ pub trait Controller: Send {
     fn on_mtu(&mut self, mtu: ByteCount);
     /// A loss declared earlier turned out to be mere reordering or delay (RFC 9002 has none; as RFC 4015).
     fn on_spurious_loss(&mut self, now: Time);
+    /// The driver looked at the path's socket, where that has a controller below; `in_flight` is the path's.
+    fn on_socket(&mut self, _in_flight: ByteCount, _state: &SocketState) {}
     /// How many bytes may be in flight.
     fn window(&self) -> ByteCount;
     /// How fast to send; `None` before anything is known: the window and the round trip decide.
@@ -180,6 +196,6 @@ pub trait Controller: Send {
     fn is_ramping(&self) -> bool {
         false
     }
-    /// The configured name: `newreno`, `cubic`, `bbr`.
+    /// The configured name: `newreno`, `cubic`, `bbr`; `kernel`.
     fn name(&self) -> &'static str;
 }

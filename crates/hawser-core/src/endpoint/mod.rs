@@ -15,6 +15,7 @@ mod peer;
 mod pending;
 mod reload;
 pub(crate) mod routing;
+mod streams;
 
 pub use peer::PeerConfig;
 
@@ -27,6 +28,7 @@ use crate::session::timeout::earlier;
 use crate::session::{
     Buffers, Context, Datagram, Event as SessionEvent, Moved, Reason, Route, SessionSnapshot, Settings, Sink, Transmit,
 };
+use crate::transport::Transport;
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PathId, PeerId, Random, Time};
 use crate::wire::{DataHeader, DatagramKind, Offer, Reader};
 use handshakes::Outbox;
@@ -62,6 +64,8 @@ pub struct Link {
     pub group: LinkGroup,
     /// Its tier.
     pub metric: u16,
+    /// How it carries datagrams.
+    pub transport: Transport,
     /// It can reach IPv4 endpoints.
     pub ipv4: bool,
     /// It can reach IPv6 endpoints.
@@ -70,6 +74,15 @@ pub struct Link {
     pub opens: bool,
     /// It may be used now.
     pub up: bool,
+}
+
+/// What a datagram showed of its sender. A plain value.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It holds a session's keys, and this was sent by it for the first time.
+    OfSession,
+    /// Nothing: anybody could have sent it, or sent it again.
+    Unproven,
 }
 
 /// What the driver is to do or to tell.
@@ -190,7 +203,7 @@ impl Endpoint {
         ecn: Ecn,
         bytes: &mut [u8],
         sink: &mut dyn Sink,
-    ) {
+    ) -> Verdict {
         let route = Route { link, remote, source: local };
         let kind = bytes.first().ok_or(DropReason::Malformed);
         let kind = kind.and_then(|first| DatagramKind::of(*first).map_err(|_| DropReason::Malformed));
@@ -201,8 +214,13 @@ impl Endpoint {
             Ok(DatagramKind::CookieReply) => self.on_cookie(now, bytes),
             Err(reason) => Err(reason),
         };
-        if let Err(reason) = verdict {
-            self.drops.count(reason);
+        match (verdict, kind) {
+            (Ok(()), Ok(DatagramKind::Data)) => Verdict::OfSession,
+            (Ok(()), _) => Verdict::Unproven,
+            (Err(reason), _) => {
+                self.drops.count(reason);
+                Verdict::Unproven
+            }
         }
     }
 
@@ -344,6 +362,9 @@ impl Endpoint {
     pub fn add_link(&mut self, now: Time, link: Link) {
         self.links.retain(|known| known.id != link.id);
         self.links.push(link);
+        for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
+            session.learn_link(link.id, link.transport);
+        }
         if link.up {
             self.handle_link_up(now, link.id);
         }

@@ -9,7 +9,7 @@ use super::constants::{CHALLENGE_SIZE, HOLD_CHANGE, HOLD_MAX, HOLD_MIN, HOLD_REP
 use super::path::{Content, Path};
 use super::{Buffers, Route, Session, Transmit};
 use crate::path::health::HealthState;
-use crate::units::{PacketNumber, Time};
+use crate::units::{Ecn, PacketNumber, Time};
 use crate::wire::{
     AckHead, Close, CloseReason, DATA_HEADER_LEN, EncodeError, Hold, PathChallenge, PathResponse, TAG_LEN, Writer,
 };
@@ -38,8 +38,8 @@ impl Session {
             if !self.speaks(now, index) {
                 continue;
             }
-            let link = self.paths[index].route.link;
-            let spare = buffers.spare(link);
+            let Route { link, remote, .. } = self.paths[index].route;
+            let spare = buffers.spare(link, remote);
             self.paths[index].blocked = spare.is_none();
             let Some(buffer) = spare else { continue };
             let sent = self.write_control(now, index, buffer).or_else(|| self.write_mtu_probe(now, index, buffer));
@@ -305,7 +305,7 @@ impl Path {
             link: self.route.link,
             remote: self.route.remote,
             source: self.route.source,
-            ecn: self.ecn.outgoing(),
+            ecn: if self.transport.is_stream() { Ecn::NotEct } else { self.ecn.outgoing() },
             segment_size,
             len,
         }
