@@ -6,6 +6,7 @@
 //! 4. [`Link::next_error`] tells what routers and the kernel had to say about what was sent.
 //! 5. When the interface is made anew, [`Link::reopen`] opens the link anew.
 
+mod any;
 pub mod ip;
 mod recv_batch;
 mod send_batch;
@@ -16,6 +17,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
+pub use any::AnyLink;
 pub use recv_batch::{Datagrams, RECV_BUFFER_BYTES, RUNS_PER_BATCH, RecvBatch};
 pub use send_batch::{
     Full, MAX_DATAGRAM_BYTES, MAX_RUN_BYTES, MAX_RUN_SEGMENTS, Route, SEND_BATCH_BYTES, SEND_BATCH_ENTRIES,

@@ -9,6 +9,7 @@ mod error;
 mod key;
 mod load;
 mod parsers;
+mod parsers_transport;
 mod reader;
 pub mod schema;
 mod sections;
@@ -28,8 +29,8 @@ pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, Publi
 pub use load::{Keys, LoadError, load, read};
 pub use types::{Config, Link, Nat, Peer, Portal, Traffic, Tun};
 pub use values::{
-    Cipher, Congestion, InterfaceName, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName, Protection,
-    Scheduler, Transport,
+    Cipher, Congestion, InterfaceName, IpProtocol, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName,
+    Protection, Scheduler, TcpCongestion, TlsName, Transport,
 };
 
 use error::{Fault, Faults, did_you_mean};
