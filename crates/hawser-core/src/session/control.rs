@@ -38,7 +38,9 @@ impl Session {
             if !self.speaks(now, index) {
                 continue;
             }
-            let Route { link, remote, .. } = self.paths[index].route;
+            let path = &mut self.paths[index];
+            path.drop_unanswerable();
+            let Route { link, remote, .. } = path.next_way();
             let spare = buffers.spare(link, remote);
             self.paths[index].blocked = spare.is_none();
             let Some(buffer) = spare else { continue };
@@ -78,10 +80,8 @@ impl Session {
 
     fn write_control(&mut self, now: Time, index: usize, buffer: &mut [u8]) -> Option<Transmit> {
         let path = &mut self.paths[index];
-        path.drop_unanswerable();
         let number = path.peek_number();
-        let first = path.wants.response.map(|(_, by)| by).or(path.wants.challenge.map(|(_, to)| to));
-        let room = path.control_room(first.unwrap_or(path.route));
+        let room = path.control_room(path.next_way());
         if room <= DATA_HEADER_LEN + TAG_LEN {
             return None;
         }
@@ -263,6 +263,12 @@ impl Path {
         let asked =
             self.wants.farewell || self.wants.ping || self.wants.response.is_some() || self.wants.challenge.is_some();
         asked || self.ack_is_due(now) || self.health.is_active() && self.pmtu.poll_timeout().is_some_and(|at| at <= now)
+    }
+
+    /// Where the next control datagram goes: a challenge is echoed the way it came, and asked where it is to be answered.
+    fn next_way(&self) -> Route {
+        let asked = self.wants.response.map(|(_, by)| by).or(self.wants.challenge.map(|(_, to)| to));
+        asked.unwrap_or(self.route)
     }
 
     /// Forgets echoes and challenges for an address that nothing may go to (any more): the path has

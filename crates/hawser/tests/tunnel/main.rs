@@ -6,3 +6,4 @@ mod lab;
 mod links;
 mod reload;
 mod traffic;
+mod transports;

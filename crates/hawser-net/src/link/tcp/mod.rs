@@ -38,7 +38,7 @@ const CALL: Duration = Duration::from_secs(3);
 /// A stream on which nothing came for so long is of no use: a path in use is asked after every second.
 const SILENCE: Duration = Duration::from_secs(30);
 /// From one call of an address to the next, at first and at most.
-const CALL_AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(2));
+const CALL_AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(1));
 /// Addresses of which that is remembered.
 const CALLED_MAX: usize = 256;
 /// Streams are looked over this often.

@@ -58,14 +58,13 @@ fn receive(parts: &mut Parts, index: usize) -> usize {
         // A socket with one address needs no telling which.
         let local = run.local.filter(|_| socket.answers_from_several);
         let (remote, ecn) = (run.remote, Ecn::from_bits(run.ecn as u8));
-        let mut proof = Verdict::Unproven;
+        let mut proven = false;
         for datagram in run.singles() {
             moderation.count(1);
-            proof = endpoint.handle_datagram(now, socket.id, remote, local, ecn, datagram, home);
+            let verdict = endpoint.handle_datagram(now, socket.id, remote, local, ecn, datagram, home);
+            proven |= verdict == Verdict::OfSession;
         }
-        if proof == Verdict::OfSession
-            && let Some(streams) = link.streams()
-        {
+        if proven && let Some(streams) = link.streams() {
             streams.prove(remote);
         }
     }
