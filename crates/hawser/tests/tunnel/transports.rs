@@ -284,3 +284,20 @@ fn a_portal_with_raw_sockets_has_one_capability_more() {
         assert_eq!(effective, Some(NET_ADMIN_AND_RAW));
     }
 }
+
+#[test]
+fn tls_over_ipv4_carries_everything() {
+    cells("tls", "v4", 1449);
+}
+
+#[test]
+fn a_stream_inside_tls_looks_like_one() {
+    let lab = lab("tls", "tls", "v6");
+    let (local, _remote) = lab.start_both();
+    assert_works(&lab, &local);
+    // To a stranger, the listener is a server of the web that says nothing.
+    let ask = format!("openssl s_client -connect {LISTENS} -servername www.example.com -alpn h2 -tls1_3 </dev/null");
+    let output = lab.local.command("sh").args(["-c", &ask]).output().expect("run openssl");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("TLSv1.3") && said.contains("ALPN protocol: h2"), "{said}");
+}

@@ -12,6 +12,7 @@ mod receive;
 mod records;
 mod socket;
 mod stream;
+mod tls;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -26,6 +27,7 @@ use socket2::Socket;
 use super::{Link, LinkError, PathError, RecvBatch, Refusal, SendBatch, SendOutcome};
 use receive::Held;
 use stream::{Phase, Stream};
+use tls::Party;
 
 /// A connection that came must prove that it holds a known key within this time (issue 4).
 const PROOF: Duration = Duration::from_secs(2);
@@ -57,6 +59,10 @@ pub struct TcpOpts {
     pub listens: bool,
     /// The kernel's congestion control of each stream; the system's where there is none.
     pub congestion: Option<String>,
+    /// Whether calls go inside TLS; a link that listens takes both kinds.
+    pub tls: bool,
+    /// The name that is asked for there, if any.
+    pub tls_name: Option<String>,
     /// The bytes that a datagram may have.
     pub sizes: RangeInclusive<usize>,
 }
@@ -98,6 +104,8 @@ pub struct TcpLink {
     local: SocketAddr,
     index: Option<u32>,
     listener: Option<Socket>,
+    /// What streams begin TLS with.
+    party: Option<Party>,
     epoll: OwnedFd,
     streams: HashMap<u64, Stream>,
     by_remote: HashMap<SocketAddr, u64>,
@@ -122,10 +130,12 @@ impl TcpLink {
     /// [`LinkError`], saying at which step.
     pub fn bind(opts: TcpOpts) -> Result<TcpLink, LinkError> {
         let opened = socket::open(&opts)?;
+        let party = party(&opts).map_err(|source| LinkError::Socket { step: "prepare TLS", source })?;
         Ok(TcpLink {
             local: opened.local,
             index: opened.index,
             listener: opened.listener,
+            party,
             epoll: opened.epoll,
             streams: HashMap::new(),
             by_remote: HashMap::new(),
@@ -226,8 +236,9 @@ impl TcpLink {
         }
         *called = Called { next: now + called.wait, wait: (called.wait * 2).min(CALL_AGAIN.1) };
         // A call that fails at once, for want of a route, is made again as one that was refused.
-        if let Ok(socket) = socket::call(&self.opts, self.local, remote) {
-            self.add(Stream::new(socket, remote, Phase::Connecting, false));
+        let Ok(socket) = socket::call(&self.opts, self.local, remote) else { return };
+        if let Ok(stream) = Stream::called(socket, remote, self.party.as_ref()) {
+            self.add(stream);
         }
     }
 
@@ -273,6 +284,15 @@ impl TcpLink {
         {
             self.end(key);
         }
+    }
+}
+
+/// What TLS begins with, where there may be any.
+fn party(opts: &TcpOpts) -> io::Result<Option<Party>> {
+    match (opts.listens, opts.tls) {
+        (true, _) => Party::listener().map(Some),
+        (false, true) => Party::caller(opts.tls_name.as_deref()).map(Some),
+        (false, false) => Ok(None),
     }
 }
 

@@ -67,13 +67,14 @@ fn look(link: &mut TcpLink) -> io::Result<()> {
 /// Step 3.
 fn accept(link: &mut TcpLink) {
     for _ in 0..ACCEPTS_MAX {
-        let Some(listener) = &link.listener else { return };
+        let (Some(listener), Some(party)) = (&link.listener, &link.party) else { return };
         // An error is of one connection, or passes: the next call finds what is left.
         let Ok((socket, remote)) = listener.accept() else { return };
         let Some(remote) = remote.as_socket() else { continue };
         let room = link.pending < PENDING_MAX && link.streams.len() < STREAMS_MAX;
         if room && prepare(&socket, link.opts.congestion.as_deref()).is_ok() {
-            link.add(Stream::new(socket, remote, Phase::Open, true));
+            let stream = Stream::accepted(socket, remote, party);
+            link.add(stream);
         }
     }
 }
@@ -83,7 +84,9 @@ fn on_ready(link: &mut TcpLink, key: u64, flags: EventFlags) -> io::Result<()> {
     let Some(stream) = link.streams.get_mut(&key) else { return Ok(()) };
     if stream.phase == Phase::Connecting {
         stream.connected()?;
-        link.news.push_back(StreamNews::Up(stream.remote));
+        if stream.phase == Phase::Open {
+            link.news.push_back(StreamNews::Up(stream.remote));
+        }
         link.stale.push(key);
         link.watch(key);
         return Ok(());
@@ -97,6 +100,11 @@ fn on_ready(link: &mut TcpLink, key: u64, flags: EventFlags) -> io::Result<()> {
     {
         link.held = Some(Held { key, start: 0, end });
     }
+    if stream.greeted() {
+        link.news.push_back(StreamNews::Up(stream.remote));
+        link.stale.push(key);
+    }
+    link.watch(key);
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Read as _};
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use socket2::Socket;
 use super::super::send_batch::{MAX_RUN_SEGMENTS, Piece};
 use super::info::{Info, set_low_water};
 use super::records::{LENGTH_BYTES, length_of};
+use super::tls::{FIRST_BYTE, Party, Tls};
 use super::{CALL, PROOF, SILENCE, StreamRoom};
 
 /// What may wait in the socket unsent, so that the kernel always has something to send until this thread comes again: this
@@ -28,13 +30,28 @@ const SMOOTH_PARTS: u64 = 8;
 ///
 /// ```text
 ///   CONNECTING --writable, no error--> OPEN --its end, an error, a malformed record, silence--> gone
+///        |                               ^
+///        +----> GREETING --TLS agreed----+
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// We called, and were not answered yet.
     Connecting,
+    /// The two agree on TLS.
+    Greeting,
     /// Records come and go.
     Open,
+}
+
+/// What records go in. A part of [`Stream`].
+#[derive(Debug)]
+enum Channel {
+    /// That is seen by the first byte that comes: whoever called decides.
+    Unknown(Party),
+    /// The connection itself.
+    Plain,
+    /// A TLS session.
+    Tls(Box<Tls>),
 }
 
 /// A stream. Starts with nothing received or sent. Its link owns it.
@@ -43,6 +60,7 @@ pub(super) struct Stream {
     socket: Socket,
     pub(super) remote: SocketAddr,
     pub(super) phase: Phase,
+    channel: Channel,
     /// The other side called.
     pub(super) accepted: bool,
     /// It brought what only somebody with a session's keys can send.
@@ -66,12 +84,25 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(socket: Socket, remote: SocketAddr, phase: Phase, accepted: bool) -> Stream {
+    /// A call that was begun, inside TLS where there is a `party`.
+    pub(super) fn called(socket: Socket, remote: SocketAddr, party: Option<&Party>) -> io::Result<Stream> {
+        let tls = party.map(|party| party.session(remote.ip()).map(Box::new)).transpose()?;
+        let channel = tls.map_or(Channel::Plain, Channel::Tls);
+        Ok(Stream::new(socket, remote, Phase::Connecting, channel, false))
+    }
+
+    /// A connection that came.
+    pub(super) fn accepted(socket: Socket, remote: SocketAddr, party: &Party) -> Stream {
+        Stream::new(socket, remote, Phase::Open, Channel::Unknown(party.clone()), true)
+    }
+
+    fn new(socket: Socket, remote: SocketAddr, phase: Phase, channel: Channel, accepted: bool) -> Stream {
         let now = Instant::now();
         Stream {
             socket,
             remote,
             phase,
+            channel,
             accepted,
             proven: false,
             began: now,
@@ -89,7 +120,7 @@ impl Stream {
     /// When it ends unless something comes.
     pub(super) fn deadline(&self) -> Instant {
         match self.phase {
-            Phase::Connecting => self.began + CALL,
+            Phase::Connecting | Phase::Greeting => self.began + CALL,
             Phase::Open if self.accepted && !self.proven => self.began + PROOF,
             Phase::Open => self.heard + SILENCE,
         }
@@ -100,8 +131,23 @@ impl Stream {
         if let Some(error) = self.socket.take_error()? {
             return Err(error);
         }
-        (self.phase, self.heard) = (Phase::Open, Instant::now());
+        self.heard = Instant::now();
+        self.phase = Phase::Open;
+        if let Channel::Tls(tls) = &mut self.channel {
+            self.phase = Phase::Greeting;
+            tls.flush(&self.socket)?;
+        }
         Ok(())
+    }
+
+    /// Whether TLS was agreed on just now.
+    pub(super) fn greeted(&mut self) -> bool {
+        let done = matches!(&self.channel, Channel::Tls(tls) if !tls.begins());
+        let news = done && self.phase == Phase::Greeting;
+        if news {
+            self.phase = Phase::Open;
+        }
+        news
     }
 
     /// Receives behind what the last record lacks, both into `buffer`; gives the bytes there, `None` when nothing came.
@@ -124,7 +170,19 @@ impl Stream {
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        (&self.socket).read(buffer)
+        if let Channel::Unknown(party) = &self.channel {
+            let mut first = [MaybeUninit::new(0)];
+            if self.socket.peek(&mut first)? == 0 {
+                return Ok(0);
+            }
+            // SAFETY: the byte was initialised above, and at most written to since.
+            let tls = unsafe { first[0].assume_init() } == FIRST_BYTE;
+            self.channel = if tls { Channel::Tls(Box::new(party.session(self.remote.ip())?)) } else { Channel::Plain };
+        }
+        match &mut self.channel {
+            Channel::Tls(tls) => tls.read(&self.socket, buffer),
+            Channel::Plain | Channel::Unknown(_) => (&self.socket).read(buffer),
+        }
     }
 
     /// Keeps the beginning of a record until the rest comes.
@@ -136,12 +194,13 @@ impl Stream {
     pub(super) fn send(&mut self, piece: &Piece<'_>) -> io::Result<()> {
         let size = piece.segment_size.map_or(piece.bytes.len(), usize::from).max(1);
         let records = piece.bytes.len() + piece.bytes.len().div_ceil(size) * LENGTH_BYTES;
-        let mut taken = 0;
-        if self.out.is_empty() {
-            taken = self.write_records(piece.bytes, size)?;
-        }
-        if taken < records {
-            self.wait(piece.bytes, size, taken);
+        if let Channel::Tls(tls) = &mut self.channel {
+            tls.send(&self.socket, piece, size)?;
+        } else {
+            let taken = if self.out.is_empty() { self.write_records(piece.bytes, size)? } else { 0 };
+            if taken < records {
+                self.wait(piece.bytes, size, taken);
+            }
         }
         self.unsent += records;
         self.stale = true;
@@ -180,6 +239,9 @@ impl Stream {
 
     /// Sends what waits here.
     pub(super) fn flush(&mut self) -> io::Result<()> {
+        if let Channel::Tls(tls) = &mut self.channel {
+            tls.flush(&self.socket)?;
+        }
         while !self.out.is_empty() {
             match self.socket.send_with_flags(self.out.as_slices().0, libc::MSG_NOSIGNAL) {
                 Ok(taken) => drop(self.out.drain(..taken)),
@@ -191,9 +253,22 @@ impl Stream {
         Ok(())
     }
 
+    /// Whether the socket did not take all that it was given.
+    fn waits(&self) -> bool {
+        match &self.channel {
+            Channel::Tls(tls) => tls.waits(),
+            Channel::Plain | Channel::Unknown(_) => !self.out.is_empty(),
+        }
+    }
+
+    /// Whether records may be written at all.
+    fn is_ready(&self) -> bool {
+        self.phase == Phase::Open && !self.waits() && !matches!(&self.channel, Channel::Tls(tls) if tls.begins())
+    }
+
     /// Whether more may be written now, were it only an acknowledgement.
     pub(super) fn has_room(&self) -> bool {
-        self.phase == Phase::Open && self.out.is_empty() && self.unsent < self.ahead.max(AHEAD_LEAST) + CONTROL_ROOM
+        self.is_ready() && self.unsent < self.ahead.max(AHEAD_LEAST) + CONTROL_ROOM
     }
 
     /// Looks at the socket: how much it takes before a queue builds in it.
@@ -209,7 +284,7 @@ impl Stream {
             set_low_water(&self.socket, ahead)?;
             self.ahead = ahead;
         }
-        let room = if self.out.is_empty() { self.ahead.saturating_sub(self.unsent) } else { 0 };
+        let room = if self.is_ready() { self.ahead.saturating_sub(self.unsent) } else { 0 };
         Ok(StreamRoom { remote: self.remote, room, rate: self.rate })
     }
 
@@ -217,8 +292,8 @@ impl Stream {
     pub(super) fn interest(&self) -> EventFlags {
         match self.phase {
             Phase::Connecting => EventFlags::OUT,
-            Phase::Open if self.out.is_empty() && self.unsent < self.ahead.max(1) => EventFlags::IN,
-            Phase::Open => EventFlags::IN | EventFlags::OUT,
+            Phase::Open | Phase::Greeting if !self.waits() && self.unsent < self.ahead.max(1) => EventFlags::IN,
+            Phase::Open | Phase::Greeting => EventFlags::IN | EventFlags::OUT,
         }
     }
 }

@@ -13,6 +13,7 @@ use hawser_net::link::udp::{UdpLink, UdpOpts};
 use hawser_net::link::{AnyLink, Ecn as NetEcn, Link, LinkError, MAX_DATAGRAM_BYTES, Refusal, Route, SendBatch};
 use rustix::event::{PollFd, PollFlags};
 
+use crate::config::TlsName;
 use crate::run::interfaces::Place;
 use crate::run::messages::Lost;
 use crate::run::plan::{Carriage, SocketPlan};
@@ -251,11 +252,13 @@ fn bind(plan: &SocketPlan, local: SocketAddr) -> Result<AnyLink, LinkError> {
     match &plan.carriage {
         Carriage::Udp => UdpLink::bind(opts).map(AnyLink::Udp),
         Carriage::Ip(protocol) => IpLink::bind(opts, *protocol).map(AnyLink::Ip),
-        Carriage::Tcp { congestion, .. } => TcpLink::bind(TcpOpts {
+        Carriage::Tcp { congestion, tls } => TcpLink::bind(TcpOpts {
             local,
             interface: plan.interface.clone(),
             listens: !plan.opens(),
             congestion: congestion.as_ref().map(|name| name.as_str().to_owned()),
+            tls: tls.is_some(),
+            tls_name: tls.as_ref().and_then(TlsName::as_str).map(str::to_owned),
             sizes: DATAGRAM_MIN..=plan.carriage.core().fixed_size().map_or(MAX_DATAGRAM_BYTES, usize::from),
         })
         .map(AnyLink::Tcp),
