@@ -18,6 +18,7 @@ pub(crate) mod routing;
 mod streams;
 
 pub use peer::PeerConfig;
+pub use streams::Verdict;
 
 use crate::drops::{DropReason, Drops};
 use crate::handshake::{Identity, Responder};
@@ -74,15 +75,6 @@ pub struct Link {
     pub opens: bool,
     /// It may be used now.
     pub up: bool,
-}
-
-/// What a datagram showed of its sender. A plain value.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It holds a session's keys, and this was sent by it for the first time.
-    OfSession,
-    /// Nothing: anybody could have sent it, or sent it again.
-    Unproven,
 }
 
 /// What the driver is to do or to tell.

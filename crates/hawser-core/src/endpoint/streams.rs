@@ -1,9 +1,18 @@
-//! Links of streams: what the driver tells of each.
+//! Links of streams: what the driver tells of each, and is told of who is behind one.
 
 use super::Endpoint;
 use crate::congestion::SocketState;
 use crate::units::{LinkId, PeerId, Time};
 use std::net::SocketAddr;
+
+/// What a datagram showed of its sender. A plain value.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It holds a session's keys, and this was sent by it for the first time.
+    OfSession,
+    /// Nothing: anybody could have sent it, or sent it again.
+    Unproven,
+}
 
 impl Endpoint {
     /// A link has a stream to `remote` (again): paths along it are probed, and peers without a session greeted, at once.

@@ -120,6 +120,11 @@ pub fn packet(number: u16) -> Vec<u8> {
 
 /// Two portals with two links, their session made and its paths validated; and the present.
 pub fn connected() -> (Portal, Portal, Time) {
+    connected_by(Transport::Udp)
+}
+
+/// The same with links of this transport.
+pub fn connected_by(transport: Transport) -> (Portal, Portal, Time) {
     let mut local = Portal::new(1, 2, &["198.51.100.1:4920"], "10.0.0.1/32");
     let mut remote = Portal::new(2, 1, &[], "10.0.0.2/32");
     let mut now = Time::from_nanos(1_000_000_000);
@@ -127,7 +132,7 @@ pub fn connected() -> (Portal, Portal, Time) {
         id: LinkId(id),
         group: LinkGroup(id),
         metric: 0,
-        transport: Transport::Udp,
+        transport,
         ipv4: true,
         ipv6: false,
         opens,
