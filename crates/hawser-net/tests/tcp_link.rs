@@ -58,7 +58,7 @@ fn joined(host: &Namespace, tls: bool) -> (TcpLink, TcpLink, SocketAddr) {
     let calling = open(host, TcpOpts { tls, ..opts("127.0.0.1:0", false) });
     let remote = listening.local_addr();
     let mut calling = call(host, calling, remote);
-    serve(host, [&mut calling, &mut listening], "a stream", |seen| seen[0].news.contains(&StreamNews::Up(remote)));
+    serve([&mut calling, &mut listening], "a stream", |seen| seen[0].news.contains(&StreamNews::Up(remote)));
     (calling, listening, remote)
 }
 

@@ -383,8 +383,13 @@ impl Path {
     pub fn view(&mut self, now: Time, usable: bool, scale: i64) -> PathView {
         let half = i64::try_from(self.rtt.snapshot().smoothed.as_micros() / 2).unwrap_or(i64::MAX);
         let delay = self.oneway.smoothed_us().unwrap_or(half.saturating_add(scale));
-        // The search for the rate makes a queue, and a path that nobody uses has none.
-        let least = if self.exploration.is_on() { self.oneway.min_us(now) } else { self.oneway.floor_us(now) };
+        // The search for the rate makes a queue, and a path that nobody uses has none. The queue that the kernel's controller
+        // keeps below a stream is no reason to wait for another path: it is there whatever is sent, or the path runs dry.
+        let least = match (self.transport.is_stream(), self.exploration.is_on()) {
+            (true, _) => None,
+            (false, true) => self.oneway.min_us(now),
+            (false, false) => self.oneway.floor_us(now),
+        };
         let floor = least.unwrap_or(delay).min(delay);
         PathView {
             usable,
