@@ -6,6 +6,7 @@ mod support;
 use hawser_core::endpoint::{Event, Link};
 use hawser_core::handshake::REKEY_AFTER;
 use hawser_core::handshake::secrets::SessionSecrets;
+use hawser_core::transport::Transport;
 use hawser_core::units::{LinkGroup, LinkId, Time};
 use std::time::Duration;
 use support::{Portal, step};
@@ -19,7 +20,16 @@ fn after_a_rekey(ask: bool) -> (Portal, Portal) {
         remote.endpoint.tell_keys();
     }
     let mut now = Time::from_nanos(1_000_000_000);
-    let link = |opens| Link { id: LinkId(0), group: LinkGroup(0), metric: 0, ipv4: true, ipv6: false, opens, up: true };
+    let link = |opens| Link {
+        id: LinkId(0),
+        group: LinkGroup(0),
+        metric: 0,
+        transport: Transport::Udp,
+        ipv4: true,
+        ipv6: false,
+        opens,
+        up: true,
+    };
     local.endpoint.add_link(now, link(true));
     remote.endpoint.add_link(now, link(false));
     let end = now + REKEY_AFTER + Duration::from_secs(2);

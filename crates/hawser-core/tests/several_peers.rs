@@ -8,6 +8,7 @@ use hawser_core::endpoint::{Config, Endpoint, Link, PeerConfig};
 use hawser_core::handshake::{Identity, Psk};
 use hawser_core::packet::Offload;
 use hawser_core::session::Settings;
+use hawser_core::transport::Transport;
 use hawser_core::units::{Ecn, LinkGroup, LinkId, Time};
 use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
 use std::net::SocketAddr;
@@ -42,7 +43,16 @@ fn peer(key: u8, endpoints: &[&str], allowed: &str) -> PeerConfig {
 }
 
 fn link(opens: bool) -> Link {
-    Link { id: LinkId(0), group: LinkGroup(0), metric: 0, ipv4: true, ipv6: false, opens, up: true }
+    Link {
+        id: LinkId(0),
+        group: LinkGroup(0),
+        metric: 0,
+        transport: Transport::Udp,
+        ipv4: true,
+        ipv6: false,
+        opens,
+        up: true,
+    }
 }
 
 /// A hub and two peers that call it, over wires without delay.

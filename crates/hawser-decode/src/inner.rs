@@ -1,6 +1,6 @@
 //! Step 5: inner packets out of frames.
 //!
-//! 1. DATA is an inner packet, SPLIT a piece of one. 2. A flow sequence that was there before is a copy, sent again or by two
+//! 1. DATA and PROTECTED are inner packets, SPLIT a piece of one. 2. A flow sequence that was there before is a copy, sent again or by two
 //!    paths. 3. A checksum that the sender's kernel left to its network card is completed (RFC 9293 section 3.1, RFC 768).
 
 use std::collections::HashMap;
@@ -62,6 +62,10 @@ impl Inners {
         for frame in Frames::new(frames) {
             let (arrival, bytes) = match frame {
                 Ok(Frame::Data(data)) => (arrival(data.bucket, data.flags, data.sequence), data.packet),
+                Ok(Frame::Protected(frame)) => {
+                    let data = frame.data;
+                    (arrival(data.bucket, data.flags, data.sequence), data.packet)
+                }
                 Ok(Frame::Split(piece)) => {
                     let arrival = arrival(piece.bucket, piece.flags, piece.sequence);
                     let (id, at, now) = (piece.id.0, piece.offset, Time::from_nanos(time));
@@ -84,7 +88,9 @@ impl Inners {
                     | Frame::PathInfo(_)
                     | Frame::Gone(_)
                     | Frame::Close(_)
-                    | Frame::Hold(_),
+                    | Frame::Hold(_)
+                    | Frame::Repair(_)
+                    | Frame::Terms(_),
                 ) => continue,
                 Err(_) => {
                     summary.bad_frames += 1;

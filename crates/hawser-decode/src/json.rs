@@ -1,8 +1,8 @@
 //! A datagram as a line of JSON.
 
 use hawser_core::wire::{
-    AckFrame, CloseReason, DataFlags, DataHeader, DatagramKind, FlowBucket, FlowSequence, Frame, Frames, LinkState,
-    Reader,
+    AckFrame, CloseReason, DataFlags, DataFrame, DataHeader, DatagramKind, FlowBucket, FlowSequence, Frame, Frames,
+    LinkState, Reader,
 };
 use serde_json::{Map, Value, json};
 
@@ -77,11 +77,19 @@ fn frame(frame: &Frame<'_>) -> Value {
             merge(&mut value, place(piece.bucket, piece.flags, piece.sequence));
             value
         }
-        Frame::Data(data) => {
-            let mut value = json!({"type": "DATA", "bytes": data.packet.len()});
-            merge(&mut value, place(data.bucket, data.flags, data.sequence));
+        Frame::Data(data) => packet("DATA", data),
+        Frame::Protected(frame) => {
+            let mut value = packet("PROTECTED", &frame.data);
+            merge(&mut value, json!({"symbol": frame.symbol.0}));
             value
         }
+        Frame::Repair(repair) => json!({
+            "type": "REPAIR", "first": repair.first.0, "count": repair.count, "row": repair.row, "bytes": repair.symbol.len(),
+        }),
+        Frame::Terms(terms) => json!({
+            "type": "TERMS", "path": terms.path.0, "barred": terms.barred, "weight": terms.weight,
+            "max_kbit": terms.max_kbit, "revision": terms.revision,
+        }),
         Frame::Close(close) => {
             let reason = match close.reason {
                 CloseReason::Shutdown => json!("shutdown"),
@@ -93,6 +101,12 @@ fn frame(frame: &Frame<'_>) -> Value {
         }
         Frame::Hold(hold) => json!({"type": "HOLD", "us": hold.hold_us}),
     }
+}
+
+fn packet(name: &str, data: &DataFrame<'_>) -> Value {
+    let mut value = json!({"type": name, "bytes": data.packet.len()});
+    merge(&mut value, place(data.bucket, data.flags, data.sequence));
+    value
 }
 
 fn ack(ack: &AckFrame<'_>) -> Value {

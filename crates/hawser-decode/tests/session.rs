@@ -12,6 +12,7 @@ use hawser_core::handshake::secrets::KeyLogEntry;
 use hawser_core::handshake::{Identity, Psk, REKEY_AFTER};
 use hawser_core::packet::Offload;
 use hawser_core::session::{Buffers, Settings, Sink};
+use hawser_core::transport::Transport;
 use hawser_core::units::{Ecn, LinkGroup, LinkId, Random, Time};
 use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
 use support::*;
@@ -36,7 +37,7 @@ impl Random for Seeded {
 struct Buffer(Vec<u8>);
 
 impl Buffers for Buffer {
-    fn spare(&mut self, _: LinkId) -> Option<&mut [u8]> {
+    fn spare(&mut self, _: LinkId, _: SocketAddr) -> Option<&mut [u8]> {
         Some(&mut self.0)
     }
 }
@@ -73,7 +74,16 @@ impl Portal {
         endpoint.tell_keys();
         for id in 0..if remote { 1 } else { 2 } {
             let group = LinkGroup(id);
-            let link = Link { id: LinkId(id), group, metric: 0, ipv4: true, ipv6: false, opens: !remote, up: true };
+            let link = Link {
+                id: LinkId(id),
+                group,
+                metric: 0,
+                transport: Transport::Udp,
+                ipv4: true,
+                ipv6: false,
+                opens: !remote,
+                up: true,
+            };
             endpoint.add_link(START, link);
         }
         Portal { endpoint, remote, keys: String::new() }

@@ -74,16 +74,30 @@ impl Portals {
         traffic: &str,
         link: &dyn Fn(usize) -> String,
     ) -> Result<Self, LabError> {
+        Self::launch(program, bond, "udp", traffic, link)
+    }
+
+    /// The same, with links of this transport.
+    ///
+    /// # Errors
+    /// As [`Portals::start`].
+    pub fn start_over(program: &Path, bond: &Bond, transport: &str, traffic: &str) -> Result<Self, LabError> {
+        Self::launch(program, bond, transport, traffic, &|_| String::new())
+    }
+
+    fn launch(
+        program: &Path,
+        bond: &Bond,
+        transport: &str,
+        traffic: &str,
+        link: &dyn Fn(usize) -> String,
+    ) -> Result<Self, LabError> {
         let making = cleanup::making();
         let folder = Folder::new()?;
         let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
         let (local_key, remote_key) = (generated()?, generated()?);
-        let links: String = (0..bond.link_count())
-            .map(|index| {
-                let more = link(index);
-                format!("[[link]]\nname = \"{0}\"\ninterface = \"{0}\"\n{more}\n", bond.interface(index))
-            })
-            .collect();
+        let section = |index| link_section(&bond.interface(index), transport, &link(index));
+        let links: String = (0..bond.link_count()).map(section).collect();
         let remote = Portal::start(
             program,
             "remote",
@@ -91,7 +105,7 @@ impl Portals {
             &folder,
             &remote_key,
             &Config {
-                listen: &format!("listen = [\"0.0.0.0:{PORT}\"]\n"),
+                listen: &format!("listen = [\"0.0.0.0:{PORT}\"]\ntransports = [\"{transport}\"]\n"),
                 tun: REMOTE_TUN,
                 links: "",
                 peer: ("local", &local_key.public().to_string()),
@@ -270,6 +284,11 @@ impl Config<'_> {
              [traffic]\n{traffic}\n"
         )
     }
+}
+
+/// A link by the interface of its name, with more lines.
+fn link_section(interface: &str, transport: &str, more: &str) -> String {
+    format!("[[link]]\nname = \"{interface}\"\ninterface = \"{interface}\"\ntransport = \"{transport}\"\n{more}\n")
 }
 
 fn process_name(portal: &str) -> String {

@@ -61,9 +61,9 @@ impl Session {
         while let Some(size) = self.fec.repair_due(now) {
             self.look(now);
             let index = self.repair_path(size);
-            let Some((index, buffer)) =
-                index.and_then(|index| Some((index, buffers.spare(self.paths[index].route.link)?)))
-            else {
+            let route = index.map(|index| (index, self.paths[index].route));
+            let spare = route.and_then(|(index, route)| Some((index, buffers.spare(route.link, route.remote)?)));
+            let Some((index, buffer)) = spare else {
                 self.fec.skip_repair();
                 continue;
             };

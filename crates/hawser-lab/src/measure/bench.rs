@@ -8,7 +8,7 @@ use super::cases::{Case, Line, Probe};
 use super::report::{Report, words};
 use super::{
     changes, controllers, coupling, cut, goodput, hostile, paired, peers, random, repaired, restart, thin, tiers,
-    unshaped,
+    transports, unshaped,
 };
 use crate::error::LabError;
 use crate::portals::Portals;
@@ -85,6 +85,7 @@ impl Bench {
             (Probe::Peers, _) => vec![("200 of 1000".to_owned(), peers::share(self, run)?)],
             (Probe::Hostile, _) => alone(hostile::withstand(&self.start(case.lines, run)?, flow, self.duration)?),
             (Probe::Coupling, _) => coupling::judge(self, flow, run)?,
+            (Probe::Transports, _) => alone(transports::run(self, case, flow, run)?),
             (Probe::Restart, _) => alone(restart::restart(self.start(case.lines, run)?, flow)?),
             (Probe::Cut(how), _) => {
                 let each = 0..case.lines.len();
@@ -132,7 +133,7 @@ impl Bench {
 }
 
 /// What links of a case are made by. Each run has its own chance.
-fn plans_of(lines: &[Line], run: u32) -> Vec<LinkPlan> {
+pub(super) fn plans_of(lines: &[Line], run: u32) -> Vec<LinkPlan> {
     let seed = |index: usize| u64::from(run) * 1000 + 2 * index as u64;
     lines.iter().enumerate().map(|(index, line)| line.plan(seed(index))).collect()
 }

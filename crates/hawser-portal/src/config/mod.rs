@@ -11,6 +11,7 @@ mod error;
 mod key;
 mod load;
 mod parsers;
+mod parsers_transport;
 mod reader;
 mod rules;
 pub mod schema;
@@ -35,8 +36,8 @@ pub use rules::{PortRange, Rule};
 pub use takeover::{Kept, KeptProtocol, Takeover, TakeoverRole};
 pub use types::{Config, DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
 pub use values::{
-    Cipher, Congestion, InterfaceName, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName, Protection,
-    Scheduler, Transport,
+    Cipher, Congestion, InterfaceName, IpProtocol, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName,
+    Protection, Scheduler, TcpCongestion, TlsName, Transport,
 };
 
 use error::{Fault, Faults, did_you_mean};

@@ -12,9 +12,12 @@ use super::parsers::{
     endpoint, interface_address, interface_name, ip_address, keyword, link_name, listen_address, masquerade, metric,
     mtu, network, path, peer_name, public_key, weight,
 };
+use super::parsers_transport::{ip_protocol, tcp_congestion, tls_name};
 use super::reader::{Sited, Table, boolean};
 use super::unique::Unique;
-use super::values::{Cipher, Congestion, InterfaceName, LinkName, PeerName, Protection, Scheduler, Transport};
+use super::values::{
+    Cipher, Congestion, InterfaceName, IpProtocol, LinkName, PeerName, Protection, Scheduler, TlsName, Transport,
+};
 use super::{DEFAULT_SOCKET, DEFAULT_STATE_DIR, DEFAULT_TUN_NAME};
 use super::{DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
 
@@ -31,6 +34,7 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
     let key_file = table.required("private_key_file", "private_key_file = \"/etc/hawser/private.key\"", path);
     let listen = table.list("listen", listen_address);
     let transports = table.list("transports", |v| keyword::<Transport>("portal.transports", v));
+    let ip_protocol = table.optional("ip_protocol", ip_protocol);
     let socket = table.optional("socket", path);
     let keylog = table.optional("keylog", path);
     let state_dir = table.optional("state_dir", path);
@@ -51,6 +55,7 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
         private_key_file: key_file?.value,
         listen: values(listen.unwrap_or_default()),
         transports: transports.map_or_else(|| vec![Transport::Udp], values),
+        ip_protocol: ip_protocol.map_or(IpProtocol::EXPERIMENT, |p| p.value),
         socket: socket.map_or_else(|| DEFAULT_SOCKET.into(), |s| s.value),
         keylog: keylog.map(|k| k.value),
         state_dir: state_dir.map_or_else(|| DEFAULT_STATE_DIR.into(), |s| s.value),
@@ -103,6 +108,7 @@ pub(super) fn link(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
     let interface = table.optional("interface", interface_name);
     let address = table.optional("address", ip_address);
     let transport = table.optional("transport", |v| keyword::<Transport>("link.transport", v));
+    let tls = tls(&mut table, transport.as_ref().map(|t| t.value));
     let metric = table.optional("metric", metric);
     let weight = table.optional("weight", weight);
     let max_rate = table.optional("max_rate", bit_rate);
@@ -125,12 +131,30 @@ pub(super) fn link(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
         interface: interface.map(|i| i.value),
         address: address.map(|a| a.value),
         transport: transport.map_or(Transport::Udp, |t| t.value),
+        tls,
         metric: metric.map_or_else(Default::default, |m| m.value),
         weight: weight.map_or(1, |w| w.value),
         max_rate: max_rate.map(|r| r.value),
         data_cap: data_cap.map(|cap| DataCap { volume: cap.value, reset: reset.map_or(MonthDay(1), |r| r.value) }),
     };
     Some(Sited { value: link, span: header })
+}
+
+/// TLS is of streams alone.
+fn tls(table: &mut Table<'_, '_, '_>, transport: Option<Transport>) -> Option<TlsName> {
+    let tls = table.optional("tls", boolean);
+    let name = table.optional("tls_name", tls_name);
+    let on = tls.as_ref().is_some_and(|tls| tls.value);
+    if let Some(tls) = tls.filter(|tls| tls.value && transport != Some(Transport::Tcp)) {
+        table.fault(tls.span, Fault::new("`tls` is of the transport `tcp` alone").hint("add: transport = \"tcp\""));
+    }
+    match name {
+        Some(name) if !on => {
+            table.fault(name.span, Fault::new("`tls_name` needs `tls`").hint("add: tls = true"));
+            None
+        }
+        name => on.then(|| name.map_or_else(TlsName::default, |name| name.value)),
+    }
 }
 
 pub(super) fn peer(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<Sited<Peer>> {
@@ -167,6 +191,7 @@ pub(super) fn peer(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
 pub(super) fn traffic(mut table: Table<'_, '_, '_>) -> Traffic {
     let scheduler = table.optional("scheduler", |v| keyword::<Scheduler>("traffic.scheduler", v));
     let congestion = table.optional("congestion", |v| keyword::<Congestion>("traffic.congestion", v));
+    let tcp_congestion = table.optional("tcp_congestion", tcp_congestion);
     let protection = table.optional("protection", |v| keyword::<Protection>("traffic.protection", v));
     let cipher = table.optional("cipher", |v| keyword::<Cipher>("traffic.cipher", v));
     let default = Traffic::default();
@@ -181,6 +206,7 @@ pub(super) fn traffic(mut table: Table<'_, '_, '_>) -> Traffic {
     Traffic {
         scheduler: scheduler.map_or(default.scheduler, |s| s.value),
         congestion: congestion.map_or(default.congestion, |c| c.value),
+        tcp_congestion: tcp_congestion.map(|c| c.value),
         protection: protection.map_or(default.protection, |p| p.value),
         cipher: cipher.map_or(default.cipher, |c| c.value),
     }

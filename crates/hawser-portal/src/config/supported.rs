@@ -13,15 +13,8 @@ const fn later(key: &'static str, value: &'static str) -> Later {
 }
 
 /// Values that are refused, as they are written in the file (strings without quotes). `*` is every value but the default.
-const LATER_VALUES: &[Later] = &[
-    later("portal.transports", "tcp"),
-    later("portal.transports", "ip"),
-    later("portal.transports", "scion"),
-    later("link.transport", "tcp"),
-    later("link.transport", "ip"),
-    later("link.transport", "scion"),
-    later("rule.mark", "*"),
-];
+const LATER_VALUES: &[Later] =
+    &[later("portal.transports", "scion"), later("link.transport", "scion"), later("rule.mark", "*")];
 
 /// Whether this version carries out `value` of `key` (`section.key`).
 pub(super) fn value(key: &str, value: &str) -> bool {

@@ -30,8 +30,8 @@ use crate::config::{Config, Keys};
 /// Runs a portal on the calling thread and one more until `host` orders its end, in the calling thread's
 /// network namespace.
 ///
-/// Afterwards the calling thread, and each that it starts, has CAP_NET_ADMIN and no other capability. That one is
-/// needed throughout: to open sockets anew (buffers beyond the system's limit; binding to an interface has needed no
+/// Afterwards the calling thread, and each that it starts, has CAP_NET_ADMIN and no other capability, but CAP_NET_RAW where a
+/// link or listener is of transport `ip`. The first is needed throughout: to open sockets anew (buffers beyond the system's limit; binding to an interface has needed no
 /// capability since Linux 5.7), to set the MTU and sysctls, and to undo all of it.
 ///
 /// # Errors

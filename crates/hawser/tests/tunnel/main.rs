@@ -15,3 +15,4 @@ mod takeover;
 mod talk;
 mod terms;
 mod traffic;
+mod transports;

@@ -17,6 +17,7 @@ use hawser_core::handshake::{Identity, Psk, PublicKey};
 use hawser_core::packet::Offload;
 use hawser_core::resequence::Sink;
 use hawser_core::session::{Buffers, Settings, Transmit};
+use hawser_core::transport::Transport;
 use hawser_core::units::{ByteCount, Ecn, LinkGroup, LinkId, Time};
 use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
 use hawser_portal::config::{PrivateKey, PublicKey as ConfigKey};
@@ -92,7 +93,7 @@ struct Caller {
 struct Room(Vec<u8>);
 
 impl Buffers for Room {
-    fn spare(&mut self, _: LinkId) -> Option<&mut [u8]> {
+    fn spare(&mut self, _: LinkId, _: SocketAddr) -> Option<&mut [u8]> {
         Some(&mut self.0)
     }
 }
@@ -128,7 +129,10 @@ impl Caller {
         };
         let mut endpoint = Endpoint::new(config, Box::new(Seeded::new(seed)));
         let (id, group) = (LinkId::default(), LinkGroup::default());
-        endpoint.add_link(Time::ZERO, Link { id, group, metric: 0, ipv4: true, ipv6: false, opens: true, up: true });
+        endpoint.add_link(
+            Time::ZERO,
+            Link { id, group, metric: 0, transport: Transport::Udp, ipv4: true, ipv6: false, opens: true, up: true },
+        );
         Ok(Self { endpoint, socket, packet: inner_packet(inner_address(number)), due: Some(Time::ZERO) })
     }
 

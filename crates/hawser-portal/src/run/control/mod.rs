@@ -32,7 +32,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::messages::{Command, Report};
 use super::packet::Driver;
-use super::plan::{self, SocketPlan};
+use super::plan::{self, Carriage, SocketPlan};
 use super::random::SystemRandom;
 use super::{Host, RunError, privileges, terms};
 use crate::api::ControlSocket;
@@ -114,13 +114,14 @@ fn make_tun(config: &Config) -> Result<Tun, RunError> {
 }
 
 impl PacketThread {
-    /// Starts it, with one capability left to it and to this thread.
+    /// Starts it, with the capabilities that are needed from now on left to it and to this thread.
     fn start(endpoint: Endpoint, tun: Tun, plans: Vec<SocketPlan>) -> Result<Self, RunError> {
         let failed = |step| move |source| RunError::Packet { step, source };
         let (commands, inbox) = event_channel().map_err(failed("make the bell"))?;
         let (outbox, reports) = unbounded_channel();
+        let raw = plans.iter().any(|plan| matches!(plan.carriage, Carriage::Ip(_)));
         let driver = Driver::new(endpoint, tun, plans, inbox, outbox)?;
-        privileges::reduce()?;
+        privileges::reduce(raw)?;
         let builder = std::thread::Builder::new().name("hawser-packet".to_owned());
         let thread = builder.spawn(move || driver.run()).map_err(failed("start"))?;
         Ok(Self { commands, reports, thread })

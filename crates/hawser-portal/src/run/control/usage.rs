@@ -182,6 +182,7 @@ mod tests {
             interface: None,
             address: None,
             transport: Transport::Udp,
+            tls: None,
             metric: Default::default(),
             weight: 1,
             max_rate: None,

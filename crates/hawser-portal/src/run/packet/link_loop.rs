@@ -1,15 +1,18 @@
 //! The link loop: batches of datagrams from a link to the core, and what was said of those sent.
 //!
 //! 1. Errors first: they are what keeps the descriptor ready. 2. A link that was full takes the rest of its batch.
-//! 3. One batch is received; each datagram goes to the core, and what comes home to the coalescer.
+//! 3. A batch is received, or a few where they are small; each datagram goes to the core, and what comes home to the coalescer.
 
+use hawser_core::endpoint::Verdict;
 use hawser_core::units::{Ecn, Time};
-use hawser_net::link::{Link, PathError, RUNS_PER_BATCH, Refusal};
+use hawser_net::link::{AnyLink, Link, PathError, RUNS_PER_BATCH, Refusal};
 use rustix::event::PollFlags;
 
 use super::socket::LinkSocket;
 use super::{Parts, RunError, tun_loop};
 
+/// Datagrams taken from a link in one round, where there are so many: a batch holds few of those that the kernel does not merge.
+const DATAGRAMS_PER_ROUND: usize = 64;
 /// Errors taken off a link in one round.
 const ERRORS_PER_ROUND: usize = 16;
 /// What came home is written to TUN when its buffers hold this much, in bytes, even amid a round.
@@ -29,36 +32,54 @@ pub fn on_ready(parts: &mut Parts, index: usize, flags: PollFlags) -> Result<boo
     if !flags.contains(PollFlags::IN) {
         return Ok(false);
     }
-    let runs = receive(parts, index);
+    let mut taken = 0;
+    let runs = loop {
+        let (runs, datagrams) = receive(parts, index);
+        taken += datagrams;
+        if runs < RUNS_PER_BATCH || taken >= DATAGRAMS_PER_ROUND {
+            break runs;
+        }
+    };
+    // What a stream brought and did not fit no descriptor tells of.
+    while parts.sockets[index].has_more() {
+        receive(parts, index);
+    }
     if parts.home.bytes_held() > HOME_MAX {
         tun_loop::flush(parts)?;
     }
     Ok(runs == RUNS_PER_BATCH)
 }
 
-/// Step 3, one batch: gives the number of runs in it.
-fn receive(parts: &mut Parts, index: usize) -> usize {
+/// Step 3, one batch: gives the number of runs in it, and of datagrams.
+fn receive(parts: &mut Parts, index: usize) -> (usize, usize) {
     let Parts { clock, endpoint, home, sockets, received, moderation, .. } = parts;
-    let Some((socket, link)) = sockets.get_mut(index).and_then(split) else { return 0 };
+    let Some((socket, link)) = sockets.get_mut(index).and_then(split) else { return (0, 0) };
     let runs = link.recv(received);
     let now = clock.now();
     let runs = match runs {
         Ok(runs) => runs,
         Err(error) => {
             sockets[index].fail(now, &error);
-            return 0;
+            return (0, 0);
         }
     };
+    let mut datagrams = 0;
     for run in received.runs() {
         // A socket with one address needs no telling which.
         let local = run.local.filter(|_| socket.answers_from_several);
         let (remote, ecn) = (run.remote, Ecn::from_bits(run.ecn as u8));
+        let mut proven = false;
         for datagram in run.singles() {
             moderation.count(1);
-            endpoint.handle_datagram(now, socket.id, remote, local, ecn, datagram, home);
+            datagrams += 1;
+            let verdict = endpoint.handle_datagram(now, socket.id, remote, local, ecn, datagram, home);
+            proven |= verdict == Verdict::OfSession;
+        }
+        if proven && let Some(streams) = link.streams() {
+            streams.prove(remote);
         }
     }
-    runs
+    (runs, datagrams)
 }
 
 /// What is needed of a socket while its link is borrowed.
@@ -67,7 +88,7 @@ struct About {
     answers_from_several: bool,
 }
 
-fn split(socket: &mut LinkSocket) -> Option<(About, &mut hawser_net::link::udp::UdpLink)> {
+fn split(socket: &mut LinkSocket) -> Option<(About, &mut AnyLink)> {
     let answers_from_several = socket.place.is_some_and(|place| place.local.ip().is_unspecified());
     let about = About { id: socket.plan.id, answers_from_several };
     socket.link.as_mut().map(|link| (about, link))

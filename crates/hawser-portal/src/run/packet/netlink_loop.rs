@@ -112,6 +112,7 @@ fn core_link(socket: &LinkSocket) -> CoreLink {
         id: socket.plan.id,
         group: socket.plan.group,
         metric: socket.plan.metric,
+        transport: socket.plan.carriage.core(),
         ipv4: socket.plan.family == Family::V4,
         ipv6: socket.plan.family == Family::V6,
         opens: socket.plan.opens(),

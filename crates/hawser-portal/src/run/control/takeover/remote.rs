@@ -42,8 +42,6 @@ const FORWARD_HOOK: &str = "type filter hook forward priority filter";
 /// The interface that stands for all of them in sysctls.
 const ALL: &str = "all";
 const ON: &str = "1";
-/// The bare protocol of the transport `ip` (RFC 3692).
-const IP_PROTOCOL: u8 = 253;
 /// What stays whatever the configuration says: neighbours and routers (RFC 4861), multicast listeners (RFC 2710, 3810),
 /// DHCP (RFC 2131, RFC 8415).
 const STAYS: [&str; 3] =
@@ -184,11 +182,12 @@ fn listened(config: &Config) -> impl Iterator<Item = [String; 2]> {
     let taken: Vec<IpAddr> = config.takeover.iter().flat_map(|takeover| takeover.addresses.clone()).collect();
     let here = move |listen: &&SocketAddr| listen.ip().is_unspecified() || taken.contains(&listen.ip());
     let ports: BTreeSet<u16> = config.portal.listen.iter().filter(here).map(SocketAddr::port).collect();
+    let protocol = config.portal.ip_protocol.number();
     config.portal.transports.iter().flat_map(move |transport| match transport {
         // SCION packets come in UDP datagrams.
         Transport::Udp | Transport::Scion => ports.iter().map(|port| sides("udp", port)).collect(),
         Transport::Tcp => ports.iter().map(|port| sides("tcp", port)).collect(),
-        Transport::Ip => vec![[(); 2].map(|()| format!("meta l4proto {IP_PROTOCOL}"))],
+        Transport::Ip => vec![[(); 2].map(|()| format!("meta l4proto {protocol}"))],
     })
 }
 
