@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use hawser_lab::topology::{Bond, ENDPOINT, Flow, LinkPlan, Over};
-use hawser_wire::Direction;
+use hawser_wire::{Direction, Way};
 use socket2::SockRef;
 
 const fn ms(millis: u64) -> Duration {
@@ -44,6 +44,21 @@ fn every_link_has_its_own_way_to_the_one_endpoint() {
             assert_eq!(from, IpAddr::from([10, 10, u8::try_from(index + 1).expect("few links"), 2]));
         }
     }
+}
+
+#[test]
+fn links_that_share_a_bottleneck_have_addresses_of_their_own_and_one_rate() {
+    let way = Direction::shaped(20.0, ms(5), ms(50));
+    let bond = Bond::sharing(2, &way, &way).expect("the topology stands (these tests need root)");
+    for index in 0..2 {
+        let from = asked_over(&bond, index).expect("the endpoint answers");
+        assert_eq!(from, IpAddr::from([10, 10, u8::try_from(index + 1).expect("few links"), 2]));
+    }
+    let got = bond.transfer(Flow::Up, Over::LinkOne, ms(1500)).run().expect("it runs");
+    let rate = got.mbps_between(got.start() + ms(500), got.start() + ms(1500));
+    assert!((15.0..=20.0).contains(&rate), "{rate} Mbit/s");
+    let [bottleneck] = bond.links() else { panic!("{} emulated links", bond.links().len()) };
+    assert!(bottleneck.counters(Way::AToB).packets_sent > 1000, "all went through it");
 }
 
 #[test]

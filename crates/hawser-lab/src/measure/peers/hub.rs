@@ -60,11 +60,10 @@ impl Hub {
         let start = Instant::now();
         let process = Process::start("hub", &bond.remote, program, &["up", "-c", &config.to_string_lossy()], &folder)?;
         drop(making);
-        let mut process = await_answer(process, &socket, start)?;
+        let process = await_answer(process, &socket, start)?;
         let startup = start.elapsed();
         let sink = bond.remote.run(|| UdpSocket::bind((ADDRESS, SINK_PORT)))?;
-        let sink =
-            sink.map_err(|error| process_fault(&mut process, &format!("no socket on its TUN device: {error}")))?;
+        let sink = sink.map_err(|error| process.fault(format!("no socket on its TUN device: {error}")))?;
         Ok((Self { process, socket, key: private.public(), _sink: sink, _folder: folder }, startup))
     }
 
@@ -112,10 +111,6 @@ fn await_answer(mut process: Process, socket: &Path, start: Instant) -> Result<P
         thread::sleep(GLANCE);
     }
     Ok(process)
-}
-
-fn process_fault(process: &mut Process, fault: &str) -> LabError {
-    process.fault(fault)
 }
 
 fn configuration(key_file: &Path, socket: &Path, peers: &[PrivateKey], traffic: &str) -> String {
