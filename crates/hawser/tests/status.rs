@@ -26,11 +26,21 @@ fn status() -> Status {
     let hub = PeerStatus {
         name: "hub".into(),
         handshake_age_s: Some(75.2),
+        protection: Some("encrypt".into()),
+        cipher: Some("aes-128-gcm".into()),
         rx_bytes: 5 << 30,
         tx_bytes: 2048,
         paths: vec![path("dsl", PathState::Active, Some(12.34)), path("lte-backup", PathState::NoRoute, None)],
     };
-    let idle = PeerStatus { name: "office".into(), handshake_age_s: None, rx_bytes: 0, tx_bytes: 0, paths: vec![] };
+    let idle = PeerStatus {
+        name: "office".into(),
+        handshake_age_s: None,
+        protection: None,
+        cipher: None,
+        rx_bytes: 0,
+        tx_bytes: 0,
+        paths: vec![],
+    };
     Status {
         version: "0.1.0".into(),
         uptime_s: 7_260.0,

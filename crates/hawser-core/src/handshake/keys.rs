@@ -64,6 +64,11 @@ pub struct TransportKeys {
 }
 
 impl TransportKeys {
+    /// What they do to inner packets, and by which cipher.
+    pub fn kind(&self) -> (Protection, Cipher) {
+        (self.send.0.protection, self.send.0.cipher)
+    }
+
     /// Makes the keys of a finished handshake.
     pub(super) fn derive(side: Side, noise: &mut HandshakeState, cipher: Cipher, protection: Protection) -> Self {
         let (to_responder, to_initiator) = noise.dangerously_get_raw_split();
@@ -229,9 +234,7 @@ impl Lock {
     fn verifies(&self, nonce: Nonce, covered: &[u8], tag: &[u8; TAG_LEN]) -> bool {
         match self {
             Lock::Encrypt(_) => false,
-            Lock::Authenticate(aead) => {
-                aead.open_separate_gather(nonce, Aad::from(covered), &[], tag, &mut []).is_ok()
-            }
+            Lock::Authenticate(aead) => aead.open_separate_gather(nonce, Aad::from(covered), &[], tag, &mut []).is_ok(),
             Lock::Mac(key) => verify(&**key, &[nonce.as_ref(), covered], tag),
         }
     }

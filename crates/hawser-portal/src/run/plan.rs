@@ -125,7 +125,9 @@ fn offer(traffic: &Traffic, has_aes: bool, instance: InstanceId) -> Offer {
     };
     let ciphers = match traffic.cipher {
         // Whoever does without encryption may meet a peer that takes nothing but BLAKE2s.
-        Cipher::Auto if CoreCipher::Blake2s.can(protection) => CipherSet::for_machine(has_aes).with(CoreCipher::Blake2s),
+        Cipher::Auto if CoreCipher::Blake2s.can(protection) => {
+            CipherSet::for_machine(has_aes).with(CoreCipher::Blake2s)
+        }
         Cipher::Auto => CipherSet::for_machine(has_aes),
         Cipher::Blake2s => CipherSet::of(&[CoreCipher::Blake2s]),
         Cipher::Aes128Gcm => CipherSet::of(&[CoreCipher::Aes128Gcm]),

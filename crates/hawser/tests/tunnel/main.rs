@@ -4,5 +4,6 @@ mod dual;
 mod ends;
 mod lab;
 mod links;
+mod protection;
 mod reload;
 mod traffic;

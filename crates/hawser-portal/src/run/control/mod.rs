@@ -26,8 +26,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::messages::{Command, Report};
 use super::packet::Driver;
 use super::plan::{self, SocketPlan};
+use super::privileges::{self, Powers};
 use super::random::SystemRandom;
-use super::{Host, RunError, privileges};
+use super::{Host, RunError};
 use crate::api::ControlSocket;
 use crate::config::{Config, Keys};
 use serve::Serving;
@@ -71,7 +72,7 @@ async fn forward(
     let core = plan::core_config(config, &keys, &mut random as &mut dyn Random);
     drop(keys);
     let endpoint = Endpoint::new(core, Box::new(random));
-    let mut packets = PacketThread::start(endpoint, tun, plans.clone())?;
+    let mut packets = PacketThread::start(endpoint, tun, plans.clone(), &Powers::of(config))?;
     let result =
         Serving::new(config, plans, system, &packets.commands).run(watch, &mut packets.reports, socket, host).await;
     host.stopping();
@@ -91,15 +92,18 @@ fn make_tun(config: &Config) -> Result<Tun, RunError> {
 }
 
 impl PacketThread {
-    /// Starts it, with one capability left to it and to this thread.
-    fn start(endpoint: Endpoint, tun: Tun, plans: Vec<SocketPlan>) -> Result<Self, RunError> {
+    /// Starts it; it and this thread have no more than these powers from then on.
+    fn start(endpoint: Endpoint, tun: Tun, plans: Vec<SocketPlan>, powers: &Powers) -> Result<Self, RunError> {
         let failed = |step| move |source| RunError::Packet { step, source };
         let (commands, inbox) = event_channel().map_err(failed("make the bell"))?;
         let (outbox, reports) = unbounded_channel();
         let driver = Driver::new(endpoint, tun, plans, inbox, outbox)?;
-        privileges::reduce()?;
+        powers.reduce()?;
+        let at_rest = powers.clone();
         let builder = std::thread::Builder::new().name("hawser-packet".to_owned());
-        let thread = builder.spawn(move || driver.run()).map_err(failed("start"))?;
+        let work = move || privileges::at_rest(&at_rest).and_then(|()| driver.run());
+        let thread = builder.spawn(work).map_err(failed("start"))?;
+        powers.keep_own()?;
         Ok(Self { commands, reports, thread })
     }
 

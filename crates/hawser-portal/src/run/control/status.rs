@@ -73,6 +73,8 @@ fn peer_status(
     PeerStatus {
         name: peer.name.to_string(),
         handshake_age_s: session.map(|session| session.key_age.as_secs_f64()),
+        protection: session.map(|session| session.protection.name().to_owned()),
+        cipher: session.map(|session| session.cipher.name().to_owned()),
         rx_bytes: session.map_or(0, |session| session.rx_bytes.0),
         tx_bytes: session.map_or(0, |session| session.tx_bytes.0),
         paths,

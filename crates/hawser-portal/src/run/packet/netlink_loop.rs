@@ -12,6 +12,7 @@ use hawser_net::netcfg::{EventReceiver, Family};
 use super::socket::{LinkSocket, Standing};
 use super::{Next, Parts, RunError};
 use crate::run::messages::{Command, Report, State};
+use crate::run::privileges;
 
 /// Opens the sockets that listen, at the start: an address that is taken is an error then, one that is missing is not.
 pub fn open_listening(parts: &mut Parts) -> Result<(), RunError> {
@@ -63,7 +64,7 @@ pub fn follow(parts: &mut Parts, index: usize, now: Time) {
             socket.standing = Standing::Open;
         }
         (_, Some(place)) => {
-            if let Err(error) = socket.open(place) {
+            if let Err(error) = privileges::raised(|| socket.open(place)) {
                 tell_failure(socket, &error);
                 socket.retry_later(now);
             }
