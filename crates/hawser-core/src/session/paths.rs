@@ -284,6 +284,13 @@ impl Session {
         }
     }
 
+    /// A router says that datagrams of this size do not pass.
+    pub fn on_hint(&mut self, link: LinkId, remote: SocketAddr, size: u16) {
+        for path in self.paths.iter_mut().filter(|path| path.route.link == link && path.route.remote == remote) {
+            path.pmtu.on_hint(size);
+        }
+    }
+
     /// Tells the peer how one of our paths stands; this word replaces older word about it.
     pub(super) fn announce(&mut self, id: PathId, state: LinkState) {
         let Some(index) = self.index_of(id) else { return };
