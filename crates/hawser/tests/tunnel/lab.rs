@@ -142,11 +142,17 @@ impl Lab {
     }
 
     pub fn start(&self, name: &str) -> Portal {
+        self.start_by(name, &[])
+    }
+
+    /// Starts a portal by a program that becomes it.
+    pub fn start_by(&self, name: &str, by: &[&str]) -> Portal {
         let namespace = if name == "local" { &self.local } else { &self.remote };
         let log = self.path(&format!("{name}.log"));
         let file = File::options().create(true).append(true).open(&log).expect("a log");
-        let mut command = namespace.command(env!("CARGO_BIN_EXE_hawser"));
-        command.arg("up").arg("-c").arg(self.path(&format!("{name}.toml"))).stdin(Stdio::null());
+        let words: Vec<&str> = by.iter().copied().chain([env!("CARGO_BIN_EXE_hawser")]).collect();
+        let mut command = namespace.command(words[0]);
+        command.args(&words[1..]).arg("up").arg("-c").arg(self.path(&format!("{name}.toml"))).stdin(Stdio::null());
         let child = command.env("HAWSER_LOG", "debug").stderr(file).spawn().expect("it starts");
         Portal { child, log, socket: self.path(&format!("{name}.sock")) }
     }

@@ -6,4 +6,5 @@ mod lab;
 mod links;
 mod protection;
 mod reload;
+mod sandbox;
 mod traffic;
