@@ -4,6 +4,7 @@ mod exchange;
 mod flood;
 mod golden;
 mod seal;
+mod stolen;
 mod tamper;
 
 use std::net::SocketAddr;
