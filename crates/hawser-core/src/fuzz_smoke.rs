@@ -61,6 +61,11 @@ fn frames_survive_hostile_bytes() {
 }
 
 #[test]
+fn repairs_survive_hostile_bytes() {
+    smoke("repairs", crate::fec::fuzz::repairs, INPUTS);
+}
+
+#[test]
 fn headers_survive_hostile_bytes() {
     smoke("header", crate::wire::fuzz::header, INPUTS);
 }

@@ -10,6 +10,7 @@
 pub mod congestion;
 pub mod drops;
 pub mod endpoint;
+pub mod fec;
 #[cfg(test)]
 mod fuzz_smoke;
 pub mod handshake;
@@ -17,6 +18,7 @@ pub mod packet;
 pub mod path;
 pub mod queue;
 pub mod resequence;
+pub mod rules;
 pub mod scheduler;
 pub mod session;
 pub mod units;

@@ -10,6 +10,7 @@
 //! 2. For each link an emulated one to a router of its own, and a veth from there to the remote portal;
 //!    a plain link is a veth without offloads, straight to the remote portal.
 //! 3. Routes: each link has its own to the one endpoint, with its own gateway and metric.
+//!    Links that share a bottleneck lead to one router by veths; the emulated link goes from there to a second one.
 //! 4. Beside the addresses that the tunnel serves, client and server have *plain* ones: what goes between them is
 //!    forwarded over link 1 alone, without a tunnel.
 
@@ -24,6 +25,7 @@ use crate::cleanup;
 use crate::error::LabError;
 
 mod routes;
+mod shared;
 
 /// Prefix length of every network here.
 const NETWORK: u8 = 24;
@@ -144,6 +146,19 @@ impl Bond {
             }
             bond.route_link(bond.count)?;
         }
+        bond.local.add_route(PLAIN_SERVER_NETWORK.into(), Some(gateway_of(1).into()), None)?;
+        Ok(bond)
+    }
+
+    /// Builds it with links that all lead through one bottleneck, shaped so from and to the local portal; so does what
+    /// goes without a tunnel.
+    ///
+    /// # Errors
+    /// Where the kernel refuses: it needs root.
+    pub fn sharing(links: u8, up: &Direction, down: &Direction) -> Result<Self, LabError> {
+        let _making = cleanup::making();
+        let mut bond = Self::hosts()?;
+        shared::add(&mut bond, links, up, down)?;
         bond.local.add_route(PLAIN_SERVER_NETWORK.into(), Some(gateway_of(1).into()), None)?;
         Ok(bond)
     }

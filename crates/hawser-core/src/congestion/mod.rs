@@ -5,10 +5,15 @@
 //! count rose; `on_mtu` when the datagram size changed. Then it reads `window` and `pacing_rate`.
 //! A controller has no clock and no random source of its own.
 
+mod aimd;
+mod balia;
 mod bbr;
+mod coupled;
 mod cubic;
 mod hystart;
+mod lia;
 mod newreno;
+mod olia;
 pub mod pacer;
 pub mod sampler;
 #[cfg(test)]
@@ -18,9 +23,13 @@ mod tests;
 
 pub use bbr::Bbr;
 pub use cubic::Cubic;
-pub use newreno::NewReno;
 
 use crate::units::{ByteCount, Rate, Time};
+use aimd::Aimd;
+use balia::Balia;
+use lia::Lia;
+use newreno::NewReno;
+use olia::Olia;
 use std::time::Duration;
 
 /// Packets of the initial window (RFC 9002 section 7.2, RFC 6928 section 2).
@@ -44,15 +53,24 @@ pub enum Kind {
     Cubic,
     /// draft-ietf-ccwg-bbr (BBRv3), with the departures its module names.
     Bbr,
+    /// RFC 6356, coupled.
+    Lia,
+    /// draft-khalili-mptcp-congestion-control, coupled.
+    Olia,
+    /// draft-walid-mptcp-congestion-control, coupled.
+    Balia,
 }
 
 /// A new controller for a path whose largest datagram is `mtu` bytes. `seed` decides the random
 /// parts of BBR's probe times; give every path another, so that paths do not probe in step.
 pub fn build(kind: Kind, mtu: ByteCount, seed: u64) -> Box<dyn Controller> {
     match kind {
-        Kind::NewReno => Box::new(NewReno::new(mtu)),
+        Kind::NewReno => Box::new(Aimd::new(NewReno, mtu)),
         Kind::Cubic => Box::new(Cubic::new(mtu)),
         Kind::Bbr => Box::new(Bbr::new(mtu, seed)),
+        Kind::Lia => Box::new(Aimd::new(Lia::new(), mtu)),
+        Kind::Olia => Box::new(Aimd::new(Olia::new(), mtu)),
+        Kind::Balia => Box::new(Aimd::new(Balia::new(), mtu)),
     }
 }
 
@@ -147,20 +165,22 @@ pub struct LossEvent {
     pub persistent: bool,
 }
 
-/// What a coupled controller may know of the paths beside it.
+/// What coupled controllers know of each other. A plain value.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct PathSnapshot {
-    /// The sibling's window.
+    /// The path's window.
     pub window: ByteCount,
-    /// The sibling's smoothed round trip.
+    /// Its smoothed round trip.
     pub rtt: Duration,
+    /// Bytes delivered since its last loss, or between the two before it if that is more.
+    pub between_losses: ByteCount,
 }
 
 /// A path's congestion controller. One path owns it; it is moved, never shared.
 pub trait Controller: Send {
     /// `bytes` went out; `in_flight` counts them. `app_limited`: nothing more waits to be sent.
     fn on_sent(&mut self, now: Time, bytes: ByteCount, in_flight: ByteCount, app_limited: bool);
-    /// An acknowledgement frame arrived.
+    /// An acknowledgement frame arrived. `siblings`: the `coupling` of the paths beside it, where this one `is_coupled`.
     fn on_ack(&mut self, ack: &AckEvent, siblings: &[PathSnapshot]);
     /// Packets were declared lost.
     fn on_loss(&mut self, loss: &LossEvent);
@@ -180,6 +200,14 @@ pub trait Controller: Send {
     fn is_ramping(&self) -> bool {
         false
     }
-    /// The configured name: `newreno`, `cubic`, `bbr`.
+    /// Whether it wants to know its siblings.
+    fn is_coupled(&self) -> bool {
+        false
+    }
+    /// What its siblings are to know of it; `None` where it is alone, or knows nothing yet.
+    fn coupling(&self) -> Option<PathSnapshot> {
+        None
+    }
+    /// The configured name: `newreno`, `cubic`, `bbr`, `lia`, `olia`, `balia`.
     fn name(&self) -> &'static str;
 }

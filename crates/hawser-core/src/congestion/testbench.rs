@@ -10,7 +10,7 @@
 mod sender;
 
 use self::sender::Sender;
-use super::Controller;
+use super::{Controller, PathSnapshot};
 use crate::units::{ByteCount, Rate, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -85,6 +85,7 @@ pub(super) struct Bench {
     noise: u64,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     frames: Vec<Vec<u64>>,
+    coupled: Vec<usize>,
     serial: u64,
     pub(super) now: Time,
     pub(super) flows: Vec<Sender>,
@@ -109,6 +110,7 @@ impl Bench {
             noise: seed,
             events: BinaryHeap::new(),
             frames: Vec::new(),
+            coupled: Vec::new(),
             serial: 0,
             now: Time::from_nanos(1_000_000_000),
             flows: Vec::new(),
@@ -125,6 +127,12 @@ impl Bench {
         self.flows.push(Sender::new(control, at));
         let flow = self.flows.len() - 1;
         self.push(at, Event::Pump { flow });
+        self
+    }
+
+    /// Flows that know each other, as the paths of a session do.
+    pub(super) fn coupled(mut self, flows: &[usize]) -> Self {
+        self.coupled = flows.to_vec();
         self
     }
 
@@ -304,7 +312,9 @@ impl Bench {
     }
 
     fn on_frame(&mut self, flow: usize, numbers: &[u64]) {
-        if self.flows[flow].on_frame(self.now, numbers) {
+        let beside = self.coupled.iter().filter(|other| self.coupled.contains(&flow) && **other != flow);
+        let siblings: Vec<PathSnapshot> = beside.filter_map(|other| self.flows[*other].control.coupling()).collect();
+        if self.flows[flow].on_frame(self.now, numbers, &siblings) {
             self.arm_probe(flow);
         }
     }

@@ -3,7 +3,7 @@
 use super::testbench::{Bench, Link, MTU, alone, millis};
 use super::*;
 
-const ALL: [Kind; 3] = [Kind::NewReno, Kind::Cubic, Kind::Bbr];
+const ALL: [Kind; 6] = [Kind::NewReno, Kind::Cubic, Kind::Bbr, Kind::Lia, Kind::Olia, Kind::Balia];
 
 /// A time in seconds.
 pub(super) fn secs(seconds: f64) -> Time {
@@ -52,7 +52,7 @@ fn the_initial_window_is_rfc_9002s() {
 
 #[test]
 fn every_kind_starts_with_the_initial_window_and_its_name() {
-    for (kind, name) in ALL.into_iter().zip(["newreno", "cubic", "bbr"]) {
+    for (kind, name) in ALL.into_iter().zip(["newreno", "cubic", "bbr", "lia", "olia", "balia"]) {
         let control = make(kind);
         assert_eq!(control.name(), name);
         assert_eq!(control.window(), initial_window(MTU));
@@ -63,7 +63,7 @@ fn every_kind_starts_with_the_initial_window_and_its_name() {
 
 #[test]
 fn newreno_doubles_halves_and_adds_a_packet_a_window() {
-    let mut reno = NewReno::new(ByteCount(1_000));
+    let mut reno = Aimd::new(NewReno, ByteCount(1_000));
     reno.on_ack(&ack(1.0, 0.9, 10_000, 0.1), &[]);
     assert_eq!(reno.window(), ByteCount(20_000));
     reno.on_loss(&loss(1.1, 1.0));
@@ -82,7 +82,7 @@ fn newreno_doubles_halves_and_adds_a_packet_a_window() {
 
 #[test]
 fn newreno_undoes_a_spurious_loss_but_not_a_mark() {
-    let mut reno = NewReno::new(ByteCount(1_000));
+    let mut reno = Aimd::new(NewReno, ByteCount(1_000));
     reno.on_loss(&loss(1.0, 0.9));
     reno.on_spurious_loss(secs(1.05));
     assert_eq!(reno.window(), ByteCount(10_000));
@@ -94,7 +94,7 @@ fn newreno_undoes_a_spurious_loss_but_not_a_mark() {
 
 #[test]
 fn newreno_falls_to_two_packets_in_persistent_congestion() {
-    let mut reno = NewReno::new(ByteCount(1_000));
+    let mut reno = Aimd::new(NewReno, ByteCount(1_000));
     let mut event = loss(1.0, 0.9);
     event.persistent = true;
     reno.on_loss(&event);

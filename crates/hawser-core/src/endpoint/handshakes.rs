@@ -219,6 +219,9 @@ impl Endpoint {
         let links = self.links.clone();
         let peer = &mut self.peers[id.0 as usize];
         let new = !(same && peer.session.is_some());
+        if self.tells_keys {
+            self.events.push(Event::Keys { peer: id, new, secrets: Box::new(keys.keys.secrets()) });
+        }
         if let Some(session) = peer.session.as_mut().filter(|_| same) {
             if !keys.ours && session.insists_on_keys() {
                 session.admit_keys(now, keys);

@@ -19,9 +19,11 @@ pub(crate) mod routing;
 pub use peer::PeerConfig;
 
 use crate::drops::{DropReason, Drops};
+use crate::handshake::secrets::SessionSecrets;
 use crate::handshake::{Identity, Responder};
 use crate::packet::{FlowKey, Offload, TrainStore};
 use crate::path::health::DownReason;
+use crate::rules::{Mark, Rules};
 use crate::session::constants::{DATA_OVERHEAD, LABELS_AHEAD, TUN_MTU_MIN, TUN_MTU_RAISE};
 use crate::session::timeout::earlier;
 use crate::session::{
@@ -89,6 +91,15 @@ pub enum Event {
         /// Who.
         peer: PeerId,
     },
+    /// The secrets of a session's keys, before anything is opened under them; only after [`Endpoint::tell_keys`].
+    Keys {
+        /// With whom.
+        peer: PeerId,
+        /// They begin a session.
+        new: bool,
+        /// What the keys are made of.
+        secrets: Box<SessionSecrets>,
+    },
 }
 
 /// What a portal shows of itself.
@@ -116,6 +127,7 @@ pub struct Endpoint {
     routing: Routing,
     labels: Labels,
     store: TrainStore,
+    rules: Rules,
     drops: Drops,
     outbox: Outbox,
     events: Vec<Event>,
@@ -127,6 +139,7 @@ pub struct Endpoint {
     tun_mtu_raised: Option<Time>,
     housekeeping: Time,
     scratch: Vec<u8>,
+    tells_keys: bool,
 }
 
 impl Endpoint {
@@ -144,6 +157,7 @@ impl Endpoint {
             routing: Routing::default(),
             labels: Labels::default(),
             store: TrainStore::new(flow_key),
+            rules: Rules::default(),
             drops: Drops::default(),
             outbox: Outbox::default(),
             events: Vec::new(),
@@ -154,9 +168,15 @@ impl Endpoint {
             tun_mtu_raised: None,
             housekeeping: Time::ZERO,
             scratch: Vec::new(),
+            tells_keys: false,
         };
         endpoint.route_anew();
         endpoint
+    }
+
+    /// From now on the secrets of new keys come out as [`Event::Keys`].
+    pub fn tell_keys(&mut self) {
+        self.tells_keys = true;
     }
 
     /// Step 1 out: where the next packet from TUN is read to; more than 65,536 bytes.
@@ -166,6 +186,11 @@ impl Endpoint {
 
     /// Steps 2 and 3 out: the first `len` bytes of the read buffer are a packet from TUN.
     pub fn handle_inner(&mut self, now: Time, len: usize, offload: Offload) {
+        self.handle_marked(now, len, offload, Mark::default());
+    }
+
+    /// The same of a packet that nftables marked.
+    pub fn handle_marked(&mut self, now: Time, len: usize, offload: Offload, mark: Mark) {
         let train = match self.store.admit(len, offload) {
             Ok(train) => train,
             Err(_) => return self.drops.count(DropReason::BadInner),
@@ -175,6 +200,8 @@ impl Endpoint {
             self.store.release_all(train);
             return self.drops.count(DropReason::NoPeer);
         };
+        let treatment = self.rules.treatment(self.store.train(train).inner(), mark);
+        self.store.treat(train, treatment);
         let (peer, mut cx) = self.parts(peer);
         peer.enqueue(now, train, &mut cx);
     }

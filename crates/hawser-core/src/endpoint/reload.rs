@@ -6,6 +6,7 @@
 use super::peer::Peer;
 use super::routing::Routing;
 use super::{Endpoint, PeerConfig};
+use crate::rules::Rules;
 use crate::units::{LinkId, PeerId, Time};
 use crate::wire::InstanceId;
 
@@ -66,6 +67,11 @@ impl Endpoint {
         for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
             session.set_metric(id, metric);
         }
+    }
+
+    /// Other rules for what comes from TUN from now on.
+    pub fn set_rules(&mut self, rules: Rules) {
+        self.rules = rules;
     }
 
     /// The networks of all peers.

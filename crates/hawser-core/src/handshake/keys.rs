@@ -7,12 +7,13 @@
 //!    and frames are both associated data. The tag is the last 16 bytes. BLAKE2s only authenticates:
 //!    its tag is a mac over nonce, header and frames.
 
-use aws_lc_rs::aead::{AES_128_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::aead::{AES_128_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use snow::HandshakeState;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::mac::{keyed, verify};
+use super::secrets::{IV_LEN, KeySecrets, SessionSecrets};
 use crate::units::{PacketNumber, PathId};
 use crate::wire::handshake::KEY_LEN;
 use crate::wire::{Cipher, DATA_HEADER_LEN, Label, Protection, TAG_LEN};
@@ -83,6 +84,11 @@ impl TransportKeys {
             recv: OpenKey(Keys::derive(&recv, transcript, cipher, protection)),
         }
     }
+
+    /// What they are made of: for a key log.
+    pub fn secrets(&self) -> SessionSecrets {
+        SessionSecrets { sent: self.send.0.secrets.clone(), received: self.recv.0.secrets.clone() }
+    }
 }
 
 /// Seals the datagrams of one direction. No zero value; share it between threads.
@@ -90,6 +96,11 @@ impl TransportKeys {
 pub struct SealKey(Keys);
 
 impl SealKey {
+    /// The key that these secrets make.
+    pub fn new(secrets: &KeySecrets) -> Self {
+        SealKey(Keys::new(secrets.clone()))
+    }
+
     /// The label of a path's datagrams.
     pub fn label(&self, path: PathId) -> Label {
         self.0.label(path)
@@ -107,7 +118,7 @@ impl SealKey {
             Lock::Encrypt(aead) => aead.seal_in_place_separate_tag(nonce, Aad::from(&*header), frames),
             Lock::Authenticate(aead) => aead.seal_in_place_separate_tag(nonce, Aad::from(&*covered), &mut []),
             Lock::Mac(key) => {
-                *tag_room = keyed(&**key, &[nonce.as_ref(), covered]);
+                *tag_room = keyed(key, &[nonce.as_ref(), covered]);
                 return Ok(());
             }
         };
@@ -148,6 +159,11 @@ impl SealKey {
 pub struct OpenKey(Keys);
 
 impl OpenKey {
+    /// The key that these secrets make.
+    pub fn new(secrets: &KeySecrets) -> Self {
+        OpenKey(Keys::new(secrets.clone()))
+    }
+
     /// The label of a path's datagrams.
     pub fn label(&self, path: PathId) -> Label {
         self.0.label(path)
@@ -212,19 +228,19 @@ enum Lock {
     /// The cipher's tag is over all that stands in clear.
     Authenticate(LessSafeKey),
     /// So is keyed BLAKE2s-128.
-    Mac(Zeroizing<[u8; KEY_LEN]>),
+    Mac(Zeroizing<Vec<u8>>),
 }
 
 impl Lock {
-    /// For a key that HKDF made.
-    fn new(key: Zeroizing<[u8; KEY_LEN]>, cipher: Cipher, protection: Protection) -> Self {
-        let algorithm = match cipher {
+    /// For what HKDF made.
+    fn new(secrets: &KeySecrets) -> Self {
+        let algorithm = match secrets.cipher {
             Cipher::Aes128Gcm => &AES_128_GCM,
             Cipher::ChaCha20Poly1305 => &CHACHA20_POLY1305,
-            Cipher::Blake2s => return Lock::Mac(key),
+            Cipher::Blake2s => return Lock::Mac(secrets.key.clone()),
         };
-        let key = UnboundKey::new(algorithm, &key[..key_len(cipher)]).expect("the key has the cipher's length");
-        match protection {
+        let key = UnboundKey::new(algorithm, &secrets.key).expect("the key has the cipher's length");
+        match secrets.protection {
             Protection::Encrypt => Lock::Encrypt(LessSafeKey::new(key)),
             Protection::Authenticate => Lock::Authenticate(LessSafeKey::new(key)),
         }
@@ -235,42 +251,43 @@ impl Lock {
         match self {
             Lock::Encrypt(_) => false,
             Lock::Authenticate(aead) => aead.open_separate_gather(nonce, Aad::from(covered), &[], tag, &mut []).is_ok(),
-            Lock::Mac(key) => verify(&**key, &[nonce.as_ref(), covered], tag),
+            Lock::Mac(key) => verify(key, &[nonce.as_ref(), covered], tag),
         }
     }
 }
 
-/// What both directions have in common.
+/// What both directions have in common. The secrets stay: the cipher's own state holds as much.
 struct Keys {
     lock: Lock,
-    cipher: Cipher,
-    protection: Protection,
-    iv: [u8; NONCE_LEN],
-    label_key: [u8; KEY_LEN],
+    secrets: KeySecrets,
 }
 
 impl Keys {
     fn derive(secret: &[u8; KEY_LEN], transcript: &[u8], cipher: Cipher, protection: Protection) -> Self {
         let root = Salt::new(HKDF_SHA256, transcript).extract(secret);
-        let mut key = Zeroizing::new([0; KEY_LEN]);
-        let (mut iv, mut label_key) = ([0; NONCE_LEN], [0; KEY_LEN]);
+        let key = Zeroizing::new(vec![0; key_len(cipher)]);
+        let mut secrets = KeySecrets { cipher, protection, key, iv: [0; IV_LEN], label_key: [0; KEY_LEN] };
         let kind = [cipher as u8, protection.code()];
-        expand(&root, KEY_INFO, kind, &mut key[..key_len(cipher)]);
-        expand(&root, IV_INFO, kind, &mut iv);
-        expand(&root, LABEL_INFO, kind, &mut label_key);
-        Keys { lock: Lock::new(key, cipher, protection), cipher, protection, iv, label_key }
+        expand(&root, KEY_INFO, kind, &mut secrets.key);
+        expand(&root, IV_INFO, kind, &mut secrets.iv);
+        expand(&root, LABEL_INFO, kind, &mut secrets.label_key);
+        Keys::new(secrets)
+    }
+
+    fn new(secrets: KeySecrets) -> Self {
+        Keys { lock: Lock::new(&secrets), secrets }
     }
 
     /// Step 2.
     fn nonce(&self, path: PathId, number: PacketNumber) -> Nonce {
-        let mut nonce = self.iv;
+        let mut nonce = self.secrets.iv;
         let name = path.0.to_be_bytes().into_iter().chain(number.0.to_be_bytes());
         nonce.iter_mut().zip(name).for_each(|(byte, name)| *byte ^= name);
         Nonce::assume_unique_for_key(nonce)
     }
 
     fn label(&self, path: PathId) -> Label {
-        let [b0, b1, b2, b3, ..] = keyed(&self.label_key, &[&path.0.to_be_bytes()]);
+        let [b0, b1, b2, b3, ..] = keyed(&self.secrets.label_key, &[&path.0.to_be_bytes()]);
         Label(u32::from_be_bytes([b0, b1, b2, b3]))
     }
 
@@ -279,30 +296,20 @@ impl Keys {
     /// comes first (`benches/seal.rs` shows both).
     fn seals_bodies_apart(&self) -> Option<&LessSafeKey> {
         match &self.lock {
-            Lock::Encrypt(aead) if self.cipher == Cipher::Aes128Gcm => Some(aead),
+            Lock::Encrypt(aead) if self.secrets.cipher == Cipher::Aes128Gcm => Some(aead),
             _ => None,
         }
     }
 }
 
-impl Drop for Keys {
-    fn drop(&mut self) {
-        self.iv.zeroize();
-        self.label_key.zeroize();
-    }
-}
-
 impl std::fmt::Debug for Keys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keys")
-            .field("cipher", &self.cipher)
-            .field("protection", &self.protection)
-            .finish_non_exhaustive()
+        f.debug_struct("Keys").field("secrets", &self.secrets).finish_non_exhaustive()
     }
 }
 
 /// Bytes of a key: what the cipher asks for, and as many as BLAKE2s takes (RFC 7693 section 2.1).
-fn key_len(cipher: Cipher) -> usize {
+pub(super) fn key_len(cipher: Cipher) -> usize {
     match cipher {
         Cipher::Aes128Gcm => AES_128_GCM.key_len(),
         Cipher::ChaCha20Poly1305 => CHACHA20_POLY1305.key_len(),

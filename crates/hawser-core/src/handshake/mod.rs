@@ -27,6 +27,7 @@ mod limit;
 mod mac;
 mod noise;
 mod responder;
+pub mod secrets;
 
 #[cfg(test)]
 mod tests;

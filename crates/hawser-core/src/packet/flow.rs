@@ -6,7 +6,11 @@ use std::fmt;
 /// How many flow buckets a session has: what 12 bits of a DATA frame name (docs/wire.md).
 pub const FLOW_BUCKETS: usize = 1 << 12;
 /// How many of them, the last ones, are ICMP's. With 300 streams in the others a ping had one with a stream in 7 of 100 cases.
-const ICMP_BUCKETS: usize = 1 << 8;
+const ICMP_BUCKETS: usize = 1 << 7;
+/// The buckets of flows whose losses are not sent again, below those of ICMP: whose order is restored shares none with them.
+const UNRESENT_BUCKETS: usize = 1 << 7;
+/// The buckets of all others.
+const RESENT_BUCKETS: usize = FLOW_BUCKETS - ICMP_BUCKETS - UNRESENT_BUCKETS;
 /// Flow sequences wrap here: 24 bits of a DATA frame (docs/wire.md).
 pub const FLOW_SEQUENCES: u32 = 1 << 24;
 
@@ -24,7 +28,13 @@ impl FlowKey {
     /// The bucket of a flow described by `words`.
     pub fn bucket(&self, words: &[u64]) -> FlowBucket {
         let hash = siphash::<1, 3>(self.0, words);
-        FlowBucket((hash % (FLOW_BUCKETS - ICMP_BUCKETS) as u64) as u16)
+        FlowBucket((hash % RESENT_BUCKETS as u64) as u16)
+    }
+
+    /// The same of flows whose losses are not sent again.
+    pub fn unresent_bucket(&self, words: &[u64]) -> FlowBucket {
+        let hash = siphash::<1, 3>(self.0, words);
+        FlowBucket((RESENT_BUCKETS as u64 + hash % UNRESENT_BUCKETS as u64) as u16)
     }
 
     /// The same of ICMP, which shares no bucket with others: a ping waits behind no stream.
@@ -91,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn icmp_and_others_never_share_a_bucket() {
+    fn icmp_and_what_is_not_sent_again_and_others_never_share_a_bucket() {
         let key = FlowKey::new(1, 2);
         let buckets = |of: fn(&FlowKey, &[u64]) -> FlowBucket| -> Vec<usize> {
             let mut all: Vec<usize> = (0..40_000).map(|flow| of(&key, &[flow]).index()).collect();
@@ -99,9 +109,11 @@ mod tests {
             all.dedup();
             all
         };
-        let (icmp, others) = (buckets(FlowKey::icmp_bucket), buckets(FlowKey::bucket));
+        let (icmp, unresent, others) =
+            (buckets(FlowKey::icmp_bucket), buckets(FlowKey::unresent_bucket), buckets(FlowKey::bucket));
         assert_eq!(icmp, (FLOW_BUCKETS - ICMP_BUCKETS..FLOW_BUCKETS).collect::<Vec<_>>());
-        assert!(others.len() > (FLOW_BUCKETS - ICMP_BUCKETS) * 9 / 10 && others[others.len() - 1] < icmp[0]);
+        assert_eq!(unresent, (RESENT_BUCKETS..FLOW_BUCKETS - ICMP_BUCKETS).collect::<Vec<_>>());
+        assert!(others.len() > RESENT_BUCKETS * 9 / 10 && others[others.len() - 1] < unresent[0]);
     }
 
     #[test]

@@ -138,8 +138,9 @@ impl Inner {
         }
     }
 
-    /// The flow bucket. Fragments hash by addresses and protocol alone, so that all of them meet.
-    pub fn bucket(&self, key: &FlowKey) -> FlowBucket {
+    /// The flow bucket, of flows whose losses are sent again, or are not. Fragments hash by addresses and protocol alone,
+    /// so that all of them meet.
+    pub fn bucket(&self, key: &FlowKey, resend: bool) -> FlowBucket {
         let ports = match (self.transport, self.ports) {
             (Transport::Fragment, _) | (_, None) => 0,
             (_, Some((source, destination))) => 1 << 32 | u64::from(source) << 16 | u64::from(destination),
@@ -147,6 +148,8 @@ impl Inner {
         let tail = u64::from(self.protocol) << 40 | ports;
         let bucket = if matches!(self.protocol, PROTOCOL_ICMP | PROTOCOL_ICMPV6) {
             FlowKey::icmp_bucket
+        } else if !resend {
+            FlowKey::unresent_bucket
         } else {
             FlowKey::bucket
         };

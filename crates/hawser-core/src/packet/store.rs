@@ -9,6 +9,7 @@ use super::flow::FlowKey;
 use super::inner::InnerError;
 use super::pool::{LARGEST, Pool};
 use super::train::{Offload, Shape, Train};
+use crate::rules::Treatment;
 use thiserror::Error;
 
 /// From here on the read buffer itself is kept, bytes: a copy would save less than half of it.
@@ -150,6 +151,13 @@ impl TrainStore {
     pub fn get(&self, id: TrainId) -> Option<&Train> {
         let slot = &self.slots[id.slot as usize];
         slot.lives(id).then_some(&slot.train)
+    }
+
+    /// How a train is treated that was just admitted. Panics like `train`.
+    pub fn treat(&mut self, id: TrainId, treatment: Treatment) {
+        let slot = &mut self.slots[id.slot as usize];
+        assert!(slot.lives(id), "a train that was released");
+        slot.train.treat(treatment, &self.key);
     }
 
     /// Marks a segment CE; every later `head` (of a single packet: its `body`) has the mark.

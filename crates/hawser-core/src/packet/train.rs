@@ -8,6 +8,7 @@ use super::checksum;
 use super::flow::{FlowBucket, FlowKey};
 use super::inner::{self, Class, Inner, Transport, be16, be32, put16};
 use super::store::PacketDrop;
+use crate::rules::Treatment;
 use crate::units::{ByteCount, Ecn};
 use std::net::IpAddr;
 
@@ -80,6 +81,7 @@ fn checksum_offset(inner: &Inner) -> Option<usize> {
 pub(super) struct Shape {
     inner: Inner,
     bucket: FlowBucket,
+    treatment: Treatment,
     partial: bool,
     /// Whole packet, bytes.
     len: u32,
@@ -100,7 +102,8 @@ impl Shape {
         let inner = inner::parse(packet)?;
         let mut shape = Shape {
             inner,
-            bucket: inner.bucket(key),
+            bucket: inner.bucket(key, true),
+            treatment: Treatment::default(),
             partial: false,
             len: packet.len() as u32,
             header: 0,
@@ -285,9 +288,22 @@ impl Train {
         self.shape.bucket
     }
 
-    /// How its order matters.
+    /// How its order matters: what is not sent again is not waited for.
     pub fn class(&self) -> Class {
-        self.shape.inner.class()
+        if self.shape.treatment.resend { self.shape.inner.class() } else { Class::Unordered }
+    }
+
+    /// How it is treated.
+    pub fn treatment(&self) -> Treatment {
+        self.shape.treatment
+    }
+
+    /// It is treated so from now on; nobody may have seen its bucket before.
+    pub(super) fn treat(&mut self, treatment: Treatment, key: &FlowKey) {
+        if self.shape.treatment.resend != treatment.resend {
+            self.shape.bucket = self.shape.inner.bucket(key, treatment.resend);
+        }
+        self.shape.treatment = treatment;
     }
 
     /// All that was parsed.

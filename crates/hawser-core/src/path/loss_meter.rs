@@ -1,4 +1,4 @@
-//! The share of packets that a path loses, smoothed; and whether a spell of loss was none at all.
+//! The share of packets that a path loses, smoothed, once with a long and once with a short memory; and whether a spell of loss was none at all.
 
 use crate::units::Time;
 use std::time::Duration;
@@ -6,26 +6,47 @@ use std::time::Duration;
 /// Weight of one packet: the meter forgets over about so many packets.
 const MEMORY_PACKETS: f64 = 1_000.0;
 
-/// A moving average of loss. Zero at first; one path owns it.
-#[derive(Copy, Clone, Debug, Default)]
+/// The same of the average that repair symbols follow: at 200 packets a second it rises within a second or two.
+const SHORT_MEMORY_PACKETS: f64 = 200.0;
+/// What a path is taken to lose before anything is known of it: repairs would come too late for the first losses.
+const PRIOR: f64 = 0.02;
+
+/// Moving averages of loss. The long one is zero at first, the short one careful; one path owns it.
+#[derive(Copy, Clone, Debug)]
 pub struct LossMeter {
     share: f64,
+    recent: f64,
+}
+
+impl Default for LossMeter {
+    fn default() -> Self {
+        LossMeter { share: 0.0, recent: PRIOR }
+    }
 }
 
 impl LossMeter {
     /// A packet arrived.
     pub fn on_acked(&mut self) {
         self.share -= self.share / MEMORY_PACKETS;
+        self.recent -= self.recent / SHORT_MEMORY_PACKETS;
     }
 
-    /// A packet was lost.
-    pub fn on_lost(&mut self) {
-        self.share += (1.0 - self.share) / MEMORY_PACKETS;
+    /// A packet was lost; `typical`: of what the path loses when nobody looks for its rate.
+    pub fn on_lost(&mut self, typical: bool) {
+        if typical {
+            self.share += (1.0 - self.share) / MEMORY_PACKETS;
+        }
+        self.recent += (1.0 - self.recent) / SHORT_MEMORY_PACKETS;
     }
 
     /// The share, 0 to 1.
     pub fn share(&self) -> f64 {
         self.share
+    }
+
+    /// The larger of the two averages: what one does well to be ready for.
+    pub fn to_expect(&self) -> f64 {
+        self.share.max(self.recent)
     }
 }
 
@@ -80,8 +101,22 @@ mod tests {
     fn one_loss_in_a_hundred_is_one_per_cent() {
         let mut meter = LossMeter::default();
         for packet in 0..20_000 {
-            if packet % 100 == 0 { meter.on_lost() } else { meter.on_acked() }
+            if packet % 100 == 0 { meter.on_lost(true) } else { meter.on_acked() }
         }
         assert!((meter.share() - 0.01).abs() < 0.001, "{}", meter.share());
+    }
+
+    #[test]
+    fn what_is_to_be_expected_rises_at_once_and_is_forgotten_within_a_thousand_packets() {
+        let mut meter = LossMeter::default();
+        assert!(meter.to_expect() > 0.01, "nobody knows yet");
+        (0..1_000).for_each(|_| meter.on_acked());
+        assert!(meter.to_expect() < 0.0005, "{}", meter.to_expect());
+        meter.on_lost(false);
+        assert!(meter.to_expect() >= 0.005 && meter.share() == 0.0, "{}", meter.to_expect());
+        for packet in 0..400 {
+            if packet % 20 == 0 { meter.on_lost(false) } else { meter.on_acked() }
+        }
+        assert!((0.035..0.06).contains(&meter.to_expect()), "{}", meter.to_expect());
     }
 }

@@ -1,6 +1,7 @@
 //! What waits: trains in arrival order over all flows, and in order within each flow.
 
 use crate::packet::{FlowBucket, SegmentRef, Train, TrainId};
+use crate::rules::Treatment;
 use crate::units::{ByteCount, Time};
 
 /// No item.
@@ -19,6 +20,7 @@ pub(super) struct Item {
     full: u32,
     last: u32,
     pub(super) ect: bool,
+    pub(super) treatment: Treatment,
     /// Neighbours in arrival order.
     older: u32,
     newer: u32,
@@ -38,6 +40,7 @@ impl Item {
             full: train.segment_len(0) as u32,
             last: train.segment_len(segments - 1) as u32,
             ect: train.ect(),
+            treatment: train.treatment(),
             older: NONE,
             newer: NONE,
             behind: NONE,

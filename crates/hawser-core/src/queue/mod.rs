@@ -204,6 +204,7 @@ impl Queue {
             backlogged_for: now.since(flow.backlogged_since),
             sent_in_burst: flow.sent,
             flows: self.backlogged,
+            treatment: head.treatment,
         }
     }
 

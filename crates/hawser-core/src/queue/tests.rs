@@ -272,6 +272,7 @@ fn a_view_tells_waits_and_bursts() {
             backlogged_for: MS * 4,
             sent_in_burst: ByteCount(1_052),
             flows: 2,
+            treatment: crate::rules::Treatment::default(),
         })
     );
     assert_eq!(bench.queue.head_wait(bench.now), MS * 4);

@@ -2,6 +2,7 @@
 
 use super::codel::{INTERVAL, TARGET};
 use crate::packet::{FlowBucket, SegmentRef, TrainId};
+use crate::rules::Treatment;
 use crate::units::ByteCount;
 use std::time::Duration;
 
@@ -50,6 +51,8 @@ pub struct FlowView {
     pub sent_in_burst: ByteCount,
     /// Flows that have something waiting.
     pub flows: usize,
+    /// How its next segment is treated.
+    pub treatment: Treatment,
 }
 
 /// A path's answer.

@@ -45,6 +45,20 @@ const CHOICE_INTERVAL: Duration = Duration::from_millis(100);
 /// As many paths as one session may have usable at a time; the set is a bit mask.
 pub const MAX_PATHS: usize = 64;
 
+/// The schedulers that a user may choose. `Adaptive` by default. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Kind {
+    /// Each path takes what it brings home soonest.
+    #[default]
+    Adaptive,
+    /// Each path takes a fixed share.
+    Weighted,
+    /// A flow stays on one path.
+    Flow,
+    /// Every packet goes by the two best paths.
+    Redundant,
+}
+
 /// What the scheduler knows of a path when it decides. A plain snapshot, made anew for each round.
 #[derive(Copy, Clone, Debug)]
 pub struct PathView {

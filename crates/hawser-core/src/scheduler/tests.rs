@@ -28,6 +28,7 @@ fn flow(backlog: u64, busy_ms: u64) -> FlowView {
         backlogged_for: Duration::from_millis(busy_ms),
         sent_in_burst: ByteCount(0),
         flows: 1,
+        treatment: crate::rules::Treatment::default(),
     }
 }
 

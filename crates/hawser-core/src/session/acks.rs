@@ -107,6 +107,7 @@ impl Session {
             }
         }
         self.declare_losses(now, index);
+        self.look_beside(now, index);
         let path = &mut self.paths[index];
         let rtt = path.rtt.snapshot();
         let rate = path.sampler.take_sample(now, rtt.min);
@@ -127,9 +128,22 @@ impl Session {
         if let Some(marked) = path.ecn.on_counts(frame.ecn, u64::from(outcome.packets)) {
             path.controller.on_ecn(now, marked, newest.sent_at);
         }
-        path.controller.on_ack(&event, &[]);
+        path.controller.on_ack(&event, &self.siblings);
         path.exploration.on_ack(&event, path.controller.bandwidth(), path.controller.is_ramping());
         path.follow_controller();
+    }
+
+    /// What a coupled controller is to know: the paths of its tier that carry inner packets.
+    fn look_beside(&mut self, now: Time, index: usize) {
+        let path = &self.paths[index];
+        if !path.controller.is_coupled() {
+            return;
+        }
+        let tier = path.tier();
+        let beside = self.paths.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, path)| path);
+        let carrying = beside.filter(|path| path.works() && path.tier() == tier && path.carried_data_lately(now));
+        self.siblings.clear();
+        self.siblings.extend(carrying.filter_map(|path| path.controller.coupling()));
     }
 
     /// Step 3: what is lost by now waits to be sent again; the controller hears of it.
@@ -143,9 +157,7 @@ impl Session {
         let outcome = path.sent.detect_losses(now, &path.rtt, |number, packet| {
             if packet.in_flight {
                 sampler.on_lost(ByteCount(u64::from(packet.bytes)));
-                if exploration.was_over(packet.sent_at) {
-                    loss.on_lost();
-                }
+                loss.on_lost(exploration.was_over(packet.sent_at));
             }
             match packet.content {
                 Content::MtuProbe(size) => pmtu.on_probe_lost(size),

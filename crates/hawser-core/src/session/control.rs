@@ -295,7 +295,7 @@ impl Path {
     }
 
     /// Whether inner packets went by this path in the last second.
-    fn carried_data_lately(&self, now: Time) -> bool {
+    pub(super) fn carried_data_lately(&self, now: Time) -> bool {
         self.last_data != Time::ZERO && now.since(self.last_data) < LATELY
     }
 

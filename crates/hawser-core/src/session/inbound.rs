@@ -109,13 +109,15 @@ impl Session {
             Frame::PathInfo(info) => self.on_info(now, &info),
             Frame::Gone(gone) => self.resequencer.on_gone(now, gone.bucket, gone.upto, sink),
             Frame::Hold(hold) => self.on_hold(hold),
+            Frame::Protected(frame) => self.on_protected(now, &frame, sink, cx)?,
+            Frame::Repair(frame) => self.on_repair(now, &frame, sink, cx),
             Frame::Close(_) => self.events.push(Event::Closed),
         }
         Ok(())
     }
 
     /// Step 6: one check, one function: is the inner source one that this peer may use?
-    fn on_data(
+    pub(super) fn on_data(
         &mut self,
         now: Time,
         frame: &DataFrame<'_>,
@@ -127,7 +129,7 @@ impl Session {
     }
 
     /// An inner packet is there; one that is refused counts as arrived, so that its flow does not wait for it.
-    fn on_whole(
+    pub(super) fn on_whole(
         &mut self,
         now: Time,
         arrival: Arrival,
@@ -198,7 +200,7 @@ impl Session {
     }
 }
 
-fn arrival(bucket: FlowBucket, flags: DataFlags, sequence: FlowSequence) -> Arrival {
+pub(super) fn arrival(bucket: FlowBucket, flags: DataFlags, sequence: FlowSequence) -> Arrival {
     Arrival { bucket, sequence, partial: flags.partial, unordered: flags.unordered }
 }
 

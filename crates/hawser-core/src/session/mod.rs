@@ -29,6 +29,7 @@ mod batch;
 pub mod constants;
 mod control;
 mod copies;
+mod fec;
 mod inbound;
 mod keyring;
 mod look;
@@ -46,10 +47,11 @@ pub(crate) use keyring::KeySet;
 pub use snapshot::{PathSnapshot, SessionSnapshot};
 pub use timeout::Reason;
 
-use crate::congestion::Kind;
+use crate::congestion::{self, Kind};
 use crate::drops::{DropReason, Drops};
 use crate::endpoint::labels::KeyId;
 use crate::endpoint::routing::Routing;
+use crate::fec::Fec;
 use crate::packet::{TrainId, TrainStore};
 use crate::queue::{Queue, QueueParams};
 use crate::resequence::{Reassembler, Resequencer};
@@ -188,6 +190,7 @@ pub(crate) struct Session {
     resend: ResendQueue,
     splits: Splits,
     copies: Copies,
+    fec: Fec,
     /// The peer's path ids that are never used again: these, and all below `closed_below` that are not in use.
     closed: BTreeSet<PathId>,
     closed_below: PathId,
@@ -201,6 +204,8 @@ pub(crate) struct Session {
     hold: Hold,
     events: Vec<Event>,
     lost: Vec<resend::Unsent>,
+    /// What the controller that hears of an acknowledgement knows of the others.
+    siblings: Vec<congestion::PathSnapshot>,
     started: Time,
     rx_inner: ByteCount,
     tx_inner: ByteCount,
@@ -237,6 +242,7 @@ impl Session {
             resend: ResendQueue::default(),
             splits: Splits::default(),
             copies: Copies::default(),
+            fec: Fec::default(),
             closed: BTreeSet::new(),
             closed_below: PathId::default(),
             unanswered_since: None,
@@ -247,6 +253,7 @@ impl Session {
             hold: Hold::default(),
             events: Vec::new(),
             lost: Vec::new(),
+            siblings: Vec::new(),
             started: now,
             rx_inner: ByteCount::ZERO,
             tx_inner: ByteCount::ZERO,
@@ -313,6 +320,7 @@ impl Session {
     pub fn trim(&mut self) {
         self.resequencer.shrink_idle();
         self.reassembler.trim();
+        self.fec.trim();
     }
 
     /// When the session began.
@@ -330,7 +338,7 @@ impl Session {
         for index in 0..self.paths.len() {
             self.evacuate(now, index);
         }
-        while let Some(unsent) = self.resend.pop() {
+        while let Some(unsent) = self.resend.pop_any() {
             store.release(unsent.segment);
         }
         self.queue

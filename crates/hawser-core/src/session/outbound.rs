@@ -1,6 +1,6 @@
 //! Steps 4 to 8 out: a path has room, and takes what the scheduler lets it have.
 //!
-//! 1. Word that is not data goes first (`control`).
+//! 1. Word that is not data goes first (`control`), what is not to be sent again among it; then repairs (`fec`).
 //! 2. What is of no use any more is given up, and the far side told.
 //! 3. Paths with room are asked in the order of their delay.
 //! 4. Each takes first copies of what another lost twice, then what is to be sent again, then from the
@@ -31,7 +31,13 @@ const SPLIT_OVERHEAD: usize = DATA_HEADER_LEN + SplitFrame::HEAD_LEN + TAG_LEN;
 impl Session {
     /// The next batch, for whichever path is to speak next; `None` when nothing may go now.
     pub fn poll_transmit(&mut self, now: Time, buffers: &mut dyn Buffers, cx: &mut Context<'_>) -> Option<Transmit> {
+        while let Some(unsent) = self.resend.pop_refused() {
+            self.give_up(unsent, cx);
+        }
         if let Some(transmit) = self.transmit_control(now, buffers) {
+            return Some(transmit);
+        }
+        if let Some(transmit) = self.transmit_repair(now, buffers) {
             return Some(transmit);
         }
         self.give_up_useless(now, cx);
@@ -75,6 +81,7 @@ impl Session {
 
     /// Step 4: fills a batch for one path; `None` if it declines all that waits.
     fn fill_data(&mut self, now: Time, index: usize, buffer: &mut [u8], cx: &mut Context<'_>) -> Option<Transmit> {
+        self.fec.on_loss(now, self.paths[index].loss.to_expect());
         let mut budget = self.paths[index].budget(now);
         let mut batch = Batch::new(buffer);
         self.fill_rescues(now, index, &mut batch, &mut budget, cx.store);
@@ -177,11 +184,12 @@ impl Session {
         budget: ByteCount,
         cx: &mut Context<'_>,
     ) -> Option<Pulled> {
-        let (scheduler, views) = (&self.scheduler, &self.views);
+        let (scheduler, views, fec) = (&self.scheduler, &self.views, &self.fec);
         let mtu = self.paths[index].mtu();
         let drops = &mut *cx.drops;
         let choose = &mut |flow: &crate::queue::FlowView| {
-            let size = DATA_OVERHEAD + flow.head_len.0 as usize;
+            let len = flow.head_len.0 as usize;
+            let size = fec.overhead(flow.treatment.fec, len, mtu) + len;
             // A packet too large for the path goes alone, in pieces.
             let segments = if size > mtu { u16::from(batch.is_empty()) } else { batch.room_for(size) };
             if segments == 0 {
@@ -202,6 +210,7 @@ impl Session {
         }
         let train = store.train(pulled.train);
         let (partial, unordered) = (train.partial(), train.class() == Class::Unordered);
+        let treatment = train.treatment();
         let (end, total) = (pulled.first + pulled.count, train.segments());
         let (len, last_len) = (train.segment_len(pulled.first), train.segment_len(end - 1));
         let next = &mut self.sequences[pulled.bucket.index()];
@@ -217,6 +226,7 @@ impl Session {
             tries: 1,
             first_sent: now,
             lost_on: None,
+            treatment,
         })
     }
 
@@ -235,6 +245,9 @@ impl Session {
         }
         self.copies.note(&unsent);
         let train = store.train(unsent.segment.train);
+        if self.is_protected(index, &unsent) {
+            return self.seal_protected(now, index, unsent, batch, train);
+        }
         self.seal_segment(now, index, &unsent, batch, train, Content::Segment(unsent))
     }
 
@@ -323,10 +336,14 @@ impl Session {
     fn give_up_useless(&mut self, now: Time, cx: &mut Context<'_>) {
         let useful = self.useful_for();
         while let Some(unsent) = self.resend.pop_useless(now, useful) {
-            cx.store.release(unsent.segment);
-            cx.drops.count(DropReason::GaveUp);
-            self.reliable.push(reliable::Frame::Gone(Gone { bucket: unsent.bucket, upto: unsent.sequence }));
+            self.give_up(unsent, cx);
         }
+    }
+
+    fn give_up(&mut self, unsent: Unsent, cx: &mut Context<'_>) {
+        cx.store.release(unsent.segment);
+        cx.drops.count(DropReason::GaveUp);
+        self.reliable.push(reliable::Frame::Gone(Gone { bucket: unsent.bucket, upto: unsent.sequence }));
     }
 
     /// Nothing waits: what paths deliver from now on says nothing of what they could.
@@ -338,7 +355,7 @@ impl Session {
 }
 
 /// The next datagram of a path in its batch: its number, and its bytes with the header written.
-fn begin<'b>(path: &mut Path, size: usize, batch: &'b mut Batch<'_>) -> (PacketNumber, &'b mut [u8]) {
+pub(super) fn begin<'b>(path: &mut Path, size: usize, batch: &'b mut Batch<'_>) -> (PacketNumber, &'b mut [u8]) {
     let number = path.next_number();
     let out = batch.push(size);
     path.write_header(number, out);

@@ -2,11 +2,12 @@
 //!
 //! 1. A path declares a segment lost, or dies: the segment comes here, oldest first.
 //! 2. The path that brings it home soonest takes it, before anything new.
-//! 3. What is too old for the far resequencer to use, or was tried too often, is given up; the far
-//!    side learns it by GONE.
+//! 3. What is too old for the far resequencer to use, was tried too often, or is not to be sent again by its rule, is
+//!    given up; the far side learns it by GONE.
 
 use super::constants::MAX_TRIES;
 use crate::packet::SegmentRef;
+use crate::rules::Treatment;
 use crate::units::{ByteCount, PathId, Time};
 use crate::wire::{DataFlags, FlowBucket, FlowSequence};
 use std::collections::VecDeque;
@@ -26,6 +27,7 @@ pub(super) struct Unsent {
     pub first_sent: Time,
     /// The path that lost it last.
     pub lost_on: Option<PathId>,
+    pub treatment: Treatment,
 }
 
 /// Segments to be sent again, ordered by when they were first sent. Empty at first; one session owns it.
@@ -33,11 +35,16 @@ pub(super) struct Unsent {
 pub(super) struct ResendQueue {
     segments: VecDeque<Unsent>,
     bytes: ByteCount,
+    /// Lost, and not to be sent again.
+    refused: Vec<Unsent>,
 }
 
 impl ResendQueue {
     /// Adds a segment at its place; nearly always the end.
     pub fn push(&mut self, segment: Unsent) {
+        if !segment.treatment.resend {
+            return self.refused.push(segment);
+        }
         self.bytes += ByteCount(u64::from(segment.len));
         let place = self.segments.iter().rposition(|other| other.first_sent <= segment.first_sent);
         self.segments.insert(place.map_or(0, |at| at + 1), segment);
@@ -64,11 +71,21 @@ impl ResendQueue {
         Some(unsent)
     }
 
+    /// Takes a segment that is not to be sent again.
+    pub fn pop_refused(&mut self) -> Option<Unsent> {
+        self.refused.pop()
+    }
+
     /// Takes the oldest segment if it is of no use any more: first sent more than `useful` ago, or
     /// tried too often.
     pub fn pop_useless(&mut self, now: Time, useful: Duration) -> Option<Unsent> {
         let oldest = self.segments.front()?;
         if oldest.tries >= MAX_TRIES || now.since(oldest.first_sent) > useful { self.pop() } else { None }
+    }
+
+    /// Takes any segment: the session ends.
+    pub fn pop_any(&mut self) -> Option<Unsent> {
+        self.refused.pop().or_else(|| self.pop())
     }
 
     /// Bytes that wait.

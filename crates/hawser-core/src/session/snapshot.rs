@@ -1,6 +1,7 @@
 //! A session's state as a user sees it.
 
 use super::Session;
+use crate::fec::FecSnapshot;
 use crate::path::health::HealthState;
 use crate::units::{ByteCount, LinkId, PathId, Rate, Time};
 use crate::wire::{Cipher, Protection};
@@ -63,6 +64,8 @@ pub struct SessionSnapshot {
     pub resend: ByteCount,
     /// Bytes that the resequencer holds.
     pub held: ByteCount,
+    /// Forward error correction.
+    pub fec: FecSnapshot,
     /// Every path.
     pub paths: Vec<PathSnapshot>,
 }
@@ -98,6 +101,7 @@ impl Session {
             queued: self.queue.bytes(),
             resend: self.resend.bytes(),
             held: self.resequencer.stats(now).held_bytes,
+            fec: self.fec.snapshot(),
             paths: self.paths.iter().enumerate().map(path).collect(),
         }
     }

@@ -25,6 +25,8 @@ pub enum Reason {
     Pacing,
     /// A path that was idle is asked whether it lives.
     Keepalive,
+    /// A flow fell silent, and its last packets get a repair.
+    Repair,
     /// A gap is not waited for any longer.
     Resequence,
     /// Old keys go.
@@ -48,6 +50,7 @@ impl Session {
     pub fn poll_timeout(&self, now: Time) -> Option<(Time, Reason)> {
         let mut next = self.resequencer.poll_timeout().map(|at| (at, Reason::Resequence));
         next = earlier(next, self.keyring.expires().map(|at| (at, Reason::KeysExpire)));
+        next = earlier(next, self.fec.poll_timeout().map(|at| (at, Reason::Repair)));
         for index in 0..self.paths.len() {
             next = earlier(next, self.path_deadline(now, index));
         }

@@ -104,7 +104,7 @@ impl DataFlags {
     const SPARE: u16 = 8 << BUCKET_BITS;
 
     /// The two bytes that flags and bucket share.
-    pub(super) const fn join(self, bucket: FlowBucket) -> u16 {
+    pub(crate) const fn join(self, bucket: FlowBucket) -> u16 {
         let mut word = bucket.get();
         if self.partial {
             word |= Self::PARTIAL;
@@ -119,7 +119,7 @@ impl DataFlags {
     }
 
     /// The flags and the bucket of two bytes.
-    pub(super) const fn split(word: u16) -> Result<(Self, FlowBucket), WireError> {
+    pub(crate) const fn split(word: u16) -> Result<(Self, FlowBucket), WireError> {
         if word & Self::SPARE != 0 {
             return Err(WireError::Reserved);
         }

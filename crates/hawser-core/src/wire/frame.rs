@@ -1,7 +1,8 @@
 //! Frames by their type byte, and the walk over an opened payload.
 
 use super::{
-    AckFrame, Close, DataFrame, Gone, Hold, PathChallenge, PathInfo, PathResponse, Reader, SplitFrame, WireError,
+    AckFrame, Close, DataFrame, Gone, Hold, PathChallenge, PathInfo, PathResponse, ProtectedFrame, Reader, RepairFrame,
+    SplitFrame, WireError,
 };
 
 /// The type byte of a frame. A plain value.
@@ -30,6 +31,10 @@ pub enum FrameType {
     Close = 0x09,
     /// How long to wait.
     Hold = 0x0a,
+    /// What brings lost packets back.
+    Repair = 0x0b,
+    /// An inner packet that repairs cover.
+    Protected = 0x0d,
 }
 
 impl FrameType {
@@ -50,6 +55,8 @@ impl FrameType {
             0x08 => FrameType::Data,
             0x09 => FrameType::Close,
             0x0a => FrameType::Hold,
+            0x0b => FrameType::Repair,
+            0x0d => FrameType::Protected,
             other => return Err(WireError::UnknownType(other)),
         })
     }
@@ -80,6 +87,10 @@ pub enum Frame<'a> {
     Close(Close),
     /// How long to wait.
     Hold(Hold),
+    /// What brings lost packets back.
+    Repair(RepairFrame<'a>),
+    /// An inner packet that repairs cover.
+    Protected(ProtectedFrame<'a>),
 }
 
 impl<'a> Frame<'a> {
@@ -105,6 +116,8 @@ impl<'a> Frame<'a> {
             FrameType::Data => Frame::Data(DataFrame::decode(from)?),
             FrameType::Close => Frame::Close(Close::decode(from)?),
             FrameType::Hold => Frame::Hold(Hold::decode(from)?),
+            FrameType::Repair => Frame::Repair(RepairFrame::decode(from)?),
+            FrameType::Protected => Frame::Protected(ProtectedFrame::decode(from)?),
         })
     }
 }

@@ -64,5 +64,7 @@ pub(super) fn encode(frame: &Frame<'_>, out: &mut Writer<'_>) -> Result<(), Enco
         Frame::Data(frame) => frame.encode(out),
         Frame::Close(frame) => frame.encode(out),
         Frame::Hold(frame) => frame.encode(out),
+        Frame::Repair(frame) => frame.encode(out),
+        Frame::Protected(frame) => frame.encode(out),
     }
 }

@@ -23,6 +23,8 @@ mod hold;
 mod offer;
 mod path_challenge;
 mod path_info;
+mod protected;
+mod repair;
 mod split;
 pub mod varint;
 
@@ -41,6 +43,8 @@ pub use hold::Hold;
 pub use offer::{Cipher, CipherSet, InstanceId, Offer, Protection};
 pub use path_challenge::{PathChallenge, PathResponse, Token};
 pub use path_info::{LinkState, PathInfo};
+pub use protected::{ProtectedFrame, SymbolNumber};
+pub use repair::RepairFrame;
 pub use split::{SplitFrame, SplitId};
 
 /// Bytes of an authentication tag: AES-128-GCM and ChaCha20-Poly1305 have the same (RFC 5116

@@ -7,6 +7,7 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use hawser_lab::measure::{Bench, CASES, Case, History, PAIRED, Probe, Report};
@@ -36,6 +37,9 @@ struct Arguments {
     /// Of a `bench` case: this contender alone, such as `hawser` or `yardstick`; may be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "save")]
     only: Vec<String>,
+    /// Of a case that lasts as long as told, such as coupling: seconds of a run
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    seconds: u64,
     /// Where the seeds of case random begin; each run goes on where the one before ended
     #[arg(long, default_value_t = 0)]
     seed: u32,
@@ -86,6 +90,7 @@ fn measure(arguments: &Arguments, cases: &[&'static Case]) -> Result<bool, Box<d
         yardstick: beside.join("yardstick"),
         tools: beside.join("../lab"),
         runs: arguments.runs,
+        duration: Duration::from_secs(arguments.seconds),
         seed: arguments.seed.into(),
         traffic: arguments.traffic.join("\n"),
         only: arguments.only.clone(),

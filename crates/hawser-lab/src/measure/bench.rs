@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::cases::{Case, Line, Probe};
 use super::report::{Report, words};
-use super::{controllers, cut, goodput, paired, random, restart, unshaped};
+use super::{controllers, coupling, cut, goodput, paired, random, restart, unshaped};
 use crate::error::LabError;
 use crate::portals::Portals;
 use crate::topology::{Bond, Flow, LinkPlan};
@@ -24,6 +25,8 @@ pub struct Bench {
     pub tools: PathBuf,
     /// How often each case is run.
     pub runs: u32,
+    /// How long a run of a case takes that lasts as long as told.
+    pub duration: Duration,
     /// Where the seeds of random topologies begin.
     pub seed: u64,
     /// Lines of `[traffic]` in both configurations, mostly none.
@@ -76,6 +79,7 @@ impl Bench {
             (Probe::Latency, _) => alone(goodput::latency(&self.start(case.lines, run)?, flow)?),
             (Probe::Memory, _) => alone(goodput::memory(&self.start(case.lines, run)?, flow)?),
             (Probe::Controllers(judged), _) => controllers::judge(self, judged, flow, run)?,
+            (Probe::Coupling, _) => coupling::judge(self, flow, run)?,
             (Probe::Restart, _) => alone(restart::restart(self.start(case.lines, run)?, flow)?),
             (Probe::Cut(how), _) => {
                 let each = 0..case.lines.len();

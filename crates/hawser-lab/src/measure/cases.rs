@@ -65,6 +65,8 @@ pub enum Probe {
     Unshaped,
     /// Controllers beside the kernel's, on links of its own: `share kernel_share goodput_ratio`, `queue_ms` and so on.
     Controllers(&'static [Judged]),
+    /// Coupled controllers beside plain streams at a shared bottleneck: `bond_mbps stream_mbps streams filled`.
+    Coupling,
     /// Random topologies, links drawn by seeds: a part for each, `bond_mbps best_mbps ratio`; of all `share under least` and so on.
     Random,
     /// The remote portal killed and started again: `ping_after_s stream_after_s`.
@@ -162,7 +164,12 @@ const AS_FAST: [Target; 2] =
 const QUEUES_NO_MORE: Target = target("queue_ratio", Bound::AtMost(1.15));
 const QUEUES_NO_LESS: Target = target("queue_ratio", Bound::AtLeast(0.85));
 
-/// All cases. Source: issue 2, "Must show".
+/// Of one plain stream. Source: issue 4, "Must show".
+const fn streams(label: &'static str, bound: Bound) -> Target {
+    Target { label, ..target("streams", bound) }
+}
+
+/// All cases. Source: issues 2 and 4, "Must show".
 pub const CASES: &[Case] = &[
     Case {
         name: "equal",
@@ -285,6 +292,25 @@ pub const CASES: &[Case] = &[
         flows: &[Flow::Up],
         probe: Probe::Controllers(MODEL_BASED),
         targets: &[AS_FAST[0], QUEUES_NO_MORE],
+    },
+    // Source: issue 4, "Must show"; "about two" is taken as a fifth more or less.
+    Case {
+        name: "coupling",
+        about: "two links through one bottleneck, 20 Mbit/s, 40 ms, beside two Reno streams",
+        lines: &[],
+        beside: &[],
+        flows: &[Flow::Up],
+        probe: Probe::Coupling,
+        targets: &[
+            streams("lia", Bound::AtLeast(0.7)),
+            streams("lia", Bound::AtMost(1.15)),
+            streams("olia", Bound::AtLeast(0.7)),
+            streams("olia", Bound::AtMost(1.15)),
+            streams("balia", Bound::AtLeast(0.7)),
+            streams("balia", Bound::AtMost(1.15)),
+            streams("newreno", Bound::AtLeast(1.6)),
+            streams("newreno", Bound::AtMost(2.4)),
+        ],
     },
     // Source: issue 2, "Against tuning to a table".
     Case {

@@ -17,6 +17,7 @@ use super::{
     error::NetConfigError,
     features::Feature,
     journal::{Entry, InstanceName, Journal},
+    nft,
     perform::Undone,
     rtnl::Rtnl,
 };
@@ -97,7 +98,7 @@ impl NetConfig {
 
     /// Journals `change`, then sets it.
     ///
-    /// A new MTU of an interface, or value of a sysctl, takes the place of the one applied before.
+    /// A new MTU of an interface, value of a sysctl or table of nftables takes the place of the one applied before.
     pub async fn apply(&mut self, change: Change) -> Result<Applied, NetConfigError> {
         if self.leftovers {
             return Err(NetConfigError::NotRecovered { subject: change.to_string() });
@@ -163,8 +164,14 @@ impl NetConfig {
         report
     }
 
-    /// Sets what is journalled already: the kernel drops routes and addresses of its own accord when a link goes down.
+    /// Sets what is journalled already: the kernel drops routes and addresses of its own accord when a link
+    /// goes down, and whoever flushes nftables flushes our table too.
     async fn set_again(&mut self, change: &Change) -> Result<Applied, NetConfigError> {
+        if let Change::Nft(table) = change
+            && nft::is_there(&table.name).await?
+        {
+            return Ok(Applied::AlreadySo);
+        }
         match self.rtnl.set(change).await {
             Ok(()) => Ok(Applied::Set),
             Err(error) if error.errno() == Some(libc::EEXIST) => Ok(Applied::AlreadySo),

@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    nft::NftTable,
     sysctl::SysctlKey,
     types::{Family, IfIndex, Mark, Metric, Mtu, RulePriority, TableId},
 };
@@ -45,10 +46,12 @@ pub enum Change {
         /// Its new value.
         value: String,
     },
+    /// A table of nftables; a later one of the same name takes the earlier one's place, at once and as a whole.
+    Nft(NftTable),
 }
 
-/// A route without gateway, out of one interface.
-/// Table `None` is main, metric `None` the family's default, source `None` the kernel's choice. Plain data.
+/// A route out of one interface; [`RouteSpec::to`] begins one.
+/// Gateway `None` is on the link, table `None` main, metric `None` the family's default, source `None` the kernel's choice. Plain data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouteSpec {
     /// Where to; host bits are cleared when it is set.
@@ -64,9 +67,26 @@ pub struct RouteSpec {
     /// The preferred source address of what is sent by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<IpAddr>,
+    /// By which router.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<IpAddr>,
+    /// What becomes of the packets.
+    #[serde(default, skip_serializing_if = "RouteKind::is_unicast")]
+    pub kind: RouteKind,
 }
 
-/// A policy rule: packets that match look up a table.
+/// What becomes of packets that take a route. They are sent, by default. Plain value, freely shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RouteKind {
+    /// They are sent out of the interface.
+    #[default]
+    Unicast,
+    /// They are this host's own.
+    Local,
+}
+
+/// A policy rule: packets that match look up a table; [`RuleSpec::at`] begins one.
 /// What is `None` matches everything. Plain data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleSpec {
@@ -80,6 +100,18 @@ pub struct RuleSpec {
     /// Matches packets that came in by the interface of this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
+    /// Matches packets of sockets bound to the interface of this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Matches packets from this network; host bits are cleared when it is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<IpNet>,
+    /// Matches packets to this network; host bits are cleared when it is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<IpNet>,
+    /// Matches packets of this protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ip_protocol: Option<IpProtocol>,
     /// Matches the packets that the rest does not match (`ip rule add not …`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub invert: bool,
@@ -89,6 +121,12 @@ pub struct RuleSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suppress_prefix_length: Option<u32>,
 }
+
+/// The number of a protocol over IP, as 6 for TCP (the IANA's registry).
+/// Zero is IPv6's hop-by-hop options. Plain value, freely shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct IpProtocol(pub u8);
 
 /// A mark, and the bits of it that are compared.
 /// There is no default. Plain data.
@@ -100,6 +138,39 @@ pub struct MarkMatch {
     pub mask: u32,
 }
 
+impl RouteSpec {
+    /// The plain route to `destination` out of `interface`, in the main table.
+    pub fn to(destination: IpNet, interface: IfIndex) -> Self {
+        let (table, metric, source, gateway) = (None, None, None, None);
+        Self { destination, interface, table, metric, source, gateway, kind: RouteKind::Unicast }
+    }
+}
+
+impl RouteKind {
+    fn is_unicast(&self) -> bool {
+        *self == Self::Unicast
+    }
+}
+
+impl RuleSpec {
+    /// The rule at `priority` by which everything looks up `table`.
+    pub fn at(family: Family, priority: RulePriority, table: TableId) -> Self {
+        Self {
+            family,
+            priority,
+            mark: None,
+            input: None,
+            output: None,
+            source: None,
+            destination: None,
+            ip_protocol: None,
+            invert: false,
+            table,
+            suppress_prefix_length: None,
+        }
+    }
+}
+
 impl Change {
     /// The interface that this is set on; a rule or setting is on none, or names it itself.
     pub(super) fn interface(&self) -> Option<IfIndex> {
@@ -108,15 +179,16 @@ impl Change {
                 Some(*interface)
             }
             Self::Route(route) => Some(route.interface),
-            Self::Rule(_) | Self::Sysctl { .. } => None,
+            Self::Rule(_) | Self::Sysctl { .. } | Self::Nft(_) => None,
         }
     }
 
     /// True if this takes the place of `earlier`, whose old value is then the one to go back to.
-    pub(super) fn replaces(&self, earlier: &Self) -> bool {
+    pub fn replaces(&self, earlier: &Self) -> bool {
         match (self, earlier) {
             (Self::Mtu { interface: a, .. }, Self::Mtu { interface: b, .. }) => a == b,
             (Self::Sysctl { key: a, .. }, Self::Sysctl { key: b, .. }) => a == b,
+            (Self::Nft(a), Self::Nft(b)) => a.name == b.name,
             _ => false,
         }
     }
@@ -133,13 +205,20 @@ impl fmt::Display for Change {
             Self::Route(route) => route.fmt(f),
             Self::Rule(rule) => rule.fmt(f),
             Self::Sysctl { key, value } => write!(f, "sysctl {key} = {value}"),
+            Self::Nft(table) => write!(f, "nftables table inet {}", table.name),
         }
     }
 }
 
 impl fmt::Display for RouteSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.kind == RouteKind::Local {
+            f.write_str("local ")?;
+        }
         write!(f, "route {} out of interface {}", self.destination.trunc(), self.interface)?;
+        if let Some(gateway) = self.gateway {
+            write!(f, " by {gateway}")?;
+        }
         if let Some(table) = self.table {
             write!(f, " table {table}")?;
         }
@@ -161,6 +240,18 @@ impl fmt::Display for RuleSpec {
         }
         if let Some(input) = &self.input {
             write!(f, " from interface {input}")?;
+        }
+        if let Some(output) = &self.output {
+            write!(f, " bound to interface {output}")?;
+        }
+        if let Some(source) = &self.source {
+            write!(f, " from {source}")?;
+        }
+        if let Some(destination) = &self.destination {
+            write!(f, " to {destination}")?;
+        }
+        if let Some(IpProtocol(number)) = self.ip_protocol {
+            write!(f, " protocol {number}")?;
         }
         write!(f, " to table {}", self.table)
     }

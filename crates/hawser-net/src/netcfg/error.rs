@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{features::Feature, journal::JournalError, sysctl::SysctlError, types::IfIndex};
+use super::{features::Feature, journal::JournalError, nft::NftError, sysctl::SysctlError, types::IfIndex};
 
 /// Why the system's network configuration could not be read or set.
 /// There is no default. Owned data only, so it crosses threads.
@@ -62,6 +62,9 @@ pub enum NetConfigError {
     /// A sysctl could not be read or written.
     #[error(transparent)]
     Sysctl(#[from] SysctlError),
+    /// A table of nftables could not be set or deleted.
+    #[error(transparent)]
+    Nft(#[from] NftError),
 }
 
 impl NetConfigError {
@@ -78,6 +81,7 @@ impl NetConfigError {
         match self {
             Self::Sysctl(error) => error.hint(),
             Self::Journal(error) => error.hint(),
+            Self::Nft(error) => error.hint(),
             Self::NotRecovered { .. } => Some("call recover() first"),
             _ => match self.errno()? {
                 libc::EPERM => Some("run as root or with CAP_NET_ADMIN"),

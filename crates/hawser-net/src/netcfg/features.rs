@@ -15,6 +15,8 @@ pub enum Feature {
     Ipv6,
     /// Network namespaces that can be told from earlier ones (`SO_NETNS_COOKIE`).
     NetnsCookie,
+    /// nftables with address translation in tables of both IP versions (`CONFIG_NF_TABLES_INET`, `CONFIG_NFT_NAT`).
+    Nftables,
 }
 
 impl fmt::Display for Feature {
@@ -24,6 +26,9 @@ impl fmt::Display for Feature {
             Self::Ipv6Rules => "ipv6 policy routing (linux 2.6.19 with CONFIG_IPV6_MULTIPLE_TABLES)",
             Self::Ipv6 => "ipv6 (linux with CONFIG_IPV6, booted without ipv6.disable=1)",
             Self::NetnsCookie => "cookies of network namespaces (linux 5.14)",
+            Self::Nftables => {
+                "nftables with nat in inet tables (linux 5.2 with CONFIG_NF_TABLES_INET, CONFIG_NFT_NAT, CONFIG_NFT_MASQ)"
+            }
         })
     }
 }

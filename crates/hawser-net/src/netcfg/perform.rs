@@ -6,6 +6,7 @@
 
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use netlink_packet_route::{
     AddressFamily,
     address::AddressMessage,
@@ -15,10 +16,11 @@ use netlink_packet_route::{
 use rtnetlink::{AddressMessageBuilder, LinkUnspec};
 
 use super::{
-    change::{Change, RouteSpec, RuleSpec},
+    change::{Change, IpProtocol, RouteKind, RouteSpec, RuleSpec},
     error::NetConfigError,
     features::Feature,
     journal::{Before, Entry},
+    nft,
     rtnl::{LinkInfo, Rtnl},
     sysctl::{SysctlKey, words},
     types::{Family, IfIndex, Mtu, TableId},
@@ -54,6 +56,8 @@ impl Rtnl {
             }
             // The kernel itself refuses what is there already, and undoing minds the protocol number.
             Change::Route(_) | Change::Rule(_) => Some(Before::Absent),
+            // Its name makes it Hawser's own, whoever is before: it is replaced.
+            Change::Nft(_) => Some(Before::Absent),
             Change::Sysctl { key, value } => {
                 let now = key.read()?;
                 (now != words(value)).then_some(Before::Value(now))
@@ -87,6 +91,7 @@ impl Rtnl {
                 (request.execute().await, Some(rule_feature(rule.family)))
             }
             Change::Sysctl { key, value } => return Ok(key.write(value)?),
+            Change::Nft(table) => return Ok(nft::load(table).await?),
         };
         done.map_err(|error| NetConfigError::netlink("set", subject, missing, error))
     }
@@ -114,6 +119,9 @@ impl Rtnl {
             }
             (Change::Route(route), _) => handle.route().del(route_message(route)).execute().await,
             (Change::Rule(rule), _) => handle.rule().del(rule_message(rule)).execute().await,
+            (Change::Nft(table), _) => {
+                return Ok(if nft::delete(&table.name).await? { Undone::Undone } else { Undone::Gone });
+            }
             (Change::Mtu { interface, .. }, Before::Mtu(old)) => {
                 return self.undo_mtu(entry, *interface, *old).await;
             }
@@ -214,9 +222,11 @@ fn route_message(route: &RouteSpec) -> RouteMessage {
         destination_prefix_length: destination.prefix_len(),
         table: header_table(table),
         protocol: PROTOCOL,
-        // Without a gateway an IPv4 destination is on the link itself; IPv6 takes no notice (rtnetlink(7)).
-        scope: RouteScope::Link,
-        kind: RouteType::Unicast,
+        scope: scope(route),
+        kind: match route.kind {
+            RouteKind::Unicast => RouteType::Unicast,
+            RouteKind::Local => RouteType::Local,
+        },
         ..RouteHeader::default()
     };
     message.attributes = vec![
@@ -226,13 +236,26 @@ fn route_message(route: &RouteSpec) -> RouteMessage {
     ];
     message.attributes.extend(route.metric.map(|metric| RouteAttribute::Priority(metric.0)));
     message.attributes.extend(route.source.map(|source| RouteAttribute::PrefSource(source.into())));
+    message.attributes.extend(route.gateway.map(|gateway| RouteAttribute::Gateway(gateway.into())));
     message
+}
+
+/// How far an IPv4 destination is: without a gateway on the link itself; IPv6 takes no notice (rtnetlink(7)).
+fn scope(route: &RouteSpec) -> RouteScope {
+    match (route.kind, route.gateway) {
+        (RouteKind::Local, _) => RouteScope::Host,
+        (RouteKind::Unicast, None) => RouteScope::Link,
+        (RouteKind::Unicast, Some(_)) => RouteScope::Universe,
+    }
 }
 
 fn rule_message(rule: &RuleSpec) -> RuleMessage {
     let mut message = RuleMessage::default();
+    let length = |net: Option<IpNet>| net.map_or(0, |net| net.prefix_len());
     message.header = RuleHeader {
         family: address_family(rule.family),
+        src_len: length(rule.source),
+        dst_len: length(rule.destination),
         table: header_table(rule.table),
         action: RuleAction::ToTable,
         flags: if rule.invert { RuleFlags::Invert } else { RuleFlags::empty() },
@@ -248,6 +271,10 @@ fn rule_message(rule: &RuleSpec) -> RuleMessage {
         message.attributes.push(RuleAttribute::FwMask(matched.mask));
     }
     message.attributes.extend(rule.input.clone().map(RuleAttribute::Iifname));
+    message.attributes.extend(rule.output.clone().map(RuleAttribute::Oifname));
+    message.attributes.extend(rule.source.map(|net| RuleAttribute::Source(net.trunc().addr())));
+    message.attributes.extend(rule.destination.map(|net| RuleAttribute::Destination(net.trunc().addr())));
+    message.attributes.extend(rule.ip_protocol.map(|IpProtocol(number)| RuleAttribute::IpProtocol(number.into())));
     message.attributes.extend(rule.suppress_prefix_length.map(RuleAttribute::SuppressPrefixLen));
     message
 }

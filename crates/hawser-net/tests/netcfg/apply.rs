@@ -97,6 +97,10 @@ fn what_others_set_stays() {
             "-4 rule add not fwmark 0x48 lookup 4920 priority 100",
             "-4 rule add lookup main suppress_prefixlength 0 priority 99",
             "-6 rule add iif v0 lookup 4920 priority 100",
+            "route add 192.168.9.0/24 via 10.77.0.9 dev v0",
+            "route add local 10.66.0.0/16 dev v0 table 4920",
+            "-4 rule add from 10.66.0.0/16 to 192.0.2.1 oif v0 ipproto 17 lookup 4920 priority 98",
+            "-6 rule add from fd66::/64 lookup 4920 priority 98",
         ] {
             ip(command);
         }
@@ -105,8 +109,8 @@ fn what_others_set_stays() {
         let mut config = config(directory.path());
         for (change, ..) in changes {
             match config.apply(change.clone()).await {
-                // The kernel keeps rules of another protocol number apart, alike as they may be.
-                Ok(Applied::Set) if matches!(change, Change::Rule(_)) => {}
+                // The kernel keeps rules of another protocol number apart, alike as they may be; the table is Hawser's.
+                Ok(Applied::Set) if matches!(change, Change::Rule(_) | Change::Nft(_)) => {}
                 Ok(applied) => assert_eq!(applied, Applied::AlreadySo, "{change}"),
                 Err(error) => {
                     assert_eq!(error.errno(), Some(libc::EEXIST), "{change}: {error}");
@@ -114,7 +118,7 @@ fn what_others_set_stays() {
                 }
             }
         }
-        assert!(config.applied().all(|change| matches!(change, Change::Rule(_))));
+        assert!(config.applied().all(|change| matches!(change, Change::Rule(_) | Change::Nft(_))));
         assert!(config.undo_all().await.is_clean());
         assert_restored(&before);
     });

@@ -8,8 +8,8 @@ use std::{
 };
 
 use hawser_net::netcfg::{
-    Change, Family, IfIndex, InstanceName, Mark, MarkMatch, Metric, Mtu, NetConfig, RouteSpec, RulePriority, RuleSpec,
-    SysctlKey, TableId,
+    Change, Family, IfIndex, InstanceName, IpProtocol, Mark, MarkMatch, Metric, Mtu, NetConfig, NftChain, NftName,
+    NftTable, RouteKind, RouteSpec, RulePriority, RuleSpec, SysctlKey, TableId,
 };
 use rustix::thread::UnshareFlags;
 use serde_json::Value;
@@ -47,6 +47,14 @@ pub fn ip(arguments: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// Runs `nft` in this thread's namespace and returns what it prints.
+pub fn nft(arguments: &str) -> String {
+    let output = Command::new("nft").args(arguments.split(' ')).output().expect("run nft (nftables)");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "nft {arguments}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
 /// Runs `ip -j` in this thread's namespace and parses what it prints.
 pub fn ip_json(arguments: &str) -> Value {
     let text = ip(&format!("-j {arguments}"));
@@ -78,6 +86,7 @@ pub fn system() -> Value {
         }
         all.insert(question.into(), answer);
     }
+    all.insert("nft".into(), nft("list ruleset").into());
     for directory in fs::read_dir("/proc/sys/net/ipv4/conf").unwrap() {
         let path = directory.unwrap().path().join("rp_filter");
         let value = fs::read_to_string(&path).unwrap();
@@ -120,22 +129,29 @@ pub fn every_change(name: &str) -> Vec<(Change, &'static str, &'static str)> {
     let address = |text: &str| Change::Address { interface, address: text.parse().unwrap() };
     let route = |destination: &str, table, metric, source: Option<&str>| {
         Change::Route(RouteSpec {
-            destination: destination.parse().unwrap(),
-            interface,
             table,
             metric,
             source: source.map(|text| text.parse().unwrap()),
+            ..RouteSpec::to(destination.parse().unwrap(), interface)
+        })
+    };
+    let table = |rule: &str| {
+        Change::Nft(NftTable {
+            name: NftName::of_tun(name),
+            chains: vec![NftChain {
+                name: "forward".into(),
+                hook: Some("type filter hook forward priority mangle".into()),
+                rules: vec![rule.into()],
+            }],
         })
     };
     let rule = |family, priority, mark: Option<u32>, input: Option<&str>, table, suppress| {
         Change::Rule(RuleSpec {
-            family,
-            priority: RulePriority(priority),
             mark: mark.map(|mark| MarkMatch { mark: Mark(mark), mask: u32::MAX }),
             input: input.map(str::to_owned),
             invert: mark.is_some(),
-            table,
             suppress_prefix_length: suppress,
+            ..RuleSpec::at(family, RulePriority(priority), table)
         })
     };
     let main = TableId::MAIN;
@@ -171,13 +187,51 @@ pub fn every_change(name: &str) -> Vec<(Change, &'static str, &'static str)> {
             "99:\tfrom all lookup main suppress_prefixlength 0 proto 72",
         ),
         (rule(Family::V6, 100, None, Some("v0"), TABLE, None), "-6 rule", "100:\tfrom all iif v0 lookup 4920 proto 72"),
+        (
+            Change::Route(RouteSpec {
+                gateway: Some("10.77.0.9".parse().unwrap()),
+                ..RouteSpec::to("192.168.9.0/24".parse().unwrap(), interface)
+            }),
+            "-4 route",
+            "192.168.9.0/24 via 10.77.0.9 dev v0 proto 72",
+        ),
+        (
+            Change::Route(RouteSpec {
+                kind: RouteKind::Local,
+                table: Some(TABLE),
+                ..RouteSpec::to("10.66.0.0/16".parse().unwrap(), interface)
+            }),
+            "-4 route show table all",
+            "local 10.66.0.0/16 dev v0 table 4920 proto 72",
+        ),
+        (
+            Change::Rule(RuleSpec {
+                output: Some("v0".into()),
+                source: Some("10.66.0.0/16".parse().unwrap()),
+                destination: Some("192.0.2.1/32".parse().unwrap()),
+                ip_protocol: Some(IpProtocol(17)),
+                ..RuleSpec::at(Family::V4, RulePriority(98), TABLE)
+            }),
+            "-4 rule",
+            "98:\tfrom 10.66.0.0/16 to 192.0.2.1 oif v0 ipproto udp lookup 4920 proto 72",
+        ),
+        (
+            Change::Rule(RuleSpec {
+                source: Some("fd66::/64".parse().unwrap()),
+                ..RuleSpec::at(Family::V6, RulePriority(98), TABLE)
+            }),
+            "-6 rule",
+            "98:\tfrom fd66::/64 lookup 4920 proto 72",
+        ),
+        (table("tcp flags syn tcp option maxseg size set rt mtu"), "nft", "maxseg size set rt mtu"),
         (Change::Sysctl { key: SysctlKey::rp_filter(name).unwrap(), value: "2".into() }, "", "2"),
     ]
 }
 
-/// What is shown of a change: by `ip`, or the rp_filter of `v0`.
+/// What is shown of a change: by `ip`, by `nft`, or the rp_filter of `v0`.
 pub fn shown(question: &str) -> String {
     match question {
+        "nft" => nft("list ruleset"),
         "" => SysctlKey::rp_filter("v0").unwrap().read().unwrap(),
         question => ip(question).replace("  ", " "),
     }

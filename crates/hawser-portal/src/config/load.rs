@@ -60,9 +60,16 @@ pub struct Keys {
 pub fn read(path: &Path) -> Result<(Config, String), LoadError> {
     let text = std::fs::read_to_string(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
     match Config::parse(&text, &path.display().to_string()) {
-        Ok(config) => Ok((config, text)),
+        Ok(config) => Ok((beside(config, path), text)),
         Err(errors) => Err(LoadError::Faulty { path: path.to_owned(), text, errors }),
     }
+}
+
+/// The key log stands beside the configuration, as key files do.
+fn beside(mut config: Config, path: &Path) -> Config {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    config.portal.keylog = config.portal.keylog.map(|file| folder.join(file));
+    config
 }
 
 /// Reads the configuration at `path` and its keys.

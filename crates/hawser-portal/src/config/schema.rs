@@ -38,6 +38,7 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("listen", "list of IP:port", "[]"),
             key("transports", "list of transports", "[\"udp\"]"),
             key("socket", "path", "\"/run/hawser/hawser.sock\""),
+            key("keylog", "path", "none"),
         ],
     },
     SectionSchema {

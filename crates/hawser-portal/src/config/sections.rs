@@ -32,6 +32,7 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
     let listen = table.list("listen", listen_address);
     let transports = table.list("transports", |v| keyword::<Transport>("portal.transports", v));
     let socket = table.optional("socket", path);
+    let keylog = table.optional("keylog", path);
     let mut seen = Unique::default();
     for l in listen.iter().flatten() {
         seen.claim(&mut table, l.value, l.span.clone(), "listens there twice");
@@ -49,6 +50,7 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
         listen: values(listen.unwrap_or_default()),
         transports: transports.map_or_else(|| vec![Transport::Udp], values),
         socket: socket.map_or_else(|| DEFAULT_SOCKET.into(), |s| s.value),
+        keylog: keylog.map(|k| k.value),
     })
 }
 

@@ -25,9 +25,6 @@ const LATER_VALUES: &[Later] = &[
     later("traffic.scheduler", "weighted"),
     later("traffic.scheduler", "flow"),
     later("traffic.scheduler", "redundant"),
-    later("traffic.congestion", "lia"),
-    later("traffic.congestion", "olia"),
-    later("traffic.congestion", "balia"),
 ];
 
 /// Whole sections that are refused.

@@ -38,6 +38,8 @@ pub struct Portal {
     pub transports: Vec<Transport>,
     /// The control socket.
     pub socket: PathBuf,
+    /// Where the keys of sessions are written to, for `hawser decode`; none: nowhere.
+    pub keylog: Option<PathBuf>,
 }
 
 /// `[tun]`. Plain data.

@@ -6,6 +6,7 @@ use hawser_net::link::LinkError;
 use hawser_net::netcfg::NetConfigError;
 use hawser_net::tun::TunError;
 
+use super::control::KeyLogFileError;
 use crate::api::ServeError;
 
 /// Why a portal did not start, or ended by itself. Owned data only, so it crosses threads.
@@ -30,6 +31,9 @@ pub enum RunError {
     /// The control socket could not be made.
     #[error(transparent)]
     ControlSocket(#[from] ServeError),
+    /// The key log cannot be written.
+    #[error(transparent)]
+    KeyLog(#[from] KeyLogFileError),
     /// A `listen` address could not be opened.
     #[error("listen")]
     Listen(#[source] LinkError),
@@ -63,6 +67,7 @@ impl RunError {
             Self::ControlSocket(ServeError::InUse { .. }) => {
                 Some("stop the other portal, or give this one another [portal] socket".to_owned())
             }
+            Self::KeyLog(error) => error.hint(),
             Self::Listen(LinkError::Bind { .. }) => Some("does something else listen there? ss -lunp".to_owned()),
             Self::Panicked => Some("this is a bug: please report it with the message above".to_owned()),
             _ => None,

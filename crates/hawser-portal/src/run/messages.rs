@@ -1,6 +1,7 @@
 //! What the control thread and the packet thread say to each other.
 
 use hawser_core::endpoint::{PeerConfig, Snapshot};
+use hawser_core::handshake::secrets::SessionSecrets;
 use hawser_core::units::{LinkId, PeerId};
 use hawser_net::netcfg::LinkEvent;
 
@@ -63,6 +64,15 @@ pub enum Report {
     Closed {
         /// Who.
         peer: PeerId,
+    },
+    /// A session's keys, for the key log.
+    Keys {
+        /// With whom.
+        peer: PeerId,
+        /// They begin a session.
+        new: bool,
+        /// What the keys are made of.
+        secrets: Box<SessionSecrets>,
     },
 }
 

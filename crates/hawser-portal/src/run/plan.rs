@@ -140,8 +140,10 @@ fn controller(congestion: Congestion) -> Kind {
     match congestion {
         Congestion::NewReno => Kind::NewReno,
         Congestion::Cubic => Kind::Cubic,
-        // The coupled ones are refused when the configuration is read (config/supported.rs).
-        Congestion::Bbr | Congestion::Lia | Congestion::Olia | Congestion::Balia => Kind::Bbr,
+        Congestion::Bbr => Kind::Bbr,
+        Congestion::Lia => Kind::Lia,
+        Congestion::Olia => Kind::Olia,
+        Congestion::Balia => Kind::Balia,
     }
 }
 

@@ -47,6 +47,8 @@ pub struct LinkSpec {
     pub ipv6: bool,
     /// Behind a NAT that forgets a binding after so long without traffic.
     pub nat: Option<Duration>,
+    /// It leads through the pipes of this link, whose ways count then: a bottleneck that both share.
+    pub through: Option<usize>,
 }
 
 /// A symmetric link of so many Mbit/s and a round trip of so many ms, with a buffer of one
@@ -66,7 +68,7 @@ pub fn link(mbit: f64, rtt_ms: f64) -> LinkSpec {
         refuses: false,
         hole: false,
     };
-    LinkSpec { up: way.clone(), down: way, metric: 0, ipv6: false, nat: None }
+    LinkSpec { up: way.clone(), down: way, metric: 0, ipv6: false, nat: None, through: None }
 }
 
 /// So many Mbit/s.
@@ -141,6 +143,12 @@ impl LinkSpec {
     /// Over IPv6.
     pub fn ipv6(mut self) -> Self {
         self.ipv6 = true;
+        self
+    }
+
+    /// Shares the bottleneck of that link.
+    pub fn through(mut self, link: usize) -> Self {
+        self.through = Some(link);
         self
     }
 

@@ -25,6 +25,8 @@ pub struct VirtualLink {
     pub up: Pipe,
     /// And back.
     pub down: Pipe,
+    /// The link whose pipes carry its datagrams: mostly itself.
+    pub through: usize,
     number: usize,
     ipv6: bool,
     nat: Option<Nat>,
@@ -40,6 +42,7 @@ impl VirtualLink {
         VirtualLink {
             up: Pipe::new(spec.up.clone(), rng.fork()),
             down: Pipe::new(spec.down.clone(), rng.fork()),
+            through: spec.through.unwrap_or(number),
             number,
             ipv6: spec.ipv6,
             nat: spec.nat.map(|idle| Nat::new(outside, idle)),

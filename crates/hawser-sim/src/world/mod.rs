@@ -255,7 +255,10 @@ impl World {
                 self.receive(REMOTE, LinkId(0), datagram);
             }
             Happening::Arrive { link, up: false, datagram } => {
-                if self.links[link].takes_in(self.now, datagram.to) {
+                // Those that share the pipe are told apart by their addresses.
+                let (now, to) = (self.now, datagram.to);
+                let mut links = self.links.iter_mut();
+                if let Some(link) = links.position(|other| other.through == link && other.takes_in(now, to)) {
                     self.receive(LOCAL, LinkId(link as u16), datagram);
                 }
             }
@@ -348,6 +351,7 @@ impl World {
                 self.portals[side].endpoint.handle_too_big(transmit.link, to, size);
                 continue;
             }
+            let link = self.links[link].through;
             if let Some(at) = self.links[link].pipe(up).offer(self.now, datagram) {
                 self.events.push(at, Happening::Depart { link, up });
             }

@@ -1,5 +1,6 @@
 //! The whole protocol in named situations; `hawser_sim::situation` says what is checked in each.
 
+mod bottleneck;
 mod change;
 mod cut;
 mod peers;

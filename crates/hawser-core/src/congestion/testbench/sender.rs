@@ -2,7 +2,7 @@
 
 use super::super::pacer::{Pacer, initial_rate};
 use super::super::sampler::{DeliverySampler, Stamp};
-use super::super::{AckEvent, Controller, LossEvent, RttSnapshot};
+use super::super::{AckEvent, Controller, LossEvent, PathSnapshot, RttSnapshot};
 use super::MTU;
 use crate::units::{ByteCount, Rate, Time};
 use std::collections::VecDeque;
@@ -67,7 +67,7 @@ impl Sender {
     }
 
     /// An acknowledgement of these packets; whether any was news.
-    pub(super) fn on_frame(&mut self, now: Time, numbers: &[u64]) -> bool {
+    pub(super) fn on_frame(&mut self, now: Time, numbers: &[u64], siblings: &[PathSnapshot]) -> bool {
         let prior_in_flight = self.in_flight;
         let mut acked = ByteCount::ZERO;
         let mut newest: Option<Sent> = None;
@@ -104,7 +104,7 @@ impl Sender {
                 rate,
                 app_limited: newest.limited,
             },
-            &[],
+            siblings,
         );
         let rate = self.control.pacing_rate();
         self.pacer.set_rate(rate.unwrap_or_else(|| initial_rate(self.control.window(), rtt.smoothed)));

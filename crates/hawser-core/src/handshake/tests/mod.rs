@@ -3,6 +3,7 @@
 mod exchange;
 mod flood;
 mod golden;
+mod key_log;
 mod seal;
 mod stolen;
 mod tamper;

@@ -17,6 +17,7 @@ fn tried(store: &mut TrainStore, tries: u8) -> Unsent {
         tries,
         first_sent: Time::ZERO,
         lost_on: None,
+        treatment: Default::default(),
     }
 }
 

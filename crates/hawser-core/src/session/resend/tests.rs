@@ -20,6 +20,7 @@ fn unsent(store: &mut TrainStore, first_sent: Time) -> Unsent {
         tries: 1,
         first_sent,
         lost_on: None,
+        treatment: Default::default(),
     }
 }
 
@@ -59,4 +60,16 @@ fn what_is_too_old_or_was_tried_too_often_is_of_no_use() {
         assert_eq!(queue.pop_useless(at(now), useful).is_some(), useless, "{now} ms, {tries} tries");
         assert_eq!(queue.is_empty(), useless);
     }
+}
+
+#[test]
+fn what_is_not_to_be_sent_again_is_given_up_at_once() {
+    let mut store = TrainStore::new(FlowKey::new(1, 2));
+    let mut queue = ResendQueue::default();
+    queue.push(unsent(&mut store, at(1)));
+    queue.push(Unsent { treatment: Treatment { resend: false, ..Treatment::default() }, ..unsent(&mut store, at(2)) });
+    assert_eq!(queue.bytes(), ByteCount(20), "the other one waits");
+    let given_up = queue.pop_refused().expect("the one that is not sent again");
+    assert_eq!(given_up.first_sent, at(2));
+    assert!(queue.pop_refused().is_none() && !queue.is_empty());
 }

@@ -16,6 +16,7 @@ fn packet(len: u16) -> Unsent {
         tries: 1,
         first_sent: Time::ZERO,
         lost_on: None,
+        treatment: Default::default(),
     }
 }
 

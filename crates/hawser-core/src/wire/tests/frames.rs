@@ -49,6 +49,22 @@ fn golden_frames() -> Vec<(&'static str, Frame<'static>)> {
         ("09 02", Frame::Close(Close { reason: CloseReason::Violation })),
         ("09 2a", Frame::Close(Close { reason: CloseReason::Other(42) })),
         ("0a 80011170", Frame::Hold(Hold { hold_us: 70_000 })),
+        (
+            "0b fffe 0c 7f c0ffee",
+            Frame::Repair(RepairFrame {
+                first: SymbolNumber(0xfffe),
+                count: 12,
+                row: 127,
+                symbol: &[0xc0, 0xff, 0xee],
+            }),
+        ),
+        (
+            "0d 0409 5abc 010203 450000",
+            Frame::Protected(ProtectedFrame {
+                symbol: SymbolNumber(0x409),
+                data: DataFrame { bucket: bucket(0xabc), flags, sequence, packet: &[0x45, 0, 0] },
+            }),
+        ),
     ]
 }
 
@@ -112,7 +128,13 @@ fn an_ack_is_not_written_from_ranges_that_touch_or_climb() {
 #[test]
 fn hostile_frames_are_refused_with_their_reason() {
     for (text, error) in [
-        ("0b", WireError::UnknownType(0x0b)),
+        ("0e", WireError::UnknownType(0x0e)),
+        ("0b 0000 00 00 01", WireError::OutOfRange),
+        ("0b 0000 21 00 01", WireError::OutOfRange),
+        ("0b 0000 01 80 01", WireError::OutOfRange),
+        ("0b 0000 01 00", WireError::Truncated),
+        ("0d 0000 8abc 000000 45", WireError::Reserved),
+        ("0d 0000 0abc 000000", WireError::Truncated),
         ("ff", WireError::UnknownType(0xff)),
         ("03 00", WireError::Truncated),
         ("06 1abc 000000", WireError::Reserved),

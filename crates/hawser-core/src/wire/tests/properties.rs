@@ -62,6 +62,16 @@ proptest! {
         let (bucket, sequence) = (bucket(number), FlowSequence::of(count));
         for last in [
             Frame::Data(DataFrame { bucket, flags, sequence, packet: &packet }),
+            Frame::Protected(ProtectedFrame {
+                symbol: SymbolNumber(id),
+                data: DataFrame { bucket, flags, sequence, packet: &packet },
+            }),
+            Frame::Repair(RepairFrame {
+                first: SymbolNumber(id),
+                count: 1 + (number % 32) as u8,
+                row: (number % 128) as u8,
+                symbol: &packet,
+            }),
             Frame::Split(SplitFrame { id: SplitId(id), more, offset, bucket, flags, sequence, bytes: &packet }),
         ] {
             frames.push(last);

@@ -55,7 +55,7 @@ enum Line {
         #[serde(flatten)]
         owner: Owner,
     },
-    Set(Entry),
+    Set(Box<Entry>),
     Undone {
         id: u64,
     },
@@ -77,7 +77,7 @@ pub(crate) fn owner_line(owner: &Owner) -> io::Result<Vec<u8>> {
 }
 
 pub(crate) fn set_line(entry: &Entry) -> io::Result<Vec<u8>> {
-    line(&Line::Set(entry.clone()))
+    line(&Line::Set(Box::new(entry.clone())))
 }
 
 pub(crate) fn undone_line(id: u64) -> io::Result<Vec<u8>> {
@@ -102,7 +102,7 @@ pub(crate) fn parse(journal: &[u8]) -> Result<Contents, u32> {
             Ok(Line::Owner { format, .. }) if format != FORMAT => return Err(format),
             Ok(Line::Owner { owner, .. }) => contents.owner = Some(owner),
             Ok(Line::Set(entry)) => {
-                entries.insert(entry.id, entry);
+                entries.insert(entry.id, *entry);
             }
             Ok(Line::Undone { id }) => {
                 entries.remove(&id);

@@ -4,7 +4,8 @@ use std::{fs, process::Command};
 
 use super::{
     super::{
-        change::{MarkMatch, RouteSpec, RuleSpec},
+        change::{IpProtocol, MarkMatch, RouteKind, RouteSpec, RuleSpec},
+        nft::{NftChain, NftName, NftTable},
         sysctl::SysctlKey,
         types::{Family, IfIndex, Mark, Metric, Mtu, RulePriority, TableId},
     },
@@ -42,22 +43,33 @@ fn every_kind() -> Vec<Change> {
         mtu(1400),
         Change::LinkUp { interface: interface() },
         Change::Route(RouteSpec {
-            destination: "0.0.0.0/0".parse().unwrap(),
-            interface: interface(),
             table: Some(TableId(4920)),
             metric: Some(Metric(5)),
             source: Some("10.77.0.1".parse().unwrap()),
+            gateway: Some("10.77.0.9".parse().unwrap()),
+            kind: RouteKind::Local,
+            ..RouteSpec::to("0.0.0.0/0".parse().unwrap(), interface())
         }),
         Change::Rule(RuleSpec {
-            family: Family::V6,
-            priority: RulePriority(100),
             mark: Some(MarkMatch { mark: Mark(0x48), mask: 0xff }),
             input: Some("eth0".into()),
+            output: Some("eth1".into()),
+            source: Some("fd66::/64".parse().unwrap()),
+            destination: Some("fd67::/64".parse().unwrap()),
+            ip_protocol: Some(IpProtocol(58)),
             invert: true,
-            table: TableId(4920),
             suppress_prefix_length: Some(0),
+            ..RuleSpec::at(Family::V6, RulePriority(100), TableId(4920))
         }),
         Change::Sysctl { key: SysctlKey::rp_filter("eth0").unwrap(), value: "2".into() },
+        Change::Nft(NftTable {
+            name: NftName::of_tun("hawser0"),
+            chains: vec![NftChain {
+                name: "forward".into(),
+                hook: None,
+                rules: vec!["oifname \"eth0\" accept".into()],
+            }],
+        }),
     ]
 }
 

@@ -6,6 +6,7 @@
 //! 4. Until the end: pass on what the kernel says of links, ask for their routes (`routes`), publish the status
 //!    (`status`), obey orders. 5. Stop the packet thread, and undo everything.
 
+mod key_log;
 mod observe;
 mod reload;
 mod routes;
@@ -31,9 +32,11 @@ use super::random::SystemRandom;
 use super::{Host, RunError};
 use crate::api::ControlSocket;
 use crate::config::{Config, Keys};
+use key_log::KeyLog;
 use serve::Serving;
 use system::System;
 
+pub use key_log::KeyLogFileError;
 pub use tun_queue::QUEUE_LEN as TUN_QUEUE_LEN;
 
 /// The packet thread has this long to say good-bye before the system is cleaned up without it.
@@ -64,6 +67,7 @@ async fn forward(
     system: &mut System,
 ) -> Result<(), RunError> {
     let plans = plan::sockets(config);
+    let key_log = config.portal.keylog.as_deref().map(KeyLog::open).transpose()?;
     let tun = make_tun(config)?;
     let index = IfIndex::new(tun.index()).expect("a device that was made has an index");
     system.configure(config, index).await?;
@@ -71,10 +75,13 @@ async fn forward(
     let mut random = SystemRandom::new()?;
     let core = plan::core_config(config, &keys, &mut random as &mut dyn Random);
     drop(keys);
-    let endpoint = Endpoint::new(core, Box::new(random));
+    let mut endpoint = Endpoint::new(core, Box::new(random));
+    if key_log.is_some() {
+        endpoint.tell_keys();
+    }
     let mut packets = PacketThread::start(endpoint, tun, plans.clone(), &Powers::of(config))?;
-    let result =
-        Serving::new(config, plans, system, &packets.commands).run(watch, &mut packets.reports, socket, host).await;
+    let serving = Serving::new(config, plans, system, &packets.commands, key_log);
+    let result = serving.run(watch, &mut packets.reports, socket, host).await;
     host.stopping();
     // The TUN device lives until everything on it is undone.
     let ended = packets.stop().await;

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use hawser_core::handshake::secrets::KeyLogEntry;
 use hawser_core::units::PeerId;
 use hawser_net::netcfg::{EventSender, LinkEvent, LinkWatch};
 use tokio::io::Interest;
@@ -10,6 +11,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
+use super::key_log::KeyLog;
 use super::observe::Observer;
 use super::reload::{self, Places};
 use super::routes::Routes;
@@ -39,6 +41,7 @@ pub struct Serving<'a> {
     lost: Lost,
     status: watch::Sender<Status>,
     started: Instant,
+    key_log: Option<KeyLog>,
 }
 
 /// Whether the loop goes on.
@@ -54,6 +57,7 @@ impl<'a> Serving<'a> {
         plans: Vec<SocketPlan>,
         system: &'a mut System,
         commands: &'a EventSender<Command>,
+        key_log: Option<KeyLog>,
     ) -> Self {
         Self {
             config: config.clone(),
@@ -67,6 +71,7 @@ impl<'a> Serving<'a> {
             lost: Lost::default(),
             status: watch::Sender::new(Status { version: env!("CARGO_PKG_VERSION").to_owned(), ..Status::default() }),
             started: Instant::now(),
+            key_log,
         }
     }
 
@@ -155,6 +160,12 @@ impl<'a> Serving<'a> {
             Report::Session { peer, new: true } => tracing::info!(peer = self.name(peer), "session"),
             Report::Session { peer, new: false } => tracing::debug!(peer = self.name(peer), "new keys"),
             Report::Closed { peer } => tracing::info!(peer = self.name(peer), "peer said good-bye"),
+            Report::Keys { peer, new, secrets } => {
+                let name = self.name(peer).to_owned();
+                if let Some(log) = &mut self.key_log {
+                    log.write(KeyLogEntry { peer: name, new, secrets: *secrets });
+                }
+            }
         }
     }
 

@@ -141,9 +141,7 @@ fn changes(config: &Config, interface: IfIndex) -> Vec<Change> {
     changes.push(Change::LinkUp { interface });
     let allowed = config.peers.iter().flat_map(|peer| &peer.allowed_ips);
     let routed = allowed.filter(|net| needs_route(config, net));
-    changes.extend(routed.map(|destination| {
-        Change::Route(RouteSpec { destination: *destination, interface, table: None, metric: None, source: None })
-    }));
+    changes.extend(routed.map(|destination| Change::Route(RouteSpec::to(*destination, interface))));
     changes
 }
 

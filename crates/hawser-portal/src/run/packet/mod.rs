@@ -170,6 +170,7 @@ fn tell_events(parts: &mut Parts) {
             Event::TunMtu(mtu) => Report::TunMtu(mtu),
             Event::Session { peer, new } => Report::Session { peer, new },
             Event::Closed { peer } => Report::Closed { peer },
+            Event::Keys { peer, new, secrets } => Report::Keys { peer, new, secrets },
         };
         let _ = parts.reports.send(report);
     }

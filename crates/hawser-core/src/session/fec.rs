@@ -1,0 +1,128 @@
+//! Forward error correction where a session meets it.
+//!
+//! 1. `seal_protected`: a packet that leaves for the first time is a source symbol too.
+//! 2. `transmit_repair`: a repair that is due goes at once, by another path than the last packet where there is one.
+//! 3. `on_protected`, `on_repair`: what comes back takes the place that it would have had.
+
+use super::batch::Batch;
+use super::inbound::arrival;
+use super::outbound::begin;
+use super::path::Content;
+use super::resend::Unsent;
+use super::{Buffers, Context, Session, Sink, Transmit};
+use crate::drops::DropReason;
+use crate::fec::Fec;
+use crate::fec::decoder::Repaired;
+use crate::fec::symbol::SymbolHead;
+use crate::packet::Train;
+use crate::scheduler::PathView;
+use crate::units::{ByteCount, Time};
+use crate::wire::{DATA_HEADER_LEN, ProtectedFrame, RepairFrame};
+
+/// Bytes before the inner packet.
+const PREFIX: usize = DATA_HEADER_LEN + ProtectedFrame::HEAD_LEN;
+/// A repair may come by a path that is slower by so much, µs: what is left of 60 ms when it covers the last 50.
+const DETOUR_US: i64 = 10_000;
+
+impl Session {
+    /// Whether a segment leaves as a source symbol. What is sent again does not: its flow waits for it anyway.
+    pub(super) fn is_protected(&self, index: usize, unsent: &Unsent) -> bool {
+        let asked = unsent.treatment.fec && unsent.tries == 1;
+        asked && self.fec.protects(asked, usize::from(unsent.len), self.paths[index].mtu())
+    }
+
+    /// Step 1, for a segment that `is_protected`. Tells the bytes on the wire.
+    pub(super) fn seal_protected(
+        &mut self,
+        now: Time,
+        index: usize,
+        unsent: Unsent,
+        batch: &mut Batch<'_>,
+        train: &Train,
+    ) -> ByteCount {
+        let size = ProtectedFrame::OVERHEAD + usize::from(unsent.len);
+        let Unsent { bucket, sequence, flags, .. } = unsent;
+        let path = &mut self.paths[index];
+        let (number, out) = begin(path, size, batch);
+        let head = PREFIX + train.head(unsent.segment.segment, &mut out[PREFIX..]);
+        let body = train.body(unsent.segment.segment);
+        let symbol = SymbolHead { bucket, sequence, flags };
+        let symbol = self.fec.protect(now, index, &symbol, (&out[PREFIX..head], body));
+        out[DATA_HEADER_LEN..PREFIX].copy_from_slice(&ProtectedFrame::head(symbol, bucket, flags, sequence));
+        let sealed = self.keyring.seal().send.seal_from(path.id, number, out, head, body);
+        debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");
+        path.remember(now, number, size, Content::Segment(unsent))
+    }
+
+    /// Step 2. It overdraws window and pacing credit: the data behind it waits the longer, and it is a part of that.
+    pub(super) fn transmit_repair(&mut self, now: Time, buffers: &mut dyn Buffers) -> Option<Transmit> {
+        while let Some(size) = self.fec.repair_due(now) {
+            self.look(now);
+            let index = self.repair_path(size);
+            let Some((index, buffer)) =
+                index.and_then(|index| Some((index, buffers.spare(self.paths[index].route.link)?)))
+            else {
+                self.fec.skip_repair();
+                continue;
+            };
+            let idle = self.nothing_waits();
+            let path = &mut self.paths[index];
+            let mut batch = Batch::new(buffer);
+            let (number, out) = begin(path, size, &mut batch);
+            self.fec.write_repair(now, out);
+            let sealed = self.keyring.seal().send.seal(path.id, number, out);
+            debug_assert_eq!(sealed, Ok(()), "a repair fills its datagram");
+            let wire = path.remember(now, number, size, Content::Copy);
+            self.unanswered_since.get_or_insert(now);
+            path.on_batch_sent(now, wire, idle);
+            return Some(path.transmit(size, size));
+        }
+        None
+    }
+
+    /// The path for a repair of so many bytes: not the one that its last packet took, if another one is as good.
+    fn repair_path(&self, size: usize) -> Option<usize> {
+        let last = self.fec.last_path();
+        let usable = |(index, view): &(usize, &PathView)| view.usable && size <= self.paths[*index].mtu();
+        let usable = || self.views.iter().enumerate().filter(usable);
+        let fastest = usable().map(|(_, view)| view.delay_us).min()?;
+        let cost = |(index, view): &(usize, &PathView)| {
+            let detour = view.delay_us.saturating_sub(fastest) > DETOUR_US || !view.ready_in.is_zero();
+            (detour, *index == last, view.delay_us)
+        };
+        usable().min_by_key(cost).map(|(index, _)| index)
+    }
+
+    /// Step 3: a packet that repairs cover arrived. It goes before those that it brings back.
+    pub(super) fn on_protected(
+        &mut self,
+        now: Time,
+        frame: &ProtectedFrame<'_>,
+        sink: &mut dyn Sink,
+        cx: &mut Context<'_>,
+    ) -> Result<(), DropReason> {
+        let verdict = self.on_data(now, &frame.data, sink, cx);
+        self.with_fec(|session, fec| fec.on_source(now, frame, |back| session.on_repaired(now, back, sink, cx)));
+        verdict
+    }
+
+    /// Step 3: a repair arrived.
+    pub(super) fn on_repair(&mut self, now: Time, frame: &RepairFrame<'_>, sink: &mut dyn Sink, cx: &mut Context<'_>) {
+        self.with_fec(|session, fec| fec.on_repair(now, frame, |back| session.on_repaired(now, back, sink, cx)));
+    }
+
+    /// A packet came back. It is checked as one that arrived.
+    fn on_repaired(&mut self, now: Time, (head, packet): Repaired<'_>, sink: &mut dyn Sink, cx: &mut Context<'_>) {
+        let arrival = arrival(head.bucket, head.flags, head.sequence);
+        if let Err(reason) = self.on_whole(now, arrival, packet, sink, cx) {
+            cx.drops.count(reason);
+        }
+    }
+
+    /// Lets the code work while what it brings back goes to the rest of the session.
+    fn with_fec(&mut self, work: impl FnOnce(&mut Session, &mut Fec)) {
+        let mut fec = std::mem::take(&mut self.fec);
+        work(self, &mut fec);
+        self.fec = fec;
+    }
+}
