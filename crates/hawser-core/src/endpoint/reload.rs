@@ -74,6 +74,17 @@ impl Endpoint {
         self.rules = rules;
     }
 
+    /// Forgets a link for good: the paths that we opened on it are closed, and the peers told.
+    pub fn remove_link(&mut self, now: Time, id: LinkId) {
+        self.links.retain(|link| link.id != id);
+        for index in 0..self.peers.len() {
+            if let Some(session) = &mut self.peers[index].session {
+                session.on_link_removed(now, id);
+            }
+            self.settle(now, PeerId(index as u32));
+        }
+    }
+
     /// The networks of all peers.
     pub(super) fn route_anew(&mut self) {
         self.routing = Routing::default();

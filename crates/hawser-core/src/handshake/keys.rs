@@ -67,7 +67,7 @@ pub struct TransportKeys {
 impl TransportKeys {
     /// What they do to inner packets, and by which cipher.
     pub fn kind(&self) -> (Protection, Cipher) {
-        (self.send.0.protection, self.send.0.cipher)
+        (self.send.0.secrets.protection, self.send.0.secrets.cipher)
     }
 
     /// Makes the keys of a finished handshake.

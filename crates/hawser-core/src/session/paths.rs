@@ -247,6 +247,17 @@ impl Session {
         }
     }
 
+    /// The driver says that a link is gone for good.
+    pub fn on_link_removed(&mut self, now: Time, link: LinkId) {
+        self.on_link_down(now, link, DownReason::LinkLost);
+        for index in 0..self.paths.len() {
+            let path = &self.paths[index];
+            if path.route.link == link && path.group.is_some() && !path.is_closed() {
+                self.close_path(now, index);
+            }
+        }
+    }
+
     /// The driver says that a link can be used again: its paths are probed at once.
     pub fn on_link_up(&mut self, now: Time, link: LinkId) {
         for path in self.paths.iter_mut().filter(|path| path.route.link == link) {

@@ -9,6 +9,7 @@ mod error;
 mod key;
 mod load;
 mod parsers;
+mod pattern;
 mod reader;
 pub mod schema;
 mod sections;
@@ -26,7 +27,8 @@ use toml::de::{DeTable, DeValue};
 pub use error::{ConfigError, Span};
 pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, PublicKey};
 pub use load::{Keys, LoadError, load, read};
-pub use types::{Config, Link, Nat, Peer, Portal, Traffic, Tun};
+pub use pattern::InterfacePattern;
+pub use types::{ANY_INTERFACE, Config, Link, Nat, Peer, Portal, Traffic, Tun};
 pub use values::{
     Cipher, Congestion, InterfaceName, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName, Protection,
     Scheduler, Transport,

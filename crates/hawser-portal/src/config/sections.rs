@@ -9,14 +9,14 @@ use toml::de::DeValue;
 use super::error::Fault;
 use super::key::PublicKey;
 use super::parsers::{
-    default_route, endpoint, interface_address, interface_name, ip_address, keyword, link_name, listen_address,
-    masquerade, metric, mtu, network, not_supported, path, peer_name, public_key,
+    default_route, endpoint, interface_address, interface_name, interface_pattern, ip_address, keyword, link_name,
+    listen_address, masquerade, metric, mtu, network, not_supported, path, peer_name, public_key,
 };
 use super::reader::{Sited, Table};
 use super::supported;
 use super::unique::Unique;
 use super::values::{Cipher, Congestion, InterfaceName, LinkName, PeerName, Protection, Scheduler, Transport};
-use super::{DEFAULT_SOCKET, DEFAULT_TUN_NAME, Link, Nat, Peer, Portal, Traffic, Tun};
+use super::{ANY_INTERFACE, DEFAULT_SOCKET, DEFAULT_TUN_NAME, Link, Nat, Peer, Portal, Traffic, Tun};
 
 /// What must be there once in the whole file. Starts empty; used by one thread.
 #[derive(Default)]
@@ -87,12 +87,22 @@ pub(super) fn link(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
     let header = table.header();
     let name = table.required("name", "name = \"dsl\"", link_name);
     let interface = table.optional("interface", interface_name);
+    let exclude = table.list("exclude", interface_pattern);
     let address = table.optional("address", ip_address);
     let transport = table.optional("transport", |v| keyword::<Transport>("link.transport", v));
     let metric = table.optional("metric", metric);
     if !table.has("interface") && !table.has("address") {
         let fault = Fault::new("a link needs an `interface` or an `address`");
         table.fault(header.clone(), fault.hint("add: interface = \"eth0\"    (`ip link` lists them)"));
+    }
+    let any = interface.as_ref().is_some_and(|i| i.value.as_str() == ANY_INTERFACE);
+    if table.has("exclude") && !any {
+        let fault = Fault::new("`exclude` is for a link of every interface");
+        table.fault(header.clone(), fault.hint("write: interface = \"*\", or leave `exclude` out"));
+    }
+    if table.has("address") && any {
+        let fault = Fault::new("a link of every interface has no `address` of its own");
+        table.fault(header.clone(), fault.hint("leave `address` out, or name the interface"));
     }
     if let Some(name) = &name {
         claims.link_names.claim(&mut table, name.value.clone(), name.span.clone(), "the link name is taken");
@@ -101,6 +111,7 @@ pub(super) fn link(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
     let link = Link {
         name: name?.value,
         interface: interface.map(|i| i.value),
+        exclude: values(exclude.unwrap_or_default()),
         address: address.map(|a| a.value),
         transport: transport.map_or(Transport::Udp, |t| t.value),
         metric: metric.map_or_else(Default::default, |m| m.value),

@@ -6,9 +6,13 @@ use std::path::PathBuf;
 use ipnet::IpNet;
 
 use super::key::PublicKey;
+use super::pattern::InterfacePattern;
 use super::values::{
     Cipher, Congestion, InterfaceName, LinkName, Metric, Mtu, PeerName, Protection, Scheduler, Transport,
 };
+
+/// What stands for every interface.
+pub const ANY_INTERFACE: &str = "*";
 
 /// A configuration in which everything is right and carried out by this version. Plain data, made by [`Config::parse`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,12 +73,27 @@ pub struct Link {
     pub name: LinkName,
     /// The interface it binds to.
     pub interface: Option<InterfaceName>,
+    /// With every interface: but these.
+    pub exclude: Vec<InterfacePattern>,
     /// The source address it binds to.
     pub address: Option<IpAddr>,
     /// How its path carries packets.
     pub transport: Transport,
     /// Its tier.
     pub metric: Metric,
+}
+
+impl Link {
+    /// Whether it stands for every interface with a way to an endpoint: each becomes a link of its own.
+    pub fn is_any(&self) -> bool {
+        self.interface.as_ref().is_some_and(|name| name.as_str() == ANY_INTERFACE)
+    }
+
+    /// The link of one interface of those that this one stands for.
+    pub fn of_interface(&self, interface: InterfaceName) -> Self {
+        let name = self.name.with_interface(&interface);
+        Self { name, interface: Some(interface), exclude: Vec::new(), ..self.clone() }
+    }
 }
 
 /// `[[peer]]`. Plain data.

@@ -5,6 +5,8 @@ use hawser_core::handshake::secrets::SessionSecrets;
 use hawser_core::units::{LinkId, PeerId};
 use hawser_net::netcfg::LinkEvent;
 
+use super::plan::SocketPlan;
+
 /// To the packet thread, by a channel with a bell. Owned data.
 #[derive(Debug)]
 pub enum Command {
@@ -30,19 +32,25 @@ pub struct Reload {
     pub added: Vec<(PeerId, PeerConfig)>,
     /// Metrics of links' sockets.
     pub metrics: Vec<(LinkId, u16)>,
+    /// Sockets that go.
+    pub links_removed: Vec<LinkId>,
+    /// Sockets that come, under names that nobody has then.
+    pub links_added: Vec<SocketPlan>,
 }
 
 impl Reload {
     /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
-        self.removed.is_empty() && self.changed.is_empty() && self.added.is_empty() && self.metrics.is_empty()
+        let peers = self.removed.is_empty() && self.changed.is_empty() && self.added.is_empty();
+        peers && self.metrics.is_empty() && self.links_removed.is_empty() && self.links_added.is_empty()
     }
 }
 
 impl std::fmt::Debug for Reload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (removed, changed, added) = (self.removed.len(), self.changed.len(), self.added.len());
-        write!(f, "Reload {{ {removed} removed, {changed} changed, {added} added, metrics {:?} }}", self.metrics)
+        write!(f, "Reload {{ {removed} removed, {changed} changed, {added} added, metrics {:?}, ", self.metrics)?;
+        write!(f, "links removed {:?}, added {:?} }}", self.links_removed, self.links_added)
     }
 }
 

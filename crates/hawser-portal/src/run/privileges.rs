@@ -45,6 +45,12 @@ impl Powers {
         Self { control: [Capability::CAP_NET_ADMIN].into(), packet }
     }
 
+    /// Whether a configuration needs no more than these.
+    pub fn suffice(&self, config: &Config) -> bool {
+        let needed = Self::of(config);
+        needed.control.is_subset(&self.control) && needed.packet.is_subset(&self.packet)
+    }
+
     /// Step 2, for the calling thread and those it starts from now on.
     pub fn reduce(&self) -> Result<(), RunError> {
         let kept = self.control.union(&self.packet).copied().collect();

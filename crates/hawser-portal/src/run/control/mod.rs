@@ -6,11 +6,13 @@
 //! 4. Until the end: pass on what the kernel says of links, ask for their routes (`routes`), publish the status
 //!    (`status`), obey orders. 5. Stop the packet thread, and undo everything.
 
+mod any;
 mod key_log;
 mod observe;
 mod reload;
 mod routes;
 mod serve;
+mod sockets;
 mod status;
 mod system;
 mod tun_queue;

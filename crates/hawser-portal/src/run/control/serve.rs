@@ -11,17 +11,20 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
+use super::any::Taken;
 use super::key_log::KeyLog;
 use super::observe::Observer;
 use super::reload::{self, Places};
 use super::routes::Routes;
+use super::sockets;
 use super::status;
 use super::system::System;
 use crate::api::{ControlSocket, Status};
-use crate::config::{Config, Keys};
+use crate::config::{Config, Keys, Link};
 use crate::run::interfaces::Interfaces;
-use crate::run::messages::{Command, Lost, Report};
+use crate::run::messages::{Command, Lost, Reload, Report};
 use crate::run::plan::{self, SocketPlan};
+use crate::run::privileges::Powers;
 use crate::run::{Host, Order, RunError};
 
 /// The packet thread reports its state this often: no status is older, and it costs that thread nothing measurable.
@@ -32,7 +35,11 @@ pub struct Serving<'a> {
     /// What is in force.
     config: Config,
     places: Places,
+    /// The sockets of the configuration's links and of the interfaces that were taken, in their order, then those that listen.
     plans: Vec<SocketPlan>,
+    taken: Taken,
+    /// What was kept at the start.
+    powers: Powers,
     system: &'a mut System,
     commands: &'a EventSender<Command>,
     interfaces: Interfaces,
@@ -63,6 +70,8 @@ impl<'a> Serving<'a> {
             config: config.clone(),
             places: Places::new(&config.peers),
             plans,
+            taken: Taken::default(),
+            powers: Powers::of(config),
             system,
             commands,
             interfaces: Interfaces::default(),
@@ -104,7 +113,10 @@ impl<'a> Serving<'a> {
                     None => return Ok(()),
                 },
                 () = &mut answering => {}
-                _ = ticks.tick() => self.command([Command::Snapshot]),
+                _ = ticks.tick() => {
+                    self.command([Command::Snapshot]);
+                    self.system.retry().await;
+                }
                 ready = orders.readable() => {
                     // Cleared before the orders are taken: one that comes in between wakes anew.
                     if let Ok(mut ready) = ready {
@@ -129,6 +141,11 @@ impl<'a> Serving<'a> {
         for event in events {
             self.interfaces.learn(event);
             self.system.on_event(event, &self.plans).await;
+        }
+        if self.config.links.iter().any(Link::is_any) {
+            let mut reload = Reload::default();
+            self.plan_anew(&mut reload).await;
+            self.pass_on(reload).await;
         }
         let rtnl = self.system.rtnl();
         self.routes.ask(&rtnl, &self.plans, &self.interfaces).await;
@@ -188,17 +205,29 @@ impl<'a> Serving<'a> {
         Next::GoOn
     }
 
+    /// Which sockets there should be now.
+    async fn plan_anew(&mut self, reload: &mut Reload) {
+        let rtnl = self.system.rtnl();
+        let expanded = self.taken.expand(&self.config, &rtnl, &self.interfaces).await;
+        sockets::follow(&mut self.plans, plan::sockets(&expanded), reload);
+    }
+
+    async fn pass_on(&mut self, reload: Reload) {
+        if reload.is_empty() {
+            return;
+        }
+        self.system.welcome(&reload.links_added, &self.interfaces).await;
+        self.command([Command::Reload(reload)]);
+    }
+
     /// What can change does; the log says what waits for a restart.
     async fn reload(&mut self, new: &Config, keys: &Keys) {
-        let effective = reload::effective(&self.config, new);
+        let effective = reload::effective(&self.config, new, &self.powers);
         let old = std::mem::replace(&mut self.config, effective);
-        let plans = plan::sockets(&self.config);
         let mut reload = self.places.follow(&self.config.peers, keys);
-        let metrics = plans.iter().zip(&self.plans).filter(|(new, old)| new.metric != old.metric);
-        reload.metrics = metrics.map(|(new, _)| (new.id, new.metric)).collect();
-        self.plans = plans;
+        self.plan_anew(&mut reload).await;
         if !reload.is_empty() {
-            self.command([Command::Reload(reload)]);
+            self.pass_on(reload).await;
             self.system.reconfigure(&self.config).await;
             let rtnl = self.system.rtnl();
             self.routes.ask(&rtnl, &self.plans, &self.interfaces).await;

@@ -5,6 +5,7 @@
 //!    when the device goes down. 4. [`System::undo`] leaves nothing behind.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use hawser_net::netcfg::{
     Change, IfIndex, InstanceName, Interface, LinkEvent, Mtu, NetConfig, NetConfigError, RouteSpec, Rtnl, SysctlKey,
@@ -12,6 +13,7 @@ use hawser_net::netcfg::{
 use ipnet::IpNet;
 
 use crate::config::{Config, MTU_MIN};
+use crate::run::interfaces::Interfaces;
 use crate::run::plan::SocketPlan;
 
 /// Where journals are.
@@ -19,6 +21,8 @@ const JOURNALS: &str = "/run/hawser";
 /// Values of `rp_filter` (RFC 3704, ip-sysctl): a strict one drops what comes back by another link than the best.
 const RP_FILTER_STRICT: &str = "1";
 const RP_FILTER_LOOSE: &str = "2";
+/// What could not be set is tried again this often.
+const RETRY_EVERY: Duration = Duration::from_secs(2);
 /// The interface that stands for all of them in sysctls.
 const ALL_INTERFACES: &str = "all";
 
@@ -28,6 +32,9 @@ pub struct System {
     tun: Option<IfIndex>,
     /// What the TUN device is to have, in the order in which it is set.
     wanted: Vec<Change>,
+    /// What of that could not be set, and when it was tried last.
+    missing: Vec<Change>,
+    tried: Instant,
 }
 
 impl System {
@@ -45,7 +52,7 @@ impl System {
                 "cleaned up after a killed portal"
             );
         }
-        Ok(Self { net, tun: None, wanted: Vec::new() })
+        Ok(Self { net, tun: None, wanted: Vec::new(), missing: Vec::new(), tried: Instant::now() })
     }
 
     /// The connection to the kernel, for questions.
@@ -73,9 +80,38 @@ impl System {
                 tracing::warn!(%change, %error, "not undone, the end tries again");
             }
         }
+        self.missing.retain(|change| self.wanted.contains(change));
         for change in self.wanted.iter().filter(|change| !old.contains(change)) {
             if let Err(error) = self.net.apply(change.clone()).await {
-                tracing::warn!(%change, %error, "not set");
+                tracing::warn!(%change, %error, "not set, it is tried again");
+                self.missing.push(change.clone());
+            }
+        }
+        self.tried = Instant::now();
+    }
+
+    /// Tries again what could not be set: what stood in the way may be gone, of which nobody tells. Call it often.
+    pub async fn retry(&mut self) {
+        if self.missing.is_empty() || self.tried.elapsed() < RETRY_EVERY {
+            return;
+        }
+        self.tried = Instant::now();
+        for change in std::mem::take(&mut self.missing) {
+            match self.net.apply(change.clone()).await {
+                Ok(_) => tracing::info!(%change, "set at last"),
+                Err(error) => {
+                    tracing::debug!(%change, %error, "still not set");
+                    self.missing.push(change);
+                }
+            }
+        }
+    }
+
+    /// Sockets that came after their interfaces: what [`System::on_event`] does for others.
+    pub async fn welcome(&mut self, plans: &[SocketPlan], interfaces: &Interfaces) {
+        for interface in plans.iter().filter(|plan| plan.opens()).filter_map(|plan| interfaces.of(plan)) {
+            if let Err(error) = self.loosen(interface).await {
+                tracing::warn!(interface, %error, "rp_filter not loosened");
             }
         }
     }
