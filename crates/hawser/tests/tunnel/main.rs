@@ -4,6 +4,7 @@ mod dual;
 mod ends;
 mod lab;
 mod links;
+mod living;
 mod protection;
 mod reload;
 mod sandbox;
