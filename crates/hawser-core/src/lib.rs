@@ -21,5 +21,6 @@ pub mod resequence;
 pub mod rules;
 pub mod scheduler;
 pub mod session;
+pub mod transport;
 pub mod units;
 pub mod wire;

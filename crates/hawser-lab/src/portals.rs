@@ -60,13 +60,20 @@ impl Portals {
     /// # Errors
     /// [`LabError::Process`] with what a portal said, where it ends or its paths do not become active.
     pub fn start(program: &Path, bond: &Bond, traffic: &str) -> Result<Self, LabError> {
+        Self::start_over(program, bond, "udp", traffic)
+    }
+
+    /// The same, with links of this transport.
+    ///
+    /// # Errors
+    /// As [`Portals::start`].
+    pub fn start_over(program: &Path, bond: &Bond, transport: &str, traffic: &str) -> Result<Self, LabError> {
         let making = cleanup::making();
         let folder = Folder::new()?;
         let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
         let (local_key, remote_key) = (generated()?, generated()?);
-        let links: String = (0..bond.link_count())
-            .map(|index| format!("[[link]]\nname = \"{0}\"\ninterface = \"{0}\"\n\n", bond.interface(index)))
-            .collect();
+        let links: String =
+            (0..bond.link_count()).map(|index| link_section(&bond.interface(index), transport)).collect();
         let remote = Portal::start(
             program,
             "remote",
@@ -74,7 +81,7 @@ impl Portals {
             &folder,
             &remote_key,
             &Config {
-                listen: &format!("listen = [\"0.0.0.0:{PORT}\"]\n"),
+                listen: &format!("listen = [\"0.0.0.0:{PORT}\"]\ntransports = [\"{transport}\"]\n"),
                 tun: REMOTE_TUN,
                 links: "",
                 peer: ("local", &local_key.public().to_string()),
@@ -240,6 +247,11 @@ impl Config<'_> {
              [traffic]\n{traffic}\n"
         )
     }
+}
+
+/// A link by the interface of its name.
+fn link_section(interface: &str, transport: &str) -> String {
+    format!("[[link]]\nname = \"{interface}\"\ninterface = \"{interface}\"\ntransport = \"{transport}\"\n\n")
 }
 
 fn process_name(portal: &str) -> String {

@@ -128,7 +128,7 @@ struct LinkBuffers<'a> {
 }
 
 impl Buffers for LinkBuffers<'_> {
-    fn spare(&mut self, link: LinkId) -> Option<&mut [u8]> {
+    fn spare(&mut self, link: LinkId, _: SocketAddr) -> Option<&mut [u8]> {
         let up = self.links.iter().any(|known| known.id == link && known.up);
         if up { Some(self.buffer) } else { None }
     }

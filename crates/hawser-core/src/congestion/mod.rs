@@ -11,6 +11,7 @@ mod bbr;
 mod coupled;
 mod cubic;
 mod hystart;
+mod kernel;
 mod lia;
 mod newreno;
 mod olia;
@@ -23,6 +24,7 @@ mod tests;
 
 pub use bbr::Bbr;
 pub use cubic::Cubic;
+pub use kernel::Kernel;
 
 use crate::units::{ByteCount, Rate, Time};
 use aimd::Aimd;
@@ -59,6 +61,8 @@ pub enum Kind {
     Olia,
     /// draft-walid-mptcp-congestion-control, coupled.
     Balia,
+    /// The kernel's, below a stream: never configured, it follows from the transport.
+    Kernel,
 }
 
 /// A new controller for a path whose largest datagram is `mtu` bytes. `seed` decides the random
@@ -71,6 +75,7 @@ pub fn build(kind: Kind, mtu: ByteCount, seed: u64) -> Box<dyn Controller> {
         Kind::Lia => Box::new(Aimd::new(Lia::new(), mtu)),
         Kind::Olia => Box::new(Aimd::new(Olia::new(), mtu)),
         Kind::Balia => Box::new(Aimd::new(Balia::new(), mtu)),
+        Kind::Kernel => Box::new(Kernel::new(mtu)),
     }
 }
 
@@ -165,6 +170,15 @@ pub struct LossEvent {
     pub persistent: bool,
 }
 
+/// What the driver knows of a stream's socket. Plain data.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct SocketState {
+    /// How many bytes it takes before a queue builds in it.
+    pub room: ByteCount,
+    /// How fast it delivers, where the kernel knows.
+    pub rate: Option<Rate>,
+}
+
 /// What coupled controllers know of each other. A plain value.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct PathSnapshot {
@@ -190,6 +204,8 @@ pub trait Controller: Send {
     fn on_mtu(&mut self, mtu: ByteCount);
     /// A loss declared earlier turned out to be mere reordering or delay (RFC 9002 has none; as RFC 4015).
     fn on_spurious_loss(&mut self, now: Time);
+    /// The driver looked at the path's socket, where that has a controller below; `in_flight` is the path's.
+    fn on_socket(&mut self, _in_flight: ByteCount, _state: &SocketState) {}
     /// How many bytes may be in flight.
     fn window(&self) -> ByteCount;
     /// How fast to send; `None` before anything is known: the window and the round trip decide.
@@ -208,6 +224,6 @@ pub trait Controller: Send {
     fn coupling(&self) -> Option<PathSnapshot> {
         None
     }
-    /// The configured name: `newreno`, `cubic`, `bbr`, `lia`, `olia`, `balia`.
+    /// The configured name: `newreno`, `cubic`, `bbr`, `lia`, `olia`, `balia`; `kernel`.
     fn name(&self) -> &'static str;
 }

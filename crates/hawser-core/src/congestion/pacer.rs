@@ -52,6 +52,11 @@ impl Pacer {
         self.rate = rate;
     }
 
+    /// Whether nothing is paced.
+    pub fn is_off(&self) -> bool {
+        self.rate == Rate::ZERO
+    }
+
     /// The most that may go at once, in bytes.
     pub fn burst(&self) -> ByteCount {
         ByteCount(self.mtu.0 * BURST_PACKETS).max(self.rate.bytes_in(BURST_TIME))

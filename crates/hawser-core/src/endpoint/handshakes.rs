@@ -48,7 +48,7 @@ impl Outbox {
     /// The next message whose link has room; messages to links that are full or gone are dropped.
     pub fn poll(&mut self, buffers: &mut dyn Buffers) -> Option<Transmit> {
         while let Some((route, message)) = self.messages.pop_front() {
-            let Some(buffer) = buffers.spare(route.link) else { continue };
+            let Some(buffer) = buffers.spare(route.link, route.remote) else { continue };
             buffer[..message.len()].copy_from_slice(&message);
             return Some(Transmit {
                 link: route.link,
@@ -237,6 +237,9 @@ impl Endpoint {
                 rng: &mut *self.rng,
             };
             peer.begin_session(now, id, keys, settings, &mut self.labels, &mut cx);
+            if let Some(session) = &mut peer.session {
+                links.iter().for_each(|link| session.learn_link(link.id, link.transport));
+            }
             links.iter().for_each(|link| peer.open_paths(now, link));
         }
         self.events.push(Event::Session { peer: id, new });
@@ -248,7 +251,8 @@ impl Endpoint {
 fn routes(links: &[Link], peer: &Peer) -> Vec<(LinkId, std::net::SocketAddr)> {
     let from = |link: &Link| {
         let link = *link;
-        peer.config.endpoints.iter().filter(move |remote| link.reaches(remote)).map(move |remote| (link.id, *remote))
+        let reached = peer.config.endpoints.iter().filter(move |endpoint| link.reaches(endpoint));
+        reached.map(move |endpoint| (link.id, link.address_of(endpoint)))
     };
     links.iter().flat_map(from).collect()
 }

@@ -15,8 +15,10 @@ mod peer;
 mod pending;
 mod reload;
 pub(crate) mod routing;
+mod streams;
 
 pub use peer::PeerConfig;
+pub use streams::Verdict;
 
 use crate::drops::{DropReason, Drops};
 use crate::handshake::secrets::SessionSecrets;
@@ -29,6 +31,7 @@ use crate::session::timeout::earlier;
 use crate::session::{
     Buffers, Context, Datagram, Event as SessionEvent, Moved, Reason, Route, SessionSnapshot, Settings, Sink, Transmit,
 };
+use crate::transport::Transport;
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PathId, PeerId, Random, Time};
 use crate::wire::{DataHeader, DatagramKind, Offer, Reader};
 use handshakes::Outbox;
@@ -64,6 +67,8 @@ pub struct Link {
     pub group: LinkGroup,
     /// Its tier.
     pub metric: u16,
+    /// How it carries datagrams.
+    pub transport: Transport,
     /// It can reach IPv4 endpoints.
     pub ipv4: bool,
     /// It can reach IPv6 endpoints.
@@ -217,7 +222,7 @@ impl Endpoint {
         ecn: Ecn,
         bytes: &mut [u8],
         sink: &mut dyn Sink,
-    ) {
+    ) -> Verdict {
         let route = Route { link, remote, source: local };
         let kind = bytes.first().ok_or(DropReason::Malformed);
         let kind = kind.and_then(|first| DatagramKind::of(*first).map_err(|_| DropReason::Malformed));
@@ -228,8 +233,13 @@ impl Endpoint {
             Ok(DatagramKind::CookieReply) => self.on_cookie(now, bytes),
             Err(reason) => Err(reason),
         };
-        if let Err(reason) = verdict {
-            self.drops.count(reason);
+        match (verdict, kind) {
+            (Ok(()), Ok(DatagramKind::Data)) => Verdict::OfSession,
+            (Ok(()), _) => Verdict::Unproven,
+            (Err(reason), _) => {
+                self.drops.count(reason);
+                Verdict::Unproven
+            }
         }
     }
 
@@ -371,6 +381,9 @@ impl Endpoint {
     pub fn add_link(&mut self, now: Time, link: Link) {
         self.links.retain(|known| known.id != link.id);
         self.links.push(link);
+        for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
+            session.learn_link(link.id, link.transport);
+        }
         if link.up {
             self.handle_link_up(now, link.id);
         }

@@ -131,8 +131,9 @@ impl Peer {
     /// Opens a path on `link` to every endpoint that it can reach.
     pub fn open_paths(&mut self, now: Time, link: &Link) {
         let Some(session) = &mut self.session else { return };
-        for remote in self.config.endpoints.iter().filter(|remote| link.reaches(remote)) {
-            session.open_path(now, Route { link: link.id, remote: *remote, source: None }, link.group, link.metric);
+        for endpoint in self.config.endpoints.iter().filter(|endpoint| link.reaches(endpoint)) {
+            let remote = link.address_of(endpoint);
+            session.open_path(now, Route { link: link.id, remote, source: None }, link.group, link.metric);
         }
     }
 
@@ -215,5 +216,11 @@ impl Link {
     /// Whether paths to `remote` may be opened on it.
     pub(super) fn reaches(&self, remote: &SocketAddr) -> bool {
         self.opens && self.up && if remote.is_ipv4() { self.ipv4 } else { self.ipv6 }
+    }
+
+    /// The address that this endpoint has on it.
+    pub(super) fn address_of(&self, endpoint: &SocketAddr) -> SocketAddr {
+        let port = if self.transport.has_ports() { endpoint.port() } else { 0 };
+        SocketAddr::new(endpoint.ip(), port)
     }
 }

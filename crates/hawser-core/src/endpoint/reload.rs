@@ -5,7 +5,7 @@
 
 use super::peer::Peer;
 use super::routing::Routing;
-use super::{Endpoint, PeerConfig};
+use super::{Endpoint, Link, PeerConfig};
 use crate::rules::Rules;
 use crate::units::{LinkId, PeerId, Time};
 use crate::wire::InstanceId;
@@ -52,7 +52,9 @@ impl Endpoint {
         if let Some(session) = &mut peer.session {
             // A peer that moved is at an address of no configuration.
             if moved {
-                session.keep_endpoints(now, &peer.config.endpoints);
+                let of_links = |endpoint| self.links.iter().map(move |link: &Link| link.address_of(endpoint));
+                let addresses: Vec<_> = peer.config.endpoints.iter().flat_map(of_links).collect();
+                session.keep_endpoints(now, &addresses);
             }
         } else {
             peer.greet_at = Some(now);

@@ -9,7 +9,7 @@ use super::constants::{CHALLENGE_SIZE, HOLD_CHANGE, HOLD_MAX, HOLD_MIN, HOLD_REP
 use super::path::{Content, Path};
 use super::{Buffers, Route, Session, Transmit};
 use crate::path::health::HealthState;
-use crate::units::{PacketNumber, Time};
+use crate::units::{Ecn, PacketNumber, Time};
 use crate::wire::{
     AckHead, Close, CloseReason, DATA_HEADER_LEN, EncodeError, Hold, PathChallenge, PathResponse, TAG_LEN, Writer,
 };
@@ -38,8 +38,10 @@ impl Session {
             if !self.speaks(now, index) {
                 continue;
             }
-            let link = self.paths[index].route.link;
-            let spare = buffers.spare(link);
+            let path = &mut self.paths[index];
+            path.drop_unanswerable();
+            let Route { link, remote, .. } = path.next_way();
+            let spare = buffers.spare(link, remote);
             self.paths[index].blocked = spare.is_none();
             let Some(buffer) = spare else { continue };
             let sent = self.write_control(now, index, buffer).or_else(|| self.write_mtu_probe(now, index, buffer));
@@ -78,10 +80,8 @@ impl Session {
 
     fn write_control(&mut self, now: Time, index: usize, buffer: &mut [u8]) -> Option<Transmit> {
         let path = &mut self.paths[index];
-        path.drop_unanswerable();
         let number = path.peek_number();
-        let first = path.wants.response.map(|(_, by)| by).or(path.wants.challenge.map(|(_, to)| to));
-        let room = path.control_room(first.unwrap_or(path.route));
+        let room = path.control_room(path.next_way());
         if room <= DATA_HEADER_LEN + TAG_LEN {
             return None;
         }
@@ -265,6 +265,12 @@ impl Path {
         asked || self.ack_is_due(now) || self.health.is_active() && self.pmtu.poll_timeout().is_some_and(|at| at <= now)
     }
 
+    /// Where the next control datagram goes: a challenge is echoed the way it came, and asked where it is to be answered.
+    fn next_way(&self) -> Route {
+        let asked = self.wants.response.map(|(_, by)| by).or(self.wants.challenge.map(|(_, to)| to));
+        asked.unwrap_or(self.route)
+    }
+
     /// Forgets echoes and challenges for an address that nothing may go to (any more): the path has
     /// other things to say, and who still waits there asks again.
     fn drop_unanswerable(&mut self) {
@@ -305,7 +311,7 @@ impl Path {
             link: self.route.link,
             remote: self.route.remote,
             source: self.route.source,
-            ecn: self.ecn.outgoing(),
+            ecn: if self.transport.is_stream() { Ecn::NotEct } else { self.ecn.outgoing() },
             segment_size,
             len,
         }

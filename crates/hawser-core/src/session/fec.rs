@@ -59,9 +59,10 @@ impl Session {
         while let Some(size) = self.fec.repair_due(now) {
             self.look(now);
             let index = self.repair_path(size);
-            let Some((index, buffer)) =
-                index.and_then(|index| Some((index, buffers.spare(self.paths[index].route.link)?)))
-            else {
+            let Some((index, buffer)) = index.and_then(|index| {
+                let route = &self.paths[index].route;
+                Some((index, buffers.spare(route.link, route.remote)?))
+            }) else {
                 self.fec.skip_repair();
                 continue;
             };

@@ -56,6 +56,7 @@ use crate::packet::{TrainId, TrainStore};
 use crate::queue::{Queue, QueueParams};
 use crate::resequence::{Reassembler, Resequencer};
 use crate::scheduler::{PathView, Scheduler};
+use crate::transport::Transport;
 use crate::units::{ByteCount, Ecn, LinkId, PacketNumber, PathId, PeerId, Random, Time};
 use crate::wire::FlowBucket;
 use copies::Copies;
@@ -126,8 +127,9 @@ impl Route {
 
 /// Room to write datagrams to, link by link.
 pub trait Buffers {
-    /// At least 65,535 bytes for `link`; `None` while the link's socket is full or gone.
-    fn spare(&mut self, link: LinkId) -> Option<&mut [u8]>;
+    /// At least 65,535 bytes for what goes by `link` to `remote`; `None` while the link's socket, or its stream to there, is
+    /// full or gone.
+    fn spare(&mut self, link: LinkId, remote: SocketAddr) -> Option<&mut [u8]>;
 }
 
 /// Where inner packets go that came home, in order of delivery.
@@ -176,6 +178,7 @@ pub(crate) struct Session {
     side: u32,
     next_path: u32,
     keyring: Keyring,
+    transports: Transports,
     paths: Vec<Path>,
     views: Vec<PathView>,
     scheduler: Scheduler,
@@ -222,6 +225,16 @@ struct Hold {
     heard: Duration,
 }
 
+/// How each link carries datagrams. Knows of none at first, which then count as UDP; the session owns it.
+#[derive(Clone, Debug, Default)]
+struct Transports(Vec<(LinkId, Transport)>);
+
+impl Transports {
+    fn of(&self, link: LinkId) -> Transport {
+        self.0.iter().find(|(known, _)| *known == link).map_or_else(Transport::default, |(_, transport)| *transport)
+    }
+}
+
 impl Session {
     /// A session under its first keys. `side` is 0 or 1, and the peer's is the other.
     pub fn new(now: Time, peer: PeerId, side: u32, keys: KeySet, settings: Settings, queue: Queue) -> Self {
@@ -231,6 +244,7 @@ impl Session {
             side,
             next_path: side,
             keyring: Keyring::new(keys),
+            transports: Transports::default(),
             paths: Vec::new(),
             views: Vec::new(),
             scheduler: Scheduler::default(),
@@ -258,6 +272,12 @@ impl Session {
             rx_inner: ByteCount::ZERO,
             tx_inner: ByteCount::ZERO,
         }
+    }
+
+    /// Learns how a link carries datagrams, before any path goes by it.
+    pub fn learn_link(&mut self, link: LinkId, transport: Transport) {
+        self.transports.0.retain(|(known, _)| *known != link);
+        self.transports.0.push((link, transport));
     }
 
     /// Steps 2 and 3 out: a classified train joins the queue of its flow.

@@ -13,7 +13,7 @@ use super::constants::DATA_OVERHEAD;
 use super::path::{Content, Path};
 use super::reliable;
 use super::resend::Unsent;
-use super::{Buffers, Context, Session, Transmit};
+use super::{Buffers, Context, Route, Session, Transmit};
 use crate::drops::DropReason;
 use crate::packet::{Class, SegmentRef, Train, TrainStore};
 use crate::queue::{Choice, Pulled};
@@ -59,7 +59,8 @@ impl Session {
         let mut asked = 0u64;
         while let Some(index) = self.next_to_ask(asked) {
             asked |= 1 << index;
-            let spare = buffers.spare(self.paths[index].route.link);
+            let Route { link, remote, .. } = self.paths[index].route;
+            let spare = buffers.spare(link, remote);
             self.paths[index].blocked = spare.is_none();
             let Some(buffer) = spare else { continue };
             if let Some(transmit) = self.fill_data(now, index, buffer, cx) {

@@ -5,7 +5,7 @@ use super::resend::Unsent;
 use super::{Route, Settings};
 use crate::congestion::pacer::{Pacer, initial_rate};
 use crate::congestion::sampler::{DeliverySampler, Stamp};
-use crate::congestion::{self, Controller};
+use crate::congestion::{self, Controller, Kind, SocketState};
 use crate::path::constants::MAX_ACK_DELAY;
 use crate::path::ecn::EcnValidation;
 use crate::path::health::{DownReason, Health, HealthState};
@@ -17,14 +17,11 @@ use crate::path::rtt::RttEstimator;
 use crate::path::sent::{SentPacket, SentPackets};
 use crate::path::validation::PathValidation;
 use crate::scheduler::{Exploration, PathView};
-use crate::units::{ByteCount, LinkGroup, PacketNumber, PathId, Rate, Time};
+use crate::transport::Transport;
+use crate::units::{ByteCount, LinkGroup, LinkId, PacketNumber, PathId, Rate, Time};
 use crate::wire::{DATA_HEADER_LEN, DataHeader, Label, LinkState, SplitId, Token, TruncatedNumber};
+use std::net::SocketAddr;
 use std::time::Duration;
-
-/// IPv4 and UDP headers, bytes.
-const HEADROOM_V4: usize = 28;
-/// IPv6 and UDP headers, bytes.
-const HEADROOM_V6: usize = 48;
 
 /// What a datagram carried, remembered until it is acknowledged or lost.
 #[derive(Copy, Clone, Debug)]
@@ -61,6 +58,8 @@ pub(super) struct Wants {
 pub(super) struct Path {
     pub id: PathId,
     pub route: Route,
+    /// How its link carries datagrams.
+    pub transport: Transport,
     /// The configured link that we opened it on; none where the peer opened it.
     pub group: Option<LinkGroup>,
     /// The tier that this side configured.
@@ -108,17 +107,19 @@ pub(super) struct Path {
 impl Path {
     pub fn new(
         id: PathId,
-        route: Route,
+        (route, transport): (Route, Transport),
         metric: u16,
         settings: &Settings,
         validation: PathValidation<Route>,
         label: Label,
     ) -> Self {
-        let pmtu = untried_mtu(&route, settings);
-        let wire = ByteCount((usize::from(pmtu.current()) + headroom(&route)) as u64);
+        let overhead = transport.overhead(route.remote.is_ipv4());
+        let pmtu = untried_mtu(transport, overhead, settings);
+        let wire = ByteCount((usize::from(pmtu.current()) + overhead) as u64);
         Path {
             id,
             route,
+            transport,
             group: None,
             metric,
             peer: None,
@@ -129,7 +130,7 @@ impl Path {
             oneway: OneWayDelay::new(),
             sent: SentPackets::new(),
             received: ReceivedPackets::new(AckPolicy::default()),
-            controller: congestion::build(settings.congestion, wire, u64::from(id.0)),
+            controller: congestion::build(controller(transport, settings), wire, u64::from(id.0)),
             sampler: DeliverySampler::new(),
             pacer: Pacer::new(wire),
             pmtu,
@@ -154,7 +155,8 @@ impl Path {
 
     /// Forgets what the congestion control had learnt: the path was away.
     pub fn restart(&mut self, now: Time, settings: &Settings) {
-        self.controller = congestion::build(settings.congestion, self.wire_mtu(), u64::from(self.id.0));
+        self.controller =
+            congestion::build(controller(self.transport, settings), self.wire_mtu(), u64::from(self.id.0));
         self.pacer = Pacer::new(self.wire_mtu());
         self.exploration.begin();
         self.loss = LossMeter::default();
@@ -168,7 +170,7 @@ impl Path {
     pub fn relocate(&mut self, now: Time, round_trip: Duration, settings: &Settings) {
         self.rtt = RttEstimator::new(round_trip);
         self.oneway = OneWayDelay::new();
-        self.pmtu = untried_mtu(&self.route, settings);
+        self.pmtu = untried_mtu(self.transport, self.overhead(), settings);
         self.ecn.restart();
         self.episode = LossEpisode::default();
         self.moved_at = now;
@@ -181,7 +183,7 @@ impl Path {
     }
 
     fn wire_mtu(&self) -> ByteCount {
-        ByteCount((self.mtu() + headroom(&self.route)) as u64)
+        ByteCount((self.mtu() + self.overhead()) as u64)
     }
 
     /// The next packet number, used by the caller.
@@ -243,7 +245,7 @@ impl Path {
         in_flight: bool,
         content: Content,
     ) -> ByteCount {
-        let wire = ByteCount((size + headroom(&self.route)) as u64);
+        let wire = ByteCount((size + self.overhead()) as u64);
         let stamp = self.sampler.on_sent(now, wire, self.sent.bytes_in_flight(), false);
         let bytes = u32::try_from(wire.0).unwrap_or(u32::MAX);
         self.sent.on_sent(number, SentPacket { sent_at: now, bytes, ack_eliciting, in_flight, stamp, content });
@@ -287,7 +289,7 @@ impl Path {
 
     /// The path fell silent, and what is under way is sent again elsewhere: it may have been too large.
     pub fn note_swallowed(&mut self) {
-        let overhead = headroom(&self.route);
+        let overhead = self.overhead();
         let traffic = self.sent.outstanding().map(|(_, packet)| packet);
         for packet in traffic.filter(|packet| packet.in_flight) {
             self.pmtu.on_swallowed(size_of_datagram(packet.bytes, overhead));
@@ -297,6 +299,9 @@ impl Path {
     /// Bytes that window and pacer let go now.
     pub fn budget(&mut self, now: Time) -> ByteCount {
         let room = self.controller.window() - self.sent.bytes_in_flight();
+        if self.pacer.is_off() {
+            return room;
+        }
         let burst = self.pacer.burst();
         if self.pacer.ready_at(now, self.quantum()) > now { ByteCount::ZERO } else { room.min(burst) }
     }
@@ -304,6 +309,11 @@ impl Path {
     /// The credit worth waking for: half a burst, at least a packet.
     fn quantum(&self) -> ByteCount {
         self.wire_mtu().max(ByteCount(self.pacer.burst().0 / 2))
+    }
+
+    /// The driver looked at the socket below, where that has a congestion control of its own.
+    pub fn on_socket(&mut self, state: &SocketState) {
+        self.controller.on_socket(self.sent.bytes_in_flight(), state);
     }
 
     /// How long until there is room for a packet: pacing, or a window that acknowledgements open.
@@ -344,14 +354,19 @@ impl Path {
         self.pacer.set_mtu(wire);
     }
 
+    /// Whether it leads along this link to that address.
+    pub fn goes_by(&self, link: LinkId, remote: SocketAddr) -> bool {
+        self.route.link == link && self.route.remote == remote
+    }
+
     /// Whether it is closed for good.
     pub fn is_closed(&self) -> bool {
         self.health.state() == HealthState::Down(DownReason::Closed)
     }
 
-    /// Bytes of outer headers on the wire.
+    /// Bytes beside each datagram: outer headers on the wire.
     pub fn overhead(&self) -> usize {
-        headroom(&self.route)
+        self.transport.overhead(self.route.remote.is_ipv4())
     }
 
     /// The tier: the higher of what the two sides say.
@@ -368,8 +383,13 @@ impl Path {
     pub fn view(&mut self, now: Time, usable: bool, scale: i64) -> PathView {
         let half = i64::try_from(self.rtt.snapshot().smoothed.as_micros() / 2).unwrap_or(i64::MAX);
         let delay = self.oneway.smoothed_us().unwrap_or(half.saturating_add(scale));
-        // The search for the rate makes a queue, and a path that nobody uses has none.
-        let least = if self.exploration.is_on() { self.oneway.min_us(now) } else { self.oneway.floor_us(now) };
+        // The search for the rate makes a queue, and a path that nobody uses has none. The queue that the kernel's controller
+        // keeps below a stream is no reason to wait for another path: it is there whatever is sent, or the path runs dry.
+        let least = match (self.transport.is_stream(), self.exploration.is_on()) {
+            (true, _) => None,
+            (false, true) => self.oneway.min_us(now),
+            (false, false) => self.oneway.floor_us(now),
+        };
         let floor = least.unwrap_or(delay).min(delay);
         PathView {
             usable,
@@ -393,18 +413,21 @@ impl Path {
 }
 
 /// The MTU search of a way that nothing was sent on. A datagram larger than a batch would wait for ever.
-fn untried_mtu(route: &Route, settings: &Settings) -> Pmtu {
-    Pmtu::new(settings.max_link_mtu.min(BATCH_BYTES as u16), headroom(route) as u16)
+fn untried_mtu(transport: Transport, overhead: usize, settings: &Settings) -> Pmtu {
+    match transport.fixed_size() {
+        Some(size) => Pmtu::fixed(size),
+        None => Pmtu::new(settings.max_link_mtu.min(BATCH_BYTES as u16), overhead as u16),
+    }
+}
+
+/// The configured controller, but where the kernel has its own below.
+fn controller(transport: Transport, settings: &Settings) -> Kind {
+    if transport.is_stream() { Kind::Kernel } else { settings.congestion }
 }
 
 /// Bytes of a datagram without its outer headers.
 pub(super) fn size_of_datagram(wire: u32, overhead: usize) -> u16 {
     u16::try_from((wire as usize).saturating_sub(overhead)).unwrap_or(u16::MAX)
-}
-
-/// Bytes that the outer headers add on the wire.
-fn headroom(route: &Route) -> usize {
-    if route.remote.is_ipv4() { HEADROOM_V4 } else { HEADROOM_V6 }
 }
 
 const _: () = assert!(BATCH_BYTES <= 65_507 && BATCH_BYTES <= u16::MAX as usize);

@@ -9,6 +9,7 @@
 use super::constants::{CLOSED_KEPT, INITIAL_RTT, LABELS_AHEAD};
 use super::path::Path;
 use super::{Event, Moved, Route, Session, reliable};
+use crate::congestion::SocketState;
 use crate::drops::DropReason;
 use crate::path::health::{DownReason, HealthAction, HealthState};
 use crate::path::validation::{PathValidation, ValidationAction};
@@ -53,7 +54,8 @@ impl Session {
         validation: PathValidation<Route>,
     ) -> usize {
         let label = self.keyring.label(id);
-        let mut path = Path::new(id, route, metric, &self.settings, validation, label);
+        let mut path =
+            Path::new(id, (route, self.transports.of(route.link)), metric, &self.settings, validation, label);
         path.validation.begin(now);
         path.health.on_probe();
         path.follow_controller();
@@ -84,6 +86,7 @@ impl Session {
         }
         let moved = path.route.moved_to(&validated.remote);
         path.route = validated.remote;
+        path.transport = self.transports.of(path.route.link);
         let before = path.health.state();
         let returned = path.health.on_validated(now);
         if moved == Some(Moved::Address) {
@@ -93,6 +96,9 @@ impl Session {
         }
         if !returned {
             return;
+        }
+        if self.paths[index].pmtu.is_found() {
+            self.events.push(Event::MtuChanged);
         }
         self.scheduler.reconsider();
         let id = self.paths[index].id;
@@ -263,6 +269,30 @@ impl Session {
         for path in self.paths.iter_mut().filter(|path| path.route.link == link) {
             path.health.probe_now(now);
         }
+    }
+
+    /// The driver says that the stream of this link to `remote` broke: paths along it are down at once, and probed again,
+    /// which asks for another stream.
+    pub fn on_stream_down(&mut self, now: Time, link: LinkId, remote: SocketAddr) {
+        for index in 0..self.paths.len() {
+            let path = &self.paths[index];
+            if path.goes_by(link, remote) && !path.is_closed() {
+                let id = path.id;
+                self.take_down(now, index, DownReason::LinkLost);
+                self.paths[index].health.probe_now(now);
+                self.announce(id, LinkState::Down);
+            }
+        }
+    }
+
+    /// The driver says that there is a stream of this link to `remote` (again).
+    pub fn on_stream_up(&mut self, now: Time, link: LinkId, remote: SocketAddr) {
+        self.paths.iter_mut().filter(|path| path.goes_by(link, remote)).for_each(|path| path.health.probe_now(now));
+    }
+
+    /// The driver looked at the socket of the stream of this link to `remote`.
+    pub fn on_socket(&mut self, link: LinkId, remote: SocketAddr, state: &SocketState) {
+        self.paths.iter_mut().filter(|path| path.goes_by(link, remote)).for_each(|path| path.on_socket(state));
     }
 
     /// The driver says that a link's address changed: the peer learns the new one from a datagram.

@@ -8,6 +8,7 @@ use hawser_core::congestion::Kind;
 use hawser_core::endpoint::{Config, Endpoint, Link, PeerConfig};
 use hawser_core::handshake::{Identity, Psk};
 use hawser_core::session::{Buffers, Settings, Sink};
+use hawser_core::transport::Transport;
 use hawser_core::units::{Ecn, LinkGroup, LinkId, Random, Time};
 use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
 use std::net::SocketAddr;
@@ -36,7 +37,7 @@ impl Sink for Delivered {
 pub struct Buffer(pub Vec<u8>);
 
 impl Buffers for Buffer {
-    fn spare(&mut self, _: LinkId) -> Option<&mut [u8]> {
+    fn spare(&mut self, _: LinkId, _: SocketAddr) -> Option<&mut [u8]> {
         Some(&mut self.0)
     }
 }
@@ -119,11 +120,24 @@ pub fn packet(number: u16) -> Vec<u8> {
 
 /// Two portals with two links, their session made and its paths validated; and the present.
 pub fn connected() -> (Portal, Portal, Time) {
+    connected_by(Transport::Udp)
+}
+
+/// The same with links of this transport.
+pub fn connected_by(transport: Transport) -> (Portal, Portal, Time) {
     let mut local = Portal::new(1, 2, &["198.51.100.1:4920"], "10.0.0.1/32");
     let mut remote = Portal::new(2, 1, &[], "10.0.0.2/32");
     let mut now = Time::from_nanos(1_000_000_000);
-    let link =
-        |id, opens| Link { id: LinkId(id), group: LinkGroup(id), metric: 0, ipv4: true, ipv6: false, opens, up: true };
+    let link = |id, opens| Link {
+        id: LinkId(id),
+        group: LinkGroup(id),
+        metric: 0,
+        transport,
+        ipv4: true,
+        ipv6: false,
+        opens,
+        up: true,
+    };
     local.endpoint.add_link(now, link(0, true));
     local.endpoint.add_link(now, link(1, true));
     remote.endpoint.add_link(now, link(0, false));

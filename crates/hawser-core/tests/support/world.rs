@@ -12,6 +12,7 @@ use hawser_core::handshake::{Identity, Psk};
 use hawser_core::packet::Offload;
 use hawser_core::path::health::HealthState;
 use hawser_core::session::{Buffers, PathSnapshot, Settings, Sink};
+use hawser_core::transport::Transport;
 use hawser_core::units::{Ecn, LinkGroup, LinkId, PeerId, Time};
 use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
 use std::collections::BTreeSet;
@@ -72,7 +73,7 @@ struct Sockets<'a> {
 }
 
 impl Buffers for Sockets<'_> {
-    fn spare(&mut self, link: LinkId) -> Option<&mut [u8]> {
+    fn spare(&mut self, link: LinkId, _: SocketAddr) -> Option<&mut [u8]> {
         if self.blocked.contains(&link.0) { None } else { Some(self.buffer) }
     }
 }
@@ -142,7 +143,8 @@ impl Portal {
             let opens = !self.endpoints.is_empty();
             let (id, ipv4) = (id as u16, self.links[id].is_ipv4());
             let group = LinkGroup(if self.one_group { 0 } else { id });
-            let link = Link { id: LinkId(id), group, metric, ipv4, ipv6: !ipv4, opens, up: true };
+            let link =
+                Link { id: LinkId(id), group, metric, transport: Transport::Udp, ipv4, ipv6: !ipv4, opens, up: true };
             self.endpoint.add_link(now, link);
         }
     }

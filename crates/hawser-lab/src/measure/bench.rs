@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::cases::{Case, Line, Probe};
 use super::report::{Report, words};
-use super::{controllers, coupling, cut, goodput, paired, random, restart, unshaped};
+use super::{controllers, coupling, cut, goodput, paired, random, restart, transports, unshaped};
 use crate::error::LabError;
 use crate::portals::Portals;
 use crate::topology::{Bond, Flow, LinkPlan};
@@ -80,6 +80,7 @@ impl Bench {
             (Probe::Memory, _) => alone(goodput::memory(&self.start(case.lines, run)?, flow)?),
             (Probe::Controllers(judged), _) => controllers::judge(self, judged, flow, run)?,
             (Probe::Coupling, _) => coupling::judge(self, flow, run)?,
+            (Probe::Transports, _) => alone(transports::run(self, case, flow, run)?),
             (Probe::Restart, _) => alone(restart::restart(self.start(case.lines, run)?, flow)?),
             (Probe::Cut(how), _) => {
                 let each = 0..case.lines.len();
@@ -97,9 +98,13 @@ impl Bench {
 
     /// A fresh topology with fresh portals. Each run has its own chance.
     pub(super) fn start(&self, lines: &[Line], run: u32) -> Result<Running, LabError> {
+        self.on(&self.plans(lines, run))
+    }
+
+    /// The links of a run.
+    pub(super) fn plans(&self, lines: &[Line], run: u32) -> Vec<LinkPlan> {
         let seed = |index: usize| u64::from(run) * 1000 + 2 * index as u64;
-        let plans: Vec<_> = lines.iter().enumerate().map(|(index, line)| line.plan(seed(index))).collect();
-        self.on(&plans)
+        lines.iter().enumerate().map(|(index, line)| line.plan(seed(index))).collect()
     }
 
     /// The same on links of any kind.

@@ -69,6 +69,8 @@ pub enum Probe {
     Coupling,
     /// Random topologies, links drawn by seeds: a part for each, `bond_mbps best_mbps ratio`; of all `share under least` and so on.
     Random,
+    /// One stream by each transport, on the lines and, under loss, on those beside: `udp_ratio ip_ratio tcp_ratio` and so on.
+    Transports,
     /// The remote portal killed and started again: `ping_after_s stream_after_s`.
     Restart,
     /// Plain forwarding, wireguard-go, the yardstick and Hawser in turns.
@@ -310,6 +312,22 @@ pub const CASES: &[Case] = &[
             streams("balia", Bound::AtMost(1.15)),
             streams("newreno", Bound::AtLeast(1.6)),
             streams("newreno", Bound::AtMost(2.4)),
+        ],
+    },
+    // Source: issue 4, "Must show".
+    Case {
+        name: "transports",
+        about: "50 + 50 Mbit/s by udp, ip and tcp, also with 1 % loss",
+        lines: &EQUAL,
+        beside: &[LOSSY; 2],
+        flows: BOTH,
+        probe: Probe::Transports,
+        targets: &[
+            target("udp_ratio", Bound::AtLeast(0.93)),
+            target("ip_ratio", Bound::AtLeast(0.93)),
+            target("tcp_ratio", Bound::AtLeast(0.93)),
+            target("ip_wire_less", Bound::Above(0.0)),
+            target("loss_udp_to_cubic", Bound::AtLeast(3.0)),
         ],
     },
     // Source: issue 2, "Against tuning to a table".

@@ -6,14 +6,18 @@
 //! 4. [`Link::next_error`] tells what routers and the kernel had to say about what was sent.
 //! 5. When the interface is made anew, [`Link::reopen`] opens the link anew.
 
+mod any;
+pub mod ip;
 mod recv_batch;
 mod send_batch;
+pub mod tcp;
 pub mod udp;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
+pub use any::AnyLink;
 pub use recv_batch::{Datagrams, RECV_BUFFER_BYTES, RUNS_PER_BATCH, RecvBatch};
 pub use send_batch::{
     Full, MAX_DATAGRAM_BYTES, MAX_RUN_BYTES, MAX_RUN_SEGMENTS, Route, SEND_BATCH_BYTES, SEND_BATCH_ENTRIES,
@@ -117,6 +121,8 @@ pub enum Refusal {
     PortClosed,
     /// The interface is gone or down (`ENODEV`, `ENXIO`, `ENETDOWN`).
     NoDevice,
+    /// There is no stream to that address (any more).
+    Broken,
     /// A queue below is full (`ENOBUFS`, `ENOMEM`).
     NoBuffers,
     /// A firewall's or routing's decision (`EPERM`, `EACCES`).
@@ -177,8 +183,16 @@ pub enum LinkError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The kernel has no congestion control of that name.
+    #[error("set congestion control {name} of a stream")]
+    Congestion {
+        /// The name.
+        name: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// A step needs a capability the process lacks.
-    #[error("{step} of a link: not permitted (CAP_NET_ADMIN is needed)")]
+    #[error("{step} of a link: not permitted (CAP_NET_ADMIN is needed, for a raw socket also CAP_NET_RAW)")]
     NotPermitted {
         /// What was tried.
         step: &'static str,

@@ -29,6 +29,8 @@ pub(super) struct Run {
     pub(super) local: Option<IpAddr>,
     pub(super) ecn: Ecn,
     pub(super) segment_size: usize,
+    /// Where in its buffer it begins: behind what the kernel put before it.
+    pub(super) start: usize,
     pub(super) len: usize,
 }
 
@@ -82,7 +84,7 @@ impl RecvBatch {
                 local: run.local,
                 ecn: run.ecn,
                 segment_size: run.segment_size,
-                bytes: buffer.get_mut(..run.len)?,
+                bytes: buffer.get_mut(run.start..run.start + run.len)?,
             })
         })
     }
@@ -106,6 +108,17 @@ impl RecvBatch {
         self.buffers.chunks_exact_mut(RECV_BUFFER_BYTES)
     }
 
+    /// Buffer `at`, to be filled.
+    pub(super) fn buffer(&mut self, at: usize) -> &mut [u8] {
+        &mut self.buffers[at * RECV_BUFFER_BYTES..(at + 1) * RECV_BUFFER_BYTES]
+    }
+
+    /// The first bytes of buffer `at`.
+    pub(super) fn bytes(&self, at: usize, len: usize) -> &[u8] {
+        let from = at * RECV_BUFFER_BYTES;
+        self.buffers.get(from..from + len.min(RECV_BUFFER_BYTES)).unwrap_or_default()
+    }
+
     /// Says what lies in buffer `at`. Empty datagrams are nothing: no protocol of ours has them.
     /// Returns the number of runs this adds.
     pub(super) fn set(&mut self, at: usize, run: Run) -> usize {
@@ -119,7 +132,14 @@ mod tests {
     use super::*;
 
     fn run(len: usize) -> Run {
-        Run { remote: "192.0.2.1:9".parse().expect("an address"), local: None, ecn: Ecn::Ect0, segment_size: 1000, len }
+        Run {
+            remote: "192.0.2.1:9".parse().expect("an address"),
+            local: None,
+            ecn: Ecn::Ect0,
+            segment_size: 1000,
+            start: 0,
+            len,
+        }
     }
 
     #[test]

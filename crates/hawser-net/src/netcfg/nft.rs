@@ -10,7 +10,8 @@ use std::{fmt, io, process::Stdio, time::Duration};
 use serde::{Deserialize, Serialize};
 use tokio::{io::AsyncWriteExt, process::Command};
 
-use super::{features::Feature, lend::lending};
+use super::features::Feature;
+use crate::powers::lending;
 
 /// What the names of Hawser's tables begin with; a journal that names another table is not obeyed.
 const PREFIX: &str = "hawser_";

@@ -50,7 +50,7 @@ pub fn numbered(route: Route, count: usize, size: usize) -> SendBatch {
 }
 
 /// Receives `count` datagrams; also returns the most that came in one run.
-pub fn receive(link: &mut UdpLink, count: usize) -> (Vec<Got>, usize) {
+pub fn receive<L: Link>(link: &mut L, count: usize) -> (Vec<Got>, usize) {
     let (mut got, mut longest) = (Vec::new(), 0);
     let mut batch = RecvBatch::new();
     until(link, "datagrams", |link| {

@@ -9,6 +9,7 @@ mod error;
 mod key;
 mod load;
 mod parsers;
+mod parsers_transport;
 mod pattern;
 mod reader;
 pub mod schema;
@@ -30,8 +31,8 @@ pub use load::{Keys, LoadError, load, read};
 pub use pattern::InterfacePattern;
 pub use types::{ANY_INTERFACE, Config, Link, Nat, Peer, Portal, Traffic, Tun};
 pub use values::{
-    Cipher, Congestion, InterfaceName, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName, Protection,
-    Scheduler, Transport,
+    Cipher, Congestion, InterfaceName, IpProtocol, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName,
+    Protection, Scheduler, TcpCongestion, TlsName, Transport,
 };
 
 use error::{Fault, Faults, did_you_mean};

@@ -12,10 +12,13 @@ use super::parsers::{
     default_route, endpoint, interface_address, interface_name, interface_pattern, ip_address, keyword, link_name,
     listen_address, masquerade, metric, mtu, network, not_supported, path, peer_name, public_key,
 };
-use super::reader::{Sited, Table};
+use super::parsers_transport::{ip_protocol, tcp_congestion, tls_name};
+use super::reader::{Sited, Table, boolean};
 use super::supported;
 use super::unique::Unique;
-use super::values::{Cipher, Congestion, InterfaceName, LinkName, PeerName, Protection, Scheduler, Transport};
+use super::values::{
+    Cipher, Congestion, InterfaceName, IpProtocol, LinkName, PeerName, Protection, Scheduler, TlsName, Transport,
+};
 use super::{ANY_INTERFACE, DEFAULT_SOCKET, DEFAULT_TUN_NAME, Link, Nat, Peer, Portal, Traffic, Tun};
 
 /// What must be there once in the whole file. Starts empty; used by one thread.
@@ -31,6 +34,7 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
     let key_file = table.required("private_key_file", "private_key_file = \"/etc/hawser/private.key\"", path);
     let listen = table.list("listen", listen_address);
     let transports = table.list("transports", |v| keyword::<Transport>("portal.transports", v));
+    let ip_protocol = table.optional("ip_protocol", ip_protocol);
     let socket = table.optional("socket", path);
     let keylog = table.optional("keylog", path);
     let mut seen = Unique::default();
@@ -49,6 +53,7 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
         private_key_file: key_file?.value,
         listen: values(listen.unwrap_or_default()),
         transports: transports.map_or_else(|| vec![Transport::Udp], values),
+        ip_protocol: ip_protocol.map_or(IpProtocol::EXPERIMENT, |p| p.value),
         socket: socket.map_or_else(|| DEFAULT_SOCKET.into(), |s| s.value),
         keylog: keylog.map(|k| k.value),
     })
@@ -90,6 +95,7 @@ pub(super) fn link(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
     let exclude = table.list("exclude", interface_pattern);
     let address = table.optional("address", ip_address);
     let transport = table.optional("transport", |v| keyword::<Transport>("link.transport", v));
+    let tls = tls(&mut table, transport.as_ref().map(|t| t.value));
     let metric = table.optional("metric", metric);
     if !table.has("interface") && !table.has("address") {
         let fault = Fault::new("a link needs an `interface` or an `address`");
@@ -114,9 +120,27 @@ pub(super) fn link(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
         exclude: values(exclude.unwrap_or_default()),
         address: address.map(|a| a.value),
         transport: transport.map_or(Transport::Udp, |t| t.value),
+        tls,
         metric: metric.map_or_else(Default::default, |m| m.value),
     };
     Some(Sited { value: link, span: header })
+}
+
+/// TLS is of streams alone.
+fn tls(table: &mut Table<'_, '_, '_>, transport: Option<Transport>) -> Option<TlsName> {
+    let tls = table.optional("tls", boolean);
+    let name = table.optional("tls_name", tls_name);
+    let on = tls.as_ref().is_some_and(|tls| tls.value);
+    if let Some(tls) = tls.filter(|tls| tls.value && transport != Some(Transport::Tcp)) {
+        table.fault(tls.span, Fault::new("`tls` is of the transport `tcp` alone").hint("add: transport = \"tcp\""));
+    }
+    match name {
+        Some(name) if !on => {
+            table.fault(name.span, Fault::new("`tls_name` needs `tls`").hint("add: tls = true"));
+            None
+        }
+        name => on.then(|| name.map_or_else(TlsName::default, |name| name.value)),
+    }
 }
 
 pub(super) fn peer(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<Sited<Peer>> {
@@ -153,6 +177,7 @@ pub(super) fn peer(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
 pub(super) fn traffic(mut table: Table<'_, '_, '_>) -> Traffic {
     let scheduler = table.optional("scheduler", |v| keyword::<Scheduler>("traffic.scheduler", v));
     let congestion = table.optional("congestion", |v| keyword::<Congestion>("traffic.congestion", v));
+    let tcp_congestion = table.optional("tcp_congestion", tcp_congestion);
     let protection = table.optional("protection", |v| keyword::<Protection>("traffic.protection", v));
     let cipher = table.optional("cipher", |v| keyword::<Cipher>("traffic.cipher", v));
     let default = Traffic::default();
@@ -167,6 +192,7 @@ pub(super) fn traffic(mut table: Table<'_, '_, '_>) -> Traffic {
     Traffic {
         scheduler: scheduler.map_or(default.scheduler, |s| s.value),
         congestion: congestion.map_or(default.congestion, |c| c.value),
+        tcp_congestion: tcp_congestion.map(|c| c.value),
         protection: protection.map_or(default.protection, |p| p.value),
         cipher: cipher.map_or(default.cipher, |c| c.value),
     }

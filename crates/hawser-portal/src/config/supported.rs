@@ -14,13 +14,9 @@ const fn later(key: &'static str, value: &'static str) -> Later {
 
 /// Values that are refused, as they are written in the file (strings without quotes). `*` is every value but the default.
 const LATER_VALUES: &[Later] = &[
-    later("portal.transports", "tcp"),
-    later("portal.transports", "ip"),
     later("portal.transports", "scion"),
     later("tun.default_route", "true"),
     later("nat.masquerade", "*"),
-    later("link.transport", "tcp"),
-    later("link.transport", "ip"),
     later("link.transport", "scion"),
     later("traffic.scheduler", "weighted"),
     later("traffic.scheduler", "flow"),

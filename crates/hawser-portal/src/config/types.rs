@@ -8,7 +8,8 @@ use ipnet::IpNet;
 use super::key::PublicKey;
 use super::pattern::InterfacePattern;
 use super::values::{
-    Cipher, Congestion, InterfaceName, LinkName, Metric, Mtu, PeerName, Protection, Scheduler, Transport,
+    Cipher, Congestion, InterfaceName, IpProtocol, LinkName, Metric, Mtu, PeerName, Protection, Scheduler,
+    TcpCongestion, TlsName, Transport,
 };
 
 /// What stands for every interface.
@@ -40,6 +41,8 @@ pub struct Portal {
     pub listen: Vec<SocketAddr>,
     /// The transports that listen; at least one.
     pub transports: Vec<Transport>,
+    /// The protocol number of the transport `ip`.
+    pub ip_protocol: IpProtocol,
     /// The control socket.
     pub socket: PathBuf,
     /// Where the keys of sessions are written to, for `hawser decode`; none: nowhere.
@@ -79,6 +82,8 @@ pub struct Link {
     pub address: Option<IpAddr>,
     /// How its path carries packets.
     pub transport: Transport,
+    /// Whether its streams go inside TLS, and the name that is asked for there.
+    pub tls: Option<TlsName>,
     /// Its tier.
     pub metric: Metric,
 }
@@ -112,12 +117,14 @@ pub struct Peer {
 }
 
 /// `[traffic]`. Plain data; the default is the contract's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traffic {
     /// What chooses the path of a packet.
     pub scheduler: Scheduler,
     /// What decides how much a path may have in flight.
     pub congestion: Congestion,
+    /// The kernel's congestion control below `tcp` paths; none: the system's.
+    pub tcp_congestion: Option<TcpCongestion>,
     /// What is done to inner packets.
     pub protection: Protection,
     /// The cipher of data.
@@ -129,6 +136,7 @@ impl Default for Traffic {
         Self {
             scheduler: Scheduler::Adaptive,
             congestion: Congestion::Bbr,
+            tcp_congestion: None,
             protection: Protection::Encrypt,
             cipher: Cipher::Auto,
         }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+pub use hawser_net::link::ip::IpProtocol;
+
 /// Longest name of a link or peer, in characters: a label of metrics and tables, not prose.
 const NAME_MAX: usize = 64;
 /// Longest interface name in bytes (`IFNAMSIZ` of linux/if.h less the closing zero).
@@ -229,6 +231,48 @@ impl Mtu {
     }
 }
 
+/// Longest name of a congestion control in bytes (`TCP_CA_NAME_MAX` of net/tcp.h less the closing zero).
+const TCP_CONGESTION_MAX: usize = 15;
+
+/// The name of a congestion control of the kernel: letters, digits, `_` and `-`. Never empty; plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcpCongestion(String);
+
+impl TcpCongestion {
+    /// Takes `name` where the kernel could have it.
+    pub fn parse(name: &str) -> Option<Self> {
+        let fits = (1..=TCP_CONGESTION_MAX).contains(&name.len());
+        let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        (fits && plain).then(|| Self(name.to_owned()))
+    }
+
+    /// The name itself.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The name that a link's TLS asks for; none by default. A host name; plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsName(Option<String>);
+
+impl TlsName {
+    /// Takes `name` where a host could have it (RFC 1123 section 2.1, lengths of RFC 1035 section 2.3.4).
+    pub fn parse(name: &str) -> Option<Self> {
+        let label = |label: &str| {
+            let plain = label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+            (1..=63).contains(&label.len()) && plain && !label.starts_with('-') && !label.ends_with('-')
+        };
+        let address = name.parse::<std::net::IpAddr>().is_ok();
+        (name.len() <= 253 && name.split('.').all(label) && !address).then(|| Self(Some(name.to_owned())))
+    }
+
+    /// The name itself, if one is asked for.
+    pub fn as_str(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,5 +328,21 @@ mod tests {
         holds::<Congestion>();
         holds::<Protection>();
         holds::<Cipher>();
+    }
+
+    #[test]
+    fn names_of_the_kernel_and_of_hosts_are_plain() {
+        for (name, congestion, host) in [
+            ("cubic", true, true),
+            ("www.example.com", false, true),
+            ("a-b_c", true, false),
+            ("", false, false),
+            ("-x.example", false, false),
+            ("192.0.2.1", false, false),
+            ("sixteen-letters-", false, false),
+        ] {
+            assert_eq!(TlsName::parse(name).is_some(), host, "{name}");
+            assert_eq!(TcpCongestion::parse(name).is_some(), congestion, "{name}");
+        }
     }
 }

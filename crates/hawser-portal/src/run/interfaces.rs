@@ -109,6 +109,7 @@ mod tests {
     use hawser_core::units::{LinkGroup, LinkId};
 
     use super::*;
+    use crate::run::plan::Carriage;
 
     fn interface(index: u32, name: &str) -> Interface {
         Interface { index: IfIndex::new(index).expect("not zero"), name: name.into() }
@@ -123,6 +124,7 @@ mod tests {
             interface: interface.map(Into::into),
             address,
             port,
+            carriage: Carriage::Udp,
             family: address.map_or(Family::V4, Family::of),
             metric: 0,
             endpoints: Vec::new(),

@@ -1,7 +1,8 @@
 //! From a configuration to what runs: the core's configuration, and one plan for each socket.
 //!
 //! 1. [`core_config`] maps keys, peers and `[traffic]`.
-//! 2. [`sockets`] gives each `[[link]]` a socket for each IP version that an endpoint needs, then each `listen` address one.
+//! 2. [`sockets`] gives each `[[link]]` a socket for each IP version that an endpoint needs, then each `listen` address one
+//!    for each transport.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,11 +10,14 @@ use hawser_core::congestion::Kind;
 use hawser_core::endpoint::{Config as CoreConfig, PeerConfig};
 use hawser_core::handshake::{Identity, Psk, PublicKey};
 use hawser_core::session::Settings;
+use hawser_core::transport::Transport as CoreTransport;
 use hawser_core::units::{LinkGroup, LinkId, Random};
 use hawser_core::wire::{Cipher as CoreCipher, CipherSet, InstanceId, Offer, Protection as CoreProtection};
 use hawser_net::netcfg::Family;
 
-use crate::config::{Cipher, Config, Congestion, Keys, Link, Peer, Protection, Traffic};
+use crate::config::{
+    Cipher, Config, Congestion, IpProtocol, Keys, Link, Peer, Protection, TcpCongestion, TlsName, Traffic, Transport,
+};
 
 /// Largest IP packet that is looked for on any path, in bytes: Ethernet's (RFC 894). A larger one would only pay where
 /// all paths have it, and each probe for it costs a path that has not a loss.
@@ -32,8 +36,10 @@ pub struct SocketPlan {
     pub interface: Option<String>,
     /// The address it is bound to; none: one of the interface's.
     pub address: Option<IpAddr>,
-    /// The port it is bound to; 0: any.
+    /// The port it is bound to; 0: any, or none.
     pub port: u16,
+    /// How it carries datagrams.
+    pub carriage: Carriage,
     /// Its IP version.
     pub family: Family,
     /// Its tier.
@@ -53,6 +59,7 @@ impl SocketPlan {
             interface: Some(String::new()),
             address: None,
             port: 0,
+            carriage: Carriage::Udp,
             family: Family::V4,
             metric: 0,
             endpoints: Vec::new(),
@@ -77,6 +84,51 @@ impl SocketPlan {
     }
 }
 
+/// How a socket carries datagrams, and what only its transport needs to know. No default; plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Carriage {
+    /// In UDP datagrams.
+    Udp,
+    /// In IP packets of this protocol.
+    Ip(IpProtocol),
+    /// In records of TCP streams.
+    Tcp {
+        /// The kernel's congestion control; none: the system's.
+        congestion: Option<TcpCongestion>,
+        /// Whether its calls go inside TLS. Where it listens, the caller decides.
+        tls: Option<TlsName>,
+    },
+}
+
+impl Carriage {
+    fn new(transport: Transport, config: &Config, tls: Option<TlsName>) -> Self {
+        match transport {
+            Transport::Ip => Self::Ip(config.portal.ip_protocol),
+            Transport::Tcp => Self::Tcp { congestion: config.traffic.tcp_congestion.clone(), tls },
+            // `scion` is refused when the configuration is read (config/supported.rs).
+            Transport::Udp | Transport::Scion => Self::Udp,
+        }
+    }
+
+    /// In the configuration's word.
+    pub fn transport(&self) -> Transport {
+        match self {
+            Self::Udp => Transport::Udp,
+            Self::Ip(_) => Transport::Ip,
+            Self::Tcp { .. } => Transport::Tcp,
+        }
+    }
+
+    /// In the core's.
+    pub fn core(&self) -> CoreTransport {
+        match self {
+            Self::Udp => CoreTransport::Udp,
+            Self::Ip(_) => CoreTransport::Ip,
+            Self::Tcp { .. } => CoreTransport::Tcp,
+        }
+    }
+}
+
 /// One plan for each socket, links first.
 pub fn sockets(config: &Config) -> Vec<SocketPlan> {
     let endpoints: Vec<SocketAddr> = config.peers.iter().flat_map(|peer| &peer.endpoints).copied().collect();
@@ -88,18 +140,42 @@ pub fn sockets(config: &Config) -> Vec<SocketPlan> {
             let reached: Vec<_> = endpoints.iter().filter(|e| Family::of(e.ip()) == family).copied().collect();
             let bindable = link.address.is_none_or(|address| Family::of(address) == family);
             if bindable && !reached.is_empty() {
-                plans.push(for_link(link, group, family, reached));
+                let carriage = Carriage::new(link.transport, config, link.tls.clone());
+                plans.push(for_link(link, group, family, reached, carriage));
             }
         }
     }
-    plans.extend(config.portal.listen.iter().zip(groups).map(|(address, group)| for_listen(address, group)));
+    let listening = listening(config).into_iter().zip(groups);
+    plans.extend(listening.map(|((address, carriage), group)| for_listen(address, group, carriage)));
     for (index, plan) in plans.iter_mut().enumerate() {
         plan.id = LinkId(index as u16);
     }
     plans
 }
 
-fn for_link(link: &Link, group: LinkGroup, family: Family, endpoints: Vec<SocketAddr>) -> SocketPlan {
+/// Every address that is listened on, by each transport. One without ports listens once on each IP address.
+fn listening(config: &Config) -> Vec<(SocketAddr, Carriage)> {
+    let mut all: Vec<(SocketAddr, Carriage)> = Vec::new();
+    for transport in &config.portal.transports {
+        for address in &config.portal.listen {
+            let carriage = Carriage::new(*transport, config, None);
+            let port = if carriage.core().has_ports() { address.port() } else { 0 };
+            let place = (SocketAddr::new(address.ip(), port), carriage);
+            if !all.contains(&place) {
+                all.push(place);
+            }
+        }
+    }
+    all
+}
+
+fn for_link(
+    link: &Link,
+    group: LinkGroup,
+    family: Family,
+    endpoints: Vec<SocketAddr>,
+    carriage: Carriage,
+) -> SocketPlan {
     SocketPlan {
         id: LinkId::default(),
         group,
@@ -107,20 +183,22 @@ fn for_link(link: &Link, group: LinkGroup, family: Family, endpoints: Vec<Socket
         interface: link.interface.as_ref().map(ToString::to_string),
         address: link.address,
         port: 0,
+        carriage,
         family,
         metric: link.metric.0,
         endpoints,
     }
 }
 
-fn for_listen(address: &SocketAddr, group: LinkGroup) -> SocketPlan {
+fn for_listen(address: SocketAddr, group: LinkGroup, carriage: Carriage) -> SocketPlan {
     SocketPlan {
         id: LinkId::default(),
         group,
-        name: address.to_string(),
+        name: if carriage.core().has_ports() { address.to_string() } else { address.ip().to_string() },
         interface: None,
         address: Some(address.ip()),
         port: address.port(),
+        carriage,
         family: Family::of(address.ip()),
         metric: 0,
         endpoints: Vec::new(),
@@ -225,6 +303,31 @@ mod tests {
         let plans = sockets(&config("listen = [\"0.0.0.0:4920\", \"[::]:4920\"]", "", ""));
         let seen: Vec<_> = plans.iter().map(|p| (p.group.0, p.name.as_str(), p.port, p.opens())).collect();
         assert_eq!(seen, [(0, "0.0.0.0:4920", 4920, false), (1, "[::]:4920", 4920, false)]);
+    }
+
+    #[test]
+    fn every_transport_listens_on_every_address_and_one_without_ports_once_on_each_host() {
+        let portal = "transports = [\"udp\", \"tcp\", \"ip\"]\nip_protocol = 254\n\
+                      listen = [\"0.0.0.0:4920\", \"0.0.0.0:443\", \"[::]:4920\"]";
+        let plans = sockets(&config(portal, "", ""));
+        let seen: Vec<_> = plans.iter().map(|p| (p.carriage.transport(), p.name.as_str(), p.port)).collect();
+        let (udp, tcp, ip) = (Transport::Udp, Transport::Tcp, Transport::Ip);
+        let ports = |transport| {
+            [("0.0.0.0:4920", 4920), ("0.0.0.0:443", 443), ("[::]:4920", 4920)]
+                .map(|(name, port)| (transport, name, port))
+        };
+        assert_eq!(seen, [&ports(udp)[..], &ports(tcp), &[(ip, "0.0.0.0", 0), (ip, "::", 0)]].concat());
+        assert!(plans.iter().all(|p| !matches!(p.carriage, Carriage::Ip(p) if p.number() != 254)));
+    }
+
+    #[test]
+    fn each_link_has_its_transport() {
+        let links = "[[link]]\nname = \"a\"\ninterface = \"eth0\"\ntransport = \"tcp\"\ntls = true\n\
+                     [[link]]\nname = \"b\"\ninterface = \"eth1\"\ntransport = \"ip\"";
+        let plans = sockets(&config("", links, "endpoints = [\"198.51.100.7:4920\"]"));
+        let tls = Some(TlsName::default());
+        assert_eq!(plans[0].carriage, Carriage::Tcp { congestion: None, tls });
+        assert_eq!(plans[1].carriage, Carriage::Ip(IpProtocol::EXPERIMENT));
     }
 
     #[test]

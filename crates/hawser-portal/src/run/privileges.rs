@@ -4,7 +4,7 @@
 //! 2. The control thread keeps that, and gives up the rest ([`Powers::reduce`]): its own and that of all it starts, by every
 //!    way to get any of it back. Then it starts the packet thread,
 //! 3. which keeps what sockets need at hand without having it in force ([`at_rest`]), but for the moment in which one is opened
-//!    ([`raised`]): a packet that finds a flaw in what handles it has to bring code of its own to gain by it.
+//!    (`hawser_net::powers`): a packet that finds a flaw in what handles it has to bring code of its own to gain by it.
 //! 4. The control thread drops what only the packet thread needs ([`Powers::keep_own`]).
 
 use caps::errors::CapsError;
@@ -67,7 +67,7 @@ impl Powers {
 /// set and securebits are CAP_SETPCAP's; without it (in a container, say) `no_new_privs` does the same for programs.
 fn close_ways_back() -> Result<(), CapsError> {
     caps::clear(None, CapSet::Ambient)?;
-    // What may be lent to a program later (`hawser_net::netcfg::lending`) has to be here, and gives nobody anything by itself.
+    // What may be lent to a program later (`hawser_net::powers::lending`) has to be here, and gives nobody anything by itself.
     // It comes first: nothing is inheritable anew that is not in the bounding set.
     let lendable = caps::read(None, CapSet::Permitted)?.into_iter().filter(|power| *power == LENT).collect();
     caps::set(None, CapSet::Inheritable, &lendable)?;
@@ -100,19 +100,6 @@ pub fn at_rest(powers: &Powers) -> Result<(), RunError> {
         caps::clear(None, CapSet::Effective)
     };
     rest().map_err(RunError::Privileges)
-}
-
-/// Does `work` with the calling thread's capabilities in force, and puts them to rest again if they were.
-pub fn raised<T>(work: impl FnOnce() -> T) -> T {
-    let before = caps::read(None, CapSet::Effective).unwrap_or_default();
-    // Where they cannot be raised the work fails by itself, and says what it lacked.
-    let permitted = caps::read(None, CapSet::Permitted).unwrap_or_default();
-    let _ = caps::set(None, CapSet::Effective, &permitted);
-    let done = work();
-    if let Err(error) = caps::set(None, CapSet::Effective, &before) {
-        tracing::warn!(%error, "capabilities stay in force");
-    }
-    done
 }
 
 #[cfg(test)]

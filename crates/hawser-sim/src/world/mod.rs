@@ -19,6 +19,7 @@ use crate::random::Seeded;
 use hawser_core::endpoint::Link;
 use hawser_core::resequence::Sink;
 use hawser_core::session::Transmit;
+use hawser_core::transport::Transport;
 use hawser_core::units::{LinkGroup, LinkId, Time};
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -149,8 +150,16 @@ impl World {
             rng,
             spins: 0,
         };
-        let listener =
-            Link { id: LinkId(0), group: LinkGroup(0), metric: 0, ipv4: true, ipv6: true, opens: both_greet, up: true };
+        let listener = Link {
+            id: LinkId(0),
+            group: LinkGroup(0),
+            metric: 0,
+            transport: Transport::Udp,
+            ipv4: true,
+            ipv6: true,
+            opens: both_greet,
+            up: true,
+        };
         world.portals[REMOTE].add_link(world.now, listener);
         links.into_iter().for_each(|link| world.add_link(link));
         world.settle(REMOTE);
@@ -167,6 +176,7 @@ impl World {
             id,
             group: LinkGroup(id.0),
             metric: spec.metric,
+            transport: Transport::Udp,
             ipv4: !spec.ipv6,
             ipv6: spec.ipv6,
             opens: true,

@@ -11,8 +11,13 @@ const GATEWAYS_V4: [&str; 2] = ["192.0.1.2", "192.0.2.2"];
 const GATEWAYS_V6: [&str; 2] = ["fd00:1::2", "fd00:2::2"];
 
 /// Both portals know both IP versions.
-fn lab(tag: &str) -> Lab {
-    let lab = Lab::new(tag, "");
+fn lab(tag: &str, transport: &str) -> Lab {
+    let lab = Lab::new(&format!("{tag}-{transport}"), "");
+    for link in LINKS {
+        let name = format!("interface = \"{link}\"\n");
+        lab.edit("local.toml", &name, &format!("{name}transport = \"{transport}\"\n"));
+    }
+    lab.edit("remote.toml", "listen =", &format!("transports = [\"{transport}\"]\nlisten ="));
     let (v4, v6) = (format!("\"{ENDPOINT}:4920\""), format!("\"[{ENDPOINT_V6}]:4920\""));
     lab.edit("local.toml", &v4, &format!("{v4}, {v6}"));
     lab.edit("remote.toml", "\"0.0.0.0:4920\"", "\"0.0.0.0:4920\", \"[::]:4920\"");
@@ -50,7 +55,7 @@ fn assert_whole(lab: &Lab, local: &Portal) {
 
 #[test]
 fn a_link_with_both_ip_versions_keeps_one_path() {
-    let lab = lab("dual");
+    let lab = lab("dual", "udp");
     let (local, remote) = lab.start_both();
     assert_whole(&lab, &local);
     // The remote portal, whose sockets are not the links', knows no more paths than the local one.
@@ -59,7 +64,21 @@ fn a_link_with_both_ip_versions_keeps_one_path() {
 
 #[test]
 fn a_link_takes_the_ip_version_that_works_and_the_other_when_that_fails() {
-    let lab = lab("dual-hole");
+    takes_what_works("udp");
+}
+
+#[test]
+fn a_link_of_streams_does_so_too() {
+    takes_what_works("tcp");
+}
+
+#[test]
+fn a_link_of_bare_ip_does_so_too() {
+    takes_what_works("ip");
+}
+
+fn takes_what_works(transport: &str) {
+    let lab = lab("hole", transport);
     black_hole(&lab, GATEWAYS_V4);
     let (local, _remote) = lab.start_both();
     assert_whole(&lab, &local);

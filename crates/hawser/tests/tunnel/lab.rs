@@ -24,6 +24,7 @@ use tempfile::TempDir;
 pub const LOCAL: &str = "10.77.0.2";
 pub const REMOTE: &str = "10.77.0.1";
 pub const REMOTE_V6: &str = "fd77::1";
+pub const LOCAL_V6: &str = "fd77::2";
 pub const LINKS: [&str; 2] = ["one", "two"];
 /// Where the remote portal is reached, over either link.
 pub const ENDPOINT: &str = "198.51.100.7";

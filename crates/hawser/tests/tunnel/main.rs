@@ -9,3 +9,4 @@ mod protection;
 mod reload;
 mod sandbox;
 mod traffic;
+mod transports;

@@ -77,6 +77,15 @@ impl Pmtu {
         pmtu
     }
 
+    /// A path that carries datagrams of exactly this size at most: there is nothing to search.
+    pub fn fixed(size: u16) -> Self {
+        let mut pmtu = Pmtu::new(size, 0);
+        pmtu.current = pmtu.max;
+        (pmtu.base, pmtu.floor) = (pmtu.max, pmtu.max);
+        (pmtu.phase, pmtu.found) = (Phase::Done { raise_at: None }, true);
+        pmtu
+    }
+
     /// The link's MTU changed.
     pub fn set_link_mtu(&mut self, link_mtu: u16) {
         self.limit_to(link_mtu);

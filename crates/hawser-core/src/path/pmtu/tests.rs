@@ -297,3 +297,18 @@ proptest! {
         prop_assert_eq!(pmtu.current(), second - overhead);
     }
 }
+
+#[test]
+fn a_fixed_size_is_known_at_once_and_stays_whatever_is_said_of_it() {
+    let mut pmtu = Pmtu::fixed(1480);
+    assert!(pmtu.is_found());
+    pmtu.on_swallowed(1480);
+    assert!(!pmtu.on_life());
+    for _ in 0..9 {
+        assert!(!pmtu.on_lost(1480));
+        pmtu.on_acked(100);
+    }
+    pmtu.on_too_big(600);
+    pmtu.on_too_big(1480);
+    assert_eq!((pmtu.current(), pmtu.poll_probe(Time::NEVER), pmtu.poll_timeout()), (1480, None, None));
+}

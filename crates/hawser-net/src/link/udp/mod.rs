@@ -9,7 +9,7 @@
 mod control;
 mod name;
 mod receive;
-mod socket;
+pub(super) mod socket;
 mod transmit;
 
 use std::io;
@@ -18,6 +18,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::Socket;
 
+use super::ip::IpProtocol;
 use super::{Link, LinkError, LinkFinding, PathError, RecvBatch, SendBatch, SendOutcome};
 
 /// Bytes of IP and UDP headers before each datagram (RFC 791, RFC 8200, RFC 768; no options).
@@ -47,6 +48,8 @@ pub struct UdpOpts {
     pub send_buffer: usize,
     /// Whether to hand the kernel trains at all; off, datagrams go one by one.
     pub segmentation: bool,
+    /// The protocol of a raw socket in the place of UDP's: an [`IpLink`](super::ip::IpLink)'s.
+    pub(in crate::link) protocol: Option<IpProtocol>,
 }
 
 impl UdpOpts {
@@ -59,6 +62,7 @@ impl UdpOpts {
             receive_buffer: DEFAULT_RECEIVE_BUFFER,
             send_buffer: DEFAULT_SEND_BUFFER,
             segmentation: true,
+            protocol: None,
         }
     }
 }
@@ -102,6 +106,11 @@ impl UdpLink {
     /// What the link has to do without, for the log and for `hawser doctor`.
     pub fn findings(&self) -> &[LinkFinding] {
         &self.findings
+    }
+
+    /// Whether the kernel gives the IP header with each datagram.
+    fn brings_header(&self) -> bool {
+        self.opts.protocol.is_some() && self.local.is_ipv4()
     }
 
     /// Whether trains go to the kernel as one.

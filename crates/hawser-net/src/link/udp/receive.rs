@@ -11,7 +11,7 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 
 use super::super::recv_batch::{RUNS_PER_BATCH, RecvBatch, Run};
-use super::super::{PathError, Refusal};
+use super::super::{PathError, Refusal, ip};
 use super::UdpLink;
 use super::control::{Control, ERROR_CONTROL_BYTES, ExtendedError, RECV_CONTROL_BYTES, Received};
 use super::name::{NAME_BYTES, Name};
@@ -43,16 +43,19 @@ pub(super) fn receive(link: &mut UdpLink, batch: &mut RecvBatch) -> io::Result<u
             batch.kernel_drops += u64::from(total.wrapping_sub(link.last_overflow));
             link.last_overflow = total;
         }
-        let Some(remote) = names[at].get().filter(|_| told.complete) else {
+        let header = if link.brings_header() { ip::header_len(batch.bytes(at, told.len)) } else { Some(0) };
+        let (Some(remote), Some(start)) = (names[at].get().filter(|_| told.complete), header) else {
             batch.truncated += 1;
             continue;
         };
+        let len = told.len - start;
         let run = Run {
             remote,
             local: control.local,
             ecn: control.ecn,
-            segment_size: control.segment_size.unwrap_or(told.len).max(1),
-            len: told.len,
+            segment_size: control.segment_size.unwrap_or(len).max(1),
+            start,
+            len,
         };
         runs += batch.set(at, run);
     }

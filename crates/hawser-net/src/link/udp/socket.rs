@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::super::{LinkError, LinkFinding};
+use super::super::{LinkError, LinkFinding, ip};
 use super::UdpOpts;
 use crate::tun::kernel_release;
 
@@ -30,8 +30,14 @@ pub(super) struct Opened {
 
 pub(super) fn open(opts: &UdpOpts) -> Result<Opened, LinkError> {
     let domain = Domain::for_address(opts.local);
-    let kind = Type::DGRAM.nonblocking().cloexec();
-    let socket = Socket::new(domain, kind, Some(Protocol::UDP)).map_err(failed("open socket"))?;
+    let (kind, protocol) = match opts.protocol {
+        None => (Type::DGRAM, Protocol::UDP),
+        Some(protocol) => (Type::RAW, Protocol::from(i32::from(protocol.number()))),
+    };
+    let socket = Socket::new(domain, kind.nonblocking().cloexec(), Some(protocol)).map_err(failed("open socket"))?;
+    if opts.protocol.is_some() {
+        ip::attach(&socket, domain == Domain::IPV4).map_err(failed("filter what comes"))?;
+    }
     let mut findings = Vec::new();
     let index = match &opts.interface {
         Some(name) => Some(bind_interface(&socket, name)?),
@@ -40,20 +46,27 @@ pub(super) fn open(opts: &UdpOpts) -> Result<Opened, LinkError> {
     if let Some(mark) = opts.mark {
         socket.set_mark(mark).map_err(failed("set mark"))?;
     }
+    if domain == Domain::IPV6 && opts.protocol.is_none() {
+        // A raw socket of IPv6 has nothing of IPv4's to refuse.
+        socket.set_only_v6(true).map_err(failed("set IPV6_V6ONLY"))?;
+    }
     set_family_options(&socket, domain)?;
-    set_merging(&socket, &mut findings);
+    if opts.protocol.is_none() {
+        set_merging(&socket, &mut findings);
+    }
+    set_drop_counts(&socket, &mut findings);
     set_buffers(&socket, opts, &mut findings)?;
     socket.bind(&SockAddr::from(opts.local)).map_err(|source| LinkError::Bind { local: opts.local, source })?;
     Ok(Opened { socket, index, findings })
 }
 
 /// The index the name stands for now, `None` when there is no such interface.
-pub(super) fn index_of(socket: impl AsFd, name: &str) -> Option<u32> {
+pub(in crate::link) fn index_of(socket: impl AsFd, name: &str) -> Option<u32> {
     rustix::net::netdevice::name_to_index(socket, name).ok()
 }
 
 /// Binds to the interface of that name, and returns its index.
-fn bind_interface(socket: &Socket, name: &str) -> Result<u32, LinkError> {
+pub(in crate::link) fn bind_interface(socket: &Socket, name: &str) -> Result<u32, LinkError> {
     let interface = || name.to_owned();
     for _ in 0..INTERFACE_TRIES {
         let Some(index) = index_of(socket, name) else {
@@ -80,7 +93,6 @@ fn set_family_options(socket: &Socket, domain: Domain) -> Result<(), LinkError> 
     let options: &[(i32, i32, i32, &'static str)] = if domain == Domain::IPV6 {
         let level = libc::IPPROTO_IPV6;
         &[
-            (level, libc::IPV6_V6ONLY, 1, "set IPV6_V6ONLY"),
             (level, libc::IPV6_RECVPKTINFO, 1, "set IPV6_RECVPKTINFO"),
             (level, libc::IPV6_RECVTCLASS, 1, "set IPV6_RECVTCLASS"),
             (level, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE, "set IPV6_MTU_DISCOVER"),
@@ -102,12 +114,16 @@ fn set_family_options(socket: &Socket, domain: Domain) -> Result<(), LinkError> 
     Ok(())
 }
 
-/// What is only worse without: merging on receipt, and the count of what was lost.
+/// What is only worse without: merging on receipt.
 fn set_merging(socket: &Socket, findings: &mut Vec<LinkFinding>) {
     if set_int(socket, libc::SOL_UDP, libc::UDP_GRO, 1).is_err() {
         let kernel = kernel_release();
         findings.push(LinkFinding::NoReceiveMerging { kernel });
     }
+}
+
+/// What is only worse without: the count of what was lost.
+fn set_drop_counts(socket: &Socket, findings: &mut Vec<LinkFinding>) {
     if set_int(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1).is_err() {
         let kernel = kernel_release();
         findings.push(LinkFinding::NoDropCounts { kernel });
@@ -164,7 +180,7 @@ fn get_int(socket: &Socket, level: i32, name: i32) -> io::Result<i32> {
     Ok(value)
 }
 
-fn failed(step: &'static str) -> impl Fn(io::Error) -> LinkError {
+pub(in crate::link) fn failed(step: &'static str) -> impl Fn(io::Error) -> LinkError {
     move |source| match source.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => LinkError::NotPermitted { step, source },
         _ => LinkError::Socket { step, source },

@@ -9,7 +9,7 @@ use hawser_core::units::PeerId;
 use super::reload::Places;
 use super::routes::Routes;
 use crate::api::{PathState, PathStatus, PeerStatus, Status};
-use crate::config::{Config, Peer, Transport};
+use crate::config::{Config, Peer};
 use crate::run::messages::State;
 use crate::run::plan::SocketPlan;
 
@@ -85,7 +85,7 @@ fn path_status(plan: &SocketPlan, path: &PathSnapshot, lacking: bool) -> PathSta
     let measured = !matches!(path.state, HealthState::New | HealthState::Validating);
     PathStatus {
         name: plan.name.clone(),
-        transport: Transport::Udp.to_string(),
+        transport: plan.carriage.transport().to_string(),
         state: path_state(path.state, lacking),
         metric: path.metric,
         rtt_ms: measured.then_some(path.rtt.as_secs_f64() * MILLIS),
@@ -124,7 +124,7 @@ fn no_path(plan: &SocketPlan, routes: &Routes, state: &State) -> PathStatus {
     let usable = state.usable.get(usize::from(plan.id.0)).copied().unwrap_or(false);
     PathStatus {
         name: plan.name.clone(),
-        transport: Transport::Udp.to_string(),
+        transport: plan.carriage.transport().to_string(),
         state: match (usable, routes.lacking(plan).is_some()) {
             (false, _) => PathState::Down,
             (true, true) => PathState::NoRoute,

@@ -3,8 +3,9 @@
 //! 1. Errors first: they are what keeps the descriptor ready. 2. A link that was full takes the rest of its batch.
 //! 3. One batch is received; each datagram goes to the core, and what comes home to the coalescer.
 
+use hawser_core::endpoint::Verdict;
 use hawser_core::units::{Ecn, Time};
-use hawser_net::link::{Link, PathError, RUNS_PER_BATCH, Refusal};
+use hawser_net::link::{AnyLink, Link, PathError, RUNS_PER_BATCH, Refusal};
 use rustix::event::PollFlags;
 
 use super::socket::LinkSocket;
@@ -30,6 +31,10 @@ pub fn on_ready(parts: &mut Parts, index: usize, flags: PollFlags) -> Result<boo
         return Ok(false);
     }
     let runs = receive(parts, index);
+    // What a stream brought and did not fit no descriptor tells of.
+    while parts.sockets[index].has_more() {
+        receive(parts, index);
+    }
     if parts.home.bytes_held() > HOME_MAX {
         tun_loop::flush(parts)?;
     }
@@ -53,9 +58,14 @@ fn receive(parts: &mut Parts, index: usize) -> usize {
         // A socket with one address needs no telling which.
         let local = run.local.filter(|_| socket.answers_from_several);
         let (remote, ecn) = (run.remote, Ecn::from_bits(run.ecn as u8));
+        let mut proven = false;
         for datagram in run.singles() {
             moderation.count(1);
-            endpoint.handle_datagram(now, socket.id, remote, local, ecn, datagram, home);
+            let verdict = endpoint.handle_datagram(now, socket.id, remote, local, ecn, datagram, home);
+            proven |= verdict == Verdict::OfSession;
+        }
+        if proven && let Some(streams) = link.streams() {
+            streams.prove(remote);
         }
     }
     runs
@@ -67,7 +77,7 @@ struct About {
     answers_from_several: bool,
 }
 
-fn split(socket: &mut LinkSocket) -> Option<(About, &mut hawser_net::link::udp::UdpLink)> {
+fn split(socket: &mut LinkSocket) -> Option<(About, &mut AnyLink)> {
     let answers_from_several = socket.place.is_some_and(|place| place.local.ip().is_unspecified());
     let about = About { id: socket.plan.id, answers_from_several };
     socket.link.as_mut().map(|link| (about, link))

@@ -12,6 +12,7 @@ mod netlink_loop;
 mod ready;
 mod reload;
 mod socket;
+mod streams;
 mod timer_loop;
 mod transmit;
 mod tun_loop;

@@ -8,11 +8,11 @@ use hawser_core::path::health::DownReason;
 use hawser_core::units::Time;
 use hawser_net::link::LinkError;
 use hawser_net::netcfg::{EventReceiver, Family};
+use hawser_net::powers::raised;
 
 use super::socket::{LinkSocket, Standing};
 use super::{Next, Parts, RunError};
 use crate::run::messages::{Command, Report, State};
-use crate::run::privileges;
 
 /// Opens the sockets that listen, at the start: an address that is taken is an error then, one that is missing is not.
 pub fn open_listening(parts: &mut Parts) -> Result<(), RunError> {
@@ -64,7 +64,7 @@ pub fn follow(parts: &mut Parts, index: usize, now: Time) {
             socket.standing = Standing::Open;
         }
         (_, Some(place)) => {
-            if let Err(error) = privileges::raised(|| socket.open(place)) {
+            if let Err(error) = raised(|| socket.open(place)) {
                 tell_failure(socket, &error);
                 socket.retry_later(now);
             }
@@ -113,6 +113,7 @@ fn core_link(socket: &LinkSocket) -> CoreLink {
         id: socket.plan.id,
         group: socket.plan.group,
         metric: socket.plan.metric,
+        transport: socket.plan.carriage.core(),
         ipv4: socket.plan.family == Family::V4,
         ipv6: socket.plan.family == Family::V6,
         opens: socket.plan.opens(),

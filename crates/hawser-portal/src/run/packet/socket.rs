@@ -6,19 +6,25 @@ use std::time::Duration;
 
 use hawser_core::session::{Moved, Transmit};
 use hawser_core::units::{Ecn, Time};
+use hawser_core::wire::{DATA_HEADER_LEN, TAG_LEN};
+use hawser_net::link::ip::IpLink;
+use hawser_net::link::tcp::{TcpLink, TcpOpts};
 use hawser_net::link::udp::{UdpLink, UdpOpts};
-use hawser_net::link::{Ecn as NetEcn, Link, LinkError, Refusal, Route, SendBatch};
+use hawser_net::link::{AnyLink, Ecn as NetEcn, Link, LinkError, MAX_DATAGRAM_BYTES, Refusal, Route, SendBatch};
 use rustix::event::{PollFd, PollFlags};
 
+use crate::config::TlsName;
 use crate::run::interfaces::Place;
 use crate::run::messages::Lost;
-use crate::run::plan::SocketPlan;
+use crate::run::plan::{Carriage, SocketPlan};
 
 /// A socket that refuses everything for this long is parked: shorter is a route being replaced.
 const REFUSAL_MAX: Duration = Duration::from_millis(100);
 /// A parked socket, or one that could not be opened, is tried again after this long: what stood in the way (a
 /// firewall, say) may go without any word of the kernel.
 const RETRY: Duration = Duration::from_secs(1);
+/// The smallest datagram: one frame of one byte, sealed (docs/wire.md), in bytes.
+const DATAGRAM_MIN: usize = DATA_HEADER_LEN + 1 + TAG_LEN;
 /// Refusals as too long that are kept for the core in one round; one for each path would do.
 const TOO_BIG_MAX: usize = 16;
 
@@ -49,13 +55,15 @@ pub struct LinkSocket {
     pub standing: Standing,
     /// Where it is, or was last.
     pub place: Option<Place>,
-    pub link: Option<UdpLink>,
+    pub link: Option<AnyLink>,
     /// Datagrams of `size` bytes to `remote` were refused as too long.
     pub too_big: Vec<(SocketAddr, u16)>,
     /// What the core was told: none, or whether it is usable.
     pub told: Option<bool>,
     /// How its address changed since the core was told.
     pub moved: Option<Moved>,
+    /// Streams that went with the link, of which the core was not told.
+    pub lost_streams: Vec<SocketAddr>,
     findings_told: bool,
     batch: SendBatch,
     /// It takes no more now; it is watched until it does.
@@ -76,6 +84,7 @@ impl LinkSocket {
             too_big: Vec::with_capacity(TOO_BIG_MAX),
             told: None,
             moved: None,
+            lost_streams: Vec::new(),
             findings_told: false,
             batch: SendBatch::new(),
             blocked: false,
@@ -89,13 +98,8 @@ impl LinkSocket {
     pub fn open(&mut self, place: Place) -> Result<(), LinkError> {
         self.close(None);
         let last = self.place.map_or(place.local.port(), |last| last.local.port());
-        let mut opts = UdpOpts::new(SocketAddr::new(place.local.ip(), last));
-        opts.interface.clone_from(&self.plan.interface);
-        let link = match UdpLink::bind(opts.clone()) {
-            Err(LinkError::Bind { .. }) if last != self.plan.port => {
-                opts.local = place.local;
-                UdpLink::bind(opts)?
-            }
+        let link = match bind(&self.plan, SocketAddr::new(place.local.ip(), last)) {
+            Err(LinkError::Bind { .. }) if last != self.plan.port => bind(&self.plan, place.local)?,
             other => other?,
         };
         if !std::mem::replace(&mut self.findings_told, true) {
@@ -114,8 +118,9 @@ impl LinkSocket {
 
     /// Closes the socket.
     pub fn close(&mut self, retry: Option<Time>) {
-        if let Some(link) = self.link.take() {
+        if let Some(mut link) = self.link.take() {
             self.drops_before += link.kernel_drops();
+            self.lost_streams.extend(link.streams().iter().flat_map(|streams| streams.remotes()));
         }
         self.batch.clear();
         (self.blocked, self.refused_since) = (false, None);
@@ -147,12 +152,17 @@ impl LinkSocket {
         }
     }
 
-    /// Room for a batch; sends what is there first if it fills the room.
-    pub fn spare(&mut self, now: Time) -> Option<&mut [u8]> {
+    /// Room for a batch to `remote`; sends what is there first if it fills the room.
+    pub fn spare(&mut self, now: Time, remote: SocketAddr) -> Option<&mut [u8]> {
         if self.batch.room() < hawser_net::link::SPARE_BYTES {
             self.flush(now);
         }
         if !self.is_usable() || self.blocked {
+            return None;
+        }
+        if let Some(streams) = self.link.as_mut().and_then(AnyLink::streams)
+            && !streams.has_room(remote)
+        {
             return None;
         }
         self.batch.spare()
@@ -192,6 +202,11 @@ impl LinkSocket {
         self.blocked &= !self.batch.is_empty();
     }
 
+    /// Whether it has received what it did not hand out yet.
+    pub fn has_more(&mut self) -> bool {
+        self.link.as_mut().and_then(AnyLink::streams).is_some_and(|streams| streams.has_more())
+    }
+
     /// What is waited for, where there is a socket.
     pub fn watched(&self) -> Option<PollFd<'_>> {
         let flags = if self.blocked { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
@@ -227,6 +242,26 @@ impl LinkSocket {
     pub fn add_lost(&self, lost: &mut Lost) {
         lost.receive_buffer += self.drops_before + self.link.as_ref().map_or(0, Link::kernel_drops);
         lost.send_refused_bytes += self.refused_bytes;
+    }
+}
+
+/// Opens the link of a plan at an address.
+fn bind(plan: &SocketPlan, local: SocketAddr) -> Result<AnyLink, LinkError> {
+    let mut opts = UdpOpts::new(local);
+    opts.interface.clone_from(&plan.interface);
+    match &plan.carriage {
+        Carriage::Udp => UdpLink::bind(opts).map(AnyLink::Udp),
+        Carriage::Ip(protocol) => IpLink::bind(opts, *protocol).map(AnyLink::Ip),
+        Carriage::Tcp { congestion, tls } => TcpLink::bind(TcpOpts {
+            local,
+            interface: plan.interface.clone(),
+            listens: !plan.opens(),
+            congestion: congestion.as_ref().map(|name| name.as_str().to_owned()),
+            tls: tls.is_some(),
+            tls_name: tls.as_ref().and_then(TlsName::as_str).map(str::to_owned),
+            sizes: DATAGRAM_MIN..=plan.carriage.core().fixed_size().map_or(MAX_DATAGRAM_BYTES, usize::from),
+        })
+        .map(AnyLink::Tcp),
     }
 }
 

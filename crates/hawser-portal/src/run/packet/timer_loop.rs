@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hawser_core::units::Time;
 
-use super::{Parts, netlink_loop};
+use super::{Parts, netlink_loop, streams};
 
 /// Idle buffers are given back this often.
 const TRIM_EVERY: Duration = Duration::from_secs(1);
@@ -16,7 +16,8 @@ pub fn timeout(parts: &mut Parts, now: Time, more: bool) -> Option<Duration> {
     }
     let core = parts.endpoint.poll_timeout(now).map(|(at, _)| at);
     let own = parts.sockets.iter().filter_map(|socket| socket.retry_at()).min();
-    core.into_iter().chain(own).min().map(|at| at.since(now))
+    let streams = streams::timeout(parts);
+    core.into_iter().chain(own).min().map(|at| at.since(now)).into_iter().chain(streams).min()
 }
 
 /// Does what is due at `now`.
@@ -29,6 +30,7 @@ pub fn on_wake(parts: &mut Parts, now: Time) {
             netlink_loop::follow(parts, index, now);
         }
     }
+    streams::on_timer(parts);
     if now.since(parts.trimmed) >= TRIM_EVERY {
         parts.trimmed = now;
         parts.home.trim();

@@ -1,13 +1,15 @@
 //! Sending: the core writes batches into the links' buffers, then each link sends what it has.
 //!
 //! 1. The core is asked for batches until it has none, or for so many. 2. Each link sends its buffer in as few system
-//!    calls as it needs. 3. What was refused as too long goes back to the core.
+//!    calls as it needs. 3. What was refused as too long goes back to the core, and what streams take now (`streams`).
+
+use std::net::SocketAddr;
 
 use hawser_core::session::Buffers;
 use hawser_core::units::{LinkId, Time};
 
-use super::Parts;
 use super::socket::LinkSocket;
+use super::{Parts, streams};
 
 /// Batches in one round: up to 512 KiB.
 const BATCHES_PER_ROUND: usize = 8;
@@ -22,8 +24,8 @@ struct Spare<'a> {
 }
 
 impl Buffers for Spare<'_> {
-    fn spare(&mut self, link: LinkId) -> Option<&mut [u8]> {
-        self.sockets.get_mut(usize::from(link.0))?.spare(self.now)
+    fn spare(&mut self, link: LinkId, remote: SocketAddr) -> Option<&mut [u8]> {
+        self.sockets.get_mut(usize::from(link.0))?.spare(self.now, remote)
     }
 }
 
@@ -39,6 +41,7 @@ pub fn farewell(parts: &mut Parts) {
 /// One round; whether there may be more to send at once.
 pub fn on_round(parts: &mut Parts) -> bool {
     let now = parts.clock.now();
+    streams::tell(parts, now);
     let Parts { endpoint, sockets, .. } = parts;
     let mut more = true;
     for _ in 0..BATCHES_PER_ROUND {
@@ -48,7 +51,7 @@ pub fn on_round(parts: &mut Parts) -> bool {
         };
         sockets[usize::from(transmit.link.0)].commit(&transmit);
     }
-    for socket in sockets {
+    for socket in sockets.iter_mut() {
         socket.flush(now);
         for (remote, size) in socket.too_big.drain(..) {
             endpoint.handle_too_big(socket.plan.id, remote, size);
@@ -56,5 +59,5 @@ pub fn on_round(parts: &mut Parts) -> bool {
             more = true;
         }
     }
-    more
+    streams::tell(parts, now) | more
 }

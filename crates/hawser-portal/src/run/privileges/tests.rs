@@ -82,7 +82,7 @@ fn a_program_gets_no_capability_but_what_is_lent_to_it() {
     on_a_thread_of_its_own(|| {
         powers().reduce().expect("privileges can be given up");
         assert_eq!(of_a_program(), NOTHING, "though it is root's");
-        assert_eq!(hawser_net::netcfg::lending(of_a_program), NET_ADMIN);
+        assert_eq!(hawser_net::powers::lending(of_a_program), NET_ADMIN);
         assert_eq!(of_a_program(), NOTHING, "it was lent, not given");
     });
 }
@@ -94,9 +94,9 @@ fn the_packet_thread_has_its_powers_in_force_for_a_moment_only() {
         powers.reduce().expect("privileges can be given up");
         at_rest(&powers).expect("they can be put to rest");
         assert_eq!(holds(CapSet::Effective), CapsHashSet::new());
-        assert_eq!(raised(|| holds(CapSet::Effective)), powers.packet);
+        assert_eq!(hawser_net::powers::raised(|| holds(CapSet::Effective)), powers.packet);
         assert_eq!(holds(CapSet::Effective), CapsHashSet::new());
-        assert_eq!(hawser_net::netcfg::lending(of_a_program), NOTHING, "it has nothing to lend");
+        assert_eq!(hawser_net::powers::lending(of_a_program), NOTHING, "it has nothing to lend");
     });
 }
 

@@ -1,0 +1,186 @@
+//! A stream inside TLS 1.3 (RFC 8446), for networks that let nothing else pass: camouflage. Nothing is asked of the certificate,
+//! which each listener makes for itself: what is inside is sealed, and its sender proven, by Hawser's own handshake.
+//!
+//! 1. The side that calls asks for a name, or for none. 2. Both write records into the session, and what comes out of it to
+//!    the socket; received bytes go the other way.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::version::TLS13;
+use rustls::{
+    ClientConfig, ClientConnection, Connection, DigitallySignedStruct, ServerConfig, ServerConnection, SignatureScheme,
+};
+use socket2::Socket;
+
+use super::super::send_batch::Piece;
+use super::records::length_of;
+
+/// What both sides say they speak inside (RFC 9113, RFC 9112): what browsers and servers of the web do.
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+/// The name in a listener's certificate.
+const OWN_NAME: &str = "localhost";
+/// The first byte of a stream inside TLS: a handshake record (RFC 8446 section 5.1). A plain record that began so would be
+/// longer than any is.
+pub(super) const FIRST_BYTE: u8 = 0x16;
+/// A record of TLS is opened only when all of it came: short ones cost 22 bytes each and make a slow path wait less, in bytes.
+const RECORD_MOST: usize = 4096;
+
+/// What a link's streams begin TLS with. Made once for a link; shared by its streams.
+#[derive(Debug, Clone)]
+pub(super) enum Party {
+    /// The side that calls, and the name that it asks for.
+    Caller(Arc<ClientConfig>, Option<ServerName<'static>>),
+    /// The side that listens.
+    Listener(Arc<ServerConfig>),
+}
+
+/// A stream's TLS session. Begins before its handshake. Its stream owns it.
+#[derive(Debug)]
+pub(super) struct Tls(Connection);
+
+impl Party {
+    /// For a link that calls.
+    pub(super) fn caller(name: Option<&str>) -> io::Result<Party> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let config = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(&[&TLS13]);
+        let config = config.map_err(io::Error::other)?.dangerous();
+        let mut config = config.with_custom_certificate_verifier(Arc::new(Anybody(provider))).with_no_client_auth();
+        config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+        config.max_fragment_size = Some(RECORD_MOST);
+        let name = name.map(|name| ServerName::try_from(name.to_owned()).map_err(io::Error::other)).transpose()?;
+        Ok(Party::Caller(Arc::new(config), name))
+    }
+
+    /// For a link that listens, with a new key and certificate.
+    pub(super) fn listener() -> io::Result<Party> {
+        let made = rcgen::generate_simple_self_signed([OWN_NAME.to_owned()]).map_err(io::Error::other)?;
+        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let config = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13]);
+        let config = config.map_err(io::Error::other)?.with_no_client_auth();
+        let mut config = config.with_single_cert(vec![made.cert.der().clone()], key).map_err(io::Error::other)?;
+        config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+        config.max_fragment_size = Some(RECORD_MOST);
+        Ok(Party::Listener(Arc::new(config)))
+    }
+
+    /// A session to or from `remote`.
+    pub(super) fn session(&self, remote: IpAddr) -> io::Result<Tls> {
+        let connection = match self {
+            Party::Caller(config, name) => {
+                let name = name.clone().unwrap_or_else(|| ServerName::IpAddress(remote.into()));
+                ClientConnection::new(Arc::clone(config), name).map(Connection::from)
+            }
+            Party::Listener(config) => ServerConnection::new(Arc::clone(config)).map(Connection::from),
+        };
+        let mut connection = connection.map_err(io::Error::other)?;
+        // What may be written is bounded by whoever asks a stream for room.
+        connection.set_buffer_limit(None);
+        Ok(Tls(connection))
+    }
+}
+
+impl Tls {
+    /// Receives: what was inside, into `buffer`; 0 at the end of the stream.
+    pub(super) fn read(&mut self, socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut count = 0;
+        while count < buffer.len() {
+            match self.0.read_tls(&mut &*socket) {
+                Ok(0) if count == 0 => return Ok(0),
+                Ok(0) => break,
+                Ok(_) => drop(self.0.process_new_packets().map_err(io::Error::other)?),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && count > 0 => break,
+                Err(error) => {
+                    // What a handshake has to answer goes at once.
+                    self.flush(socket)?;
+                    return Err(error);
+                }
+            }
+            match self.0.reader().read(&mut buffer[count..]) {
+                Ok(0) => break,
+                Ok(inside) => count += inside,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.flush(socket)?;
+        Ok(count)
+    }
+
+    /// Sends a piece's datagrams of `size` bytes, each as a record.
+    pub(super) fn send(&mut self, socket: &Socket, piece: &Piece<'_>, size: usize) -> io::Result<()> {
+        for datagram in piece.bytes.chunks(size) {
+            let mut writer = self.0.writer();
+            writer.write_all(&length_of(datagram))?;
+            writer.write_all(datagram)?;
+        }
+        self.flush(socket)
+    }
+
+    /// Sends what waits to be sent, as far as the socket takes it.
+    pub(super) fn flush(&mut self, socket: &Socket) -> io::Result<()> {
+        while self.0.wants_write() {
+            match self.0.write_tls(&mut &*socket) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something waits to be sent.
+    pub(super) fn waits(&self) -> bool {
+        self.0.wants_write()
+    }
+
+    /// Whether the two are still agreeing on keys.
+    pub(super) fn begins(&self) -> bool {
+        self.0.is_handshaking()
+    }
+}
+
+/// Takes any certificate whose key the other side holds: who that is, Hawser's handshake tells. Made with its algorithms;
+/// shared, never changed.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::Error::General("TLS 1.2 was not offered".to_owned()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,54 @@
+//! Streams: what the links know of theirs goes to the core, and their timers run.
+
+use std::time::Duration;
+
+use hawser_core::congestion::SocketState;
+use hawser_core::units::{ByteCount, Rate, Time};
+use hawser_net::link::AnyLink;
+use hawser_net::link::tcp::{StreamNews, StreamRoom, TcpLink};
+
+use super::Parts;
+use super::socket::LinkSocket;
+
+/// Tells the core which streams came and went, and how much those take that something was sent on. Whether any takes more
+/// now.
+pub fn tell(parts: &mut Parts, now: Time) -> bool {
+    let Parts { endpoint, sockets, .. } = parts;
+    let mut more = false;
+    for socket in sockets {
+        let id = socket.plan.id;
+        for remote in socket.lost_streams.drain(..) {
+            endpoint.handle_stream_down(now, id, remote);
+        }
+        let Some(link) = streams(socket) else { continue };
+        while let Some(news) = link.news() {
+            match news {
+                StreamNews::Up(remote) => endpoint.handle_stream_up(now, id, remote),
+                StreamNews::Down(remote) => endpoint.handle_stream_down(now, id, remote),
+                StreamNews::Room(room) => {
+                    more |= room.room > 0;
+                    endpoint.handle_socket(id, room.remote, &state(&room));
+                }
+            }
+        }
+    }
+    more
+}
+
+/// How long until a link of streams has something to do by itself.
+pub fn timeout(parts: &mut Parts) -> Option<Duration> {
+    parts.sockets.iter_mut().filter_map(streams).map(|link| link.timeout()).min()
+}
+
+/// What is due is done.
+pub fn on_timer(parts: &mut Parts) {
+    parts.sockets.iter_mut().filter_map(streams).for_each(TcpLink::on_timer);
+}
+
+fn streams(socket: &mut LinkSocket) -> Option<&mut TcpLink> {
+    socket.link.as_mut().and_then(AnyLink::streams)
+}
+
+fn state(room: &StreamRoom) -> SocketState {
+    SocketState { room: ByteCount(room.room as u64), rate: (room.rate > 0).then_some(Rate(room.rate)) }
+}
