@@ -122,9 +122,10 @@ fn a_stream_that_breaks_is_told_of_and_what_was_for_it_is_refused() {
     let _ = a.send(&mut batch).expect("send");
     assert_eq!((batch.is_empty(), batch.failures()[0].reason), (true, Refusal::Broken));
     // It is called again, and answered once somebody listens.
-    let b = open(&host, opts("127.0.0.1:4920", true));
+    let mut b = open(&host, opts("127.0.0.1:4920", true));
+    // Not at once: the last call was a moment ago.
+    std::thread::sleep(Duration::from_millis(300));
     let mut a = call(&host, a, remote);
-    let mut b = b;
     serve([&mut a, &mut b], "a new stream", |seen| seen[0].news.contains(&StreamNews::Up(remote)));
 }
 

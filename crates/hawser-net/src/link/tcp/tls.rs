@@ -93,7 +93,9 @@ impl Tls {
             match self.0.read_tls(&mut &*socket) {
                 Ok(0) if count == 0 => return Ok(0),
                 Ok(0) => break,
-                Ok(_) => drop(self.0.process_new_packets().map_err(io::Error::other)?),
+                Ok(_) => {
+                    self.0.process_new_packets().map_err(io::Error::other)?;
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && count > 0 => break,
                 Err(error) => {
                     // What a handshake has to answer goes at once.

@@ -1,7 +1,7 @@
 //! The link loop: batches of datagrams from a link to the core, and what was said of those sent.
 //!
 //! 1. Errors first: they are what keeps the descriptor ready. 2. A link that was full takes the rest of its batch.
-//! 3. One batch is received; each datagram goes to the core, and what comes home to the coalescer.
+//! 3. A batch is received, or a few where they are small; each datagram goes to the core, and what comes home to the coalescer.
 
 use hawser_core::endpoint::Verdict;
 use hawser_core::units::{Ecn, Time};
@@ -11,6 +11,8 @@ use rustix::event::PollFlags;
 use super::socket::LinkSocket;
 use super::{Parts, RunError, tun_loop};
 
+/// Datagrams taken from a link in one round, where there are so many: a batch holds few of those that the kernel does not merge.
+const DATAGRAMS_PER_ROUND: usize = 64;
 /// Errors taken off a link in one round.
 const ERRORS_PER_ROUND: usize = 16;
 /// What came home is written to TUN when its buffers hold this much, in bytes, even amid a round.
@@ -30,7 +32,14 @@ pub fn on_ready(parts: &mut Parts, index: usize, flags: PollFlags) -> Result<boo
     if !flags.contains(PollFlags::IN) {
         return Ok(false);
     }
-    let runs = receive(parts, index);
+    let mut taken = 0;
+    let runs = loop {
+        let (runs, datagrams) = receive(parts, index);
+        taken += datagrams;
+        if runs < RUNS_PER_BATCH || taken >= DATAGRAMS_PER_ROUND {
+            break runs;
+        }
+    };
     // What a stream brought and did not fit no descriptor tells of.
     while parts.sockets[index].has_more() {
         receive(parts, index);
@@ -41,19 +50,20 @@ pub fn on_ready(parts: &mut Parts, index: usize, flags: PollFlags) -> Result<boo
     Ok(runs == RUNS_PER_BATCH)
 }
 
-/// Step 3, one batch: gives the number of runs in it.
-fn receive(parts: &mut Parts, index: usize) -> usize {
+/// Step 3, one batch: gives the number of runs in it, and of datagrams.
+fn receive(parts: &mut Parts, index: usize) -> (usize, usize) {
     let Parts { clock, endpoint, home, sockets, received, moderation, .. } = parts;
-    let Some((socket, link)) = sockets.get_mut(index).and_then(split) else { return 0 };
+    let Some((socket, link)) = sockets.get_mut(index).and_then(split) else { return (0, 0) };
     let runs = link.recv(received);
     let now = clock.now();
     let runs = match runs {
         Ok(runs) => runs,
         Err(error) => {
             sockets[index].fail(now, &error);
-            return 0;
+            return (0, 0);
         }
     };
+    let mut datagrams = 0;
     for run in received.runs() {
         // A socket with one address needs no telling which.
         let local = run.local.filter(|_| socket.answers_from_several);
@@ -61,6 +71,7 @@ fn receive(parts: &mut Parts, index: usize) -> usize {
         let mut proven = false;
         for datagram in run.singles() {
             moderation.count(1);
+            datagrams += 1;
             let verdict = endpoint.handle_datagram(now, socket.id, remote, local, ecn, datagram, home);
             proven |= verdict == Verdict::OfSession;
         }
@@ -68,7 +79,7 @@ fn receive(parts: &mut Parts, index: usize) -> usize {
             streams.prove(remote);
         }
     }
-    runs
+    (runs, datagrams)
 }
 
 /// What is needed of a socket while its link is borrowed.
