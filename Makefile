@@ -5,7 +5,8 @@ CARGO  := cargo
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo "sudo -E env PATH=$$PATH")
 BIN    := target/release/hawser
 # Programs that the tests run in their namespaces: package (or several, with +) and command.
-TOOLS  := iproute2:ip iputils-ping:ping nftables:nft openssl:openssl tshark:tshark
+TOOLS  := iproute2:ip iputils-ping:ping nftables:nft openssl:openssl tshark:tshark systemd:systemd-analyze strace:strace \
+	udhcpc:udhcpc udhcpd:udhcpd
 # Processors beside this one that the product must compile for, and what its C (aws-lc) needs for them.
 CROSS  := aarch64-unknown-linux-gnu armv7-unknown-linux-gnueabihf
 CROSS_TOOLS := gcc-aarch64-linux-gnu+libc6-dev-arm64-cross:aarch64-linux-gnu-gcc \

@@ -4,8 +4,11 @@ mod support;
 
 use hawser_core::endpoint::{Event, PeerConfig};
 use hawser_core::handshake::{Identity, Psk};
+use hawser_core::path::health::{DownReason, HealthState};
+use hawser_core::session::PathSnapshot;
 use hawser_core::units::{ByteCount, LinkId, PeerId};
-use support::world::{LOCAL, LOCALS, REMOTE, REMOTES, World, ms};
+use std::collections::BTreeSet;
+use support::world::{LOCAL, LOCALS, REMOTE, REMOTES, World, ms, number};
 
 fn local_as(allowed: &str, endpoints: &[&str]) -> PeerConfig {
     PeerConfig {
@@ -99,4 +102,26 @@ fn a_metric_that_changes_moves_the_traffic_at_both_ends() {
         assert_eq!(world.stream(portal, 200), 200);
         assert!(world.paths(portal)[0].tx_bytes.0 - before.0 < 1_000, "portal {portal}");
     }
+}
+
+#[test]
+fn a_link_that_is_removed_takes_nothing_with_it_and_comes_back() {
+    let mut world = World::new(&[0, 0], 1).settled();
+    (0..200).for_each(|number| world.inner(LOCAL, number, 1_000));
+    world.run(ms(2));
+    let now = world.now;
+    world.portals[LOCAL].endpoint.remove_link(now, LinkId(0));
+    world.run(ms(2_000));
+    let got: BTreeSet<u16> = world.portals[REMOTE].inbox.0.iter().map(|packet| number(packet)).collect();
+    assert_eq!(got.len(), 200, "what was under way on it came by the other");
+    for portal in [LOCAL, REMOTE] {
+        let alive = |path: &&PathSnapshot| path.state != HealthState::Down(DownReason::Closed);
+        assert_eq!(world.paths(portal).iter().filter(alive).count(), 1, "the peer knows that it is gone for good");
+    }
+    world.portals[LOCAL].endpoint.remove_link(now, LinkId(0));
+    let now = world.now;
+    world.portals[LOCAL].add_links(now);
+    world.run(ms(1_000));
+    assert_eq!((world.active(LOCAL), world.active(REMOTE)), (2, 2));
+    assert_eq!(world.sessions(LOCAL), 1, "of the same session");
 }

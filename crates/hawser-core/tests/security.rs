@@ -385,9 +385,24 @@ fn a_refused_inner_packet_holds_up_no_other_of_its_bucket() {
     assert_eq!(sender.inbox.0.last(), Some(&packet(7)));
 }
 
-/// Whoever sees the path can forge an ICMP message that names any size.
+/// Whoever sees the path can forge an ICMP message that names any size: it shrinks nothing.
 #[test]
-fn a_forged_word_that_every_datagram_is_too_big_stops_nothing() {
+fn a_forged_word_that_every_datagram_is_too_big_changes_nothing() {
+    for size in (0..=1480).step_by(40) {
+        let mut world = World::new(&[0], 1).settled();
+        let before = [LOCAL, REMOTE].map(|portal| world.paths(portal)[0].mtu);
+        for portal in [LOCAL, REMOTE] {
+            let remote = world.paths(portal)[0].remote;
+            (size..size + 40).for_each(|size| world.portals[portal].endpoint.handle_hint(LinkId(0), remote, size));
+        }
+        assert_eq!((world.stream(LOCAL, 60), world.stream(REMOTE, 60)), (60, 60), "{size} bytes are too big");
+        assert_eq!([LOCAL, REMOTE].map(|portal| world.paths(portal)[0].mtu), before, "after {size}");
+    }
+}
+
+/// What the own socket says of every size it may say of a device that is broken.
+#[test]
+fn a_socket_that_refuses_every_size_stops_nothing() {
     for size in (0..=600).step_by(4) {
         let mut world = World::new(&[0], 1).settled();
         for portal in [LOCAL, REMOTE] {

@@ -3,4 +3,5 @@
 
 pub mod link;
 pub mod netcfg;
+pub mod powers;
 pub mod tun;

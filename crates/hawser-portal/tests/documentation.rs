@@ -1,4 +1,4 @@
-//! docs/configuration.md says what the schema says.
+//! docs/configuration.md says what the schema says, and docs/security.md what tests show.
 
 use std::path::Path;
 
@@ -52,5 +52,23 @@ fn the_examples_of_the_gateway_are_right_but_for_their_keys() {
     for example in examples {
         let faults = Config::parse(example, "docs/gateway.md").err();
         assert!(faults.is_none(), "{faults:#?} in\n{example}");
+    }
+}
+
+/// Fewer than these mean that the page was not read as it is written.
+const CLAIMS_MIN: usize = 40;
+
+#[test]
+fn every_test_that_the_threat_model_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join("docs/security.md")).expect("docs/security.md is there");
+    let claims: Vec<(&str, &str)> = text.split('`').filter_map(|word| word.split_once(".rs::")).collect();
+    assert!(claims.len() >= CLAIMS_MIN, "only {} tests are named", claims.len());
+    for (file, test) in claims {
+        let path = root.join(format!("{file}.rs"));
+        let code = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}.rs: {error}"));
+        let (before, _) = code.split_once(&format!("fn {test}()")).unwrap_or_else(|| panic!("{file}.rs has no {test}"));
+        let attributes = before.rsplit("\n\n").next().expect("there is a last part");
+        assert!(attributes.contains("#[test]"), "{test} in {file}.rs is no test");
     }
 }

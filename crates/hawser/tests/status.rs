@@ -28,6 +28,8 @@ fn status() -> Status {
     let hub = PeerStatus {
         name: "hub".into(),
         handshake_age_s: Some(75.2),
+        protection: Some("encrypt".into()),
+        cipher: Some("aes-128-gcm".into()),
         rx_bytes: 5 << 30,
         tx_bytes: 2048,
         paths: vec![path("dsl", PathState::Active, Some(12.34)), path("lte-backup", PathState::NoRoute, None)],
@@ -39,8 +41,16 @@ fn status() -> Status {
             repaired_packets: 17,
         },
     };
-    let (name, fec) = ("office".into(), FecStatus::default());
-    let idle = PeerStatus { name, handshake_age_s: None, rx_bytes: 0, tx_bytes: 0, paths: vec![], fec };
+    let idle = PeerStatus {
+        name: "office".into(),
+        handshake_age_s: None,
+        protection: None,
+        cipher: None,
+        rx_bytes: 0,
+        tx_bytes: 0,
+        paths: vec![],
+        fec: FecStatus::default(),
+    };
     Status {
         version: "0.1.0".into(),
         uptime_s: 7_260.0,

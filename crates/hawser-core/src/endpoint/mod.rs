@@ -457,6 +457,14 @@ impl Endpoint {
         self.housekeeping = Time::ZERO;
     }
 
+    /// A router, or somebody in its name, says that datagrams of `size` bytes from this link do not pass to `remote`.
+    pub fn handle_hint(&mut self, id: LinkId, remote: SocketAddr, size: u16) {
+        for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
+            session.on_hint(id, remote, size);
+        }
+        self.housekeeping = Time::ZERO;
+    }
+
     /// Says good-bye to every peer: call `poll_transmit` afterwards, until it gives nothing.
     pub fn close(&mut self) {
         for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {

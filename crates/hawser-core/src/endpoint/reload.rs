@@ -104,6 +104,17 @@ impl Endpoint {
         self.active.extend(active.map(|(index, _)| PeerId(index as u32)));
     }
 
+    /// Forgets a link for good: the paths that we opened on it are closed, and the peers told.
+    pub fn remove_link(&mut self, now: Time, id: LinkId) {
+        self.links.retain(|link| link.id != id);
+        for index in 0..self.peers.len() {
+            if let Some(session) = &mut self.peers[index].session {
+                session.on_link_removed(now, id);
+            }
+            self.settle(now, PeerId(index as u32));
+        }
+    }
+
     /// The networks of all peers, and who of them is active.
     pub(super) fn route_anew(&mut self) {
         self.count_active();

@@ -65,6 +65,11 @@ pub struct TransportKeys {
 }
 
 impl TransportKeys {
+    /// What they do to inner packets, and by which cipher.
+    pub fn kind(&self) -> (Protection, Cipher) {
+        (self.send.0.secrets.protection, self.send.0.secrets.cipher)
+    }
+
     /// Makes the keys of a finished handshake.
     pub(super) fn derive(side: Side, noise: &mut HandshakeState, cipher: Cipher, protection: Protection) -> Self {
         let (to_responder, to_initiator) = noise.dangerously_get_raw_split();

@@ -161,7 +161,7 @@ impl KeyLogEntry {
         // Reserved at once: a String that grows leaves copies behind.
         let mut line = Zeroizing::new(String::with_capacity(LINE_ROOM + self.peer.len()));
         let new = if self.new { "new" } else { "next" };
-        let (cipher, protection) = (cipher_name(sent.cipher), protection_name(sent.protection));
+        let (cipher, protection) = (sent.cipher.name(), sent.protection.name());
         // Writing to a String does not fail.
         let _ = write!(line, "{MAGIC} {} {new} {cipher} {protection} sent", self.peer);
         sent.write(&mut line);
@@ -196,8 +196,8 @@ impl FromStr for KeyLogEntry {
             "next" => false,
             _ => return Err(KeyLogError::New),
         };
-        let cipher = named(&CIPHERS, cipher_name, word()?).ok_or(KeyLogError::Cipher)?;
-        let protection = named(&PROTECTIONS, protection_name, word()?).ok_or(KeyLogError::Protection)?;
+        let cipher = named(&CIPHERS, Cipher::name, word()?).ok_or(KeyLogError::Cipher)?;
+        let protection = named(&PROTECTIONS, Protection::name, word()?).ok_or(KeyLogError::Protection)?;
         let sent = KeySecrets::read("sent", &mut words, cipher, protection)?;
         let received = KeySecrets::read("received", &mut words, cipher, protection)?;
         match words.next() {
@@ -213,23 +213,6 @@ fn hex(text: &str) -> Option<Zeroizing<Vec<u8>>> {
     let (pairs, odd) = text.as_bytes().as_chunks::<2>();
     let byte = |[high, low]: &[u8; 2]| Some((digit(*high)? << 4 | digit(*low)?) as u8);
     odd.is_empty().then(|| pairs.iter().map(byte).collect::<Option<Vec<u8>>>()).flatten().map(Zeroizing::new)
-}
-
-/// A cipher as the configuration calls it.
-fn cipher_name(cipher: Cipher) -> &'static str {
-    match cipher {
-        Cipher::Aes128Gcm => "aes-128-gcm",
-        Cipher::ChaCha20Poly1305 => "chacha20-poly1305",
-        Cipher::Blake2s => "blake2s",
-    }
-}
-
-/// A protection as the configuration calls it.
-fn protection_name(protection: Protection) -> &'static str {
-    match protection {
-        Protection::Encrypt => "encrypt",
-        Protection::Authenticate => "authenticate",
-    }
 }
 
 /// The one that is called so.

@@ -14,7 +14,7 @@ use super::constants::OLD_KEY_TIMEOUTS;
 use crate::endpoint::labels::KeyId;
 use crate::handshake::{REKEY_AFTER, REKEY_AFTER_PACKETS, TransportKeys};
 use crate::units::{PathId, Time};
-use crate::wire::Label;
+use crate::wire::{Cipher, Label, Protection};
 use std::time::Duration;
 
 /// Keys under a name. Made by a handshake; a session or a pending handshake owns it.
@@ -110,6 +110,11 @@ impl Keyring {
         } else {
             self.current.made_at + REKEY_AFTER
         }
+    }
+
+    /// What the present keys do to inner packets, and by which cipher.
+    pub fn kind(&self) -> (Protection, Cipher) {
+        self.current.keys.kind()
     }
 
     /// When the present keys were made.

@@ -258,6 +258,17 @@ impl Session {
         }
     }
 
+    /// The driver says that a link is gone for good.
+    pub fn on_link_removed(&mut self, now: Time, link: LinkId) {
+        self.on_link_down(now, link, DownReason::LinkLost);
+        for index in 0..self.paths.len() {
+            let path = &self.paths[index];
+            if path.route.link == link && path.group.is_some() && !path.is_closed() {
+                self.close_path(now, index);
+            }
+        }
+    }
+
     /// The driver says that a link can be used again: its paths are probed at once.
     pub fn on_link_up(&mut self, now: Time, link: LinkId) {
         for path in self.paths.iter_mut().filter(|path| path.route.link == link) {
@@ -316,6 +327,13 @@ impl Session {
         for path in self.paths.iter_mut().filter(|path| path.route.link == link && path.route.remote == remote) {
             path.pmtu.on_too_big(size);
             path.follow_mtu();
+        }
+    }
+
+    /// A router says that datagrams of this size do not pass.
+    pub fn on_hint(&mut self, link: LinkId, remote: SocketAddr, size: u16) {
+        for path in self.paths.iter_mut().filter(|path| path.route.link == link && path.route.remote == remote) {
+            path.pmtu.on_hint(size);
         }
     }
 

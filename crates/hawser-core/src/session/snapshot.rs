@@ -4,6 +4,7 @@ use super::Session;
 use crate::fec::FecSnapshot;
 use crate::path::health::HealthState;
 use crate::units::{ByteCount, LinkId, PathId, Rate, Time};
+use crate::wire::{Cipher, Protection};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -49,6 +50,10 @@ pub struct PathSnapshot {
 pub struct SessionSnapshot {
     /// Age of the present keys.
     pub key_age: Duration,
+    /// What they do to inner packets.
+    pub protection: Protection,
+    /// Their cipher.
+    pub cipher: Cipher,
     /// Age of the session.
     pub age: Duration,
     /// Inner bytes received.
@@ -88,7 +93,10 @@ impl Session {
             chosen: self.scheduler.is_chosen(index),
             delay_us: (path.oneway.smoothed_us().unwrap_or(0), path.oneway.jitter_us()),
         };
+        let (protection, cipher) = self.keyring.kind();
         SessionSnapshot {
+            protection,
+            cipher,
             key_age: now.since(self.keyring.made_at()),
             age: now.since(self.started),
             rx_bytes: self.rx_inner,

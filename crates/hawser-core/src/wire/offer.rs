@@ -30,6 +30,14 @@ impl Protection {
         }
     }
 
+    /// Its name, as users write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Protection::Encrypt => "encrypt",
+            Protection::Authenticate => "authenticate",
+        }
+    }
+
     /// The stricter of two wishes.
     pub fn stricter(self, other: Self) -> Self {
         self.max(other)
@@ -48,6 +56,15 @@ pub enum Cipher {
 }
 
 impl Cipher {
+    /// Its name, as users write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cipher::Aes128Gcm => "aes-128-gcm",
+            Cipher::ChaCha20Poly1305 => "chacha20-poly1305",
+            Cipher::Blake2s => "blake2s",
+        }
+    }
+
     /// Whether it can do what is wished.
     pub fn can(self, protection: Protection) -> bool {
         self != Cipher::Blake2s || protection == Protection::Authenticate

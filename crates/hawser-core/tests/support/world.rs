@@ -136,7 +136,8 @@ impl Portal {
         }
     }
 
-    fn add_links(&mut self, now: Time) {
+    /// Tells the core of all links, also of those that it knows.
+    pub fn add_links(&mut self, now: Time) {
         for id in 0..self.links.len() {
             let metric = self.metrics.get(id).copied().unwrap_or(0);
             let opens = !self.endpoints.is_empty();

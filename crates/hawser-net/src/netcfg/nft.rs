@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::{io::AsyncWriteExt, process::Command};
 
 use super::features::Feature;
+use crate::powers::lending;
 
 /// What the names of Hawser's tables begin with; a journal that names another table is not obeyed.
 const PREFIX: &str = "hawser_";
@@ -163,7 +164,7 @@ fn spawn(arguments: &[&str]) -> Result<tokio::process::Child, NftError> {
         // Its words are read here: in English, please.
         command.args(arguments).env("LC_ALL", "C").kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        match command.spawn() {
+        match lending(|| command.spawn()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             other => return other.map_err(|source| NftError::NotRun { source }),
         }

@@ -55,6 +55,12 @@ pub struct PeerStatus {
     pub name: String,
     /// Since the last completed handshake, in seconds; none before the first.
     pub handshake_age_s: Option<f64>,
+    /// What is done to inner packets, in the configuration's word; none before the first handshake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protection: Option<String>,
+    /// By which cipher, in the configuration's word; none before the first handshake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cipher: Option<String>,
     /// Bytes of inner packets received from it.
     pub rx_bytes: u64,
     /// Bytes of inner packets sent to it.
@@ -166,8 +172,16 @@ mod tests {
         };
         let fec =
             FecStatus { protected_packets: 8, repairs: 2, repair_bytes: 600, overhead_pct: 25.0, repaired_packets: 1 };
-        let peer =
-            PeerStatus { name: "hub".into(), handshake_age_s: None, rx_bytes: 3, tx_bytes: 4, paths: vec![path], fec };
+        let peer = PeerStatus {
+            name: "hub".into(),
+            handshake_age_s: None,
+            protection: None,
+            cipher: None,
+            rx_bytes: 3,
+            tx_bytes: 4,
+            paths: vec![path],
+            fec,
+        };
         let status = Status {
             version: "0.1.0".into(),
             uptime_s: 7.0,

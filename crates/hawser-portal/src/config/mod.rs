@@ -12,6 +12,7 @@ mod key;
 mod load;
 mod parsers;
 mod parsers_transport;
+mod pattern;
 mod reader;
 mod rules;
 pub mod schema;
@@ -32,9 +33,10 @@ pub use amounts::{BitRate, MonthDay, Volume};
 pub use error::{ConfigError, Span};
 pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, PublicKey};
 pub use load::{Keys, LoadError, load, read};
+pub use pattern::InterfacePattern;
 pub use rules::{PortRange, Rule};
 pub use takeover::{Kept, KeptProtocol, Takeover, TakeoverRole};
-pub use types::{Config, DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
+pub use types::{ANY_INTERFACE, Config, DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
 pub use values::{
     Cipher, Congestion, InterfaceName, IpProtocol, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName,
     Protection, Scheduler, TcpCongestion, TlsName, Transport,

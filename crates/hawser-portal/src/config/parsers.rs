@@ -9,6 +9,7 @@ use toml::de::DeValue;
 use super::DEFAULT_PORT;
 use super::error::{Fault, did_you_mean};
 use super::key::PublicKey;
+use super::pattern::InterfacePattern;
 use super::reader::{integer, quoted, string};
 use super::supported;
 use super::values::{InterfaceName, Keyword, LinkName, METRIC_RANGE, MTU_MIN, Metric, Mtu, NameError, PeerName};
@@ -48,6 +49,13 @@ pub(super) fn peer_name(value: &DeValue<'_>) -> Result<PeerName, Fault> {
 pub(super) fn interface_name(value: &DeValue<'_>) -> Result<InterfaceName, Fault> {
     string(value, |text| {
         InterfaceName::parse(text).map_err(|e| Fault::new(e.to_string()).hint("`ip link` lists the interfaces"))
+    })
+}
+
+/// Interfaces, by a name or a pattern.
+pub(super) fn interface_pattern(value: &DeValue<'_>) -> Result<InterfacePattern, Fault> {
+    string(value, |text| {
+        InterfacePattern::parse(text).map_err(|e| Fault::new(e.to_string()).hint("such as \"docker*\""))
     })
 }
 

@@ -61,7 +61,8 @@ pub const SCHEMA: &[SectionSchema] = &[
         repeated: true,
         keys: &[
             key("name", "name", "required"),
-            key("interface", "interface name", "none"),
+            key("interface", "interface name or `*`", "none"),
+            key("exclude", "list of interface names", "[]"),
             key("address", "IP address", "none"),
             key("transport", "transport", "\"udp\""),
             key("tls", "true or false", "false"),

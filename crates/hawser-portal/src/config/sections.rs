@@ -9,8 +9,8 @@ use super::amounts::{MonthDay, bit_rate, month_day, volume};
 use super::error::Fault;
 use super::key::PublicKey;
 use super::parsers::{
-    endpoint, interface_address, interface_name, ip_address, keyword, link_name, listen_address, masquerade, metric,
-    mtu, network, path, peer_name, public_key, weight,
+    endpoint, interface_address, interface_name, interface_pattern, ip_address, keyword, link_name, listen_address,
+    masquerade, metric, mtu, network, path, peer_name, public_key, weight,
 };
 use super::parsers_transport::{ip_protocol, tcp_congestion, tls_name};
 use super::reader::{Sited, Table, boolean};
@@ -18,7 +18,7 @@ use super::unique::Unique;
 use super::values::{
     Cipher, Congestion, InterfaceName, IpProtocol, LinkName, PeerName, Protection, Scheduler, TlsName, Transport,
 };
-use super::{DEFAULT_SOCKET, DEFAULT_STATE_DIR, DEFAULT_TUN_NAME};
+use super::{ANY_INTERFACE, DEFAULT_SOCKET, DEFAULT_STATE_DIR, DEFAULT_TUN_NAME};
 use super::{DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
 
 /// What must be there once in the whole file. Starts empty; used by one thread.
@@ -106,6 +106,7 @@ pub(super) fn link(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
     let header = table.header();
     let name = table.required("name", "name = \"dsl\"", link_name);
     let interface = table.optional("interface", interface_name);
+    let exclude = table.list("exclude", interface_pattern);
     let address = table.optional("address", ip_address);
     let transport = table.optional("transport", |v| keyword::<Transport>("link.transport", v));
     let tls = tls(&mut table, transport.as_ref().map(|t| t.value));
@@ -122,6 +123,15 @@ pub(super) fn link(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
         let fault = Fault::new("a link needs an `interface` or an `address`");
         table.fault(header.clone(), fault.hint("add: interface = \"eth0\"    (`ip link` lists them)"));
     }
+    let any = interface.as_ref().is_some_and(|i| i.value.as_str() == ANY_INTERFACE);
+    if table.has("exclude") && !any {
+        let fault = Fault::new("`exclude` is for a link of every interface");
+        table.fault(header.clone(), fault.hint("write: interface = \"*\", or leave `exclude` out"));
+    }
+    if table.has("address") && any {
+        let fault = Fault::new("a link of every interface has no `address` of its own");
+        table.fault(header.clone(), fault.hint("leave `address` out, or name the interface"));
+    }
     if let Some(name) = &name {
         claims.link_names.claim(&mut table, name.value.clone(), name.span.clone(), "the link name is taken");
     }
@@ -129,6 +139,7 @@ pub(super) fn link(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
     let link = Link {
         name: name?.value,
         interface: interface.map(|i| i.value),
+        exclude: values(exclude.unwrap_or_default()),
         address: address.map(|a| a.value),
         transport: transport.map_or(Transport::Udp, |t| t.value),
         tls,

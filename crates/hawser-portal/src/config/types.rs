@@ -7,12 +7,16 @@ use ipnet::IpNet;
 
 use super::amounts::{BitRate, MonthDay, Volume};
 use super::key::PublicKey;
+use super::pattern::InterfacePattern;
 use super::rules::Rule;
 use super::takeover::Takeover;
 use super::values::{
     Cipher, Congestion, InterfaceName, IpProtocol, LinkName, Metric, Mtu, PeerName, Protection, Scheduler,
     TcpCongestion, TlsName, Transport,
 };
+
+/// What stands for every interface.
+pub const ANY_INTERFACE: &str = "*";
 
 /// A configuration in which everything is right and carried out by this version. Plain data, made by [`Config::parse`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +104,8 @@ pub struct Link {
     pub name: LinkName,
     /// The interface it binds to.
     pub interface: Option<InterfaceName>,
+    /// With every interface: but these.
+    pub exclude: Vec<InterfacePattern>,
     /// The source address it binds to.
     pub address: Option<IpAddr>,
     /// How its path carries packets.
@@ -123,6 +129,19 @@ pub struct DataCap {
     pub volume: Volume,
     /// The day on which it begins anew.
     pub reset: MonthDay,
+}
+
+impl Link {
+    /// Whether it stands for every interface with a way to an endpoint: each becomes a link of its own.
+    pub fn is_any(&self) -> bool {
+        self.interface.as_ref().is_some_and(|name| name.as_str() == ANY_INTERFACE)
+    }
+
+    /// The link of one interface of those that this one stands for.
+    pub fn of_interface(&self, interface: InterfaceName) -> Self {
+        let name = self.name.with_interface(&interface);
+        Self { name, interface: Some(interface), exclude: Vec::new(), ..self.clone() }
+    }
 }
 
 /// `[[peer]]`. Plain data.

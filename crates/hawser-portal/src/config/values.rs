@@ -190,6 +190,13 @@ name! {
     InterfaceName, check_interface_name
 }
 
+impl LinkName {
+    /// The name of the link that one interface has, of a link that stands for every one: no other has a colon.
+    pub fn with_interface(&self, interface: &InterfaceName) -> Self {
+        Self(format!("{self}:{interface}"))
+    }
+}
+
 fn check_name(text: &str) -> Result<(), NameError> {
     check_length(text, NAME_MAX)?;
     let odd = |c: &char| !(c.is_ascii_alphanumeric() || "._-".contains(*c));

@@ -52,6 +52,21 @@ impl Interfaces {
         self.0.iter().find(|(_, known)| known.name == name).map(|(index, _)| *index)
     }
 
+    /// The names of all of them.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.values().map(|known| known.name.as_str())
+    }
+
+    /// The interface that a socket uses, where there is one.
+    pub fn of(&self, plan: &SocketPlan) -> Option<&str> {
+        let has = |known: &&Known| match (&plan.interface, plan.address) {
+            (Some(name), _) => known.name == *name,
+            (None, Some(address)) => known.addresses.contains(&address),
+            (None, None) => false,
+        };
+        self.0.values().find(has).map(|known| known.name.as_str())
+    }
+
     /// Where the socket may be bound now; `None` while its interface or address is missing or down.
     /// `now` is where it is bound: an address stays in use while it is there.
     pub fn place(&self, plan: &SocketPlan, now: Option<&Place>) -> Option<Place> {

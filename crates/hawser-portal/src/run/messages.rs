@@ -7,6 +7,8 @@ use hawser_core::session::Terms;
 use hawser_core::units::{LinkGroup, LinkId, PeerId};
 use hawser_net::netcfg::LinkEvent;
 
+use super::plan::SocketPlan;
+
 /// To the packet thread, by a channel with a bell. Owned data.
 #[derive(Debug)]
 pub enum Command {
@@ -36,20 +38,26 @@ pub struct Reload {
     pub rules: Option<Rules>,
     /// On what terms links are offered.
     pub terms: Vec<(LinkGroup, Terms)>,
+    /// Sockets that go.
+    pub links_removed: Vec<LinkId>,
+    /// Sockets that come, under names that nobody has then.
+    pub links_added: Vec<SocketPlan>,
 }
 
 impl Reload {
     /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
         let peers = self.removed.is_empty() && self.changed.is_empty() && self.added.is_empty();
-        peers && self.metrics.is_empty() && self.rules.is_none() && self.terms.is_empty()
+        let links = self.metrics.is_empty() && self.links_removed.is_empty() && self.links_added.is_empty();
+        peers && links && self.rules.is_none() && self.terms.is_empty()
     }
 }
 
 impl std::fmt::Debug for Reload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (removed, changed, added) = (self.removed.len(), self.changed.len(), self.added.len());
-        write!(f, "Reload {{ {removed} removed, {changed} changed, {added} added, metrics {:?} }}", self.metrics)
+        write!(f, "Reload {{ {removed} removed, {changed} changed, {added} added, metrics {:?}, ", self.metrics)?;
+        write!(f, "links removed {:?}, added {:?} }}", self.links_removed, self.links_added)
     }
 }
 

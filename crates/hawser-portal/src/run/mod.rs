@@ -1,7 +1,7 @@
 //! A portal that runs: the core of `hawser-core` between a TUN device and its links.
 //!
 //! 1. The calling thread becomes the control thread. It cleans up after a killed predecessor, makes the TUN
-//!    device and configures the system (`control/`), and gives up all privileges but one.
+//!    device and configures the system (`control/`), and gives up the privileges that are not needed any more (`privileges`).
 //! 2. It starts the packet thread, which owns the core, the TUN device and all sockets (`packet/`).
 //! 3. The two exchange messages: [`messages::Command`] to the packet thread, [`messages::Report`] back.
 //!    There is no lock and no shared memory between them.
@@ -30,9 +30,8 @@ use crate::config::{Config, Keys};
 /// Runs a portal on the calling thread and one more until `host` orders its end, in the calling thread's
 /// network namespace.
 ///
-/// Afterwards the calling thread, and each that it starts, has CAP_NET_ADMIN and no other capability, but CAP_NET_RAW where a
-/// link or listener is of transport `ip`. The first is needed throughout: to open sockets anew (buffers beyond the system's limit; binding to an interface has needed no
-/// capability since Linux 5.7), to set the MTU and sysctls, and to undo all of it.
+/// Afterwards the calling thread, and each that it starts, has CAP_NET_ADMIN and no other capability (`privileges`). That
+/// one is needed throughout: to open sockets anew, to set the MTU and sysctls, and to undo all of it.
 ///
 /// # Errors
 /// [`RunError`], with everything undone that could be.

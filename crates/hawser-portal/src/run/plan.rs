@@ -52,6 +52,36 @@ pub struct SocketPlan {
 }
 
 impl SocketPlan {
+    /// A place without a socket: its own went.
+    pub fn nothing(id: LinkId) -> Self {
+        Self {
+            id,
+            group: LinkGroup::default(),
+            name: String::new(),
+            // No interface is called so.
+            interface: Some(String::new()),
+            address: None,
+            port: 0,
+            carriage: Carriage::Udp,
+            family: Family::V4,
+            metric: 0,
+            mark: Mark(0),
+            endpoints: Vec::new(),
+        }
+    }
+
+    /// Whether this and the other are one socket: all else can change while it is open.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let fixed = |plan: &Self| Self {
+            id: LinkId::default(),
+            group: LinkGroup::default(),
+            metric: 0,
+            endpoints: Vec::new(),
+            ..plan.clone()
+        };
+        self.opens() == other.opens() && fixed(self) == fixed(other)
+    }
+
     /// Whether paths are opened from it; else it only answers.
     pub fn opens(&self) -> bool {
         !self.endpoints.is_empty()
@@ -108,7 +138,8 @@ pub fn sockets(config: &Config) -> Vec<SocketPlan> {
     let endpoints: Vec<SocketAddr> = config.peers.iter().flat_map(|peer| &peer.endpoints).copied().collect();
     // No configuration has 65,536 links or sockets.
     let (mut plans, mut groups) = (Vec::new(), (0..).map(LinkGroup));
-    for (link, group) in config.links.iter().zip(&mut groups) {
+    // A link of every interface has none itself.
+    for (link, group) in config.links.iter().filter(|link| !link.is_any()).zip(&mut groups) {
         for family in [Family::V4, Family::V6] {
             let reached: Vec<_> = endpoints.iter().filter(|e| Family::of(e.ip()) == family).copied().collect();
             let bindable = link.address.is_none_or(|address| Family::of(address) == family);

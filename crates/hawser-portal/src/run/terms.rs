@@ -5,6 +5,7 @@ use hawser_core::scheduler::{Kind, Weight};
 use hawser_core::session::Terms;
 use hawser_core::units::{LinkGroup, Rate};
 
+use super::plan::SocketPlan;
 use crate::config::{Config, Link, Rule, Scheduler};
 
 /// How flows are treated.
@@ -39,10 +40,10 @@ fn kind(scheduler: Scheduler) -> Kind {
 }
 
 /// On what terms each link is offered; `barred` says which have carried all that they may.
-pub fn terms(config: &Config, barred: impl Fn(&Link) -> bool) -> Vec<(LinkGroup, Terms)> {
-    // As in `plan`: groups count links, and no configuration has 65,536.
-    let of = |(link, group): (&Link, u16)| (LinkGroup(group), link_terms(link, barred(link)));
-    config.links.iter().zip(0..).map(of).collect()
+pub fn terms(links: &[Link], plans: &[SocketPlan], barred: impl Fn(&Link) -> bool) -> Vec<(LinkGroup, Terms)> {
+    let group = |link: &Link| plans.iter().find(|plan| plan.opens() && plan.name == link.name.as_str());
+    let of = |link: &Link| group(link).map(|plan| (plan.group, link_terms(link, barred(link))));
+    links.iter().filter_map(of).collect()
 }
 
 fn link_terms(link: &Link, barred: bool) -> Terms {
@@ -71,7 +72,8 @@ mod tests {
             ..CoreRule::default()
         };
         assert_eq!(rules(&config), Rules::new(vec![rule], otherwise));
-        let [(group, terms)] = terms(&config, |_| true)[..] else { panic!("one link") };
+        let plans = crate::run::plan::sockets(&config);
+        let [(group, terms)] = terms(&config.links, &plans, |_| true)[..] else { panic!("one link") };
         assert_eq!((group, terms.weight.get(), terms.barred), (LinkGroup(0), 3, true));
         assert_eq!(terms.max_rate, Some(Rate(2_500_000)));
     }

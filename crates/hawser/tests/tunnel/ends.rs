@@ -1,6 +1,5 @@
 //! How portals end, and what they leave.
 
-use std::fs;
 use std::time::Duration;
 
 use hawser_portal::api::PathState;
@@ -10,9 +9,6 @@ use crate::lab::{Lab, ms, states};
 
 /// The contract's time for traffic to flow again after the remote portal was killed and started anew.
 const RESTART_MAX: Duration = Duration::from_secs(3);
-/// Only CAP_NET_ADMIN, as /proc/PID/status shows it (linux/capability.h: number 12).
-const NET_ADMIN_ONLY: &str = "0000000000001000";
-
 #[test]
 fn a_portal_that_is_told_to_end_leaves_nothing_behind() {
     let lab = Lab::new("term", "");
@@ -68,23 +64,6 @@ fn a_portal_that_loses_its_tun_device_undoes_the_rest_and_fails() {
     assert_eq!(local.wait().code(), Some(1), "{}", local.log());
     assert!(local.log().contains("error: use tun device: it was deleted"), "{}", local.log());
     assert_eq!(lab.traces(), before);
-}
-
-#[test]
-fn a_running_portal_has_one_capability() {
-    let lab = Lab::new("caps", "");
-    let (local, _remote) = lab.start_both();
-    let tasks = fs::read_dir(format!("/proc/{}/task", local.pid())).expect("its threads");
-    let mut threads = 0;
-    for task in tasks {
-        let status = fs::read_to_string(task.expect("a thread").path().join("status")).expect("its status");
-        let sets = status.lines().filter_map(|line| line.strip_prefix("Cap")?.split_once(":\t"));
-        for (set, value) in sets.filter(|(set, _)| ["Eff", "Prm", "Bnd"].contains(set)) {
-            assert_eq!(value, NET_ADMIN_ONLY, "Cap{set}");
-        }
-        threads += 1;
-    }
-    assert!(threads >= 2, "control thread and packet thread");
 }
 
 #[test]

@@ -127,7 +127,8 @@ impl Lab {
         self.folder.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    /// Writes a file that only its owner can get at.
+    pub fn write(&self, name: &str, text: &str) {
         write_private(&self.path(name), text);
     }
 
@@ -139,8 +140,13 @@ impl Lab {
     }
 
     pub fn start(&self, name: &str) -> Portal {
+        self.start_by(name, &[])
+    }
+
+    /// Starts a portal by a program that becomes it.
+    pub fn start_by(&self, name: &str, by: &[&str]) -> Portal {
         let namespace = if name == "local" { &self.local } else { &self.remote };
-        Portal::start(namespace, self.folder.path(), name)
+        Portal::start_by(namespace, self.folder.path(), name, by)
     }
 
     /// Both portals, with all paths active.
@@ -216,11 +222,17 @@ pub struct Portal {
 impl Portal {
     /// Starts the portal NAME in a namespace, by NAME.toml of a folder, with NAME.log and NAME.sock there.
     pub fn start(namespace: &Namespace, folder: &Path, name: &str) -> Self {
+        Self::start_by(namespace, folder, name, &[])
+    }
+
+    /// The same by a program that becomes it.
+    pub fn start_by(namespace: &Namespace, folder: &Path, name: &str, by: &[&str]) -> Self {
         let path = |extension: &str| folder.join(format!("{name}.{extension}"));
         let log = path("log");
         let file = File::options().create(true).append(true).open(&log).expect("a log");
-        let mut command = namespace.command(env!("CARGO_BIN_EXE_hawser"));
-        command.arg("up").arg("-c").arg(path("toml")).stdin(Stdio::null());
+        let words: Vec<&str> = by.iter().copied().chain([env!("CARGO_BIN_EXE_hawser")]).collect();
+        let mut command = namespace.command(words[0]);
+        command.args(&words[1..]).arg("up").arg("-c").arg(path("toml")).stdin(Stdio::null());
         let child = command.env("HAWSER_LOG", "debug").stderr(file).spawn().expect("it starts");
         Self { child, log, socket: path("sock") }
     }

@@ -20,6 +20,8 @@ const TRANSFER_MIN: u64 = 200_000;
 const UDP_SHARE_MIN: f64 = 0.95;
 /// A silent cut of one of three paths costs a ping of 100 a second at most so many.
 const CUT_LOST_MAX: usize = 5;
+/// Only CAP_NET_ADMIN (linux/capability.h: number 12).
+const NET_ADMIN: &str = "0000000000001000";
 /// CAP_NET_ADMIN and CAP_NET_RAW, as /proc/PID/status shows them (linux/capability.h: numbers 12 and 13).
 const NET_ADMIN_AND_RAW: &str = "0000000000003000";
 /// Where the remote portal listens for streams, as `SocketAddr` has it.
@@ -275,13 +277,22 @@ fn strangers_get_no_answer_and_little_time_and_room() {
 }
 
 #[test]
-fn a_portal_with_raw_sockets_has_one_capability_more() {
+fn the_packet_thread_of_a_portal_with_raw_sockets_has_one_capability_more() {
     let lab = lab("raw", "ip", "v4");
     let (local, remote) = lab.start_both();
     for portal in [local, remote] {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", portal.pid())).expect("its status");
-        let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:\t"));
-        assert_eq!(effective, Some(NET_ADMIN_AND_RAW));
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", portal.pid())).expect("its threads");
+        let mut threads: Vec<(String, String)> = tasks
+            .map(|task| {
+                let read = |file| std::fs::read_to_string(task.as_ref().expect("a thread").path().join(file));
+                let status = read("status").expect("its status");
+                let permitted = status.lines().find_map(|line| line.strip_prefix("CapPrm:\t")).expect("the line");
+                (read("comm").expect("its name").trim().to_owned(), permitted.to_owned())
+            })
+            .collect();
+        threads.sort();
+        let wanted = [("hawser", NET_ADMIN), ("hawser-packet", NET_ADMIN_AND_RAW)];
+        assert_eq!(threads, wanted.map(|(name, powers)| (name.to_owned(), powers.to_owned())));
     }
 }
 

@@ -5,6 +5,7 @@ mod flood;
 mod golden;
 mod key_log;
 mod seal;
+mod stolen;
 mod tamper;
 
 use std::net::SocketAddr;

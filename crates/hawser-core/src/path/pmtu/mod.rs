@@ -9,13 +9,15 @@
 //!    `on_swallowed`, `on_life`: the same where large ones were all that was sent, so that the path fell silent and
 //!    only the probe for life was answered. What is not larger than the base proves nothing, and needs nothing.
 //! 5. `on_too_big`: the socket said so (EMSGSIZE): the same, for certain.
+//! 6. `on_hint`: a router said so, or whoever writes in its name (ICMP): the present size is probed, and believed in until
+//!    three probes of it are lost.
 //!
 //! ```text
 //!            poll_probe                       nothing left
 //!   READY -------------> WAITING     READY -----------------> DONE
 //!     ^                     |          ^                        |
 //!     +--- acked, lost, 1 s-+          +-- 600 s, black hole, --+
-//!                                          too big, new link MTU
+//!                                          too big, hint, new link MTU
 //! ```
 
 #[cfg(test)]
@@ -44,6 +46,8 @@ pub struct Pmtu {
     /// The least size taken not to pass; above `max` while there is none.
     too_big: u16,
     phase: Phase,
+    /// Datagrams of this size do not pass, somebody says: the present size is probed again.
+    doubt: Option<u16>,
     /// A probe passed once, or the search ended: the size is no mere guess.
     found: bool,
     /// Probes of the present size that were lost.
@@ -63,6 +67,7 @@ impl Pmtu {
             current: 0,
             too_big: 0,
             phase: Phase::Ready,
+            doubt: None,
             found: false,
             lost_probes: 0,
             black_hole: BlackHole::default(),
@@ -131,9 +136,12 @@ impl Pmtu {
         Some(size)
     }
 
-    /// What lies strictly between what passes and what does not: the maximum, the middle one of the common
+    /// The present size where it is in doubt; else what lies strictly between what passes and what does not: the maximum, the middle one of the common
     /// sizes, the middle.
     fn next_size(&self) -> Option<u16> {
+        if self.doubt.is_some() {
+            return Some(self.current);
+        }
         if self.too_big - self.current <= 1 {
             return None;
         }
@@ -171,8 +179,11 @@ impl Pmtu {
         self.phase = Phase::Ready;
         self.lost_probes += 1;
         if self.lost_probes >= MAX_PROBES {
-            self.too_big = size;
             self.lost_probes = 0;
+            match self.doubt {
+                Some(said) if size == self.current => self.fall_below(said),
+                _ => self.too_big = size,
+            }
         }
     }
 
@@ -218,8 +229,22 @@ impl Pmtu {
         self.on_lost(size)
     }
 
-    /// The socket refused a datagram of `size` (EMSGSIZE). Whoever sees the path can have it say so (ICMP): below what
-    /// every path carries it is not believed (RFC 8899 section 4.6.2).
+    /// A router says that datagrams of `size` do not pass. Whoever sees the path can say so in its name: it is no more than
+    /// a reason to look (RFC 8899 section 4.6.2), and none below what every path carries. Larger sizes than the present one
+    /// are probed anyway.
+    pub fn on_hint(&mut self, size: u16) {
+        if size <= self.floor || size > self.current || self.doubt.is_some() {
+            return;
+        }
+        self.doubt = Some(size);
+        self.lost_probes = 0;
+        if matches!(self.phase, Phase::Done { .. }) {
+            self.phase = Phase::Ready;
+        }
+    }
+
+    /// The socket refused a datagram of `size` (EMSGSIZE): its device does not carry it. That below what every path carries
+    /// is not believed.
     pub fn on_too_big(&mut self, size: u16) {
         if size <= self.floor {
             return;
@@ -255,6 +280,7 @@ impl Pmtu {
 
     fn search_again(&mut self) {
         self.phase = Phase::Ready;
+        self.doubt = None;
         self.lost_probes = 0;
         self.black_hole = BlackHole::default();
     }

@@ -226,6 +226,49 @@ fn the_sockets_word_is_final() {
 }
 
 #[test]
+fn a_routers_word_is_tested_by_probes_of_the_present_size() {
+    let mut pmtu = Pmtu::new(1500, OVERHEAD);
+    settle(&mut pmtu, 1500, at(0));
+    // It was a lie, as often as it is told.
+    for said in (549..=1472).chain([1472; 9]) {
+        pmtu.on_hint(said);
+        pmtu.on_hint(600);
+        assert_eq!(pmtu.poll_timeout(), Some(Time::ZERO));
+        assert_eq!(pmtu.poll_probe(at(1)), Some(1472));
+        assert_eq!(pmtu.poll_probe(at(1)), None, "one probe at a time");
+        pmtu.on_hint(said);
+        assert_eq!(pmtu.current(), 1472, "while it is tested");
+        pmtu.on_probe_acked(1472);
+        assert_eq!(pmtu.poll_probe(at(1)), None);
+        assert!(matches!(pmtu.phase, Phase::Done { .. }));
+    }
+    for beside in [0, 548, 1473, u16::MAX] {
+        pmtu.on_hint(beside);
+        assert_eq!(pmtu.poll_probe(at(1)), None, "{beside} is no reason to look");
+    }
+    // It is true: three probes are lost.
+    pmtu.on_hint(1373);
+    for _ in 0..MAX_PROBES {
+        assert_eq!((pmtu.current(), pmtu.poll_probe(at(2))), (1472, Some(1472)));
+        pmtu.on_hint(1373);
+        pmtu.on_probe_lost(1472);
+    }
+    assert_eq!(pmtu.current(), 1252);
+    settle(&mut pmtu, 1400, at(3));
+    assert_eq!(pmtu.current(), 1372);
+    // In the middle of the search, whose own probe goes on.
+    let mut pmtu = Pmtu::new(1500, OVERHEAD);
+    assert_eq!(pmtu.poll_probe(at(0)), Some(1472));
+    pmtu.on_hint(1200);
+    assert_eq!(pmtu.poll_probe(at(0)), None);
+    pmtu.on_probe_lost(1472);
+    assert_eq!(pmtu.poll_probe(at(0)), Some(1252));
+    pmtu.on_probe_acked(1252);
+    settle(&mut pmtu, 1452, at(1));
+    assert_eq!(pmtu.current(), 1424);
+}
+
+#[test]
 fn a_new_link_mtu_bounds_at_once_and_is_searched_up_to() {
     let mut pmtu = Pmtu::new(1500, OVERHEAD);
     settle(&mut pmtu, 1500, at(0));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use socket2::{Socket, TcpKeepalive};
 
 use super::super::LinkError;
+use crate::powers::raised;
 
 /// linux/tcp.h, `tcp_info`: where its numbers are, and the bytes up to the last of them.
 const SND_MSS: usize = 16;
@@ -73,7 +74,7 @@ pub(super) fn prepare(socket: &Socket, congestion: Option<&str>) -> Result<(), L
     let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
     socket.set_tcp_keepalive(&keepalive).map_err(failed("set SO_KEEPALIVE"))?;
     if let Some(name) = congestion {
-        let set = socket.set_tcp_congestion(name.as_bytes());
+        let set = raised(|| socket.set_tcp_congestion(name.as_bytes()));
         set.map_err(|source| LinkError::Congestion { name: name.to_owned(), source })?;
     }
     Ok(())

@@ -6,6 +6,7 @@
 //! 4. Until the end: pass on what the kernel says of links, ask for their routes (`routes`), publish the status
 //!    (`status`), obey orders. 5. Stop the packet thread, and undo everything.
 
+mod any;
 mod calendar;
 mod default_route;
 mod gateway;
@@ -14,6 +15,7 @@ mod observe;
 mod reload;
 mod routes;
 mod serve;
+mod sockets;
 mod status;
 mod system;
 mod takeover;
@@ -32,9 +34,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::messages::{Command, Report};
 use super::packet::Driver;
-use super::plan::{self, Carriage, SocketPlan};
+use super::plan::{self, SocketPlan};
+use super::privileges::{self, Powers};
 use super::random::SystemRandom;
-use super::{Host, RunError, privileges, terms};
+use super::{Host, RunError, terms};
 use crate::api::ControlSocket;
 use crate::config::{Config, Keys};
 use key_log::KeyLog;
@@ -88,13 +91,13 @@ async fn forward(
     }
     endpoint.set_rules(terms::rules(config));
     let usage = Usage::load(&config.portal.state_dir, config.tun.name.as_str());
-    terms::terms(config, |link| usage.is_spent(link))
+    terms::terms(&config.links, &plans, |link| usage.is_spent(link))
         .into_iter()
         .for_each(|(group, terms)| endpoint.set_terms(group, terms));
     if !config.portal.relay {
         endpoint.isolate_peers(config.tun.addresses.iter().map(IpNet::addr).collect());
     }
-    let mut packets = PacketThread::start(endpoint, tun, plans.clone())?;
+    let mut packets = PacketThread::start(endpoint, tun, plans.clone(), &Powers::of(config))?;
     let serving = Serving::new(config, plans, system, usage, &packets.commands, key_log);
     let result = serving.run(watch, &mut packets.reports, socket, host).await;
     host.stopping();
@@ -114,16 +117,18 @@ fn make_tun(config: &Config) -> Result<Tun, RunError> {
 }
 
 impl PacketThread {
-    /// Starts it, with the capabilities that are needed from now on left to it and to this thread.
-    fn start(endpoint: Endpoint, tun: Tun, plans: Vec<SocketPlan>) -> Result<Self, RunError> {
+    /// Starts it; it and this thread have no more than these powers from then on.
+    fn start(endpoint: Endpoint, tun: Tun, plans: Vec<SocketPlan>, powers: &Powers) -> Result<Self, RunError> {
         let failed = |step| move |source| RunError::Packet { step, source };
         let (commands, inbox) = event_channel().map_err(failed("make the bell"))?;
         let (outbox, reports) = unbounded_channel();
-        let raw = plans.iter().any(|plan| matches!(plan.carriage, Carriage::Ip(_)));
         let driver = Driver::new(endpoint, tun, plans, inbox, outbox)?;
-        privileges::reduce(raw)?;
+        powers.reduce()?;
+        let at_rest = powers.clone();
         let builder = std::thread::Builder::new().name("hawser-packet".to_owned());
-        let thread = builder.spawn(move || driver.run()).map_err(failed("start"))?;
+        let work = move || privileges::at_rest(&at_rest).and_then(|()| driver.run());
+        let thread = builder.spawn(work).map_err(failed("start"))?;
+        powers.keep_own()?;
         Ok(Self { commands, reports, thread })
     }
 

@@ -1,5 +1,5 @@
-//! What of a new configuration can change while the portal runs: peers, with their endpoints and networks, the scheduler,
-//! rules, and the metrics, weights, rates and caps of links. All else waits for a restart.
+//! What of a new configuration can change while the portal runs: peers, with their endpoints and networks, links, the
+//! scheduler and rules. All else waits for a restart.
 //!
 //! 1. [`effective`] is the old configuration with what can change of the new one. 2. [`Places`] knows the core's name of
 //!    each peer, and what is to be done for the new ones.
@@ -8,37 +8,19 @@ use hawser_core::units::PeerId;
 
 use crate::config::{Config, Keys, Peer};
 use crate::run::messages::Reload;
-use crate::run::plan::{self, SocketPlan};
+use crate::run::plan;
+use crate::run::privileges::Powers;
 
-/// The configuration that can be in force without a restart.
-pub fn effective(old: &Config, new: &Config) -> Config {
-    let mut config = old.clone();
-    let like = |config: &Config| -> Vec<_> {
-        let links = config.links.iter().cloned();
-        let first = &old.links[0];
-        let (metric, weight, max_rate, data_cap) = (first.metric, first.weight, first.max_rate, first.data_cap);
-        links.map(|link| crate::config::Link { metric, weight, max_rate, data_cap, ..link }).collect()
-    };
-    if old.links.len() == new.links.len() && !old.links.is_empty() && like(old) == like(new) {
-        config.links.clone_from(&new.links);
-    }
+/// The configuration that can be in force without a restart. Links that need more than these powers cannot: what a
+/// portal gave up does not come back.
+pub fn effective(old: &Config, new: &Config, powers: &Powers) -> Config {
+    let (links, peers, rules) = (new.links.clone(), new.peers.clone(), new.rules.clone());
+    let mut config = Config { links, peers, rules, ..old.clone() };
     config.traffic.scheduler = new.traffic.scheduler;
-    config.rules.clone_from(&new.rules);
-    config.peers.clone_from(&new.peers);
-    // Endpoints of another IP version need sockets that are not there.
-    if shape(&config) != shape(old) {
-        config.peers.clone_from(&old.peers);
+    if !powers.suffice(&config) {
+        config.links.clone_from(&old.links);
     }
     config
-}
-
-/// The sockets, but for what can change of them.
-fn shape(config: &Config) -> Vec<SocketPlan> {
-    let like = |plan: SocketPlan| {
-        let endpoints = plan.endpoints.into_iter().take(1).map(|_| ([0, 0, 0, 0], 0).into()).collect();
-        SocketPlan { metric: 0, endpoints, ..plan }
-    };
-    plan::sockets(config).into_iter().map(like).collect()
 }
 
 /// The sections in which two configurations differ.
@@ -118,7 +100,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::config::PrivateKey;
+    use crate::config::{PrivateKey, Transport};
 
     const KEYS: [&str; 3] = [
         "RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=",
@@ -146,20 +128,27 @@ mod tests {
     const THREE: (usize, &str, &str) = (2, "10.3.0.0/16", "\"192.0.2.3:4920\"");
 
     #[test]
-    fn peers_and_metrics_change_at_once_and_the_rest_is_named() {
+    fn peers_and_links_change_at_once_and_the_rest_is_named() {
         let old = config("10.77.0.1/24", 0, &[ONE, TWO]);
         let elsewhere = (0, ONE.1, "\"192.0.2.9:4920\"");
         let with_ipv6 = (0, ONE.1, "\"192.0.2.1:4920\", \"[2001:db8::1]:4920\"");
-        let table: [(&str, Config, &[&str], &[&str]); 6] = [
+        let mut with_link = old.clone();
+        with_link.links.push(crate::config::Link { transport: Transport::Udp, ..old.links[0].clone() });
+        let mut raw = config("10.77.0.1/24", 0, &[ONE, TWO, THREE]);
+        raw.links[0].transport = Transport::Ip;
+        let powers = Powers::of(&old);
+        let table: [(&str, Config, &[&str], &[&str]); 8] = [
             ("nothing", old.clone(), &[], &[]),
             ("a peer more", config("10.77.0.1/24", 0, &[ONE, TWO, THREE]), &["peer"], &[]),
             ("another endpoint", config("10.77.0.1/24", 0, &[elsewhere, TWO]), &["peer"], &[]),
             ("a metric", config("10.77.0.1/24", 7, &[ONE, TWO]), &["link"], &[]),
             ("an address and a metric", config("10.77.0.9/24", 7, &[ONE, TWO]), &["link"], &["tun"]),
-            ("another IP version", config("10.77.0.1/24", 0, &[with_ipv6, TWO]), &[], &["peer"]),
+            ("another IP version", config("10.77.0.1/24", 0, &[with_ipv6, TWO]), &["peer"], &[]),
+            ("a link more", with_link, &["link"], &[]),
+            ("a link that needs what was given up", raw, &["peer"], &["link"]),
         ];
         for (what, new, changed, left) in table {
-            let effective = effective(&old, &new);
+            let effective = effective(&old, &new, &powers);
             assert_eq!(changed_sections(&old, &effective), changed, "{what}");
             assert_eq!(changed_sections(&effective, &new), left, "{what}");
         }

@@ -11,19 +11,22 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
+use super::any::Taken;
 use super::calendar::Date;
 use super::key_log::KeyLog;
 use super::observe::Observer;
 use super::reload::{self, Places};
 use super::routes::Routes;
+use super::sockets;
 use super::status;
 use super::system::System;
 use super::usage::Usage;
 use crate::api::{ControlSocket, Status};
-use crate::config::{Config, Keys};
+use crate::config::{Config, Keys, Link};
 use crate::run::interfaces::Interfaces;
 use crate::run::messages::{Command, Lost, Reload, Report, State};
 use crate::run::plan::{self, SocketPlan};
+use crate::run::privileges::Powers;
 use crate::run::{Host, Order, RunError, terms};
 
 /// The packet thread reports its state this often: no status is older, and it costs that thread nothing measurable.
@@ -34,7 +37,13 @@ pub struct Serving<'a> {
     /// What is in force.
     config: Config,
     places: Places,
+    /// The sockets of the configuration's links and of the interfaces that were taken, in their order, then those that listen.
     plans: Vec<SocketPlan>,
+    taken: Taken,
+    /// The links, with one for each interface that was taken in the place of that for all.
+    links: Vec<Link>,
+    /// What was kept at the start.
+    powers: Powers,
     system: &'a mut System,
     commands: &'a EventSender<Command>,
     interfaces: Interfaces,
@@ -71,6 +80,9 @@ impl<'a> Serving<'a> {
             config: config.clone(),
             places: Places::new(&config.peers),
             plans,
+            taken: Taken::default(),
+            links: config.links.clone(),
+            powers: Powers::of(config),
             system,
             commands,
             interfaces: Interfaces::default(),
@@ -112,7 +124,10 @@ impl<'a> Serving<'a> {
                     None => return Ok(()),
                 },
                 () = &mut answering => {}
-                _ = ticks.tick() => self.command([Command::Snapshot]),
+                _ = ticks.tick() => {
+                    self.command([Command::Snapshot]);
+                    self.system.retry().await;
+                }
                 ready = orders.readable() => {
                     // Cleared before the orders are taken: one that comes in between wakes anew.
                     if let Ok(mut ready) = ready {
@@ -138,6 +153,11 @@ impl<'a> Serving<'a> {
             self.interfaces.learn(event);
             self.system.on_event(event, &self.plans).await;
         }
+        if self.config.links.iter().any(Link::is_any) {
+            let mut reload = Reload::default();
+            self.plan_anew(&mut reload).await;
+            self.pass_on(reload).await;
+        }
         let rtnl = self.system.rtnl();
         self.routes.ask(&rtnl, &self.plans, &self.interfaces).await;
     }
@@ -152,6 +172,7 @@ impl<'a> Serving<'a> {
                 self.count(&state);
                 let status = status::compose(
                     &self.config,
+                    &self.links,
                     &self.places,
                     &self.plans,
                     &self.routes,
@@ -181,15 +202,15 @@ impl<'a> Serving<'a> {
 
     /// What links with a cap have carried; one that has carried all carries no inner packets until its month ends.
     fn count(&mut self, state: &State) {
-        if self.config.links.iter().all(|link| link.data_cap.is_none()) {
+        if self.links.iter().all(|link| link.data_cap.is_none()) {
             return;
         }
-        self.usage.count(Date::today(), &self.config.links, &self.plans, &state.core);
-        let spent: Vec<bool> = self.config.links.iter().map(|link| self.usage.is_spent(link)).collect();
+        self.usage.count(Date::today(), &self.links, &self.plans, &state.core);
+        let spent: Vec<bool> = self.links.iter().map(|link| self.usage.is_spent(link)).collect();
         if spent == self.spent {
             return self.usage.save_if_due();
         }
-        for ((link, now), before) in self.config.links.iter().zip(&spent).zip(&self.spent) {
+        for ((link, now), before) in self.links.iter().zip(&spent).zip(&self.spent) {
             match (now, before) {
                 (true, false) => {
                     tracing::warn!(link = %link.name, used = self.usage.used(&link.name), "data cap reached")
@@ -204,7 +225,8 @@ impl<'a> Serving<'a> {
     }
 
     fn terms(&self) -> Reload {
-        Reload { terms: terms::terms(&self.config, |link| self.usage.is_spent(link)), ..Reload::default() }
+        let terms = terms::terms(&self.links, &self.plans, |link| self.usage.is_spent(link));
+        Reload { terms, ..Reload::default() }
     }
 
     fn name(&self, id: PeerId) -> &str {
@@ -226,27 +248,41 @@ impl<'a> Serving<'a> {
         Next::GoOn
     }
 
+    /// Which sockets there should be now.
+    async fn plan_anew(&mut self, reload: &mut Reload) {
+        let rtnl = self.system.rtnl();
+        let expanded = self.taken.expand(&self.config, &rtnl, &self.interfaces).await;
+        sockets::follow(&mut self.plans, plan::sockets(&expanded), reload);
+        if self.links == expanded.links {
+            return;
+        }
+        if self.links.iter().all(|link| link.data_cap.is_none()) {
+            self.usage.begin();
+        }
+        self.links = expanded.links;
+        self.spent = self.links.iter().map(|link| self.usage.is_spent(link)).collect();
+        reload.terms = self.terms().terms;
+    }
+
+    async fn pass_on(&mut self, reload: Reload) {
+        if reload.is_empty() {
+            return;
+        }
+        self.system.welcome(&reload.links_added, &self.interfaces).await;
+        self.command([Command::Reload(reload)]);
+    }
+
     /// What can change does; the log says what waits for a restart.
     async fn reload(&mut self, new: &Config, keys: &Keys) {
-        let effective = reload::effective(&self.config, new);
+        let effective = reload::effective(&self.config, new, &self.powers);
         let old = std::mem::replace(&mut self.config, effective);
-        let plans = plan::sockets(&self.config);
         let mut reload = self.places.follow(&self.config.peers, keys);
-        let metrics = plans.iter().zip(&self.plans).filter(|(new, old)| new.metric != old.metric);
-        reload.metrics = metrics.map(|(new, _)| (new.id, new.metric)).collect();
-        self.plans = plans;
         if (&old.traffic, &old.rules) != (&self.config.traffic, &self.config.rules) {
             reload.rules = Some(terms::rules(&self.config));
         }
-        if old.links != self.config.links {
-            if old.links.iter().all(|link| link.data_cap.is_none()) {
-                self.usage.begin();
-            }
-            self.spent = self.config.links.iter().map(|link| self.usage.is_spent(link)).collect();
-            reload.terms = self.terms().terms;
-        }
+        self.plan_anew(&mut reload).await;
         if !reload.is_empty() {
-            self.command([Command::Reload(reload)]);
+            self.pass_on(reload).await;
             self.system.reconfigure(&self.config).await;
             let rtnl = self.system.rtnl();
             self.routes.ask(&rtnl, &self.plans, &self.interfaces).await;

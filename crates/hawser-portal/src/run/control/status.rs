@@ -24,9 +24,11 @@ const MILLIS: f64 = 1_000.0;
 /// Parts of a whole in per cent.
 const PER_CENT: f64 = 100.0;
 
-/// The status of the moment.
+/// The status of the moment. `links` are those of the configuration, with one for each interface in the place of that for all.
+#[expect(clippy::too_many_arguments, reason = "what the control thread knows")]
 pub fn compose(
     config: &Config,
+    links: &[Link],
     places: &Places,
     plans: &[SocketPlan],
     routes: &Routes,
@@ -43,7 +45,7 @@ pub fn compose(
         uptime_s: uptime.as_secs_f64(),
         peers: peers.map(|(peer, session)| peer_status(peer, session, plans, routes, state)).collect(),
         scheduler: config.traffic.scheduler.to_string(),
-        links: config.links.iter().map(|link| link_status(link, usage)).collect(),
+        links: links.iter().map(|link| link_status(link, usage)).collect(),
         drops: state.core.drops.iter().map(|(name, count)| (name.to_owned(), count)).chain(lost).collect(),
     }
 }
@@ -80,6 +82,8 @@ fn peer_status(
     PeerStatus {
         name: peer.name.to_string(),
         handshake_age_s: session.map(|session| session.key_age.as_secs_f64()),
+        protection: session.map(|session| session.protection.name().to_owned()),
+        cipher: session.map(|session| session.cipher.name().to_owned()),
         rx_bytes: session.map_or(0, |session| session.rx_bytes.0),
         tx_bytes: session.map_or(0, |session| session.tx_bytes.0),
         paths,

@@ -6,6 +6,7 @@
 //!    when the device goes down. 4. [`System::undo`] leaves nothing behind.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use hawser_net::netcfg::{
     Change, IfIndex, InstanceName, Interface, LinkEvent, Mtu, NetConfig, NetConfigError, RouteSpec, Rtnl, SysctlKey,
@@ -17,6 +18,7 @@ use super::gateway::{self, Beyond};
 use super::takeover::Taken;
 use crate::config::{Config, MTU_MIN};
 use crate::run::RunError;
+use crate::run::interfaces::Interfaces;
 use crate::run::plan::SocketPlan;
 
 /// Where journals are.
@@ -24,6 +26,8 @@ const JOURNALS: &str = "/run/hawser";
 /// Values of `rp_filter` (RFC 3704, ip-sysctl): a strict one drops what comes back by another link than the best.
 const RP_FILTER_STRICT: &str = "1";
 const RP_FILTER_LOOSE: &str = "2";
+/// What could not be set is tried again this often.
+const RETRY_EVERY: Duration = Duration::from_secs(2);
 /// The interface that stands for all of them in sysctls.
 const ALL_INTERFACES: &str = "all";
 
@@ -37,6 +41,9 @@ pub struct System {
     places: Places,
     beyond: Beyond,
     takeover: Option<Taken>,
+    /// What of that could not be set, and when it was tried last.
+    missing: Vec<Change>,
+    tried: Instant,
 }
 
 impl System {
@@ -55,7 +62,8 @@ impl System {
             );
         }
         let (places, beyond) = (Places::default(), Beyond::default());
-        Ok(Self { net, tun: None, wanted: Vec::new(), places, beyond, takeover: None })
+        let (wanted, missing) = (Vec::new(), Vec::new());
+        Ok(Self { net, tun: None, wanted, places, beyond, takeover: None, missing, tried: Instant::now() })
     }
 
     /// The connection to the kernel, for questions.
@@ -115,9 +123,38 @@ impl System {
         }
         // Others flush nftables when their own rules are read anew: ours come back with a reload.
         let comes = |change: &&Change| matches!(change, Change::Nft(_)) || !old.contains(change);
+        self.missing.retain(|change| self.wanted.contains(change));
         for change in self.wanted.iter().filter(comes) {
             if let Err(error) = self.net.apply(change.clone()).await {
-                tracing::warn!(%change, %error, "not set");
+                tracing::warn!(%change, %error, "not set, it is tried again");
+                self.missing.push(change.clone());
+            }
+        }
+        self.tried = Instant::now();
+    }
+
+    /// Tries again what could not be set: what stood in the way may be gone, of which nobody tells. Call it often.
+    pub async fn retry(&mut self) {
+        if self.missing.is_empty() || self.tried.elapsed() < RETRY_EVERY {
+            return;
+        }
+        self.tried = Instant::now();
+        for change in std::mem::take(&mut self.missing) {
+            match self.net.apply(change.clone()).await {
+                Ok(_) => tracing::info!(%change, "set at last"),
+                Err(error) => {
+                    tracing::debug!(%change, %error, "still not set");
+                    self.missing.push(change);
+                }
+            }
+        }
+    }
+
+    /// Sockets that came after their interfaces: what [`System::on_event`] does for others.
+    pub async fn welcome(&mut self, plans: &[SocketPlan], interfaces: &Interfaces) {
+        for interface in plans.iter().filter(|plan| plan.opens()).filter_map(|plan| interfaces.of(plan)) {
+            if let Err(error) = self.loosen(interface).await {
+                tracing::warn!(interface, %error, "rp_filter not loosened");
             }
         }
     }

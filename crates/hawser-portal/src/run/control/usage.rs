@@ -94,7 +94,7 @@ impl Usage {
             for path in session.iter().flat_map(|session| &session.paths) {
                 let fresh = self.fresh((peer, path.id), path.carried.0);
                 seen.insert((peer, path.id), path.carried.0);
-                let name = plans.get(usize::from(path.link.0)).map(|plan| plan.name.as_str());
+                let name = plans.iter().find(|plan| plan.id == path.link).map(|plan| plan.name.as_str());
                 if let Some(count) = name.and_then(|name| self.saved.links.get_mut(name)).filter(|_| fresh > 0) {
                     count.bytes += fresh;
                     self.changed = true;
@@ -183,6 +183,7 @@ mod tests {
             address: None,
             transport: Transport::Udp,
             tls: None,
+            exclude: Vec::new(),
             metric: Default::default(),
             weight: 1,
             max_rate: None,

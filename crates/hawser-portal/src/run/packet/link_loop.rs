@@ -105,7 +105,7 @@ fn take_errors(parts: &mut Parts, index: usize, now: Time) {
             Ok(Some(error)) => {
                 tracing::trace!(link = socket.plan.name, ?error, "router said");
                 if let Some(size) = refused_size(&error, headroom) {
-                    endpoint.handle_too_big(socket.plan.id, error.remote, size);
+                    endpoint.handle_hint(socket.plan.id, error.remote, size);
                 }
             }
             Ok(None) => return,

@@ -8,6 +8,7 @@ use hawser_core::path::health::DownReason;
 use hawser_core::units::Time;
 use hawser_net::link::LinkError;
 use hawser_net::netcfg::{EventReceiver, Family};
+use hawser_net::powers::raised;
 
 use super::socket::{LinkSocket, Standing};
 use super::{Next, Parts, RunError};
@@ -63,7 +64,7 @@ pub fn follow(parts: &mut Parts, index: usize, now: Time) {
             socket.standing = Standing::Open;
         }
         (_, Some(place)) => {
-            if let Err(error) = socket.open(place) {
+            if let Err(error) = raised(|| socket.open(place)) {
                 tell_failure(socket, &error);
                 socket.retry_later(now);
             }
