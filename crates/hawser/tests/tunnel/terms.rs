@@ -5,7 +5,7 @@ use hawser_wire::Rate;
 use hawser_wire::traffic::UdpFlow;
 use rustix::process::Signal;
 
-use crate::lab::{Lab, REMOTE, ms, paths, states};
+use crate::lab::{Lab, Portal, REMOTE, ms, paths, states};
 
 /// The least cap there is, bytes, and twice as much of traffic: 1,200 bytes 556 times a second for three seconds.
 const CAP: u64 = 1_000_000;
@@ -13,6 +13,10 @@ const LOAD_MBPS: f64 = 5.5;
 const LOAD_MS: u64 = 3_000;
 /// What probes, their answers and words about paths may take of a link that carries no inner packets, bytes in two seconds.
 const WORDS: u64 = 3_000;
+/// Bytes that both paths carry at most in half a second in which nobody uses them, and such half seconds until they do.
+const REST: u64 = 500;
+const REST_MS: u64 = 500;
+const REST_LOOKS: usize = 20;
 
 fn load(lab: &Lab) -> UdpFlow {
     UdpFlow {
@@ -36,8 +40,27 @@ fn is_spent(link: &LinkStatus) -> bool {
     link.data_cap.is_some_and(|cap| cap.reached)
 }
 
+/// Until both paths are at rest: each begins with a search for its MTU, whose probes are no inner packets. A busy machine
+/// takes a while for it.
+fn wait_for_rest(portal: &Portal) {
+    let all = || -> u64 {
+        let status = portal.wait_for("a status", |_| true);
+        paths(&status).iter().map(|path| path.rx_bytes + path.tx_bytes).sum()
+    };
+    let mut before = all();
+    for _ in 0..REST_LOOKS {
+        std::thread::sleep(ms(REST_MS));
+        let now = all();
+        if now - std::mem::replace(&mut before, now) < REST {
+            return;
+        }
+    }
+    panic!("the paths do not come to rest:\n{}", portal.log());
+}
+
 /// How much both paths carry while a ping goes on for two seconds, of which no request is lost.
-fn carried_beside_a_ping(lab: &Lab, portal: &crate::lab::Portal) -> [u64; 2] {
+fn carried_beside_a_ping(lab: &Lab, portal: &Portal) -> [u64; 2] {
+    wait_for_rest(portal);
     let both = |status: &Status| ["one", "two"].map(|link| carried(status, link));
     let before = both(&portal.wait_for("a status", |_| true));
     let report = lab.ping(REMOTE, ms(10), ms(2_000)).run().expect("a ping");
