@@ -12,6 +12,7 @@ use super::super::LinkError;
 use super::super::udp::socket::{bind_interface, failed};
 use super::info::{Info, prepare};
 use super::{LISTENER, PENDING_MAX, TcpOpts};
+use crate::powers::raised;
 use crate::tun::kernel_release;
 
 /// The kernel that first tells all that is asked for of a stream (TCP_INFO with the delivery rate).
@@ -68,7 +69,8 @@ fn bound(opts: &TcpOpts, local: SocketAddr) -> Result<(Socket, Option<u32>), Lin
         None => None,
     };
     if let Some(mark) = opts.mark {
-        socket.set_mark(mark).map_err(failed("set mark"))?;
+        // A call is made at any time, by a thread that has its powers only at hand.
+        raised(|| socket.set_mark(mark)).map_err(failed("set mark"))?;
     }
     if domain == Domain::IPV6 {
         socket.set_only_v6(true).map_err(failed("set IPV6_V6ONLY"))?;
