@@ -26,7 +26,7 @@ pub struct Decode {
     /// The capture: pcap or pcapng; `-` reads standard input
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
-    /// The key log that a portal wrote ([portal] keylog)
+    /// The key log that a portal wrote (`keylog` in its configuration)
     #[arg(long, value_name = "FILE")]
     keylog: PathBuf,
     /// Where the inner packets go [default: standard output; with --json nowhere]
