@@ -151,11 +151,16 @@ impl Bbr {
     /// The path carries far less than it did: begin anew with what it carries, and empty its queue.
     pub(super) fn follow_fall(&mut self, sample: &Sample) {
         let Some(least) = self.min_rtt.get().filter(|_| self.full.reached) else { return };
-        let Some(rate) = self.fall.on_sample(sample, least, self.max_bw.get()) else { return };
+        if let Some(rate) = self.fall.on_sample(sample, least, self.max_bw.get()) {
+            self.fall_to(rate, sample.now);
+        }
+    }
+
+    pub(super) fn fall_to(&mut self, rate: Rate, now: Time) {
         self.max_bw.replace(rate);
         self.reset_short_term();
         if self.in_probe_bw() {
-            self.start_down(sample.now);
+            self.start_down(now);
         }
     }
 
