@@ -18,6 +18,10 @@
 //! - *A standing queue is congestion without loss.* When less arrives than the model says behind a
 //!   queue that no round trip of two rounds was without, the short-term rate and volume follow:
 //!   a deep buffer would otherwise hold a fallen rate's excess for seconds.
+//! - *A fall shows in limited samples too.* A scheduler that stops at a path's queue limits every sample,
+//!   and a maximum that only others replace would stand for ever. What leaves a queue comes at the
+//!   path's rate: when several spans of it, sent as the model says, brought less than 0.6 of that, what
+//!   they brought takes the maximum's place, and Down empties the queue (`fall`).
 //! - *A probe stops at a queue.* Up ends when half a round of feedback has raised the queue and not
 //!   the rate; the draft waits for three rounds. Down paces at 0.75 while much is queued.
 //! - *PROBE_RTT only when needed.* A round trip within a sixteenth of the least renews it.
@@ -32,11 +36,13 @@
 //! trip, the window (two products of that least) holds the rate down, as it does in the draft.
 
 mod control;
+mod fall;
 mod gauges;
 mod machine;
 mod model;
 mod signals;
 
+use self::fall::Fall;
 use self::gauges::{DelayGauge, LossGauge, Standing};
 use self::model::{Aggregation, FullPipe, Latest, MaxBandwidth, MinRtt, Rounds, Sample, SplitMix};
 use super::{AckEvent, Controller, LossEvent, PathSnapshot, initial_window, packets};
@@ -75,6 +81,7 @@ const UNBOUNDED: Rate = Rate(u64::MAX);
 ///                                    Startup when the pipe was never full
 ///    Down -> Refill when it is time although a queue remains;
 ///    Down, Cruise -> Refill when the last probe was cut short as a precaution, and went well
+///    Cruise, Refill, Up -> Down: the path's rate has fallen
 ///    Drain.. -> Startup, Down.. -> Refill: the loss that ended Startup or Up was spurious
 /// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -154,6 +161,7 @@ pub struct Bbr {
     full: FullPipe,
     cycle: Cycle,
     standing: Standing,
+    fall: Fall,
     drain_round: u64,
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,
@@ -203,6 +211,7 @@ impl Bbr {
                 collapsed: false,
             },
             standing: Standing::default(),
+            fall: Fall::default(),
             drain_round: 0,
             probe_rtt_done: None,
             probe_rtt_round_done: false,
@@ -233,6 +242,7 @@ impl Bbr {
         self.last_sample_limited = sample.limited;
         self.update_latest(sample);
         self.update_max_bandwidth(sample);
+        self.follow_fall(sample);
         self.adapt_to_round(sample);
         self.extra.update(sample, self.bw, self.window, &self.rounds, self.full.reached);
         self.check_full_pipe(sample);

@@ -23,6 +23,7 @@ const FULL_PIPE_ROUNDS: u32 = 3;
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Sample {
     pub(super) now: Time,
+    pub(super) sent_at: Time,
     pub(super) rate: Rate,
     pub(super) limited: bool,
     pub(super) prior_delivered: ByteCount,
@@ -43,6 +44,7 @@ impl Sample {
         let rate = ack.rate?;
         Some(Sample {
             now: ack.now,
+            sent_at: ack.largest_sent_at,
             rate: rate.rate,
             limited: rate.app_limited || rate.prior_delivered < limited_until,
             prior_delivered: rate.prior_delivered,
@@ -106,6 +108,11 @@ impl MaxBandwidth {
 
     pub(super) fn update(&mut self, rate: Rate) {
         self.current = self.current.max(rate);
+    }
+
+    /// What was known is of a path that is no more.
+    pub(super) fn replace(&mut self, rate: Rate) {
+        *self = MaxBandwidth { current: rate, previous: Rate::ZERO };
     }
 
     /// A cycle ends. One without a sample tells nothing, and forgets nothing.

@@ -1,6 +1,6 @@
 //! BBR's rules that are no arrow: loss, marks, queues, idleness, undo, bounds.
 
-use super::drive::{Drive, MTU, probing_beside_a_queue};
+use super::drive::{Drive, FRAMES, MTU, probing_beside_a_queue};
 use super::*;
 
 #[test]
@@ -69,6 +69,22 @@ fn a_standing_queue_in_cruise_lowers_the_rate_without_loss() {
     (limited.rate, limited.rtt) = (250_000, 300);
     limited.rounds_in(State::Cruise, 7);
     assert_eq!(limited.bbr.bandwidth(), Some(Rate(1_000_000)));
+}
+
+#[test]
+fn a_fall_below_a_growing_queue_shows_in_limited_samples_too() {
+    let mut drive = Drive::in_state(State::Cruise);
+    let before = drive.now;
+    // Each frame waits for longer by half of the time since the last: sent twice as fast as it comes.
+    (drive.limited, drive.rate, drive.rtt) = (true, 400_000, 130);
+    while drive.bbr.max_bw.get() == Rate(1_000_000) {
+        drive.frame();
+        drive.rtt += drive.rtt / FRAMES / 2;
+        assert!(drive.now.since(before) < Duration::from_secs(1), "within a second");
+    }
+    assert!((380_000..420_000).contains(&drive.bbr.max_bw.get().0), "{:?}", drive.bbr.max_bw.get());
+    assert_eq!(drive.bbr.state, State::Down);
+    assert_eq!(drive.bbr.bandwidth(), Some(drive.bbr.max_bw.get()));
 }
 
 #[test]

@@ -148,6 +148,22 @@ impl Bbr {
         }
     }
 
+    /// The path carries far less than it did: begin anew with what it carries, and empty its queue.
+    pub(super) fn follow_fall(&mut self, sample: &Sample) {
+        let Some(least) = self.min_rtt.get().filter(|_| self.full.reached) else { return };
+        if let Some(rate) = self.fall.on_sample(sample, least, self.max_bw.get()) {
+            self.fall_to(rate, sample.now);
+        }
+    }
+
+    pub(super) fn fall_to(&mut self, rate: Rate, now: Time) {
+        self.max_bw.replace(rate);
+        self.reset_short_term();
+        if self.in_probe_bw() {
+            self.start_down(now);
+        }
+    }
+
     /// A rate that the sender did not fill says nothing about the path: then only the volume sinks.
     fn lower_short_term(&mut self, limited: bool) {
         if !limited {

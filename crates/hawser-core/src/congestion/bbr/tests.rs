@@ -263,3 +263,14 @@ fn the_long_term_bound_grows_while_the_window_holds_a_probe_back() {
     assert_eq!(drive.bbr.state, State::Up);
     assert!(grown.windows(2).all(|pair| pair[1] > pair[0]), "{grown:?}");
 }
+
+#[test]
+fn a_fall_leads_from_any_part_of_the_cycle_to_down_and_from_elsewhere_nowhere() {
+    for state in [State::Drain, State::Down, State::Cruise, State::Refill, State::Up] {
+        let mut drive = Drive::in_state(state);
+        drive.bbr.bw_short = Rate(300_000);
+        drive.bbr.fall_to(Rate(400_000), drive.now);
+        assert_eq!(drive.bbr.state, if state == State::Drain { state } else { State::Down }, "from {state:?}");
+        assert_eq!((drive.bbr.max_bw.get(), drive.bbr.bw_short), (Rate(400_000), UNBOUNDED));
+    }
+}
