@@ -16,12 +16,13 @@ mod pending;
 mod reload;
 pub(crate) mod routing;
 mod streams;
+mod words;
 
 pub use peer::PeerConfig;
 pub use streams::Verdict;
+pub use words::{Config, Event, Link, Snapshot};
 
 use crate::drops::{DropReason, Drops};
-use crate::handshake::secrets::SessionSecrets;
 use crate::handshake::{Identity, Responder};
 use crate::packet::{FlowKey, Offload, TrainStore};
 use crate::path::health::DownReason;
@@ -29,10 +30,8 @@ use crate::rules::{Mark, Rules};
 use crate::session::constants::{DATA_OVERHEAD, LABELS_AHEAD, TUN_MTU_MIN, TUN_MTU_RAISE};
 use crate::session::timeout::earlier;
 use crate::session::{
-    Buffers, Context, Datagram, Event as SessionEvent, Moved, Reason, Route, SessionSnapshot, Settings, Sink, Terms,
-    Transmit,
+    Buffers, Context, Datagram, Event as SessionEvent, Moved, Reason, Route, Settings, Sink, Terms, Transmit,
 };
-use crate::transport::Transport;
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PathId, PeerId, Random, Time};
 use crate::wire::{DataHeader, DatagramKind, Offer, Reader};
 use handshakes::Outbox;
@@ -46,78 +45,6 @@ use std::time::Duration;
 const MTU_SEARCH: Duration = Duration::from_secs(5);
 /// Buffers that were idle for this long are given back.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
-
-/// What a portal is made of. No default; moved into the endpoint.
-pub struct Config {
-    /// This portal's key pair.
-    pub identity: Identity,
-    /// What it offers its peers; `instance` must be random for each start of the portal.
-    pub offer: Offer,
-    /// How sessions behave.
-    pub settings: Settings,
-    /// Whom it knows; `PeerId` counts them.
-    pub peers: Vec<PeerConfig>,
-}
-
-/// A link as the core sees it. A plain value.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Link {
-    /// The driver's name of it.
-    pub id: LinkId,
-    /// The configured link that it belongs to, which keeps one path: to the endpoint that validates first.
-    pub group: LinkGroup,
-    /// Its tier.
-    pub metric: u16,
-    /// How it carries datagrams.
-    pub transport: Transport,
-    /// It can reach IPv4 endpoints.
-    pub ipv4: bool,
-    /// It can reach IPv6 endpoints.
-    pub ipv6: bool,
-    /// Paths are opened on it; a listening socket only answers.
-    pub opens: bool,
-    /// It may be used now.
-    pub up: bool,
-}
-
-/// What the driver is to do or to tell.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// Set the TUN's MTU to this many bytes.
-    TunMtu(u16),
-    /// A session with this peer began, as `new` or under fresh keys.
-    Session {
-        /// With whom.
-        peer: PeerId,
-        /// Not merely new keys.
-        new: bool,
-    },
-    /// The peer said good-bye.
-    Closed {
-        /// Who.
-        peer: PeerId,
-    },
-    /// The secrets of a session's keys, before anything is opened under them; only after [`Endpoint::tell_keys`].
-    Keys {
-        /// With whom.
-        peer: PeerId,
-        /// They begin a session.
-        new: bool,
-        /// What the keys are made of.
-        secrets: Box<SessionSecrets>,
-    },
-}
-
-/// What a portal shows of itself.
-#[derive(Clone, Debug)]
-pub struct Snapshot {
-    /// By `PeerId`; none while there is no session.
-    pub peers: Vec<Option<SessionSnapshot>>,
-    /// Everything dropped so far, by reason.
-    pub drops: Drops,
-    /// Bytes of trains that wait or are not yet acknowledged.
-    pub trains: ByteCount,
-}
 
 /// A portal without its system: sans-IO. It begins with peers and no link. One thread owns it.
 ///

@@ -1,0 +1,82 @@
+//! What a portal's core is told, and what it tells.
+
+use super::peer::PeerConfig;
+use crate::drops::Drops;
+use crate::handshake::Identity;
+use crate::handshake::secrets::SessionSecrets;
+use crate::session::{SessionSnapshot, Settings};
+use crate::transport::Transport;
+use crate::units::{ByteCount, LinkGroup, LinkId, PeerId};
+use crate::wire::Offer;
+
+/// What a portal is made of. No default; moved into the endpoint.
+pub struct Config {
+    /// This portal's key pair.
+    pub identity: Identity,
+    /// What it offers its peers; `instance` must be random for each start of the portal.
+    pub offer: Offer,
+    /// How sessions behave.
+    pub settings: Settings,
+    /// Whom it knows; `PeerId` counts them.
+    pub peers: Vec<PeerConfig>,
+}
+
+/// A link as the core sees it. A plain value.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The driver's name of it.
+    pub id: LinkId,
+    /// The configured link that it belongs to, which keeps one path: to the endpoint that validates first.
+    pub group: LinkGroup,
+    /// Its tier.
+    pub metric: u16,
+    /// How it carries datagrams.
+    pub transport: Transport,
+    /// It can reach IPv4 endpoints.
+    pub ipv4: bool,
+    /// It can reach IPv6 endpoints.
+    pub ipv6: bool,
+    /// Paths are opened on it; a listening socket only answers.
+    pub opens: bool,
+    /// It may be used now.
+    pub up: bool,
+}
+
+/// What the driver is to do or to tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Set the TUN's MTU to this many bytes.
+    TunMtu(u16),
+    /// A session with this peer began, as `new` or under fresh keys.
+    Session {
+        /// With whom.
+        peer: PeerId,
+        /// Not merely new keys.
+        new: bool,
+    },
+    /// The peer said good-bye.
+    Closed {
+        /// Who.
+        peer: PeerId,
+    },
+    /// The secrets of a session's keys, before anything is opened under them; only after [`super::Endpoint::tell_keys`].
+    Keys {
+        /// With whom.
+        peer: PeerId,
+        /// They begin a session.
+        new: bool,
+        /// What the keys are made of.
+        secrets: Box<SessionSecrets>,
+    },
+}
+
+/// What a portal shows of itself.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// By `PeerId`; none while there is no session.
+    pub peers: Vec<Option<SessionSnapshot>>,
+    /// Everything dropped so far, by reason.
+    pub drops: Drops,
+    /// Bytes of trains that wait or are not yet acknowledged.
+    pub trains: ByteCount,
+}
