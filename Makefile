@@ -4,6 +4,8 @@
 CARGO  := cargo
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo "sudo -E env PATH=$$PATH")
 BIN    := target/release/hawser
+# Packages are installed without a question: tshark's asks one.
+APT    := env DEBIAN_FRONTEND=noninteractive apt-get
 # Programs that the tests run in their namespaces: package (or several, with +) and command.
 TOOLS  := iproute2:ip iputils-ping:ping nftables:nft openssl:openssl tshark:tshark systemd:systemd-analyze strace:strace \
 	udhcpc:udhcpc udhcpd:udhcpd
@@ -75,6 +77,6 @@ tools:
 	  command -v $${tool#*:} >/dev/null && continue; \
 	  packages=$$(echo $${tool%:*} | tr + ' '); \
 	  echo "installing $$packages, for $${tool#*:}" >&2; \
-	  $(SUDO) apt-get install -y --no-install-recommends $$packages >/dev/null \
-	  || { $(SUDO) apt-get update >/dev/null && $(SUDO) apt-get install -y --no-install-recommends $$packages >/dev/null; } || exit 1; \
+	  $(SUDO) $(APT) install -y --no-install-recommends $$packages >/dev/null \
+	  || { $(SUDO) $(APT) update >/dev/null && $(SUDO) $(APT) install -y --no-install-recommends $$packages >/dev/null; } || exit 1; \
 	done
