@@ -3,13 +3,13 @@
 
 mod support;
 
-use hawser_core::endpoint::{Event, Link};
+use hawser_core::endpoint::Event;
 use hawser_core::handshake::REKEY_AFTER;
 use hawser_core::handshake::secrets::SessionSecrets;
 use hawser_core::transport::Transport;
-use hawser_core::units::{LinkGroup, LinkId, Time};
+use hawser_core::units::Time;
 use std::time::Duration;
-use support::{Portal, step};
+use support::{Portal, link, step};
 
 /// Two portals, their session made, and its keys replaced once; `ask` says who tells.
 fn after_a_rekey(ask: bool) -> (Portal, Portal) {
@@ -20,18 +20,8 @@ fn after_a_rekey(ask: bool) -> (Portal, Portal) {
         remote.endpoint.tell_keys();
     }
     let mut now = Time::from_nanos(1_000_000_000);
-    let link = |opens| Link {
-        id: LinkId(0),
-        group: LinkGroup(0),
-        metric: 0,
-        transport: Transport::Udp,
-        ipv4: true,
-        ipv6: false,
-        opens,
-        up: true,
-    };
-    local.endpoint.add_link(now, link(true));
-    remote.endpoint.add_link(now, link(false));
+    local.endpoint.add_link(now, link(0, Transport::Udp, true));
+    remote.endpoint.add_link(now, link(0, Transport::Udp, false));
     let end = now + REKEY_AFTER + Duration::from_secs(2);
     while now < end {
         step(now, &mut local, &mut remote);

@@ -2,58 +2,18 @@
 
 mod support;
 
-use hawser_core::congestion::Kind;
 use hawser_core::drops::DropReason;
-use hawser_core::endpoint::{Config, Endpoint, Link, PeerConfig};
-use hawser_core::handshake::{Identity, Psk};
+use hawser_core::endpoint::Endpoint;
 use hawser_core::packet::Offload;
-use hawser_core::session::Settings;
 use hawser_core::transport::Transport;
-use hawser_core::units::{Ecn, LinkGroup, LinkId, Time};
-use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
+use hawser_core::units::{Ecn, LinkId, Time};
 use std::net::SocketAddr;
 use std::time::Duration;
-use support::{Buffer, Delivered, Seeded, packet};
+use support::{Buffer, Delivered, endpoint, link, packet, peer};
 
 const HUB: u8 = 1;
 /// The peers' private keys are these bytes repeated; their inner addresses end in them.
 const PEERS: [u8; 2] = [2, 3];
-
-fn portal(ours: u8, peers: Vec<PeerConfig>) -> Endpoint {
-    let config = Config {
-        identity: Identity::new([ours; 32]),
-        offer: Offer {
-            protection: Protection::Encrypt,
-            ciphers: CipherSet::for_machine(true),
-            instance: InstanceId(u64::from(ours)),
-        },
-        settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500 },
-        peers,
-    };
-    Endpoint::new(config, Box::new(Seeded(u64::from(ours))))
-}
-
-fn peer(key: u8, endpoints: &[&str], allowed: &str) -> PeerConfig {
-    PeerConfig {
-        public_key: Identity::new([key; 32]).public(),
-        psk: Psk::default(),
-        endpoints: endpoints.iter().map(|text| text.parse().expect("an endpoint")).collect(),
-        allowed_ips: vec![allowed.parse().expect("a prefix")],
-    }
-}
-
-fn link(opens: bool) -> Link {
-    Link {
-        id: LinkId(0),
-        group: LinkGroup(0),
-        metric: 0,
-        transport: Transport::Udp,
-        ipv4: true,
-        ipv6: false,
-        opens,
-        up: true,
-    }
-}
 
 /// A hub and two peers that call it, over wires without delay.
 struct Star {
@@ -66,15 +26,15 @@ struct Star {
 impl Star {
     fn new(isolated: bool) -> Star {
         let of = |key: u8| peer(key, &[], &format!("10.0.0.{key}/32"));
-        let mut hub = portal(HUB, PEERS.map(of).into());
+        let mut hub = endpoint(HUB, PEERS.map(of).into());
         if isolated {
             hub.isolate_peers(vec!["10.0.0.1".parse().expect("an address")]);
         }
         let now = Time::from_nanos(1_000_000_000);
-        hub.add_link(now, link(false));
-        let caller = |key| portal(key, vec![peer(HUB, &["198.51.100.1:4920"], "10.0.0.0/24")]);
+        hub.add_link(now, link(0, Transport::Udp, false));
+        let caller = |key| endpoint(key, vec![peer(HUB, &["198.51.100.1:4920"], "10.0.0.0/24")]);
         let mut peers: Vec<Endpoint> = PEERS.into_iter().map(caller).collect();
-        peers.iter_mut().for_each(|endpoint| endpoint.add_link(now, link(true)));
+        peers.iter_mut().for_each(|endpoint| endpoint.add_link(now, link(0, Transport::Udp, true)));
         let delivered = (0..=PEERS.len()).map(|_| Delivered::default()).collect();
         let mut star = Star { hub, peers, delivered, now };
         star.run(300);

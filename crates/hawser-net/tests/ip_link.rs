@@ -9,7 +9,7 @@ use hawser_net::link::udp::UdpOpts;
 use hawser_net::link::{Ecn, Link, RecvBatch, Refusal, Route, SendBatch};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use support::links::{address, assert_numbered, on, receive, to};
-use support::{Namespace, until};
+use support::{Namespace, narrowed, until};
 
 /// What a datagram begins with: the filter lets nothing else through.
 const DATA: u8 = 0x40;
@@ -112,13 +112,7 @@ fn what_others_say_in_the_same_protocol_is_dropped_by_the_kernel() {
 
 #[test]
 fn routers_say_what_they_carry() {
-    let (near, router, far) = (Namespace::new(), Namespace::new(), Namespace::new());
-    near.veth("v0", "10.1.0.1/24", &router, "v1", "10.1.0.2/24");
-    router.veth("w0", "10.2.0.1/24", &far, "w1", "10.2.0.2/24");
-    near.ip("route add default via 10.1.0.2");
-    far.ip("route add default via 10.2.0.1");
-    router.ip("link set w0 mtu 1300");
-    router.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")).expect("forwarding");
+    let (near, _router, far) = narrowed();
     let (mut a, mut b) = (open(&near, on("10.1.0.1:0")), open(&far, on("10.2.0.2:0")));
     let _ = a.send(&mut datagrams(to(b.local_addr()), 1, 1400)).expect("send");
     let error = until(&mut a, "an error", |a| a.next_error().expect("the error queue"));

@@ -8,7 +8,7 @@ use hawser_net::link::udp::{UdpLink, UdpOpts};
 use hawser_net::link::{Link, LinkError, LinkFinding, RecvBatch, Refusal, SendBatch};
 use rustix::thread::CapabilitySet;
 use support::links::{address, assert_numbered, numbered, on, open, receive, to};
-use support::{Namespace, until};
+use support::{Namespace, narrowed, until};
 
 #[test]
 fn what_is_too_big_is_told_and_the_rest_goes() {
@@ -42,14 +42,7 @@ fn what_is_too_big_is_told_and_the_rest_goes() {
 
 #[test]
 fn routers_say_why_and_the_link_goes_on() {
-    let (near, router, far) = (Namespace::new(), Namespace::new(), Namespace::new());
-    near.veth("v0", "10.1.0.1/24", &router, "v1", "10.1.0.2/24");
-    router.veth("w0", "10.2.0.1/24", &far, "w1", "10.2.0.2/24");
-    near.ip("route add default via 10.1.0.2");
-    far.ip("route add default via 10.2.0.1");
-    router.ip("link set w0 mtu 1300");
-    // A thread sees its own namespace's half of /proc/sys/net.
-    router.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")).expect("forwarding");
+    let (near, _router, far) = narrowed();
     let mut a = open(&near, on("10.1.0.1:0"));
     let mut b = open(&far, on("10.2.0.2:4920"));
     let closed = address("10.2.0.2:9");

@@ -1,7 +1,7 @@
 //! contrib/wireshark/hawser.lua names every field of every datagram and frame, over every transport. Needs tshark, not root.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+#[path = "support/tshark.rs"]
+mod tshark;
 
 /// A frame's bytes, its name, and what tshark is to say of its fields.
 type Case = (&'static [u8], &'static str, &'static [(&'static str, &'static str)]);
@@ -171,16 +171,7 @@ fn tshark(packets: &[Vec<u8>], options: &[&str], fields: &[&str]) -> Vec<Vec<Str
     let mut writer = hawser_decode::PcapWriter::new(&mut file).expect("a vector takes all");
     packets.iter().for_each(|packet| writer.packet(0, packet).expect("a vector takes all"));
     std::fs::write(&path, file).expect("a file");
-    let script: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/wireshark/hawser.lua");
-    let mut command = Command::new("tshark");
-    command.args(["-n", "-2", "-X", &format!("lua_script:{}", script.display()), "-r"]).arg(&path).args(options);
-    command.args(["-T", "fields", "-E", "separator=/t", "-E", "aggregator=,"]);
-    command.args(fields.iter().flat_map(|field| ["-e", field]));
-    let out = command.stdin(Stdio::null()).output().expect("run tshark (package tshark)");
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.success() && !said.contains("ua:") && !said.contains("rror"), "{said}");
-    let text = String::from_utf8(out.stdout).expect("text");
-    text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+    tshark::run(&path, options, fields)
 }
 
 /// Expert infos that must not be there.

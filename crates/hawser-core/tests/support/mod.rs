@@ -42,6 +42,37 @@ impl Buffers for Buffer {
     }
 }
 
+/// A core whose private key is this byte repeated.
+pub fn endpoint(ours: u8, peers: Vec<PeerConfig>) -> Endpoint {
+    let config = Config {
+        identity: Identity::new([ours; 32]),
+        offer: Offer {
+            protection: Protection::Encrypt,
+            ciphers: CipherSet::for_machine(true),
+            instance: InstanceId(u64::from(ours)),
+        },
+        settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500 },
+        peers,
+    };
+    Endpoint::new(config, Box::new(Seeded(u64::from(ours))))
+}
+
+/// How others know it.
+pub fn peer(key: u8, endpoints: &[&str], allowed: &str) -> PeerConfig {
+    PeerConfig {
+        public_key: Identity::new([key; 32]).public(),
+        psk: Psk::default(),
+        endpoints: endpoints.iter().map(|text| text.parse().expect("an endpoint")).collect(),
+        allowed_ips: vec![allowed.parse().expect("a prefix")],
+    }
+}
+
+/// A link of metric 0 over IPv4, up, in a group of its own.
+pub fn link(id: u16, transport: Transport, opens: bool) -> Link {
+    let group = LinkGroup(id);
+    Link { id: LinkId(id), group, metric: 0, transport, ipv4: true, ipv6: false, opens, up: true }
+}
+
 pub struct Portal {
     pub endpoint: Endpoint,
     pub delivered: Delivered,
@@ -51,23 +82,7 @@ pub struct Portal {
 
 impl Portal {
     pub fn new(ours: u8, theirs: u8, endpoints: &[&str], allowed: &str) -> Portal {
-        let peer = PeerConfig {
-            public_key: Identity::new([theirs; 32]).public(),
-            psk: Psk::default(),
-            endpoints: endpoints.iter().map(|e| e.parse().expect("an endpoint")).collect(),
-            allowed_ips: vec![allowed.parse().expect("a prefix")],
-        };
-        let config = Config {
-            identity: Identity::new([ours; 32]),
-            offer: Offer {
-                protection: Protection::Encrypt,
-                ciphers: CipherSet::for_machine(true),
-                instance: InstanceId(u64::from(ours)),
-            },
-            settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500 },
-            peers: vec![peer],
-        };
-        let endpoint = Endpoint::new(config, Box::new(Seeded(u64::from(ours))));
+        let endpoint = endpoint(ours, vec![peer(theirs, endpoints, allowed)]);
         Portal { endpoint, delivered: Delivered::default(), remote: endpoints.is_empty() }
     }
 
@@ -128,19 +143,9 @@ pub fn connected_by(transport: Transport) -> (Portal, Portal, Time) {
     let mut local = Portal::new(1, 2, &["198.51.100.1:4920"], "10.0.0.1/32");
     let mut remote = Portal::new(2, 1, &[], "10.0.0.2/32");
     let mut now = Time::from_nanos(1_000_000_000);
-    let link = |id, opens| Link {
-        id: LinkId(id),
-        group: LinkGroup(id),
-        metric: 0,
-        transport,
-        ipv4: true,
-        ipv6: false,
-        opens,
-        up: true,
-    };
-    local.endpoint.add_link(now, link(0, true));
-    local.endpoint.add_link(now, link(1, true));
-    remote.endpoint.add_link(now, link(0, false));
+    local.endpoint.add_link(now, link(0, transport, true));
+    local.endpoint.add_link(now, link(1, transport, true));
+    remote.endpoint.add_link(now, link(0, transport, false));
     for _ in 0..200 {
         step(now, &mut local, &mut remote);
         now = now + Duration::from_millis(1);

@@ -6,7 +6,7 @@ use hawser_wire::{Direction, Jitter, Loss, Spread};
 
 use super::controllers::{Judged, LOSS_BASED, MODEL_BASED};
 use super::paired::{PAIRED, Paired};
-use super::{changes, repaired, thin, tiers};
+use super::{changes, fec, thin, tiers};
 use crate::topology::{Flow, LinkPlan};
 
 /// A link of a case, the same both ways. Constant.
@@ -87,7 +87,7 @@ pub enum Probe {
     /// A thin flow under this rule: `lost_percent delay_p99_ms wire_bytes_per_inner`.
     Thin(&'static str),
     /// The same with repairs and without: `useless_percent extra_percent plain_lost_percent`.
-    Repaired,
+    Fec,
     /// Datagrams, more than the link carries: `local_mib remote_mib local_most_mib remote_most_mib mbps`.
     Memory,
 }
@@ -296,7 +296,7 @@ pub const CASES: &[Case] = &[
     changes::SILENT,
     changes::DOWN,
     thin::REDUNDANT,
-    repaired::FEC,
+    fec::FEC,
     Case {
         name: "controllers",
         about: "our CUBIC and NewReno beside the kernel's, one link",

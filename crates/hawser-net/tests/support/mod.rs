@@ -112,3 +112,16 @@ pub fn until<F: std::os::fd::AsFd, T>(source: &mut F, what: &str, mut step: impl
         poll(&mut [PollFd::new(source, PollFlags::IN)], Some(&timeout)).expect("poll");
     }
 }
+
+/// Two hosts, 10.1.0.1 and 10.2.0.2, and the router between them, which carries no more than 1300 bytes to the second.
+pub fn narrowed() -> (Namespace, Namespace, Namespace) {
+    let (near, router, far) = (Namespace::new(), Namespace::new(), Namespace::new());
+    near.veth("v0", "10.1.0.1/24", &router, "v1", "10.1.0.2/24");
+    router.veth("w0", "10.2.0.1/24", &far, "w1", "10.2.0.2/24");
+    near.ip("route add default via 10.1.0.2");
+    far.ip("route add default via 10.2.0.1");
+    router.ip("link set w0 mtu 1300");
+    // A thread sees its own namespace's half of /proc/sys/net.
+    router.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")).expect("forwarding");
+    (near, router, far)
+}

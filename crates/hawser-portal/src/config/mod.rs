@@ -6,8 +6,8 @@
 //! 4. [`load()`] does all that for a file, and reads the keys it names.
 
 mod amounts;
-mod beyond;
 mod error;
+mod gateway;
 mod key;
 mod load;
 mod parsers;
@@ -114,7 +114,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, faults: &mut Faults<'_>) -> Option<Conf
         // Only then: what was left out because of a fault would look pointless.
         together::check(&portal, &tun, &links, &peers, faults);
         let (gateway, nat) = (gateway.as_ref(), nat.as_ref());
-        beyond::check(tree, &tun, gateway, nat, &peers, faults);
+        gateway::check(tree, &tun, gateway, nat, &peers, faults);
         settled = takeover.and_then(|section| takeover::settle(section, &tun, &peers, faults));
     }
     Some(Config {

@@ -1,7 +1,6 @@
 //! What the control thread and the packet thread say to each other.
 
-use hawser_core::endpoint::{PeerConfig, Snapshot};
-use hawser_core::handshake::secrets::SessionSecrets;
+use hawser_core::endpoint::{Event, PeerConfig, Snapshot};
 use hawser_core::rules::Rules;
 use hawser_core::session::Terms;
 use hawser_core::units::{LinkGroup, LinkId, PeerId};
@@ -66,29 +65,8 @@ impl std::fmt::Debug for Reload {
 pub enum Report {
     /// The present state.
     State(Box<State>),
-    /// The TUN device is to have this MTU, in bytes.
-    TunMtu(u16),
-    /// A session began, or has new keys.
-    Session {
-        /// With whom.
-        peer: PeerId,
-        /// Not merely new keys.
-        new: bool,
-    },
-    /// A peer said good-bye.
-    Closed {
-        /// Who.
-        peer: PeerId,
-    },
-    /// A session's keys, for the key log.
-    Keys {
-        /// With whom.
-        peer: PeerId,
-        /// They begin a session.
-        new: bool,
-        /// What the keys are made of.
-        secrets: Box<SessionSecrets>,
-    },
+    /// What the core wants done or told.
+    Event(Event),
 }
 
 /// The packet thread's state at one moment. Plain data.

@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use hawser_core::handshake::{Identity, Initiator, Psk, PublicKey};
@@ -21,6 +21,7 @@ use hawser_wire::Capture;
 use serde_json::Value;
 
 use crate::lab::{ENDPOINT, LOCAL, Lab, REMOTE, REMOTE_V6, ms, states};
+use crate::tshark;
 
 /// Ports of the test's own traffic inside the tunnel.
 const UDP_PORT: u16 = 7001;
@@ -254,20 +255,10 @@ fn in_order(segments: &BTreeMap<u32, &[u8]>) -> Vec<u8> {
     all
 }
 
-/// Runs tshark on a capture with the dissector; gives for each packet the values of each field.
+/// What tshark says of the packets that pass a filter.
 fn tshark(capture: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/wireshark/hawser.lua");
-    let mut command = Command::new("tshark");
-    // Two passes: a label's first datagrams may be too short to tell whether frames are in clear.
-    command.args(["-n", "-2", "-X", &format!("lua_script:{}", script.display()), "-r"]).arg(capture);
     // A portal that is not there yet is answered for by ICMP, with the datagram in it.
-    command.args(["-Y", &format!("({filter}) && !icmp"), "-T", "fields", "-E", "separator=/t", "-E", "aggregator=,"]);
-    command.args(fields.iter().flat_map(|field| ["-e", field]));
-    let out = command.stdin(Stdio::null()).output().expect("run tshark (package tshark)");
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.success() && !said.contains("ua:") && !said.contains("rror"), "{said}");
-    let text = String::from_utf8(out.stdout).expect("text");
-    text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+    tshark::run(capture, &["-Y", &format!("({filter}) && !icmp")], fields)
 }
 
 /// The fields of each type of datagram that are in clear, with the type's code and its name in the listing.

@@ -8,7 +8,7 @@
 //! Each link has its own route to the remote portal; on `two` the local host has a strict rp_filter.
 
 use std::fs::{self, File};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::thread::sleep;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use hawser_portal::api::{Client, PathState, PathStatus, Status};
 use hawser_portal::config::PrivateKey;
-use hawser_wire::traffic::{Ping, PingReport};
+use hawser_wire::traffic::{Congestion, Ping, PingReport, TcpTransfer};
 use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, RpFilter, veth};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -317,6 +317,12 @@ impl Drop for Portal {
             sleep(GLANCE);
         }
     }
+}
+
+/// A transfer of one stream of CUBIC.
+pub fn transfer(from: &Namespace, to: &Namespace, destination: SocketAddr, duration: Duration) -> TcpTransfer {
+    let (from, to) = (from.clone(), to.clone());
+    TcpTransfer { from, to, destination, source: None, congestion: Congestion::Cubic, duration }
 }
 
 /// Writes a file that only its owner can read.

@@ -19,3 +19,5 @@ mod talk;
 mod terms;
 mod traffic;
 mod transports;
+#[path = "../support/tshark.rs"]
+mod tshark;

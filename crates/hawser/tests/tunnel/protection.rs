@@ -4,9 +4,8 @@ use std::fs;
 use std::time::Duration;
 
 use hawser_portal::config::PrivateKey;
-use hawser_wire::traffic::{Congestion, TcpTransfer};
 
-use crate::lab::{LOCAL, Lab, Portal, REMOTE, REMOTE_V6, ms, parse};
+use crate::lab::{self, LOCAL, Lab, Portal, REMOTE, REMOTE_V6, ms, parse};
 
 /// No capability, as /proc/PID/status shows a set of them.
 const NONE: &str = "0000000000000000";
@@ -25,14 +24,7 @@ fn assert_carries(lab: &Lab, what: &str) {
         lab.assert_none_lost(&lab.ping(destination, ms(10), ms(200)).run().expect("a ping"));
     }
     for (from, to, destination) in [(&lab.local, &lab.remote, REMOTE), (&lab.remote, &lab.local, LOCAL)] {
-        let transfer = TcpTransfer {
-            from: from.clone(),
-            to: to.clone(),
-            destination: parse(&format!("{destination}:5001")),
-            source: None,
-            congestion: Congestion::Cubic,
-            duration: ms(500),
-        };
+        let transfer = lab::transfer(from, to, parse(&format!("{destination}:5001")), ms(500));
         let bytes = transfer.run().expect("a transfer").total_bytes();
         assert!(bytes > TRANSFER_MIN, "{what}: {bytes} bytes to {destination}");
     }

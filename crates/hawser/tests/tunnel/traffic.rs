@@ -3,10 +3,9 @@
 use hawser_portal::api::{PathState, Status};
 use std::time::Duration;
 
-use hawser_wire::traffic::{Congestion, TcpTransfer};
 use hawser_wire::{Direction, Moment, Namespace};
 
-use crate::lab::{ENDPOINT, ENDPOINT_V6, LINKS, LOCAL, Lab, REMOTE, REMOTE_V6, ms, parse, paths, states};
+use crate::lab::{self, ENDPOINT, ENDPOINT_V6, LINKS, LOCAL, Lab, REMOTE, REMOTE_V6, ms, parse, paths, states};
 
 /// Each link of the bond, in Mbit/s: what this test can have beside others on two cores.
 const LINK_MBPS: f64 = 20.0;
@@ -16,14 +15,7 @@ const GAP_MAX: Duration = Duration::from_millis(800);
 const TRANSFER_MIN: u64 = 5_000_000;
 
 fn tcp(from: &Namespace, to: &Namespace, destination: &str) -> u64 {
-    let transfer = TcpTransfer {
-        from: from.clone(),
-        to: to.clone(),
-        destination: parse(&format!("{destination}:5001")),
-        source: None,
-        congestion: Congestion::Cubic,
-        duration: ms(700),
-    };
+    let transfer = lab::transfer(from, to, parse(&format!("{destination}:5001")), ms(700));
     transfer.run().expect("a transfer").total_bytes()
 }
 
@@ -86,14 +78,7 @@ fn one_stream_is_faster_over_two_links_and_outlives_the_silent_loss_of_one() {
     let lab = Lab::new("bond", "");
     let links = LINKS.map(|link| lab.emulate(link, &Direction::shaped(LINK_MBPS, ms(10), ms(100))));
     let (local, _remote) = lab.start_both();
-    let transfer = TcpTransfer {
-        from: lab.local.clone(),
-        to: lab.remote.clone(),
-        destination: parse(&format!("{REMOTE}:5001")),
-        source: None,
-        congestion: Congestion::Cubic,
-        duration: ms(4_500),
-    };
+    let transfer = lab::transfer(&lab.local, &lab.remote, parse(&format!("{REMOTE}:5001")), ms(4_500));
     let start = Moment::now();
     let running = transfer.start().expect("a connection");
     let cut = start + ms(3_000);

@@ -5,11 +5,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use hawser_portal::api::{PathState, Status};
-use hawser_wire::traffic::{Congestion, Ping, TcpTransfer, UdpFlow};
+use hawser_wire::traffic::{Ping, TcpTransfer, UdpFlow};
 use hawser_wire::{Namespace, Rate};
 
 use crate::lab::{
-    ENDPOINT, ENDPOINT_V6, LINKS, LOCAL, LOCAL_V6, Lab, Portal, REMOTE, REMOTE_V6, ms, parse, paths, states,
+    self, ENDPOINT, ENDPOINT_V6, LINKS, LOCAL, LOCAL_V6, Lab, Portal, REMOTE, REMOTE_V6, ms, parse, paths, states,
 };
 
 /// How long each kind of traffic goes on.
@@ -95,14 +95,7 @@ fn socket(address: &str, port: u16) -> SocketAddr {
 }
 
 fn transfer(from: &Namespace, to: &Namespace, address: &str, port: u16) -> TcpTransfer {
-    TcpTransfer {
-        from: from.clone(),
-        to: to.clone(),
-        destination: socket(address, port),
-        source: None,
-        congestion: Congestion::Cubic,
-        duration: SPELL,
-    }
+    lab::transfer(from, to, socket(address, port), SPELL)
 }
 
 fn flow(from: &Namespace, to: &Namespace, address: &str, port: u16) -> UdpFlow {

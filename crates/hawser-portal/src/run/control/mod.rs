@@ -6,7 +6,7 @@
 //! 4. Until the end: pass on what the kernel says of links, ask for their routes (`routes`), publish the status
 //!    (`status`), obey orders. 5. Stop the packet thread, and undo everything.
 
-mod any;
+mod any_interface;
 mod calendar;
 mod default_route;
 mod gateway;

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use hawser_core::endpoint::Event;
 use hawser_core::handshake::secrets::KeyLogEntry;
 use hawser_core::units::PeerId;
 use hawser_net::netcfg::{EventSender, LinkEvent, LinkWatch};
@@ -11,7 +12,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
-use super::any::Taken;
+use super::any_interface::Taken;
 use super::calendar::Date;
 use super::key_log::KeyLog;
 use super::observe::Observer;
@@ -183,15 +184,21 @@ impl<'a> Serving<'a> {
                 self.observer.look_at(&status);
                 self.status.send_replace(status);
             }
-            Report::TunMtu(mtu) => {
+            Report::Event(event) => self.on_event(event).await,
+        }
+    }
+
+    async fn on_event(&mut self, event: Event) {
+        match event {
+            Event::TunMtu(mtu) => {
                 if self.config.tun.mtu.is_none() {
                     self.system.set_tun_mtu(mtu).await;
                 }
             }
-            Report::Session { peer, new: true } => tracing::info!(peer = self.name(peer), "session"),
-            Report::Session { peer, new: false } => tracing::debug!(peer = self.name(peer), "new keys"),
-            Report::Closed { peer } => tracing::info!(peer = self.name(peer), "peer said good-bye"),
-            Report::Keys { peer, new, secrets } => {
+            Event::Session { peer, new: true } => tracing::info!(peer = self.name(peer), "session"),
+            Event::Session { peer, new: false } => tracing::debug!(peer = self.name(peer), "new keys"),
+            Event::Closed { peer } => tracing::info!(peer = self.name(peer), "peer said good-bye"),
+            Event::Keys { peer, new, secrets } => {
                 let name = self.name(peer).to_owned();
                 if let Some(log) = &mut self.key_log {
                     log.write(KeyLogEntry { peer: name, new, secrets: *secrets });

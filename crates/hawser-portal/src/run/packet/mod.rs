@@ -22,7 +22,7 @@ use std::num::NonZeroU64;
 use std::thread;
 use std::time::Duration;
 
-use hawser_core::endpoint::{Endpoint, Event};
+use hawser_core::endpoint::Endpoint;
 use hawser_core::packet::Coalescer;
 use hawser_core::units::Time;
 use hawser_net::link::RecvBatch;
@@ -167,13 +167,7 @@ impl Driver {
 /// What the core wants done or told outside. The control thread may be gone: then the thread ends soon.
 fn tell_events(parts: &mut Parts) {
     while let Some(event) = parts.endpoint.poll_event() {
-        let report = match event {
-            Event::TunMtu(mtu) => Report::TunMtu(mtu),
-            Event::Session { peer, new } => Report::Session { peer, new },
-            Event::Closed { peer } => Report::Closed { peer },
-            Event::Keys { peer, new, secrets } => Report::Keys { peer, new, secrets },
-        };
-        let _ = parts.reports.send(report);
+        let _ = parts.reports.send(Report::Event(event));
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) const FEC: Case = Case {
     lines: &[LOSSY],
     beside: &[],
     flows: BOTH,
-    probe: Probe::Repaired,
+    probe: Probe::Fec,
     // Lost, or repaired after more than 60 ms. Source: issue 4, "Must show".
     targets: &[
         target("useless_percent", Bound::AtMost(0.5)),
@@ -28,7 +28,7 @@ pub(super) const FEC: Case = Case {
 };
 
 /// The flow under both rules, one after the other on links with the same chance.
-pub(super) fn repaired(bench: &Bench, case: &Case, flow: Flow, run: u32) -> Result<Figures, LabError> {
+pub(super) fn fec(bench: &Bench, case: &Case, flow: Flow, run: u32) -> Result<Figures, LabError> {
     let plain = thin::thin(bench, case, PLAIN, flow, run)?;
     let mut figures = thin::thin(bench, case, REPAIRED, flow, run)?;
     let bytes = figures["wire_bytes_per_inner"] / plain["wire_bytes_per_inner"];

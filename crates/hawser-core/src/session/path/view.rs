@@ -1,0 +1,42 @@
+//! A path as the scheduler sees it.
+
+use super::Path;
+use crate::scheduler::PathView;
+use crate::units::Time;
+use std::time::Duration;
+
+impl Path {
+    /// What the scheduler sees; `scale` puts a path without one-way samples on the others' scale.
+    pub fn view(&mut self, now: Time, usable: bool, scale: i64) -> PathView {
+        let half = i64::try_from(self.rtt.snapshot().smoothed.as_micros() / 2).unwrap_or(i64::MAX);
+        let delay = self.oneway.smoothed_us().unwrap_or(half.saturating_add(scale));
+        // The search for the rate makes a queue, and a path that nobody uses has none. The queue that the kernel's controller
+        // keeps below a stream is no reason to wait for another path: it is there whatever is sent, or the path runs dry.
+        let least = match (self.transport.is_stream(), self.exploration.is_on()) {
+            (true, _) => None,
+            (false, true) => self.oneway.min_us(now),
+            (false, false) => self.oneway.floor_us(now),
+        };
+        let floor = least.unwrap_or(delay).min(delay);
+        PathView {
+            id: self.id,
+            weight: self.terms.weight,
+            usable,
+            delay_us: self.oneway.expected_us(now, floor).unwrap_or(delay),
+            floor_us: floor,
+            jitter_us: self.oneway.jitter_us(),
+            rtt: self.rtt.snapshot().smoothed,
+            least_rtt: self.rtt.snapshot().min,
+            rate: self.rate(),
+            loss: self.loss.share(),
+            ready_in: if usable { self.ready_in(now) } else { Duration::ZERO },
+            exploring: self.exploration.is_on(),
+        }
+    }
+
+    /// The scale of this path's one-way delays: clock offset and half round trip apart.
+    pub fn scale(&self) -> Option<i64> {
+        let half = i64::try_from(self.rtt.snapshot().smoothed.as_micros() / 2).unwrap_or(i64::MAX);
+        self.oneway.smoothed_us().map(|delay| delay.saturating_sub(half))
+    }
+}
