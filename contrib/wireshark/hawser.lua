@@ -5,7 +5,7 @@
 -- 1. UDP (a port, or a conversation that began with a handshake), TCP (records on a port) or a bare IP protocol carries datagrams.
 -- 2. A capturing host may hold several datagrams in one: they are told apart.
 -- 3. Handshake messages and the header of data are in clear; frames only with `protection = "authenticate"`, which nothing on
---    the wire says: a label whose first datagram of some length reads as frames to its last byte is taken for one.
+--    the wire says: a label whose datagrams read as frames until chance is ruled out has them in clear; one that does not, has not.
 -- 4. Inner packets go to Wireshark's own dissectors. Sealed frames: `hawser decode` writes their inner packets as a capture.
 
 local hawser = Proto("hawser", "Hawser")
@@ -16,7 +16,7 @@ local TAG_LEN = 16
 local HEADER_LEN = 9
 local LABEL_LEN = 5          -- the label, with the type before it
 local GAP_MAX = 4096         -- numbers that may be missing between two datagrams that a kernel put together
-local SURE_LEN = 8           -- bytes that read as frames by chance once in 10,000 times
+local SURE_BITS = 16         -- sealed bytes read as frames by chance once in 2^16 labels
 local NO_MAC = string.rep("\0", 16)
 
 local TYPES = { [1] = "Handshake initiation", [2] = "Handshake response", [3] = "Cookie reply", [4] = "Data" }
@@ -120,7 +120,7 @@ hawser.prefs.clear = Pref.enum("Frames in clear", CLEAR_GUESS, 'Whether frames a
     { { 1, "guess", CLEAR_GUESS }, { 2, "never", CLEAR_NEVER }, { 3, "always", CLEAR_ALWAYS } }, false)
 hawser.prefs.heuristic = Pref.bool("Follow handshakes", true, "Take UDP conversations on any port that begin with a handshake")
 
--- What is known of labels: true where frames are in clear, false where they are sealed.
+-- What is known of labels: true where frames are in clear, false where they are sealed; until then, the bits that spoke for clear.
 local clear_labels = {}
 function hawser.init() clear_labels = {} end
 
@@ -134,8 +134,11 @@ local function malformed(why) error(setmetatable({ why = why }, MALFORMED), 0) e
 local Reader = {}
 Reader.__index = Reader
 
-function Reader.new(tvb, at, stop) return setmetatable({ tvb = tvb, at = at, stop = stop }, Reader) end
+function Reader.new(tvb, at, stop) return setmetatable({ tvb = tvb, at = at, stop = stop, bits = 0 }, Reader) end
 function Reader:left() return self.stop - self.at end
+
+-- What was read just now stands so by chance once in 2^bits.
+function Reader:speaks(bits) self.bits = self.bits + bits end
 
 function Reader:take(len)
     if self:left() < len then malformed("truncated") end
@@ -173,6 +176,7 @@ local function place(r, tree)
         for _, field in ipairs({ f.spare, f.unordered, f.continues, f.partial, f.bucket }) do tree:add(field, word) end
     end
     if bit.band(word:uint(), 0x8000) ~= 0 then malformed("the spare flag is set") end
+    r:speaks(1)
     r:field(tree, f.sequence, 3)
 end
 
@@ -190,6 +194,7 @@ local dissect = {}
 dissect[0x00] = function(r, tree)
     local start = r.at
     while r:left() > 0 and r.tvb(r.at, 1):uint() == 0 do r.at = r.at + 1 end
+    r:speaks(8 * (r.at - start))
     if tree then tree:add(f.padding, r.tvb(start - 1, r.at - start + 1), r.at - start + 1):set_generated() end
 end
 
@@ -234,12 +239,14 @@ dissect[0x04] = dissect[0x03]
 dissect[0x05] = function(r, tree)
     r:varint(tree, f.info_path)
     if r:field(tree, f.info_state, 1):uint() > 2 then malformed("unknown state") end
+    r:speaks(6)
     r:field(tree, f.info_metric, 2)
     r:varint(tree, f.info_revision)
 end
 
 dissect[0x06] = function(r, tree)
     if r:field(tree, f.gone_bucket, 2):uint() > 0x0fff then malformed("the bits above the bucket are set") end
+    r:speaks(4)
     r:field(tree, f.gone_upto, 3)
 end
 
@@ -258,6 +265,7 @@ dissect[0x08] = function(r, tree, pinfo, root)
     local packet = r:field(tree, f.packet, r:left())
     if not tree then
         if not is_packet(packet) then malformed("no inner packet") end
+        r:speaks(19) -- version and length
         return
     end
     local version = bit.rshift(packet(0, 1):uint(), 4)
@@ -273,6 +281,7 @@ dissect[0x0b] = function(r, tree)
     local count = r:field(tree, f.repair_count, 1):uint()
     if count < 1 or count > 32 then malformed("a repair of 1 to 32 symbols") end
     if r:field(tree, f.repair_row, 1):uint() > 127 then malformed("a row above 127") end
+    r:speaks(4)
     if r:left() == 0 then malformed("no repair symbol") end
     r:field(tree, f.repair_symbol, r:left())
 end
@@ -282,6 +291,7 @@ dissect[0x0c] = function(r, tree)
     local flags = r:field(tree, f.terms_flags, 1)
     if tree then tree:add(f.terms_barred, flags) end
     if flags:uint() > 1 then malformed("unknown flags") end
+    r:speaks(7)
     if r:field(tree, f.terms_weight, 1):uint() == 0 then malformed("a weight of zero") end
     r:varint(tree, f.terms_rate)
     r:varint(tree, f.terms_revision)
@@ -297,6 +307,7 @@ local function dissect_frame(r, tree, pinfo, root)
     local start = r.at
     local code = r.tvb(start, 1):uint()
     local name, read = FRAMES[code], dissect[code]
+    r:speaks(4) -- 14 types of 256
     local branch = tree and tree:add(f.frame, r.tvb(start, r:left())):set_text(name or string.format("Frame 0x%02x", code))
     r:field(branch, f.frame_type, 1)
     if read then
@@ -311,24 +322,26 @@ local function dissect_frame(r, tree, pinfo, root)
     return name or string.format("0x%02x", code)
 end
 
--- Whether what stands between header and tag reads as frames to its last byte.
-local function reads_as_frames(tvb, stop)
+-- How sure it is that frames stand between header and tag, in bits; nil where they cannot.
+local function sure_of_frames(tvb, stop)
     local r = Reader.new(tvb, HEADER_LEN, stop)
-    if r:left() == 0 then return false end
     local ok, failure = pcall(function() while r:left() > 0 do dissect_frame(r) end end)
     if not ok and getmetatable(failure) ~= MALFORMED then error(failure, 0) end
-    return ok
+    return ok and r.bits or nil
 end
 
--- Step 3: whether frames are in clear. A few sealed bytes may look like frames; more hardly do.
-local function is_clear(tvb, label)
+-- Step 3: whether frames are in clear. Until that is sure they are shown sealed; tshark -2 decides before it shows.
+local function is_clear(tvb, label, first_pass)
     local wish = hawser.prefs.clear
     if wish ~= CLEAR_GUESS then return wish == CLEAR_ALWAYS end
-    local stop = tvb:len() - TAG_LEN
-    if clear_labels[label] == nil and stop - HEADER_LEN >= SURE_LEN then
-        clear_labels[label] = reads_as_frames(tvb, stop)
+    local known = clear_labels[label]
+    if first_pass and type(known) ~= "boolean" then
+        local bits = sure_of_frames(tvb, tvb:len() - TAG_LEN)
+        known = bits ~= nil and (known or 0) + bits
+        if known and known >= SURE_BITS then known = true end
+        clear_labels[label] = known
     end
-    return clear_labels[label] == true
+    return known == true
 end
 
 ---------------------------------------------------------------------------------------------------- datagrams
@@ -341,7 +354,7 @@ local function dissect_data(tvb, pinfo, tree, root)
     if r:left() < TAG_LEN then malformed("no room for a tag") end
     r.stop = tvb:len() - TAG_LEN
     local complete = tvb:len() == tvb:reported_len()
-    if complete and is_clear(tvb, label) then
+    if complete and is_clear(tvb, label, not pinfo.visited) then
         local names = {}
         -- The inner packet's dissectors set the columns: what is told here stays before it.
         while r:left() > 0 do names[#names + 1] = dissect_frame(r, tree, pinfo, root) end

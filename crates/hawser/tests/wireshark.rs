@@ -1,5 +1,8 @@
 //! contrib/wireshark/hawser.lua names every field of every datagram and frame, over every transport. Needs tshark, not root.
 
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+
 #[path = "support/tshark.rs"]
 mod tshark;
 
@@ -186,8 +189,8 @@ fn every_field_of_every_message_and_frame_has_its_name_and_value() {
         wanted.push(said.to_vec());
     }
     for (number, (frames, _, said)) in (0..).zip(FRAMES) {
-        // The first datagram of a label is long enough to tell that frames are in clear.
-        packets.push(ipv4(UDP, &udp(HAWSER_PORT, &data(7, 100 + number, &[0x03, 1, 2, 3, 4, 5, 6, 7, 8]))));
+        // Before it, one that leaves no doubt that the label's frames are in clear.
+        packets.push(ipv4(UDP, &udp(HAWSER_PORT, &data(7, 100 + number, &[0x01, 0, 0, 0, 0]))));
         wanted.push(vec![("hawser.label", "0x00000007")]);
         packets.push(ipv4(UDP, &udp(HAWSER_PORT, &data(7, number, frames))));
         wanted.push([&[("hawser.tag", "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee")], *said].concat());
@@ -293,4 +296,23 @@ fn what_is_no_datagram_is_told_and_sealed_frames_stay_sealed() {
         tshark(&[on(&sealed), on(&data(9, 2, FRAMES[2].0))], &[], &["hawser.sealed", "hawser.frame.type", EXPERT]);
     assert_eq!(rows[0], ["a7".repeat(40), String::new(), String::new()]);
     assert_eq!((rows[1][0].len() / 2, rows[1][1].as_str()), (FRAMES[2].0.len(), ""));
+}
+
+#[test]
+fn sealed_frames_are_hardly_ever_taken_for_frames_in_clear() {
+    const LABELS: u32 = 20_000;
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let packets: Vec<_> = (0..LABELS)
+        .map(|label| {
+            // As long as a probe, as acknowledgements, as a full datagram.
+            let mut frames = vec![0; [9, 17, 30, 1300][label as usize % 4]];
+            random.fill_bytes(&mut frames);
+            ipv4(UDP, &udp(HAWSER_PORT, &data(label, 1, &frames)))
+        })
+        .collect();
+    let rows = tshark(&packets, &[], &["hawser.frame.type", "hawser.sealed"]);
+    assert_eq!(rows.len(), packets.len());
+    let taken = rows.iter().filter(|row| !row[0].is_empty()).count();
+    assert!(taken <= 2, "{taken} of {LABELS}");
+    assert!(rows.iter().all(|row| row[0].is_empty() != row[1].is_empty()));
 }
