@@ -9,13 +9,19 @@
 //! Everything here needs root.
 
 pub mod cleanup;
+pub mod contender;
 pub mod demo;
 mod error;
+pub mod experiment;
 pub mod measure;
 pub mod portals;
 mod process;
+pub mod report;
+pub mod scenario;
+pub mod stage;
 pub mod topology;
 pub mod wireguard;
+pub mod workload;
 pub mod yardstick;
 
 pub use error::LabError;

@@ -1,0 +1,82 @@
+//! Runs, and what is kept of them: everything that a report is made from.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Which series a run belongs to. Plain data, ordered as the scenario is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SeriesKey {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the case.
+    pub case: String,
+    /// Label of the contender.
+    pub contender: String,
+    /// Name of the workload.
+    pub workload: String,
+}
+
+/// A run, as it is kept in `runs.jsonl`: a line each. Plain data.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Run {
+    /// Of which series.
+    #[serde(flatten)]
+    pub series: SeriesKey,
+    /// From 0 on.
+    pub repetition: u32,
+    /// What its random numbers came from.
+    pub seed: u64,
+    /// Seconds since 1970 at its start.
+    pub started: f64,
+    /// What was found, or why not.
+    pub outcome: Outcome,
+}
+
+/// How a run ended. Plain data.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It was measured.
+    Found(Findings),
+    /// The contender's program is not installed, or the kernel lacks something: said by name in the report.
+    Skipped(String),
+    /// It failed, with what was said.
+    Failed(String),
+}
+
+/// What a run found: figures by name with the unit as the name's end (`goodput_mbps`, `longest_gap_ms`). Starts empty.
+/// Plain data.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    /// One figure each.
+    pub metrics: BTreeMap<String, f64>,
+    /// Figures over time.
+    pub lines: Vec<Line>,
+    /// Samples whose distribution matters, by name: `round_trip_ms`.
+    pub samples: BTreeMap<String, Vec<f64>>,
+    /// What happened when.
+    pub marks: Vec<Mark>,
+}
+
+/// A figure over time in equal steps. Plain data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// As a metric's: `goodput_mbps`.
+    pub name: String,
+    /// Which link, where it is of one.
+    pub link: Option<String>,
+    /// Seconds from one value to the next; the first is of the first step after the start.
+    pub step_s: f64,
+    /// The values.
+    pub values: Vec<f64>,
+}
+
+/// Something that happened. Plain data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    /// Seconds after the start.
+    pub at_s: f64,
+    /// In a word or two: `wifi cut`.
+    pub what: String,
+}

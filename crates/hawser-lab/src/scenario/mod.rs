@@ -1,0 +1,265 @@
+//! What a scenario file says, parsed: docs/scenarios.md describes the file.
+//!
+//! 1. A scenario has a network, contenders, workloads, events, and cases: rows that choose among them.
+//! 2. For each case, contender and workload there is a series of runs, repeated as `repeat` says.
+//! 3. What the original published stands beside what is measured; tables and plots say how both are shown.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hawser_wire::Direction;
+
+/// A scenario. Plain data.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What `hawser lab run` calls it, unique.
+    pub name: String,
+    /// Scenarios that belong together: `testbed`, `proxy`, `aggregation`, `environments`.
+    pub group: String,
+    /// A line.
+    pub title: String,
+    /// The finding it re-examines, in sentences.
+    pub finding: String,
+    /// Where the finding was published.
+    pub source: String,
+    /// Hosts and links.
+    pub network: Network,
+    /// What is compared.
+    pub contenders: Vec<ContenderPlan>,
+    /// What is sent.
+    pub workloads: Vec<WorkloadPlan>,
+    /// What happens meanwhile.
+    pub events: Vec<Event>,
+    /// At least one.
+    pub cases: Vec<Case>,
+    /// How often.
+    pub repeat: Repeat,
+    /// Figures of the original.
+    pub published: Vec<Published>,
+    /// How results are shown.
+    pub tables: Vec<Table>,
+    /// How results are drawn.
+    pub plots: Vec<Plot>,
+    /// The file's text, kept with the results.
+    pub text: String,
+}
+
+/// Hosts and links. Two hosts, `client` and `server`, or with `lan` each behind a portal of its own. Plain data.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// What applications use.
+    pub inner: Family,
+    /// What links have.
+    pub outer: Family,
+    /// Whether client and server are hosts of their own behind the portals.
+    pub lan: bool,
+    /// Whether the server's end has an interface and address of its own for each link, or one of each for all.
+    pub server_links: bool,
+    /// Whether each link's router translates the client's address.
+    pub nat: bool,
+    /// At least one.
+    pub links: Vec<LinkPlan>,
+}
+
+/// An IP version. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// RFC 791.
+    V4,
+    /// RFC 8200.
+    V6,
+}
+
+/// A link. Plain data.
+#[derive(Clone, Debug)]
+pub struct LinkPlan {
+    /// Its name, and that of the client's interface: at most 12 characters.
+    pub name: String,
+    /// The profile it was taken from, for the report.
+    pub profile: Option<String>,
+    /// From the client.
+    pub up: Direction,
+    /// To the client.
+    pub down: Direction,
+    /// The medium it shares with others of this name, both ways: one sends at a time.
+    pub medium: Option<String>,
+    /// Lower is preferred, where a contender knows such a thing.
+    pub metric: u16,
+}
+
+/// A contender and its settings. Plain data.
+#[derive(Clone, Debug)]
+pub struct ContenderPlan {
+    /// Which: `hawser`, `mptcp`, `tcp`, …
+    pub kind: String,
+    /// What tables call it, unique in the scenario.
+    pub label: String,
+    /// Settings of its own; each contender refuses what it does not know.
+    pub options: toml::Table,
+}
+
+/// A workload and its settings. Plain data.
+#[derive(Clone, Debug)]
+pub struct WorkloadPlan {
+    /// Which: `bulk`, `request`, `voip`, …
+    pub kind: String,
+    /// What tables call it, unique in the scenario.
+    pub name: String,
+    /// How long it runs.
+    pub duration: Duration,
+    /// Settings of its own; each workload refuses what it does not know.
+    pub options: toml::Table,
+}
+
+/// Something that happens while a workload runs. Plain data.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// What cases call it.
+    pub name: String,
+    /// After the workload's start.
+    pub at: Duration,
+    /// To which link.
+    pub link: String,
+    /// What.
+    pub what: Happening,
+}
+
+/// What happens to a link. Plain data.
+#[derive(Clone, Debug)]
+pub enum Happening {
+    /// The client's interface goes down.
+    Cut,
+    /// Every packet is lost, silently.
+    BlackHole,
+    /// The end of a cut or black hole.
+    Restore,
+    /// Other figures, from now on.
+    Change {
+        /// From the client; none leaves it.
+        up: Option<Box<Direction>>,
+        /// To the client.
+        down: Option<Box<Direction>>,
+    },
+    /// This link goes down; the named one comes up in the same moment.
+    Handover {
+        /// The link that comes.
+        to: String,
+    },
+    /// The client's interface gets another address.
+    Address,
+    /// The router's translations are forgotten and begin anew from another port.
+    NatRebind,
+}
+
+/// A row: what is chosen, and what is changed for it. Plain data.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// As the original calls it: `A.1`.
+    pub name: String,
+    /// A line.
+    pub title: String,
+    /// Links with what this case changes in them. Those down at first stand in `absent`.
+    pub links: Vec<LinkPlan>,
+    /// Links that are down until a handover or restore brings them.
+    pub absent: Vec<String>,
+    /// Labels.
+    pub contenders: Vec<String>,
+    /// Names.
+    pub workloads: Vec<String>,
+    /// Names.
+    pub events: Vec<String>,
+    /// Settings of the hosts' kernels for the case, `net.` sysctls as `ipv4/tcp_reordering`.
+    pub sysctls: BTreeMap<String, String>,
+    /// Its place on a plot's axis: delay, number of links …
+    pub x: Option<f64>,
+}
+
+/// How often a series is run. Plain data.
+#[derive(Clone, Debug)]
+pub struct Repeat {
+    /// Runs at least.
+    pub least: u32,
+    /// Runs at most.
+    pub most: u32,
+    /// Enough, once the metric's standard deviation is within this share of its mean.
+    pub cov: f64,
+    /// Which metric.
+    pub metric: String,
+    /// With `--quick`: one run, and workloads no longer than this.
+    pub quick: Duration,
+    /// Of the first run; each has its own.
+    pub seed: u64,
+}
+
+/// A figure of the original. Plain data.
+#[derive(Clone, Debug)]
+pub struct Published {
+    /// Of which case.
+    pub case: String,
+    /// Label.
+    pub contender: String,
+    /// Name of the workload; none: any.
+    pub workload: Option<String>,
+    /// Name of the metric.
+    pub metric: String,
+    /// In the metric's unit.
+    pub value: f64,
+    /// Standard deviation, where it was given.
+    pub spread: Option<f64>,
+}
+
+/// A table: a row for each case, a column for each of these. Plain data.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// As the original's, where it has one: `Table 6.1`.
+    pub title: String,
+    /// Names of cases, in order; none: all.
+    pub cases: Vec<String>,
+    /// In order.
+    pub columns: Vec<Column>,
+}
+
+/// A column of a table, or a curve of a plot. Plain data.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its heading.
+    pub title: String,
+    /// Label of the contender; none: the case's only one, or one column for each.
+    pub contender: Option<String>,
+    /// Name of the workload; none: the case's only one.
+    pub workload: Option<String>,
+    /// Name of the metric.
+    pub metric: String,
+    /// Whether the published value stands beside it.
+    pub published: bool,
+}
+
+/// A plot. Plain data.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// Its heading.
+    pub title: String,
+    /// What it shows.
+    pub kind: PlotKind,
+    /// Names of cases; none: all.
+    pub cases: Vec<String>,
+    /// Labels of contenders; none: all.
+    pub contenders: Vec<String>,
+    /// The metric, or the line of each run over time.
+    pub metric: String,
+}
+
+/// What a plot shows. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlotKind {
+    /// A metric over the cases' `x`, with error bars.
+    Lines,
+    /// A metric as bars by case and contender, with error bars.
+    Bars,
+    /// A line of runs over time, mean and band, with marks of events.
+    Time,
+    /// Goodput by link over time, stacked, with marks of events.
+    Shares,
+    /// The distribution of samples.
+    Cdf,
+}
