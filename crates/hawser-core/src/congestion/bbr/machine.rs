@@ -65,7 +65,7 @@ impl Bbr {
             self.inflight_long = self.bdp(1.0).max(self.latest.inflight);
         }
         if self.latest.round_started {
-            self.loss.end_round(self.state);
+            self.loss.end_round(self.state, self.queued);
         }
         if self.full.reached {
             self.enter_drain();

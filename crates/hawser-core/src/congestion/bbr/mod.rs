@@ -12,9 +12,11 @@
 //! - *Loss is congestion only beside a queue.* The draft lowers its bounds when 2 % of a round are
 //!   lost while probing, and after any loss otherwise; at 1 % random loss its rate then decays by
 //!   2 % a round trip between probes, and at 3 % every probe fails. Here a round counts as congested
-//!   when it lost more than 2 % above the path's own loss (learned while cruising, at most 5 %) and
-//!   the round trip shows a queue, or when it lost more than 10 % above it, queue or not. Startup
-//!   ends at loss only when its rate has also stopped growing for a round.
+//!   when it lost more than 2 % above the path's own loss (learned while cruising without a queue, at
+//!   most 5 %) and the round trip shows a queue, or when it lost more than 5 % above it, queue or not.
+//!   Beside a queue that stands over a round every loss is congestion, as in the draft: many flows at
+//!   one bottleneck otherwise take each other's losses for the path's own, and some drive out the rest.
+//!   Startup ends at loss only when its rate has also stopped growing for a round.
 //! - *A standing queue is congestion without loss.* When less arrives than the model says behind a
 //!   queue that no round trip of two rounds was without, the short-term rate and volume follow:
 //!   a deep buffer would otherwise hold a fallen rate's excess for seconds.
@@ -32,8 +34,9 @@
 //! - *Headroom never cuts the path's own product* and the clumps its acknowledgements come in.
 //! - *Marks.* The draft leaves ECN open; a CE mark counts as a congested round (RFC 3168).
 //!
-//! A limit that remains: where jitter with kept order delays packets by more than the least round
-//! trip, the window (two products of that least) holds the rate down, as it does in the draft.
+//! A limit that remains: where jitter with kept order delays packets by as much as the least round
+//! trip, that looks like a queue that stands: random loss beside it halves the rate, and beyond it
+//! the window (two products of that least) holds the rate down, as it does in the draft.
 
 mod control;
 mod fall;
@@ -161,6 +164,8 @@ pub struct Bbr {
     full: FullPipe,
     cycle: Cycle,
     standing: Standing,
+    /// No round trip of the last round was without a queue.
+    queued: bool,
     fall: Fall,
     drain_round: u64,
     probe_rtt_done: Option<Time>,
@@ -211,6 +216,7 @@ impl Bbr {
                 collapsed: false,
             },
             standing: Standing::default(),
+            queued: false,
             fall: Fall::default(),
             drain_round: 0,
             probe_rtt_done: None,

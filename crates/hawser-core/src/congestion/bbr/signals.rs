@@ -8,8 +8,11 @@ use std::time::Duration;
 
 /// Loss above the path's own that shows too much in flight, beside a queue (draft section 2.8, BBR.LossThresh).
 const LOSS_THRESHOLD: f64 = 0.02;
-/// Loss above the path's own that shows it without a queue: a shallow buffer or a policer.
-const LOSS_THRESHOLD_BLIND: f64 = 0.10;
+/// Loss above the path's own that shows it without a queue: a shallow buffer, a policer, or a queue that was never seen
+/// empty. In Startup, which does not know the path's own yet.
+const LOSS_THRESHOLD_BLIND: f64 = 0.05;
+/// See `LOSS_THRESHOLD_BLIND`.
+const STARTUP_LOSS_THRESHOLD_BLIND: f64 = 0.10;
 /// Lost packets that a judgement without a queue needs: fewer are chance.
 const LEAST_LOST_BLIND: u64 = 4;
 /// Standard deviations of chance above the path's own loss that do not count.
@@ -83,6 +86,7 @@ impl Bbr {
         }
         let least = self.min_rtt.get().unwrap_or_default();
         let queue = self.delay.end_round(least, self.state);
+        self.queued = queue > self.standing_floor(least);
         if self.state == State::Startup {
             // Judged, and ended, by check_startup_done.
             return;
@@ -90,9 +94,14 @@ impl Bbr {
         if !self.is_accelerating() && (self.is_round_lossy() || self.loss.marked_in_round) {
             self.lower_short_term(sample.limited);
         }
-        self.follow_standing_queue(queue, sample);
+        self.follow_standing_queue(sample);
         self.trim_to_queue(queue, sample);
-        self.loss.end_round(self.state);
+        self.loss.end_round(self.state, self.queued);
+    }
+
+    /// The delay that no round trip of a round is without, above which a queue stands.
+    fn standing_floor(&self, least: Duration) -> Duration {
+        (least / STANDING_PART).max(STANDING_FLOOR).max(self.delay.jitter())
     }
 
     /// The bandwidth is a maximum, and clumps in the acknowledgements raise it above what the path
@@ -115,10 +124,7 @@ impl Bbr {
 
     /// Behind a queue that stands, the path's rate for us is what arrives, no more: when that is
     /// clearly below the model's, follow it, and bound the queue.
-    fn follow_standing_queue(&mut self, queue: Duration, sample: &Sample) {
-        let least = self.min_rtt.get().unwrap_or_default();
-        let jitter = self.delay.jitter();
-        let floor = (least / STANDING_PART).max(STANDING_FLOOR).max(jitter);
+    fn follow_standing_queue(&mut self, sample: &Sample) {
         // Down sends less, and what it drains stands for a while: only a collapse counts there.
         // A second correction in a cycle must be worth it, or noise would ratchet the rate down.
         let shortfall = match self.state {
@@ -127,12 +133,12 @@ impl Bbr {
             State::Down => COLLAPSE,
             _ => 0.0,
         };
-        if shortfall == 0.0 || sample.limited || queue <= floor {
+        if shortfall == 0.0 || sample.limited || !self.queued {
             self.standing.end(sample.now);
             return;
         }
         self.standing.add_round(self.loss.round_lost + self.loss.round_acked);
-        let Some(rate) = self.standing.rate(sample.now, jitter) else {
+        let Some(rate) = self.standing.rate(sample.now, self.delay.jitter()) else {
             return;
         };
         if rate < self.bw.scale(COLLAPSE) && !std::mem::replace(&mut self.cycle.collapsed, true) {
@@ -181,8 +187,20 @@ impl Bbr {
 
     /// The loss above the path's own that counts at present.
     fn loss_threshold(&self) -> f64 {
-        let queue = self.min_rtt.get().is_some_and(|least| self.delay.shows_queue(least));
-        if queue { LOSS_THRESHOLD } else { LOSS_THRESHOLD_BLIND }
+        let grows = self.min_rtt.get().is_some_and(|least| self.delay.shows_queue(least));
+        if grows || self.queued {
+            LOSS_THRESHOLD
+        } else if self.full.reached {
+            LOSS_THRESHOLD_BLIND
+        } else {
+            STARTUP_LOSS_THRESHOLD_BLIND
+        }
+    }
+
+    /// What the path loses by its nature. Beside a queue that stands nothing is: others fill it too, and whoever takes
+    /// their losses for the path's own drives them out.
+    fn own_loss(&self) -> f64 {
+        if self.queued { 0.0 } else { self.loss.baseline() }
     }
 
     /// `lost` of `sent` bytes is more than the path's own loss, chance and the threshold explain.
@@ -192,7 +210,7 @@ impl Bbr {
         if threshold > LOSS_THRESHOLD && lost < ByteCount(self.mtu.0 * LEAST_LOST_BLIND) {
             return false;
         }
-        let own = self.loss.baseline();
+        let own = self.own_loss();
         let sent = sent.0 as f64 / mtu;
         let usual = sent * (own + threshold) + CHANCE * (sent * own).sqrt();
         lost.0 as f64 / mtu > usual
@@ -208,7 +226,7 @@ impl Bbr {
 
     fn is_round_lossy(&self) -> bool {
         let lost = self.loss.round_lost;
-        self.loss.in_round && self.is_excess_loss(lost, lost + self.loss.round_acked)
+        self.loss.in_round && (self.queued || self.is_excess_loss(lost, lost + self.loss.round_acked))
     }
 
     pub(super) fn note_loss(&mut self, loss: &LossEvent) {
@@ -217,7 +235,8 @@ impl Bbr {
             self.save_state();
         }
         self.loss.in_round = true;
-        self.loss.add_lost(loss.now, loss.lost, loss.total_lost);
+        let least = self.min_rtt.get().unwrap_or_default();
+        self.loss.add_lost(loss.now, loss.lost, loss.total_lost, least);
     }
 
     /// Was too much in flight when a probe's packet was lost (draft section 5.5.10.2)?
@@ -234,7 +253,7 @@ impl Bbr {
 
     /// The volume at which the losses passed the threshold, somewhere in the packets just lost.
     fn inflight_at_loss(&self, loss: &LossEvent, lost: ByteCount) -> ByteCount {
-        let threshold = self.loss_threshold() + self.loss.baseline();
+        let threshold = self.loss_threshold() + self.own_loss();
         let before = loss.tx_in_flight - loss.lost;
         let lost_before = (lost - loss.lost).0 as f64;
         let prefix = (threshold * before.0 as f64 - lost_before) / (1.0 - threshold);
