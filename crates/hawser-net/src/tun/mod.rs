@@ -276,10 +276,7 @@ fn set_offload(fd: &OwnedFd, bits: u32) -> io::Result<()> {
 /// Reads one packet or train of a queue, or `None` when there is none now.
 fn read(fd: &OwnedFd, buf: &mut [u8], malformed: &mut u64) -> io::Result<Option<Received>> {
     if buf.len() < READ_BUFFER_BYTES {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "read from tun: the buffer is shorter than 64 KiB",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "read from tun: the buffer is shorter than 64 KiB"));
     }
     loop {
         let mut raw = [0; VNET_HDR_BYTES];

@@ -74,7 +74,9 @@ struct LoadArgument {
 #[derive(Debug, thiserror::Error)]
 pub enum SteeringError {
     /// Loading a program needs CAP_BPF; a filter of system calls may refuse it too.
-    #[error("load the program that tells marks apart: not permitted (CAP_BPF is needed; CAP_SYS_ADMIN before Linux 5.8)")]
+    #[error(
+        "load the program that tells marks apart: not permitted (CAP_BPF is needed; CAP_SYS_ADMIN before Linux 5.8)"
+    )]
     NotPermitted(#[source] io::Error),
     /// The kernel was built without bpf(2).
     #[error("load the program that tells marks apart: Linux {kernel} has no bpf(2) (CONFIG_BPF_SYSCALL)")]
@@ -93,7 +95,9 @@ pub enum SteeringError {
         source: io::Error,
     },
     /// The kernel lets no program choose the queue of a TUN device.
-    #[error("give the tun device the program that tells marks apart: Linux {kernel} refuses it (it came with {STEERING_SINCE})")]
+    #[error(
+        "give the tun device the program that tells marks apart: Linux {kernel} refuses it (it came with {STEERING_SINCE})"
+    )]
     Attach {
         /// The running kernel's release.
         kernel: String,

@@ -83,7 +83,8 @@ fn a_thread_without_capabilities_is_told_which_one_it_lacks() {
         Steering::load(&[])
     });
     // A kernel may let everybody load programs of this kind (`kernel.unprivileged_bpf_disabled = 0`).
-    let open = std::fs::read_to_string("/proc/sys/kernel/unprivileged_bpf_disabled").is_ok_and(|text| text.trim() == "0");
+    let open =
+        std::fs::read_to_string("/proc/sys/kernel/unprivileged_bpf_disabled").is_ok_and(|text| text.trim() == "0");
     match loaded.join().expect("no panic") {
         Ok(_) => assert!(open, "the kernel takes it of nobody without CAP_BPF"),
         Err(error) => {
