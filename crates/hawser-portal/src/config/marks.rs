@@ -123,6 +123,9 @@ mod tests {
 
     const ALL: u32 = u32::MAX;
 
+    /// Values with their masks.
+    type Marks = &'static [(u32, u32)];
+
     fn kinds(marks: &[(u32, u32)]) -> MarkKinds {
         let rule = |&(value, mask): &(u32, u32)| Rule { mark: Some(MarkMatch { value, mask }), ..Rule::default() };
         MarkKinds::of(&marks.iter().map(rule).collect::<Vec<_>>())
@@ -130,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_fits_two_marks_is_a_kind_of_its_own_and_comes_before_both() {
-        let table: [(&[(u32, u32)], &[(u32, u32)]); 6] = [
+        let table: [(Marks, Marks); 6] = [
             (&[], &[]),
             (&[(7, ALL), (8, ALL), (7, ALL)], &[(7, ALL), (8, ALL)]),
             // One lies within the other.

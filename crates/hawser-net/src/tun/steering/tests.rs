@@ -7,6 +7,9 @@ const BPF_PROG_TEST_RUN: libc::c_int = 10;
 /// The shortest packet that the kernel takes for it: a header of Ethernet (`ETH_HLEN`).
 const PACKET: [u8; 14] = [0; 14];
 
+/// Marks with their masks, or with their queues.
+type Pairs = &'static [(u32, u32)];
+
 /// The argument of bpf(2) that runs a program once. Plain data.
 #[repr(C)]
 #[derive(Default)]
@@ -51,7 +54,7 @@ fn load(matches: &[(u32, u32)]) -> Steering {
 #[test]
 fn the_first_match_that_fits_has_the_packet() {
     const ALL: u32 = u32::MAX;
-    let table: [(&[(u32, u32)], &[(u32, u32)]); 6] = [
+    let table: [(Pairs, Pairs); 6] = [
         (&[], &[(0, 0), (7, 0)]),
         (&[(7, ALL)], &[(7, 1), (0, 0), (8, 0), (0x107, 0)]),
         (&[(7, ALL), (8, ALL)], &[(7, 1), (8, 2), (0, 0), (15, 0)]),
