@@ -93,13 +93,13 @@ fn start_with(lab: &Lab, capabilities: &str) -> Portal {
 fn telling_marks_apart_takes_one_capability_more_and_without_it_the_portal_says_so() {
     let lab = Lab::new("bpf", "");
     lab.edit("local.toml", "[[peer]]", &format!("{}[[peer]]", redundant("0x10")));
-    let before = lab.traces();
     let mut local = start_with(&lab, "+net_admin");
     assert_eq!(local.wait().code(), Some(1), "{}", local.log());
     for words in ["CAP_BPF is needed", "SystemCallFilter=bpf"] {
         local.wait_for_log(words);
     }
-    assert_eq!(lab.traces(), before, "it leaves nothing");
+    // Other traces the kernel changes by itself while links are young.
+    assert!(!lab.traces().iter().any(|trace| trace.contains("hawser0")), "it leaves no device: {:#?}", lab.traces());
     let _remote = lab.start("remote");
     let local = start_with(&lab, "+net_admin,+bpf");
     lab.answered_within(ms(5_000));
