@@ -29,9 +29,10 @@ fn mark_requests(namespace: &Namespace, ipv4: &str, ipv6: &str) {
 /// A ping of which nothing is lost, and how many packets came to the remote portal for the second time.
 fn ping(lab: &Lab, remote: &Portal, destination: &str) -> (PingReport, u64) {
     let duplicates = || {
-        // The portal's status is up to 200 ms old.
-        std::thread::sleep(ms(300));
-        remote.wait_for("a status", |_| true).drops.get("duplicate").copied().unwrap_or(0)
+        // The second status from now on was asked for after the first, so it is not older than this call.
+        let newer = |than: f64| remote.wait_for("a newer status", |status| status.uptime_s > than);
+        let status = newer(newer(newer(-1.0).uptime_s).uptime_s);
+        status.drops.get("duplicate").copied().unwrap_or(0)
     };
     let before = duplicates();
     let report = lab.ping(destination, ms(10), ms(1_500)).run().expect("a ping");
@@ -39,11 +40,11 @@ fn ping(lab: &Lab, remote: &Portal, destination: &str) -> (PingReport, u64) {
     (report, duplicates() - before)
 }
 
-/// Whether the requests went by both links: nearly all or nearly none came twice, for probes and repairs do not.
+/// Whether the requests went by both links: most or few came twice; a busy machine repairs what was only late.
 fn goes_twice(lab: &Lab, remote: &Portal, destination: &str) -> bool {
     let (report, duplicates) = ping(lab, remote, destination);
     let sent = report.sent.len() as u64;
-    assert!(duplicates * 10 >= sent * 8 || duplicates * 10 <= sent, "{duplicates} of {sent} came twice");
+    assert!(duplicates * 10 >= sent * 6 || duplicates * 10 <= sent * 3, "{duplicates} of {sent} came twice");
     duplicates * 2 > sent
 }
 
