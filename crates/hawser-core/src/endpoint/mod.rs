@@ -133,7 +133,7 @@ impl Endpoint {
         self.handle_marked(now, len, offload, Mark::default());
     }
 
-    /// The same of a packet that nftables marked.
+    /// The same of a packet that nftables marked, as far as its mark is known.
     pub fn handle_marked(&mut self, now: Time, len: usize, offload: Offload, mark: Mark) {
         let train = match self.store.admit(len, offload) {
             Ok(train) => train,

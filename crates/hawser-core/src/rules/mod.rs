@@ -3,15 +3,19 @@
 //! 1. A train is admitted; [`Rules::treatment`] looks at what was parsed of it. Without rules there is nothing to look at.
 //! 2. The train keeps its [`Treatment`]; the queue shows it to the paths, and whoever answers for a segment knows it.
 //!
-//! A rule looks at one packet, so all packets of a 5-tuple match alike. Fragments have no ports that could be told, the
-//! first one neither: a rule with `ports` matches none of them, so that all fragments of a packet are treated alike.
+//! A rule looks at one packet, so all packets of a 5-tuple match alike, but for class and mark, which may change. Fragments
+//! have no ports that could be told, the first one neither: a rule with `ports` matches none of them, so that all fragments
+//! of a packet are treated alike.
 
 use crate::packet::{Inner, Transport};
 use crate::scheduler::Kind;
 use ipnet::IpNet;
 
+mod mark;
 #[cfg(test)]
 mod tests;
+
+pub use mark::Mark;
 
 /// Bits of ECN below those of DSCP in the traffic class (RFC 3168 section 5).
 const ECN_BITS: u32 = 2;
@@ -47,10 +51,6 @@ impl Dscp {
     }
 }
 
-/// What nftables wrote on a packet (`meta mark`). Zero: nothing. A plain value.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct Mark(pub u32);
-
 /// Ports from the first to the last. No zero value; a plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Ports {
@@ -83,7 +83,7 @@ impl Rule {
     fn matches(&self, inner: &Inner, mark: Mark) -> bool {
         self.dscp.is_none_or(|dscp| dscp.0 == inner.traffic_class >> ECN_BITS)
             && self.protocol.is_none_or(|protocol| protocol == inner.protocol)
-            && self.mark.is_none_or(|wanted| wanted == mark)
+            && self.mark.is_none_or(|asked| mark.is_within(asked))
             && self.source.is_none_or(|net| net.contains(&inner.source))
             && self.destination.is_none_or(|net| net.contains(&inner.destination))
             && (self.ports.is_empty() || self.has_port(inner))
@@ -132,7 +132,7 @@ impl Rules {
         self.uses(Kind::Adaptive)
     }
 
-    /// What is done with this packet: the first match wins.
+    /// What is done with this packet, of whose mark so much is known: the first match wins.
     pub fn treatment(&self, inner: &Inner, mark: Mark) -> Treatment {
         self.rules.iter().find(|rule| rule.matches(inner, mark)).map_or(self.otherwise, |rule| rule.treatment)
     }

@@ -11,6 +11,10 @@ fn net(text: &str) -> Option<IpNet> {
     Some(text.parse().expect("a network"))
 }
 
+fn whole(mark: u32) -> Mark {
+    Mark::new(mark, u32::MAX)
+}
+
 fn ports(first: u16, last: u16) -> Vec<Ports> {
     vec![Ports { first: 9, last: 9 }, Ports { first, last }]
 }
@@ -32,12 +36,13 @@ fn a_rule_matches_what_it_names_and_leaves_the_rest_open() {
         ("its source port", Rule { ports: ports(4_000, 4_000), ..Rule::default() }, true),
         ("a range around its destination port", Rule { ports: ports(400, 500), ..Rule::default() }, true),
         ("other ports", Rule { ports: ports(444, 3_999), ..Rule::default() }, false),
-        ("its mark", Rule { mark: Some(Mark(7)), ..Rule::default() }, true),
-        ("another mark", Rule { mark: Some(Mark(8)), ..Rule::default() }, false),
+        ("its mark", Rule { mark: Some(whole(7)), ..Rule::default() }, true),
+        ("a bit of its mark", Rule { mark: Some(Mark::new(4, 4)), ..Rule::default() }, true),
+        ("another mark", Rule { mark: Some(whole(8)), ..Rule::default() }, false),
         ("one right, one wrong", Rule { dscp: Dscp::new(46), protocol: Some(6), ..Rule::default() }, false),
     ];
     for (what, rule, expected) in table {
-        assert_eq!(rule.matches(&inner, Mark(7)), expected, "{what}");
+        assert_eq!(rule.matches(&inner, whole(7)), expected, "{what}");
     }
 }
 
@@ -45,11 +50,11 @@ fn a_rule_matches_what_it_names_and_leaves_the_rest_open() {
 fn ports_match_no_fragment_and_no_ping() {
     let rule = Rule { ports: vec![Ports { first: 0, last: u16::MAX }], ..Rule::default() };
     let whole = parse(&voice().full()).expect("a packet");
-    assert!(rule.matches(&whole, Mark(0)));
+    assert!(rule.matches(&whole, Mark::default()));
     for transport in [Transport::Fragment, Transport::Icmp] {
-        assert!(!rule.matches(&Inner { transport, ..whole }, Mark(0)), "{transport:?}");
+        assert!(!rule.matches(&Inner { transport, ..whole }, Mark::default()), "{transport:?}");
     }
-    assert!(!rule.matches(&Inner { ports: None, ..whole }, Mark(0)));
+    assert!(!rule.matches(&Inner { ports: None, ..whole }, Mark::default()));
 }
 
 #[test]
@@ -57,10 +62,13 @@ fn the_first_match_wins_and_the_rest_gets_what_holds_for_all() {
     let treated = |scheduler| Treatment { scheduler, ..Treatment::default() };
     let rule = |protocol, scheduler| Rule { protocol, treatment: treated(scheduler), ..Rule::default() };
     let rules = Rules::new(vec![rule(Some(17), Kind::Redundant), rule(Some(17), Kind::Flow)], treated(Kind::Weighted));
-    let of = |sample: Sample| rules.treatment(&parse(&sample.full()).expect("a packet"), Mark(0)).scheduler;
+    let of = |sample: Sample| rules.treatment(&parse(&sample.full()).expect("a packet"), Mark::default()).scheduler;
     assert_eq!(of(voice()), Kind::Redundant);
     assert_eq!(of(Sample::default()), Kind::Weighted);
-    assert_eq!(Rules::default().treatment(&parse(&voice().full()).expect("a packet"), Mark(0)), Treatment::default());
+    assert_eq!(
+        Rules::default().treatment(&parse(&voice().full()).expect("a packet"), Mark::default()),
+        Treatment::default()
+    );
 }
 
 #[test]

@@ -154,6 +154,7 @@ impl Session {
     }
 
     /// A subflow of MPTCP that comes by the tunnel goes back by it: what it says holds for its other direction.
+    /// The mark that packets there will have is not known.
     fn note_connection(&mut self, now: Time, packet: &[u8], cx: &Context<'_>) {
         let Some(inner) = inner::parse(packet).ok().filter(|inner| matches!(inner.transport, Transport::Tcp { .. }))
         else {

@@ -5,6 +5,7 @@ use std::io;
 use rustix::io::Errno;
 
 use super::kernel_release;
+use super::steering::SteeringError;
 
 /// Why a TUN device could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +54,9 @@ pub enum TunError {
     /// The index of the new device cannot be read.
     #[error("read the tun device's interface index")]
     Index(#[source] io::Error),
+    /// The kernel cannot tell packets apart by their marks.
+    #[error(transparent)]
+    Steering(#[from] SteeringError),
 }
 
 impl TunError {

@@ -3,9 +3,13 @@
 //! 1. [`Tun::create`] makes the device and agrees with the kernel on offloads (`offload.rs`).
 //! 2. [`Tun::read`] takes one train (or one packet) that the host sends, behind its [`VnetHdr`].
 //! 3. [`Tun::write`] gives one train (or one packet) to the host, in one system call.
+//!
+//! A device made by [`Tun::create_marked`] has further queues, for what bears certain marks (`steering.rs`):
+//! [`Tun::read_marked`] reads them, and [`Tun::read`] what bears none of these. It is written to as any other.
 
 mod error;
 mod offload;
+mod steering;
 mod vnet;
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -15,8 +19,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::netcfg::MarkMatch;
+use steering::Steering;
+
 pub use error::{TunError, WriteOutcome, is_device_gone};
 pub use offload::{Features, TunFinding};
+pub use steering::SteeringError;
 pub use vnet::{GsoKind, MalformedVnetHdr, VNET_HDR_BYTES, VnetHdr};
 
 /// Least length of the buffer given to [`Tun::read`], in bytes: the longest IP packet
@@ -60,6 +68,15 @@ pub struct Tun {
     features: Features,
     findings: Vec<TunFinding>,
     malformed: u64,
+    marked: Vec<MarkedQueue>,
+}
+
+/// The queue of what bears a mark. Empty until the device is up; goes with it.
+/// For the thread that has the device.
+#[derive(Debug)]
+struct MarkedQueue {
+    fd: OwnedFd,
+    mark: MarkMatch,
 }
 
 /// One packet or train that [`Tun::read`] brought.
@@ -80,17 +97,41 @@ impl Tun {
     /// [`TunError`], for a bad name, a missing permission or module, or a name that is taken.
     /// An offload the kernel refuses is no error but a finding.
     pub fn create(name: &str, opts: &TunOpts) -> Result<Tun, TunError> {
+        Tun::make(name, opts, 0)
+    }
+
+    /// The same with a queue for each of `marks`. A packet goes to that of the first which matches it.
+    ///
+    /// # Errors
+    /// As [`Tun::create`]; [`TunError::Steering`] where the kernel cannot tell marks apart.
+    pub fn create_marked(name: &str, opts: &TunOpts, marks: &[MarkMatch]) -> Result<Tun, TunError> {
+        if marks.is_empty() {
+            return Tun::create(name, opts);
+        }
+        // First, so that a refusal leaves nothing behind.
+        let steering = Steering::load(marks)?;
+        // The first queue makes the device: else it would join one that somebody else has.
+        let mut tun = Tun::make(name, opts, libc::IFF_MULTI_QUEUE | libc::IFF_TUN_EXCL)?;
+        for &mark in marks {
+            let fd = open()?;
+            attach(&fd, &tun.name, libc::IFF_MULTI_QUEUE)?;
+            tun.marked.push(MarkedQueue { fd, mark });
+        }
+        steering.attach(&tun.fd)?;
+        Ok(tun)
+    }
+
+    fn make(name: &str, opts: &TunOpts, flags: libc::c_int) -> Result<Tun, TunError> {
         check_name(name)?;
-        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let fd = rustix::fs::open(CLONE_DEVICE, flags, Mode::empty()).map_err(TunError::open)?;
-        let name = attach(&fd, name)?;
+        let fd = open()?;
+        let name = attach(&fd, name, flags)?;
         set_header_size(&fd)?;
         let (features, findings) = offload::negotiate(opts.features, |bits| set_offload(&fd, bits));
         let socket =
             socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).map_err(TunError::Index)?;
         let index =
             rustix::net::netdevice::name_to_index(&socket, &name).map_err(|errno| TunError::Index(errno.into()))?;
-        Ok(Tun { fd, name, index, features, findings, malformed: 0 })
+        Ok(Tun { fd, name, index, features, findings, malformed: 0, marked: Vec::new() })
     }
 
     /// The device's name when it was made, with its number in the place of `%d`.
@@ -125,31 +166,23 @@ impl Tun {
     /// `InvalidInput` when `buf` is shorter than [`READ_BUFFER_BYTES`], else what the kernel says;
     /// [`is_device_gone`] tells whether the device was deleted.
     pub fn read(&mut self, buf: &mut [u8]) -> io::Result<Option<Received>> {
-        if buf.len() < READ_BUFFER_BYTES {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "read from tun: the buffer is shorter than 64 KiB",
-            ));
-        }
-        loop {
-            let mut raw = [0; VNET_HDR_BYTES];
-            let mut parts = [IoSliceMut::new(&mut raw), IoSliceMut::new(buf)];
-            let total = match rustix::io::readv(&self.fd, &mut parts) {
-                Ok(total) => total,
-                Err(Errno::AGAIN) => return Ok(None),
-                Err(Errno::INTR) => continue,
-                Err(errno) => return Err(errno.into()),
-            };
-            let packet = total.checked_sub(VNET_HDR_BYTES).and_then(|n| buf.get(..n));
-            match packet.map(|packet| VnetHdr::parse(&raw, packet)) {
-                Some(Ok(header)) => {
-                    let len = total - VNET_HDR_BYTES;
-                    return Ok(Some(Received { len, header }));
-                }
-                // One bad packet must stop neither the portal nor the packets behind it.
-                Some(Err(_)) | None => self.malformed += 1,
-            }
-        }
+        read(&self.fd, buf, &mut self.malformed)
+    }
+
+    /// The same of what bears a mark; `place` is that of the mark among those that the device was made with.
+    ///
+    /// # Errors
+    /// As [`Tun::read`].
+    ///
+    /// # Panics
+    /// Without such a place.
+    pub fn read_marked(&mut self, place: usize, buf: &mut [u8]) -> io::Result<Option<Received>> {
+        read(&self.marked[place].fd, buf, &mut self.malformed)
+    }
+
+    /// The marks that have queues, in their order, each with what tells that it can be read.
+    pub fn marked(&self) -> impl ExactSizeIterator<Item = (MarkMatch, BorrowedFd<'_>)> {
+        self.marked.iter().map(|queue| (queue.mark, queue.fd.as_fd()))
     }
 
     /// Writes one packet or train, the concatenation of `parts`, in one system call.
@@ -192,11 +225,17 @@ fn check_name(name: &str) -> Result<(), TunError> {
     Ok(())
 }
 
+/// A file that has no device yet.
+fn open() -> Result<OwnedFd, TunError> {
+    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::open(CLONE_DEVICE, flags, Mode::empty()).map_err(TunError::open)
+}
+
 /// `TUNSETIFF`: gives the file its device, and returns the device's real name.
-fn attach(fd: &OwnedFd, name: &str) -> Result<String, TunError> {
+fn attach(fd: &OwnedFd, name: &str, more_flags: libc::c_int) -> Result<String, TunError> {
     // Without IFF_NAPI: what the portal writes is merged already, and merging it again in the
     // kernel saved no CPU time (1 GiB of TCP from device to device, either way within the noise).
-    let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+    let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR | more_flags;
     // SAFETY: all zeroes is a valid `ifreq`: integers, and a union of integers and null pointers.
     let mut request: libc::ifreq = unsafe { mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
@@ -232,6 +271,32 @@ fn set_offload(fd: &OwnedFd, bits: u32) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+/// Reads one packet or train of a queue, or `None` when there is none now.
+fn read(fd: &OwnedFd, buf: &mut [u8], malformed: &mut u64) -> io::Result<Option<Received>> {
+    if buf.len() < READ_BUFFER_BYTES {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "read from tun: the buffer is shorter than 64 KiB"));
+    }
+    loop {
+        let mut raw = [0; VNET_HDR_BYTES];
+        let mut parts = [IoSliceMut::new(&mut raw), IoSliceMut::new(buf)];
+        let total = match rustix::io::readv(fd, &mut parts) {
+            Ok(total) => total,
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(Errno::INTR) => continue,
+            Err(errno) => return Err(errno.into()),
+        };
+        let packet = total.checked_sub(VNET_HDR_BYTES).and_then(|n| buf.get(..n));
+        match packet.map(|packet| VnetHdr::parse(&raw, packet)) {
+            Some(Ok(header)) => {
+                let len = total - VNET_HDR_BYTES;
+                return Ok(Some(Received { len, header }));
+            }
+            // One bad packet must stop neither the portal nor the packets behind it.
+            Some(Err(_)) | None => *malformed += 1,
+        }
+    }
 }
 
 fn write_parts<const N: usize>(

@@ -4,9 +4,9 @@ use ipnet::IpNet;
 use toml::de::DeValue;
 
 use super::error::{Fault, did_you_mean};
-use super::parsers::{keyword, network, not_supported};
+use super::marks::{self, MarkKinds, MarkMatch};
+use super::parsers::{keyword, network};
 use super::reader::{Table, boolean, integer, kind, quoted, string};
-use super::supported;
 use super::values::{Fec, Scheduler};
 
 /// Classes by name (RFC 2474, 2597, 3246, 5865, 8622), with their numbers.
@@ -73,7 +73,7 @@ pub struct Rule {
     /// The ports that they come from or go to.
     pub ports: Vec<PortRange>,
     /// Their mark.
-    pub mark: Option<u32>,
+    pub mark: Option<MarkMatch>,
     /// The scheduler they get; none: that of `[traffic]`.
     pub scheduler: Option<Scheduler>,
     /// Whether what is lost is sent again.
@@ -82,13 +82,19 @@ pub struct Rule {
     pub fec: bool,
 }
 
-pub(super) fn rule(mut table: Table<'_, '_, '_>) -> Option<Rule> {
+/// `marks` is what the rules before it tell apart.
+pub(super) fn rule(mut table: Table<'_, '_, '_>, marks: &mut MarkKinds) -> Option<Rule> {
     let dscp = table.optional("dscp", |value| number_or_name(value, "class", &CLASSES, CLASS_MAX));
     let protocol = table.optional("protocol", |value| number_or_name(value, "protocol", &PROTOCOLS, u8::MAX));
     let source = table.optional("source", network);
     let destination = table.optional("destination", network);
     let ports = table.list("ports", ports);
-    let mark = table.optional("mark", mark);
+    let mark = table.optional("mark", marks::mark);
+    if let Some(mark) = &mark
+        && let Err(fault) = marks.claim(mark.value)
+    {
+        table.fault(mark.span.clone(), fault);
+    }
     let scheduler = table.optional("scheduler", |value| keyword::<Scheduler>("rule.scheduler", value));
     let resend = table.optional("resend", boolean);
     let fec = table.optional("fec", |value| keyword::<Fec>("rule.fec", value));
@@ -162,14 +168,4 @@ fn ports(value: &DeValue<'_>) -> Result<PortRange, Fault> {
         }
         _ => Err(Fault::new(format!("expected a port, found {}", kind(value))).hint(hint)),
     }
-}
-
-fn mark(value: &DeValue<'_>) -> Result<u32, Fault> {
-    let number = integer(value)?;
-    if !supported::value("rule.mark", &number.to_string()) {
-        return Err(
-            not_supported("a mark").hint("match what the mark was set by: addresses, ports, protocol, or a DSCP")
-        );
-    }
-    u32::try_from(number).map_err(|_| Fault::new(format!("{number} is not between 0 and {}", u32::MAX)))
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use hawser_net::link::LinkError;
 use hawser_net::netcfg::NetConfigError;
-use hawser_net::tun::TunError;
+use hawser_net::tun::{SteeringError, TunError};
 
 use super::control::{KeyLogFileError, TakeoverError};
 use crate::api::ServeError;
@@ -68,6 +68,7 @@ impl RunError {
             Self::Tun(TunError::NotPermitted(_)) => Some("run as root or with CAP_NET_ADMIN".to_owned()),
             Self::Tun(TunError::InUse { .. }) => Some("choose another [tun] name, or delete that device".to_owned()),
             Self::Tun(TunError::Missing { .. }) => Some("modprobe tun".to_owned()),
+            Self::Tun(TunError::Steering(error)) => Some(without_marks(error).to_owned()),
             Self::ControlSocket(ServeError::InUse { .. }) => {
                 Some("stop the other portal, or give this one another [portal] socket".to_owned())
             }
@@ -76,5 +77,15 @@ impl RunError {
             Self::Panicked => Some("this is a bug: please report it with the message above".to_owned()),
             _ => None,
         }
+    }
+}
+
+/// What to do where rules cannot look at marks.
+fn without_marks(error: &SteeringError) -> &'static str {
+    match error {
+        SteeringError::NotPermitted(_) => {
+            "a [[rule]] with `mark` needs CAP_BPF at the start; under systemd: CapabilityBoundingSet=CAP_BPF and SystemCallFilter=bpf"
+        }
+        _ => "leave `mark` out of the [[rule]]: match what the mark was set by, addresses, ports, protocol, or a DSCP",
     }
 }

@@ -6,7 +6,7 @@ use hawser_core::session::Terms;
 use hawser_core::units::{LinkGroup, Rate};
 
 use super::plan::SocketPlan;
-use crate::config::{Config, Link, Rule, Scheduler};
+use crate::config::{Config, Link, MarkMatch, Rule, Scheduler};
 
 /// How flows are treated.
 pub fn rules(config: &Config) -> Rules {
@@ -21,7 +21,7 @@ fn core_rule(rule: &Rule, otherwise: Treatment) -> CoreRule {
         source: rule.source,
         destination: rule.destination,
         ports: rule.ports.iter().map(|range| Ports { first: range.first, last: range.last }).collect(),
-        mark: rule.mark.map(Mark),
+        mark: rule.mark.map(|MarkMatch { value, mask }| Mark::new(value, mask)),
         treatment: Treatment {
             scheduler: rule.scheduler.map_or(otherwise.scheduler, kind),
             resend: rule.resend,

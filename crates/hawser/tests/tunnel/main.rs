@@ -9,6 +9,7 @@ mod home;
 mod lab;
 mod links;
 mod living;
+mod marks;
 mod nested;
 mod protection;
 mod reload;

@@ -76,7 +76,7 @@ fn life(lab: &Lab) -> String {
 
 #[test]
 fn the_unit_allows_everything_that_a_portal_does() {
-    let lab = Lab::new("sand", "");
+    let lab = Lab::new("sand", "[[rule]]\nmark = 7\nscheduler = \"redundant\"\n");
     let trace = life(&lab);
     let unit = unit();
     // `PID name(arguments) = result`; a call that another thread interrupts is written in two lines.
@@ -86,7 +86,7 @@ fn the_unit_allows_everything_that_a_portal_does() {
         .filter(|(name, _)| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_'))
         .collect();
     let used: BTreeSet<String> = calls.iter().map(|(name, _)| (*name).to_owned()).collect();
-    assert!(used.contains("poll") && used.contains("sendmmsg") && used.contains("capset"), "{used:?}");
+    assert!(["poll", "sendmmsg", "capset", "bpf"].iter().all(|call| used.contains(*call)), "{used:?}");
     let allowed = allowed(&unit);
     let refused: Vec<_> = used.difference(&allowed).collect();
     assert!(refused.is_empty(), "SystemCallFilter lacks {refused:?}");
@@ -116,7 +116,7 @@ fn the_unit_has_the_full_sandbox_and_systemd_understands_it() {
     let unit = unit();
     for directive in [
         "NoNewPrivileges=yes",
-        "CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_NET_BIND_SERVICE",
+        "CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_NET_BIND_SERVICE CAP_BPF",
         "AmbientCapabilities=",
         "ProtectSystem=strict",
         "ProtectHome=yes",

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use hawser_core::endpoint::Endpoint;
 use hawser_core::units::Random;
-use hawser_net::netcfg::{EventSender, IfIndex, LinkWatch, WatchOptions, event_channel};
+use hawser_net::netcfg::{EventSender, IfIndex, LinkWatch, Mark, MarkMatch, WatchOptions, event_channel};
 use hawser_net::tun::{Tun, TunOpts};
 use ipnet::IpNet;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -39,7 +39,7 @@ use super::privileges::{self, Powers};
 use super::random::SystemRandom;
 use super::{Host, RunError, terms};
 use crate::api::ControlSocket;
-use crate::config::{Config, Keys};
+use crate::config::{Config, Keys, MarkKinds};
 use key_log::KeyLog;
 use serve::Serving;
 use system::System;
@@ -108,7 +108,10 @@ async fn forward(
 }
 
 fn make_tun(config: &Config) -> Result<Tun, RunError> {
-    let tun = Tun::create(config.tun.name.as_str(), &TunOpts::default())?;
+    let marks = MarkKinds::of(&config.rules);
+    let marks = marks.narrowest_first().iter().map(|kind| MarkMatch { mark: Mark(kind.value), mask: kind.mask });
+    let marks: Vec<_> = marks.collect();
+    let tun = Tun::create_marked(config.tun.name.as_str(), &TunOpts::default(), &marks)?;
     for finding in tun.findings() {
         tracing::warn!(tun = tun.name(), %finding, "tun device works, and slower");
     }

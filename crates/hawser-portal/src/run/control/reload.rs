@@ -6,19 +6,23 @@
 
 use hawser_core::units::PeerId;
 
-use crate::config::{Config, Keys, Peer};
+use crate::config::{Config, Keys, MarkKinds, Peer};
 use crate::run::messages::Reload;
 use crate::run::plan;
 use crate::run::privileges::Powers;
 
 /// The configuration that can be in force without a restart. Links that need more than these powers cannot: what a
-/// portal gave up does not come back.
-pub fn effective(old: &Config, new: &Config, powers: &Powers) -> Config {
+/// portal gave up does not come back. Nor can rules that look at marks which the TUN device does not tell apart: its program
+/// takes more powers than that.
+pub fn effective(old: &Config, new: &Config, powers: &Powers, marks: &MarkKinds) -> Config {
     let (links, peers, rules) = (new.links.clone(), new.peers.clone(), new.rules.clone());
     let mut config = Config { links, peers, rules, ..old.clone() };
     config.traffic.scheduler = new.traffic.scheduler;
     if !powers.suffice(&config) {
         config.links.clone_from(&old.links);
+    }
+    if !marks.suffice(&config.rules) {
+        config.rules.clone_from(&old.rules);
     }
     config
 }
@@ -100,7 +104,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::config::{PrivateKey, Transport};
+    use crate::config::{MarkMatch, PrivateKey, Rule, Transport};
 
     const KEYS: [&str; 3] = [
         "RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=",
@@ -136,8 +140,10 @@ mod tests {
         with_link.links.push(crate::config::Link { transport: Transport::Udp, ..old.links[0].clone() });
         let mut raw = config("10.77.0.1/24", 0, &[ONE, TWO, THREE]);
         raw.links[0].transport = Transport::Ip;
-        let powers = Powers::of(&old);
-        let table: [(&str, Config, &[&str], &[&str]); 8] = [
+        let rule = |value| Rule { mark: Some(MarkMatch { value, mask: u32::MAX }), resend: false, ..Rule::default() };
+        let with_rules = |rules: &[Rule]| Config { rules: rules.to_vec(), ..old.clone() };
+        let (powers, marks) = (Powers::of(&old), MarkKinds::of(&[rule(7)]));
+        let table: [(&str, Config, &[&str], &[&str]); 11] = [
             ("nothing", old.clone(), &[], &[]),
             ("a peer more", config("10.77.0.1/24", 0, &[ONE, TWO, THREE]), &["peer"], &[]),
             ("another endpoint", config("10.77.0.1/24", 0, &[elsewhere, TWO]), &["peer"], &[]),
@@ -146,9 +152,12 @@ mod tests {
             ("another IP version", config("10.77.0.1/24", 0, &[with_ipv6, TWO]), &["peer"], &[]),
             ("a link more", with_link, &["link"], &[]),
             ("a link that needs what was given up", raw, &["peer"], &["link"]),
+            ("a rule", with_rules(&[Rule { mark: None, ..rule(0) }]), &["rule"], &[]),
+            ("a mark that is told apart", with_rules(&[rule(7)]), &["rule"], &[]),
+            ("a mark that is not", with_rules(&[rule(7), rule(8)]), &[], &["rule"]),
         ];
         for (what, new, changed, left) in table {
-            let effective = effective(&old, &new, &powers);
+            let effective = effective(&old, &new, &powers, &marks);
             assert_eq!(changed_sections(&old, &effective), changed, "{what}");
             assert_eq!(changed_sections(&effective, &new), left, "{what}");
         }

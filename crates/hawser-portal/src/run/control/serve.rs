@@ -23,7 +23,7 @@ use super::status;
 use super::system::System;
 use super::usage::Usage;
 use crate::api::{ControlSocket, Status};
-use crate::config::{Config, Keys, Link};
+use crate::config::{Config, Keys, Link, MarkKinds};
 use crate::run::interfaces::Interfaces;
 use crate::run::messages::{Command, Lost, Reload, Report, State};
 use crate::run::plan::{self, SocketPlan};
@@ -45,6 +45,8 @@ pub struct Serving<'a> {
     links: Vec<Link>,
     /// What was kept at the start.
     powers: Powers,
+    /// What the TUN device, as it was made at the start, tells apart by marks.
+    marks: MarkKinds,
     system: &'a mut System,
     commands: &'a EventSender<Command>,
     interfaces: Interfaces,
@@ -84,6 +86,7 @@ impl<'a> Serving<'a> {
             taken: Taken::default(),
             links: config.links.clone(),
             powers: Powers::of(config),
+            marks: MarkKinds::of(&config.rules),
             system,
             commands,
             interfaces: Interfaces::default(),
@@ -281,7 +284,7 @@ impl<'a> Serving<'a> {
 
     /// What can change does; the log says what waits for a restart.
     async fn reload(&mut self, new: &Config, keys: &Keys) {
-        let effective = reload::effective(&self.config, new, &self.powers);
+        let effective = reload::effective(&self.config, new, &self.powers, &self.marks);
         let old = std::mem::replace(&mut self.config, effective);
         let mut reload = self.places.follow(&self.config.peers, keys);
         if (&old.traffic, &old.rules) != (&self.config.traffic, &self.config.rules) {

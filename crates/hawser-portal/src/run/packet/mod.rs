@@ -145,9 +145,7 @@ impl Driver {
         for &(place, flags) in &ready.sockets {
             left |= link_loop::on_ready(parts, place, flags)?;
         }
-        if ready.tun {
-            tun_loop::on_readable(parts)?;
-        }
+        tun_loop::on_ready(parts, ready)?;
         timer_loop::on_wake(parts, now);
         let next = if ready.commands { netlink_loop::on_commands(parts, &self.commands, now) } else { Next::GoOn };
         netlink_loop::settle(parts, now);

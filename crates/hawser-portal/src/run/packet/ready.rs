@@ -19,6 +19,8 @@ const FEW: usize = 16;
 #[derive(Debug, Default)]
 pub struct Ready {
     pub tun: bool,
+    /// Places of the TUN device's queues for marks.
+    pub marked: Vec<usize>,
     pub commands: bool,
     /// Places among the sockets, and what is to be done there.
     pub sockets: Vec<(usize, PollFlags)>,
@@ -38,7 +40,9 @@ impl Ready {
     ) -> Result<(), Errno> {
         let mut watched = SmallVec::<[PollFd<'_>; FEW]>::new();
         watched.extend([PollFd::new(tun, PollFlags::IN), PollFd::new(commands, PollFlags::IN)]);
+        watched.extend(tun.marked().map(|(_, queue)| PollFd::from_borrowed_fd(queue, PollFlags::IN)));
         watched.extend(sockets.iter().filter_map(LinkSocket::watched));
+        self.marked.clear();
         self.sockets.clear();
         (self.tun, self.commands) = (false, false);
         match poll(&mut watched, timeout) {
@@ -49,6 +53,8 @@ impl Ready {
         let mut seen = watched.iter().map(PollFd::revents);
         self.tun = seen.next().is_some_and(|flags| !flags.is_empty());
         self.commands = seen.next().is_some_and(|flags| !flags.is_empty());
+        let marked = (0..tun.marked().len()).zip(seen.by_ref());
+        self.marked.extend(marked.filter(|(_, flags)| !flags.is_empty()).map(|(place, _)| place));
         let places = sockets.iter().enumerate().filter(|(_, socket)| socket.watched().is_some());
         self.sockets.extend(places.map(|(place, _)| place).zip(seen).filter(|(_, flags)| !flags.is_empty()));
         Ok(())

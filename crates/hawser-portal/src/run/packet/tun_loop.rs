@@ -1,13 +1,16 @@
 //! The TUN loop: trains from the host to the core, and what came home to the host.
 //!
-//! 1. [`on_readable`] reads trains straight into the core's buffer, so many at a time.
+//! 1. [`on_ready`] reads trains straight into the core's buffer, so many at a time; what bears marks that rules look at has
+//!    queues of its own.
 //! 2. [`flush`] writes each super-packet that the coalescer has with one system call.
 
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 
 use hawser_core::packet::{Gso, Offload};
-use hawser_net::tun::{GsoKind, VnetHdr, WriteOutcome};
+use hawser_core::rules::Mark;
+use hawser_net::tun::{GsoKind, Received, Tun, VnetHdr, WriteOutcome};
 
+use super::ready::Ready;
 use super::{Parts, RunError, tun_failed};
 use crate::run::control::TUN_QUEUE_LEN;
 
@@ -21,19 +24,37 @@ const TCP_DATA_OFFSET: usize = 12;
 /// Bytes of a UDP header (RFC 768).
 const UDP_HEADER_BYTES: u16 = 8;
 
-/// Step 1. What is left is told of again at once.
-pub fn on_readable(parts: &mut Parts) -> Result<(), RunError> {
+/// Step 1. The queues that have something share the round.
+pub fn on_ready(parts: &mut Parts, ready: &Ready) -> Result<(), RunError> {
+    let queues = usize::from(ready.tun) + ready.marked.len();
+    if ready.tun {
+        read(parts, queues, Mark::default(), Tun::read)?;
+    }
+    for &place in &ready.marked {
+        let mark = parts.tun.marked().nth(place).map(|(queue, _)| Mark::new(queue.mark.0, queue.mask));
+        read(parts, queues, mark.unwrap_or_default(), |tun, buffer| tun.read_marked(place, buffer))?;
+    }
+    Ok(())
+}
+
+/// One of so many queues. What is left is told of again at once.
+fn read(
+    parts: &mut Parts,
+    queues: usize,
+    mark: Mark,
+    take: impl Fn(&mut Tun, &mut [u8]) -> io::Result<Option<Received>>,
+) -> Result<(), RunError> {
     let now = parts.clock.now();
     let mut bytes = 0;
-    for _ in 0..TRAINS_PER_ROUND {
-        if bytes >= BYTES_PER_ROUND {
+    for _ in 0..TRAINS_PER_ROUND / queues {
+        if bytes >= BYTES_PER_ROUND / queues {
             break;
         }
-        match parts.tun.read(parts.endpoint.read_buffer()) {
+        match take(&mut parts.tun, parts.endpoint.read_buffer()) {
             Ok(Some(train)) => {
                 bytes += train.len;
                 parts.moderation.count(train.len.checked_div(train.header.gso_size.into()).unwrap_or(1));
-                parts.endpoint.handle_inner(now, train.len, offload(&train.header));
+                parts.endpoint.handle_marked(now, train.len, offload(&train.header), mark);
             }
             Ok(None) => break,
             Err(error) => return Err(tun_failed("read from tun", error)),
