@@ -7,6 +7,8 @@ use std::net::IpAddr;
 
 /// The sum over data with a right checksum in it (RFC 1071 section 1, point 3).
 const ALL_ONES: u16 = 0xffff;
+/// Where UDP's checksum stands in its header (RFC 768); TCP's is elsewhere.
+const UDP_OFFSET: u16 = 6;
 /// Bytes added up per round, a size that the compiler turns into vector instructions.
 const ROUND: usize = 32;
 
@@ -60,6 +62,15 @@ pub fn verifies(pseudo: u16, bytes: &[u8]) -> bool {
     add(pseudo, sum(bytes)) == ALL_ONES
 }
 
+/// The checksum of a transport header and what follows, in which it stands at `offset` with the pseudo-header's sum in it.
+/// UDP's is never zero, which says that there is none (RFC 768, RFC 8200 section 8.1).
+pub fn of_transport(bytes: &[u8], offset: u16) -> u16 {
+    match !sum(bytes) {
+        0 if offset == UDP_OFFSET => ALL_ONES,
+        checksum => checksum,
+    }
+}
+
 /// The checksum after one 16-bit word it covers changed (RFC 1624 equation 3).
 pub const fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(!checksum as u64 + !old as u64 + new as u64)
@@ -83,6 +94,14 @@ mod tests {
     #[test]
     fn the_example_of_rfc_1071_section_3() {
         assert_eq!(sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), 0xddf2);
+    }
+
+    #[test]
+    fn udp_has_no_checksum_of_zero() {
+        let bytes = [0xff, 0xff, 0, 0];
+        assert_eq!(of_transport(&bytes, 6), 0xffff);
+        assert_eq!(of_transport(&bytes, 16), 0);
+        assert_eq!(of_transport(&[0xff, 0xfe, 0, 0], 6), 1);
     }
 
     #[test]

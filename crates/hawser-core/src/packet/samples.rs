@@ -141,7 +141,7 @@ impl Sample {
 /// Completes a partial checksum, as the kernel's last device would.
 pub(crate) fn finish(packet: &mut [u8], offload: &Offload) {
     let start = usize::from(offload.csum_start);
-    let checksum = !checksum::sum(&packet[start..]);
+    let checksum = checksum::of_transport(&packet[start..], offload.csum_offset);
     put16(packet, start + usize::from(offload.csum_offset), checksum);
 }
 

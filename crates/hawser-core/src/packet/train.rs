@@ -173,7 +173,7 @@ fn complete(packet: &mut [u8], offload: &Offload) -> Result<(), PacketDrop> {
     if start > packet.len() || at + 2 > packet.len() {
         return Err(PacketDrop::ChecksumPlace);
     }
-    let checksum = !checksum::sum(&packet[start..]);
+    let checksum = checksum::of_transport(&packet[start..], offload.csum_offset);
     put16(packet, at, checksum);
     Ok(())
 }
