@@ -247,6 +247,8 @@ pub struct Plot {
     pub contenders: Vec<String>,
     /// The metric, or the line of each run over time.
     pub metric: String,
+    /// What the cases' `x` is, with its unit.
+    pub axis: Option<String>,
 }
 
 /// What a plot shows. Plain data.
