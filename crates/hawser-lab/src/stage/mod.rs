@@ -12,6 +12,8 @@ use std::net::IpAddr;
 
 use hawser_wire::{EmulatedLink, Namespace};
 
+use crate::scenario::Family;
+
 /// The network, running; removed on drop. Starts with the case's absent links down. Links change from any thread.
 #[derive(Debug)]
 pub struct Stage {
@@ -28,6 +30,8 @@ pub struct Stage {
     pub server: Namespace,
     /// The remote end's address, reached by every link: where tunnels listen.
     pub endpoint: IpAddr,
+    /// What applications use, and so what a tunnel carries.
+    pub inner: Family,
     /// Where there is a LAN, the applications' own addresses, which a layer-3 tunnel is to join; else those of links.
     pub hosts: Ends,
 }
