@@ -89,14 +89,16 @@ impl Stage {
             core.set_forwarding(true)?;
         }
         let of = |net: Net| net.address(network.inner, END);
-        let layout = Layout { inner: network.inner, outer: network.outer, lan: network.lan, nat: network.nat, core };
+        let layout = Layout { outer: network.outer, lan: network.lan, nat: network.nat, core };
         Ok(Self {
             links: Vec::new(),
+            bystanders: Vec::new(),
             client,
             local,
             remote,
             server,
             endpoint: endpoint(network.outer),
+            inner: network.inner,
             hosts: Ends { client: of(Net::ClientHosts), server: of(Net::ServerHosts) },
             layout,
             state: Mutex::new(State { links: Vec::new(), forwarding: None }),
@@ -169,10 +171,10 @@ impl Stage {
     #[must_use]
     pub fn ends_of(&self, link: usize) -> Ends {
         let host = self.state().links[link].host;
-        let client = Net::Access(number(link)).address(self.layout.inner, host);
+        let client = Net::Access(number(link)).address(self.inner, host);
         let server = match self.layout.core {
-            Some(_) => Net::Server(number(link)).address(self.layout.inner, END),
-            None => endpoint(self.layout.inner),
+            Some(_) => Net::Server(number(link)).address(self.inner, END),
+            None => endpoint(self.inner),
         };
         Ends { client, server }
     }

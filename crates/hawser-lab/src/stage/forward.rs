@@ -43,7 +43,7 @@ impl Stage {
         }
         self.state().forwarding = Some((links.to_vec(), how));
         self.route_forwarding()?;
-        let of = |net: Net| net.address(self.layout.inner, END);
+        let of = |net: Net| net.address(self.inner, END);
         Ok(Ends { client: of(Net::ClientHosts), server: of(Net::ServerHosts) })
     }
 
@@ -78,7 +78,7 @@ impl Stage {
         if links.is_empty() {
             return Ok(());
         }
-        let family = self.layout.inner;
+        let family = self.inner;
         let (mut there, mut back) = (String::new(), String::new());
         for &link in links {
             let StageWays { gateway, interface, far_gateway, far_interface } = self.ways(link, family);
@@ -95,7 +95,7 @@ impl Stage {
     }
 
     fn remove_forwarding(&self) -> Result<(), LabError> {
-        let family = self.layout.inner;
+        let family = self.inner;
         for (end, hosts) in [(&self.local, Net::ServerHosts), (&self.remote, Net::ClientHosts)] {
             // It has gone already where the last interface did.
             batch_where_there(end, family, &[format!("route del {}", hosts.prefix(family))])?;

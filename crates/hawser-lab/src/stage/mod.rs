@@ -51,6 +51,8 @@ pub struct Stage {
     pub server: Namespace,
     /// The remote end's address, reached by every link: where tunnels listen.
     pub endpoint: IpAddr,
+    /// What applications use, and so what a tunnel carries.
+    pub inner: Family,
     /// Where there is a LAN, the applications' own addresses, which a layer-3 tunnel is to join; else those of the first link.
     pub hosts: Ends,
     layout: Layout,
@@ -105,7 +107,6 @@ pub struct Ends {
 /// What was built. Plain data.
 #[derive(Clone, Debug)]
 struct Layout {
-    inner: Family,
     outer: Family,
     lan: bool,
     nat: bool,
