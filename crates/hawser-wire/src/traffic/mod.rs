@@ -3,6 +3,7 @@
 //! All figures come from what the receiver got and when; clocks are one machine's, so that one-way times mean something.
 
 mod calls;
+mod duplex;
 mod flows;
 mod ping;
 mod process;
@@ -16,6 +17,7 @@ mod timeline;
 mod udp;
 
 pub use calls::{Calls, CallsReport};
+pub use duplex::{Duplex, DuplexReport, ReadyDuplex, RunningDuplex};
 pub use flows::{ConnectedFlows, FlowReport, Flows, FlowsReport, RunningFlows, Towards};
 pub use ping::{Echo, Ping, PingReport, RunningPing};
 pub use process::ProcessUsage;
