@@ -59,6 +59,8 @@ pub struct Network {
     pub nat: bool,
     /// At least one.
     pub links: Vec<LinkPlan>,
+    /// Hosts of their own beside the client, each with one link to the server's end; no contender knows of them.
+    pub bystanders: Vec<LinkPlan>,
 }
 
 /// An IP version. Plain data.

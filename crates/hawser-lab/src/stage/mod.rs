@@ -18,6 +18,8 @@ pub struct Stage {
     // Links go before the namespaces they lie in.
     /// In the scenario's order.
     pub links: Vec<StageLink>,
+    /// Hosts beside the client, in the scenario's order.
+    pub bystanders: Vec<Bystander>,
     /// Where applications run: [`Stage::local`] where there is no LAN.
     pub client: Namespace,
     /// Where a tunnel's local end runs, and links begin.
@@ -51,6 +53,19 @@ pub struct StageLink {
     pub far_address: IpAddr,
     /// The remote end's interface towards this link.
     pub far_interface: String,
+}
+
+/// A host beside the client, with one link of its own. Owned by its stage.
+#[derive(Debug)]
+pub struct Bystander {
+    /// Its link: goes before the namespace it lies in.
+    pub link: EmulatedLink,
+    /// What the scenario calls it.
+    pub name: String,
+    /// The host.
+    pub host: Namespace,
+    /// Where its transfers start and end.
+    pub ends: Ends,
 }
 
 /// Two addresses, of client and server. Plain data.
