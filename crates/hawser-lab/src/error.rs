@@ -39,6 +39,14 @@ pub enum LabError {
         /// The end of its standard error.
         log: String,
     },
+    /// A workload's plan that means nothing.
+    #[error("plan workload {workload}: {fault}")]
+    Workload {
+        /// What the scenario calls it.
+        workload: String,
+        /// What is wrong, and what would be understood.
+        fault: String,
+    },
     /// A figure could not be had from what was received.
     #[error("measure {figure}: {reason}")]
     NoFigure {
@@ -46,6 +54,14 @@ pub enum LabError {
         figure: &'static str,
         /// Why not.
         reason: String,
+    },
+    /// A program, or something of the kernel's, is not there: what needs it is skipped.
+    #[error("{what} is missing")]
+    Missing {
+        /// What, by name.
+        what: String,
+        /// How it is had.
+        hint: String,
     },
     /// A tool could not be built.
     #[error("build {tool}: {reason}")]
@@ -65,8 +81,9 @@ impl LabError {
 
     /// What to do about it, where that is known.
     #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<&str> {
         match self {
+            Self::Missing { hint, .. } => Some(hint),
             Self::NotRoot => Some("run it with sudo"),
             Self::Build { tool: "yardstick", .. } => Some("cargo build --release --workspace --bins"),
             Self::Build { .. } => Some("install Go 1.24 or later: https://go.dev/dl"),
