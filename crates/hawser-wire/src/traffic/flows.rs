@@ -135,7 +135,7 @@ impl Flows {
     fn pair(&self, listener: &Socket, at: SocketAddr) -> io::Result<(TcpStream, TcpStream)> {
         let near = self.kind.connect(at, CONNECT_TIMEOUT)?;
         let (far, _) = listener.accept()?;
-        let far = self.kind.accepted(far)?;
+        self.kind.accepted(&far)?;
         for socket in [&near, &far] {
             socket.set_nonblocking(true)?;
         }

@@ -53,7 +53,8 @@ impl Reliable {
             let why = format!("the kernel has no congestion control {name}: load tcp_{name}");
             if lacking { io::Error::new(io::ErrorKind::Unsupported, why) } else { error }
         })?;
-        self.checked(socket)
+        self.check(&socket)?;
+        Ok(socket)
     }
 
     /// A listening socket; port 0 takes a free one.
@@ -75,24 +76,29 @@ impl Reliable {
     pub fn connect(self, destination: SocketAddr, patience: Duration) -> io::Result<Socket> {
         let socket = self.socket(destination)?;
         socket.connect_timeout(&destination.into(), patience)?;
-        self.checked(socket)
+        self.check(&socket)?;
+        Ok(socket)
     }
 
     /// Step 2 for an accepted socket: its congestion control is set again, as an MPTCP one does not inherit it.
     ///
     /// # Errors
     /// Where the socket does not take it.
-    pub fn accepted(self, socket: Socket) -> io::Result<Socket> {
+    pub fn accepted(self, socket: &Socket) -> io::Result<()> {
         socket.set_tcp_congestion(self.congestion.name().as_bytes())?;
-        self.checked(socket)
+        self.check(socket)
     }
 
-    fn checked(self, socket: Socket) -> io::Result<Socket> {
+    /// Step 2.
+    ///
+    /// # Errors
+    /// Where the socket's congestion control is another.
+    pub fn check(self, socket: &Socket) -> io::Result<()> {
         let name = socket.tcp_congestion()?;
         let name = String::from_utf8_lossy(&name);
         let name = name.trim_end_matches('\0');
         if name == self.congestion.name() {
-            return Ok(socket);
+            return Ok(());
         }
         Err(io::Error::other(format!("the socket's congestion control is {name}, not {}", self.congestion.name())))
     }
@@ -112,7 +118,7 @@ mod tests {
                     let at = listener.local_addr().expect("is bound").as_socket().expect("an IP address");
                     let near = kind.connect(at, Duration::from_secs(5)).expect("connects");
                     let (far, _) = listener.accept().expect("accepts");
-                    let far = kind.accepted(far).expect("has it");
+                    kind.accepted(&far).expect("has it");
                     for end in [near, far] {
                         let name = end.tcp_congestion().expect("tells");
                         assert!(name.starts_with(congestion.name().as_bytes()), "{stack:?} {congestion:?}");

@@ -147,11 +147,8 @@ mod tests {
 
     #[test]
     fn a_stream_tells_its_subflows_and_whether_it_fell_back() {
-        let table = [
-            (Stack::Tcp, Stack::Tcp, false),
-            (Stack::Mptcp, Stack::Mptcp, false),
-            (Stack::Mptcp, Stack::Tcp, true),
-        ];
+        let table =
+            [(Stack::Tcp, Stack::Tcp, false), (Stack::Mptcp, Stack::Mptcp, false), (Stack::Mptcp, Stack::Tcp, true)];
         for (near, far, has_fallen_back) in table {
             let [socket, _other] = pair(near, far);
             let info = StreamInfo::of(&socket, near).expect("tells");
