@@ -132,7 +132,7 @@ impl Contender for Hawser {
             remote: &stage.remote,
             endpoint: stage.endpoint,
             links: self.settings.sections(&links)?,
-            paths: links_up(stage)?.len(),
+            paths: links_up(stage).len(),
             transports,
             tun: [0, 1].map(device),
             behind: [behind(stage.hosts.client), behind(stage.hosts.server)],

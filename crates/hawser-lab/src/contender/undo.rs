@@ -95,9 +95,7 @@ pub(super) fn ip(namespace: &Namespace, words: &str) -> Result<String, LabError>
     let action = || format!("ip {words} in {}", namespace.name());
     let output = namespace.command("ip").args(words.split_whitespace()).output();
     let output = output.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => {
-            LabError::Missing { what: "ip".to_owned(), hint: "apt-get install iproute2".to_owned() }
-        }
+        ErrorKind::NotFound => LabError::Missing { what: "ip".to_owned(), hint: "apt-get install iproute2".to_owned() },
         _ => LabError::system(action(), error),
     })?;
     if output.status.success() {

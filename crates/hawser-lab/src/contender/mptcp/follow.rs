@@ -23,6 +23,7 @@ use super::manager::{FULLMESH, Manager};
 use super::refused;
 use crate::contender::undo::ip;
 use crate::error::LabError;
+use crate::scenario::Family;
 use crate::stage::Stage;
 
 /// Groups of changes: links, IPv4 addresses, IPv6 addresses. Source: linux/rtnetlink.h, RTNLGRP_*.
@@ -74,7 +75,7 @@ impl Follower {
             manager: Manager::open(&stage.local)?,
             changes,
             links: stage.links.iter().map(|link| link.name.clone()).collect(),
-            is_ipv4: stage.endpoint.is_ipv4(),
+            is_ipv4: stage.inner == Family::V4,
         };
         work.reconcile()?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -138,7 +139,8 @@ impl Work {
         let parsed = serde_json::from_str::<Vec<Interface>>(&said);
         let all = parsed.map_err(|error| LabError::system("understand ip -json address", error))?;
         let of_links = all.into_iter().filter(|one| self.links.contains(&one.ifname));
-        let usable = |address: &Address| address.local.filter(|ip| address.scope == "global" && ip.is_ipv4() == self.is_ipv4);
+        let usable =
+            |address: &Address| address.local.filter(|ip| address.scope == "global" && ip.is_ipv4() == self.is_ipv4);
         Ok(of_links.filter_map(|one| Some((one.addr_info.iter().find_map(usable)?, one.ifindex))).collect())
     }
 }

@@ -63,7 +63,7 @@ impl Generic {
         let (family, groups) = lookup(name)?;
         let found = groups.iter().find(|(name, _)| name == group);
         let (_, group) = found.ok_or(Errno::NOENT)?;
-        let mut socket = socket()?;
+        let socket = socket()?;
         socket.add_membership(*group).map_err(errno)?;
         Ok(Self { socket, family, version })
     }

@@ -17,7 +17,7 @@ use super::undo::Undo;
 use super::{Contender, Offer, Programs, Transport};
 use crate::error::LabError;
 use crate::scenario::ContenderPlan;
-use crate::stage::{Ends, Stage};
+use crate::stage::Stage;
 
 mod follow;
 mod generic;
@@ -100,7 +100,9 @@ impl Contender for Mptcp {
         }
         let link = choose(stage, self.link.as_deref(), &self.label)?;
         let mut undo = Undo::default();
-        for (end, (key, value)) in ends(stage).into_iter().flat_map(|end| self.sysctls.iter().map(move |set| (end, set))) {
+        for (end, (key, value)) in
+            ends(stage).into_iter().flat_map(|end| self.sysctls.iter().map(move |set| (end, set)))
+        {
             must_exist(end, key, value)?;
             undo.sysctl(end, key, value)?;
         }
@@ -122,8 +124,7 @@ impl Contender for Mptcp {
             PathManager::NDiffPorts(subflows) => Helper::Opener { _thread: Opener::start(&stage.local, subflows)? },
         };
         self.running = Some(Running { _helper: helper, managers, undo });
-        let ends = Ends { client: link.address, server: link.far_address };
-        Ok(Offer { ends, socket: Transport::Mptcp, programs: Vec::new() })
+        Ok(Offer { ends: stage.ends_of(link), socket: Transport::Mptcp, programs: Vec::new() })
     }
 
     fn down(&mut self, _: &Stage) -> Result<(), LabError> {
@@ -144,10 +145,9 @@ const fn ends(stage: &Stage) -> [&Namespace; 2] {
 
 /// Step 2, at the server.
 fn announce(stage: &Stage, server: &Manager) -> Result<(), LabError> {
-    for link in stage.links.iter().filter(|link| link.far_address != stage.endpoint) {
-        server.add(link.far_address, None, manager::SIGNAL)?;
-    }
-    Ok(())
+    let own = |link: &usize| stage.links[*link].far_address != stage.endpoint;
+    let mut links = (0..stage.links.len()).filter(own);
+    links.try_for_each(|link| server.add(stage.ends_of(link).server, None, manager::SIGNAL))
 }
 
 /// What the kernel lacks is named; what it refuses for another reason is an error of the one who sets it.

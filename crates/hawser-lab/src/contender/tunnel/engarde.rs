@@ -57,7 +57,8 @@ impl Adapter for Engarde {
         let wireguard = built(&self.cache)?;
         let others = others(ground.stage)?;
         let overrides: Vec<_> = ground.links.iter().map(|link| (link.name.as_str(), link.far_address)).collect();
-        let overrides: Vec<_> = overrides.iter().map(|(name, far)| (*name, SocketAddr::new(*far, SERVER_PORT))).collect();
+        let overrides: Vec<_> =
+            overrides.iter().map(|(name, far)| (*name, SocketAddr::new(*far, SERVER_PORT))).collect();
         let call = SocketAddr::new(ground.stage.endpoint, SERVER_PORT);
         let any = if call.is_ipv4() { "0.0.0.0" } else { "[::]" };
         let ends = [(REMOTE, server, server_text(any)), (LOCAL, client, client_text(call, &others, &overrides))];
@@ -82,7 +83,8 @@ fn others(stage: &Stage) -> Result<Vec<String>, LabError> {
 
 fn client_text(call: SocketAddr, others: &[String], overrides: &[(&str, SocketAddr)]) -> String {
     let others: String = others.iter().map(|name| format!("    - \"{name}\"\n")).collect();
-    let one = |(name, address): &(&str, SocketAddr)| format!("    - ifName: \"{name}\"\n      dstAddr: \"{address}\"\n");
+    let one =
+        |(name, address): &(&str, SocketAddr)| format!("    - ifName: \"{name}\"\n      dstAddr: \"{address}\"\n");
     let overrides: String = overrides.iter().map(one).collect();
     format!(
         "client:\n  listenAddr: \"127.0.0.1:{CLIENT_PORT}\"\n  dstAddr: \"{call}\"\n  excludedInterfaces:\n{others}  \

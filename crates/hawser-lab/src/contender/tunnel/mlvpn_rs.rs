@@ -103,12 +103,13 @@ impl Adapter for MlvpnRs {
         for (role, own, peer) in [(REMOTE, &remote, &local), (LOCAL, &local, &remote)] {
             let key_file = pair.write(&format!("{role}.key"), &own.to_base64())?;
             let [v4, v6] = addresses(role);
+            let socket = pair.folder().path().join(format!("{role}.sock"));
             let end = End {
                 role,
                 addresses: (&v4, (ground.stage.inner == Family::V6).then_some(v6.as_str())),
                 key_file: &key_file.to_string_lossy(),
                 peer: &peer.public(),
-                socket: &pair.folder().path().join(format!("{role}.sock")).to_string_lossy(),
+                socket: &socket.to_string_lossy(),
             };
             let file = pair.write(&format!("{role}.toml"), &self.text(&end, &sections(role, ground.links)))?;
             pair.start(role, ground.namespace(role), &program, ["run", "--config", &file.to_string_lossy()])?;

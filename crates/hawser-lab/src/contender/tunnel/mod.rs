@@ -41,8 +41,8 @@ trait Adapter: Send {
     fn kind(&self) -> &'static str;
 
     /// The links it is to use, of those that are up.
-    fn links<'a>(&self, stage: &'a Stage) -> Result<Vec<&'a StageLink>, LabError> {
-        links_up(stage)
+    fn links(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {
+        Ok(links_up(stage))
     }
 
     /// Steps 1 to 3.
@@ -77,7 +77,7 @@ impl<A: Adapter> Contender for Tunnel<A> {
         let hosts = has_lan(stage).then_some(stage.hosts);
         let ground = Ground { stage, links: &stage.links, tun: tun_ends(stage.inner), hosts };
         let ends = hosts.unwrap_or(ground.tun);
-        let links = self.adapter.links(stage)?;
+        let links: Vec<_> = self.adapter.links(stage)?.into_iter().map(|link| &stage.links[link]).collect();
         let before: Vec<_> = links.iter().map(|link| counters(link)).collect();
         let mut pair = Pair::new(self.adapter.kind())?;
         self.adapter.start(&ground, &mut pair)?;
@@ -101,7 +101,8 @@ impl Ground<'_> {
     /// Step 3: brings an end's device up with its address, once it is there, and sends what is for the far host into it.
     fn configure(&self, role: &'static str, device: &str, pair: &mut Pair) -> Result<(), LabError> {
         pair.bring_up(role, self.namespace(role), device)?;
-        let (own, far) = if role == LOCAL { (self.tun.client, self.tun.server) } else { (self.tun.server, self.tun.client) };
+        let (own, far) =
+            if role == LOCAL { (self.tun.client, self.tun.server) } else { (self.tun.server, self.tun.client) };
         let words = format!("{} address add {own} peer {far} dev {device}", family(own));
         pair.undo.ip_add(self.namespace(role), &words)?;
         self.route(role, device, pair)
@@ -125,7 +126,13 @@ const LOCAL: &str = "local";
 const REMOTE: &str = "remote";
 
 /// Step 4.
-fn wait(stage: &Stage, ends: &Ends, links: &[&StageLink], before: &[[Counters; 2]], pair: &mut Pair) -> Result<(), LabError> {
+fn wait(
+    stage: &Stage,
+    ends: &Ends,
+    links: &[&StageLink],
+    before: &[[Counters; 2]],
+    pair: &mut Pair,
+) -> Result<(), LabError> {
     let late = Instant::now() + PATIENCE;
     loop {
         let ping = Ping {

@@ -92,7 +92,9 @@ impl Mqvpn {
         let mut text = String::new();
         if self.reorder != "off" {
             let (profile, port) = (self.reorder, self.reorder_port);
-            text += &format!("\n[Reorder]\nEnabled = on\n\n[ReorderRule]\nProto = udp\nPort = {port}\nProfile = {profile}\n");
+            text += &format!(
+                "\n[Reorder]\nEnabled = on\n\n[ReorderRule]\nProto = udp\nPort = {port}\nProfile = {profile}\n"
+            );
         }
         if self.hybrid {
             text += "\n[Hybrid]\nEnabled = true\n";

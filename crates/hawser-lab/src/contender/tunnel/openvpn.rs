@@ -11,8 +11,8 @@ use super::super::{Contender, Programs};
 use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel, certificate, program};
 use crate::error::LabError;
-use crate::scenario::{ContenderPlan, Family};
-use crate::stage::{Ends, Stage, StageLink};
+use crate::scenario::ContenderPlan;
+use crate::stage::{Ends, Stage};
 
 const KIND: &str = "openvpn";
 /// The devices, and where the remote end listens. Source: openvpn(8).
@@ -95,13 +95,13 @@ impl Adapter for OpenVpn {
         KIND
     }
 
-    fn links<'a>(&self, stage: &'a Stage) -> Result<Vec<&'a StageLink>, LabError> {
+    fn links(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {
         Ok(vec![choose(stage, self.link.as_deref(), &self.label)?])
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
         let program = program::find(KIND, self.program.as_deref(), "openvpn")?;
-        let link = choose(ground.stage, self.link.as_deref(), &self.label)?;
+        let link = &ground.links[choose(ground.stage, self.link.as_deref(), &self.label)?];
         let (local, remote) = (certificate::made(LOCAL)?, certificate::made(REMOTE)?);
         for (role, own, peer) in [(REMOTE, &remote, &local), (LOCAL, &local, &remote)] {
             let certificate = pair.write(&format!("{role}.crt"), &own.certificate)?;
@@ -130,6 +130,7 @@ impl Adapter for OpenVpn {
 mod tests {
     use super::*;
     use crate::contender::tests::plan;
+    use crate::scenario::Family;
 
     #[test]
     fn configurations_say_what_the_options_do() {

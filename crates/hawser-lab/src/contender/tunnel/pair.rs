@@ -43,7 +43,8 @@ impl Pair {
     /// Step 1: a file of this text; its path.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, LabError> {
         let path = self.folder.path().join(name);
-        write_private(&path, text).map_err(|error| LabError::system(format!("write {name} for {}", self.kind), error))?;
+        write_private(&path, text)
+            .map_err(|error| LabError::system(format!("write {name} for {}", self.kind), error))?;
         Ok(path)
     }
 
@@ -111,7 +112,11 @@ impl Pair {
     /// An error that tells what all of them said.
     pub(super) fn fault(&self, fault: impl Into<String>) -> LabError {
         let logs = self.programs.iter().map(|(role, process)| format!("{role}:\n{}", process.log_end()));
-        LabError::Process { process: self.kind.to_owned(), fault: fault.into(), log: logs.collect::<Vec<_>>().join("\n") }
+        LabError::Process {
+            process: self.kind.to_owned(),
+            fault: fault.into(),
+            log: logs.collect::<Vec<_>>().join("\n"),
+        }
     }
 
     /// Their roles and ids.
@@ -128,4 +133,3 @@ impl Pair {
         undone
     }
 }
-

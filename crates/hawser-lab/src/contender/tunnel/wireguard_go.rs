@@ -15,7 +15,7 @@ use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel};
 use crate::error::LabError;
 use crate::scenario::ContenderPlan;
-use crate::stage::{Stage, StageLink};
+use crate::stage::Stage;
 use crate::wireguard::{self, PORT, configuration, device, launch};
 
 /// Its settings. Plain data.
@@ -38,13 +38,13 @@ impl Adapter for WireGuardGo {
         "wireguard-go"
     }
 
-    fn links<'a>(&self, stage: &'a Stage) -> Result<Vec<&'a StageLink>, LabError> {
+    fn links(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {
         Ok(vec![choose(stage, self.link.as_deref(), &self.label)?])
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
         let program = built(&self.cache)?;
-        let link = choose(ground.stage, self.link.as_deref(), &self.label)?;
+        let link = &ground.links[choose(ground.stage, self.link.as_deref(), &self.label)?];
         steer(ground.stage, link, PORT, &mut pair.undo)?;
         wire(ground, pair, &program, SocketAddr::new(link.far_address, PORT))
     }
@@ -65,7 +65,12 @@ pub(super) fn built(cache: &std::path::Path) -> Result<PathBuf, LabError> {
 }
 
 /// WireGuard between both ends; the local one calls this address.
-pub(super) fn wire(ground: &Ground<'_>, pair: &mut Pair, program: &std::path::Path, call: SocketAddr) -> Result<(), LabError> {
+pub(super) fn wire(
+    ground: &Ground<'_>,
+    pair: &mut Pair,
+    program: &std::path::Path,
+    call: SocketAddr,
+) -> Result<(), LabError> {
     let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
     let (local_key, remote_key) = (generated()?, generated()?);
     let remote = configuration(&remote_key, Some(PORT), &local_key, None, &ground.behind(|ends| ends.client));
