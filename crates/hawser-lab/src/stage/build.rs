@@ -211,6 +211,9 @@ fn ways(plan: &LinkPlan, index: usize, seed: u64, media: &mut Media) -> [Directi
         let access = hawser_wire::Access { seed: seed(0).wrapping_sub(media.len() as u64), ..plan.access };
         media.entry(name.clone()).or_insert_with(|| Medium::new(access)).clone()
     });
-    [(&plan.up, place), (&plan.down, place + 1)]
-        .map(|(way, place)| Direction { seed: seed(place), medium: medium.clone(), ..way.clone() })
+    [(&plan.up, place), (&plan.down, place + 1)].map(|(way, place)| Direction {
+        seed: seed(place),
+        medium: medium.clone(),
+        ..way.clone()
+    })
 }

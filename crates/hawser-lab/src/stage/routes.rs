@@ -97,10 +97,7 @@ impl Stage {
             for hosts in [alone(endpoint(family)), Net::ServerHosts.prefix(family)] {
                 lines.push(format!("route replace {hosts} via {remote} dev {down} table {on}"));
             }
-            lines.push(format!(
-                "route replace {} via {router} dev {up} table {back}",
-                Net::ClientHosts.prefix(family)
-            ));
+            lines.push(format!("route replace {} via {router} dev {up} table {back}", Net::ClientHosts.prefix(family)));
             lines.push(format!("rule add iif {up} lookup {on} pref {RULE_PRIORITY}"));
             lines.push(format!("rule add iif {down} lookup {back} pref {RULE_PRIORITY}"));
         }
