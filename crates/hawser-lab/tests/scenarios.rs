@@ -47,8 +47,10 @@ fn the_groups_are_those_that_are_promised() {
 #[test]
 fn the_testbed_has_every_case_of_the_original_with_hawser_beside_it() {
     let testbed: Vec<Scenario> = all().into_iter().filter(|scenario| scenario.group == "testbed").collect();
-    let cases: BTreeSet<&str> = testbed.iter().flat_map(|scenario| &scenario.cases).map(|case| case.name.as_str()).collect();
-    let wanted: Vec<String> = TESTBED.iter().flat_map(|&(group, last)| (1..=last).map(move |n| format!("{group}.{n}"))).collect();
+    let cases: BTreeSet<&str> =
+        testbed.iter().flat_map(|scenario| &scenario.cases).map(|case| case.name.as_str()).collect();
+    let wanted: Vec<String> =
+        TESTBED.iter().flat_map(|&(group, last)| (1..=last).map(move |n| format!("{group}.{n}"))).collect();
     let wanted: BTreeSet<&str> = wanted.iter().map(String::as_str).collect();
     assert_eq!(cases, wanted);
     for case in testbed.iter().flat_map(|scenario| &scenario.cases) {
@@ -61,7 +63,8 @@ fn the_testbed_has_every_case_of_the_original_with_hawser_beside_it() {
 fn every_published_figure_is_there_and_shown_in_a_table() {
     let scenarios = all();
     for (name, least) in PUBLISHED {
-        let scenario = scenarios.iter().find(|scenario| scenario.name == name).unwrap_or_else(|| panic!("no scenario {name}"));
+        let scenario =
+            scenarios.iter().find(|scenario| scenario.name == name).unwrap_or_else(|| panic!("no scenario {name}"));
         assert!(scenario.published.len() >= least, "{name}: {} of {least} published figures", scenario.published.len());
     }
     for scenario in &scenarios {
@@ -74,7 +77,11 @@ fn every_published_figure_is_there_and_shown_in_a_table() {
                             && column.contender.as_ref().is_none_or(|label| *label == figure.contender)
                     })
             });
-            assert!(shown, "{}: {} of {} in {} is in no table", scenario.name, figure.metric, figure.contender, figure.case);
+            assert!(
+                shown,
+                "{}: {} of {} in {} is in no table",
+                scenario.name, figure.metric, figure.contender, figure.case
+            );
         }
     }
 }
@@ -102,8 +109,22 @@ fn the_sixteen_environments_are_those_that_were_published() {
     };
     // RTT spread as the report prints it, which it takes from the one-way delays.
     let table = [
-        ("baseline", 0), ("rtt_40", 20), ("rtt_70", 50), ("rtt_120", 100), ("rtt_320", 300), ("jit_5", 0), ("jit_20", 0), ("loss_05", 0),
-        ("loss_2", 0), ("bw_4to1", 0), ("bw_10to1", 0), ("dual_lte", 15), ("fiber_lte", 32), ("lte_starlink", 15), ("lte_geo", 285), ("congested", 10),
+        ("baseline", 0),
+        ("rtt_40", 20),
+        ("rtt_70", 50),
+        ("rtt_120", 100),
+        ("rtt_320", 300),
+        ("jit_5", 0),
+        ("jit_20", 0),
+        ("loss_05", 0),
+        ("loss_2", 0),
+        ("bw_4to1", 0),
+        ("bw_10to1", 0),
+        ("dual_lte", 15),
+        ("fiber_lte", 32),
+        ("lte_starlink", 15),
+        ("lte_geo", 285),
+        ("congested", 10),
     ];
     assert_eq!(http3.cases.len(), table.len());
     for (name, wanted) in table {
