@@ -1,6 +1,7 @@
 //! What may go wrong in the lab.
 
 use std::io;
+use std::path::PathBuf;
 
 use hawser_wire::WireError;
 
@@ -47,6 +48,14 @@ pub enum LabError {
         /// Why not.
         reason: String,
     },
+    /// A folder for results is not ours to write to.
+    #[error("keep results in {}: {reason}", dir.display())]
+    Others {
+        /// Which folder.
+        dir: PathBuf,
+        /// What it holds, or who is there.
+        reason: String,
+    },
     /// A tool could not be built.
     #[error("build {tool}: {reason}")]
     Build {
@@ -68,6 +77,7 @@ impl LabError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NotRoot => Some("run it with sudo"),
+            Self::Others { .. } => Some("name another folder: --out DIR"),
             Self::Build { tool: "yardstick", .. } => Some("cargo build --release --workspace --bins"),
             Self::Build { .. } => Some("install Go 1.24 or later: https://go.dev/dl"),
             _ => None,
