@@ -7,7 +7,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hawser_wire::Direction;
+use hawser_wire::{Access, Direction};
+
+mod figures;
+
+pub use figures::{Discipline, Figures};
 
 /// A scenario. Plain data.
 #[derive(Clone, Debug)]
@@ -83,6 +87,8 @@ pub struct LinkPlan {
     pub down: Direction,
     /// The medium it shares with others of this name, both ways: one sends at a time.
     pub medium: Option<String>,
+    /// How those on the medium take turns; a medium's first link says it.
+    pub access: Access,
     /// Lower is preferred, where a contender knows such a thing.
     pub metric: u16,
 }
@@ -133,12 +139,12 @@ pub enum Happening {
     BlackHole,
     /// The end of a cut or black hole.
     Restore,
-    /// Other figures, from now on.
+    /// Other figures, from now on. What they leave out stays as it is in that moment.
     Change {
-        /// From the client; none leaves it.
-        up: Option<Box<Direction>>,
+        /// From the client.
+        up: Box<Figures>,
         /// To the client.
-        down: Option<Box<Direction>>,
+        down: Box<Figures>,
     },
     /// This link goes down; the named one comes up in the same moment.
     Handover {
@@ -247,6 +253,8 @@ pub struct Plot {
     pub contenders: Vec<String>,
     /// The metric, or the line of each run over time.
     pub metric: String,
+    /// What the cases' `x` is, with its unit.
+    pub axis: Option<String>,
 }
 
 /// What a plot shows. Plain data.
