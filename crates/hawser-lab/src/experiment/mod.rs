@@ -2,7 +2,7 @@
 //!
 //! 1. [`Series`] are what a scenario asks for; [`plan`] says which run is next.
 //! 2. [`conduct`] executes them one after the other, each as [`Live`] does: network, contender, workload, measures.
-//! 3. A [`Store`] keeps each run as it ends, with the [`Machine`] it was found on; [`Results`] are read from there.
+//! 3. A [`Store`] keeps each run as it ends, with the [`Machine`] it was found on.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,7 +20,7 @@ pub use machine::Machine;
 pub use plan::{Choice, Left, Planned, Series};
 pub use progress::Progress;
 pub use run::{Summary, Watcher, conduct};
-pub use store::{Results, Store};
+pub use store::Store;
 
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hawser_wire::Direction;
+use hawser_wire::{Access, Direction};
 
 use super::{Findings, Machine, Outcome, Run, SeriesKey};
 use crate::scenario::{
@@ -19,7 +19,7 @@ fn words(words: &[&str]) -> Vec<String> {
 
 fn link() -> LinkPlan {
     let way = Direction::shaped(10.0, Duration::from_millis(10), Duration::from_millis(100));
-    LinkPlan { name: LINK.to_owned(), profile: None, up: way.clone(), down: way, medium: None, metric: 0 }
+    LinkPlan { name: LINK.to_owned(), profile: None, up: way.clone(), down: way, medium: None, access: Access::turns(), metric: 0 }
 }
 
 fn case(name: &str, contenders: &[&str], events: &[&str]) -> Case {

@@ -1,0 +1,73 @@
+//! What the contender's programs cost: processor time and context switches, between two looks.
+
+use hawser_wire::traffic::ProcessUsage;
+
+use crate::contender::Program;
+use crate::experiment::Findings;
+
+/// Bytes in a gigabyte.
+const GIGA: f64 = 1e9;
+
+/// Programs and what each had cost at first. Starts with a look; plain data.
+#[derive(Clone, Debug)]
+pub struct Meter(Vec<(Program, ProcessUsage)>);
+
+impl Meter {
+    /// The first look; programs that are gone are left out.
+    pub fn start(programs: &[Program]) -> Self {
+        let look = |program: &Program| Some((program.clone(), usage(program)?));
+        Self(programs.iter().filter_map(look).collect())
+    }
+
+    /// The second look, after the application got so many bytes. A program that has ended meanwhile is left out:
+    /// what it cost can no longer be told.
+    pub fn finish(&self, application_bytes: Option<f64>) -> Findings {
+        let mut findings = Findings::default();
+        for (program, before) in &self.0 {
+            let Some(after) = usage(program) else { continue };
+            let mut add = |name: &str, value: f64| *findings.metrics.entry(name.to_owned()).or_default() += value;
+            let cpu = after.cpu.saturating_sub(before.cpu).as_secs_f64();
+            if let Some(bytes) = application_bytes {
+                add(&format!("cpu_{}_s_per_gb", program.role), cpu / (bytes / GIGA));
+            }
+            add("cpu_user_s", after.user.saturating_sub(before.user).as_secs_f64());
+            add("cpu_system_s", after.system.saturating_sub(before.system).as_secs_f64());
+            #[expect(clippy::cast_precision_loss, reason = "switches of one run")]
+            add("context_switches", after.switches.saturating_sub(before.switches) as f64);
+        }
+        findings
+    }
+}
+
+fn usage(program: &Program) -> Option<ProcessUsage> {
+    ProcessUsage::of(program.pid.as_raw_pid().cast_unsigned()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use rustix::process::{Pid, getpid};
+
+    use super::*;
+
+    #[test]
+    fn programs_of_a_role_are_added_up_and_gone_ones_left_out() {
+        let program = |role, pid| Program { role, pid };
+        let gone = Pid::from_raw(i32::MAX).expect("a number that no process has");
+        let own = [program("local", getpid()), program("remote", getpid()), program("remote", gone)];
+        let meter = Meter::start(&own);
+        let late = Instant::now() + Duration::from_millis(60);
+        while Instant::now() < late {
+            std::hint::black_box(1 + 1);
+        }
+        let metrics = meter.finish(Some(2.0 * GIGA)).metrics;
+        let all = metrics["cpu_user_s"] + metrics["cpu_system_s"];
+        assert!(all > 0.0, "{metrics:?}");
+        let by_role = metrics["cpu_local_s_per_gb"] + metrics["cpu_remote_s_per_gb"];
+        assert!((2.0 * by_role - all).abs() < 0.05, "{metrics:?}");
+        assert!(metrics.contains_key("context_switches"));
+        assert!(!meter.finish(None).metrics.contains_key("cpu_local_s_per_gb"), "nothing was got");
+        assert!(Meter::start(&[]).finish(None).metrics.is_empty());
+    }
+}
