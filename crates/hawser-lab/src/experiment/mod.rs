@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+mod live;
 mod machine;
 mod measure;
 mod plan;
@@ -16,6 +17,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+pub use live::{Live, Make};
 pub use machine::Machine;
 pub use plan::{Choice, Left, Planned, Series};
 pub use progress::Progress;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hawser_wire::{Access, Direction};
+use hawser_wire::{Access, Backend, Direction};
 
 use super::{Findings, Machine, Outcome, Run, SeriesKey};
 use crate::scenario::{
@@ -46,8 +46,16 @@ fn event(name: &str, at: u64, what: Happening) -> Event {
 
 /// Two cases: A with hawser, TCP, and events at 3 and 6 of 12 s; B with TCP alone.
 pub(super) fn scenario() -> Scenario {
-    let network =
-        Network { inner: Family::V4, outer: Family::V4, lan: false, server_links: false, nat: false, links: vec![link()] };
+    let network = Network {
+        inner: Family::V4,
+        outer: Family::V4,
+        lan: false,
+        server_links: false,
+        nat: false,
+        backend: Backend::default(),
+        links: vec![link()],
+        bystanders: Vec::new(),
+    };
     let (duration, options) = (Duration::from_secs(12), toml::Table::new());
     Scenario {
         name: "s".to_owned(),

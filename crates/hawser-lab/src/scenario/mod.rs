@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hawser_wire::{Access, Direction};
+use hawser_wire::{Access, Backend, Direction};
 
 mod figures;
 
@@ -61,8 +61,12 @@ pub struct Network {
     pub server_links: bool,
     /// Whether each link's router translates the client's address.
     pub nat: bool,
+    /// Who carries the links' packets.
+    pub backend: Backend,
     /// At least one.
     pub links: Vec<LinkPlan>,
+    /// Hosts of their own beside the client, each with one link to the server's end; no contender knows of them.
+    pub bystanders: Vec<LinkPlan>,
 }
 
 /// An IP version. Plain data.
