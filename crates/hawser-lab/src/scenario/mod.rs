@@ -170,6 +170,8 @@ pub struct Case {
     pub title: String,
     /// Links with what this case changes in them. Those down at first stand in `absent`.
     pub links: Vec<LinkPlan>,
+    /// Hosts beside the client, with what this case changes in their links.
+    pub bystanders: Vec<LinkPlan>,
     /// Links that are down until a handover or restore brings them.
     pub absent: Vec<String>,
     /// Labels.
@@ -178,7 +180,7 @@ pub struct Case {
     pub workloads: Vec<String>,
     /// Names.
     pub events: Vec<String>,
-    /// Settings of the hosts' kernels for the case, `net.` sysctls as `ipv4/tcp_reordering`.
+    /// Settings of the hosts' kernels for the case, `net.` sysctls as `ipv4/tcp_reordering`; of one host as `client:ipv4/…`.
     pub sysctls: BTreeMap<String, String>,
     /// Its place on a plot's axis: delay, number of links …
     pub x: Option<f64>,

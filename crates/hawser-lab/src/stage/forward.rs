@@ -33,7 +33,10 @@ impl Stage {
     /// # Panics
     /// Where there is no such link, or none is named.
     pub fn forward_over(&self, links: &[usize], how: Forward) -> Result<Ends, LabError> {
-        assert!(!links.is_empty() && links.iter().all(|&link| link < self.links.len()), "links of the stage: {links:?}");
+        assert!(
+            !links.is_empty() && links.iter().all(|&link| link < self.links.len()),
+            "links of the stage: {links:?}"
+        );
         let _turn = self.turn();
         if let ([link], false) = (links, self.layout.lan) {
             return Ok(self.ends_of(*link));

@@ -36,7 +36,7 @@ pub(super) fn translate(router: &Namespace, rebound: u16) -> Result<(), LabError
         "table inet lab\ndelete table inet lab\ntable inet lab {{ chain out {{\n\
          type nat hook postrouting priority srcnat\n\
          oifname \"{UPLINK}\" meta l4proto {{ tcp, udp }} masquerade to :{}-{}\n\
-         oifname \"{UPLINK}\" masquerade\n}} }}\n",
+         oifname \"{UPLINK}\" masquerade\n}}\n}}\n",
         ports.start(),
         ports.end(),
     );
@@ -60,8 +60,7 @@ fn range(rebound: u16) -> RangeInclusive<u16> {
 /// Forgets what the calling thread's namespace translates.
 fn flush() -> rustix::io::Result<()> {
     let flags = SocketFlags::CLOEXEC;
-    let socket =
-        rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::NETFILTER))?;
+    let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::NETFILTER))?;
     let mut message = Vec::with_capacity(FLUSH_BYTES as usize);
     message.extend(FLUSH_BYTES.to_ne_bytes());
     message.extend(FLUSH_TYPE.to_ne_bytes());
@@ -71,7 +70,8 @@ fn flush() -> rustix::io::Result<()> {
     rustix::net::sendto(&socket, &message, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
     let mut answer = [0; ANSWER_BYTES];
     let (length, _) = rustix::net::recv(&socket, &mut answer, RecvFlags::empty())?;
-    let code = answer.get(16..20).filter(|_| length >= 20).map_or([0xff; 4], |code| [code[0], code[1], code[2], code[3]]);
+    let code =
+        answer.get(16..20).filter(|_| length >= 20).map_or([0xff; 4], |code| [code[0], code[1], code[2], code[3]]);
     match i32::from_ne_bytes(code) {
         0 => Ok(()),
         code => Err(rustix::io::Errno::from_raw_os_error(-code)),
