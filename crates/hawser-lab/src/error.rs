@@ -30,6 +30,14 @@ pub enum LabError {
         /// The kernel's answer.
         source: rtnetlink::Error,
     },
+    /// A program that sets something up refused.
+    #[error("{action}: {said}")]
+    Refused {
+        /// What it was told, and where.
+        action: String,
+        /// What it said.
+        said: String,
+    },
     /// A process under test ended, or did not come to work.
     #[error("run {process}: {fault}, it said:\n{log}")]
     Process {
