@@ -48,6 +48,14 @@ pub enum LabError {
         /// The end of its standard error.
         log: String,
     },
+    /// A workload's plan that means nothing.
+    #[error("plan workload {workload}: {fault}")]
+    Workload {
+        /// What the scenario calls it.
+        workload: String,
+        /// What is wrong, and what would be understood.
+        fault: String,
+    },
     /// A figure could not be had from what was received.
     #[error("measure {figure}: {reason}")]
     NoFigure {
