@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use hawser_wire::{Moment, Watch};
 
-use super::measure::{self, Meter, SIGNALS, Signals};
+use super::measure::{self, Meter, SIGNALS, Sends, Signals};
 use super::{Findings, Outcome, Planned};
 use crate::contender::{Contender, Offer};
 use crate::error::LabError;
@@ -101,7 +101,7 @@ impl<'s> Live<'s> {
         let (found, carried) = measure::watched(&stage.links, start, duration, || workload.run(&ground, start));
         let mut findings = found?;
         let bytes = measure::application_bytes(&findings, carried.time());
-        let costs = meter.finish(bytes);
+        let costs = meter.finish(carried.time(), bytes);
         findings.marks.extend(timeline.finish()?);
 
         let names: Vec<&str> = stage.links.iter().map(|link| link.name.as_str()).collect();
@@ -110,7 +110,7 @@ impl<'s> Live<'s> {
         }
         let fine = findings.lines.extract_if(.., |line| line.name == measure::FINE).next();
         findings.add(measure::recovery(fine.as_ref(), events));
-        findings.add(measure::carried(&names, &carried));
+        findings.add(measure::carried(&names, &carried, Sends::of(&planned.series.workload.options)));
         findings.add(costs);
         if let Some(watch) = watch {
             findings.add(watch.finish()?.findings());

@@ -14,6 +14,7 @@ mod plan;
 mod progress;
 mod run;
 mod store;
+mod whole;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ pub use plan::{Choice, Left, Planned, Series};
 pub use progress::Progress;
 pub use run::{Summary, Watcher, conduct};
 pub use store::Store;
+pub use whole::run;
 
 use serde::{Deserialize, Serialize};
 

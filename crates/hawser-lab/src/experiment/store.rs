@@ -9,7 +9,8 @@
 //!
 //! 1. [`Store::open`] makes the folder, or takes up one of the same scenario and version. A line that a kill cut short goes.
 //! 2. [`Store::append`] adds a run, and returns once the disk has it. The CSV file follows, and is made anew at each start.
-//! 3. [`Results::read`] reads what is there, and changes nothing.
+//!
+//! Reports read the folder by themselves.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -27,35 +28,6 @@ const RUNS: &str = "runs.jsonl";
 const FIGURES: &str = "runs.csv";
 /// The CSV file's heading.
 const COLUMNS: [&str; 8] = ["scenario", "case", "contender", "workload", "repetition", "seed", "metric", "value"];
-
-/// What a folder holds. Plain data.
-#[derive(Clone, Debug)]
-pub struct Results {
-    /// The scenario's text.
-    pub scenario: String,
-    /// Where and with what.
-    pub machine: Machine,
-    /// In the order in which they ended.
-    pub runs: Vec<Run>,
-}
-
-impl Results {
-    /// Step 3. A last line that is not whole yet, of a run that a kill cut short, is left out.
-    ///
-    /// # Errors
-    /// Where a file is missing, or not what was written.
-    pub fn read(dir: &Path) -> Result<Self, LabError> {
-        let read = |name| fs::read_to_string(dir.join(name)).map_err(|error| fault("read", &dir.join(name), error));
-        let machine = serde_json::from_str(&read(MACHINE)?).map_err(|error| fault("read", &dir.join(MACHINE), error))?;
-        Ok(Self { scenario: read(SCENARIO)?, machine, runs: parse(&dir.join(RUNS), &read(RUNS)?)? })
-    }
-
-    /// Whether a folder holds results.
-    #[must_use]
-    pub fn are_in(dir: &Path) -> bool {
-        dir.join(RUNS).is_file()
-    }
-}
 
 /// A folder that is written to. Starts with what it holds already; one owner, and no other process meanwhile.
 #[derive(Debug)]
@@ -142,10 +114,11 @@ fn claim(dir: &Path, scenario: &Scenario, machine: &Machine, has_runs: bool) -> 
     let (text_path, machine_path) = (dir.join(SCENARIO), dir.join(MACHINE));
     let mut machine = machine.clone();
     if has_runs {
-        let results = Results::read(dir)?;
-        let before = results.machine;
+        let read = |path: &Path| fs::read_to_string(path).map_err(|error| fault("read", path, error));
+        let before: Machine =
+            serde_json::from_str(&read(&machine_path)?).map_err(|error| fault("read", &machine_path, error))?;
         let differs = [
-            (results.scenario != scenario.text, "another scenario, or this one before it was changed"),
+            (read(&text_path)? != scenario.text, "another scenario, or this one before it was changed"),
             (before.hawser != machine.hawser, "another version of hawser"),
             (before.kernel != machine.kernel, "another kernel"),
             (before.quick != machine.quick, "runs of another length: one was with --quick, one is not"),
@@ -201,6 +174,10 @@ mod tests {
         SeriesKey { scenario: word("s"), case: word("A, \"one\""), contender: word("tcp"), workload: word("down") }
     }
 
+    fn kept(dir: &Path) -> Machine {
+        serde_json::from_str(&fs::read_to_string(dir.join(MACHINE)).expect("it is there")).expect("its own text")
+    }
+
     fn refusal(dir: &Path, scenario: &Scenario, machine: &Machine) -> String {
         let error = Store::open(dir, scenario, machine).expect_err("it is not the same");
         assert!(error.hint().expect("what to do").contains("--out"), "{error}");
@@ -211,7 +188,6 @@ mod tests {
     fn what_was_kept_is_read_again_and_gone_on_from() {
         let folder = tempfile::tempdir().expect("a folder");
         let dir = folder.path().join("new");
-        assert!(!Results::are_in(&dir));
         let mut store = Store::open(&dir, &scenario(), &machine()).expect("it opens");
         store.append(run_of(key(), 0, found(93.5))).expect("it is written");
         store.append(run_of(key(), 1, failed("it said\n\"no\""))).expect("it is written");
@@ -219,12 +195,14 @@ mod tests {
         let mut store = Store::open(&dir, &scenario(), &machine()).expect("it opens");
         store.append(run_of(key(), 1, Outcome::Skipped("not there".to_owned()))).expect("it is written");
         assert_eq!(store.runs().len(), 3);
-        let results = Results::read(&dir).expect("it is read");
-        assert!(Results::are_in(&dir));
-        assert_eq!((results.scenario, results.machine), (scenario().text, machine()));
-        assert_eq!(results.runs.iter().map(|run| run.repetition).collect::<Vec<_>>(), [0, 1, 1]);
-        assert!(matches!(&results.runs[0].outcome, Outcome::Found(findings) if findings.metrics["goodput_mbps"] == 93.5));
-        assert!(matches!(&results.runs[1].outcome, Outcome::Failed(said) if said == "it said\n\"no\""));
+        drop(store);
+        let store = Store::open(&dir, &scenario(), &machine()).expect("it opens");
+        let runs = store.runs();
+        assert_eq!(runs.iter().map(|run| run.repetition).collect::<Vec<_>>(), [0, 1, 1]);
+        assert!(matches!(&runs[0].outcome, Outcome::Found(findings) if findings.metrics["goodput_mbps"] == 93.5));
+        assert!(matches!(&runs[1].outcome, Outcome::Failed(said) if said == "it said\n\"no\""));
+        assert_eq!(fs::read_to_string(dir.join(SCENARIO)).expect("it is there"), scenario().text);
+        assert_eq!(kept(&dir), machine());
         let csv = fs::read_to_string(dir.join(FIGURES)).expect("it is there");
         let expected = "scenario,case,contender,workload,repetition,seed,metric,value\n\
                         s,\"A, \"\"one\"\"\",tcp,down,0,7,goodput_mbps,93.5\n";
@@ -240,12 +218,13 @@ mod tests {
         drop(store);
         let mut lines = File::options().append(true).open(dir.join(RUNS)).expect("it opens");
         lines.write_all(b"{\"scenario\":\"s\",\"ca").expect("writes");
-        assert_eq!(Results::read(dir).expect("it is read").runs.len(), 1);
         let mut store = Store::open(dir, &scenario(), &machine()).expect("it opens");
+        assert_eq!(store.runs().len(), 1);
         store.append(run_of(key(), 1, found(2.0))).expect("it is written");
-        assert_eq!(Results::read(dir).expect("it is read").runs.len(), 2);
+        drop(store);
+        assert_eq!(Store::open(dir, &scenario(), &machine()).expect("it opens").runs().len(), 2);
         lines.write_all(b"{}\n").expect("writes");
-        let error = Results::read(dir).expect_err("a whole line that says nothing");
+        let error = Store::open(dir, &scenario(), &machine()).expect_err("a whole line that says nothing");
         assert!(error.to_string().contains("runs.jsonl: line 3"), "{error}");
     }
 
@@ -265,6 +244,6 @@ mod tests {
         assert!(refusal(dir, &scenario(), &quick).contains("--quick"));
         let rebuilt = Machine { builds: ["b".to_owned()].into(), ..machine() };
         drop(Store::open(dir, &scenario(), &rebuilt).expect("a build is noted, not refused"));
-        assert_eq!(Results::read(dir).expect("it is read").machine.builds.len(), 2);
+        assert_eq!(kept(dir).builds.len(), 2);
     }
 }

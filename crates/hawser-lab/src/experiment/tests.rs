@@ -27,6 +27,7 @@ fn case(name: &str, contenders: &[&str], events: &[&str]) -> Case {
         name: name.to_owned(),
         title: String::new(),
         links: vec![link()],
+        bystanders: Vec::new(),
         absent: Vec::new(),
         contenders: words(contenders),
         workloads: words(&["down"]),

@@ -1,7 +1,8 @@
 //! What the links carried, as their interfaces count it.
 //!
 //! 1. While the workload runs, a thread reads every link's counters each half second from its start on.
-//! 2. What a link delivered in each step is its line, for either direction; its part of all that was delivered its share.
+//! 2. What a link delivered in each step is its line, for either direction; its part of all that was delivered its share;
+//!    the mean of what it delivered in the workload's directions a figure of its own.
 //! 3. What both ends handed to the links, over what the application got, is the overhead.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,8 +83,38 @@ fn look(read: &dyn Fn() -> Vec<Bytes>, start: Moment, duration: Duration, is_don
     Carried { looks, last: read(), time: Moment::now() - start }
 }
 
+/// In which directions a workload sends. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sends {
+    /// From the client.
+    Up,
+    /// To the client.
+    Down,
+    /// Both, or it does not say.
+    Both,
+}
+
+impl Sends {
+    /// As a workload's options have it.
+    pub fn of(options: &toml::Table) -> Self {
+        match options.get("direction").and_then(toml::Value::as_str) {
+            Some("up") => Self::Up,
+            Some("down") => Self::Down,
+            _ => Self::Both,
+        }
+    }
+
+    fn bytes(self, bytes: &Bytes) -> u64 {
+        match self {
+            Self::Up => bytes.up,
+            Self::Down => bytes.down,
+            Self::Both => bytes.up + bytes.down,
+        }
+    }
+}
+
 /// Step 2, for links of these names.
-pub fn carried(names: &[&str], carried: &Carried) -> Findings {
+pub fn carried(names: &[&str], carried: &Carried, sends: Sends) -> Findings {
     let mut findings = Findings::default();
     let total: u64 = (0..names.len()).map(|link| carried.between(link, |bytes| bytes.up + bytes.down)).sum();
     for (link, name) in names.iter().enumerate() {
@@ -98,6 +129,10 @@ pub fn carried(names: &[&str], carried: &Carried) -> Findings {
         let own = carried.between(link, |bytes| bytes.up + bytes.down);
         if total > 0 {
             findings.metrics.insert(format!("share_{name}"), number(own) / number(total));
+        }
+        if !carried.time.is_zero() {
+            let mean = mbps(carried.between(link, |bytes| sends.bytes(bytes)), carried.time);
+            findings.metrics.insert(format!("link_{name}_mbps"), mean);
         }
     }
     findings
@@ -170,7 +205,7 @@ mod tests {
 
     #[test]
     fn each_link_has_a_line_for_either_direction_and_a_share() {
-        let findings = carried(&["wifi", "eth"], &two_links());
+        let findings = carried(&["wifi", "eth"], &two_links(), Sends::Both);
         let lines: Vec<(&str, &str, &[f64])> = findings
             .lines
             .iter()
@@ -184,7 +219,20 @@ mod tests {
         ];
         assert_eq!(lines, expected);
         assert_eq!((findings.metrics["share_wifi"], findings.metrics["share_eth"]), (0.75, 0.25));
-        assert!(carried(&["wifi"], &Carried::default()).metrics.is_empty(), "nothing has no shares");
+        assert!(carried(&["wifi"], &Carried::default(), Sends::Both).metrics.is_empty(), "nothing has no shares");
+    }
+
+    #[test]
+    fn a_links_mean_is_of_the_directions_that_the_workload_has() {
+        let table = [("up", 0.0, 125_000.0), ("down", 375_000.0, 0.0), ("both", 375_000.0, 125_000.0)];
+        for (direction, wifi, eth) in table {
+            let options = toml::Table::from_iter([("direction".to_owned(), toml::Value::from(direction))]);
+            let metrics = carried(&["wifi", "eth"], &two_links(), Sends::of(&options)).metrics;
+            let mbps = |bytes: f64| bytes * 8.0 / 1e6 / 1.5;
+            assert!((metrics["link_wifi_mbps"] - mbps(wifi)).abs() < 1e-9, "{direction}: {metrics:?}");
+            assert!((metrics["link_eth_mbps"] - mbps(eth)).abs() < 1e-9, "{direction}: {metrics:?}");
+        }
+        assert_eq!(Sends::of(&toml::Table::new()), Sends::Both);
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod recovery;
 mod signals;
 mod tcp;
 
-pub(super) use links::{application_bytes, carried, overhead, watched};
+pub(super) use links::{Sends, application_bytes, carried, overhead, watched};
 pub(super) use programs::Meter;
 pub(super) use recovery::{FINE, recovery};
 pub(super) use signals::{SIGNALS, Signals};
