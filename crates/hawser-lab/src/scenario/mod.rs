@@ -9,9 +9,19 @@ use std::time::Duration;
 
 use hawser_wire::{Access, Backend, Direction};
 
+mod cases;
 mod figures;
+mod find;
+mod link;
+mod parse;
+mod profile;
+mod refer;
+mod show;
+mod values;
 
 pub use figures::{Discipline, Figures};
+pub use find::{ScenarioError, all, find};
+pub use profile::{Profile, profiles};
 
 /// A scenario. Plain data.
 #[derive(Clone, Debug)]

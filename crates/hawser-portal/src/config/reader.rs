@@ -33,6 +33,11 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
         Self { title, table, header, asked: Vec::new(), faults }
     }
 
+    /// A table within this one, read before this one goes on.
+    pub fn inner<'b, 'x>(&'b mut self, title: String, table: &'b DeTable<'x>, header: Span) -> Table<'b, 'x, 'f> {
+        Table::new(title, table, header, self.faults)
+    }
+
     /// Where the section begins.
     pub fn header(&self) -> Span {
         self.header.clone()
