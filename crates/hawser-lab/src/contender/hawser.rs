@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use ipnet::IpNet;
 use toml::{Table, Value};
 
-use super::links::{TUN_V4, TUN_V6, has_lan, host, links_up, tun_ends};
+use super::links::{TUN_V4, TUN_V6, choose, has_lan, host, tun_ends};
 use super::options::Options;
 use super::{Contender, Offer, Program, Programs, Transport};
 use crate::error::LabError;
@@ -47,6 +47,8 @@ struct Hawser {
 #[derive(Debug)]
 struct Settings {
     label: String,
+    /// The only link it goes by, where it is not all of them.
+    link: Option<String>,
     /// Of all links, or of those named.
     transport: Option<Value>,
     /// More keys of links, by their names.
@@ -66,6 +68,7 @@ impl Settings {
     /// Step 1.
     fn parse(plan: &ContenderPlan) -> Result<Self, LabError> {
         let mut options = Options::new(plan);
+        let link = options.string("link")?;
         let transport = options.value("transport").cloned();
         if !matches!(transport, None | Some(Value::String(_) | Value::Table(_))) {
             return Err(options.fault("transport is neither a string nor a table of links"));
@@ -83,7 +86,15 @@ impl Settings {
             more += "\n[[rule]]\nfec = \"auto\"\n";
         }
         options.finish()?;
-        Ok(Self { label: plan.label.clone(), transport, links, traffic, more })
+        Ok(Self { label: plan.label.clone(), link, transport, links, traffic, more })
+    }
+
+    /// The links it goes by, by their places.
+    fn places(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {
+        match &self.link {
+            Some(link) => Ok(vec![choose(stage, Some(link), &self.label)?]),
+            None => Ok((0..stage.links.len()).collect()),
+        }
     }
 
     fn transport(&self, link: &str) -> &str {
@@ -122,7 +133,9 @@ impl Contender for Hawser {
             let what = self.program.display().to_string();
             return Err(LabError::Missing { what, hint: "cargo build --release -p hawser".to_owned() });
         }
-        let links: Vec<_> = stage.links.iter().map(|link| (link.name.as_str(), link.metric)).collect();
+        let places = self.settings.places(stage)?;
+        let link = |place: &usize| (stage.links[*place].name.as_str(), stage.links[*place].metric);
+        let links: Vec<_> = places.iter().map(link).collect();
         let mut transports: Vec<_> = links.iter().map(|(name, _)| self.settings.transport(name).to_owned()).collect();
         transports.sort();
         transports.dedup();
@@ -132,7 +145,7 @@ impl Contender for Hawser {
             remote: &stage.remote,
             endpoint: stage.endpoint,
             links: self.settings.sections(&links)?,
-            paths: links_up(stage).len(),
+            paths: places.iter().filter(|place| stage.is_up(**place)).count(),
             transports,
             tun: [0, 1].map(device),
             behind: [behind(stage.hosts.client), behind(stage.hosts.server)],
