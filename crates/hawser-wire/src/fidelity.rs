@@ -9,8 +9,10 @@
 //! `measure fidelity` tells the figures; the tests of this crate hold a short form of them against the bounds.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::thread;
 use std::time::Duration;
 
+use crate::clock::keep_time;
 use crate::emulate::{Direction, EmulatedLink, Jitter, LinkSpec, Loss, Probability, Rate, Spread};
 use crate::error::WireError;
 use crate::namespace::Namespace;
@@ -151,7 +153,13 @@ pub fn of_tcp(mbit: f64, counted: Duration) -> Result<f64, WireError> {
         congestion: Congestion::Cubic,
         duration: WARM_UP + counted,
     };
-    let got = transfer.run()?;
+    // Its threads are instruments: they inherit the priority of the one that starts them.
+    let measure = || {
+        keep_time();
+        transfer.run()
+    };
+    let got =
+        thread::scope(|scope| scope.spawn(measure).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     let from = got.start() + WARM_UP;
     Ok(got.mbps_between(from, from + counted) / (mbit * TCP_SHARE))
 }
