@@ -47,6 +47,22 @@ pub enum LabError {
         /// Why not.
         reason: String,
     },
+    /// A program, or something of the kernel's, is not there: what needs it is skipped.
+    #[error("{what} is missing")]
+    Missing {
+        /// What, by name.
+        what: String,
+        /// How it is had.
+        hint: String,
+    },
+    /// A setting of a scenario's contender that means nothing to it.
+    #[error("set up {contender}: {fault}")]
+    Option {
+        /// Its label.
+        contender: String,
+        /// Which setting, and what would be understood.
+        fault: String,
+    },
     /// A tool could not be built.
     #[error("build {tool}: {reason}")]
     Build {
@@ -78,8 +94,9 @@ impl LabError {
 
     /// What to do about it, where that is known.
     #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<&str> {
         match self {
+            Self::Missing { hint, .. } => Some(hint),
             Self::NotRoot => Some("run it with sudo"),
             Self::Build { tool: "yardstick", .. } => Some("cargo build --release --workspace --bins"),
             Self::Build { .. } => Some("install Go 1.24 or later: https://go.dev/dl"),

@@ -24,8 +24,8 @@ pub mod traffic;
 pub use capture::Capture;
 pub use clock::Moment;
 pub use emulate::{
-    Counters, Direction, EmulatedLink, GilbertElliott, Jitter, LinkSpec, Loss, Probability, QueueDepth, Rate, Spread,
-    Way, emulate_until,
+    Access, Backend, Backoff, Codel, Counters, Direction, EmulatedLink, GilbertElliott, Jitter, LinkSpec, Loss, Medium,
+    Probability, QueueDepth, Rate, Reorder, Spread, Timekeeping, Trace, TraceError, Way, emulate_until,
 };
 pub use error::WireError;
 pub use ethtool::Feature;

@@ -20,10 +20,23 @@ pub struct Ground {
     pub ends: Ends,
     /// What reliable streams are made of.
     pub socket: Transport,
+    /// Hosts whose own plain traffic may compete with the client's.
+    pub bystanders: Vec<Beside>,
     /// How long to run.
     pub duration: Duration,
     /// Of whatever is random.
     pub seed: u64,
+}
+
+/// A host beside the client. Plain data.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    /// What the scenario calls it.
+    pub name: String,
+    /// Where it runs.
+    pub host: Namespace,
+    /// At which addresses it and the server reach each other.
+    pub ends: Ends,
 }
 
 /// Traffic, ready to run. Once; one owner.

@@ -13,6 +13,7 @@ use std::thread::{self, JoinHandle};
 use netlink_packet_route::route::RouteMessage;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
+use super::backend::Backend;
 use super::counters::Counters;
 use super::engine::{Command, Engine, Request, Shared};
 use super::slab::BUFFER_BYTES;
@@ -42,6 +43,8 @@ pub struct LinkSpec {
     pub a_to_b: Direction,
     /// The way back.
     pub b_to_a: Direction,
+    /// Who carries its packets.
+    pub backend: Backend,
 }
 
 impl LinkSpec {
@@ -56,6 +59,7 @@ impl LinkSpec {
             mtu: DEFAULT_MTU,
             a_to_b: direction.clone(),
             b_to_a: Direction { seed: back_seed, ..direction.clone() },
+            backend: Backend::default(),
         }
     }
 }
