@@ -3,11 +3,11 @@
 //! 1. [`results`] reads what `hawser lab run` left: scenario, runs, machine.
 //! 2. [`series`] sorts runs; [`statistics`] says of each series' figures how large they are, and how sure.
 //! 3. [`tables`] and [`plot`] show them as the scenario asks, the published figures beside ours.
-//! 4. [`page`], [`markdown`] and [`csv`] write it all; nothing in them needs the network.
+//! 4. [`page`], [`markdown`] and [`figures`] write it all; nothing in them needs the network.
 //! 5. [`compare`] tells regressions from noise, between two such results.
 
 mod compare;
-mod csv;
+mod figures;
 mod markdown;
 mod metrics;
 mod page;
@@ -58,7 +58,7 @@ pub struct Report {
     tables: Vec<Sheet>,
     plots: Vec<Drawing>,
     troubles: Vec<Trouble>,
-    figures: Vec<csv::Figure>,
+    figures: Vec<figures::Figure>,
     machine: Machine,
 }
 
@@ -98,7 +98,7 @@ pub fn build(scenario: &Scenario, runs: &[Run], machine: &Machine) -> Report {
         tables: tables::all(&book),
         plots: plot::all(&book),
         troubles: troubles::all(&book),
-        figures: csv::figures(&book),
+        figures: figures::all(&book),
         machine: machine.clone(),
     }
 }
@@ -126,13 +126,15 @@ pub fn publish(folder: &Path, reports: &[Report]) -> Result<Written, LabError> {
     };
     fs::create_dir_all(&plots).map_err(failed(&plots))?;
     remove_pictures(&plots).map_err(failed(&plots))?;
-    let mut texts: Vec<(PathBuf, String)> = vec![
-        (folder.join(PAGE), page::write(reports)),
-        (folder.join(TEXT), markdown::write(reports)),
-        (folder.join(FIGURES), csv::write(reports)),
+    let figures_path = folder.join(FIGURES);
+    let figures = figures::write(reports).map_err(|error| failed(&figures_path)(error.into()))?;
+    let mut texts: Vec<(PathBuf, Vec<u8>)> = vec![
+        (folder.join(PAGE), page::write(reports).into_bytes()),
+        (folder.join(TEXT), markdown::write(reports).into_bytes()),
+        (figures_path, figures),
     ];
     for (name, _, canvas) in reports.iter().flat_map(pictures) {
-        texts.push((folder.join(picture(&name)), canvas.file()));
+        texts.push((folder.join(picture(&name)), canvas.file().into_bytes()));
     }
     for (path, text) in &texts {
         fs::write(path, text).map_err(failed(path))?;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::LabError;
 use crate::experiment::Run;
-use crate::scenario::{self, Scenario};
+use crate::scenario::{Scenario, ScenarioError};
 
 /// A line for each run.
 const RUNS: &str = "runs.jsonl";
@@ -93,13 +93,21 @@ fn folders(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
 }
 
 fn read_one(folder: &Path) -> Result<Results, LabError> {
-    let text = text_of(&folder.join(SCENARIO))?;
-    let scenario = scenario::parse(&folder.join(SCENARIO).display().to_string(), &text)?;
+    let scenario = Scenario::read(&folder.join(SCENARIO)).map_err(misread)?;
     let runs = parse_runs(&folder.join(RUNS), &text_of(&folder.join(RUNS))?)?;
     let machine = text_of(&folder.join(MACHINE))?;
     let machine = serde_json::from_str(&machine)
         .map_err(|error| LabError::results(format!("read {}", folder.join(MACHINE).display()), error.to_string()))?;
     Ok(Results { scenario, runs, machine: Machine(machine) })
+}
+
+/// With each of its faults in a line.
+fn misread(error: ScenarioError) -> LabError {
+    let ScenarioError::Faulty { errors, .. } = &error else {
+        return LabError::results("read results".to_owned(), error.to_string());
+    };
+    let faults: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    LabError::results(error.to_string(), faults.join("\n"))
 }
 
 fn text_of(path: &Path) -> Result<String, LabError> {

@@ -1,4 +1,4 @@
-//! Every series' figures as rows (RFC 4180): for spreadsheets, and whoever draws plots of their own.
+//! Every series' figures as rows of CSV: for spreadsheets, and whoever draws plots of their own.
 
 use super::Report;
 use super::metrics::Metric;
@@ -6,9 +6,8 @@ use super::series::Book;
 use super::statistics::Summary;
 
 /// The first row.
-const HEAD: &str = "scenario,case,contender,workload,metric,unit,n,mean,sd,median,least,most";
-/// RFC 4180, section 2.
-const END: &str = "\r\n";
+const HEAD: [&str; 12] =
+    ["scenario", "case", "contender", "workload", "metric", "unit", "n", "mean", "sd", "median", "least", "most"];
 
 /// A metric of a series. Plain data.
 #[derive(Clone, Debug)]
@@ -19,7 +18,7 @@ pub(super) struct Figure {
 }
 
 /// In the scenario's order, then by metric.
-pub(super) fn figures(book: &Book<'_>) -> Vec<Figure> {
+pub(super) fn all(book: &Book<'_>) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (case, contender, workload, series) in book.all() {
         let mut metrics: Vec<&String> = series.found.iter().flat_map(|found| found.metrics.keys()).collect();
@@ -34,33 +33,15 @@ pub(super) fn figures(book: &Book<'_>) -> Vec<Figure> {
 }
 
 /// All reports' figures.
-pub(super) fn write(reports: &[Report]) -> String {
-    let mut text = format!("{HEAD}{END}");
+pub(super) fn write(reports: &[Report]) -> csv::Result<Vec<u8>> {
+    let mut rows = csv::Writer::from_writer(Vec::new());
+    rows.write_record(HEAD)?;
     for Figure { names, summary } in reports.iter().flat_map(|report| &report.figures) {
         let Summary { n, mean, deviation, least, median, most } = summary;
+        let unit = Metric::named(&names[4]).unit.to_owned();
         let deviation = deviation.map_or(String::new(), |deviation| deviation.to_string());
-        let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-        let unit = quoted(Metric::named(&names[4]).unit);
-        text.push_str(&format!("{},{unit},{n},{mean},{deviation},{median},{least},{most}{END}", names.join(",")));
+        let numbers = [mean.to_string(), deviation, median.to_string(), least.to_string(), most.to_string()];
+        rows.write_record(names.iter().chain(&[unit, n.to_string()]).chain(&numbers))?;
     }
-    text
-}
-
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\r', '\n']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_are_quoted_where_they_must_be() {
-        let rows = [("tcp", "tcp"), ("hawser, udp", "\"hawser, udp\""), ("a \"b\"", "\"a \"\"b\"\"\"")];
-        rows.into_iter().for_each(|(field, expected)| assert_eq!(quoted(field), expected));
-    }
+    rows.into_inner().map_err(|error| error.into_error().into())
 }
