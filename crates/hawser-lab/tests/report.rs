@@ -5,24 +5,20 @@ mod synthetic;
 
 use std::fs;
 
-use hawser_lab::report::{self, Comparison, Machine, Verdict};
-use synthetic::{FAILED, SKIPPED, runs, scenario};
+use hawser_lab::report::{self, Comparison, Verdict};
+use synthetic::{FAILED, KERNEL, SKIPPED, keep, runs, scenario};
 
 /// How many experiments are made up.
 const SEEDS: u64 = 100;
 /// Of these, at most so many may be called wrongly: twice the level of the test, for chance.
 const FALSE_ALARMS: u64 = 10;
 
-fn machine() -> Machine {
-    Machine(serde_json::json!({"hawser": "0.1.0", "kernel": "6.18", "sysctls": {"ipv4/tcp_sack": "1"}}))
-}
-
 #[test]
 fn a_report_has_tables_plots_troubles_and_the_machine_in_every_form() {
     let folder = tempfile::tempdir().expect("a folder");
     let scenario = scenario();
-    let runs = runs(&scenario, 5, 1, 1.0);
-    let written = report::publish(folder.path(), &[report::build(&scenario, &runs, &machine())]).expect("a report");
+    keep(folder.path(), &scenario, &runs(&scenario, 5, 1, 1.0));
+    let written = report::write(folder.path()).expect("a report");
     let page = fs::read_to_string(&written.page).expect("the page");
     let text = fs::read_to_string(folder.path().join("report.md")).expect("the text");
     for (form, name) in [(&page, "report.html"), (&text, "report.md")] {
@@ -86,15 +82,16 @@ fn several_scenarios_have_an_index_and_pictures_of_their_own() {
     let folder = tempfile::tempdir().expect("a folder");
     let (first, mut second) = (scenario(), scenario());
     second.name = "another".to_owned();
+    second.text = second.text.replace("name = \"synthetic\"", "name = \"another\"");
     let mut second_runs = runs(&second, 3, 2, 1.0);
     second_runs.retain(|run| run.series.case != "A.3");
-    let reports =
-        [report::build(&first, &runs(&first, 3, 1, 1.0), &machine()), report::build(&second, &second_runs, &machine())];
-    let written = report::publish(folder.path(), &reports).expect("a report");
+    keep(&folder.path().join("synthetic"), &first, &runs(&first, 3, 1, 1.0));
+    keep(&folder.path().join("another"), &second, &second_runs);
+    let written = report::write(folder.path()).expect("a report");
     let page = fs::read_to_string(&written.page).expect("the page");
     assert!(page.contains("<a href=\"#synthetic\">") && page.contains("<a href=\"#another\">"));
     assert!(page.contains("the experiment was interrupted"), "a series that was not run is not told");
-    assert_eq!(page.matches("6.18").count(), 1, "one machine is told once");
+    assert_eq!(page.matches(KERNEL).count(), 1, "one machine is told once");
     assert_eq!(written.files.len(), 3 + 2 * 8);
 }
 
@@ -103,11 +100,40 @@ fn an_earlier_reports_pictures_are_not_left_behind() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut scenario = scenario();
     let runs = runs(&scenario, 3, 1, 1.0);
-    report::publish(folder.path(), &[report::build(&scenario, &runs, &machine())]).expect("a report");
-    scenario.plots.truncate(1);
-    report::publish(folder.path(), &[report::build(&scenario, &runs, &machine())]).expect("a report");
+    keep(folder.path(), &scenario, &runs);
+    report::write(folder.path()).expect("a report");
+    let end = scenario.text.rfind("[[plot]]\ntitle = \"Goodput by case\"").expect("the second plot");
+    scenario.text.truncate(end);
+    keep(folder.path(), &scenario, &runs);
+    report::write(folder.path()).expect("a report");
     let pictures = fs::read_dir(folder.path().join("plots")).expect("pictures").count();
     assert_eq!(pictures, 1);
+}
+
+#[test]
+fn every_scenario_that_comes_with_hawser_has_what_its_tables_and_plots_show() {
+    for scenario in hawser_lab::scenario::all().expect("embedded scenarios") {
+        let folder = tempfile::tempdir().expect("a folder");
+        keep(folder.path(), &scenario, &runs(&scenario, 3, 1, 1.0));
+        let written = report::write(folder.path()).expect("a report");
+        let page = fs::read_to_string(&written.page).expect("the page");
+        assert!(!page.contains("Not drawn"), "{}: a plot shows nothing", scenario.name);
+        assert!(page.matches("<table class=\"figures\">").count() >= scenario.tables.len().max(1), "{}", scenario.name);
+        assert!(page.matches("<svg").count() >= scenario.plots.len().max(1), "{}", scenario.name);
+    }
+}
+
+#[test]
+fn two_folders_of_results_are_compared() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let scenario = scenario();
+    let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+    keep(&old, &scenario, &runs(&scenario, 5, 1, 1.0));
+    keep(&new, &scenario, &runs(&scenario, 5, 2, 0.85));
+    assert!(report::compare(&old, &new).expect("a comparison").is_regression());
+    assert!(!report::compare(&old, &old).expect("a comparison").is_regression());
+    let error = report::compare(&old, folder.path().join("none").as_path()).expect_err("there is none").to_string();
+    assert!(error.contains("none"), "{error}");
 }
 
 /// What comparing two made-up experiments finds: hawser's goodput in the second is scaled.

@@ -5,7 +5,7 @@ mod browser;
 mod synthetic;
 
 use browser::{Browser, Screen};
-use hawser_lab::report::{self, Machine};
+use hawser_lab::report;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -76,9 +76,8 @@ struct Table {
 fn the_page_shows_its_tables_and_plots_on_every_screen() {
     let folder = tempfile::tempdir().expect("a folder");
     let scenario = synthetic::scenario();
-    let runs = synthetic::runs(&scenario, 5, 7, 1.0);
-    let machine = Machine(json!({"kernel": "6.18"}));
-    let written = report::publish(folder.path(), &[report::build(&scenario, &runs, &machine)]).expect("a report");
+    synthetic::keep(folder.path(), &scenario, &synthetic::runs(&scenario, 5, 7, 1.0));
+    let written = report::write(folder.path()).expect("a report");
     let mut browser = Browser::start();
     for (scheme, surface) in SURFACES {
         for width in WIDTHS {
@@ -106,9 +105,8 @@ fn the_page_shows_its_tables_and_plots_on_every_screen() {
 fn pictures_are_drawn_as_files_of_their_own_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let scenario = synthetic::scenario();
-    let runs = synthetic::runs(&scenario, 3, 8, 1.0);
-    let written =
-        report::publish(folder.path(), &[report::build(&scenario, &runs, &Machine::default())]).expect("a report");
+    synthetic::keep(folder.path(), &scenario, &synthetic::runs(&scenario, 3, 8, 1.0));
+    let written = report::write(folder.path()).expect("a report");
     let picture = written.files.iter().find(|path| path.ends_with("plots/synthetic-1.svg")).expect("the lines");
     let mut browser = Browser::start();
     for (scheme, surface) in SURFACES {

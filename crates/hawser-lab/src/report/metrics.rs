@@ -25,6 +25,8 @@ pub struct Metric {
 /// Those whose words or direction do not follow from their names: name, words, which is better.
 const KNOWN: &[(&str, &str, Option<Better>)] = &[
     ("goodput_mbps", "goodput", Some(Higher)),
+    ("goodput_up_mbps", "goodput, up", Some(Higher)),
+    ("goodput_down_mbps", "goodput, down", Some(Higher)),
     ("link_up_mbps", "sent by the link", None),
     ("link_down_mbps", "received by the link", None),
     ("longest_gap_ms", "longest gap", Some(Lower)),
@@ -41,6 +43,9 @@ const KNOWN: &[(&str, &str, Option<Better>)] = &[
     ("cpu_remote_s_per_gb", "processor time, remote end", Some(Lower)),
     ("cpu_user_s", "processor time in user mode", Some(Lower)),
     ("cpu_system_s", "processor time in the kernel", Some(Lower)),
+    ("cpu_local_percent", "processor load, local end", Some(Lower)),
+    ("cpu_remote_percent", "processor load, remote end", Some(Lower)),
+    ("cpu_user_percent", "user mode's part of processor time", None),
     ("context_switches", "context switches", Some(Lower)),
     ("overhead_percent", "overhead", Some(Lower)),
     ("jain", "Jain's fairness index", Some(Higher)),
@@ -67,8 +72,8 @@ const UNITS: &[(&str, &str, Option<Better>)] = &[
     ("_s", "s", Some(Lower)),
 ];
 
-/// What the part of a link in all bytes begins with.
-const SHARE: &str = "share_";
+/// Beginnings of names that go on with a link's or host's own, and their words; neither direction is good.
+const OWN: [(&str, &str); 3] = [("share_", "share of"), ("link_", "carried by"), ("competitor_", "competitor")];
 
 impl Metric {
     /// By its name; one that is not known is read by its unit.
@@ -81,8 +86,8 @@ impl Metric {
         if let Some(&(_, title, better)) = KNOWN.iter().find(|(known, _, _)| *known == name) {
             return Self { title: title.to_owned(), unit, better };
         }
-        if let Some(link) = name.strip_prefix(SHARE) {
-            return Self { title: format!("share of {link}"), unit: "", better: None };
+        if let Some((own, words)) = OWN.iter().find_map(|(start, words)| Some((stem.strip_prefix(start)?, words))) {
+            return Self { title: format!("{words} {own}"), unit, better: None };
         }
         Self { title: stem.replace('_', " "), unit, better: direction }
     }
@@ -110,8 +115,10 @@ mod tests {
         });
         let names: Vec<&str> = names.collect();
         assert!(names.len() > 20, "{names:?}");
-        for name in names.into_iter().filter(|name| *name != "share_LINK") {
-            assert!(KNOWN.iter().any(|(known, _, _)| *known == name), "{name} has no words");
+        let has_own = |name: &str| name.starts_with("client_") || OWN.iter().any(|(start, _)| name.starts_with(start));
+        for name in names.into_iter().filter(|name| *name != "…") {
+            let is_known = KNOWN.iter().any(|(known, _, _)| *known == name);
+            assert!(is_known || has_own(name), "{name} has no words");
         }
     }
 
@@ -127,7 +134,9 @@ mod tests {
             ("subflows", "Subflows", None),
             ("share_wifi", "Share of wifi", None),
             ("completion_p90_ms", "Completion p90 (ms)", Some(Lower)),
-            ("competitors_mbps", "Competitors (Mbit/s)", Some(Higher)),
+            ("competitor_tcp1_mbps", "Competitor tcp1 (Mbit/s)", None),
+            ("link_eth_mbps", "Carried by eth (Mbit/s)", None),
+            ("client_1_mbps", "Client 1 (Mbit/s)", Some(Higher)),
             ("flows", "Flows", None),
         ];
         for (name, axis, better) in rows {

@@ -1,31 +1,28 @@
 //! Results of an experiment that never ran: seeded figures of a realistic spread, for tests of reports.
 
-use std::collections::BTreeMap;
 use std::f64::consts::TAU;
-use std::time::Duration;
+use std::fs;
+use std::path::Path;
 
 use hawser_lab::experiment::{Findings, Line, Mark, Outcome, Run, SeriesKey};
-use hawser_lab::scenario::{
-    Case, Column, ContenderPlan, Family, LinkPlan, Network, Plot, PlotKind, Published, Repeat, Scenario, Table,
-    WorkloadPlan,
-};
-use hawser_wire::Direction;
+use hawser_lab::scenario::{Case, Plot, PlotKind, Scenario};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
-/// What is in the texts, to see that it becomes no markup.
-pub const MARKUP: &str = "<b>half</b> & more";
+/// A scenario with every kind of table and plot.
+const SCENARIO: &str = include_str!("scenario.toml");
+/// Where it ran.
+pub const KERNEL: &str = "6.18.5";
 /// Why one contender has no figures.
 pub const SKIPPED: &str = "engarde is not installed";
 /// Why one run failed.
 pub const FAILED: &str = "mptcp did not come up\nno subflow on <wifi>";
-/// Contenders, and what share of both links each carries.
-const CONTENDERS: [(&str, f64); 4] = [("tcp", 0.45), ("mptcp", 0.8), ("hawser", 0.93), ("engarde", 0.0)];
-/// Links, and their share of what is carried.
-const LINKS: [(&str, f64); 2] = [("wifi", 0.4), ("eth", 0.6)];
-/// What both links carry, Mbit/s.
+/// Contenders, and what share of both links each carries; others carry [`OTHERS`].
+const CONTENDERS: [(&str, f64); 3] = [("tcp", 0.45), ("mptcp", 0.8), ("hawser", 0.93)];
+const OTHERS: f64 = 0.6;
+/// What all links carry, Mbit/s.
 const CAPACITY: f64 = 100.0;
-/// Seconds of a run, of a step, of the cut, of the return.
+/// Seconds of a run, of a step, of the cut of the first link, of its return.
 const TIMES: [f64; 4] = [12.0, 0.5, 4.0, 8.0];
 
 /// Figures around a mean. Begins from a seed; one owner.
@@ -47,108 +44,22 @@ impl Chance {
     }
 }
 
-/// A scenario with every kind of table and plot.
+/// [`SCENARIO`].
 pub fn scenario() -> Scenario {
-    let plot = |kind, metric: &str, cases: &[&str]| Plot {
-        title: format!("{kind:?} of {metric}"),
-        kind,
-        cases: cases.iter().map(|&case| case.to_owned()).collect(),
-        contenders: Vec::new(),
-        metric: metric.to_owned(),
-        axis: Some("Added delay (ms)".to_owned()),
-    };
-    let column = |contender: Option<&str>, metric: &str, published| Column {
-        title: metric.to_owned(),
-        contender: contender.map(str::to_owned),
-        workload: None,
-        metric: metric.to_owned(),
-        published,
-    };
-    let table = |title: &str, columns| Table { title: title.to_owned(), cases: Vec::new(), columns };
-    Scenario {
-        name: "synthetic".to_owned(),
-        group: "proxy".to_owned(),
-        title: "Two links that never were".to_owned(),
-        finding: format!("Both carry {MARKUP}."),
-        source: "nowhere, section 4.2".to_owned(),
-        network: Network {
-            inner: Family::V4,
-            outer: Family::V4,
-            lan: false,
-            server_links: false,
-            nat: false,
-            links: links(),
-        },
-        contenders: CONTENDERS.iter().map(|(label, _)| contender(label)).collect(),
-        workloads: vec![workload()],
-        events: Vec::new(),
-        cases: [0.0, 50.0, 100.0, 200.0].iter().enumerate().map(|(place, x)| case(place + 1, *x)).collect(),
-        repeat: Repeat {
-            least: 3,
-            most: 5,
-            cov: 0.05,
-            metric: "goodput_mbps".to_owned(),
-            quick: Duration::from_secs(4),
-            seed: 1,
-        },
-        published: vec![published("A.1", "mptcp", 84.0, Some(1.5)), published("A.2", "mptcp", 60.0, None)],
-        tables: vec![
-            table("Table 1: goodput", vec![column(None, "goodput_mbps", true)]),
-            table(
-                "Table 2: latency",
-                vec![column(Some("tcp"), "rtt_ms", false), column(Some("hawser"), "rtt_ms", false)],
-            ),
-        ],
-        plots: vec![
-            plot(PlotKind::Lines, "goodput_mbps", &[]),
-            plot(PlotKind::Bars, "goodput_mbps", &[]),
-            plot(PlotKind::Time, "goodput_mbps", &["A.1", "A.4"]),
-            plot(PlotKind::Shares, "goodput_mbps", &["A.1"]),
-            plot(PlotKind::Cdf, "round_trip_ms", &["A.1"]),
-            plot(PlotKind::Cdf, "page_ms", &[]),
-        ],
-        text: String::new(),
-    }
+    Scenario::parse(SCENARIO, "scenario.toml", None).unwrap_or_else(|error| panic!("{error:#?}"))
 }
 
-fn links() -> Vec<LinkPlan> {
-    let link = |(name, _): &(&str, f64)| LinkPlan {
-        name: (*name).to_owned(),
-        profile: None,
-        up: Direction::default(),
-        down: Direction::default(),
-        medium: None,
-        metric: 0,
-    };
-    LINKS.iter().map(link).collect()
-}
-
-fn contender(label: &str) -> ContenderPlan {
-    ContenderPlan { kind: label.to_owned(), label: label.to_owned(), options: toml::Table::new() }
-}
-
-fn workload() -> WorkloadPlan {
-    let duration = Duration::from_secs_f64(TIMES[0]);
-    WorkloadPlan { kind: "bulk".to_owned(), name: "down".to_owned(), duration, options: toml::Table::new() }
-}
-
-fn case(number: usize, x: f64) -> Case {
-    Case {
-        name: format!("A.{number}"),
-        title: format!("Wi-Fi and Ethernet, {x} ms apart"),
-        links: links(),
-        absent: Vec::new(),
-        contenders: CONTENDERS.iter().map(|(label, _)| (*label).to_owned()).collect(),
-        workloads: vec!["down".to_owned()],
-        events: Vec::new(),
-        sysctls: BTreeMap::new(),
-        x: Some(x),
-    }
-}
-
-fn published(case: &str, contender: &str, value: f64, spread: Option<f64>) -> Published {
-    let (case, contender, metric) = (case.to_owned(), contender.to_owned(), "goodput_mbps".to_owned());
-    Published { case, contender, workload: None, metric, value, spread }
+/// A folder as `hawser lab run` leaves it.
+pub fn keep(folder: &Path, scenario: &Scenario, runs: &[Run]) {
+    fs::create_dir_all(folder).expect("make a folder");
+    let lines: Vec<String> = runs.iter().map(|run| serde_json::to_string(run).expect("plain data")).collect();
+    let machine = serde_json::json!({"hawser": "0.1.0", "kernel": KERNEL, "sysctls": {"net/ipv4/tcp_sack": "1"}});
+    let files = [
+        ("scenario.toml", scenario.text.clone()),
+        ("runs.jsonl", lines.join("\n") + "\n"),
+        ("machine.json", machine.to_string()),
+    ];
+    files.iter().for_each(|(name, text)| fs::write(folder.join(name), text).expect("write results"));
 }
 
 /// So many runs of each series; `goodput` scales that of hawser.
@@ -156,61 +67,84 @@ pub fn runs(scenario: &Scenario, repetitions: u32, seed: u64, goodput: f64) -> V
     let mut chance = Chance::new(seed);
     let mut runs = Vec::new();
     for case in &scenario.cases {
-        for (label, share) in CONTENDERS {
+        for (contender, workload) in case
+            .contenders
+            .iter()
+            .flat_map(|contender| case.workloads.iter().map(move |workload| (contender, workload)))
+        {
             for repetition in 0..repetitions {
                 let series = SeriesKey {
                     scenario: scenario.name.clone(),
                     case: case.name.clone(),
-                    contender: label.to_owned(),
-                    workload: "down".to_owned(),
+                    contender: contender.clone(),
+                    workload: workload.clone(),
                 };
-                let scale = if label == "hawser" { goodput } else { 1.0 };
                 let run = |outcome| Run { series: series.clone(), repetition, seed, started: 1.8e9, outcome };
-                if share == 0.0 {
+                if contender == "engarde" {
                     runs.push(run(Outcome::Skipped(SKIPPED.to_owned())));
                     continue;
                 }
-                if (label, case.name.as_str(), repetition) == ("mptcp", "A.2", 0) {
+                if (contender.as_str(), case.name.as_str(), repetition) == ("mptcp", "A.2", 0) {
                     runs.push(run(Outcome::Failed(FAILED.to_owned())));
                 }
-                let x = case.x.unwrap_or(0.0);
-                let mean = CAPACITY * share * (1.0 - x / 600.0) * scale;
-                runs.push(run(Outcome::Found(findings(&mut chance, mean, x))));
+                let share = CONTENDERS.iter().find(|(label, _)| label == contender).map_or(OTHERS, |(_, share)| *share);
+                let scale = if contender == "hawser" { goodput } else { 1.0 };
+                let mean = CAPACITY * share * (1.0 - case.x.unwrap_or(0.0).min(300.0) / 600.0) * scale;
+                runs.push(run(Outcome::Found(findings(&mut chance, scenario, case, mean))));
             }
         }
     }
     runs
 }
 
-fn findings(chance: &mut Chance, mean: f64, x: f64) -> Findings {
+fn findings(chance: &mut Chance, scenario: &Scenario, case: &Case, mean: f64) -> Findings {
     let goodput = chance.around(mean, 0.02);
-    let rtt = chance.around(20.0 + x, 0.03);
+    let rtt = chance.around(20.0 + case.x.unwrap_or(0.0), 0.03);
     let gap = chance.around(90.0, 0.3);
-    let metrics = [("goodput_mbps", goodput), ("rtt_ms", rtt), ("longest_gap_ms", gap), ("subflows", 2.0)];
+    let mut found = Findings::default();
+    let columns = scenario.tables.iter().flat_map(|table| table.columns.iter().map(|column| &column.metric));
+    let plots = scenario.plots.iter().filter(|plot| matches!(plot.kind, PlotKind::Lines | PlotKind::Bars));
+    for metric in columns.chain(plots.map(|plot| &plot.metric)) {
+        found.metrics.entry(metric.clone()).or_insert_with(|| chance.around(40.0, 0.05));
+    }
+    let known = [("goodput_mbps", goodput), ("rtt_ms", rtt), ("longest_gap_ms", gap), ("subflows", 2.0)];
+    found.metrics.extend(known.map(|(name, value)| (name.to_owned(), value)));
+    found.lines = lines(chance, case, goodput);
+    for Plot { kind, metric, .. } in &scenario.plots {
+        let is_new = || !found.lines.iter().any(|line| line.name == *metric);
+        match kind {
+            PlotKind::Cdf if metric != "page_ms" => {
+                found.samples.insert(metric.clone(), (0..200).map(|_| chance.around(rtt, 0.2)).collect());
+            }
+            PlotKind::Time if is_new() => {
+                let values = (0..24).map(|_| chance.around(20.0, 0.1)).collect();
+                found.lines.push(Line { name: metric.clone(), link: None, step_s: 0.5, values });
+            }
+            _ => {}
+        }
+    }
+    let mark = |at_s, what: &str| Mark { at_s, what: format!("{} {what}", case.links[0].name) };
+    found.marks = vec![mark(TIMES[2], "cut"), mark(TIMES[3], "back")];
+    found
+}
+
+/// What each link carried: the first is cut meanwhile; and what the application got.
+fn lines(chance: &mut Chance, case: &Case, goodput: f64) -> Vec<Line> {
     let [duration, step_s, cut, back] = TIMES;
     let steps = (duration / step_s) as usize;
     let is_cut = |step: usize| (cut..back).contains(&((step as f64 + 0.5) * step_s));
-    let mut lines = Vec::new();
-    for (place, (link, share)) in LINKS.into_iter().enumerate() {
-        let value = |step: usize, chance: &mut Chance| {
-            let carried = match (place, is_cut(step)) {
-                (0, true) => 0.0,
-                (_, true) => goodput * share * 1.15,
-                (_, false) => goodput * share,
-            };
-            chance.around(carried, 0.05)
+    let part = goodput / case.links.len() as f64;
+    let mut lines: Vec<Line> = Vec::new();
+    for (place, link) in case.links.iter().enumerate() {
+        let carried = |step| match (place, is_cut(step)) {
+            (0, true) => 0.0,
+            (_, true) => part * 1.15,
+            (_, false) => part,
         };
-        let values = (0..steps).map(|step| value(step, chance)).collect();
-        lines.push(Line { name: "link_down_mbps".to_owned(), link: Some(link.to_owned()), step_s, values });
+        let values = (0..steps).map(|step| chance.around(carried(step), 0.05)).collect();
+        lines.push(Line { name: "link_down_mbps".to_owned(), link: Some(link.name.clone()), step_s, values });
     }
-    let sums = (0..steps).map(|step| 0.96 * lines.iter().map(|line| line.values[step]).sum::<f64>()).collect();
-    lines.push(Line { name: "goodput_mbps".to_owned(), link: None, step_s, values: sums });
-    let samples = (0..200).map(|_| chance.around(rtt, 0.2)).collect();
-    let mark = |at_s, what: &str| Mark { at_s, what: what.to_owned() };
-    Findings {
-        metrics: metrics.map(|(name, value)| (name.to_owned(), value)).into(),
-        lines,
-        samples: [("round_trip_ms".to_owned(), samples)].into(),
-        marks: vec![mark(cut, "wifi cut"), mark(back, "wifi back")],
-    }
+    let values = (0..steps).map(|step| 0.96 * lines.iter().map(|line| line.values[step]).sum::<f64>()).collect();
+    lines.push(Line { name: "goodput_mbps".to_owned(), link: None, step_s, values });
+    lines
 }
