@@ -96,12 +96,25 @@ pub enum LabError {
         /// What the compiler said.
         reason: String,
     },
+    /// Results cannot be understood.
+    #[error("{action}: {reason}")]
+    Results {
+        /// What was being done, and with which file.
+        action: String,
+        /// What is wrong with it.
+        reason: String,
+    },
 }
 
 impl LabError {
     /// A failed system call, with what was being done.
     pub(crate) fn system(action: impl Into<String>, source: impl Into<io::Error>) -> Self {
         Self::System { action: action.into(), source: source.into() }
+    }
+
+    /// Results that cannot be understood.
+    pub(crate) fn results(action: String, reason: String) -> Self {
+        Self::Results { action, reason }
     }
 
     /// What to do about it, where that is known.

@@ -126,7 +126,9 @@ fn ground(stage: &Stage, offer: &Offer, duration: Duration, seed: u64) -> Ground
         server: stage.server.clone(),
         ends: offer.ends,
         socket: offer.socket,
-        bystanders: beside.map(|one| Beside { name: one.name.clone(), host: one.host.clone(), ends: one.ends }).collect(),
+        bystanders: beside
+            .map(|one| Beside { name: one.name.clone(), host: one.host.clone(), ends: one.ends })
+            .collect(),
         duration,
         seed,
     }
@@ -306,7 +308,8 @@ mod tests {
         let refuse = |plan: &ContenderPlan| -> Result<Box<dyn Contender>, LabError> {
             Err(LabError::Option { contender: plan.label.clone(), fault: "no".to_owned() })
         };
-        let workload = |_: &WorkloadPlan| -> Result<Box<dyn Workload>, LabError> { Ok(Box::new(Transfer { says: None })) };
+        let workload =
+            |_: &WorkloadPlan| -> Result<Box<dyn Workload>, LabError> { Ok(Box::new(Transfer { says: None })) };
         assert!(Live::new(&scenario, Box::new(refuse), Box::new(workload)).is_err());
         let lack = |_: &ContenderPlan| -> Result<Box<dyn Contender>, LabError> {
             Err(LabError::Missing { what: "tool".to_owned(), hint: String::new() })

@@ -14,9 +14,9 @@ mod plan;
 mod progress;
 mod run;
 mod store;
-mod whole;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 pub use live::{Live, Make};
 pub use machine::Machine;

@@ -19,7 +19,15 @@ fn words(words: &[&str]) -> Vec<String> {
 
 fn link() -> LinkPlan {
     let way = Direction::shaped(10.0, Duration::from_millis(10), Duration::from_millis(100));
-    LinkPlan { name: LINK.to_owned(), profile: None, up: way.clone(), down: way, medium: None, access: Access::turns(), metric: 0 }
+    LinkPlan {
+        name: LINK.to_owned(),
+        profile: None,
+        up: way.clone(),
+        down: way,
+        medium: None,
+        access: Access::turns(),
+        metric: 0,
+    }
 }
 
 fn case(name: &str, contenders: &[&str], events: &[&str]) -> Case {

@@ -45,12 +45,7 @@ pub struct Carried {
 }
 
 /// Step 1: does the work while the counters are read, from `start` for `duration`, or until the work is done.
-pub fn watched<T>(
-    links: &[StageLink],
-    start: Moment,
-    duration: Duration,
-    work: impl FnOnce() -> T,
-) -> (T, Carried) {
+pub fn watched<T>(links: &[StageLink], start: Moment, duration: Duration, work: impl FnOnce() -> T) -> (T, Carried) {
     let read = || links.iter().map(bytes).collect();
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -122,7 +117,11 @@ pub fn carried(names: &[&str], carried: &Carried, sends: Sends) -> Findings {
             name: of.to_owned(),
             link: Some((*name).to_owned()),
             step_s: STEP.as_secs_f64(),
-            values: carried.looks.windows(2).map(|pair| mbps(count(&pair[1][link]) - count(&pair[0][link]), STEP)).collect(),
+            values: carried
+                .looks
+                .windows(2)
+                .map(|pair| mbps(count(&pair[1][link]) - count(&pair[0][link]), STEP))
+                .collect(),
         };
         findings.lines.push(line("link_up_mbps", |bytes| bytes.up));
         findings.lines.push(line("link_down_mbps", |bytes| bytes.down));

@@ -85,7 +85,10 @@ mod tests {
         assert!((percent - by_role * PERCENT).abs() < 1e-6, "two seconds, and two gigabytes: {metrics:?}");
         assert!((metrics["cpu_user_percent"] - metrics["cpu_user_s"] / all * PERCENT).abs() < 1e-6, "{metrics:?}");
         assert!(metrics.contains_key("context_switches"));
-        assert!(!meter.finish(Duration::from_secs(2), None).metrics.contains_key("cpu_local_s_per_gb"), "nothing was got");
+        assert!(
+            !meter.finish(Duration::from_secs(2), None).metrics.contains_key("cpu_local_s_per_gb"),
+            "nothing was got"
+        );
         assert!(Meter::start(&[]).finish(Duration::from_secs(2), None).metrics.is_empty());
     }
 }

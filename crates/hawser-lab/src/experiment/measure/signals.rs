@@ -213,7 +213,8 @@ mod tests {
     #[test]
     fn an_acknowledgment_is_a_duplicate_while_data_is_on_its_way() {
         let flight = || vec![data(1), data(101), data(201)];
-        let after = |acknowledgments: Vec<Draft>| duplicates(&flight().into_iter().chain(acknowledgments).collect::<Vec<_>>());
+        let after =
+            |acknowledgments: Vec<Draft>| duplicates(&flight().into_iter().chain(acknowledgments).collect::<Vec<_>>());
         assert_eq!(after(vec![acknowledgment(101), acknowledgment(101), acknowledgment(101)]), 2.0);
         assert_eq!(after(vec![acknowledgment(101), acknowledgment(201), acknowledgment(301)]), 0.0, "each says more");
         assert_eq!(after(vec![acknowledgment(301), acknowledgment(301)]), 0.0, "nothing is on its way");
