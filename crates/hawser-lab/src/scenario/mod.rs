@@ -9,9 +9,19 @@ use std::time::Duration;
 
 use hawser_wire::{Access, Backend, Direction};
 
+mod cases;
 mod figures;
+mod find;
+mod link;
+mod parse;
+mod profile;
+mod refer;
+mod show;
+mod values;
 
 pub use figures::{Discipline, Figures};
+pub use find::{ScenarioError, all, find};
+pub use profile::{Profile, profiles};
 
 /// A scenario. Plain data.
 #[derive(Clone, Debug)]
@@ -170,6 +180,8 @@ pub struct Case {
     pub title: String,
     /// Links with what this case changes in them. Those down at first stand in `absent`.
     pub links: Vec<LinkPlan>,
+    /// Hosts beside the client, with what this case changes in their links.
+    pub bystanders: Vec<LinkPlan>,
     /// Links that are down until a handover or restore brings them.
     pub absent: Vec<String>,
     /// Labels.
@@ -178,7 +190,7 @@ pub struct Case {
     pub workloads: Vec<String>,
     /// Names.
     pub events: Vec<String>,
-    /// Settings of the hosts' kernels for the case, `net.` sysctls as `ipv4/tcp_reordering`.
+    /// Settings of the hosts' kernels for the case, `net.` sysctls as `ipv4/tcp_reordering`; of one host as `client:ipv4/…`.
     pub sysctls: BTreeMap<String, String>,
     /// Its place on a plot's axis: delay, number of links …
     pub x: Option<f64>,

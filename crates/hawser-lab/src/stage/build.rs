@@ -2,7 +2,7 @@
 //!
 //! 1. Hosts: namespaces, their kernels' settings, the LANs; without a LAN the hosts' addresses lie on loopback.
 //! 2. For each link a router; the emulated link; a veth from the router to the remote end, or to the core.
-//! 3. Routes and rules (`routes`), translation (`nat`).
+//! 3. Bystanders (`bystander`); routes and rules (`routes`), translation (`nat`).
 //! 4. Absent links go down.
 
 use std::collections::BTreeMap;
@@ -10,14 +10,14 @@ use std::sync::Mutex;
 
 use hawser_wire::{Backend, Direction, EmulatedLink, End, LinkSpec, Medium, Namespace, RpFilter, veth};
 
-use super::numbering::{END, FAMILIES, NEAR, Net, alone, endpoint};
+use super::numbering::{END, FAMILIES, NEAR, Net, alone, endpoint, link_local};
 use super::{Ends, Layout, LinkState, Stage, StageLink, State, nat, number};
 use crate::cleanup;
 use crate::error::LabError;
 use crate::scenario::{Case, LinkPlan, Network};
 
 /// An Ethernet packet. Source: RFC 894.
-const MTU: u32 = 1500;
+pub(super) const MTU: u32 = 1500;
 /// The interface towards client or server, at either end.
 const LAN: &str = "lan0";
 /// The router's interface towards the remote end.
@@ -47,6 +47,11 @@ impl Stage {
             let ways = ways(plan, index, seed, &mut media);
             stage.add_link(index, plan, ways, network.backend)?;
         }
+        for (place, plan) in case.bystanders.iter().enumerate() {
+            let index = case.links.len() + place;
+            let ways = ways(plan, index, seed, &mut media);
+            stage.add_bystander(index, plan, ways, network.backend)?;
+        }
         if !network.lan && !stage.links.is_empty() {
             stage.hosts = stage.ends_of(0);
         }
@@ -72,7 +77,7 @@ impl Stage {
         }
         for (host, portal, net) in [(&client, &local, Net::ClientHosts), (&server, &remote, Net::ServerHosts)] {
             if network.lan {
-                veth(&end(host, LAN, net, END), &end(portal, LAN, net, NEAR), MTU)?;
+                veth(&wire_end(host, LAN, net, END), &wire_end(portal, LAN, net, NEAR), MTU)?;
                 portal.set_forwarding(true)?;
             }
             for family in FAMILIES {
@@ -106,13 +111,19 @@ impl Stage {
         })
     }
 
-    /// Step 1, the kernels: what the case says comes last.
+    /// Step 1, the kernels. What the case says, it says of applications' hosts.
     fn set_kernels(&self, case: &Case) -> Result<(), LabError> {
-        let buffers = [("ipv4/tcp_rmem", RECEIVE_BUFFER), ("ipv4/tcp_wmem", SEND_BUFFER)];
-        let told = case.sysctls.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        for (key, value) in buffers.into_iter().chain(told) {
-            for host in [&self.client, &self.local, &self.remote, &self.server] {
-                host.set_sysctl(key, value)?;
+        for host in [&self.client, &self.local, &self.remote, &self.server] {
+            give_buffers(host)?;
+        }
+        for (key, value) in &case.sysctls {
+            match key.split_once(':') {
+                Some(("client", key)) => self.client.set_sysctl(key, value)?,
+                Some(("server", key)) => self.server.set_sysctl(key, value)?,
+                _ => {
+                    self.client.set_sysctl(key, value)?;
+                    self.server.set_sysctl(key, value)?;
+                }
             }
         }
         Ok(())
@@ -134,16 +145,16 @@ impl Stage {
         let link = EmulatedLink::new(LinkSpec { name: name.clone(), a, b, mtu: MTU, a_to_b, b_to_a, backend })?;
         // So that an address that was added stays when the first one goes.
         self.local.set_sysctl(&format!("ipv4/conf/{name}/promote_secondaries"), "1")?;
-        let near = end(&router, UPLINK, Net::Uplink(number), NEAR);
+        let near = wire_end(&router, UPLINK, Net::Uplink(number), NEAR);
         let far_net = match &self.layout.core {
             None => {
-                veth(&near, &end(&self.remote, name, Net::Uplink(number), END), MTU)?;
+                veth(&near, &wire_end(&self.remote, name, Net::Uplink(number), END), MTU)?;
                 None
             }
             Some(core) => {
-                veth(&near, &end(core, &core_up(index), Net::Uplink(number), END), MTU)?;
-                let down = end(core, &core_down(index), Net::Server(number), NEAR);
-                veth(&down, &end(&self.remote, name, Net::Server(number), END), MTU)?;
+                veth(&near, &wire_end(core, &core_up(index), Net::Uplink(number), END), MTU)?;
+                let down = wire_end(core, &core_down(index), Net::Server(number), NEAR);
+                veth(&down, &wire_end(&self.remote, name, Net::Server(number), END), MTU)?;
                 Some(Net::Server(number))
             }
         };
@@ -191,13 +202,26 @@ pub(super) fn core_down(index: usize) -> String {
 }
 
 /// An end with the same host part in both families.
-fn end(namespace: &Namespace, interface: &str, net: Net, host: u8) -> End {
+pub(super) fn end(namespace: &Namespace, interface: &str, net: Net, host: u8) -> End {
     let addresses = FAMILIES.map(|family| net.interface(family, host));
     End { namespace: namespace.clone(), interface: interface.to_owned(), addresses: addresses.into() }
 }
 
+/// Makes room for what is in flight.
+pub(super) fn give_buffers(host: &Namespace) -> Result<(), LabError> {
+    host.set_sysctl("ipv4/tcp_rmem", RECEIVE_BUFFER)?;
+    Ok(host.set_sysctl("ipv4/tcp_wmem", SEND_BUFFER)?)
+}
+
+/// The same of a veth. A router asks for its neighbours' addresses from a link-local one (RFC 4861, 7.2.2), and not without.
+fn wire_end(namespace: &Namespace, interface: &str, net: Net, host: u8) -> End {
+    let mut end = end(namespace, interface, net, host);
+    end.addresses.push(link_local(host));
+    end
+}
+
 /// Answers may come by another link than what they answer.
-fn accept_every_way(namespace: &Namespace) -> Result<(), LabError> {
+pub(super) fn accept_every_way(namespace: &Namespace) -> Result<(), LabError> {
     namespace.set_rp_filter("all", RpFilter::Off)?;
     Ok(namespace.set_rp_filter("default", RpFilter::Off)?)
 }

@@ -22,6 +22,7 @@ use hawser_wire::{EmulatedLink, Namespace};
 use crate::scenario::Family;
 
 mod build;
+mod bystander;
 mod forward;
 mod happen;
 mod ip;

@@ -36,7 +36,7 @@ pub(super) fn translate(router: &Namespace, rebound: u16) -> Result<(), LabError
         "table inet lab\ndelete table inet lab\ntable inet lab {{ chain out {{\n\
          type nat hook postrouting priority srcnat\n\
          oifname \"{UPLINK}\" meta l4proto {{ tcp, udp }} masquerade to :{}-{}\n\
-         oifname \"{UPLINK}\" masquerade\n}} }}\n",
+         oifname \"{UPLINK}\" masquerade\n}}\n}}\n",
         ports.start(),
         ports.end(),
     );

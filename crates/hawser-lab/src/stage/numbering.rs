@@ -97,6 +97,11 @@ pub(super) const fn endpoint(family: Family) -> IpAddr {
     }
 }
 
+/// An address that means something on its own wire only (RFC 4291, 2.5.6).
+pub(super) fn link_local(host: u8) -> IpNet {
+    IpNet::new_assert(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, host.into()).into(), NETWORK_V6)
+}
+
 /// An address alone.
 pub(super) fn alone(address: IpAddr) -> IpNet {
     IpNet::new_assert(address, if address.is_ipv4() { HOST_V4 } else { HOST_V6 })

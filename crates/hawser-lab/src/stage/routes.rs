@@ -86,7 +86,11 @@ impl Stage {
     /// Step 3.
     fn route_core(&self, family: Family) -> Result<(), LabError> {
         let Some(core) = &self.layout.core else { return Ok(()) };
-        let mut lines = Vec::new();
+        // Bystanders ask here, and have no interface of the remote end's own.
+        let first = Net::Server(number(0)).address(family, END);
+        let hosts = [alone(endpoint(family)), Net::ServerHosts.prefix(family)];
+        let mut lines: Vec<String> =
+            hosts.iter().map(|hosts| format!("route replace {hosts} via {first} dev {}", core_down(0))).collect();
         for index in 0..self.links.len() {
             let number = number(index);
             let router = Net::Uplink(number).address(family, NEAR);
@@ -94,7 +98,7 @@ impl Stage {
             let (up, down) = (core_up(index), core_down(index));
             let (on, back) = (TABLE + u32::from(number), TABLE_BACK + u32::from(number));
             lines.push(format!("route replace {} via {router} dev {up}", Net::Access(number).prefix(family)));
-            for hosts in [alone(endpoint(family)), Net::ServerHosts.prefix(family)] {
+            for hosts in &hosts {
                 lines.push(format!("route replace {hosts} via {remote} dev {down} table {on}"));
             }
             lines.push(format!("route replace {} via {router} dev {up} table {back}", Net::ClientHosts.prefix(family)));
