@@ -37,6 +37,14 @@ pub enum LabError {
         /// What it said.
         said: String,
     },
+    /// A setting of a scenario's contender that means nothing to it.
+    #[error("set up {contender}: {fault}")]
+    Option {
+        /// Its label.
+        contender: String,
+        /// Which setting, and what would be understood.
+        fault: String,
+    },
     /// A process under test ended, or did not come to work.
     #[error("run {process}: {fault}, it said:\n{log}")]
     Process {
@@ -46,6 +54,14 @@ pub enum LabError {
         fault: String,
         /// The end of its standard error.
         log: String,
+    },
+    /// A workload's plan that means nothing.
+    #[error("plan workload {workload}: {fault}")]
+    Workload {
+        /// What the scenario calls it.
+        workload: String,
+        /// What is wrong, and what would be understood.
+        fault: String,
     },
     /// A figure could not be had from what was received.
     #[error("measure {figure}: {reason}")]
@@ -62,14 +78,6 @@ pub enum LabError {
         what: String,
         /// How it is had.
         hint: String,
-    },
-    /// A setting of a scenario's contender that means nothing to it.
-    #[error("set up {contender}: {fault}")]
-    Option {
-        /// Its label.
-        contender: String,
-        /// Which setting, and what would be understood.
-        fault: String,
     },
     /// A tool could not be built.
     #[error("build {tool}: {reason}")]
