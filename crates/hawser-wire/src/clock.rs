@@ -104,3 +104,20 @@ pub(crate) fn keep_time() -> Timekeeping {
     tracing::info!(slack, %refused, "run without real-time priority: packets may be late on a busy machine");
     Timekeeping::Ordinary(refused.kind())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_may_not_have_priority_is_told_why() {
+        let refused = std::thread::spawn(|| {
+            caps::drop(None, caps::CapSet::Effective, caps::Capability::CAP_SYS_NICE).expect("a right is given up");
+            keep_time()
+        });
+        let refused = refused.join().expect("it ends");
+        assert_eq!(refused, Timekeeping::Ordinary(std::io::ErrorKind::PermissionDenied));
+        let granted = std::thread::spawn(keep_time).join().expect("it ends");
+        assert_eq!(granted, Timekeeping::RealTime, "this test needs root");
+    }
+}

@@ -2,18 +2,22 @@
 //!
 //! 1. `of_rate`: a link of a rate gets more than it carries: what arrives is its rate.
 //! 2. Then half of what it carries, some of it to be lost: what arrives has its delay, what does not its loss.
-//! 3. `of_jitter`: packets of a link that only delays, each by a draw of its own: their delays are held against the distribution
+//! 3. `of_tcp`: the same of one stream of the kernel's TCP, one way.
+//! 4. `of_jitter`: packets of a link that only delays, each by a draw of its own: their delays are held against the distribution
 //!    that was told.
 //!
 //! `measure fidelity` tells the figures; the tests of this crate hold a short form of them against the bounds.
 
+use std::net::{Ipv4Addr, SocketAddr};
+use std::thread;
 use std::time::Duration;
 
+use crate::clock::keep_time;
 use crate::emulate::{Direction, EmulatedLink, Jitter, LinkSpec, Loss, Probability, Rate, Spread};
 use crate::error::WireError;
 use crate::namespace::Namespace;
 use crate::netlink::End;
-use crate::traffic::{UdpFlow, UdpReport};
+use crate::traffic::{Congestion, TcpTransfer, UdpFlow, UdpReport};
 
 /// Rates that are judged, in Mbit/s. Source: issue 5, "Must show".
 pub const RATES_MBIT: [f64; 6] = [1.0, 10.0, 50.0, 100.0, 200.0, 500.0];
@@ -38,6 +42,11 @@ const SMALL: usize = 100 - UDP_HEADERS;
 const UDP_HEADERS: usize = 28;
 /// From this rate on packets are full, in Mbit/s.
 const FAST: f64 = 50.0;
+/// TCP's share of a packet of 1500 bytes with timestamps. Source: RFC 793, RFC 7323.
+const TCP_SHARE: f64 = 1448.0 / 1500.0;
+/// One way's delay beneath a stream, and what of its start is not counted.
+const SHORT_DELAY: Duration = Duration::from_millis(2);
+const WARM_UP: Duration = Duration::from_secs(1);
 /// A jitter's amplitude, the delay beneath, and its packets' rate: 500 a second, so that nothing else delays them.
 const AMPLITUDE: Duration = Duration::from_millis(10);
 const BENEATH: Duration = Duration::from_millis(40);
@@ -52,7 +61,7 @@ const KOLMOGOROV: f64 = 1.628;
 /// Where a normal jitter is cut, in standard deviations. See [`Spread::Normal`].
 const NORMAL_CUT: f64 = 3.0;
 /// Where the packets go.
-const RECEIVER: &str = "10.9.0.2";
+const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 const PORT: u16 = 9000;
 
 /// What was found on a link of a rate. Plain data.
@@ -66,6 +75,8 @@ pub struct OfRate {
     pub delay_error_ms: f64,
     /// The same of the packet that 95 of 100 were faster than.
     pub delay_error_p95_ms: f64,
+    /// And of the one that 5 of 100 were faster than.
+    pub delay_error_p5_ms: f64,
     /// Packets sent to be lost or not.
     pub sent: u64,
     /// Those lost.
@@ -120,13 +131,40 @@ pub fn of_rate(mbit: f64, each: Duration, seed: u64) -> Result<OfRate, WireError
         rate_error: received / (mbit * 1e6) - 1.0,
         delay_error_ms: late(50.0).ok_or_else(nothing)?,
         delay_error_p95_ms: late(95.0).ok_or_else(nothing)?,
+        delay_error_p5_ms: late(5.0).ok_or_else(nothing)?,
         sent: half.sent,
         lost: half.lost(),
         allowed: binomial(half.sent, LOSS, UNLUCKY),
     })
 }
 
-/// Step 3.
+/// Step 3: what the receiver of one CUBIC stream got, over what the link could have brought it; counted from the stream's second
+/// second on.
+///
+/// # Errors
+/// As [`of_rate`], or where the stream breaks.
+pub fn of_tcp(mbit: f64, counted: Duration) -> Result<f64, WireError> {
+    let line = over(&Direction::shaped(mbit, SHORT_DELAY, DELAY))?;
+    let transfer = TcpTransfer {
+        from: line.from.clone(),
+        to: line.to.clone(),
+        destination: receiver(),
+        source: None,
+        congestion: Congestion::Cubic,
+        duration: WARM_UP + counted,
+    };
+    // Its threads are instruments: they inherit the priority of the one that starts them.
+    let measure = || {
+        keep_time();
+        transfer.run()
+    };
+    let got =
+        thread::scope(|scope| scope.spawn(measure).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    let from = got.start() + WARM_UP;
+    Ok(got.mbps_between(from, from + counted) / (mbit * TCP_SHARE))
+}
+
+/// Step 4.
 ///
 /// # Errors
 /// As [`of_rate`].
@@ -163,7 +201,7 @@ impl Measured {
         let flow = UdpFlow {
             from: self.from.clone(),
             to: self.to.clone(),
-            destination: (RECEIVER.parse::<std::net::IpAddr>().expect("an address"), PORT).into(),
+            destination: receiver(),
             payload,
             rate: Rate::mbit(megabits),
             duration,
@@ -171,6 +209,10 @@ impl Measured {
         };
         flow.run()
     }
+}
+
+fn receiver() -> SocketAddr {
+    (RECEIVER, PORT).into()
 }
 
 fn nothing() -> WireError {

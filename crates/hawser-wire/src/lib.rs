@@ -6,7 +6,7 @@
 //! 3. [`EmulatedLink`] joins two namespaces with a link that has a rate, a queue, delay, jitter and loss,
 //!    each way apart, changeable while it runs. This works on two TUN devices, without netem.
 //!    [`fidelity`] says how well.
-//! 4. [`Capture`] keeps what passes.
+//! 4. [`Capture`] keeps what passes; a [`Watch`] looks at it.
 //! 5. [`traffic`] sends and receives over what was built, and says what arrived.
 //!
 //! Everything here needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN) and says so where it lacks it.
@@ -22,6 +22,7 @@ mod netlink;
 mod sweep;
 mod sysctl;
 pub mod traffic;
+mod watch;
 
 pub use capture::Capture;
 pub use clock::Moment;
@@ -33,5 +34,6 @@ pub use error::WireError;
 pub use ethtool::Feature;
 pub use namespace::Namespace;
 pub use netlink::{End, veth};
-pub use sweep::{sweep, teardown};
+pub use sweep::{Whose, inhabitants, sweep, teardown};
 pub use sysctl::RpFilter;
+pub use watch::{Look, Watch};

@@ -128,14 +128,15 @@ mod tests {
 
     #[test]
     fn every_embedded_scenario_is_right_and_named_as_its_file() {
+        let mut wrong = Vec::new();
         for (path, text) in EMBEDDED.iter().filter(|(path, _)| path.ends_with(".toml")) {
-            let scenario = match Scenario::parse(text, path, None) {
-                Ok(scenario) => scenario,
-                Err(ScenarioError::Faulty { errors, .. }) => panic!("{errors:#?}"),
-                Err(error) => panic!("{path}: {error}"),
-            };
-            assert_eq!(format!("{}/{}.toml", scenario.group, scenario.name), *path);
+            match Scenario::parse(text, path, None) {
+                Ok(scenario) => assert_eq!(format!("{}/{}.toml", scenario.group, scenario.name), *path),
+                Err(ScenarioError::Faulty { errors, .. }) => wrong.extend(errors.iter().map(ToString::to_string)),
+                Err(error) => wrong.push(error.to_string()),
+            }
         }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
     #[test]

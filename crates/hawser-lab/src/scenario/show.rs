@@ -76,7 +76,7 @@ pub(super) fn read(
     let mut tables = Vec::new();
     for (raw, span) in sections(tree, "table", "table", faults) {
         let mut table = Table::new("[[table]]".to_owned(), raw, span, faults);
-        let title = table.required("title", "title = \"Throughput\"", values::name);
+        let title = table.required("title", "title = \"Throughput\"", values::text);
         let cases = known.cases.chosen(&mut table, "cases").unwrap_or_default();
         table.required("columns", "columns = [{ title = \"MPTCP\", metric = \"goodput_mbps\" }]", |_| Ok(()));
         table.finish();
@@ -102,7 +102,7 @@ fn column(mut table: Table<'_, '_, '_>, known: &Known, labels: &Names) -> Option
     let contender = table.optional("contender", |value| labels.read(value)).map(|sited| sited.value);
     let workload = table.optional("workload", |value| known.workloads.read(value)).map(|sited| sited.value);
     let metric = table.required("metric", "metric = \"goodput_mbps\"", values::name);
-    let title = table.optional("title", values::name).map(|sited| sited.value);
+    let title = table.optional("title", values::text).map(|sited| sited.value);
     let published = table.optional("published", values::flag).is_some_and(|sited| sited.value);
     table.finish();
     let metric = metric?.value;
@@ -112,12 +112,12 @@ fn column(mut table: Table<'_, '_, '_>, known: &Known, labels: &Names) -> Option
 }
 
 fn plot(table: &mut Table<'_, '_, '_>, known: &Known, labels: &Names) -> Option<Plot> {
-    let title = table.required("title", "title = \"Goodput by link\"", values::name);
+    let title = table.required("title", "title = \"Goodput by link\"", values::text);
     let kind = table.required("kind", "kind = \"lines\"", |value| values::word(value, &KINDS));
     let cases = known.cases.chosen(table, "cases").unwrap_or_default();
     let contenders = labels.chosen(table, "contenders").unwrap_or_default();
     let metric = table.required("metric", "metric = \"goodput_mbps\"", values::name);
-    let axis = table.optional("axis", values::name).map(|sited| sited.value);
+    let axis = table.optional("axis", values::text).map(|sited| sited.value);
     let (title, kind, metric) = (title?.value, kind?.value, metric?.value);
     Some(Plot { title, kind, cases, contenders, metric, axis })
 }

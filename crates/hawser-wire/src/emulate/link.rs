@@ -1,6 +1,6 @@
 //! An emulated link, as its user holds it.
 //!
-//! 1. `new` makes both TUN interfaces, addresses them, and gives them to the link's thread.
+//! 1. `new` makes both TUN interfaces, addresses them, and gives them to the link's thread; or leaves all to the kernel.
 //! 2. `set`, `cut`, `black_hole`, `restore` change it while it runs, and return when that is done.
 //! 3. Drop takes it from the thread; both interfaces vanish.
 
@@ -15,6 +15,7 @@ use super::backend::{Backend, Timekeeping};
 use super::counters::Counters;
 use super::engine::{Command, Line, LinkId, Published};
 use super::medium::Medium;
+use super::netem::Kernel;
 use super::slab::BUFFER_BYTES;
 use super::spec::{Direction, Way};
 use super::thread::Thread;
@@ -98,9 +99,7 @@ impl LinkSpec {
 pub struct EmulatedLink {
     name: String,
     ends: [End; 2],
-    thread: Arc<Thread>,
-    id: LinkId,
-    published: Arc<Published>,
+    carrier: Carrier,
     settings: Mutex<[Direction; 2]>,
     /// While cut: the routes that went with each interface.
     severed: Mutex<Option<[Vec<RouteMessage>; 2]>>,
@@ -117,24 +116,18 @@ impl EmulatedLink {
             let source = io::Error::from(io::ErrorKind::InvalidInput);
             return Err(WireError::system(format!("start link {}", spec.name), source));
         }
-        let medium = spec.medium()?;
-        let tuns = [open(&spec.a, spec.mtu)?, open(&spec.b, spec.mtu)?];
-        let start = || Thread::start(&spec.name, medium.clone());
-        let thread = match &medium {
-            Some(medium) => medium.thread(start)?,
-            None => start()?,
+        let carrier = match spec.backend {
+            Backend::Thread => Carrier::by_thread(&spec)?,
+            Backend::Netem => {
+                let (ends, ways) = ([spec.a.clone(), spec.b.clone()], [spec.a_to_b.clone(), spec.b_to_a.clone()]);
+                Carrier::Kernel(Kernel::new(&spec.name, ends, spec.mtu, &ways)?)
+            }
         };
-        let (id, published) = (thread.next_id(), Arc::new(Published::default()));
-        let settings = [spec.a_to_b, spec.b_to_a];
-        let line = Line { id, tuns, settings: settings.clone(), published: Arc::clone(&published) };
-        thread.ask(Command::Add(Box::new(line)))?;
         Ok(Self {
             name: spec.name,
             ends: [spec.a, spec.b],
-            thread,
-            id,
-            published,
-            settings: Mutex::new(settings),
+            carrier,
+            settings: Mutex::new([spec.a_to_b, spec.b_to_a]),
             severed: Mutex::new(None),
         })
     }
@@ -170,14 +163,21 @@ impl EmulatedLink {
             return Err(unfit("its medium is set when it is made"));
         }
         changed.fits().map_err(unfit)?;
-        settings[way.index()] = changed.clone();
-        self.thread.ask(Command::Set(self.id, way, Box::new(changed)))
+        match &self.carrier {
+            Carrier::Thread { thread, id, .. } => thread.ask(Command::Set(*id, way, Box::new(changed.clone())))?,
+            Carrier::Kernel(kernel) => kernel.set(&self.name, way, &changed)?,
+        }
+        settings[way.index()] = changed;
+        Ok(())
     }
 
-    /// How well the link's thread keeps time.
+    /// How well the link's thread keeps time; None where the kernel carries it.
     #[must_use]
     pub fn timekeeping(&self) -> Option<Timekeeping> {
-        self.thread.timekeeping()
+        match &self.carrier {
+            Carrier::Thread { thread, .. } => thread.timekeeping(),
+            Carrier::Kernel(_) => None,
+        }
     }
 
     /// Takes the interface down on both ends, and loses what is on the way.
@@ -193,7 +193,10 @@ impl EmulatedLink {
         let routes = [a.namespace.routes_of(&a.interface)?, b.namespace.routes_of(&b.interface)?];
         a.namespace.set_down(&a.interface)?;
         b.namespace.set_down(&b.interface)?;
-        self.thread.ask(Command::Cut(self.id))?;
+        // The kernel's queues are emptied as their interface goes down.
+        if let Carrier::Thread { thread, id, .. } = &self.carrier {
+            thread.ask(Command::Cut(*id))?;
+        }
         *severed = Some(routes);
         Ok(())
     }
@@ -211,7 +214,10 @@ impl EmulatedLink {
     /// # Errors
     /// Where the link's thread has ended.
     pub fn black_hole_way(&self, way: Way, on: bool) -> Result<(), WireError> {
-        self.thread.ask(Command::BlackHole(self.id, way, on))
+        match &self.carrier {
+            Carrier::Thread { thread, id, .. } => thread.ask(Command::BlackHole(*id, way, on)),
+            Carrier::Kernel(kernel) => kernel.black_hole(way, &self.settings(way), on),
+        }
     }
 
     /// Makes the link whole: no black hole, and after a cut both interfaces up with the routes they had.
@@ -234,17 +240,46 @@ impl EmulatedLink {
         Ok(())
     }
 
-    /// What one way has counted, as of the thread's last wake.
+    /// What one way has counted, as of the thread's last wake. The kernel counts only packets in and out, drops, losses and
+    /// what waits.
     #[must_use]
     pub fn counters(&self, way: Way) -> Counters {
-        lock(&self.published)[way.index()]
+        match &self.carrier {
+            Carrier::Thread { published, .. } => lock(published)[way.index()],
+            Carrier::Kernel(kernel) => kernel.counters(way),
+        }
     }
 }
 
-impl Drop for EmulatedLink {
+/// Who carries a link's packets. One owner.
+#[derive(Debug)]
+enum Carrier {
+    Thread { thread: Arc<Thread>, id: LinkId, published: Arc<Published> },
+    Kernel(Kernel),
+}
+
+impl Carrier {
+    fn by_thread(spec: &LinkSpec) -> Result<Self, WireError> {
+        let medium = spec.medium()?;
+        let tuns = [open(&spec.a, spec.mtu)?, open(&spec.b, spec.mtu)?];
+        let start = || Thread::start(&spec.name, medium.clone());
+        let thread = match &medium {
+            Some(medium) => medium.thread(start)?,
+            None => start()?,
+        };
+        let (id, published) = (thread.next_id(), Arc::new(Published::default()));
+        let settings = [spec.a_to_b.clone(), spec.b_to_a.clone()];
+        thread.ask(Command::Add(Box::new(Line { id, tuns, settings, published: Arc::clone(&published) })))?;
+        Ok(Self::Thread { thread, id, published })
+    }
+}
+
+impl Drop for Carrier {
     fn drop(&mut self) {
-        // A thread that has ended carries it no longer.
-        let _ = self.thread.ask(Command::Remove(self.id));
+        if let Self::Thread { thread, id, .. } = self {
+            // A thread that has ended carries it no longer.
+            let _ = thread.ask(Command::Remove(*id));
+        }
     }
 }
 

@@ -21,6 +21,7 @@ mod jitter;
 mod link;
 mod loss;
 mod medium;
+mod netem;
 mod pipe;
 mod slab;
 mod spec;

@@ -10,6 +10,8 @@ use super::*;
 /// 1000 bytes at 8 Mbit/s: one millisecond.
 const LENGTH: u32 = 1000;
 
+const NONE: [u8; 0] = [];
+
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
@@ -50,7 +52,7 @@ fn arrived(pipe: &mut Pipe, now: Moment) -> Vec<u8> {
 fn a_late_look_takes_no_rate_away() {
     let mut pipe = whole(one_a_millisecond());
     (0..100).for_each(|name| offer(&mut pipe, name, at(0)));
-    assert_eq!(arrived(&mut pipe, at(0)), []);
+    assert_eq!(arrived(&mut pipe, at(0)), NONE);
     assert_eq!(arrived(&mut pipe, at(1)), [0]);
     assert_eq!(arrived(&mut pipe, at(57)).len(), 56);
     assert_eq!(pipe.next_event(), Some(at(58)));
@@ -125,7 +127,7 @@ fn a_shorter_delay_lets_nobody_overtake() {
     offer(&mut pipe, 0, at(0));
     pipe.change(Direction { delay: ms(10), ..Direction::default() }, at(1));
     offer(&mut pipe, 1, at(2));
-    assert_eq!(arrived(&mut pipe, at(99)), []);
+    assert_eq!(arrived(&mut pipe, at(99)), NONE);
     assert_eq!(arrived(&mut pipe, at(100)), [0, 1]);
 }
 
@@ -172,13 +174,13 @@ fn what_the_line_does_to_a_packet_is_counted() {
     assert_eq!(arrived(&mut pipe, at(2)), [2, 2]);
     pipe.set_black_hole(true);
     offer(&mut pipe, 3, at(3));
-    assert_eq!(arrived(&mut pipe, at(3)), []);
+    assert_eq!(arrived(&mut pipe, at(3)), NONE);
     pipe.set_black_hole(false);
     pipe.change(Direction { delay: ms(5), ..one_a_millisecond() }, at(4));
     (4..7).for_each(|name| offer(&mut pipe, name, at(4)));
     pipe.advance(at(5));
     pipe.cut();
-    assert_eq!(arrived(&mut pipe, at(50)), []);
+    assert_eq!(arrived(&mut pipe, at(50)), NONE);
     let seen = pipe.counters(at(50));
     assert_eq!((seen.lost, seen.too_long, seen.duplicated, seen.vanished, seen.cut), (1, 1, 2, 2, 3));
     assert_eq!((seen.packets_in, seen.packets_out, seen.queue_bytes), (7, 2, 0));
@@ -230,7 +232,7 @@ fn a_new_trace_begins_at_once_and_an_old_one_goes_on() {
     pipe.change(one_a_millisecond(), at(20));
     assert_eq!(pipe.next_event(), Some(at(21)), "a rate in its place");
     pipe.change(Direction { trace: trace("30\n"), ..Direction::default() }, at(20));
-    assert_eq!(arrived(&mut pipe, at(49)), []);
+    assert_eq!(arrived(&mut pipe, at(49)), NONE);
     assert_eq!(arrived(&mut pipe, at(50)), [0]);
 }
 
