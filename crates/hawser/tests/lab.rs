@@ -146,7 +146,7 @@ fn a_small_experiment_gives_results_that_agree_and_leaves_nothing() {
     assert!(status.success(), "{status} (needs root): {said}");
     assert!(begun.elapsed() < LONGEST, "{:?}", begun.elapsed());
     assert_eq!(Traces::of(pid), Traces::default());
-    assert!(said.contains("small, hawser, bulk, run 1: goodput_mbps"), "plain lines, where it is no terminal: {said}");
+    assert!(said.contains("all, hawser, bulk, run 1: goodput_mbps"), "plain lines, where it is no terminal: {said}");
     assert_eq!(String::from_utf8_lossy(&stdout), "report: results/report.html\n");
 
     let figures = figures(folder);
