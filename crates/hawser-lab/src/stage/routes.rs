@@ -26,6 +26,12 @@ const RULE_PRIORITY: u32 = 1000;
 const METRIC_STEP: u32 = 256;
 
 impl Stage {
+    /// The routing table of a link at the local end: what looks there leaves by that link, or not at all.
+    #[must_use]
+    pub fn table(link: usize) -> u32 {
+        TABLE + u32::from(number(link))
+    }
+
     /// All of it, when the stage is built.
     pub(super) fn route_all(&self) -> Result<(), LabError> {
         for family in FAMILIES {
