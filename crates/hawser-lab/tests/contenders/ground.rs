@@ -141,7 +141,11 @@ impl Ground {
         let mut state = BTreeMap::new();
         for host in hosts {
             for question in questions {
-                state.insert(format!("{} {question}", host.name()), ip(host, question));
+                // What came anew stands elsewhere in a list.
+                let said = ip(host, question);
+                let mut lines: Vec<_> = said.lines().collect();
+                lines.sort_unstable();
+                state.insert(format!("{} {question}", host.name()), lines.join("\n"));
             }
             for key in sysctls {
                 state.insert(format!("{} {key}", host.name()), host.sysctl(key).expect("this kernel has it"));
@@ -194,6 +198,16 @@ impl Contest<'_> {
             let got = transfer.run().expect("it runs");
             assert!(got.total_bytes() > 100_000, "{} bytes to {destination}", got.total_bytes());
         }
+    }
+
+    /// A ping that nobody answers.
+    pub fn assert_unanswered(&self) {
+        let interval = Duration::from_millis(20);
+        let destination = self.offer.ends.server;
+        let from = self.ground.stage.client.clone();
+        let ping = Ping { from, destination, interval, duration: interval * 10 };
+        let report = ping.start().and_then(hawser_wire::traffic::RunningPing::finish).expect("it pings");
+        assert!(report.echoes.is_empty(), "{destination} answers");
     }
 
     /// What a stream from client to server gets, in Mbit/s.
