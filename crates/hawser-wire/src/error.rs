@@ -49,6 +49,14 @@ pub enum WireError {
         /// What `tc` said.
         said: String,
     },
+    /// The `tc` program refused.
+    #[error("run {command}: {said}")]
+    Tc {
+        /// The whole command.
+        command: String,
+        /// What it said.
+        said: String,
+    },
     /// The link's settings cannot be carried out together, or not by its backend.
     #[error("make link {link}: {reason}")]
     Unfit {

@@ -5,6 +5,7 @@
 //! 2. [`veth`] joins two namespaces with an unshaped pair.
 //! 3. [`EmulatedLink`] joins two namespaces with a link that has a rate, a queue, delay, jitter and loss,
 //!    each way apart, changeable while it runs. This works on two TUN devices, without netem.
+//!    [`fidelity`] says how well.
 //! 4. [`Capture`] keeps what passes.
 //! 5. [`traffic`] sends and receives over what was built, and says what arrived.
 //!
@@ -15,6 +16,7 @@ mod clock;
 mod emulate;
 mod error;
 mod ethtool;
+pub mod fidelity;
 mod namespace;
 mod netlink;
 mod sweep;

@@ -11,6 +11,7 @@
 //! and the same from B to A, with settings of its own. `spec` says what can be set, `pipe` is one way
 //! as pure arithmetic on given times, `engine` is the thread, `link` what a user holds.
 
+mod air;
 mod backend;
 mod codel;
 mod counters;
@@ -20,9 +21,11 @@ mod jitter;
 mod link;
 mod loss;
 mod medium;
+mod netem;
 mod pipe;
 mod slab;
 mod spec;
+mod thread;
 mod trace;
 mod tun;
 

@@ -194,6 +194,14 @@ impl Direction {
         self.trace.as_ref().map(Trace::mean_rate).or(self.rate)
     }
 
+    /// Whether its settings go together.
+    pub(crate) fn fits(&self) -> Result<(), &'static str> {
+        match self.trace.is_some() && self.medium.is_some() {
+            true => Err("a way on a medium has a rate, no trace"),
+            false => Ok(()),
+        }
+    }
+
     /// Whether a packet finds room beside what waits.
     pub(crate) fn has_room(&self, waiting: u32, waiting_bytes: u64, length: u64) -> bool {
         match (self.queue, self.mean_rate()) {

@@ -157,6 +157,18 @@ impl Replay {
         Self { start, place: Place::default(), left: OPPORTUNITY_BYTES }
     }
 
+    /// When a packet that waits since then may begin to go.
+    pub(crate) fn next(&self, trace: &Trace, waits: Moment) -> Moment {
+        let since = u64::try_from((waits - self.start).as_nanos()).unwrap_or(u64::MAX);
+        let mut place = self.place;
+        if trace.nanos(place) < since {
+            place = trace.at_or_after(since);
+        } else if self.left == 0 {
+            place = trace.next(place);
+        }
+        self.start + Duration::from_nanos(trace.nanos(place))
+    }
+
     /// Step 3: when a packet is through, which waits since `waits` (never before this trace began).
     pub(crate) fn serve(&mut self, trace: &Trace, bytes: u32, waits: Moment) -> Moment {
         let since = u64::try_from((waits - self.start).as_nanos()).unwrap_or(u64::MAX);
@@ -212,13 +224,14 @@ mod tests {
             ("small packets share one", &[(500, 1, 3), (500, 1, 3), (500, 1, 3), (1, 1, 3), (1500, 1, 10)]),
             ("what is left serves the next in part", &[(1000, 1, 3), (1000, 1, 3), (1000, 1, 3), (1, 1, 10)]),
             ("nobody waits: it is gone", &[(100, 2, 3), (100, 4, 10), (100, 11, 13), (1500, 21, 23)]),
-            ("a long idle time", &[(100, 2, 3), (100, 10_007, 10_010), (1500, 10_007, 10_010), (1, 10_007, 10_013)]),
+            ("a long idle time", &[(100, 2, 3), (100, 10_007, 10_010), (2900, 10_007, 10_010), (1, 10_007, 10_013)]),
             ("at the very moment", &[(1500, 3, 3), (1500, 3, 3), (1500, 3, 10), (1500, 10, 10), (1, 10, 13)]),
         ];
         let trace = Trace::parse("0\n3\n3\n10\n").expect("a trace");
         for (what, packets) in table {
             let mut replay = Replay::new(at(0));
             for (number, &(bytes, waits, through)) in packets.iter().enumerate() {
+                assert!(replay.next(&trace, at(waits)) <= at(through), "{what}, packet {number}");
                 assert_eq!(replay.serve(&trace, bytes, at(waits)), at(through), "{what}, packet {number}");
             }
         }
