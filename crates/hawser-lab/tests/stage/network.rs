@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::time::Instant;
 
-use hawser_lab::scenario::Family;
+use hawser_lab::scenario::{Family, Scenario};
 use hawser_lab::stage::{Ends, Forward, Stage};
 use hawser_wire::{Namespace, Way};
 
@@ -231,4 +231,30 @@ fn nothing_is_left_of_a_stage() {
     assert!(made.iter().all(|name| ours().contains(name)), "{made:?}");
     drop(stage);
     assert!(!made.iter().any(|name| ours().contains(name)), "{made:?}");
+}
+
+#[test]
+fn a_scenarios_profiles_carry_what_their_media_do() {
+    measured(|| {
+        let text = r#"
+            name = "media"
+            [[network.link]]
+            name = "eth"
+            profile = "ethernet-100"
+            [[network.link]]
+            name = "wifi"
+            profile = "802.11n"
+            [[contender]]
+            kind = "tcp"
+            [[workload]]
+            kind = "bulk"
+        "#;
+        let scenario = Scenario::parse(text, "media.toml", None).expect("it is right");
+        let stage = Stage::build(&scenario.network, &scenario.cases[0], scenario.repeat.seed).expect("it stands");
+        // Full packets of 1448 bytes of 1538 on Ethernet's wire; Barreira's table 6.1 has 43.8 over Wi-Fi.
+        for (index, mbps) in [(0, 91.0..=94.2), (1, 38.0..=48.0)] {
+            let got = goodput(&stage, stage.ends_of(index));
+            assert!(mbps.contains(&got), "{}: {got} Mbit/s", stage.links[index].name);
+        }
+    });
 }
