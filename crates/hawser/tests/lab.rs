@@ -252,6 +252,7 @@ fn without_root_the_lab_says_what_to_do() {
     let output = output.expect("it runs (needs root, to become nobody)");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    let expected = "error: make namespaces: this needs root\nhint: run it with sudo: sudo hawser lab run proxy-two-equal\n";
+    let expected =
+        "error: make namespaces: this needs root\nhint: run it with sudo: sudo hawser lab run proxy-two-equal\n";
     assert_eq!(said, expected);
 }
