@@ -2,6 +2,7 @@
 //!
 //! `HAWSER_WRITE_GOLDEN=1` writes the golden files anew; read the difference before it is committed.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -89,7 +90,7 @@ fn difference(input: &Path) -> Option<String> {
     let text = std::fs::read_to_string(input).expect("it can be read");
     let name = input.file_name().and_then(|name| name.to_str()).expect("a plain name");
     let answer = match Scenario::parse(&text, name, input.parent()) {
-        Ok(scenario) => format!("{:#?}\n", Scenario { text: String::new(), ..scenario }),
+        Ok(scenario) => format!("{:#?}\n", Scenario { text: String::new(), traces: BTreeMap::new(), ..scenario }),
         Err(ScenarioError::Faulty { errors, .. }) => errors.iter().map(render).collect(),
         Err(error) => panic!("{error}"),
     };
