@@ -80,9 +80,8 @@ pub fn inhabitants(whose: Whose) -> Result<Vec<Pid>, WireError> {
     let processes = fs::read_dir("/proc").map_err(failed)?.flatten();
     let processes = processes.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
     // A process that ends meanwhile has no namespace any more.
-    let lives_there = |pid: &Pid| {
-        inode(format!("/proc/{}/ns/net", pid.as_raw_pid())).is_some_and(|its| namespaces.contains(&its))
-    };
+    let lives_there =
+        |pid: &Pid| inode(format!("/proc/{}/ns/net", pid.as_raw_pid())).is_some_and(|its| namespaces.contains(&its));
     Ok(processes.filter(lives_there).collect())
 }
 

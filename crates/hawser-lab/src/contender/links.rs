@@ -11,9 +11,7 @@ use crate::stage::{Ends, Stage, StageLink};
 
 /// A rate for a link without one: above all others.
 const UNSHAPED: u64 = u64::MAX;
-/// The first routing table of ours, clear of the kernel's (253 to 255) and of what a stage takes. Source: ip-route(8).
-const STEERING_TABLE: u32 = 4900;
-/// Before every rule of a stage.
+/// Before every rule of a stage. Source: ip-rule(8).
 const STEERING_PREFERENCE: u32 = 10;
 
 /// Addresses of tunnels' devices, local and remote. Source: DESIGN section 5.
@@ -58,16 +56,13 @@ fn rate(link: &StageLink) -> u64 {
     Way::BOTH.into_iter().map(of).fold(0, u64::saturating_add)
 }
 
-/// Sends what goes to a link's far address and this UDP or TCP port by that link, whatever the metrics of others.
-pub(super) fn steer(stage: &Stage, link: &StageLink, port: u16, undo: &mut Undo) -> Result<(), LabError> {
-    let (family, far) = (family(link.far_address), host(link.far_address));
-    let table = STEERING_TABLE + u32::from(port);
-    let way =
-        format!("{family} route add {far} via {} dev {} src {} table {table}", link.gateway, link.name, link.address);
-    undo.ip_add(&stage.local, &way)?;
+/// Sends what goes to a link's far address and this UDP or TCP port by that link or not at all, whatever others' metrics.
+pub(super) fn steer(stage: &Stage, link: usize, port: u16, undo: &mut Undo) -> Result<(), LabError> {
+    let far = stage.links[link].far_address;
     for protocol in ["udp", "tcp"] {
-        let choice = format!("to {far} ipproto {protocol} dport {port} lookup {table}");
-        undo.ip_add(&stage.local, &format!("{family} rule add preference {STEERING_PREFERENCE} {choice}"))?;
+        let choice = format!("to {} ipproto {protocol} dport {port} lookup {}", host(far), Stage::table(link));
+        let words = format!("{} rule add preference {STEERING_PREFERENCE} {choice}", family(far));
+        undo.ip_add(&stage.local, &words)?;
     }
     Ok(())
 }

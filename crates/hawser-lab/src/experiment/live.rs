@@ -1,7 +1,8 @@
 //! One run, for real.
 //!
 //! 1. The network is built, and the contender comes up on it; what it lacks, or the workload, means that the run is skipped.
-//! 2. The workload prepares itself. From here on packets are looked at, where the scenario shows what they say.
+//! 2. Where the scenario shows the latency that load adds, that without load is asked for. The workload prepares itself;
+//!    from here on packets are looked at, where the scenario shows what they say.
 //! 3. From the workload's start to its end things happen as planned; links and programs are measured meanwhile.
 //! 4. The contender goes down, the network goes, whatever came before.
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use hawser_wire::traffic::Ping;
 use hawser_wire::{Moment, Watch};
 
 use super::measure::{self, Meter, SIGNALS, Sends, Signals};
@@ -25,6 +27,13 @@ const SETTLE: Duration = Duration::from_millis(500);
 /// Between saying when a workload starts and its start, so that every thread is ready.
 const LEAD: Duration = Duration::from_millis(50);
 
+/// The ping without load: forty echoes, for a median that jitter moves little.
+const IDLE_PING: (Duration, Duration) = (Duration::from_millis(25), Duration::from_secs(1));
+/// What load adds to the median round trip, that round trip, and the one without load.
+const ADDED: &str = "added_ms";
+const LOADED: &str = "rtt_ms";
+const IDLE: &str = "idle_ms";
+
 /// Makes what is planned.
 pub type Make<P, M> = Box<dyn Fn(&P) -> Result<Box<M>, LabError>>;
 
@@ -34,6 +43,7 @@ pub struct Live<'s> {
     make_contender: Make<ContenderPlan, dyn Contender>,
     make_workload: Make<WorkloadPlan, dyn Workload>,
     wants_signals: bool,
+    wants_idle: bool,
 }
 
 impl<'s> Live<'s> {
@@ -53,8 +63,10 @@ impl<'s> Live<'s> {
         for workload in &scenario.workloads {
             make_workload(workload).map(drop).or_else(unless_missing)?;
         }
-        let wants_signals = shown(scenario).iter().any(|metric| SIGNALS.contains(metric));
-        Ok(Self { scenario, make_contender, make_workload, wants_signals })
+        let shown = shown(scenario);
+        let wants_signals = shown.iter().any(|metric| SIGNALS.contains(metric));
+        let wants_idle = shown.contains(ADDED);
+        Ok(Self { scenario, make_contender, make_workload, wants_signals, wants_idle })
     }
 
     /// Executes a run.
@@ -91,6 +103,7 @@ impl<'s> Live<'s> {
     ) -> Result<Findings, LabError> {
         let (duration, events) = (planned.series.workload.duration, &planned.series.events);
         let ground = ground(stage, offer, duration, planned.seed);
+        let idle = if self.wants_idle { idle(&ground)? } else { None };
         let signals = || Watch::start(&stage.client, Signals::new(offer.ends, offer.socket));
         let watch = self.wants_signals.then(signals).transpose()?;
         workload.prepare(&ground)?;
@@ -108,6 +121,9 @@ impl<'s> Live<'s> {
         if let Some(percent) = measure::overhead(&carried, &findings) {
             findings.metrics.insert("overhead_percent".to_owned(), percent);
         }
+        if let (Some(idle), Some(loaded)) = (idle, findings.metrics.get(LOADED).copied()) {
+            findings.metrics.extend([(IDLE.to_owned(), idle), (ADDED.to_owned(), loaded - idle)]);
+        }
         let fine = findings.lines.extract_if(.., |line| line.name == measure::FINE).next();
         findings.add(measure::recovery(fine.as_ref(), events));
         findings.add(measure::carried(&names, &carried, Sends::of(&planned.series.workload.options)));
@@ -117,6 +133,13 @@ impl<'s> Live<'s> {
         }
         Ok(findings)
     }
+}
+
+/// The median round trip without load, in milliseconds; none where nobody answers.
+fn idle(ground: &Ground) -> Result<Option<f64>, LabError> {
+    let (interval, duration) = IDLE_PING;
+    let ping = Ping { from: ground.client.clone(), destination: ground.ends.server, interval, duration };
+    Ok(ping.run()?.round_trips().median())
 }
 
 fn ground(stage: &Stage, offer: &Offer, duration: Duration, seed: u64) -> Ground {
@@ -240,6 +263,8 @@ mod tests {
             let mut findings = Findings::default();
             findings.lines.push(line("goodput_mbps", Duration::from_millis(500)));
             findings.lines.push(line(measure::FINE, Duration::from_millis(10)));
+            // As a ping beside it would find.
+            findings.metrics.insert(LOADED.to_owned(), 50.0);
             let mbps = got.mbps_between(got.start(), got.start() + ground.duration);
             findings.metrics.insert("goodput_mbps".to_owned(), mbps);
             Ok(findings)
@@ -261,14 +286,15 @@ mod tests {
         let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut scenario = scenario();
         scenario.cases.truncate(1);
-        let column = Column {
+        let column = |metric: &str| Column {
             title: String::new(),
             contender: None,
             workload: None,
-            metric: "duplicate_acks".to_owned(),
+            metric: metric.to_owned(),
             published: false,
         };
-        scenario.tables.push(Table { title: String::new(), cases: Vec::new(), columns: vec![column] });
+        let columns = vec![column("duplicate_acks"), column(ADDED)];
+        scenario.tables.push(Table { title: String::new(), cases: Vec::new(), columns });
         let outcome = live(&scenario, None).expect("all is known");
         let Outcome::Found(findings) = outcome else { panic!("{outcome:?} (needs root)") };
         assert_eq!(done(), ["up", "prepare", "run", "down"]);
@@ -278,6 +304,9 @@ mod tests {
         assert!((0.0..40.0).contains(&metric("overhead_percent")), "{findings:?}");
         assert!((0.0..2500.0).contains(&metric("recovery_ms")), "{findings:?}");
         assert_eq!(metric("share_wifi"), 1.0);
+        // Ten milliseconds each way, and a loaded machine's own.
+        assert!((20.0..45.0).contains(&metric(IDLE)), "{findings:?}");
+        assert_eq!(metric(ADDED), 50.0 - metric(IDLE));
         for name in ["duplicate_acks", "cpu_local_s_per_gb", "cpu_user_s", "context_switches"] {
             metric(name);
         }

@@ -239,7 +239,7 @@ mod tests {
     fn a_series_ends_once_its_figure_is_steady_or_its_runs_are_used_up() {
         let noisy = |planned: &Planned<'_>, _: &[Run]| {
             let is_noisy = planned.series.key.contender == "tcp";
-            found(if is_noisy && planned.repetition % 2 == 0 { 50.0 } else { 90.0 })
+            found(if is_noisy && planned.repetition.is_multiple_of(2) { 50.0 } else { 90.0 })
         };
         let runs = played(Choice::default(), &noisy);
         assert_eq!((count(&runs, "hawser", "A"), count(&runs, "tcp", "A"), count(&runs, "tcp", "B")), (3, 10, 10));

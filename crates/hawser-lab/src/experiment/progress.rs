@@ -56,7 +56,7 @@ impl Watcher for Progress {
         if runs == 0 {
             return self.say(&format!("{}: all runs are there", scenario.name));
         }
-        self.say(&format!("{}: {runs} runs or more, {} and what is between", scenario.name, HumanDuration(time)));
+        self.say(&format!("{}: {} or more, {} and what is between", scenario.name, count(runs), HumanDuration(time)));
         self.bar.set_prefix(scenario.name.clone());
         self.bar.set_position(0);
         self.bar.set_length(runs.into());
@@ -76,7 +76,7 @@ impl Watcher for Progress {
         self.show();
         let what = format!("{}: {}", self.now, words(&run.outcome, &self.metric));
         if !self.is_terminal {
-            self.say(&format!("{what}; {} runs, {} left", left.runs, HumanDuration(time)));
+            self.say(&format!("{what}; {}, {} left", count(left.runs), HumanDuration(time)));
         } else if !matches!(run.outcome, Outcome::Found(_)) {
             self.say(&what);
         }
@@ -84,6 +84,10 @@ impl Watcher for Progress {
             self.bar.finish_and_clear();
         }
     }
+}
+
+fn count(runs: u32) -> String {
+    if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") }
 }
 
 fn names(key: &SeriesKey) -> String {

@@ -89,7 +89,7 @@ impl Summary {
             let own = || runs.iter().filter(|run| run.series == series.key);
             let found = own().filter(|run| matches!(run.outcome, Outcome::Found(_))).count();
             summary.found += found;
-            match own().last().map(|run| &run.outcome) {
+            match own().next_back().map(|run| &run.outcome) {
                 Some(Outcome::Skipped(why)) => summary.skipped.push((series.key.clone(), why.clone())),
                 Some(Outcome::Failed(said)) if found == 0 => summary.failed.push((series.key.clone(), said.clone())),
                 _ => {}

@@ -1,7 +1,7 @@
 //! Results in a folder: what a report is made from, and what an interrupted experiment goes on from.
 //!
 //! ```text
-//! DIR/scenario.toml   the scenario's text
+//! DIR/scenario.toml   the scenario's text, and beside it the traces that it names
 //! DIR/machine.json    where and with what
 //! DIR/runs.jsonl      a line for each run, written as it ends
 //! DIR/runs.csv        a row for each figure of each run that was measured
@@ -14,7 +14,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -129,6 +129,16 @@ fn claim(dir: &Path, scenario: &Scenario, machine: &Machine, has_runs: bool) -> 
         machine = Machine { builds: &before.builds | &machine.builds, ..before };
     }
     write(&text_path, scenario.text.as_bytes())?;
+    for (name, text) in &scenario.traces {
+        let is_below = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+        if !is_below {
+            return Err(others(dir, &format!("trace {name} would lie outside: it belongs beside the scenario's file")));
+        }
+        let path = dir.join(name);
+        let folder = path.parent().unwrap_or(dir);
+        fs::create_dir_all(folder).map_err(|error| fault("make", folder, error))?;
+        write(&path, text.as_bytes())?;
+    }
     let json = serde_json::to_vec_pretty(&machine).map_err(|error| fault("write", &machine_path, error))?;
     write(&machine_path, &json)
 }
@@ -202,6 +212,7 @@ mod tests {
         assert!(matches!(&runs[0].outcome, Outcome::Found(findings) if findings.metrics["goodput_mbps"] == 93.5));
         assert!(matches!(&runs[1].outcome, Outcome::Failed(said) if said == "it said\n\"no\""));
         assert_eq!(fs::read_to_string(dir.join(SCENARIO)).expect("it is there"), scenario().text);
+        assert_eq!(fs::read_to_string(dir.join("cell.trace")).expect("it is there"), "1\n2\n");
         assert_eq!(kept(&dir), machine());
         let csv = fs::read_to_string(dir.join(FIGURES)).expect("it is there");
         let expected = "scenario,case,contender,workload,repetition,seed,metric,value\n\
@@ -238,6 +249,8 @@ mod tests {
         drop(store);
         let changed = Scenario { text: "name = \"t\"".to_owned(), ..scenario() };
         assert!(refusal(dir, &changed, &machine()).contains("another scenario"));
+        let outside = Scenario { traces: [("../cell.trace".to_owned(), String::new())].into(), ..scenario() };
+        assert!(refusal(dir, &outside, &machine()).contains("would lie outside"));
         let newer = Machine { hawser: "9.9.9".to_owned(), ..machine() };
         assert!(refusal(dir, &scenario(), &newer).contains("another version"));
         let quick = Machine { quick: true, ..machine() };

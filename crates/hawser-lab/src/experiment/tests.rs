@@ -89,6 +89,7 @@ pub(super) fn scenario() -> Scenario {
         tables: Vec::new(),
         plots: Vec::new(),
         text: "name = \"s\"\n".to_owned(),
+        traces: BTreeMap::from([("cell.trace".to_owned(), "1\n2\n".to_owned())]),
     }
 }
 

@@ -5,6 +5,8 @@
 //!    group's.
 //! 3. A trace is looked for beside its scenario, and then among the embedded ones.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -65,9 +67,15 @@ impl Scenario {
     /// # Errors
     /// Every fault of the text.
     pub fn parse(text: &str, file: &str, folder: Option<&Path>) -> Result<Self, ScenarioError> {
-        let traces = |name: &str| trace(name, folder);
+        let named = RefCell::new(BTreeMap::new());
+        let traces = |name: &str| {
+            let text = trace(name, folder)?;
+            named.borrow_mut().insert(name.to_owned(), text.clone());
+            Ok(text)
+        };
         let faulty = |errors| ScenarioError::Faulty { file: file.to_owned(), text: text.to_owned(), errors };
-        parse::parse(text, file, &traces).map_err(faulty)
+        let scenario = parse::parse(text, file, &traces).map_err(faulty)?;
+        Ok(Self { traces: named.into_inner(), ..scenario })
     }
 
     /// Reads a scenario's file.

@@ -56,6 +56,8 @@ pub struct Scenario {
     pub plots: Vec<Plot>,
     /// The file's text, kept with the results.
     pub text: String,
+    /// The texts of the traces that it names, kept beside it.
+    pub traces: BTreeMap<String, String>,
 }
 
 /// Hosts and links. Two hosts, `client` and `server`, or with `lan` each behind a portal of its own. Plain data.

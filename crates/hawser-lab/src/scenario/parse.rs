@@ -8,6 +8,7 @@
 use hawser_portal::config::ConfigError;
 use hawser_portal::config::reading::{self, Fault, Faults, Table};
 use hawser_wire::Backend;
+use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
 use super::link::{self, Says, Traces};
@@ -102,6 +103,7 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
             tables,
             plots,
             text: text.to_owned(),
+            traces: BTreeMap::new(),
         }),
         _ => Err(faults.into_sorted()),
     }

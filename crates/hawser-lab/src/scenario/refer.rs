@@ -62,6 +62,7 @@ impl Names {
         let fault = Fault::new(format!("there is no {} {}", self.what, quoted(&name)));
         Err(match did_you_mean(&name, &known) {
             Some(meant) => fault.hint(format!("did you mean {}?", quoted(meant))).fix(quoted(meant)),
+            None if known.is_empty() => fault.hint("there is none at all"),
             None => fault.hint(format!("there are: {}", known.join(", "))),
         })
     }

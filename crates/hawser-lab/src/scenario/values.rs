@@ -55,11 +55,12 @@ pub(super) fn rate(value: &DeValue<'_>) -> Read<Rate> {
 
 /// A share as a fraction.
 pub(super) fn share(value: &DeValue<'_>) -> Read<f64> {
-    string(value, |text| {
-        let hint = "a percentage, such as \"1.5%\"";
-        let percent = amount(text, &[("%", 1.0)]).ok_or_else(|| no_amount(text, "share", hint))?;
-        Ok(percent / 100.0)
-    })
+    let hint = "a percentage, such as \"1.5%\"";
+    let DeValue::String(text) = value else {
+        return Err(Fault::new(format!("expected a share, found {}", kind(value))).hint(hint));
+    };
+    let percent = amount(text, &[("%", 1.0)]).ok_or_else(|| no_amount(text, "share", hint))?;
+    Ok(percent / 100.0)
 }
 
 pub(super) fn probability(value: &DeValue<'_>) -> Read<Probability> {

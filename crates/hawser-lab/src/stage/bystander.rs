@@ -30,7 +30,7 @@ impl Stage {
             if self.layout.core.is_some() {
                 let gateway = self.far_gateway(0, family);
                 let by = format!("via {gateway} dev {} src {}", self.links[0].far_interface, endpoint(family));
-                batch(&self.remote, family, &[format!("route replace {} {by}", net.prefix(family))])?;
+                batch(&self.remote, &[format!("route replace {} {by}", net.prefix(family))])?;
             }
         }
         let server = if self.layout.lan { self.hosts.server } else { endpoint(self.inner) };

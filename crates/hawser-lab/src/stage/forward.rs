@@ -93,15 +93,15 @@ impl Stage {
             false => format!(" src {}", net.address(family, END)),
         };
         let route = |to: Net, from: Net, ways: &str| format!("route add {}{}{ways}", to.prefix(family), source(from));
-        batch(&self.local, family, &[route(Net::ServerHosts, Net::ClientHosts, &there)])?;
-        batch(&self.remote, family, &[route(Net::ClientHosts, Net::ServerHosts, &back)])
+        batch(&self.local, &[route(Net::ServerHosts, Net::ClientHosts, &there)])?;
+        batch(&self.remote, &[route(Net::ClientHosts, Net::ServerHosts, &back)])
     }
 
     fn remove_forwarding(&self) -> Result<(), LabError> {
         let family = self.inner;
         for (end, hosts) in [(&self.local, Net::ServerHosts), (&self.remote, Net::ClientHosts)] {
             // It has gone already where the last interface did.
-            batch_where_there(end, family, &[format!("route del {}", hosts.prefix(family))])?;
+            batch_where_there(end, &[format!("route del {}", hosts.prefix(family))])?;
         }
         Ok(())
     }

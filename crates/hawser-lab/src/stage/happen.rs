@@ -12,10 +12,9 @@
 
 use std::io;
 
-use ipnet::IpNet;
-
 use super::numbering::{FAMILIES, Net};
-use super::{Stage, nat, number};
+use super::routes::source_rule;
+use super::{Stage, ip, nat, number};
 use crate::error::LabError;
 use crate::scenario::{Event, Figures, Happening};
 use hawser_wire::Way;
@@ -80,10 +79,7 @@ impl Stage {
             return Ok(());
         }
         self.state().links[link].up = true;
-        for family in FAMILIES {
-            self.route_local(link, family)?;
-            self.route_router(link, family)?;
-        }
+        self.route_link(link)?;
         self.route_forwarding()
     }
 
@@ -105,19 +101,14 @@ impl Stage {
         let new = if old < LAST_HOST { old + 1 } else { FIRST_HOST };
         for family in FAMILIES {
             self.local.add_address(name, net.interface(family, new))?;
-            self.source_rule(link, family, "del")?;
         }
         self.state().links[link].host = new;
         for family in FAMILIES {
-            self.source_rule(link, family, "add")?;
-            let gone: IpNet = net.interface(family, old);
-            self.local.remove_address(name, gone)?;
-            if self.is_up(link) {
-                self.route_local(link, family)?;
-                self.route_router(link, family)?;
-            }
+            let rules = [("add", new), ("del", old)].map(|(verb, host)| source_rule(verb, link, family, host));
+            ip::batch_of(family, &self.local, &rules)?;
+            self.local.remove_address(name, net.interface(family, old))?;
         }
-        Ok(())
+        if self.is_up(link) { self.route_link(link) } else { Ok(()) }
     }
 
     /// Forgets the translations of a link's router.

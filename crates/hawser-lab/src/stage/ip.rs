@@ -8,30 +8,35 @@ use hawser_wire::Namespace;
 use crate::error::LabError;
 use crate::scenario::Family;
 
-/// Runs commands of `ip`, one a line, as `route replace 10.0.0.0/8 via 10.1.0.1`; stops at the first that fails.
-pub(super) fn batch(namespace: &Namespace, family: Family, lines: &[String]) -> Result<(), LabError> {
+/// Runs commands of `ip`, one a line, as `route replace 10.0.0.0/8 via 10.1.0.1`; stops at the first that fails. It takes the
+/// family from the addresses.
+pub(super) fn batch(namespace: &Namespace, lines: &[String]) -> Result<(), LabError> {
     if lines.is_empty() {
         return Ok(());
     }
     let mut command = namespace.command("ip");
-    command.args([option(family), "-batch", "-"]);
+    command.args(["-batch", "-"]);
     feed(&format!("set routes in {}", namespace.name()), command, &format!("{}\n", lines.join("\n")))
 }
 
-/// The same, where some of it may be gone already: goes on after a line that fails.
-pub(super) fn batch_where_there(namespace: &Namespace, family: Family, lines: &[String]) -> Result<(), LabError> {
+/// The same of rules, which do not tell their family.
+pub(super) fn batch_of(family: Family, namespace: &Namespace, lines: &[String]) -> Result<(), LabError> {
+    let option = match family {
+        Family::V4 => "-4",
+        Family::V6 => "-6",
+    };
     let mut command = namespace.command("ip");
-    command.args([option(family), "-force", "-batch", "-"]);
+    command.args([option, "-batch", "-"]);
+    feed(&format!("set rules in {}", namespace.name()), command, &format!("{}\n", lines.join("\n")))
+}
+
+/// The same, where some of it may be gone already: goes on after a line that fails.
+pub(super) fn batch_where_there(namespace: &Namespace, lines: &[String]) -> Result<(), LabError> {
+    let mut command = namespace.command("ip");
+    command.args(["-force", "-batch", "-"]);
     match feed(&format!("undo routes in {}", namespace.name()), command, &format!("{}\n", lines.join("\n"))) {
         Err(LabError::System { source, .. }) if source.kind() == io::ErrorKind::Other => Ok(()),
         other => other,
-    }
-}
-
-const fn option(family: Family) -> &'static str {
-    match family {
-        Family::V4 => "-4",
-        Family::V6 => "-6",
     }
 }
 

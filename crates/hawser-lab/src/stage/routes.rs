@@ -1,7 +1,7 @@
 //! Routes and rules of the stage: every link has a way of its own to the remote end.
 //!
 //! 1. The local end reaches the remote one over each link, the least metric first; what has a link's address as its source
-//!    leaves by that link (a table and a rule each), as MPTCP needs it.
+//!    leaves by that link or not at all (a table and a rule each), as MPTCP needs it.
 //! 2. Routers know both ends' hosts.
 //! 3. The core hands what came over a link to the remote end's interface for that link, and what came from there back to
 //!    that link's router; what is addressed to one interface goes there.
@@ -11,7 +11,7 @@
 use std::net::IpAddr;
 
 use super::build::{UPLINK, core_down, core_up};
-use super::ip::batch;
+use super::ip::{batch, batch_of};
 use super::numbering::{END, FAMILIES, NEAR, Net, alone, endpoint};
 use super::{Stage, number};
 use crate::error::LabError;
@@ -22,28 +22,49 @@ const TABLE: u32 = 100;
 const TABLE_BACK: u32 = 400;
 /// Where rules stand: before the main table's, at 32766.
 const RULE_PRIORITY: u32 = 1000;
+/// Of a route after all others.
+const LAST_METRIC: u32 = 100_000;
 /// Links of one metric are ordered by their numbers.
 const METRIC_STEP: u32 = 256;
 
 impl Stage {
+    /// The routing table of a link at the local end: what looks there leaves by that link, or not at all.
+    #[must_use]
+    pub fn table(link: usize) -> u32 {
+        TABLE + u32::from(number(link))
+    }
+
     /// All of it, when the stage is built.
     pub(super) fn route_all(&self) -> Result<(), LabError> {
+        let links = 0..self.links.len();
+        links.clone().try_for_each(|index| self.route_link(index))?;
+        let remote: Vec<String> = FAMILIES.into_iter().flat_map(|family| self.remote_routes(family)).collect();
+        batch(&self.remote, &remote)?;
+        self.route_core()?;
         for family in FAMILIES {
-            let mut remote = Vec::new();
-            for index in 0..self.links.len() {
-                self.route_local(index, family)?;
-                self.source_rule(index, family, "add")?;
-                self.route_router(index, family)?;
-                remote.extend(self.remote_routes(index, family));
+            let hosts = self.state().links.iter().map(|link| link.host).collect::<Vec<_>>();
+            let ours = |index: usize| [source_rule("add", index, family, hosts[index]), nothing_else(index)];
+            let rules: Vec<String> = links.clone().flat_map(ours).collect();
+            batch_of(family, &self.local, &rules)?;
+            if let Some(core) = &self.layout.core {
+                let far = |index| rule("add", Net::Server(number(index)).address(family, END), index);
+                batch_of(family, &self.remote, &links.clone().map(far).collect::<Vec<_>>())?;
+                batch_of(family, core, &links.clone().flat_map(core_rules).collect::<Vec<_>>())?;
             }
-            batch(&self.remote, family, &remote)?;
-            self.route_core(family)?;
         }
         Ok(())
     }
 
-    /// Step 1: routes of a link, which go with its interface.
-    pub(super) fn route_local(&self, index: usize, family: Family) -> Result<(), LabError> {
+    /// Steps 1 and 2: routes of a link, which go with its interfaces.
+    pub(super) fn route_link(&self, index: usize) -> Result<(), LabError> {
+        let lines: Vec<String> = FAMILIES.into_iter().flat_map(|family| self.local_routes(index, family)).collect();
+        batch(&self.local, &lines)?;
+        let lines: Vec<String> = FAMILIES.into_iter().flat_map(|family| self.router_routes(index, family)).collect();
+        batch(&self.links[index].router, &lines)
+    }
+
+    /// Step 1.
+    fn local_routes(&self, index: usize, family: Family) -> Vec<String> {
         let (name, number) = (&self.links[index].name, number(index));
         let net = Net::Access(number);
         let by = format!("via {} dev {name}", net.address(family, NEAR));
@@ -57,18 +78,11 @@ impl Stage {
         if self.layout.core.is_some() {
             lines.push(format!("route replace {} {by} metric {metric}", Net::Server(number).kind(family)));
         }
-        batch(&self.local, family, &lines)
-    }
-
-    /// Step 1: the rule of a link's address, which stays with it. `verb` is `add` or `del`.
-    pub(super) fn source_rule(&self, index: usize, family: Family, verb: &str) -> Result<(), LabError> {
-        let host = self.state().links[index].host;
-        let address = Net::Access(number(index)).address(family, host);
-        batch(&self.local, family, &[source_rule(verb, address, index)])
+        lines
     }
 
     /// Step 2.
-    pub(super) fn route_router(&self, index: usize, family: Family) -> Result<(), LabError> {
+    fn router_routes(&self, index: usize, family: Family) -> Vec<String> {
         let number = number(index);
         let (home, on) = (self.state().links[index].host, Net::Uplink(number).address(family, END));
         let home = Net::Access(number).address(family, home);
@@ -80,12 +94,17 @@ impl Stage {
         if self.layout.core.is_some() {
             lines.push(format!("route replace {} via {on} dev {UPLINK}", Net::Server(number).kind(family)));
         }
-        batch(&self.links[index].router, family, &lines)
+        lines
     }
 
     /// Step 3.
-    fn route_core(&self, family: Family) -> Result<(), LabError> {
+    fn route_core(&self) -> Result<(), LabError> {
         let Some(core) = &self.layout.core else { return Ok(()) };
+        let lines: Vec<String> = FAMILIES.into_iter().flat_map(|family| self.core_routes(family)).collect();
+        batch(core, &lines)
+    }
+
+    fn core_routes(&self, family: Family) -> Vec<String> {
         // Bystanders ask here, and have no interface of the remote end's own.
         let first = Net::Server(number(0)).address(family, END);
         let hosts = [alone(endpoint(family)), Net::ServerHosts.prefix(family)];
@@ -102,28 +121,24 @@ impl Stage {
                 lines.push(format!("route replace {hosts} via {remote} dev {down} table {on}"));
             }
             lines.push(format!("route replace {} via {router} dev {up} table {back}", Net::ClientHosts.prefix(family)));
-            lines.push(format!("rule add iif {up} lookup {on} pref {RULE_PRIORITY}"));
-            lines.push(format!("rule add iif {down} lookup {back} pref {RULE_PRIORITY}"));
         }
-        batch(core, family, &lines)
+        lines
     }
 
     /// Step 4.
-    fn remote_routes(&self, index: usize, family: Family) -> Vec<String> {
-        let (number, name) = (number(index), &self.links[index].far_interface);
-        let from = format!("dev {name} src {}", endpoint(family));
-        let by = format!("via {} {from}", self.far_gateway(index, family));
-        let mut lines = vec![format!("route replace {} {by}", Net::Access(number).prefix(family))];
-        let router = Net::Uplink(number).address(family, NEAR);
-        match self.layout.core {
-            // Where the router translates, it is who asks.
-            None => lines.push(format!("route replace {} {from}", alone(router))),
-            Some(_) => {
-                let gateway = self.far_gateway(index, family);
+    fn remote_routes(&self, family: Family) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (index, link) in self.links.iter().enumerate() {
+            let (number, gateway) = (number(index), self.far_gateway(index, family));
+            let from = format!("dev {} src {}", link.far_interface, endpoint(family));
+            lines.push(format!("route replace {} via {gateway} {from}", Net::Access(number).prefix(family)));
+            if self.layout.core.is_some() {
                 let table = TABLE + u32::from(number);
-                lines.push(format!("route replace {} {by}", Net::Uplink(number).prefix(family)));
-                lines.push(format!("route replace default via {gateway} dev {name} table {table}"));
-                lines.push(source_rule("add", Net::Server(number).address(family, END), index));
+                lines.push(format!("route replace {} via {gateway} {from}", Net::Uplink(number).prefix(family)));
+                lines.push(format!("route replace default via {gateway} dev {} table {table}", link.far_interface));
+            } else {
+                // Where the router translates, it is who asks.
+                lines.push(format!("route replace {} {from}", alone(gateway)));
             }
         }
         lines
@@ -136,6 +151,24 @@ impl Stage {
     }
 }
 
-fn source_rule(verb: &str, address: IpAddr, index: usize) -> String {
+/// The rule of a link's address, which stays with the address. `verb` is `add` or `del`.
+pub(super) fn source_rule(verb: &str, index: usize, family: Family, host: u8) -> String {
+    rule(verb, Net::Access(number(index)).address(family, host), index)
+}
+
+/// A link that is down carries nothing, and no other carries what has its address: a provider would not let that pass either
+/// (RFC 2827).
+fn nothing_else(index: usize) -> String {
+    format!("route add unreachable default metric {LAST_METRIC} table {}", TABLE + u32::from(number(index)))
+}
+
+fn rule(verb: &str, address: IpAddr, index: usize) -> String {
     format!("rule {verb} from {address} lookup {} pref {RULE_PRIORITY}", TABLE + u32::from(number(index)))
+}
+
+/// Step 3, for a link: by what it came.
+fn core_rules(index: usize) -> [String; 2] {
+    let number = u32::from(number(index));
+    [(core_up(index), TABLE), (core_down(index), TABLE_BACK)]
+        .map(|(from, table)| format!("rule add iif {from} lookup {} pref {RULE_PRIORITY}", table + number))
 }

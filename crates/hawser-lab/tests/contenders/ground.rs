@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use hawser_lab::LabError;
 use hawser_lab::contender::{Contender, Offer, Programs, make};
@@ -28,6 +30,8 @@ pub struct Shape {
     pub ipv6: bool,
     pub server_links: bool,
     pub absent: Vec<&'static str>,
+    /// Of links, in their order; 0 for the rest.
+    pub metrics: Vec<u16>,
 }
 
 /// A plan with these options, in TOML.
@@ -53,17 +57,17 @@ pub struct Contest<'a> {
 impl Ground {
     /// Links of these names and rates in Mbit/s.
     pub fn new(shape: &Shape, links: &[(&str, f64)]) -> Self {
-        let link = |&(name, mbps): &(&str, f64)| LinkPlan {
+        let link = |(index, &(name, mbps)): (usize, &(&str, f64))| LinkPlan {
             name: name.to_owned(),
             profile: None,
             up: Direction::shaped(mbps, DELAY, QUEUE),
             down: Direction::shaped(mbps, DELAY, QUEUE),
             medium: None,
             access: hawser_wire::Access::turns(),
-            metric: 0,
+            metric: shape.metrics.get(index).copied().unwrap_or_default(),
         };
         let family = if shape.ipv6 { Family::V6 } else { Family::V4 };
-        let links: Vec<LinkPlan> = links.iter().map(link).collect();
+        let links: Vec<LinkPlan> = links.iter().enumerate().map(link).collect();
         let network = Network {
             inner: family,
             outer: family,
@@ -87,7 +91,10 @@ impl Ground {
             x: None,
         };
         let stage = Stage::build(&network, &case, 1).expect("the stage stands (these tests need root)");
-        let programs = Programs { hawser: "/nowhere/hawser".into(), cache: tools() };
+        let programs = Programs {
+            hawser: option_env!("CARGO_BIN_EXE_hawser").unwrap_or("/nowhere/hawser").into(),
+            cache: tools(),
+        };
         Self { stage, programs }
     }
 
@@ -134,7 +141,11 @@ impl Ground {
         let mut state = BTreeMap::new();
         for host in hosts {
             for question in questions {
-                state.insert(format!("{} {question}", host.name()), ip(host, question));
+                // What came anew stands elsewhere in a list.
+                let said = ip(host, question);
+                let mut lines: Vec<_> = said.lines().collect();
+                lines.sort_unstable();
+                state.insert(format!("{} {question}", host.name()), lines.join("\n"));
             }
             for key in sysctls {
                 state.insert(format!("{} {key}", host.name()), host.sysctl(key).expect("this kernel has it"));
@@ -145,8 +156,8 @@ impl Ground {
 }
 
 /// Where tools are built, once for all tests.
-fn tools() -> std::path::PathBuf {
-    std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("tools")
+fn tools() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("tools")
 }
 
 /// What `ip` says in a namespace.
@@ -189,7 +200,41 @@ impl Contest<'_> {
         }
     }
 
-    /// So many connections, a byte each.
+    /// A ping that nobody answers.
+    pub fn assert_unanswered(&self) {
+        let interval = Duration::from_millis(20);
+        let destination = self.offer.ends.server;
+        let from = self.ground.stage.client.clone();
+        let ping = Ping { from, destination, interval, duration: interval * 10 };
+        let report = ping.start().and_then(hawser_wire::traffic::RunningPing::finish).expect("it pings");
+        assert!(report.echoes.is_empty(), "{destination} answers");
+    }
+
+    /// What a stream from client to server gets, in Mbit/s.
+    pub fn rate(&self, duration: Duration) -> f64 {
+        let (stage, ends) = (&self.ground.stage, self.offer.ends);
+        let transfer = TcpTransfer {
+            from: stage.client.clone(),
+            to: stage.server.clone(),
+            destination: SocketAddr::new(ends.server, PORT),
+            source: Some(ends.client),
+            congestion: Congestion::Cubic,
+            duration,
+        };
+        let got = transfer.run().expect("it runs");
+        got.mbps_between(got.start() + duration / 4, got.start() + duration)
+    }
+
+    /// Waits until a link has carried so many bytes.
+    pub fn await_carried(&self, link: &str, bytes: u64) {
+        let late = Instant::now() + PATIENCE;
+        while self.carried(link) < bytes {
+            assert!(Instant::now() < late, "{link} carried {} bytes", self.carried(link));
+            thread::sleep(GLANCE);
+        }
+    }
+
+    /// So many connections, which end at once.
     pub fn assert_flows(&self, flows: usize) {
         let (stage, ends) = (&self.ground.stage, self.offer.ends);
         let listen = || TcpListener::bind(SocketAddr::new(ends.server, PORT + 1)).expect("listens");
@@ -213,12 +258,12 @@ impl Contest<'_> {
         self.contender.down(&self.ground.stage).expect("it goes down");
         for program in &self.offer.programs {
             let process = format!("/proc/{}", program.pid.as_raw_pid());
-            assert!(!std::path::Path::new(&process).exists(), "{} still runs", program.role);
+            assert!(!Path::new(&process).exists(), "{} still runs", program.role);
         }
         // The kernel removes a device a moment after its program has ended.
-        let late = std::time::Instant::now() + PATIENCE;
-        while self.ground.state() != self.before && std::time::Instant::now() < late {
-            std::thread::sleep(GLANCE);
+        let late = Instant::now() + PATIENCE;
+        while self.ground.state() != self.before && Instant::now() < late {
+            thread::sleep(GLANCE);
         }
         let after = self.ground.state();
         for (question, before) in &self.before {

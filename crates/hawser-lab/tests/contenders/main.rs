@@ -3,6 +3,9 @@
 mod ground;
 mod mptcp;
 
+use std::process::Command;
+use std::time::Duration;
+
 use ground::{Ground, Shape, plan};
 use hawser_lab::LabError;
 use hawser_lab::contender::Transport;
@@ -14,6 +17,8 @@ fn tcp_takes_the_link_that_carries_most_and_leaves_the_stage_as_it_was() {
         let mut contest = ground.up("tcp", "");
         contest.assert_both_ways();
         assert!(contest.carried("fast") > 20 * contest.carried("slow"), "{shape:?}");
+        let mbps = contest.rate(Duration::from_secs(2));
+        assert!((14.0..=20.0).contains(&mbps), "{mbps} Mbit/s over a link of 20: {shape:?}");
         contest.down();
     }
 }
@@ -44,15 +49,35 @@ fn ecmp_spreads_flows_over_all_links_and_leaves_the_stage_as_it_was() {
 }
 
 #[test]
-fn wireguard_go_runs_on_the_link_that_it_is_told() {
+fn wireguard_go_runs_on_the_link_that_it_is_told_and_is_missing_by_name_without_go() {
+    let has_go = Command::new("go").arg("version").output().is_ok();
     for shape in [Shape::default(), Shape { lan: true, ..Shape::default() }, Shape { ipv6: true, ..Shape::default() }] {
         let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
+        if !has_go {
+            assert_eq!(ground.refused("wireguard-go", "link = \"eth\"").to_string(), "go is missing");
+            continue;
+        }
         let mut contest = ground.up("wireguard-go", "link = \"eth\"");
         assert_eq!(contest.offer.programs.len(), 2);
         contest.assert_both_ways();
         assert!(contest.carried("eth") > 20 * contest.carried("wifi"), "{shape:?}");
         contest.down();
     }
+}
+
+#[test]
+fn a_steered_tunnel_waits_for_its_link_to_come_back() {
+    let ground = Ground::new(&Shape::default(), &[("wifi", 20.0), ("eth", 20.0)]);
+    let mut contest = ground.up("openvpn", "link = \"eth\"");
+    let eth = ground.stage.index("eth").expect("it is a link");
+    let [before, carried] = ["wifi", "eth"].map(|link| contest.carried(link));
+    ground.stage.cut(eth).expect("it goes");
+    contest.assert_unanswered();
+    assert!(contest.carried("wifi") < before + 2000, "it went by the other link");
+    ground.stage.restore(eth).expect("it comes back");
+    contest.assert_both_ways();
+    contest.await_carried("eth", carried + 200_000);
+    contest.down();
 }
 
 #[test]

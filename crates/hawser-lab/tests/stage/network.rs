@@ -1,10 +1,11 @@
 //! The network as it was told: routes, addresses, rates, delays, and nothing left.
 
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::time::Instant;
 
-use hawser_lab::scenario::Family;
+use hawser_lab::scenario::{Family, Scenario};
 use hawser_lab::stage::{Ends, Forward, Stage};
-use hawser_wire::Way;
+use hawser_wire::{Namespace, Way};
 
 use crate::common::{Talk, all, build, carried, goodput, link, measured, ms, network, two};
 
@@ -33,29 +34,42 @@ fn a_socket_bound_to_an_interface_alone_uses_its_link_and_is_answered() {
     }
 }
 
-fn asked_by_interface(stage: &Stage, index: usize) -> std::net::IpAddr {
-    let far = stage.remote.run(|| std::net::UdpSocket::bind((stage.endpoint, 4100))).expect("enters").expect("binds");
-    let near = stage.local.run(|| std::net::UdpSocket::bind("0.0.0.0:0")).expect("enters").expect("binds");
-    far.set_read_timeout(Some(ms(2000))).expect("is set");
+fn asked_by_interface(stage: &Stage, index: usize) -> IpAddr {
+    let (far, port) = bound(&stage.remote, stage.endpoint);
+    let (near, _) = bound(&stage.local, Ipv4Addr::UNSPECIFIED.into());
     socket2::SockRef::from(&near).bind_device(Some(stage.links[index].name.as_bytes())).expect("binds");
-    near.send_to(b"?", (stage.endpoint, 4100)).expect("has a route");
+    near.send_to(b"?", (stage.endpoint, port)).expect("has a route");
     far.recv_from(&mut [0]).expect("arrives").1.ip()
 }
 
 #[test]
 fn an_unbound_server_answers_from_the_address_that_was_asked() {
     let stage = build(&network(two()));
-    let far = stage.remote.run(|| std::net::UdpSocket::bind("0.0.0.0:4000")).expect("enters").expect("binds");
-    let near = stage.local.run(|| std::net::UdpSocket::bind((stage.links[1].address, 0))).expect("enters");
-    let near = near.expect("binds");
-    for socket in [&far, &near] {
-        socket.set_read_timeout(Some(ms(2000))).expect("is set");
-    }
-    near.connect((stage.endpoint, 4000)).expect("has a route");
+    let (far, port) = bound(&stage.remote, Ipv4Addr::UNSPECIFIED.into());
+    let (near, _) = bound(&stage.local, stage.links[1].address);
+    near.connect((stage.endpoint, port)).expect("has a route");
     near.send(b"?").expect("goes");
     let (_, from) = far.recv_from(&mut [0]).expect("arrives");
     far.send_to(b"!", from).expect("goes");
     near.recv(&mut [0]).expect("the answer is from the endpoint");
+}
+
+#[test]
+fn what_has_the_address_of_a_link_that_is_down_goes_nowhere() {
+    let stage = build(&network(two()));
+    let (near, _) = bound(&stage.local, stage.links[1].address);
+    near.send_to(b"?", (stage.endpoint, 9)).expect("has a route");
+    stage.cut(1).expect("it is cut");
+    let refused = near.send_to(b"?", (stage.endpoint, 9)).expect_err("it has none, though the other link has");
+    assert_eq!(refused.kind(), std::io::ErrorKind::HostUnreachable, "{refused}");
+}
+
+/// A socket and its port, which the kernel chose: a closed one of another test's may live on in its fork.
+fn bound(host: &Namespace, address: IpAddr) -> (UdpSocket, u16) {
+    let socket = host.run(|| UdpSocket::bind((address, 0))).expect("enters").expect("binds");
+    socket.set_read_timeout(Some(ms(2000))).expect("is set");
+    let port = socket.local_addr().expect("it has one").port();
+    (socket, port)
 }
 
 #[test]
@@ -217,4 +231,30 @@ fn nothing_is_left_of_a_stage() {
     assert!(made.iter().all(|name| ours().contains(name)), "{made:?}");
     drop(stage);
     assert!(!made.iter().any(|name| ours().contains(name)), "{made:?}");
+}
+
+#[test]
+fn a_scenarios_profiles_carry_what_their_media_do() {
+    measured(|| {
+        let text = r#"
+            name = "media"
+            [[network.link]]
+            name = "eth"
+            profile = "ethernet-100"
+            [[network.link]]
+            name = "wifi"
+            profile = "802.11n"
+            [[contender]]
+            kind = "tcp"
+            [[workload]]
+            kind = "bulk"
+        "#;
+        let scenario = Scenario::parse(text, "media.toml", None).expect("it is right");
+        let stage = Stage::build(&scenario.network, &scenario.cases[0], scenario.repeat.seed).expect("it stands");
+        // Full packets of 1448 bytes of 1538 on Ethernet's wire; Barreira's table 6.1 has 43.8 over Wi-Fi.
+        for (index, mbps) in [(0, 91.0..=94.2), (1, 38.0..=48.0)] {
+            let got = goodput(&stage, stage.ends_of(index));
+            assert!(mbps.contains(&got), "{}: {got} Mbit/s", stage.links[index].name);
+        }
+    });
 }

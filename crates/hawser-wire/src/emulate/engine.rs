@@ -212,7 +212,10 @@ impl Engine {
             worked |= !self.batch.is_empty();
             self.offer();
             self.advance(Moment::now());
-            let delivered = (0..self.tuns.len()).fold(false, |any, place| self.deliver(place, early) || any);
+            let mut delivered = false;
+            for place in 0..self.tuns.len() {
+                delivered |= self.deliver(place, early);
+            }
             if !delivered {
                 break;
             }

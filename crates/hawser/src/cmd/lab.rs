@@ -110,7 +110,9 @@ fn run(names: &[String], choice: Choice, out: Option<PathBuf>) -> Result<(), Fai
     let program = std::env::current_exe().map_err(|e| Failure::failed(format!("find this executable: {e}")))?;
     let programs = Programs { hawser: program, cache: cache() };
     cleanup::start().map_err(|error| match error {
-        LabError::NotRoot => Failure::failed(error).hint(format!("run it with sudo: sudo hawser lab run {}", names.join(" "))),
+        LabError::NotRoot => {
+            Failure::failed(error).hint(format!("run it with sudo: sudo hawser lab run {}", names.join(" ")))
+        }
         error => told(error),
     })?;
     let is_alone = out.is_some() && scenarios.len() == 1;

@@ -109,13 +109,19 @@ impl Work {
         while !stop.load(Ordering::Acquire) {
             match readable(&self.changes, GLANCE) {
                 Ok(false) => continue,
-                // What changed is not read from the message (it may have been lost): what is there now counts.
-                Ok(true) => drop(self.changes.recv_from_full()),
+                Ok(true) => self.drain(),
                 Err(error) => tracing::warn!(%error, "listen for changes of interfaces"),
             }
             if let Err(error) = self.reconcile() {
                 tracing::warn!(%error, "endpoints of MPTCP do not follow the links");
             }
+        }
+    }
+
+    /// What changed is not read from messages, of which some may have been lost: what is there now counts.
+    fn drain(&self) {
+        while readable(&self.changes, Duration::ZERO) == Ok(true) {
+            drop(self.changes.recv_from_full());
         }
     }
 

@@ -1,11 +1,12 @@
 //! OpenVPN 2.6 between two ends on one link. Its options: openvpn(8).
 //!
-//! Each end trusts the other's certificate by its fingerprint; the local one sends from the link's address, and a stage
-//! routes by source.
+//! 1. Each end trusts the other's certificate by its fingerprint.
+//! 2. What goes to its port is steered over the link, whatever the other links' metrics.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
-use super::super::links::choose;
+use super::super::links::{choose, steer};
 use super::super::options::Options;
 use super::super::{Contender, Programs};
 use super::pair::Pair;
@@ -35,8 +36,8 @@ struct OpenVpn {
 /// What a configuration is written from. Borrowed.
 struct End<'a> {
     role: &'static str,
-    /// The link's addresses, near and far.
-    outer: Ends,
+    /// The remote end's address.
+    outer: IpAddr,
     tun: Ends,
     /// Its own certificate and key.
     files: [&'a str; 2],
@@ -65,16 +66,16 @@ impl OpenVpn {
     fn text(&self, end: &End<'_>) -> String {
         let End { role, outer, tun, files: [certificate, key], fingerprint } = end;
         let is_local = *role == LOCAL;
-        let version = if outer.server.is_ipv4() { "4" } else { "6" };
+        let version = if outer.is_ipv4() { "4" } else { "6" };
         let protocol = match (self.protocol, is_local) {
             ("tcp", true) => format!("tcp{version}-client"),
             ("tcp", false) => format!("tcp{version}-server"),
             (udp, _) => format!("{udp}{version}"),
         };
         let ways = if is_local {
-            format!("tls-client\nlocal {}\nlport 0\nremote {} {PORT}\n", outer.client, outer.server)
+            format!("tls-client\nnobind\nremote {outer} {PORT}\n")
         } else {
-            format!("tls-server\ndh none\nlocal {}\nlport {PORT}\n", outer.server)
+            format!("tls-server\ndh none\nlocal {outer}\nlport {PORT}\nfloat\n")
         };
         let (own, far) = if is_local { (tun.client, tun.server) } else { (tun.server, tun.client) };
         let inner = if own.is_ipv4() {
@@ -101,21 +102,22 @@ impl Adapter for OpenVpn {
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
         let program = program::find(KIND, self.program.as_deref(), "openvpn")?;
-        let link = &ground.links[choose(ground.stage, self.link.as_deref(), &self.label)?];
+        let link = choose(ground.stage, self.link.as_deref(), &self.label)?;
+        steer(ground.stage, link, PORT, &mut pair.undo)?;
         let (local, remote) = (certificate::made(LOCAL)?, certificate::made(REMOTE)?);
         for (role, own, peer) in [(REMOTE, &remote, &local), (LOCAL, &local, &remote)] {
             let certificate = pair.write(&format!("{role}.crt"), &own.certificate)?;
             let key = pair.write(&format!("{role}.key"), &own.key)?;
             let end = End {
                 role,
-                outer: Ends { client: link.address, server: link.far_address },
+                outer: ground.links[link].far_address,
                 tun: ground.tun,
                 files: [&certificate.to_string_lossy(), &key.to_string_lossy()],
                 fingerprint: &peer.fingerprint,
             };
             let file = pair.write(&format!("{role}.conf"), &self.text(&end))?;
             let file = file.to_string_lossy();
-            // Its log is its standard output, unless it is told that it is a daemon's child.
+            // It would write its log to standard output.
             let log = pair.folder().path().join(format!("{role} openvpn.log"));
             let arguments = ["--config", file.as_ref(), "--log-append", &log.to_string_lossy()];
             pair.start(role, ground.namespace(role), &program, arguments)?;
@@ -136,7 +138,7 @@ mod tests {
     fn configurations_say_what_the_options_do() {
         let end = |role, inner| End {
             role,
-            outer: Ends { client: [10, 1, 1, 2].into(), server: [198, 51, 100, 7].into() },
+            outer: [198, 51, 100, 7].into(),
             tun: super::super::tun_ends(inner),
             files: ["/cert", "/key"],
             fingerprint: "AB:CD",

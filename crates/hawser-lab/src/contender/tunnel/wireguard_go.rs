@@ -44,9 +44,9 @@ impl Adapter for WireGuardGo {
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
         let program = built(&self.cache)?;
-        let link = &ground.links[choose(ground.stage, self.link.as_deref(), &self.label)?];
+        let link = choose(ground.stage, self.link.as_deref(), &self.label)?;
         steer(ground.stage, link, PORT, &mut pair.undo)?;
-        wire(ground, pair, &program, SocketAddr::new(link.far_address, PORT))
+        wire(ground, pair, &program, SocketAddr::new(ground.links[link].far_address, PORT))
     }
 }
 

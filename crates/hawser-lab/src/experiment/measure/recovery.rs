@@ -93,11 +93,14 @@ mod tests {
         recovery(Some(line), events).metrics.get(metric).copied().map(f64::round)
     }
 
+    /// Name, rates with their steps, events, and the time expected.
+    type Row<'a> = (&'a str, &'a [(f64, usize)], &'a [Event], Option<f64>);
+
     #[test]
     fn recovery_is_counted_from_the_last_event_to_what_was_or_what_remained() {
         let cut = || event(2000, Happening::Cut);
         let both = [cut(), event(4000, Happening::Restore)];
-        let table: [(&str, &[(f64, usize)], &[Event], Option<f64>); 7] = [
+        let table: [Row<'_>; 7] = [
             ("all comes back", &[(10.0, 400), (0.0, 100), (10.0, 300)], &both, Some(980.0)),
             ("what remains is half", &[(10.0, 200), (0.0, 30), (5.0, 370)], &[cut()], Some(280.0)),
             ("nothing is lost", &[(10.0, 600)], &[cut()], Some(0.0)),
