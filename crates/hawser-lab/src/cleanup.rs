@@ -4,9 +4,10 @@
 //! 2. What is made is made under [`making`], and each process and folder is noted here until its owner drops it.
 //! 3. Without a signal the owners' `Drop` removes everything, while a panic unwinds too.
 //! 4. On a signal a thread waits until nothing is in the making, keeps that lock, removes what is noted, and exits.
+//!    Whoever lives in our namespaces then (children of the processes we noted) is ended, too.
 //!
 //! After a `kill -9` the portals end by themselves (their parent's death signals them), and step 1 of the next run
-//! removes the rest.
+//! removes the rest: processes that live in the dead run's namespaces first.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use hawser_wire::Whose;
 use rustix::process::{Pid, Signal, WaitOptions, geteuid, kill_process, test_kill_process, waitpid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -50,6 +52,7 @@ pub fn start() -> Result<(), LabError> {
     if !geteuid().is_root() {
         return Err(LabError::NotRoot);
     }
+    evict(Whose::Gone)?;
     for name in hawser_wire::sweep()? {
         tracing::info!(namespace = name, "removed what a dead run left");
     }
@@ -115,6 +118,9 @@ fn end(signal: i32) -> ! {
     let noted = noted();
     crate::demo::restore_terminal();
     end_processes(&noted.processes);
+    if let Err(error) = evict(Whose::Own) {
+        tracing::warn!(%error, "processes were left");
+    }
     for folder in &noted.folders {
         let _ = fs::remove_dir_all(folder);
     }
@@ -138,6 +144,29 @@ fn end_processes(processes: &[Pid]) {
             }
             thread::sleep(GLANCE);
         }
+    }
+}
+
+/// Ends the processes that live in namespaces: with SIGTERM, so that they undo what they set, and SIGKILL after a while.
+fn evict(whose: Whose) -> Result<(), LabError> {
+    for pid in hawser_wire::inhabitants(whose)? {
+        tracing::info!(pid = pid.as_raw_pid(), "ends what lives in a namespace that goes");
+        // Fails only where it has ended meanwhile.
+        let _ = kill_process(pid, Signal::TERM);
+    }
+    let late = Instant::now() + GRACE;
+    loop {
+        let there = hawser_wire::inhabitants(whose)?;
+        if there.is_empty() {
+            return Ok(());
+        }
+        if Instant::now() > late {
+            for pid in there {
+                // As above.
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+        thread::sleep(GLANCE);
     }
 }
 

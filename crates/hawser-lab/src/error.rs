@@ -1,6 +1,7 @@
 //! What may go wrong in the lab.
 
 use std::io;
+use std::path::PathBuf;
 
 use hawser_wire::WireError;
 
@@ -29,6 +30,22 @@ pub enum LabError {
         /// The kernel's answer.
         source: rtnetlink::Error,
     },
+    /// A program that sets something up refused.
+    #[error("{action}: {said}")]
+    Refused {
+        /// What it was told, and where.
+        action: String,
+        /// What it said.
+        said: String,
+    },
+    /// A setting of a scenario's contender that means nothing to it.
+    #[error("set up {contender}: {fault}")]
+    Option {
+        /// Its label.
+        contender: String,
+        /// Which setting, and what would be understood.
+        fault: String,
+    },
     /// A process under test ended, or did not come to work.
     #[error("run {process}: {fault}, it said:\n{log}")]
     Process {
@@ -39,6 +56,14 @@ pub enum LabError {
         /// The end of its standard error.
         log: String,
     },
+    /// A workload's plan that means nothing.
+    #[error("plan workload {workload}: {fault}")]
+    Workload {
+        /// What the scenario calls it.
+        workload: String,
+        /// What is wrong, and what would be understood.
+        fault: String,
+    },
     /// A figure could not be had from what was received.
     #[error("measure {figure}: {reason}")]
     NoFigure {
@@ -47,12 +72,36 @@ pub enum LabError {
         /// Why not.
         reason: String,
     },
+    /// A folder for results is not ours to write to.
+    #[error("keep results in {}: {reason}", dir.display())]
+    Others {
+        /// Which folder.
+        dir: PathBuf,
+        /// What it holds, or who is there.
+        reason: String,
+    },
+    /// A program, or something of the kernel's, is not there: what needs it is skipped.
+    #[error("{what} is missing")]
+    Missing {
+        /// What, by name.
+        what: String,
+        /// How it is had.
+        hint: String,
+    },
     /// A tool could not be built.
     #[error("build {tool}: {reason}")]
     Build {
         /// Which tool.
         tool: &'static str,
         /// What the compiler said.
+        reason: String,
+    },
+    /// Results cannot be understood.
+    #[error("{action}: {reason}")]
+    Results {
+        /// What was being done, and with which file.
+        action: String,
+        /// What is wrong with it.
         reason: String,
     },
 }
@@ -63,11 +112,18 @@ impl LabError {
         Self::System { action: action.into(), source: source.into() }
     }
 
+    /// Results that cannot be understood.
+    pub(crate) fn results(action: String, reason: String) -> Self {
+        Self::Results { action, reason }
+    }
+
     /// What to do about it, where that is known.
     #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<&str> {
         match self {
+            Self::Missing { hint, .. } => Some(hint),
             Self::NotRoot => Some("run it with sudo"),
+            Self::Others { .. } => Some("name another folder: --out DIR"),
             Self::Build { tool: "yardstick", .. } => Some("cargo build --release --workspace --bins"),
             Self::Build { .. } => Some("install Go 1.24 or later: https://go.dev/dl"),
             _ => None,

@@ -7,17 +7,25 @@
 
 use std::fs;
 use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hawser_portal::api::{Client, PathState, Status};
 use hawser_portal::config::{PrivateKey, PublicKey};
+use hawser_wire::Namespace;
+use ipnet::IpNet;
 
 use crate::cleanup::{self, Folder};
 use crate::error::LabError;
 use crate::process::Process;
 use crate::topology::{Bond, CLIENT_NETWORK, ENDPOINT, SERVER_NETWORK};
+
+mod settings;
+
+pub(crate) use settings::link_section;
+use settings::{Config, allowed};
 
 /// Where the remote portal listens. Source: DESIGN section 5.
 pub(crate) const PORT: u16 = 4920;
@@ -30,9 +38,31 @@ const GLANCE: Duration = Duration::from_millis(20);
 const SETTLE: Duration = Duration::from_millis(1500);
 /// Only the owner may read a key. Source: `hawser up` refuses others.
 const KEY_MODE: u32 = 0o600;
-/// Addresses inside the tunnel.
-const LOCAL_TUN: &str = "10.77.0.2";
-const REMOTE_TUN: &str = "10.77.0.1";
+/// Addresses inside the tunnel, with their network.
+const LOCAL_TUN: &str = "10.77.0.2/24";
+const REMOTE_TUN: &str = "10.77.0.1/24";
+
+/// Where two portals run, and what they join. Plain data.
+pub(crate) struct Site<'a> {
+    pub local: &'a Namespace,
+    pub remote: &'a Namespace,
+    /// The remote portal's address.
+    pub endpoint: IpAddr,
+    /// The local portal's links: [`link_section`]s.
+    pub links: String,
+    /// How many of their paths are to become active.
+    pub paths: usize,
+    /// What the remote portal listens by.
+    pub transports: Vec<String>,
+    /// The devices' addresses: local, remote.
+    pub tun: [Vec<IpNet>; 2],
+    /// What else is joined: networks behind the local portal, behind the remote one.
+    pub behind: [Vec<IpNet>; 2],
+    /// Lines of the section `[traffic]`.
+    pub traffic: &'a str,
+    /// More sections, of both portals.
+    pub more: &'a str,
+}
 
 /// Two portals, bonded. Starts with every path active; ended on drop. One owner.
 #[derive(Debug)]
@@ -92,48 +122,64 @@ impl Portals {
         traffic: &str,
         link: &dyn Fn(usize) -> String,
     ) -> Result<Self, LabError> {
+        let section = |index| link_section(&bond.interface(index), transport, &link(index));
+        let site = Site {
+            local: &bond.local,
+            remote: &bond.remote,
+            endpoint: ENDPOINT.into(),
+            links: (0..bond.link_count()).map(section).collect(),
+            paths: bond.link_count(),
+            transports: vec![transport.to_owned()],
+            tun: [LOCAL_TUN, REMOTE_TUN].map(|address| vec![parsed(address)]),
+            behind: [CLIENT_NETWORK, SERVER_NETWORK].map(|network| vec![network.into()]),
+            traffic,
+            more: "",
+        };
+        Self::join(program, &site)
+    }
+
+    /// All steps, wherever it is.
+    ///
+    /// # Errors
+    /// As [`Portals::start`].
+    pub(crate) fn join(program: &Path, site: &Site<'_>) -> Result<Self, LabError> {
         let making = cleanup::making();
         let folder = Folder::new()?;
         let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
         let (local_key, remote_key) = (generated()?, generated()?);
-        let section = |index| link_section(&bond.interface(index), transport, &link(index));
-        let links: String = (0..bond.link_count()).map(section).collect();
-        let remote = Portal::start(
-            program,
-            "remote",
-            &bond.remote,
-            &folder,
-            &remote_key,
-            &Config {
-                listen: &format!("listen = [\"0.0.0.0:{PORT}\"]\ntransports = [\"{transport}\"]\n"),
-                tun: REMOTE_TUN,
-                links: "",
-                peer: ("local", &local_key.public().to_string()),
-                endpoints: "",
-                allowed: &format!("\"{LOCAL_TUN}/32\", \"{CLIENT_NETWORK}\""),
-                traffic,
-            },
-        )?;
-        let local = Portal::start(
-            program,
-            "local",
-            &bond.local,
-            &folder,
-            &local_key,
-            &Config {
-                listen: "",
-                tun: LOCAL_TUN,
-                links: &links,
-                peer: ("remote", &remote_key.public().to_string()),
-                endpoints: &format!("endpoints = [\"{ENDPOINT}:{PORT}\"]\n"),
-                allowed: &format!("\"{REMOTE_TUN}/32\", \"{SERVER_NETWORK}\""),
-                traffic,
-            },
-        )?;
+        let listen = SocketAddr::new(any_of(site.endpoint), PORT);
+        let call = SocketAddr::new(site.endpoint, PORT);
+        let start = |name, namespace, key: &PrivateKey, config: &Config<'_>| {
+            Portal::start(program, name, namespace, &folder, key, config)
+        };
+        let [local_tun, remote_tun] = &site.tun;
+        let [behind_local, behind_remote] = &site.behind;
+        let remote = Config {
+            listen: &format!("listen = [\"{listen}\"]\ntransports = {:?}\n", site.transports),
+            tun: remote_tun,
+            links: "",
+            peer: ("local", &local_key.public().to_string()),
+            endpoints: "",
+            allowed: &allowed(local_tun, behind_local),
+            traffic: site.traffic,
+            more: site.more,
+        };
+        let remote = start("remote", site.remote, &remote_key, &remote)?;
+        let local = Config {
+            listen: "",
+            tun: local_tun,
+            links: &site.links,
+            peer: ("remote", &remote_key.public().to_string()),
+            endpoints: &format!("endpoints = [\"{call}\"]\n"),
+            allowed: &allowed(remote_tun, behind_remote),
+            traffic: site.traffic,
+            more: site.more,
+        };
+        let local = start("local", site.local, &local_key, &local)?;
         drop(making);
         let mut portals =
             Self { local, remote, program: program.to_owned(), remote_key: remote_key.public(), _folder: folder };
-        portals.wait_active(bond.link_count())?;
+        portals.wait_active(site.paths)?;
         std::thread::sleep(SETTLE);
         Ok(portals)
     }
@@ -230,23 +276,11 @@ impl Killed {
     }
 }
 
-/// What goes into a configuration. Plain data.
-struct Config<'a> {
-    listen: &'a str,
-    tun: &'a str,
-    links: &'a str,
-    /// Name and public key.
-    peer: (&'a str, &'a str),
-    endpoints: &'a str,
-    allowed: &'a str,
-    traffic: &'a str,
-}
-
 impl Portal {
     fn start(
         program: &Path,
         name: &'static str,
-        namespace: &hawser_wire::Namespace,
+        namespace: &Namespace,
         folder: &Folder,
         key: &PrivateKey,
         config: &Config<'_>,
@@ -273,22 +307,16 @@ impl Portal {
     }
 }
 
-impl Config<'_> {
-    fn text(&self, key_file: &Path, socket: &Path) -> String {
-        let Self { listen, tun, links, peer: (peer, public_key), endpoints, allowed, traffic } = self;
-        let (key_file, socket) = (key_file.display(), socket.display());
-        format!(
-            "[portal]\nprivate_key_file = \"{key_file}\"\nsocket = \"{socket}\"\n{listen}\n\
-             [tun]\naddresses = [\"{tun}/24\"]\n\n{links}\
-             [[peer]]\nname = \"{peer}\"\npublic_key = \"{public_key}\"\n{endpoints}allowed_ips = [{allowed}]\n\n\
-             [traffic]\n{traffic}\n"
-        )
+/// Every address of a family.
+fn any_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     }
 }
 
-/// A link by the interface of its name, with more lines.
-fn link_section(interface: &str, transport: &str, more: &str) -> String {
-    format!("[[link]]\nname = \"{interface}\"\ninterface = \"{interface}\"\ntransport = \"{transport}\"\n{more}\n")
+fn parsed(address: &str) -> IpNet {
+    address.parse().expect("an address of this file")
 }
 
 fn process_name(portal: &str) -> String {
@@ -298,28 +326,4 @@ fn process_name(portal: &str) -> String {
 pub(crate) fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(KEY_MODE).open(path)?;
     writeln!(file, "{text}")
-}
-
-#[cfg(test)]
-mod tests {
-    use hawser_portal::config::Config as Parsed;
-
-    use super::*;
-
-    #[test]
-    fn a_portal_understands_its_configuration() {
-        let key = PrivateKey::generate().expect("randomness").public().to_string();
-        let text = Config {
-            listen: "listen = [\"0.0.0.0:4920\"]\n",
-            tun: LOCAL_TUN,
-            links: "[[link]]\nname = \"link1\"\ninterface = \"link1\"\n\n",
-            peer: ("remote", &key),
-            endpoints: "endpoints = [\"198.51.100.7:4920\"]\n",
-            allowed: "\"10.2.0.0/24\"",
-            traffic: "congestion = \"cubic\"\n",
-        }
-        .text(Path::new("/nowhere/key"), Path::new("/nowhere/socket"));
-        let config = Parsed::parse(&text, "lab.toml");
-        assert!(config.is_ok(), "{text}\n{config:?}");
-    }
 }

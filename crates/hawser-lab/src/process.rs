@@ -73,7 +73,8 @@ impl Process {
         self.child.id()
     }
 
-    fn pid(&self) -> Pid {
+    /// Its id, as the system calls take it.
+    pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 

@@ -8,6 +8,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use hawser_portal::config::PrivateKey;
 use hawser_wire::Namespace;
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::IpNet;
 
 use crate::cleanup::{self, Folder};
 use crate::error::LabError;
@@ -29,7 +30,7 @@ const MODULE: &str = "golang.zx2c4.com/wireguard";
 /// Where it listens for configuration, below its root; /var/run is /run. Source: wireguard's cross-platform documentation.
 const SOCKETS: &str = "run/wireguard";
 /// Where the remote one listens for datagrams. Source: wg(8).
-const PORT: u16 = 51820;
+pub(crate) const PORT: u16 = 51820;
 /// How long a process may take to open its socket, and how often we look.
 const PATIENCE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(10);
@@ -69,13 +70,14 @@ impl WireGuard {
         let folder = Folder::new()?;
         let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
         let (local_key, remote_key) = (generated()?, generated()?);
-        let side = |name: &str, namespace, text: String, far| {
-            // Both sockets lie in one folder: the device's name tells them apart.
-            let device = format!("wg-{name}");
-            start_one(name, program, namespace, &device, &folder, &text, far)
+        let side = |name: &str, namespace: &Namespace, text: String, far| {
+            let process = launch(name, program, namespace, &folder, &text)?;
+            namespace.add_route(IpNet::V4(far), None, Some(&device(name)))?;
+            Ok::<_, LabError>(process)
         };
-        let local_text = configuration(&local_key, None, &remote_key, Some(ENDPOINT), SERVER_NETWORK);
-        let remote_text = configuration(&remote_key, Some(PORT), &local_key, None, CLIENT_NETWORK);
+        let endpoint = Some(SocketAddr::new(ENDPOINT.into(), PORT));
+        let local_text = configuration(&local_key, None, &remote_key, endpoint, &[SERVER_NETWORK.into()]);
+        let remote_text = configuration(&remote_key, Some(PORT), &local_key, None, &[CLIENT_NETWORK.into()]);
         let remote = side("remote", &bond.remote, remote_text, CLIENT_NETWORK)?;
         let local = side("local", &bond.local, local_text, SERVER_NETWORK)?;
         Ok(Self { local, remote, _folder: folder })
@@ -87,16 +89,24 @@ impl WireGuard {
     }
 }
 
-fn start_one(
+/// The device of an end. Both ends' sockets lie in one folder: their devices' names tell them apart.
+pub(crate) fn device(name: &str) -> String {
+    format!("wg-{name}")
+}
+
+/// Steps 2 and 3 for one end, `local` or `remote`; its device is up.
+///
+/// # Errors
+/// [`LabError::Process`] with what it said, where it does not come to work.
+pub(crate) fn launch(
     name: &str,
     program: &Path,
     namespace: &Namespace,
-    device: &str,
     folder: &Folder,
     text: &str,
-    far: Ipv4Net,
 ) -> Result<Process, LabError> {
-    let process = Process::start(&format!("{name} wireguard-go"), namespace, program, &["-f", device], folder)?;
+    let device = device(name);
+    let process = Process::start(&format!("{name} wireguard-go"), namespace, program, &["-f", &device], folder)?;
     let late = Instant::now() + PATIENCE;
     let socket = folder.path().join(SOCKETS).join(format!("{device}.sock"));
     let stream = loop {
@@ -112,8 +122,7 @@ fn start_one(
     if answer != "errno=0" {
         return Err(process.fault(format!("it refused its configuration: {answer}")));
     }
-    namespace.set_up(device)?;
-    namespace.add_route(IpNet::V4(far), None, Some(device))?;
+    namespace.set_up(&device)?;
     Ok(process)
 }
 
@@ -126,17 +135,19 @@ fn configure(mut stream: UnixStream, text: &str) -> std::io::Result<String> {
     Ok(answer.trim_end().to_owned())
 }
 
-fn configuration(
+/// What a control socket is told: an end's own key, and its one peer.
+pub(crate) fn configuration(
     own: &PrivateKey,
     listen: Option<u16>,
     peer: &PrivateKey,
-    endpoint: Option<std::net::Ipv4Addr>,
-    allowed: Ipv4Net,
+    endpoint: Option<SocketAddr>,
+    allowed: &[IpNet],
 ) -> String {
     let listen = listen.map(|port| format!("listen_port={port}\n")).unwrap_or_default();
-    let endpoint = endpoint.map(|address| format!("endpoint={address}:{PORT}\n")).unwrap_or_default();
+    let endpoint = endpoint.map(|address| format!("endpoint={address}\n")).unwrap_or_default();
+    let allowed: String = allowed.iter().map(|network| format!("allowed_ip={network}\n")).collect();
     let (private, public) = (hex(own.as_bytes()), hex(peer.public().as_bytes()));
-    format!("set=1\nprivate_key={private}\n{listen}public_key={public}\n{endpoint}allowed_ip={allowed}\n\n")
+    format!("set=1\nprivate_key={private}\n{listen}public_key={public}\n{endpoint}{allowed}\n")
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -161,7 +172,7 @@ mod tests {
         })
         .inspect(|key| assert_eq!(key.as_bytes(), &own))
         .expect("32 bytes");
-        let text = configuration(&own, Some(PORT), &peer, Some(ENDPOINT), SERVER_NETWORK);
+        let text = configuration(&own, Some(PORT), &peer, Some((ENDPOINT, PORT).into()), &[SERVER_NETWORK.into()]);
         let public = hex(peer.public().as_bytes());
         let expected = format!(
             "set=1\nprivate_key={}\nlisten_port=51820\npublic_key={public}\nendpoint=198.51.100.7:51820\nallowed_ip=10.2.0.0/24\n\n",

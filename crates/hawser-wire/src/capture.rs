@@ -123,7 +123,7 @@ fn is_ethernet(from: &SockAddr) -> bool {
 }
 
 /// Frames that the kernel dropped for want of room.
-fn dropped(socket: &Socket) -> io::Result<u32> {
+pub(crate) fn dropped(socket: &Socket) -> io::Result<u32> {
     use std::os::fd::AsRawFd as _;
     // struct tpacket_stats: packets, drops (linux/if_packet.h).
     let mut stats = [0u32; 2];

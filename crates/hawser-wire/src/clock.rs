@@ -3,6 +3,7 @@
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
+use crate::emulate::Timekeeping;
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::{Timespec, clock_gettime};
 
@@ -89,14 +90,34 @@ const PRIORITY: libc::c_int = 1;
 const TIMER_SLACK_NS: libc::c_ulong = 1;
 
 /// Asks for precise sleeps and a real-time priority for the calling thread, so that it keeps time beside a
-/// busy system; does without where it is refused.
-pub(crate) fn keep_time() {
+/// busy system; does without where it is refused, and says so.
+pub(crate) fn keep_time() -> Timekeeping {
     // SAFETY: this option takes one number and concerns the calling thread only.
     let slack = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, TIMER_SLACK_NS) };
     let priority = libc::sched_param { sched_priority: PRIORITY };
     // SAFETY: 0 is the calling thread; the parameter lives through the call, which only reads it.
     let scheduler = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) };
-    if slack != 0 || scheduler != 0 {
-        tracing::debug!(slack, scheduler, "run without real-time priority");
+    if scheduler == 0 {
+        return Timekeeping::RealTime;
+    }
+    let refused = std::io::Error::last_os_error();
+    tracing::info!(slack, %refused, "run without real-time priority: packets may be late on a busy machine");
+    Timekeeping::Ordinary(refused.kind())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_may_not_have_priority_is_told_why() {
+        let refused = std::thread::spawn(|| {
+            caps::drop(None, caps::CapSet::Effective, caps::Capability::CAP_SYS_NICE).expect("a right is given up");
+            keep_time()
+        });
+        let refused = refused.join().expect("it ends");
+        assert_eq!(refused, Timekeeping::Ordinary(std::io::ErrorKind::PermissionDenied));
+        let granted = std::thread::spawn(keep_time).join().expect("it ends");
+        assert_eq!(granted, Timekeeping::RealTime, "this test needs root");
     }
 }

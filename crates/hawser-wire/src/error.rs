@@ -39,6 +39,32 @@ pub enum WireError {
         /// The feature's name, as `ethtool -k` would print it.
         feature: &'static str,
     },
+    /// The kernel lacks what `backend = "netem"` needs.
+    #[error("set {discipline} by tc: the kernel has no module {module}: {said}")]
+    NoDiscipline {
+        /// The queueing discipline, as `tc` calls it.
+        discipline: &'static str,
+        /// The module to load or to build.
+        module: &'static str,
+        /// What `tc` said.
+        said: String,
+    },
+    /// The `tc` program refused.
+    #[error("run {command}: {said}")]
+    Tc {
+        /// The whole command.
+        command: String,
+        /// What it said.
+        said: String,
+    },
+    /// The link's settings cannot be carried out together, or not by its backend.
+    #[error("make link {link}: {reason}")]
+    Unfit {
+        /// The link's name.
+        link: String,
+        /// What does not go.
+        reason: &'static str,
+    },
     /// The link's thread has ended.
     #[error("control link {link}: its thread has ended")]
     Ended {

@@ -5,7 +5,8 @@
 //! 2. [`veth`] joins two namespaces with an unshaped pair.
 //! 3. [`EmulatedLink`] joins two namespaces with a link that has a rate, a queue, delay, jitter and loss,
 //!    each way apart, changeable while it runs. This works on two TUN devices, without netem.
-//! 4. [`Capture`] keeps what passes.
+//!    [`fidelity`] says how well.
+//! 4. [`Capture`] keeps what passes; a [`Watch`] looks at it.
 //! 5. [`traffic`] sends and receives over what was built, and says what arrived.
 //!
 //! Everything here needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN) and says so where it lacks it.
@@ -15,21 +16,24 @@ mod clock;
 mod emulate;
 mod error;
 mod ethtool;
+pub mod fidelity;
 mod namespace;
 mod netlink;
 mod sweep;
 mod sysctl;
 pub mod traffic;
+mod watch;
 
 pub use capture::Capture;
 pub use clock::Moment;
 pub use emulate::{
-    Counters, Direction, EmulatedLink, GilbertElliott, Jitter, LinkSpec, Loss, Probability, QueueDepth, Rate, Spread,
-    Way, emulate_until,
+    Access, Backend, Backoff, Codel, Counters, Direction, EmulatedLink, GilbertElliott, Jitter, LinkSpec, Loss, Medium,
+    Probability, QueueDepth, Rate, Reorder, Spread, Timekeeping, Trace, TraceError, Way, emulate_until,
 };
 pub use error::WireError;
 pub use ethtool::Feature;
 pub use namespace::Namespace;
 pub use netlink::{End, veth};
-pub use sweep::{sweep, teardown};
+pub use sweep::{Whose, inhabitants, sweep, teardown};
 pub use sysctl::RpFilter;
+pub use watch::{Look, Watch};

@@ -3,10 +3,12 @@
 //! 1. A name tells the process it belongs to: `hw-<tag>-<pid>-<n>`.
 //! 2. `sweep` removes the namespaces of processes that are gone (kill -9 runs no Drop).
 //! 3. `teardown` removes those of this process, for a signal handler's thread before it exits.
+//! 4. `inhabitants` tells the processes that live in either kind, so that they can be ended before.
 
 use std::ffi::CString;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -37,7 +39,7 @@ fn owner(name: &str) -> Option<Pid> {
 /// # Errors
 /// Where /run/netns cannot be read or a namespace cannot be unmounted (needs root).
 pub fn sweep() -> Result<Vec<String>, WireError> {
-    remove_where(|pid| test_kill_process(pid) == Err(Errno::SRCH))
+    remove_where(|pid| Whose::Gone.is(pid))
 }
 
 /// Step 3: removes every namespace that this process made. Their handles stay usable, and drop quietly.
@@ -45,24 +47,60 @@ pub fn sweep() -> Result<Vec<String>, WireError> {
 /// # Errors
 /// As [`sweep`].
 pub fn teardown() -> Result<Vec<String>, WireError> {
-    remove_where(|pid| pid == rustix::process::getpid())
+    remove_where(|pid| Whose::Own.is(pid))
+}
+
+/// Whose namespaces are meant. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Of processes that are gone.
+    Gone,
+    /// This process's.
+    Own,
+}
+
+impl Whose {
+    fn is(self, pid: Pid) -> bool {
+        match self {
+            Self::Gone => test_kill_process(pid) == Err(Errno::SRCH),
+            Self::Own => pid == rustix::process::getpid(),
+        }
+    }
+}
+
+/// Step 4: the processes that live in such namespaces; a process that only has threads there lives elsewhere.
+///
+/// # Errors
+/// Where /run/netns or /proc cannot be read.
+pub fn inhabitants(whose: Whose) -> Result<Vec<Pid>, WireError> {
+    let failed = |error| WireError::system("look for processes in namespaces", error);
+    let inode = |path: String| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+    let namespaces = names_where(|pid| whose.is(pid))?.into_iter();
+    let namespaces: Vec<_> = namespaces.filter_map(|name| inode(format!("{NETNS_DIRECTORY}/{name}"))).collect();
+    let processes = fs::read_dir("/proc").map_err(failed)?.flatten();
+    let processes = processes.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+    // A process that ends meanwhile has no namespace any more.
+    let lives_there =
+        |pid: &Pid| inode(format!("/proc/{}/ns/net", pid.as_raw_pid())).is_some_and(|its| namespaces.contains(&its));
+    Ok(processes.filter(lives_there).collect())
 }
 
 fn remove_where(chosen: impl Fn(Pid) -> bool) -> Result<Vec<String>, WireError> {
+    let names = names_where(chosen)?;
+    for name in &names {
+        remove(name).map_err(|error| WireError::system(format!("remove {name}"), error))?;
+    }
+    Ok(names)
+}
+
+/// The names of namespaces whose process is meant.
+fn names_where(chosen: impl Fn(Pid) -> bool) -> Result<Vec<String>, WireError> {
     let entries = match fs::read_dir(NETNS_DIRECTORY) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.map_err(|error| WireError::system("list namespaces", error))?,
     };
-    let mut removed = Vec::new();
-    for name in entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| owner(name).is_some_and(&chosen))
-    {
-        remove(&name).map_err(|error| WireError::system(format!("remove {name}"), error))?;
-        removed.push(name);
-    }
-    Ok(removed)
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    Ok(names.filter(|name| owner(name).is_some_and(&chosen)).collect())
 }
 
 /// Binds a thread's namespace to its file.

@@ -1,22 +1,22 @@
 //! `hawser demo` from outside: its figures, and that it leaves nothing behind. Needs root.
 
-use std::collections::BTreeSet;
+#[path = "support/traces.rs"]
+mod traces;
+
 use std::fs;
-use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use traces::{Traces, wait};
+
 /// The demo takes less. Source: issue 2, build 8.
 const LONGEST: Duration = Duration::from_secs(45);
 /// How long an interrupted demo may take to remove everything.
 const CLEANUP: Duration = Duration::from_secs(5);
-/// From one look to the next.
-const GLANCE: Duration = Duration::from_millis(20);
 
 /// Held by a test: two demos at once would measure each other.
 static TURN: Mutex<()> = Mutex::new(());
@@ -31,47 +31,9 @@ fn demo() -> Command {
     command
 }
 
-/// Names in a folder that contain a text.
-fn names(folder: &Path, text: &str) -> BTreeSet<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name.contains(text)).collect()
-}
-
-/// What a demo has made and what lives by it: namespaces, folders (with configurations and journals), portals.
-#[derive(Debug, Default, PartialEq)]
-struct Traces {
-    namespaces: BTreeSet<String>,
-    folders: BTreeSet<String>,
-    portals: BTreeSet<String>,
-}
-
-impl Traces {
-    fn of(pid: u32) -> Self {
-        let folders = names(&std::env::temp_dir(), &format!("hawser-lab-{pid}-"));
-        let is_portal = |process: &String| {
-            let command_line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&command_line).contains(&format!("hawser-lab-{pid}-"))
-        };
-        let portals = names(Path::new("/proc"), "").into_iter().filter(is_portal).collect();
-        Self { namespaces: names(Path::new("/run/netns"), &format!("-{pid}-")), folders, portals }
-    }
-
-    /// Namespaces, folders and portals are all there.
-    fn is_full(&self) -> bool {
-        self.namespaces.len() >= 6 && self.folders.len() == 1 && self.portals.len() == 2
-    }
-}
-
-/// Waits until something holds; false where it does not in time.
-fn wait(time: Duration, mut holds: impl FnMut() -> bool) -> bool {
-    let late = Instant::now() + time;
-    while !holds() {
-        if Instant::now() > late {
-            return false;
-        }
-        thread::sleep(GLANCE);
-    }
-    true
+/// Namespaces, folders and portals are all there.
+fn full(traces: &Traces) -> bool {
+    traces.namespaces.len() >= 6 && traces.folders.len() == 1 && traces.portals.len() == 2
 }
 
 /// What it said, where it should not have ended yet.
@@ -118,7 +80,7 @@ fn the_demo_shows_what_bonding_does_and_leaves_nothing() {
 fn an_interrupted_demo_leaves_nothing() {
     let _turn = turn();
     let begun: fn(&Traces) -> bool = |traces| !traces.namespaces.is_empty();
-    for (signal, number, stage) in [(Signal::INT, 2, Traces::is_full as fn(&_) -> _), (Signal::TERM, 15, begun)] {
+    for (signal, number, stage) in [(Signal::INT, 2, full as fn(&_) -> _), (Signal::TERM, 15, begun)] {
         let mut child = demo().spawn().expect("it starts");
         let pid = child.id();
         let there = wait(LONGEST, || stage(&Traces::of(pid)));
@@ -136,7 +98,7 @@ fn what_a_killed_demo_left_goes_with_the_next_one() {
     let _turn = turn();
     let mut first = demo().spawn().expect("it starts");
     let pid = first.id();
-    let there = wait(LONGEST, || Traces::of(pid).is_full());
+    let there = wait(LONGEST, || full(&Traces::of(pid)));
     assert!(there, "{:?} (needs root): {}", Traces::of(pid), last_words(first));
     first.kill().expect("it runs");
     first.wait().expect("it ends");

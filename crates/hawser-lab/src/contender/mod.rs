@@ -1,9 +1,37 @@
 //! What is compared: one file each, with `up`, `down` and what applications use meanwhile.
+//!
+//! 1. [`make`] finds the kind, and the kind reads its options: none is ignored.
+//! 2. `up` sets it up on a stage, and waits until it carries traffic; each step is noted with what undoes it ([`undo`]).
+//! 3. `down` ends its programs and takes the steps back, the last one first.
+//!
+//! Kernel: [`tcp`], [`ecmp`], [`mptcp`]. Programs: [`hawser`], and those of [`tunnel`], which shares what tunnels have in
+//! common; each adapter only says what its program is told.
+
+use std::path::PathBuf;
 
 use rustix::process::Pid;
 
 use crate::error::LabError;
+use crate::scenario::ContenderPlan;
 use crate::stage::{Ends, Stage};
+
+mod ecmp;
+mod hawser;
+mod links;
+mod mptcp;
+mod options;
+mod tcp;
+mod tunnel;
+mod undo;
+
+/// Where programs are. Plain data.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// The `hawser` executable.
+    pub hawser: PathBuf,
+    /// The folder where tools that the lab builds are kept.
+    pub cache: PathBuf,
+}
 
 /// What applications use while a contender is up. Plain data.
 #[derive(Clone, Debug)]
@@ -48,3 +76,38 @@ pub trait Contender: Send {
     /// Where something of it stays.
     fn down(&mut self, stage: &Stage) -> Result<(), LabError>;
 }
+
+/// What makes a contender of one kind.
+type Make = fn(&ContenderPlan, &Programs) -> Result<Box<dyn Contender>, LabError>;
+
+/// Every kind there is.
+const KINDS: [(&str, Make); 11] = [
+    ("tcp", tcp::make),
+    ("mptcp", mptcp::make),
+    ("hawser", hawser::make),
+    ("ecmp", ecmp::make),
+    ("wireguard-go", tunnel::wireguard_go::make),
+    ("mlvpn", tunnel::mlvpn::make),
+    ("mlvpn-rs", tunnel::mlvpn_rs::make),
+    ("glorytun", tunnel::glorytun::make),
+    ("engarde", tunnel::engarde::make),
+    ("openvpn", tunnel::openvpn::make),
+    ("mqvpn", tunnel::mqvpn::make),
+];
+
+/// Step 1: a contender as planned, down.
+///
+/// # Errors
+/// [`LabError::Option`] for a kind or option that is not known, or a value that means nothing.
+pub fn make(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn Contender>, LabError> {
+    let found = KINDS.iter().find(|(kind, _)| *kind == plan.kind);
+    let Some((_, make)) = found else {
+        let kinds = KINDS.map(|(kind, _)| kind).join(", ");
+        let fault = format!("there is no kind {:?}, but: {kinds}", plan.kind);
+        return Err(LabError::Option { contender: plan.label.clone(), fault });
+    };
+    make(plan, programs)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,30 @@
 //! Runs, and what is kept of them: everything that a report is made from.
+//!
+//! 1. [`Series`] are what a scenario asks for; [`plan`] says which run is next.
+//! 2. [`conduct`] executes them one after the other, each as [`Live`] does: network, contender, workload, measures.
+//! 3. A [`Store`] keeps each run as it ends, with the [`Machine`] it was found on.
 
 use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+mod live;
+mod machine;
+mod measure;
+mod plan;
+mod progress;
+mod run;
+mod store;
+#[cfg(test)]
+mod tests;
+mod whole;
+
+pub use live::{Live, Make};
+pub use machine::Machine;
+pub use plan::{Choice, Left, Planned, Series};
+pub use progress::Progress;
+pub use run::{Summary, Watcher, conduct};
+pub use store::Store;
+pub use whole::run;
 
 use serde::{Deserialize, Serialize};
 
@@ -79,4 +103,28 @@ pub struct Mark {
     pub at_s: f64,
     /// In a word or two: `wifi cut`.
     pub what: String,
+}
+
+impl Findings {
+    /// What another measure found of the same run.
+    pub fn add(&mut self, other: Self) {
+        self.metrics.extend(other.metrics);
+        self.lines.extend(other.lines);
+        self.samples.extend(other.samples);
+        self.marks.extend(other.marks);
+    }
+
+    /// Without what is no number: it was not found, and JSON cannot say it.
+    #[must_use]
+    pub fn finite(mut self) -> Self {
+        self.metrics.retain(|_, value| value.is_finite());
+        self.lines.retain(|line| line.values.iter().all(|value| value.is_finite()));
+        self.samples.values_mut().for_each(|values| values.retain(|value| value.is_finite()));
+        self
+    }
+}
+
+/// Seconds since 1970, as the system's clock has it.
+pub(crate) fn seconds_since_1970() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }

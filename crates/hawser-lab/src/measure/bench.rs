@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::cases::{Case, Line, Probe};
 use super::report::{Report, words};
 use super::{
-    changes, controllers, coupling, cut, fec, goodput, hostile, paired, peers, random, restart, thin, tiers,
+    changes, controllers, coupling, cut, fec, fidelity, goodput, hostile, paired, peers, random, restart, thin, tiers,
     transports, unshaped,
 };
 use crate::error::LabError;
@@ -98,6 +98,7 @@ impl Bench {
             (Probe::Tiers(how), _) => alone(tiers::tiers(self, how, flow, run)?),
             (Probe::Changes(how), _) => alone(changes::changes(&self.start(case.lines, run)?, how, flow)?),
             (Probe::Fec, _) => alone(fec::fec(self, case, flow, run)?),
+            (Probe::Fidelity, _) => fidelity::judge(run)?,
             (Probe::Thin(rule), _) => alone(thin::thin(self, case, rule, flow, run)?),
             (Probe::Unshaped, Some(wireguard)) => alone(unshaped::pair(self, wireguard, flow, run)?),
             (Probe::Paired(paired), Some(wireguard)) => paired::run(self, wireguard, paired, run)?,

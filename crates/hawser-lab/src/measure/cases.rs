@@ -6,7 +6,7 @@ use hawser_wire::{Direction, Jitter, Loss, Spread};
 
 use super::controllers::{Judged, LOSS_BASED, MODEL_BASED};
 use super::paired::{PAIRED, Paired};
-use super::{changes, fec, thin, tiers};
+use super::{changes, fec, fidelity, thin, tiers};
 use crate::topology::{Flow, LinkPlan};
 
 /// A link of a case, the same both ways. Constant.
@@ -88,6 +88,8 @@ pub enum Probe {
     Thin(&'static str),
     /// The same with repairs and without: `useless_percent extra_percent plain_lost_percent`.
     Fec,
+    /// Emulated links against what they are told: `rate_off_percent delay_off_ms lost_beyond_chance` and so on.
+    Fidelity,
     /// Datagrams, more than the link carries: `local_mib remote_mib local_most_mib remote_most_mib mbps`.
     Memory,
 }
@@ -297,6 +299,7 @@ pub const CASES: &[Case] = &[
     changes::DOWN,
     thin::REDUNDANT,
     fec::FEC,
+    fidelity::FIDELITY,
     Case {
         name: "controllers",
         about: "our CUBIC and NewReno beside the kernel's, one link",

@@ -14,6 +14,7 @@ mod cost;
 mod coupling;
 mod cut;
 mod fec;
+mod fidelity;
 mod goodput;
 mod history;
 mod hostile;

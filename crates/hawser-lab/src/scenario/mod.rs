@@ -7,7 +7,21 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hawser_wire::Direction;
+use hawser_wire::{Access, Backend, Direction};
+
+mod cases;
+mod figures;
+mod find;
+mod link;
+mod parse;
+mod profile;
+mod refer;
+mod show;
+mod values;
+
+pub use figures::{Discipline, Figures};
+pub use find::{ScenarioError, all, find};
+pub use profile::{Profile, profiles};
 
 /// A scenario. Plain data.
 #[derive(Clone, Debug)]
@@ -42,6 +56,8 @@ pub struct Scenario {
     pub plots: Vec<Plot>,
     /// The file's text, kept with the results.
     pub text: String,
+    /// The texts of the traces that it names, kept beside it.
+    pub traces: BTreeMap<String, String>,
 }
 
 /// Hosts and links. Two hosts, `client` and `server`, or with `lan` each behind a portal of its own. Plain data.
@@ -57,8 +73,12 @@ pub struct Network {
     pub server_links: bool,
     /// Whether each link's router translates the client's address.
     pub nat: bool,
+    /// Who carries the links' packets.
+    pub backend: Backend,
     /// At least one.
     pub links: Vec<LinkPlan>,
+    /// Hosts of their own beside the client, each with one link to the server's end; no contender knows of them.
+    pub bystanders: Vec<LinkPlan>,
 }
 
 /// An IP version. Plain data.
@@ -83,6 +103,8 @@ pub struct LinkPlan {
     pub down: Direction,
     /// The medium it shares with others of this name, both ways: one sends at a time.
     pub medium: Option<String>,
+    /// How those on the medium take turns; a medium's first link says it.
+    pub access: Access,
     /// Lower is preferred, where a contender knows such a thing.
     pub metric: u16,
 }
@@ -133,12 +155,12 @@ pub enum Happening {
     BlackHole,
     /// The end of a cut or black hole.
     Restore,
-    /// Other figures, from now on.
+    /// Other figures, from now on. What they leave out stays as it is in that moment.
     Change {
-        /// From the client; none leaves it.
-        up: Option<Box<Direction>>,
+        /// From the client.
+        up: Box<Figures>,
         /// To the client.
-        down: Option<Box<Direction>>,
+        down: Box<Figures>,
     },
     /// This link goes down; the named one comes up in the same moment.
     Handover {
@@ -160,6 +182,8 @@ pub struct Case {
     pub title: String,
     /// Links with what this case changes in them. Those down at first stand in `absent`.
     pub links: Vec<LinkPlan>,
+    /// Hosts beside the client, with what this case changes in their links.
+    pub bystanders: Vec<LinkPlan>,
     /// Links that are down until a handover or restore brings them.
     pub absent: Vec<String>,
     /// Labels.
@@ -168,7 +192,7 @@ pub struct Case {
     pub workloads: Vec<String>,
     /// Names.
     pub events: Vec<String>,
-    /// Settings of the hosts' kernels for the case, `net.` sysctls as `ipv4/tcp_reordering`.
+    /// Settings of the hosts' kernels for the case, `net.` sysctls as `ipv4/tcp_reordering`; of one host as `client:ipv4/…`.
     pub sysctls: BTreeMap<String, String>,
     /// Its place on a plot's axis: delay, number of links …
     pub x: Option<f64>,
@@ -247,6 +271,8 @@ pub struct Plot {
     pub contenders: Vec<String>,
     /// The metric, or the line of each run over time.
     pub metric: String,
+    /// What the cases' `x` is, with its unit.
+    pub axis: Option<String>,
 }
 
 /// What a plot shows. Plain data.

@@ -6,11 +6,33 @@
 //!                    └── link "eth" ─── router ──┘
 //! ```
 //!
-//! Without a LAN `client` and `local` are one host, and so are `remote` and `server`.
+//! Without a LAN `client` and `local` are one host, and so are `remote` and `server`. Where the server's end has an interface
+//! for each link, a *core* router stands between the routers and them, so that every link reaches every interface.
+//!
+//! 1. [`Stage::build`] makes hosts, links and routes (`build`, `routes`), with the addresses of `numbering`.
+//! 2. [`Stage::forward_over`] carries applications' packets without a tunnel (`forward`).
+//! 3. [`Timeline`] lets happen what the scenario says (`happen`, `timeline`).
+//! 4. Drop removes everything.
 
 use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard};
 
 use hawser_wire::{EmulatedLink, Namespace};
+
+use crate::scenario::Family;
+
+mod build;
+mod bystander;
+mod forward;
+mod happen;
+mod ip;
+mod nat;
+mod numbering;
+mod routes;
+mod timeline;
+
+pub use forward::Forward;
+pub use timeline::Timeline;
 
 /// The network, running; removed on drop. Starts with the case's absent links down. Links change from any thread.
 #[derive(Debug)]
@@ -18,6 +40,8 @@ pub struct Stage {
     // Links go before the namespaces they lie in.
     /// In the scenario's order.
     pub links: Vec<StageLink>,
+    /// Hosts beside the client, in the scenario's order.
+    pub bystanders: Vec<Bystander>,
     /// Where applications run: [`Stage::local`] where there is no LAN.
     pub client: Namespace,
     /// Where a tunnel's local end runs, and links begin.
@@ -28,8 +52,14 @@ pub struct Stage {
     pub server: Namespace,
     /// The remote end's address, reached by every link: where tunnels listen.
     pub endpoint: IpAddr,
-    /// Where there is a LAN, the applications' own addresses, which a layer-3 tunnel is to join; else those of links.
+    /// What applications use, and so what a tunnel carries.
+    pub inner: Family,
+    /// Where there is a LAN, the applications' own addresses, which a layer-3 tunnel is to join; else those of the first link.
     pub hosts: Ends,
+    layout: Layout,
+    state: Mutex<State>,
+    /// Held while routes change, which takes several steps. Taken before the state.
+    turn: Mutex<()>,
 }
 
 /// A link of the network. Owned by its stage.
@@ -43,7 +73,7 @@ pub struct StageLink {
     pub link: EmulatedLink,
     /// Its router.
     pub router: Namespace,
-    /// The local end's address.
+    /// The local end's address at first; [`Stage::address`] is today's.
     pub address: IpAddr,
     /// The local end's gateway.
     pub gateway: IpAddr,
@@ -53,6 +83,19 @@ pub struct StageLink {
     pub far_interface: String,
 }
 
+/// A host beside the client, with one link of its own. Owned by its stage.
+#[derive(Debug)]
+pub struct Bystander {
+    /// Its link: goes before the namespace it lies in.
+    pub link: EmulatedLink,
+    /// What the scenario calls it.
+    pub name: String,
+    /// The host.
+    pub host: Namespace,
+    /// Where its transfers start and end.
+    pub ends: Ends,
+}
+
 /// Two addresses, of client and server. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
@@ -60,4 +103,72 @@ pub struct Ends {
     pub client: IpAddr,
     /// Where they end.
     pub server: IpAddr,
+}
+
+/// What was built. Plain data.
+#[derive(Clone, Debug)]
+struct Layout {
+    outer: Family,
+    lan: bool,
+    nat: bool,
+    /// The router before the remote end's interfaces, where it has one for each link.
+    core: Option<Namespace>,
+}
+
+/// What changes while the stage runs. Starts as built; shared under the stage's lock.
+#[derive(Debug)]
+struct State {
+    links: Vec<LinkState>,
+    /// How applications' packets go without a tunnel.
+    forwarding: Option<(Vec<usize>, Forward)>,
+}
+
+/// What changes of a link. Starts up, with the first address and translation. Owned by the stage.
+#[derive(Clone, Copy, Debug)]
+struct LinkState {
+    up: bool,
+    /// The host part of the local end's address.
+    host: u8,
+    /// How often its translations were forgotten.
+    rebound: u16,
+}
+
+impl Stage {
+    /// The place of a link in [`Stage::links`].
+    #[must_use]
+    pub fn index(&self, link: &str) -> Option<usize> {
+        self.links.iter().position(|candidate| candidate.name == link)
+    }
+
+    /// Whether a link is there: neither absent nor cut. A black hole is there.
+    ///
+    /// # Panics
+    /// Where there is no such link.
+    #[must_use]
+    pub fn is_up(&self, link: usize) -> bool {
+        self.state().links[link].up
+    }
+
+    /// A link's local address now, of the links' family.
+    ///
+    /// # Panics
+    /// Where there is no such link.
+    #[must_use]
+    pub fn address(&self, link: usize) -> IpAddr {
+        let host = self.state().links[link].host;
+        numbering::Net::Access(number(link)).address(self.layout.outer, host)
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// The number of a link in its addresses, counted from 1. A scenario has few links.
+fn number(index: usize) -> u8 {
+    u8::try_from(index + 1).unwrap_or(u8::MAX)
 }

@@ -1,13 +1,40 @@
 //! What is sent while it is measured: one file each.
+//!
+//! 1. [`make`] reads a scenario's plan of a workload, strictly.
+//! 2. It is prepared: servers listen, clients are connected.
+//! 3. It runs for its time, and names what it found. A connection that breaks is something found, no error.
+//! 4. Beside any of them a ping may run.
+
+mod bulk;
+mod connect;
+mod emodel;
+mod exchange;
+mod figures;
+mod http3;
+mod iperf3;
+mod options;
+mod ping;
+mod request;
+mod subflows;
+mod voip;
+mod web;
 
 use std::time::Duration;
 
+use hawser_wire::traffic::Stack;
 use hawser_wire::{Moment, Namespace};
 
+use self::options::Options;
 use crate::contender::Transport;
 use crate::error::LabError;
 use crate::experiment::Findings;
+use crate::scenario::WorkloadPlan;
 use crate::stage::Ends;
+
+/// What [`make`] knows.
+pub const KINDS: [&str; 8] = ["bulk", "request", "voip", "web", "http3", "connect", "ping", "iperf3"];
+/// How long connecting may take before anything is measured: three lost SYNs (RFC 6298: 1 + 2 + 4 seconds).
+const CONNECT_PATIENCE: Duration = Duration::from_secs(8);
 
 /// Where and how a workload runs. Plain data.
 #[derive(Clone, Debug)]
@@ -20,10 +47,23 @@ pub struct Ground {
     pub ends: Ends,
     /// What reliable streams are made of.
     pub socket: Transport,
+    /// Hosts whose own plain traffic may compete with the client's.
+    pub bystanders: Vec<Beside>,
     /// How long to run.
     pub duration: Duration,
     /// Of whatever is random.
     pub seed: u64,
+}
+
+/// A host beside the client. Plain data.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    /// What the scenario calls it.
+    pub name: String,
+    /// Where it runs.
+    pub host: Namespace,
+    /// At which addresses it and the server reach each other.
+    pub ends: Ends,
 }
 
 /// Traffic, ready to run. Once; one owner.
@@ -40,4 +80,72 @@ pub trait Workload: Send {
     /// # Errors
     /// Where the traffic broke in a way that is no finding.
     fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError>;
+}
+
+/// Step 1.
+///
+/// # Errors
+/// [`LabError::Workload`] for a kind or an option that there is not, or a value that means nothing: with what exists.
+pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
+    let mut options = Options::of(plan);
+    let workload: Box<dyn Workload> = match plan.kind.as_str() {
+        "bulk" => Box::new(bulk::Bulk::parse(&mut options)?),
+        "request" => Box::new(request::Request::parse(&mut options)?),
+        "voip" => Box::new(voip::Voip::parse(&mut options)?),
+        "web" => Box::new(web::Web::parse(&mut options)?),
+        "http3" => Box::new(http3::Http3::parse(&mut options)?),
+        "connect" => Box::new(connect::Connect::parse(&mut options)?),
+        "ping" => Box::new(ping::Alone::parse(&mut options)?),
+        "iperf3" => Box::new(iperf3::Iperf3::parse(&mut options)?),
+        other => return Err(options.fault(format!("no kind `{other}`; there are: {}", KINDS.join(", ")))),
+    };
+    let workload = ping::Beside::parse(workload, &mut options)?;
+    options.finish()?;
+    Ok(workload)
+}
+
+fn stack(kind: Transport) -> Stack {
+    match kind {
+        Transport::Tcp => Stack::Tcp,
+        Transport::Mptcp => Stack::Mptcp,
+    }
+}
+
+/// A workload that is run without being prepared.
+fn unprepared(kind: &str) -> LabError {
+    LabError::Workload { workload: kind.to_owned(), fault: "it was not prepared".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(kind: &str, options: &str) -> WorkloadPlan {
+        let options = toml::from_str(options).expect("TOML");
+        WorkloadPlan { kind: kind.to_owned(), name: "one".to_owned(), duration: Duration::from_secs(1), options }
+    }
+
+    #[test]
+    fn every_kind_is_made_with_a_ping_beside_it_or_without() {
+        for kind in KINDS {
+            for options in ["", "ping = true", "ping = '20ms'", "ping = false"] {
+                assert!(make(&plan(kind, options)).is_ok(), "{kind} {options}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_kind_or_option_is_refused_with_what_exists() {
+        let table = [
+            ("bulky", "", "http3"),
+            ("bulk", "streams = 2", "clients"),
+            ("http3", "size = 2", "bytes"),
+            ("voip", "codec = 'opus'", "g729a"),
+            ("ping", "ping = 'soon'", "10ms"),
+        ];
+        for (kind, options, exists) in table {
+            let error = make(&plan(kind, options)).err().expect("it is refused").to_string();
+            assert!(error.contains("one") && error.contains(exists), "{error}");
+        }
+    }
 }

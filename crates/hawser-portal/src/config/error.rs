@@ -36,30 +36,39 @@ impl std::error::Error for ConfigError {}
 
 /// Everything found wrong so far. Starts empty; used by one thread.
 #[derive(Debug)]
-pub(super) struct Faults<'t> {
+pub struct Faults<'t> {
     file: &'t str,
     text: &'t str,
     found: Vec<ConfigError>,
 }
 
-/// A fault before it knows its line. `fix` is what should stand in place of the span.
+/// A fault before it knows its line. Starts without hint and fix; plain data.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fault {
+pub struct Fault {
+    /// What is wrong, lower case.
     pub message: String,
+    /// What to do about it.
     pub hint: Option<String>,
+    /// What should stand there.
     pub fix: Option<String>,
 }
 
 impl Fault {
+    /// One that says what is wrong.
+    #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), ..Self::default() }
     }
 
+    /// Adds what to do about it.
+    #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
+    /// Adds what should stand there.
+    #[must_use]
     pub fn fix(mut self, replacement: impl Into<String>) -> Self {
         self.fix = Some(replacement.into());
         self
@@ -67,6 +76,8 @@ impl Fault {
 }
 
 impl<'t> Faults<'t> {
+    /// None yet, of a file and its text.
+    #[must_use]
     pub fn new(file: &'t str, text: &'t str) -> Self {
         Self { file, text, found: Vec::new() }
     }
@@ -91,11 +102,14 @@ impl<'t> Faults<'t> {
         line_and_column(self.text, at).0
     }
 
+    /// Whether nothing was found.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
     /// All faults in the order of the file.
+    #[must_use]
     pub fn into_sorted(mut self) -> Vec<ConfigError> {
         self.found.sort_by_key(|e| (e.span.start, e.span.end));
         self.found
@@ -126,7 +140,7 @@ fn corrected_line(text: &str, span: &Span, fix: &str) -> Option<String> {
 ///
 /// Near is at most a third of the letters changed, swapped, left out or added (Damerau-Levenshtein):
 /// `mertic` means `metric`, `foo` means nothing.
-pub(super) fn did_you_mean<'c>(written: &str, candidates: &[&'c str]) -> Option<&'c str> {
+pub fn did_you_mean<'c>(written: &str, candidates: &[&'c str]) -> Option<&'c str> {
     let written = written.to_ascii_lowercase().replace('_', "-");
     let distance = |c: &&str| strsim::damerau_levenshtein(&written, &c.replace('_', "-"));
     let nearest = candidates.iter().copied().min_by_key(distance)?;

@@ -15,6 +15,7 @@ mod parsers;
 mod parsers_transport;
 mod pattern;
 mod reader;
+pub mod reading;
 mod rules;
 pub mod schema;
 mod sections;
@@ -66,27 +67,12 @@ impl Config {
     /// Every fault found, in the order of the file. Where the text is no TOML, only what is wrong with that.
     pub fn parse(text: &str, file: &str) -> Result<Self, Vec<ConfigError>> {
         let mut faults = Faults::new(file, text);
-        let (tree, syntax) = DeTable::parse_recoverable(text);
-        for error in syntax {
-            let span = error.span().unwrap_or(0..0);
-            faults.add(span.clone(), syntax_fault(error.message(), text.get(span).unwrap_or_default()));
-        }
-        if !faults.is_empty() {
-            return Err(faults.into_sorted());
-        }
+        let Some(tree) = reading::tree(text, &mut faults) else { return Err(faults.into_sorted()) };
         let config = read_sections(tree.get_ref(), &mut faults);
         match config {
             Some(config) if faults.is_empty() => Ok(config),
             _ => Err(faults.into_sorted()),
         }
-    }
-}
-
-/// What `toml` found wrong with `written`.
-fn syntax_fault(message: &str, written: &str) -> Fault {
-    match message {
-        "duplicate key" => Fault::new(format!("duplicate `{written}`")).hint("leave one of them out"),
-        _ => Fault::new(message),
     }
 }
 

@@ -10,13 +10,15 @@ use super::error::{Fault, Faults, Span, did_you_mean};
 
 /// A value and where it stands. Plain data.
 #[derive(Clone, Debug)]
-pub(super) struct Sited<T> {
+pub struct Sited<T> {
+    /// The value.
     pub value: T,
+    /// Its bytes.
     pub span: Span,
 }
 
 /// One section while it is read. Starts with no key asked for; used by one thread.
-pub(super) struct Table<'a, 't, 'f> {
+pub struct Table<'a, 't, 'f> {
     /// As a user writes it: `[tun]`, `[[link]]`.
     title: String,
     table: &'a DeTable<'t>,
@@ -26,8 +28,14 @@ pub(super) struct Table<'a, 't, 'f> {
 }
 
 impl<'a, 't, 'f> Table<'a, 't, 'f> {
+    /// A table that stands at `header`, before any key of it is asked for.
     pub fn new(title: String, table: &'a DeTable<'t>, header: Span, faults: &'a mut Faults<'f>) -> Self {
         Self { title, table, header, asked: Vec::new(), faults }
+    }
+
+    /// A table within this one, read before this one goes on.
+    pub fn inner<'b, 'x>(&'b mut self, title: String, table: &'b DeTable<'x>, header: Span) -> Table<'b, 'x, 'f> {
+        Table::new(title, table, header, self.faults)
     }
 
     /// Where the section begins.
@@ -162,7 +170,7 @@ fn not_a_list(key: &str, value: &DeValue<'_>) -> Fault {
 }
 
 /// Reads a string.
-pub(super) fn string<T>(value: &DeValue<'_>, parse: impl Fn(&str) -> Result<T, Fault>) -> Result<T, Fault> {
+pub fn string<T>(value: &DeValue<'_>, parse: impl Fn(&str) -> Result<T, Fault>) -> Result<T, Fault> {
     match value {
         DeValue::String(text) => parse(text),
         DeValue::Integer(number) => {
@@ -173,7 +181,7 @@ pub(super) fn string<T>(value: &DeValue<'_>, parse: impl Fn(&str) -> Result<T, F
 }
 
 /// Reads a whole number.
-pub(super) fn integer(value: &DeValue<'_>) -> Result<i64, Fault> {
+pub fn integer(value: &DeValue<'_>) -> Result<i64, Fault> {
     match value {
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
             .map_err(|_| Fault::new(format!("{number} is out of range"))),
@@ -185,7 +193,7 @@ pub(super) fn integer(value: &DeValue<'_>) -> Result<i64, Fault> {
 }
 
 /// Reads true or false.
-pub(super) fn boolean(value: &DeValue<'_>) -> Result<bool, Fault> {
+pub fn boolean(value: &DeValue<'_>) -> Result<bool, Fault> {
     match value {
         DeValue::Boolean(flag) => Ok(*flag),
         DeValue::String(text) if text.parse::<bool>().is_ok() => {
@@ -200,7 +208,7 @@ fn wrong_kind(expected: &str, found: &DeValue<'_>) -> Fault {
 }
 
 /// What a value is, in words.
-pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
+pub fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a string",
         DeValue::Integer(_) => "a number",
@@ -213,6 +221,6 @@ pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
 }
 
 /// `text` as a TOML string.
-pub(super) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }

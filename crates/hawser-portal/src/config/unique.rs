@@ -6,7 +6,7 @@ use super::error::{Fault, Span};
 use super::reader::Table;
 
 /// The values seen so far, each with the byte it stands at. Starts empty; used by one thread.
-pub(super) struct Unique<T> {
+pub struct Unique<T> {
     seen: BTreeMap<T, usize>,
 }
 

@@ -16,6 +16,8 @@ pub struct Counters {
     pub bytes_out: u64,
     /// Packets that found no room in the queue.
     pub dropped_by_queue: u64,
+    /// Packets that CoDel dropped: they had waited too long.
+    pub dropped_by_codel: u64,
     /// Packets that [`super::Loss`] took.
     pub lost: u64,
     /// Packets longer than [`super::Direction::longest`].
@@ -26,6 +28,12 @@ pub struct Counters {
     pub cut: u64,
     /// Packets delivered a second time.
     pub duplicated: u64,
+    /// Packets delivered with a flipped bit.
+    pub corrupted: u64,
+    /// Packets held back by [`super::Reorder`].
+    pub held_back: u64,
+    /// Turns on the medium that collided.
+    pub collisions: u64,
     /// Packets in the queue now, the one being sent included.
     pub queue_packets: u64,
     /// Their IP bytes.

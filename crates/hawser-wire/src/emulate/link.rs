@@ -1,22 +1,24 @@
 //! An emulated link, as its user holds it.
 //!
-//! 1. `new` makes both TUN interfaces, addresses them, and starts the link's thread.
+//! 1. `new` makes both TUN interfaces, addresses them, and gives them to the link's thread; or leaves all to the kernel.
 //! 2. `set`, `cut`, `black_hole`, `restore` change it while it runs, and return when that is done.
-//! 3. Drop ends the thread; both interfaces vanish.
+//! 3. Drop takes it from the thread; both interfaces vanish.
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread::{self, JoinHandle};
 
 use netlink_packet_route::route::RouteMessage;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 
+use super::backend::{Backend, Timekeeping};
 use super::counters::Counters;
-use super::engine::{Command, Engine, Request, Shared};
+use super::engine::{Command, Line, LinkId, Published};
+use super::medium::Medium;
+use super::netem::Kernel;
 use super::slab::BUFFER_BYTES;
 use super::spec::{Direction, Way};
+use super::thread::Thread;
 use super::tun::Tun;
 use crate::error::WireError;
 use crate::netlink::End;
@@ -42,6 +44,8 @@ pub struct LinkSpec {
     pub a_to_b: Direction,
     /// The way back.
     pub b_to_a: Direction,
+    /// Who carries its packets.
+    pub backend: Backend,
 }
 
 impl LinkSpec {
@@ -56,6 +60,27 @@ impl LinkSpec {
             mtu: DEFAULT_MTU,
             a_to_b: direction.clone(),
             b_to_a: Direction { seed: back_seed, ..direction.clone() },
+            backend: Backend::default(),
+        }
+    }
+
+    /// The same with both ways on a medium.
+    #[must_use]
+    pub fn on(mut self, medium: &Medium) -> Self {
+        self.a_to_b.medium = Some(medium.clone());
+        self.b_to_a.medium = Some(medium.clone());
+        self
+    }
+
+    /// The medium that one way or both are on.
+    fn medium(&self) -> Result<Option<Medium>, WireError> {
+        let unfit = |reason| WireError::Unfit { link: self.name.clone(), reason };
+        for way in [&self.a_to_b, &self.b_to_a] {
+            way.fits().map_err(unfit)?;
+        }
+        match (&self.a_to_b.medium, &self.b_to_a.medium) {
+            (Some(one), Some(other)) if one != other => Err(unfit("its ways are on two different media")),
+            (one, other) => Ok(one.clone().or_else(|| other.clone())),
         }
     }
 }
@@ -74,9 +99,7 @@ impl LinkSpec {
 pub struct EmulatedLink {
     name: String,
     ends: [End; 2],
-    requests: Sender<Request>,
-    shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    carrier: Carrier,
     settings: Mutex<[Direction; 2]>,
     /// While cut: the routes that went with each interface.
     severed: Mutex<Option<[Vec<RouteMessage>; 2]>>,
@@ -86,28 +109,25 @@ impl EmulatedLink {
     /// Step 1.
     ///
     /// # Errors
-    /// Where an interface cannot be made (the name is taken, or it needs root), or the MTU is above 2048.
+    /// Where an interface cannot be made (the name is taken, or it needs root), the MTU is above 2048, or the settings of
+    /// its ways do not go together.
     pub fn new(spec: LinkSpec) -> Result<Self, WireError> {
-        let starting = |source| WireError::system(format!("start link {}", spec.name), source);
         if spec.mtu as usize > BUFFER_BYTES {
-            return Err(starting(io::ErrorKind::InvalidInput.into()));
+            let source = io::Error::from(io::ErrorKind::InvalidInput);
+            return Err(WireError::system(format!("start link {}", spec.name), source));
         }
-        let tuns = [open(&spec.a, spec.mtu)?, open(&spec.b, spec.mtu)?];
-        let wake =
-            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|error| starting(error.into()))?;
-        let shared = Arc::new(Shared { wake, counters: Mutex::default() });
-        let (requests, asked) = channel();
-        let settings = [spec.a_to_b.clone(), spec.b_to_a.clone()];
-        let engine = Engine::new(tuns, settings.clone(), asked, Arc::clone(&shared));
-        let thread =
-            thread::Builder::new().name(format!("wire-{}", spec.name)).spawn(move || engine.run()).map_err(starting)?;
+        let carrier = match spec.backend {
+            Backend::Thread => Carrier::by_thread(&spec)?,
+            Backend::Netem => {
+                let (ends, ways) = ([spec.a.clone(), spec.b.clone()], [spec.a_to_b.clone(), spec.b_to_a.clone()]);
+                Carrier::Kernel(Kernel::new(&spec.name, ends, spec.mtu, &ways)?)
+            }
+        };
         Ok(Self {
             name: spec.name,
             ends: [spec.a, spec.b],
-            requests,
-            shared,
-            thread: Some(thread),
-            settings: Mutex::new(settings),
+            carrier,
+            settings: Mutex::new([spec.a_to_b, spec.b_to_a]),
             severed: Mutex::new(None),
         })
     }
@@ -133,12 +153,31 @@ impl EmulatedLink {
     /// Changes the settings of one way. What waits and flies stays; the packet being sent goes on at the new rate.
     ///
     /// # Errors
-    /// Where the link's thread has ended.
+    /// Where the link's thread has ended, or the new settings do not go: the medium cannot change.
     pub fn set(&self, way: Way, change: impl FnOnce(&mut Direction)) -> Result<(), WireError> {
         let mut settings = lock(&self.settings);
-        let changed = &mut settings[way.index()];
-        change(changed);
-        self.ask(Command::Set(way, Box::new(changed.clone())))
+        let mut changed = settings[way.index()].clone();
+        change(&mut changed);
+        let unfit = |reason| WireError::Unfit { link: self.name.clone(), reason };
+        if changed.medium != settings[way.index()].medium {
+            return Err(unfit("its medium is set when it is made"));
+        }
+        changed.fits().map_err(unfit)?;
+        match &self.carrier {
+            Carrier::Thread { thread, id, .. } => thread.ask(Command::Set(*id, way, Box::new(changed.clone())))?,
+            Carrier::Kernel(kernel) => kernel.set(&self.name, way, &changed)?,
+        }
+        settings[way.index()] = changed;
+        Ok(())
+    }
+
+    /// How well the link's thread keeps time; None where the kernel carries it.
+    #[must_use]
+    pub fn timekeeping(&self) -> Option<Timekeeping> {
+        match &self.carrier {
+            Carrier::Thread { thread, .. } => thread.timekeeping(),
+            Carrier::Kernel(_) => None,
+        }
     }
 
     /// Takes the interface down on both ends, and loses what is on the way.
@@ -154,7 +193,10 @@ impl EmulatedLink {
         let routes = [a.namespace.routes_of(&a.interface)?, b.namespace.routes_of(&b.interface)?];
         a.namespace.set_down(&a.interface)?;
         b.namespace.set_down(&b.interface)?;
-        self.ask(Command::Cut)?;
+        // The kernel's queues are emptied as their interface goes down.
+        if let Carrier::Thread { thread, id, .. } = &self.carrier {
+            thread.ask(Command::Cut(*id))?;
+        }
         *severed = Some(routes);
         Ok(())
     }
@@ -172,7 +214,10 @@ impl EmulatedLink {
     /// # Errors
     /// Where the link's thread has ended.
     pub fn black_hole_way(&self, way: Way, on: bool) -> Result<(), WireError> {
-        self.ask(Command::BlackHole(way, on))
+        match &self.carrier {
+            Carrier::Thread { thread, id, .. } => thread.ask(Command::BlackHole(*id, way, on)),
+            Carrier::Kernel(kernel) => kernel.black_hole(way, &self.settings(way), on),
+        }
     }
 
     /// Makes the link whole: no black hole, and after a cut both interfaces up with the routes they had.
@@ -195,29 +240,45 @@ impl EmulatedLink {
         Ok(())
     }
 
-    /// What one way has counted, as of the thread's last wake.
+    /// What one way has counted, as of the thread's last wake. The kernel counts only packets in and out, drops, losses and
+    /// what waits.
     #[must_use]
     pub fn counters(&self, way: Way) -> Counters {
-        lock(&self.shared.counters)[way.index()]
-    }
-
-    /// Step 2: asks the thread, and waits until it has obeyed.
-    fn ask(&self, command: Command) -> Result<(), WireError> {
-        let ended = || WireError::Ended { link: self.name.clone() };
-        let (done, wait) = sync_channel(1);
-        self.requests.send((command, done)).map_err(|_| ended())?;
-        rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes())
-            .map_err(|error| WireError::system(format!("wake link {}", self.name), error))?;
-        wait.recv().map_err(|_| ended())
+        match &self.carrier {
+            Carrier::Thread { published, .. } => lock(published)[way.index()],
+            Carrier::Kernel(kernel) => kernel.counters(way),
+        }
     }
 }
 
-impl Drop for EmulatedLink {
+/// Who carries a link's packets. One owner.
+#[derive(Debug)]
+enum Carrier {
+    Thread { thread: Arc<Thread>, id: LinkId, published: Arc<Published> },
+    Kernel(Kernel),
+}
+
+impl Carrier {
+    fn by_thread(spec: &LinkSpec) -> Result<Self, WireError> {
+        let medium = spec.medium()?;
+        let tuns = [open(&spec.a, spec.mtu)?, open(&spec.b, spec.mtu)?];
+        let start = || Thread::start(&spec.name, medium.clone());
+        let thread = match &medium {
+            Some(medium) => medium.thread(start)?,
+            None => start()?,
+        };
+        let (id, published) = (thread.next_id(), Arc::new(Published::default()));
+        let settings = [spec.a_to_b.clone(), spec.b_to_a.clone()];
+        thread.ask(Command::Add(Box::new(Line { id, tuns, settings, published: Arc::clone(&published) })))?;
+        Ok(Self::Thread { thread, id, published })
+    }
+}
+
+impl Drop for Carrier {
     fn drop(&mut self) {
-        // A thread that has ended already needs no stop.
-        let _ = self.ask(Command::Stop);
-        if let Some(Err(_panic)) = self.thread.take().map(JoinHandle::join) {
-            tracing::error!(link = self.name, "the link's thread panicked");
+        if let Self::Thread { thread, id, .. } = self {
+            // A thread that has ended carries it no longer.
+            let _ = thread.ask(Command::Remove(*id));
         }
     }
 }

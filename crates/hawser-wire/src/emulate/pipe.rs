@@ -1,23 +1,29 @@
 //! One way of a link, as arithmetic on given times: no clock, no device, no sleep.
 //!
 //! 1. `offer`: a packet arrives; it finds room in the queue, or is dropped.
-//! 2. `advance`: the serialiser sends what its rate allows up to a moment. Its schedule is absolute: a packet
-//!    starts when the one before ended, however late anybody looked.
-//! 3. A packet that was sent may be lost, or be too long.
-//! 4. It flies for its delay and jitter; perhaps as two.
+//! 2. `advance`: the serialiser sends what its rate or trace allows up to a moment. Its schedule is absolute: a packet
+//!    starts when the one before ended, however late anybody looked. CoDel looks at whoever starts. On a medium the
+//!    turns are given from outside: `take_turn`, `end_turn`.
+//! 3. In `flight`: a packet that was sent may be lost, be too long, or have a bit flipped.
+//! 4. It flies for its delay and jitter; perhaps as two, perhaps held back.
 //! 5. `due`: it has arrived.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
+use super::air::Contender;
+use super::codel::CodelState;
 use super::counters::Counters;
 use super::dice::Dice;
 use super::jitter::Wander;
 use super::loss::LossState;
 use super::slab::{Packet, Slab};
 use super::spec::Direction;
+use super::trace::Replay;
 use crate::clock::Moment;
+
+mod flight;
 
 /// A packet in the queue.
 #[derive(Debug)]
@@ -40,8 +46,14 @@ pub(crate) struct Pipe {
     settings: Direction,
     pub slab: Slab,
     queue: VecDeque<Waiting>,
-    /// When the packet at the head ends, once it has started.
+    /// When the packet at the head ends, once it has started; never on a medium.
     head_ends: Option<Moment>,
+    /// Packets at the head that are being sent.
+    sending: usize,
+    /// Its part in the contention for a medium.
+    pub contender: Contender,
+    replay: Replay,
+    codel: CodelState,
     /// When the last packet sent ended.
     idle_since: Moment,
     flight: BinaryHeap<Reverse<Flying>>,
@@ -56,13 +68,18 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
-    pub(crate) fn new(settings: Direction) -> Self {
+    /// A way that begins at a moment.
+    pub(crate) fn new(settings: Direction, now: Moment) -> Self {
         Self {
             dice: Dice::new(settings.seed),
             settings,
             slab: Slab::default(),
             queue: VecDeque::new(),
             head_ends: None,
+            sending: 0,
+            contender: Contender::default(),
+            replay: Replay::new(now),
+            codel: CodelState::default(),
             idle_since: Moment::default(),
             flight: BinaryHeap::new(),
             last_landing: Moment::default(),
@@ -101,12 +118,12 @@ impl Pipe {
         self.settings.has_room(waiting, self.counters.queue_bytes, length)
     }
 
-    /// Takes out the packet that makes room; none where that is the one that comes. The head is being sent.
+    /// Takes out the packet that makes room; none where that is the one that comes. What is being sent stays.
     fn victim(&mut self) -> Option<Packet> {
         if !self.settings.random_drop {
             return None;
         }
-        let place = 1 + self.dice.below(self.queue.len());
+        let place = self.sending + self.dice.below(self.queue.len() + 1 - self.sending);
         self.queue.remove(place).map(|waiting| waiting.packet)
     }
 
@@ -116,30 +133,93 @@ impl Pipe {
         self.counters.dropped_by_queue += 1;
     }
 
-    /// Step 2: sends what the rate allows up to now.
+    /// Step 2: sends what the rate or the trace allows up to now; nothing on a medium.
     pub(crate) fn advance(&mut self, now: Moment) {
-        while let Some(head) = self.queue.front() {
-            let ends = match self.head_ends {
-                Some(ends) => ends,
-                None => {
-                    let starts = self.idle_since.max(head.arrived);
-                    starts + self.time_to_send(head.packet)
-                }
-            };
+        while let Some(ends) = self.head_ends.or_else(|| self.start_head(now)) {
             self.head_ends = Some(ends);
             if ends > now {
                 return;
             }
-            let Waiting { packet, arrived } = self.queue.pop_front().expect("has a front");
             self.head_ends = None;
-            self.idle_since = ends;
-            self.count_sent(packet, ends - arrived);
-            self.launch(packet, ends);
+            self.send(ends);
         }
     }
 
+    /// When the packet at the head will have gone; None where there is none, or it may not start yet.
+    fn start_head(&mut self, now: Moment) -> Option<Moment> {
+        let starts = self.head_starts().filter(|&starts| starts <= now)?;
+        self.drop_stale(starts);
+        let head = self.queue.front()?;
+        self.sending = 1;
+        let (packet, waits) = (head.packet, self.idle_since.max(head.arrived));
+        Some(match &self.settings.trace {
+            Some(trace) => self.replay.serve(trace, self.wire_bytes(packet), waits),
+            None => waits + self.time_to_send(packet),
+        })
+    }
+
+    /// When the packet at the head may start; None where there is none, and on a medium, which says when.
+    fn head_starts(&self) -> Option<Moment> {
+        let head = self.queue.front().filter(|_| !self.is_on_air())?;
+        let waits = self.idle_since.max(head.arrived);
+        Some(self.settings.trace.as_ref().map_or(waits, |trace| self.replay.next(trace, waits)))
+    }
+
+    /// Drops from the head what CoDel finds there at a moment; it leaves one packet at least.
+    fn drop_stale(&mut self, now: Moment) {
+        let Some(codel) = &self.settings.codel else { return };
+        let queue = &self.queue;
+        let stale = self.codel.drops(codel, now, |place| queue.get(place).map(|waiting| waiting.arrived));
+        for Waiting { packet, .. } in self.queue.drain(..stale) {
+            self.counters.dropped_by_codel += 1;
+            self.counters.queue_bytes -= u64::from(packet.length);
+            self.slab.take_back(packet);
+        }
+    }
+
+    /// The packet at the head has gone.
+    fn send(&mut self, ends: Moment) {
+        let Some(Waiting { packet, arrived }) = self.queue.pop_front() else { return };
+        self.sending = self.sending.saturating_sub(1);
+        self.idle_since = ends;
+        self.count_sent(packet, ends - arrived);
+        self.launch(packet, ends);
+    }
+
+    /// Whether it shares a medium.
+    pub(crate) fn is_on_air(&self) -> bool {
+        self.settings.medium.is_some()
+    }
+
+    /// Since when it waits for a turn; None where nothing waits.
+    pub(crate) fn waits_since(&self) -> Option<Moment> {
+        self.queue.front().filter(|_| self.sending == 0).map(|head| head.arrived)
+    }
+
+    /// A turn begins: how long so many packets at most take.
+    pub(crate) fn take_turn(&mut self, starts: Moment, burst: u32) -> Duration {
+        self.drop_stale(starts);
+        self.sending = self.queue.len().min(burst.max(1) as usize);
+        self.queue.iter().take(self.sending).map(|waiting| self.time_to_send(waiting.packet)).sum()
+    }
+
+    /// The turn has ended, with the packets gone or in vain.
+    pub(crate) fn end_turn(&mut self, ends: Moment, in_vain: bool) {
+        if in_vain {
+            self.counters.collisions += 1;
+            self.sending = 0;
+        }
+        while self.sending > 0 {
+            self.send(ends);
+        }
+    }
+
+    fn wire_bytes(&self, packet: Packet) -> u32 {
+        packet.length.saturating_add(self.settings.overhead)
+    }
+
     fn time_to_send(&self, packet: Packet) -> Duration {
-        let bytes = u64::from(packet.length) + u64::from(self.settings.overhead);
+        let bytes = self.wire_bytes(packet).into();
         Duration::from_nanos(self.settings.rate.map_or(0, |rate| rate.time_of(bytes)))
     }
 
@@ -151,88 +231,40 @@ impl Pipe {
         counters.queue_delay_most = counters.queue_delay_most.max(queued);
     }
 
-    /// Steps 3 and 4: what becomes of a packet whose last bit was sent.
-    fn launch(&mut self, packet: Packet, sent: Moment) {
-        if self.settings.longest.is_some_and(|longest| packet.length > longest) {
-            self.counters.too_long += 1;
-            self.slab.take_back(packet);
-            return;
-        }
-        if self.loss.loses(self.settings.loss, &mut self.dice) {
-            self.counters.lost += 1;
-            self.slab.take_back(packet);
-            return;
-        }
-        let copy = self.dice.happens(self.settings.duplicate);
-        let copy = copy.then(|| self.slab.copy(packet)).flatten();
-        self.fly(packet, sent);
-        if let Some(copy) = copy {
-            self.counters.duplicated += 1;
-            self.fly(copy, sent);
-        }
-    }
-
-    fn fly(&mut self, packet: Packet, sent: Moment) {
-        let mut lands = sent + self.settings.delay;
-        let mut ordered = true;
-        if let Some(jitter) = &self.settings.jitter {
-            let extra = self.wander.extra(jitter, sent, &mut self.dice);
-            lands = lands.moved(extra).max(sent);
-            ordered = !jitter.reorder;
-        }
-        if ordered {
-            lands = lands.max(self.last_landing);
-        }
-        self.last_landing = self.last_landing.max(lands);
-        self.number += 1;
-        let number = self.number;
-        self.flight.push(Reverse(Flying { lands, number, packet }));
-    }
-
-    /// Step 5: the next packet that has arrived by now; the caller gives its buffer back.
-    pub(crate) fn due(&mut self, now: Moment) -> Option<Packet> {
-        while self.flight.peek().is_some_and(|next| next.0.lands <= now) {
-            let Reverse(Flying { packet, .. }) = self.flight.pop()?;
-            if !self.black_hole {
-                return Some(packet);
-            }
-            self.counters.vanished += 1;
-            self.slab.take_back(packet);
-        }
-        None
-    }
-
-    /// Counts a packet that `due` returned.
-    pub(crate) fn delivered(&mut self, packet: Packet, taken: bool) {
-        if taken {
-            self.counters.packets_out += 1;
-            self.counters.bytes_out += u64::from(packet.length);
-        } else {
-            self.counters.cut += 1;
-        }
-        self.slab.take_back(packet);
-    }
-
     /// When `advance` or `due` will next have something to do, if they have been called for now.
     pub(crate) fn next_event(&self) -> Option<Moment> {
         let lands = self.flight.peek().map(|next| next.0.lands);
-        [lands, self.head_ends].into_iter().flatten().min()
+        let head = self.head_ends.or_else(|| self.head_starts());
+        [lands, head].into_iter().flatten().min()
     }
 
-    /// Changes the settings; what a started packet has still to send goes on at the new rate.
+    /// Changes the settings; what a started packet has still to send goes on at the new rate, or by the new trace.
     pub(crate) fn change(&mut self, settings: Direction, now: Moment) {
         self.advance(now);
-        let old_rate = self.settings.rate;
+        let old_rate = self.settings.rate.filter(|_| self.settings.trace.is_none());
+        let new_trace = settings.trace != self.settings.trace;
         if settings.seed != self.settings.seed {
             self.dice = Dice::new(settings.seed);
         }
         self.settings = settings;
-        if let (Some(ends), Some(old)) = (self.head_ends, old_rate) {
-            let rest = old.bytes_in(ends - now);
-            let time = self.settings.rate.map_or(0, |rate| rate.time_of(rest));
-            self.head_ends = Some(now + Duration::from_nanos(time));
+        if new_trace {
+            self.replay = Replay::new(now);
+            self.idle_since = self.idle_since.max(now);
+        }
+        if let (Some(ends), Some(head)) = (self.head_ends, self.queue.front()) {
+            self.head_ends = Some(match (&self.settings.trace, old_rate) {
+                (Some(_), _) if !new_trace => ends,
+                (Some(trace), _) => self.replay.serve(trace, self.wire_bytes(head.packet), now),
+                (None, Some(old)) => self.goes_on(old.bytes_in(ends - now), now),
+                (None, None) => self.goes_on(self.wire_bytes(head.packet).into(), now),
+            });
         }
         self.advance(now);
+    }
+
+    /// When so many bytes have gone at the rate.
+    fn goes_on(&self, bytes: u64, now: Moment) -> Moment {
+        now + Duration::from_nanos(self.settings.rate.map_or(0, |rate| rate.time_of(bytes)))
     }
 
     /// Whether what arrives vanishes.
@@ -249,16 +281,17 @@ impl Pipe {
             self.slab.take_back(packet);
         }
         self.counters.queue_bytes = 0;
-        self.head_ends = None;
+        (self.head_ends, self.sending) = (None, 0);
     }
 
     /// What was counted, and what waits at this moment.
     pub(crate) fn counters(&self, now: Moment) -> Counters {
-        let overhead = u64::from(self.settings.overhead);
-        let behind_head = self.queue.iter().skip(1).len() as u64;
-        let head = self.queue.front().map_or(0, |head| u64::from(head.packet.length));
-        let bytes = self.counters.queue_bytes - head + behind_head * overhead;
-        let rest = self.settings.rate.map_or(0, |rate| rate.time_of(bytes));
+        // Of a packet that has started it is known when it ends.
+        let started = usize::from(self.head_ends.is_some());
+        let head = self.queue.front().filter(|_| started > 0).map_or(0, |head| u64::from(head.packet.length));
+        let waiting = (self.queue.len() - started) as u64;
+        let bytes = self.counters.queue_bytes - head + waiting * u64::from(self.settings.overhead);
+        let rest = self.settings.mean_rate().map_or(0, |rate| rate.time_of(bytes));
         Counters {
             queue_packets: self.queue.len() as u64,
             queue_delay: self.head_ends.map_or(Duration::ZERO, |ends| ends - now) + Duration::from_nanos(rest),

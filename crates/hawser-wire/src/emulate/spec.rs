@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use super::codel::Codel;
 use super::jitter::Jitter;
 use super::loss::Loss;
+use super::medium::Medium;
+use super::trace::Trace;
 use crate::clock::SECOND_NS;
 
 /// Bits in a byte.
@@ -105,16 +108,29 @@ pub enum QueueDepth {
     Bytes(u64),
     /// Packets, at least one.
     Packets(u32),
-    /// What the rate sends in this time; without a rate, the default.
+    /// What the rate (of a trace, its mean) sends in this time; without a rate, the default.
     Time(Duration),
+}
+
+/// Packets that are held back, so that later ones overtake them. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reorder {
+    /// Which share of them, at random.
+    pub share: Probability,
+    /// For how long, beside their delay.
+    pub by: Duration,
 }
 
 /// One way of a link. By default it carries everything at once: no rate, no delay, no loss.
 /// Plain data.
 #[derive(Clone, Debug)]
 pub struct Direction {
-    /// Bits per second of IP packets with `overhead`; None is unlimited.
+    /// Bits per second of IP packets with `overhead`; None is unlimited. On a medium, while it is this way's turn.
     pub rate: Option<Rate>,
+    /// Recorded delivery opportunities, which take the place of `rate`. Set anew, it begins anew.
+    pub trace: Option<Trace>,
+    /// What this way shares with others: it sends, at `rate`, only when it is its turn. Is set when the link is made.
+    pub medium: Option<Medium>,
     /// Bytes each packet takes beside its IP bytes (Ethernet 14, or 38 with preamble and gap).
     pub overhead: u32,
     /// The queue before the rate.
@@ -122,6 +138,8 @@ pub struct Direction {
     /// A full queue drops any of its packets, not the one that comes: else whoever sends in step with the queue's
     /// departures loses nothing, or all (Floyd and Jacobson: On Traffic Phase Effects in Packet-Switched Gateways, 1992).
     pub random_drop: bool,
+    /// CoDel as packets leave the queue, beside the limit of `queue`.
+    pub codel: Option<Codel>,
     /// From the last bit sent to the packet's arrival.
     pub delay: Duration,
     /// How the delay varies.
@@ -130,6 +148,11 @@ pub struct Direction {
     pub loss: Loss,
     /// How often a packet arrives twice.
     pub duplicate: Probability,
+    /// How often one bit of a packet is flipped, anywhere but in its version. Checksums stay as they were: whoever
+    /// receives it drops it.
+    pub corrupt: Probability,
+    /// Which packets are held back.
+    pub reorder: Option<Reorder>,
     /// Packets of more IP bytes vanish without a word: a hole for large packets.
     pub longest: Option<u32>,
     /// Where chance starts. Equal seeds and equal traffic give equal fates.
@@ -140,13 +163,18 @@ impl Default for Direction {
     fn default() -> Self {
         Self {
             rate: None,
+            trace: None,
+            medium: None,
             overhead: 0,
             queue: QueueDepth::Packets(DEFAULT_QUEUE_PACKETS),
             random_drop: false,
+            codel: None,
             delay: Duration::ZERO,
             jitter: None,
             loss: Loss::None,
             duplicate: Probability::NEVER,
+            corrupt: Probability::NEVER,
+            reorder: None,
             longest: None,
             seed: 0,
         }
@@ -160,9 +188,23 @@ impl Direction {
         Self { rate: Some(Rate::mbit(megabits)), queue: QueueDepth::Time(queue), delay, ..Self::default() }
     }
 
+    /// What it carries on average: its trace's mean, or its rate.
+    #[must_use]
+    pub fn mean_rate(&self) -> Option<Rate> {
+        self.trace.as_ref().map(Trace::mean_rate).or(self.rate)
+    }
+
+    /// Whether its settings go together.
+    pub(crate) fn fits(&self) -> Result<(), &'static str> {
+        match self.trace.is_some() && self.medium.is_some() {
+            true => Err("a way on a medium has a rate, no trace"),
+            false => Ok(()),
+        }
+    }
+
     /// Whether a packet finds room beside what waits.
     pub(crate) fn has_room(&self, waiting: u32, waiting_bytes: u64, length: u64) -> bool {
-        match (self.queue, self.rate) {
+        match (self.queue, self.mean_rate()) {
             _ if waiting == 0 => true,
             (QueueDepth::Bytes(most), _) => waiting_bytes + length <= most,
             (QueueDepth::Packets(most), _) => waiting < most,

@@ -1,4 +1,4 @@
-//! What a process has cost: processor time and resident memory, from /proc.
+//! What a process has cost: processor time, context switches and resident memory, from /proc.
 
 use std::fs;
 use std::io;
@@ -12,11 +12,17 @@ const SYSTEM_TIME: usize = 15 - 3;
 /// What /proc/PID/status counts memory in. Source: proc_pid_status(5).
 const KIBIBYTE: u64 = 1024;
 
-/// What a process has cost up to a moment. Plain data; subtract the processor times of two looks.
+/// What a process has cost up to a moment. Plain data; subtract the times and switches of two looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessUsage {
     /// Processor time of all its threads, in user and kernel, ended ones included; exact to a clock tick (10 ms).
     pub cpu: Duration,
+    /// The part of it in user space.
+    pub user: Duration,
+    /// The part of it in the kernel.
+    pub system: Duration,
+    /// How often its threads, those that run still, have left the processor, by their own will or not.
+    pub switches: u64,
     /// Resident memory now, in bytes (VmRSS).
     pub resident: u64,
     /// The most it ever was, in bytes (VmHWM).
@@ -30,9 +36,14 @@ impl ProcessUsage {
     /// Where there is none of this id, or it is a zombie.
     pub fn of(pid: u32) -> Result<Self, WireError> {
         let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}"));
-        let look = || {
+        let look = || -> io::Result<Self> {
             let (stat, status) = (read("stat")?, read("status")?);
-            parse(&stat, &status, ticks_per_second()).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+            let usage = parse(&stat, &status, ticks_per_second());
+            let usage: Self = usage.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+            let threads = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
+            // A thread that ends meanwhile has no status any more.
+            let statuses = threads.filter_map(|thread| fs::read_to_string(thread.path().join("status")).ok());
+            Ok(Self { switches: statuses.map(|status| switches(&status)).sum(), ..usage })
         };
         look().map_err(|error| WireError::system(format!("look at process {pid}"), error))
     }
@@ -42,18 +53,30 @@ fn parse(stat: &str, status: &str, ticks_per_second: u64) -> Option<ProcessUsage
     // The name stands in parentheses and may contain anything, parentheses too.
     let (_, fields) = stat.rsplit_once(") ")?;
     let fields: Vec<&str> = fields.split(' ').collect();
-    let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
-    let ticks = ticks(USER_TIME)? + ticks(SYSTEM_TIME)?;
+    let time = |field: usize| {
+        let ticks: u64 = fields.get(field)?.parse().ok()?;
+        Some(Duration::from_nanos(ticks * (crate::clock::SECOND_NS / ticks_per_second)))
+    };
+    let (user, system) = (time(USER_TIME)?, time(SYSTEM_TIME)?);
     let memory = |key: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(key))?;
         let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
         Some(kibibytes * KIBIBYTE)
     };
     Some(ProcessUsage {
-        cpu: Duration::from_nanos(ticks * (crate::clock::SECOND_NS / ticks_per_second)),
+        cpu: user + system,
+        user,
+        system,
+        switches: 0,
         resident: memory("VmRSS:")?,
         resident_most: memory("VmHWM:")?,
     })
+}
+
+/// A thread's switches, voluntary and not. Source: proc_pid_status(5).
+fn switches(status: &str) -> u64 {
+    let counts = status.lines().filter_map(|line| line.split_once("ctxt_switches:")?.1.trim().parse::<u64>().ok());
+    counts.sum()
 }
 
 fn ticks_per_second() -> u64 {
@@ -72,15 +95,25 @@ mod tests {
         let status = "Name:\ta\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
         let usage = parse(stat, status, 100).expect("parses");
         assert_eq!(usage.cpu, Duration::from_secs(2));
+        assert_eq!((usage.user, usage.system), (Duration::from_millis(1500), Duration::from_millis(500)));
         assert_eq!((usage.resident, usage.resident_most), (1 << 20, 2 << 20));
         assert_eq!(parse(stat, "Name:\ta\n", 100), None, "a zombie has no memory");
         assert_eq!(parse("42 (a) Z 1", status, 100), None, "cut short");
     }
 
     #[test]
+    fn switches_of_both_kinds_count() {
+        assert_eq!(switches("Name:\ta\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t7\n"), 157);
+        assert_eq!(switches("Name:\ta\n"), 0);
+    }
+
+    #[test]
     fn this_process_has_cost_something() {
         let usage = ProcessUsage::of(std::process::id()).expect("it runs");
         assert!(usage.resident > 0 && usage.resident_most >= usage.resident);
+        std::thread::sleep(Duration::from_millis(1));
+        let later = ProcessUsage::of(std::process::id()).expect("it runs");
+        assert!(later.switches > 0 && later.cpu >= usage.cpu, "{later:?}");
         assert!(ProcessUsage::of(0).is_err());
     }
 }

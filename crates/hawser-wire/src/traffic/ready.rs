@@ -38,6 +38,11 @@ impl Ready {
         Ok(epoll::modify(&self.epoll, socket, EventData::new_u64(number), EventFlags::IN)?)
     }
 
+    /// Watches a socket no longer.
+    pub(super) fn forget(&self, socket: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, socket)?)
+    }
+
     /// The numbers of those that are ready; none after `patience`, or after a signal.
     pub(super) fn wait(&mut self, patience: Duration) -> io::Result<impl Iterator<Item = u64>> {
         let nanos = u64::try_from(patience.as_nanos()).unwrap_or(SECOND_NS);

@@ -37,6 +37,15 @@ impl Timeline {
         self.total += bytes;
     }
 
+    /// Counts what another of the same start counts, too.
+    pub fn absorb(&mut self, other: &Self) {
+        for (bin, &bytes) in other.bins.iter().enumerate() {
+            if bytes > 0 {
+                self.add(self.moment_of(bin), bytes);
+            }
+        }
+    }
+
     /// When it starts.
     #[must_use]
     pub const fn start(&self) -> Moment {

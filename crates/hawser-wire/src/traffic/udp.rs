@@ -23,7 +23,7 @@ use crate::error::WireError;
 use crate::namespace::Namespace;
 
 /// Number and time at the head of each payload.
-const STAMP_BYTES: usize = size_of::<u64>() * 2;
+pub(super) const STAMP_BYTES: usize = size_of::<u64>() * 2;
 /// A sender wakes at most this often, and sends what is due: finer costs more processor time than sending.
 const SENDER_GRAIN: Duration = Duration::from_micros(100);
 /// How often the receiver looks whether the sender has ended.
@@ -31,7 +31,7 @@ const RECEIVER_GLANCE: Duration = Duration::from_millis(20);
 /// Bytes the receiver's socket holds, so that a late receiver loses nothing: 64 ms of 500 Mbit/s.
 const RECEIVER_BUFFER: usize = 4 << 20;
 /// The largest UDP payload over IPv4. Source: RFC 768, RFC 791.
-const MAX_PAYLOAD: usize = 65_507;
+pub(super) const MAX_PAYLOAD: usize = 65_507;
 
 /// A flow to be sent. Plain data.
 #[derive(Clone, Debug)]
@@ -221,7 +221,7 @@ impl UdpReport {
 }
 
 /// Step 1.
-fn bind_receiver(destination: SocketAddr) -> io::Result<UdpSocket> {
+pub(super) fn bind_receiver(destination: SocketAddr) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind((any(destination), destination.port()))?;
     set_socket_recv_buffer_size_force(&socket, RECEIVER_BUFFER)?;
     socket.set_read_timeout(Some(RECEIVER_GLANCE))?;
@@ -229,7 +229,7 @@ fn bind_receiver(destination: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// Any address of the destination's family: sockets so bound outlast an interface that goes down.
-fn any(destination: SocketAddr) -> IpAddr {
+pub(super) fn any(destination: SocketAddr) -> IpAddr {
     match destination {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),

@@ -1,12 +1,16 @@
 //! One way of a link, on a time that the test makes.
 
+use super::super::codel::Codel;
 use super::super::jitter::{Jitter, Spread};
 use super::super::loss::Loss;
-use super::super::spec::{Probability, QueueDepth, Rate};
+use super::super::spec::{Probability, QueueDepth, Rate, Reorder};
+use super::super::trace::Trace;
 use super::*;
 
 /// 1000 bytes at 8 Mbit/s: one millisecond.
 const LENGTH: u32 = 1000;
+
+const NONE: [u8; 0] = [];
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -19,6 +23,10 @@ fn at(millis: u64) -> Moment {
 /// 8 Mbit/s, so that a packet takes a millisecond.
 fn one_a_millisecond() -> Direction {
     Direction { rate: Some(Rate::mbit(8.0)), ..Direction::default() }
+}
+
+fn whole(settings: Direction) -> Pipe {
+    Pipe::new(settings, at(0))
 }
 
 /// Offers a packet whose first byte is its name.
@@ -42,9 +50,9 @@ fn arrived(pipe: &mut Pipe, now: Moment) -> Vec<u8> {
 
 #[test]
 fn a_late_look_takes_no_rate_away() {
-    let mut pipe = Pipe::new(one_a_millisecond());
+    let mut pipe = whole(one_a_millisecond());
     (0..100).for_each(|name| offer(&mut pipe, name, at(0)));
-    assert_eq!(arrived(&mut pipe, at(0)), []);
+    assert_eq!(arrived(&mut pipe, at(0)), NONE);
     assert_eq!(arrived(&mut pipe, at(1)), [0]);
     assert_eq!(arrived(&mut pipe, at(57)).len(), 56);
     assert_eq!(pipe.next_event(), Some(at(58)));
@@ -54,7 +62,7 @@ fn a_late_look_takes_no_rate_away() {
 
 #[test]
 fn an_idle_line_saves_nothing_up() {
-    let mut pipe = Pipe::new(one_a_millisecond());
+    let mut pipe = whole(one_a_millisecond());
     offer(&mut pipe, 0, at(0));
     assert_eq!(arrived(&mut pipe, at(50)), [0]);
     (1..4).for_each(|name| offer(&mut pipe, name, at(50)));
@@ -72,7 +80,7 @@ fn each_kind_of_queue_drops_the_tail() {
         (QueueDepth::Time(ms(4)), 4, "time at the rate"),
     ];
     for (queue, fit, why) in table {
-        let mut pipe = Pipe::new(Direction { queue, ..one_a_millisecond() });
+        let mut pipe = whole(Direction { queue, ..one_a_millisecond() });
         (0..10).for_each(|name| offer(&mut pipe, name, at(0)));
         let counters = pipe.counters(at(0));
         assert_eq!((counters.queue_packets, counters.dropped_by_queue), (fit, 10 - fit), "{why}");
@@ -85,7 +93,7 @@ fn each_kind_of_queue_drops_the_tail() {
 
 #[test]
 fn the_mean_wait_is_over_what_left_since() {
-    let mut pipe = Pipe::new(one_a_millisecond());
+    let mut pipe = whole(one_a_millisecond());
     (0..4).for_each(|name| offer(&mut pipe, name, at(0)));
     arrived(&mut pipe, at(2));
     let earlier = pipe.counters(at(2));
@@ -100,14 +108,14 @@ fn the_mean_wait_is_over_what_left_since() {
 fn a_started_packet_goes_on_at_the_new_rate() {
     let table = [(16.0, 750), (4.0, 1500), (8.0, 1000)];
     for (megabits, micros) in table {
-        let mut pipe = Pipe::new(one_a_millisecond());
+        let mut pipe = whole(one_a_millisecond());
         offer(&mut pipe, 0, at(0));
         let change = Direction { rate: Some(Rate::mbit(megabits)), ..Direction::default() };
         pipe.change(change, at(0) + Duration::from_micros(500));
         let ends = at(0) + Duration::from_micros(micros);
         assert_eq!(pipe.next_event(), Some(ends), "{megabits} Mbit/s");
     }
-    let mut pipe = Pipe::new(one_a_millisecond());
+    let mut pipe = whole(one_a_millisecond());
     offer(&mut pipe, 0, at(0));
     pipe.change(Direction::default(), at(0));
     assert_eq!(arrived(&mut pipe, at(0)), [0], "without a rate it has gone");
@@ -115,11 +123,11 @@ fn a_started_packet_goes_on_at_the_new_rate() {
 
 #[test]
 fn a_shorter_delay_lets_nobody_overtake() {
-    let mut pipe = Pipe::new(Direction { delay: ms(100), ..Direction::default() });
+    let mut pipe = whole(Direction { delay: ms(100), ..Direction::default() });
     offer(&mut pipe, 0, at(0));
     pipe.change(Direction { delay: ms(10), ..Direction::default() }, at(1));
     offer(&mut pipe, 1, at(2));
-    assert_eq!(arrived(&mut pipe, at(99)), []);
+    assert_eq!(arrived(&mut pipe, at(99)), NONE);
     assert_eq!(arrived(&mut pipe, at(100)), [0, 1]);
 }
 
@@ -127,7 +135,7 @@ fn a_shorter_delay_lets_nobody_overtake() {
 fn a_wandering_delay_stays_in_its_range_and_order() {
     for (spread, range) in [(Spread::Uniform, 20), (Spread::Normal, 60)] {
         let jitter = Jitter { amplitude: ms(20), spread, reorder: false };
-        let mut pipe = Pipe::new(Direction { delay: ms(100), jitter: Some(jitter), ..Direction::default() });
+        let mut pipe = whole(Direction { delay: ms(100), jitter: Some(jitter), ..Direction::default() });
         let (mut sent, mut mean) = (Vec::new(), 0.0);
         for step in 0..20_000 {
             let now = at(step);
@@ -147,7 +155,7 @@ fn a_wandering_delay_stays_in_its_range_and_order() {
 #[test]
 fn jitter_that_may_reorder_does() {
     let jitter = Jitter { amplitude: ms(20), spread: Spread::Normal, reorder: true };
-    let mut pipe = Pipe::new(Direction { delay: ms(30), jitter: Some(jitter), ..Direction::default() });
+    let mut pipe = whole(Direction { delay: ms(30), jitter: Some(jitter), ..Direction::default() });
     (0..100).for_each(|name| offer(&mut pipe, name, at(u64::from(name))));
     let names = arrived(&mut pipe, at(1000));
     assert_eq!(names.len(), 100);
@@ -157,7 +165,7 @@ fn jitter_that_may_reorder_does() {
 #[test]
 fn what_the_line_does_to_a_packet_is_counted() {
     let always = Probability::ALWAYS;
-    let mut pipe = Pipe::new(Direction { loss: Loss::Random(always), ..Direction::default() });
+    let mut pipe = whole(Direction { loss: Loss::Random(always), ..Direction::default() });
     offer(&mut pipe, 0, at(0));
     pipe.change(Direction { longest: Some(LENGTH - 1), ..Direction::default() }, at(1));
     offer(&mut pipe, 1, at(1));
@@ -166,13 +174,13 @@ fn what_the_line_does_to_a_packet_is_counted() {
     assert_eq!(arrived(&mut pipe, at(2)), [2, 2]);
     pipe.set_black_hole(true);
     offer(&mut pipe, 3, at(3));
-    assert_eq!(arrived(&mut pipe, at(3)), []);
+    assert_eq!(arrived(&mut pipe, at(3)), NONE);
     pipe.set_black_hole(false);
     pipe.change(Direction { delay: ms(5), ..one_a_millisecond() }, at(4));
     (4..7).for_each(|name| offer(&mut pipe, name, at(4)));
     pipe.advance(at(5));
     pipe.cut();
-    assert_eq!(arrived(&mut pipe, at(50)), []);
+    assert_eq!(arrived(&mut pipe, at(50)), NONE);
     let seen = pipe.counters(at(50));
     assert_eq!((seen.lost, seen.too_long, seen.duplicated, seen.vanished, seen.cut), (1, 1, 2, 2, 3));
     assert_eq!((seen.packets_in, seen.packets_out, seen.queue_bytes), (7, 2, 0));
@@ -183,7 +191,7 @@ fn what_the_line_does_to_a_packet_is_counted() {
 #[test]
 fn random_drop_takes_any_packet_but_the_one_that_is_being_sent() {
     let settings = Direction { random_drop: true, queue: QueueDepth::Packets(20), ..one_a_millisecond() };
-    let mut pipe = Pipe::new(settings);
+    let mut pipe = whole(settings);
     (0..120).for_each(|name| offer(&mut pipe, name, at(0)));
     let left = arrived(&mut pipe, at(200));
     assert_eq!((left.len(), left[0]), (20, 0));
@@ -191,4 +199,111 @@ fn random_drop_takes_any_packet_but_the_one_that_is_being_sent() {
     let late = left.iter().filter(|name| **name >= 100).count();
     assert!((2..19).contains(&late), "neither those that came first nor the last alone: {left:?}");
     assert_eq!((pipe.counters(at(200)).dropped_by_queue, pipe.counters(at(200)).queue_bytes), (100, 0));
+}
+
+fn trace(text: &str) -> Option<Trace> {
+    Some(Trace::parse(text).expect("a trace"))
+}
+
+#[test]
+fn a_trace_says_when_packets_go() {
+    // 1500 bytes at 2, 5 and 5 ms, and again from 10 ms on.
+    let settings = Direction { trace: trace("2\n5\n5\n10\n"), delay: ms(1), ..Direction::default() };
+    let mut pipe = whole(settings);
+    (0..7).for_each(|name| offer(&mut pipe, name, at(0)));
+    assert_eq!(pipe.next_event(), Some(at(2)), "the first goes with an opportunity, not before");
+    // The second packet takes the 500 bytes that the first has left.
+    let table = [(2, vec![]), (3, vec![0]), (6, vec![1, 2, 3]), (11, vec![4, 5]), (12, vec![]), (13, vec![6])];
+    for (now, names) in table {
+        assert_eq!(arrived(&mut pipe, at(now)), names, "at {now} ms");
+    }
+    offer(&mut pipe, 9, at(100_001));
+    assert_eq!(pipe.next_event(), Some(at(100_002)), "it repeats, and saves nothing up");
+}
+
+#[test]
+fn a_new_trace_begins_at_once_and_an_old_one_goes_on() {
+    let mut pipe = whole(Direction { trace: trace("50\n"), ..Direction::default() });
+    offer(&mut pipe, 0, at(0));
+    pipe.change(Direction { delay: ms(1), ..pipe.settings.clone() }, at(10));
+    assert_eq!(pipe.next_event(), Some(at(50)), "another setting leaves it alone");
+    pipe.change(Direction { trace: trace("30\n"), ..Direction::default() }, at(10));
+    assert_eq!(pipe.next_event(), Some(at(40)), "from now on");
+    pipe.change(one_a_millisecond(), at(20));
+    assert_eq!(pipe.next_event(), Some(at(21)), "a rate in its place");
+    pipe.change(Direction { trace: trace("30\n"), ..Direction::default() }, at(20));
+    assert_eq!(arrived(&mut pipe, at(49)), NONE);
+    assert_eq!(arrived(&mut pipe, at(50)), [0]);
+}
+
+#[test]
+fn the_queue_of_a_trace_holds_its_mean_rate() {
+    // 12 Mbit/s on average.
+    let settings = Direction { trace: trace("1\n"), queue: QueueDepth::Time(ms(4)), ..Direction::default() };
+    let mut pipe = whole(settings);
+    (0..10).for_each(|name| offer(&mut pipe, name, at(0)));
+    let counters = pipe.counters(at(0));
+    assert_eq!((counters.queue_packets, counters.dropped_by_queue), (6, 4));
+    assert_eq!(counters.queue_delay, ms(4));
+}
+
+#[test]
+fn codel_holds_a_standing_queue_near_its_target_and_drop_tail_does_not() {
+    // Packets come at 1.05 of the rate, which no queue can hold for long.
+    let standing = |codel| {
+        let settings = Direction { codel, queue: QueueDepth::Packets(1000), ..one_a_millisecond() };
+        let mut pipe = whole(settings);
+        let mut next = at(0);
+        while next < at(20_000) {
+            offer(&mut pipe, 0, next);
+            arrived(&mut pipe, next);
+            next = next + Duration::from_nanos(1_000_000 * 100 / 105);
+        }
+        let counters = pipe.counters(at(20_000));
+        assert_eq!(
+            counters.packets_in,
+            counters.packets_out + counters.dropped_by_codel + counters.dropped_by_queue + counters.queue_packets
+        );
+        assert!(counters.packets_sent >= 19_900, "the line stays busy");
+        counters
+    };
+    let (tail, codel) = (standing(None), standing(Some(Codel::default())));
+    assert!(tail.queue_delay > ms(800) && tail.dropped_by_codel == 0, "{tail:?}");
+    assert!(codel.queue_delay < ms(60), "{codel:?}");
+    assert!((800..1200).contains(&codel.dropped_by_codel), "{codel:?}");
+}
+
+#[test]
+fn a_packet_held_back_is_overtaken_and_others_keep_their_order() {
+    let share = Probability::new(0.2).expect("a probability");
+    let reorder = Some(Reorder { share, by: ms(10) });
+    let mut pipe = whole(Direction { reorder, delay: ms(30), ..Direction::default() });
+    let (mut sent, mut got) = (0_u32, Vec::new());
+    for now in 0..250 {
+        if now < 200 {
+            offer(&mut pipe, u8::try_from(now).expect("a byte"), at(now));
+            sent += 1;
+        }
+        got.extend(arrived(&mut pipe, at(now)).into_iter().map(|name| (u64::from(name), now)));
+    }
+    let held: Vec<_> = got.iter().filter(|(sent, _)| got.contains(&(*sent, sent + 40))).collect();
+    assert_eq!(got.len() as u32, sent);
+    assert!(got.iter().all(|(sent, arrived)| [30, 40].contains(&(arrived - sent))), "{got:?}");
+    assert_eq!(held.len() as u64, pipe.counters(at(250)).held_back);
+    assert!((20..60).contains(&held.len()), "{} of 200", held.len());
+}
+
+#[test]
+fn a_corrupted_packet_differs_in_one_bit_and_never_in_its_version() {
+    let mut pipe = whole(Direction { corrupt: Probability::ALWAYS, ..Direction::default() });
+    for _ in 0..500 {
+        offer(&mut pipe, 0x45, at(0));
+        let packet = pipe.due(at(0)).expect("it has arrived");
+        let bytes = pipe.slab.bytes(packet).to_vec();
+        assert_eq!(bytes[0], 0x45);
+        assert_eq!(bytes[1..].iter().map(|byte| byte.count_ones()).sum::<u32>(), 1);
+        pipe.slab.buffer(packet).fill(0);
+        pipe.delivered(packet, true);
+    }
+    assert_eq!(pipe.counters(at(0)).corrupted, 500);
 }

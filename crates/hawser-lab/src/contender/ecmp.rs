@@ -1,0 +1,29 @@
+//! Per-flow balancing in the kernel: a route over all links that are up, at both ends; a flow's link follows from its
+//! addresses and ports. Links that come and go change the route.
+
+use super::options::Options;
+use super::{Contender, Offer, Programs, Transport};
+use crate::error::LabError;
+use crate::scenario::ContenderPlan;
+use crate::stage::{Forward, Stage};
+
+/// Balancing by flow. Down at first; one owner.
+#[derive(Debug)]
+struct Ecmp;
+
+pub(super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
+    Options::new(plan).finish()?;
+    Ok(Box::new(Ecmp))
+}
+
+impl Contender for Ecmp {
+    fn up(&mut self, stage: &Stage) -> Result<Offer, LabError> {
+        let links: Vec<_> = (0..stage.links.len()).collect();
+        let ends = stage.forward_over(&links, Forward::Flows)?;
+        Ok(Offer { ends, socket: Transport::Tcp, programs: Vec::new() })
+    }
+
+    fn down(&mut self, stage: &Stage) -> Result<(), LabError> {
+        stage.stop_forwarding()
+    }
+}

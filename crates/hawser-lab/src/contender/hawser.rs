@@ -1,0 +1,211 @@
+//! Hawser: two portals on the stage.
+//!
+//! 1. Options become lines of the portals' configurations; what they mean is for the portals to judge.
+//! 2. Both start, and must see every link that is up become an active path; the others join when they come.
+//! 3. Without a LAN applications use the devices' own addresses.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+use toml::{Table, Value};
+
+use super::links::{TUN_V4, TUN_V6, choose, has_lan, host, tun_ends};
+use super::options::Options;
+use super::{Contender, Offer, Program, Programs, Transport};
+use crate::error::LabError;
+use crate::portals::{Portals, Site, link_section};
+use crate::scenario::ContenderPlan;
+use crate::stage::Stage;
+
+/// Lengths of the devices' networks. Source: DESIGN section 5.
+const PREFIX_V4: u8 = 24;
+const PREFIX_V6: u8 = 64;
+/// What a link's path is carried by unless told.
+const DEFAULT_TRANSPORT: &str = "udp";
+/// Options that are keys of `[traffic]`, and the keys.
+const TRAFFIC: [(&str, &str); 5] = [
+    ("scheduler", "scheduler"),
+    ("congestion", "congestion"),
+    ("tcp-congestion", "tcp_congestion"),
+    ("protection", "protection"),
+    ("cipher", "cipher"),
+];
+/// What `fec` may be. Source: docs/configuration.md, `[[rule]]`.
+const FEC: [&str; 2] = ["off", "auto"];
+
+/// Two portals. Down at first; one owner.
+#[derive(Debug)]
+struct Hawser {
+    program: PathBuf,
+    settings: Settings,
+    portals: Option<Portals>,
+}
+
+/// What the options say. Plain data.
+#[derive(Debug)]
+struct Settings {
+    label: String,
+    /// The only link it goes by, where it is not all of them.
+    link: Option<String>,
+    /// Of all links, or of those named.
+    transport: Option<Value>,
+    /// More keys of links, by their names.
+    links: Table,
+    /// Lines of `[traffic]`.
+    traffic: String,
+    /// More sections, of both portals.
+    more: String,
+}
+
+pub(super) fn make(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn Contender>, LabError> {
+    let settings = Settings::parse(plan)?;
+    Ok(Box::new(Hawser { program: programs.hawser.clone(), settings, portals: None }))
+}
+
+impl Settings {
+    /// Step 1.
+    fn parse(plan: &ContenderPlan) -> Result<Self, LabError> {
+        let mut options = Options::new(plan);
+        let link = options.string("link")?;
+        let transport = options.value("transport").cloned();
+        if !matches!(transport, None | Some(Value::String(_) | Value::Table(_))) {
+            return Err(options.fault("transport is neither a string nor a table of links"));
+        }
+        let links = options.table("links")?.cloned().unwrap_or_default();
+        let mut traffic = String::new();
+        for (option, key) in TRAFFIC {
+            if let Some(value) = options.string(option)? {
+                // Writing to a String does not fail.
+                let _ = writeln!(traffic, "{key} = {}", Value::String(value));
+            }
+        }
+        let mut more = options.string("config")?.unwrap_or_default();
+        if options.word("fec", &FEC)? == "auto" {
+            more += "\n[[rule]]\nfec = \"auto\"\n";
+        }
+        options.finish()?;
+        Ok(Self { label: plan.label.clone(), link, transport, links, traffic, more })
+    }
+
+    /// The links it goes by, by their places.
+    fn places(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {
+        match &self.link {
+            Some(link) => Ok(vec![choose(stage, Some(link), &self.label)?]),
+            None => Ok((0..stage.links.len()).collect()),
+        }
+    }
+
+    fn transport(&self, link: &str) -> &str {
+        let named = match &self.transport {
+            Some(Value::String(all)) => Some(all.as_str()),
+            Some(Value::Table(some)) => some.get(link).and_then(Value::as_str),
+            _ => None,
+        };
+        named.unwrap_or(DEFAULT_TRANSPORT)
+    }
+
+    /// A section for each link.
+    fn sections(&self, links: &[(&str, u16)]) -> Result<String, LabError> {
+        let mut sections = String::new();
+        for &(link, metric) in links {
+            let mut lines = format!("metric = {metric}\n");
+            if let Some(more) = self.links.get(link) {
+                let fault = |error| format!("links.{link} is no table of keys: {error}");
+                let option = |error| LabError::Option { contender: self.label.clone(), fault: fault(error) };
+                lines += &toml::to_string(more).map_err(option)?;
+            }
+            sections += &link_section(link, self.transport(link), &lines);
+        }
+        let named = self.links.keys().chain(self.transport.iter().filter_map(Value::as_table).flat_map(Table::keys));
+        for stranger in named.filter(|name| links.iter().all(|(link, _)| link != name)) {
+            // Cases choose among a scenario's links, and the contender is one for all of them.
+            tracing::info!(contender = self.label, link = stranger, "this case does not have a link with settings");
+        }
+        Ok(sections)
+    }
+}
+
+impl Contender for Hawser {
+    fn up(&mut self, stage: &Stage) -> Result<Offer, LabError> {
+        if !self.program.exists() {
+            let what = self.program.display().to_string();
+            return Err(LabError::Missing { what, hint: "cargo build --release -p hawser".to_owned() });
+        }
+        let places = self.settings.places(stage)?;
+        let link = |place: &usize| (stage.links[*place].name.as_str(), stage.links[*place].metric);
+        let links: Vec<_> = places.iter().map(link).collect();
+        let mut transports: Vec<_> = links.iter().map(|(name, _)| self.settings.transport(name).to_owned()).collect();
+        transports.sort();
+        transports.dedup();
+        let behind = |address| if has_lan(stage) { vec![host(address)] } else { Vec::new() };
+        let site = Site {
+            local: &stage.local,
+            remote: &stage.remote,
+            endpoint: stage.endpoint,
+            links: self.settings.sections(&links)?,
+            paths: places.iter().filter(|place| stage.is_up(**place)).count(),
+            transports,
+            tun: [0, 1].map(device),
+            behind: [behind(stage.hosts.client), behind(stage.hosts.server)],
+            traffic: &self.settings.traffic,
+            more: &self.settings.more,
+        };
+        let portals = Portals::join(&self.program, &site)?;
+        let programs = portals.processes().into_iter().zip(["local", "remote"]);
+        let programs = programs.map(|(process, role)| Program { role, pid: process.pid() }).collect();
+        self.portals = Some(portals);
+        let ends = if has_lan(stage) { stage.hosts } else { tun_ends(stage.inner) };
+        Ok(Offer { ends, socket: Transport::Tcp, programs })
+    }
+
+    fn down(&mut self, _: &Stage) -> Result<(), LabError> {
+        // Told to end, they undo what they set.
+        self.portals = None;
+        Ok(())
+    }
+}
+
+/// The addresses of a device: local 0, remote 1.
+fn device(end: usize) -> Vec<IpNet> {
+    let [v4, v6]: [IpAddr; 2] = [TUN_V4[end].into(), TUN_V6[end].into()];
+    vec![IpNet::new_assert(v4, PREFIX_V4), IpNet::new_assert(v6, PREFIX_V6)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(options: &str) -> ContenderPlan {
+        let options = options.parse().expect("options of a test");
+        ContenderPlan { kind: "hawser".to_owned(), label: "hawser".to_owned(), options }
+    }
+
+    #[test]
+    fn options_become_lines_of_the_configuration() {
+        let settings = Settings::parse(&plan(
+            "transport = { wifi = \"tcp\" }\nscheduler = \"redundant\"\ntcp-congestion = \"cubic\"\nfec = \"auto\"\n\
+             config = \"[gateway]\"\n[links.wifi]\ntls = true",
+        ));
+        let settings = settings.expect("understood");
+        assert_eq!(settings.traffic, "scheduler = \"redundant\"\ntcp_congestion = \"cubic\"\n");
+        assert_eq!(settings.more, "[gateway]\n[[rule]]\nfec = \"auto\"\n");
+        let sections = settings.sections(&[("wifi", 1), ("eth", 0)]).expect("all links are there");
+        assert_eq!(
+            sections,
+            "[[link]]\nname = \"wifi\"\ninterface = \"wifi\"\ntransport = \"tcp\"\nmetric = 1\ntls = true\n\n\
+             [[link]]\nname = \"eth\"\ninterface = \"eth\"\ntransport = \"udp\"\nmetric = 0\n\n"
+        );
+    }
+
+    #[test]
+    fn settings_of_a_link_that_this_case_does_not_have_change_nothing() {
+        let settings = Settings::parse(&plan("links = { lte = { weight = 2 } }")).expect("understood");
+        let sections = settings.sections(&[("wifi", 0)]).expect("fine");
+        assert!(sections.contains("wifi") && !sections.contains("weight"), "{sections}");
+        let settings = Settings::parse(&plan("links = { wifi = 2 }")).expect("understood");
+        let error = settings.sections(&[("wifi", 0)]).expect_err("2 is no table").to_string();
+        assert!(error.starts_with("set up hawser: links.wifi is no table of keys"), "{error}");
+    }
+}

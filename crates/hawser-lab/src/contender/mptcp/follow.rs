@@ -1,0 +1,152 @@
+//! Keeps the client's endpoints those addresses that links have: what NetworkManager does on a user's machine, and what
+//! the first implementation of MPTCP did in the kernel.
+//!
+//! 1. A thread listens for changes of interfaces and addresses (rtnetlink).
+//! 2. After each, endpoints whose address has gone are removed, with their subflows; new ones are added, and connections
+//!    that live open subflows from them.
+//!
+//! Ended on drop: endpoints stay for their owner to remove.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hawser_wire::Namespace;
+use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
+use rustix::io::Errno;
+use serde::Deserialize;
+
+use super::generic::readable;
+use super::manager::{FULLMESH, Manager};
+use super::refused;
+use crate::contender::undo::ip;
+use crate::error::LabError;
+use crate::scenario::Family;
+use crate::stage::Stage;
+
+/// Groups of changes: links, IPv4 addresses, IPv6 addresses. Source: linux/rtnetlink.h, RTNLGRP_*.
+const GROUPS: [u32; 3] = [1, 5, 9];
+/// How often the thread looks whether it is to end.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// What `ip -json address` says of an interface. Plain data.
+#[derive(Debug, Deserialize)]
+struct Interface {
+    #[serde(default)]
+    ifindex: u32,
+    #[serde(default)]
+    ifname: String,
+    #[serde(default)]
+    addr_info: Vec<Address>,
+}
+
+/// What it says of an address. Plain data.
+#[derive(Debug, Deserialize)]
+struct Address {
+    local: Option<IpAddr>,
+    scope: String,
+}
+
+/// The thread. Ended on drop; one owner.
+#[derive(Debug)]
+pub(super) struct Follower {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread works with. One owner.
+struct Work {
+    namespace: Namespace,
+    manager: Manager,
+    changes: Socket,
+    /// Interfaces of links.
+    links: Vec<String>,
+    is_ipv4: bool,
+}
+
+impl Follower {
+    /// Step 1; the first endpoints stand when it returns.
+    pub(super) fn start(stage: &Stage) -> Result<Self, LabError> {
+        let changes = stage.local.run(changes)?.map_err(|error| refused("listen for changes of interfaces", error))?;
+        let work = Work {
+            namespace: stage.local.clone(),
+            manager: Manager::open(&stage.local)?,
+            changes,
+            links: stage.links.iter().map(|link| link.name.clone()).collect(),
+            is_ipv4: stage.inner == Family::V4,
+        };
+        work.reconcile()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let thread = stage.local.spawn_thread("mptcp-follow", move || work.run(&told))?;
+        Ok(Self { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(Err(_panic)) = self.thread.take().map(JoinHandle::join) {
+            tracing::error!("the thread that follows links panicked");
+        }
+    }
+}
+
+fn changes() -> Result<Socket, Errno> {
+    let open = || {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind_auto()?;
+        GROUPS.iter().try_for_each(|group| socket.add_membership(*group))?;
+        Ok(socket)
+    };
+    open().map_err(|error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
+impl Work {
+    fn run(&self, stop: &AtomicBool) {
+        while !stop.load(Ordering::Acquire) {
+            match readable(&self.changes, GLANCE) {
+                Ok(false) => continue,
+                Ok(true) => self.drain(),
+                Err(error) => tracing::warn!(%error, "listen for changes of interfaces"),
+            }
+            if let Err(error) = self.reconcile() {
+                tracing::warn!(%error, "endpoints of MPTCP do not follow the links");
+            }
+        }
+    }
+
+    /// What changed is not read from messages, of which some may have been lost: what is there now counts.
+    fn drain(&self) {
+        while readable(&self.changes, Duration::ZERO) == Ok(true) {
+            drop(self.changes.recv_from_full());
+        }
+    }
+
+    /// Step 2.
+    fn reconcile(&self) -> Result<(), LabError> {
+        let (wanted, had) = (self.addresses()?, self.manager.endpoints()?);
+        for gone in had.iter().filter(|endpoint| wanted.iter().all(|(address, _)| *address != endpoint.address)) {
+            self.manager.remove(*gone)?;
+        }
+        for (address, index) in wanted {
+            if had.iter().all(|endpoint| endpoint.address != address) {
+                self.manager.add(address, Some(index), FULLMESH)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Addresses of links that are up, with the indexes of their interfaces.
+    fn addresses(&self) -> Result<Vec<(IpAddr, u32)>, LabError> {
+        let said = ip(&self.namespace, "-json address show up")?;
+        let parsed = serde_json::from_str::<Vec<Interface>>(&said);
+        let all = parsed.map_err(|error| LabError::system("understand ip -json address", error))?;
+        let of_links = all.into_iter().filter(|one| self.links.contains(&one.ifname));
+        let usable =
+            |address: &Address| address.local.filter(|ip| address.scope == "global" && ip.is_ipv4() == self.is_ipv4);
+        Ok(of_links.filter_map(|one| Some((one.addr_info.iter().find_map(usable)?, one.ifindex))).collect())
+    }
+}

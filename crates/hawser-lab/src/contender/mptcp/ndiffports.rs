@@ -1,0 +1,132 @@
+//! Several subflows between the same two addresses, by the userspace path manager.
+//!
+//! 1. A thread hears of each connection that the client has established.
+//! 2. It opens so many subflows beside the first, from the same address to the same one and port.
+//!
+//! Ended on drop.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hawser_wire::Namespace;
+
+use super::generic::{Generic, Message, find, u32_of};
+use super::manager::{EVENTS, FAMILY, Manager, Subflow, VERSION, address};
+use super::refused;
+use crate::error::LabError;
+
+/// An established connection, and what an event tells of it. Source: linux/mptcp.h, MPTCP_EVENT_*, MPTCP_ATTR_*.
+const ESTABLISHED: u8 = 2;
+const TOKEN: u16 = 1;
+const FAMILY_ATTR: u16 = 2;
+const SOURCE: [u16; 2] = [5, 6];
+const DESTINATION: [u16; 2] = [7, 8];
+const DESTINATION_PORT: u16 = 10;
+const SERVER_SIDE: u16 = 18;
+/// What the peer calls our address in subflows beside the first, which is 0. Source: RFC 8684 section 3.2.
+const ADDRESS_ID: u8 = 1;
+/// How often the thread looks whether it is to end.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// The thread. Ended on drop; one owner.
+#[derive(Debug)]
+pub(super) struct Opener {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What an event tells of a new connection. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Connection {
+    token: u32,
+    local: IpAddr,
+    remote: IpAddr,
+    port: u16,
+}
+
+impl Opener {
+    /// Step 1, for connections of so many subflows.
+    pub(super) fn start(client: &Namespace, subflows: u32) -> Result<Self, LabError> {
+        let events = client.run(|| Generic::subscribe(FAMILY, VERSION, EVENTS))?;
+        let events = events.map_err(|error| refused("listen for connections of MPTCP", error))?;
+        let manager = Manager::open(client)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let thread = client.spawn_thread("mptcp-ndiffports", move || run(&events, &manager, subflows, &told))?;
+        Ok(Self { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for Opener {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(Err(_panic)) = self.thread.take().map(JoinHandle::join) {
+            tracing::error!("the thread that opens subflows panicked");
+        }
+    }
+}
+
+fn run(events: &Generic, manager: &Manager, subflows: u32, stop: &AtomicBool) {
+    while !stop.load(Ordering::Acquire) {
+        let happened = events.events(GLANCE).unwrap_or_else(|error| {
+            tracing::warn!(%error, "listen for connections of MPTCP");
+            Vec::new()
+        });
+        for connection in happened.iter().filter_map(established) {
+            open(manager, connection, subflows);
+        }
+    }
+}
+
+/// Step 2. A connection may have ended meanwhile: that is no fault.
+fn open(manager: &Manager, connection: Connection, subflows: u32) {
+    let Connection { token, local, remote, port } = connection;
+    for _ in 1..subflows {
+        if let Err(error) = manager.open_subflow(&Subflow { token, local, id: ADDRESS_ID, remote, port }) {
+            tracing::warn!(%error, "a connection has fewer subflows than asked for");
+        }
+    }
+}
+
+/// The connection that an event tells of, where the client made it.
+fn established(event: &Message) -> Option<Connection> {
+    let list = &event.attributes;
+    let is_server = find(list, SERVER_SIDE).is_some_and(|side| side.first() == Some(&1));
+    if event.command != ESTABLISHED || is_server {
+        return None;
+    }
+    let port: [u8; 2] = find(list, DESTINATION_PORT)?.try_into().ok()?;
+    Some(Connection {
+        token: u32_of(find(list, TOKEN)?)?,
+        local: address(list, FAMILY_ATTR, SOURCE)?,
+        remote: address(list, FAMILY_ATTR, DESTINATION)?,
+        port: u16::from_be_bytes(port),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::generic::Attributes;
+    use super::super::manager::INET;
+    use super::*;
+
+    fn event(command: u8, server_side: u8) -> Message {
+        let mut list = Attributes::default();
+        list.bytes(TOKEN, &7_u32.to_ne_bytes()).bytes(FAMILY_ATTR, &INET.to_ne_bytes());
+        list.bytes(SOURCE[0], &[10, 0, 0, 1]).bytes(DESTINATION[0], &[10, 0, 0, 2]);
+        list.bytes(DESTINATION_PORT, &5001_u16.to_be_bytes()).bytes(SERVER_SIDE, &[server_side]);
+        Message { command, attributes: list.into_bytes() }
+    }
+
+    #[test]
+    fn only_a_connection_that_the_client_established_counts() {
+        let (local, remote) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        let connection = Connection { token: 7, local, remote, port: 5001 };
+        assert_eq!(established(&event(ESTABLISHED, 0)), Some(connection));
+        assert_eq!(established(&event(ESTABLISHED, 1)), None, "the peer made it");
+        assert_eq!(established(&event(1, 0)), None, "it is only begun");
+    }
+}

@@ -1,0 +1,37 @@
+//! Plain TCP over the best single link.
+//!
+//! 1. Without a LAN applications use the link's addresses, and the stage routes by source.
+//! 2. With a LAN the portals' places forward over the link.
+
+use super::links::choose;
+use super::options::Options;
+use super::{Contender, Offer, Programs, Transport};
+use crate::error::LabError;
+use crate::scenario::ContenderPlan;
+use crate::stage::{Forward, Stage};
+
+/// One link, without a tunnel. Down at first; one owner.
+#[derive(Debug)]
+struct Tcp {
+    label: String,
+    link: Option<String>,
+}
+
+pub(super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
+    let mut options = Options::new(plan);
+    let link = options.string("link")?;
+    options.finish()?;
+    Ok(Box::new(Tcp { label: plan.label.clone(), link }))
+}
+
+impl Contender for Tcp {
+    fn up(&mut self, stage: &Stage) -> Result<Offer, LabError> {
+        let link = choose(stage, self.link.as_deref(), &self.label)?;
+        let ends = stage.forward_over(&[link], Forward::First)?;
+        Ok(Offer { ends, socket: Transport::Tcp, programs: Vec::new() })
+    }
+
+    fn down(&mut self, stage: &Stage) -> Result<(), LabError> {
+        stage.stop_forwarding()
+    }
+}

@@ -1,0 +1,110 @@
+//! engarde: every packet of WireGuard on every link. Its configuration: engarde.yml.sample of the project.
+//!
+//! 1. wireguard-go runs at both ends; the local one calls engarde's client on its own host.
+//! 2. engarde sends by every interface that it is not told to leave out: all that are no links.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::super::options::Options;
+use super::super::undo::ip;
+use super::super::{Contender, Programs};
+use super::pair::Pair;
+use super::wireguard_go::{built, wire};
+use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel, program};
+use crate::error::LabError;
+use crate::scenario::ContenderPlan;
+use crate::stage::Stage;
+use crate::wireguard::{PORT, device};
+
+const KIND: &str = "engarde";
+/// Where its client and its server listen. Source: engarde.yml.sample.
+const CLIENT_PORT: u16 = 59_401;
+const SERVER_PORT: u16 = 59_501;
+
+/// Its settings. Plain data.
+struct Engarde {
+    /// The client and the server, where they are told.
+    programs: [Option<PathBuf>; 2],
+    cache: PathBuf,
+}
+
+/// What `ip -json link` says of an interface. Plain data.
+#[derive(Deserialize)]
+struct Interface {
+    ifname: String,
+}
+
+pub(in super::super) fn make(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn Contender>, LabError> {
+    let mut options = Options::new(plan);
+    let client = options.string("client")?.map(PathBuf::from);
+    let server = options.string("server")?.map(PathBuf::from);
+    options.finish()?;
+    Ok(Box::new(Tunnel::new(Engarde { programs: [client, server], cache: programs.cache.clone() })))
+}
+
+impl Adapter for Engarde {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
+        let [client, server] = &self.programs;
+        let client = program::find("engarde-client", client.as_deref(), "engarde-client")?;
+        let server = program::find("engarde-server", server.as_deref(), "engarde-server")?;
+        let wireguard = built(&self.cache)?;
+        let others = others(ground.stage)?;
+        let overrides: Vec<_> = ground.links.iter().map(|link| (link.name.as_str(), link.far_address)).collect();
+        let overrides: Vec<_> =
+            overrides.iter().map(|(name, far)| (*name, SocketAddr::new(*far, SERVER_PORT))).collect();
+        let call = SocketAddr::new(ground.stage.endpoint, SERVER_PORT);
+        let any = if call.is_ipv4() { "0.0.0.0" } else { "[::]" };
+        let ends = [(REMOTE, server, server_text(any)), (LOCAL, client, client_text(call, &others, &overrides))];
+        for (role, program, text) in ends {
+            let file = pair.write(&format!("{role}.yml"), &text)?;
+            pair.start(role, ground.namespace(role), &program, [file.to_string_lossy().as_ref()])?;
+        }
+        wire(ground, pair, &wireguard, SocketAddr::from((Ipv4Addr::LOCALHOST, CLIENT_PORT)))
+    }
+}
+
+/// Step 2: the local end's interfaces that are no links.
+fn others(stage: &Stage) -> Result<Vec<String>, LabError> {
+    let said = ip(&stage.local, "-json link show")?;
+    let all: Vec<Interface> =
+        serde_json::from_str(&said).map_err(|error| LabError::system("understand ip -json link", error))?;
+    let is_link = |name: &String| stage.links.iter().any(|link| link.name == *name);
+    let mut others: Vec<_> = all.into_iter().map(|one| one.ifname).filter(|name| !is_link(name)).collect();
+    others.push(device(LOCAL));
+    Ok(others)
+}
+
+fn client_text(call: SocketAddr, others: &[String], overrides: &[(&str, SocketAddr)]) -> String {
+    let others: String = others.iter().map(|name| format!("    - \"{name}\"\n")).collect();
+    let one =
+        |(name, address): &(&str, SocketAddr)| format!("    - ifName: \"{name}\"\n      dstAddr: \"{address}\"\n");
+    let overrides: String = overrides.iter().map(one).collect();
+    format!(
+        "client:\n  listenAddr: \"127.0.0.1:{CLIENT_PORT}\"\n  dstAddr: \"{call}\"\n  excludedInterfaces:\n{others}  \
+         dstOverrides:\n{overrides}"
+    )
+}
+
+fn server_text(any: &str) -> String {
+    format!("server:\n  listenAddr: \"{any}:{SERVER_PORT}\"\n  dstAddr: \"127.0.0.1:{PORT}\"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn configurations_are_those_of_its_sample() {
+        let call = SocketAddr::from(([198, 51, 100, 7], SERVER_PORT));
+        let text = client_text(call, &["lo".to_owned(), "wg-local".to_owned()], &[("wifi", call)]);
+        assert_eq!(text, include_str!("golden/engarde-client.yml"));
+        assert_eq!(server_text("0.0.0.0"), include_str!("golden/engarde-server.yml"));
+    }
+}

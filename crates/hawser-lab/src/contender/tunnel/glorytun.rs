@@ -1,0 +1,125 @@
+//! glorytun, version 0.3: multipath UDP with the rate of each path told. Its commands: the project's README.
+
+use std::path::{Path, PathBuf};
+
+use hawser_portal::config::PrivateKey;
+use hawser_wire::{Rate, Way};
+
+use super::super::options::Options;
+use super::super::{Contender, Programs};
+use super::pair::Pair;
+use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel, program};
+use crate::error::LabError;
+use crate::scenario::ContenderPlan;
+
+const KIND: &str = "glorytun";
+/// Devices: their names tell both ends apart, whose control sockets lie in one folder.
+const DEVICES: [(&str, &str); 2] = [(REMOTE, "gt-remote"), (LOCAL, "gt-local")];
+/// Where the remote end listens, and the local one too. Source: glorytun, its default.
+const PORT: &str = "5000";
+/// What it is told of a link without a rate, in bits a second: more than anything here.
+const UNSHAPED: u64 = 10_000_000_000;
+/// Bits of a byte: it counts rates in bytes.
+const BYTE_BITS: u64 = 8;
+
+/// Its settings. Plain data.
+struct Glorytun {
+    program: Option<PathBuf>,
+    /// ChaCha20 in place of AES.
+    chacha: bool,
+}
+
+pub(in super::super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
+    Ok(Box::new(Tunnel::new(Glorytun::parse(plan)?)))
+}
+
+impl Glorytun {
+    fn parse(plan: &ContenderPlan) -> Result<Self, LabError> {
+        let mut options = Options::new(plan);
+        let program = options.string("program")?.map(PathBuf::from);
+        let chacha = options.word("cipher", &["auto", "chacha20"])? == "chacha20";
+        options.finish()?;
+        Ok(Self { program, chacha })
+    }
+
+    /// The words that start an end; the local one calls `endpoint`.
+    fn bind<'a>(&self, role: &str, any: &'a str, endpoint: &'a str, device: &'a str, key: &'a str) -> Vec<&'a str> {
+        let mut words = vec!["bind", any, PORT];
+        if role == LOCAL {
+            words.extend(["to", endpoint, PORT]);
+        }
+        words.extend(["dev", device, "keyfile", key]);
+        if self.chacha {
+            words.push("chacha");
+        }
+        words
+    }
+}
+
+/// The words that add a path, with its rates in bits a second.
+fn path(address: &str, [up, down]: [u64; 2]) -> String {
+    let (device, up, down) = (DEVICES[1].1, up / BYTE_BITS, down / BYTE_BITS);
+    format!("path up {address} dev {device} rate tx {up} rx {down}")
+}
+
+impl Adapter for Glorytun {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
+        let program = program::find(KIND, self.program.as_deref(), "glorytun")?;
+        let key = pair.write("key", &secret()?)?;
+        let endpoint = ground.stage.endpoint;
+        let any = if endpoint.is_ipv4() { "0.0.0.0" } else { "::" };
+        for (role, device) in DEVICES {
+            let (endpoint, key) = (endpoint.to_string(), key.to_string_lossy());
+            let words = self.bind(role, any, &endpoint, device, &key);
+            pair.start(role, ground.namespace(role), &program, words)?;
+            ground.configure(role, device, pair)?;
+        }
+        paths(ground, pair, &program)
+    }
+}
+
+/// A path for each link.
+fn paths(ground: &Ground<'_>, pair: &Pair, program: &Path) -> Result<(), LabError> {
+    for link in ground.links {
+        let rate = |way| link.link.settings(way).rate.map_or(UNSHAPED, Rate::bits_per_second);
+        let words = path(&link.address.to_string(), Way::BOTH.map(rate));
+        let words: Vec<_> = words.split(' ').collect();
+        pair.run(ground.namespace(LOCAL), program, &words)?;
+    }
+    Ok(())
+}
+
+/// A key as `glorytun keygen` writes it: 32 bytes, in hexadecimal digits.
+fn secret() -> Result<String, LabError> {
+    let key = PrivateKey::generate().map_err(|error| LabError::system("make keys", error))?;
+    Ok(key.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::tests::plan;
+
+    #[test]
+    fn commands_are_those_of_its_readme() {
+        let glorytun = Glorytun::parse(&plan("glorytun", "cipher = \"chacha20\"")).expect("understood");
+        let local = glorytun.bind(LOCAL, "0.0.0.0", "198.51.100.7", "gt-local", "/key").join(" ");
+        assert_eq!(local, "bind 0.0.0.0 5000 to 198.51.100.7 5000 dev gt-local keyfile /key chacha");
+        let glorytun = Glorytun::parse(&plan("glorytun", "")).expect("understood");
+        let remote = glorytun.bind(REMOTE, "0.0.0.0", "198.51.100.7", "gt-remote", "/key").join(" ");
+        assert_eq!(remote, "bind 0.0.0.0 5000 dev gt-remote keyfile /key");
+        let words = path("10.1.1.2", [8_000_000, 16_000_000]);
+        assert_eq!(words, "path up 10.1.1.2 dev gt-local rate tx 1000000 rx 2000000");
+    }
+
+    #[test]
+    fn a_key_is_of_64_digits_and_never_the_same() {
+        let keys = [secret().expect("randomness"), secret().expect("randomness")];
+        assert!(keys.iter().all(|key| key.len() == 64 && key.bytes().all(|digit| digit.is_ascii_hexdigit())));
+        assert_ne!(keys[0], keys[1]);
+    }
+}

@@ -1,0 +1,144 @@
+//! mlvpn: weighted round robin over UDP, one port for each link. Its configuration: mlvpn.conf(5).
+//!
+//! It runs without its status script: what that would do to the device is done from here.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use hawser_wire::Way;
+
+use super::super::options::Options;
+use super::super::{Contender, Programs};
+use super::pair::Pair;
+use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel, program};
+use crate::error::LabError;
+use crate::scenario::ContenderPlan;
+use crate::stage::StageLink;
+
+const KIND: &str = "mlvpn";
+/// The device, and the first link's port. Source: mlvpn.conf(5), its examples.
+const DEVICE: &str = "mlvpn0";
+const FIRST_PORT: u16 = 5080;
+/// Its overhead is 48 bytes and those of IP; 1452 is the most it takes. Source: its example configuration.
+const MTU: u32 = 1428;
+/// It guards nothing: the traffic is our own.
+const PASSWORD: &str = "measured, not guarded";
+/// Packets held for their order, as its examples have it.
+const REORDER: u32 = 64;
+/// How long a silent link is kept, in seconds: the least it takes.
+const TIMEOUT: u32 = 5;
+const MOST_REORDER: u32 = 65_536;
+const MOST_PERCENT: u32 = 100;
+const MOST_LATENCY_MS: u32 = 1000;
+/// Bits of a byte: it counts rates in bytes.
+const BYTE_BITS: u64 = 8;
+
+/// Its settings. Plain data.
+struct Mlvpn {
+    program: Option<PathBuf>,
+    reorder: u32,
+    loss_tolerance: u32,
+    latency_tolerance: Option<u32>,
+    /// Whether it is told the links' rates, as its weights.
+    rates: bool,
+}
+
+pub(in super::super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
+    Ok(Box::new(Tunnel::new(Mlvpn::parse(plan)?)))
+}
+
+impl Mlvpn {
+    fn parse(plan: &ContenderPlan) -> Result<Self, LabError> {
+        let mut options = Options::new(plan);
+        let adapter = Self {
+            program: options.string("program")?.map(PathBuf::from),
+            reorder: options.number("reorder-buffer", MOST_REORDER)?.unwrap_or(REORDER),
+            loss_tolerance: options.number("loss-tolerance", MOST_PERCENT)?.unwrap_or(MOST_PERCENT),
+            latency_tolerance: options.number("latency-tolerance", MOST_LATENCY_MS)?,
+            rates: options.flag("rates")?.unwrap_or(true),
+        };
+        options.finish()?;
+        Ok(adapter)
+    }
+
+    fn text(&self, role: &str, links: &[Link]) -> String {
+        let mode = if role == LOCAL { "client" } else { "server" };
+        let Self { reorder, loss_tolerance, .. } = self;
+        let mut text = format!(
+            "[general]\nmode = \"{mode}\"\ntuntap = \"tun\"\ninterface_name = \"{DEVICE}\"\nmtu = {MTU}\n\
+             timeout = {TIMEOUT}\npassword = \"{PASSWORD}\"\nreorder_buffer_size = {reorder}\n\
+             loss_tolerence = {loss_tolerance}\n"
+        );
+        if let Some(latency) = self.latency_tolerance {
+            text += &format!("latency_tolerence = {latency}\n");
+        }
+        for (link, port) in links.iter().zip(FIRST_PORT..) {
+            let Link { name, near, far, rates: [up, down] } = link;
+            let (ends, rate) = if role == LOCAL {
+                (format!("bindhost = \"{near}\"\nremotehost = \"{far}\"\nremoteport = {port}\n"), up)
+            } else {
+                (format!("bindhost = \"{far}\"\nbindport = {port}\n"), down)
+            };
+            text += &format!("\n[{name}]\n{ends}");
+            if let Some(rate) = rate.filter(|_| self.rates) {
+                text += &format!("bandwidth_upload = {}\n", rate / BYTE_BITS);
+            }
+        }
+        text
+    }
+}
+
+/// What a configuration says of a link. Plain data.
+struct Link {
+    name: String,
+    near: IpAddr,
+    far: IpAddr,
+    /// Bits a second, up and down, where it is shaped.
+    rates: [Option<u64>; 2],
+}
+
+impl From<&StageLink> for Link {
+    fn from(link: &StageLink) -> Self {
+        let rate = |way| link.link.settings(way).rate.map(hawser_wire::Rate::bits_per_second);
+        Self { name: link.name.clone(), near: link.address, far: link.far_address, rates: Way::BOTH.map(rate) }
+    }
+}
+
+impl Adapter for Mlvpn {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
+        let program = program::find(KIND, self.program.as_deref(), "mlvpn")?;
+        let links: Vec<Link> = ground.links.iter().map(Link::from).collect();
+        for role in [REMOTE, LOCAL] {
+            let file = pair.write(&format!("{role}.conf"), &self.text(role, &links))?;
+            let file = file.to_string_lossy();
+            let arguments = ["--config", &file, "--debug", "--natural-title", "--user", "root", "--yes-run-as-root"];
+            pair.start(role, ground.namespace(role), &program, arguments)?;
+            ground.configure(role, DEVICE, pair)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::tests::plan;
+
+    #[test]
+    fn configurations_are_those_of_its_manual() {
+        let link = |name: &str, last: u8, rates| Link {
+            name: name.to_owned(),
+            near: [10, 1, last, 2].into(),
+            far: [198, 51, 100, 7].into(),
+            rates,
+        };
+        let links = [link("wifi", 1, [Some(8_000_000), Some(16_000_000)]), link("eth", 2, [None, None])];
+        let mlvpn = Mlvpn::parse(&plan("mlvpn", "latency-tolerance = 250")).expect("understood");
+        assert_eq!(mlvpn.text(LOCAL, &links), include_str!("golden/mlvpn-local.conf"));
+        assert_eq!(mlvpn.text(REMOTE, &links), include_str!("golden/mlvpn-remote.conf"));
+    }
+}

@@ -1,0 +1,154 @@
+//! mlvpn-rs: links weighed by what it measures, order restored within a window. Its configuration: mlvpn.toml.example of
+//! the project. Keys are Curve25519's, in base64, as Hawser's own are.
+
+use std::path::PathBuf;
+
+use hawser_portal::config::{PrivateKey, PublicKey};
+
+use super::super::options::Options;
+use super::super::{Contender, Programs};
+use super::pair::Pair;
+use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel, program};
+use crate::error::LabError;
+use crate::scenario::{ContenderPlan, Family};
+use crate::stage::StageLink;
+
+const KIND: &str = "mlvpn-rs";
+/// The device, and the first link's port. Source: mlvpn.toml.example.
+const DEVICE: &str = "mlvpn0";
+const FIRST_PORT: u16 = 51_000;
+/// How long order is waited for, in milliseconds. Source: mlvpn.toml.example.
+const REORDER_MS: u32 = 50;
+const MOST_REORDER_MS: u32 = 10_000;
+/// Lengths of the device's networks.
+const PREFIX_V4: u8 = 24;
+const PREFIX_V6: u8 = 64;
+
+/// Its settings. Plain data.
+struct MlvpnRs {
+    program: Option<PathBuf>,
+    reorder_ms: u32,
+    tunes_reordering: bool,
+    is_redundant: bool,
+}
+
+pub(in super::super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
+    Ok(Box::new(Tunnel::new(MlvpnRs::parse(plan)?)))
+}
+
+/// What a configuration is written from. Borrowed.
+struct End<'a> {
+    role: &'static str,
+    /// IPv4, and IPv6 where that is what it is to carry.
+    addresses: (&'a str, Option<&'a str>),
+    key_file: &'a str,
+    peer: &'a PublicKey,
+    socket: &'a str,
+}
+
+impl MlvpnRs {
+    fn parse(plan: &ContenderPlan) -> Result<Self, LabError> {
+        let mut options = Options::new(plan);
+        let adapter = Self {
+            program: options.string("program")?.map(PathBuf::from),
+            reorder_ms: options.number("reorder-window-ms", MOST_REORDER_MS)?.unwrap_or(REORDER_MS),
+            tunes_reordering: options.flag("auto-reorder")?.unwrap_or(false),
+            is_redundant: options.flag("redundant")?.unwrap_or(false),
+        };
+        options.finish()?;
+        Ok(adapter)
+    }
+
+    fn text(&self, end: &End<'_>, links: &str) -> String {
+        let End { role, addresses: (v4, v6), key_file, peer, socket } = end;
+        let mode = if *role == LOCAL { "client" } else { "server" };
+        let v6 = v6.map(|address| format!("address6 = \"{address}\"\n")).unwrap_or_default();
+        let Self { reorder_ms, tunes_reordering, is_redundant, .. } = self;
+        format!(
+            "mode = \"{mode}\"\n\n[tunnel]\nname = \"{DEVICE}\"\naddress = \"{v4}\"\n{v6}\n\
+             [crypto]\nprivate_key_file = \"{key_file}\"\npeer_public_key = \"{peer}\"\n\n\
+             [scheduler]\nreorder_window_ms = {reorder_ms}\nauto_tune_reorder_window = {tunes_reordering}\n\
+             redundant_mode = {is_redundant}\n\n[control]\nsocket_path = \"{socket}\"\n{links}"
+        )
+    }
+}
+
+/// Sections of all links, of one end.
+fn sections<'a>(role: &str, links: impl IntoIterator<Item = &'a StageLink>) -> String {
+    let section = |(link, port): (&StageLink, u16)| {
+        let far = std::net::SocketAddr::new(link.far_address, port);
+        let (interface, more) = if role == LOCAL {
+            (&link.name, format!("remote_addr = \"{far}\"\n"))
+        } else {
+            (&link.far_interface, format!("local_addr = \"{}\"\n", link.far_address))
+        };
+        section(&link.name, interface, port, &more)
+    };
+    links.into_iter().zip(FIRST_PORT..).map(section).collect()
+}
+
+fn section(name: &str, interface: &str, port: u16, more: &str) -> String {
+    format!("\n[[links]]\nname = \"{name}\"\nbind_interface = \"{interface}\"\nlocal_port = {port}\n{more}")
+}
+
+impl Adapter for MlvpnRs {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
+        let program = program::find(KIND, self.program.as_deref(), "mlvpnd")?;
+        let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
+        let (local, remote) = (generated()?, generated()?);
+        for (role, own, peer) in [(REMOTE, &remote, &local), (LOCAL, &local, &remote)] {
+            let key_file = pair.write(&format!("{role}.key"), &own.to_base64())?;
+            let [v4, v6] = addresses(role);
+            let socket = pair.folder().path().join(format!("{role}.sock"));
+            let end = End {
+                role,
+                addresses: (&v4, (ground.stage.inner == Family::V6).then_some(v6.as_str())),
+                key_file: &key_file.to_string_lossy(),
+                peer: &peer.public(),
+                socket: &socket.to_string_lossy(),
+            };
+            let file = pair.write(&format!("{role}.toml"), &self.text(&end, &sections(role, ground.links)))?;
+            pair.start(role, ground.namespace(role), &program, ["run", "--config", &file.to_string_lossy()])?;
+            pair.bring_up(role, ground.namespace(role), DEVICE)?;
+            ground.route(role, DEVICE, pair)?;
+        }
+        Ok(())
+    }
+}
+
+/// An end's addresses, of both families.
+fn addresses(role: &str) -> [String; 2] {
+    let of = |family, prefix| {
+        let ends = super::tun_ends(family);
+        format!("{}/{prefix}", if role == LOCAL { ends.client } else { ends.server })
+    };
+    [of(Family::V4, PREFIX_V4), of(Family::V6, PREFIX_V6)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::tests::plan;
+
+    #[test]
+    fn configurations_are_those_of_its_examples() {
+        let own = PrivateKey::parse(&("AQEB".repeat(10) + "AQE=")).expect("32 bytes");
+        let peer = own.public();
+        let end = |role| End {
+            role,
+            addresses: if role == LOCAL { ("10.77.0.2/24", Some("fd77::2/64")) } else { ("10.77.0.1/24", None) },
+            key_file: "/folder/key",
+            peer: &peer,
+            socket: "/folder/socket",
+        };
+        let adapter = MlvpnRs::parse(&plan("mlvpn-rs", "redundant = true")).expect("understood");
+        let links = section("wifi", "wifi", 51_000, "remote_addr = \"198.51.100.7:51000\"\n");
+        assert_eq!(adapter.text(&end(LOCAL), &links), include_str!("golden/mlvpn-rs-local.toml"));
+        let links = section("wifi", "far0", 51_000, "local_addr = \"198.51.100.7\"\n");
+        assert_eq!(adapter.text(&end(REMOTE), &links), include_str!("golden/mlvpn-rs-remote.toml"));
+    }
+}

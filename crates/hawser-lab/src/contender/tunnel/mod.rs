@@ -1,0 +1,166 @@
+//! Other tunnels, as contenders: programs at both ends that make a TUN device.
+//!
+//! 1. The program is found: by the option `program`, by the variable HAWSER_LAB_NAME, on the PATH. Without it the contender
+//!    is skipped by name.
+//! 2. Its adapter writes configurations to a folder, and starts it at both ends.
+//! 3. Devices get addresses, and routes to hosts of LANs, where the adapter leaves that to us.
+//! 4. Pings until one is answered and every link that the adapter uses has carried something both ways.
+//! 5. `down` ends the programs; their devices go with them.
+
+use std::time::{Duration, Instant};
+
+use hawser_wire::traffic::Ping;
+use hawser_wire::{Counters, Way};
+
+use self::pair::Pair;
+use super::links::{family, has_lan, host, links_up, tun_ends};
+use super::{Contender, Offer, Program, Transport};
+use crate::error::LabError;
+use crate::stage::{Ends, Stage, StageLink};
+
+mod certificate;
+pub(super) mod engarde;
+pub(super) mod glorytun;
+pub(super) mod mlvpn;
+pub(super) mod mlvpn_rs;
+pub(super) mod mqvpn;
+pub(super) mod openvpn;
+mod pair;
+mod program;
+pub(super) mod wireguard_go;
+
+/// How long it may take until a ping is answered, and until every link has carried something.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// A few pings at a time, so that one that was sent too early does not matter.
+const PING_INTERVAL: Duration = Duration::from_millis(20);
+const PING_DURATION: Duration = Duration::from_millis(100);
+
+/// What is its own of a tunnel program. Plain settings; it starts nothing before it is told to.
+trait Adapter: Send {
+    /// Its kind, as scenarios call it.
+    fn kind(&self) -> &'static str;
+
+    /// The links it is to use, of those that are up.
+    fn links(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {
+        Ok(links_up(stage))
+    }
+
+    /// Steps 1 to 3.
+    fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError>;
+}
+
+/// Where an adapter starts its programs. Borrowed.
+struct Ground<'a> {
+    stage: &'a Stage,
+    /// All links: one that is down may come.
+    links: &'a [StageLink],
+    /// The devices' addresses.
+    tun: Ends,
+    /// What the tunnel joins beside its devices: client and server of LANs.
+    hosts: Option<Ends>,
+}
+
+/// A tunnel program at both ends. Down at first; one owner.
+struct Tunnel<A> {
+    adapter: A,
+    pair: Option<Pair>,
+}
+
+impl<A: Adapter> Tunnel<A> {
+    const fn new(adapter: A) -> Self {
+        Self { adapter, pair: None }
+    }
+}
+
+impl<A: Adapter> Contender for Tunnel<A> {
+    fn up(&mut self, stage: &Stage) -> Result<Offer, LabError> {
+        let hosts = has_lan(stage).then_some(stage.hosts);
+        let ground = Ground { stage, links: &stage.links, tun: tun_ends(stage.inner), hosts };
+        let ends = hosts.unwrap_or(ground.tun);
+        let links: Vec<_> = self.adapter.links(stage)?.into_iter().map(|link| &stage.links[link]).collect();
+        let before: Vec<_> = links.iter().map(|link| counters(link)).collect();
+        let mut pair = Pair::new(self.adapter.kind())?;
+        self.adapter.start(&ground, &mut pair)?;
+        wait(stage, &ends, &links, &before, &mut pair)?;
+        let programs = pair.programs().map(|(role, pid)| Program { role, pid }).collect();
+        self.pair = Some(pair);
+        Ok(Offer { ends, socket: Transport::Tcp, programs })
+    }
+
+    fn down(&mut self, _: &Stage) -> Result<(), LabError> {
+        self.pair.take().map_or(Ok(()), Pair::end)
+    }
+}
+
+impl Ground<'_> {
+    /// The addresses that an end may send from, as networks: its device's, and its host's.
+    fn behind(&self, end: impl Fn(&Ends) -> std::net::IpAddr) -> Vec<ipnet::IpNet> {
+        [Some(self.tun), self.hosts].iter().flatten().map(|ends| host(end(ends))).collect()
+    }
+
+    /// Step 3: brings an end's device up with its address, once it is there, and sends what is for the far host into it.
+    fn configure(&self, role: &'static str, device: &str, pair: &mut Pair) -> Result<(), LabError> {
+        pair.bring_up(role, self.namespace(role), device)?;
+        let (own, far) =
+            if role == LOCAL { (self.tun.client, self.tun.server) } else { (self.tun.server, self.tun.client) };
+        let words = format!("{} address add {own} peer {far} dev {device}", family(own));
+        pair.undo.ip_add(self.namespace(role), &words)?;
+        self.route(role, device, pair)
+    }
+
+    /// Step 3, for a device that has its address.
+    fn route(&self, role: &'static str, device: &str, pair: &mut Pair) -> Result<(), LabError> {
+        let Some(hosts) = self.hosts else { return Ok(()) };
+        let far = if role == LOCAL { hosts.server } else { hosts.client };
+        let words = format!("{} route add {} dev {device}", family(far), host(far));
+        pair.undo.ip_add(self.namespace(role), &words)
+    }
+
+    fn namespace(&self, role: &str) -> &hawser_wire::Namespace {
+        if role == LOCAL { &self.stage.local } else { &self.stage.remote }
+    }
+}
+
+/// The ends, as programs of [`Offer`] are told apart.
+const LOCAL: &str = "local";
+const REMOTE: &str = "remote";
+
+/// Step 4.
+fn wait(
+    stage: &Stage,
+    ends: &Ends,
+    links: &[&StageLink],
+    before: &[[Counters; 2]],
+    pair: &mut Pair,
+) -> Result<(), LabError> {
+    let late = Instant::now() + PATIENCE;
+    loop {
+        let ping = Ping {
+            from: stage.client.clone(),
+            destination: ends.server,
+            interval: PING_INTERVAL,
+            duration: PING_DURATION,
+        };
+        let is_answered = !ping.start()?.finish()?.echoes.is_empty();
+        let silent: Vec<_> = links.iter().zip(before).filter(|(link, before)| !has_carried(link, before)).collect();
+        if is_answered && silent.is_empty() {
+            return Ok(());
+        }
+        pair.check()?;
+        if Instant::now() > late {
+            let silent = silent.iter().map(|(link, _)| link.name.as_str()).collect::<Vec<_>>().join(", ");
+            return Err(pair.fault(match is_answered {
+                false => "no ping was answered".to_owned(),
+                true => format!("nothing came and went over {silent}"),
+            }));
+        }
+    }
+}
+
+fn counters(link: &StageLink) -> [Counters; 2] {
+    Way::BOTH.map(|way| link.link.counters(way))
+}
+
+fn has_carried(link: &StageLink, before: &[Counters; 2]) -> bool {
+    counters(link).iter().zip(before).all(|(now, before)| now.packets_out > before.packets_out)
+}

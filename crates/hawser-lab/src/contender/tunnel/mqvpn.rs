@@ -1,0 +1,148 @@
+//! mqvpn: IP over multipath QUIC (MASQUE, RFC 9484). Its configuration: the project's guide.
+//!
+//! The remote end gives addresses out of its pool, the first to us; it takes packets from nobody else, so that hosts of a
+//! LAN cannot use it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use hawser_portal::config::PrivateKey;
+
+use super::super::options::Options;
+use super::super::{Contender, Programs};
+use super::pair::Pair;
+use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel, certificate, program};
+use crate::error::LabError;
+use crate::scenario::ContenderPlan;
+
+const KIND: &str = "mqvpn";
+/// The device, and where the remote end listens. Source: the project's guide.
+const DEVICE: &str = "mqvpn0";
+const PORT: u16 = 443;
+/// Its pools: the remote end has their first address, the local one the second.
+const POOL_V4: &str = "10.77.0.0/24";
+const POOL_V6: &str = "fd77::/112";
+/// Inner packets that its reorder buffer is for. Source: the project's guide, `[ReorderRule]`.
+const REORDER_PROFILES: [&str; 4] = ["off", "cellular_bond", "fiber_lte", "quic_bulk"];
+const SCHEDULERS: [&str; 4] = ["wlb", "minrtt", "wlb_udp_pin", "backup_fec"];
+const CONGESTION: [&str; 4] = ["bbr2", "bbr", "cubic", "none"];
+const MOST_PORT: u32 = 65_535;
+/// HTTP/3, which the reorder rule is for unless told.
+const REORDER_PORT: u32 = 443;
+
+/// Its settings. Plain data.
+struct Mqvpn {
+    program: Option<PathBuf>,
+    scheduler: &'static str,
+    congestion: &'static str,
+    reorder: &'static str,
+    reorder_port: u32,
+    hybrid: bool,
+}
+
+pub(in super::super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contender>, LabError> {
+    Ok(Box::new(Tunnel::new(Mqvpn::parse(plan)?)))
+}
+
+impl Mqvpn {
+    fn parse(plan: &ContenderPlan) -> Result<Self, LabError> {
+        let mut options = Options::new(plan);
+        let adapter = Self {
+            program: options.string("program")?.map(PathBuf::from),
+            scheduler: options.word("scheduler", &SCHEDULERS)?,
+            congestion: options.word("congestion", &CONGESTION)?,
+            reorder: options.word("reorder", &REORDER_PROFILES)?,
+            reorder_port: options.number("reorder-port", MOST_PORT)?.unwrap_or(REORDER_PORT),
+            hybrid: options.flag("hybrid")?.unwrap_or(false),
+        };
+        options.finish()?;
+        Ok(adapter)
+    }
+
+    fn remote_text(&self, endpoint: IpAddr, key: &str, [certificate, private]: [&str; 2]) -> String {
+        let listen = SocketAddr::new(endpoint, PORT);
+        let egress = if self.hybrid { format!("EgressAllow = {POOL_V4}\n") } else { String::new() };
+        format!(
+            "[Interface]\nTunName = {DEVICE}\nListen = {listen}\nSubnet = {POOL_V4}\nSubnet6 = {POOL_V6}\n\n\
+             [TLS]\nCert = {certificate}\nKey = {private}\n\n[Auth]\nKey = {key}\n\n[Multipath]\n{}{}{egress}",
+            self.multipath(),
+            self.features()
+        )
+    }
+
+    fn local_text(&self, endpoint: IpAddr, key: &str, links: &[&str]) -> String {
+        let address = SocketAddr::new(endpoint, PORT);
+        let paths: String = links.iter().map(|link| format!("Path = {link}\n")).collect();
+        format!(
+            "[Server]\nAddress = {address}\nInsecure = true\n\n[Auth]\nKey = {key}\n\n\
+             [Interface]\nTunName = {DEVICE}\nManageRoutes = false\n\n[Multipath]\n{}{paths}{}",
+            self.multipath(),
+            self.features()
+        )
+    }
+
+    fn multipath(&self) -> String {
+        format!("Scheduler = {}\nCC = {}\n", self.scheduler, self.congestion)
+    }
+
+    /// What both ends must agree on; `[Hybrid]` comes last.
+    fn features(&self) -> String {
+        let mut text = String::new();
+        if self.reorder != "off" {
+            let (profile, port) = (self.reorder, self.reorder_port);
+            text += &format!(
+                "\n[Reorder]\nEnabled = on\n\n[ReorderRule]\nProto = udp\nPort = {port}\nProfile = {profile}\n"
+            );
+        }
+        if self.hybrid {
+            text += "\n[Hybrid]\nEnabled = true\n";
+        }
+        text
+    }
+}
+
+impl Adapter for Mqvpn {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
+        let program = program::find(KIND, self.program.as_deref(), "mqvpn")?;
+        if ground.hosts.is_some() {
+            let what = "a way through mqvpn for hosts behind its ends".to_owned();
+            return Err(LabError::Missing { what, hint: "compare mqvpn in a network without `lan`".to_owned() });
+        }
+        let made = certificate::made(REMOTE)?;
+        let files = [pair.write("remote.crt", &made.certificate)?, pair.write("remote.key", &made.key)?];
+        let files = files.each_ref().map(|file| file.to_string_lossy());
+        let secret = PrivateKey::generate().map_err(|error| LabError::system("make keys", error))?;
+        let (key, endpoint) = (BASE64_STANDARD.encode(secret.as_bytes()), ground.stage.endpoint);
+        let links: Vec<_> = ground.links.iter().map(|link| link.name.as_str()).collect();
+        let remote = self.remote_text(endpoint, &key, files.each_ref().map(AsRef::as_ref));
+        for (role, text) in [(REMOTE, remote), (LOCAL, self.local_text(endpoint, &key, &links))] {
+            let file = pair.write(&format!("{role}.conf"), &text)?;
+            pair.start(role, ground.namespace(role), &program, ["--config", &file.to_string_lossy()])?;
+            pair.bring_up(role, ground.namespace(role), DEVICE)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::tests::plan;
+
+    #[test]
+    fn configurations_are_those_of_its_guide() {
+        let endpoint = [198, 51, 100, 7].into();
+        let options = "scheduler = \"minrtt\"\nreorder = \"cellular_bond\"\nhybrid = true";
+        let mqvpn = Mqvpn::parse(&plan("mqvpn", options)).expect("understood");
+        let remote = mqvpn.remote_text(endpoint, "a2V5", ["/cert", "/key"]);
+        assert_eq!(remote, include_str!("golden/mqvpn-remote.conf"));
+        let mqvpn = Mqvpn::parse(&plan("mqvpn", "")).expect("understood");
+        assert_eq!(mqvpn.local_text(endpoint, "a2V5", &["wifi", "eth"]), include_str!("golden/mqvpn-local.conf"));
+    }
+}

@@ -1,0 +1,86 @@
+//! wireguard-go on one link.
+//!
+//! 1. Go builds it from its module into the cache, once.
+//! 2. What goes to its port is steered over the link, whatever the other links' metrics.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use hawser_portal::config::PrivateKey;
+
+use super::super::links::{choose, steer};
+use super::super::options::Options;
+use super::super::{Contender, Programs};
+use super::pair::Pair;
+use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel};
+use crate::error::LabError;
+use crate::scenario::ContenderPlan;
+use crate::stage::Stage;
+use crate::wireguard::{self, PORT, configuration, device, launch};
+
+/// Its settings. Plain data.
+struct WireGuardGo {
+    label: String,
+    link: Option<String>,
+    cache: PathBuf,
+}
+
+pub(in super::super) fn make(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn Contender>, LabError> {
+    let mut options = Options::new(plan);
+    let link = options.string("link")?;
+    options.finish()?;
+    let adapter = WireGuardGo { label: plan.label.clone(), link, cache: programs.cache.clone() };
+    Ok(Box::new(Tunnel::new(adapter)))
+}
+
+impl Adapter for WireGuardGo {
+    fn kind(&self) -> &'static str {
+        "wireguard-go"
+    }
+
+    fn links(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {
+        Ok(vec![choose(stage, self.link.as_deref(), &self.label)?])
+    }
+
+    fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
+        let program = built(&self.cache)?;
+        let link = choose(ground.stage, self.link.as_deref(), &self.label)?;
+        steer(ground.stage, link, PORT, &mut pair.undo)?;
+        wire(ground, pair, &program, SocketAddr::new(ground.links[link].far_address, PORT))
+    }
+}
+
+/// Step 1.
+pub(super) fn built(cache: &std::path::Path) -> Result<PathBuf, LabError> {
+    let program = cache.join("wireguard-go");
+    if program.is_file() {
+        return Ok(program);
+    }
+    wireguard::build(cache).map_err(|error| match error {
+        LabError::Build { reason, .. } if reason.starts_with("run go:") => {
+            LabError::Missing { what: "go".to_owned(), hint: "install Go 1.24 or later: https://go.dev/dl".to_owned() }
+        }
+        other => other,
+    })
+}
+
+/// WireGuard between both ends; the local one calls this address.
+pub(super) fn wire(
+    ground: &Ground<'_>,
+    pair: &mut Pair,
+    program: &std::path::Path,
+    call: SocketAddr,
+) -> Result<(), LabError> {
+    let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
+    let (local_key, remote_key) = (generated()?, generated()?);
+    let remote = configuration(&remote_key, Some(PORT), &local_key, None, &ground.behind(|ends| ends.client));
+    let local = configuration(&local_key, None, &remote_key, Some(call), &ground.behind(|ends| ends.server));
+    for (role, text) in [(REMOTE, remote), (LOCAL, local)] {
+        let making = crate::cleanup::making();
+        let process = launch(role, program, ground.namespace(role), pair.folder(), &text)?;
+        drop(making);
+        pair.adopt(role, process);
+        ground.configure(role, &device(role), pair)?;
+    }
+    Ok(())
+}

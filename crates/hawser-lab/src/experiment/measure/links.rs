@@ -1,0 +1,268 @@
+//! What the links carried, as their interfaces count it.
+//!
+//! 1. While the workload runs, a thread reads every link's counters each half second from its start on.
+//! 2. What a link delivered in each step is its line, for either direction; its part of all that was delivered its share;
+//!    the mean of what it delivered in the workload's directions a figure of its own.
+//! 3. What both ends handed to the links, over what the application got, is the overhead.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use hawser_wire::{Moment, Way};
+
+use crate::experiment::{Findings, Line};
+use crate::stage::StageLink;
+
+/// From one look to the next. Source: Barreira's testbed, which read interface counters so often.
+const STEP: Duration = Duration::from_millis(500);
+/// The workload's own figure.
+const GOODPUT: &str = "goodput_mbps";
+/// Bits in a byte, and in a megabit.
+const BYTE_BITS: f64 = 8.0;
+const MEGA: f64 = 1e6;
+
+/// A link's counters at a moment, in bytes. Plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bytes {
+    /// Handed to the link, both ways together.
+    sent: u64,
+    /// Delivered to the remote end.
+    up: u64,
+    /// Delivered to the local end.
+    down: u64,
+}
+
+/// What the links carried over time. Plain data.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Carried {
+    /// At the start, and after each step: of each link.
+    looks: Vec<Vec<Bytes>>,
+    /// At the end, within the last step.
+    last: Vec<Bytes>,
+    /// From the start to the end.
+    time: Duration,
+}
+
+/// Step 1: does the work while the counters are read, from `start` for `duration`, or until the work is done.
+pub fn watched<T>(links: &[StageLink], start: Moment, duration: Duration, work: impl FnOnce() -> T) -> (T, Carried) {
+    let read = || links.iter().map(bytes).collect();
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let looking = scope.spawn(|| look(&read, start, duration, &is_done));
+        let done = work();
+        is_done.store(true, Ordering::Release);
+        let carried = looking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (done, carried)
+    })
+}
+
+fn bytes(link: &StageLink) -> Bytes {
+    let (up, down) = (link.link.counters(Way::AToB), link.link.counters(Way::BToA));
+    Bytes { sent: up.bytes_in + down.bytes_in, up: up.bytes_out, down: down.bytes_out }
+}
+
+fn look(read: &dyn Fn() -> Vec<Bytes>, start: Moment, duration: Duration, is_done: &AtomicBool) -> Carried {
+    start.sleep_until();
+    let mut looks = vec![read()];
+    let end = start + duration;
+    let mut next = start + STEP;
+    while next <= end && !is_done.load(Ordering::Acquire) {
+        next.sleep_until();
+        looks.push(read());
+        next = next + STEP;
+    }
+    if !is_done.load(Ordering::Acquire) {
+        end.sleep_until();
+    }
+    Carried { looks, last: read(), time: Moment::now() - start }
+}
+
+/// In which directions a workload sends. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sends {
+    /// From the client.
+    Up,
+    /// To the client.
+    Down,
+    /// Both, or it does not say.
+    Both,
+}
+
+impl Sends {
+    /// As a workload's options have it.
+    pub fn of(options: &toml::Table) -> Self {
+        match options.get("direction").and_then(toml::Value::as_str) {
+            Some("up") => Self::Up,
+            Some("down") => Self::Down,
+            _ => Self::Both,
+        }
+    }
+
+    fn bytes(self, bytes: &Bytes) -> u64 {
+        match self {
+            Self::Up => bytes.up,
+            Self::Down => bytes.down,
+            Self::Both => bytes.up + bytes.down,
+        }
+    }
+}
+
+/// Step 2, for links of these names.
+pub fn carried(names: &[&str], carried: &Carried, sends: Sends) -> Findings {
+    let mut findings = Findings::default();
+    let total: u64 = (0..names.len()).map(|link| carried.between(link, |bytes| bytes.up + bytes.down)).sum();
+    for (link, name) in names.iter().enumerate() {
+        let line = |of: &str, count: fn(&Bytes) -> u64| Line {
+            name: of.to_owned(),
+            link: Some((*name).to_owned()),
+            step_s: STEP.as_secs_f64(),
+            values: carried
+                .looks
+                .windows(2)
+                .map(|pair| mbps(count(&pair[1][link]) - count(&pair[0][link]), STEP))
+                .collect(),
+        };
+        findings.lines.push(line("link_up_mbps", |bytes| bytes.up));
+        findings.lines.push(line("link_down_mbps", |bytes| bytes.down));
+        let own = carried.between(link, |bytes| bytes.up + bytes.down);
+        if total > 0 {
+            findings.metrics.insert(format!("share_{name}"), number(own) / number(total));
+        }
+        if !carried.time.is_zero() {
+            let mean = mbps(carried.between(link, |bytes| sends.bytes(bytes)), carried.time);
+            findings.metrics.insert(format!("link_{name}_mbps"), mean);
+        }
+    }
+    findings
+}
+
+/// Step 3, where the workload has a goodput.
+pub fn overhead(carried: &Carried, workload: &Findings) -> Option<f64> {
+    let got = application_bytes(workload, carried.time)?;
+    let links = carried.last.len();
+    let sent: u64 = (0..links).map(|link| carried.between(link, |bytes| bytes.sent)).sum();
+    const PERCENT: f64 = 100.0;
+    Some((number(sent) / got - 1.0) * PERCENT)
+}
+
+/// What the application got: its goodput over time, or where it has none its mean over the workload's time.
+pub fn application_bytes(workload: &Findings, time: Duration) -> Option<f64> {
+    let line = workload.lines.iter().find(|line| line.name == GOODPUT && line.link.is_none());
+    let megabits = match line {
+        Some(line) => line.values.iter().sum::<f64>() * line.step_s,
+        None => workload.metrics.get(GOODPUT)? * time.as_secs_f64(),
+    };
+    (megabits > 0.0).then_some(megabits * MEGA / BYTE_BITS)
+}
+
+impl Carried {
+    /// What a link counted in all.
+    fn between(&self, link: usize, count: impl Fn(&Bytes) -> u64) -> u64 {
+        let first = self.looks.first().and_then(|look| look.get(link)).map_or(0, &count);
+        self.last.get(link).map_or(0, &count).saturating_sub(first)
+    }
+
+    /// From the start to the end.
+    pub fn time(&self) -> Duration {
+        self.time
+    }
+}
+
+fn mbps(bytes: u64, time: Duration) -> f64 {
+    number(bytes) * BYTE_BITS / MEGA / time.as_secs_f64()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bytes of one run")]
+fn number(bytes: u64) -> f64 {
+    bytes as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    fn of(sent: u64, up: u64, down: u64) -> Bytes {
+        Bytes { sent, up, down }
+    }
+
+    /// A second and a half over two links: the first carries three times what the second does.
+    fn two_links() -> Carried {
+        Carried {
+            looks: vec![
+                vec![of(1000, 500, 500), of(0, 0, 0)],
+                vec![of(126_000, 500, 125_500), of(0, 0, 0)],
+                vec![of(251_000, 500, 250_500), of(62_500, 62_500, 0)],
+            ],
+            last: vec![of(376_000, 500, 375_500), of(125_000, 125_000, 0)],
+            time: Duration::from_millis(1500),
+        }
+    }
+
+    #[test]
+    fn each_link_has_a_line_for_either_direction_and_a_share() {
+        let findings = carried(&["wifi", "eth"], &two_links(), Sends::Both);
+        let lines: Vec<(&str, &str, &[f64])> = findings
+            .lines
+            .iter()
+            .map(|line| (line.name.as_str(), line.link.as_deref().unwrap_or(""), line.values.as_slice()))
+            .collect();
+        let expected: [(&str, &str, &[f64]); 4] = [
+            ("link_up_mbps", "wifi", &[0.0, 0.0]),
+            ("link_down_mbps", "wifi", &[2.0, 2.0]),
+            ("link_up_mbps", "eth", &[0.0, 1.0]),
+            ("link_down_mbps", "eth", &[0.0, 0.0]),
+        ];
+        assert_eq!(lines, expected);
+        assert_eq!((findings.metrics["share_wifi"], findings.metrics["share_eth"]), (0.75, 0.25));
+        assert!(carried(&["wifi"], &Carried::default(), Sends::Both).metrics.is_empty(), "nothing has no shares");
+    }
+
+    #[test]
+    fn a_links_mean_is_of_the_directions_that_the_workload_has() {
+        let table = [("up", 0.0, 125_000.0), ("down", 375_000.0, 0.0), ("both", 375_000.0, 125_000.0)];
+        for (direction, wifi, eth) in table {
+            let options = toml::Table::from_iter([("direction".to_owned(), toml::Value::from(direction))]);
+            let metrics = carried(&["wifi", "eth"], &two_links(), Sends::of(&options)).metrics;
+            let mbps = |bytes: f64| bytes * 8.0 / 1e6 / 1.5;
+            assert!((metrics["link_wifi_mbps"] - mbps(wifi)).abs() < 1e-9, "{direction}: {metrics:?}");
+            assert!((metrics["link_eth_mbps"] - mbps(eth)).abs() < 1e-9, "{direction}: {metrics:?}");
+        }
+        assert_eq!(Sends::of(&toml::Table::new()), Sends::Both);
+    }
+
+    #[test]
+    fn overhead_is_what_was_sent_over_what_was_got() {
+        let line = |values: &[f64]| Line { name: GOODPUT.to_owned(), link: None, step_s: 0.5, values: values.to_vec() };
+        let by_line = Findings { lines: vec![line(&[2.0, 2.0, 2.0])], ..Findings::default() };
+        let overhead_of = |workload: &Findings| overhead(&two_links(), workload);
+        let percent = overhead_of(&by_line).expect("it has a goodput");
+        assert!((percent - (500_000.0 / 375_000.0 - 1.0) * 100.0).abs() < 1e-9, "{percent}");
+        let metrics = BTreeMap::from([(GOODPUT.to_owned(), 2.0)]);
+        assert_eq!(overhead_of(&Findings { metrics, ..Findings::default() }), Some(percent));
+        assert_eq!(overhead_of(&Findings::default()), None);
+        assert_eq!(overhead_of(&Findings { lines: vec![line(&[0.0])], ..Findings::default() }), None, "got nothing");
+    }
+
+    #[test]
+    fn counters_are_read_each_half_second_until_the_work_is_done() {
+        let count = Mutex::new(0);
+        let read = || {
+            let mut count = count.lock().expect("nobody panics");
+            *count += 1;
+            vec![of(*count, 0, 0)]
+        };
+        let not_done = AtomicBool::new(false);
+        let begun = Moment::now();
+        let carried = look(&read, begun, Duration::from_millis(1200), &not_done);
+        assert_eq!(carried.looks.len(), 3);
+        assert!(carried.time >= Duration::from_millis(1200), "{:?}", carried.time);
+        assert_eq!(carried.between(0, |bytes| bytes.sent), 3);
+        let done = AtomicBool::new(true);
+        let carried = look(&read, Moment::now(), Duration::from_secs(60), &done);
+        assert_eq!(carried.looks.len(), 1);
+    }
+}

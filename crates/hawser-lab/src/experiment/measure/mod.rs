@@ -1,0 +1,14 @@
+//! What is measured beside a workload: links, the contender's programs, recovery, and what packets say.
+//!
+//! Each measure gives findings of its own, which are added to the workload's.
+
+mod links;
+mod programs;
+mod recovery;
+mod signals;
+mod tcp;
+
+pub(super) use links::{Sends, application_bytes, carried, overhead, watched};
+pub(super) use programs::Meter;
+pub(super) use recovery::{FINE, recovery};
+pub(super) use signals::{SIGNALS, Signals};

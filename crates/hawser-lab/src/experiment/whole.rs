@@ -1,0 +1,29 @@
+//! A scenario with its results in a folder: run, or gone on with.
+
+use std::path::Path;
+
+use super::{Choice, Live, Machine, Store, Summary, Watcher, conduct};
+use crate::contender::{self, Programs};
+use crate::error::LabError;
+use crate::scenario::Scenario;
+use crate::workload;
+
+/// Runs what a folder does not hold yet of a scenario.
+///
+/// # Errors
+/// [`LabError::Others`] where the folder holds something else; and where a contender or workload is planned that means
+/// nothing, or results cannot be kept. A run that fails is a result.
+pub fn run(
+    scenario: &Scenario,
+    choice: Choice,
+    dir: &Path,
+    programs: &Programs,
+    watcher: &mut dyn Watcher,
+) -> Result<Summary, LabError> {
+    let made_of = programs.clone();
+    let make_contender = move |plan: &_| contender::make(plan, &made_of);
+    let live = Live::new(scenario, Box::new(make_contender), Box::new(workload::make))?;
+    let machine = Machine::here(&programs.hawser, scenario, choice.quick)?;
+    let mut store = Store::open(dir, scenario, &machine)?;
+    conduct(scenario, choice, &mut store, &mut |planned| live.execute(planned), watcher)
+}

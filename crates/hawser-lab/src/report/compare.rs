@@ -1,0 +1,234 @@
+//! Two results of the same scenarios: what is better, what is worse, and what is noise.
+//!
+//! 1. Figures of both are set side by side, by series and metric; metrics without a good direction are left out.
+//! 2. Each pair is tested (Welch). The tests are corrected for their number (Holm): the scenario's own metric in a family
+//!    of its own, all others in another, so that asking for more figures does not hide the one that matters.
+//! 3. A difference counts where chance rarely makes it and it is large enough to matter; the rest is noise.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use super::metrics::{Better, Metric};
+use super::results::{self, Results};
+use super::statistics::{LEVEL, Summary, Welch, holm, welch};
+use super::tables::signed_percent;
+use crate::error::LabError;
+use crate::experiment::{Outcome, Run, SeriesKey};
+
+/// Differences under this share of the old mean do not matter, however sure they are.
+const RELEVANT: f64 = 0.05;
+
+/// What became of a figure. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// In the bad direction, surely and by enough.
+    Worse,
+    /// In the good direction, surely and by enough.
+    Better,
+    /// Nothing that chance would not do, or too little to matter.
+    Noise,
+    /// A side has too few runs to tell.
+    Unknown,
+}
+
+impl Verdict {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Worse => "worse",
+            Self::Better => "better",
+            Self::Noise => "within noise",
+            Self::Unknown => "too few runs",
+        }
+    }
+}
+
+/// A figure of both results. Plain data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// Of which series.
+    pub series: SeriesKey,
+    /// Name of the metric.
+    pub metric: String,
+    /// Before.
+    pub old: Summary,
+    /// After.
+    pub new: Summary,
+    /// The test; none where a side has a single run.
+    pub test: Option<Welch>,
+    /// Its p value, corrected.
+    pub p: Option<f64>,
+    /// What is made of it.
+    pub verdict: Verdict,
+}
+
+impl Finding {
+    /// New less old, as a share of old; infinite from nothing.
+    #[must_use]
+    pub fn change(&self) -> f64 {
+        let difference = self.new.mean - self.old.mean;
+        if difference == 0.0 { 0.0 } else { difference / self.old.mean.abs() }
+    }
+}
+
+/// What two results differ in. Plain data.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Comparison {
+    /// By scenario, series and metric.
+    pub findings: Vec<Finding>,
+    /// Series that had figures, and have none.
+    pub lost: Vec<SeriesKey>,
+    /// Series that had none, and have.
+    pub gained: Vec<SeriesKey>,
+}
+
+impl Comparison {
+    /// Whether anything became worse, or was lost.
+    #[must_use]
+    pub fn is_regression(&self) -> bool {
+        !self.lost.is_empty() || self.findings.iter().any(|finding| finding.verdict == Verdict::Worse)
+    }
+}
+
+/// Compares the results in two folders.
+///
+/// # Errors
+/// Where either cannot be read, or they have no series in common.
+pub fn compare(old: &Path, new: &Path) -> Result<Comparison, LabError> {
+    let (before, after) = (results::read(old)?, results::read(new)?);
+    let metrics =
+        before.iter().map(|Results { scenario, .. }| (scenario.name.as_str(), scenario.repeat.metric.as_str()));
+    let metrics: BTreeMap<&str, &str> = metrics.collect();
+    let runs = |results: &[Results]| results.iter().flat_map(|results| results.runs.clone()).collect::<Vec<Run>>();
+    let comparison = compare_runs(&runs(&before), &runs(&after), |scenario| metrics.get(scenario).copied());
+    if comparison.findings.is_empty() && comparison.lost.is_empty() {
+        let action = format!("compare {} with {}", old.display(), new.display());
+        return Err(LabError::results(action, "they have no series in common".to_owned()));
+    }
+    Ok(comparison)
+}
+
+/// Steps 1 to 3; `own` names a scenario's own metric.
+#[must_use]
+pub fn compare_runs<'a>(old: &[Run], new: &[Run], own: impl Fn(&str) -> Option<&'a str>) -> Comparison {
+    let (before, after) = (values(old), values(new));
+    let has = |all: &BTreeMap<SeriesKey, Figures<'_>>, key: &SeriesKey| all.get(key).is_some_and(|f| !f.is_empty());
+    let mut comparison = Comparison::default();
+    for (series, figures) in &before {
+        let Some(counterparts) = after.get(series) else { continue };
+        match (figures.is_empty(), counterparts.is_empty()) {
+            (false, true) => comparison.lost.push(series.clone()),
+            (true, false) => comparison.gained.push(series.clone()),
+            _ => comparison.findings.extend(pairs(series, figures, counterparts)),
+        }
+    }
+    comparison.gained.extend(after.keys().filter(|key| !before.contains_key(key) && has(&after, key)).cloned());
+    let is_own = |finding: &Finding| own(&finding.series.scenario) == Some(finding.metric.as_str());
+    let mut families: BTreeMap<(&str, bool), Vec<usize>> = BTreeMap::new();
+    for (place, finding) in comparison.findings.iter().enumerate() {
+        families.entry((&finding.series.scenario, is_own(finding))).or_default().push(place);
+    }
+    let families: Vec<Vec<usize>> = families.into_values().collect();
+    families.iter().for_each(|family| judge(&mut comparison.findings, family));
+    comparison
+}
+
+/// A series' figures by metric.
+type Figures<'a> = BTreeMap<&'a str, Vec<f64>>;
+
+fn values(runs: &[Run]) -> BTreeMap<SeriesKey, Figures<'_>> {
+    let mut series: BTreeMap<SeriesKey, Figures<'_>> = BTreeMap::new();
+    for run in runs {
+        let figures = series.entry(run.series.clone()).or_default();
+        if let Outcome::Found(findings) = &run.outcome {
+            findings.metrics.iter().for_each(|(name, value)| figures.entry(name).or_default().push(*value));
+        }
+    }
+    series
+}
+
+/// Step 1.
+fn pairs(series: &SeriesKey, old: &Figures<'_>, new: &Figures<'_>) -> Vec<Finding> {
+    let pair = |(metric, values): (&&str, &Vec<f64>)| {
+        Metric::named(metric).better?;
+        let (old, new) = (Summary::of(values)?, Summary::of(new.get(metric)?)?);
+        let (series, metric, test) = (series.clone(), (*metric).to_owned(), welch(&old, &new));
+        Some(Finding { series, metric, old, new, test, p: None, verdict: Verdict::Unknown })
+    };
+    old.iter().filter_map(pair).collect()
+}
+
+/// Steps 2 and 3, for one family of tests.
+fn judge(findings: &mut [Finding], family: &[usize]) {
+    let tested: Vec<(usize, f64)> = family.iter().filter_map(|&place| Some((place, findings[place].test?.p))).collect();
+    let corrected = holm(&tested.iter().map(|(_, p)| *p).collect::<Vec<_>>());
+    for ((place, _), p) in tested.into_iter().zip(corrected) {
+        let finding = &mut findings[place];
+        finding.p = Some(p);
+        finding.verdict = verdict(finding, p);
+    }
+}
+
+fn verdict(finding: &Finding, p: f64) -> Verdict {
+    let change = finding.change();
+    if p >= LEVEL || change.abs() < RELEVANT {
+        return Verdict::Noise;
+    }
+    match (Metric::named(&finding.metric).better, change > 0.0) {
+        (Some(Better::Higher), true) | (Some(Better::Lower), false) => Verdict::Better,
+        (Some(_), _) => Verdict::Worse,
+        (None, _) => Verdict::Noise,
+    }
+}
+
+impl fmt::Display for Comparison {
+    /// A line for each figure: the worse first; then what was lost and gained, and the sum of it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut findings: Vec<&Finding> = self.findings.iter().collect();
+        findings.sort_by_key(|finding| finding.verdict);
+        let rows: Vec<[String; 5]> = findings.iter().map(|finding| row(finding)).collect();
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths = [0, 1, 2, 3].map(width);
+        for [verdict, series, figures, change, p] in &rows {
+            let [a, b, c, d] = widths;
+            writeln!(f, "{verdict:<a$}  {series:<b$}  {figures:<c$}  {change:>d$}  {p}")?;
+        }
+        for (what, all) in [("lost", &self.lost), ("gained", &self.gained)] {
+            for key in all {
+                writeln!(f, "{what:<0$}  {1}", widths[0], name(key))?;
+            }
+        }
+        let count = |verdict| self.findings.iter().filter(|finding| finding.verdict == verdict).count();
+        let counts = [Verdict::Worse, Verdict::Better, Verdict::Noise, Verdict::Unknown].map(|v| (count(v), v.words()));
+        let counts: Vec<String> =
+            counts.iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{n} {words}")).collect();
+        write!(f, "{} figures: {}", self.findings.len(), counts.join(", "))?;
+        write!(
+            f,
+            " (Welch's t-test with Holm's correction at {LEVEL}; changes under {:.0} % do not count)",
+            RELEVANT * 100.0
+        )
+    }
+}
+
+fn name(key: &SeriesKey) -> String {
+    let SeriesKey { scenario, case, contender, workload } = key;
+    format!("{scenario} {case} {contender} {workload}")
+}
+
+fn row(finding: &Finding) -> [String; 5] {
+    let figure = |summary: &Summary| match summary.deviation {
+        Some(deviation) => format!("{:.2} ± {deviation:.2}", summary.mean),
+        None => format!("{:.2}", summary.mean),
+    };
+    let unit = Metric::named(&finding.metric).unit;
+    let figures = format!("{} {} → {} {unit}", finding.metric, figure(&finding.old), figure(&finding.new));
+    let change = finding.change();
+    let change = if change.is_finite() { signed_percent(change * 100.0) } else { "from 0".to_owned() };
+    let p = finding.p.map_or(String::new(), |p| if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") });
+    let told = finding
+        .test
+        .filter(|test| finding.verdict == Verdict::Noise && test.relevant > finding.old.mean.abs() * RELEVANT);
+    let told = told.map_or(String::new(), |test| format!(", told from {:.2} {unit} on", test.relevant));
+    [finding.verdict.words().to_owned(), name(&finding.series), figures, change, format!("{p}{told}")]
+}

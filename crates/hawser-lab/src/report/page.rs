@@ -1,0 +1,173 @@
+//! The report as one page of HTML: styles and plots in it, no script, nothing from elsewhere.
+
+use std::fmt::Write as _;
+
+use super::markdown::ERROR_BARS;
+use super::plot::{escaped, style};
+use super::tables::Sheet;
+use super::{Report, troubles::Trouble};
+
+/// The page's own looks; colours are the plots'.
+const STYLE: &str = "\
+*{box-sizing:border-box}\
+body{margin:0 auto;padding:2rem 1.25rem 4rem;max-width:66rem;background:var(--surface);color:var(--ink);\
+font:16px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}\
+h1{font-size:1.9rem;line-height:1.2;margin:0 0 .5rem}\
+h2{font-size:1.45rem;line-height:1.25;margin:3.5rem 0 .25rem;padding-top:1rem;border-top:1px solid var(--grid)}\
+h3{font-size:1.05rem;margin:2.2rem 0 .5rem}\
+p{margin:.4rem 0;max-width:46rem}\
+a{color:var(--c0)}\
+.lesser,.note{color:var(--muted);font-size:.88rem}\
+nav ul{margin:.3rem 0;padding-left:1.2rem}\
+.scroll{overflow-x:auto;margin:.4rem 0}\
+.scroll:focus-visible{outline:2px solid var(--c0)}\
+table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;min-width:22rem}\
+th,td{padding:.32rem .7rem;text-align:right;vertical-align:top;border-bottom:1px solid var(--grid);white-space:nowrap}\
+thead th{font-weight:600;vertical-align:bottom;border-bottom:1.5px solid var(--muted)}\
+thead tr.group th[colspan]{border-bottom-color:var(--grid);text-align:center}\
+tbody th{font-weight:600}\
+tbody th,tr.group th:first-child,thead tr:only-child th:first-child,.words td,.words th{text-align:left}\
+.words td{white-space:normal;overflow-wrap:anywhere}\
+.words td:first-child{white-space:nowrap}\
+.case{font-weight:400;color:var(--muted)}\
+td.other,th.other{color:var(--muted);font-weight:400}\
+td.none{color:var(--muted);font-style:italic}\
+figure{margin:.4rem 0 1.2rem;overflow-x:auto}\
+svg.plot{display:block;width:100%;min-width:36rem;height:auto}\
+pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.8rem}\
+@media print{h2{break-before:page}figure,table{break-inside:avoid}}\
+";
+
+/// What it is a report of.
+pub(super) fn title(reports: &[Report]) -> String {
+    match reports {
+        [one] => one.title.clone(),
+        _ => "Hawser lab: results".to_owned(),
+    }
+}
+
+/// All reports; an index where they are several.
+pub(super) fn write(reports: &[Report]) -> String {
+    let title = escaped(&title(reports));
+    let mut html = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+         <style>{}{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<p class=\"lesser\">{ERROR_BARS}</p>\n",
+        style::sheet()
+    );
+    if reports.len() > 1 {
+        index(&mut html, reports);
+    }
+    reports.iter().for_each(|report| scenario(&mut html, report, reports.len() > 1));
+    html.push_str("<h2>Machine and versions</h2>\n<div class=\"scroll\"><table class=\"words machine\"><tbody>\n");
+    for (name, value) in super::machine(reports) {
+        // Writing to a string does not fail, here and below.
+        let _ = writeln!(html, "<tr><th scope=\"row\">{}</th><td>{}</td></tr>", escaped(&name), escaped(&value));
+    }
+    html.push_str("</tbody></table></div>\n</body>\n</html>\n");
+    html
+}
+
+fn index(html: &mut String, reports: &[Report]) {
+    html.push_str("<nav aria-label=\"Scenarios\">\n");
+    let mut group = None;
+    for report in reports {
+        if group != Some(&report.group) {
+            html.push_str(if group.is_some() { "</ul>\n" } else { "" });
+            let _ = writeln!(html, "<h3>{}</h3>\n<ul>", escaped(&report.group));
+            group = Some(&report.group);
+        }
+        let (name, title) = (escaped(&report.name), escaped(&report.title));
+        let _ = writeln!(html, "<li><a href=\"#{name}\">{name}</a>: {title}</li>");
+    }
+    html.push_str("</ul>\n</nav>\n");
+}
+
+fn scenario(html: &mut String, report: &Report, titled: bool) {
+    let Report { name, title, finding, source, extent, .. } = report;
+    let _ = writeln!(html, "<section aria-labelledby=\"{0}\">\n<h2 id=\"{0}\">{0}</h2>", escaped(name));
+    if titled {
+        let _ = writeln!(html, "<p><strong>{}</strong></p>", escaped(title));
+    }
+    let _ = writeln!(html, "<p>{}</p>", escaped(finding));
+    if !source.is_empty() {
+        let _ = writeln!(html, "<p class=\"lesser\">Source: {}</p>", escaped(source));
+    }
+    let _ = writeln!(html, "<p class=\"lesser\">{}.</p>", escaped(extent));
+    report.tables.iter().for_each(|sheet| table(html, sheet));
+    let pictures = super::pictures(report);
+    for (number, drawing) in report.plots.iter().enumerate() {
+        let _ = writeln!(html, "<h3>{}</h3>", escaped(&drawing.title));
+        if let Some(problem) = &drawing.problem {
+            let _ = writeln!(html, "<p class=\"note\">Not drawn: {}.</p>", escaped(problem));
+        }
+        for (name, _, canvas) in pictures.iter().filter(|(_, of, _)| *of == number) {
+            let _ = writeln!(html, "<figure tabindex=\"0\">{}</figure>", canvas.inline(&escaped(name)));
+        }
+    }
+    if !report.troubles.is_empty() {
+        troubles(html, &report.troubles);
+    }
+    html.push_str("</section>\n");
+}
+
+fn table(html: &mut String, sheet: &Sheet) {
+    let title = escaped(&sheet.title);
+    let _ = writeln!(
+        html,
+        "<h3>{title}</h3>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\">"
+    );
+    html.push_str("<table class=\"figures\">\n<thead>\n");
+    let deep = sheet.columns.iter().any(|head| head.published);
+    let rows = if deep { " rowspan=\"2\"" } else { "" };
+    let _ = write!(html, "<tr{}><th scope=\"col\"{rows}>case</th>", if deep { " class=\"group\"" } else { "" });
+    for head in &sheet.columns {
+        let (span, scope) = if head.published { (" colspan=\"3\"", "colgroup") } else { (rows, "col") };
+        let _ = write!(html, "<th scope=\"{scope}\"{span}>{}</th>", escaped(&head.title));
+    }
+    html.push_str("</tr>\n");
+    if deep {
+        html.push_str("<tr>");
+        for _ in sheet.columns.iter().filter(|head| head.published) {
+            html.push_str("<th scope=\"col\">here</th><th scope=\"col\" class=\"other\">published</th><th scope=\"col\" class=\"other\">difference</th>");
+        }
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</thead>\n<tbody>\n");
+    for row in &sheet.rows {
+        let label = if row.has_title() {
+            format!(" <span class=\"case\">{}</span>", escaped(&row.title))
+        } else {
+            String::new()
+        };
+        let _ = write!(html, "<tr><th scope=\"row\">{}{label}</th>", escaped(&row.name));
+        for (head, cell) in sheet.columns.iter().zip(&row.cells) {
+            let class = if cell.is_figure() { "" } else { " class=\"none\"" };
+            let _ = write!(html, "<td{class}>{}</td>", escaped(&cell.own(head)));
+            if head.published {
+                let (published, difference) = (cell.published(head), cell.difference());
+                let _ = write!(html, "<td class=\"other\">{published}</td><td class=\"other\">{difference}</td>");
+            }
+        }
+        html.push_str("</tr>\n");
+    }
+    let _ = writeln!(html, "</tbody></table></div>\n<p class=\"note\">{}</p>", escaped(&sheet.note));
+}
+
+fn troubles(html: &mut String, troubles: &[Trouble]) {
+    html.push_str("<h3>Skipped and failed</h3>\n<div class=\"scroll\"><table class=\"words troubles\">\n<thead><tr>");
+    html.push_str("<th scope=\"col\">contender</th><th scope=\"col\">what</th><th scope=\"col\">where</th><th scope=\"col\">why</th></tr></thead>\n<tbody>\n");
+    for trouble in troubles {
+        let reason = match trouble.short() == trouble.reason.trim_end() {
+            true => escaped(trouble.short()),
+            false => {
+                let (short, all) = (escaped(trouble.short()), escaped(&trouble.reason));
+                format!("<details><summary>{short}</summary><pre>{all}</pre></details>")
+            }
+        };
+        let (contender, of) = (escaped(&trouble.contender), escaped(&trouble.of.join(", ")));
+        let _ = writeln!(html, "<tr><td>{contender}</td><td>{}</td><td>{of}</td><td>{reason}</td></tr>", trouble.what);
+    }
+    html.push_str("</tbody></table></div>\n");
+}

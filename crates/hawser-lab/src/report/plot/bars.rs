@@ -1,0 +1,123 @@
+//! A metric as bars by case and contender, lying, so that names have room: with error bars, figures, and the published.
+
+use super::super::metrics::Metric;
+use super::super::series::Book;
+use super::axes::{Scale, nice};
+use super::canvas::{Anchor, Canvas, LINE, WIDTH, fitted, wide};
+use super::panel::{MARGIN, Sample, head};
+use super::points::{Curve, Point, curves, described, legend, reach, told};
+use super::strands::{Kind, case_label};
+use super::style;
+use crate::scenario::{Case, Plot};
+
+/// Height of a bar.
+const BAR: f64 = 15.0;
+/// From a bar to the next.
+const GAP: f64 = 3.0;
+/// From a case to the next.
+const GROUP_GAP: f64 = 12.0;
+/// The most that names of cases take.
+const NAMES: f64 = 250.0;
+/// Room for figures right of the bars.
+const FIGURES: f64 = 64.0;
+/// Half the height of an error bar's ends.
+const CAP: f64 = 4.0;
+
+/// A bar: its contender, its figure, why there is none.
+type Bar<'a> = (&'a Kind<'a>, &'a Point, &'static str);
+
+/// One panel of all cases.
+pub(super) fn draw(book: &Book<'_>, plot: &Plot, cases: &[&Case]) -> Vec<Canvas> {
+    let curves = curves(book, plot, cases, |_| 0.0);
+    if curves.is_empty() { Vec::new() } else { vec![panel(book, plot, cases, &curves)] }
+}
+
+fn panel(book: &Book<'_>, plot: &Plot, cases: &[&Case], curves: &[Curve<'_>]) -> Canvas {
+    let mut canvas = Canvas::new(plot.title.clone());
+    let top = head(&mut canvas, "", &legend(curves, Sample::Filled));
+    let names = cases.iter().map(|case| wide(&case_label(case))).fold(0.0, f64::max).min(NAMES);
+    let (low, high) = reach(curves);
+    let (low, high, ticks) = nice(low, high);
+    let x = Scale { low, high, start: MARGIN + names + MARGIN, end: WIDTH - FIGURES };
+    let groups: Vec<Vec<Bar<'_>>> = (0..cases.len()).map(|place| bars(book, cases[place], place, curves)).collect();
+    let height = |group: &[Bar<'_>]| group.len().max(1) as f64 * (BAR + GAP);
+    let bottom = top + groups.iter().map(|group| height(group) + GROUP_GAP).sum::<f64>();
+    for (value, text) in &ticks {
+        let at = x.at(*value);
+        canvas.line("grid", (at, top), (at, bottom));
+        canvas.text(at, bottom + LINE, "muted", Anchor::Middle, text);
+    }
+    let mut y = top + GROUP_GAP / 2.0;
+    for (case, group) in cases.iter().zip(&groups) {
+        canvas.text(MARGIN, y + height(group) / 2.0 + 3.0, "", Anchor::Start, &fitted(&case_label(case), names));
+        for (place, bar) in group.iter().enumerate() {
+            draw_bar(&mut canvas, x, y + place as f64 * (BAR + GAP), bar);
+        }
+        y += height(group) + GROUP_GAP;
+    }
+    let zero = x.at(low.max(0.0));
+    canvas.line("axis", (zero, top), (zero, bottom));
+    let below = bottom + LINE * 2.2;
+    canvas.text((x.start + x.end) / 2.0, below, "muted", Anchor::Middle, &Metric::named(&plot.metric).axis());
+    canvas.height = below + MARGIN;
+    canvas.description = described(&plot.metric, curves);
+    canvas
+}
+
+/// A case has bars of its own contenders only.
+fn bars<'a>(book: &Book<'_>, case: &Case, place: usize, curves: &'a [Curve<'a>]) -> Vec<Bar<'a>> {
+    let bar = |curve: &'a Curve<'a>| {
+        let series = book.get(&case.name, curve.kind.contender, curve.kind.workload)?;
+        Some((&curve.kind, &curve.points[place], series.absence()))
+    };
+    curves.iter().filter_map(bar).collect()
+}
+
+/// A bar, its error bar, the published figure, and its own.
+fn draw_bar(canvas: &mut Canvas, x: Scale, y: f64, (kind, point, absence): &Bar<'_>) {
+    let zero = x.at(0.0_f64.max(x.low));
+    let middle = y + BAR / 2.0;
+    let mut right = zero;
+    if let Some(own) = &point.own {
+        let end = x.at(own.mean);
+        let class = format!("bar {}", style::class(kind.slot));
+        canvas.rect(&class, (zero.min(end), y), ((end - zero).abs(), BAR), &told(kind, own));
+        let (low, high) = (x.at((own.mean - own.error_bar()).max(x.low)), x.at(own.mean + own.error_bar()));
+        if own.error_bar() > 0.0 {
+            canvas.line("halo", (low, middle), (high, middle));
+            canvas.line("error", (low, middle), (high, middle));
+            for end in [low, high] {
+                canvas.line("error", (end, middle - CAP), (end, middle + CAP));
+            }
+        }
+        right = right.max(high);
+    }
+    if let Some(value) = point.published {
+        let at = x.at(value);
+        canvas.published((at, middle), &format!("{}, published: {value}", kind.label));
+        right = right.max(at + CAP);
+    }
+    let figure = point.own.map_or_else(|| (*absence).to_owned(), |own| short(own.mean));
+    canvas.text(right + 6.0, middle + 4.0, "muted", Anchor::Start, &figure);
+}
+
+/// Three digits, about.
+fn short(value: f64) -> String {
+    let decimals = match value.abs() {
+        size if size >= 100.0 => 0,
+        size if size >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$}").replace('-', "−")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_about_three_digits() {
+        let rows = [(1234.5, "1234"), (93.14, "93.1"), (9.314, "9.31"), (-0.5, "−0.50")];
+        rows.into_iter().for_each(|(value, text)| assert_eq!(short(value), text));
+    }
+}

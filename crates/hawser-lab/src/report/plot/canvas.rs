@@ -1,0 +1,211 @@
+//! A drawing as SVG: text stays text, colours are the page's variables, and each has a title and a description.
+
+use std::fmt::Write as _;
+
+use super::style;
+
+/// Width of every drawing, in its own units.
+pub(super) const WIDTH: f64 = 760.0;
+/// Height of a line of text.
+pub(super) const LINE: f64 = 18.0;
+/// Size of text.
+const FONT: f64 = 13.0;
+/// Shares of the font's size that letters take in usual sans-serif fonts, rather more than less: narrow, usual, wide.
+const LETTERS: [f64; 3] = [0.34, 0.6, 0.92];
+/// Half the size of a point's mark.
+const DOT: f64 = 4.2;
+
+/// Where text stands from its point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A drawing that is made. Starts empty; one owner.
+#[derive(Clone, Debug)]
+pub struct Canvas {
+    /// A line.
+    pub title: String,
+    /// What is to be seen, in words.
+    pub description: String,
+    pub(super) height: f64,
+    body: String,
+}
+
+impl Canvas {
+    pub(super) fn new(title: String) -> Self {
+        Self { title, description: String::new(), height: 0.0, body: String::new() }
+    }
+
+    pub(super) fn text(&mut self, x: f64, y: f64, class: &str, anchor: Anchor, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
+        };
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        self.add(&format!("<text x=\"{x:.1}\" y=\"{y:.1}\"{class}{anchor}>{}</text>", escaped(text)));
+    }
+
+    pub(super) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        let ((x1, y1), (x2, y2)) = (from, to);
+        self.add(&format!("<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"));
+    }
+
+    /// A rectangle, with what is told of it when the pointer rests on it.
+    pub(super) fn rect(&mut self, class: &str, corner: (f64, f64), size: (f64, f64), tip: &str) {
+        let ((x, y), (width, height)) = (corner, size);
+        let (class, tip) = (escaped(class), told(tip));
+        self.add(&format!(
+            "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\">{tip}</rect>"
+        ));
+    }
+
+    /// A line through points.
+    pub(super) fn curve(&mut self, class: &str, points: &[(f64, f64)], tip: &str) {
+        self.add(&format!("<path class=\"{class}\" d=\"{}\">{}</path>", through(points), told(tip)));
+    }
+
+    /// What lies within points.
+    pub(super) fn area(&mut self, class: &str, points: &[(f64, f64)], tip: &str) {
+        self.add(&format!("<path class=\"{class}\" d=\"{}Z\">{}</path>", through(points), told(tip)));
+    }
+
+    /// A point's mark; each slot has a shape, too.
+    pub(super) fn dot(&mut self, slot: usize, (x, y): (f64, f64), tip: &str) {
+        const SHAPES: [&[(f64, f64)]; 4] = [
+            &[],
+            &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
+            &[(0.0, -1.2), (1.15, 0.85), (-1.15, 0.85)],
+            &[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)],
+        ];
+        let class = format!("dot {}", style::class(slot));
+        let shape = SHAPES[slot % SHAPES.len()];
+        if shape.is_empty() {
+            self.add(&format!(
+                "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{DOT}\">{}</circle>",
+                told(tip)
+            ));
+        } else {
+            let points: Vec<(f64, f64)> = shape.iter().map(|(dx, dy)| (x + dx * DOT, y + dy * DOT)).collect();
+            self.area(&class, &points, tip);
+        }
+    }
+
+    /// The mark of a published figure: a hollow diamond.
+    pub(super) fn published(&mut self, (x, y): (f64, f64), tip: &str) {
+        let size = DOT * 1.2;
+        self.area("published", &[(x, y - size), (x + size, y), (x, y + size), (x - size, y)], tip);
+    }
+
+    /// For a page that has [`style::sheet`]; `id` is its own there.
+    #[must_use]
+    pub fn inline(&self, id: &str) -> String {
+        self.element(id, "", "")
+    }
+
+    /// A file of its own.
+    #[must_use]
+    pub fn file(&self) -> String {
+        let style =
+            format!("<style>{}</style><rect width=\"100%\" height=\"100%\" fill=\"var(--surface)\"/>", style::sheet());
+        self.element("plot", " xmlns=\"http://www.w3.org/2000/svg\"", &style)
+    }
+
+    fn element(&self, id: &str, namespace: &str, before: &str) -> String {
+        let Self { title, description, height, body } = self;
+        let (title, description) = (escaped(title), escaped(description));
+        format!(
+            "<svg{namespace} class=\"plot\" role=\"img\" viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"{WIDTH}\" height=\"{height:.0}\" \
+             aria-labelledby=\"{id}-t {id}-d\"><title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{description}</desc>{before}{body}</svg>\n"
+        )
+    }
+
+    fn add(&mut self, element: &str) {
+        self.body.push('\n');
+        self.body.push_str(element);
+    }
+}
+
+fn told(tip: &str) -> String {
+    if tip.is_empty() { String::new() } else { format!("<title>{}</title>", escaped(tip)) }
+}
+
+fn through(points: &[(f64, f64)]) -> String {
+    let mut path = String::new();
+    for (place, (x, y)) in points.iter().enumerate() {
+        // Writing to a string does not fail.
+        let _ = write!(path, "{}{x:.1} {y:.1}", if place == 0 { "M" } else { "L" });
+    }
+    path
+}
+
+/// For text and attributes of HTML and SVG.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// About how wide a text is: fonts differ.
+pub(super) fn wide(text: &str) -> f64 {
+    let letter = |letter: char| match letter {
+        'i' | 'j' | 'l' | 'I' | 't' | 'f' | 'r' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | '(' | ')' | ' ' => {
+            LETTERS[0]
+        }
+        'm' | 'w' | 'M' | 'W' | '%' | '@' => LETTERS[2],
+        _ => LETTERS[1],
+    };
+    text.chars().map(letter).sum::<f64>() * FONT
+}
+
+/// A text of at most that width, with an ellipsis where some is cut.
+pub(super) fn fitted(text: &str, width: f64) -> String {
+    if wide(text) <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for letter in text.chars() {
+        kept.push(letter);
+        if wide(&kept) + wide("…") > width {
+            kept.pop();
+            break;
+        }
+    }
+    format!("{}…", kept.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_break_out_of_its_element() {
+        let mut canvas = Canvas::new("<b>\"title\"".to_owned());
+        canvas.text(0.0, 0.0, "", Anchor::Start, "</text><script>alert('x')</script>");
+        let (inline, file) = (canvas.inline("a"), canvas.file());
+        for svg in [inline, file] {
+            assert!(!svg.contains("<script") && !svg.contains("<b>"), "{svg}");
+            assert!(svg.contains("&lt;b&gt;&quot;title&quot;</title>"), "{svg}");
+        }
+    }
+
+    #[test]
+    fn a_long_text_is_cut_to_its_room() {
+        assert_eq!(fitted("short", 100.0), "short");
+        let cut = fitted("a title much longer than there is room for", 120.0);
+        assert!(cut.ends_with('…') && wide(&cut) <= 120.0 && cut.len() > 10, "{cut}");
+    }
+}

@@ -1,0 +1,91 @@
+//! The distribution of samples: which share of them is at most so large. Samples of a series' runs are taken together.
+
+use super::super::metrics::Metric;
+use super::super::series::Book;
+use super::super::statistics::{Summary, quantile, sorted};
+use super::axes::nice;
+use super::canvas::Canvas;
+use super::panel::{Entry, Outline, Sample};
+use super::strands::{Strand, in_words, titled};
+use super::style;
+use crate::scenario::{Case, Plot};
+
+/// A curve has at most this many points, equally far apart in share.
+const POINTS: usize = 400;
+
+/// A panel for each case; or one with a curve for each case, where there is one contender.
+pub(super) fn draw(book: &Book<'_>, plot: &Plot, cases: &[&Case]) -> Vec<Canvas> {
+    let groups = super::strands::groups(book, plot, cases, |found| {
+        found.samples.get(&plot.metric).is_some_and(|samples| !samples.is_empty())
+    });
+    groups.into_iter().filter_map(|(title, strands)| panel(plot, title, &strands)).collect()
+}
+
+fn panel(plot: &Plot, title: String, strands: &[Strand<'_>]) -> Option<Canvas> {
+    let samples = |strand: &Strand<'_>| {
+        let all = strand.series.found.iter().filter_map(|found| found.samples.get(&plot.metric));
+        sorted(&all.flatten().copied().collect::<Vec<f64>>())
+    };
+    let curves: Vec<(&Strand<'_>, Vec<f64>)> = strands.iter().map(|strand| (strand, samples(strand))).collect();
+    let ends = curves.iter().filter_map(|(_, samples)| Some((*samples.first()?, *samples.last()?)));
+    let (least, most) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+    let (low, high, x_ticks) = nice(least.min(0.0), most);
+    let entry = |(strand, samples): &(&Strand<'_>, Vec<f64>)| {
+        let label = format!("{} (n = {}, {} samples)", strand.label, strand.series.found.len(), samples.len());
+        Entry { slot: strand.slot, label, sample: Sample::Line }
+    };
+    let outline = Outline {
+        title,
+        legend: curves.iter().map(entry).collect(),
+        x: (low, high),
+        x_ticks,
+        x_title: Metric::named(&plot.metric).axis(),
+        y: (0.0, 1.0),
+        y_ticks: nice(0.0, 1.0).2,
+        y_title: "Share of samples at most so large".to_owned(),
+        ..Outline::default()
+    };
+    let mut panel = outline.open();
+    for (strand, samples) in &curves {
+        let points: Vec<(f64, f64)> = steps(samples).into_iter().map(|(x, y)| panel.at(x, y)).collect();
+        panel.canvas.curve(&format!("curve {}", style::class(strand.slot)), &points, &strand.label);
+    }
+    panel.canvas.title = titled(&plot.title, &panel.canvas.title);
+    let summaries = curves.iter().filter_map(|(strand, samples)| Some((strand.label.clone(), Summary::of(samples)?)));
+    panel.canvas.description = in_words(&plot.metric, summaries);
+    Some(panel.canvas)
+}
+
+/// The distribution's stairs for few samples, its quantiles for many.
+fn steps(samples: &[f64]) -> Vec<(f64, f64)> {
+    let Some(&first) = samples.first() else { return Vec::new() };
+    let count = samples.len();
+    if count > POINTS {
+        let point = |place: usize| {
+            let share = place as f64 / POINTS as f64;
+            (quantile(samples, share).unwrap_or(first), share)
+        };
+        return (0..=POINTS).map(point).collect();
+    }
+    let mut points = vec![(first, 0.0)];
+    for (place, value) in samples.iter().enumerate() {
+        points.push((*value, place as f64 / count as f64));
+        points.push((*value, (place + 1) as f64 / count as f64));
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_samples_are_stairs_and_many_are_quantiles() {
+        assert_eq!(steps(&[1.0, 3.0]), [(1.0, 0.0), (1.0, 0.0), (1.0, 0.5), (3.0, 0.5), (3.0, 1.0)]);
+        assert_eq!(steps(&[]), []);
+        let many: Vec<f64> = (0..=4000).map(f64::from).collect();
+        let steps = steps(&many);
+        assert_eq!(steps.len(), POINTS + 1);
+        assert_eq!((steps[0], steps[POINTS / 2], steps[POINTS]), ((0.0, 0.0), (2000.0, 0.5), (4000.0, 1.0)));
+    }
+}

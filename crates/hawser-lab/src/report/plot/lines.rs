@@ -1,0 +1,143 @@
+//! A metric over the cases' `x`: means with error bars, published figures as hollow diamonds.
+
+use super::super::metrics::Metric;
+use super::super::series::Book;
+use super::super::statistics::Summary;
+use super::axes::{Ticks, nice};
+use super::canvas::Canvas;
+use super::panel::{Outline, Panel, Sample};
+use super::points::{Curve, Point, curves, described, legend, reach, told};
+use super::style;
+use crate::scenario::{Case, Plot};
+
+/// Half the width of an error bar's ends.
+const CAP: f64 = 4.0;
+/// Left and right of the first and last point, as a share of what lies between.
+const PADDING: f64 = 0.04;
+/// Where all figures span this many times what the closest two do, they are set out evenly: else those would fall together.
+const UNEVEN: f64 = 40.0;
+/// More ticks than this are not set at the points themselves.
+const MOST_TICKS: usize = 16;
+
+/// One panel, of all cases that have an `x`.
+pub(super) fn draw(book: &Book<'_>, plot: &Plot, cases: &[&Case]) -> Vec<Canvas> {
+    let mut placed: Vec<(f64, &Case)> = cases.iter().filter_map(|case| Some((case.x?, *case))).collect();
+    placed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (figures, cases): (Vec<f64>, Vec<&Case>) = placed.into_iter().unzip();
+    let axis = Axis::of(figures, plot.axis.as_deref().unwrap_or_default());
+    let curves = curves(book, plot, &cases, |case| axis.place(case.x.unwrap_or_default()));
+    if curves.is_empty() { Vec::new() } else { vec![panel(plot, &axis, &curves)] }
+}
+
+fn panel(plot: &Plot, axis: &Axis, curves: &[Curve<'_>]) -> Canvas {
+    let (low, high) = reach(curves);
+    let (low, high, y_ticks) = nice(low, high);
+    let outline = Outline {
+        title: String::new(),
+        legend: legend(curves, Sample::Dotted),
+        x: axis.ends(),
+        x_ticks: axis.ticks(),
+        x_title: axis.title.clone(),
+        y: (low, high),
+        y_ticks,
+        y_title: Metric::named(&plot.metric).axis(),
+        labels: curves.iter().map(|curve| curve.kind.label.clone()).collect(),
+        marks: Vec::new(),
+    };
+    let mut panel = outline.open();
+    let ends = curves.iter().filter_map(|curve| draw_curve(&mut panel, curve)).collect();
+    panel.label_ends(ends);
+    panel.canvas.title = plot.title.clone();
+    panel.canvas.description = described(&plot.metric, curves);
+    panel.canvas
+}
+
+/// The curve, its error bars, its marks; returns where it ends.
+fn draw_curve(panel: &mut Panel, Curve { kind, points }: &Curve<'_>) -> Option<(f64, String)> {
+    let class = style::class(kind.slot);
+    let place = |point: &Point| Some(panel.at(point.at, point.own?.mean));
+    let places: Vec<(f64, f64)> = points.iter().filter_map(place).collect();
+    panel.canvas.curve(&format!("curve {class}"), &places, &kind.label);
+    for Point { at, own, published } in points {
+        if let Some(own) = own {
+            draw_error_bar(panel, &format!("whisker {class}"), *at, own);
+            panel.canvas.dot(kind.slot, panel.at(*at, own.mean), &told(kind, own));
+        }
+        if let Some(value) = published {
+            panel.canvas.published(panel.at(*at, *value), &format!("{}, published: {value}", kind.label));
+        }
+    }
+    places.last().map(|(_, y)| (*y, kind.label.clone()))
+}
+
+fn draw_error_bar(panel: &mut Panel, class: &str, at: f64, own: &Summary) {
+    if own.error_bar() <= 0.0 {
+        return;
+    }
+    let top = panel.at(at, own.mean + own.error_bar());
+    let bottom = panel.at(at, (own.mean - own.error_bar()).max(panel.y.low));
+    panel.canvas.line(class, top, bottom);
+    for (x, y) in [top, bottom] {
+        panel.canvas.line(class, (x - CAP, y), (x + CAP, y));
+    }
+}
+
+/// The flat axis: to scale, or a step for each figure. Made of sorted figures.
+struct Axis {
+    figures: Vec<f64>,
+    even: bool,
+    title: String,
+}
+
+impl Axis {
+    fn of(mut figures: Vec<f64>, title: &str) -> Self {
+        figures.dedup();
+        let closest = figures.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
+        let span = figures.last().copied().unwrap_or(0.0) - figures.first().copied().unwrap_or(0.0);
+        let even = figures.len() > 2 && span / closest > UNEVEN;
+        let title = match (even, title) {
+            (true, "") => "not to scale".to_owned(),
+            (true, title) => format!("{title}, not to scale"),
+            (false, title) => title.to_owned(),
+        };
+        Self { figures, even, title }
+    }
+
+    fn place(&self, x: f64) -> f64 {
+        if self.even { self.figures.iter().position(|figure| *figure == x).unwrap_or(0) as f64 } else { x }
+    }
+
+    fn ends(&self) -> (f64, f64) {
+        let place = |figure: Option<&f64>| figure.map_or(0.0, |figure| self.place(*figure));
+        let (first, last) = (place(self.figures.first()), place(self.figures.last()));
+        let padding = if last > first { (last - first) * PADDING } else { 1.0 };
+        (first - padding, last + padding)
+    }
+
+    fn ticks(&self) -> Ticks {
+        if self.figures.len() <= MOST_TICKS {
+            return self
+                .figures
+                .iter()
+                .map(|figure| (self.place(*figure), figure.to_string().replace('-', "−")))
+                .collect();
+        }
+        let (low, high) = self.ends();
+        nice(low, high).2.into_iter().filter(|(at, _)| (low..=high).contains(at)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_far_apart_are_set_out_evenly() {
+        let reordering = Axis::of(vec![0.0, 3.0, 5.0, 10.0, 15.0, 30.0, 300.0], "net.ipv4.tcp_reordering");
+        assert_eq!(reordering.title, "net.ipv4.tcp_reordering, not to scale");
+        assert_eq!((reordering.place(5.0), reordering.place(300.0)), (2.0, 6.0));
+        let links = Axis::of(vec![1.0, 1.0, 2.0, 4.0], "links");
+        assert_eq!((links.title.as_str(), links.place(4.0)), ("links", 4.0));
+        assert_eq!(links.ticks().into_iter().map(|(_, text)| text).collect::<Vec<_>>(), ["1", "2", "4"]);
+    }
+}

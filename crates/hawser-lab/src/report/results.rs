@@ -1,0 +1,160 @@
+//! Raw results, read back from where `hawser lab run` left them.
+//!
+//! A folder has `runs.jsonl` (a line for each run), `scenario.toml` and `machine.json`; or it has sub-folders that have.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::error::LabError;
+use crate::experiment::Run;
+use crate::scenario::{Scenario, ScenarioError};
+
+/// A line for each run.
+const RUNS: &str = "runs.jsonl";
+/// The scenario's text.
+const SCENARIO: &str = "scenario.toml";
+/// Versions, kernel, settings.
+const MACHINE: &str = "machine.json";
+/// The order in which groups are shown; others come after, by name. Source: issue 5, build 8.
+const GROUPS: [&str; 4] = ["testbed", "proxy", "aggregation", "environments"];
+
+/// A scenario and what its runs found. As read.
+#[derive(Clone, Debug)]
+pub struct Results {
+    /// What was asked.
+    pub scenario: Scenario,
+    /// In the order in which they ran.
+    pub runs: Vec<Run>,
+    /// On what.
+    pub machine: Machine,
+}
+
+/// What the experiment ran on: a JSON document of any shape. Starts as null; plain data.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Machine(pub Value);
+
+impl Machine {
+    /// Each value with the names that lead to it.
+    #[must_use]
+    pub fn facts(&self) -> Vec<(String, String)> {
+        let mut facts = Vec::new();
+        flatten("", &self.0, &mut facts);
+        facts
+    }
+}
+
+fn flatten(name: &str, value: &Value, facts: &mut Vec<(String, String)>) {
+    let inner = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name} {key}") };
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| flatten(&inner(key), value, facts)),
+        Value::Array(values) if values.iter().any(|value| value.is_object() || value.is_array()) => {
+            values.iter().enumerate().for_each(|(i, value)| flatten(&inner(&(i + 1).to_string()), value, facts));
+        }
+        Value::Array(values) => facts.push((name.to_owned(), values.iter().map(plain).collect::<Vec<_>>().join(", "))),
+        Value::Null => {}
+        other => facts.push((name.to_owned(), plain(other))),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// All results in a folder, by group and name.
+///
+/// # Errors
+/// [`LabError::Results`] where there are none, or they cannot be read.
+pub fn read(folder: &Path) -> Result<Vec<Results>, LabError> {
+    let mut all = folders(folder)?.iter().map(|folder| read_one(folder)).collect::<Result<Vec<_>, _>>()?;
+    if all.is_empty() {
+        return Err(LabError::results(format!("read {}", folder.display()), format!("it has no {RUNS}")));
+    }
+    let rank = |group: &str| GROUPS.iter().position(|known| *known == group).unwrap_or(GROUPS.len());
+    all.sort_by(|a, b| {
+        let key = |results: &Results| {
+            (rank(&results.scenario.group), results.scenario.group.clone(), results.scenario.name.clone())
+        };
+        key(a).cmp(&key(b))
+    });
+    Ok(all)
+}
+
+/// The folder itself, or those in it.
+fn folders(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+    if folder.join(RUNS).exists() {
+        return Ok(vec![folder.to_owned()]);
+    }
+    let failed = |error| LabError::system(format!("read {}", folder.display()), error);
+    let entries = fs::read_dir(folder).map_err(failed)?;
+    let paths = entries.map(|entry| Ok(entry.map_err(failed)?.path())).collect::<Result<Vec<_>, LabError>>()?;
+    Ok(paths.into_iter().filter(|path| path.join(RUNS).exists()).collect())
+}
+
+fn read_one(folder: &Path) -> Result<Results, LabError> {
+    let scenario = Scenario::read(&folder.join(SCENARIO)).map_err(misread)?;
+    let runs = parse_runs(&folder.join(RUNS), &text_of(&folder.join(RUNS))?)?;
+    let machine = text_of(&folder.join(MACHINE))?;
+    let machine = serde_json::from_str(&machine)
+        .map_err(|error| LabError::results(format!("read {}", folder.join(MACHINE).display()), error.to_string()))?;
+    Ok(Results { scenario, runs, machine: Machine(machine) })
+}
+
+/// With each of its faults in a line.
+fn misread(error: ScenarioError) -> LabError {
+    let ScenarioError::Faulty { errors, .. } = &error else {
+        return LabError::results("read results".to_owned(), error.to_string());
+    };
+    let faults: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    LabError::results(error.to_string(), faults.join("\n"))
+}
+
+fn text_of(path: &Path) -> Result<String, LabError> {
+    fs::read_to_string(path).map_err(|error| LabError::system(format!("read {}", path.display()), error))
+}
+
+/// A last line without an end was being written when the program was killed: that run did not end.
+fn parse_runs(path: &Path, text: &str) -> Result<Vec<Run>, LabError> {
+    let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+    let parse = |(number, line): (usize, &str)| {
+        serde_json::from_str(line)
+            .map_err(|error| LabError::results(format!("read {}:{}", path.display(), number + 1), error.to_string()))
+    };
+    whole.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(parse).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str = r#"{"scenario":"s","case":"A.1","contender":"tcp","workload":"down","repetition":0,"seed":1,"started":2.5,"outcome":{"found":{"metrics":{"goodput_mbps":9.5},"lines":[],"samples":{},"marks":[]}}}"#;
+
+    #[test]
+    fn a_line_that_was_being_written_is_no_run() {
+        let path = Path::new("runs.jsonl");
+        let parsed = |text: &str| parse_runs(path, text).map(|runs| runs.len());
+        assert_eq!(parsed(&format!("{RUN}\n{RUN}\n")).expect("two runs"), 2);
+        assert_eq!(parsed(&format!("{RUN}\n{}", &RUN[..80])).expect("one run"), 1);
+        assert_eq!(parsed("").expect("none"), 0);
+        let broken = parsed(&format!("{}\n{RUN}\n", &RUN[..80])).expect_err("the first line is broken").to_string();
+        assert!(broken.starts_with("read runs.jsonl:1"), "{broken}");
+    }
+
+    #[test]
+    fn facts_are_named_by_what_leads_to_them() {
+        let value = serde_json::json!({"kernel": "6.18", "sysctls": {"tcp_sack": "1"}, "seeds": [1, 2], "none": null});
+        let facts: Vec<(String, String)> = Machine(value).facts();
+        let expected = [("kernel", "6.18"), ("seeds", "1, 2"), ("sysctls tcp_sack", "1")];
+        let mut facts: Vec<(&str, &str)> = facts.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        facts.sort_unstable();
+        assert_eq!(facts, expected);
+    }
+
+    #[test]
+    fn a_folder_without_results_is_said_so() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let error = read(folder.path()).expect_err("it is empty").to_string();
+        assert!(error.contains("it has no runs.jsonl"), "{error}");
+    }
+}

@@ -1,0 +1,216 @@
+//! What is said of repeated figures: their middle, their spread, and whether two sets of them differ.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Half the length of an error bar, in standard deviations. Source: Hillion 2020, 4.1.
+const ERROR_BAR: f64 = 1.5;
+/// What is called significant: this rarely does chance alone do as much.
+pub const LEVEL: f64 = 0.05;
+/// A spread under this share of the mean is rounding, not spread.
+const ROUNDING: f64 = 1e-12;
+
+/// Figures of one series in short. Of at least one; plain data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// How many.
+    pub n: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation (n − 1); none for a single one.
+    pub deviation: Option<f64>,
+    /// The smallest.
+    pub least: f64,
+    /// Half are larger.
+    pub median: f64,
+    /// The largest.
+    pub most: f64,
+}
+
+impl Summary {
+    /// None without a finite value; values that are not finite are left out.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let sorted = sorted(values);
+        let (least, most) = (*sorted.first()?, *sorted.last()?);
+        let n = sorted.len();
+        let mean = sorted.iter().sum::<f64>() / n as f64;
+        let squares: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
+        let deviation = (n > 1).then(|| (squares / (n - 1) as f64).sqrt());
+        Some(Self { n, mean, deviation, least, median: quantile(&sorted, 0.5)?, most })
+    }
+
+    /// The coefficient of variation: the standard deviation's share of the mean.
+    #[must_use]
+    pub fn variation(&self) -> Option<f64> {
+        let share = self.deviation? / self.mean.abs();
+        share.is_finite().then_some(share)
+    }
+
+    /// How far the error bar reaches to either side.
+    #[must_use]
+    pub fn error_bar(&self) -> f64 {
+        self.deviation.map_or(0.0, |deviation| deviation * ERROR_BAR)
+    }
+
+    /// The variance of the mean.
+    fn uncertainty(&self) -> Option<f64> {
+        Some(self.deviation?.powi(2) / self.n as f64)
+    }
+}
+
+/// The finite ones, in order.
+#[must_use]
+pub fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// Under which a share of the sorted values lies, interpolated (Hyndman and Fan 1996, type 7).
+#[must_use]
+pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let place = share.clamp(0.0, 1.0) * last as f64;
+    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    Some(below + (above - below) * place.fract())
+}
+
+/// Welch's t-test of two means (Welch 1947). Plain data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Welch {
+    /// The difference, new less old, in its own standard errors.
+    pub t: f64,
+    /// Degrees of freedom (Welch–Satterthwaite).
+    pub degrees: f64,
+    /// How often chance alone makes as large a difference, either way.
+    pub p: f64,
+    /// The minimal relevant difference: with such spreads and so many runs a smaller one is not told from chance.
+    pub relevant: f64,
+}
+
+/// Whether the means differ; none where a side has fewer than two values, whose spread nobody knows.
+#[must_use]
+pub fn welch(old: &Summary, new: &Summary) -> Option<Welch> {
+    let difference = new.mean - old.mean;
+    let (a, b) = (old.uncertainty()?, new.uncertainty()?);
+    let error = (a + b).sqrt();
+    if error <= old.mean.abs().max(new.mean.abs()) * ROUNDING {
+        // Figures without any spread: chance has no part in them.
+        let same = difference.abs() <= error;
+        let (t, p) = if same { (0.0, 1.0) } else { (f64::INFINITY.copysign(difference), 0.0) };
+        return Some(Welch { t, degrees: (old.n + new.n - 2) as f64, p, relevant: 0.0 });
+    }
+    let degrees = (a + b).powi(2) / (a.powi(2) / (old.n - 1) as f64 + b.powi(2) / (new.n - 1) as f64);
+    let student = StudentsT::new(0.0, 1.0, degrees).ok()?;
+    let t = difference / error;
+    let p = 2.0 * student.sf(t.abs());
+    Some(Welch { t, degrees, p, relevant: student.inverse_cdf(1.0 - LEVEL / 2.0) * error })
+}
+
+/// The p values of several tests, corrected so that the chance of even one false alarm stays at the level (Holm 1979).
+#[must_use]
+pub fn holm(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let mut corrected = vec![1.0; values.len()];
+    let mut before: f64 = 0.0;
+    for (rank, &place) in order.iter().enumerate() {
+        before = before.max(values[place] * (values.len() - rank) as f64).min(1.0);
+        corrected[place] = before;
+    }
+    corrected
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_near(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 1e-4 * expected.abs().max(1.0), "{value} is not {expected}");
+    }
+
+    #[test]
+    fn summaries_are_as_computed_by_hand() {
+        // values; mean, standard deviation, median, coefficient of variation
+        let rows: [(&[f64], f64, f64, f64, f64); 4] = [
+            (&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], 5.0, 2.138_09, 4.5, 0.427_618),
+            (&[10.0, 16.0], 13.0, 4.242_641, 13.0, 0.326_357),
+            (&[3.0, 1.0, 2.0], 2.0, 1.0, 2.0, 0.5),
+            (&[5.0, 5.0, 5.0, f64::NAN, f64::INFINITY], 5.0, 0.0, 5.0, 0.0),
+        ];
+        for (values, mean, deviation, median, variation) in rows {
+            let summary = Summary::of(values).expect("values");
+            is_near(summary.mean, mean);
+            is_near(summary.deviation.expect("several"), deviation);
+            is_near(summary.median, median);
+            is_near(summary.variation().expect("a mean"), variation);
+            is_near(summary.error_bar(), 1.5 * deviation);
+        }
+    }
+
+    #[test]
+    fn one_value_has_no_spread_and_none_has_no_summary() {
+        let one = Summary::of(&[7.0]).expect("a value");
+        assert_eq!((one.n, one.mean, one.deviation, one.variation(), one.error_bar()), (1, 7.0, None, None, 0.0));
+        assert_eq!(Summary::of(&[]), None);
+        assert_eq!(Summary::of(&[f64::NAN]), None);
+        assert_eq!(Summary::of(&[-1.0, 1.0]).expect("values").variation(), None);
+    }
+
+    #[test]
+    fn quantiles_lie_between_values() {
+        let values = sorted(&[40.0, 10.0, 30.0, 20.0]);
+        for (share, expected) in [(0.0, 10.0), (0.25, 17.5), (0.5, 25.0), (0.9, 37.0), (1.0, 40.0)] {
+            is_near(quantile(&values, share).expect("values"), expected);
+        }
+        assert_eq!(quantile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn welchs_test_is_as_computed_by_hand() {
+        // old, new; t, degrees of freedom, p
+        let old = [19.8, 20.4, 19.6, 17.8, 18.5, 18.9, 18.3, 18.9, 19.5, 22.0];
+        let new =
+            [28.2, 26.6, 20.1, 23.3, 25.2, 22.1, 17.7, 27.6, 20.6, 13.7, 23.2, 17.5, 20.6, 18.0, 23.9, 21.6, 24.3];
+        type Row<'a> = (&'a [f64], &'a [f64], f64, f64, f64);
+        let rows: [Row<'_>; 3] = [
+            // means 19.37 and 22.0118, variances 1.449 and 15.28485; p by numeric integration
+            (&old, &new, 2.585_485, 20.620_55, 0.017_409),
+            (&[1.0, 2.0, 3.0], &[2.0, 3.0, 4.0], 1.224_745, 4.0, 0.287_864),
+            (&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0], 0.0, 4.0, 1.0),
+        ];
+        for (old, new, t, degrees, p) in rows {
+            let (old, new) = (Summary::of(old).expect("old"), Summary::of(new).expect("new"));
+            let test = welch(&old, &new).expect("several of each");
+            is_near(test.t, t);
+            is_near(test.degrees, degrees);
+            is_near(test.p, p);
+        }
+    }
+
+    #[test]
+    fn the_minimal_relevant_difference_is_students_quantile_of_standard_errors() {
+        let (old, new) = (Summary::of(&[1.0, 2.0, 3.0]).expect("old"), Summary::of(&[2.0, 3.0, 4.0]).expect("new"));
+        // t(0.975; 4) = 2.776445, standard error sqrt(2/3).
+        is_near(welch(&old, &new).expect("several").relevant, 2.776_445 * 0.816_497);
+    }
+
+    #[test]
+    fn figures_without_spread_differ_or_not() {
+        let (two, three) = (Summary::of(&[2.0, 2.0]).expect("two"), Summary::of(&[3.0, 3.0, 3.0]).expect("three"));
+        assert_eq!(welch(&two, &three).map(|test| (test.t, test.p)), Some((f64::INFINITY, 0.0)));
+        assert_eq!(welch(&two, &two).map(|test| test.p), Some(1.0));
+        assert_eq!(welch(&two, &Summary::of(&[2.0]).expect("one")), None);
+    }
+
+    #[test]
+    fn holms_correction_is_as_computed_by_hand() {
+        let rows: [(&[f64], &[f64]); 3] =
+            [(&[0.01, 0.04, 0.03, 0.005], &[0.03, 0.06, 0.06, 0.02]), (&[0.5, 0.9], &[1.0, 1.0]), (&[], &[])];
+        for (values, expected) in rows {
+            let corrected = holm(values);
+            assert_eq!(corrected.len(), expected.len());
+            corrected.iter().zip(expected).for_each(|(value, expected)| is_near(*value, *expected));
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What a file says of one way of a link: some of its figures. Profiles, links, cases and events lay them over each other.
+
+use std::time::Duration;
+
+use hawser_wire::{Codel, Direction, Jitter, Loss, Probability, QueueDepth, Rate, Reorder, Spread, Trace};
+
+/// A link whose file says nothing of its queue has so much time in it: a long round trip's worth, as routers' buffers have.
+/// Source: Villamizar and Song, High Performance TCP in ANSNET, 1994.
+pub(super) const DEFAULT_QUEUE: QueueDepth = QueueDepth::Time(Duration::from_millis(100));
+/// How long packets are held back, where the file says how many, but not for how long.
+const DEFAULT_REORDER_BY: Duration = Duration::from_millis(10);
+
+/// Some figures of one way. Starts with none; plain data.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Takes the place of a trace.
+    pub rate: Option<Rate>,
+    /// Takes the place of a rate.
+    pub trace: Option<Trace>,
+    /// Bytes each packet takes beside its IP bytes.
+    pub overhead: Option<u32>,
+    /// Before the rate.
+    pub queue: Option<QueueDepth>,
+    /// What happens to a queue that is full, or stays.
+    pub discipline: Option<Discipline>,
+    /// One way.
+    pub delay: Option<Duration>,
+    /// How much the delay varies.
+    pub jitter: Option<Duration>,
+    /// How its values are drawn.
+    pub jitter_distribution: Option<Spread>,
+    /// Whether packets overtake.
+    pub jitter_reorders: Option<bool>,
+    /// After the queue.
+    pub loss: Option<Loss>,
+    /// The share of packets held back.
+    pub reorder: Option<Probability>,
+    /// For how long.
+    pub reorder_by: Option<Duration>,
+    /// The share that arrives twice.
+    pub duplicate: Option<Probability>,
+    /// The share that is damaged.
+    pub corrupt: Option<Probability>,
+}
+
+/// What a queue does. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discipline {
+    /// A full one loses what comes.
+    DropTail,
+    /// A full one loses any of its packets.
+    RandomDrop,
+    /// RFC 8289.
+    Codel,
+}
+
+impl Figures {
+    /// Lays these over what a way has.
+    pub fn apply(&self, way: &mut Direction) {
+        if self.rate.is_some() {
+            (way.rate, way.trace) = (self.rate, None);
+        }
+        if self.trace.is_some() {
+            (way.rate, way.trace) = (None, self.trace.clone());
+        }
+        put(&mut way.overhead, self.overhead);
+        put(&mut way.queue, self.queue);
+        if let Some(discipline) = self.discipline {
+            way.random_drop = discipline == Discipline::RandomDrop;
+            way.codel = (discipline == Discipline::Codel).then(Codel::default);
+        }
+        put(&mut way.delay, self.delay);
+        self.apply_jitter(way);
+        put(&mut way.loss, self.loss);
+        if self.reorder.is_some() || self.reorder_by.is_some() {
+            let now = way.reorder.unwrap_or(Reorder { share: Probability::NEVER, by: DEFAULT_REORDER_BY });
+            let (share, by) = (self.reorder.unwrap_or(now.share), self.reorder_by.unwrap_or(now.by));
+            way.reorder = Some(Reorder { share, by });
+        }
+        put(&mut way.duplicate, self.duplicate);
+        put(&mut way.corrupt, self.corrupt);
+    }
+
+    fn apply_jitter(&self, way: &mut Direction) {
+        if self.jitter.is_none() && self.jitter_distribution.is_none() && self.jitter_reorders.is_none() {
+            return;
+        }
+        let still = Jitter { amplitude: Duration::ZERO, spread: Spread::Normal, reorder: false };
+        let jitter = way.jitter.get_or_insert(still);
+        put(&mut jitter.amplitude, self.jitter);
+        put(&mut jitter.spread, self.jitter_distribution);
+        put(&mut jitter.reorder, self.jitter_reorders);
+    }
+}
+
+fn put<T>(place: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *place = value;
+    }
+}

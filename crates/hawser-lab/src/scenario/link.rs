@@ -1,0 +1,169 @@
+//! Links of a scenario file.
+//!
+//! 1. [`says`] reads what a section says of a link: figures for both directions, and for one (`up`, `down`).
+//! 2. [`settle`] lays over each other, last said first: the profile, the link's section, the case's changes.
+
+use hawser_portal::config::reading::{Fault, Table, did_you_mean, quoted, string};
+use hawser_wire::{Access, Direction, Spread, Trace};
+use toml::de::{DeTable, DeValue};
+
+use super::LinkPlan;
+use super::figures::{DEFAULT_QUEUE, Discipline, Figures};
+use super::profile::{Profile, profiles};
+use super::values;
+
+/// Where traces are found: by the name in the file.
+pub(super) type Traces<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+
+const SPREADS: [(&str, Spread); 2] = [("normal", Spread::Normal), ("uniform", Spread::Uniform)];
+const DISCIPLINES: [(&str, Discipline); 3] =
+    [("drop-tail", Discipline::DropTail), ("random-drop", Discipline::RandomDrop), ("codel", Discipline::Codel)];
+
+/// What a section says of a link. Starts with nothing; plain data.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Says {
+    profile: Option<Profile>,
+    both: Figures,
+    up: Figures,
+    down: Figures,
+    medium: Option<String>,
+    metric: Option<u16>,
+}
+
+/// Step 1, of a link.
+pub(super) fn says(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>, traces: Traces<'_>) -> Says {
+    let profile = table.optional("profile", profile).map(|sited| sited.value);
+    let (up, down, both) = directions(table, raw, traces);
+    Says {
+        profile,
+        both,
+        up,
+        down,
+        medium: table.optional("medium", values::name).map(|sited| sited.value),
+        metric: table.optional("metric", |value| values::whole(value, 0)).map(|sited| sited.value),
+    }
+}
+
+/// Figures of both directions and of each, as [`Figures`] for one and the other.
+pub(super) fn changes(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>, traces: Traces<'_>) -> [Figures; 2] {
+    let (up, down, both) = directions(table, raw, traces);
+    [up, down].map(|one| over(&both, &one))
+}
+
+/// From the client, to it, and of both.
+fn directions(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>, traces: Traces<'_>) -> (Figures, Figures, Figures) {
+    let both = figures(table, traces);
+    let mut one = |key: &'static str| {
+        table.optional(key, |value| match value {
+            DeValue::Table(_) => Ok(()),
+            _ => Err(Fault::new("expected figures of one direction").hint("such as { rate = \"10M\" }")),
+        })?;
+        let value = raw.get(key)?;
+        let mut inner = table.inner(key.to_owned(), value.get_ref().as_table()?, value.span());
+        let figures = figures(&mut inner, traces);
+        inner.finish();
+        Some(figures)
+    };
+    let (up, down) = (one("up").unwrap_or_default(), one("down").unwrap_or_default());
+    (up, down, both)
+}
+
+fn figures(table: &mut Table<'_, '_, '_>, traces: Traces<'_>) -> Figures {
+    let rate = table.optional("rate", values::rate);
+    let trace = table.optional("trace", |value| trace(value, traces));
+    if let (Some(_), Some(trace)) = (&rate, &trace) {
+        let fault = Fault::new("`trace` beside `rate`: a trace says when packets go");
+        table.fault(trace.span.clone(), fault.hint("leave one of them out"));
+    }
+    macro_rules! figure {
+        ($key:literal, $parse:expr) => {
+            table.optional($key, $parse).map(|sited| sited.value)
+        };
+    }
+    Figures {
+        rate: rate.map(|sited| sited.value),
+        trace: trace.map(|sited| sited.value),
+        overhead: figure!("overhead", |value| values::whole(value, 0)),
+        queue: figure!("queue", values::queue),
+        discipline: figure!("discipline", |value| values::word(value, &DISCIPLINES)),
+        delay: figure!("delay", values::duration),
+        jitter: figure!("jitter", values::duration),
+        jitter_distribution: figure!("jitter-distribution", |value| values::word(value, &SPREADS)),
+        jitter_reorders: figure!("jitter-reorders", values::flag),
+        loss: figure!("loss", values::loss),
+        reorder: figure!("reorder", values::probability),
+        reorder_by: figure!("reorder-by", values::duration),
+        duplicate: figure!("duplicate", values::probability),
+        corrupt: figure!("corrupt", values::probability),
+    }
+}
+
+fn trace(value: &DeValue<'_>, traces: Traces<'_>) -> Result<Trace, Fault> {
+    string(value, |name| {
+        let text = traces(name).map_err(Fault::new)?;
+        Trace::parse(&text).map_err(|error| Fault::new(format!("{name}: {error}")))
+    })
+}
+
+fn profile(value: &DeValue<'_>) -> Result<Profile, Fault> {
+    string(value, |text| {
+        let all = profiles();
+        let known: Vec<&str> = all.iter().map(|profile| profile.name).collect();
+        all.iter().find(|profile| profile.name == text).cloned().ok_or_else(|| {
+            let fault = Fault::new(format!("there is no profile {}", quoted(text)));
+            match did_you_mean(text, &known) {
+                Some(meant) => fault.hint(format!("did you mean {}?", quoted(meant))).fix(quoted(meant)),
+                None => fault.hint(format!("one of: {}", known.join(", "))),
+            }
+        })
+    })
+}
+
+/// One's figures, and where it has none the other's.
+fn over(under: &Figures, one: &Figures) -> Figures {
+    let rated = one.rate.is_some() || one.trace.is_some();
+    let under = under.clone();
+    Figures {
+        rate: if rated { one.rate } else { under.rate },
+        trace: if rated { one.trace.clone() } else { under.trace },
+        overhead: one.overhead.or(under.overhead),
+        queue: one.queue.or(under.queue),
+        discipline: one.discipline.or(under.discipline),
+        delay: one.delay.or(under.delay),
+        jitter: one.jitter.or(under.jitter),
+        jitter_distribution: one.jitter_distribution.or(under.jitter_distribution),
+        jitter_reorders: one.jitter_reorders.or(under.jitter_reorders),
+        loss: one.loss.or(under.loss),
+        reorder: one.reorder.or(under.reorder),
+        reorder_by: one.reorder_by.or(under.reorder_by),
+        duplicate: one.duplicate.or(under.duplicate),
+        corrupt: one.corrupt.or(under.corrupt),
+    }
+}
+
+/// Step 2.
+pub(super) fn settle(name: &str, said: &[&Says]) -> LinkPlan {
+    let profile = said.iter().rev().find_map(|says| says.profile.as_ref());
+    let plain = Direction { queue: DEFAULT_QUEUE, ..Direction::default() };
+    let (mut up, mut down) = (plain.clone(), plain);
+    if let Some(profile) = profile {
+        profile.up.apply(&mut up);
+        profile.down.apply(&mut down);
+    }
+    for says in said {
+        over(&says.both, &says.up).apply(&mut up);
+        over(&says.both, &says.down).apply(&mut down);
+    }
+    let access = profile.and_then(|profile| profile.access);
+    // A medium of its own for both directions, where it shares none.
+    let own = || access.map(|_| name.to_owned());
+    LinkPlan {
+        name: name.to_owned(),
+        profile: profile.map(|profile| profile.name.to_owned()),
+        up,
+        down,
+        medium: said.iter().rev().find_map(|says| says.medium.clone()).or_else(own),
+        access: access.unwrap_or(Access::turns()),
+        metric: said.iter().rev().find_map(|says| says.metric).unwrap_or(0),
+    }
+}

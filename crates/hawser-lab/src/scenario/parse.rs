@@ -1,0 +1,284 @@
+//! From a file's text to a [`Scenario`], or every fault of it.
+//!
+//! 1. The text becomes a tree that knows its bytes.
+//! 2. The scenario's own keys; the network; contenders, workloads and events (here).
+//! 3. Cases, which choose among them (`cases`), and how results are shown (`show`).
+//! 4. What belongs together: names that are not there are faults as they are read.
+
+use hawser_portal::config::ConfigError;
+use hawser_portal::config::reading::{self, Fault, Faults, Table};
+use hawser_wire::Backend;
+use std::collections::BTreeMap;
+use toml::de::{DeTable, DeValue};
+
+use super::link::{self, Says, Traces};
+use super::refer::{Names, section, sections};
+use super::{ContenderPlan, Event, Family, Happening, LinkPlan, Network, Scenario, WorkloadPlan, cases, show, values};
+
+/// How long a workload runs, where its section does not say. Source: issue 5 asks for 12 s a test.
+const DEFAULT_DURATION: std::time::Duration = std::time::Duration::from_secs(12);
+
+const FAMILIES: [(&str, Family); 2] = [("ipv4", Family::V4), ("ipv6", Family::V6)];
+const BACKENDS: [(&str, Backend); 2] = [("thread", Backend::Thread), ("netem", Backend::Netem)];
+const CONTENDERS: [&str; 11] =
+    ["tcp", "mptcp", "hawser", "ecmp", "wireguard-go", "mlvpn", "mlvpn-rs", "glorytun", "engarde", "openvpn", "mqvpn"];
+const WORKLOADS: [&str; 8] = ["bulk", "request", "voip", "web", "http3", "connect", "ping", "iperf3"];
+const SECTIONS: [&str; 9] =
+    ["network", "contender", "workload", "event", "case", "repeat", "published", "table", "plot"];
+
+/// What an event does, before its other keys are read. Plain data.
+#[derive(Clone, Copy)]
+enum Do {
+    Cut,
+    BlackHole,
+    Restore,
+    Change,
+    Handover,
+    Address,
+    NatRebind,
+}
+
+const DEEDS: [(&str, Do); 7] = [
+    ("cut", Do::Cut),
+    ("black-hole", Do::BlackHole),
+    ("restore", Do::Restore),
+    ("change", Do::Change),
+    ("handover", Do::Handover),
+    ("address", Do::Address),
+    ("nat-rebind", Do::NatRebind),
+];
+
+/// Everything that names refer to. Grows while the file is read; one owner.
+pub(super) struct Known {
+    pub links: Names,
+    pub bystanders: Names,
+    /// What sections say of links, in the order of their names; then of bystanders.
+    pub said: Vec<Says>,
+    pub contenders: Names,
+    pub workloads: Names,
+    pub events: Names,
+    pub cases: Names,
+}
+
+/// Steps 1 to 4.
+pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenario, Vec<ConfigError>> {
+    let mut faults = Faults::new(file, text);
+    let Some(tree) = reading::tree(text, &mut faults) else { return Err(faults.into_sorted()) };
+    let tree = tree.get_ref();
+    let mut known = Known {
+        links: Names::new("link"),
+        bystanders: Names::new("bystander"),
+        said: Vec::new(),
+        contenders: Names::new("contender"),
+        workloads: Names::new("workload"),
+        events: Names::new("event"),
+        cases: Names::new("case"),
+    };
+    // Options are handed on as they are: read once more, without their places.
+    let plain: toml::Table = text.parse().unwrap_or_default();
+    let [name, group, title, source, finding] = head(tree, &mut faults);
+    let network = network(tree, traces, &mut known, &mut faults);
+    let contenders = contenders(tree, &plain, &mut known, &mut faults);
+    let workloads = workloads(tree, &plain, &mut known, &mut faults);
+    let nat = network.as_ref().is_some_and(|network| network.nat);
+    let events = events(tree, nat, traces, &mut known, &mut faults);
+    let cases = cases::read(tree, &events, traces, &mut known, &mut faults);
+    let repeat = show::repeat(tree, &mut faults);
+    let published = show::published(tree, &known, &mut faults);
+    let (tables, plots) = show::read(tree, &known, &published, &mut faults);
+    match network {
+        Some(network) if faults.is_empty() => Ok(Scenario {
+            group: if group.is_empty() { name.clone() } else { group },
+            title: if title.is_empty() { name.clone() } else { title },
+            name,
+            finding: finding.trim().to_owned(),
+            source,
+            network,
+            contenders,
+            workloads,
+            events,
+            cases,
+            repeat,
+            published,
+            tables,
+            plots,
+            text: text.to_owned(),
+            traces: BTreeMap::new(),
+        }),
+        _ => Err(faults.into_sorted()),
+    }
+}
+
+/// Step 2: name, group, title, source, finding.
+fn head(tree: &DeTable<'_>, faults: &mut Faults<'_>) -> [String; 5] {
+    let mut table = Table::new("the scenario".to_owned(), tree, 0..0, faults);
+    let name = table.required("name", "name = \"two-links\"", values::slug);
+    let group = table.optional("group", values::slug);
+    let [title, source, finding] = ["title", "source", "finding"].map(|key| table.optional(key, values::text));
+    for section in SECTIONS {
+        table.optional(section, |_| Ok(()));
+    }
+    table.finish();
+    [name, group, title, source, finding].map(|sited| sited.map(|sited| sited.value).unwrap_or_default())
+}
+
+fn network(tree: &DeTable<'_>, traces: Traces<'_>, known: &mut Known, faults: &mut Faults<'_>) -> Option<Network> {
+    let Some((raw, span)) = section(tree, "network", faults) else {
+        if !tree.contains_key("network") {
+            faults
+                .add(0..0, Fault::new("missing section [network]").hint("add [[network.link]] with a name and a rate"));
+        }
+        return None;
+    };
+    let mut table = Table::new("[network]".to_owned(), raw, span.clone(), faults);
+    let mut family = |key| table.optional(key, |value| values::word(value, &FAMILIES));
+    let [inner, outer] = ["inner", "outer"].map(|key| family(key).map_or(Family::V4, |sited| sited.value));
+    let mut flag = |key| table.optional(key, values::flag).is_some_and(|sited| sited.value);
+    let [lan, server_links, nat] = ["lan", "server-links", "nat"].map(&mut flag);
+    let backend = table.optional("backend", |value| values::word(value, &BACKENDS));
+    for key in ["link", "bystander"] {
+        table.optional(key, |_| Ok(()));
+    }
+    table.finish();
+    let plans = links(raw, "link", traces, known, faults);
+    let bystanders = links(raw, "bystander", traces, known, faults);
+    if plans.is_empty() && !raw.contains_key("link") {
+        faults.add(span, Fault::new("the network has no link").hint("add [[network.link]] with a name and a rate"));
+    }
+    let backend = backend.map_or(Backend::Thread, |sited| sited.value);
+    Some(Network { inner, outer, lan, server_links, nat, backend, links: plans, bystanders })
+}
+
+/// Links, or bystanders' links, which have no metric.
+fn links(
+    raw: &DeTable<'_>,
+    key: &str,
+    traces: Traces<'_>,
+    known: &mut Known,
+    faults: &mut Faults<'_>,
+) -> Vec<LinkPlan> {
+    let title = format!("network.{key}");
+    let mut plans = Vec::new();
+    for (raw, span) in sections(raw, key, &title, faults) {
+        let mut table = Table::new(format!("[[{title}]]"), raw, span, faults);
+        let name = table.required("name", "name = \"wifi\"", values::link_name);
+        let said = link::says(&mut table, raw, traces);
+        if let Some(name) =
+            name.as_ref().filter(|name| known.links.has(&name.value) || known.bystanders.has(&name.value))
+        {
+            let fault = Fault::new(format!("there is a link \"{}\" already", name.value));
+            table.fault(name.span.clone(), fault.hint("each has a name of its own"));
+        } else if let Some(name) = name {
+            let names = if key == "link" { &mut known.links } else { &mut known.bystanders };
+            names.claim(&mut table, Some(&name));
+            plans.push(link::settle(&name.value, &[&said]));
+            known.said.push(said);
+        }
+        table.finish();
+    }
+    plans
+}
+
+fn contenders(
+    tree: &DeTable<'_>,
+    plain: &toml::Table,
+    known: &mut Known,
+    faults: &mut Faults<'_>,
+) -> Vec<ContenderPlan> {
+    let mut plans = Vec::new();
+    for (index, (raw, span)) in sections(tree, "contender", "contender", faults).into_iter().enumerate() {
+        let mut table = Table::new("[[contender]]".to_owned(), raw, span, faults);
+        let kind = table.required("kind", "kind = \"hawser\"", |value| values::one_of(value, &CONTENDERS));
+        let label = table.optional("label", values::name).or_else(|| kind.clone());
+        known.contenders.claim(&mut table, label.as_ref());
+        let options = options(&mut table, plain, "contender", index);
+        table.finish();
+        if let (Some(kind), Some(label)) = (kind, label) {
+            plans.push(ContenderPlan { kind: kind.value, label: label.value, options });
+        }
+    }
+    demand(tree, "contender", "kind = \"hawser\"", faults);
+    plans
+}
+
+fn workloads(tree: &DeTable<'_>, plain: &toml::Table, known: &mut Known, faults: &mut Faults<'_>) -> Vec<WorkloadPlan> {
+    let mut plans = Vec::new();
+    for (index, (raw, span)) in sections(tree, "workload", "workload", faults).into_iter().enumerate() {
+        let mut table = Table::new("[[workload]]".to_owned(), raw, span, faults);
+        let kind = table.required("kind", "kind = \"bulk\"", |value| values::one_of(value, &WORKLOADS));
+        let name = table.optional("name", values::name).or_else(|| kind.clone());
+        known.workloads.claim(&mut table, name.as_ref());
+        let duration = table.optional("duration", values::some_time);
+        let duration = duration.map_or(DEFAULT_DURATION, |sited| sited.value);
+        let options = options(&mut table, plain, "workload", index);
+        table.finish();
+        if let (Some(kind), Some(name)) = (kind, name) {
+            plans.push(WorkloadPlan { kind: kind.value, name: name.value, duration, options });
+        }
+    }
+    demand(tree, "workload", "kind = \"bulk\"", faults);
+    plans
+}
+
+/// Options of a contender or workload, which reads them itself.
+fn options(table: &mut Table<'_, '_, '_>, plain: &toml::Table, key: &str, index: usize) -> toml::Table {
+    table.optional("options", |value| match value {
+        DeValue::Table(_) => Ok(()),
+        _ => Err(Fault::new("expected a table").hint("such as { direction = \"down\" }")),
+    });
+    let entry = plain.get(key).and_then(|list| list.get(index)).and_then(|entry| entry.get("options"));
+    entry.and_then(toml::Value::as_table).cloned().unwrap_or_default()
+}
+
+fn demand(tree: &DeTable<'_>, key: &str, example: &str, faults: &mut Faults<'_>) {
+    if !tree.contains_key(key) {
+        faults.add(0..0, Fault::new(format!("missing section [[{key}]]")).hint(format!("add one with {example}")));
+    }
+}
+
+fn events(tree: &DeTable<'_>, nat: bool, traces: Traces<'_>, known: &mut Known, faults: &mut Faults<'_>) -> Vec<Event> {
+    let mut events = Vec::new();
+    for (raw, span) in sections(tree, "event", "event", faults) {
+        let mut table = Table::new("[[event]]".to_owned(), raw, span, faults);
+        let name = table.required("name", "name = \"loss of wifi\"", values::name);
+        known.events.claim(&mut table, name.as_ref());
+        let at = table.required("at", "at = \"4s\"", values::duration);
+        let link = table.required("link", "link = \"wifi\"", |value| known.links.read(value));
+        let what = happening(&mut table, raw, nat, traces, &known.links);
+        table.finish();
+        if let (Some(name), Some(at), Some(link), Some(what)) = (name, at, link, what) {
+            events.push(Event { name: name.value, at: at.value, link: link.value, what });
+        }
+    }
+    events
+}
+
+fn happening(
+    table: &mut Table<'_, '_, '_>,
+    raw: &DeTable<'_>,
+    nat: bool,
+    traces: Traces<'_>,
+    links: &Names,
+) -> Option<Happening> {
+    let deed = table.required("do", "do = \"cut\"", |value| values::word(value, &DEEDS))?;
+    Some(match deed.value {
+        Do::Cut => Happening::Cut,
+        Do::BlackHole => Happening::BlackHole,
+        Do::Restore => Happening::Restore,
+        Do::Address => Happening::Address,
+        Do::Handover => {
+            Happening::Handover { to: table.required("to", "to = \"eth\"", |value| links.read(value))?.value }
+        }
+        Do::Change => {
+            let [up, down] = link::changes(table, raw, traces).map(Box::new);
+            Happening::Change { up, down }
+        }
+        Do::NatRebind => {
+            if !nat {
+                let fault = Fault::new("`do`: no router translates addresses here");
+                table.fault(deed.span, fault.hint("write nat = true under [network]"));
+            }
+            Happening::NatRebind
+        }
+    })
+}

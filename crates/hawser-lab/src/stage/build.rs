@@ -1,0 +1,243 @@
+//! Builds the stage.
+//!
+//! 1. Hosts: namespaces, their kernels' settings, the LANs; without a LAN the hosts' addresses lie on loopback.
+//! 2. For each link a router; the emulated link; a veth from the router to the remote end, or to the core.
+//! 3. Bystanders (`bystander`); routes and rules (`routes`), translation (`nat`).
+//! 4. Absent links go down.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use hawser_wire::{Backend, Direction, EmulatedLink, End, LinkSpec, Medium, Namespace, RpFilter, veth};
+
+use super::numbering::{END, FAMILIES, NEAR, Net, alone, endpoint, link_local};
+use super::{Ends, Layout, LinkState, Stage, StageLink, State, nat, number};
+use crate::cleanup;
+use crate::error::LabError;
+use crate::scenario::{Case, LinkPlan, Network};
+
+/// An Ethernet packet. Source: RFC 894.
+pub(super) const MTU: u32 = 1500;
+/// The interface towards client or server, at either end.
+const LAN: &str = "lan0";
+/// The router's interface towards the remote end.
+pub(super) const UPLINK: &str = "up0";
+/// Room for what is in flight, so that the hosts' buffers are never what limits a transfer, in bytes: 1 Gbit/s times
+/// 200 ms, and a full queue. Least, default and most, as the sysctls have it.
+const RECEIVE_BUFFER: &str = "4096 131072 50331648";
+const SEND_BUFFER: &str = "4096 65536 50331648";
+/// Seeds of one run's links lie side by side, those of the next run far away. Source: the golden ratio times 2^64, as
+/// Knuth's multiplicative hashing has it (The Art of Computer Programming 3, 6.4).
+const SEED_SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The media of a stage by name. Starts empty; one owner.
+type Media = BTreeMap<String, Medium>;
+
+impl Stage {
+    /// Builds the network of a case; `seed` is what links draw their chances from.
+    ///
+    /// # Errors
+    /// Where the kernel refuses: it needs root.
+    pub fn build(network: &Network, case: &Case, seed: u64) -> Result<Self, LabError> {
+        let _making = cleanup::making();
+        let mut stage = Self::hosts(network)?;
+        stage.set_kernels(case)?;
+        let mut media = Media::new();
+        for (index, plan) in case.links.iter().enumerate() {
+            let ways = ways(plan, index, seed, &mut media);
+            stage.add_link(index, plan, ways, network.backend)?;
+        }
+        for (place, plan) in case.bystanders.iter().enumerate() {
+            let index = case.links.len() + place;
+            let ways = ways(plan, index, seed, &mut media);
+            stage.add_bystander(index, plan, ways, network.backend)?;
+        }
+        if !network.lan && !stage.links.is_empty() {
+            stage.hosts = stage.ends_of(0);
+        }
+        stage.route_all()?;
+        for name in &case.absent {
+            if let Some(index) = stage.index(name) {
+                stage.cut(index)?;
+            }
+        }
+        Ok(stage)
+    }
+
+    /// Step 1.
+    fn hosts(network: &Network) -> Result<Self, LabError> {
+        let (local, remote) = (Namespace::new("local")?, Namespace::new("remote")?);
+        let (client, server) = match network.lan {
+            true => (Namespace::new("client")?, Namespace::new("server")?),
+            false => (local.clone(), remote.clone()),
+        };
+        let core = if network.server_links { Some(Namespace::new("core")?) } else { None };
+        for namespace in [&client, &local, &remote, &server].into_iter().chain(&core) {
+            accept_every_way(namespace)?;
+        }
+        for (host, portal, net) in [(&client, &local, Net::ClientHosts), (&server, &remote, Net::ServerHosts)] {
+            if network.lan {
+                veth(&wire_end(host, LAN, net, END), &wire_end(portal, LAN, net, NEAR), MTU)?;
+                portal.set_forwarding(true)?;
+            }
+            for family in FAMILIES {
+                match network.lan {
+                    true => host.add_default_route(net.address(family, NEAR))?,
+                    false => host.add_address("lo", alone(net.address(family, END)))?,
+                }
+            }
+        }
+        for family in FAMILIES {
+            remote.add_address("lo", alone(endpoint(family)))?;
+        }
+        if let Some(core) = &core {
+            core.set_forwarding(true)?;
+        }
+        let of = |net: Net| net.address(network.inner, END);
+        let layout = Layout { outer: network.outer, lan: network.lan, nat: network.nat, core };
+        Ok(Self {
+            links: Vec::new(),
+            bystanders: Vec::new(),
+            client,
+            local,
+            remote,
+            server,
+            endpoint: endpoint(network.outer),
+            inner: network.inner,
+            hosts: Ends { client: of(Net::ClientHosts), server: of(Net::ServerHosts) },
+            layout,
+            state: Mutex::new(State { links: Vec::new(), forwarding: None }),
+            turn: Mutex::default(),
+        })
+    }
+
+    /// Step 1, the kernels. What the case says, it says of applications' hosts.
+    fn set_kernels(&self, case: &Case) -> Result<(), LabError> {
+        for host in [&self.client, &self.local, &self.remote, &self.server] {
+            give_buffers(host)?;
+        }
+        for (key, value) in &case.sysctls {
+            match key.split_once(':') {
+                Some(("client", key)) => self.client.set_sysctl(key, value)?,
+                Some(("server", key)) => self.server.set_sysctl(key, value)?,
+                _ => {
+                    self.client.set_sysctl(key, value)?;
+                    self.server.set_sysctl(key, value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Step 2.
+    fn add_link(
+        &mut self,
+        index: usize,
+        plan: &LinkPlan,
+        [a_to_b, b_to_a]: [Direction; 2],
+        backend: Backend,
+    ) -> Result<(), LabError> {
+        let (name, number, outer) = (&plan.name, number(index), self.layout.outer);
+        let router = Namespace::new("router")?;
+        accept_every_way(&router)?;
+        router.set_forwarding(true)?;
+        let (a, b) = (end(&self.local, name, Net::Access(number), END), end(&router, name, Net::Access(number), NEAR));
+        let link = EmulatedLink::new(LinkSpec { name: name.clone(), a, b, mtu: MTU, a_to_b, b_to_a, backend })?;
+        // So that an address that was added stays when the first one goes.
+        self.local.set_sysctl(&format!("ipv4/conf/{name}/promote_secondaries"), "1")?;
+        let near = wire_end(&router, UPLINK, Net::Uplink(number), NEAR);
+        let far_net = match &self.layout.core {
+            None => {
+                veth(&near, &wire_end(&self.remote, name, Net::Uplink(number), END), MTU)?;
+                None
+            }
+            Some(core) => {
+                veth(&near, &wire_end(core, &core_up(index), Net::Uplink(number), END), MTU)?;
+                let down = wire_end(core, &core_down(index), Net::Server(number), NEAR);
+                veth(&down, &wire_end(&self.remote, name, Net::Server(number), END), MTU)?;
+                Some(Net::Server(number))
+            }
+        };
+        if self.layout.nat {
+            nat::translate(&router, 0)?;
+        }
+        self.links.push(StageLink {
+            name: name.clone(),
+            metric: plan.metric,
+            link,
+            router,
+            address: Net::Access(number).address(outer, END),
+            gateway: Net::Access(number).address(outer, NEAR),
+            far_address: far_net.map_or(endpoint(outer), |net| net.address(outer, END)),
+            far_interface: name.clone(),
+        });
+        self.state().links.push(LinkState { up: true, host: END, rebound: 0 });
+        Ok(())
+    }
+
+    /// The addresses of a link's ends, of the family that applications use: for what goes over it without a tunnel.
+    ///
+    /// # Panics
+    /// Where there is no such link.
+    #[must_use]
+    pub fn ends_of(&self, link: usize) -> Ends {
+        let host = self.state().links[link].host;
+        let client = Net::Access(number(link)).address(self.inner, host);
+        let server = match self.layout.core {
+            Some(_) => Net::Server(number(link)).address(self.inner, END),
+            None => endpoint(self.inner),
+        };
+        Ends { client, server }
+    }
+}
+
+/// The core's interfaces: towards a link's router, and towards the remote end's interface for it.
+pub(super) fn core_up(index: usize) -> String {
+    format!("up{}", number(index))
+}
+
+/// See [`core_up`].
+pub(super) fn core_down(index: usize) -> String {
+    format!("down{}", number(index))
+}
+
+/// An end with the same host part in both families.
+pub(super) fn end(namespace: &Namespace, interface: &str, net: Net, host: u8) -> End {
+    let addresses = FAMILIES.map(|family| net.interface(family, host));
+    End { namespace: namespace.clone(), interface: interface.to_owned(), addresses: addresses.into() }
+}
+
+/// Makes room for what is in flight.
+pub(super) fn give_buffers(host: &Namespace) -> Result<(), LabError> {
+    host.set_sysctl("ipv4/tcp_rmem", RECEIVE_BUFFER)?;
+    Ok(host.set_sysctl("ipv4/tcp_wmem", SEND_BUFFER)?)
+}
+
+/// The same of a veth. A router asks for its neighbours' addresses from a link-local one (RFC 4861, 7.2.2), and not without.
+fn wire_end(namespace: &Namespace, interface: &str, net: Net, host: u8) -> End {
+    let mut end = end(namespace, interface, net, host);
+    end.addresses.push(link_local(host));
+    end
+}
+
+/// Answers may come by another link than what they answer.
+pub(super) fn accept_every_way(namespace: &Namespace) -> Result<(), LabError> {
+    namespace.set_rp_filter("all", RpFilter::Off)?;
+    Ok(namespace.set_rp_filter("default", RpFilter::Off)?)
+}
+
+/// Step 2: both ways of a link, each with chances of its own, on their medium.
+fn ways(plan: &LinkPlan, index: usize, seed: u64, media: &mut Media) -> [Direction; 2] {
+    let seed = |place: u64| seed.wrapping_mul(SEED_SPREAD).wrapping_add(place);
+    let place = 2 * u64::from(number(index));
+    let medium = plan.medium.as_ref().map(|name| {
+        // As many media as links at most: their seeds lie below those of ways, counted from the other end.
+        let access = hawser_wire::Access { seed: seed(0).wrapping_sub(media.len() as u64), ..plan.access };
+        media.entry(name.clone()).or_insert_with(|| Medium::new(access)).clone()
+    });
+    [(&plan.up, place), (&plan.down, place + 1)].map(|(way, place)| Direction {
+        seed: seed(place),
+        medium: medium.clone(),
+        ..way.clone()
+    })
+}

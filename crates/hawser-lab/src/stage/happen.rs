@@ -1,0 +1,124 @@
+//! What may happen to a link.
+//!
+//! ```text
+//!              cut, handover from it
+//!   ┌────────┐ ◄──────────────────── ┌──────┐ ──black hole──► ┌────────────┐
+//!   │  down  │                       │  up  │                 │ black hole │
+//!   └────────┘ ──restore, handover─► └──────┘ ◄───restore──── └────────────┘
+//!       ▲ absent links begin here        │ ▲
+//!       └──────────────cut───────────────┼─┼──── from a black hole too
+//!                                        └─┘ change, address, nat-rebind: in every state
+//! ```
+
+use std::io;
+
+use super::numbering::{FAMILIES, Net};
+use super::routes::source_rule;
+use super::{Stage, ip, nat, number};
+use crate::error::LabError;
+use crate::scenario::{Event, Figures, Happening};
+use hawser_wire::Way;
+
+/// Host parts of a link's local end: the first, and the last before it begins anew.
+const FIRST_HOST: u8 = super::numbering::END;
+const LAST_HOST: u8 = 250;
+
+impl Stage {
+    /// Lets an event happen now, and returns when it has.
+    ///
+    /// # Errors
+    /// Where the stage has no such link, or the kernel refuses.
+    pub fn happen(&self, event: &Event) -> Result<(), LabError> {
+        let link = self.demand(&event.link)?;
+        match &event.what {
+            Happening::Cut => self.cut(link),
+            Happening::BlackHole => Ok(self.links[link].link.black_hole(true)?),
+            Happening::Restore => self.restore(link),
+            Happening::Change { up, down } => self.change(link, up, down),
+            Happening::Handover { to } => {
+                let to = self.demand(to)?;
+                // Nothing passes from now on, while the other link comes.
+                self.links[link].link.black_hole(true)?;
+                self.restore(to)?;
+                self.cut(link)
+            }
+            Happening::Address => self.renumber(link),
+            Happening::NatRebind => self.rebind(link),
+        }
+    }
+
+    fn demand(&self, link: &str) -> Result<usize, LabError> {
+        let missing = || LabError::system(format!("change link {link}"), io::Error::from(io::ErrorKind::NotFound));
+        self.index(link).ok_or_else(missing)
+    }
+
+    /// Takes a link's interfaces down, with their routes.
+    ///
+    /// # Errors
+    /// Where an interface is gone.
+    ///
+    /// # Panics
+    /// Where there is no such link; so do the following.
+    pub fn cut(&self, link: usize) -> Result<(), LabError> {
+        let _turn = self.turn();
+        // At once; interfaces take some milliseconds.
+        self.links[link].link.black_hole(true)?;
+        self.links[link].link.cut()?;
+        self.state().links[link].up = false;
+        self.route_forwarding()
+    }
+
+    /// Ends a black hole, and brings a link's interfaces up with the routes they had.
+    ///
+    /// # Errors
+    /// Where an interface is gone, or a route is refused.
+    pub fn restore(&self, link: usize) -> Result<(), LabError> {
+        let _turn = self.turn();
+        self.links[link].link.restore()?;
+        if self.is_up(link) {
+            return Ok(());
+        }
+        self.state().links[link].up = true;
+        self.route_link(link)?;
+        self.route_forwarding()
+    }
+
+    /// Gives a link other figures.
+    ///
+    /// # Errors
+    /// Where the link's thread has ended, or its backend cannot do it.
+    pub fn change(&self, link: usize, up: &Figures, down: &Figures) -> Result<(), LabError> {
+        let link = &self.links[link].link;
+        link.set(Way::AToB, |way| up.apply(way))?;
+        Ok(link.set(Way::BToA, |way| down.apply(way))?)
+    }
+
+    /// Gives a link's local end another address of the same network in the place of the one it has.
+    fn renumber(&self, link: usize) -> Result<(), LabError> {
+        let _turn = self.turn();
+        let (name, net) = (&self.links[link].name, Net::Access(number(link)));
+        let old = self.state().links[link].host;
+        let new = if old < LAST_HOST { old + 1 } else { FIRST_HOST };
+        for family in FAMILIES {
+            self.local.add_address(name, net.interface(family, new))?;
+        }
+        self.state().links[link].host = new;
+        for family in FAMILIES {
+            let rules = [("add", new), ("del", old)].map(|(verb, host)| source_rule(verb, link, family, host));
+            ip::batch_of(family, &self.local, &rules)?;
+            self.local.remove_address(name, net.interface(family, old))?;
+        }
+        if self.is_up(link) { self.route_link(link) } else { Ok(()) }
+    }
+
+    /// Forgets the translations of a link's router.
+    fn rebind(&self, link: usize) -> Result<(), LabError> {
+        let _turn = self.turn();
+        let rebound = {
+            let mut state = self.state();
+            state.links[link].rebound = state.links[link].rebound.wrapping_add(1);
+            state.links[link].rebound
+        };
+        nat::rebind(&self.links[link].router, rebound)
+    }
+}

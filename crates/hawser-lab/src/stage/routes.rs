@@ -1,0 +1,174 @@
+//! Routes and rules of the stage: every link has a way of its own to the remote end.
+//!
+//! 1. The local end reaches the remote one over each link, the least metric first; what has a link's address as its source
+//!    leaves by that link or not at all (a table and a rule each), as MPTCP needs it.
+//! 2. Routers know both ends' hosts.
+//! 3. The core hands what came over a link to the remote end's interface for that link, and what came from there back to
+//!    that link's router; what is addressed to one interface goes there.
+//! 4. The remote end answers from its one address by the link that was asked over, and from an interface's own by that
+//!    interface.
+
+use std::net::IpAddr;
+
+use super::build::{UPLINK, core_down, core_up};
+use super::ip::{batch, batch_of};
+use super::numbering::{END, FAMILIES, NEAR, Net, alone, endpoint};
+use super::{Stage, number};
+use crate::error::LabError;
+use crate::scenario::Family;
+
+/// The table of a link, and of what comes back over it, is this and its number.
+const TABLE: u32 = 100;
+const TABLE_BACK: u32 = 400;
+/// Where rules stand: before the main table's, at 32766.
+const RULE_PRIORITY: u32 = 1000;
+/// Of a route after all others.
+const LAST_METRIC: u32 = 100_000;
+/// Links of one metric are ordered by their numbers.
+const METRIC_STEP: u32 = 256;
+
+impl Stage {
+    /// The routing table of a link at the local end: what looks there leaves by that link, or not at all.
+    #[must_use]
+    pub fn table(link: usize) -> u32 {
+        TABLE + u32::from(number(link))
+    }
+
+    /// All of it, when the stage is built.
+    pub(super) fn route_all(&self) -> Result<(), LabError> {
+        let links = 0..self.links.len();
+        links.clone().try_for_each(|index| self.route_link(index))?;
+        let remote: Vec<String> = FAMILIES.into_iter().flat_map(|family| self.remote_routes(family)).collect();
+        batch(&self.remote, &remote)?;
+        self.route_core()?;
+        for family in FAMILIES {
+            let hosts = self.state().links.iter().map(|link| link.host).collect::<Vec<_>>();
+            let ours = |index: usize| [source_rule("add", index, family, hosts[index]), nothing_else(index)];
+            let rules: Vec<String> = links.clone().flat_map(ours).collect();
+            batch_of(family, &self.local, &rules)?;
+            if let Some(core) = &self.layout.core {
+                let far = |index| rule("add", Net::Server(number(index)).address(family, END), index);
+                batch_of(family, &self.remote, &links.clone().map(far).collect::<Vec<_>>())?;
+                batch_of(family, core, &links.clone().flat_map(core_rules).collect::<Vec<_>>())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Steps 1 and 2: routes of a link, which go with its interfaces.
+    pub(super) fn route_link(&self, index: usize) -> Result<(), LabError> {
+        let lines: Vec<String> = FAMILIES.into_iter().flat_map(|family| self.local_routes(index, family)).collect();
+        batch(&self.local, &lines)?;
+        let lines: Vec<String> = FAMILIES.into_iter().flat_map(|family| self.router_routes(index, family)).collect();
+        batch(&self.links[index].router, &lines)
+    }
+
+    /// Step 1.
+    fn local_routes(&self, index: usize, family: Family) -> Vec<String> {
+        let (name, number) = (&self.links[index].name, number(index));
+        let net = Net::Access(number);
+        let by = format!("via {} dev {name}", net.address(family, NEAR));
+        let metric = u32::from(self.links[index].metric) * METRIC_STEP + u32::from(number);
+        let table = TABLE + u32::from(number);
+        let mut lines = vec![
+            format!("route replace {} {by} metric {metric}", alone(endpoint(family))),
+            format!("route replace {} dev {name} table {table}", net.prefix(family)),
+            format!("route replace default {by} table {table}"),
+        ];
+        if self.layout.core.is_some() {
+            lines.push(format!("route replace {} {by} metric {metric}", Net::Server(number).kind(family)));
+        }
+        lines
+    }
+
+    /// Step 2.
+    fn router_routes(&self, index: usize, family: Family) -> Vec<String> {
+        let number = number(index);
+        let (home, on) = (self.state().links[index].host, Net::Uplink(number).address(family, END));
+        let home = Net::Access(number).address(family, home);
+        let mut lines = vec![
+            format!("route replace {} via {on} dev {UPLINK}", alone(endpoint(family))),
+            format!("route replace {} via {on} dev {UPLINK}", Net::ServerHosts.prefix(family)),
+            format!("route replace {} via {home} dev {}", Net::ClientHosts.prefix(family), self.links[index].name),
+        ];
+        if self.layout.core.is_some() {
+            lines.push(format!("route replace {} via {on} dev {UPLINK}", Net::Server(number).kind(family)));
+        }
+        lines
+    }
+
+    /// Step 3.
+    fn route_core(&self) -> Result<(), LabError> {
+        let Some(core) = &self.layout.core else { return Ok(()) };
+        let lines: Vec<String> = FAMILIES.into_iter().flat_map(|family| self.core_routes(family)).collect();
+        batch(core, &lines)
+    }
+
+    fn core_routes(&self, family: Family) -> Vec<String> {
+        // Bystanders ask here, and have no interface of the remote end's own.
+        let first = Net::Server(number(0)).address(family, END);
+        let hosts = [alone(endpoint(family)), Net::ServerHosts.prefix(family)];
+        let mut lines: Vec<String> =
+            hosts.iter().map(|hosts| format!("route replace {hosts} via {first} dev {}", core_down(0))).collect();
+        for index in 0..self.links.len() {
+            let number = number(index);
+            let router = Net::Uplink(number).address(family, NEAR);
+            let remote = Net::Server(number).address(family, END);
+            let (up, down) = (core_up(index), core_down(index));
+            let (on, back) = (TABLE + u32::from(number), TABLE_BACK + u32::from(number));
+            lines.push(format!("route replace {} via {router} dev {up}", Net::Access(number).prefix(family)));
+            for hosts in &hosts {
+                lines.push(format!("route replace {hosts} via {remote} dev {down} table {on}"));
+            }
+            lines.push(format!("route replace {} via {router} dev {up} table {back}", Net::ClientHosts.prefix(family)));
+        }
+        lines
+    }
+
+    /// Step 4.
+    fn remote_routes(&self, family: Family) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (index, link) in self.links.iter().enumerate() {
+            let (number, gateway) = (number(index), self.far_gateway(index, family));
+            let from = format!("dev {} src {}", link.far_interface, endpoint(family));
+            lines.push(format!("route replace {} via {gateway} {from}", Net::Access(number).prefix(family)));
+            if self.layout.core.is_some() {
+                let table = TABLE + u32::from(number);
+                lines.push(format!("route replace {} via {gateway} {from}", Net::Uplink(number).prefix(family)));
+                lines.push(format!("route replace default via {gateway} dev {} table {table}", link.far_interface));
+            } else {
+                // Where the router translates, it is who asks.
+                lines.push(format!("route replace {} {from}", alone(gateway)));
+            }
+        }
+        lines
+    }
+
+    /// Where the remote end sends what is for a link.
+    pub(super) fn far_gateway(&self, index: usize, family: Family) -> IpAddr {
+        let net = if self.layout.core.is_some() { Net::Server } else { Net::Uplink };
+        net(number(index)).address(family, NEAR)
+    }
+}
+
+/// The rule of a link's address, which stays with the address. `verb` is `add` or `del`.
+pub(super) fn source_rule(verb: &str, index: usize, family: Family, host: u8) -> String {
+    rule(verb, Net::Access(number(index)).address(family, host), index)
+}
+
+/// A link that is down carries nothing, and no other carries what has its address: a provider would not let that pass either
+/// (RFC 2827).
+fn nothing_else(index: usize) -> String {
+    format!("route add unreachable default metric {LAST_METRIC} table {}", TABLE + u32::from(number(index)))
+}
+
+fn rule(verb: &str, address: IpAddr, index: usize) -> String {
+    format!("rule {verb} from {address} lookup {} pref {RULE_PRIORITY}", TABLE + u32::from(number(index)))
+}
+
+/// Step 3, for a link: by what it came.
+fn core_rules(index: usize) -> [String; 2] {
+    let number = u32::from(number(index));
+    [(core_up(index), TABLE), (core_down(index), TABLE_BACK)]
+        .map(|(from, table)| format!("rule add iif {from} lookup {} pref {RULE_PRIORITY}", table + number))
+}

@@ -1,0 +1,82 @@
+//! How long it takes to connect: a new stream every so often, closed as soon as it stands.
+//!
+//! 1. A stream is begun whenever one is due, however many are under way: a slow one delays no other.
+//! 2. Its time counts from when it was due until the client may send. Then it is reset, so that no port is held.
+//! 3. What is refused, or does not stand when time is up, has failed.
+
+use std::time::Duration;
+
+use hawser_wire::Moment;
+use hawser_wire::traffic::Congestion;
+use socket2::SockRef;
+use tokio::task::JoinSet;
+
+use super::exchange::{Answers, Streams, dial, join, kind, side, until};
+use super::figures::Span;
+use super::options::Options;
+use super::{Ground, Workload};
+use crate::error::LabError;
+use crate::experiment::Findings;
+
+/// From one stream to the next.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// Connections. Starts without a server; one owner.
+pub(super) struct Connect {
+    interval: Duration,
+    congestion: Congestion,
+    ready: Option<Answers>,
+}
+
+impl Connect {
+    pub(super) fn parse(options: &mut Options) -> Result<Self, LabError> {
+        let interval = options.time("interval")?.unwrap_or(INTERVAL);
+        Ok(Self { interval, congestion: options.congestion()?, ready: None })
+    }
+}
+
+impl Workload for Connect {
+    fn prepare(&mut self, ground: &Ground) -> Result<(), LabError> {
+        self.ready = Some(Answers::start(ground, kind(ground, self.congestion), &Streams::default())?);
+        Ok(())
+    }
+
+    fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
+        let span = Span { start, duration: ground.duration };
+        let answers = self.ready.take().ok_or_else(|| super::unprepared("connect"))?;
+        let (kind, address, interval) = (kind(ground, self.congestion), answers.address, self.interval);
+        let thread = side(&ground.client, "connects", move || async move {
+            let mut dialling = JoinSet::new();
+            let mut due = span.start;
+            while due < span.end() {
+                until(due).await;
+                dialling.spawn(async move {
+                    let stream = dial(kind, address).await?;
+                    let took = Moment::now() - due;
+                    SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
+                    std::io::Result::Ok(took.as_secs_f64() * 1e3)
+                });
+                due = due + interval;
+            }
+            let begun = dialling.len();
+            let mut stood = Vec::with_capacity(begun);
+            let all = async {
+                while let Some(done) = dialling.join_next().await {
+                    stood.extend(done.ok().and_then(Result::ok));
+                }
+            };
+            tokio::select! {
+                () = all => {}
+                () = until(span.end()) => {}
+            }
+            Ok((begun, stood))
+        })?;
+        let (begun, stood) = join("client", thread)?;
+        answers.end()?;
+        let mut found = Findings::default();
+        #[expect(clippy::cast_precision_loss, reason = "a count of one run")]
+        found.put("connect_failures", (begun - stood.len()) as f64);
+        found.put_samples_and_high("connect_ms", "connect_p99_ms", stood);
+        Ok(found)
+    }
+}

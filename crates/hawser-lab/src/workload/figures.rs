@@ -1,0 +1,173 @@
+//! From what arrived to figures with names.
+
+use std::time::Duration;
+
+use hawser_wire::Moment;
+use hawser_wire::traffic::{PingReport, Sample, StreamInfo, Timeline};
+
+use crate::contender::Transport;
+use crate::experiment::{Findings, Line};
+
+/// Steps of lines, and of the fine one, from which recovery times are told.
+const STEP: Duration = Duration::from_millis(500);
+const FINE_STEP: Duration = Duration::from_millis(10);
+/// Which percentile stands beside a median.
+const HIGH: f64 = 99.0;
+
+/// A workload's time. Plain data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) start: Moment,
+    pub(super) duration: Duration,
+}
+
+impl Span {
+    pub(super) fn end(self) -> Moment {
+        self.start + self.duration
+    }
+
+    fn middle(self) -> Moment {
+        self.start + self.duration / 2
+    }
+
+    /// Returns at half the time.
+    pub(super) fn sleep_to_middle(self) {
+        self.middle().sleep_until();
+    }
+}
+
+impl Findings {
+    pub(super) fn put(&mut self, name: impl Into<String>, value: f64) {
+        self.metrics.insert(name.into(), value);
+    }
+
+    /// Goodput and its line, under a name of its own.
+    pub(super) fn put_rate(&mut self, name: &str, got: &Timeline, span: Span) {
+        self.put(name, got.mbps_between(span.start, span.end()));
+        self.lines.push(line(name, got, span, STEP));
+    }
+
+    /// What all bytes together amount to: goodput, its lines, and the longest gap.
+    pub(super) fn put_goodput(&mut self, got: &Timeline, span: Span) {
+        self.put_rate("goodput_mbps", got, span);
+        self.lines.push(line("goodput_fine_mbps", got, span, FINE_STEP));
+        self.put("longest_gap_ms", got.longest_gap(span.start, span.end()).as_secs_f64() * 1e3);
+    }
+
+    /// Samples under a name; their median as a figure. None without any.
+    pub(super) fn put_samples(&mut self, name: &str, values: Vec<f64>) {
+        let sample: Sample = values.iter().copied().collect();
+        if let Some(median) = sample.median() {
+            self.put(name, median);
+            self.samples.insert(name.to_owned(), values);
+        }
+    }
+
+    /// As [`Findings::put_samples`], with the 99th percentile.
+    pub(super) fn put_samples_and_high(&mut self, name: &str, high: &str, values: Vec<f64>) {
+        let sample: Sample = values.iter().copied().collect();
+        if let Some(percentile) = sample.percentile(HIGH) {
+            self.put(high, percentile);
+        }
+        self.put_samples(name, values);
+    }
+
+    /// What a ping told. One that nobody answered has no times.
+    pub(super) fn put_ping(&mut self, report: &PingReport) {
+        let times = report.round_trips();
+        let figures = [("rtt_ms", times.median()), ("rtt_p99_ms", times.percentile(HIGH))];
+        for (name, value) in figures {
+            self.metrics.extend(value.map(|value| (name.to_owned(), value)));
+        }
+        self.put("ping_loss_percent", 100.0 * ratio(report.lost(), report.sent.len()));
+        let times = report.echoes.iter().map(|echo| echo.round_trip.as_secs_f64() * 1e3);
+        self.samples.insert("round_trip_ms".to_owned(), times.collect());
+    }
+
+    /// What the kernel knew of the sending sockets, and of the receiving ones.
+    #[expect(clippy::cast_precision_loss, reason = "counts of one run")]
+    pub(super) fn put_streams(&mut self, kind: Transport, senders: &[StreamInfo], receivers: &[StreamInfo]) {
+        let sum = |infos: &[StreamInfo]| infos.iter().copied().fold(StreamInfo::default(), StreamInfo::with);
+        let (sent, got) = (sum(senders), sum(receivers));
+        if !senders.is_empty() {
+            self.put("retransmissions", sent.retransmissions as f64);
+            self.put("needless_retransmissions", sent.duplicates_told as f64);
+            self.put("reordering_packets", f64::from(sent.reordering));
+            self.put("reordering_events", sent.reordering_seen as f64);
+            self.put("out_of_order_packets", got.out_of_order as f64);
+        }
+        if kind == Transport::Mptcp && !senders.is_empty() {
+            self.put("subflows", f64::from(sent.subflows) / senders.len() as f64);
+            let fallen = senders.iter().filter(|info| info.has_fallen_back).count();
+            self.put("fallbacks", fallen as f64);
+        }
+    }
+}
+
+/// Rates over whole steps; a step at the end that is not whole is left out.
+fn line(name: &str, got: &Timeline, span: Span, step: Duration) -> Line {
+    let steps = u32::try_from(span.duration.as_nanos() / step.as_nanos()).unwrap_or(u32::MAX);
+    let at = |index: u32| span.start + step * index;
+    let values = (0..steps).map(|index| got.mbps_between(at(index), at(index + 1))).collect();
+    Line { name: name.to_owned(), link: None, step_s: step.as_secs_f64(), values }
+}
+
+/// Jain's index: 1 where all have the same, 1/n where one has all; none where nobody has anything.
+/// Source: Jain, Chiu and Hawe, A Quantitative Measure of Fairness, DEC-TR-301, 1984.
+#[expect(clippy::cast_precision_loss, reason = "a number of clients")]
+pub(super) fn jain(shares: &[f64]) -> Option<f64> {
+    let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), share| (sum + share, squares + share * share));
+    (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+}
+
+/// A part of a whole; nothing of nothing is nothing.
+#[expect(clippy::cast_precision_loss, reason = "counts of one run")]
+pub(super) fn ratio(part: usize, whole: usize) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jains_index_is_as_the_paper_has_it() {
+        let table: [(&[f64], Option<f64>); 5] = [
+            (&[], None),
+            (&[0.0, 0.0], None),
+            (&[7.0], Some(1.0)),
+            (&[5.0, 5.0, 5.0], Some(1.0)),
+            // (1 + 2 + 3)² / (3 (1 + 4 + 9))
+            (&[1.0, 2.0, 3.0], Some(36.0 / 42.0)),
+        ];
+        for (shares, expected) in table {
+            assert_eq!(jain(shares), expected, "{shares:?}");
+        }
+    }
+
+    #[test]
+    fn goodput_counts_what_came_in_the_span_and_its_line_has_every_whole_step() {
+        let start = Moment::from_nanos(1_000_000_000);
+        let span = Span { start, duration: Duration::from_millis(1200) };
+        let mut got = Timeline::new(start);
+        for (at, bytes) in [(100, 62_500), (700, 125_000), (1300, 1_000_000)] {
+            got.add(start + Duration::from_millis(at), bytes);
+        }
+        let mut found = Findings::default();
+        found.put_goodput(&got, span);
+        assert!((found.metrics["goodput_mbps"] - 1.25).abs() < 1e-9, "{found:?}");
+        assert!((found.metrics["longest_gap_ms"] - 599.0).abs() < 1e-6, "{found:?}");
+        assert_eq!((found.lines[0].step_s, &*found.lines[0].values), (0.5, &[1.0, 2.0][..]));
+        assert_eq!((found.lines[1].step_s, found.lines[1].values.len()), (0.01, 120));
+    }
+
+    #[test]
+    fn no_samples_make_no_figure() {
+        let mut found = Findings::default();
+        found.put_samples_and_high("page_ms", "page_p99_ms", vec![]);
+        assert_eq!(found, Findings::default());
+        found.put_samples_and_high("page_ms", "page_p99_ms", vec![30.0, 10.0]);
+        assert_eq!((found.metrics["page_ms"], found.samples["page_ms"].len()), (20.0, 2));
+        assert!((found.metrics["page_p99_ms"] - 29.8).abs() < 1e-9);
+    }
+}

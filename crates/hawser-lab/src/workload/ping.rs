@@ -1,0 +1,87 @@
+//! A ping: alone, for the latency of an idle network, or beside any other workload.
+//!
+//! 1. From the start on an echo is asked every so often, until the end.
+//! 2. Beside another workload it runs on its own thread, and its figures join the other's.
+
+use std::thread;
+use std::time::Duration;
+
+use hawser_wire::Moment;
+use hawser_wire::traffic::Ping;
+
+use super::options::Options;
+use super::{Ground, Workload};
+use crate::error::LabError;
+use crate::experiment::Findings;
+
+/// From one echo to the next: 240 in 12 s, and 0.013 Mbit/s each way.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// A ping alone. Starts idle; one owner.
+pub(super) struct Alone {
+    interval: Duration,
+}
+
+impl Alone {
+    pub(super) fn parse(options: &mut Options) -> Result<Self, LabError> {
+        Ok(Self { interval: options.time("interval")?.unwrap_or(INTERVAL) })
+    }
+}
+
+impl Workload for Alone {
+    fn prepare(&mut self, _ground: &Ground) -> Result<(), LabError> {
+        Ok(())
+    }
+
+    /// Step 1.
+    fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
+        let mut found = Findings::default();
+        let ping = Ping {
+            from: ground.client.clone(),
+            destination: ground.ends.server,
+            interval: self.interval,
+            duration: ground.duration,
+        };
+        start.sleep_until();
+        found.put_ping(&ping.run()?);
+        Ok(found)
+    }
+}
+
+/// A workload with a ping beside it. Starts idle; one owner.
+pub(super) struct Beside {
+    workload: Box<dyn Workload>,
+    ping: Alone,
+}
+
+impl Beside {
+    /// The workload with what its option `ping` asks for: true, or an interval.
+    pub(super) fn parse(workload: Box<dyn Workload>, options: &mut Options) -> Result<Box<dyn Workload>, LabError> {
+        let interval = match options.take("ping") {
+            None | Some(toml::Value::Boolean(false)) => return Ok(workload),
+            Some(toml::Value::Boolean(true)) => INTERVAL,
+            Some(value) => options.time_of("ping", &value)?,
+        };
+        Ok(Box::new(Self { workload, ping: Alone { interval } }))
+    }
+}
+
+impl Workload for Beside {
+    fn prepare(&mut self, ground: &Ground) -> Result<(), LabError> {
+        self.workload.prepare(ground)
+    }
+
+    /// Step 2.
+    fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
+        let Self { workload, ping } = self;
+        let (found, beside) = thread::scope(|scope| {
+            let beside = scope.spawn(|| ping.run(ground, start));
+            (workload.run(ground, start), beside.join())
+        });
+        let beside = beside.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        let mut found = found?;
+        found.metrics.extend(beside.metrics);
+        found.samples.extend(beside.samples);
+        Ok(found)
+    }
+}

@@ -1,0 +1,263 @@
+//! A call: constant-rate UDP each way, scored as a listener would.
+//!
+//! 1. Both ends know each other before anything is measured; then each sends a packet every 20 ms, as RTP does.
+//! 2. The listener's playout buffer waits so long after the fastest packet; what comes later is as good as lost.
+//! 3. Loss, lateness and delay give a mean opinion score by the E-model; jitter is RTP's (RFC 3550).
+//! 4. The call is as good as its worse direction; both are kept.
+//!
+//! With a rate instead of a codec's it is plain constant-rate UDP, with the same figures.
+
+use std::time::Duration;
+
+use hawser_wire::traffic::{Arrival, Duplex, ReadyDuplex, Timeline, UdpReport};
+use hawser_wire::{Moment, Rate};
+
+use super::emodel::{Codec, Heard};
+use super::figures::{Span, ratio};
+use super::options::{Options, Ways};
+use super::{Ground, Workload};
+use crate::error::LabError;
+use crate::experiment::Findings;
+
+/// From one packet of a call to the next. Source: RFC 3551, section 4.2.
+const FRAME: Duration = Duration::from_millis(20);
+/// RTP's header. Source: RFC 3550, section 5.1.
+const RTP_BYTES: usize = 12;
+/// Payload where a rate is given: fits every tunnel's packets.
+const PAYLOAD: usize = 1200;
+/// How long a listener's buffer waits: what phones of a fixed buffer have, and G.107's examples.
+const BUFFER: Duration = Duration::from_millis(60);
+/// How long both ends listen after the end: the longest delay that still counts.
+const LINGER: Duration = Duration::from_secs(1);
+/// How much each packet moves the jitter: 1/16. Source: RFC 3550, section 6.4.1.
+const JITTER_GAIN: f64 = 1.0 / 16.0;
+
+/// A call. Starts unconnected; one owner.
+pub(super) struct Voip {
+    codec: Codec,
+    rate: Option<Rate>,
+    packet: Option<u64>,
+    buffer: Duration,
+    ways: Ways,
+    ready: Option<(ReadyDuplex, Duration)>,
+}
+
+/// What a listener got. Plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Quality {
+    mos: f64,
+    loss_percent: f64,
+    late_percent: f64,
+    jitter_ms: f64,
+    delay_ms: f64,
+}
+
+impl Voip {
+    pub(super) fn parse(options: &mut Options) -> Result<Self, LabError> {
+        let codecs = [("g711", Codec::G711), ("g711-plain", Codec::G711_PLAIN), ("g729a", Codec::G729A)];
+        Ok(Self {
+            codec: options.choice("codec", &codecs, Codec::G711)?,
+            rate: options.rate("rate")?,
+            packet: options.bytes("packet")?,
+            buffer: options.time("buffer")?.unwrap_or(BUFFER),
+            ways: options.ways(Ways::Both)?,
+            ready: None,
+        })
+    }
+
+    fn duplex(&self, ground: &Ground) -> Duplex {
+        let payload = match (self.packet, self.rate) {
+            (Some(bytes), _) => usize::try_from(bytes).unwrap_or(usize::MAX),
+            (None, Some(_)) => PAYLOAD,
+            (None, None) => self.codec.bytes + RTP_BYTES,
+        };
+        let plan = Duplex {
+            client: ground.client.clone(),
+            server: ground.server.clone(),
+            destination: (ground.ends.server, 0).into(),
+            payload,
+            interval: FRAME,
+            up: self.ways != Ways::Down,
+            down: self.ways != Ways::Up,
+            linger: LINGER,
+        };
+        let Some(rate) = self.rate else { return plan };
+        let nanos = plan.packet_bytes() * 8 * 1_000_000_000 / rate.bits_per_second();
+        Duplex { interval: Duration::from_nanos(nanos), ..plan }
+    }
+}
+
+impl Workload for Voip {
+    fn prepare(&mut self, ground: &Ground) -> Result<(), LabError> {
+        let plan = self.duplex(ground);
+        self.ready = Some((plan.prepare()?, plan.interval));
+        Ok(())
+    }
+
+    fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
+        let span = Span { start, duration: ground.duration };
+        let (ready, frame) = self.ready.take().ok_or_else(|| super::unprepared("voip"))?;
+        let report = ready.start(start, ground.duration)?.finish()?;
+        let ways: Vec<(&str, &UdpReport)> =
+            [("up", &report.up), ("down", &report.down)].into_iter().filter(|(_, report)| report.sent > 0).collect();
+        let mut found = Findings::default();
+        let mut got = Timeline::new(start);
+        let mut delays = Vec::new();
+        let mut qualities = Vec::new();
+        for (way, report) in ways {
+            let quality = quality(report, self.codec, frame, self.buffer);
+            quality.put(&mut found, &format!("{way}_"));
+            qualities.push(quality);
+            delays.extend(report.arrivals.iter().map(delay_ms));
+            let payload = report.packet_bytes - ip_and_udp(ground);
+            report.arrivals.iter().for_each(|arrival| got.add(arrival.received, payload));
+        }
+        Quality::worse(&qualities).put(&mut found, "");
+        found.put_goodput(&got, span);
+        found.samples.insert("delay_ms".to_owned(), delays);
+        Ok(found)
+    }
+}
+
+/// Sources: RFC 791, RFC 8200, RFC 768.
+fn ip_and_udp(ground: &Ground) -> u64 {
+    if ground.ends.server.is_ipv4() { 28 } else { 48 }
+}
+
+impl Quality {
+    fn put(self, found: &mut Findings, prefix: &str) {
+        let figures = [
+            ("mos", self.mos),
+            ("loss_percent", self.loss_percent),
+            ("late_percent", self.late_percent),
+            ("jitter_ms", self.jitter_ms),
+            ("delay_ms", self.delay_ms),
+        ];
+        for (name, value) in figures {
+            found.put(format!("{prefix}{name}"), value);
+        }
+    }
+
+    /// Step 4: the worse of each.
+    fn worse(all: &[Self]) -> Self {
+        let pick =
+            |best: fn(f64, f64) -> f64, of: fn(&Self) -> f64| all.iter().map(of).reduce(best).unwrap_or_default();
+        Self {
+            mos: pick(f64::min, |each| each.mos),
+            loss_percent: pick(f64::max, |each| each.loss_percent),
+            late_percent: pick(f64::max, |each| each.late_percent),
+            jitter_ms: pick(f64::max, |each| each.jitter_ms),
+            delay_ms: pick(f64::max, |each| each.delay_ms),
+        }
+    }
+}
+
+/// Steps 2 and 3.
+fn quality(report: &UdpReport, codec: Codec, frame: Duration, buffer: Duration) -> Quality {
+    let sent = usize::try_from(report.sent).unwrap_or(usize::MAX);
+    let fastest = report.arrivals.iter().map(delay_ms).fold(f64::INFINITY, f64::min);
+    let patience = fastest + ms(buffer);
+    let (mut arrived, mut played) = (vec![false; sent], vec![false; sent]);
+    for arrival in &report.arrivals {
+        let number = usize::try_from(arrival.number).unwrap_or(usize::MAX);
+        if let Some(slot) = arrived.get_mut(number) {
+            *slot = true;
+            played[number] |= delay_ms(arrival) <= patience;
+        }
+    }
+    let count = |slots: &[bool]| slots.iter().filter(|&&there| there).count();
+    let (lost, late) = (sent - count(&arrived), count(&arrived) - count(&played));
+    if report.arrivals.is_empty() {
+        return Quality { mos: 1.0, loss_percent: 100.0, ..Quality::default() };
+    }
+    let heard = Heard { delay_ms: patience + ms(frame), loss: ratio(lost + late, sent), burst: burst(&played) };
+    Quality {
+        mos: heard.mos(codec),
+        loss_percent: 100.0 * ratio(lost, sent),
+        late_percent: 100.0 * ratio(late, sent),
+        jitter_ms: jitter(&report.arrivals),
+        delay_ms: report.delays().median().unwrap_or_default(),
+    }
+}
+
+/// BurstR: the mean length of bursts of loss over that of losses by chance; at least 1. Source: G.107, 7.5.
+fn burst(played: &[bool]) -> f64 {
+    let lost = played.iter().filter(|&&there| !there).count();
+    let begins = |index: usize| !played[index] && (index == 0 || played[index - 1]);
+    let bursts = (0..played.len()).filter(|&index| begins(index)).count();
+    let by_chance = 1.0 / (1.0 - ratio(lost, played.len())).max(f64::MIN_POSITIVE);
+    if bursts == 0 { 1.0 } else { (ratio(lost, bursts) / by_chance).max(1.0) }
+}
+
+/// The mean of RTP's estimate over all packets, in ms. Source: RFC 3550, section 6.4.1.
+fn jitter(arrivals: &[Arrival]) -> f64 {
+    let (mut estimate, mut sum) = (0.0, 0.0);
+    for pair in arrivals.windows(2) {
+        let change: f64 = (delay_ms(&pair[1]) - delay_ms(&pair[0])).abs();
+        estimate += (change - estimate) * JITTER_GAIN;
+        sum += estimate;
+    }
+    sum * ratio(1, arrivals.len().saturating_sub(1))
+}
+
+fn delay_ms(arrival: &Arrival) -> f64 {
+    ms(arrival.received - arrival.sent)
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet every 20 ms, with these delays in ms; none is lost.
+    fn report(delays: &[Option<u64>]) -> UdpReport {
+        let arrival = |(number, delay): (u64, &Option<u64>)| {
+            let sent = Moment::from_nanos(1_000_000_000) + FRAME * u32::try_from(number).expect("few");
+            delay.map(|delay| Arrival { number, sent, received: sent + Duration::from_millis(delay) })
+        };
+        let arrivals = (0..).zip(delays).filter_map(arrival).collect();
+        UdpReport { sent: delays.len() as u64, arrivals, packet_bytes: 200, refused: 0 }
+    }
+
+    fn judged(delays: &[Option<u64>]) -> Quality {
+        quality(&report(delays), Codec::G711, FRAME, BUFFER)
+    }
+
+    #[test]
+    fn a_clean_call_is_scored_for_its_delay_alone() {
+        let clean = judged(&[Some(15); 50]);
+        let by_model = Heard { delay_ms: 15.0 + 60.0 + 20.0, loss: 0.0, burst: 1.0 }.mos(Codec::G711);
+        assert_eq!(clean, Quality { mos: by_model, delay_ms: 15.0, ..Quality::default() });
+        assert!(clean.mos > 4.3, "{clean:?}");
+    }
+
+    #[test]
+    fn what_comes_too_late_is_as_good_as_lost_and_told_apart() {
+        let mut delays = [Some(10); 20];
+        (delays[3], delays[7], delays[8]) = (Some(90), None, None);
+        let call = judged(&delays);
+        assert_eq!((call.loss_percent, call.late_percent), (10.0, 5.0));
+        // Three of 20 in two bursts: 1.5 long; by chance 1 / 0.85.
+        let heard = Heard { delay_ms: 90.0, loss: 0.15, burst: 1.5 * 0.85 };
+        assert!((call.mos - heard.mos(Codec::G711)).abs() < 1e-9, "{call:?}");
+    }
+
+    #[test]
+    fn jitter_is_rtps() {
+        // One change of 16 ms moves the estimate to 1; without another it decays by a sixteenth.
+        let expected = (1.0 + 15.0 / 16.0) / 2.0;
+        assert!((judged(&[Some(10), Some(26), Some(26)]).jitter_ms - expected).abs() < 1e-9);
+        assert_eq!(judged(&[Some(10)]).jitter_ms, 0.0);
+    }
+
+    #[test]
+    fn a_call_of_which_nothing_arrives_has_the_lowest_score() {
+        let silent = judged(&[None; 5]);
+        assert_eq!((silent.mos, silent.loss_percent), (1.0, 100.0));
+        let worse = Quality::worse(&[silent, judged(&[Some(10); 5])]);
+        assert_eq!((worse.mos, worse.delay_ms), (1.0, 10.0));
+    }
+}

@@ -1,0 +1,133 @@
+//! Contenders on real networks: up, traffic both ways, down, and nothing left. Needs root.
+
+mod ground;
+mod mptcp;
+
+use std::process::Command;
+use std::time::Duration;
+
+use ground::{Ground, Shape, plan};
+use hawser_lab::LabError;
+use hawser_lab::contender::Transport;
+
+#[test]
+fn tcp_takes_the_link_that_carries_most_and_leaves_the_stage_as_it_was() {
+    for shape in [Shape::default(), Shape { lan: true, ..Shape::default() }, Shape { ipv6: true, ..Shape::default() }] {
+        let ground = Ground::new(&shape, &[("slow", 5.0), ("fast", 20.0)]);
+        let mut contest = ground.up("tcp", "");
+        contest.assert_both_ways();
+        assert!(contest.carried("fast") > 20 * contest.carried("slow"), "{shape:?}");
+        let mbps = contest.rate(Duration::from_secs(2));
+        assert!((14.0..=20.0).contains(&mbps), "{mbps} Mbit/s over a link of 20: {shape:?}");
+        contest.down();
+    }
+}
+
+#[test]
+fn tcp_takes_the_link_that_it_is_told() {
+    let ground = Ground::new(&Shape::default(), &[("slow", 5.0), ("fast", 20.0)]);
+    let mut contest = ground.up("tcp", "link = \"slow\"");
+    contest.assert_both_ways();
+    assert!(contest.carried("slow") > 20 * contest.carried("fast"));
+    contest.down();
+    let error = ground.refused("tcp", "link = \"lte\"").to_string();
+    assert_eq!(error, "set up tcp: there is no link \"lte\" in this case, but: slow, fast");
+}
+
+#[test]
+fn ecmp_spreads_flows_over_all_links_and_leaves_the_stage_as_it_was() {
+    for shape in [Shape::default(), Shape { lan: true, ..Shape::default() }, Shape { ipv6: true, ..Shape::default() }] {
+        let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
+        let mut contest = ground.up("ecmp", "");
+        contest.assert_both_ways();
+        // Each flow takes one of both with even chance: that twelve all take the same happens once in 2000 times.
+        contest.assert_flows(12);
+        let [wifi, eth] = ["wifi", "eth"].map(|link| contest.carried(link));
+        assert!(wifi.min(eth) > 2_000, "{shape:?}: {wifi} and {eth} bytes");
+        contest.down();
+    }
+}
+
+#[test]
+fn wireguard_go_runs_on_the_link_that_it_is_told_and_is_missing_by_name_without_go() {
+    let has_go = Command::new("go").arg("version").output().is_ok();
+    for shape in [Shape::default(), Shape { lan: true, ..Shape::default() }, Shape { ipv6: true, ..Shape::default() }] {
+        let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
+        if !has_go {
+            assert_eq!(ground.refused("wireguard-go", "link = \"eth\"").to_string(), "go is missing");
+            continue;
+        }
+        let mut contest = ground.up("wireguard-go", "link = \"eth\"");
+        assert_eq!(contest.offer.programs.len(), 2);
+        contest.assert_both_ways();
+        assert!(contest.carried("eth") > 20 * contest.carried("wifi"), "{shape:?}");
+        contest.down();
+    }
+}
+
+#[test]
+fn a_steered_tunnel_waits_for_its_link_to_come_back() {
+    let ground = Ground::new(&Shape::default(), &[("wifi", 20.0), ("eth", 20.0)]);
+    let mut contest = ground.up("openvpn", "link = \"eth\"");
+    let eth = ground.stage.index("eth").expect("it is a link");
+    let [before, carried] = ["wifi", "eth"].map(|link| contest.carried(link));
+    ground.stage.cut(eth).expect("it goes");
+    contest.assert_unanswered();
+    assert!(contest.carried("wifi") < before + 2000, "it went by the other link");
+    ground.stage.restore(eth).expect("it comes back");
+    contest.assert_both_ways();
+    contest.await_carried("eth", carried + 200_000);
+    contest.down();
+}
+
+#[test]
+fn openvpn_runs_on_the_link_that_it_is_told() {
+    let table = [
+        (Shape::default(), "link = \"eth\""),
+        (Shape { lan: true, ..Shape::default() }, "link = \"eth\"\nprotocol = \"tcp\""),
+        (Shape { ipv6: true, ..Shape::default() }, "link = \"eth\"\ncipher = \"CHACHA20-POLY1305\""),
+    ];
+    for (shape, options) in table {
+        let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
+        let mut contest = ground.up("openvpn", options);
+        assert_eq!(contest.offer.programs.len(), 2);
+        contest.assert_both_ways();
+        assert!(contest.carried("eth") > 20 * contest.carried("wifi"), "{shape:?}");
+        contest.down();
+    }
+}
+
+#[test]
+fn a_tunnel_whose_program_is_not_installed_is_missing_by_name_and_nothing_stays() {
+    let ground = Ground::new(&Shape::default(), &[("wifi", 20.0), ("eth", 20.0)]);
+    let before = ground.state();
+    for kind in ["mlvpn", "mlvpn-rs", "glorytun", "openvpn", "mqvpn"] {
+        let error = ground.refused(kind, &format!("program = \"/nowhere/{kind}\""));
+        assert_eq!(error.to_string(), format!("/nowhere/{kind} is missing"));
+        assert!(matches!(error, LabError::Missing { .. }) && error.hint().is_some_and(|hint| hint.contains("option")));
+    }
+    let error = ground.refused("engarde", "client = \"/nowhere/engarde-client\"");
+    assert_eq!(error.to_string(), "/nowhere/engarde-client is missing");
+    assert_eq!(ground.state(), before);
+}
+
+#[test]
+fn a_tunnel_that_ends_at_once_tells_what_it_said_and_nothing_stays() {
+    let ground = Ground::new(&Shape::default(), &[("wifi", 20.0)]);
+    let before = ground.state();
+    let error = ground.refused("openvpn", "program = \"/bin/false\"");
+    assert!(matches!(error, LabError::Process { .. }), "{error}");
+    assert!(error.to_string().starts_with("run remote false: it ended: exit status: 1"), "{error}");
+    assert_eq!(ground.state(), before);
+}
+
+#[test]
+fn contenders_without_mptcp_offer_sockets_of_tcp() {
+    let ground = Ground::new(&Shape::default(), &[("wifi", 20.0)]);
+    for kind in ["tcp", "ecmp"] {
+        let contest = ground.up(kind, "");
+        assert_eq!(contest.offer.socket, Transport::Tcp);
+        contest.down();
+    }
+    assert_eq!(plan("tcp", "").label, "tcp");
+}

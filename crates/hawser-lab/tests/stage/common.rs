@@ -1,0 +1,166 @@
+//! Small networks, and questions over them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
+
+use hawser_lab::scenario::{Case, Family, LinkPlan, Network};
+use hawser_lab::stage::{Ends, Stage};
+use hawser_wire::traffic::{Congestion, TcpTransfer};
+use hawser_wire::{Access, Backend, Direction, Namespace, Way};
+
+/// The first port that is asked; each talk has one of its own, because another test's fork may hold a closed one open.
+static PORT: AtomicU16 = AtomicU16::new(4000);
+const TRANSFER_PORT: u16 = 5001;
+/// How long an answer may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often a link is asked.
+const QUESTIONS: u64 = 20;
+/// How long nobody answers before nobody will.
+pub const SILENCE: Duration = Duration::from_millis(400);
+
+/// Held by a test that measures: two at once would measure each other.
+static TURN: Mutex<()> = Mutex::new(());
+/// A machine that others share may stand still for a moment; it is asked again, this many times in all.
+const ATTEMPTS: usize = 3;
+
+/// Waits for this test's turn and measures: a pause of the machine's fails one attempt, a fault of ours fails each.
+pub fn measured(test: impl Fn()) {
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    for _ in 1..ATTEMPTS {
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(&test)).is_ok() {
+            return;
+        }
+        println!("measured again, in case the machine stood still");
+    }
+    test();
+}
+
+pub const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A link of so many Mbit/s and ms, the same both ways.
+pub fn link(name: &str, mbps: f64, delay: u64) -> LinkPlan {
+    let way = Direction::shaped(mbps, ms(delay), ms(100));
+    LinkPlan {
+        name: name.to_owned(),
+        profile: None,
+        up: way.clone(),
+        down: way,
+        medium: None,
+        access: Access::turns(),
+        metric: 0,
+    }
+}
+
+/// Two links, of 20 Mbit/s and 5 ms, and of 10 Mbit/s and 20 ms.
+pub fn two() -> Vec<LinkPlan> {
+    vec![link("wifi", 20.0, 5), link("eth", 10.0, 20)]
+}
+
+/// A plain network of IPv4.
+pub fn network(links: Vec<LinkPlan>) -> Network {
+    Network {
+        inner: Family::V4,
+        outer: Family::V4,
+        lan: false,
+        server_links: false,
+        nat: false,
+        backend: Backend::default(),
+        links,
+        bystanders: Vec::new(),
+    }
+}
+
+/// The case of all links.
+pub fn all(network: &Network) -> Case {
+    Case {
+        name: "all".to_owned(),
+        title: String::new(),
+        links: network.links.clone(),
+        bystanders: network.bystanders.clone(),
+        absent: Vec::new(),
+        contenders: Vec::new(),
+        workloads: Vec::new(),
+        events: Vec::new(),
+        sysctls: BTreeMap::new(),
+        x: None,
+    }
+}
+
+pub fn build(network: &Network) -> Stage {
+    Stage::build(network, &all(network), 1).expect("the stage stands (these tests need root)")
+}
+
+/// Sockets of two ends. Both closed on drop; one owner.
+pub struct Talk {
+    near: UdpSocket,
+    far: UdpSocket,
+    to: SocketAddr,
+}
+
+impl Talk {
+    pub fn new(client: &Namespace, server: &Namespace, ends: Ends) -> Self {
+        let bind = |host: &Namespace, address: IpAddr, port: u16| {
+            host.run(|| UdpSocket::bind((address, port))).expect("enters").expect("the address is there")
+        };
+        let port = PORT.fetch_add(1, Ordering::Relaxed);
+        let far = bind(server, ends.server, port);
+        Self { near: bind(client, ends.client, 0), far, to: SocketAddr::new(ends.server, port) }
+    }
+
+    /// The client asks, the server answers whoever it saw; gives who that was.
+    pub fn ask_within(&self, patience: Duration) -> io::Result<SocketAddr> {
+        self.near.set_read_timeout(Some(patience))?;
+        self.far.set_read_timeout(Some(patience))?;
+        self.near.send_to(b"?", self.to)?;
+        let mut byte = [0; 1];
+        let (_, from) = self.far.recv_from(&mut byte)?;
+        self.far.send_to(b"!", from)?;
+        let (_, answered) = self.near.recv_from(&mut byte)?;
+        assert_eq!(answered, self.to, "the answer comes from where it was asked");
+        Ok(from)
+    }
+
+    /// Asks so often over a link that what the system says by itself there does not matter, and fails where any of it, there
+    /// or back, goes another way.
+    pub fn ask_over(&self, stage: &Stage, index: usize) -> SocketAddr {
+        let before = carried(stage, index);
+        let seen: Vec<SocketAddr> = (0..QUESTIONS).map(|_| self.ask().expect("answers")).collect();
+        for (now, before) in carried(stage, index).into_iter().zip(before) {
+            assert!(now - before >= QUESTIONS, "{} of {QUESTIONS} over {}", now - before, stage.links[index].name);
+        }
+        seen[0]
+    }
+
+    pub fn ask(&self) -> io::Result<SocketAddr> {
+        self.ask_within(PATIENCE)
+    }
+}
+
+/// Packets that a link delivered each way.
+pub fn carried(stage: &Stage, index: usize) -> [u64; 2] {
+    Way::BOTH.map(|way| stage.links[index].link.counters(way).packets_out)
+}
+
+/// A CUBIC transfer from client to server.
+pub fn transfer(stage: &Stage, ends: Ends, duration: Duration) -> TcpTransfer {
+    TcpTransfer {
+        from: stage.client.clone(),
+        to: stage.server.clone(),
+        destination: SocketAddr::new(ends.server, TRANSFER_PORT),
+        source: Some(ends.client),
+        congestion: Congestion::Cubic,
+        duration,
+    }
+}
+
+/// Mbit/s of a transfer from its first second on.
+pub fn goodput(stage: &Stage, ends: Ends) -> f64 {
+    let got = transfer(stage, ends, ms(3000)).run().expect("it runs");
+    got.mbps_between(got.start() + ms(1000), got.start() + ms(3000))
+}

@@ -1,0 +1,320 @@
+//! What happens to links: every arrow of the stage's states, at its time.
+
+use std::net::{IpAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hawser_lab::scenario::{Event, Family, Figures, Happening};
+use hawser_lab::stage::{Forward, Stage, Timeline};
+use hawser_wire::{Moment, Namespace, Rate};
+
+use crate::common::{SILENCE, Talk, all, build, goodput, measured, ms, network, two};
+
+/// How exact an event's time is.
+const EXACT: Duration = ms(10);
+
+fn event(at: u64, link: &str, what: Happening) -> Event {
+    Event { name: String::new(), at: ms(at), link: link.to_owned(), what }
+}
+
+fn happen(stage: &Stage, link: &str, what: Happening) {
+    stage.happen(&event(0, link, what)).expect("it happens");
+}
+
+fn talk(stage: &Stage, link: usize) -> Talk {
+    Talk::new(&stage.client, &stage.server, stage.ends_of(link))
+}
+
+fn answers(talk: &Talk) -> bool {
+    talk.ask_within(SILENCE).is_ok()
+}
+
+#[test]
+fn a_cut_takes_the_interface_and_its_routes_and_a_restore_brings_them_back() {
+    for family in [Family::V4, Family::V6] {
+        let mut network = network(two());
+        (network.inner, network.outer) = (family, family);
+        let stage = build(&network);
+        let (cut, other) = (talk(&stage, 0), talk(&stage, 1));
+        let before = routes(&stage);
+        assert!(answers(&cut) && answers(&other) && stage.is_up(0));
+        happen(&stage, "wifi", Happening::Cut);
+        assert!(!stage.is_up(0) && !answers(&cut) && answers(&other));
+        assert!(!is_interface_up(&stage, "wifi") && is_interface_up(&stage, "eth"));
+        assert!(routes(&stage) != before, "the link's routes have gone");
+        happen(&stage, "wifi", Happening::Cut);
+        happen(&stage, "wifi", Happening::Restore);
+        assert!(stage.is_up(0) && is_interface_up(&stage, "wifi"));
+        cut.ask().expect("the same sockets go on");
+        assert_eq!(routes(&stage), before, "every route is back");
+    }
+}
+
+#[test]
+fn a_black_hole_is_silent_both_ways_until_it_is_restored() {
+    let stage = build(&network(two()));
+    let talk = talk(&stage, 0);
+    assert!(answers(&talk));
+    happen(&stage, "wifi", Happening::BlackHole);
+    assert!(stage.is_up(0) && is_interface_up(&stage, "wifi") && !answers(&talk));
+    happen(&stage, "wifi", Happening::Restore);
+    talk.ask().expect("it is whole again");
+    happen(&stage, "wifi", Happening::BlackHole);
+    happen(&stage, "wifi", Happening::Cut);
+    happen(&stage, "wifi", Happening::Restore);
+    talk.ask().expect("a cut black hole is whole again too");
+}
+
+#[test]
+fn an_absent_link_comes_with_a_restore_or_a_handover() {
+    for by_handover in [false, true] {
+        let network = network(two());
+        let mut case = all(&network);
+        case.absent = vec!["eth".to_owned()];
+        let stage = Stage::build(&network, &case, 1).expect("the stage stands");
+        let (wifi, eth) = (talk(&stage, 0), talk(&stage, 1));
+        assert!(!stage.is_up(1) && !answers(&eth) && answers(&wifi));
+        match by_handover {
+            true => happen(&stage, "wifi", Happening::Handover { to: "eth".to_owned() }),
+            false => happen(&stage, "eth", Happening::Restore),
+        }
+        eth.ask().expect("it is there");
+        assert_eq!(answers(&wifi), !by_handover);
+        assert_eq!([stage.is_up(0), stage.is_up(1)], [!by_handover, true]);
+    }
+}
+
+#[test]
+fn a_change_says_some_figures_and_leaves_the_others() {
+    measured(|| {
+        let stage = build(&network(two()));
+        let slow = Figures { rate: Some(Rate::mbit(5.0)), ..Figures::default() };
+        let late = Figures { delay: Some(ms(25)), ..Figures::default() };
+        happen(&stage, "wifi", Happening::Change { up: Box::new(slow.clone()), down: Box::new(slow) });
+        happen(&stage, "wifi", Happening::Change { up: Box::default(), down: Box::new(late) });
+        let got = goodput(&stage, stage.ends_of(0));
+        assert!((4.2..=5.0).contains(&got), "{got} Mbit/s");
+        let talk = talk(&stage, 0);
+        let asked = Instant::now();
+        talk.ask().expect("answers");
+        let trip = asked.elapsed();
+        assert!((ms(30)..ms(35)).contains(&trip), "5 ms there and 25 ms back: {trip:?}");
+    });
+}
+
+#[test]
+fn a_new_address_takes_the_old_ones_place_and_its_routes() {
+    for family in [Family::V4, Family::V6] {
+        let mut network = network(two());
+        (network.inner, network.outer, network.lan) = (family, family, true);
+        let stage = build(&network);
+        let hosts = stage.forward_over(&[0], Forward::First).expect("routes");
+        let between = Talk::new(&stage.client, &stage.server, hosts);
+        for _ in 0..3 {
+            let old = stage.address(0);
+            happen(&stage, "wifi", Happening::Address);
+            let new = stage.address(0);
+            assert_ne!(new, old);
+            assert!(stage.local.run(|| std::net::UdpSocket::bind((old, 0))).expect("enters").is_err(), "{old} is gone");
+            let ends = hawser_lab::stage::Ends { client: new, server: stage.endpoint };
+            let seen = Talk::new(&stage.local, &stage.remote, ends).ask_over(&stage, 0);
+            assert_eq!(seen.ip(), new);
+            between.ask_over(&stage, 0);
+        }
+    }
+}
+
+#[test]
+fn a_new_address_of_a_link_that_is_down_is_there_when_it_comes_back() {
+    let stage = build(&network(two()));
+    happen(&stage, "wifi", Happening::Cut);
+    happen(&stage, "wifi", Happening::Address);
+    happen(&stage, "wifi", Happening::Restore);
+    assert_eq!(talk(&stage, 0).ask_over(&stage, 0).ip(), stage.address(0));
+}
+
+#[test]
+fn a_router_that_forgets_its_translations_shows_another_port() {
+    let mut network = network(two());
+    network.nat = true;
+    let stage = build(&network);
+    let talk = talk(&stage, 0);
+    let mut ports = vec![talk.ask().expect("answers").port()];
+    assert_eq!(talk.ask().expect("answers").port(), ports[0], "it is kept");
+    for _ in 0..2 {
+        happen(&stage, "wifi", Happening::NatRebind);
+        ports.push(talk.ask().expect("answers from the same socket").port());
+    }
+    assert!(ports[0] != ports[1] && ports[1] != ports[2], "{ports:?}");
+}
+
+#[test]
+fn forwarding_follows_links_that_go_and_come() {
+    for (how, family) in [(Forward::First, Family::V4), (Forward::Flows, Family::V4), (Forward::Flows, Family::V6)] {
+        let mut network = network(two());
+        (network.lan, network.inner) = (true, family);
+        let stage = build(&network);
+        let hosts = stage.forward_over(&[0, 1], how).expect("routes");
+        let talk = Talk::new(&stage.client, &stage.server, hosts);
+        talk.ask().unwrap_or_else(|error| panic!("{how:?} {family:?}: {error}"));
+        for (cut, kept) in [("wifi", 1), ("eth", 0)] {
+            happen(&stage, cut, Happening::Cut);
+            talk.ask_over(&stage, kept);
+            happen(&stage, cut, Happening::Restore);
+            talk.ask().unwrap_or_else(|error| panic!("{how:?} {family:?} after {cut}: {error}"));
+        }
+        happen(&stage, "wifi", Happening::Cut);
+        happen(&stage, "eth", Happening::Cut);
+        assert!(!answers(&talk), "no link is left");
+        happen(&stage, "eth", Happening::Restore);
+        talk.ask_over(&stage, 1);
+    }
+}
+
+#[test]
+fn events_happen_at_their_times_and_are_told() {
+    measured(|| {
+        let stage = Arc::new(build(&network(two())));
+        let events = [
+            event(700, "wifi", Happening::Restore),
+            event(300, "wifi", Happening::BlackHole),
+            event(60_000, "wifi", Happening::Cut),
+        ];
+        let watch = Watch::start(&stage, 0, 4200);
+        let start = Moment::now();
+        let timeline = Timeline::start(&stage, &events, start).expect("it starts");
+        (start + ms(1000)).sleep_until();
+        let marks = timeline.finish().expect("they happened");
+        let told: Vec<&str> = marks.iter().map(|mark| mark.what.as_str()).collect();
+        assert_eq!(told, ["wifi black hole", "wifi restored"], "what was to come later does not happen");
+        for (mark, at_s) in marks.iter().zip([0.3, 0.7]) {
+            assert!((0.0..EXACT.as_secs_f64()).contains(&(mark.at_s - at_s)), "{mark:?}");
+        }
+        let silences = watch.silences(start);
+        assert!(silences.len() == 1, "{silences:?}");
+        near(silences[0], [Some(300), Some(700)], EXACT);
+    });
+}
+
+#[test]
+fn a_cut_and_a_handover_take_effect_at_their_times() {
+    measured(|| {
+        let network = network(two());
+        let mut case = all(&network);
+        case.absent = vec!["eth".to_owned()];
+        let stage = Arc::new(Stage::build(&network, &case, 1).expect("the stage stands"));
+        let to = "eth".to_owned();
+        let events = [
+            event(300, "wifi", Happening::Cut),
+            event(500, "wifi", Happening::Restore),
+            event(900, "wifi", Happening::Handover { to }),
+        ];
+        let watches = [(0, 4300), (1, 4301)].map(|(link, port)| Watch::start(&stage, link, port));
+        let start = Moment::now();
+        let timeline = Timeline::start(&stage, &events, start).expect("it starts");
+        (start + ms(1400)).sleep_until();
+        assert_eq!(timeline.finish().expect("they happened").len(), 3);
+        let [wifi, eth] = watches.map(|watch| watch.silences(start));
+        // What ends ends at once; what comes up takes the time of some netlink requests.
+        assert!(wifi.len() == 2 && eth.len() == 1, "{wifi:?} {eth:?}");
+        near(wifi[0], [Some(300), Some(500)], 5 * EXACT);
+        near(wifi[1], [Some(900), None], EXACT);
+        near(eth[0], [None, Some(900)], 5 * EXACT);
+    });
+}
+
+/// A time without a packet: after which one, before which one. None: from the beginning, or for good.
+type Silence = [Option<Duration>; 2];
+
+/// A silence begins and ends when it was told to: not before, and hardly later.
+fn near(silence: Silence, told: [Option<u64>; 2], late: Duration) {
+    for (seen, told) in silence.into_iter().zip(told) {
+        match (seen, told.map(ms)) {
+            (None, None) => {}
+            (Some(seen), Some(told)) => assert!(seen + EXACT >= told && seen < told + late, "{seen:?} for {told:?}"),
+            (seen, told) => panic!("{seen:?} for {told:?}"),
+        }
+    }
+}
+
+/// Packets over a link, one each ms, until it is asked. Runs until then; one owner.
+struct Watch {
+    receiver: std::thread::JoinHandle<Vec<Moment>>,
+    stop: Arc<AtomicBool>,
+    way: Duration,
+}
+
+impl Watch {
+    fn start(stage: &Stage, link: usize, port: u16) -> Self {
+        let ends = stage.ends_of(link);
+        let bind =
+            |host: &Namespace, to: (IpAddr, u16)| host.run(|| UdpSocket::bind(to)).expect("enters").expect("binds");
+        // Addresses outlast a link that is down.
+        let (near, far) = (bind(&stage.client, (ends.client, 0)), bind(&stage.server, (ends.server, port)));
+        far.set_read_timeout(Some(ms(50))).expect("is set");
+        let stop = Arc::new(AtomicBool::new(false));
+        let (sender_stop, receiver_stop) = (Arc::clone(&stop), Arc::clone(&stop));
+        std::thread::spawn(move || {
+            while !sender_stop.load(Ordering::Relaxed) {
+                // Refused where the interface is down.
+                let _ = near.send_to(b"?", (ends.server, port));
+                std::thread::sleep(ms(1));
+            }
+        });
+        let receiver = std::thread::spawn(move || {
+            let mut arrived = Vec::new();
+            while !receiver_stop.load(Ordering::Relaxed) {
+                if far.recv(&mut [0]).is_ok() {
+                    arrived.push(Moment::now());
+                }
+            }
+            arrived
+        });
+        let way = stage.links[link].link.settings(hawser_wire::Way::AToB).delay;
+        Self { receiver, stop, way }
+    }
+
+    /// Silences of more than 100 ms, counted from a moment. A packet on its way when a link ends is lost: the last to arrive did
+    /// so when it ended; the first that comes later was sent a way's time before.
+    fn silences(self, start: Moment) -> Vec<Silence> {
+        self.stop.store(true, Ordering::Relaxed);
+        let end = Moment::now();
+        let arrived = self.receiver.join().expect("it ends");
+        let since = |moment: Moment| moment.since(start);
+        let mut silences = Vec::new();
+        let mut last = None;
+        for &moment in &arrived {
+            if since(moment) > last.unwrap_or_default() + ms(100) {
+                silences.push([last, Some(since(moment).saturating_sub(self.way))]);
+            }
+            last = Some(since(moment));
+        }
+        if since(end) > last.unwrap_or_default() + ms(100) {
+            silences.push([last, None]);
+        }
+        silences
+    }
+}
+
+fn is_interface_up(stage: &Stage, link: &str) -> bool {
+    let output = stage.local.command("ip").args(["-o", "link", "show", "dev", link]).output().expect("ip runs");
+    String::from_utf8_lossy(&output.stdout).contains(",UP")
+}
+
+/// All routes and rules of all hosts.
+fn routes(stage: &Stage) -> Vec<String> {
+    let hosts = [&stage.local, &stage.remote].into_iter().chain(stage.links.iter().map(|link| &link.router));
+    let mut all = Vec::new();
+    for host in hosts {
+        for family in ["-4", "-6"] {
+            for what in [&["route", "show", "table", "all"][..], &["rule"]] {
+                let output = host.command("ip").arg(family).args(what).output().expect("ip runs");
+                let text = String::from_utf8_lossy(&output.stdout).into_owned();
+                all.extend(text.lines().map(|line| format!("{} {line}", host.name())));
+            }
+        }
+    }
+    all.sort();
+    all
+}

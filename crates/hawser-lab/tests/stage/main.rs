@@ -1,0 +1,5 @@
+//! The running network of a scenario. Needs root.
+
+mod common;
+mod events;
+mod network;

@@ -1,0 +1,137 @@
+//! Requests, calls, pages, downloads by QUIC, connections and pings.
+
+use hawser_lab::stage::Ends;
+use hawser_wire::{Direction, Loss};
+
+use crate::lab::{Lab, address, figure, measured, ms, run, shaped, within};
+
+#[test]
+fn a_request_takes_a_round_trip_and_clients_ask_side_by_side() {
+    measured(|| {
+        let lab = Lab::new(&[shaped(50.0)]);
+        let found = lab.run(ms(2000), "request", "clients = 3\nanswer = '1kB'\nrequest = 100");
+        within(&found, "completion_ms", 20.0, 25.0);
+        within(&found, "completion_p99_ms", 20.0, 100.0);
+        within(&found, "requests_per_s", 3.0 * 35.0, 3.0 * 50.0);
+        within(&found, "jain", 0.95, 1.0);
+        // An answer of 1000 bytes for each.
+        let expected = figure(&found, "requests_per_s") * 8000.0 / 1e6;
+        within(&found, "goodput_mbps", expected * 0.97, expected * 1.03);
+    });
+}
+
+#[test]
+fn a_request_that_is_long_takes_the_link_s_time() {
+    measured(|| {
+        let lab = Lab::new(&[shaped(20.0)]);
+        let found = lab.run(ms(3000), "request", "request = '250kB'\nanswer = '250kB'");
+        // A tenth of a second at 20 Mbit/s each way, and two round trips' worth; slow start and losses take their time.
+        within(&found, "completion_ms", 220.0, 900.0);
+    });
+}
+
+#[test]
+fn a_clean_call_scores_high_and_a_lossy_one_as_the_model_says() {
+    measured(|| {
+        let lab = Lab::new(&[shaped(10.0)]);
+        let found = lab.run(ms(2000), "voip", "ping = true");
+        within(&found, "mos", 4.3, 4.41);
+        within(&found, "delay_ms", 10.0, 13.0);
+        within(&found, "jitter_ms", 0.0, 3.0);
+        assert_eq!((figure(&found, "loss_percent"), figure(&found, "up_late_percent")), (0.0, 0.0));
+        within(&found, "rtt_ms", 20.0, 25.0);
+        // 172 bytes every 20 ms, both ways.
+        within(&found, "goodput_mbps", 0.135, 0.139);
+
+        let lossy = Direction { loss: Loss::percent(10.0).expect("a percentage"), ..shaped(10.0) };
+        let found = Lab::new(&[lossy]).run(ms(3000), "voip", "codec = 'g711-plain'");
+        // 150 packets each way: 10 %, and 4 standard deviations are 9.8.
+        within(&found, "loss_percent", 2.0, 22.0);
+        // 4 % takes 46, so R is 45 and the score 2.3; 20 % takes 78: R 13, score 1.
+        let percent = figure(&found, "loss_percent");
+        let mos = figure(&found, "mos");
+        assert!(mos < 3.6 - percent * 0.1 && mos >= 1.0, "{mos} at {percent} %");
+    });
+}
+
+#[test]
+fn a_constant_rate_is_kept_in_one_direction() {
+    measured(|| {
+        let lab = Lab::new(&[shaped(10.0)]);
+        let found = lab.run(ms(2000), "voip", "rate = '5M'\ndirection = 'down'");
+        // 1200 of each 1228 bytes.
+        within(&found, "goodput_mbps", 4.75, 4.9);
+        assert_eq!(figure(&found, "loss_percent"), 0.0);
+        assert!(!found.metrics.contains_key("up_mos"), "nobody speaks up");
+        let found = lab.run(ms(2000), "voip", "rate = '20M'\ndirection = 'up'");
+        within(&found, "goodput_mbps", 8.5, 9.8);
+        within(&found, "loss_percent", 40.0, 55.0);
+    });
+}
+
+#[test]
+fn a_page_takes_its_round_trips_and_its_bytes() {
+    measured(|| {
+        let lab = Lab::new(&[shaped(20.0)]);
+        let found = lab.run(ms(4000), "web", "objects = 20");
+        // Four round trips at least: two streams after each other, each to be connected first.
+        within(&found, "page_ms", 80.0, 1500.0);
+        within(&found, "object_ms", 40.0, 500.0);
+        within(&found, "pages", 2.0, 50.0);
+        let kept = lab.run(ms(4000), "web", "objects = 20\nkeep-alive = true");
+        // A round trip less for each object but the first of a connection.
+        let (median, without) = (figure(&kept, "object_ms"), figure(&found, "object_ms"));
+        assert!(median < without, "{median} ms with keep-alive, {without} ms without");
+        let lossy = Direction { loss: Loss::percent(3.0).expect("a percentage"), ..shaped(20.0) };
+        let found = Lab::new(&[lossy]).run(ms(3000), "web", "objects = 20");
+        within(&found, "retransmissions", 5.0, 1000.0);
+        within(&found, "out_of_order_packets", 5.0, 5000.0);
+    });
+}
+
+#[test]
+fn an_http3_download_fills_the_link_under_either_congestion_control() {
+    measured(|| {
+        let lab = Lab::new(&[shaped(20.0)]);
+        for congestion in ["bbr", "cubic"] {
+            let found = lab.run(ms(3000), "http3", &format!("congestion = '{congestion}'"));
+            within(&found, "goodput_mbps", 13.0, 19.6);
+            assert_eq!(figure(&found, "broken_flows"), 0.0);
+            assert!(!found.metrics.contains_key("completion_ms"), "it does not end");
+        }
+        let mut ground = lab.ground(ms(5000));
+        ground.ends = Ends { client: address("fd09:0::1"), server: address("fd09:0::2") };
+        let found = run(&ground, "http3", "bytes = '2MB'\nping = true");
+        // 0.8 s at 20 Mbit/s.
+        within(&found, "completion_ms", 800.0, 2500.0);
+        let expected = 16.0 / (figure(&found, "completion_ms") / 1e3);
+        within(&found, "goodput_mbps", expected * 0.98, expected * 1.02);
+    });
+}
+
+#[test]
+fn connecting_takes_a_round_trip_and_fails_into_a_hole() {
+    measured(|| {
+        let lab = Lab::new(&[shaped(10.0)]);
+        let found = lab.run(ms(1000), "connect", "interval = '20ms'\nping = true");
+        within(&found, "connect_ms", 20.0, 25.0);
+        // What was due within the last round trip does not stand in time.
+        within(&found, "connect_failures", 0.0, 3.0);
+        assert!(found.samples["connect_ms"].len() >= 46);
+        lab.links[0].black_hole(true).expect("it opens");
+        let found = lab.run(ms(300), "connect", "");
+        within(&found, "connect_failures", 6.0, 6.0);
+        assert!(!found.metrics.contains_key("connect_ms"), "none stood");
+    });
+}
+
+#[test]
+fn a_ping_alone_tells_the_idle_latency() {
+    measured(|| {
+        let lab = Lab::new(&[shaped(10.0)]);
+        let found = lab.run(ms(1000), "ping", "interval = '10ms'");
+        within(&found, "rtt_ms", 20.0, 22.0);
+        within(&found, "ping_loss_percent", 0.0, 0.0);
+        assert_eq!(found.samples["round_trip_ms"].len(), 100);
+    });
+}

@@ -1,0 +1,197 @@
+//! `hawser lab`: experiments that anyone can run again.
+//!
+//! 1. Scenarios are found: by name, by group, or in a file. 2. They are run one after the other, each into a folder.
+//! 3. The report is made from what the folders hold.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use hawser_lab::contender::Programs;
+use hawser_lab::experiment::{self, Choice, Progress, Summary};
+use hawser_lab::scenario::{self, Scenario};
+use hawser_lab::{LabError, cleanup, report};
+
+use crate::failure::Failure;
+
+/// Where results go, where no folder is named: each scenario into a folder of its name.
+const RESULTS: &str = "hawser-lab";
+
+/// Compare ways to use several links, on emulated networks
+#[derive(Debug, Args)]
+pub struct Lab {
+    #[command(subcommand)]
+    task: Task,
+}
+
+/// What the lab can be told to do.
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// List the scenarios that come with Hawser, by group
+    List,
+    /// Print a scenario's file
+    Show {
+        /// The scenario's name
+        name: String,
+    },
+    /// Run scenarios, and write their report (needs root)
+    ///
+    /// What a folder of results holds already is not run again: an interrupted run goes on when it is called again.
+    Run {
+        /// Names of scenarios or groups, or scenario files
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+        /// Run each series so often [default: as the scenario says]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        reps: Option<u32>,
+        /// Run each series once, and for a few seconds
+        #[arg(long)]
+        quick: bool,
+        /// The folder for results; of several scenarios each gets a folder in it [default: hawser-lab/NAME]
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
+    /// Write the report of a folder of results anew
+    Report {
+        /// The folder
+        dir: PathBuf,
+    },
+    /// Compare two folders of results: exit status 1 where the second is worse
+    Compare {
+        /// The results before
+        old: PathBuf,
+        /// The results after
+        new: PathBuf,
+    },
+}
+
+impl Lab {
+    /// Does what it was told.
+    pub fn run(self) -> Result<(), Failure> {
+        match self.task {
+            Task::List => list(),
+            Task::Show { name } => show(&name),
+            Task::Run { names, reps, quick, out } => run(&names, Choice { repetitions: reps, quick }, out),
+            Task::Report { dir } => write_report(&dir),
+            Task::Compare { old, new } => compare(&old, &new),
+        }
+    }
+}
+
+fn list() -> Result<(), Failure> {
+    let scenarios = scenario::all()?;
+    let wide = scenarios.iter().map(|scenario| scenario.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    let mut group = "";
+    for Scenario { name, group: own, title, .. } in &scenarios {
+        if own != group {
+            text += &format!("{}{own}\n", if group.is_empty() { "" } else { "\n" });
+            group = own;
+        }
+        text += &format!("  {name:<wide$}  {title}\n");
+    }
+    print(&text)
+}
+
+fn show(name: &str) -> Result<(), Failure> {
+    match scenario::find(name)?.as_slice() {
+        [scenario] => print(&scenario.text),
+        group => {
+            let names: Vec<&str> = group.iter().map(|scenario| scenario.name.as_str()).collect();
+            let hint = format!("name one of its scenarios: {}", names.join(", "));
+            Err(Failure::wrong(format!("show scenario {name}: it is a group")).hint(hint))
+        }
+    }
+}
+
+/// Steps 1 to 3.
+fn run(names: &[String], choice: Choice, out: Option<PathBuf>) -> Result<(), Failure> {
+    let scenarios = chosen(names)?;
+    let program = std::env::current_exe().map_err(|e| Failure::failed(format!("find this executable: {e}")))?;
+    let programs = Programs { hawser: program, cache: cache() };
+    cleanup::start().map_err(|error| match error {
+        LabError::NotRoot => {
+            Failure::failed(error).hint(format!("run it with sudo: sudo hawser lab run {}", names.join(" ")))
+        }
+        error => told(error),
+    })?;
+    let is_alone = out.is_some() && scenarios.len() == 1;
+    let root = out.unwrap_or_else(|| PathBuf::from(RESULTS));
+    let mut progress = Progress::default();
+    let mut summaries = Vec::new();
+    for scenario in &scenarios {
+        let dir = if is_alone { root.clone() } else { root.join(&scenario.name) };
+        summaries.push(experiment::run(scenario, choice, &dir, &programs, &mut progress).map_err(told)?);
+    }
+    write_report(&root)?;
+    judge(&summaries)
+}
+
+/// Step 1: each scenario once, in the order asked for.
+fn chosen(names: &[String]) -> Result<Vec<Scenario>, Failure> {
+    let mut chosen: Vec<Scenario> = Vec::new();
+    for name in names {
+        for scenario in scenario::find(name)? {
+            if chosen.iter().all(|other| other.name != scenario.name) {
+                chosen.push(scenario);
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// Where tools that the lab builds are kept. Source: XDG Base Directory Specification 0.8.
+fn cache() -> PathBuf {
+    let folder = |variable: &str| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+    cache.unwrap_or_else(|| PathBuf::from("/var/cache")).join(RESULTS)
+}
+
+/// Step 3.
+fn write_report(dir: &Path) -> Result<(), Failure> {
+    let written = report::write(dir).map_err(told)?;
+    print(&format!("report: {}\n", written.page.display()))
+}
+
+/// What could not be measured is told; what failed is a failure.
+fn judge(summaries: &[Summary]) -> Result<(), Failure> {
+    let all = |of: fn(&Summary) -> &Vec<_>| summaries.iter().flat_map(of).collect::<Vec<_>>();
+    let (skipped, failed) = (all(|summary| &summary.skipped), all(|summary| &summary.failed));
+    for (what, series) in [("skipped", &skipped), ("failed", &failed)] {
+        for (key, why) in series {
+            eprintln!("{what}: {} {}, {}, {}: {why}", key.scenario, key.case, key.contender, key.workload);
+        }
+    }
+    match failed.len() {
+        0 => Ok(()),
+        count => Err(Failure::failed(format!("{count} series could not be measured"))
+            .hint("what they said stands in the report; the same command tries them no more, another --out does")),
+    }
+}
+
+fn compare(old: &Path, new: &Path) -> Result<(), Failure> {
+    let comparison = report::compare(old, new).map_err(told)?;
+    print(&format!("{comparison}\n"))?;
+    if comparison.is_regression() {
+        return Err(Failure::failed(format!("{} is worse than {}", new.display(), old.display())));
+    }
+    Ok(())
+}
+
+fn told(error: LabError) -> Failure {
+    let hint = error.hint().map(str::to_owned);
+    let failure = Failure::failed(error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Whoever reads only the first lines (`| head`) has what they wanted.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(format!("print: {error}"))),
+        _ => Ok(()),
+    }
+}
