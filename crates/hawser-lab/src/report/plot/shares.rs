@@ -18,13 +18,13 @@ const LINKS: [&str; 2] = ["link_down_mbps", "link_up_mbps"];
 const GOODPUT: &str = "goodput_mbps";
 
 /// A panel for each case, contender and workload that has lines of links.
-pub(super) fn draw(book: &Book<'_>, plot: &Plot, cases: &[&Case]) -> Vec<Canvas> {
+pub(super) fn draw<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<Canvas> {
     let has = |found: &Findings| found.lines.iter().any(|line| is_meant(plot, line));
     let several = book.scenario.cases.len() > 1;
     let mut panels = Vec::new();
     for kind in super::strands::kinds(book, plot, cases, has) {
         for case in cases {
-            let Some(series) = book.get(&case.name, kind.contender, kind.workload) else { continue };
+            let Some((_, series)) = kind.of(book, case, has) else { continue };
             let title =
                 if several { titled(&super::strands::case_label(case), &kind.label) } else { kind.label.clone() };
             let links: Vec<&str> = case.links.iter().map(|link| link.name.as_str()).collect();
@@ -74,14 +74,14 @@ fn panel(plot: &Plot, title: String, strand: &Strand<'_>, links: &[&str]) -> Opt
         legend.push(Entry { slot: 0, label: "received by the application".to_owned(), sample: Sample::Total });
     }
     let outline = Outline {
-        title: format!("{title} (n = {})", found.len()),
+        title: title.clone(),
         legend,
         x: (0.0, end),
         x_ticks: nice(0.0, end).2.into_iter().filter(|(at, _)| *at <= end).collect(),
         x_title: "Time (s)".to_owned(),
         y: (low, high),
         y_ticks,
-        y_title: format!("{}, stacked", Metric::named(name).axis()),
+        y_title: format!("{}, stacked, mean of n = {} runs", Metric::named(name).axis(), found.len()),
         marks: marks(found),
         labels: links.iter().map(|link| (*link).to_owned()).collect(),
     };

@@ -95,7 +95,7 @@ pub(super) fn marks(found: &[&Findings]) -> Vec<(f64, String)> {
 }
 
 /// A panel for each case; or one with a curve for each case, where there is one contender.
-pub(super) fn draw(book: &Book<'_>, plot: &Plot, cases: &[&Case]) -> Vec<Canvas> {
+pub(super) fn draw<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<Canvas> {
     let groups =
         super::strands::groups(book, plot, cases, |found| found.lines.iter().any(|line| line.name == plot.metric));
     groups.into_iter().filter_map(|(title, strands)| panel(plot, title, &strands)).collect()
