@@ -8,7 +8,7 @@ BIN    := target/release/hawser
 APT    := env DEBIAN_FRONTEND=noninteractive apt-get
 # Programs that the tests run in their namespaces: package (or several, with +) and command.
 TOOLS  := iproute2:ip iputils-ping:ping nftables:nft openssl:openssl tshark:tshark systemd:systemd-analyze strace:strace \
-	udhcpc:udhcpc udhcpd:udhcpd chromium:chromium
+	udhcpc:udhcpc udhcpd:udhcpd iperf3:iperf3 chromium:chromium
 # Processors beside this one that the product must compile for, and what its C (aws-lc) needs for them.
 CROSS  := aarch64-unknown-linux-gnu armv7-unknown-linux-gnueabihf
 CROSS_TOOLS := gcc-aarch64-linux-gnu+libc6-dev-arm64-cross:aarch64-linux-gnu-gcc \

@@ -38,6 +38,14 @@ pub enum LabError {
         /// What it said.
         said: String,
     },
+    /// A setting of a scenario's contender that means nothing to it.
+    #[error("set up {contender}: {fault}")]
+    Option {
+        /// Its label.
+        contender: String,
+        /// Which setting, and what would be understood.
+        fault: String,
+    },
     /// A process under test ended, or did not come to work.
     #[error("run {process}: {fault}, it said:\n{log}")]
     Process {
@@ -79,14 +87,6 @@ pub enum LabError {
         what: String,
         /// How it is had.
         hint: String,
-    },
-    /// A setting of a scenario's contender that means nothing to it.
-    #[error("set up {contender}: {fault}")]
-    Option {
-        /// Its label.
-        contender: String,
-        /// Which setting, and what would be understood.
-        fault: String,
     },
     /// A tool could not be built.
     #[error("build {tool}: {reason}")]

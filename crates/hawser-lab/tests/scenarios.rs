@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use hawser_lab::scenario::{self, PlotKind, Scenario};
+use hawser_lab::contender::{self, Programs};
+use hawser_lab::scenario::{self, PlotKind, Scenario, ScenarioError};
 use hawser_lab::stage::Stage;
+use hawser_lab::workload;
 
 /// Cases of the MPTCP testbed. Source: Barreira 2014, section 6.1. F.1 to F.3 and G.1 to G.3 are four tests each.
 const TESTBED: [(char, u32); 7] = [('A', 8), ('B', 7), ('C', 8), ('D', 8), ('E', 6), ('F', 9), ('G', 3)];
@@ -23,7 +25,12 @@ const PUBLISHED: [(&str, usize); 11] = [
 ];
 
 fn all() -> Vec<Scenario> {
-    scenario::all().expect("every scenario that comes with Hawser is read")
+    scenario::all().unwrap_or_else(|error| match error {
+        ScenarioError::Faulty { file, errors, .. } => {
+            panic!("{file}: {:?}", errors.iter().map(|error| (error.line, &error.message)).collect::<Vec<_>>())
+        }
+        other => panic!("{other}"),
+    })
 }
 
 #[test]
@@ -101,7 +108,7 @@ fn a_plot_over_x_names_its_axis_and_its_cases_have_an_x() {
 
 #[test]
 fn the_sixteen_environments_are_those_that_were_published() {
-    let http3 = scenario::find("environments-http3").expect("it comes with Hawser");
+    let http3 = scenario::find("environments-http3").expect("it comes with Hawser").remove(0);
     let spread = |name: &str| {
         let case = http3.cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("no environment {name}"));
         let [a, b] = case.links.as_slice() else { panic!("{name} has two links") };
@@ -137,5 +144,46 @@ fn the_handbook_names_every_scenario() {
     let handbook = include_str!("../../../docs/lab.md");
     for scenario in all() {
         assert!(handbook.contains(&format!("`{}`", scenario.name)), "docs/lab.md does not name {}", scenario.name);
+    }
+}
+
+#[test]
+fn those_who_carry_it_out_understand_every_option() {
+    let programs = Programs { hawser: "hawser".into(), cache: "tools".into() };
+    for scenario in all() {
+        for plan in &scenario.workloads {
+            let made = workload::make(plan).map(|_| ());
+            assert!(made.is_ok(), "{}: {}", scenario.name, made.unwrap_err());
+        }
+        for plan in &scenario.contenders {
+            let made = contender::make(plan, &programs).map(|_| ());
+            assert!(made.is_ok(), "{}: {}", scenario.name, made.unwrap_err());
+        }
+    }
+}
+
+/// One case of each group, those with most in their networks; the program `stages` builds them all.
+#[test]
+fn networks_are_built_as_their_files_say() {
+    let table = [
+        ("testbed-congested", "E.2", 2, 3),
+        ("testbed-handovers", "F.4", 2, 0),
+        ("proxy-more-links", "8x1MB", 8, 0),
+        ("proxy-ipv6-over-ipv4", "2x1MB", 2, 0),
+        ("aggregation-reordering", "both 300", 2, 0),
+        ("environments-http3", "lte_geo", 2, 0),
+    ];
+    let scenarios = all();
+    for (name, case, links, bystanders) in table {
+        let scenario =
+            scenarios.iter().find(|scenario| scenario.name == name).unwrap_or_else(|| panic!("no scenario {name}"));
+        let case =
+            scenario.cases.iter().find(|found| found.name == case).unwrap_or_else(|| panic!("{name}: no case {case}"));
+        let stage =
+            Stage::build(&scenario.network, case, 1).unwrap_or_else(|error| panic!("{name} {}: {error}", case.name));
+        assert_eq!((stage.links.len(), stage.bystanders.len()), (links, bystanders), "{name} {}", case.name);
+        for (place, link) in stage.links.iter().enumerate() {
+            assert_eq!(stage.is_up(place), !case.absent.contains(&link.name), "{name} {}: {}", case.name, link.name);
+        }
     }
 }

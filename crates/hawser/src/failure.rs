@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal, Write as _};
 use std::process::ExitCode;
 
+use hawser_lab::scenario::ScenarioError;
 use hawser_portal::config::{ConfigError, LoadError};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
@@ -45,8 +46,9 @@ impl Failure {
 
     /// Tells it, and gives the exit status.
     pub fn report(self) -> ExitCode {
-        let text = match self.error.downcast_ref::<LoadError>() {
-            Some(LoadError::Faulty { text, errors, .. }) => faults(text, errors),
+        let text = match (self.error.downcast_ref(), self.error.downcast_ref()) {
+            (Some(LoadError::Faulty { text, errors, .. }), _) => faults(text, errors),
+            (_, Some(ScenarioError::Faulty { text, errors, .. })) => faults(text, errors),
             _ => String::new(),
         };
         let text = format!("{text}{}", plain(&*self.error, self.hint.as_deref()));
@@ -65,6 +67,13 @@ impl From<LoadError> for Failure {
             LoadError::Key(key) => Some(key.hint()),
             _ => None,
         };
+        Self { error: error.into(), hint, status: WRONG }
+    }
+}
+
+impl From<ScenarioError> for Failure {
+    fn from(error: ScenarioError) -> Self {
+        let hint = error.hint();
         Self { error: error.into(), hint, status: WRONG }
     }
 }

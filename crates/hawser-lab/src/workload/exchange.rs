@@ -26,7 +26,7 @@ use crate::error::LabError;
 /// The head of a request: bytes of all of it, and bytes wanted.
 pub(super) const HEAD_BYTES: usize = 2 * size_of::<u64>();
 /// Bytes written at once.
-const CHUNK: [u8; 64 << 10] = [0; 64 << 10];
+static CHUNK: [u8; 64 << 10] = [0; 64 << 10];
 /// Bytes read at once.
 const READ_BYTES: usize = 64 << 10;
 

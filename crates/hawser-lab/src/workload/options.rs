@@ -191,9 +191,11 @@ mod tests {
         given.finish().expect("nothing is left");
     }
 
+    type Take = fn(&mut Options) -> Result<(), LabError>;
+
     #[test]
     fn what_is_wrong_is_told_with_what_is_right() {
-        let table: [(&str, fn(&mut Options) -> Result<(), LabError>, &str); 6] = [
+        let table: [(&str, Take, &str); 6] = [
             ("congestion = 'vegas'", |o| o.congestion().map(drop), "\"cubic\" | \"reno\" | \"bbr\""),
             ("clients = 0", |o| o.count("clients", 1, 1).map(drop), "at least 1"),
             ("size = -1", |o| o.bytes("size").map(drop), "64kB"),

@@ -78,6 +78,7 @@ impl Ground {
             name: "case".to_owned(),
             title: String::new(),
             links,
+            bystanders: Vec::new(),
             absent: shape.absent.iter().map(|&name| name.to_owned()).collect(),
             contenders: Vec::new(),
             workloads: Vec::new(),

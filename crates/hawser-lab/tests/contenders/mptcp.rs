@@ -1,7 +1,7 @@
 //! The kernel's MPTCP: subflows are counted where they are, among the client's connections.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,8 @@ const GLANCE: Duration = Duration::from_millis(50);
 
 /// An MPTCP connection whose client sends as fast as it may. Ended on drop.
 struct Stream {
+    /// Subflows join by it: it stays as long as the connection.
+    _listener: Socket,
     outbound: TcpStream,
     sender: Option<thread::JoinHandle<()>>,
     receiver: Option<thread::JoinHandle<u64>>,
@@ -30,8 +32,12 @@ impl Stream {
         assert_eq!(offer.socket, Transport::Mptcp);
         let server = SocketAddr::new(offer.ends.server, PORT);
         let listener = stage.server.run(|| {
+            // Subflows join at every address of the server.
+            let any: IpAddr =
+                if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
             let listener = socket(server);
-            listener.set_reuse_address(true).and_then(|()| listener.bind(&server.into())).expect("binds");
+            listener.set_reuse_address(true).expect("it is set");
+            listener.bind(&SocketAddr::new(any, PORT).into()).expect("binds");
             listener.listen(1).map(|()| listener).expect("listens")
         });
         let listener = listener.expect("enters");
@@ -51,7 +57,7 @@ impl Stream {
             }
             bytes
         });
-        Self { outbound, sender: Some(sender), receiver: Some(receiver) }
+        Self { _listener: listener, outbound, sender: Some(sender), receiver: Some(receiver) }
     }
 
     /// Ends it; bytes that arrived.

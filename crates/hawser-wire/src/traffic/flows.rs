@@ -1,6 +1,7 @@
 //! Bulk transfers from or to a client, as many at once as told, that may break without ending the measurement.
 //!
-//! 1. The client connects to the server, one flow after the other: either end may be the sender, as behind a NAT.
+//! 1. The client connects to the server, one flow after the other, and says a byte: either end may be the sender, as
+//!    behind a NAT, and MPTCP adds no subflow before its client has spoken.
 //! 2. From the start on, a thread at the sending end writes to whichever takes bytes until time is up.
 //! 3. A thread at the receiving end keeps a timeline for each flow, and one for all.
 //! 4. What breaks is left, and said: a cut link is something to be found out.
@@ -62,6 +63,7 @@ pub struct Flows {
 pub struct ConnectedFlows {
     senders: Vec<TcpStream>,
     receivers: Vec<TcpStream>,
+    listener: Socket,
     port: u16,
     plan: Flows,
 }
@@ -69,6 +71,8 @@ pub struct ConnectedFlows {
 /// Flows under way; they end by themselves. One owner.
 #[derive(Debug)]
 pub struct RunningFlows {
+    /// Held to the end: a further subflow of MPTCP begins at a listening socket (RFC 8684, section 3.2).
+    _listener: Socket,
     sender: JoinHandle<io::Result<Ended>>,
     receiver: JoinHandle<io::Result<Received>>,
 }
@@ -129,18 +133,26 @@ impl Flows {
             Towards::Server => (near, far),
             Towards::Client => (far, near),
         };
-        Ok(ConnectedFlows { senders, receivers, port, plan: self.clone() })
+        Ok(ConnectedFlows { senders, receivers, listener, port, plan: self.clone() })
     }
 
     fn pair(&self, listener: &Socket, at: SocketAddr) -> io::Result<(TcpStream, TcpStream)> {
         let near = self.kind.connect(at, CONNECT_TIMEOUT)?;
         let (far, _) = listener.accept()?;
         self.kind.accepted(&far)?;
+        greet(&near, &far)?;
         for socket in [&near, &far] {
             socket.set_nonblocking(true)?;
         }
         Ok((near.into(), far.into()))
     }
+}
+
+/// The client's first byte, which counts for nothing.
+fn greet(mut near: &Socket, mut far: &Socket) -> io::Result<()> {
+    near.write_all(&[0])?;
+    far.set_read_timeout(Some(CONNECT_TIMEOUT))?;
+    far.read_exact(&mut [0])
 }
 
 impl ConnectedFlows {
@@ -155,7 +167,7 @@ impl ConnectedFlows {
     /// # Errors
     /// Where a thread cannot start.
     pub fn start(self, start: Moment, duration: Duration) -> Result<RunningFlows, WireError> {
-        let Self { senders, receivers, plan, .. } = self;
+        let Self { senders, receivers, listener, plan, .. } = self;
         let (from, to) = match plan.towards {
             Towards::Server => (&plan.client, &plan.server),
             Towards::Client => (&plan.server, &plan.client),
@@ -163,7 +175,7 @@ impl ConnectedFlows {
         let (end, stack) = (start + duration, plan.kind.stack);
         let receiver = to.spawn_thread("flows-receive", move || receive(receivers, stack, start, end))?;
         let sender = from.spawn_thread("flows-send", move || send(&senders, stack, start, end))?;
-        Ok(RunningFlows { sender, receiver })
+        Ok(RunningFlows { _listener: listener, sender, receiver })
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::tcp::Congestion;
+use super::udp::any;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
@@ -57,14 +58,15 @@ impl Reliable {
         Ok(socket)
     }
 
-    /// A listening socket; port 0 takes a free one.
+    /// A listening socket at every address of the family: MPTCP's further subflows come to others than the first.
+    /// Port 0 takes a free one.
     ///
     /// # Errors
-    /// As [`Reliable::socket`], or where the address is taken.
+    /// As [`Reliable::socket`], or where the port is taken.
     pub fn listen(self, address: SocketAddr) -> io::Result<Socket> {
         let socket = self.socket(address)?;
         socket.set_reuse_address(true)?;
-        socket.bind(&address.into())?;
+        socket.bind(&SocketAddr::new(any(address), address.port()).into())?;
         socket.listen(BACKLOG)?;
         Ok(socket)
     }
@@ -114,8 +116,9 @@ mod tests {
             for congestion in [Congestion::Cubic, Congestion::Reno, Congestion::Bbr] {
                 for address in ["127.0.0.1:0", "[::1]:0"] {
                     let kind = Reliable { stack, congestion };
-                    let listener = kind.listen(address.parse().expect("an address")).expect("listens");
-                    let at = listener.local_addr().expect("is bound").as_socket().expect("an IP address");
+                    let mut at: SocketAddr = address.parse().expect("an address");
+                    let listener = kind.listen(at).expect("listens");
+                    at.set_port(listener.local_addr().expect("is bound").as_socket().expect("an IP address").port());
                     let near = kind.connect(at, Duration::from_secs(5)).expect("connects");
                     let (far, _) = listener.accept().expect("accepts");
                     kind.accepted(&far).expect("has it");

@@ -139,8 +139,9 @@ mod tests {
 
     fn pair(near: Stack, far: Stack) -> [Socket; 2] {
         let kind = |stack| Reliable { stack, congestion: Congestion::Cubic };
-        let listener = kind(far).listen(SocketAddr::from(([127, 0, 0, 1], 0))).expect("listens");
-        let at = listener.local_addr().expect("is bound").as_socket().expect("an IP address");
+        let mut at = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listener = kind(far).listen(at).expect("listens");
+        at.set_port(listener.local_addr().expect("is bound").as_socket().expect("an IP address").port());
         let near = kind(near).connect(at, Duration::from_secs(5)).expect("connects");
         [near, listener.accept().expect("accepts").0]
     }

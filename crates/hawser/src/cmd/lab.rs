@@ -70,7 +70,7 @@ impl Lab {
     pub fn run(self) -> Result<(), Failure> {
         match self.task {
             Task::List => list(),
-            Task::Show { name } => print(&found(&name)?.text),
+            Task::Show { name } => show(&name),
             Task::Run { names, reps, quick, out } => run(&names, Choice { repetitions: reps, quick }, out),
             Task::Report { dir } => write_report(&dir),
             Task::Compare { old, new } => compare(&old, &new),
@@ -79,7 +79,7 @@ impl Lab {
 }
 
 fn list() -> Result<(), Failure> {
-    let scenarios = scenario::all();
+    let scenarios = scenario::all()?;
     let wide = scenarios.iter().map(|scenario| scenario.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     let mut group = "";
@@ -91,6 +91,17 @@ fn list() -> Result<(), Failure> {
         text += &format!("  {name:<wide$}  {title}\n");
     }
     print(&text)
+}
+
+fn show(name: &str) -> Result<(), Failure> {
+    match scenario::find(name)?.as_slice() {
+        [scenario] => print(&scenario.text),
+        group => {
+            let names: Vec<&str> = group.iter().map(|scenario| scenario.name.as_str()).collect();
+            let hint = format!("name one of its scenarios: {}", names.join(", "));
+            Err(Failure::wrong(format!("show scenario {name}: it is a group")).hint(hint))
+        }
+    }
 }
 
 /// Steps 1 to 3.
@@ -118,19 +129,13 @@ fn run(names: &[String], choice: Choice, out: Option<PathBuf>) -> Result<(), Fai
 fn chosen(names: &[String]) -> Result<Vec<Scenario>, Failure> {
     let mut chosen: Vec<Scenario> = Vec::new();
     for name in names {
-        let group: Vec<Scenario> = scenario::all().into_iter().filter(|scenario| scenario.group == *name).collect();
-        let named = if group.is_empty() { vec![found(name)?] } else { group };
-        for scenario in named {
+        for scenario in scenario::find(name)? {
             if chosen.iter().all(|other| other.name != scenario.name) {
                 chosen.push(scenario);
             }
         }
     }
     Ok(chosen)
-}
-
-fn found(name: &str) -> Result<Scenario, Failure> {
-    scenario::find(name).map_err(Failure::from)
 }
 
 /// Where tools that the lab builds are kept. Source: XDG Base Directory Specification 0.8.

@@ -4,6 +4,7 @@ mod check;
 mod decode;
 mod demo;
 mod genkey;
+mod lab;
 mod pubkey;
 mod status;
 mod up;
@@ -29,6 +30,8 @@ pub enum Command {
     Decode(decode::Decode),
     /// Show what bonding does, in network namespaces of its own (needs root)
     Demo(demo::Demo),
+    /// Compare ways to use several links, on emulated networks
+    Lab(lab::Lab),
 }
 
 impl Command {
@@ -42,6 +45,7 @@ impl Command {
             Self::Status(status) => status.run(),
             Self::Decode(decode) => decode.run(),
             Self::Demo(demo) => demo.run(),
+            Self::Lab(lab) => lab.run(),
         }
     }
 }

@@ -18,6 +18,8 @@ use crate::error::LabError;
 use crate::workload::Ground;
 use crate::workload::exchange::side;
 
+/// Where browsers look, and what middleboxes and tunnels judge by. Source: RFC 9110, section 4.2.2.
+const PORT: u16 = 443;
 /// A part of a resource.
 static PART: [u8; 64 << 10] = [0; 64 << 10];
 
@@ -34,8 +36,9 @@ pub(super) struct Server {
 impl Server {
     pub(super) fn start(ground: &Ground, identity: &Identity, congestion: Congestion) -> Result<Self, LabError> {
         let starting = |error| LabError::system("start an http3 server", error);
-        let at = SocketAddr::new(ground.ends.server, 0);
-        let socket = ground.server.run(|| socket(at))?.map_err(starting)?;
+        let at = |port| socket(SocketAddr::new(ground.ends.server, port));
+        // A tunnel that listens there itself has it already.
+        let socket = ground.server.run(|| at(PORT).or_else(|_| at(0)))?.map_err(starting)?;
         let address = socket.local_addr().map_err(starting)?;
         let mut config = ServerConfig::with_crypto(identity.server()?);
         config.transport_config(transport(congestion));
