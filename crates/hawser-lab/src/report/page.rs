@@ -25,7 +25,7 @@ table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-num
 th,td{padding:.32rem .5rem;text-align:right;vertical-align:top;border-bottom:1px solid var(--grid);white-space:nowrap}\
 thead th{font-weight:600;vertical-align:bottom;border-bottom:1.5px solid var(--muted)}\
 thead tr.group th[colspan]{border-bottom-color:var(--grid);text-align:center}\
-tbody th{font-weight:600}\
+tbody th{font-weight:600;white-space:normal;min-width:11rem;max-width:22rem}\
 tbody th,tr.group th:first-child,thead tr:only-child th:first-child,.words td,.words th{text-align:left}\
 .words td{white-space:normal;overflow-wrap:anywhere}\
 .words td:first-child{white-space:nowrap}\

@@ -72,7 +72,8 @@ impl<'a> Stack<'a> {
             let lines = found.iter().flat_map(|found| &found.lines);
             Track::of(&lines.filter(|line| line.name == name && line.link.as_deref() == link).collect::<Vec<_>>())
         };
-        let tracks: Vec<(&str, Track)> = links.iter().filter_map(|link| Some((*link, track(name, Some(link))?))).collect();
+        let tracks: Vec<(&str, Track)> =
+            links.iter().filter_map(|link| Some((*link, track(name, Some(link))?))).collect();
         let steps = tracks.iter().map(|(_, track)| track.values.len()).min()?;
         let end = tracks.iter().map(|(_, track)| track.step).fold(0.0, f64::max) * steps as f64;
         Some(Self { name, total: track(GOODPUT, None), edges: layers(&tracks, steps), tracks, end })
@@ -115,7 +116,8 @@ impl<'a> Stack<'a> {
             panel.canvas.area(&format!("layer {}", style::class(slot(place))), &outline, link);
         }
         if let Some(total) = &self.total {
-            let points = total.points(|value| value.mean).into_iter().filter(|(x, _)| *x <= self.end + total.step / 2.0);
+            let points =
+                total.points(|value| value.mean).into_iter().filter(|(x, _)| *x <= self.end + total.step / 2.0);
             let points: Vec<(f64, f64)> = points.map(|(x, y)| panel.at(x.min(self.end), y)).collect();
             panel.canvas.curve("total", &points, TOTAL);
         }
