@@ -156,7 +156,10 @@ fn table(html: &mut String, sheet: &Sheet) {
 
 fn troubles(html: &mut String, troubles: &[Trouble]) {
     html.push_str("<h3>Skipped and failed</h3>\n<div class=\"scroll\"><table class=\"words troubles\">\n<thead><tr>");
-    html.push_str("<th scope=\"col\">contender</th><th scope=\"col\">what</th><th scope=\"col\">where</th><th scope=\"col\">why</th></tr></thead>\n<tbody>\n");
+    for head in ["contender", "what", "where", "why"] {
+        let _ = write!(html, "<th scope=\"col\">{head}</th>");
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
     for trouble in troubles {
         let reason = match trouble.short() == trouble.reason.trim_end() {
             true => escaped(trouble.short()),

@@ -14,7 +14,7 @@ use crate::scenario::{Case, Plot};
 const CAP: f64 = 4.0;
 /// Left and right of the first and last point, as a share of what lies between.
 const PADDING: f64 = 0.04;
-/// Where all figures span this many times what the closest two do, they are set out evenly: else those would fall together.
+/// Where all figures span this many times what the closest two do, they are set out evenly: else those would meet.
 const UNEVEN: f64 = 40.0;
 /// More ticks than this are not set at the points themselves.
 const MOST_TICKS: usize = 16;

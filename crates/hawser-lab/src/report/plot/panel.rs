@@ -161,7 +161,7 @@ impl Panel {
         }
     }
 
-    /// Labels at the ends of curves (their height and text), if each finds room near its curve; the legend has them anyway.
+    /// Labels at the ends of curves (height and text), if each finds room near its curve; the legend has them anyway.
     pub(super) fn label_ends(&mut self, mut ends: Vec<(f64, String)>) {
         let widest = ends.iter().map(|(_, label)| wide(label)).fold(0.0, f64::max);
         if widest > LABELS || widest + TICK_GAP > WIDTH - self.x.end {
