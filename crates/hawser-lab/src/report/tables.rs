@@ -9,6 +9,8 @@ use super::series::{Book, counts};
 use super::statistics::Summary;
 use crate::scenario::{Case, Column, Table};
 
+/// From this difference on, in percent, it is the factor that says something.
+const MANY_TIMES: f64 = 900.0;
 /// What stands where there is nothing to say.
 const NOTHING: &str = "–";
 
@@ -100,6 +102,15 @@ impl Cell {
         }
     }
 
+    /// The original's with the difference.
+    #[must_use]
+    pub fn published_with_difference(&self, head: &Head) -> String {
+        match self.own.and(self.published) {
+            Some(_) => format!("{} ({})", self.published(head), self.difference()),
+            None => self.published(head),
+        }
+    }
+
     /// Ours less the original's, in percent of the original's.
     #[must_use]
     pub fn difference(&self) -> String {
@@ -108,8 +119,11 @@ impl Cell {
     }
 }
 
-/// `+3.2 %`, `−14 %`.
+/// `+3.2 %`, `−14 %`; many times as much is said so: `× 25`.
 pub(super) fn signed_percent(share: f64) -> String {
+    if share >= MANY_TIMES {
+        return format!("× {:.0}", share / 100.0 + 1.0);
+    }
     let decimals = usize::from(share.abs() < 10.0);
     let sign = if share < 0.0 { "−" } else { "+" };
     format!("{sign}{:.decimals$} %", share.abs())
@@ -120,9 +134,12 @@ fn number(value: f64, decimals: usize) -> String {
     format!("{value:.decimals$}").replace('-', "−")
 }
 
-/// As many digits after the point as figures of that size deserve.
-fn decimals(largest: f64) -> usize {
-    match largest.abs() {
+/// As many digits after the point as figures of that size deserve; none where all are whole.
+fn decimals(figures: &[f64]) -> usize {
+    if figures.iter().all(|figure| figure.fract() == 0.0) {
+        return 0;
+    }
+    match figures.iter().fold(0.0, |largest: f64, figure| largest.max(figure.abs())) {
         size if size >= 1000.0 => 0,
         size if size >= 10.0 => 1,
         size if size >= 1.0 => 2,
@@ -156,11 +173,13 @@ fn sheet(book: &Book<'_>, table: &Table) -> Sheet {
             Row { name: case.name.clone(), title: case.title.clone(), cells }
         })
         .collect();
-    let columns =
-        asked.iter().enumerate().map(|(place, column)| head(column, rows.iter().map(|row| &row.cells[place])));
-    let columns = columns.collect();
+    let columns = heads(&asked, &rows);
     let n = counts(rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.own).map(|own| own.n));
-    let note = format!("Means over n = {n} runs, ± one standard deviation where there are several.");
+    let note = match n.as_str() {
+        "0" => "Nothing was measured.".to_owned(),
+        "1" => "One run each (n = 1).".to_owned(),
+        _ => format!("Means over n = {n} runs, ± one standard deviation where there are several."),
+    };
     Sheet { title: table.title.clone(), columns, rows, note }
 }
 
@@ -242,15 +261,47 @@ fn cell(book: &Book<'_>, case: &Case, column: &Asked<'_>) -> Cell {
     }
 }
 
-fn head<'a>(column: &Asked<'_>, cells: impl Iterator<Item = &'a Cell>) -> Head {
-    let (mut largest, mut published): (f64, bool) = (0.0, false);
-    for cell in cells {
-        let figures = cell.own.map(|own| own.mean).into_iter().chain(cell.published.map(|(value, _)| value));
-        largest = figures.fold(largest, |largest, value| largest.max(value.abs()));
-        published |= cell.published.is_some();
+/// Columns of one metric have equally many digits.
+fn heads(asked: &[Asked<'_>], rows: &[Row]) -> Vec<Head> {
+    let cells = |place: usize| rows.iter().map(move |row| &row.cells[place]);
+    let figures = |metric: &str| {
+        let columns = (0..asked.len()).filter(move |&place| asked[place].metric == metric);
+        let figures = |cell: &Cell| [cell.own.map(|own| own.mean), cell.published.map(|(value, _)| value)];
+        columns.flat_map(cells).flat_map(figures).flatten().collect::<Vec<f64>>()
+    };
+    let head = |(place, column): (usize, &Asked<'_>)| {
+        let unit = Metric::named(column.metric).unit;
+        let has_unit = unit.is_empty() || column.title.contains(unit);
+        let title = if has_unit { column.title.clone() } else { format!("{} ({unit})", column.title) };
+        let published = cells(place).any(|cell| cell.published.is_some());
+        Head { title, published, decimals: decimals(&figures(column.metric)) }
+    };
+    asked.iter().enumerate().map(head).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_the_digits_that_they_deserve() {
+        let rows: [(&[f64], usize); 6] =
+            [(&[21.0, 48.0], 0), (&[1234.5], 0), (&[93.14, 7.7], 1), (&[7.71], 2), (&[0.93], 3), (&[], 0)];
+        rows.into_iter().for_each(|(figures, expected)| assert_eq!(decimals(figures), expected, "{figures:?}"));
     }
-    let unit = Metric::named(column.metric).unit;
-    let has_unit = unit.is_empty() || column.title.contains(unit);
-    let title = if has_unit { column.title.clone() } else { format!("{} ({unit})", column.title) };
-    Head { title, published, decimals: decimals(largest) }
+
+    #[test]
+    fn differences_are_told_in_percent_or_as_a_factor() {
+        let cell = |own: &[f64], published| Cell { own: Summary::of(own), absence: NOTHING, published };
+        let rows = [
+            (cell(&[110.0], Some((100.0, None))), "100 (+10 %)"),
+            (cell(&[96.8], Some((100.0, None))), "100 (−3.2 %)"),
+            (cell(&[40.2], Some((0.2, Some(0.1)))), "0 ± 0 (× 201)"),
+            (cell(&[5.0], Some((0.0, None))), "0 (–)"),
+            (cell(&[], Some((7.0, None))), "7"),
+            (cell(&[7.0], None), "–"),
+        ];
+        let head = Head { title: String::new(), published: true, decimals: 0 };
+        rows.into_iter().for_each(|(cell, expected)| assert_eq!(cell.published_with_difference(&head), expected));
+    }
 }

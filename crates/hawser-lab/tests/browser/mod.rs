@@ -128,9 +128,7 @@ impl Browser {
         let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
         self.command("Emulation.setEmulatedMedia", &media);
         let url = format!("file://{}", file.display());
-        let before = self.number;
         self.command("Page.navigate", &json!({"url": url}));
-        assert!(self.number > before);
         let is_complete = format!("document.readyState === 'complete' && location.href === {}", json!(url));
         let end = Instant::now() + PATIENCE;
         while self.evaluate(&is_complete) != json!(true) {

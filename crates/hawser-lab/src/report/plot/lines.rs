@@ -14,16 +14,16 @@ use crate::scenario::{Case, Plot};
 const CAP: f64 = 4.0;
 /// Left and right of the first and last point, as a share of what lies between.
 const PADDING: f64 = 0.04;
-/// Where all figures span this many times what the closest two do, they are set out evenly: else those would fall together.
+/// Where all figures span this many times what the closest two do, they are set out evenly: else those would meet.
 const UNEVEN: f64 = 40.0;
 /// More ticks than this are not set at the points themselves.
 const MOST_TICKS: usize = 16;
 
 /// One panel, of all cases that have an `x`.
-pub(super) fn draw(book: &Book<'_>, plot: &Plot, cases: &[&Case]) -> Vec<Canvas> {
-    let mut placed: Vec<(f64, &Case)> = cases.iter().filter_map(|case| Some((case.x?, *case))).collect();
+pub(super) fn draw<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<Canvas> {
+    let mut placed: Vec<(f64, &'a Case)> = cases.iter().filter_map(|case| Some((case.x?, *case))).collect();
     placed.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (figures, cases): (Vec<f64>, Vec<&Case>) = placed.into_iter().unzip();
+    let (figures, cases): (Vec<f64>, Vec<&'a Case>) = placed.into_iter().unzip();
     let axis = Axis::of(figures, plot.axis.as_deref().unwrap_or_default());
     let curves = curves(book, plot, &cases, |case| axis.place(case.x.unwrap_or_default()));
     if curves.is_empty() { Vec::new() } else { vec![panel(plot, &axis, &curves)] }
@@ -58,7 +58,7 @@ fn draw_curve(panel: &mut Panel, Curve { kind, points }: &Curve<'_>) -> Option<(
     let place = |point: &Point| Some(panel.at(point.at, point.own?.mean));
     let places: Vec<(f64, f64)> = points.iter().filter_map(place).collect();
     panel.canvas.curve(&format!("curve {class}"), &places, &kind.label);
-    for Point { at, own, published } in points {
+    for Point { at, own, published, .. } in points {
         if let Some(own) = own {
             draw_error_bar(panel, &format!("whisker {class}"), *at, own);
             panel.canvas.dot(kind.slot, panel.at(*at, own.mean), &told(kind, own));
