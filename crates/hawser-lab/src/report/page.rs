@@ -22,7 +22,7 @@ nav ul{margin:.3rem 0;padding-left:1.2rem}\
 .scroll{overflow-x:auto;margin:.4rem 0}\
 .scroll:focus-visible{outline:2px solid var(--c0)}\
 table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;min-width:22rem}\
-th,td{padding:.32rem .7rem;text-align:right;vertical-align:top;border-bottom:1px solid var(--grid);white-space:nowrap}\
+th,td{padding:.32rem .5rem;text-align:right;vertical-align:top;border-bottom:1px solid var(--grid);white-space:nowrap}\
 thead th{font-weight:600;vertical-align:bottom;border-bottom:1.5px solid var(--muted)}\
 thead tr.group th[colspan]{border-bottom-color:var(--grid);text-align:center}\
 tbody th{font-weight:600}\
@@ -123,14 +123,14 @@ fn table(html: &mut String, sheet: &Sheet) {
     let rows = if deep { " rowspan=\"2\"" } else { "" };
     let _ = write!(html, "<tr{}><th scope=\"col\"{rows}>case</th>", if deep { " class=\"group\"" } else { "" });
     for head in &sheet.columns {
-        let (span, scope) = if head.published { (" colspan=\"3\"", "colgroup") } else { (rows, "col") };
+        let (span, scope) = if head.published { (" colspan=\"2\"", "colgroup") } else { (rows, "col") };
         let _ = write!(html, "<th scope=\"{scope}\"{span}>{}</th>", escaped(&head.title));
     }
     html.push_str("</tr>\n");
     if deep {
         html.push_str("<tr>");
         for _ in sheet.columns.iter().filter(|head| head.published) {
-            html.push_str("<th scope=\"col\">here</th><th scope=\"col\" class=\"other\">published</th><th scope=\"col\" class=\"other\">difference</th>");
+            html.push_str("<th scope=\"col\">here</th><th scope=\"col\" class=\"other\">published</th>");
         }
         html.push_str("</tr>\n");
     }
@@ -146,8 +146,7 @@ fn table(html: &mut String, sheet: &Sheet) {
             let class = if cell.is_figure() { "" } else { " class=\"none\"" };
             let _ = write!(html, "<td{class}>{}</td>", escaped(&cell.own(head)));
             if head.published {
-                let (published, difference) = (cell.published(head), cell.difference());
-                let _ = write!(html, "<td class=\"other\">{published}</td><td class=\"other\">{difference}</td>");
+                let _ = write!(html, "<td class=\"other\">{}</td>", cell.published_with_difference(head));
             }
         }
         html.push_str("</tr>\n");

@@ -9,6 +9,8 @@ use super::series::{Book, counts};
 use super::statistics::Summary;
 use crate::scenario::{Case, Column, Table};
 
+/// From this difference on, in percent, it is the factor that says something.
+const MANY_TIMES: f64 = 900.0;
 /// What stands where there is nothing to say.
 const NOTHING: &str = "–";
 
@@ -100,6 +102,15 @@ impl Cell {
         }
     }
 
+    /// The original's with the difference.
+    #[must_use]
+    pub fn published_with_difference(&self, head: &Head) -> String {
+        match self.own.and(self.published) {
+            Some(_) => format!("{} ({})", self.published(head), self.difference()),
+            None => self.published(head),
+        }
+    }
+
     /// Ours less the original's, in percent of the original's.
     #[must_use]
     pub fn difference(&self) -> String {
@@ -108,8 +119,11 @@ impl Cell {
     }
 }
 
-/// `+3.2 %`, `−14 %`.
+/// `+3.2 %`, `−14 %`; many times as much is said so: `× 25`.
 pub(super) fn signed_percent(share: f64) -> String {
+    if share >= MANY_TIMES {
+        return format!("× {:.0}", share / 100.0 + 1.0);
+    }
     let decimals = usize::from(share.abs() < 10.0);
     let sign = if share < 0.0 { "−" } else { "+" };
     format!("{sign}{:.decimals$} %", share.abs())

@@ -20,26 +20,30 @@ const GROUP_GAP: f64 = 12.0;
 const NAMES: f64 = 250.0;
 /// Room for figures right of the bars.
 const FIGURES: f64 = 64.0;
+/// From a bar to its figure.
+const BESIDE: f64 = 6.0;
+/// From the middle of a published figure's mark to what stands beside it.
+const AROUND: f64 = 10.0;
 /// Half the height of an error bar's ends.
 const CAP: f64 = 4.0;
 
-/// A bar: its contender, its figure, why there is none.
-type Bar<'a> = (&'a Kind<'a>, &'a Point, &'static str);
+/// A bar: its contender, its figure.
+type Bar<'a> = (&'a Kind<'a>, &'a Point);
 
 /// One panel of all cases.
-pub(super) fn draw(book: &Book<'_>, plot: &Plot, cases: &[&Case]) -> Vec<Canvas> {
+pub(super) fn draw<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<Canvas> {
     let curves = curves(book, plot, cases, |_| 0.0);
-    if curves.is_empty() { Vec::new() } else { vec![panel(book, plot, cases, &curves)] }
+    if curves.is_empty() { Vec::new() } else { vec![panel(plot, cases, &curves)] }
 }
 
-fn panel(book: &Book<'_>, plot: &Plot, cases: &[&Case], curves: &[Curve<'_>]) -> Canvas {
+fn panel(plot: &Plot, cases: &[&Case], curves: &[Curve<'_>]) -> Canvas {
     let mut canvas = Canvas::new(plot.title.clone());
     let top = head(&mut canvas, "", &legend(curves, Sample::Filled));
     let names = cases.iter().map(|case| wide(&case_label(case))).fold(0.0, f64::max).min(NAMES);
     let (low, high) = reach(curves);
     let (low, high, ticks) = nice(low, high);
     let x = Scale { low, high, start: MARGIN + names + MARGIN, end: WIDTH - FIGURES };
-    let groups: Vec<Vec<Bar<'_>>> = (0..cases.len()).map(|place| bars(book, cases[place], place, curves)).collect();
+    let groups: Vec<Vec<Bar<'_>>> = (0..cases.len()).map(|place| bars(place, curves)).collect();
     let height = |group: &[Bar<'_>]| group.len().max(1) as f64 * (BAR + GAP);
     let bottom = top + groups.iter().map(|group| height(group) + GROUP_GAP).sum::<f64>();
     for (value, text) in &ticks {
@@ -65,16 +69,13 @@ fn panel(book: &Book<'_>, plot: &Plot, cases: &[&Case], curves: &[Curve<'_>]) ->
 }
 
 /// A case has bars of its own contenders only.
-fn bars<'a>(book: &Book<'_>, case: &Case, place: usize, curves: &'a [Curve<'a>]) -> Vec<Bar<'a>> {
-    let bar = |curve: &'a Curve<'a>| {
-        let series = book.get(&case.name, curve.kind.contender, curve.kind.workload)?;
-        Some((&curve.kind, &curve.points[place], series.absence()))
-    };
-    curves.iter().filter_map(bar).collect()
+fn bars<'a>(place: usize, curves: &'a [Curve<'a>]) -> Vec<Bar<'a>> {
+    let bars = curves.iter().map(|curve| (&curve.kind, &curve.points[place]));
+    bars.filter(|(_, point)| point.absence.is_some()).collect()
 }
 
 /// A bar, its error bar, the published figure, and its own.
-fn draw_bar(canvas: &mut Canvas, x: Scale, y: f64, (kind, point, absence): &Bar<'_>) {
+fn draw_bar(canvas: &mut Canvas, x: Scale, y: f64, (kind, point): &Bar<'_>) {
     let zero = x.at(0.0_f64.max(x.low));
     let middle = y + BAR / 2.0;
     let mut right = zero;
@@ -92,13 +93,15 @@ fn draw_bar(canvas: &mut Canvas, x: Scale, y: f64, (kind, point, absence): &Bar<
         }
         right = right.max(high);
     }
+    let figure = point.own.map_or_else(|| point.absence.unwrap_or_default().to_owned(), |own| short(own.mean));
     if let Some(value) = point.published {
         let at = x.at(value);
         canvas.published((at, middle), &format!("{}, published: {value}", kind.label));
-        right = right.max(at + CAP);
+        // The figure stands beside its own bar, but not over the published one's mark.
+        let room = right - AROUND..right + AROUND + BESIDE + wide(&figure);
+        right = if room.contains(&at) { at + AROUND - BESIDE } else { right };
     }
-    let figure = point.own.map_or_else(|| (*absence).to_owned(), |own| short(own.mean));
-    canvas.text(right + 6.0, middle + 4.0, "muted", Anchor::Start, &figure);
+    canvas.text(right + BESIDE, middle + 4.0, "muted", Anchor::Start, &figure);
 }
 
 /// Three digits, about.

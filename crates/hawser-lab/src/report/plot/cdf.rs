@@ -14,7 +14,7 @@ use crate::scenario::{Case, Plot};
 const POINTS: usize = 400;
 
 /// A panel for each case; or one with a curve for each case, where there is one contender.
-pub(super) fn draw(book: &Book<'_>, plot: &Plot, cases: &[&Case]) -> Vec<Canvas> {
+pub(super) fn draw<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<Canvas> {
     let groups = super::strands::groups(book, plot, cases, |found| {
         found.samples.get(&plot.metric).is_some_and(|samples| !samples.is_empty())
     });

@@ -20,10 +20,10 @@ const UNEVEN: f64 = 40.0;
 const MOST_TICKS: usize = 16;
 
 /// One panel, of all cases that have an `x`.
-pub(super) fn draw(book: &Book<'_>, plot: &Plot, cases: &[&Case]) -> Vec<Canvas> {
-    let mut placed: Vec<(f64, &Case)> = cases.iter().filter_map(|case| Some((case.x?, *case))).collect();
+pub(super) fn draw<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<Canvas> {
+    let mut placed: Vec<(f64, &'a Case)> = cases.iter().filter_map(|case| Some((case.x?, *case))).collect();
     placed.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (figures, cases): (Vec<f64>, Vec<&Case>) = placed.into_iter().unzip();
+    let (figures, cases): (Vec<f64>, Vec<&'a Case>) = placed.into_iter().unzip();
     let axis = Axis::of(figures, plot.axis.as_deref().unwrap_or_default());
     let curves = curves(book, plot, &cases, |case| axis.place(case.x.unwrap_or_default()));
     if curves.is_empty() { Vec::new() } else { vec![panel(plot, &axis, &curves)] }
@@ -58,7 +58,7 @@ fn draw_curve(panel: &mut Panel, Curve { kind, points }: &Curve<'_>) -> Option<(
     let place = |point: &Point| Some(panel.at(point.at, point.own?.mean));
     let places: Vec<(f64, f64)> = points.iter().filter_map(place).collect();
     panel.canvas.curve(&format!("curve {class}"), &places, &kind.label);
-    for Point { at, own, published } in points {
+    for Point { at, own, published, .. } in points {
         if let Some(own) = own {
             draw_error_bar(panel, &format!("whisker {class}"), *at, own);
             panel.canvas.dot(kind.slot, panel.at(*at, own.mean), &told(kind, own));

@@ -12,7 +12,7 @@
 //! ```
 
 use super::axes::{Scale, Ticks};
-use super::canvas::{Anchor, Canvas, LINE, WIDTH, wide};
+use super::canvas::{Anchor, Canvas, LINE, WIDTH, fitted, wide};
 use super::style;
 
 /// Height of the plot's area.
@@ -193,7 +193,8 @@ impl Panel {
 pub(super) fn head(canvas: &mut Canvas, title: &str, legend: &[Entry]) -> f64 {
     let mut top = MARGIN / 2.0;
     if !title.is_empty() {
-        canvas.text(MARGIN, top + LINE * 0.75, "head", Anchor::Start, title);
+        let title = fitted(title, WIDTH - MARGIN * 2.0);
+        canvas.text(MARGIN, top + LINE * 0.75, "head", Anchor::Start, &title);
         top += LINE * 1.3;
     }
     let mut x = MARGIN;

@@ -4,6 +4,7 @@ use super::super::series::{Book, counts};
 use super::super::statistics::Summary;
 use super::panel::{Entry, Sample};
 use super::strands::{Kind, in_words, kinds};
+use crate::experiment::Findings;
 use crate::scenario::{Case, Plot};
 
 /// A contender with a workload, over cases. Borrowed from the scenario.
@@ -23,19 +24,31 @@ pub(super) struct Point {
     pub own: Option<Summary>,
     /// What was published.
     pub published: Option<f64>,
+    /// Why nothing was found; none where the case has no such contender.
+    pub absence: Option<&'static str>,
 }
 
 /// One for each contender and workload that has the plot's metric in some case.
-pub(super) fn curves<'a>(book: &Book<'a>, plot: &Plot, cases: &[&Case], at: impl Fn(&Case) -> f64) -> Vec<Curve<'a>> {
+pub(super) fn curves<'a>(
+    book: &Book<'a>,
+    plot: &Plot,
+    cases: &[&'a Case],
+    at: impl Fn(&Case) -> f64,
+) -> Vec<Curve<'a>> {
     let metric = plot.metric.as_str();
-    let point = |kind: &Kind<'_>, case: &Case| {
-        let Kind { contender, workload, .. } = *kind;
-        let own = book.get(&case.name, contender, workload).and_then(|series| series.summary(metric));
-        let published = book.published(&case.name, contender, workload, metric).map(|published| published.value);
-        Point { at: at(case), own, published }
+    let has = |found: &Findings| found.metrics.contains_key(metric);
+    let point = |kind: &Kind<'a>, case: &'a Case| {
+        let of = kind.of(book, case, has);
+        let published = of.and_then(|(workload, _)| book.published(&case.name, kind.contender, workload, metric));
+        Point {
+            at: at(case),
+            own: of.and_then(|(_, series)| series.summary(metric)),
+            published: published.map(|published| published.value),
+            absence: of.map(|(_, series)| series.absence()),
+        }
     };
-    let curve = |kind| Curve { points: cases.iter().map(|case| point(&kind, case)).collect(), kind };
-    kinds(book, plot, cases, |found| found.metrics.contains_key(metric)).into_iter().map(curve).collect()
+    let curve = |kind: Kind<'a>| Curve { points: cases.iter().map(|case| point(&kind, case)).collect(), kind };
+    kinds(book, plot, cases, has).into_iter().map(curve).collect()
 }
 
 /// With how many runs each has, and the published where there are any.

@@ -2,10 +2,9 @@
 
 use super::super::metrics::Metric;
 use super::super::series::Book;
-use super::super::statistics::Summary;
 use super::axes::nice;
 use super::canvas::Canvas;
-use super::panel::{Entry, Outline, Sample};
+use super::panel::{Entry, Outline, Panel, Sample};
 use super::strands::{Strand, in_words, titled};
 use super::style;
 use super::time::{Track, marks};
@@ -16,15 +15,17 @@ use crate::scenario::{Case, Plot};
 const LINKS: [&str; 2] = ["link_down_mbps", "link_up_mbps"];
 /// What the application got.
 const GOODPUT: &str = "goodput_mbps";
+/// And its words.
+const TOTAL: &str = "received by the application";
 
 /// A panel for each case, contender and workload that has lines of links.
-pub(super) fn draw(book: &Book<'_>, plot: &Plot, cases: &[&Case]) -> Vec<Canvas> {
+pub(super) fn draw<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<Canvas> {
     let has = |found: &Findings| found.lines.iter().any(|line| is_meant(plot, line));
     let several = book.scenario.cases.len() > 1;
     let mut panels = Vec::new();
     for kind in super::strands::kinds(book, plot, cases, has) {
         for case in cases {
-            let Some(series) = book.get(&case.name, kind.contender, kind.workload) else { continue };
+            let Some((_, series)) = kind.of(book, case, has) else { continue };
             let title =
                 if several { titled(&super::strands::case_label(case), &kind.label) } else { kind.label.clone() };
             let links: Vec<&str> = case.links.iter().map(|link| link.name.as_str()).collect();
@@ -49,67 +50,88 @@ fn name<'a>(plot: &'a Plot, found: &[&Findings]) -> &'a str {
     own.unwrap_or_else(|| LINKS.into_iter().max_by(|a, b| carried(a).total_cmp(&carried(b))).unwrap_or(LINKS[0]))
 }
 
+/// What is drawn of a series. Made from its runs.
+struct Stack<'a> {
+    /// Of the lines.
+    name: &'a str,
+    /// Of links, from the axis up.
+    tracks: Vec<(&'a str, Track)>,
+    /// What the application got.
+    total: Option<Track>,
+    /// Of the layers: one more than there are links.
+    edges: Vec<Vec<(f64, f64)>>,
+    /// Of the time.
+    end: f64,
+}
+
+impl<'a> Stack<'a> {
+    /// None where no link has a line.
+    fn of(plot: &'a Plot, found: &[&Findings], links: &[&'a str]) -> Option<Self> {
+        let name = name(plot, found);
+        let track = |name: &str, link: Option<&str>| {
+            let lines = found.iter().flat_map(|found| &found.lines);
+            Track::of(&lines.filter(|line| line.name == name && line.link.as_deref() == link).collect::<Vec<_>>())
+        };
+        let tracks: Vec<(&str, Track)> = links.iter().filter_map(|link| Some((*link, track(name, Some(link))?))).collect();
+        let steps = tracks.iter().map(|(_, track)| track.values.len()).min()?;
+        let end = tracks.iter().map(|(_, track)| track.step).fold(0.0, f64::max) * steps as f64;
+        Some(Self { name, total: track(GOODPUT, None), edges: layers(&tracks, steps), tracks, end })
+    }
+
+    fn outline(&self, title: String, found: &[&Findings]) -> Outline {
+        let stacked = self.edges.last().into_iter().flatten().map(|point| point.1);
+        let total = self.total.iter().flat_map(|total| &total.values).map(|value| value.mean);
+        let (low, high, y_ticks) = nice(0.0, stacked.chain(total).fold(0.0, f64::max));
+        let link = |(place, (link, _)): (usize, &(&str, Track))| Entry {
+            slot: slot(place),
+            label: (*link).to_owned(),
+            sample: Sample::Filled,
+        };
+        let mut legend: Vec<Entry> = self.tracks.iter().enumerate().map(link).collect();
+        legend.extend(self.total.as_ref().map(|_| Entry { slot: 0, label: TOTAL.to_owned(), sample: Sample::Total }));
+        Outline {
+            title,
+            legend,
+            x: (0.0, self.end),
+            x_ticks: nice(0.0, self.end).2.into_iter().filter(|(at, _)| *at <= self.end).collect(),
+            x_title: "Time (s)".to_owned(),
+            y: (low, high),
+            y_ticks,
+            y_title: format!("{}, stacked, mean of n = {} runs", Metric::named(self.name).axis(), found.len()),
+            marks: marks(found),
+            labels: self.tracks.iter().map(|(link, _)| (*link).to_owned()).collect(),
+        }
+    }
+
+    fn draw(&self, panel: &mut Panel) {
+        let mut ends = Vec::new();
+        for ((place, (link, _)), edges) in self.tracks.iter().enumerate().zip(self.edges.windows(2)) {
+            let edge = |points: &[(f64, f64)]| points.iter().map(|&(x, y)| panel.at(x, y)).collect::<Vec<_>>();
+            let (lower, upper) = (edge(&edges[0]), edge(&edges[1]));
+            if let (Some(below), Some(above)) = (lower.last(), upper.last()) {
+                ends.push(((below.1 + above.1) / 2.0, (*link).to_owned()));
+            }
+            let outline: Vec<(f64, f64)> = upper.into_iter().chain(lower.into_iter().rev()).collect();
+            panel.canvas.area(&format!("layer {}", style::class(slot(place))), &outline, link);
+        }
+        if let Some(total) = &self.total {
+            let points = total.points(|value| value.mean).into_iter().filter(|(x, _)| *x <= self.end + total.step / 2.0);
+            let points: Vec<(f64, f64)> = points.map(|(x, y)| panel.at(x.min(self.end), y)).collect();
+            panel.canvas.curve("total", &points, TOTAL);
+        }
+        panel.draw_marks();
+        panel.label_ends(ends);
+    }
+}
+
 fn panel(plot: &Plot, title: String, strand: &Strand<'_>, links: &[&str]) -> Option<Canvas> {
     let found = &strand.series.found;
-    let name = name(plot, found);
-    let track = |name: &str, link: Option<&str>| {
-        let lines = found.iter().flat_map(|found| &found.lines);
-        Track::of(&lines.filter(|line| line.name == name && line.link.as_deref() == link).collect::<Vec<_>>())
-    };
-    let tracks: Vec<(&str, Track)> = links.iter().filter_map(|link| Some((*link, track(name, Some(link))?))).collect();
-    let total = track(GOODPUT, None);
-    let first = tracks.iter().map(|(_, track)| track.values.len()).min()?;
-    let sums = layers(&tracks, first);
-    let end = tracks.iter().map(|(_, track)| track.step).fold(0.0, f64::max) * first as f64;
-    let highest = sums.last()?.iter().map(|point| point.1);
-    let highest =
-        highest.chain(total.iter().flat_map(|total| &total.values).map(|value| value.mean)).fold(0.0, f64::max);
-    let (low, high, y_ticks) = nice(0.0, highest);
-    let mut legend: Vec<Entry> = tracks
-        .iter()
-        .enumerate()
-        .map(|(place, (link, _))| Entry { slot: slot(place), label: (*link).to_owned(), sample: Sample::Filled })
-        .collect();
-    if total.is_some() {
-        legend.push(Entry { slot: 0, label: "received by the application".to_owned(), sample: Sample::Total });
-    }
-    let outline = Outline {
-        title: format!("{title} (n = {})", found.len()),
-        legend,
-        x: (0.0, end),
-        x_ticks: nice(0.0, end).2.into_iter().filter(|(at, _)| *at <= end).collect(),
-        x_title: "Time (s)".to_owned(),
-        y: (low, high),
-        y_ticks,
-        y_title: format!("{}, stacked", Metric::named(name).axis()),
-        marks: marks(found),
-        labels: links.iter().map(|link| (*link).to_owned()).collect(),
-    };
-    let mut panel = outline.open();
-    let mut ends = Vec::new();
-    for (place, (link, _)) in tracks.iter().enumerate() {
-        let edge = |points: &[(f64, f64)]| points.iter().map(|&(x, y)| panel.at(x, y)).collect::<Vec<_>>();
-        let (lower, upper) = (edge(&sums[place]), edge(&sums[place + 1]));
-        if let (Some(below), Some(above)) = (lower.last(), upper.last()) {
-            ends.push(((below.1 + above.1) / 2.0, (*link).to_owned()));
-        }
-        let outline: Vec<(f64, f64)> = upper.into_iter().chain(lower.into_iter().rev()).collect();
-        panel.canvas.area(&format!("layer {}", style::class(slot(place))), &outline, link);
-    }
-    if let Some(total) = total {
-        let points = total.points(|value| value.mean).into_iter().filter(|(x, _)| *x <= end + total.step / 2.0);
-        let points: Vec<(f64, f64)> = points.map(|(x, y)| panel.at(x.min(end), y)).collect();
-        panel.canvas.curve("total", &points, "received by the application");
-    }
-    panel.draw_marks();
-    panel.label_ends(ends);
+    let stack = Stack::of(plot, found, links)?;
+    let mut panel = stack.outline(title.clone(), found).open();
+    stack.draw(&mut panel);
     panel.canvas.title = titled(&plot.title, &title);
-    panel.canvas.description = in_words(
-        name,
-        tracks.iter().filter_map(|(link, track)| {
-            Some(((*link).to_owned(), Summary::of(&track.values.iter().map(|value| value.mean).collect::<Vec<_>>())?))
-        }),
-    );
+    let summaries = stack.tracks.iter().filter_map(|(link, track)| Some(((*link).to_owned(), track.summary()?)));
+    panel.canvas.description = in_words(stack.name, summaries);
     Some(panel.canvas)
 }
 

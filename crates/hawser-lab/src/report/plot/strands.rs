@@ -15,58 +15,85 @@ pub(super) struct Strand<'a> {
     pub series: &'a Series<'a>,
 }
 
-/// A contender with a workload, in every case. Borrowed from the scenario.
+/// A contender, or one with one of its workloads, in every case. Borrowed from the scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Kind<'a> {
     pub label: String,
     pub slot: usize,
     pub contender: &'a str,
-    pub workload: &'a str,
+    /// None is each case's only one.
+    workload: Option<&'a str>,
+}
+
+impl<'a> Kind<'a> {
+    /// Its series in a case, and that one's workload; rather one that has what is asked.
+    pub(super) fn of<'b>(
+        &self,
+        book: &'b Book<'a>,
+        case: &'a Case,
+        has: impl Fn(&Findings) -> bool,
+    ) -> Option<(&'a str, &'b Series<'a>)> {
+        let series = |workload: &'a str| Some((workload, book.get(&case.name, self.contender, workload)?));
+        if let Some(workload) = self.workload {
+            return series(workload);
+        }
+        let all = || case.workloads.iter().filter_map(|workload| series(workload));
+        all().find(|(_, series)| series.found.iter().any(|found| has(found))).or_else(|| all().next())
+    }
 }
 
 /// Those of the plot's contenders that have what is asked in some case. Colours are the scenario's, so that a
-/// contender has the same in all its plots.
+/// contender has the same in all its plots; unless it has several curves in this one.
 pub(super) fn kinds<'a>(
     book: &Book<'a>,
     plot: &Plot,
     cases: &[&Case],
     has: impl Fn(&Findings) -> bool,
 ) -> Vec<Kind<'a>> {
-    let scenario = book.scenario;
-    let is_asked =
-        |contender: &str| plot.contenders.is_empty() || plot.contenders.iter().any(|label| label == contender);
-    let strands: Vec<(&str, &str)> =
-        book.strands(cases, has).into_iter().filter(|(contender, _)| is_asked(contender)).collect();
-    let several = strands.iter().any(|(_, workload)| strands.iter().any(|(_, other)| other != workload));
-    let kind = |(contender, workload): (&'a str, &'a str)| {
-        let place = scenario.contenders.iter().position(|known| known.label == contender).unwrap_or(0);
-        let turn = scenario.workloads.iter().position(|known| known.name == workload).unwrap_or(0);
-        let label = if several { format!("{contender}, {workload}") } else { contender.to_owned() };
-        let slot = if several { place * scenario.workloads.len() + turn } else { place };
-        Kind { label, slot, contender, workload }
+    let asked = |contender: &str| plot.contenders.is_empty() || plot.contenders.iter().any(|label| label == contender);
+    let strands = |cases: &[&Case]| {
+        let all = book.strands(cases, &has).into_iter();
+        all.filter(|(contender, _)| asked(contender)).collect::<Vec<(&'a str, &'a str)>>()
     };
-    strands.into_iter().map(kind).collect()
+    // They come by contender.
+    let repeats = |strands: &[(&str, &str)]| strands.windows(2).any(|pair| pair[0].0 == pair[1].0);
+    let all = strands(cases);
+    if cases.iter().any(|case| repeats(&strands(&[*case]))) {
+        let kind = |(slot, (contender, workload)): (usize, (&'a str, &'a str))| Kind {
+            label: format!("{contender}, {workload}"),
+            slot,
+            contender,
+            workload: Some(workload),
+        };
+        return all.into_iter().enumerate().map(kind).collect();
+    }
+    let has_some = |label: &str| all.iter().any(|(contender, _)| *contender == label);
+    let contenders = book.scenario.contenders.iter().map(|contender| contender.label.as_str()).enumerate();
+    let kind =
+        |(slot, contender): (usize, &'a str)| Kind { label: contender.to_owned(), slot, contender, workload: None };
+    contenders.filter(|(_, contender)| has_some(contender)).map(kind).collect()
 }
 
 /// Panels with their title and curves: one for each case, or one of all cases where only one kind has them.
-pub(super) fn groups<'b>(
-    book: &'b Book<'_>,
+pub(super) fn groups<'a, 'b>(
+    book: &'b Book<'a>,
     plot: &Plot,
-    cases: &[&Case],
+    cases: &[&'a Case],
     has: impl Fn(&Findings) -> bool,
 ) -> Vec<(String, Vec<Strand<'b>>)> {
     let kinds = kinds(book, plot, cases, &has);
-    let series = |case: &Case, kind: &Kind<'_>| {
-        book.get(&case.name, kind.contender, kind.workload).filter(|series| series.found.iter().any(|found| has(found)))
+    let series = |case: &'a Case, kind: &Kind<'a>| {
+        kind.of(book, case, &has).map(|(_, series)| series).filter(|series| series.found.iter().any(|found| has(found)))
     };
     if let ([kind], true) = (kinds.as_slice(), cases.len() > 1) {
-        let strand =
-            |(slot, case): (usize, &&Case)| Some(Strand { label: case_label(case), slot, series: series(case, kind)? });
+        let strand = |(slot, case): (usize, &&'a Case)| {
+            Some(Strand { label: case_label(case), slot, series: series(case, kind)? })
+        };
         return vec![(kind.label.clone(), cases.iter().enumerate().filter_map(strand).collect())];
     }
-    let of_case = |case: &&Case| {
+    let of_case = |case: &&'a Case| {
         let strand =
-            |kind: &Kind<'_>| Some(Strand { label: kind.label.clone(), slot: kind.slot, series: series(case, kind)? });
+            |kind: &Kind<'a>| Some(Strand { label: kind.label.clone(), slot: kind.slot, series: series(case, kind)? });
         let title = if book.scenario.cases.len() > 1 { case_label(case) } else { String::new() };
         (title, kinds.iter().filter_map(strand).collect())
     };

@@ -7,7 +7,7 @@ use super::super::series::Book;
 use super::super::statistics::Summary;
 use super::axes::nice;
 use super::canvas::Canvas;
-use super::panel::{Entry, Outline, Sample};
+use super::panel::{Entry, Outline, Panel, Sample};
 use super::strands::{Strand, in_words, titled};
 use super::style;
 use crate::experiment::{Findings, Line};
@@ -44,6 +44,11 @@ impl Track {
 
     pub(super) fn end(&self) -> f64 {
         self.step * self.values.len() as f64
+    }
+
+    /// Of the means.
+    pub(super) fn summary(&self) -> Option<Summary> {
+        Summary::of(&self.values.iter().map(|value| value.mean).collect::<Vec<_>>())
     }
 
     /// The middle of each step, and something of its values; the ends lie on the first and last step's edges.
@@ -95,68 +100,74 @@ pub(super) fn marks(found: &[&Findings]) -> Vec<(f64, String)> {
 }
 
 /// A panel for each case; or one with a curve for each case, where there is one contender.
-pub(super) fn draw(book: &Book<'_>, plot: &Plot, cases: &[&Case]) -> Vec<Canvas> {
+pub(super) fn draw<'a>(book: &Book<'a>, plot: &Plot, cases: &[&'a Case]) -> Vec<Canvas> {
     let groups =
         super::strands::groups(book, plot, cases, |found| found.lines.iter().any(|line| line.name == plot.metric));
     groups.into_iter().filter_map(|(title, strands)| panel(plot, title, &strands)).collect()
 }
 
+/// A curve with its band. Made from a strand's runs.
+struct Curve {
+    label: String,
+    slot: usize,
+    track: Track,
+}
+
 fn panel(plot: &Plot, title: String, strands: &[Strand<'_>]) -> Option<Canvas> {
-    let curves: Vec<(String, usize, Track)> = curves(plot, strands);
-    let tracks = || curves.iter().map(|(_, _, track)| track);
-    let end = tracks().map(Track::end).fold(0.0, f64::max);
-    let top = tracks().flat_map(|track| &track.values).map(|value| value.mean + value.error_bar()).fold(0.0, f64::max);
+    let curves = curves(plot, strands);
     if curves.is_empty() {
         return None;
     }
-    let (low, high, y_ticks) = nice(0.0, top);
-    let (_, _, x_ticks) = nice(0.0, end);
     let found: Vec<&Findings> = strands.iter().flat_map(|strand| strand.series.found.iter().copied()).collect();
-    let entry = |(label, slot, track): &(String, usize, Track)| {
+    let mut panel = outline(plot, title, &curves, &found).open();
+    let ends = curves.iter().filter_map(|curve| draw_curve(&mut panel, curve)).collect();
+    panel.draw_marks();
+    panel.label_ends(ends);
+    panel.canvas.title = titled(&plot.title, &panel.canvas.title);
+    let summaries = curves.iter().filter_map(|curve| Some((curve.label.clone(), curve.track.summary()?)));
+    panel.canvas.description = in_words(&plot.metric, summaries);
+    Some(panel.canvas)
+}
+
+fn outline(plot: &Plot, title: String, curves: &[Curve], found: &[&Findings]) -> Outline {
+    let end = curves.iter().map(|curve| curve.track.end()).fold(0.0, f64::max);
+    let values = curves.iter().flat_map(|curve| &curve.track.values);
+    let (low, high, y_ticks) = nice(0.0, values.map(|value| value.mean + value.error_bar()).fold(0.0, f64::max));
+    let entry = |Curve { label, slot, track }: &Curve| {
         let n = track.values.iter().map(|value| value.n).max().unwrap_or(0);
         Entry { slot: *slot, label: format!("{label} (n = {n})"), sample: Sample::Line }
     };
-    let outline = Outline {
+    Outline {
         title,
         legend: curves.iter().map(entry).collect(),
         x: (0.0, end),
-        x_ticks: x_ticks.into_iter().filter(|(at, _)| *at <= end + ROUNDING).collect(),
+        x_ticks: nice(0.0, end).2.into_iter().filter(|(at, _)| *at <= end + ROUNDING).collect(),
         x_title: "Time (s)".to_owned(),
         y: (low, high),
         y_ticks,
         y_title: Metric::named(&plot.metric).axis(),
-        marks: marks(&found),
-        labels: curves.iter().map(|(label, ..)| label.clone()).collect(),
-    };
-    let mut panel = outline.open();
-    let mut ends = Vec::new();
-    for (label, slot, track) in &curves {
-        let class = style::class(*slot);
-        let place = |(x, y): (f64, f64)| panel.at(x, y.clamp(low, high));
-        let upper = track.points(|value| value.mean + value.error_bar());
-        let lower = track.points(|value| value.mean - value.error_bar());
-        let band: Vec<(f64, f64)> = upper.into_iter().chain(lower.into_iter().rev()).map(place).collect();
-        let line: Vec<(f64, f64)> = track.points(|value| value.mean).into_iter().map(place).collect();
-        ends.extend(line.last().map(|(_, y)| (*y, label.clone())));
-        if track.values.iter().any(|value| value.error_bar() > 0.0) {
-            panel.canvas.area(&format!("band {class}"), &band, "");
-        }
-        panel.canvas.curve(&format!("curve {class}"), &line, label);
+        marks: marks(found),
+        labels: curves.iter().map(|curve| curve.label.clone()).collect(),
     }
-    panel.draw_marks();
-    panel.label_ends(ends);
-    panel.canvas.title = titled(&plot.title, &panel.canvas.title);
-    panel.canvas.description = in_words(
-        &plot.metric,
-        curves.iter().filter_map(|(label, _, track)| {
-            Some((label.clone(), Summary::of(&track.values.iter().map(|value| value.mean).collect::<Vec<_>>())?))
-        }),
-    );
-    Some(panel.canvas)
+}
+
+/// The curve over its band; returns where it ends.
+fn draw_curve(panel: &mut Panel, Curve { label, slot, track }: &Curve) -> Option<(f64, String)> {
+    let class = style::class(*slot);
+    let place = |(x, y): (f64, f64)| panel.at(x, y.clamp(panel.y.low, panel.y.high));
+    let upper = track.points(|value| value.mean + value.error_bar());
+    let lower = track.points(|value| value.mean - value.error_bar());
+    let band: Vec<(f64, f64)> = upper.into_iter().chain(lower.into_iter().rev()).map(place).collect();
+    let line: Vec<(f64, f64)> = track.points(|value| value.mean).into_iter().map(place).collect();
+    if track.values.iter().any(|value| value.error_bar() > 0.0) {
+        panel.canvas.area(&format!("band {class}"), &band, "");
+    }
+    panel.canvas.curve(&format!("curve {class}"), &line, label);
+    line.last().map(|(_, y)| (*y, label.clone()))
 }
 
 /// One for each strand, or for each strand and link where lines are of links.
-fn curves(plot: &Plot, strands: &[Strand<'_>]) -> Vec<(String, usize, Track)> {
+fn curves(plot: &Plot, strands: &[Strand<'_>]) -> Vec<Curve> {
     let mut curves = Vec::new();
     for strand in strands {
         let mut by_link: BTreeMap<Option<&str>, Vec<&Line>> = BTreeMap::new();
@@ -171,7 +182,7 @@ fn curves(plot: &Plot, strands: &[Strand<'_>]) -> Vec<(String, usize, Track)> {
                 None => strand.label.clone(),
             };
             let slot = if link.is_some() { curves.len() } else { strand.slot };
-            curves.extend(Track::of(&lines).map(|track| (label, slot, track)));
+            curves.extend(Track::of(&lines).map(|track| Curve { label, slot, track }));
         }
     }
     curves
