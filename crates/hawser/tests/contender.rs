@@ -21,11 +21,12 @@ fn two_links_carry_more_than_one_and_the_stage_is_left_as_it_was() {
             Shape { ipv6: true, ..Shape::default() },
             "transport = { eth = \"ip\" }\nscheduler = \"weighted\"\ncongestion = \"cubic\"",
         ),
+        (Shape { nat: true, ..Shape::default() }, "congestion = \"olia\""),
         (Shape { server_links: true, ..Shape::default() }, "fec = \"auto\"\nprotection = \"authenticate\""),
     ];
     for (shape, options) in table {
         let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
-        let mut contest = ground.up("hawser", options);
+        let contest = ground.up("hawser", options);
         let roles: Vec<_> = contest.offer.programs.iter().map(|program| program.role).collect();
         assert_eq!(roles, ["local", "remote"]);
         contest.assert_both_ways();
@@ -39,7 +40,7 @@ fn two_links_carry_more_than_one_and_the_stage_is_left_as_it_was() {
 fn a_link_that_is_absent_at_first_joins_when_it_comes() {
     let shape = Shape { absent: vec!["eth"], ..Shape::default() };
     let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
-    let mut contest = ground.up("hawser", "links = { eth = { weight = 2 } }");
+    let contest = ground.up("hawser", "links = { eth = { weight = 2 } }");
     contest.assert_both_ways();
     // Neighbours may have been looked for before it went.
     assert!(contest.carried("eth") < 500);
@@ -55,7 +56,7 @@ fn a_link_that_is_absent_at_first_joins_when_it_comes() {
 fn metrics_of_links_are_hawsers() {
     let shape = Shape { metrics: vec![0, 1], ..Shape::default() };
     let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
-    let mut contest = ground.up("hawser", "");
+    let contest = ground.up("hawser", "");
     contest.assert_both_ways();
     assert!(contest.carried("wifi") > 10 * contest.carried("eth"), "the second link waits for the first to fail");
     contest.down();

@@ -98,3 +98,41 @@ fn put<T>(place: &mut T, value: Option<T>) {
         *place = value;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_last_counts_and_what_is_not_said_stays() {
+        let mut way = Direction { queue: DEFAULT_QUEUE, ..Direction::default() };
+        let trace = Trace::parse("0\n10\n").expect("a trace");
+        let ms = Duration::from_millis;
+        let layers = [
+            Figures { rate: Some(Rate::mbit(5.0)), delay: Some(ms(7)), jitter: Some(ms(2)), ..Figures::default() },
+            Figures { trace: Some(trace.clone()), jitter_reorders: Some(true), ..Figures::default() },
+            Figures { discipline: Some(Discipline::Codel), reorder: Probability::percent(1.0), ..Figures::default() },
+        ];
+        for layer in &layers {
+            layer.apply(&mut way);
+        }
+        assert_eq!((way.rate, way.trace.as_ref()), (None, Some(&trace)), "a trace takes a rate's place");
+        assert_eq!((way.delay, way.queue), (ms(7), DEFAULT_QUEUE));
+        assert_eq!(way.jitter, Some(Jitter { amplitude: ms(2), spread: Spread::Normal, reorder: true }));
+        assert_eq!(way.reorder.map(|reorder| reorder.by), Some(DEFAULT_REORDER_BY));
+        assert!(way.codel.is_some() && !way.random_drop);
+        let last = Figures {
+            rate: Some(Rate::mbit(1.0)),
+            discipline: Some(Discipline::RandomDrop),
+            reorder_by: Some(ms(3)),
+            ..Figures::default()
+        };
+        last.apply(&mut way);
+        assert!(way.rate.is_some() && way.trace.is_none(), "and a rate a trace's");
+        assert!(way.codel.is_none() && way.random_drop);
+        assert_eq!(
+            way.reorder.map(|reorder| (reorder.share, reorder.by)),
+            Probability::percent(1.0).map(|one| (one, ms(3)))
+        );
+    }
+}

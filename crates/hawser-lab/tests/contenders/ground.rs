@@ -8,14 +8,11 @@ use std::time::{Duration, Instant};
 
 use hawser_lab::LabError;
 use hawser_lab::contender::{Contender, Offer, Programs, make};
-use hawser_lab::scenario::{Case, ContenderPlan, Family, LinkPlan, Network};
+use hawser_lab::scenario::{ContenderPlan, Scenario};
 use hawser_lab::stage::Stage;
 use hawser_wire::traffic::{Congestion, Ping, TcpTransfer};
-use hawser_wire::{Direction, Namespace, Way};
+use hawser_wire::{Namespace, Way};
 
-/// One way, and room for as much in the queue.
-const DELAY: Duration = Duration::from_millis(5);
-const QUEUE: Duration = Duration::from_millis(100);
 /// Where short transfers go, and how long they last.
 const PORT: u16 = 5001;
 const TRANSFER: Duration = Duration::from_millis(700);
@@ -29,6 +26,7 @@ pub struct Shape {
     pub lan: bool,
     pub ipv6: bool,
     pub server_links: bool,
+    pub nat: bool,
     pub absent: Vec<&'static str>,
     /// Of links, in their order; 0 for the rest.
     pub metrics: Vec<u16>,
@@ -57,40 +55,22 @@ pub struct Contest<'a> {
 impl Ground {
     /// Links of these names and rates in Mbit/s.
     pub fn new(shape: &Shape, links: &[(&str, f64)]) -> Self {
-        let link = |(index, &(name, mbps)): (usize, &(&str, f64))| LinkPlan {
-            name: name.to_owned(),
-            profile: None,
-            up: Direction::shaped(mbps, DELAY, QUEUE),
-            down: Direction::shaped(mbps, DELAY, QUEUE),
-            medium: None,
-            access: hawser_wire::Access::turns(),
-            metric: shape.metrics.get(index).copied().unwrap_or_default(),
+        let family = if shape.ipv6 { "ipv6" } else { "ipv4" };
+        let Shape { lan, server_links, nat, absent, .. } = shape;
+        let link = |(index, (name, mbps)): (usize, &(&str, f64))| {
+            let metric = shape.metrics.get(index).copied().unwrap_or_default();
+            format!("[[network.link]]\nname = \"{name}\"\nrate = \"{mbps}M\"\ndelay = \"5ms\"\nmetric = {metric}\n")
         };
-        let family = if shape.ipv6 { Family::V6 } else { Family::V4 };
-        let links: Vec<LinkPlan> = links.iter().enumerate().map(link).collect();
-        let network = Network {
-            inner: family,
-            outer: family,
-            lan: shape.lan,
-            server_links: shape.server_links,
-            nat: false,
-            backend: hawser_wire::Backend::default(),
-            links: links.clone(),
-            bystanders: Vec::new(),
-        };
-        let case = Case {
-            name: "case".to_owned(),
-            title: String::new(),
-            links,
-            bystanders: Vec::new(),
-            absent: shape.absent.iter().map(|&name| name.to_owned()).collect(),
-            contenders: Vec::new(),
-            workloads: Vec::new(),
-            events: Vec::new(),
-            sysctls: BTreeMap::new(),
-            x: None,
-        };
-        let stage = Stage::build(&network, &case, 1).expect("the stage stands (these tests need root)");
+        let links: String = links.iter().enumerate().map(link).collect();
+        let text = format!(
+            "name = \"ground\"\ngroup = \"tests\"\ntitle = \"A small network\"\nsource = \"us\"\nfinding = \"none\"\n\
+             [network]\ninner = \"{family}\"\nouter = \"{family}\"\nlan = {lan}\nserver-links = {server_links}\n\
+             nat = {nat}\n{links}[[contender]]\nkind = \"tcp\"\n[[workload]]\nkind = \"ping\"\nduration = \"1s\"\n\
+             [[case]]\nname = \"all\"\nabsent = {absent:?}\n"
+        );
+        let scenario = Scenario::parse(&text, "ground.toml", None).expect("the scenario of these tests");
+        let stage = Stage::build(&scenario.network, &scenario.cases[0], 1);
+        let stage = stage.expect("the stage stands (these tests need root)");
         let programs = Programs {
             hawser: option_env!("CARGO_BIN_EXE_hawser").unwrap_or("/nowhere/hawser").into(),
             cache: tools(),
@@ -176,7 +156,7 @@ pub fn run(host: &Namespace, words: &str) -> String {
 
 impl Contest<'_> {
     /// A ping and a stream each way between the addresses on offer.
-    pub fn assert_both_ways(&mut self) {
+    pub fn assert_both_ways(&self) {
         let (stage, ends) = (&self.ground.stage, self.offer.ends);
         let ways = [
             (&stage.client, &stage.server, ends.client, ends.server),

@@ -14,11 +14,11 @@ use hawser_lab::contender::Transport;
 fn tcp_takes_the_link_that_carries_most_and_leaves_the_stage_as_it_was() {
     for shape in [Shape::default(), Shape { lan: true, ..Shape::default() }, Shape { ipv6: true, ..Shape::default() }] {
         let ground = Ground::new(&shape, &[("slow", 5.0), ("fast", 20.0)]);
-        let mut contest = ground.up("tcp", "");
+        let contest = ground.up("tcp", "");
         contest.assert_both_ways();
         assert!(contest.carried("fast") > 20 * contest.carried("slow"), "{shape:?}");
         let mbps = contest.rate(Duration::from_secs(2));
-        assert!((14.0..=20.0).contains(&mbps), "{mbps} Mbit/s over a link of 20: {shape:?}");
+        assert!((14.0..=21.0).contains(&mbps), "{mbps} Mbit/s over a link of 20: {shape:?}");
         contest.down();
     }
 }
@@ -26,7 +26,7 @@ fn tcp_takes_the_link_that_carries_most_and_leaves_the_stage_as_it_was() {
 #[test]
 fn tcp_takes_the_link_that_it_is_told() {
     let ground = Ground::new(&Shape::default(), &[("slow", 5.0), ("fast", 20.0)]);
-    let mut contest = ground.up("tcp", "link = \"slow\"");
+    let contest = ground.up("tcp", "link = \"slow\"");
     contest.assert_both_ways();
     assert!(contest.carried("slow") > 20 * contest.carried("fast"));
     contest.down();
@@ -38,7 +38,7 @@ fn tcp_takes_the_link_that_it_is_told() {
 fn ecmp_spreads_flows_over_all_links_and_leaves_the_stage_as_it_was() {
     for shape in [Shape::default(), Shape { lan: true, ..Shape::default() }, Shape { ipv6: true, ..Shape::default() }] {
         let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
-        let mut contest = ground.up("ecmp", "");
+        let contest = ground.up("ecmp", "");
         contest.assert_both_ways();
         // Each flow takes one of both with even chance: that twelve all take the same happens once in 2000 times.
         contest.assert_flows(12);
@@ -57,7 +57,7 @@ fn wireguard_go_runs_on_the_link_that_it_is_told_and_is_missing_by_name_without_
             assert_eq!(ground.refused("wireguard-go", "link = \"eth\"").to_string(), "go is missing");
             continue;
         }
-        let mut contest = ground.up("wireguard-go", "link = \"eth\"");
+        let contest = ground.up("wireguard-go", "link = \"eth\"");
         assert_eq!(contest.offer.programs.len(), 2);
         contest.assert_both_ways();
         assert!(contest.carried("eth") > 20 * contest.carried("wifi"), "{shape:?}");
@@ -68,7 +68,7 @@ fn wireguard_go_runs_on_the_link_that_it_is_told_and_is_missing_by_name_without_
 #[test]
 fn a_steered_tunnel_waits_for_its_link_to_come_back() {
     let ground = Ground::new(&Shape::default(), &[("wifi", 20.0), ("eth", 20.0)]);
-    let mut contest = ground.up("openvpn", "link = \"eth\"");
+    let contest = ground.up("openvpn", "link = \"eth\"");
     let eth = ground.stage.index("eth").expect("it is a link");
     let [before, carried] = ["wifi", "eth"].map(|link| contest.carried(link));
     ground.stage.cut(eth).expect("it goes");
@@ -85,11 +85,12 @@ fn openvpn_runs_on_the_link_that_it_is_told() {
     let table = [
         (Shape::default(), "link = \"eth\""),
         (Shape { lan: true, ..Shape::default() }, "link = \"eth\"\nprotocol = \"tcp\""),
+        (Shape { nat: true, ..Shape::default() }, "link = \"eth\""),
         (Shape { ipv6: true, ..Shape::default() }, "link = \"eth\"\ncipher = \"CHACHA20-POLY1305\""),
     ];
     for (shape, options) in table {
         let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
-        let mut contest = ground.up("openvpn", options);
+        let contest = ground.up("openvpn", options);
         assert_eq!(contest.offer.programs.len(), 2);
         contest.assert_both_ways();
         assert!(contest.carried("eth") > 20 * contest.carried("wifi"), "{shape:?}");

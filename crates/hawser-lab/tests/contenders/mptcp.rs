@@ -116,7 +116,7 @@ fn rate(contest: &Contest<'_>, stage: &Stage, subflows: usize, duration: Duratio
 fn fullmesh_has_a_subflow_on_each_link_and_carries_more_than_one_link() {
     for shape in [Shape::default(), Shape { ipv6: true, ..Shape::default() }] {
         let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
-        let mut contest = ground.up("mptcp", "");
+        let contest = ground.up("mptcp", "");
         contest.assert_both_ways();
         let mbps = rate(&contest, &ground.stage, 2, Duration::from_secs(4));
         assert!(mbps > 24.0, "{mbps} Mbit/s over two links of 20: {shape:?}");
@@ -131,6 +131,16 @@ fn a_server_with_an_address_for_each_link_gets_a_subflow_for_each_pair() {
     let contest = ground.up("mptcp", "path-manager = \"fullmesh\"\nlink = \"eth\"");
     let stream = Stream::start(&ground.stage, &contest.offer);
     await_subflows(&ground.stage.client, 4);
+    stream.finish();
+    contest.down();
+}
+
+#[test]
+fn a_translated_client_has_a_subflow_on_each_link() {
+    let ground = Ground::new(&Shape { nat: true, ..Shape::default() }, &[("wifi", 20.0), ("eth", 20.0)]);
+    let contest = ground.up("mptcp", "");
+    let stream = Stream::start(&ground.stage, &contest.offer);
+    await_subflows(&ground.stage.client, 2);
     stream.finish();
     contest.down();
 }

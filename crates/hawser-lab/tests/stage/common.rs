@@ -18,7 +18,7 @@ const TRANSFER_PORT: u16 = 5001;
 /// How long an answer may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often a link is asked.
-const QUESTIONS: u64 = 20;
+pub const QUESTIONS: u64 = 20;
 /// How long nobody answers before nobody will.
 pub const SILENCE: Duration = Duration::from_millis(400);
 

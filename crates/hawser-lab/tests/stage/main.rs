@@ -3,3 +3,4 @@
 mod common;
 mod events;
 mod network;
+mod watch;

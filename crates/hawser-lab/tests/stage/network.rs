@@ -7,7 +7,7 @@ use hawser_lab::scenario::{Family, Scenario};
 use hawser_lab::stage::{Ends, Forward, Stage};
 use hawser_wire::{Namespace, Way};
 
-use crate::common::{Talk, all, build, carried, goodput, link, measured, ms, network, two};
+use crate::common::{QUESTIONS, Talk, all, build, carried, goodput, link, measured, ms, network, two};
 
 #[test]
 fn what_has_a_links_address_goes_over_that_link_in_either_family() {
@@ -182,11 +182,15 @@ fn bystanders_have_a_link_of_their_own() {
         let stage = build(&network);
         let before = [carried(&stage, 0)[0], carried(&stage, 1)[0]];
         for beside in &stage.bystanders {
-            let seen = Talk::new(&beside.host, &stage.server, beside.ends).ask().expect("answers");
-            assert_eq!(seen.ip(), beside.ends.client);
-            assert!(beside.link.counters(Way::AToB).packets_out >= 1, "{}", beside.name);
+            let talk = Talk::new(&beside.host, &stage.server, beside.ends);
+            for _ in 0..QUESTIONS {
+                assert_eq!(talk.ask().expect("answers").ip(), beside.ends.client);
+            }
+            assert!(beside.link.counters(Way::AToB).packets_out >= QUESTIONS, "{}", beside.name);
         }
-        assert_eq!([carried(&stage, 0)[0], carried(&stage, 1)[0]], before, "the client's links carry none of it");
+        for (index, before) in before.into_iter().enumerate() {
+            assert!(carried(&stage, index)[0] - before < QUESTIONS, "the client's links carry none of it");
+        }
     }
 }
 

@@ -1,0 +1,168 @@
+//! A run on a real network, with doubles for contender and workload. Needs root.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Mutex;
+
+use hawser_wire::traffic::{Congestion, TcpTransfer};
+
+use super::super::plan::{self, Choice, Series};
+use super::super::tests::scenario;
+use super::super::{Line, Mark};
+use super::*;
+use crate::contender::{Program, Transport};
+use crate::scenario::{Column, Table};
+
+/// What the doubles did, in order.
+static DONE: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// Held by a test: what was done is one list.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn note(what: &str) {
+    DONE.lock().expect("nobody panics with it").push(what.to_owned());
+}
+
+fn done() -> Vec<String> {
+    std::mem::take(&mut DONE.lock().expect("nobody panics with it"))
+}
+
+/// Packets are carried over the first link, by nobody's doing; this very process stands for its program.
+struct Plain;
+
+impl Contender for Plain {
+    fn up(&mut self, stage: &Stage) -> Result<Offer, LabError> {
+        note("up");
+        let programs = vec![Program { role: "local", pid: rustix::process::getpid() }];
+        Ok(Offer { ends: stage.ends_of(0), socket: Transport::Tcp, programs })
+    }
+
+    fn down(&mut self, _: &Stage) -> Result<(), LabError> {
+        note("down");
+        Ok(())
+    }
+}
+
+/// A transfer from the server, or what its option says instead.
+struct Transfer {
+    says: Option<String>,
+}
+
+impl Workload for Transfer {
+    fn prepare(&mut self, ground: &Ground) -> Result<(), LabError> {
+        note("prepare");
+        // A connection whose segments the watch sees.
+        let address = SocketAddr::new(ground.ends.server, 4000);
+        let listener = ground.server.run(|| TcpListener::bind(address))?.expect("a port");
+        drop(ground.client.run(|| TcpStream::connect(address))?.expect("it is there"));
+        drop(listener);
+        Ok(())
+    }
+
+    fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
+        note("run");
+        match self.says.as_deref() {
+            Some("missing") => {
+                return Err(LabError::Missing { what: "tool".to_owned(), hint: "install it".to_owned() });
+            }
+            Some(reason) => return Err(LabError::NoFigure { figure: "goodput", reason: reason.to_owned() }),
+            None => {}
+        }
+        start.sleep_until();
+        let got = TcpTransfer {
+            from: ground.server.clone(),
+            to: ground.client.clone(),
+            destination: SocketAddr::new(ground.ends.client, 4001),
+            source: Some(ground.ends.server),
+            congestion: Congestion::Cubic,
+            duration: ground.duration,
+        };
+        let got = got.run()?;
+        let line = |name: &str, step: Duration| Line {
+            name: name.to_owned(),
+            link: None,
+            step_s: step.as_secs_f64(),
+            values: got.mbps_by(step),
+        };
+        let mut findings = Findings::default();
+        findings.lines.push(line("goodput_mbps", Duration::from_millis(500)));
+        findings.lines.push(line(measure::FINE, Duration::from_millis(10)));
+        // As a ping beside it would find.
+        findings.metrics.insert(LOADED.to_owned(), 50.0);
+        let mbps = got.mbps_between(got.start(), got.start() + ground.duration);
+        findings.metrics.insert("goodput_mbps".to_owned(), mbps);
+        Ok(findings)
+    }
+}
+
+fn live(scenario: &Scenario, says: Option<&'static str>) -> Result<Outcome, LabError> {
+    let workload = move |_: &WorkloadPlan| -> Result<Box<dyn Workload>, LabError> {
+        Ok(Box::new(Transfer { says: says.map(str::to_owned) }))
+    };
+    let live = Live::new(scenario, Box::new(|_| Ok(Box::new(Plain))), Box::new(workload))?;
+    let all = Series::all(scenario, Choice { quick: true, repetitions: None });
+    let planned = plan::next(&all, &[], &scenario.repeat).expect("there is a run");
+    Ok(live.execute(&planned))
+}
+
+#[test]
+fn a_run_is_measured_from_all_sides_and_leaves_nothing() {
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut scenario = scenario();
+    scenario.cases.truncate(1);
+    let column = |metric: &str| Column {
+        title: String::new(),
+        contender: None,
+        workload: None,
+        metric: metric.to_owned(),
+        published: false,
+    };
+    let columns = vec![column("duplicate_acks"), column(ADDED)];
+    scenario.tables.push(Table { title: String::new(), cases: Vec::new(), columns });
+    let outcome = live(&scenario, None).expect("all is known");
+    let Outcome::Found(findings) = outcome else { panic!("{outcome:?} (needs root)") };
+    assert_eq!(done(), ["up", "prepare", "run", "down"]);
+    let metric = |name: &str| findings.metrics.get(name).copied().unwrap_or_else(|| panic!("{name}: {findings:?}"));
+    // The link is cut from second 1 to 2 of four.
+    assert!((3.0..10.0).contains(&metric("goodput_mbps")), "{findings:?}");
+    assert!((0.0..40.0).contains(&metric("overhead_percent")), "{findings:?}");
+    assert!((0.0..2500.0).contains(&metric("recovery_ms")), "{findings:?}");
+    assert_eq!(metric("share_wifi"), 1.0);
+    // Ten milliseconds each way, and a loaded machine's own.
+    assert!((20.0..45.0).contains(&metric(IDLE)), "{findings:?}");
+    assert_eq!(metric(ADDED), 50.0 - metric(IDLE));
+    for name in ["duplicate_acks", "cpu_local_s_per_gb", "cpu_user_s", "context_switches"] {
+        metric(name);
+    }
+    assert!(!findings.metrics.contains_key("subflows"), "it is plain TCP");
+    let marks: Vec<&str> = findings.marks.iter().map(|Mark { what, .. }| what.as_str()).collect();
+    assert_eq!(marks, ["wifi cut", "wifi restored"]);
+    let down = findings.lines.iter().find(|line| line.name == "link_down_mbps").expect("the link's line");
+    assert_eq!(down.link.as_deref(), Some("wifi"));
+    assert!(down.values[1] > 5.0 && down.values[3] == 0.0, "{down:?}");
+    assert!(findings.lines.iter().all(|line| line.name != measure::FINE), "it is for computing alone");
+}
+
+#[test]
+fn what_is_missing_is_skipped_and_what_breaks_has_failed_and_both_go_down() {
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let scenario = scenario();
+    let skipped = live(&scenario, Some("missing")).expect("all is known");
+    assert!(matches!(&skipped, Outcome::Skipped(why) if why == "tool is missing (install it)"), "{skipped:?}");
+    assert_eq!(done(), ["up", "prepare", "run", "down"]);
+    let failed = live(&scenario, Some("it broke")).expect("all is known");
+    assert!(matches!(&failed, Outcome::Failed(said) if said.contains("it broke")), "{failed:?}");
+    assert_eq!(done(), ["up", "prepare", "run", "down"]);
+}
+
+#[test]
+fn what_means_nothing_is_told_before_anything_runs() {
+    let scenario = scenario();
+    let refuse = |plan: &ContenderPlan| -> Result<Box<dyn Contender>, LabError> {
+        Err(LabError::Option { contender: plan.label.clone(), fault: "no".to_owned() })
+    };
+    let workload = |_: &WorkloadPlan| -> Result<Box<dyn Workload>, LabError> { Ok(Box::new(Transfer { says: None })) };
+    assert!(Live::new(&scenario, Box::new(refuse), Box::new(workload)).is_err());
+    let lack = |_: &ContenderPlan| -> Result<Box<dyn Contender>, LabError> {
+        Err(LabError::Missing { what: "tool".to_owned(), hint: String::new() })
+    };
+    assert!(Live::new(&scenario, Box::new(lack), Box::new(workload)).is_ok());
+}
