@@ -21,6 +21,8 @@ pub struct ProcessUsage {
     pub user: Duration,
     /// The part of it in the kernel.
     pub system: Duration,
+    /// What its threads that run still have run, to the nanosecond; nothing where the kernel does not tell.
+    pub ran: Duration,
     /// How often its threads, those that run still, have left the processor, by their own will or not.
     pub switches: u64,
     /// Resident memory now, in bytes (VmRSS).
@@ -40,10 +42,12 @@ impl ProcessUsage {
             let (stat, status) = (read("stat")?, read("status")?);
             let usage = parse(&stat, &status, ticks_per_second());
             let usage: Self = usage.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-            let threads = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
-            // A thread that ends meanwhile has no status any more.
-            let statuses = threads.filter_map(|thread| fs::read_to_string(thread.path().join("status")).ok());
-            Ok(Self { switches: statuses.map(|status| switches(&status)).sum(), ..usage })
+            let threads: Vec<_> = fs::read_dir(format!("/proc/{pid}/task"))?.flatten().collect();
+            // A thread that ends meanwhile has no files any more.
+            let told = |file| threads.iter().filter_map(move |one| fs::read_to_string(one.path().join(file)).ok());
+            let switches = told("status").map(|status| switches(&status)).sum();
+            let ran = told("schedstat").map(|schedstat| ran(&schedstat)).sum();
+            Ok(Self { switches, ran, ..usage })
         };
         look().map_err(|error| WireError::system(format!("look at process {pid}"), error))
     }
@@ -67,6 +71,7 @@ fn parse(stat: &str, status: &str, ticks_per_second: u64) -> Option<ProcessUsage
         cpu: user + system,
         user,
         system,
+        ran: Duration::ZERO,
         switches: 0,
         resident: memory("VmRSS:")?,
         resident_most: memory("VmHWM:")?,
@@ -77,6 +82,11 @@ fn parse(stat: &str, status: &str, ticks_per_second: u64) -> Option<ProcessUsage
 fn switches(status: &str) -> u64 {
     let counts = status.lines().filter_map(|line| line.split_once("ctxt_switches:")?.1.trim().parse::<u64>().ok());
     counts.sum()
+}
+
+/// What a thread has run. Source: the kernel's documentation, scheduler/sched-stats.
+fn ran(schedstat: &str) -> Duration {
+    Duration::from_nanos(schedstat.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0))
 }
 
 fn ticks_per_second() -> u64 {
@@ -105,6 +115,7 @@ mod tests {
     fn switches_of_both_kinds_count() {
         assert_eq!(switches("Name:\ta\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t7\n"), 157);
         assert_eq!(switches("Name:\ta\n"), 0);
+        assert_eq!((ran("1500 30 2\n"), ran("")), (Duration::from_nanos(1500), Duration::ZERO));
     }
 
     #[test]

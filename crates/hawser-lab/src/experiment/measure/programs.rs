@@ -9,6 +9,8 @@ use crate::experiment::Findings;
 
 /// Bytes in a gigabyte.
 const GIGA: f64 = 1e9;
+/// By how much a process's times in ticks may differ from what its threads ran: two counts between two looks, 10 ms each.
+const TICKS: Duration = Duration::from_millis(40);
 /// Of a whole.
 const PERCENT: f64 = 100.0;
 
@@ -31,15 +33,16 @@ impl Meter {
         for (program, before) in &self.0 {
             let Some(after) = usage(program) else { continue };
             let mut add = |name: &str, value: f64| *findings.metrics.entry(name.to_owned()).or_default() += value;
-            let cpu = after.cpu.saturating_sub(before.cpu).as_secs_f64();
+            let cpu = cpu(before, &after);
             if let Some(bytes) = application_bytes {
                 add(&format!("cpu_{}_s_per_gb", program.role), cpu / (bytes / GIGA));
             }
             if !time.is_zero() {
                 add(&format!("cpu_{}_percent", program.role), cpu / time.as_secs_f64() * PERCENT);
             }
-            user += after.user.saturating_sub(before.user).as_secs_f64();
-            system += after.system.saturating_sub(before.system).as_secs_f64();
+            let share = share(after.user.saturating_sub(before.user), after.cpu.saturating_sub(before.cpu));
+            user += cpu * share;
+            system += cpu * (1.0 - share);
             #[expect(clippy::cast_precision_loss, reason = "switches of one run")]
             add("context_switches", after.switches.saturating_sub(before.switches) as f64);
         }
@@ -52,6 +55,18 @@ impl Meter {
         }
         findings
     }
+}
+
+/// Seconds of processor time: to the nanosecond, unless threads that ended meanwhile took theirs along.
+fn cpu(before: &ProcessUsage, after: &ProcessUsage) -> f64 {
+    let ticks = after.cpu.saturating_sub(before.cpu);
+    let ran = after.ran.saturating_sub(before.ran);
+    let is_whole = ran.abs_diff(ticks) <= TICKS;
+    if is_whole { ran.as_secs_f64() } else { ticks.as_secs_f64() }
+}
+
+fn share(part: Duration, whole: Duration) -> f64 {
+    if whole.is_zero() { 0.0 } else { part.as_secs_f64() / whole.as_secs_f64() }
 }
 
 fn usage(program: &Program) -> Option<ProcessUsage> {
@@ -90,5 +105,18 @@ mod tests {
             "nothing was got"
         );
         assert!(Meter::start(&[]).finish(Duration::from_secs(2), None).metrics.is_empty());
+    }
+
+    #[test]
+    fn time_is_told_to_the_nanosecond_unless_threads_took_theirs_along() {
+        let own = ProcessUsage::of(std::process::id()).expect("it runs");
+        let ms = Duration::from_millis;
+        let of = |cpu, ran| ProcessUsage { cpu, ran, ..own };
+        let before = of(ms(100), ms(105));
+        let table = [(ms(190), ms(201), 0.096), (ms(300), ms(201), 0.2), (ms(100), ms(105), 0.0), (ms(90), ms(0), 0.0)];
+        for (ticks, ran, expected) in table {
+            let seconds = cpu(&before, &of(ticks, ran));
+            assert!((seconds - expected).abs() < 1e-9, "{ticks:?} {ran:?}: {seconds}");
+        }
     }
 }
