@@ -32,6 +32,9 @@ pub(super) trait Law: Send {
     fn leaves(&self) -> f64;
 }
 
+/// Windows acknowledged over which the usual one is averaged: the way from a loss to the next of some dozens of packets.
+const USUAL_WINDOWS: f64 = 32.0;
+
 /// Bytes that came home since the last loss, and between the two before it. Nothing at first. A plain value.
 #[derive(Copy, Clone, Debug, Default)]
 struct Delivered {
@@ -53,6 +56,8 @@ pub(super) struct Aimd<L> {
     law: L,
     mtu: ByteCount,
     window: ByteCount,
+    /// The window's moving average, bytes.
+    usual: f64,
     /// Slow start lasts while the window is below.
     threshold: ByteCount,
     /// Bytes acknowledged since the window last changed in congestion avoidance, times the gain.
@@ -72,6 +77,7 @@ impl<L: Law> Aimd<L> {
             law,
             mtu,
             window: initial_window(mtu),
+            usual: initial_window(mtu).0 as f64,
             threshold: ByteCount::MAX,
             credit: 0.0,
             reduced_at: None,
@@ -96,7 +102,14 @@ impl<L: Law> Aimd<L> {
 
     fn own(&self, rtt: Duration) -> PathSnapshot {
         let between_losses = self.delivered.since.max(self.delivered.before);
-        PathSnapshot { window: self.window, rtt, between_losses }
+        PathSnapshot { window: self.window, usual: ByteCount(self.usual as u64), rtt, between_losses }
+    }
+
+    /// In slow start the window is what it is: nothing is usual yet.
+    fn average(&mut self, acked: ByteCount) {
+        let window = self.window.0 as f64;
+        let part = if self.in_slow_start() { 1.0 } else { acked.0 as f64 / (USUAL_WINDOWS * window) };
+        self.usual += (window - self.usual) * part.min(1.0);
     }
 
     fn slow_start(&mut self, ack: &AckEvent) {
@@ -145,6 +158,7 @@ impl<L: Law> Controller for Aimd<L> {
     fn on_ack(&mut self, ack: &AckEvent, siblings: &[PathSnapshot]) {
         self.rtt = Some(ack.rtt.smoothed);
         self.delivered.since += ack.acked;
+        self.average(ack.acked);
         self.law.observe(&self.own(ack.rtt.smoothed), siblings);
         if self.in_recovery(ack.largest_sent_at) || ack.app_limited {
             return;

@@ -13,6 +13,7 @@ use super::*;
 const fn path(window: u64, rtt: u64, delivered: u64) -> PathSnapshot {
     PathSnapshot {
         window: ByteCount(window * 1_000),
+        usual: ByteCount(window * 1_000),
         rtt: Duration::from_millis(rtt),
         between_losses: ByteCount(delivered * 1_000),
     }

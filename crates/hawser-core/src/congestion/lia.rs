@@ -6,10 +6,14 @@
 //! ```
 //!
 //! A loss halves the path's own window.
+//!
+//! The derivation has windows in equilibrium (Wischik et al.: Design, implementation and evaluation of congestion control for
+//! multipath TCP, NSDI 2011, section 2.5), so alpha is reckoned from averaged ones. Of momentary windows that fall at different
+//! times the largest is more than its share, and two paths of one bottleneck took 1.3 of what one flow gets.
 
 use super::PathSnapshot;
 use super::aimd::Law;
-use super::coupled::{all, greatest, rtt, speed};
+use super::coupled::{all, greatest, rtt};
 use super::newreno::LOSS_FACTOR;
 
 /// LIA's law. At first that of a path alone; its controller owns it.
@@ -30,9 +34,13 @@ impl Law for Lia {
 
     fn observe(&mut self, own: &PathSnapshot, siblings: &[PathSnapshot]) {
         let paths = all(own, siblings);
-        let sum: f64 = paths.clone().map(speed).sum();
-        let best = greatest(paths.map(|path| speed(path) / rtt(path)));
-        self.gain = (own.window.0 as f64 * best / (sum * sum)).min(1.0);
+        let usual = |path: &PathSnapshot| path.usual.0 as f64;
+        let total: f64 = paths.clone().map(usual).sum();
+        let speeds: f64 = paths.clone().map(|path| usual(path) / rtt(path)).sum();
+        let best = greatest(paths.clone().map(|path| usual(path) / rtt(path).powi(2)));
+        let alpha = total * best / (speeds * speeds);
+        let window: f64 = paths.map(|path| path.window.0 as f64).sum();
+        self.gain = (alpha * own.window.0 as f64 / window).min(1.0);
     }
 
     fn gain(&self) -> f64 {

@@ -184,6 +184,8 @@ pub struct SocketState {
 pub struct PathSnapshot {
     /// The path's window.
     pub window: ByteCount,
+    /// The same, averaged over some dozens of round trips.
+    pub usual: ByteCount,
     /// Its smoothed round trip.
     pub rtt: Duration,
     /// Bytes delivered since its last loss, or between the two before it if that is more.
