@@ -1,5 +1,14 @@
 //! Repeatable experiments on emulated networks, with real portals as processes.
 //!
+//! `hawser lab`, from a file to a page:
+//!
+//! 1. [`scenario`] reads the file: network, contenders, workloads, events, cases, tables, plots.
+//! 2. [`experiment`] chooses the next run, and keeps what it found. For each run
+//! 3. [`stage`] builds the network, a [`contender`] is set up on it, a [`workload`] sends.
+//! 4. [`report`] makes tables and plots of what is kept, and compares two of them.
+//!
+//! `hawser demo` and `measure`:
+//!
 //! 1. [`cleanup`] sees to it that nothing is left behind, whatever ends the program.
 //! 2. [`topology`] builds the bond: client, local portal, links, routers, remote portal, server.
 //! 3. [`portals`] runs two portals in it; [`wireguard`] runs wireguard-go in their place, [`yardstick`] the minimal forwarder.
