@@ -35,9 +35,9 @@ check:
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --release --workspace --no-deps --quiet
 
-## cross: that the product compiles for other processors
+## cross: that the product compiles for other processors, as a router has it
 cross: cross-tools
-	for target in $(CROSS); do $(CARGO) check --release -p hawser --target $$target || exit 1; done
+	for target in $(CROSS); do $(CARGO) check --release -p hawser --no-default-features --target $$target || exit 1; done
 
 cross-tools:
 	@$(MAKE) --no-print-directory tools TOOLS="$(CROSS_TOOLS)"
@@ -47,9 +47,9 @@ cross-tools:
 	  rustup target add $$target || exit 1; \
 	done
 
-## router: a small hawser, for a router's flash
+## router: a small hawser without demo and lab, for a router's flash
 router:
-	$(CARGO) build --profile router -p hawser
+	$(CARGO) build --profile router -p hawser --no-default-features
 	ls -l target/router/hawser
 
 ## bench: each step of the packet's story; then Hawser beside plain forwarding, wireguard-go and the yardstick

@@ -5,7 +5,6 @@ use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal, Write as _};
 use std::process::ExitCode;
 
-use hawser_lab::scenario::ScenarioError;
 use hawser_portal::config::{ConfigError, LoadError};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
@@ -24,18 +23,20 @@ const CONTEXT_LINES: usize = 1;
 pub struct Failure {
     error: Box<dyn Error>,
     hint: Option<String>,
+    /// Faults of a file with their lines, as they are shown; mostly none.
+    faults: String,
     status: u8,
 }
 
 impl Failure {
     /// It could not be done.
     pub fn failed(error: impl Into<Box<dyn Error>>) -> Self {
-        Self { error: error.into(), hint: None, status: FAILED }
+        Self { error: error.into(), hint: None, faults: String::new(), status: FAILED }
     }
 
     /// It was asked for wrongly.
     pub fn wrong(error: impl Into<Box<dyn Error>>) -> Self {
-        Self { error: error.into(), hint: None, status: WRONG }
+        Self { error: error.into(), hint: None, faults: String::new(), status: WRONG }
     }
 
     /// Adds what to do about it.
@@ -44,14 +45,15 @@ impl Failure {
         self
     }
 
+    /// Adds what [`faults`] says of a file.
+    pub fn shows(mut self, faults: String) -> Self {
+        self.faults = faults;
+        self
+    }
+
     /// Tells it, and gives the exit status.
     pub fn report(self) -> ExitCode {
-        let text = match (self.error.downcast_ref(), self.error.downcast_ref()) {
-            (Some(LoadError::Faulty { text, errors, .. }), _) => faults(text, errors),
-            (_, Some(ScenarioError::Faulty { text, errors, .. })) => faults(text, errors),
-            _ => String::new(),
-        };
-        let text = format!("{text}{}", plain(&*self.error, self.hint.as_deref()));
+        let text = format!("{}{}", self.faults, plain(&*self.error, self.hint.as_deref()));
         // Where standard error is closed there is nobody left to tell.
         let _ = io::stderr().write_all(text.as_bytes());
         ExitCode::from(self.status)
@@ -67,14 +69,11 @@ impl From<LoadError> for Failure {
             LoadError::Key(key) => Some(key.hint()),
             _ => None,
         };
-        Self { error: error.into(), hint, status: WRONG }
-    }
-}
-
-impl From<ScenarioError> for Failure {
-    fn from(error: ScenarioError) -> Self {
-        let hint = error.hint();
-        Self { error: error.into(), hint, status: WRONG }
+        let shown = match &error {
+            LoadError::Faulty { text, errors, .. } => faults(text, errors),
+            _ => String::new(),
+        };
+        Self { hint, ..Self::wrong(error) }.shows(shown)
     }
 }
 
@@ -94,7 +93,7 @@ fn plain(error: &dyn Error, hint: Option<&str>) -> String {
 }
 
 /// Every fault, with its line.
-fn faults(text: &str, errors: &[ConfigError]) -> String {
+pub fn faults(text: &str, errors: &[ConfigError]) -> String {
     let theme = match (io::stderr().is_terminal(), std::env::var_os("NO_COLOR")) {
         (true, None) => GraphicalTheme::unicode(),
         (true, Some(_)) => GraphicalTheme::unicode_nocolor(),

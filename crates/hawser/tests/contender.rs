@@ -10,7 +10,7 @@ use ground::{Ground, Shape};
 use hawser_lab::LabError;
 
 /// Long enough for a stream to leave its start behind.
-const TRANSFER: Duration = Duration::from_secs(4);
+const TRANSFER: Duration = Duration::from_secs(3);
 
 #[test]
 fn two_links_carry_more_than_one_and_the_stage_is_left_as_it_was() {

@@ -67,7 +67,7 @@ least = 2
 most = 3
 cov = "5%"
 metric = "goodput_mbps"
-quick = "6s"
+quick = "4s"
 seed = 1
 
 [[table]]

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
@@ -11,6 +10,10 @@ use hawser_lab::scenario::{Case, Family, LinkPlan, Network};
 use hawser_lab::stage::{Ends, Stage};
 use hawser_wire::traffic::{Congestion, TcpTransfer};
 use hawser_wire::{Access, Backend, Direction, Namespace, Way};
+
+#[path = "../../../hawser-wire/tests/common/measured.rs"]
+mod measured;
+pub use measured::measured;
 
 /// The first port that is asked; each talk has one of its own, because another test's fork may hold a closed one open.
 static PORT: AtomicU16 = AtomicU16::new(4000);
@@ -21,23 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub const QUESTIONS: u64 = 20;
 /// How long nobody answers before nobody will.
 pub const SILENCE: Duration = Duration::from_millis(400);
-
-/// Held by a test that measures: two at once would measure each other.
-static TURN: Mutex<()> = Mutex::new(());
-/// A machine that others share may stand still for a moment; it is asked again, this many times in all.
-const ATTEMPTS: usize = 3;
-
-/// Waits for this test's turn and measures: a pause of the machine's fails one attempt, a fault of ours fails each.
-pub fn measured(test: impl Fn()) {
-    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    for _ in 1..ATTEMPTS {
-        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(&test)).is_ok() {
-            return;
-        }
-        println!("measured again, in case the machine stood still");
-    }
-    test();
-}
 
 pub const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

@@ -1,8 +1,6 @@
 //! A client, a server, known links between them, and how workloads are run there.
 
 use std::net::IpAddr;
-use std::panic::{self, AssertUnwindSafe};
-use std::sync::Mutex;
 use std::time::Duration;
 
 use hawser_lab::contender::Transport;
@@ -12,25 +10,12 @@ use hawser_lab::stage::Ends;
 use hawser_lab::workload::{Ground, make};
 use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Moment, Namespace};
 
+#[path = "../../../hawser-wire/tests/common/measured.rs"]
+mod measured;
+pub use measured::measured;
+
 /// No workload outlives its time by more.
 const OVERTIME: Duration = Duration::from_secs(2);
-
-/// Held by a test that measures time: two at once would measure each other.
-static TURN: Mutex<()> = Mutex::new(());
-/// A machine that others share may stand still for a moment; it is asked again, this many times in all.
-const ATTEMPTS: usize = 3;
-
-/// Waits for this test's turn and measures: a pause of the machine's fails one attempt, a fault of ours fails each.
-pub fn measured(test: impl Fn()) {
-    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    for _ in 1..ATTEMPTS {
-        if panic::catch_unwind(AssertUnwindSafe(&test)).is_ok() {
-            return;
-        }
-        println!("measured again, in case the machine stood still");
-    }
-    test();
-}
 
 pub const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

@@ -1,35 +1,18 @@
 //! What the namespace tests share.
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(dead_code, unused_imports, reason = "each test binary uses its part")]
 
 use std::fs;
-use std::panic::{self, AssertUnwindSafe};
-use std::sync::Mutex;
 use std::time::Duration;
 
 use hawser_wire::{End, Namespace};
+
+mod measured;
+pub use measured::measured;
 
 /// End a's address.
 pub const ADDRESS_A: &str = "10.9.0.1";
 /// End b's address.
 pub const ADDRESS_B: &str = "10.9.0.2";
-
-/// Held by a test that measures time: two at once would measure each other.
-static TURN: Mutex<()> = Mutex::new(());
-
-/// A machine that others share may stand still for a moment; it is asked again, this many times in all.
-const ATTEMPTS: usize = 3;
-
-/// Waits for this test's turn and measures: a pause of the machine's fails one attempt, a fault of ours fails each.
-pub fn measured(test: impl Fn()) {
-    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    for _ in 1..ATTEMPTS {
-        if panic::catch_unwind(AssertUnwindSafe(&test)).is_ok() {
-            return;
-        }
-        println!("measured again, in case the machine stood still");
-    }
-    test();
-}
 
 pub const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use hawser_lab::contender::Programs;
 use hawser_lab::experiment::{self, Choice, Progress, Summary};
-use hawser_lab::scenario::{self, Scenario};
+use hawser_lab::scenario::{self, Scenario, ScenarioError};
 use hawser_lab::{LabError, cleanup, report};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, faults};
 
 /// Where results go, where no folder is named: each scenario into a folder of its name.
 const RESULTS: &str = "hawser-lab";
@@ -176,6 +176,21 @@ fn compare(old: &Path, new: &Path) -> Result<(), Failure> {
         return Err(Failure::failed(format!("{} is worse than {}", new.display(), old.display())));
     }
     Ok(())
+}
+
+impl From<ScenarioError> for Failure {
+    fn from(error: ScenarioError) -> Self {
+        let hint = error.hint();
+        let shown = match &error {
+            ScenarioError::Faulty { text, errors, .. } => faults(text, errors),
+            _ => String::new(),
+        };
+        let failure = Failure::wrong(error).shows(shown);
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
 }
 
 fn told(error: LabError) -> Failure {

@@ -2,8 +2,10 @@
 
 mod check;
 mod decode;
+#[cfg(feature = "lab")]
 mod demo;
 mod genkey;
+#[cfg(feature = "lab")]
 mod lab;
 mod pubkey;
 mod status;
@@ -29,8 +31,10 @@ pub enum Command {
     /// Read captured tunnel traffic with the keys of a key log
     Decode(decode::Decode),
     /// Show what bonding does, in network namespaces of its own (needs root)
+    #[cfg(feature = "lab")]
     Demo(demo::Demo),
     /// Compare ways to use several links, on emulated networks
+    #[cfg(feature = "lab")]
     Lab(lab::Lab),
 }
 
@@ -44,7 +48,9 @@ impl Command {
             Self::Check(check) => check.run(),
             Self::Status(status) => status.run(),
             Self::Decode(decode) => decode.run(),
+            #[cfg(feature = "lab")]
             Self::Demo(demo) => demo.run(),
+            #[cfg(feature = "lab")]
             Self::Lab(lab) => lab.run(),
         }
     }
