@@ -1,20 +1,26 @@
 //! Whole files: each tests/scenario/NAME.toml must give what NAME.golden says, what was understood or its faults.
-//!
-//! `HAWSER_WRITE_GOLDEN=1` writes the golden files anew; read the difference before it is committed.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use hawser_lab::scenario::{Profile, Scenario, ScenarioError, profiles};
+
+#[path = "../../hawser-portal/tests/support/golden.rs"]
+mod golden;
 
 /// Fewer pairs than this mean that the folder was not found or not read.
 const PAIRS_MIN: usize = 8;
 
 #[test]
 fn every_scenario_gives_its_golden_answer() {
-    let wrong: Vec<String> = inputs().iter().filter_map(|input| difference(input)).collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let folder = folder();
+    golden::assert_golden(&golden::inputs(&folder, PAIRS_MIN), |text, name| {
+        match Scenario::parse(text, name, Some(&folder)) {
+            Ok(scenario) => format!("{:#?}\n", Scenario { text: String::new(), traces: BTreeMap::new(), ..scenario }),
+            Err(ScenarioError::Faulty { errors, .. }) => golden::render(&errors),
+            Err(error) => panic!("{error}"),
+        }
+    });
 }
 
 #[test]
@@ -46,7 +52,7 @@ fn the_documentations_scenario_is_right() {
     let read = Scenario::parse(&example, "docs/scenarios.md", Some(&folder()));
     match read {
         Ok(scenario) => assert_eq!(scenario.name, "proxy-two-equal"),
-        Err(ScenarioError::Faulty { errors, .. }) => panic!("{}", errors.iter().map(render).collect::<String>()),
+        Err(ScenarioError::Faulty { errors, .. }) => panic!("{}", golden::render(&errors)),
         Err(error) => panic!("{error}"),
     }
 }
@@ -71,44 +77,4 @@ fn documentation() -> String {
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenario")
-}
-
-/// All files of the folder, sorted.
-fn inputs() -> Vec<PathBuf> {
-    let mut inputs: Vec<PathBuf> = std::fs::read_dir(folder())
-        .expect("tests/scenario is there")
-        .map(|entry| entry.expect("it can be read").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
-        .collect();
-    inputs.sort();
-    assert!(inputs.len() >= PAIRS_MIN, "only {} files", inputs.len());
-    inputs
-}
-
-/// What differs between a file's answer and its golden one.
-fn difference(input: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(input).expect("it can be read");
-    let name = input.file_name().and_then(|name| name.to_str()).expect("a plain name");
-    let answer = match Scenario::parse(&text, name, input.parent()) {
-        Ok(scenario) => format!("{:#?}\n", Scenario { text: String::new(), traces: BTreeMap::new(), ..scenario }),
-        Err(ScenarioError::Faulty { errors, .. }) => errors.iter().map(render).collect(),
-        Err(error) => panic!("{error}"),
-    };
-    let golden = input.with_extension("golden");
-    if std::env::var_os("HAWSER_WRITE_GOLDEN").is_some() {
-        std::fs::write(&golden, &answer).expect("it can be written");
-    }
-    let expected = std::fs::read_to_string(&golden).unwrap_or_default();
-    (answer != expected).then(|| format!("{name}: expected\n{expected}\nfound\n{answer}"))
-}
-
-fn render(error: &hawser_portal::config::ConfigError) -> String {
-    let mut text = format!("{error}\n");
-    if let Some(hint) = &error.hint {
-        let _ = writeln!(text, "  hint: {hint}");
-    }
-    if let Some(line) = &error.corrected {
-        let _ = writeln!(text, "  write: {line}");
-    }
-    text
 }

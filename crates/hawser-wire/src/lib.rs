@@ -19,6 +19,7 @@ mod ethtool;
 pub mod fidelity;
 mod namespace;
 mod netlink;
+mod packet_socket;
 mod sweep;
 mod sysctl;
 pub mod traffic;

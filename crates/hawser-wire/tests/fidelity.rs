@@ -4,7 +4,8 @@ mod common;
 
 use std::time::Duration;
 
-use common::{ADDRESS_A, ADDRESS_B, between, measured, ms};
+use common::measured::measured;
+use common::{ADDRESS_A, ADDRESS_B, between, ms};
 use hawser_wire::traffic::{UdpFlow, UdpReport};
 use hawser_wire::{Direction, EmulatedLink, Jitter, LinkSpec, Loss, Probability, QueueDepth, Rate, Spread, Way};
 

@@ -5,7 +5,8 @@ mod common;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use common::{ADDRESS_B, between, measured, ms};
+use common::measured::measured;
+use common::{ADDRESS_B, between, ms};
 use hawser_wire::traffic::{Congestion, Duplex, Flows, Reliable, Stack, Towards};
 use hawser_wire::{Direction, EmulatedLink, LinkSpec, Moment, Way};
 

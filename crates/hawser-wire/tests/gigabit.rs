@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{measured, ms};
+use common::measured::measured;
+use common::ms;
 use hawser_wire::fidelity::of_tcp;
 
 #[test]

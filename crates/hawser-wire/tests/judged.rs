@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{measured, ms};
+use common::measured::measured;
+use common::ms;
 use hawser_wire::Spread;
 use hawser_wire::fidelity::{RATES_MBIT, of_jitter, of_rate};
 

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{ADDRESS_B, between, measured, ms};
+use common::measured::measured;
+use common::{ADDRESS_B, between, ms};
 use hawser_wire::traffic::{UdpFlow, UdpReport};
 use hawser_wire::{
     Backend, Direction, EmulatedLink, LinkSpec, Loss, Medium, Probability, QueueDepth, Rate, Reorder, Trace, Way,

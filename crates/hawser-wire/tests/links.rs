@@ -7,7 +7,8 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use common::{ADDRESS_A, ADDRESS_B, between, measured, ms};
+use common::measured::measured;
+use common::{ADDRESS_A, ADDRESS_B, between, ms};
 use hawser_wire::traffic::UdpFlow;
 use hawser_wire::{
     Direction, EmulatedLink, End, LinkSpec, Namespace, Rate, RpFilter, Way, WireError, emulate_until, sweep, teardown,

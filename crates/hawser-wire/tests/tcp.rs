@@ -5,7 +5,8 @@ mod common;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use common::{measured, ms};
+use common::measured::measured;
+use common::ms;
 use hawser_wire::traffic::{Congestion, TcpTransfer};
 use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Moment, Namespace, veth};
 

@@ -5,7 +5,8 @@ mod common;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use common::{ADDRESS_B, between, measured, ms};
+use common::measured::measured;
+use common::{ADDRESS_B, between, ms};
 use hawser_wire::traffic::{Calls, Congestion, Ping, TcpStreams, TcpTransfer, UdpFlow};
 use hawser_wire::{Direction, EmulatedLink, LinkSpec, Loss, Moment, Rate, Way};
 

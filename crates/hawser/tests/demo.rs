@@ -1,9 +1,10 @@
 //! `hawser demo` from outside: its figures, and that it leaves nothing behind. Needs root.
 
+#[path = "support/nobody.rs"]
+mod nobody;
 #[path = "support/traces.rs"]
 mod traces;
 
-use std::fs;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -116,15 +117,7 @@ fn what_a_killed_demo_left_goes_with_the_next_one() {
 
 #[test]
 fn without_root_the_demo_says_what_to_do() {
-    const NOBODY: u32 = 65_534;
-    // Where the executable lies, nobody may not be able to go.
-    let folder = tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).tempdir();
-    let folder = folder.expect("a folder can be made");
-    let program = folder.path().join("hawser");
-    fs::copy(env!("CARGO_BIN_EXE_hawser"), &program).expect("it can be copied");
-    let mut command = Command::new(program);
-    std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
-    let output = command.arg("demo").output().expect("it runs (needs root, to become nobody)");
+    let output = nobody::run(&["demo"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert_eq!(said, "error: make namespaces: this needs root\nhint: run it with sudo: sudo hawser demo\n");

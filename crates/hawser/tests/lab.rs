@@ -1,5 +1,7 @@
 //! `hawser lab` from outside: results that agree, runs that go on, and nothing left behind. Needs root.
 
+#[path = "support/nobody.rs"]
+mod nobody;
 #[path = "support/traces.rs"]
 mod traces;
 
@@ -240,16 +242,7 @@ fn an_interrupted_experiment_leaves_nothing_and_goes_on_where_it_stopped() {
 
 #[test]
 fn without_root_the_lab_says_what_to_do() {
-    const NOBODY: u32 = 65_534;
-    // Where the executable lies, nobody may not be able to go.
-    let folder = tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).tempdir();
-    let folder = folder.expect("a folder can be made");
-    let program = folder.path().join("hawser");
-    fs::copy(env!("CARGO_BIN_EXE_hawser"), &program).expect("it can be copied");
-    let mut command = Command::new(program);
-    std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
-    let output = command.args(["lab", "run", "proxy-two-equal"]).current_dir("/").output();
-    let output = output.expect("it runs (needs root, to become nobody)");
+    let output = nobody::run(&["lab", "run", "proxy-two-equal"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     let expected =

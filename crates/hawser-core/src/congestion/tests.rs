@@ -201,7 +201,7 @@ fn an_application_limited_phase_costs_nothing_afterwards() {
 }
 
 /// Lossy and jittery links that BBR must fill: (link, least share of what is not lost, most mean wait in ms).
-const HARD: [(Link, f64, f64); 14] = [
+const HARD: [(Link, f64, f64); 15] = [
     (Link::new(50.0, 20.0, 5.0).loss(1.0), 0.90, 5.0),
     (Link::new(50.0, 20.0, 5.0).loss(3.0), 0.85, 5.0),
     (Link::new(50.0, 20.0, 0.2).loss(1.0), 0.85, 5.0),
@@ -215,6 +215,8 @@ const HARD: [(Link, f64, f64); 14] = [
     (Link::new(50.0, 20.0, 5.0).jitter(5.0), 0.90, 8.0),
     (Link::new(50.0, 20.0, 5.0).jitter(20.0), 0.85, 20.0),
     (Link::new(50.0, 20.0, 1.0).jitter(10.0).loss(3.0), 0.80, 20.0),
+    // The limit: as much jitter as round trip looks like a queue that stands, beside which random loss is congestion.
+    (Link::new(50.0, 20.0, 1.0).jitter(20.0).loss(3.0), 0.25, 20.0),
     (Link::new(100.0, 40.0, 1.0).jitter(10.0).loss(1.0), 0.85, 15.0),
 ];
 

@@ -16,6 +16,8 @@ use hawser_wire::{Namespace, Way};
 /// Where short transfers go, and how long they last.
 const PORT: u16 = 5001;
 const TRANSFER: Duration = Duration::from_millis(700);
+/// Bytes that a link without traffic may carry all the same: neighbours and multicast groups are told and asked for.
+pub const HOUSEKEEPING: u64 = 4_000;
 /// What a process that is gone leaves for a moment is waited for so long.
 const PATIENCE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(20);

@@ -6,7 +6,7 @@ mod mptcp;
 use std::process::Command;
 use std::time::Duration;
 
-use ground::{Ground, Shape, plan};
+use ground::{Ground, HOUSEKEEPING, Shape, plan};
 use hawser_lab::LabError;
 use hawser_lab::contender::Transport;
 
@@ -73,7 +73,7 @@ fn a_steered_tunnel_waits_for_its_link_to_come_back() {
     let [before, carried] = ["wifi", "eth"].map(|link| contest.carried(link));
     ground.stage.cut(eth).expect("it goes");
     contest.assert_unanswered();
-    assert!(contest.carried("wifi") < before + 2000, "it went by the other link");
+    assert!(contest.carried("wifi") < before + HOUSEKEEPING, "it went by the other link");
     ground.stage.restore(eth).expect("it comes back");
     contest.assert_both_ways();
     contest.await_carried("eth", carried + 200_000);

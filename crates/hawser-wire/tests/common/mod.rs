@@ -1,13 +1,12 @@
 //! What the namespace tests share.
-#![allow(dead_code, unused_imports, reason = "each test binary uses its part")]
+#![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::fs;
 use std::time::Duration;
 
 use hawser_wire::{End, Namespace};
 
-mod measured;
-pub use measured::measured;
+pub mod measured;
 
 /// End a's address.
 pub const ADDRESS_A: &str = "10.9.0.1";
