@@ -7,8 +7,8 @@ BIN    := target/release/hawser
 # Packages are installed without a question: tshark's asks one.
 APT    := env DEBIAN_FRONTEND=noninteractive apt-get
 # Programs that the tests run in their namespaces: package (or several, with +) and command.
-TOOLS  := iproute2:ip iputils-ping:ping nftables:nft openssl:openssl tshark:tshark systemd:systemd-analyze strace:strace \
-	udhcpc:udhcpc udhcpd:udhcpd iperf3:iperf3 chromium:chromium openvpn:openvpn
+TOOLS  := python3:python3 iproute2:ip iputils-ping:ping nftables:nft openssl:openssl tshark:tshark systemd:systemd-analyze \
+	strace:strace udhcpc:udhcpc udhcpd:udhcpd iperf3:iperf3 chromium:chromium openvpn:openvpn
 # Processors beside this one that the product must compile for, and what its C (aws-lc) needs for them.
 CROSS  := aarch64-unknown-linux-gnu armv7-unknown-linux-gnueabihf
 CROSS_TOOLS := gcc-aarch64-linux-gnu+libc6-dev-arm64-cross:aarch64-linux-gnu-gcc \
@@ -26,8 +26,7 @@ demo:
 
 ## test: everything, in namespaces of the tests' own where it needs root
 test: tools
-	$(CARGO) test --release --workspace --no-run
-	$(SUDO) $(CARGO) test --release --workspace
+	.ci/tests
 
 ## check: formatting, lints (the fence around the core among them), documentation
 check:
@@ -35,9 +34,11 @@ check:
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --release --workspace --no-deps --quiet
 
-## cross: that the product compiles for other processors, as a router has it
+## cross: that the product compiles for other processors, as a router has it; in a folder of its own, to run beside the tests
 cross: cross-tools
-	for target in $(CROSS); do $(CARGO) check --release -p hawser --no-default-features --target $$target || exit 1; done
+	for target in $(CROSS); do \
+	  $(CARGO) check --release -p hawser --no-default-features --target $$target --target-dir target/cross || exit 1; \
+	done
 
 cross-tools:
 	@$(MAKE) --no-print-directory tools TOOLS="$(CROSS_TOOLS)"
