@@ -7,6 +7,7 @@
 //! The packet's story is told in `session`, top to bottom; every other module is one step of it.
 #![forbid(unsafe_code)]
 
+pub mod alias;
 pub mod congestion;
 pub mod drops;
 pub mod endpoint;

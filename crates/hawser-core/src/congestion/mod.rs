@@ -107,6 +107,16 @@ pub struct RttSnapshot {
     pub variance: Duration,
     /// The least seen in the last ten seconds or so.
     pub min: Duration,
+    /// What the path itself adds to that on the average, where packets overtake each other or come in clumps: the round trips
+    /// are those of the fastest then. Zero where it is little.
+    pub spread: Duration,
+}
+
+impl RttSnapshot {
+    /// The round trip of an average packet on an empty path: what is in flight must last for so long.
+    pub fn base(&self) -> Duration {
+        self.min + self.spread
+    }
 }
 
 /// One measurement of how fast the path delivers (draft-ietf-ccwg-bbr, section 4.1).

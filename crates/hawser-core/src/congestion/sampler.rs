@@ -55,6 +55,8 @@ pub struct DeliverySampler {
     /// The count of delivered bytes at which the sender's last pause has passed; none: not paused.
     app_limited_until: Option<u64>,
     newest: Option<Newest>,
+    /// The newest of those that were on their way for as long as a sample needs.
+    settled: Option<Newest>,
 }
 
 impl DeliverySampler {
@@ -91,12 +93,17 @@ impl DeliverySampler {
         self.app_limited_until = Some(self.delivered.saturating_add(in_flight.0));
     }
 
-    /// A packet of `bytes`, stamped and sent at `sent_at`, was acknowledged by the frame at hand.
-    pub fn on_packet_acked(&mut self, stamp: Stamp, sent_at: Time, bytes: ByteCount, now: Time) {
+    /// A packet of `bytes`, stamped and sent at `sent_at`, was acknowledged by the frame at hand. Where packets overtake each
+    /// other the newest are the fastest, and their short samples are noise: one is taken then of a packet whose own lasted `least`.
+    pub fn on_packet_acked(&mut self, stamp: Stamp, sent_at: Time, bytes: ByteCount, now: Time, least: Duration) {
         self.delivered = self.delivered.saturating_add(bytes.0);
+        let lasted = now.since(stamp.delivered_at);
         self.delivered_at = now;
         if self.newest.is_none_or(|newest| sent_at >= newest.sent_at) {
             self.newest = Some(Newest { stamp, sent_at });
+        }
+        if lasted >= least && self.settled.is_none_or(|settled| sent_at >= settled.sent_at) {
+            self.settled = Some(Newest { stamp, sent_at });
         }
     }
 
@@ -112,8 +119,9 @@ impl DeliverySampler {
         if self.app_limited_until.is_some_and(|until| self.delivered > until) {
             self.app_limited_until = None;
         }
-        let Newest { stamp, sent_at } = self.newest.take()?;
-        self.first_sent_at = self.first_sent_at.max(sent_at);
+        let newest = self.newest.take()?;
+        self.first_sent_at = self.first_sent_at.max(newest.sent_at);
+        let Newest { stamp, sent_at } = self.settled.take().unwrap_or(newest);
         let send_elapsed = sent_at.since(stamp.first_sent_at);
         let ack_elapsed = now.since(stamp.delivered_at);
         let interval = send_elapsed.max(ack_elapsed);
@@ -169,7 +177,7 @@ mod tests {
         let mut last = None;
         for (stamp, sent) in ten(&mut sampler, 100) {
             let now = sent + RTT;
-            sampler.on_packet_acked(stamp, sent, PACKET, now);
+            sampler.on_packet_acked(stamp, sent, PACKET, now, Duration::ZERO);
             last = sampler.take_sample(now, RTT);
         }
         let sample = last.expect("a sample");
@@ -185,13 +193,13 @@ mod tests {
         let mut sampler = DeliverySampler::new();
         let sent = ten(&mut sampler, 100);
         let (stamp, first) = sent[0];
-        sampler.on_packet_acked(stamp, first, PACKET, at(110));
+        sampler.on_packet_acked(stamp, first, PACKET, at(110), Duration::ZERO);
         sampler.take_sample(at(110), RTT);
         let late = sampler.on_sent(at(110), PACKET, ByteCount(9_000), false);
         for (stamp, when) in &sent[1..] {
-            sampler.on_packet_acked(*stamp, *when, PACKET, at(111));
+            sampler.on_packet_acked(*stamp, *when, PACKET, at(111), Duration::ZERO);
         }
-        sampler.on_packet_acked(late, at(110), PACKET, at(111));
+        sampler.on_packet_acked(late, at(110), PACKET, at(111), Duration::ZERO);
         let sample = sampler.take_sample(at(111), Duration::ZERO).expect("a sample");
         assert_eq!(sample.delivered, ByteCount(10_000));
         assert_eq!(sample.interval, Duration::from_millis(10));
@@ -201,7 +209,7 @@ mod tests {
     fn an_interval_below_the_least_round_trip_gives_no_rate() {
         let mut sampler = DeliverySampler::new();
         let stamp = sampler.on_sent(at(0), PACKET, ByteCount::ZERO, false);
-        sampler.on_packet_acked(stamp, at(0), PACKET, at(5));
+        sampler.on_packet_acked(stamp, at(0), PACKET, at(5), Duration::ZERO);
         let sample = sampler.take_sample(at(5), RTT).expect("a sample");
         assert_eq!(sample.rate, Rate::ZERO);
         assert_eq!(sample.delivered, PACKET);
@@ -215,11 +223,11 @@ mod tests {
         let second = sampler.on_sent(at(5), PACKET, PACKET, false);
         assert!(!first.app_limited());
         assert!(second.app_limited());
-        sampler.on_packet_acked(first, at(0), PACKET, at(10));
+        sampler.on_packet_acked(first, at(0), PACKET, at(10), Duration::ZERO);
         sampler.take_sample(at(10), RTT);
         let third = sampler.on_sent(at(11), PACKET, PACKET, false);
         assert!(third.app_limited(), "exactly the pause's bytes are not past it");
-        sampler.on_packet_acked(second, at(5), PACKET, at(15));
+        sampler.on_packet_acked(second, at(5), PACKET, at(15), Duration::ZERO);
         assert!(sampler.take_sample(at(15), RTT).expect("a sample").app_limited);
         let fourth = sampler.on_sent(at(16), PACKET, PACKET, false);
         assert!(!fourth.app_limited());
@@ -231,7 +239,7 @@ mod tests {
         sampler.on_lost(PACKET);
         let stamp = sampler.on_sent(at(0), PACKET, ByteCount::ZERO, false);
         sampler.on_lost(ByteCount(2_000));
-        sampler.on_packet_acked(stamp, at(0), PACKET, at(10));
+        sampler.on_packet_acked(stamp, at(0), PACKET, at(10), Duration::ZERO);
         let sample = sampler.take_sample(at(10), RTT).expect("a sample");
         assert_eq!(sample.lost, ByteCount(2_000));
         assert_eq!(sampler.lost(), ByteCount(3_000));
@@ -243,10 +251,23 @@ mod tests {
         let mut sampler = DeliverySampler::new();
         let sent = ten(&mut sampler, 0);
         for (stamp, when) in sent.iter().rev() {
-            sampler.on_packet_acked(*stamp, *when, PACKET, at(20));
+            sampler.on_packet_acked(*stamp, *when, PACKET, at(20), Duration::ZERO);
         }
         let sample = sampler.take_sample(at(20), RTT).expect("a sample");
         assert_eq!(sample.tx_in_flight, ByteCount(10_000));
         assert_eq!(sample.interval, Duration::from_millis(20));
+    }
+
+    #[test]
+    fn where_packets_overtake_each_other_one_that_was_long_on_its_way_makes_the_sample() {
+        let mut sampler = DeliverySampler::new();
+        let sent = ten(&mut sampler, 0);
+        for (index, (stamp, when)) in sent.iter().enumerate() {
+            let least = Duration::from_millis(if index < 5 { 20 } else { 50 });
+            sampler.on_packet_acked(*stamp, *when, PACKET, at(20), least);
+        }
+        let sample = sampler.take_sample(at(20), RTT).expect("a sample");
+        assert_eq!(sample.tx_in_flight, ByteCount(5_000), "the newest of those that lasted");
+        assert!(sampler.take_sample(at(20), RTT).is_none());
     }
 }

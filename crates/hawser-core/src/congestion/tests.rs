@@ -20,7 +20,7 @@ pub(super) fn ack(now: f64, sent: f64, bytes: u64, rtt: f64) -> AckEvent {
         prior_in_flight: ByteCount(bytes),
         in_flight: ByteCount::ZERO,
         delivered: ByteCount(bytes),
-        rtt: RttSnapshot { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt },
+        rtt: RttSnapshot { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt, spread: Duration::ZERO },
         rate: None,
         app_limited: false,
     }

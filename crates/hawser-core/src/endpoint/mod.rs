@@ -9,6 +9,7 @@
 //! poll_event       <- what the driver is to do or to tell
 //! ```
 
+mod aliases;
 mod handshakes;
 pub(crate) mod labels;
 mod peer;
@@ -297,10 +298,14 @@ impl Endpoint {
     }
 
     /// A configured link whose path is down tries its other endpoints again, of either IP version: of those the first stays.
+    /// One with aliases keeps a path along each.
     fn reopen_paths(&mut self, now: Time) {
         for index in 0..self.peers.len() {
             let peer = &mut self.peers[index];
-            let fails = |link: &&Link| peer.session.as_ref().is_some_and(|session| !session.hopes_for(link.group));
+            let fails = |link: &&Link| {
+                let session = peer.session.as_ref();
+                session.is_some_and(|session| link.transport.has_aliases() || !session.hopes_for(link.group))
+            };
             let failing: Vec<Link> = self.links.iter().filter(fails).copied().collect();
             failing.iter().for_each(|link| peer.open_paths(now, link));
             self.settle(now, PeerId(index as u32));

@@ -4,6 +4,7 @@ use super::handshakes::Greeting;
 use super::labels::{KeyId, Labels, Owner};
 use super::pending::PendingTable;
 use super::{FIRST_LABELS, Link, label_paths};
+use crate::alias::Alias;
 use crate::drops::DropReason;
 use crate::handshake::{Memory, Psk, PublicKey};
 use crate::packet::{SegmentRef, TrainId, TrainStore};
@@ -220,7 +221,19 @@ fn empty(now: Time, mut queue: Queue, store: &mut TrainStore) {
 impl Link {
     /// Whether paths to `remote` may be opened on it.
     pub(super) fn reaches(&self, remote: &SocketAddr) -> bool {
-        self.opens && self.up && if remote.is_ipv4() { self.ipv4 } else { self.ipv6 }
+        let alias = Alias::of(remote);
+        let suits = match alias {
+            _ if self.transport.has_aliases() => alias.is_some_and(|alias| alias.link() == self.id),
+            Some(_) => false,
+            None => {
+                if remote.is_ipv4() {
+                    self.ipv4
+                } else {
+                    self.ipv6
+                }
+            }
+        };
+        self.opens && self.up && suits
     }
 
     /// The address that this endpoint has on it.

@@ -6,11 +6,12 @@
 use super::peer::Peer;
 use super::routing::Routing;
 use super::{Endpoint, Link, PeerConfig};
+use crate::alias::Alias;
 use crate::rules::Rules;
 use crate::session::Terms;
 use crate::units::{LinkGroup, LinkId, PeerId, Time};
 use crate::wire::InstanceId;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 impl Endpoint {
     /// Says good-bye to a peer, with the next datagram of every path that works.
@@ -48,9 +49,12 @@ impl Endpoint {
     /// Other endpoints and networks of a peer whose keys stay: its session goes on.
     pub fn change_peer(&mut self, now: Time, PeerId(id): PeerId, config: PeerConfig) {
         let Some(peer) = self.peers.get_mut(id as usize) else { return };
-        let moved = peer.config.endpoints != config.endpoints;
+        // Aliases are no configuration's.
+        let aliases = peer.config.endpoints.iter().filter(|endpoint| Alias::of(endpoint).is_some());
+        let endpoints: Vec<_> = config.endpoints.iter().chain(aliases).copied().collect();
+        let moved = peer.config.endpoints != endpoints;
         // Keys make the peer: other ones are another peer.
-        peer.config = PeerConfig { psk: peer.config.psk.clone(), ..config };
+        peer.config = PeerConfig { psk: peer.config.psk.clone(), endpoints, ..config };
         if let Some(session) = &mut peer.session {
             // A peer that moved is at an address of no configuration.
             if moved {
@@ -108,6 +112,8 @@ impl Endpoint {
     pub fn remove_link(&mut self, now: Time, id: LinkId) {
         self.links.retain(|link| link.id != id);
         for index in 0..self.peers.len() {
+            let of_link = |endpoint: &SocketAddr| Alias::of(endpoint).is_some_and(|alias| alias.link() == id);
+            self.peers[index].config.endpoints.retain(|endpoint| !of_link(endpoint));
             if let Some(session) = &mut self.peers[index].session {
                 session.on_link_removed(now, id);
             }

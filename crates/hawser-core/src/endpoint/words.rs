@@ -26,7 +26,8 @@ pub struct Config {
 pub struct Link {
     /// The driver's name of it.
     pub id: LinkId,
-    /// The configured link that it belongs to, which keeps one path: to the endpoint that validates first.
+    /// The configured link that it belongs to, which keeps one path: to the endpoint that validates first. Where endpoints are
+    /// aliases it keeps one along each.
     pub group: LinkGroup,
     /// Its tier.
     pub metric: u16,

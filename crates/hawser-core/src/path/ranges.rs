@@ -11,7 +11,7 @@ struct Range {
     end: u64,
 }
 
-/// Packet numbers received, as at most 64 ranges: the oldest is forgotten first. Empty at first. One
+/// Packet numbers received, as at most 512 ranges: the oldest is forgotten first. Empty at first. One
 /// path owns it; it allocates once.
 #[derive(Clone, Debug)]
 pub struct RangeSet {

@@ -9,7 +9,8 @@
 //! A gap between the ranges is the NACK.
 
 use super::constants::{
-    ACK_DELAY_PARTS, MAX_ACK_DELAY, MAX_ACK_EVERY, MAX_RANGES_SENT, MIN_ACK_DELAY, MIN_ACK_EVERY, TRIM_MARGIN,
+    ACK_DELAY_PARTS, MAX_ACK_DELAY, MAX_ACK_EVERY, MAX_RANGES_SENT, MIN_ACK_DELAY, MIN_ACK_EVERY, MIN_ACK_SPACING,
+    REACH_DECAY, TRIM_MARGIN, TRIM_REACHES,
 };
 use super::ranges::RangeSet;
 use super::replay::{ReplayVerdict, ReplayWindow};
@@ -52,7 +53,11 @@ pub struct ReceivedPackets {
     /// Ack-eliciting packets since the last acknowledgement.
     unacked: u32,
     due: Option<Time>,
+    /// When the last acknowledgement was made due at once.
+    hurried_at: Option<Time>,
     pace: ArrivalPace,
+    /// The largest distance that a packet was overtaken by, in numbers; what is seen no more is forgotten.
+    reach: u64,
 }
 
 impl ReceivedPackets {
@@ -80,8 +85,9 @@ impl ReceivedPackets {
         let largest = self.ranges.largest();
         self.ranges.insert(pn);
         count(&mut self.ecn, ecn);
-        if largest.is_none_or(|largest| pn > largest) {
-            self.largest_received_at = Some(now);
+        match largest {
+            Some(largest) if pn < largest => self.reach = self.reach.max(largest.0 - pn.0),
+            _ => self.largest_received_at = Some(now),
         }
         if ack_eliciting {
             let in_order = largest.is_some_and(|largest| pn.0 == largest.0.saturating_add(1));
@@ -90,14 +96,30 @@ impl ReceivedPackets {
         verdict
     }
 
-    /// The first packet of a path, a gap, a packet out of order and a CE mark are acknowledged at once
+    /// The first packet of a path, a gap, a packet out of order and a CE mark are acknowledged at once, but not over and over
     /// (RFC 9000 section 13.2.1); the others every few packets or after the delay.
     fn on_ack_eliciting(&mut self, now: Time, may_wait: bool) {
         self.unacked = self.unacked.saturating_add(1);
         let expected = self.pace.on_packet(now, self.policy.max_delay);
         let every = expected.clamp(MIN_ACK_EVERY, self.policy.every.max(MIN_ACK_EVERY));
-        let deadline = if may_wait && self.unacked < every { now + self.policy.max_delay } else { now };
+        let deadline = match (self.unacked < every, may_wait) {
+            (false, _) => now,
+            (true, true) => now + self.policy.max_delay,
+            (true, false) => self.hurry(now),
+        };
         self.due = Some(self.due.map_or(deadline, |due| due.min(deadline)));
+    }
+
+    /// At once, unless that was a moment ago.
+    fn hurry(&mut self, now: Time) -> Time {
+        match self.hurried_at {
+            Some(due) if due > now => due,
+            last => {
+                let due = last.map_or(now, |last| now.max(last + MIN_ACK_SPACING));
+                self.hurried_at = Some(due);
+                due
+            }
+        }
     }
 
     /// By when an acknowledgement has to be sent; not after the last packet's arrival: at once.
@@ -105,7 +127,7 @@ impl ReceivedPackets {
         self.due
     }
 
-    /// The ranges of an acknowledgement frame, newest first, at most 32.
+    /// The ranges of an acknowledgement frame, newest first, at most 256.
     pub fn ack_ranges(&self) -> impl Iterator<Item = RangeInclusive<PacketNumber>> + Clone + '_ {
         self.ranges.newest_first().take(MAX_RANGES_SENT)
     }
@@ -144,7 +166,9 @@ impl ReceivedPackets {
         let Some(newest) = self.ranges.largest() else {
             return;
         };
-        let floor = largest.0.min(newest.0).saturating_sub(TRIM_MARGIN);
+        self.reach -= self.reach.div_ceil(REACH_DECAY);
+        let margin = TRIM_MARGIN.max(self.reach.saturating_mul(TRIM_REACHES));
+        let floor = largest.0.min(newest.0).saturating_sub(margin);
         self.ranges.remove_below(PacketNumber(floor));
     }
 }
@@ -249,9 +273,26 @@ mod tests {
             let mut received = ReceivedPackets::new(POLICY);
             came(&mut received, 0, 0);
             received.on_ack_sent();
-            received.on_packet(at(10), PacketNumber(pn), true, ecn);
-            assert_eq!(received.ack_due() == Some(at(10)), at_once, "{what}");
+            received.on_packet(at(1_000), PacketNumber(pn), true, ecn);
+            assert_eq!(received.ack_due() == Some(at(1_000)), at_once, "{what}");
         }
+    }
+
+    #[test]
+    fn where_packets_overtake_each_other_one_acknowledgement_a_millisecond_tells_of_all() {
+        let mut received = ReceivedPackets::new(POLICY);
+        came(&mut received, 0, 0);
+        received.on_ack_sent();
+        for (us, pn) in [(5_000, 9), (5_100, 5), (5_900, 7)] {
+            came(&mut received, us, pn);
+            assert_eq!(received.ack_due(), Some(at(5_000)), "not sent yet");
+        }
+        received.on_ack_sent();
+        came(&mut received, 5_950, 3);
+        assert_eq!(received.ack_due(), Some(at(6_000)));
+        received.on_ack_sent();
+        came(&mut received, 6_500, 2);
+        assert_eq!(received.ack_due(), Some(at(7_000)));
     }
 
     #[test]
@@ -260,8 +301,8 @@ mod tests {
         came(&mut received, 0, 0);
         came(&mut received, 10, 2);
         received.on_ack_sent();
-        came(&mut received, 20, 1);
-        assert_eq!(received.ack_due(), Some(at(20)));
+        came(&mut received, 2_000, 1);
+        assert_eq!(received.ack_due(), Some(at(2_000)));
         assert_eq!(received.largest_received_at(), Some(at(10)));
     }
 
@@ -323,12 +364,12 @@ mod tests {
     #[test]
     fn ranges_are_bounded_both_kept_and_sent() {
         let mut received = ReceivedPackets::new(POLICY);
-        for pn in 0..500 {
+        for pn in 0..600 {
             came(&mut received, pn, pn * 3);
         }
         assert_eq!(received.ranges.newest_first().count(), MAX_RANGES_KEPT);
         assert_eq!(received.ack_ranges().count(), MAX_RANGES_SENT);
-        assert_eq!(received.largest(), Some(PacketNumber(499 * 3)));
+        assert_eq!(received.largest(), Some(PacketNumber(599 * 3)));
     }
 
     #[test]
@@ -343,5 +384,23 @@ mod tests {
         // A lie about numbers that never came leaves the largest.
         received.on_ack_acked(PacketNumber(u64::MAX));
         assert_eq!(received.largest(), Some(PacketNumber(999)));
+    }
+
+    #[test]
+    fn the_margin_follows_how_far_packets_were_overtaken_and_forgets_it() {
+        let mut received = ReceivedPackets::new(POLICY);
+        for pn in (0..1_000).filter(|pn| *pn != 700) {
+            came(&mut received, pn, pn);
+        }
+        came(&mut received, 1_000, 700);
+        received.on_ack_acked(PacketNumber(900));
+        let oldest = |received: &ReceivedPackets| received.ack_ranges().last().expect("ranges").start().0;
+        // 299, less a 64th.
+        assert_eq!(oldest(&received), 900 - 2 * 294);
+        for pn in 1_000..1_200 {
+            came(&mut received, pn, pn);
+            received.on_ack_acked(PacketNumber(pn));
+        }
+        assert_eq!(oldest(&received), 1_199 - TRIM_MARGIN);
     }
 }

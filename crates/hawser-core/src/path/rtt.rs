@@ -1,6 +1,6 @@
 //! Round-trip times of one path (or of one pair of data path and ack path), as RFC 9002 section 5.
 
-use super::constants::{GRANULARITY, MAX_ACK_DELAY, MIN_WINDOW};
+use super::constants::{AGE_MEMORY, GRANULARITY, MAX_ACK_DELAY, MIN_WINDOW, USUAL_AGE, USUAL_AGE_PART};
 use super::windowed::WindowedMin;
 use crate::congestion::RttSnapshot;
 use crate::units::Time;
@@ -13,15 +13,29 @@ pub struct RttEstimator {
     snapshot: RttSnapshot,
     min: WindowedMin,
     has_sample: bool,
+    /// The smoothed age of packets when they are acknowledged, all of them, and its least: the round trip of an average packet.
+    age: Option<Duration>,
+    /// Frames that it was smoothed over, as far as it matters.
+    aged: u32,
+    least_age: WindowedMin,
 }
 
 impl RttEstimator {
     /// Starts from a guess (RFC 9002 section 5.3).
     pub fn new(initial: Duration) -> Self {
         RttEstimator {
-            snapshot: RttSnapshot { latest: initial, smoothed: initial, variance: initial / 2, min: initial },
+            snapshot: RttSnapshot {
+                latest: initial,
+                smoothed: initial,
+                variance: initial / 2,
+                min: initial,
+                spread: Duration::ZERO,
+            },
             min: WindowedMin::new(MIN_WINDOW),
             has_sample: false,
+            age: None,
+            aged: 0,
+            least_age: WindowedMin::new(MIN_WINDOW),
         }
     }
 
@@ -44,6 +58,20 @@ impl RttEstimator {
         let deviation = self.snapshot.smoothed.abs_diff(adjusted);
         self.snapshot.variance = (self.snapshot.variance * 3 + deviation) / 4;
         self.snapshot.smoothed = (self.snapshot.smoothed * 7 + adjusted) / 8;
+    }
+
+    /// Takes in how old the packets were on the average that a frame newly acknowledged.
+    pub fn on_ages(&mut self, now: Time, mean: Duration) {
+        let age = self.age.map_or(mean, |age| (age * (AGE_MEMORY - 1) + mean) / AGE_MEMORY);
+        self.age = Some(age);
+        // The ages of a few packets are chance, and their least would stand for long.
+        if self.aged < AGE_MEMORY {
+            self.aged += 1;
+            return;
+        }
+        let least = self.least_age.record(now, i64::try_from(age.as_nanos()).unwrap_or(i64::MAX));
+        let usual = self.snapshot.min + (self.snapshot.min / USUAL_AGE_PART).max(USUAL_AGE);
+        self.snapshot.spread = Duration::from_nanos(least.unsigned_abs()).saturating_sub(usual);
     }
 
     /// What a controller sees.
@@ -107,6 +135,30 @@ mod tests {
     fn an_ack_delay_that_undercuts_the_least_is_ignored() {
         let rtt = sampled(&[(0, 20, 0), (20, 20, 4)]);
         assert_eq!(rtt.snapshot().smoothed, ms(20));
+    }
+
+    #[test]
+    fn what_packets_take_beyond_the_least_is_the_paths_spread_once_enough_were_seen() {
+        // The fastest of those that overtake each other take 10 ms, all of them 50 on the average.
+        let mut rtt = sampled(&[(0, 10, 0)]);
+        for frame in 0..u64::from(AGE_MEMORY) {
+            rtt.on_ages(Time::ZERO + ms(frame), ms(50));
+            assert_eq!(rtt.snapshot().spread, Duration::ZERO);
+        }
+        rtt.on_ages(Time::ZERO + ms(40), ms(50));
+        assert_eq!(rtt.snapshot().spread, ms(50) - ms(10) - Duration::from_micros(2_500));
+        assert_eq!(rtt.snapshot().base(), Duration::from_micros(47_500));
+    }
+
+    #[test]
+    fn a_queue_is_no_spread_and_neither_is_the_wait_for_an_acknowledgement() {
+        let mut rtt = sampled(&[(0, 20, 0)]);
+        for frame in 0..200 {
+            // Empty for half a second, with frames of up to a quarter of a round trip; then a queue of 100 ms.
+            let age = if frame < 100 { 20 + frame % 5 } else { 120 };
+            rtt.on_ages(Time::ZERO + ms(frame * 5), ms(age));
+        }
+        assert_eq!(rtt.snapshot().spread, Duration::ZERO);
     }
 
     #[test]

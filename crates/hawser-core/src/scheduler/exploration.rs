@@ -137,7 +137,7 @@ mod tests {
             prior_in_flight: ByteCount(1_000),
             in_flight: ByteCount::ZERO,
             delivered: ByteCount(delivered),
-            rtt: RttSnapshot { latest: rtt, smoothed: rtt, variance: rtt, min: rtt },
+            rtt: RttSnapshot { latest: rtt, smoothed: rtt, variance: rtt, min: rtt, spread: Duration::ZERO },
             rate: Some(sample),
             app_limited,
         }

@@ -32,11 +32,14 @@ impl Session {
         let (splits, reliable, lost, resend) = (&mut self.splits, &mut self.reliable, &mut self.lost, &mut self.resend);
         let (id, overhead, moved_at, store) = (path.id, path.overhead(), path.moved_at, &mut *cx.store);
         let (sampler, loss, pmtu, received) = (&mut path.sampler, &mut path.loss, &mut path.pmtu, &mut path.received);
+        let (spread, mut ages) = (path.rtt.snapshot().spread, Duration::ZERO);
+        let settled = if spread.is_zero() { Duration::ZERO } else { path.rtt.snapshot().base() };
         let mut grown = false;
         let outcome = path.sent.on_ack(now, frame.ranges(), |number, packet, arrival| {
             let here = arrival == Arrival::Outstanding;
             if packet.in_flight && here {
-                sampler.on_packet_acked(packet.stamp, packet.sent_at, ByteCount(u64::from(packet.bytes)), now);
+                sampler.on_packet_acked(packet.stamp, packet.sent_at, ByteCount(u64::from(packet.bytes)), now, settled);
+                ages += now.since(packet.sent_at);
                 loss.on_acked();
             }
             let this_way = packet.sent_at >= moved_at;
@@ -77,6 +80,9 @@ impl Session {
         }
         if outcome.is_news() {
             self.unanswered_since = None;
+            if by == index && outcome.packets > 0 {
+                self.paths[index].rtt.on_ages(now, ages / outcome.packets);
+            }
             self.on_news(now, index, by == index, frame, &outcome);
         }
         self.requeue_lost(id);
@@ -110,7 +116,7 @@ impl Session {
         self.look_beside(now, index);
         let path = &mut self.paths[index];
         let rtt = path.rtt.snapshot();
-        let rate = path.sampler.take_sample(now, rtt.min);
+        let rate = path.sampler.take_sample(now, rtt.base());
         let event = AckEvent {
             now,
             acked: outcome.bytes,

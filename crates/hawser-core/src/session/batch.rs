@@ -1,4 +1,5 @@
-//! One batch under construction: datagrams of one size, back to back, the last perhaps shorter.
+//! One batch under construction: datagrams of one size, back to back, the last perhaps shorter. Between two of them
+//! there is as much room as the link needs before each; before the first the link keeps it itself.
 
 use super::constants::{BATCH_BYTES, BATCH_SEGMENTS};
 use crate::units::ByteCount;
@@ -9,24 +10,28 @@ pub(super) struct Batch<'a> {
     len: usize,
     segment_size: usize,
     segments: u16,
+    room_before: usize,
     closed: bool,
 }
 
 impl<'a> Batch<'a> {
-    pub fn new(buffer: &'a mut [u8]) -> Self {
-        Batch { buffer, len: 0, segment_size: 0, segments: 0, closed: false }
+    /// In this buffer, with so many bytes of room before each datagram.
+    pub fn new(buffer: &'a mut [u8], room_before: usize) -> Self {
+        Batch { buffer, len: 0, segment_size: 0, segments: 0, room_before, closed: false }
     }
 
     /// How many more datagrams of `size` may join; a shorter one than the first ends the batch.
     pub fn room_for(&self, size: usize) -> u16 {
-        let most = self.buffer.len().min(BATCH_BYTES);
-        if self.closed || self.len + size > most || (self.segments > 0 && size > self.segment_size) {
+        let most = self.buffer.len().min(BATCH_BYTES - self.room_before);
+        let room = self.room_before();
+        if self.closed || self.len + room + size > most || (self.segments > 0 && size > self.segment_size) {
             return 0;
         }
         if self.segments > 0 && size < self.segment_size {
             return 1;
         }
-        let by_bytes = u16::try_from((most - self.len) / size.max(1)).unwrap_or(u16::MAX);
+        let whole = most + self.room_before - room - self.len;
+        let by_bytes = u16::try_from(whole / (self.room_before + size).max(1)).unwrap_or(u16::MAX);
         (BATCH_SEGMENTS - self.segments).min(by_bytes)
     }
 
@@ -38,9 +43,14 @@ impl<'a> Batch<'a> {
         }
         self.closed = size < self.segment_size || self.segments + 1 == BATCH_SEGMENTS;
         self.segments += 1;
-        let start = self.len;
-        self.len += size;
+        let start = self.len + if self.segments > 1 { self.room_before } else { 0 };
+        self.len = start + size;
         &mut self.buffer[start..self.len]
+    }
+
+    /// Room before the next datagram.
+    fn room_before(&self) -> usize {
+        if self.segments > 0 { self.room_before } else { 0 }
     }
 
     /// Ends the batch.
@@ -62,7 +72,8 @@ impl<'a> Batch<'a> {
 
     /// Bytes on the wire, with `overhead` bytes of outer headers on each datagram.
     pub fn wire_bytes(&self, overhead: usize) -> ByteCount {
-        ByteCount((self.len + usize::from(self.segments) * overhead) as u64)
+        let between = usize::from(self.segments.saturating_sub(1)) * self.room_before;
+        ByteCount((self.len - between + usize::from(self.segments) * overhead) as u64)
     }
 
     pub fn segment_size(&self) -> usize {
@@ -77,7 +88,7 @@ mod tests {
     #[test]
     fn a_batch_takes_equal_datagrams_and_one_shorter_last() {
         let mut buffer = vec![0; 66_000];
-        let mut batch = Batch::new(&mut buffer);
+        let mut batch = Batch::new(&mut buffer, 0);
         assert_eq!(batch.room_for(1_000), 64);
         batch.push(1_000);
         assert_eq!(batch.room_for(1_001), 0);
@@ -86,5 +97,19 @@ mod tests {
         batch.push(10);
         assert_eq!(batch.room_for(10), 0);
         assert_eq!((batch.len(), batch.segment_size()), (1_010, 1_000));
+    }
+
+    #[test]
+    fn a_link_that_writes_before_each_datagram_gets_the_room_for_it() {
+        let mut buffer = vec![0; 3_500];
+        let mut batch = Batch::new(&mut buffer, 100);
+        assert_eq!(batch.room_for(1_000), 3, "100 of the first are the link's, 1100 of each other");
+        for fill in 1..=3 {
+            batch.push(1_000).fill(fill);
+        }
+        assert_eq!((batch.len(), batch.segment_size()), (3_200, 1_000));
+        assert_eq!((batch.room_for(1_000), batch.room_for(200), batch.room_for(201)), (0, 1, 0));
+        assert_eq!(batch.wire_bytes(128), ByteCount(3 * 1_128));
+        assert_eq!([0, 999, 1_000, 1_099, 1_100, 3_199].map(|at| buffer[at]), [1, 1, 0, 0, 2, 3]);
     }
 }

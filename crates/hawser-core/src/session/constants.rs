@@ -28,6 +28,8 @@ pub const HOLD_REPEAT: Duration = Duration::from_millis(200);
 pub const HOLD_CHANGE: f64 = 0.25;
 /// A gap is waited for as many of the largest probe timeouts: what was lost twice is home by then.
 pub const HOLD_TIMEOUTS: u32 = 3;
+/// The same in times until a loss is noticed: what is sent again then may be late too.
+pub const HOLD_LOSSES: u32 = 2;
 /// The least and the most that a gap is worth waiting for. Below the first the hosts' own jitter
 /// decides; beyond the second a congestion-controlled sender has long sent it again itself.
 pub const HOLD_MIN: Duration = Duration::from_millis(10);

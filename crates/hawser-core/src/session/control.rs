@@ -5,7 +5,7 @@
 //! others too while they cannot speak for themselves), the hold time, what must arrive (GONE,
 //! PATH_INFO), a ping.
 
-use super::constants::{CHALLENGE_SIZE, HOLD_CHANGE, HOLD_MAX, HOLD_MIN, HOLD_REPEAT, HOLD_TIMEOUTS, LATELY};
+use super::constants::{CHALLENGE_SIZE, HOLD_CHANGE, HOLD_MAX, HOLD_MIN, HOLD_REPEAT, LATELY};
 use super::path::{Content, Path};
 use super::{Buffers, Route, Session, Transmit};
 use crate::path::health::HealthState;
@@ -199,7 +199,7 @@ impl Session {
     /// have noticed a loss, and the packet have come home by another, once more for good measure.
     fn hold_time(&self, now: Time) -> Duration {
         let busy = self.paths.iter().filter(|path| path.carried_data_lately(now));
-        let repair = busy.map(|path| path.probe_timeout() * HOLD_TIMEOUTS).max().unwrap_or(Duration::ZERO);
+        let repair = busy.map(Path::repair_time).max().unwrap_or(Duration::ZERO);
         repair.clamp(HOLD_MIN, HOLD_MAX)
     }
 
@@ -209,8 +209,7 @@ impl Session {
         if self.hold.heard > Duration::ZERO {
             return self.hold.heard;
         }
-        let repair =
-            self.paths.iter().filter(|path| path.works()).map(|path| path.probe_timeout() * HOLD_TIMEOUTS).max();
+        let repair = self.paths.iter().filter(|path| path.works()).map(Path::repair_time).max();
         repair.unwrap_or(HOLD_MIN).clamp(HOLD_MIN, HOLD_MAX)
     }
 

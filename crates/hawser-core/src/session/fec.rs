@@ -68,7 +68,7 @@ impl Session {
                 continue;
             };
             let path = &mut self.paths[index];
-            let mut batch = Batch::new(buffer);
+            let mut batch = Batch::new(buffer, path.room_before());
             let (number, out) = begin(path, size, &mut batch);
             self.fec.write_repair(now, out);
             let sealed = self.keyring.seal().send.seal(path.id, number, out);

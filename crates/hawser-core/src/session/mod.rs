@@ -72,7 +72,8 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// One batch for one path: `len` bytes of datagrams, each `segment_size` long but the last.
+/// One batch for one path: `len` bytes of datagrams, each `segment_size` long but the last, with what the transport needs
+/// before each of them between them ([`Transport::room_before`]).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Transmit {
     /// By which link it leaves.
@@ -85,7 +86,7 @@ pub struct Transmit {
     pub ecn: Ecn,
     /// Bytes of each datagram but the last.
     pub segment_size: usize,
-    /// Bytes written to the buffer.
+    /// Bytes written to the buffer, and left out between them.
     pub len: usize,
 }
 

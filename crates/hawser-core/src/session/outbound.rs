@@ -84,7 +84,7 @@ impl Session {
     fn fill_data(&mut self, now: Time, index: usize, buffer: &mut [u8], cx: &mut Context<'_>) -> Option<Transmit> {
         self.fec.on_loss(now, self.paths[index].loss.to_expect());
         let mut budget = self.paths[index].budget(now);
-        let mut batch = Batch::new(buffer);
+        let mut batch = Batch::new(buffer, self.paths[index].room_before());
         self.fill_rescues(now, index, &mut batch, &mut budget, cx.store);
         self.fill_resends(now, index, &mut batch, &mut budget, cx);
         while budget > ByteCount::ZERO && !batch.is_closed() {

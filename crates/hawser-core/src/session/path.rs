@@ -2,7 +2,7 @@
 
 mod view;
 
-use super::constants::{BATCH_BYTES, INITIAL_RTT};
+use super::constants::{BATCH_BYTES, HOLD_LOSSES, HOLD_TIMEOUTS, INITIAL_RTT};
 use super::resend::Unsent;
 use super::{Route, Settings, Terms};
 use crate::congestion::pacer::{Pacer, initial_rate};
@@ -123,8 +123,8 @@ impl Path {
         validation: PathValidation<Route>,
         label: Label,
     ) -> Self {
-        let overhead = transport.overhead(route.remote.is_ipv4());
-        let pmtu = untried_mtu(transport, overhead, settings);
+        let overhead = transport.overhead(&route.remote);
+        let pmtu = untried_mtu(transport, &route.remote, settings);
         let wire = ByteCount((usize::from(pmtu.current()) + overhead) as u64);
         Path {
             id,
@@ -184,7 +184,7 @@ impl Path {
     pub fn relocate(&mut self, now: Time, round_trip: Duration, settings: &Settings) {
         self.rtt = RttEstimator::new(round_trip);
         self.oneway = OneWayDelay::new();
-        self.pmtu = untried_mtu(self.transport, self.overhead(), settings);
+        self.pmtu = untried_mtu(self.transport, &self.route.remote, settings);
         self.ecn.restart();
         self.episode = LossEpisode::default();
         self.moved_at = now;
@@ -215,6 +215,13 @@ impl Path {
     /// How long without word before something is wrong.
     pub fn probe_timeout(&self) -> Duration {
         self.rtt.pto(MAX_ACK_DELAY)
+    }
+
+    /// How long it may take until what this path lost is home: by probe timeouts, or where it was learned that packets come
+    /// late here, and losses are noticed later therefore, by that.
+    pub fn repair_time(&self) -> Duration {
+        let noticed = self.sent.loss_delay(&self.rtt);
+        (self.probe_timeout() * HOLD_TIMEOUTS).max(noticed * HOLD_LOSSES)
     }
 
     /// Writes the header of datagram `number` to the front of `out`.
@@ -381,7 +388,12 @@ impl Path {
 
     /// Bytes beside each datagram: outer headers on the wire.
     pub fn overhead(&self) -> usize {
-        self.transport.overhead(self.route.remote.is_ipv4())
+        self.transport.overhead(&self.route.remote)
+    }
+
+    /// Bytes that its link needs before each datagram.
+    pub fn room_before(&self) -> usize {
+        self.transport.room_before(&self.route.remote)
     }
 
     /// The tier: the higher of what the two sides say.
@@ -401,10 +413,13 @@ impl Path {
 }
 
 /// The MTU search of a way that nothing was sent on. A datagram larger than a batch would wait for ever.
-fn untried_mtu(transport: Transport, overhead: usize, settings: &Settings) -> Pmtu {
-    match transport.fixed_size() {
-        Some(size) => Pmtu::fixed(size),
-        None => Pmtu::new(settings.max_link_mtu.min(BATCH_BYTES as u16), overhead as u16),
+fn untried_mtu(transport: Transport, remote: &SocketAddr, settings: &Settings) -> Pmtu {
+    let link_mtu = settings.max_link_mtu.min(BATCH_BYTES as u16);
+    let overhead = transport.overhead(remote) as u16;
+    match (transport.fixed_size(), transport.said_size(remote)) {
+        (Some(size), _) => Pmtu::fixed(size),
+        (None, Some(size)) => Pmtu::believed(link_mtu.min(size.saturating_add(overhead)), overhead),
+        (None, None) => Pmtu::new(link_mtu, overhead),
     }
 }
 

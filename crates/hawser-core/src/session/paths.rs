@@ -9,6 +9,7 @@
 use super::constants::{CLOSED_KEPT, INITIAL_RTT, LABELS_AHEAD};
 use super::path::Path;
 use super::{Event, Moved, Route, Session, reliable};
+use crate::alias::Alias;
 use crate::congestion::SocketState;
 use crate::drops::DropReason;
 use crate::path::health::{DownReason, HealthAction, HealthState};
@@ -119,7 +120,8 @@ impl Session {
         if self.paths[index].is_closed() {
             return false;
         }
-        let rival = |path: &Path| path.group == Some(group) && path.id != id;
+        let alias = self.paths[index].transport.has_aliases();
+        let rival = |path: &Path| path.group == Some(group) && path.id != id && !alias;
         if self.paths.iter().any(|path| rival(path) && path.health.is_active()) {
             self.close_path(now, index);
             return false;
@@ -232,6 +234,17 @@ impl Session {
         }
     }
 
+    /// Only these are the ways of a link from now on.
+    pub fn keep_aliases(&mut self, now: Time, link: LinkId, aliases: &[Alias]) {
+        for index in 0..self.paths.len() {
+            let path = &self.paths[index];
+            let kept = |alias: &Alias| alias.address().ip() == path.route.remote.ip();
+            if path.route.link == link && path.group.is_some() && !path.is_closed() && !aliases.iter().any(kept) {
+                self.close_path(now, index);
+            }
+        }
+    }
+
     /// The tier of a link's paths, which the peer learns too.
     pub fn set_metric(&mut self, link: LinkId, metric: u16) {
         for index in 0..self.paths.len() {
@@ -298,6 +311,17 @@ impl Session {
     /// The driver looked at the socket of the stream of this link to `remote`.
     pub fn on_socket(&mut self, link: LinkId, remote: SocketAddr, state: &SocketState) {
         self.paths.iter_mut().filter(|path| path.goes_by(link, remote)).for_each(|path| path.on_socket(state));
+    }
+
+    /// Somebody says that the way of this link to `remote` is broken: what is under way goes by others at once, and a probe asks.
+    pub fn on_broken(&mut self, now: Time, link: LinkId, remote: SocketAddr) {
+        for index in 0..self.paths.len() {
+            let path = &mut self.paths[index];
+            if path.goes_by(link, remote) && path.health.on_doubt(now, path.probe_timeout()) {
+                path.wants.ping = true;
+                self.on_suspect(now, index);
+            }
+        }
     }
 
     /// The driver says that a link's address changed: the peer learns the new one from a datagram.

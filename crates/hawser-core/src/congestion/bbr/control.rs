@@ -87,7 +87,7 @@ impl Bbr {
     fn volume(&self, rate: Rate, gain: f64) -> ByteCount {
         match self.min_rtt.get() {
             None => initial_window(self.mtu),
-            Some(rtt) => rate.bytes_in(rtt).scale(gain),
+            Some(rtt) => rate.bytes_in(rtt + self.spread).scale(gain),
         }
     }
 

@@ -72,7 +72,7 @@ impl Drive {
             prior_in_flight: ByteCount(self.in_flight + bytes),
             in_flight: ByteCount(self.in_flight),
             delivered: ByteCount(self.delivered),
-            rtt: RttSnapshot { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt },
+            rtt: RttSnapshot { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt, spread: Duration::ZERO },
             rate: Some(RateSample {
                 rate: Rate(self.rate),
                 app_limited: self.limited,

@@ -158,6 +158,8 @@ pub struct Bbr {
     inflight_long: ByteCount,
     latest: Latest,
     min_rtt: MinRtt,
+    /// What the path adds to the least round trip on the average: see [`super::RttSnapshot`].
+    spread: Duration,
     delay: DelayGauge,
     loss: LossGauge,
     extra: Aggregation,
@@ -197,6 +199,7 @@ impl Bbr {
             inflight_long: ByteCount::MAX,
             latest: Latest::default(),
             min_rtt: MinRtt::default(),
+            spread: Duration::ZERO,
             delay: DelayGauge::default(),
             loss: LossGauge::default(),
             extra: Aggregation::default(),
@@ -278,6 +281,7 @@ impl Controller for Bbr {
         if let Some(sample) = Sample::of(ack, self.limited_until) {
             self.delay.add(ack.rtt.latest, ack.rtt.variance);
             self.loss.add_acked(ack.acked);
+            self.spread = ack.rtt.spread;
             self.on_sample(&sample);
         }
     }

@@ -80,7 +80,7 @@ impl Sender {
                 continue;
             }
             newest = Some(*packet);
-            self.sampler.on_packet_acked(packet.stamp, packet.at, MTU, now);
+            self.sampler.on_packet_acked(packet.stamp, packet.at, MTU, now, Duration::ZERO);
             acked += MTU;
             self.in_flight -= MTU;
             self.largest_acked = self.largest_acked.max(Some(number));
@@ -137,7 +137,13 @@ impl Sender {
 
     /// RFC 9002 section 5.
     pub(super) fn update_rtt(&mut self, latest: Duration) {
-        let rtt = self.rtt.get_or_insert(RttSnapshot { latest, smoothed: latest, variance: latest / 2, min: latest });
+        let rtt = self.rtt.get_or_insert(RttSnapshot {
+            latest,
+            smoothed: latest,
+            variance: latest / 2,
+            min: latest,
+            spread: Duration::ZERO,
+        });
         rtt.latest = latest;
         rtt.min = rtt.min.min(latest);
         rtt.variance = (rtt.variance * 3 + rtt.smoothed.abs_diff(latest)) / 4;

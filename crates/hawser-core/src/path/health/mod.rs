@@ -5,7 +5,7 @@
 //!  NEW --on_probe--> VALIDATING ------------------> ACTIVE <------+
 //!                        |                           |  ^         |
 //!                        |                    on_pto |  | on_ack  |
-//!                        |                           v  |         |
+//!                        |               or on_doubt v  |         |
 //!                        |                         SUSPECT        |
 //!                        |  3 further on_pto, or 300 ms |         |
 //!                        v                              v         |
@@ -207,6 +207,11 @@ impl Health {
             }
             _ => HealthAction::None,
         }
+    }
+
+    /// Somebody who may know says that it is broken, or somebody in that name. Says whether it became suspect by it.
+    pub fn on_doubt(&mut self, now: Time, pto: Duration) -> bool {
+        self.is_active() && self.on_pto(now, pto) == HealthAction::BecameSuspect
     }
 
     /// Somebody knows that it is down. Of a path that is down already only the reason changes; closed is for good.

@@ -33,7 +33,7 @@ fn path(state: HealthState) -> Health {
 type Event = fn(&mut Health);
 
 /// What each event does to one state.
-type Row = [(&'static str, Event, HealthState); 6];
+type Row = [(&'static str, Event, HealthState); 7];
 
 const PROBE: Event = |h| h.on_probe();
 const VALIDATED: Event = |h| {
@@ -45,6 +45,9 @@ const ACK: Event = |h| {
 const ONE_PTO: Event = |h| {
     let _ = h.on_pto(at(10), PTO);
 };
+const DOUBT: Event = |h| {
+    h.on_doubt(at(10), PTO);
+};
 const LOST: Event = |h| {
     let _ = h.on_down(at(10), LinkLost);
 };
@@ -55,13 +58,19 @@ const CLOSE: Event = |h| {
 #[test]
 fn every_arrow_and_every_event_that_is_none() {
     let table: [(HealthState, Row); 7] = [
-        (New, row([Validating, Active, New, New, Down(LinkLost), Down(Closed)])),
-        (Validating, row([Validating, Active, Validating, Validating, Down(LinkLost), Down(Closed)])),
-        (Active, row([Active, Active, Active, Suspect, Down(LinkLost), Down(Closed)])),
-        (Suspect, row([Suspect, Active, Active, Suspect, Down(LinkLost), Down(Closed)])),
-        (Down(Timeout), row([Down(Timeout), Active, Down(Timeout), Down(Timeout), Down(LinkLost), Down(Closed)])),
-        (Down(NoRoute), row([Down(NoRoute), Active, Down(NoRoute), Down(NoRoute), Down(LinkLost), Down(Closed)])),
-        (Down(Closed), row([Down(Closed); 6])),
+        (New, row([Validating, Active, New, New, New, Down(LinkLost), Down(Closed)])),
+        (Validating, row([Validating, Active, Validating, Validating, Validating, Down(LinkLost), Down(Closed)])),
+        (Active, row([Active, Active, Active, Suspect, Suspect, Down(LinkLost), Down(Closed)])),
+        (Suspect, row([Suspect, Active, Active, Suspect, Suspect, Down(LinkLost), Down(Closed)])),
+        (
+            Down(Timeout),
+            row([Down(Timeout), Active, Down(Timeout), Down(Timeout), Down(Timeout), Down(LinkLost), Down(Closed)]),
+        ),
+        (
+            Down(NoRoute),
+            row([Down(NoRoute), Active, Down(NoRoute), Down(NoRoute), Down(NoRoute), Down(LinkLost), Down(Closed)]),
+        ),
+        (Down(Closed), row([Down(Closed); 7])),
     ];
     for (from, events) in table {
         for (what, event, to) in events {
@@ -72,13 +81,14 @@ fn every_arrow_and_every_event_that_is_none() {
     }
 }
 
-fn row(to: [HealthState; 6]) -> Row {
-    let [probe, validated, ack, pto, lost, close] = to;
+fn row(to: [HealthState; 7]) -> Row {
+    let [probe, validated, ack, pto, doubt, lost, close] = to;
     [
         ("probe", PROBE, probe),
         ("validated", VALIDATED, validated),
         ("ack", ACK, ack),
         ("pto", ONE_PTO, pto),
+        ("doubt", DOUBT, doubt),
         ("link lost", LOST, lost),
         ("close", CLOSE, close),
     ]

@@ -86,6 +86,15 @@ impl Pmtu {
         pmtu
     }
 
+    /// A path that is said to carry all that the link does, by somebody who knows it: that is begun with. It falls as any other
+    /// where that turns out to be wrong.
+    pub fn believed(link_mtu: u16, overhead: u16) -> Self {
+        let mut pmtu = Pmtu::new(link_mtu, overhead);
+        pmtu.current = pmtu.max;
+        pmtu.found = true;
+        pmtu
+    }
+
     /// The link's MTU changed.
     pub fn set_link_mtu(&mut self, link_mtu: u16) {
         self.limit_to(link_mtu);

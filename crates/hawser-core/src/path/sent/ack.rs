@@ -172,10 +172,10 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
                 }
                 Arrival::Outstanding
             }
-            State::Lost { by_time, .. } => {
+            State::Lost { at, by_time } => {
                 walk.outcome.spurious += 1;
                 if by_time {
-                    self.reordering.on_late(now, packet.sent_at);
+                    self.reordering.on_late(now, packet.sent_at, at.since(packet.sent_at));
                 }
                 self.persistence.on_acked();
                 Arrival::AfterLoss

@@ -64,7 +64,7 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
         rtt: &RttEstimator,
         mut visit: impl FnMut(PacketNumber, &SentPacket<S, T>),
     ) -> LossOutcome<S> {
-        let delay = self.reordering.loss_delay(&rtt.snapshot());
+        let delay = self.loss_delay(rtt);
         let pto = rtt.pto(MAX_ACK_DELAY);
         let mut outcome = LossOutcome { packets: 0, bytes: ByteCount::ZERO, newest: None, persistent: false };
         self.loss_time = None;
@@ -94,6 +94,11 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
         }
         self.forget(now, pto);
         outcome
+    }
+
+    /// How long after it was sent a packet is lost that a later one has overtaken.
+    pub fn loss_delay(&self, rtt: &RttEstimator) -> Duration {
+        self.reordering.loss_delay(&rtt.snapshot())
     }
 
     /// When the next packet may be lost by time.

@@ -1,10 +1,10 @@
 //! How much reordering a path is granted before a packet is lost: RFC 9002's thresholds at first,
-//! raised by every loss that was none (as RFC 8985 section 6.2), halved where none is seen for long.
+//! raised by every loss that was none (after RFC 8985 section 6.2), halved where none is seen for long.
 
 use crate::congestion::RttSnapshot;
 use crate::path::constants::{
-    GRANULARITY, MAX_PACKET_THRESHOLD, MAX_REORDER_EIGHTHS, PACKET_THRESHOLD, REORDER_EIGHTHS,
-    REORDER_PERSIST_EPISODES, REORDER_STEP_EIGHTHS,
+    GRANULARITY, MAX_PACKET_THRESHOLD, MAX_REORDER_WAIT, PACKET_THRESHOLD, REORDER_EIGHTHS, REORDER_PERSIST_EPISODES,
+    REORDER_STEP,
 };
 use crate::units::Time;
 use std::time::Duration;
@@ -13,10 +13,8 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(super) struct Reordering {
     packet_threshold: u64,
-    /// Eighths of a round trip granted beyond it.
-    eighths: u32,
-    /// When `eighths` was last raised: what was sent before belongs to the same round trip.
-    raised_at: Option<Time>,
+    /// How old packets were that came after they had been taken for lost by time.
+    late: Duration,
     /// The largest distance seen since the last decay, in packets.
     seen: u64,
     /// Loss episodes since then; one begins with the loss of a packet sent after the last one began.
@@ -26,14 +24,7 @@ pub(super) struct Reordering {
 
 impl Default for Reordering {
     fn default() -> Self {
-        Reordering {
-            packet_threshold: PACKET_THRESHOLD,
-            eighths: REORDER_EIGHTHS,
-            raised_at: None,
-            seen: 0,
-            episodes: 0,
-            episode_at: None,
-        }
+        Reordering { packet_threshold: PACKET_THRESHOLD, late: Duration::ZERO, seen: 0, episodes: 0, episode_at: None }
     }
 }
 
@@ -45,8 +36,9 @@ impl Reordering {
 
     /// How long ago a packet must have been sent that a later one overtook.
     pub(super) fn loss_delay(&self, rtt: &RttSnapshot) -> Duration {
-        let whole = REORDER_UNIT + self.eighths;
-        (rtt.latest.max(rtt.smoothed) * whole / REORDER_UNIT).max(GRANULARITY)
+        let round_trip = rtt.latest.max(rtt.smoothed);
+        let first = (round_trip * (REORDER_UNIT + REORDER_EIGHTHS) / REORDER_UNIT).max(GRANULARITY);
+        first.max(self.late.min(round_trip + MAX_REORDER_WAIT))
     }
 
     /// A packet arrived that the largest acknowledged number was `ahead` of; `spurious`: it was taken for lost.
@@ -58,12 +50,10 @@ impl Reordering {
         }
     }
 
-    /// A packet sent at `sent_at` was taken for lost by time and arrived: the window grows, once a round trip.
-    pub(super) fn on_late(&mut self, now: Time, sent_at: Time) {
-        if self.raised_at.is_none_or(|raised| sent_at > raised) {
-            self.eighths = (self.eighths + REORDER_STEP_EIGHTHS).min(MAX_REORDER_EIGHTHS);
-            self.raised_at = Some(now);
-        }
+    /// A packet sent at `sent_at` was taken for lost by time, after `waited`, and arrived: the wait grows.
+    pub(super) fn on_late(&mut self, now: Time, sent_at: Time, waited: Duration) {
+        let lacked = now.since(sent_at).saturating_sub(waited);
+        self.late = self.late.max(waited + lacked / REORDER_STEP + GRANULARITY);
     }
 
     /// Packets were lost, the newest sent at `sent_at`.
@@ -80,7 +70,7 @@ impl Reordering {
         let halved = (self.packet_threshold / 2).max(PACKET_THRESHOLD);
         self.packet_threshold = self.packet_threshold.min(halved.max(still_needed));
         if self.seen == 0 {
-            self.eighths = (self.eighths / 2).max(REORDER_EIGHTHS);
+            self.late /= 2;
         }
         self.episodes = 0;
         self.seen = 0;
@@ -100,7 +90,8 @@ mod tests {
 
     fn delay_ms(reordering: &Reordering) -> u128 {
         let rtt = Duration::from_millis(80);
-        let snapshot = RttSnapshot { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt };
+        let snapshot =
+            RttSnapshot { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt, spread: Duration::ZERO };
         reordering.loss_delay(&snapshot).as_millis()
     }
 
@@ -134,23 +125,23 @@ mod tests {
     }
 
     #[test]
-    fn the_time_window_grows_once_a_round_trip_up_to_one_round_trip() {
+    fn the_wait_grows_by_half_of_what_was_lacking_up_to_a_bound() {
         let mut reordering = Reordering::default();
-        reordering.on_late(at(1_000), at(900));
-        assert_eq!(delay_ms(&reordering), 110);
-        reordering.on_late(at(1_001), at(901));
-        assert_eq!(delay_ms(&reordering), 110, "same round trip");
-        for round in 2..10 {
-            reordering.on_late(at(round * 1_000), at(round * 1_000 - 100));
+        reordering.on_late(at(1_130), at(1_000), Duration::from_millis(90));
+        assert_eq!(delay_ms(&reordering), 111);
+        reordering.on_late(at(1_095), at(1_000), Duration::from_millis(90));
+        assert_eq!(delay_ms(&reordering), 111, "less was lacking");
+        for _ in 0..10 {
+            reordering.on_late(at(2_000), at(1_000), Duration::from_millis(90));
         }
-        assert_eq!(delay_ms(&reordering), 160);
+        assert_eq!(delay_ms(&reordering), 80 + 250);
     }
 
     #[test]
     fn sixteen_episodes_without_reordering_halve_both() {
         let mut reordering = Reordering::default();
         reordering.on_overtaken(99, true);
-        reordering.on_late(at(1), at(0));
+        reordering.on_late(at(130), at(0), Duration::from_millis(90));
         episodes(&mut reordering, 1_000, 16);
         assert_eq!(reordering.packet_threshold(), 100, "it was seen in these");
         episodes(&mut reordering, 20_000, 15);
