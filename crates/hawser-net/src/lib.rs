@@ -1,6 +1,7 @@
 //! What touches the system: `tun` (a device with offloads), `link` (UDP in batches), `netcfg`
-//! (addresses, routes, sysctls, the watch over interfaces, and the journal that undoes it all).
+//! (addresses, routes, sysctls, the watch over interfaces, and the journal that undoes it all), `genetlink`.
 
+pub mod genetlink;
 pub mod link;
 pub mod netcfg;
 pub mod powers;

@@ -5,8 +5,10 @@
 //! 3. The core seals datagrams into a [`SendBatch`]; [`Link::send`] sends what it holds.
 //! 4. [`Link::next_error`] tells what routers and the kernel had to say about what was sent.
 //! 5. When the interface is made anew, [`Link::reopen`] opens the link anew.
+//!
+//! A link over another (SCION over UDP) writes its own headers before datagrams that wait ([`SendBatch::wrap`]), and
+//! reads those of datagrams that came ([`RecvBatch::unwrap_each`]).
 
-mod any;
 pub mod ip;
 mod recv_batch;
 mod send_batch;
@@ -17,8 +19,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
-pub use any::AnyLink;
-pub use recv_batch::{Datagrams, RECV_BUFFER_BYTES, RUNS_PER_BATCH, RecvBatch};
+pub use recv_batch::{Datagrams, RECV_BUFFER_BYTES, RUNS_PER_BATCH, RecvBatch, Unwrapped};
 pub use send_batch::{
     Full, MAX_DATAGRAM_BYTES, MAX_RUN_BYTES, MAX_RUN_SEGMENTS, Route, SEND_BATCH_BYTES, SEND_BATCH_ENTRIES,
     SPARE_BYTES, SendBatch, SendFailure,
@@ -27,7 +28,7 @@ pub use send_batch::{
 /// One local attachment, open and non-blocking.
 /// Starts with nothing sent or received. For one thread: everything takes `&mut self`.
 pub trait Link: AsFd {
-    /// Receives what is there, up to the batch's room, and returns how many runs it now holds;
+    /// Receives what is there, up to the batch's room, and returns how many runs came;
     /// 0 when there is nothing now. What the batch held before is gone.
     ///
     /// # Errors
@@ -236,6 +237,17 @@ pub enum LinkFinding {
     NoDropCounts {
         /// The running kernel's release.
         kernel: String,
+    },
+    /// What routers send goes to another port.
+    #[error(
+        "link at a port that routers do not send to ({port}; they send to {ports}): its packets come to port 30041, where the AS's dispatcher \
+         must hand them on"
+    )]
+    PortNotDispatched {
+        /// The port.
+        port: u16,
+        /// Those that routers send to.
+        ports: String,
     },
     /// A socket buffer is smaller than asked for.
     #[error("link with a {which} buffer of {got} bytes instead of {wanted} (see {sysctl})")]

@@ -8,7 +8,8 @@
 //! 1. [`SendBatch::push`] has the core seal one datagram behind the last; it joins the last entry
 //!    where address, marks and length allow, so that the kernel gets it as one train.
 //! 2. [`SendBatch::push_run`] takes several equal datagrams at once.
-//! 3. A link takes pieces off the front; what is refused becomes a [`SendFailure`].
+//! 3. A link that writes headers of its own into room that was left for them says where the whole goes ([`SendBatch::wrap`]).
+//! 4. A link takes pieces off the front; what is refused becomes a [`SendFailure`].
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -72,12 +73,16 @@ pub struct SendBatch {
     /// Entries before this one are done with.
     front: usize,
     failures: Vec<SendFailure>,
+    /// What nothing could be wrapped around since the last send: failures of the next.
+    unwrappable: Vec<SendFailure>,
 }
 
 /// A run of datagrams for one address: `bytes[start..end]`.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     route: Route,
+    /// Where it goes once it is wrapped.
+    hop: Option<SocketAddr>,
     segment_size: usize,
     start: usize,
     end: usize,
@@ -87,6 +92,8 @@ struct Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece<'a> {
     pub(super) route: &'a Route,
+    /// Where the kernel is to send it.
+    pub(super) to: &'a SocketAddr,
     /// Length of each datagram but the last; `None` for a single one.
     pub(super) segment_size: Option<u16>,
     pub(super) bytes: &'a [u8],
@@ -107,6 +114,7 @@ impl SendBatch {
             entries: Vec::with_capacity(SEND_BATCH_ENTRIES),
             front: 0,
             failures: Vec::with_capacity(SEND_BATCH_ENTRIES),
+            unwrappable: Vec::new(),
         }
     }
 
@@ -132,6 +140,7 @@ impl SendBatch {
     pub fn clear(&mut self) {
         self.entries.clear();
         self.failures.clear();
+        self.unwrappable.clear();
         (self.front, self.used) = (0, 0);
     }
 
@@ -185,6 +194,7 @@ impl SendBatch {
         while self.used < end {
             let entry = Entry {
                 route,
+                hop: None,
                 segment_size: segment_size.min(end - self.used),
                 start: self.used,
                 end: end.min(self.used + per_entry),
@@ -201,6 +211,7 @@ impl SendBatch {
         if let Some(last) = waiting.last_mut() {
             let (held, added) = (last.end - last.start, new.end - new.start);
             let fits = last.route == new.route
+                && last.hop.is_none()
                 && held % last.segment_size == 0
                 && (new.segment_size == last.segment_size || (added == new.segment_size && added < last.segment_size))
                 && (held + added).div_ceil(last.segment_size) <= MAX_RUN_SEGMENTS
@@ -220,6 +231,7 @@ impl SendBatch {
             let step = if trains { bytes.len() } else { entry.segment_size };
             bytes.chunks(step.max(1)).map(move |bytes| Piece {
                 route: &entry.route,
+                to: entry.hop.as_ref().unwrap_or(&entry.route.remote),
                 segment_size: (bytes.len() > entry.segment_size)
                     .then(|| u16::try_from(entry.segment_size).unwrap_or(u16::MAX)),
                 bytes,
@@ -227,9 +239,30 @@ impl SendBatch {
         })
     }
 
+    /// Has `write` write headers into each run that has none yet, into the room before every datagram that its length counts, and say where
+    /// the kernel is to send it. Its arguments are the route, the run, and the length of each datagram but the last. Where it
+    /// gives none, the run cannot be sent.
+    pub fn wrap(&mut self, mut write: impl FnMut(&Route, &mut [u8], usize) -> Option<SocketAddr>) {
+        let mut at = self.front;
+        while let Some(entry) = self.entries.get_mut(at) {
+            if entry.hop.is_none() {
+                entry.hop = write(&entry.route, &mut self.bytes[entry.start..entry.end], entry.segment_size);
+            }
+            if entry.hop.is_some() {
+                at += 1;
+            } else {
+                let Entry { route, segment_size, start, end, .. } = self.entries.remove(at);
+                let reason = Refusal::Unreachable;
+                self.unwrappable.push(SendFailure { route, segment_size, bytes: end - start, reason });
+            }
+        }
+        self.rewind();
+    }
+
     /// Forgets the failures of the call before.
     pub(super) fn start(&mut self) {
         self.failures.clear();
+        self.failures.append(&mut self.unwrappable);
     }
 
     /// Takes `bytes` sent bytes off the front.
@@ -243,6 +276,11 @@ impl SendBatch {
             }
             self.front += 1;
         }
+        self.rewind();
+    }
+
+    /// An empty batch has all its room again.
+    fn rewind(&mut self) {
         if self.is_empty() {
             self.entries.clear();
             (self.front, self.used) = (0, 0);

@@ -187,3 +187,34 @@ fn what_was_written_to_spare_room_is_added_in_place() {
     }
     assert!(batch.spare().is_none());
 }
+
+#[test]
+fn a_run_is_wrapped_once_and_goes_where_that_says() {
+    let (hop, alias, lost) = (route(9, Ecn::Ect0).remote, route(1, Ecn::Ect0), route(2, Ecn::Ect0));
+    let mut batch = SendBatch::new();
+    let wrap = |batch: &mut SendBatch| {
+        let mut wrapped = 0;
+        batch.wrap(|route, run, size| {
+            wrapped += 1;
+            run.chunks_mut(size).for_each(|datagram| datagram[..4].fill(7));
+            (route.remote == alias.remote).then_some(hop)
+        });
+        wrapped
+    };
+    for (route, len) in [(alias, 100), (alias, 100), (lost, 100), (alias, 60)] {
+        push(&mut batch, route, len);
+    }
+    assert_eq!(wrap(&mut batch), 3);
+    push(&mut batch, alias, 60);
+    assert_eq!(wrap(&mut batch), 1, "what is wrapped stays, and nothing joins it");
+    let seen: Vec<_> = batch.pieces(true).map(|piece| (*piece.to, piece.bytes.len(), piece.bytes[0])).collect();
+    assert_eq!(seen, [(hop, 200, 7), (hop, 60, 7), (hop, 60, 7)]);
+    assert_eq!(batch.pieces(true).next().map(|piece| piece.bytes[100]), Some(7), "each datagram of the train");
+    batch.start();
+    let failed: Vec<_> = batch.failures().iter().map(|f| (f.route, f.bytes, f.reason)).collect();
+    assert_eq!(failed, [(lost, 100, Refusal::Unreachable)]);
+    batch.consume(320);
+    push(&mut batch, lost, 100);
+    wrap(&mut batch);
+    assert!(batch.is_empty() && batch.room() == SEND_BATCH_BYTES);
+}

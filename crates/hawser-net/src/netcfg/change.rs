@@ -6,6 +6,8 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    mptcp::{MptcpEndpoint, MptcpLimits},
+    namespace::NamespaceName,
     nft::NftTable,
     sysctl::SysctlKey,
     types::{Family, IfIndex, Mark, Metric, Mtu, RulePriority, TableId},
@@ -55,6 +57,12 @@ pub enum Change {
     },
     /// A table of nftables; a later one of the same name takes the earlier one's place, at once and as a whole.
     Nft(NftTable),
+    /// An address that connections of MPTCP may use.
+    MptcpEndpoint(MptcpEndpoint),
+    /// How many subflows connections of MPTCP may have; later ones take the earlier ones' place.
+    MptcpLimits(MptcpLimits),
+    /// A network namespace of this name, as `ip netns add` makes it.
+    Namespace(NamespaceName),
 }
 
 /// A route out of one interface; [`RouteSpec::to`] begins one.
@@ -93,6 +101,8 @@ pub enum RouteKind {
     Local,
     /// They are refused; the route's interface only says whose life it shares (loopback's is the host's).
     Unreachable,
+    /// They are thrown away, and nobody is told; the route's interface means as much as for [`RouteKind::Unreachable`].
+    Blackhole,
 }
 
 /// A policy rule: packets that match look up a table; [`RuleSpec::at`] begins one.
@@ -121,6 +131,9 @@ pub struct RuleSpec {
     /// Matches packets of this protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ip_protocol: Option<IpProtocol>,
+    /// Matches packets to this port (linux 4.17).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination_port: Option<u16>,
     /// Matches the packets that the rest does not match (`ip rule add not …`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub invert: bool,
@@ -173,6 +186,7 @@ impl RuleSpec {
             source: None,
             destination: None,
             ip_protocol: None,
+            destination_port: None,
             invert: false,
             table,
             suppress_prefix_length: None,
@@ -188,7 +202,9 @@ impl Change {
                 Some(*interface)
             }
             Self::Route(route) => Some(route.interface),
+            // An endpoint outlives its interface, and is removed all the same.
             Self::Rule(_) | Self::LocalRule { .. } | Self::Sysctl { .. } | Self::Nft(_) => None,
+            Self::MptcpEndpoint(_) | Self::MptcpLimits(_) | Self::Namespace(_) => None,
         }
     }
 
@@ -198,6 +214,7 @@ impl Change {
             (Self::Mtu { interface: a, .. }, Self::Mtu { interface: b, .. }) => a == b,
             (Self::Sysctl { key: a, .. }, Self::Sysctl { key: b, .. }) => a == b,
             (Self::Nft(a), Self::Nft(b)) => a.name == b.name,
+            (Self::MptcpLimits(_), Self::MptcpLimits(_)) => true,
             _ => false,
         }
     }
@@ -216,6 +233,9 @@ impl fmt::Display for Change {
             Self::LocalRule { family, priority } => write!(f, "{family} rule for table local at {priority}"),
             Self::Sysctl { key, value } => write!(f, "sysctl {key} = {value}"),
             Self::Nft(table) => write!(f, "nftables table inet {}", table.name),
+            Self::MptcpEndpoint(endpoint) => endpoint.fmt(f),
+            Self::MptcpLimits(limits) => limits.fmt(f),
+            Self::Namespace(name) => write!(f, "network namespace {name}"),
         }
     }
 }
@@ -226,6 +246,7 @@ impl fmt::Display for RouteSpec {
             RouteKind::Unicast => {}
             RouteKind::Local => f.write_str("local ")?,
             RouteKind::Unreachable => f.write_str("unreachable ")?,
+            RouteKind::Blackhole => f.write_str("blackhole ")?,
         }
         write!(f, "route {} out of interface {}", self.destination.trunc(), self.interface)?;
         if let Some(gateway) = self.gateway {
@@ -264,6 +285,9 @@ impl fmt::Display for RuleSpec {
         }
         if let Some(IpProtocol(number)) = self.ip_protocol {
             write!(f, " protocol {number}")?;
+        }
+        if let Some(port) = self.destination_port {
+            write!(f, " to port {port}")?;
         }
         write!(f, " to table {}", self.table)
     }

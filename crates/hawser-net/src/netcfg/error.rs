@@ -92,6 +92,16 @@ impl NetConfigError {
         }
     }
 
+    /// What a kernel without `feature` cannot do.
+    pub fn lacking(operation: &'static str, subject: impl Into<String>, feature: Feature) -> Self {
+        Self::MissingFeature { operation, subject: subject.into(), feature }
+    }
+
+    /// Wraps an errno of the kernel's.
+    pub fn refused(operation: &'static str, subject: impl Into<String>, errno: rustix::io::Errno) -> Self {
+        Self::Kernel { operation, subject: subject.into(), source: errno.into() }
+    }
+
     /// Wraps what rtnetlink says; errno that mean a missing feature get its name.
     pub(super) fn netlink(
         operation: &'static str,

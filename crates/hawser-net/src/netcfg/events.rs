@@ -53,6 +53,12 @@ impl<T> EventSender<T> {
     }
 }
 
+impl<T> Clone for EventSender<T> {
+    fn clone(&self) -> Self {
+        Self { channel: self.channel.clone(), bell: Arc::clone(&self.bell) }
+    }
+}
+
 impl<T> EventReceiver<T> {
     /// Silences the bell and fetches all that was sent.
     pub fn drain(&self) -> Vec<T> {

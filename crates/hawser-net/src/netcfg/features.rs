@@ -19,6 +19,18 @@ pub enum Feature {
     Nftables,
     /// IPv6 forwarding of single interfaces (`force_forwarding`).
     ForceForwarding,
+    /// Multipath TCP with its path manager (`CONFIG_MPTCP`).
+    Mptcp,
+    /// Endpoints whose flags can be changed.
+    MptcpEndpointChanges,
+    /// Events of the path manager.
+    MptcpEvents,
+    /// Endpoints that reach every address of the peer.
+    MptcpFullmesh,
+    /// A path manager in user space: subflows one by one.
+    MptcpUserspace,
+    /// Endpoints for addresses that the peer tells of.
+    MptcpLaminar,
 }
 
 impl fmt::Display for Feature {
@@ -29,6 +41,12 @@ impl fmt::Display for Feature {
             Self::Ipv6 => "ipv6 (linux with CONFIG_IPV6, booted without ipv6.disable=1)",
             Self::NetnsCookie => "cookies of network namespaces (linux 5.14)",
             Self::ForceForwarding => "ipv6 forwarding of single interfaces (linux 6.17)",
+            Self::Mptcp => "mptcp (linux 5.6 with CONFIG_MPTCP)",
+            Self::MptcpEndpointChanges => "changes to mptcp endpoints (linux 5.12)",
+            Self::MptcpEvents => "events of mptcp's path manager (linux 5.12)",
+            Self::MptcpFullmesh => "mptcp endpoints of type fullmesh (linux 5.15)",
+            Self::MptcpUserspace => "mptcp's path manager in user space (linux 5.19)",
+            Self::MptcpLaminar => "mptcp endpoints of type laminar (linux 6.18)",
             Self::Nftables => {
                 "nftables with nat in inet tables (linux 5.2 with CONFIG_NF_TABLES_INET, CONFIG_NFT_NAT, CONFIG_NFT_MASQ)"
             }

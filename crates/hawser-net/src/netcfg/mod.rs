@@ -17,6 +17,8 @@ mod features;
 mod forward;
 mod journal;
 mod local_rule;
+mod mptcp;
+mod namespace;
 mod nft;
 mod perform;
 mod route;
@@ -34,6 +36,11 @@ pub use events::{Closed, EventReceiver, EventSender, event_channel};
 pub use features::Feature;
 pub use forward::ForwardDrop;
 pub use journal::{InstanceName, JournalError, Netns};
+pub use mptcp::{
+    EndpointFlags, EndpointId, MPTCP_EVENT_GROUP, MPTCP_FAMILY, MPTCP_VERSION, MptcpEndpoint, MptcpLimits, PathManager,
+    address_in, encode_address,
+};
+pub use namespace::NamespaceName;
 pub use nft::{NftChain, NftError, NftName, NftTable, quoted};
 pub use route::{InterfaceAddress, NoRoute, RouteAnswer, RouteError, RouteQuery};
 pub use rtnl::{LinkInfo, Rtnl};

@@ -9,9 +9,9 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use netlink_packet_route::{
     AddressFamily,
-    address::AddressMessage,
+    address::{AddressAttribute, AddressFlags, AddressMessage},
     route::{RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType},
-    rule::{RuleAction, RuleAttribute, RuleFlags, RuleHeader, RuleMessage},
+    rule::{RuleAction, RuleAttribute, RuleFlags, RuleHeader, RuleMessage, RulePortRange},
 };
 use rtnetlink::{AddressMessageBuilder, LinkUnspec};
 
@@ -20,7 +20,8 @@ use super::{
     error::NetConfigError,
     features::Feature,
     journal::{Before, Entry},
-    nft,
+    mptcp::{MptcpLimits, PathManager},
+    namespace, nft,
     rtnl::{LinkInfo, Rtnl},
     sysctl::{SysctlKey, words},
     types::{Family, IfIndex, Mtu, TableId},
@@ -59,10 +60,23 @@ impl Rtnl {
             Change::LocalRule { family, .. } => self.local_rule_is_first(*family).await?.then_some(Before::Absent),
             // Its name makes it Hawser's own, whoever is before: it is replaced.
             Change::Nft(_) => Some(Before::Absent),
+            Change::MptcpEndpoint(endpoint) => {
+                let there = PathManager::open()?.endpoints()?;
+                (!there.iter().any(|(_, one)| one == endpoint)).then_some(Before::Absent)
+            }
+            Change::MptcpLimits(limits) => {
+                let now = PathManager::open()?.limits()?;
+                (now != *limits).then_some(Before::MptcpLimits(now))
+            }
             Change::Sysctl { key, value } => {
                 let now = key.read()?;
                 (now != words(value)).then_some(Before::Value(now))
             }
+            // One of somebody else's is never taken for ours.
+            Change::Namespace(name) if name.exists() => {
+                return Err(NetConfigError::refused("set", change.to_string(), rustix::io::Errno::EXIST));
+            }
+            Change::Namespace(_) => Some(Before::Absent),
         })
     }
 
@@ -73,7 +87,12 @@ impl Rtnl {
         let (done, missing) = match change {
             Change::Address { interface, address } => {
                 let (ip, length) = (address.addr(), address.prefix_len());
-                let request = handle.address().add(interface.get(), ip, length);
+                let mut request = handle.address().add(interface.get(), ip, length);
+                // Only TUN devices get addresses: nobody else is on their link to ask, and until the kernel has seen that,
+                // in its own time, no route could name such an address as its source.
+                if ip.is_ipv6() {
+                    request.message_mut().attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
+                }
                 (request.execute().await, ip.is_ipv6().then_some(Feature::Ipv6))
             }
             Change::Mtu { interface, mtu } => return self.set_mtu(*interface, *mtu).await,
@@ -94,6 +113,9 @@ impl Rtnl {
             Change::LocalRule { family, priority } => return self.move_local_rule(*family, *priority).await,
             Change::Sysctl { key, value } => return Ok(key.write(value)?),
             Change::Nft(table) => return Ok(nft::load(table).await?),
+            Change::MptcpEndpoint(endpoint) => return PathManager::open()?.add(endpoint),
+            Change::MptcpLimits(limits) => return PathManager::open()?.set_limits(*limits),
+            Change::Namespace(name) => return namespace::make(name),
         };
         done.map_err(|error| NetConfigError::netlink("set", subject, missing, error))
     }
@@ -125,6 +147,15 @@ impl Rtnl {
             (Change::Nft(table), _) => {
                 return Ok(if nft::delete(&table.name).await? { Undone::Undone } else { Undone::Gone });
             }
+            (Change::MptcpEndpoint(endpoint), _) => {
+                return Ok(if PathManager::open()?.remove(endpoint)? { Undone::Undone } else { Undone::Gone });
+            }
+            (Change::Namespace(name), _) => {
+                return Ok(if namespace::remove(name)? { Undone::Undone } else { Undone::Gone });
+            }
+            (Change::MptcpLimits(_), Before::MptcpLimits(old)) => {
+                return undo_limits(entry, *old);
+            }
             (Change::Mtu { interface, .. }, Before::Mtu(old)) => {
                 return self.undo_mtu(entry, *interface, *old).await;
             }
@@ -132,7 +163,7 @@ impl Rtnl {
                 return undo_sysctl(entry, key, old);
             }
             // A journal that does not say what was before leaves nothing to go back to.
-            (Change::Mtu { .. } | Change::Sysctl { .. }, _) => return Ok(Undone::Gone),
+            (Change::Mtu { .. } | Change::Sysctl { .. } | Change::MptcpLimits(_), _) => return Ok(Undone::Gone),
         };
         match done {
             Ok(()) => Ok(Undone::Undone),
@@ -188,6 +219,15 @@ fn undo_sysctl(entry: &Entry, key: &SysctlKey, old: &str) -> Result<Undone, NetC
     }
 }
 
+fn undo_limits(entry: &Entry, old: MptcpLimits) -> Result<Undone, NetConfigError> {
+    let manager = PathManager::open()?;
+    let now = Change::MptcpLimits(manager.limits()?);
+    if !is_ours(entry, |change| *change == now) {
+        return Ok(Undone::Gone);
+    }
+    manager.set_limits(old).map(|()| Undone::Undone)
+}
+
 /// True if what is set now is what we set last, or before it, had we been killed in between.
 fn is_ours(entry: &Entry, is_now: impl Fn(&Change) -> bool) -> bool {
     is_now(&entry.change) || entry.earlier.as_ref().is_some_and(is_now)
@@ -230,12 +270,13 @@ fn route_message(route: &RouteSpec) -> RouteMessage {
             RouteKind::Unicast => RouteType::Unicast,
             RouteKind::Local => RouteType::Local,
             RouteKind::Unreachable => RouteType::Unreachable,
+            RouteKind::Blackhole => RouteType::BlackHole,
         },
         ..RouteHeader::default()
     };
     message.attributes = vec![RouteAttribute::Destination(destination.addr().into()), RouteAttribute::Table(table.0)];
     // The kernel takes no interface for what goes nowhere.
-    let goes = route.kind != RouteKind::Unreachable;
+    let goes = !matches!(route.kind, RouteKind::Unreachable | RouteKind::Blackhole);
     message.attributes.extend(goes.then_some(RouteAttribute::Oif(route.interface.get())));
     message.attributes.extend(route.metric.map(|metric| RouteAttribute::Priority(metric.0)));
     message.attributes.extend(route.source.map(|source| RouteAttribute::PrefSource(source.into())));
@@ -248,7 +289,7 @@ fn scope(route: &RouteSpec) -> RouteScope {
     match (route.kind, route.gateway) {
         (RouteKind::Local, _) => RouteScope::Host,
         (RouteKind::Unicast, None) => RouteScope::Link,
-        (RouteKind::Unicast, Some(_)) | (RouteKind::Unreachable, _) => RouteScope::Universe,
+        (RouteKind::Unicast, Some(_)) | (RouteKind::Unreachable | RouteKind::Blackhole, _) => RouteScope::Universe,
     }
 }
 
@@ -278,6 +319,8 @@ fn rule_message(rule: &RuleSpec) -> RuleMessage {
     message.attributes.extend(rule.source.map(|net| RuleAttribute::Source(net.trunc().addr())));
     message.attributes.extend(rule.destination.map(|net| RuleAttribute::Destination(net.trunc().addr())));
     message.attributes.extend(rule.ip_protocol.map(|IpProtocol(number)| RuleAttribute::IpProtocol(number.into())));
+    let ports = rule.destination_port.map(|port| RulePortRange { start: port, end: port });
+    message.attributes.extend(ports.map(RuleAttribute::DestinationPortRange));
     message.attributes.extend(rule.suppress_prefix_length.map(RuleAttribute::SuppressPrefixLen));
     message
 }

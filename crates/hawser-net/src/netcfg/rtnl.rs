@@ -82,6 +82,11 @@ impl Rtnl {
         Ok(networks)
     }
 
+    /// Every address that an interface has now.
+    pub async fn all_addresses(&self) -> Result<Vec<IpAddr>, NetConfigError> {
+        Ok(self.addresses(None).await?.iter().map(|one| one.address.addr()).collect())
+    }
+
     /// All addresses, or those of one interface.
     pub(super) async fn addresses(&self, interface: Option<IfIndex>) -> Result<Vec<InterfaceAddress>, NetConfigError> {
         let messages: Vec<AddressMessage> = self

@@ -103,10 +103,14 @@ fn what_others_set_stays() {
             "-6 rule add from fd66::/64 lookup 4920 priority 98",
             "route add unreachable 10.67.0.0/16 table 4920 metric 4294967295",
             "-6 route add unreachable fd67::/64 table 4920 metric 4294967295",
+            "route add blackhole 10.68.0.0/16 table 4920",
             "-4 rule add lookup local priority 5",
             "-4 rule del priority 0",
             "-6 rule add lookup local priority 5",
             "-6 rule del priority 0",
+            "mptcp endpoint add 10.77.0.1 subflow backup",
+            "mptcp endpoint add fd77::1 dev v0 signal",
+            "mptcp limits set subflows 7 add_addr_accepted 3",
         ] {
             ip(command);
         }

@@ -244,7 +244,8 @@ fn an_interface_that_got_the_index_of_another_is_left_alone() {
         let report = config(directory.path()).recover().await;
         assert!(report.is_clean(), "{report:?}");
         let on_none = |change: &Change| match change {
-            Change::Route(route) => route.kind == RouteKind::Unreachable,
+            Change::Route(route) => matches!(route.kind, RouteKind::Unreachable | RouteKind::Blackhole),
+            Change::MptcpEndpoint(_) | Change::MptcpLimits(_) => true,
             change => matches!(change, Change::Rule(_) | Change::LocalRule { .. } | Change::Nft(_)),
         };
         assert!(report.undone.iter().all(on_none), "{report:?}");

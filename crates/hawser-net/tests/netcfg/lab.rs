@@ -8,8 +8,9 @@ use std::{
 };
 
 use hawser_net::netcfg::{
-    Change, Family, IfIndex, InstanceName, IpProtocol, Mark, MarkMatch, Metric, Mtu, NetConfig, NftChain, NftName,
-    NftTable, RouteKind, RouteSpec, RulePriority, RuleSpec, SysctlKey, TableId,
+    Change, EndpointFlags, Family, IfIndex, InstanceName, IpProtocol, Mark, MarkMatch, Metric, MptcpEndpoint,
+    MptcpLimits, Mtu, NetConfig, NftChain, NftName, NftTable, RouteKind, RouteSpec, RulePriority, RuleSpec, SysctlKey,
+    TableId,
 };
 use rustix::thread::UnshareFlags;
 use serde_json::Value;
@@ -85,6 +86,9 @@ pub fn system() -> Value {
             link.as_object_mut().unwrap().remove("qdisc");
         }
         all.insert(question.into(), answer);
+    }
+    for question in ["mptcp endpoint", "mptcp limits"] {
+        all.insert(question.into(), ip(question).into());
     }
     all.insert("nft".into(), nft("list ruleset").into());
     for directory in fs::read_dir("/proc/sys/net/ipv4/conf").unwrap() {
@@ -244,9 +248,28 @@ pub fn every_change(name: &str) -> Vec<(Change, &'static str, &'static str)> {
             "unreachable fd67::/64 dev lo table 4920 proto 72 metric 4294967295",
         ),
         (
+            Change::Route(RouteSpec {
+                kind: RouteKind::Blackhole,
+                table: Some(TABLE),
+                ..RouteSpec::to("10.68.0.0/16".parse().unwrap(), index("lo"))
+            }),
+            "-4 route show table all",
+            "blackhole 10.68.0.0/16 table 4920 proto 72",
+        ),
+        (
+            Change::Rule(RuleSpec {
+                destination: Some("192.0.2.0/24".parse().unwrap()),
+                ip_protocol: Some(IpProtocol(6)),
+                destination_port: Some(443),
+                ..RuleSpec::at(Family::V4, RulePriority(97), TABLE)
+            }),
+            "-4 rule",
+            "97:\tfrom all to 192.0.2.0/24 ipproto tcp dport 443 lookup 4920 proto 72",
+        ),
+        (
             Change::LocalRule { family: Family::V4, priority: RulePriority(1) },
             "-4 rule",
-            "1:\tfrom all lookup local\n98:",
+            "1:\tfrom all lookup local\n97:",
         ),
         (
             Change::LocalRule { family: Family::V6, priority: RulePriority(1) },
@@ -254,6 +277,27 @@ pub fn every_change(name: &str) -> Vec<(Change, &'static str, &'static str)> {
             "1:\tfrom all lookup local\n98:",
         ),
         (table("tcp flags syn tcp option maxseg size set rt mtu"), "nft", "maxseg size set rt mtu"),
+        (
+            Change::MptcpEndpoint(MptcpEndpoint::new(
+                "10.77.0.1".parse().unwrap(),
+                EndpointFlags::SUBFLOW | EndpointFlags::BACKUP,
+            )),
+            "mptcp endpoint",
+            "10.77.0.1 id 1 subflow backup",
+        ),
+        (
+            Change::MptcpEndpoint(MptcpEndpoint {
+                interface: Some(interface),
+                ..MptcpEndpoint::new("fd77::1".parse().unwrap(), EndpointFlags::SIGNAL)
+            }),
+            "mptcp endpoint",
+            "signal dev v0",
+        ),
+        (
+            Change::MptcpLimits(MptcpLimits { subflows: 7, accepted: 3 }),
+            "mptcp limits",
+            "add_addr_accepted 3 subflows 7",
+        ),
         (Change::Sysctl { key: SysctlKey::rp_filter(name).unwrap(), value: "2".into() }, "", "2"),
     ]
 }

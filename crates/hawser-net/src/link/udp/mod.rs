@@ -48,6 +48,8 @@ pub struct UdpOpts {
     pub send_buffer: usize,
     /// Whether to hand the kernel trains at all; off, datagrams go one by one.
     pub segmentation: bool,
+    /// Whether the kernel may merge what it receives; off, datagrams come one by one.
+    pub merging: bool,
     /// The protocol of a raw socket in the place of UDP's: an [`IpLink`](super::ip::IpLink)'s.
     pub(in crate::link) protocol: Option<IpProtocol>,
 }
@@ -62,6 +64,7 @@ impl UdpOpts {
             receive_buffer: DEFAULT_RECEIVE_BUFFER,
             send_buffer: DEFAULT_SEND_BUFFER,
             segmentation: true,
+            merging: true,
             protocol: None,
         }
     }
@@ -100,6 +103,24 @@ impl UdpLink {
             last_overflow: 0,
             kernel_drops: 0,
             opts,
+        })
+    }
+
+    /// The same socket once more, so that one thread sends while another receives. What is received,
+    /// lost or told as an error reaches whichever asks first; each counts by itself, from 0.
+    ///
+    /// # Errors
+    /// [`LinkError`] when the process may open no more descriptors.
+    pub fn try_clone(&self) -> Result<UdpLink, LinkError> {
+        let step = "open the socket a second time";
+        let socket = self.socket.try_clone().map_err(|source| LinkError::Socket { step, source })?;
+        Ok(UdpLink {
+            socket,
+            opts: self.opts.clone(),
+            findings: self.findings.clone(),
+            last_overflow: 0,
+            kernel_drops: 0,
+            ..*self
         })
     }
 

@@ -51,7 +51,7 @@ pub(super) fn open(opts: &UdpOpts) -> Result<Opened, LinkError> {
         socket.set_only_v6(true).map_err(failed("set IPV6_V6ONLY"))?;
     }
     set_family_options(&socket, domain)?;
-    if opts.protocol.is_none() {
+    if opts.protocol.is_none() && opts.merging {
         set_merging(&socket, &mut findings);
     }
     set_drop_counts(&socket, &mut findings);

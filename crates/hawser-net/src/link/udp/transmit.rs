@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 
 use super::super::send_batch::{Piece, SendBatch};
-use super::super::{Refusal, SendOutcome};
+use super::super::{Ecn, Refusal, SendOutcome};
 use super::UdpLink;
 use super::control::{Control, SEND_CONTROL_BYTES, Writer};
 use super::name::Name;
@@ -109,7 +109,7 @@ fn send_pieces(link: &UdpLink, batch: &SendBatch, most: usize, trains: bool) -> 
         slices[at].iov_base = piece.bytes.as_ptr().cast_mut().cast();
         slices[at].iov_len = piece.bytes.len();
         let header = &mut messages[at].msg_hdr;
-        header.msg_namelen = names[at].set(&piece.route.remote) as libc::socklen_t;
+        header.msg_namelen = names[at].set(piece.to) as libc::socklen_t;
         header.msg_name = names[at].0.as_mut_ptr().cast();
         header.msg_iov = &raw mut slices[at];
         header.msg_iovlen = 1;
@@ -136,9 +136,12 @@ fn send_pieces(link: &UdpLink, batch: &SendBatch, most: usize, trains: bool) -> 
 
 /// Says beside a piece which marks it has, where it comes from and where to cut it.
 fn write_control(piece: &Piece<'_>, control: &mut Control<SEND_CONTROL_BYTES>) -> usize {
-    let remote = &piece.route.remote;
+    let remote = piece.to;
     let mut writer = Writer::new(&mut control.0);
-    writer.ecn(piece.route.ecn, remote.is_ipv6());
+    // Without marks the socket's own class of traffic, 0, is the right one: the kernel need not read it each time.
+    if piece.route.ecn != Ecn::NotEct {
+        writer.ecn(piece.route.ecn, remote.is_ipv6());
+    }
     if let Some(source) = piece.route.source {
         let scope = match remote {
             std::net::SocketAddr::V6(remote) => remote.scope_id(),

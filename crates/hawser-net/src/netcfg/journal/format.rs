@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, io};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{change::Change, types::Mtu};
+use super::super::{change::Change, mptcp::MptcpLimits, types::Mtu};
 use super::owner::Owner;
 
 /// The format written here; a reader that meets another one leaves the journal alone.
@@ -28,6 +28,8 @@ pub(crate) enum Before {
     Mtu(Mtu),
     /// The setting's value.
     Value(String),
+    /// The limits of MPTCP.
+    MptcpLimits(MptcpLimits),
 }
 
 /// A change that is to be undone some day. There is no default. Plain data.
