@@ -35,6 +35,6 @@ pub use error::WireError;
 pub use ethtool::Feature;
 pub use namespace::Namespace;
 pub use netlink::{End, veth};
-pub use sweep::{Whose, inhabitants, sweep, teardown};
+pub use sweep::{Whose, inhabitants, is_gone, sweep, teardown};
 pub use sysctl::RpFilter;
 pub use watch::{Look, Watch};

@@ -62,10 +62,21 @@ pub enum Whose {
 impl Whose {
     fn is(self, pid: Pid) -> bool {
         match self {
-            Self::Gone => test_kill_process(pid) == Err(Errno::SRCH),
+            Self::Gone => is_gone(pid),
             Self::Own => pid == rustix::process::getpid(),
         }
     }
+}
+
+/// Whether a process has ended; one that nobody has waited for yet has, too.
+#[must_use]
+pub fn is_gone(pid: Pid) -> bool {
+    if test_kill_process(pid) == Err(Errno::SRCH) {
+        return true;
+    }
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap_or_default();
+    // Its state stands after its name, which may have brackets of its own. Source: proc_pid_stat(5).
+    stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('Z'))
 }
 
 /// Step 4: the processes that live in such namespaces; a process that only has threads there lives elsewhere.
@@ -138,7 +149,22 @@ fn path(name: &str) -> io::Result<CString> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
+
+    #[test]
+    fn a_process_is_gone_when_it_has_ended_whoever_waits_for_it() {
+        let mut child = Command::new("sleep").arg("60").spawn().expect("it starts");
+        let pid = Pid::from_child(&child);
+        assert!(!is_gone(pid) && !is_gone(rustix::process::getpid()));
+        child.kill().expect("it is ours");
+        while !is_gone(pid) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        child.wait().expect("it has ended");
+        assert!(is_gone(pid));
+    }
 
     #[test]
     fn a_name_tells_its_process_and_a_stranger_is_left_alone() {

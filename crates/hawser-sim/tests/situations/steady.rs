@@ -4,8 +4,8 @@ use crate::situations;
 use hawser_core::congestion::Kind;
 use hawser_core::units::{ByteCount, Time};
 use hawser_sim::host::flow::{Demand, Plan};
-use hawser_sim::net::link;
 use hawser_sim::net::spec::mbit_rate;
+use hawser_sim::net::{LinkSpec, link};
 use hawser_sim::on;
 use std::time::Duration;
 
@@ -31,6 +31,11 @@ fn late_burst() -> Plan {
     Plan { from: Time::ZERO + Duration::from_secs(3), demand: Demand::Backlog(ByteCount(262_144)), ..Plan::greedy(0) }
 }
 
+/// Mbit/s, and ms that packets take by chance, nothing to so much: the fastest tell nothing of the others. A queue of 1000 packets.
+fn overtaking(mbit: f64, ms: f64) -> LinkSpec {
+    link(mbit, 0.0).reordering(ms).both(|way| way.queue = ByteCount(1_500_000))
+}
+
 situations! {
     one_link: on(&[link(50.0, 20.0)]).share(0.95).ping(2.0, 6.0, 50.0);
     equal: on(&[link(50.0, 20.0), link(50.0, 20.0)]).share(0.95).ping(2.0, 6.0, 50.0);
@@ -53,6 +58,9 @@ situations! {
     jitter_in_order: on(&[link(50.0, 40.0).jitter(10.0), link(50.0, 40.0).jitter(10.0)]).share(0.85);
     jitter_that_reorders: on(&[link(50.0, 40.0).reordering(4.0), link(50.0, 40.0).reordering(4.0)]).disorder(A_FEW).share(0.85);
     heavy_reordering_on_one: on(&[link(30.0, 40.0).reordering(20.0), link(30.0, 40.0)]).share(0.6);
+    overtaken_by_far_more_than_the_round_trip: on(&[overtaking(50.0, 70.0)]).lasts(9.0).disorder(0.003).rate(2.0, 9.0, 40.0);
+    overtaken_on_both: on(&[overtaking(50.0, 70.0), overtaking(50.0, 70.0)]).lasts(9.0).disorder(0.003).rate(3.0, 9.0, 60.0);
+    overtaken_and_lost: on(&[overtaking(20.0, 80.0).loss(0.02)]).lasts(12.0).disorder(0.005).rate(4.0, 12.0, 6.0);
     one_percent_lost: on(&[link(50.0, 20.0).loss(0.01), link(50.0, 20.0).loss(0.01)]).disorder(A_FEW).share(0.9);
     three_percent_lost: on(&[link(50.0, 20.0).loss(0.03), link(50.0, 20.0).loss(0.03)]).disorder(A_FEW).share(0.85);
     bursts_lost: on(&[link(50.0, 20.0).bursts(0.002, 0.2), link(50.0, 20.0).bursts(0.002, 0.2)]).share(0.85);
