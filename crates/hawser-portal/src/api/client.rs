@@ -5,7 +5,9 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Document, Refusal, Request, Status};
+use serde::de::DeserializeOwned;
+
+use super::{Document, Program, Refusal, Request, Status};
 
 /// How long a portal may take to answer: it does so from memory, at once.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -16,40 +18,50 @@ const ANSWER_LIMIT: u64 = 16 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Nobody listens on the socket.
-    #[error("ask portal at {}: no portal is running there", path.display())]
+    #[error("ask {program} at {}: no {program} is running there", path.display())]
     NotRunning {
+        /// Who was asked.
+        program: Program,
         /// The socket.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
     },
     /// The socket is not for this user.
-    #[error("ask portal at {}", path.display())]
+    #[error("ask {program} at {}", path.display())]
     NotAllowed {
+        /// Who was asked.
+        program: Program,
         /// The socket.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
     },
     /// The exchange failed.
-    #[error("ask portal at {}", path.display())]
+    #[error("ask {program} at {}", path.display())]
     Exchange {
+        /// Who was asked.
+        program: Program,
         /// The socket.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
     },
     /// The portal would not answer.
-    #[error("ask portal at {}: it refused: {reason}", path.display())]
+    #[error("ask {program} at {}: it refused: {reason}", path.display())]
     Refused {
+        /// Who was asked.
+        program: Program,
         /// The socket.
         path: PathBuf,
         /// In the portal's words.
         reason: String,
     },
     /// The answer is not a status.
-    #[error("ask portal at {}: the answer is no status (is it another version?)", path.display())]
+    #[error("ask {program} at {}: the answer is no status (is it another version?)", path.display())]
     Malformed {
+        /// Who was asked.
+        program: Program,
         /// The socket.
         path: PathBuf,
         /// What is wrong with it.
@@ -67,22 +79,37 @@ impl Client {
     /// # Errors
     /// [`ClientError`] where nobody listens, this user may not ask, or the answer is no status.
     pub fn status(path: &Path) -> Result<Status, ClientError> {
-        let stream = UnixStream::connect(path).map_err(|source| not_connected(path, source))?;
-        let answer = exchange(stream, Request::Get(Document::Status))
-            .map_err(|source| ClientError::Exchange { path: path.to_owned(), source })?;
+        Self::status_of(Program::Portal, path)
+    }
+
+    /// The same of any program, with its own document.
+    ///
+    /// # Errors
+    /// As [`Client::status`].
+    pub fn status_of<S: DeserializeOwned>(program: Program, path: &Path) -> Result<S, ClientError> {
+        let stream = UnixStream::connect(path).map_err(|source| not_connected(program, path, source))?;
+        let answer = exchange(stream, Request::Get(Document::Status)).map_err(|source| ClientError::Exchange {
+            program,
+            path: path.to_owned(),
+            source,
+        })?;
         if let Ok(Refusal { error }) = serde_json::from_str(&answer) {
-            return Err(ClientError::Refused { path: path.to_owned(), reason: error });
+            return Err(ClientError::Refused { program, path: path.to_owned(), reason: error });
         }
-        serde_json::from_str(&answer).map_err(|source| ClientError::Malformed { path: path.to_owned(), source })
+        serde_json::from_str(&answer).map_err(|source| ClientError::Malformed {
+            program,
+            path: path.to_owned(),
+            source,
+        })
     }
 }
 
-fn not_connected(path: &Path, source: io::Error) -> ClientError {
+fn not_connected(program: Program, path: &Path, source: io::Error) -> ClientError {
     let path = path.to_owned();
     match source.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ClientError::NotRunning { path, source },
-        io::ErrorKind::PermissionDenied => ClientError::NotAllowed { path, source },
-        _ => ClientError::Exchange { path, source },
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ClientError::NotRunning { program, path, source },
+        io::ErrorKind::PermissionDenied => ClientError::NotAllowed { program, path, source },
+        _ => ClientError::Exchange { program, path, source },
     }
 }
 
@@ -96,7 +123,7 @@ fn exchange(mut stream: UnixStream, request: Request) -> io::Result<String> {
     let mut answer = String::new();
     BufReader::new(stream.take(ANSWER_LIMIT)).read_line(&mut answer)?;
     if answer.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the portal hung up"));
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up"));
     }
     Ok(answer)
 }

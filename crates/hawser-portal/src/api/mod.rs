@@ -1,4 +1,4 @@
-//! The control socket: what a portal says about itself, and how it is asked.
+//! The control socket: what a portal says about itself, and how it is asked. A shim has one of the same kind.
 //!
 //! One JSON object a line in both directions over a Unix socket: `{"get":"status"}` is answered with a [`Status`],
 //! anything wrong with `{"error":"…"}`. A connection may ask again and again.
@@ -7,14 +7,34 @@ mod client;
 mod server;
 mod status;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 pub use client::{Client, ClientError};
 pub use server::{ControlSocket, ServeError};
-pub use status::{DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Status};
+pub use status::{DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, ScionStatus, Status};
 
 /// Longest question, in bytes: far more than any question there is, so that memory stays bounded.
 const REQUEST_LIMIT: u64 = 4096;
+
+/// Who answers on a control socket. Plain value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// A portal.
+    Portal,
+    /// A shim.
+    Shim,
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Portal => "portal",
+            Self::Shim => "shim",
+        })
+    }
+}
 
 /// A question. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +48,7 @@ enum Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Document {
-    /// [`Status`].
+    /// [`Status`], or that of a shim.
     Status,
 }
 

@@ -14,12 +14,13 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, fchmod};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+use serde::Serialize;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::{Document, REQUEST_LIMIT, Refusal, Request, Status};
+use super::{Document, Program, REQUEST_LIMIT, Refusal, Request};
 
 /// Owner and group may ask.
 const SOCKET_MODE: u32 = 0o660;
@@ -37,9 +38,11 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Why the control socket is not there.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Another portal answers on it.
-    #[error("open control socket {}: another portal is running on it", path.display())]
+    /// Another one answers on it.
+    #[error("open control socket {}: another {program} is running on it", path.display())]
     InUse {
+        /// Who would have opened it.
+        program: Program,
         /// The socket.
         path: PathBuf,
     },
@@ -75,7 +78,15 @@ impl ControlSocket {
     /// [`ServeError::InUse`] where a live process answers on it, [`ServeError::NotASocket`] where a file stands in the
     /// way, [`ServeError::Open`] for what the system refuses.
     pub fn bind(path: &Path) -> Result<Self, ServeError> {
-        remove_stale(path)?;
+        Self::bind_for(Program::Portal, path)
+    }
+
+    /// The same for any program.
+    ///
+    /// # Errors
+    /// As [`ControlSocket::bind`].
+    pub fn bind_for(program: Program, path: &Path) -> Result<Self, ServeError> {
+        remove_stale(program, path)?;
         let failed = |source| ServeError::Open { path: path.to_owned(), source };
         if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
             DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder).map_err(failed)?;
@@ -87,7 +98,7 @@ impl ControlSocket {
     }
 
     /// Answers until it is dropped; `source` gives the status of the moment and must not block.
-    pub async fn serve(self, source: impl Fn() -> Status + Send + Sync + 'static) {
+    pub async fn serve<S: Serialize>(self, source: impl Fn() -> S + Send + Sync + 'static) {
         let source = Arc::new(source);
         let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
@@ -120,7 +131,7 @@ impl Drop for ControlSocket {
 }
 
 /// A socket is stale when nobody accepts on it: the kernel refuses a connection at once.
-fn remove_stale(path: &Path) -> Result<(), ServeError> {
+fn remove_stale(program: Program, path: &Path) -> Result<(), ServeError> {
     let failed = |source| ServeError::Open { path: path.to_owned(), source };
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -129,9 +140,9 @@ fn remove_stale(path: &Path) -> Result<(), ServeError> {
         Ok(_) => {}
     }
     match std_net::UnixStream::connect(path) {
-        Ok(_) => Err(ServeError::InUse { path: path.to_owned() }),
+        Ok(_) => Err(ServeError::InUse { program, path: path.to_owned() }),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            tracing::info!(path = %path.display(), "replacing the control socket of a dead portal");
+            tracing::info!(path = %path.display(), "replacing the control socket of a dead {program}");
             std::fs::remove_file(path).map_err(failed)
         }
         Err(error) => Err(failed(error)),
@@ -151,7 +162,7 @@ fn listen_on(path: &Path) -> io::Result<std_net::UnixListener> {
 }
 
 /// Answers one connection, line by line, until it ends.
-async fn converse(stream: UnixStream, source: &(impl Fn() -> Status + Send + Sync)) -> io::Result<()> {
+async fn converse<S: Serialize>(stream: UnixStream, source: &(impl Fn() -> S + Send + Sync)) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();

@@ -112,6 +112,22 @@ pub struct PathStatus {
     pub rx_bytes: u64,
     /// Bytes of datagrams sent by it.
     pub tx_bytes: u64,
+    /// Its SCION path, where this portal chose one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scion: Option<ScionStatus>,
+}
+
+/// A SCION path. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScionStatus {
+    /// Where it leads.
+    pub endpoint: String,
+    /// The ASes and interfaces on it, as `scion showpaths` writes them; empty within one AS.
+    pub path: String,
+    /// ASes on it, both ends counted.
+    pub hops: usize,
+    /// Bytes that a packet may have from its SCION header on.
+    pub mtu: u16,
 }
 
 /// What a path is (DESIGN section 4). Starts as `New`; plain data.
@@ -169,6 +185,7 @@ mod tests {
             mtu: 1472,
             rx_bytes: 1,
             tx_bytes: 2,
+            scion: None,
         };
         let fec =
             FecStatus { protected_packets: 8, repairs: 2, repair_bytes: 600, overhead_pct: 25.0, repaired_packets: 1 };

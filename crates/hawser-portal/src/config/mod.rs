@@ -18,7 +18,10 @@ mod reader;
 pub mod reading;
 mod rules;
 pub mod schema;
+#[cfg_attr(not(feature = "scion"), path = "scion_absent.rs")]
+mod scion;
 mod sections;
+mod shape;
 mod supported;
 mod takeover;
 #[cfg(test)]
@@ -28,8 +31,7 @@ mod types;
 mod unique;
 mod values;
 
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
 pub use amounts::{BitRate, MonthDay, Volume};
 pub use error::{ConfigError, Span};
@@ -38,6 +40,7 @@ pub use load::{Keys, LoadError, load, read};
 pub use marks::{MarkKinds, MarkMatch};
 pub use pattern::InterfacePattern;
 pub use rules::{PortRange, Rule};
+pub use scion::{ScionEndpoint, ScionPaths};
 pub use takeover::{Kept, KeptProtocol, Takeover, TakeoverRole};
 pub use types::{ANY_INTERFACE, Config, DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
 pub use values::{
@@ -45,9 +48,10 @@ pub use values::{
     Protection, Scheduler, TcpCongestion, TlsName, Transport,
 };
 
-use error::{Fault, Faults, did_you_mean};
-use reader::{Sited, Table, kind};
+use error::{Fault, Faults};
+use reader::{Sited, Table};
 use sections::Claims;
+use shape::{repeated, single};
 
 /// The port portals listen on where the contract's examples say nothing else.
 pub const DEFAULT_PORT: u16 = 4920;
@@ -92,7 +96,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, faults: &mut Faults<'_>) -> Option<Conf
     let mut marks = MarkKinds::default();
     let rules: Vec<_> = rules.map(|(t, s)| rules::rule(open("rule", t, s, faults), &mut marks)).collect();
     let takeover = single(tree, "takeover", faults).and_then(|(t, s)| takeover::read(open("takeover", t, s, faults)));
-    unknown_sections(tree, faults);
+    shape::unknown_sections(schema::SCHEMA, tree, faults);
     missing_sections(tree, faults);
 
     let links: Vec<Sited<Link>> = links.into_iter().collect::<Option<_>>()?;
@@ -125,70 +129,7 @@ fn open<'a, 't, 'f>(name: &str, table: &'a DeTable<'t>, header: Span, faults: &'
 
 /// A section as a user writes it: `[tun]`, `[[link]]`.
 fn title(name: &str) -> String {
-    match schema::section(name) {
-        Some(s) if s.repeated => format!("[[{name}]]"),
-        _ => format!("[{name}]"),
-    }
-}
-
-/// The section `[name]`; another shape is a fault.
-fn single<'a, 't>(tree: &'a DeTable<'t>, name: &str, faults: &mut Faults<'_>) -> Option<(&'a DeTable<'t>, Span)> {
-    let value = tree.get(name)?;
-    match value.get_ref() {
-        DeValue::Table(table) => Some((table, value.span())),
-        DeValue::Array(items) if items.iter().all(|i| i.get_ref().is_table()) && !items.is_empty() => {
-            let span = items.iter().last().map_or(value.span(), Spanned::span);
-            faults.add(span, Fault::new(format!("[{name}] stands once, in single brackets")).fix(format!("[{name}]")));
-            None
-        }
-        other => {
-            let fault = Fault::new(format!("`{name}`: expected a section, found {}", kind(other)));
-            faults.add(value.span(), fault.hint(format!("write it under a line [{name}]")));
-            None
-        }
-    }
-}
-
-/// The sections `[[name]]`; another shape is a fault.
-fn repeated<'a, 't>(tree: &'a DeTable<'t>, name: &str, faults: &mut Faults<'_>) -> Vec<(&'a DeTable<'t>, Span)> {
-    let Some(value) = tree.get(name) else { return Vec::new() };
-    match value.get_ref() {
-        DeValue::Array(items) if items.iter().all(|i| i.get_ref().is_table()) => {
-            items.iter().filter_map(|i| i.get_ref().as_table().map(|t| (t, i.span()))).collect()
-        }
-        DeValue::Table(_) => {
-            let fault = Fault::new(format!("[[{name}]] stands in double brackets, because there may be several"));
-            faults.add(value.span(), fault.fix(format!("[[{name}]]")));
-            Vec::new()
-        }
-        other => {
-            let fault = Fault::new(format!("`{name}`: expected sections, found {}", kind(other)));
-            faults.add(value.span(), fault.hint(format!("write each under a line [[{name}]]")));
-            Vec::new()
-        }
-    }
-}
-
-fn unknown_sections(tree: &DeTable<'_>, faults: &mut Faults<'_>) {
-    let names: Vec<&str> = schema::SCHEMA.iter().map(|s| s.name).collect();
-    for (key, value) in tree.iter().filter(|(k, _)| !names.contains(&k.get_ref().as_ref())) {
-        let name = key.get_ref().as_ref();
-        let homes: Vec<String> =
-            schema::SCHEMA.iter().filter(|s| s.keys.iter().any(|k| k.name == name)).map(|s| title(s.name)).collect();
-        let is_section = matches!(value.get_ref(), DeValue::Table(_) | DeValue::Array(_));
-        let fault = match did_you_mean(name, &names) {
-            _ if !homes.is_empty() => Fault::new(format!("key `{name}` outside of its section"))
-                .hint(format!("it belongs under {}", homes.join(" or "))),
-            Some(meant) => Fault::new(format!("unknown section `{name}`"))
-                .hint(format!("did you mean {}?", title(meant)))
-                .fix(meant),
-            None if is_section => {
-                Fault::new(format!("unknown section `{name}`")).hint(format!("sections: {}", names.join(", ")))
-            }
-            None => Fault::new(format!("unknown key `{name}`")).hint(format!("sections: {}", names.join(", "))),
-        };
-        faults.add(key.span(), fault);
-    }
+    shape::title(schema::SCHEMA, name)
 }
 
 fn missing_sections(tree: &DeTable<'_>, faults: &mut Faults<'_>) {

@@ -7,10 +7,12 @@ use ipnet::IpNet;
 use toml::de::DeValue;
 
 use super::DEFAULT_PORT;
-use super::error::{Fault, did_you_mean};
+use super::error::Fault;
 use super::key::PublicKey;
 use super::pattern::InterfacePattern;
 use super::reader::{integer, quoted, string};
+use super::reading::no_such_word;
+use super::scion::{self, ScionEndpoint};
 use super::supported;
 use super::values::{InterfaceName, Keyword, LinkName, METRIC_RANGE, MTU_MIN, Metric, Mtu, NameError, PeerName};
 
@@ -22,13 +24,7 @@ pub(super) fn keyword<K: Keyword>(key: &str, value: &DeValue<'_>) -> Result<K, F
         match K::from_word(word) {
             Some(keyword) if carried.contains(&word) => Ok(keyword),
             Some(_) => Err(not_supported(word).hint(format!("supported: {}", carried.join(", ")))),
-            None => {
-                let fault = Fault::new(format!("unknown value {}", quoted(word)));
-                Err(match did_you_mean(word, &carried) {
-                    Some(meant) => fault.hint(format!("did you mean {}?", quoted(meant))).fix(quoted(meant)),
-                    None => fault.hint(format!("one of: {}", carried.join(", "))),
-                })
-            }
+            None => Err(no_such_word(word, &carried)),
         }
     })
 }
@@ -180,19 +176,43 @@ fn host(address: IpAddr) -> IpNet {
     IpNet::from(address)
 }
 
+/// An address of either kind. Plain data.
+pub(super) enum Endpoint {
+    Socket(SocketAddr),
+    Scion(ScionEndpoint),
+}
+
 /// Where a portal listens: the address may be unspecified.
-pub(super) fn listen_address(value: &DeValue<'_>) -> Result<SocketAddr, Fault> {
-    string(value, socket_address)
+pub(super) fn listen_address(value: &DeValue<'_>) -> Result<Endpoint, Fault> {
+    string(value, any_endpoint)
 }
 
 /// Where a peer is reached.
-pub(super) fn endpoint(value: &DeValue<'_>) -> Result<SocketAddr, Fault> {
-    string(value, |text| match socket_address(text)? {
-        a if a.ip().is_unspecified() || a.ip().is_multicast() => {
-            Err(Fault::new(format!("no single host is reached at {text}")).hint("write the address of the peer"))
+pub(super) fn endpoint(value: &DeValue<'_>) -> Result<Endpoint, Fault> {
+    string(value, |text| {
+        let endpoint = any_endpoint(text)?;
+        let host = match &endpoint {
+            Endpoint::Socket(address) => address.ip(),
+            Endpoint::Scion(endpoint) => scion::host(endpoint).ip(),
+        };
+        if host.is_unspecified() || host.is_multicast() {
+            return Err(
+                Fault::new(format!("no single host is reached at {text}")).hint("write the address of the peer")
+            );
         }
-        a => Ok(a),
+        Ok(endpoint)
     })
+}
+
+fn any_endpoint(text: &str) -> Result<Endpoint, Fault> {
+    match text.strip_prefix(scion::SCHEME) {
+        Some(rest) => scion::endpoint(rest).map(Endpoint::Scion),
+        None if scion::is_bare(text) => {
+            let fault = Fault::new(format!("{text} is a SCION endpoint without its scheme"));
+            Err(fault.fix(quoted(&format!("{}{text}", scion::SCHEME))))
+        }
+        None => socket_address(text).map(Endpoint::Socket),
+    }
 }
 
 fn socket_address(text: &str) -> Result<SocketAddr, Fault> {

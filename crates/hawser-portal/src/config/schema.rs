@@ -24,7 +24,8 @@ pub struct KeySchema {
     pub default: &'static str,
 }
 
-const fn key(name: &'static str, kind: &'static str, default: &'static str) -> KeySchema {
+/// A key, to write a schema with.
+pub const fn key(name: &'static str, kind: &'static str, default: &'static str) -> KeySchema {
     KeySchema { name, kind, default }
 }
 
@@ -35,7 +36,7 @@ pub const SCHEMA: &[SectionSchema] = &[
         repeated: false,
         keys: &[
             key("private_key_file", "path", "required"),
-            key("listen", "list of IP:port", "[]"),
+            key("listen", "list of IP:port or `scion://…`", "[]"),
             key("transports", "list of transports", "[\"udp\"]"),
             key("ip_protocol", "IP protocol", "253"),
             key("socket", "path", "\"/run/hawser/hawser.sock\""),
@@ -67,6 +68,13 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("transport", "transport", "\"udp\""),
             key("tls", "true or false", "false"),
             key("tls_name", "host name", "none"),
+            key("daemon", "host:port", "\"127.0.0.1:30255\""),
+            key("paths", "1 to 16", "2"),
+            key("select", "choice of paths", "\"sharability\""),
+            key("sequence", "SCION sequence", "\"\""),
+            key("allow", "list of SCION hops", "[]"),
+            key("deny", "list of SCION hops", "[]"),
+            key("port", "0 or 1024 to 65535", "0"),
             key("metric", "0 to 65535", "0"),
             key("weight", "1 to 255", "1"),
             key("max_rate", "bits a second", "none"),
@@ -81,7 +89,7 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("name", "name", "required"),
             key("public_key", "key", "required"),
             key("preshared_key_file", "path", "none"),
-            key("endpoints", "list of IP:port", "[]"),
+            key("endpoints", "list of IP:port or `scion://…`", "[]"),
             key("allowed_ips", "list of network/prefix", "required"),
         ],
     },

@@ -9,11 +9,12 @@ use super::amounts::{MonthDay, bit_rate, month_day, volume};
 use super::error::Fault;
 use super::key::PublicKey;
 use super::parsers::{
-    endpoint, interface_address, interface_name, interface_pattern, ip_address, keyword, link_name, listen_address,
-    masquerade, metric, mtu, network, path, peer_name, public_key, weight,
+    Endpoint, endpoint, interface_address, interface_name, interface_pattern, ip_address, keyword, link_name,
+    listen_address, masquerade, metric, mtu, network, path, peer_name, public_key, weight,
 };
 use super::parsers_transport::{ip_protocol, tcp_congestion, tls_name};
 use super::reader::{Sited, Table, boolean};
+use super::scion::{self, ScionEndpoint};
 use super::unique::Unique;
 use super::values::{
     Cipher, Congestion, InterfaceName, IpProtocol, LinkName, PeerName, Protection, Scheduler, TlsName, Transport,
@@ -40,8 +41,13 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
     let state_dir = table.optional("state_dir", path);
     let relay = table.optional("relay", boolean);
     let mut seen = Unique::default();
-    for l in listen.iter().flatten() {
+    let (listen, scion_listen) = by_kind(listen.unwrap_or_default());
+    for l in &listen {
         seen.claim(&mut table, l.value, l.span.clone(), "listens there twice");
+    }
+    let mut seen_scion = Unique::default();
+    for l in &scion_listen {
+        seen_scion.claim(&mut table, l.value, l.span.clone(), "listens there twice");
     }
     let mut seen = Unique::default();
     for t in transports.iter().flatten() {
@@ -53,7 +59,8 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
     table.finish();
     Some(Portal {
         private_key_file: key_file?.value,
-        listen: values(listen.unwrap_or_default()),
+        listen: values(listen),
+        scion_listen: values(scion_listen),
         transports: transports.map_or_else(|| vec![Transport::Udp], values),
         ip_protocol: ip_protocol.map_or(IpProtocol::EXPERIMENT, |p| p.value),
         socket: socket.map_or_else(|| DEFAULT_SOCKET.into(), |s| s.value),
@@ -110,6 +117,7 @@ pub(super) fn link(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
     let address = table.optional("address", ip_address);
     let transport = table.optional("transport", |v| keyword::<Transport>("link.transport", v));
     let tls = tls(&mut table, transport.as_ref().map(|t| t.value));
+    let scion = scion::link(&mut table, transport.as_ref().map(|t| t.value));
     let metric = table.optional("metric", metric);
     let weight = table.optional("weight", weight);
     let max_rate = table.optional("max_rate", bit_rate);
@@ -128,6 +136,10 @@ pub(super) fn link(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
         let fault = Fault::new("`exclude` is for a link of every interface");
         table.fault(header.clone(), fault.hint("write: interface = \"*\", or leave `exclude` out"));
     }
+    if any && let Some(transport) = transport.as_ref().filter(|t| t.value == Transport::Scion) {
+        let fault = Fault::new("a link over SCION has one interface");
+        table.fault(transport.span.clone(), fault.hint("name the interface of this host's AS: interface = \"eth0\""));
+    }
     if table.has("address") && any {
         let fault = Fault::new("a link of every interface has no `address` of its own");
         table.fault(header.clone(), fault.hint("leave `address` out, or name the interface"));
@@ -143,6 +155,7 @@ pub(super) fn link(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
         address: address.map(|a| a.value),
         transport: transport.map_or(Transport::Udp, |t| t.value),
         tls,
+        scion,
         metric: metric.map_or_else(Default::default, |m| m.value),
         weight: weight.map_or(1, |w| w.value),
         max_rate: max_rate.map(|r| r.value),
@@ -184,8 +197,13 @@ pub(super) fn peer(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
     for net in allowed.iter().flatten() {
         claims.networks.claim(&mut table, net.value, net.span.clone(), "the network belongs to a peer already");
     }
+    let (endpoints, scion_endpoints) = by_kind(endpoints.unwrap_or_default());
     let mut seen: Unique<SocketAddr> = Unique::default();
-    for e in endpoints.iter().flatten() {
+    for e in &endpoints {
+        seen.claim(&mut table, e.value, e.span.clone(), "the endpoint is there twice");
+    }
+    let mut seen: Unique<ScionEndpoint> = Unique::default();
+    for e in &scion_endpoints {
         seen.claim(&mut table, e.value, e.span.clone(), "the endpoint is there twice");
     }
     table.finish();
@@ -193,7 +211,8 @@ pub(super) fn peer(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
         name: name?.value,
         public_key: key?.value,
         preshared_key_file: preshared.map(|p| p.value),
-        endpoints: values(endpoints.unwrap_or_default()),
+        endpoints: values(endpoints),
+        scion_endpoints: values(scion_endpoints),
         allowed_ips: values(allowed?),
     };
     Some(Sited { value: peer, span: header })
@@ -221,6 +240,18 @@ pub(super) fn traffic(mut table: Table<'_, '_, '_>) -> Traffic {
         protection: protection.map_or(default.protection, |p| p.value),
         cipher: cipher.map_or(default.cipher, |c| c.value),
     }
+}
+
+/// Socket addresses, and SCION's.
+fn by_kind(endpoints: Vec<Sited<Endpoint>>) -> (Vec<Sited<SocketAddr>>, Vec<Sited<ScionEndpoint>>) {
+    let (mut sockets, mut scion) = (Vec::new(), Vec::new());
+    for Sited { value, span } in endpoints {
+        match value {
+            Endpoint::Socket(value) => sockets.push(Sited { value, span }),
+            Endpoint::Scion(value) => scion.push(Sited { value, span }),
+        }
+    }
+    (sockets, scion)
 }
 
 fn values<T>(sited: Vec<Sited<T>>) -> Vec<T> {

@@ -13,7 +13,12 @@ const fn later(key: &'static str, value: &'static str) -> Later {
 }
 
 /// Values that are refused, as they are written in the file (strings without quotes). `*` is every value but the default.
-const LATER_VALUES: &[Later] = &[later("portal.transports", "scion"), later("link.transport", "scion")];
+const LATER_VALUES: &[Later] = &[
+    // It listens at addresses of its own.
+    later("portal.transports", "scion"),
+    #[cfg(not(feature = "scion"))]
+    later("link.transport", "scion"),
+];
 
 /// Whether this version carries out `value` of `key` (`section.key`).
 pub(super) fn value(key: &str, value: &str) -> bool {

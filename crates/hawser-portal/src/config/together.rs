@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::error::{Fault, Faults};
 use super::reader::Sited;
-use super::{DEFAULT_PORT, Link, Peer, Portal, Tun};
+use super::{DEFAULT_PORT, Link, Peer, Portal, Transport, Tun};
 
 /// Notes a fault for everything that can never carry a packet.
 pub(super) fn check(portal: &Portal, tun: &Tun, links: &[Sited<Link>], peers: &[Sited<Peer>], faults: &mut Faults<'_>) {
@@ -33,8 +33,8 @@ fn every_peer_is_reached_or_calls(
 ) {
     for peer in peers {
         let name = &peer.value.name;
-        let calls = !peer.value.endpoints.is_empty();
-        if !calls && portal.listen.is_empty() {
+        let calls = peer.value.has_endpoints();
+        if !calls && !portal.listens() {
             let fault = Fault::new(format!("peer \"{name}\" has no `endpoints`, and the portal does not `listen`"));
             let hint = format!("add endpoints here, or to [portal]: listen = [\"0.0.0.0:{DEFAULT_PORT}\"]");
             faults.add(peer.span.clone(), fault.hint(hint));
@@ -51,9 +51,15 @@ fn every_link_has_somewhere_to_go(links: &[Sited<Link>], peers: &[Sited<Peer>], 
     let endpoints: Vec<IpAddr> = peers.iter().flat_map(|p| &p.value.endpoints).map(|e| e.ip()).collect();
     for link in links {
         let name = &link.value.name;
-        if endpoints.is_empty() {
-            let fault = Fault::new(format!("link \"{name}\" has nowhere to go: no peer has `endpoints`"));
-            faults.add(link.span.clone(), fault.hint("add endpoints to a [[peer]], or leave the link out"));
+        let nowhere = |what: &str| Fault::new(format!("link \"{name}\" has nowhere to go: no peer has {what}"));
+        if link.value.transport == Transport::Scion {
+            if peers.iter().all(|peer| peer.value.scion_endpoints.is_empty()) {
+                let hint = "add to a [[peer]]: endpoints = [\"scion://1-ff00:0:110,10.0.0.1:31000\"]";
+                faults.add(link.span.clone(), nowhere("SCION `endpoints`").hint(hint));
+            }
+        } else if endpoints.is_empty() {
+            let hint = "add endpoints to a [[peer]], or leave the link out";
+            faults.add(link.span.clone(), nowhere("`endpoints` for it").hint(hint));
         } else if let Some(address) = link.value.address
             && !endpoints.iter().any(|e| e.is_ipv4() == address.is_ipv4())
         {

@@ -9,6 +9,7 @@ use super::amounts::{BitRate, MonthDay, Volume};
 use super::key::PublicKey;
 use super::pattern::InterfacePattern;
 use super::rules::Rule;
+use super::scion::{ScionEndpoint, ScionPaths};
 use super::takeover::Takeover;
 use super::values::{
     Cipher, Congestion, InterfaceName, IpProtocol, LinkName, Metric, Mtu, PeerName, Protection, Scheduler,
@@ -46,8 +47,10 @@ pub struct Config {
 pub struct Portal {
     /// The file with the private key; relative to the configuration's folder.
     pub private_key_file: PathBuf,
-    /// Where every transport listens; empty for a portal that only calls.
+    /// Where every transport of `transports` listens; empty for a portal that only calls.
     pub listen: Vec<SocketAddr>,
+    /// Where it listens in SCION packets.
+    pub scion_listen: Vec<ScionEndpoint>,
     /// The transports that listen; at least one.
     pub transports: Vec<Transport>,
     /// The protocol number of the transport `ip`.
@@ -112,6 +115,8 @@ pub struct Link {
     pub transport: Transport,
     /// Whether its streams go inside TLS, and the name that is asked for there.
     pub tls: Option<TlsName>,
+    /// Its SCION paths, where that is its transport.
+    pub scion: Option<ScionPaths>,
     /// Its tier.
     pub metric: Metric,
     /// Its part of what `weighted` sends; at least one.
@@ -129,6 +134,25 @@ pub struct DataCap {
     pub volume: Volume,
     /// The day on which it begins anew.
     pub reset: MonthDay,
+}
+
+impl Portal {
+    /// Whether anybody may call.
+    pub fn listens(&self) -> bool {
+        !self.listen.is_empty() || !self.scion_listen.is_empty()
+    }
+
+    /// The UDP sockets that SCION packets come to.
+    pub fn scion_sockets(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.scion_listen.iter().map(super::scion::host)
+    }
+}
+
+impl Peer {
+    /// Whether we may call it.
+    pub fn has_endpoints(&self) -> bool {
+        !self.endpoints.is_empty() || !self.scion_endpoints.is_empty()
+    }
 }
 
 impl Link {
@@ -153,8 +177,10 @@ pub struct Peer {
     pub public_key: PublicKey,
     /// The file with a preshared key; relative to the configuration's folder.
     pub preshared_key_file: Option<PathBuf>,
-    /// Where it is reached; empty for a peer that calls us.
+    /// Where it is reached by all others.
     pub endpoints: Vec<SocketAddr>,
+    /// Where it is reached by links over SCION.
+    pub scion_endpoints: Vec<ScionEndpoint>,
     /// The networks behind it, host bits zero; at least one, none of them twice.
     pub allowed_ips: Vec<IpNet>,
 }

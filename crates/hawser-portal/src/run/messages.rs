@@ -1,10 +1,18 @@
 //! What the control thread and the packet thread say to each other.
 
+use std::net::SocketAddr;
+
+#[cfg(feature = "scion")]
+use hawser_core::alias::Alias;
 use hawser_core::endpoint::{Event, PeerConfig, Snapshot};
 use hawser_core::rules::Rules;
 use hawser_core::session::Terms;
 use hawser_core::units::{LinkGroup, LinkId, PeerId};
 use hawser_net::netcfg::LinkEvent;
+#[cfg(feature = "scion")]
+use hawser_scion::daemon::PortRange;
+#[cfg(feature = "scion")]
+use hawser_scion::link::Way;
 
 use super::plan::SocketPlan;
 
@@ -15,6 +23,9 @@ pub enum Command {
     Link(LinkEvent),
     /// The configuration was read again.
     Reload(Reload),
+    /// Paths were found, chosen anew or renewed.
+    #[cfg(feature = "scion")]
+    Ways(Ways),
     /// Report the present state.
     Snapshot,
     /// Say good-bye to the peers, and end.
@@ -67,6 +78,22 @@ pub enum Report {
     State(Box<State>),
     /// What the core wants done or told.
     Event(Event),
+    /// Somebody on the way says that the one of this alias is broken.
+    Broken(SocketAddr),
+}
+
+/// The SCION paths of a link from now on. Owned data.
+#[cfg(feature = "scion")]
+#[derive(Debug)]
+pub struct Ways {
+    /// The link.
+    pub link: LinkId,
+    /// All of them, to every endpoint.
+    pub ways: Vec<Way>,
+    /// Which lead to which peer; none of its own means that it has none any more.
+    pub peers: Vec<(PeerId, Vec<Alias>)>,
+    /// The ports that routers of this AS send to, where they were told.
+    pub ports: Option<PortRange>,
 }
 
 /// The packet thread's state at one moment. Plain data.

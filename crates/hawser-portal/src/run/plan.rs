@@ -15,9 +15,13 @@ use hawser_core::units::{LinkGroup, LinkId, Random};
 use hawser_core::wire::{Cipher as CoreCipher, CipherSet, InstanceId, Offer, Protection as CoreProtection};
 use hawser_net::netcfg::{Family, Mark};
 
+#[cfg_attr(not(feature = "scion"), path = "plan/scion_absent.rs")]
+mod scion;
+
 use super::own;
 use crate::config::{
-    Cipher, Config, Congestion, IpProtocol, Keys, Link, Peer, Protection, TcpCongestion, TlsName, Traffic, Transport,
+    Cipher, Config, Congestion, IpProtocol, Keys, Link, Peer, Protection, ScionEndpoint, ScionPaths, TcpCongestion,
+    TlsName, Traffic, Transport,
 };
 
 /// Largest IP packet that is looked for on any path, in bytes: Ethernet's (RFC 894). A larger one would only pay where
@@ -84,7 +88,17 @@ impl SocketPlan {
 
     /// Whether paths are opened from it; else it only answers.
     pub fn opens(&self) -> bool {
-        !self.endpoints.is_empty()
+        !self.endpoints.is_empty() || matches!(self.carriage, Carriage::Scion(ScionRole::Calls { .. }))
+    }
+
+    /// Whether it may reach this peer.
+    pub fn reaches(&self, peer: &Peer) -> bool {
+        match &self.carriage {
+            Carriage::Scion(ScionRole::Calls { endpoints, .. }) => {
+                peer.scion_endpoints.iter().any(|endpoint| endpoints.contains(endpoint))
+            }
+            _ => peer.endpoints.iter().any(|endpoint| self.endpoints.contains(endpoint)),
+        }
     }
 }
 
@@ -102,6 +116,24 @@ pub enum Carriage {
         /// Whether its calls go inside TLS. Where it listens, the caller decides.
         tls: Option<TlsName>,
     },
+    /// In SCION packets.
+    #[cfg_attr(not(feature = "scion"), expect(dead_code, reason = "without SCION nothing is planned for it"))]
+    Scion(ScionRole),
+}
+
+/// What a socket for SCION packets does. No default; plain data.
+#[cfg_attr(not(feature = "scion"), expect(dead_code, reason = "without SCION nothing is planned for it"))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScionRole {
+    /// It reaches these endpoints by paths that are chosen so.
+    Calls {
+        /// Where to.
+        endpoints: Vec<ScionEndpoint>,
+        /// How.
+        paths: ScionPaths,
+    },
+    /// It answers whoever calls it here.
+    Listens(ScionEndpoint),
 }
 
 impl Carriage {
@@ -109,7 +141,7 @@ impl Carriage {
         match transport {
             Transport::Ip => Self::Ip(config.portal.ip_protocol),
             Transport::Tcp => Self::Tcp { congestion: config.traffic.tcp_congestion.clone(), tls },
-            // `scion` is refused when the configuration is read (config/supported.rs).
+            // SCION's sockets are planned apart.
             Transport::Udp | Transport::Scion => Self::Udp,
         }
     }
@@ -120,6 +152,7 @@ impl Carriage {
             Self::Udp => Transport::Udp,
             Self::Ip(_) => Transport::Ip,
             Self::Tcp { .. } => Transport::Tcp,
+            Self::Scion(_) => Transport::Scion,
         }
     }
 
@@ -129,6 +162,7 @@ impl Carriage {
             Self::Udp => CoreTransport::Udp,
             Self::Ip(_) => CoreTransport::Ip,
             Self::Tcp { .. } => CoreTransport::Tcp,
+            Self::Scion(_) => CoreTransport::Scion,
         }
     }
 }
@@ -140,6 +174,10 @@ pub fn sockets(config: &Config) -> Vec<SocketPlan> {
     let (mut plans, mut groups) = (Vec::new(), (0..).map(LinkGroup));
     // A link of every interface has none itself.
     for (link, group) in config.links.iter().filter(|link| !link.is_any()).zip(&mut groups) {
+        if let Some(paths) = &link.scion {
+            plans.extend(scion::for_link(link, group, paths, &config.peers));
+            continue;
+        }
         for family in [Family::V4, Family::V6] {
             let reached: Vec<_> = endpoints.iter().filter(|e| Family::of(e.ip()) == family).copied().collect();
             let bindable = link.address.is_none_or(|address| Family::of(address) == family);
@@ -150,8 +188,10 @@ pub fn sockets(config: &Config) -> Vec<SocketPlan> {
         }
     }
     let mark = own::mark(config.tun.name.as_str());
-    let listening = listening(config).into_iter().zip(groups);
+    let listening = listening(config).into_iter().zip(&mut groups);
     plans.extend(listening.map(|((address, carriage), group)| for_listen(address, group, carriage)));
+    let listening = config.portal.scion_listen.iter().zip(groups);
+    plans.extend(listening.map(|(endpoint, group)| scion::for_listen(endpoint, group)));
     for (index, plan) in plans.iter_mut().enumerate() {
         (plan.id, plan.mark) = (LinkId(index as u16), mark);
     }

@@ -14,6 +14,8 @@ mod key_log;
 mod observe;
 mod reload;
 mod routes;
+#[cfg_attr(not(feature = "scion"), path = "scion_absent.rs")]
+mod scion;
 mod serve;
 mod sockets;
 mod status;

@@ -18,6 +18,7 @@ use super::key_log::KeyLog;
 use super::observe::Observer;
 use super::reload::{self, Places};
 use super::routes::Routes;
+use super::scion::Pathfinder;
 use super::sockets;
 use super::status;
 use super::system::System;
@@ -53,6 +54,7 @@ pub struct Serving<'a> {
     routes: Routes,
     observer: Observer,
     usage: Usage,
+    pathfinder: Pathfinder,
     /// The links that have carried all that they may, as the packet thread was told.
     spent: Vec<bool>,
     lost: Lost,
@@ -92,6 +94,7 @@ impl<'a> Serving<'a> {
             interfaces: Interfaces::default(),
             routes: Routes::default(),
             observer: Observer::default(),
+            pathfinder: Pathfinder::new(),
             lost: Lost::default(),
             status: watch::Sender::new(Status { version: env!("CARGO_PKG_VERSION").to_owned(), ..Status::default() }),
             started: Instant::now(),
@@ -114,6 +117,7 @@ impl<'a> Serving<'a> {
         // What there is already comes first, so that a portal that is ready has its links open.
         let events = link_watch.next().await?;
         self.on_links(&events).await;
+        self.find_paths();
         host.ready(&self.summary());
         let status = self.status.subscribe();
         let mut answering = std::pin::pin!(socket.serve(move || status.borrow().clone()));
@@ -127,6 +131,10 @@ impl<'a> Serving<'a> {
                     // The packet thread has ended by itself; how, its handle tells.
                     None => return Ok(()),
                 },
+                heard = self.pathfinder.next() => {
+                    let commands = self.pathfinder.take(heard);
+                    self.command(commands);
+                }
                 () = &mut answering => {}
                 _ = ticks.tick() => {
                     self.command([Command::Snapshot]);
@@ -150,6 +158,12 @@ impl<'a> Serving<'a> {
         let _ = self.commands.send(commands);
     }
 
+    /// SCION paths are looked for where links ask for them.
+    fn find_paths(&mut self) {
+        let commands = self.pathfinder.follow(&self.config, &self.plans, &self.places);
+        self.command(commands);
+    }
+
     /// The packet thread first: a path that is lost must not wait for anything.
     async fn on_links(&mut self, events: &[LinkEvent]) {
         self.command(events.iter().cloned().map(Command::Link));
@@ -161,6 +175,7 @@ impl<'a> Serving<'a> {
             let mut reload = Reload::default();
             self.plan_anew(&mut reload).await;
             self.pass_on(reload).await;
+            self.find_paths();
         }
         let rtnl = self.system.rtnl();
         self.routes.ask(&rtnl, &self.plans, &self.interfaces).await;
@@ -174,6 +189,8 @@ impl<'a> Serving<'a> {
                     self.lost = state.lost;
                 }
                 self.count(&state);
+                let commands = self.pathfinder.look_at(&state.core);
+                self.command(commands);
                 let status = status::compose(
                     &self.config,
                     &self.links,
@@ -181,6 +198,7 @@ impl<'a> Serving<'a> {
                     &self.plans,
                     &self.routes,
                     &self.usage,
+                    &self.pathfinder,
                     &state,
                     self.started.elapsed(),
                 );
@@ -188,6 +206,10 @@ impl<'a> Serving<'a> {
                 self.status.send_replace(status);
             }
             Report::Event(event) => self.on_event(event).await,
+            Report::Broken(remote) => {
+                let commands = self.pathfinder.on_broken(remote);
+                self.command(commands);
+            }
         }
     }
 
@@ -293,6 +315,7 @@ impl<'a> Serving<'a> {
         self.plan_anew(&mut reload).await;
         if !reload.is_empty() {
             self.pass_on(reload).await;
+            self.find_paths();
             self.system.reconfigure(&self.config).await;
             let rtnl = self.system.rtnl();
             self.routes.ask(&rtnl, &self.plans, &self.interfaces).await;

@@ -9,6 +9,7 @@ use hawser_core::units::PeerId;
 
 use super::reload::Places;
 use super::routes::Routes;
+use super::scion::Pathfinder;
 use super::usage::Usage;
 use crate::api::{DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Status};
 use crate::config::{Config, Link, Peer};
@@ -33,6 +34,7 @@ pub fn compose(
     plans: &[SocketPlan],
     routes: &Routes,
     usage: &Usage,
+    pathfinder: &Pathfinder,
     state: &State,
     uptime: Duration,
 ) -> Status {
@@ -43,7 +45,7 @@ pub fn compose(
     Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_s: uptime.as_secs_f64(),
-        peers: peers.map(|(peer, session)| peer_status(peer, session, plans, routes, state)).collect(),
+        peers: peers.map(|(peer, session)| peer_status(peer, session, plans, routes, pathfinder, state)).collect(),
         scheduler: config.traffic.scheduler.to_string(),
         links: links.iter().map(|link| link_status(link, usage)).collect(),
         drops: state.core.drops.iter().map(|(name, count)| (name.to_owned(), count)).chain(lost).collect(),
@@ -55,6 +57,7 @@ fn peer_status(
     session: Option<&SessionSnapshot>,
     plans: &[SocketPlan],
     routes: &Routes,
+    pathfinder: &Pathfinder,
     state: &State,
 ) -> PeerStatus {
     let all = session.map_or(&[][..], |session| &session.paths);
@@ -65,10 +68,13 @@ fn peer_status(
         for plan in sockets {
             let of_socket =
                 all.iter().filter(|path| path.link == plan.id && path.state != HealthState::Down(DownReason::Closed));
-            paths.extend(of_socket.map(|path| path_status(plan, path, routes.lacking(plan).is_some())));
+            paths.extend(of_socket.map(|path| {
+                let scion = pathfinder.describe(&path.remote);
+                PathStatus { scion, ..path_status(plan, path, routes.lacking(plan).is_some()) }
+            }));
         }
         // A link without any path is a state too, where this peer could be reached by it.
-        let reaches = |plan: &&SocketPlan| peer.endpoints.iter().any(|endpoint| plan.endpoints.contains(endpoint));
+        let reaches = |plan: &&SocketPlan| plan.reaches(peer);
         if paths.len() == before {
             paths.extend(
                 sockets
@@ -128,6 +134,7 @@ fn path_status(plan: &SocketPlan, path: &PathSnapshot, lacking: bool) -> PathSta
         mtu: path.mtu,
         rx_bytes: path.rx_bytes.0,
         tx_bytes: path.tx_bytes.0,
+        scion: None,
     }
 }
 
@@ -171,6 +178,7 @@ fn no_path(plan: &SocketPlan, routes: &Routes, state: &State) -> PathStatus {
         mtu: 0,
         rx_bytes: 0,
         tx_bytes: 0,
+        scion: None,
     }
 }
 

@@ -183,6 +183,7 @@ mod tests {
             address: None,
             transport: Transport::Udp,
             tls: None,
+            scion: None,
             exclude: Vec::new(),
             metric: Default::default(),
             weight: 1,

@@ -3,13 +3,16 @@
 //! 1. Errors first: they are what keeps the descriptor ready. 2. A link that was full takes the rest of its batch.
 //! 3. A batch is received, or a few where they are small; each datagram goes to the core, and what comes home to the coalescer.
 
+use hawser_core::alias::Alias;
 use hawser_core::endpoint::Verdict;
 use hawser_core::units::{Ecn, Time};
-use hawser_net::link::{AnyLink, Link, PathError, RUNS_PER_BATCH, Refusal};
+use hawser_net::link::{Link, PathError, RUNS_PER_BATCH, Refusal};
 use rustix::event::PollFlags;
 
+use super::any_link::AnyLink;
 use super::socket::LinkSocket;
 use super::{Parts, RunError, tun_loop};
+use crate::run::messages::Report;
 
 /// Datagrams taken from a link in one round, where there are so many: a batch holds few of those that the kernel does not merge.
 const DATAGRAMS_PER_ROUND: usize = 64;
@@ -44,6 +47,10 @@ pub fn on_ready(parts: &mut Parts, index: usize, flags: PollFlags) -> Result<boo
     while parts.sockets[index].has_more() {
         receive(parts, index);
     }
+    if parts.sockets[index].link.as_ref().is_some_and(AnyLink::has_word) {
+        let now = parts.clock.now();
+        take_errors(parts, index, now);
+    }
     if parts.home.bytes_held() > HOME_MAX {
         tun_loop::flush(parts)?;
     }
@@ -75,8 +82,8 @@ fn receive(parts: &mut Parts, index: usize) -> (usize, usize) {
             let verdict = endpoint.handle_datagram(now, socket.id, remote, local, ecn, datagram, home);
             proven |= verdict == Verdict::OfSession;
         }
-        if proven && let Some(streams) = link.streams() {
-            streams.prove(remote);
+        if proven {
+            link.prove(remote);
         }
     }
     (runs, datagrams)
@@ -94,9 +101,10 @@ fn split(socket: &mut LinkSocket) -> Option<(About, &mut AnyLink)> {
     socket.link.as_mut().map(|link| (about, link))
 }
 
-/// Step 1. Routers' words are hints, as anyone may forge them: only a smaller MTU is followed, and the core tests it.
+/// Step 1. Routers' words are hints, as anyone may forge them: only a smaller MTU is followed, and that a SCION path is
+/// broken; the core tests either.
 fn take_errors(parts: &mut Parts, index: usize, now: Time) {
-    let Parts { endpoint, sockets, .. } = parts;
+    let Parts { endpoint, sockets, reports, .. } = parts;
     let Some(socket) = sockets.get_mut(index) else { return };
     for _ in 0..ERRORS_PER_ROUND {
         let Some(link) = &mut socket.link else { return };
@@ -106,6 +114,10 @@ fn take_errors(parts: &mut Parts, index: usize, now: Time) {
                 tracing::trace!(link = socket.plan.name, ?error, "router said");
                 if let Some(size) = refused_size(&error, headroom) {
                     endpoint.handle_hint(socket.plan.id, error.remote, size);
+                }
+                if error.reason == Refusal::Unreachable && Alias::of(&error.remote).is_some() {
+                    endpoint.handle_broken(now, socket.plan.id, error.remote);
+                    let _ = reports.send(Report::Broken(error.remote));
                 }
             }
             Ok(None) => return,

@@ -6,6 +6,7 @@
 //! 3. do what is due (`timer_loop`), 4. follow interfaces and commands (`netlink_loop`),
 //! 5. send what the core has to say (`transmit`), 6. give the host what came home (`tun_loop`).
 
+mod any_link;
 mod link_loop;
 mod moderation;
 mod netlink_loop;
@@ -16,6 +17,8 @@ mod streams;
 mod timer_loop;
 mod transmit;
 mod tun_loop;
+#[cfg(feature = "scion")]
+mod ways;
 
 use std::io;
 use std::num::NonZeroU64;

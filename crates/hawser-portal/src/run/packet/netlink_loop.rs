@@ -37,6 +37,8 @@ pub fn on_commands(parts: &mut Parts, commands: &EventReceiver<Command>, now: Ti
                 news = true;
             }
             Command::Reload(reload) => super::reload::carry_out(parts, reload, now),
+            #[cfg(feature = "scion")]
+            Command::Ways(ways) => super::ways::take(parts, ways, now),
             Command::Snapshot => report_state(parts, now),
             Command::Stop => return Next::Stop,
         }

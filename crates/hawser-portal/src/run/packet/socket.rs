@@ -10,12 +10,15 @@ use hawser_core::wire::{DATA_HEADER_LEN, TAG_LEN};
 use hawser_net::link::ip::IpLink;
 use hawser_net::link::tcp::{TcpLink, TcpOpts};
 use hawser_net::link::udp::{UdpLink, UdpOpts};
-use hawser_net::link::{AnyLink, Ecn as NetEcn, Link, LinkError, MAX_DATAGRAM_BYTES, Refusal, Route, SendBatch};
+use hawser_net::link::{Ecn as NetEcn, Link, LinkError, MAX_DATAGRAM_BYTES, Refusal, Route, SendBatch};
 use rustix::event::{PollFd, PollFlags};
 
+use super::any_link::AnyLink;
 use crate::config::TlsName;
 use crate::run::interfaces::Place;
 use crate::run::messages::Lost;
+#[cfg(not(feature = "scion"))]
+use crate::run::plan::ScionRole;
 use crate::run::plan::{Carriage, SocketPlan};
 
 /// A socket that refuses everything for this long is parked: shorter is a route being replaced.
@@ -64,6 +67,9 @@ pub struct LinkSocket {
     pub moved: Option<Moved>,
     /// Streams that went with the link, of which the core was not told.
     pub lost_streams: Vec<SocketAddr>,
+    /// Its SCION paths.
+    #[cfg(feature = "scion")]
+    pub ways: super::ways::Ways,
     findings_told: bool,
     batch: SendBatch,
     /// It takes no more now; it is watched until it does.
@@ -85,6 +91,8 @@ impl LinkSocket {
             told: None,
             moved: None,
             lost_streams: Vec::new(),
+            #[cfg(feature = "scion")]
+            ways: super::ways::Ways::default(),
             findings_told: false,
             batch: SendBatch::new(),
             blocked: false,
@@ -113,6 +121,8 @@ impl LinkSocket {
         self.place = Some(now);
         self.link = Some(link);
         self.standing = Standing::Open;
+        #[cfg(feature = "scion")]
+        super::ways::lay(self);
         Ok(())
     }
 
@@ -165,14 +175,22 @@ impl LinkSocket {
         {
             return None;
         }
-        self.batch.spare()
+        let room_before = self.room_before(&remote);
+        self.batch.spare()?.get_mut(room_before..)
     }
 
-    /// Adds what was written to the spare room.
+    /// Adds what was written to the spare room, with what the link needs before it.
     pub fn commit(&mut self, transmit: &Transmit) {
         let route = Route { remote: transmit.remote, source: transmit.source, ecn: net_ecn(transmit.ecn) };
-        let added = self.batch.push_run(route, transmit.segment_size, transmit.len, |_| transmit.len);
-        debug_assert_eq!(added, Ok(transmit.len), "spare room is room for a run");
+        let room_before = self.room_before(&transmit.remote);
+        let (size, len) = (room_before + transmit.segment_size, room_before + transmit.len);
+        let added = self.batch.push_run(route, size, len, |_| len);
+        debug_assert_eq!(added, Ok(len), "spare room is room for a run");
+    }
+
+    /// Bytes that the link writes before each datagram.
+    fn room_before(&self, remote: &SocketAddr) -> usize {
+        self.plan.carriage.core().room_before(remote)
     }
 
     /// Sends the batch, as far as the socket takes it.
@@ -219,7 +237,8 @@ impl LinkSocket {
             self.refused_bytes += failure.bytes as u64;
             match failure.reason {
                 Refusal::TooBig if self.too_big.len() < TOO_BIG_MAX => {
-                    let size = u16::try_from(failure.segment_size).unwrap_or(u16::MAX);
+                    let size = failure.segment_size.saturating_sub(self.room_before(&failure.route.remote));
+                    let size = u16::try_from(size).unwrap_or(u16::MAX);
                     self.too_big.push((failure.route.remote, size));
                 }
                 Refusal::Unreachable | Refusal::NoDevice | Refusal::NotPermitted => refused = true,
@@ -264,6 +283,12 @@ fn bind(plan: &SocketPlan, local: SocketAddr) -> Result<AnyLink, LinkError> {
             sizes: DATAGRAM_MIN..=plan.carriage.core().fixed_size().map_or(MAX_DATAGRAM_BYTES, usize::from),
         })
         .map(AnyLink::Tcp),
+        #[cfg(feature = "scion")]
+        Carriage::Scion(role) => super::ways::bind(opts, plan.id, role),
+        #[cfg(not(feature = "scion"))]
+        Carriage::Scion(ScionRole::Calls { paths, .. }) => match *paths {},
+        #[cfg(not(feature = "scion"))]
+        Carriage::Scion(ScionRole::Listens(endpoint)) => match *endpoint {},
     }
 }
 

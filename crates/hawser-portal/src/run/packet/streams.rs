@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use hawser_core::congestion::SocketState;
 use hawser_core::units::{ByteCount, Rate, Time};
-use hawser_net::link::AnyLink;
 use hawser_net::link::tcp::{StreamNews, StreamRoom, TcpLink};
 
 use super::Parts;
+use super::any_link::AnyLink;
 use super::socket::LinkSocket;
 
 /// Tells the core which streams came and went, and how much those take that something was sent on. Whether any takes more

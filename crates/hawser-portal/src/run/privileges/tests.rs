@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use caps::CapSet;
+
 use super::*;
 
 fn config(portal: &str, link: &str) -> Config {

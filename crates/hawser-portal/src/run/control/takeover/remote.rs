@@ -181,14 +181,18 @@ fn give() -> Vec<String> {
 fn listened(config: &Config) -> impl Iterator<Item = [String; 2]> {
     let taken: Vec<IpAddr> = config.takeover.iter().flat_map(|takeover| takeover.addresses.clone()).collect();
     let here = move |listen: &&SocketAddr| listen.ip().is_unspecified() || taken.contains(&listen.ip());
-    let ports: BTreeSet<u16> = config.portal.listen.iter().filter(here).map(SocketAddr::port).collect();
+    let ports: BTreeSet<u16> = config.portal.listen.iter().filter(&here).map(SocketAddr::port).collect();
+    // SCION packets come in UDP datagrams.
+    let scion: Vec<SocketAddr> = config.portal.scion_sockets().collect();
+    let scion: BTreeSet<u16> = scion.iter().filter(&here).map(SocketAddr::port).collect();
+    let scion = scion.into_iter().map(|port| sides("udp", &port));
     let protocol = config.portal.ip_protocol.number();
-    config.portal.transports.iter().flat_map(move |transport| match transport {
-        // SCION packets come in UDP datagrams.
+    let others = config.portal.transports.iter().flat_map(move |transport| match transport {
         Transport::Udp | Transport::Scion => ports.iter().map(|port| sides("udp", port)).collect(),
         Transport::Tcp => ports.iter().map(|port| sides("tcp", port)).collect(),
         Transport::Ip => vec![[(); 2].map(|()| format!("meta l4proto {protocol}"))],
-    })
+    });
+    others.chain(scion)
 }
 
 fn kept(kept: &Kept) -> [String; 2] {
