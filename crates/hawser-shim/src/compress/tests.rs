@@ -1,0 +1,446 @@
+//! Two ends, the wire between them, and all that may go wrong on it.
+
+use hawser_core::packet::{checksum, inner};
+use hawser_core::units::Time;
+use proptest::prelude::*;
+
+use super::*;
+use crate::mptcp::Flags;
+use crate::mptcp::samples::{CLIENT, Draft, SERVER, v6};
+
+/// Room on a path of three hops with an AS MTU of 1472: less a SCION header of 104 bytes (12 common, 24 addresses, 68 path) and
+/// UDP's 8 (scion-header.rst of the reference implementation).
+const ROOM: u16 = 1360;
+/// The IP packet around it: 1472 bytes, UDP's 8 and IPv4's 20.
+const ON_THE_WIRE: f64 = 1500.0;
+/// Options of a segment of MPTCP: timestamps with padding (RFC 7323), DSS with a long mapping and a long acknowledgment.
+const OPTIONS: usize = 40;
+
+/// One end, with its own random numbers.
+struct Shim {
+    compression: Compression,
+    random: u64,
+}
+
+impl Shim {
+    fn new(seed: u64) -> Self {
+        Self { compression: Compression::new(64), random: seed }
+    }
+
+    /// It stops, and begins anew without what it knew.
+    fn restart(&mut self) {
+        self.compression = Compression::new(64);
+    }
+
+    fn try_send(&mut self, packet: &[u8], offload: Offload) -> Result<Vec<Vec<u8>>, TooLarge> {
+        let mut out = Datagrams::default();
+        let state = &mut self.random;
+        // The generator of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
+        let mut random = || {
+            *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            mixed ^ (mixed >> 31)
+        };
+        self.compression.shrink(Time::ZERO, packet, offload, ROOM, &mut random, &mut out)?;
+        Ok(out.iter().map(<[u8]>::to_vec).collect())
+    }
+
+    fn send(&mut self, packet: &[u8]) -> Vec<Vec<u8>> {
+        self.try_send(packet, Offload::default()).unwrap()
+    }
+
+    fn take(&mut self, datagram: &[u8]) -> Result<Option<Vec<u8>>, Rejected> {
+        let mut packet = Vec::new();
+        let taken = self.compression.expand(Time::ZERO, datagram, |_, _, _| true, &mut packet)?;
+        Ok((taken != Expanded::Nothing).then_some(packet))
+    }
+}
+
+fn is_compact(datagram: &[u8]) -> bool {
+    datagram[0] >> 6 == 0b10
+}
+
+/// A packet crosses: what is delivered, and whether all of it was compact.
+fn cross(from: &mut Shim, to: &mut Shim, packet: &[u8]) -> (Vec<u8>, bool) {
+    let datagrams = from.send(packet);
+    let delivered: Vec<Vec<u8>> = datagrams.iter().filter_map(|datagram| to.take(datagram).unwrap()).collect();
+    assert_eq!(delivered.len(), 1, "one packet");
+    (delivered[0].clone(), datagrams.iter().all(|datagram| is_compact(datagram)))
+}
+
+fn there(flags: Flags, sequence: u32, len: usize) -> Draft {
+    Draft { flags, sequence, payload: (0..len).map(|at| at as u8).collect(), ..Draft::default() }
+}
+
+fn back(flags: Flags, sequence: u32, len: usize) -> Draft {
+    Draft { from: SERVER.parse().unwrap(), to: CLIENT.parse().unwrap(), ..there(flags, sequence, len) }
+}
+
+/// Two ends that know a flow.
+fn acquainted() -> (Shim, Shim) {
+    let (mut client, mut server) = (Shim::new(1), Shim::new(2));
+    cross(&mut client, &mut server, &there(Flags::SYN, 99, 0).packet());
+    cross(&mut server, &mut client, &back(Flags(0x12), 499, 0).packet());
+    cross(&mut client, &mut server, &there(Flags::ACK, 100, 0).packet());
+    (client, server)
+}
+
+#[test]
+fn a_flow_is_compact_from_its_third_segment_on_without_a_datagram_more() {
+    let (mut client, mut server) = (Shim::new(1), Shim::new(2));
+    let story = [
+        (true, there(Flags::SYN, 99, 0), false),
+        (false, back(Flags(0x12), 499, 0), false),
+        (true, there(Flags::ACK, 100, 0), true),
+        (true, there(Flags::ACK, 100, 1000), true),
+        (false, back(Flags::ACK, 500, 1000), true),
+        (true, there(Flags(0x11), 1100, 0), true),
+    ];
+    for (is_clients, draft, compact) in story {
+        let packet = draft.packet();
+        let (from, to) = if is_clients { (&mut client, &mut server) } else { (&mut server, &mut client) };
+        assert_eq!(from.send(&packet).len(), 1);
+        from.compression.flows.values_mut().for_each(|flow| flow.owed = flow.inbound[0]);
+        assert_eq!(cross(from, to, &packet), (packet.clone(), compact && !draft.flags.has(Flags::SYN)), "{draft:?}");
+    }
+}
+
+#[test]
+fn a_full_segment_on_three_hops_costs_at_most_sixteen_percent() {
+    let (mut client, mut server) = acquainted();
+    let mss = usize::from(Compression::max_segment(ROOM));
+    let options = vec![1; OPTIONS];
+    let draft = Draft { options, ..there(Flags::ACK, 100, mss - OPTIONS) };
+    let mut packet = draft.packet();
+    packet[36..38].fill(0);
+    let pseudo = checksum::pseudo(draft.from.ip(), draft.to.ip(), 6, packet.len() - 20);
+    packet[36..38].copy_from_slice(&pseudo.to_be_bytes());
+    let datagrams = client.try_send(&packet, Offload { partial: true, segment: None }).unwrap();
+    assert_eq!(datagrams.len(), 1);
+    assert!(datagrams[0].len() <= usize::from(ROOM), "{} bytes", datagrams[0].len());
+    assert_eq!(server.take(&datagrams[0]).unwrap().unwrap(), packet, "partial checksums arrive as such");
+    let cost = ON_THE_WIRE / (mss - OPTIONS) as f64;
+    assert!(cost <= 1.16, "{cost}");
+    let whole = ON_THE_WIRE / (usize::from(ROOM) - 1 - 40 - OPTIONS) as f64;
+    assert!(whole > 1.16, "whole headers would cost {whole}");
+}
+
+#[test]
+fn a_segment_too_large_to_go_whole_has_its_definition_sent_ahead() {
+    let (mut client, mut server) = (Shim::new(1), Shim::new(2));
+    let packet = there(Flags::ACK, 100, usize::from(Compression::max_segment(ROOM))).packet();
+    let datagrams = client.send(&packet);
+    assert_eq!(datagrams.iter().map(|datagram| is_compact(datagram)).collect::<Vec<_>>(), [false, true]);
+    assert!(datagrams.iter().all(|datagram| datagram.len() <= usize::from(ROOM)));
+    assert_eq!(server.take(&datagrams[0]), Ok(None));
+    assert_eq!(server.take(&datagrams[1]), Ok(Some(packet.clone())));
+    let larger = there(Flags::ACK, 100, usize::from(ROOM)).packet();
+    let refused = client.try_send(&larger, Offload::default()).unwrap_err();
+    assert_eq!(refused, TooLarge { len: usize::from(ROOM) + usize::from(COMPACT_HEADER) + 2, room: usize::from(ROOM) });
+}
+
+/// The segments of a train as the kernel would cut it.
+fn cut(train: &Draft, size: usize) -> Vec<Vec<u8>> {
+    let count = train.payload.chunks(size).count();
+    let segment = |(at, payload): (usize, &[u8])| {
+        let last = Flags::FIN.0 | Flags::PSH.0;
+        let flags =
+            train.flags.0 & if at > 0 { !Flags::CWR.0 } else { 0xff } & if at + 1 < count { !last } else { 0xff };
+        let sequence = train.sequence + (at * size) as u32;
+        Draft { payload: payload.to_vec(), flags: Flags(flags), sequence, ..train.clone() }.packet()
+    };
+    train.payload.chunks(size).enumerate().map(segment).collect()
+}
+
+/// Makes the checksum whole.
+fn completed(mut packet: Vec<u8>) -> Vec<u8> {
+    let at = if packet[0] >> 4 == 4 { 20 } else { 40 };
+    let checksum = checksum::of_transport(&packet[at..], 16);
+    packet[at + 16..at + 18].copy_from_slice(&checksum.to_be_bytes());
+    packet
+}
+
+#[test]
+fn a_train_is_cut_and_all_its_datagrams_have_one_length_but_the_last() {
+    for (from, to) in [(CLIENT.parse().unwrap(), SERVER.parse().unwrap()), (v6(1), v6(2))] {
+        let (mut client, mut server) = (Shim::new(1), Shim::new(2));
+        let train = Draft { from, to, ..there(Flags(0x99), 100, 4500) };
+        let offload = Offload { partial: true, segment: Some(1000) };
+        for expected_whole in [1, 0] {
+            let datagrams = client.try_send(&train.packet(), offload).unwrap();
+            let (whole, compact): (Vec<_>, Vec<_>) = datagrams.iter().partition(|datagram| !is_compact(datagram));
+            assert_eq!((whole.len(), compact.len()), (expected_whole, 5));
+            assert!(compact[..4].iter().all(|datagram| datagram.len() == compact[0].len()));
+            let delivered = datagrams.iter().filter_map(|datagram| server.take(datagram).unwrap());
+            assert_eq!(delivered.map(completed).collect::<Vec<_>>(), cut(&train, 1000));
+            // The server's acknowledgment makes the client's context known; the ACK owed to it goes ahead of the next train.
+            let ack = Draft { from: to, to: from, ..Draft::default() };
+            for datagram in server.send(&ack.packet()) {
+                client.take(&datagram).unwrap();
+            }
+            client.compression.flows.values_mut().for_each(|flow| flow.owed = None);
+        }
+    }
+}
+
+#[test]
+fn an_acknowledgment_of_a_context_goes_ahead_of_a_train() {
+    let (mut client, mut server) = acquainted();
+    server.restart();
+    for datagram in server.send(&back(Flags::ACK, 500, 0).packet()) {
+        client.take(&datagram).unwrap();
+    }
+    client.compression.flows.values_mut().for_each(|flow| flow.outbound.as_mut().unwrap().is_known = true);
+    let train = there(Flags::ACK, 100, 2000).packet();
+    let datagrams = client.try_send(&train, Offload { partial: true, segment: Some(1000) }).unwrap();
+    assert_eq!(datagrams.iter().map(|datagram| is_compact(datagram)).collect::<Vec<_>>(), [false, true, true]);
+    assert_eq!(server.take(&datagrams[0]), Ok(None));
+    assert_eq!(server.take(&datagrams[1]), Err(Rejected::Unknown), "that it began anew nobody knew here");
+    let (_, compact) = cross(&mut server, &mut client, &back(Flags::ACK, 500, 10).packet());
+    assert!(compact, "but its own context was acknowledged");
+}
+
+#[test]
+fn after_a_restart_of_either_end_a_segment_sent_again_heals_the_flow() {
+    for is_client in [true, false] {
+        let (mut client, mut server) = acquainted();
+        if is_client {
+            client.restart()
+        } else {
+            server.restart()
+        }
+        let data = there(Flags::ACK, 100, 500).packet();
+        let first: Vec<_> = client.send(&data).iter().map(|datagram| server.take(datagram)).collect();
+        assert_eq!(first, [if is_client { Ok(Some(data.clone())) } else { Err(Rejected::Unknown) }]);
+        let next = there(Flags::ACK, 600, 500).packet();
+        client.send(&next);
+        assert_eq!(cross(&mut client, &mut server, &data), (data.clone(), false), "again");
+        let ack = back(Flags::ACK, 500, 0).packet();
+        assert_eq!(cross(&mut server, &mut client, &ack).0, ack);
+        let more = there(Flags::ACK, 1100, 500).packet();
+        assert_eq!(cross(&mut client, &mut server, &more), (more.clone(), true));
+        assert_eq!(cross(&mut server, &mut client, &ack), (ack.clone(), true));
+    }
+}
+
+#[test]
+fn what_no_context_can_bring_back_goes_whole() {
+    let (mut client, mut server) = acquainted();
+    let packet = there(Flags::ACK, 100, 10).packet();
+    let changed = |at: usize, value: u8| {
+        let mut packet = packet.clone();
+        packet[at] = value;
+        packet[10..12].fill(0);
+        let checksum = !checksum::sum(&packet[..20]);
+        packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+        packet
+    };
+    let table = [
+        ("another protocol", changed(9, 47)),
+        ("first fragment", changed(6, 0x20)),
+        ("reserved bit", changed(6, 0x80)),
+    ];
+    for (name, packet) in table {
+        assert_eq!(cross(&mut client, &mut server, &packet), (packet.clone(), false), "{name}");
+    }
+    let mut wrong = packet.clone();
+    wrong[10] ^= 0xff;
+    assert_eq!(cross(&mut client, &mut server, &wrong), (wrong, false), "a wrong checksum stays wrong");
+    for (name, packet) in [("traffic class", changed(1, 2)), ("may be fragmented", changed(6, 0))] {
+        let before = client.compression.counters().compact;
+        for _ in 0..2 {
+            assert_eq!(cross(&mut client, &mut server, &packet).0, packet, "{name}");
+        }
+        let compact = client.compression.counters().compact - before;
+        assert_eq!(
+            compact,
+            if name == "traffic class" { 2 } else { 0 },
+            "{name}: a change of constants is defined first"
+        );
+    }
+}
+
+#[test]
+fn strangers_ids_nonsense_and_foreign_addresses_are_counted_and_leave_nothing() {
+    let (mut client, mut server) = acquainted();
+    let before = server.compression.entries();
+    let compact = client.send(&there(Flags::ACK, 100, 100).packet()).remove(0);
+    let mut forged = compact.clone();
+    forged[3] ^= 1;
+    assert_eq!(server.take(&forged), Err(Rejected::Unknown));
+    for nonsense in [&[][..], &[0; 40], &[0xff; 40], &[0x70; 60], &[0x81; 60], &compact[..18], &[0x40], &[0x4f; 13]] {
+        assert_eq!(server.take(nonsense), Err(Rejected::Malformed), "{nonsense:02x?}");
+    }
+    let mut long_options = compact.clone();
+    long_options[15] = 0xf0;
+    long_options.truncate(19 + 2 + 30);
+    assert_eq!(server.take(&long_options), Err(Rejected::Malformed));
+    let mut stranger = Shim::new(3);
+    let whole = stranger.send(&there(Flags::SYN, 1, 0).packet()).remove(0);
+    let refused = server.compression.expand(Time::ZERO, &whole, |_, _, _| false, &mut Vec::new());
+    assert_eq!(refused, Err(Rejected::Foreign));
+    let counters = server.compression.counters();
+    assert_eq!((counters.unknown, counters.malformed, counters.foreign), (1, 9, 1));
+    assert_eq!(server.compression.entries(), before);
+}
+
+#[test]
+fn an_id_never_means_another_flow() {
+    let (mut client, mut server) = (Shim::new(1), Shim::new(2));
+    let first = client.send(&there(Flags::SYN, 1, 0).packet()).remove(0);
+    server.take(&first).unwrap();
+    let other = Draft { from: "10.1.0.1:41000".parse().unwrap(), ..there(Flags::SYN, 1, 0) }.packet();
+    let mut contradicting = first[..7].to_vec();
+    contradicting.extend(&other);
+    assert_eq!(server.take(&contradicting), Ok(Some(other)), "whole as it is");
+    assert_eq!((server.compression.counters().refused, server.compression.flows()), (1, 1));
+}
+
+#[test]
+fn forgotten_flows_and_old_definitions_leave_nothing() {
+    let (mut client, mut server) = acquainted();
+    let key = *client.compression.flows.keys().next().unwrap();
+    client.compression.forget(&key);
+    assert_eq!(client.compression.entries(), 0);
+    for _ in 0..10 {
+        client.restart();
+        for datagram in client.send(&there(Flags::ACK, 100, 10).packet()) {
+            server.take(&datagram).unwrap();
+        }
+    }
+    assert!(server.compression.entries() <= 4, "{}", server.compression.entries());
+    server.compression.expire(Time::ZERO + IDLE / 2);
+    assert_eq!(server.compression.flows(), 1);
+    server.compression.expire(Time::ZERO + IDLE);
+    assert_eq!(server.compression.entries(), 0);
+}
+
+#[test]
+fn flows_beyond_the_limit_go_whole_and_arrive() {
+    let (mut client, mut server) = (Shim::new(1), Shim::new(2));
+    client.compression = Compression::new(1);
+    server.compression = Compression::new(1);
+    for port in [40_000, 40_001] {
+        let from = std::net::SocketAddr::new(CLIENT.parse::<std::net::SocketAddr>().unwrap().ip(), port);
+        let packet = Draft { from, ..there(Flags::ACK, 1, 10) }.packet();
+        assert_eq!(cross(&mut client, &mut server, &packet), (packet.clone(), false));
+    }
+    assert_eq!((client.compression.flows(), server.compression.flows()), (1, 1));
+}
+
+/// What the two ends of the wire do next.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    /// An end sends the next segment of a flow, or one that it sent before.
+    Send { server: bool, flow: u8, again: bool },
+    /// A datagram that is under way arrives, or once was: any, so that order, loss and duplicates are all there.
+    Arrive { which: u16 },
+    /// Somebody sends noise after a first byte that means something.
+    Forge { server: bool, random: u64 },
+    /// An end stops and begins anew.
+    Restart { server: bool },
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        20 => (any::<bool>(), 0..5_u8, any::<bool>()).prop_map(|(server, flow, again)| Act::Send { server, flow, again }),
+        20 => any::<u16>().prop_map(|which| Act::Arrive { which }),
+        2 => (any::<bool>(), any::<u64>()).prop_map(|(server, random)| Act::Forge { server, random }),
+        1 => any::<bool>().prop_map(|server| Act::Restart { server }),
+    ];
+    proptest::collection::vec(act, 1..300)
+}
+
+/// The next segment of a flow, which bears the flow's number.
+fn numbered(server: bool, flow: u8, sequence: u32) -> Vec<u8> {
+    let port = 40_000 + u16::from(flow);
+    let client = std::net::SocketAddr::new(CLIENT.parse::<std::net::SocketAddr>().unwrap().ip(), port);
+    let draft = if server { back(Flags::ACK, sequence, 0) } else { there(Flags::ACK, sequence, 0) };
+    let (from, to) = if server { (draft.from, client) } else { (client, draft.to) };
+    let flags = if sequence == 0 { Flags::SYN } else { Flags::ACK };
+    Draft { from, to, flags, payload: vec![flow; usize::from(flow) + 1], ..draft }.packet()
+}
+
+proptest! {
+    #[test]
+    fn any_segment_survives(
+        v6_ends in any::<bool>(), flags in any::<u8>(), sequence in any::<u32>(), window in any::<u16>(),
+        options in proptest::collection::vec(any::<u8>(), 0..=10), payload in proptest::collection::vec(any::<u8>(), 0..1200),
+        class in any::<u8>(), hop_limit in 1..=255_u8, urgent in any::<u16>(), fragments in any::<bool>(), wrong in any::<u16>(),
+    ) {
+        let (from, to) = if v6_ends { (v6(1), v6(2)) } else { (CLIENT.parse().unwrap(), SERVER.parse().unwrap()) };
+        let options = options.repeat(4);
+        let draft = Draft { from, to, flags: Flags(flags), sequence, window, options, payload, ..Draft::default() };
+        let mut packet = draft.packet();
+        let tcp = if v6_ends { 40 } else { 20 };
+        packet[tcp + 18..tcp + 20].copy_from_slice(&urgent.to_be_bytes());
+        packet[tcp + 16..tcp + 18].copy_from_slice(&wrong.to_be_bytes());
+        if v6_ends {
+            packet[0] = 0x60 | class >> 4;
+            packet[1] = class << 4 | 5;
+            packet[7] = hop_limit;
+        } else {
+            (packet[1], packet[8]) = (class, hop_limit);
+            packet[6] = if fragments { 0 } else { 0x40 };
+            packet[4..6].copy_from_slice(&if fragments { wrong } else { 0 }.to_be_bytes());
+            packet[10..12].fill(0);
+            let checksum = !checksum::sum(&packet[..20]);
+            packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+        }
+        let (mut client, mut server) = (Shim::new(1), Shim::new(2));
+        prop_assert_eq!(&cross(&mut client, &mut server, &packet).0, &packet);
+        let ack = Draft { from: to, to: from, ..Draft::default() }.packet();
+        cross(&mut server, &mut client, &ack);
+        let (again, compact) = cross(&mut client, &mut server, &packet);
+        prop_assert_eq!(&again, &packet);
+        prop_assert_eq!(compact, flags & Flags::SYN.0 == 0);
+    }
+
+    #[test]
+    fn whatever_happens_on_the_wire_no_segment_is_changed_or_gets_into_another_flow(acts in acts(), seed in any::<u64>()) {
+        let mut ends = [Shim::new(seed), Shim::new(!seed)];
+        let mut next = [[0_u32; 5]; 2];
+        let mut sent: [Vec<Vec<u8>>; 2] = [vec![], vec![]];
+        let mut wire: Vec<(bool, Vec<u8>)> = Vec::new();
+        for act in acts {
+            match act {
+                Act::Send { server, flow, again } => {
+                    let (end, counter) = (usize::from(server), &mut next[usize::from(server)][usize::from(flow)]);
+                    let sequence = if again { counter.saturating_sub(7) } else { *counter };
+                    *counter = if again { *counter } else { *counter + 7 };
+                    let packet = numbered(server, flow, sequence);
+                    wire.extend(ends[end].send(&packet).into_iter().map(|datagram| (server, datagram)));
+                    sent[end].push(packet);
+                }
+                Act::Arrive { which } if !wire.is_empty() => {
+                    let (server, datagram) = &wire[usize::from(which) % wire.len()];
+                    if let Ok(Some(packet)) = ends[usize::from(!*server)].take(datagram) {
+                        prop_assert!(sent[usize::from(*server)].contains(&packet), "nobody sent {:02x?}", packet);
+                    }
+                }
+                Act::Arrive { .. } => {}
+                Act::Forge { server, random } => {
+                    let noise = [&[0x80][..], &random.to_be_bytes(), &[0x50; 30]].concat();
+                    prop_assert_eq!(ends[usize::from(server)].take(&noise), Err(Rejected::Unknown));
+                }
+                Act::Restart { server } => ends[usize::from(server)].restart(),
+            }
+        }
+    }
+
+    #[test]
+    fn noise_never_panics_and_only_packets_are_delivered(noise in proptest::collection::vec(any::<u8>(), 0..120)) {
+        fuzz::datagram(&noise);
+        let known = [&[0x80 | noise.first().copied().unwrap_or(0) & 0x3e][..], &[0; 6], &noise].concat();
+        fuzz::datagram(&known);
+    }
+
+    #[test]
+    fn what_arrives_is_a_packet_that_others_can_read(len in 0..1300_usize) {
+        let (mut client, mut server) = acquainted();
+        let (packet, compact) = cross(&mut client, &mut server, &there(Flags::ACK, 100, len).packet());
+        prop_assert!(compact);
+        prop_assert!(inner::parse(&packet).is_ok());
+    }
+}

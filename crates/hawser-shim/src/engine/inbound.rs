@@ -1,0 +1,287 @@
+//! From peers: datagrams become packets.
+//!
+//! 1. [`Engine::handle_datagram`]: control datagrams go their own way.
+//! 2. The peer's contexts make a packet of it. A whole one must be between the peer's addresses and this host's, and of a known
+//!    flow only if its numbers fit: nobody else's definitions count.
+//! 3. The packet finds its flow; a new flow goes back by the way that it came.
+//! 4. What the peer's end chose as its way is the way back from then on.
+//! 5. The largest segment that a SYN offers is lowered, and the packet goes to this host.
+
+use hawser_core::units::Time;
+use hawser_scion::EndpointAddr;
+
+use super::control::{Control, Said, is_control, parse};
+use super::lanes::{Headers, Lane, Way};
+use super::rewrite::clamp;
+use super::{By, ConnId, Drop, Engine, Heard, Outside, PeerId};
+use crate::compress::{Compression, Expanded, Rejected, is_whole};
+use crate::flow::{Direction, FlowId, FlowKey, FlowTable, Mains, Refused};
+use crate::mptcp::{Flags, Segment, Sequence};
+use crate::route::{InterfaceIndex, ScionHost};
+
+/// Numbers further than this from what is expected are nobody's who sees the flow: the largest windows in use (Linux's
+/// `tcp_rmem` at its highest common setting, 64 MiB; RFC 5961 section 5 asks for a check like this one).
+const PLAUSIBLE: u32 = 1 << 26;
+
+/// Where a datagram comes from. Plain value.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    peer: PeerId,
+    by: By,
+    from: EndpointAddr,
+}
+
+impl Engine {
+    /// A datagram that came from an endpoint.
+    pub fn handle_datagram(
+        &mut self,
+        now: Time,
+        by: By,
+        from: EndpointAddr,
+        datagram: &[u8],
+        outside: &mut impl Outside,
+    ) -> Heard {
+        let heard = if is_control(datagram) {
+            self.take_control(now, by, from, datagram, outside)
+        } else {
+            self.take_datagram(now, by, from, datagram, outside).map(|()| Heard { learn: true, echo: None })
+        };
+        self.settle(now, outside);
+        heard.unwrap_or_else(|why| {
+            self.counters.drop(why);
+            Heard::default()
+        })
+    }
+
+    /// Step 1.
+    fn take_control(
+        &mut self,
+        now: Time,
+        by: By,
+        from: EndpointAddr,
+        datagram: &[u8],
+        outside: &mut impl Outside,
+    ) -> Result<Heard, Drop> {
+        match (parse(datagram).ok_or(Drop::Malformed)?, by) {
+            (Said::Probe(nonce), _) => {
+                let peer = self.hosts.get(&ScionHost::from(from)).and_then(|id| self.peers.get(id.0));
+                if peer.is_none_or(|peer| peer.flows == 0) {
+                    return Err(Drop::StrangeProbe);
+                }
+                self.counters.echoes += 1;
+                Ok(Heard { learn: false, echo: Some(Control::of(Said::Answer(nonce))) })
+            }
+            (Said::Answer(nonce), By::Conn(id)) => {
+                let conn = self.conns.get_mut(id.0).ok_or(Drop::UnknownEcho)?;
+                if conn.health.answered(now, nonce).ok_or(Drop::UnknownEcho)? {
+                    self.conn_is_back(now, id, outside);
+                }
+                Ok(Heard::default())
+            }
+            (Said::Answer(_), By::Port) => Err(Drop::UnknownEcho),
+        }
+    }
+
+    /// Steps 2 to 5.
+    fn take_datagram(
+        &mut self,
+        now: Time,
+        by: By,
+        from: EndpointAddr,
+        datagram: &[u8],
+        outside: &mut impl Outside,
+    ) -> Result<(), Drop> {
+        if by == By::Port && !is_whole(datagram) && !self.hosts.contains_key(&ScionHost::from(from)) {
+            return Err(Drop::UnknownContext);
+        }
+        let peer = self.peer_of(by, from).ok_or(Drop::Full)?;
+        let taken = self.take_from(now, Origin { peer, by, from }, datagram, outside);
+        if taken.is_err() {
+            self.forget_idle_peer(peer);
+        }
+        taken
+    }
+
+    fn peer_of(&mut self, by: By, from: EndpointAddr) -> Option<PeerId> {
+        match by {
+            By::Conn(id) => self.conns.get(id.0).map(|conn| conn.peer),
+            By::Port => self.peer(ScionHost::from(from)),
+        }
+    }
+
+    fn take_from(
+        &mut self,
+        now: Time,
+        origin: Origin,
+        datagram: &[u8],
+        outside: &mut impl Outside,
+    ) -> Result<(), Drop> {
+        let (named, partial) = self.expand(now, origin.peer, datagram)?;
+        let Some(partial) = partial else { return self.take_headers(now, origin, named, outside) };
+        let mut packet = std::mem::take(&mut self.scratch.packet);
+        let taken = self.take_segment(now, origin, &mut packet, partial, outside);
+        self.scratch.packet = packet;
+        taken
+    }
+
+    /// Step 2. Says of which flow a whole datagram is, and, where there is a packet, whether its checksum is partial.
+    fn expand(&mut self, now: Time, peer: PeerId, datagram: &[u8]) -> Result<(Option<FlowKey>, Option<bool>), Drop> {
+        let Self { peers, routes, own, table, scratch, .. } = self;
+        let peer = peers.get_mut(peer.0).ok_or(Drop::Full)?;
+        let (mut named, mut why) = (None, Drop::Foreign);
+        let host = peer.host;
+        let may = |source, destination, segment: Option<&Segment<'_>>| {
+            if !routes.may_send(host, source) || own.interface(destination).is_none() {
+                return false;
+            }
+            let Some(segment) = segment else {
+                why = Drop::NotTcp;
+                return false;
+            };
+            named = Some(FlowKey::of(segment, Direction::In));
+            why = Drop::Implausible;
+            is_plausible(table, segment)
+        };
+        match peer.compression.expand(now, datagram, may, &mut scratch.packet) {
+            Ok(Expanded::Packet { partial }) => Ok((named, Some(partial))),
+            Ok(Expanded::Nothing) => Ok((named, None)),
+            Err(Rejected::Malformed) => Err(Drop::Malformed),
+            Err(Rejected::Unknown) => Err(Drop::UnknownContext),
+            Err(Rejected::Foreign) => Err(why),
+        }
+    }
+
+    /// Headers alone say which way the peer's flow goes from now on, and what its context is.
+    fn take_headers(
+        &mut self,
+        now: Time,
+        origin: Origin,
+        named: Option<FlowKey>,
+        outside: &mut impl Outside,
+    ) -> Result<(), Drop> {
+        if let Some(id) = named.and_then(|key| self.table.find(&key))
+            && self.lane(id).is_some_and(|lane| lane.peer == origin.peer)
+        {
+            self.heard_of(now, id, origin, outside);
+        }
+        Ok(())
+    }
+
+    /// Steps 3 to 5.
+    fn take_segment(
+        &mut self,
+        now: Time,
+        origin: Origin,
+        packet: &mut [u8],
+        partial: bool,
+        outside: &mut impl Outside,
+    ) -> Result<(), Drop> {
+        let segment = Segment::parse(packet).map_err(|_| Drop::Malformed)?;
+        let key = FlowKey::of(&segment, Direction::In);
+        // The addresses of a flow may lead to one peer and come from another: only one of them is right.
+        if let Some(known) = self.table.find(&key)
+            && self.lane(known).is_some_and(|lane| lane.peer != origin.peer && !lane.is_over)
+        {
+            return Err(Drop::Foreign);
+        }
+        let is_the_shims = self.own.is_the_shims(key.local.ip());
+        let mains = if is_the_shims { Mains::Here } else { Mains::Anywhere };
+        let observed = self.table.observe_among(now, Direction::In, &segment, mains);
+        self.drop_displaced(now);
+        let observed = observed.map_err(|refused| {
+            self.forget_context(origin.peer, &key);
+            match refused {
+                Refused::Full => Drop::Full,
+                Refused::UnknownToken(_) => Drop::UnknownToken,
+                Refused::Stray => Drop::Stray,
+            }
+        })?;
+        let is_syn = segment.flags.has(Flags::SYN);
+        let id = observed.flow;
+        let interface = match self.lane(id) {
+            Some(lane) => lane.interface,
+            None => self.begin_in(now, id, key, origin),
+        };
+        self.follow(observed, outside);
+        self.heard_of(now, id, origin, outside);
+        if is_syn && let Some(room) = self.room(id, outside) {
+            clamp(packet, Compression::max_segment(room), partial);
+        }
+        outside.deliver(interface, packet, partial);
+        Ok(())
+    }
+
+    /// A definition of a flow that there is not.
+    fn forget_context(&mut self, peer: PeerId, key: &FlowKey) {
+        if self.table.find(key).is_none() {
+            self.peers.get_mut(peer.0).into_iter().for_each(|peer| peer.compression.forget(key));
+        }
+    }
+
+    /// Step 3.
+    fn begin_in(&mut self, now: Time, id: FlowId, key: FlowKey, origin: Origin) -> InterfaceIndex {
+        let Origin { peer, by, from } = origin;
+        let interface = self.own.interface(key.local.ip()).unwrap_or_default();
+        let way = match by {
+            By::Conn(conn) => Way::Conn(conn),
+            By::Port => Way::Back(from),
+        };
+        self.put_lane(
+            now,
+            Lane {
+                id,
+                key,
+                peer,
+                interface,
+                way,
+                is_ours: matches!(by, By::Conn(_)),
+                joins: None,
+                moves: 0,
+                is_over: false,
+                is_lost: false,
+                announcement: None,
+                headers: Headers::default(),
+            },
+        );
+        interface
+    }
+
+    /// Step 4.
+    fn heard_of(&mut self, now: Time, id: FlowId, origin: Origin, outside: &mut impl Outside) {
+        let Some(lane) = self.lane_mut(id) else { return };
+        match origin.by {
+            By::Conn(conn) => {
+                if lane.way == Way::Conn(conn) {
+                    lane.announcement = None;
+                }
+                self.count_in(now, conn, outside);
+            }
+            By::Port if !lane.is_ours => drop(self.set_way(now, id, Way::Back(origin.from))),
+            By::Port => {}
+        }
+    }
+
+    fn count_in(&mut self, now: Time, id: ConnId, outside: &mut impl Outside) {
+        if let Some(conn) = self.conns.get_mut(id.0) {
+            conn.passed[1].packets += 1;
+            conn.passed[1].bytes += self.scratch.packet.len() as u64;
+            self.conn_heard(now, id, outside);
+        }
+    }
+}
+
+/// Whether a whole segment from outside can be of the flow that it names: what it acknowledges was sent, and not long ago, and it
+/// stands where the peer's next bytes are. What begins a flow is for the table.
+fn is_plausible(table: &FlowTable, segment: &Segment<'_>) -> bool {
+    let Some(flow) = table.find(&FlowKey::of(segment, Direction::In)).and_then(|id| table.get(id)) else { return true };
+    let (out, incoming) = (flow.track(Direction::Out), flow.track(Direction::In));
+    let is_near = |number: Sequence, expected: Sequence| {
+        number.since(expected) <= PLAUSIBLE || expected.since(number) <= PLAUSIBLE
+    };
+    let begins = segment.flags.has(Flags::SYN);
+    let fits = begins || flow.state.is_ended() || incoming.end().is_none_or(|end| is_near(segment.sequence, end));
+    let acknowledges = !segment.flags.has(Flags::ACK)
+        || flow.state.is_ended()
+        || out.end().is_none_or(|end| end.since(segment.acknowledgment) <= PLAUSIBLE);
+    fits && acknowledges
+}

@@ -1,0 +1,141 @@
+//! Flows leave paths that are dead.
+//!
+//! 1. A flow moves to a living path that its connection does not use.
+//! 2. If there is none, but the connection has another flow that lives, it is given up: the kernel is told.
+//! 3. The last flow of a connection stays, and moves to whatever comes alive.
+//! 4. The peer hears of the new way by the flow's headers, which go alone until something comes back.
+
+use std::time::Duration;
+
+use hawser_core::units::Time;
+
+use super::lanes::{Announcement, Lane, Way};
+use super::{ConnId, Engine, Notice, Outside, Reason, Sent, Via};
+use crate::flow::{Direction, FlowId};
+
+/// Headers go alone at once, and so often again, so long after each other, until something comes back.
+const ANNOUNCEMENTS: u8 = 5;
+const BETWEEN: Duration = Duration::from_millis(200);
+/// Paths that are tried for one flow at a time.
+const TRIES: usize = 8;
+
+impl Engine {
+    /// The flows on a connection that died.
+    pub(super) fn leave_conn(&mut self, now: Time, id: ConnId, because: Reason, outside: &mut impl Outside) {
+        let on_it: Vec<FlowId> =
+            self.lanes.iter().flatten().filter(|lane| lane.way == Way::Conn(id)).map(|lane| lane.id).collect();
+        on_it.into_iter().for_each(|flow| self.relocate(now, flow, because, outside));
+    }
+
+    /// Something has come alive: step 3.
+    pub(super) fn leave_dead(&mut self, now: Time, outside: &mut impl Outside) {
+        let is_dead = |way| match way {
+            Way::Conn(id) => self.conns.get(id.0).is_some_and(|conn| conn.health.is_dead()),
+            Way::Back(_) => false,
+        };
+        let stuck: Vec<FlowId> =
+            self.lanes.iter().flatten().filter(|lane| is_dead(lane.way)).map(|lane| lane.id).collect();
+        stuck.into_iter().for_each(|flow| self.relocate(now, flow, Reason::Alive, outside));
+    }
+
+    fn relocate(&mut self, now: Time, id: FlowId, because: Reason, outside: &mut impl Outside) {
+        let Some(lane) = self.lane(id).filter(|lane| lane.is_ours && !lane.is_over) else { return };
+        let (Way::Conn(from), key, peer, joins) = (lane.way, lane.key, lane.peer, lane.joins) else { return };
+        let Some((to, before)) = self.conns.get(from.0).map(|conn| (conn.to, conn.fingerprint().clone())) else {
+            return;
+        };
+        let connection = self.table.get(id).and_then(|flow| flow.connection);
+        let siblings = self.siblings(id, connection, joins, peer);
+        let used = self.paths_of(&siblings);
+        for _ in 0..TRIES {
+            let dead = self.dead_to(to);
+            let path = self.ases.get(&to.isd_as).and_then(|paths| paths.pick(&self.wish(now, to, &used, &dead)));
+            let Some(path) = path else { break };
+            if let Some(conn) = self.conn_along(now, peer, to, &path, outside) {
+                self.set_way(now, id, Way::Conn(conn));
+                self.lane_mut(id).into_iter().for_each(|lane| lane.moves += 1);
+                self.counters.move_flow(because);
+                outside.tell(Notice::Moved { key, from: before, to: path.interfaces, because });
+                self.begin_announcing(now, id, outside);
+                return;
+            }
+            self.ases
+                .get_mut(&to.isd_as)
+                .into_iter()
+                .for_each(|paths| paths.set_aside(now, |one| *one == path.interfaces));
+        }
+        // One that is not dead goes on until it expires.
+        if self.conns.get(from.0).is_some_and(|conn| conn.health.is_dead()) {
+            self.give_up(id, &siblings, outside);
+        }
+    }
+
+    /// Step 2.
+    fn give_up(&mut self, id: FlowId, siblings: &[FlowId], outside: &mut impl Outside) {
+        let lives = |id: &FlowId| match self.lane(*id).map(|lane| (lane.way, lane.is_lost)) {
+            Some((Way::Conn(conn), false)) => self.conns.get(conn.0).is_some_and(|conn| !conn.health.is_dead()),
+            _ => false,
+        };
+        if !siblings.iter().any(lives) {
+            return;
+        }
+        let connection = self.table.get(id).and_then(|flow| self.table.connection(flow.connection?));
+        let token = connection.and_then(|connection| connection.token(Direction::In));
+        let Some(lane) = self.lane_mut(id).filter(|lane| !lane.is_lost) else { return };
+        lane.is_lost = true;
+        let key = lane.key;
+        if let Some(token) = token {
+            self.counters.lost += 1;
+            outside.tell(Notice::Lost { token, key });
+        }
+    }
+
+    /// Step 4, for flows that stayed on a path which was dead: the peer may have no other word of it.
+    pub(super) fn announce_on(&mut self, now: Time, id: ConnId, outside: &mut impl Outside) {
+        let is_on = |lane: &&Lane| lane.way == Way::Conn(id) && lane.is_ours && !lane.is_over;
+        let on_it: Vec<FlowId> = self.lanes.iter().flatten().filter(is_on).map(|lane| lane.id).collect();
+        on_it.into_iter().for_each(|flow| self.begin_announcing(now, flow, outside));
+    }
+
+    /// Step 4.
+    fn begin_announcing(&mut self, now: Time, id: FlowId, outside: &mut impl Outside) {
+        let Some(lane) = self.lane_mut(id) else { return };
+        lane.is_lost = false;
+        lane.announcement = Some(Announcement { left: ANNOUNCEMENTS, next: now + BETWEEN });
+        self.announces = true;
+        self.announce(now, id, outside);
+    }
+
+    fn announce(&mut self, now: Time, id: FlowId, outside: &mut impl Outside) {
+        let Some(lane) = self.lanes.get(id.place()).and_then(Option::as_ref) else { return };
+        let Way::Conn(conn_id) = lane.way else { return };
+        let (Some(peer), Some(conn)) = (self.peers.get_mut(lane.peer.0), self.conns.get_mut(conn_id.0)) else { return };
+        let datagrams = &mut self.scratch.datagrams;
+        datagrams.clear();
+        let headers = lane.headers.get();
+        if peer.compression.announce(now, headers, conn.room, &mut || outside.random(), datagrams)
+            && outside.send(Via::Conn(conn_id), datagrams) == Sent::All
+        {
+            conn.sent(now, datagrams.len(), datagrams.iter().map(<[u8]>::len).sum());
+        }
+    }
+
+    /// Step 4, as time passes.
+    pub(super) fn announce_again(&mut self, now: Time, outside: &mut impl Outside) {
+        if !self.announces {
+            return;
+        }
+        for place in 0..self.lanes.len() {
+            let Some(lane) = self.lanes[place].as_mut() else { continue };
+            let Some(announcement) = lane.announcement.as_mut().filter(|one| one.next <= now) else { continue };
+            if announcement.left == 0 {
+                lane.announcement = None;
+                continue;
+            }
+            *announcement = Announcement { left: announcement.left - 1, next: now + BETWEEN };
+            let id = lane.id;
+            self.announce(now, id, outside);
+        }
+        self.announces = self.lanes.iter().flatten().any(|lane| lane.announcement.is_some());
+    }
+}

@@ -1,0 +1,70 @@
+//! What an engine is made with.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use hawser_scion::select::Criterion;
+use hawser_scion::{EndpointAddr, Path};
+
+use crate::route::{Addresses, InterfaceIndex};
+
+/// How an engine chooses. There is no default. Plain data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EngineOpts {
+    /// This host's shim.
+    pub local: EndpointAddr,
+    /// What makes a path the best.
+    pub select: Criterion,
+    /// Egress interfaces, and so paths of one connection.
+    pub egress: u8,
+}
+
+/// This host's addresses. None by default. Plain data.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct OwnAddresses(BTreeMap<IpAddr, Own>);
+
+/// One of them. Plain value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Own {
+    /// What comes for it goes in by this.
+    interface: InterfaceIndex,
+    /// The shim gave it to the host: nobody reaches it but through the shim.
+    is_the_shims: bool,
+}
+
+/// What was found of paths to an AS. There is no default. Plain data.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Found {
+    /// These, as [`super::ranked`] puts them in order.
+    Paths(Vec<Path>),
+    /// Nobody could be asked: what was known is left as it is.
+    Failed,
+}
+
+impl OwnAddresses {
+    /// Adds those of one of the shim's interfaces.
+    #[must_use]
+    pub fn with_interface(mut self, interface: InterfaceIndex, addresses: Addresses) -> Self {
+        let own = Own { interface, is_the_shims: true };
+        self.0.extend(addresses.iter().map(|address| (address, own)));
+        self
+    }
+
+    /// Adds one that the host has otherwise, which peers reach by the ingress, or not through the shim at all: main flows may come
+    /// to it that no shim sees.
+    #[must_use]
+    pub fn with(mut self, address: IpAddr) -> Self {
+        self.0.entry(address).or_insert(Own { interface: InterfaceIndex::INGRESS, is_the_shims: false });
+        self
+    }
+
+    /// The interface of an address; none where it is not this host's.
+    pub fn interface(&self, address: IpAddr) -> Option<InterfaceIndex> {
+        self.0.get(&address).map(|own| own.interface)
+    }
+
+    /// Whether what comes for an address comes through the shim, and no other way.
+    pub fn is_the_shims(&self, address: IpAddr) -> bool {
+        self.0.get(&address).is_some_and(|own| own.is_the_shims)
+    }
+}

@@ -1,0 +1,377 @@
+//! From this host: packets become datagrams.
+//!
+//! 1. [`Engine::handle_packet`]: a packet of TCP, from an address of this host's, finds its flow.
+//! 2. A new flow finds its peer by its destination, and gets a path ([`Engine::begin`]). Where paths are not known yet it waits
+//!    for them; where there are none, this host is told at once, by ICMP or, for a subflow, by a RST.
+//! 3. The largest segment that a SYN offers is lowered to what the path takes.
+//! 4. The packet becomes datagrams, and they leave. One that is too large is cut where its checksum is still to be made, and
+//!    the kernel is told of the size; else it is refused.
+
+use std::time::Duration;
+
+use hawser_core::packet::inner::{IPV4_HEADER, IPV6_HEADER, TCP_HEADER};
+use hawser_core::units::Time;
+use hawser_scion::{Dataplane, EndpointAddr, Fingerprint, Path};
+
+use super::choice::AsPaths;
+use super::lanes::{Headers, Lane, Way};
+use super::replies::{Refusal, refuse, reset};
+use super::rewrite::clamp;
+use super::{Drop, Engine, Outside, Sent, Via};
+use crate::compress::{COMPACT_HEADER, Compression, Offload};
+use crate::flow::{Direction, FlowId, Refused, Role};
+use crate::mptcp::{Flags, JoinForm, MptcpOption, Segment, Token};
+use crate::route::{InterfaceIndex, ScionHost};
+
+/// Packets that wait for paths, all together: SYNs, mostly.
+const MOST_WAITING: usize = 256;
+/// How long one waits: longer than a daemon may take (hawser-scion's `REQUEST_TIMEOUT`, 5 s).
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(6);
+/// Paths are asked for again so long after no answer came.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// Protocols that this host hears nothing of when they do not cross: ICMPv6, whose messages nobody refuses (RFC 4443
+/// section 2.4), and ICMP.
+const SILENT: [u8; 2] = [1, 58];
+/// What a compact datagram may have beside its header and TCP's options when it is cut: class, identification, acknowledged id.
+const SPARE: u16 = 16;
+
+/// A packet that waits for paths.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub since: Time,
+    pub to: EndpointAddr,
+    interface: InterfaceIndex,
+    packet: Vec<u8>,
+    offload: Offload,
+}
+
+impl Engine {
+    /// A packet that this host sends into an interface. What was changed in it is of no more interest.
+    pub fn handle_packet(
+        &mut self,
+        now: Time,
+        interface: InterfaceIndex,
+        packet: &mut [u8],
+        offload: Offload,
+        outside: &mut impl Outside,
+    ) {
+        if let Err(why) = self.take_packet(now, interface, packet, offload, outside) {
+            self.counters.drop(why);
+        }
+        self.settle(now, outside);
+    }
+
+    /// Step 1.
+    fn take_packet(
+        &mut self,
+        now: Time,
+        interface: InterfaceIndex,
+        packet: &mut [u8],
+        offload: Offload,
+        outside: &mut impl Outside,
+    ) -> Result<(), Drop> {
+        let Ok(segment) = Segment::parse(packet) else {
+            self.refuse_other(interface, packet, outside);
+            return Err(Drop::NotTcp);
+        };
+        if self.own.interface(segment.source.ip()).is_none() {
+            return Err(Drop::NotOurs);
+        }
+        let observed = self.table.observe(now, Direction::Out, &segment);
+        self.drop_displaced(now);
+        let observed = observed.map_err(|refused| match refused {
+            Refused::Full => Drop::Full,
+            Refused::UnknownToken(_) => Drop::UnknownToken,
+            Refused::Stray => Drop::Stray,
+        })?;
+        let is_syn = segment.flags.has(Flags::SYN);
+        let headers = usize::from(segment.tcp_at) + TCP_HEADER + segment.options_len();
+        if self.lane(observed.flow).is_none() {
+            match self.begin(now, interface, &segment, observed.flow, outside) {
+                Ok(()) => {}
+                Err(why) => {
+                    self.table.forget(observed.flow);
+                    return self.refuse_flow(now, interface, packet, offload, why, outside);
+                }
+            }
+        }
+        self.follow(observed, outside);
+        if is_syn && let Some(room) = self.room(observed.flow, outside) {
+            clamp(packet, Compression::max_segment(room), offload.partial);
+        }
+        self.leave(now, observed.flow, packet, headers, offload, outside)
+    }
+
+    /// What is no segment of TCP does not cross.
+    fn refuse_other(&mut self, interface: InterfaceIndex, packet: &[u8], outside: &mut impl Outside) {
+        let Ok(inner) = hawser_core::packet::inner::parse(packet) else { return };
+        let is_unicast = !inner.destination.is_multicast() && !inner.destination.is_unspecified();
+        if !SILENT.contains(&inner.protocol) && is_unicast && self.own.interface(inner.source).is_some() {
+            self.reply(interface, packet, Refusal::Prohibited, outside);
+        }
+    }
+
+    fn reply(&mut self, interface: InterfaceIndex, packet: &[u8], refusal: Refusal, outside: &mut impl Outside) {
+        let reply = &mut self.scratch.reply;
+        if refuse(packet, refusal, reply) {
+            outside.deliver(interface, reply, false);
+        }
+    }
+
+    /// Step 2, where there is no way.
+    fn refuse_flow(
+        &mut self,
+        now: Time,
+        interface: InterfaceIndex,
+        packet: &[u8],
+        offload: Offload,
+        why: NoWay,
+        outside: &mut impl Outside,
+    ) -> Result<(), Drop> {
+        match why {
+            NoWay::Waits(to) => {
+                if self.waiting.len() >= MOST_WAITING {
+                    return Err(Drop::Waiting);
+                }
+                self.waiting.push(Waiting { since: now, to, interface, packet: packet.to_vec(), offload });
+                Ok(())
+            }
+            NoWay::Dropped(why @ (Drop::NoRoute | Drop::NoPath)) => {
+                self.reply(interface, packet, Refusal::Unreachable, outside);
+                Err(why)
+            }
+            NoWay::Dropped(why @ Drop::NoPathLeft) => {
+                if let Ok(segment) = Segment::parse(packet) {
+                    reset(&segment, &mut self.scratch.reply);
+                    outside.deliver(interface, &self.scratch.reply, false);
+                }
+                Err(why)
+            }
+            NoWay::Dropped(why) => Err(why),
+        }
+    }
+
+    /// Step 2.
+    fn begin(
+        &mut self,
+        now: Time,
+        interface: InterfaceIndex,
+        segment: &Segment<'_>,
+        id: FlowId,
+        outside: &mut impl Outside,
+    ) -> Result<(), NoWay> {
+        let target = self.routes.to(segment.destination).ok_or(NoWay::Dropped(Drop::NoRoute))?;
+        let to = target.end;
+        if ScionHost::from(to) == ScionHost::from(self.opts.local) {
+            return Err(NoWay::Dropped(Drop::NoRoute));
+        }
+        self.know_paths(now, to, outside)?;
+        let flow = self.table.get(id).ok_or(NoWay::Dropped(Drop::Full))?;
+        let (key, role, connection) = (flow.key, flow.role, flow.connection);
+        let peer = self.peer(ScionHost::from(to)).ok_or(NoWay::Dropped(Drop::Full))?;
+        let joins = token_of(segment);
+        let siblings = self.siblings(id, connection, joins, peer);
+        let used = self.paths_of(&siblings);
+        let path = self.path_for(now, to, role, &used)?;
+        let conn = self.conn_along(now, peer, to, &path, outside);
+        let Some(conn) = conn else {
+            self.ases
+                .get_mut(&to.isd_as)
+                .into_iter()
+                .for_each(|paths| paths.set_aside(now, |one| *one == path.interfaces));
+            self.forget_idle_peer(peer);
+            return Err(NoWay::Dropped(Drop::Refused));
+        };
+        let is_ours = !interface.is_ingress() || segment.flags.has(Flags::SYN);
+        self.put_lane(
+            now,
+            Lane {
+                id,
+                key,
+                peer,
+                interface,
+                way: Way::Conn(conn),
+                is_ours,
+                joins,
+                moves: 0,
+                is_over: false,
+                is_lost: false,
+                announcement: None,
+                headers: Headers::default(),
+            },
+        );
+        Ok(())
+    }
+
+    /// Step 2: paths to the peer's AS must be known.
+    fn know_paths(&mut self, now: Time, to: EndpointAddr, outside: &mut impl Outside) -> Result<(), NoWay> {
+        let local = self.opts.local;
+        let paths = self.ases.entry(to.isd_as).or_insert_with(|| {
+            let mut paths = AsPaths::default();
+            if to.isd_as == local.isd_as {
+                paths.learn(vec![inside(local)]);
+            }
+            paths
+        });
+        paths.used = now;
+        if !paths.paths.is_empty() {
+            return Ok(());
+        }
+        if paths.asked.is_none_or(|asked| now.since(asked) >= ASK_AGAIN) {
+            paths.asked = Some(now);
+            outside.ask(to.isd_as);
+        }
+        Err(if paths.is_known { NoWay::Dropped(Drop::NoPath) } else { NoWay::Waits(to) })
+    }
+
+    /// Step 2: a path that the connection does not use. A main flow takes a dead one rather than none: it may work again.
+    fn path_for(&self, now: Time, to: EndpointAddr, role: Role, used: &[Fingerprint]) -> Result<Path, NoWay> {
+        let dead = self.dead_to(to);
+        let paths = self.ases.get(&to.isd_as).ok_or(NoWay::Dropped(Drop::NoPath))?;
+        let path = paths.pick(&self.wish(now, to, used, &dead));
+        match (path, role) {
+            (Some(path), _) => Ok(path),
+            (None, Role::Subflow) => Err(NoWay::Dropped(Drop::NoPathLeft)),
+            (None, _) => paths.any().ok_or(NoWay::Dropped(Drop::NoPath)),
+        }
+    }
+
+    /// Bytes that a flow's datagrams may have.
+    pub(super) fn room(&self, id: FlowId, outside: &mut impl Outside) -> Option<u16> {
+        match self.lane(id)?.way {
+            Way::Conn(id) => self.conns.get(id.0).map(|conn| conn.room),
+            Way::Back(to) => outside.room_back(to),
+        }
+    }
+
+    /// Step 4.
+    fn leave(
+        &mut self,
+        now: Time,
+        id: FlowId,
+        packet: &[u8],
+        headers: usize,
+        offload: Offload,
+        outside: &mut impl Outside,
+    ) -> Result<(), Drop> {
+        let room = self.room(id, outside).ok_or(Drop::Refused)?;
+        let Self { lanes, peers, scratch, .. } = self;
+        let lane = lanes.get_mut(id.place()).and_then(Option::as_mut).ok_or(Drop::Stray)?;
+        let peer = peers.get_mut(lane.peer.0).ok_or(Drop::Stray)?;
+        let (way, interface) = (lane.way, lane.interface);
+        if lane.is_ours {
+            lane.headers.keep(packet.get(..headers).unwrap_or_default());
+        }
+        scratch.datagrams.clear();
+        let mut random = || outside.random();
+        let shrunk = peer.compression.shrink(now, packet, offload, room, &mut random, &mut scratch.datagrams);
+        let mut is_cut = false;
+        if shrunk.is_err() {
+            let most =
+                room.saturating_sub(COMPACT_HEADER + SPARE + u16::try_from(options_of(packet, headers)).unwrap_or(0));
+            let cut = Offload { segment: Some(most), ..offload };
+            is_cut = offload.partial && most > 0;
+            if !is_cut || peer.compression.shrink(now, packet, cut, room, &mut random, &mut scratch.datagrams).is_err()
+            {
+                self.reply(interface, packet, Refusal::TooLarge(mtu_of(packet, room)), outside);
+                return Err(Drop::TooLarge);
+            }
+        }
+        let sent = self.depart(now, way, outside);
+        if is_cut {
+            self.reply(interface, packet, Refusal::TooLarge(mtu_of(packet, room)), outside);
+        }
+        sent
+    }
+
+    /// Step 4: the datagrams of a packet go.
+    fn depart(&mut self, now: Time, way: Way, outside: &mut impl Outside) -> Result<(), Drop> {
+        let datagrams = &self.scratch.datagrams;
+        let (via, conn) = match way {
+            Way::Conn(id) => (Via::Conn(id), Some(id)),
+            Way::Back(to) => (Via::Back(to), None),
+        };
+        let sent = outside.send(via, datagrams);
+        if let Some(conn) = conn.and_then(|id| self.conns.get_mut(id.0)) {
+            conn.sent(now, datagrams.len(), datagrams.total());
+        }
+        match (sent, conn) {
+            (Sent::All, _) => Ok(()),
+            (Sent::Full, _) => Err(Drop::SocketFull),
+            (Sent::Expired, Some(id)) => {
+                self.conn_died(now, id, super::Reason::Gone, outside);
+                Err(Drop::Refused)
+            }
+            (Sent::Refused | Sent::Expired, _) => Err(Drop::Refused),
+        }
+    }
+
+    /// Step 2: packets that waited for paths to an AS go on, or are refused.
+    pub(super) fn wake(&mut self, now: Time, isd_as: hawser_scion::IsdAs, outside: &mut impl Outside) {
+        let (woken, waiting) = std::mem::take(&mut self.waiting).into_iter().partition(|one| one.to.isd_as == isd_as);
+        self.waiting = waiting;
+        for mut one in Vec::<Waiting>::into_iter(woken) {
+            self.handle_packet(now, one.interface, &mut one.packet, one.offload, outside);
+        }
+    }
+
+    /// Step 2: packets that waited for too long are refused.
+    pub(super) fn refuse_waiting(&mut self, now: Time, outside: &mut impl Outside) {
+        let (over, waiting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.waiting).into_iter().partition(|one| now.since(one.since) >= LONGEST_WAIT);
+        self.waiting = waiting;
+        for one in over {
+            self.reply(one.interface, &one.packet, Refusal::Unreachable, outside);
+            self.counters.drop(Drop::NoPath);
+        }
+    }
+}
+
+/// Why a new flow has no way. Plain value.
+enum NoWay {
+    /// Paths are not known yet.
+    Waits(EndpointAddr),
+    /// There is none.
+    Dropped(Drop),
+}
+
+/// The path inside an AS.
+fn inside(local: EndpointAddr) -> Path {
+    Path {
+        source: local.isd_as,
+        destination: local.isd_as,
+        dataplane: Dataplane::Empty,
+        next_hop: None,
+        mtu: u16::MAX,
+        interfaces: Fingerprint::default(),
+        latency: Vec::new(),
+        bandwidth: Vec::new(),
+        expiry: std::time::UNIX_EPOCH,
+    }
+}
+
+/// The token by which a SYN joins.
+fn token_of(segment: &Segment<'_>) -> Option<Token> {
+    segment.mptcp().flatten().find_map(|option| match option {
+        MptcpOption::Join(join) => match join.form {
+            JoinForm::Syn { token, .. } => Some(token),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// Bytes of TCP's options, of a packet whose headers have so many bytes.
+fn options_of(packet: &[u8], headers: usize) -> usize {
+    headers.saturating_sub(TCP_HEADER + ip_header(packet))
+}
+
+fn ip_header(packet: &[u8]) -> usize {
+    if packet.first().is_some_and(|first| first >> 4 == 4) { IPV4_HEADER } else { IPV6_HEADER }
+}
+
+/// Bytes of a packet of this IP version that fits into so much room.
+fn mtu_of(packet: &[u8], room: u16) -> u16 {
+    let headers = u16::try_from(ip_header(packet) + TCP_HEADER).unwrap_or(u16::MAX);
+    Compression::max_segment(room).saturating_add(headers)
+}

@@ -1,0 +1,12 @@
+//! Engines under virtual time.
+
+mod moves;
+mod paths;
+mod sim;
+mod strangers;
+mod talk;
+mod traffic;
+
+use crate::mptcp::Key;
+
+const KEYS: [Key; 2] = [Key([1; 8]), Key([2; 8])];

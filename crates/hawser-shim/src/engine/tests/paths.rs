@@ -1,0 +1,170 @@
+//! Which paths flows get.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hawser_scion::select::Criterion;
+
+use super::KEYS;
+use super::sim::{SERVER, Sim, path};
+use super::talk::{Flow, address, connect};
+use crate::engine::{Drop, Notice};
+use crate::mptcp::{Flags, MptcpOption, Segment};
+
+fn used(sim: &Sim) -> Vec<usize> {
+    sim.uses().into_values().collect()
+}
+
+#[test]
+fn each_flow_of_a_connection_has_a_path_of_its_own_and_room_is_told() {
+    let mut sim = Sim::new(3);
+    let flows = connect(&mut sim, 2, KEYS);
+    assert_eq!(sim.uses(), BTreeMap::from([(5001, 0), (5002, 1), (5003, 2)]));
+    let rooms = sim.notices().into_iter().filter_map(|notice| match notice {
+        Notice::Room { token, free } => Some((token, free)),
+        _ => None,
+    });
+    let rooms = rooms.collect::<Vec<_>>();
+    assert_eq!(rooms, [(KEYS[0].token(), 2), (KEYS[0].token(), 1), (KEYS[0].token(), 0)]);
+    let snapshot = sim.snapshot(0);
+    assert_eq!(snapshot.connections.len(), 1, "{:?}", snapshot.connections);
+    assert_eq!(snapshot.connections[0].flows.len(), flows.len());
+    assert_eq!(snapshot.connections[0].token, Some(KEYS[0].token()));
+}
+
+#[test]
+fn another_connection_begins_with_the_best_path_again() {
+    let mut sim = Sim::new(3);
+    connect(&mut sim, 1, KEYS);
+    let mut other = Flow::new(1, 6001);
+    assert!(other.open(&mut sim, [&[], &[], &[]]));
+    assert_eq!(sim.uses()[&6001], 0);
+}
+
+#[test]
+fn every_criterion_has_its_order() {
+    // Lengths, MTUs, latencies and bandwidths that differ; 0 and 1 share an interface.
+    let paths = || {
+        let mut paths = vec![path(0, &[10]), path(1, &[10, 20]), path(2, &[30, 40, 50]), path(3, &[60, 70, 80, 90])];
+        for (path, (mtu, ms, kbit)) in
+            paths.iter_mut().zip([(1300, 40, 10), (1472, 30, 20), (1400, 20, 40), (1350, 10, 30)])
+        {
+            path.mtu = mtu;
+            path.latency.fill(Some(Duration::from_millis(ms)));
+            path.bandwidth.fill(Some(kbit));
+        }
+        paths
+    };
+    let table = [
+        (Criterion::Length, vec![0, 1, 2]),
+        (Criterion::Mtu, vec![1, 2, 3]),
+        (Criterion::Latency, vec![3, 0, 2]),
+        (Criterion::Bandwidth, vec![2, 3, 1]),
+    ];
+    for (select, expected) in table {
+        let mut sim = Sim::with(paths(), select);
+        connect(&mut sim, 2, KEYS);
+        let uses = used(&sim);
+        let latency = |at: usize| sim.paths[at].announced_latency().unwrap();
+        match select {
+            // Latency is that of all parts together.
+            Criterion::Latency => assert!(uses.is_sorted_by_key(|at| latency(*at)), "{uses:?}"),
+            _ => assert_eq!(uses, expected, "{select}"),
+        }
+    }
+}
+
+#[test]
+fn by_sharability_the_paths_of_a_connection_share_as_little_as_can_be() {
+    let paths = vec![path(0, &[10]), path(1, &[10]), path(2, &[10, 20]), path(3, &[30, 40]), path(4, &[50, 60])];
+    let mut sim = Sim::with(paths, Criterion::Sharability);
+    connect(&mut sim, 2, KEYS);
+    assert_eq!(used(&sim), [0, 3, 4]);
+    let shared: usize =
+        sim.snapshot(0).paths.iter().filter(|path| !path.conns.is_empty()).map(|path| path.sharability).sum();
+    assert_eq!(shared, 0);
+}
+
+#[test]
+fn by_health_what_was_measured_counts() {
+    let mut sim = Sim::with((0..2).map(|k| path(k, &[])).collect(), Criterion::Health);
+    sim.links[0].delay = Duration::from_millis(80);
+    let mut flows = connect(&mut sim, 1, KEYS);
+    super::talk::talk(&mut sim, &mut flows, 0, Duration::from_secs(3));
+    let measured: Vec<_> = sim.snapshot(0).paths.iter().map(|path| path.conns[0].round_trip.unwrap()).collect();
+    assert!(measured[0] > 3 * measured[1], "{measured:?}");
+    let mut other = Flow::new(1, 6001);
+    assert!(other.open(&mut sim, [&[], &[], &[]]));
+    assert_eq!(sim.uses()[&6001], 1, "the faster one comes first now");
+}
+
+#[test]
+fn a_subflow_without_a_path_of_its_own_is_reset_at_once_with_a_reason() {
+    let mut sim = Sim::new(1);
+    connect(&mut sim, 0, KEYS);
+    sim.outer[0].delivered.clear();
+    let mut join = Flow::new(2, 5002);
+    assert!(!join.open_join(&mut sim, KEYS[1]));
+    let (interface, packet) = sim.outer[0].delivered.first().expect("an answer");
+    let reset = Segment::parse(packet).unwrap();
+    assert_eq!((interface.get(), reset.destination.ip()), (2, address(0, 2)));
+    assert!(reset.flags.has(Flags::RST) && reset.mptcp().flatten().any(|one| matches!(one, MptcpOption::Reset { .. })));
+    assert!(sim.snapshot(0).counters.dropped(Drop::NoPathLeft) > 0);
+}
+
+#[test]
+fn a_first_packet_waits_for_paths_and_goes_when_they_are_known() {
+    let mut sim = Sim::unknowing(vec![path(0, &[])], Criterion::Length);
+    let flow = Flow::new(1, 5001);
+    sim.send(0, 1, &flow.says(0, Flags::SYN));
+    sim.run(Duration::from_millis(300));
+    let server = SERVER.parse::<hawser_scion::EndpointAddr>().unwrap().isd_as;
+    assert_eq!((sim.outer[0].asked.clone(), sim.outer[1].delivered.len()), (vec![server], 0));
+    sim.tell_paths(vec![path(0, &[])]);
+    sim.run(Duration::from_millis(50));
+    assert_eq!(sim.outer[1].delivered.len(), 1);
+    assert!(sim.outer[0].delivered.is_empty(), "nothing was refused");
+}
+
+#[test]
+fn where_there_are_no_paths_this_host_is_told_at_once() {
+    let mut sim = Sim::unknowing(vec![path(0, &[])], Criterion::Length);
+    sim.send(0, 1, &Flow::new(1, 5001).says(0, Flags::SYN));
+    sim.tell_paths(Vec::new());
+    assert_eq!(sim.outer[0].delivered.len(), 1, "unreachable");
+    sim.send(0, 1, &Flow::new(1, 5001).says(0, Flags::SYN));
+    assert_eq!(sim.outer[0].delivered.len(), 2, "again, without waiting");
+    assert_eq!(sim.snapshot(0).counters.dropped(Drop::NoPath), 2);
+    assert_eq!(sim.snapshot(0).connections, []);
+}
+
+#[test]
+fn a_packet_waits_no_longer_than_a_daemon_may_take() {
+    let mut sim = Sim::unknowing(vec![path(0, &[])], Criterion::Length);
+    for port in 0..300 {
+        sim.send(0, 1, &Flow::new(1, 5000 + port).says(0, Flags::SYN));
+    }
+    assert_eq!(sim.snapshot(0).counters.dropped(Drop::Waiting), 44, "256 wait");
+    sim.run(Duration::from_secs(8));
+    assert_eq!(sim.outer[0].delivered.len(), 256);
+}
+
+#[test]
+fn renewed_paths_are_followed_and_forgotten_ones_forgotten() {
+    let mut sim = Sim::new(2);
+    let mut flows = connect(&mut sim, 1, KEYS);
+    let renewed = sim.paths.iter().cloned().map(|mut path| {
+        path.expiry += Duration::from_secs(3600);
+        path
+    });
+    let renewed: Vec<_> = renewed.collect();
+    sim.tell_paths(renewed.clone());
+    assert_eq!(sim.outer[0].followed, 2);
+    sim.tell_paths(renewed);
+    assert_eq!(sim.outer[0].followed, 2, "nothing is new");
+    flows.iter_mut().for_each(|flow| flow.close(&mut sim));
+    sim.run(Duration::from_secs(700));
+    assert_eq!(sim.outer[0].forgotten.len(), 1);
+    assert_eq!((sim.snapshot(0).paths, sim.snapshot(0).peers), (vec![], vec![]));
+    assert_eq!(sim.engines[0].next_deadline(), None, "nothing is to be done");
+}

@@ -1,0 +1,24 @@
+//! The shim: unmodified TCP applications over SCION, each MPTCP subflow on a path of its own.
+//!
+//! 1. [`mptcp`] reads TCP segments and what MPTCP says in them.
+//! 2. [`flow`] keeps each flow, main or subflow, from its SYN to its end.
+//! 3. [`compress`] puts a few bytes in place of the headers that both ends know.
+//! 4. [`engine`] gives each flow a path, and another one when that dies; [`packet`] drives it with devices and sockets.
+//! 5. [`route`] knows where TCP addresses are in SCION; [`config`] what is wanted, [`status`] what there is.
+//! 6. [`kernel`] tells the kernel's path manager what to do, and hears what it does.
+//! 7. [`host`] has interfaces, addresses and rules; [`manager`] a subflow wherever there is a path; [`run`] brings all together.
+//!
+//! The first three and [`engine`] are sans-IO: time and randomness are arguments. docs/shim.md tells the story.
+
+pub mod compress;
+pub mod config;
+pub mod engine;
+pub mod flow;
+pub mod host;
+pub mod kernel;
+pub mod manager;
+pub mod mptcp;
+pub mod packet;
+pub mod route;
+pub mod run;
+pub mod status;

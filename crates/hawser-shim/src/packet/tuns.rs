@@ -1,0 +1,118 @@
+//! The TUN devices: trains from this host, and super-packets to it.
+
+use std::io::{self, IoSlice};
+
+use hawser_core::packet::{Coalescer, Gso};
+use hawser_core::units::Time;
+use hawser_net::tun::{GsoKind, READ_BUFFER_BYTES, Tun, VnetHdr, WriteOutcome, is_device_gone};
+
+use super::PacketError;
+use super::world::World;
+use crate::compress::Offload;
+use crate::engine::Engine;
+use crate::route::InterfaceIndex;
+
+/// Trains read from one device in a round, so that what comes in waits no longer than 1 ms for what goes out.
+const TRAINS_PER_ROUND: usize = 32;
+/// Where a TCP header keeps its length, in words of 32 bits in the upper four bits (RFC 9293 section 3.1).
+const TCP_DATA_OFFSET: usize = 12;
+
+/// The devices, the ingress first. One owner.
+#[derive(Debug)]
+pub(super) struct Tuns {
+    all: Vec<Tun>,
+    buffer: Box<[u8]>,
+}
+
+impl Tuns {
+    pub fn new(ingress: Tun, egress: Vec<Tun>) -> Self {
+        let all = std::iter::once(ingress).chain(egress).collect();
+        Self { all, buffer: vec![0; READ_BUFFER_BYTES].into() }
+    }
+
+    pub fn all(&self) -> impl ExactSizeIterator<Item = &Tun> {
+        self.all.iter()
+    }
+
+    /// What collects packets for each.
+    pub fn homes(&self) -> Vec<Coalescer> {
+        // What crosses is TCP.
+        self.all.iter().map(|_| Coalescer::new(false)).collect()
+    }
+
+    /// Reads from those that are ready, one bit each.
+    pub fn read(
+        &mut self,
+        ready: u16,
+        now: impl Fn() -> Time,
+        engine: &mut Engine,
+        world: &mut World,
+    ) -> Result<(), PacketError> {
+        for (place, tun) in self.all.iter_mut().enumerate().filter(|(place, _)| ready & (1 << place) != 0) {
+            let Some(interface) = u8::try_from(place).ok().and_then(InterfaceIndex::new) else { continue };
+            let now = now();
+            for _ in 0..TRAINS_PER_ROUND {
+                match tun.read(&mut self.buffer) {
+                    Ok(Some(received)) => {
+                        let packet = &mut self.buffer[..received.len];
+                        engine.handle_packet(now, interface, packet, offload(&received.header), world);
+                    }
+                    Ok(None) => break,
+                    Err(error) => return Err(failed(tun, error)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what was collected.
+    pub fn write(&mut self, world: &mut World) -> Result<(), PacketError> {
+        let mut failure = None;
+        let mut refused = 0;
+        for (tun, home) in self.all.iter_mut().zip(world.homes()).filter(|(_, home)| !home.is_empty()) {
+            home.flush(&mut |offload, packet| {
+                match tun.write(&header(offload, packet), &[IoSlice::new(packet)]) {
+                    Ok(WriteOutcome::Written) => {}
+                    // TCP sends it again; to wait would delay all others.
+                    Ok(_) => refused += 1,
+                    Err(error) => failure = Some(error),
+                }
+            });
+            if let Some(error) = failure.take() {
+                return Err(failed(tun, error));
+            }
+        }
+        world.refused_by_tun(refused);
+        Ok(())
+    }
+}
+
+fn failed(tun: &Tun, source: io::Error) -> PacketError {
+    tracing::debug!(device = tun.name(), gone = is_device_gone(&source), "a tun device fails");
+    PacketError::Tun { device: tun.name().to_owned(), source }
+}
+
+/// What the kernel left undone. UDP is never sent on.
+fn offload(header: &VnetHdr) -> Offload {
+    let is_train = matches!(header.gso, GsoKind::TcpV4 | GsoKind::TcpV6);
+    Offload { partial: header.needs_csum, segment: is_train.then_some(header.gso_size) }
+}
+
+/// What is left undone for the kernel.
+fn header(offload: &hawser_core::packet::Offload, packet: &[u8]) -> VnetHdr {
+    let at = usize::from(offload.csum_start) + TCP_DATA_OFFSET;
+    let tcp = packet.get(at).map_or(0, |byte| u16::from(byte >> 4) * 4);
+    let gso = match offload.gso {
+        Gso::TcpV4 => GsoKind::TcpV4,
+        Gso::TcpV6 => GsoKind::TcpV6,
+        Gso::None | Gso::UdpL4 => GsoKind::None,
+    };
+    VnetHdr {
+        needs_csum: offload.needs_csum,
+        csum_start: offload.csum_start,
+        csum_offset: offload.csum_offset,
+        gso,
+        gso_size: offload.gso_size,
+        hdr_len: if gso == GsoKind::None { 0 } else { offload.csum_start + tcp },
+    }
+}

@@ -1,0 +1,248 @@
+//! The engine's world: SCION sockets, what collects packets for TUN devices, and the threads around.
+
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+use hawser_core::packet::Coalescer;
+use hawser_core::units::Time;
+use hawser_scion::conn::{ConnOpts, DeadPart, PathTable, PushError, RouteError, ScionConn, ScionSocket, SendError};
+use hawser_scion::{EndpointAddr, IsdAs, Path};
+
+use super::finder::Finder;
+use crate::compress::Datagrams;
+use crate::engine::{ConnId, Control, Drop as Dropped, Notice, Outside, Sent, Snapshot, Via};
+use crate::route::InterfaceIndex;
+
+/// How often memory that was not used is given back.
+const TRIM: Duration = Duration::from_secs(1);
+
+/// A connection, and whether something of it is left over.
+#[derive(Debug)]
+struct Open {
+    conn: Arc<ScionConn>,
+    is_full: bool,
+}
+
+/// The engine's world. Has no connections at first. The packet thread owns it.
+#[derive(Debug)]
+pub(super) struct World {
+    socket: Arc<ScionSocket>,
+    is_port_full: bool,
+    opts: ConnOpts,
+    conns: Vec<Option<Open>>,
+    homes: Vec<Coalescer>,
+    finder: Finder,
+    notices: SyncSender<Notice>,
+    refused_by_tun: u64,
+    lost_notices: u64,
+    trimmed: Time,
+}
+
+impl World {
+    pub fn new(
+        socket: Arc<ScionSocket>,
+        opts: ConnOpts,
+        homes: Vec<Coalescer>,
+        finder: Finder,
+        notices: SyncSender<Notice>,
+    ) -> Self {
+        Self {
+            socket,
+            is_port_full: false,
+            opts,
+            conns: Vec::new(),
+            homes,
+            finder,
+            notices,
+            refused_by_tun: 0,
+            lost_notices: 0,
+            trimmed: Time::ZERO,
+        }
+    }
+
+    pub fn conn(&self, id: ConnId) -> Option<Arc<ScionConn>> {
+        self.conns.get(id.0)?.as_ref().map(|open| Arc::clone(&open.conn))
+    }
+
+    /// All connections, and whether something of them is left over.
+    pub fn conns(&self) -> impl Iterator<Item = (ConnId, &ScionConn, bool)> {
+        let open = self.conns.iter().enumerate();
+        open.filter_map(|(place, open)| open.as_ref().map(|open| (ConnId(place), &*open.conn, open.is_full)))
+    }
+
+    pub const fn is_port_full(&self) -> bool {
+        self.is_port_full
+    }
+
+    pub fn homes(&mut self) -> &mut [Coalescer] {
+        &mut self.homes
+    }
+
+    pub fn refused_by_tun(&mut self, packets: u64) {
+        self.refused_by_tun += packets;
+    }
+
+    /// Sends what is left over.
+    pub fn flush(&mut self, id: ConnId) {
+        if let Some(open) = self.conns.get_mut(id.0).and_then(Option::as_mut) {
+            // What is refused for good is not left over.
+            open.is_full = !open.conn.flush().unwrap_or(true);
+        }
+    }
+
+    pub fn flush_port(&mut self) {
+        self.is_port_full = !self.socket.flush().unwrap_or(true);
+    }
+
+    /// A router says that a part of paths is dead.
+    pub fn report(&self, part: DeadPart) {
+        self.finder.report(part);
+    }
+
+    /// Gives memory back that was not used of late.
+    pub fn trim(&mut self, now: Time) {
+        if now.since(self.trimmed) >= TRIM {
+            self.trimmed = now;
+            self.homes.iter_mut().for_each(Coalescer::trim);
+        }
+    }
+
+    /// Adds to a snapshot what the engine does not know.
+    pub fn complete(&self, mut snapshot: Snapshot) -> Snapshot {
+        let malformed: u64 = self.homes.iter().map(Coalescer::dropped).sum();
+        snapshot.counters.add(Dropped::TunRefused, self.refused_by_tun + malformed);
+        snapshot.counters.lost_notices = self.lost_notices;
+        snapshot
+    }
+}
+
+/// Bytes that a datagram may have.
+pub(super) fn room_of(conn: &ScionConn) -> u16 {
+    u16::try_from(conn.max_payload()).unwrap_or(u16::MAX)
+}
+
+/// Sends datagrams by `send`, in as many batches as it takes; says whether all went.
+fn send_all<'d>(
+    datagrams: impl Iterator<Item = &'d [u8]>,
+    mut send: impl FnMut(&mut dyn FnMut(&mut hawser_scion::conn::Batch<'_>)) -> Result<hawser_scion::conn::Sent, SendError>,
+) -> (Sent, bool) {
+    let mut left = datagrams.peekable();
+    let (mut is_full, mut too_long) = (false, false);
+    while left.peek().is_some() {
+        let mut fill = |batch: &mut hawser_scion::conn::Batch<'_>| {
+            while let Some(datagram) = left.peek() {
+                match batch.copy(datagram) {
+                    Err(PushError::Full) => return,
+                    Err(PushError::TooLong { .. }) => too_long = true,
+                    Ok(()) => {}
+                }
+                left.next();
+            }
+        };
+        match send(&mut fill) {
+            Ok(sent) => is_full |= sent.left_over,
+            Err(SendError::Full { .. }) => return (Sent::Full, true),
+            Err(SendError::Route(RouteError::Expired { .. })) => return (Sent::Expired, is_full),
+            // Some were refused: the others may go.
+            Err(_) => too_long = true,
+        }
+        if too_long && !is_full {
+            return (Sent::Refused, is_full);
+        }
+    }
+    (if too_long { Sent::Refused } else { Sent::All }, is_full)
+}
+
+impl Outside for World {
+    fn random(&mut self) -> u64 {
+        let mut bytes = [0; 8];
+        // It worked when the process started; without it no id would be hard to guess.
+        aws_lc_rs::rand::fill(&mut bytes).expect("the system gives random bytes");
+        u64::from_ne_bytes(bytes)
+    }
+
+    fn open(&mut self, id: ConnId, to: EndpointAddr, path: &Path) -> Option<u16> {
+        let mut opts = self.opts.clone();
+        opts.local.host.set_port(0);
+        let conn = if path.dataplane.is_empty() {
+            ScionConn::open(opts, to, Arc::new(PathTable::default()))
+        } else {
+            ScionConn::along(opts, to, path)
+        };
+        let conn = match conn {
+            Ok(conn) => conn,
+            Err(error) => {
+                tracing::debug!(%to, path = %path.interfaces, error = &error as &dyn std::error::Error, "no connection");
+                return None;
+            }
+        };
+        let room = room_of(&conn);
+        if self.conns.len() <= id.0 {
+            self.conns.resize_with(id.0 + 1, || None);
+        }
+        self.conns[id.0] = Some(Open { conn: Arc::new(conn), is_full: false });
+        Some(room)
+    }
+
+    fn follow(&mut self, id: ConnId, path: &Path) -> Option<u16> {
+        let conn = self.conn(id)?;
+        conn.follow(path).ok()?;
+        Some(room_of(&conn))
+    }
+
+    fn close(&mut self, id: ConnId) {
+        self.conns.get_mut(id.0).into_iter().for_each(|open| *open = None);
+    }
+
+    fn room_back(&mut self, to: EndpointAddr) -> Option<u16> {
+        self.socket.max_payload(to).ok().map(|room| u16::try_from(room).unwrap_or(u16::MAX))
+    }
+
+    fn send(&mut self, via: Via, datagrams: &Datagrams) -> Sent {
+        match via {
+            Via::Conn(id) => {
+                let Some(open) = self.conns.get_mut(id.0).and_then(Option::as_mut) else { return Sent::Refused };
+                let conn = Arc::clone(&open.conn);
+                let (sent, is_full) = send_all(datagrams.iter(), |fill| conn.try_send_batch(fill));
+                open.is_full = is_full;
+                sent
+            }
+            Via::Back(to) => {
+                let (sent, is_full) = send_all(datagrams.iter(), |fill| self.socket.try_send_batch_to(to, fill));
+                self.is_port_full = is_full;
+                sent
+            }
+        }
+    }
+
+    fn send_control(&mut self, via: Via, control: &Control) -> Sent {
+        let one = || std::iter::once(control.bytes());
+        match via {
+            Via::Conn(id) => {
+                self.conn(id).map_or(Sent::Refused, |conn| send_all(one(), |fill| conn.try_send_batch(fill)).0)
+            }
+            Via::Back(to) => send_all(one(), |fill| self.socket.try_send_batch_to(to, fill)).0,
+        }
+    }
+
+    fn deliver(&mut self, interface: InterfaceIndex, packet: &[u8], partial: bool) {
+        if let Some(home) = self.homes.get_mut(usize::from(interface.get())) {
+            home.push(packet, partial);
+        }
+    }
+
+    fn ask(&mut self, isd_as: IsdAs) {
+        self.finder.ask(isd_as);
+    }
+
+    fn forget(&mut self, isd_as: IsdAs) {
+        self.finder.forget(isd_as);
+    }
+
+    fn tell(&mut self, notice: Notice) {
+        if self.notices.try_send(notice).is_err() {
+            self.lost_notices += 1;
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Segments of a known flow allocate nothing: counted by the global allocator, per thread.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use etherparse::PacketBuilder;
+use hawser_core::units::Time;
+use hawser_scion::select::Criterion;
+use hawser_scion::{EndpointAddr, IsdAs, Path};
+use hawser_shim::compress::{Compression, Datagrams, Expanded, Offload};
+use hawser_shim::engine::{By, ConnId, Control, Engine, EngineOpts, Notice, Outside, OwnAddresses, Sent, Via};
+use hawser_shim::flow::{Direction, FlowTable, Limits, State};
+use hawser_shim::mptcp::Segment;
+use hawser_shim::route::{Addresses, InterfaceIndex};
+
+/// Counts what the calling thread allocates.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    // A thread that is ending has no count any more, and is none that a test looks at.
+    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: everything is handed to the system's allocator, unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract, which is the system allocator's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(work: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.with(Cell::get);
+    work();
+    ALLOCATIONS.with(Cell::get) - before
+}
+
+fn segment(sequence: u32, payload: usize, is_back: bool) -> Vec<u8> {
+    let (from, to) = if is_back { ([10, 2, 0, 1], [10, 1, 0, 1]) } else { ([10, 1, 0, 1], [10, 2, 0, 1]) };
+    let ports = if is_back { (80, 4000) } else { (4000, 80) };
+    let tcp = PacketBuilder::ipv4(from, to, 64).tcp(ports.0, ports.1, sequence, 500).ack(1);
+    let mut packet = Vec::new();
+    tcp.write(&mut packet, &vec![7; payload]).unwrap();
+    packet
+}
+
+#[test]
+fn a_known_flow_is_looked_up_and_counted_without_allocation() {
+    let mut table = FlowTable::new(Limits { flows: 16, half_open: 4 });
+    let packets: Vec<_> = (0..1000).map(|at| segment(1 + at * 1000, 1000, false)).collect();
+    let mut show = |packet: &[u8]| {
+        let observed = table.observe(Time::ZERO, Direction::Out, &Segment::parse(packet).unwrap()).unwrap();
+        assert_eq!(observed.state, State::Established);
+    };
+    show(&packets[0]);
+    assert_eq!(allocations(|| packets.iter().for_each(|packet| show(packet))), 0);
+}
+
+#[test]
+fn a_known_flow_is_compressed_and_expanded_without_allocation() {
+    let (mut near, mut far) = (Compression::new(16), Compression::new(16));
+    let (mut datagrams, mut packet) = (Datagrams::default(), Vec::new());
+    let mut random = 0;
+    let mut cross = |from: &mut Compression, to: &mut Compression, segment: &[u8]| {
+        datagrams.clear();
+        let mut draw = || {
+            random += 1;
+            random << 32
+        };
+        from.shrink(Time::ZERO, segment, Offload::default(), 1360, &mut draw, &mut datagrams).unwrap();
+        for datagram in datagrams.iter() {
+            let taken = to.expand(Time::ZERO, datagram, |_, _, _| true, &mut packet);
+            assert_eq!(taken, Ok(Expanded::Packet { partial: false }));
+        }
+    };
+    let packets: Vec<_> = (0..1000).map(|at| segment(1 + at * 1000, 1000, false)).collect();
+    cross(&mut near, &mut far, &packets[0]);
+    cross(&mut far, &mut near, &segment(1, 0, true));
+    let counted = allocations(|| packets[1..].iter().for_each(|packet| cross(&mut near, &mut far, packet)));
+    assert_eq!(counted, 0);
+    assert_eq!((near.counters().whole, near.counters().compact), (1, 999));
+}
+
+/// Counts what goes out and comes in, and keeps nothing but the last datagrams.
+#[derive(Default)]
+struct Wire {
+    sent: Vec<(Via, Vec<u8>)>,
+    used: usize,
+    delivered: usize,
+}
+
+impl Wire {
+    /// Copies datagrams to memory that is used again.
+    fn keep(&mut self, via: Via, bytes: &[u8]) {
+        if self.sent.len() == self.used {
+            self.sent.push((via, Vec::with_capacity(2048)));
+        }
+        let (kept, room) = &mut self.sent[self.used];
+        *kept = via;
+        room.clear();
+        room.extend(bytes);
+        self.used += 1;
+    }
+}
+
+impl Outside for Wire {
+    fn random(&mut self) -> u64 {
+        (self.delivered as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+    fn open(&mut self, _: ConnId, _: EndpointAddr, _: &Path) -> Option<u16> {
+        Some(1360)
+    }
+    fn follow(&mut self, _: ConnId, _: &Path) -> Option<u16> {
+        Some(1360)
+    }
+    fn close(&mut self, _: ConnId) {}
+    fn room_back(&mut self, _: EndpointAddr) -> Option<u16> {
+        Some(1360)
+    }
+    fn send(&mut self, via: Via, datagrams: &Datagrams) -> Sent {
+        datagrams.iter().for_each(|datagram| self.keep(via, datagram));
+        Sent::All
+    }
+    fn send_control(&mut self, _: Via, _: &Control) -> Sent {
+        Sent::All
+    }
+    fn deliver(&mut self, _: InterfaceIndex, packet: &[u8], _: bool) {
+        self.delivered += packet.len();
+    }
+    fn ask(&mut self, _: IsdAs) {}
+    fn forget(&mut self, _: IsdAs) {}
+    fn tell(&mut self, _: Notice) {}
+}
+
+/// Two engines inside one AS; the client's connection has this end.
+struct Two {
+    engines: [Engine; 2],
+    wires: [Wire; 2],
+    ends: [EndpointAddr; 2],
+    conn: EndpointAddr,
+}
+
+impl Two {
+    fn new() -> Self {
+        let ends: [EndpointAddr; 2] =
+            ["1-ff00:0:110,10.0.0.1:4930", "1-ff00:0:110,10.0.0.2:4930"].map(|end| end.parse().unwrap());
+        let engine = |local: EndpointAddr| {
+            let interfaces = [InterfaceIndex::INGRESS].into_iter().chain(InterfaceIndex::egresses(1));
+            let own = interfaces.fold(OwnAddresses::default(), |own, interface| {
+                own.with_interface(interface, Addresses::of(local, None, interface).unwrap())
+            });
+            Engine::new(EngineOpts { local, select: Criterion::Length, egress: 1 }, own, Arc::default())
+        };
+        let conn = "1-ff00:0:110,10.0.0.1:40001".parse().unwrap();
+        Self { engines: ends.map(engine), wires: Default::default(), ends, conn }
+    }
+
+    fn address(&self, host: usize, interface: u8) -> std::net::SocketAddr {
+        let interface = InterfaceIndex::new(interface).unwrap();
+        let ip = Addresses::of(self.ends[host], None, interface).unwrap().ipv6.unwrap();
+        std::net::SocketAddr::new(ip.into(), 80)
+    }
+
+    /// A segment of a host's, all the way to the other.
+    fn cross(&mut self, host: usize, packet: &mut [u8]) {
+        let interface = InterfaceIndex::new(u8::from(host == 0)).unwrap();
+        let [near, far] = &mut self.engines;
+        let [out, into] = &mut self.wires;
+        let (near, far, out, into) = if host == 0 { (near, far, out, into) } else { (far, near, into, out) };
+        near.handle_packet(Time::ZERO, interface, packet, Offload::default(), out);
+        for (via, datagram) in &out.sent[..out.used] {
+            let (by, from) = match via {
+                Via::Conn(_) => (By::Port, self.conn),
+                Via::Back(to) => {
+                    assert_eq!(*to, self.conn);
+                    (By::Conn(ConnId(0)), self.ends[1])
+                }
+            };
+            far.handle_datagram(Time::ZERO, by, from, datagram, into);
+        }
+        out.used = 0;
+    }
+}
+
+#[test]
+fn a_known_flow_crosses_two_engines_without_allocation() {
+    let mut two = Two::new();
+    let (client, server) = (two.address(0, 1), two.address(1, 0));
+    let v6 = |from: std::net::SocketAddr, to: std::net::SocketAddr| match (from.ip(), to.ip()) {
+        (std::net::IpAddr::V6(from), std::net::IpAddr::V6(to)) => PacketBuilder::ipv6(from.octets(), to.octets(), 64),
+        _ => unreachable!("both are surrogates"),
+    };
+    let packet = |from, to, sequence: u32, acknowledgment: u32, is_syn: bool, payload: usize| {
+        let tcp = v6(from, to).tcp(80, 80, sequence, 500);
+        let tcp = if is_syn { tcp.syn() } else { tcp };
+        let tcp = if acknowledgment > 0 { tcp.ack(acknowledgment) } else { tcp };
+        let mut packet = Vec::new();
+        tcp.write(&mut packet, &vec![7; payload]).unwrap();
+        packet
+    };
+    two.cross(0, &mut packet(client, server, 1, 0, true, 0));
+    two.cross(1, &mut packet(server, client, 1, 2, true, 0));
+    two.cross(0, &mut packet(client, server, 2, 2, false, 0));
+    let mut there: Vec<_> = (0..1000).map(|at| packet(client, server, 2 + at * 1000, 2, false, 1000)).collect();
+    let mut back: Vec<_> = (0..1000).map(|at| packet(server, client, 2, 2 + at * 1000, false, 0)).collect();
+    for at in 0..2 {
+        two.cross(0, &mut there[at]);
+        two.cross(1, &mut back[at]);
+    }
+    let before = two.wires[1].delivered;
+    let counted = allocations(|| {
+        for at in 2..1000 {
+            two.cross(0, &mut there[at]);
+            two.cross(1, &mut back[at]);
+        }
+    });
+    assert_eq!(two.wires[1].delivered - before, 998 * 1060, "all arrived");
+    assert_eq!(counted, 0);
+}
