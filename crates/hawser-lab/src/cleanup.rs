@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hawser_wire::Whose;
-use rustix::process::{Pid, Signal, WaitOptions, geteuid, kill_process, test_kill_process, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, geteuid, kill_process, waitpid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tempfile::TempDir;
@@ -180,7 +180,7 @@ fn sweep_folders() {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
     for entry in entries.flatten() {
         let owner = entry.file_name().to_str().and_then(owner);
-        if owner.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
+        if owner.is_some_and(hawser_wire::is_gone)
             && let Err(error) = fs::remove_dir_all(entry.path())
         {
             tracing::warn!(folder = %entry.path().display(), %error, "a dead run's folder was left");

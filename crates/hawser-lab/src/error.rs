@@ -96,6 +96,14 @@ pub enum LabError {
         /// What the compiler said.
         reason: String,
     },
+    /// A SCION network does not do what it should.
+    #[error("run scion network {network}: {fault}")]
+    Network {
+        /// Its name.
+        network: String,
+        /// What it does instead.
+        fault: String,
+    },
     /// Results cannot be understood.
     #[error("{action}: {reason}")]
     Results {
@@ -125,7 +133,6 @@ impl LabError {
             Self::NotRoot => Some("run it with sudo"),
             Self::Others { .. } => Some("name another folder: --out DIR"),
             Self::Build { tool: "yardstick", .. } => Some("cargo build --release --workspace --bins"),
-            Self::Build { .. } => Some("install Go 1.24 or later: https://go.dev/dl"),
             _ => None,
         }
     }

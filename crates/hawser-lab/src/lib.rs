@@ -15,6 +15,11 @@
 //! 4. [`demo`] is what `hawser demo` shows.
 //! 5. [`measure`] holds the cases of the `measure` program, and their targets.
 //!
+//! [`scion_bench`]: `hawser scion bench`, the lab's scenarios of SCION end hosts.
+//! [`shila`]: the lab's scenarios of the shim. [`shim`]: shims on hosts of such a network, and what is done with them.
+//! [`localnet`]: a SCION network of the reference services, for tests, measurements and `hawser scion net`.
+//! [`go`] builds what is written in Go.
+//!
 //! Everything here needs root.
 
 pub mod cleanup;
@@ -22,11 +27,17 @@ pub mod contender;
 pub mod demo;
 mod error;
 pub mod experiment;
+pub mod go;
+pub mod localnet;
 pub mod measure;
 pub mod portals;
 mod process;
 pub mod report;
 pub mod scenario;
+pub mod scion_bench;
+pub mod scion_bond;
+pub mod shila;
+pub mod shim;
 pub mod stage;
 pub mod topology;
 pub mod wireguard;

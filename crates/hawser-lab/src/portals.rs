@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use hawser_portal::api::{Client, PathState, Status};
 use hawser_portal::config::{PrivateKey, PublicKey};
+use hawser_scion::EndpointAddr;
 use hawser_wire::Namespace;
 use ipnet::IpNet;
 
@@ -30,7 +31,7 @@ use settings::{Config, allowed};
 /// Where the remote portal listens. Source: DESIGN section 5.
 pub(crate) const PORT: u16 = 4920;
 /// How long all paths may take to become active.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(20);
 /// How often a portal is asked meanwhile.
 const GLANCE: Duration = Duration::from_millis(20);
 /// How long the portals take, once paths are active, to probe their MTU and to raise that of the TUN from 1280. Hosts that
@@ -39,8 +40,8 @@ const SETTLE: Duration = Duration::from_millis(1500);
 /// Only the owner may read a key. Source: `hawser up` refuses others.
 const KEY_MODE: u32 = 0o600;
 /// Addresses inside the tunnel, with their network.
-const LOCAL_TUN: &str = "10.77.0.2/24";
-const REMOTE_TUN: &str = "10.77.0.1/24";
+pub(crate) const LOCAL_TUN: &str = "10.77.0.2/24";
+pub(crate) const REMOTE_TUN: &str = "10.77.0.1/24";
 
 /// Where two portals run, and what they join. Plain data.
 pub(crate) struct Site<'a> {
@@ -48,6 +49,8 @@ pub(crate) struct Site<'a> {
     pub remote: &'a Namespace,
     /// The remote portal's address.
     pub endpoint: IpAddr,
+    /// Where it is reached over SCION, too.
+    pub scion: Option<EndpointAddr>,
     /// The local portal's links: [`link_section`]s.
     pub links: String,
     /// How many of their paths are to become active.
@@ -127,6 +130,7 @@ impl Portals {
             local: &bond.local,
             remote: &bond.remote,
             endpoint: ENDPOINT.into(),
+            scion: None,
             links: (0..bond.link_count()).map(section).collect(),
             paths: bond.link_count(),
             transports: vec![transport.to_owned()],
@@ -147,6 +151,7 @@ impl Portals {
         let folder = Folder::new()?;
         let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
         let (local_key, remote_key) = (generated()?, generated()?);
+        let scion = site.scion.map(|endpoint| format!(", \"scion://{endpoint}\"")).unwrap_or_default();
         let listen = SocketAddr::new(any_of(site.endpoint), PORT);
         let call = SocketAddr::new(site.endpoint, PORT);
         let start = |name, namespace, key: &PrivateKey, config: &Config<'_>| {
@@ -155,7 +160,7 @@ impl Portals {
         let [local_tun, remote_tun] = &site.tun;
         let [behind_local, behind_remote] = &site.behind;
         let remote = Config {
-            listen: &format!("listen = [\"{listen}\"]\ntransports = {:?}\n", site.transports),
+            listen: &format!("listen = [\"{listen}\"{scion}]\ntransports = {:?}\n", site.transports),
             tun: remote_tun,
             links: "",
             peer: ("local", &local_key.public().to_string()),
@@ -170,7 +175,7 @@ impl Portals {
             tun: local_tun,
             links: &site.links,
             peer: ("remote", &remote_key.public().to_string()),
-            endpoints: &format!("endpoints = [\"{call}\"]\n"),
+            endpoints: &format!("endpoints = [\"{call}\"{scion}]\n"),
             allowed: &allowed(remote_tun, behind_remote),
             traffic: site.traffic,
             more: site.more,
@@ -219,6 +224,12 @@ impl Portals {
     /// The remote portal's public key.
     pub(crate) fn remote_key(&self) -> &PublicKey {
         &self.remote_key
+    }
+
+    /// What the local portal says; none while it does not answer.
+    #[must_use]
+    pub fn local_status(&self) -> Option<Status> {
+        self.local.status()
     }
 
     /// How many packets the remote portal has dropped, for whatever reason; none while it does not answer.
@@ -315,7 +326,7 @@ fn any_of(address: IpAddr) -> IpAddr {
     }
 }
 
-fn parsed(address: &str) -> IpNet {
+pub(crate) fn parsed(address: &str) -> IpNet {
     address.parse().expect("an address of this file")
 }
 

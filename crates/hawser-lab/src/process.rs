@@ -48,6 +48,18 @@ impl Process {
         arguments: &[&str],
         folder: &Folder,
     ) -> Result<Self, LabError> {
+        Self::start_with(name, namespace, program, arguments, &[], folder)
+    }
+
+    /// The same with variables of its own in its environment.
+    pub(crate) fn start_with(
+        name: &str,
+        namespace: &Namespace,
+        program: &Path,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+        folder: &Folder,
+    ) -> Result<Self, LabError> {
         let starting = |error| LabError::system(format!("start {name}"), error);
         let run = folder.path().join("run");
         fs::create_dir_all(&run).map_err(starting)?;
@@ -55,7 +67,8 @@ impl Process {
         let log = folder.path().join(format!("{name}.log"));
         let errors = File::options().create(true).append(true).open(&log).map_err(starting)?;
         let mut command = namespace.command(&program.to_string_lossy());
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).process_group(0);
+        command.args(arguments).envs(environment.iter().copied());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).process_group(0);
         let prepare = move || {
             set_parent_process_death_signal(Some(Signal::TERM))?;
             own_run(&run).map_err(io::Error::from)
@@ -88,6 +101,12 @@ impl Process {
         LabError::Process { process: self.name.clone(), fault: fault.into(), log: self.log_end() }
     }
 
+    /// Whether it runs still; for those that only look, and wait for nothing.
+    pub(crate) fn runs(&self) -> bool {
+        // A process that has ended stays a zombie until its owner waits for it.
+        !hawser_wire::is_gone(self.pid())
+    }
+
     /// Its status, where it has ended by itself.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>, LabError> {
         self.child.try_wait().map_err(|error| LabError::system(format!("look at {}", self.name), error))
@@ -116,9 +135,14 @@ impl Process {
         }
     }
 
+    /// What it said.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_else(|error| format!("(no log: {error})"))
+    }
+
     /// The end of what it said.
     pub(crate) fn log_end(&self) -> String {
-        let log = fs::read_to_string(&self.log).unwrap_or_else(|error| format!("(no log: {error})"));
+        let log = self.log();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
     }

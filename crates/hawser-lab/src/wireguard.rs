@@ -6,12 +6,10 @@
 //! 4. Addresses and routes by netlink. Both processes end on drop, and their devices with them.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use hawser_portal::config::PrivateKey;
@@ -20,13 +18,18 @@ use ipnet::IpNet;
 
 use crate::cleanup::{self, Folder};
 use crate::error::LabError;
+use crate::go::GoModule;
 use crate::process::Process;
 use crate::topology::{Bond, CLIENT_NETWORK, ENDPOINT, SERVER_NETWORK};
 
-/// The folder with go.mod and go.sum.
-const GO_FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/go");
-/// The module that is the program.
-const MODULE: &str = "golang.zx2c4.com/wireguard";
+/// The program, which is a module of its own.
+const MODULE: GoModule = GoModule {
+    name: "wireguard-go",
+    files: &[("go.mod", include_str!("../go/go.mod")), ("go.sum", include_str!("../go/go.sum"))],
+    packages: &["golang.zx2c4.com/wireguard"],
+};
+/// What its package, and so its program, is called.
+const PROGRAM: &str = "wireguard";
 /// Where it listens for configuration, below its root; /var/run is /run. Source: wireguard's cross-platform documentation.
 const SOCKETS: &str = "run/wireguard";
 /// Where the remote one listens for datagrams. Source: wg(8).
@@ -43,21 +46,12 @@ pub struct WireGuard {
     _folder: Folder,
 }
 
-/// Step 1: builds it into a folder, where it is not there yet, and gives its path.
+/// Step 1: builds it into a cache, where it is not there yet, and gives its path.
 ///
 /// # Errors
-/// [`LabError::Build`] where there is no Go, or it cannot build.
-pub fn build(into: &Path) -> Result<PathBuf, LabError> {
-    let failed = |reason: String| LabError::Build { tool: "wireguard-go", reason };
-    let program = into.join("wireguard-go");
-    fs::create_dir_all(into).map_err(|error| failed(error.to_string()))?;
-    let mut go = Command::new("go");
-    go.current_dir(GO_FOLDER).args(["build", "-mod=readonly", "-trimpath", "-o"]).arg(&program).arg(MODULE);
-    let output = go.output().map_err(|error| failed(format!("run go: {error}")))?;
-    if !output.status.success() {
-        return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
-    }
-    Ok(program)
+/// [`LabError::Missing`] where there is no Go, [`LabError::Build`] where it cannot build.
+pub fn build(cache: &Path) -> Result<PathBuf, LabError> {
+    Ok(MODULE.build(cache, &|line| tracing::info!("{line}"))?.join(PROGRAM))
 }
 
 impl WireGuard {

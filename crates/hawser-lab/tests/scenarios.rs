@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use hawser_lab::contender::{self, Programs};
 use hawser_lab::scenario::{self, PlotKind, Scenario, ScenarioError};
+use hawser_lab::scion_bench::{self, Bench};
+use hawser_lab::shila;
 use hawser_lab::stage::Stage;
 use hawser_lab::workload;
 
 /// Cases of the MPTCP testbed. Source: Barreira 2014, section 6.1. F.1 to F.3 and G.1 to G.3 are four tests each.
 const TESTBED: [(char, u32); 7] = [('A', 8), ('B', 7), ('C', 8), ('D', 8), ('E', 6), ('F', 9), ('G', 3)];
 /// What each group re-examines, and how many figures its source prints that ours can stand beside, at least.
-const PUBLISHED: [(&str, usize); 11] = [
+const PUBLISHED: [(&str, usize); 13] = [
     ("testbed-throughput", 10),
     ("testbed-mobile", 6),
     ("testbed-congested", 18),
@@ -22,6 +24,8 @@ const PUBLISHED: [(&str, usize); 11] = [
     ("aggregation-latency", 3),
     ("aggregation-reordering", 3),
     ("environments-http3", 94),
+    ("shila-paths", 25),
+    ("shila-quic", 6),
 ];
 
 fn all() -> Vec<Scenario> {
@@ -48,7 +52,10 @@ fn each_says_what_it_re_examines_where_that_was_published_and_how_it_is_shown() 
 #[test]
 fn the_groups_are_those_that_are_promised() {
     let groups: BTreeSet<String> = all().into_iter().map(|scenario| scenario.group).collect();
-    assert_eq!(groups.into_iter().collect::<Vec<_>>(), ["aggregation", "environments", "proxy", "testbed"]);
+    assert_eq!(
+        groups.into_iter().collect::<Vec<_>>(),
+        ["aggregation", "environments", "proxy", "scion", "shila", "testbed"]
+    );
 }
 
 #[test]
@@ -151,6 +158,16 @@ fn the_handbook_names_every_scenario() {
 fn those_who_carry_it_out_understand_every_option() {
     let programs = Programs { hawser: "hawser".into(), cache: "tools".into() };
     for scenario in all() {
+        if scion_bench::is_ours(&scenario) {
+            let made = Bench::new(&scenario, &programs).map(drop);
+            assert!(made.is_ok(), "{}: {}", scenario.name, made.unwrap_err());
+            continue;
+        }
+        if shila::is_ours(&scenario) {
+            let made = shila::Bench::new(&scenario, &programs).map(drop);
+            assert!(made.is_ok(), "{}: {}", scenario.name, made.unwrap_err());
+            continue;
+        }
         for plan in &scenario.workloads {
             let made = workload::make(plan).map(|_| ());
             assert!(made.is_ok(), "{}: {}", scenario.name, made.unwrap_err());

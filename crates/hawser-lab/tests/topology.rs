@@ -24,7 +24,7 @@ fn asked_over(bond: &Bond, index: usize) -> std::io::Result<IpAddr> {
     let far = bond.remote.run(|| UdpSocket::bind((ENDPOINT, 4000))).expect("enters")?;
     let near = bond.local.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))).expect("enters")?;
     for socket in [&near, &far] {
-        socket.set_read_timeout(Some(ms(500)))?;
+        socket.set_read_timeout(Some(ms(3000)))?;
     }
     SockRef::from(&near).bind_device(Some(bond.interface(index).as_bytes()))?;
     near.send_to(b"?", SocketAddr::from((ENDPOINT, 4000)))?;

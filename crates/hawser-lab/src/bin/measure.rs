@@ -13,6 +13,8 @@ use clap::Parser;
 use hawser_lab::measure::{Bench, CASES, Case, History, PAIRED, Probe, Report};
 use hawser_lab::{LabError, cleanup};
 
+/// What the shim's cases are called together.
+const GROUP: &str = "shim";
 /// Where saved results go.
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results");
 
@@ -20,7 +22,7 @@ const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results")
 #[derive(Debug, Parser)]
 #[command(name = "measure")]
 struct Arguments {
-    /// The case, `all` (of the bond, but `random`, which takes ten minutes a run), `bench` (against others), or `list`
+    /// The case, `all` (but `random`, which takes ten minutes a run), `shim` (all of the shim), `bench` (against others), or `list`
     case: String,
     /// How often each case is run
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         }
         "all" => CASES.iter().filter(|case| case.probe != Probe::Random).collect(),
         "bench" => PAIRED.iter().collect(),
+        GROUP => CASES.iter().filter(|case| matches!(case.probe, Probe::Shim(_))).collect(),
         name => Case::named(name).into_iter().collect(),
     };
     if cases.is_empty() {

@@ -144,6 +144,7 @@ impl Contender for Hawser {
             local: &stage.local,
             remote: &stage.remote,
             endpoint: stage.endpoint,
+            scion: None,
             links: self.settings.sections(&links)?,
             paths: places.iter().filter(|place| stage.is_up(**place)).count(),
             transports,

@@ -19,7 +19,7 @@ mod ecmp;
 mod hawser;
 mod links;
 mod mptcp;
-mod options;
+pub(crate) mod options;
 mod tcp;
 mod tunnel;
 mod undo;

@@ -166,9 +166,9 @@ fn shown(scenario: &Scenario) -> BTreeSet<&str> {
 }
 
 /// An error with its causes.
-fn told(error: &LabError) -> String {
+pub(crate) fn told(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
+    let mut cause = error.source();
     while let Some(error) = cause {
         text += &format!(": {error}");
         cause = error.source();

@@ -18,6 +18,7 @@ mod store;
 mod tests;
 mod whole;
 
+pub(crate) use live::told;
 pub use live::{Live, Make};
 pub use machine::Machine;
 pub use plan::{Choice, Left, Planned, Series};

@@ -6,7 +6,8 @@ use super::{Choice, Live, Machine, Store, Summary, Watcher, conduct};
 use crate::contender::{self, Programs};
 use crate::error::LabError;
 use crate::scenario::Scenario;
-use crate::workload;
+use crate::scion_bench::{self, Bench};
+use crate::{shila, workload};
 
 /// Runs what a folder does not hold yet of a scenario.
 ///
@@ -20,10 +21,20 @@ pub fn run(
     programs: &Programs,
     watcher: &mut dyn Watcher,
 ) -> Result<Summary, LabError> {
+    let machine = Machine::here(&programs.hawser, scenario, choice.quick)?;
+    if scion_bench::is_ours(scenario) {
+        let bench = Bench::new(scenario, programs)?;
+        let mut store = Store::open(dir, scenario, &machine)?;
+        return conduct(scenario, choice, &mut store, &mut |planned| bench.execute(planned), watcher);
+    }
+    if shila::is_ours(scenario) {
+        let bench = shila::Bench::new(scenario, programs)?;
+        let mut store = Store::open(dir, scenario, &machine)?;
+        return conduct(scenario, choice, &mut store, &mut |planned| bench.execute(planned), watcher);
+    }
     let made_of = programs.clone();
     let make_contender = move |plan: &_| contender::make(plan, &made_of);
     let live = Live::new(scenario, Box::new(make_contender), Box::new(workload::make))?;
-    let machine = Machine::here(&programs.hawser, scenario, choice.quick)?;
     let mut store = Store::open(dir, scenario, &machine)?;
     conduct(scenario, choice, &mut store, &mut |planned| live.execute(planned), watcher)
 }

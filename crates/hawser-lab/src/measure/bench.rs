@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::cases::{Case, Line, Probe};
 use super::report::{Report, words};
 use super::{
-    changes, controllers, coupling, cut, fec, fidelity, goodput, hostile, paired, peers, random, restart, thin, tiers,
-    transports, unshaped,
+    changes, controllers, coupling, cut, fec, fidelity, goodput, hostile, paired, peers, random, restart, scion, shim,
+    thin, tiers, transports, unshaped,
 };
 use crate::error::LabError;
 use crate::portals::Portals;
@@ -86,6 +86,8 @@ impl Bench {
             (Probe::Hostile, _) => alone(hostile::withstand(&self.start(case.lines, run)?, flow, self.duration)?),
             (Probe::Coupling, _) => coupling::judge(self, flow, run)?,
             (Probe::Transports, _) => alone(transports::run(self, case, flow, run)?),
+            (Probe::Scion, _) => scion::run(self, flow)?,
+            (Probe::Shim(what), _) => shim::run(self, what, flow, run)?,
             (Probe::Restart, _) => alone(restart::restart(self.start(case.lines, run)?, flow)?),
             (Probe::Cut(how), _) => {
                 let each = 0..case.lines.len();

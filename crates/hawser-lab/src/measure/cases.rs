@@ -6,7 +6,7 @@ use hawser_wire::{Direction, Jitter, Loss, Spread};
 
 use super::controllers::{Judged, LOSS_BASED, MODEL_BASED};
 use super::paired::{PAIRED, Paired};
-use super::{changes, fec, fidelity, thin, tiers};
+use super::{changes, fec, fidelity, scion, shim, thin, tiers};
 use crate::topology::{Flow, LinkPlan};
 
 /// A link of a case, the same both ways. Constant.
@@ -76,6 +76,10 @@ pub enum Probe {
     Random,
     /// One stream by each transport, on the lines and, under loss, on those beside: `udp_ratio ip_ratio tcp_ratio` and so on.
     Transports,
+    /// SCION paths, in networks of their own: `ratio gap_ms recovered_s`, and chosen by what they share `disjoint_ratio gain`.
+    Scion,
+    /// The shim over SCION paths, in networks of their own.
+    Shim(shim::What),
     /// The remote portal killed and started again: `ping_after_s stream_after_s`.
     Restart,
     /// Plain forwarding, wireguard-go, the yardstick and Hawser in turns.
@@ -378,6 +382,22 @@ pub const CASES: &[Case] = &[
             target("ip_wire_less", Bound::Above(0.0)),
             target("loss_udp_to_cubic", Bound::AtLeast(3.0)),
         ],
+    },
+    shim::CASES[0],
+    shim::CASES[1],
+    shim::CASES[2],
+    shim::CASES[3],
+    shim::CASES[4],
+    shim::CASES[5],
+    // Source: issue 6, "Must show".
+    Case {
+        name: "scion",
+        about: "2 and 4 SCION paths of 20 Mbit/s, a cut, a UDP link beside them, shared and disjoint ones",
+        lines: &[],
+        beside: &[],
+        flows: BOTH,
+        probe: Probe::Scion,
+        targets: scion::TARGETS,
     },
     // Source: issue 2, "Against tuning to a table".
     Case {

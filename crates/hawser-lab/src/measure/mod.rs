@@ -1,8 +1,8 @@
-//! The measurements of issues 2, 3 and 4, "Must show": each a command, `measure CASE`.
+//! The measurements of issues 2, 3, 4 and 6, "Must show": each a command, `measure CASE`.
 //!
 //! 1. [`cases`] is the table: links, what is done with them, targets.
 //! 2. A [`Bench`] runs a case again and again, each time in a fresh topology with fresh portals: [`goodput`],
-//!    [`cut`], [`restart`], [`unshaped`], [`controllers`], [`coupling`], [`random`], [`peers`], [`hostile`], [`transports`].
+//!    [`cut`], [`restart`], [`unshaped`], [`controllers`], [`coupling`], [`random`], [`peers`], [`hostile`], [`transports`], [`scion`], [`shim`].
 //! 3. [`paired`] sets Hawser beside plain forwarding, wireguard-go and the yardstick; a [`History`] keeps what was found.
 //! 4. A [`Report`] takes medians or the worst, holds them against the targets, and is told as a table or JSON.
 
@@ -25,6 +25,8 @@ mod peers;
 mod random;
 mod report;
 mod restart;
+mod scion;
+mod shim;
 mod thin;
 mod tiers;
 mod transports;

@@ -12,7 +12,7 @@ mod markdown;
 mod metrics;
 mod page;
 pub mod plot;
-mod results;
+pub(crate) mod results;
 mod series;
 pub mod statistics;
 mod tables;

@@ -6,7 +6,7 @@ use hawser_wire::{Codel, Direction, Jitter, Loss, Probability, QueueDepth, Rate,
 
 /// A link whose file says nothing of its queue has so much time in it: a long round trip's worth, as routers' buffers have.
 /// Source: Villamizar and Song, High Performance TCP in ANSNET, 1994.
-pub(super) const DEFAULT_QUEUE: QueueDepth = QueueDepth::Time(Duration::from_millis(100));
+pub(crate) const DEFAULT_QUEUE: QueueDepth = QueueDepth::Time(Duration::from_millis(100));
 /// How long packets are held back, where the file says how many, but not for how long.
 const DEFAULT_REORDER_BY: Duration = Duration::from_millis(10);
 

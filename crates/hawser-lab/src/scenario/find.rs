@@ -118,7 +118,7 @@ pub fn find(name: &str) -> Result<Vec<Scenario>, ScenarioError> {
 }
 
 /// Step 3.
-fn trace(name: &str, folder: Option<&Path>) -> Result<String, String> {
+pub(crate) fn trace(name: &str, folder: Option<&Path>) -> Result<String, String> {
     let beside = folder.map(|folder| std::fs::read_to_string(folder.join(name)));
     match beside {
         Some(Ok(text)) => return Ok(text),

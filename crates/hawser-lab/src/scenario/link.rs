@@ -13,7 +13,7 @@ use super::profile::{Profile, profiles};
 use super::values;
 
 /// Where traces are found: by the name in the file.
-pub(super) type Traces<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+pub(crate) type Traces<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 
 const SPREADS: [(&str, Spread); 2] = [("normal", Spread::Normal), ("uniform", Spread::Uniform)];
 const DISCIPLINES: [(&str, Discipline); 3] =
@@ -45,7 +45,7 @@ pub(super) fn says(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>, traces: Tra
 }
 
 /// Figures of both directions and of each, as [`Figures`] for one and the other.
-pub(super) fn changes(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>, traces: Traces<'_>) -> [Figures; 2] {
+pub(crate) fn changes(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>, traces: Traces<'_>) -> [Figures; 2] {
     let (up, down, both) = directions(table, raw, traces);
     [up, down].map(|one| over(&both, &one))
 }

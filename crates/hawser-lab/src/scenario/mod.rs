@@ -10,14 +10,14 @@ use std::time::Duration;
 use hawser_wire::{Access, Backend, Direction};
 
 mod cases;
-mod figures;
-mod find;
-mod link;
+pub(crate) mod figures;
+pub(crate) mod find;
+pub(crate) mod link;
 mod parse;
 mod profile;
-mod refer;
+pub(crate) mod refer;
 mod show;
-mod values;
+pub(crate) mod values;
 
 pub use figures::{Discipline, Figures};
 pub use find::{ScenarioError, all, find};

@@ -20,9 +20,34 @@ const DEFAULT_DURATION: std::time::Duration = std::time::Duration::from_secs(12)
 
 const FAMILIES: [(&str, Family); 2] = [("ipv4", Family::V4), ("ipv6", Family::V6)];
 const BACKENDS: [(&str, Backend); 2] = [("thread", Backend::Thread), ("netem", Backend::Netem)];
-const CONTENDERS: [&str; 11] =
-    ["tcp", "mptcp", "hawser", "ecmp", "wireguard-go", "mlvpn", "mlvpn-rs", "glorytun", "engarde", "openvpn", "mqvpn"];
-const WORKLOADS: [&str; 8] = ["bulk", "request", "voip", "web", "http3", "connect", "ping", "iperf3"];
+const CONTENDERS: [&str; 13] = [
+    "tcp",
+    "mptcp",
+    "hawser",
+    "ecmp",
+    "wireguard-go",
+    "mlvpn",
+    "mlvpn-rs",
+    "glorytun",
+    "engarde",
+    "openvpn",
+    "mqvpn",
+    "scion",
+    "shila",
+];
+const WORKLOADS: [&str; 11] = [
+    "bulk",
+    "request",
+    "voip",
+    "web",
+    "http3",
+    "connect",
+    "ping",
+    "iperf3",
+    "scion-packets",
+    "scion-file",
+    "shila-file",
+];
 const SECTIONS: [&str; 9] =
     ["network", "contender", "workload", "event", "case", "repeat", "published", "table", "plot"];
 

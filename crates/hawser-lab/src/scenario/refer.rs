@@ -7,7 +7,7 @@ use super::values;
 
 /// Names in the order of the file. Plain data.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     /// As a user calls them: `link`.
     what: &'static str,
     known: Vec<String>,
@@ -88,10 +88,10 @@ impl Names {
 }
 
 /// A section, its place, and its keys. Plain data.
-pub(super) type Section<'a, 't> = (&'a DeTable<'t>, std::ops::Range<usize>);
+pub(crate) type Section<'a, 't> = (&'a DeTable<'t>, std::ops::Range<usize>);
 
 /// The sections under a key: `[[key]]`, or a list of tables. `title` is how users write it.
-pub(super) fn sections<'a, 't>(
+pub(crate) fn sections<'a, 't>(
     tree: &'a DeTable<'t>,
     key: &str,
     title: &str,
@@ -111,7 +111,7 @@ pub(super) fn sections<'a, 't>(
 }
 
 /// The section under a key: `[key]`.
-pub(super) fn section<'a, 't>(tree: &'a DeTable<'t>, key: &str, faults: &mut Faults<'_>) -> Option<Section<'a, 't>> {
+pub(crate) fn section<'a, 't>(tree: &'a DeTable<'t>, key: &str, faults: &mut Faults<'_>) -> Option<Section<'a, 't>> {
     let value = tree.get(key)?;
     match value.get_ref() {
         DeValue::Table(table) => Some((table, value.span())),

@@ -26,7 +26,7 @@ const TIMES: [(&str, f64); 4] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min",
 const RATES: [(&str, f64); 3] = [("k", 1e-3), ("M", 1.0), ("G", 1e3)];
 const SIZES: [(&str, f64); 3] = [("B", 1.0), ("kB", 1e3), ("MB", 1e6)];
 
-pub(super) fn duration(value: &DeValue<'_>) -> Read<Duration> {
+pub(crate) fn duration(value: &DeValue<'_>) -> Read<Duration> {
     string(value, |text| {
         let hint = "a number with a unit (us, ms, s, min), such as \"10ms\"";
         let seconds = amount(text, &TIMES).ok_or_else(|| no_amount(text, "duration", hint))?;
@@ -38,11 +38,11 @@ pub(super) fn duration(value: &DeValue<'_>) -> Read<Duration> {
 }
 
 /// A duration above zero.
-pub(super) fn some_time(value: &DeValue<'_>) -> Read<Duration> {
+pub(crate) fn some_time(value: &DeValue<'_>) -> Read<Duration> {
     duration(value).and_then(|time| if time.is_zero() { Err(Fault::new("takes no time at all")) } else { Ok(time) })
 }
 
-pub(super) fn rate(value: &DeValue<'_>) -> Read<Rate> {
+pub(crate) fn rate(value: &DeValue<'_>) -> Read<Rate> {
     string(value, |text| {
         let hint = "bits a second with a unit (k, M, G), such as \"50M\"";
         let mbit = amount(text, &RATES).ok_or_else(|| no_amount(text, "rate", hint))?;
@@ -129,18 +129,18 @@ pub(super) fn number(value: &DeValue<'_>) -> Read<f64> {
 }
 
 /// A whole number of a range.
-pub(super) fn whole<T: TryFrom<i64>>(value: &DeValue<'_>, least: i64) -> Read<T> {
+pub(crate) fn whole<T: TryFrom<i64>>(value: &DeValue<'_>, least: i64) -> Read<T> {
     let number = integer(value)?;
     let fits = T::try_from(number).ok().filter(|_| number >= least);
     fits.ok_or_else(|| Fault::new(format!("{number} is out of range")).hint(format!("at least {least}")))
 }
 
-pub(super) fn flag(value: &DeValue<'_>) -> Read<bool> {
+pub(crate) fn flag(value: &DeValue<'_>) -> Read<bool> {
     boolean(value)
 }
 
 /// Any text.
-pub(super) fn text(value: &DeValue<'_>) -> Read<String> {
+pub(crate) fn text(value: &DeValue<'_>) -> Read<String> {
     string(value, |text| Ok(text.to_owned()))
 }
 
@@ -154,7 +154,7 @@ pub(super) fn name(value: &DeValue<'_>) -> Read<String> {
 }
 
 /// What a command line names: lower case, digits, dashes.
-pub(super) fn slug(value: &DeValue<'_>) -> Read<String> {
+pub(crate) fn slug(value: &DeValue<'_>) -> Read<String> {
     let name = name(value)?;
     let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     if plain && !name.starts_with('-') {
@@ -164,7 +164,7 @@ pub(super) fn slug(value: &DeValue<'_>) -> Read<String> {
 }
 
 /// A link's name, which its interface has too.
-pub(super) fn link_name(value: &DeValue<'_>) -> Read<String> {
+pub(crate) fn link_name(value: &DeValue<'_>) -> Read<String> {
     string(value, |text| {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if RESERVED.contains(&text) {
@@ -179,7 +179,7 @@ pub(super) fn link_name(value: &DeValue<'_>) -> Read<String> {
 }
 
 /// One of some words.
-pub(super) fn word<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Read<T> {
+pub(crate) fn word<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Read<T> {
     string(value, |text| {
         words.iter().find(|(word, _)| *word == text).map(|(_, meant)| *meant).ok_or_else(|| {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();

@@ -12,7 +12,7 @@ mod exchange;
 mod figures;
 mod http3;
 mod iperf3;
-mod options;
+pub(crate) mod options;
 mod ping;
 mod request;
 mod subflows;

@@ -19,7 +19,7 @@ const MEGABIT: f64 = 1e6;
 
 /// What is left of a plan's options, and the names of those taken. One owner.
 #[derive(Debug)]
-pub(super) struct Options {
+pub(crate) struct Options {
     workload: String,
     left: Table,
     known: Vec<&'static str>,
@@ -44,18 +44,18 @@ impl Ways {
 }
 
 impl Options {
-    pub(super) fn of(plan: &WorkloadPlan) -> Self {
+    pub(crate) fn of(plan: &WorkloadPlan) -> Self {
         Self { workload: plan.name.clone(), left: plan.options.clone(), known: Vec::new() }
     }
 
     /// Step 2.
-    pub(super) fn finish(self) -> Result<(), LabError> {
+    pub(crate) fn finish(self) -> Result<(), LabError> {
         let Some(name) = self.left.keys().next() else { return Ok(()) };
         let known = self.known.join(", ");
         Err(self.fault(format!("no option `{name}`; there are: {known}")))
     }
 
-    pub(super) fn fault(&self, fault: impl Into<String>) -> LabError {
+    pub(crate) fn fault(&self, fault: impl Into<String>) -> LabError {
         LabError::Workload { workload: self.workload.clone(), fault: fault.into() }
     }
 
@@ -69,7 +69,7 @@ impl Options {
     }
 
     /// A name among others.
-    pub(super) fn choice<T: Copy>(
+    pub(crate) fn choice<T: Copy>(
         &mut self,
         name: &'static str,
         choices: &[(&str, T)],
@@ -96,7 +96,7 @@ impl Options {
     }
 
     /// A whole number of at least `least`.
-    pub(super) fn count(&mut self, name: &'static str, least: usize, default: usize) -> Result<usize, LabError> {
+    pub(crate) fn count(&mut self, name: &'static str, least: usize, default: usize) -> Result<usize, LabError> {
         let Some(value) = self.take(name) else { return Ok(default) };
         let number = value.as_integer().and_then(|number| usize::try_from(number).ok());
         number
@@ -105,7 +105,7 @@ impl Options {
     }
 
     /// A number above zero.
-    pub(super) fn number(&mut self, name: &'static str, default: f64) -> Result<f64, LabError> {
+    pub(crate) fn number(&mut self, name: &'static str, default: f64) -> Result<f64, LabError> {
         let Some(value) = self.take(name) else { return Ok(default) };
         #[expect(clippy::cast_precision_loss, reason = "an option a person wrote")]
         let number = value.as_float().or_else(|| value.as_integer().map(|number| number as f64));
@@ -116,7 +116,7 @@ impl Options {
 
     /// Bytes: a whole number, or with a unit: `"64kB"`.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number of bytes")]
-    pub(super) fn bytes(&mut self, name: &'static str) -> Result<Option<u64>, LabError> {
+    pub(crate) fn bytes(&mut self, name: &'static str) -> Result<Option<u64>, LabError> {
         let Some(value) = self.take(name) else { return Ok(None) };
         let units = [("GB", THOUSAND.powi(3)), ("MB", THOUSAND.powi(2)), ("kB", THOUSAND), ("B", 1.0)];
         let bytes = match &value {

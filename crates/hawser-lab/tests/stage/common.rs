@@ -19,7 +19,7 @@ pub use measured::measured;
 static PORT: AtomicU16 = AtomicU16::new(4000);
 const TRANSFER_PORT: u16 = 5001;
 /// How long an answer may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 /// How often a link is asked.
 pub const QUESTIONS: u64 = 20;
 /// How long nobody answers before nobody will.

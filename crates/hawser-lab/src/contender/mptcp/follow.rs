@@ -18,13 +18,13 @@ use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 use rustix::io::Errno;
 use serde::Deserialize;
 
-use super::generic::readable;
 use super::manager::{FULLMESH, Manager};
 use super::refused;
 use crate::contender::undo::ip;
 use crate::error::LabError;
 use crate::scenario::Family;
 use crate::stage::Stage;
+use hawser_net::genetlink::readable;
 
 /// Groups of changes: links, IPv4 addresses, IPv6 addresses. Source: linux/rtnetlink.h, RTNLGRP_*.
 const GROUPS: [u32; 3] = [1, 5, 9];

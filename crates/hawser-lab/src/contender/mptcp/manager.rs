@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use hawser_wire::Namespace;
 use rustix::io::Errno;
 
-use super::generic::{Attributes, Generic, Message, find, u16_of, u32_of};
 use super::refused;
 use crate::error::LabError;
+use hawser_net::genetlink::{Attributes, Generic, Message, find, u16_of, u32_of};
 
 /// The generic netlink family, and the group of its events.
 pub(super) const FAMILY: &str = "mptcp_pm";

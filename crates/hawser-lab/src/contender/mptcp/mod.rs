@@ -20,7 +20,6 @@ use crate::scenario::ContenderPlan;
 use crate::stage::Stage;
 
 mod follow;
-mod generic;
 mod manager;
 mod ndiffports;
 

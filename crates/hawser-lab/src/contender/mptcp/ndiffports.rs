@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use hawser_wire::Namespace;
 
-use super::generic::{Generic, Message, find, u32_of};
 use super::manager::{EVENTS, FAMILY, Manager, Subflow, VERSION, address};
 use super::refused;
 use crate::error::LabError;
+use hawser_net::genetlink::{Generic, Message, find, u32_of};
 
 /// An established connection, and what an event tells of it. Source: linux/mptcp.h, MPTCP_EVENT_*, MPTCP_ATTR_*.
 const ESTABLISHED: u8 = 2;
@@ -109,9 +109,9 @@ fn established(event: &Message) -> Option<Connection> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::generic::Attributes;
     use super::super::manager::INET;
     use super::*;
+    use hawser_net::genetlink::Attributes;
 
     fn event(command: u8, server_side: u8) -> Message {
         let mut list = Attributes::default();

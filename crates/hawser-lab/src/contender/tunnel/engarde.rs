@@ -12,7 +12,7 @@ use super::super::options::Options;
 use super::super::undo::ip;
 use super::super::{Contender, Programs};
 use super::pair::Pair;
-use super::wireguard_go::{built, wire};
+use super::wireguard_go::wire;
 use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel, program};
 use crate::error::LabError;
 use crate::scenario::ContenderPlan;
@@ -54,7 +54,7 @@ impl Adapter for Engarde {
         let [client, server] = &self.programs;
         let client = program::find("engarde-client", client.as_deref(), "engarde-client")?;
         let server = program::find("engarde-server", server.as_deref(), "engarde-server")?;
-        let wireguard = built(&self.cache)?;
+        let wireguard = crate::wireguard::build(&self.cache)?;
         let others = others(ground.stage)?;
         let overrides: Vec<_> = ground.links.iter().map(|link| (link.name.as_str(), link.far_address)).collect();
         let overrides: Vec<_> =

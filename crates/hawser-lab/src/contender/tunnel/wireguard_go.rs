@@ -43,25 +43,11 @@ impl Adapter for WireGuardGo {
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
-        let program = built(&self.cache)?;
+        let program = wireguard::build(&self.cache)?;
         let link = choose(ground.stage, self.link.as_deref(), &self.label)?;
         steer(ground.stage, link, PORT, &mut pair.undo)?;
         wire(ground, pair, &program, SocketAddr::new(ground.links[link].far_address, PORT))
     }
-}
-
-/// Step 1.
-pub(super) fn built(cache: &std::path::Path) -> Result<PathBuf, LabError> {
-    let program = cache.join("wireguard-go");
-    if program.is_file() {
-        return Ok(program);
-    }
-    wireguard::build(cache).map_err(|error| match error {
-        LabError::Build { reason, .. } if reason.starts_with("run go:") => {
-            LabError::Missing { what: "go".to_owned(), hint: "install Go 1.24 or later: https://go.dev/dl".to_owned() }
-        }
-        other => other,
-    })
 }
 
 /// WireGuard between both ends; the local one calls this address.

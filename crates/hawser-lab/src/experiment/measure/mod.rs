@@ -6,7 +6,6 @@ mod links;
 mod programs;
 mod recovery;
 mod signals;
-mod tcp;
 
 pub(super) use links::{Sends, application_bytes, carried, overhead, watched};
 pub(super) use programs::Meter;

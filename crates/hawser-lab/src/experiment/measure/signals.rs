@@ -7,10 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use aws_lc_rs::digest::{SHA256, digest};
+use hawser_shim::mptcp::{CapableForm, Flags, JoinForm, MptcpOption, Segment, Sequence, Token};
 use hawser_wire::Look;
 
-use super::tcp::{Segment, Signal};
 use crate::contender::Transport;
 use crate::experiment::Findings;
 use crate::stage::Ends;
@@ -30,7 +29,7 @@ pub struct Signals {
     duplicate_acks: u64,
     /// How many connections there are, and which one has a token.
     connections: usize,
-    tokens: BTreeMap<u32, usize>,
+    tokens: BTreeMap<Token, usize>,
     /// The connection of each flow, by the direction in which it was asked for.
     flows: BTreeMap<Flow, usize>,
     capable: BTreeSet<Flow>,
@@ -44,8 +43,8 @@ pub struct Signals {
 #[derive(Debug)]
 struct Direction {
     /// Where its data ends so far.
-    end: u32,
-    acknowledgment: u32,
+    end: Sequence,
+    acknowledgment: Sequence,
     window: u16,
 }
 
@@ -97,96 +96,132 @@ impl Signals {
     /// Step 1.
     fn count_duplicate(&mut self, segment: &Segment<'_>) {
         let there = (segment.source, segment.destination);
-        let outstanding = |back: &Direction| is_after(back.end, segment.acknowledgment);
+        let outstanding = |back: &Direction| back.end.is_after(segment.acknowledgment);
         let is_awaited = self.directions.get(&(there.1, there.0)).is_some_and(outstanding);
-        let flags = u32::from(segment.syn) + u32::from(segment.fin);
-        let end = segment.sequence.wrapping_add(segment.payload).wrapping_add(flags);
+        let end = segment.end();
         let Some(before) = self.directions.get_mut(&there) else {
             let (acknowledgment, window) = (segment.acknowledgment, segment.window);
             self.directions.insert(there, Direction { end, acknowledgment, window });
             return;
         };
-        let is_bare = segment.ack && segment.payload == 0 && flags == 0;
+        let is_bare = segment.flags.has(Flags::ACK) && end == segment.sequence;
         let is_same = segment.acknowledgment == before.acknowledgment;
         if is_bare && is_same && is_awaited && (segment.window == before.window || segment.has_sack()) {
             self.duplicate_acks += 1;
         }
-        if is_after(end, before.end) {
+        if end.is_after(before.end) {
             before.end = end;
         }
         (before.acknowledgment, before.window) = (segment.acknowledgment, segment.window);
     }
 
     /// Steps 2 and 3.
-    fn hear(&mut self, segment: &Segment<'_>, signal: Signal) {
+    fn hear(&mut self, segment: &Segment<'_>, option: &MptcpOption<'_>) {
         let (there, back) = ((segment.source, segment.destination), (segment.destination, segment.source));
-        match signal {
-            Signal::Capable(None) => {}
-            Signal::Capable(Some(key)) => {
-                // With the answer a connection is one; its third segment has the other key.
-                let flow = if segment.syn { back } else { there };
-                if segment.syn && self.capable.insert(flow) {
-                    self.flows.insert(flow, self.connections);
-                    self.connections += 1;
+        match option {
+            MptcpOption::Capable(capable) => match capable.form {
+                CapableForm::Syn => {}
+                CapableForm::SynAck { responder } => {
+                    // With the answer a connection is one; its third segment has the other key.
+                    if self.capable.insert(back) {
+                        self.flows.insert(back, self.connections);
+                        self.connections += 1;
+                    }
+                    self.name(back, responder.token());
                 }
-                if let Some(&connection) = self.flows.get(&flow) {
-                    self.tokens.insert(token(key), connection);
+                CapableForm::Ack { initiator, .. } => self.name(there, initiator.token()),
+            },
+            MptcpOption::Join(join) => match join.form {
+                JoinForm::Syn { token, .. } => {
+                    self.joins.insert(there);
+                    if let Some(&connection) = self.tokens.get(&token) {
+                        self.flows.insert(there, connection);
+                    }
                 }
-            }
-            Signal::Join(token) => {
-                self.joins.insert(there);
-                if let Some(&connection) = self.tokens.get(&token) {
-                    self.flows.insert(there, connection);
-                }
-            }
-            Signal::Joined if segment.syn => {
-                if self.flows.contains_key(&back) {
+                JoinForm::SynAck { .. } if self.flows.contains_key(&back) => {
                     self.joined.insert(back);
                 }
-            }
-            Signal::Joined => {}
-            Signal::AddAddress(number) => {
+                JoinForm::SynAck { .. } | JoinForm::Ack { .. } => {}
+            },
+            MptcpOption::AddAddr(added) if !added.is_echo() => {
                 let connection = self.flows.get(&there).or_else(|| self.flows.get(&back)).copied();
-                self.addresses.insert((connection, number, segment.source));
+                self.addresses.insert((connection, added.id.0, segment.source));
             }
-            Signal::DataFin => {
+            MptcpOption::Dss(dss) if dss.data_fin => {
                 for (flow, forth) in [(there, true), (back, false)] {
                     if let Some(&connection) = self.flows.get(&flow) {
                         self.data_fins.insert((connection, forth));
                     }
                 }
             }
+            _ => {}
+        }
+    }
+
+    /// The flow's connection has this token, too.
+    fn name(&mut self, flow: Flow, token: Token) {
+        if let Some(&connection) = self.flows.get(&flow) {
+            self.tokens.insert(token, connection);
         }
     }
 }
 
 impl Look for Signals {
     fn look(&mut self, packet: &[u8]) {
-        let Some(segment) = Segment::parse(packet).filter(|segment| self.is_meant(segment)) else { return };
+        let Ok(segment) = Segment::parse(packet) else { return };
+        if !self.is_meant(&segment) {
+            return;
+        }
         self.count_duplicate(&segment);
-        for signal in segment.signals() {
-            self.hear(&segment, signal);
+        for option in segment.mptcp().flatten() {
+            self.hear(&segment, &option);
         }
     }
-}
-
-/// Whether a sequence number comes after another. Source: RFC 9293 section 3.4.
-fn is_after(number: u32, other: u32) -> bool {
-    number.wrapping_sub(other).cast_signed() > 0
-}
-
-/// Source: RFC 8684 section 3.2.
-fn token(key: [u8; 8]) -> u32 {
-    let hash = digest(&SHA256, &key);
-    hash.as_ref().first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
 
-    use super::super::tcp::tests::Draft;
+    use etherparse::PacketBuilder;
+    use hawser_shim::mptcp::Key;
+
     use super::*;
+
+    /// A segment to be written. Starts as a bare acknowledgment from port 1000 to 80.
+    struct Draft {
+        ports: (u16, u16),
+        sequence: u32,
+        acknowledgment: Option<u32>,
+        syn: bool,
+        window: u16,
+        payload: usize,
+        options: Vec<u8>,
+    }
+
+    impl Default for Draft {
+        fn default() -> Self {
+            let (ports, options) = ((1000, 80), Vec::new());
+            Self { ports, sequence: 1, acknowledgment: Some(1), syn: false, window: 500, payload: 0, options }
+        }
+    }
+
+    impl Draft {
+        fn packet(&self) -> Vec<u8> {
+            let (from, to) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+            let (from, to) = if self.ports.0 > self.ports.1 { (from, to) } else { (to, from) };
+            let ip = PacketBuilder::ipv4(from.octets(), to.octets(), 64);
+            let mut tcp = ip.tcp(self.ports.0, self.ports.1, self.sequence, self.window);
+            tcp = if self.syn { tcp.syn() } else { tcp };
+            if let Some(number) = self.acknowledgment {
+                tcp = tcp.ack(number);
+            }
+            let tcp = tcp.options_raw(&self.options).expect("they fit");
+            let mut packet = Vec::new();
+            tcp.write(&mut packet, &vec![0; self.payload]).expect("a vector takes all");
+            packet
+        }
+    }
 
     const PORTS: (u16, u16) = (1000, 80);
     const BACK: (u16, u16) = (80, 1000);
@@ -236,17 +271,23 @@ mod tests {
         assert_eq!(signals.findings().metrics["duplicate_acks"], 0.0);
     }
 
+    /// An address with its proof, and the end of the data with an acknowledgment (RFC 8684 sections 3.4.1, 3.3).
+    const ADDRESS: [u8; 14] = [0x30, 5, 10, 0, 0, 3, 1, 2, 3, 4, 5, 6, 7, 8];
+    const DATA_FIN: [u8; 6] = [0x20, 0x11, 0, 0, 0, 9];
+
     /// A segment with one option of Multipath TCP.
     fn says(ports: (u16, u16), syn: bool, option: &[u8]) -> Draft {
         let len = u8::try_from(option.len() + 2).expect("short");
         let options = [&[30, len], option].concat();
-        Draft { ports, syn, options, ..Draft::default() }
+        // Who asks has nothing to acknowledge.
+        let acknowledgment = (!syn || ports.0 < ports.1).then_some(1);
+        Draft { ports, syn, options, acknowledgment, ..Draft::default() }
     }
 
     #[test]
     fn a_connection_and_its_subflows_are_told_by_tokens() {
         let key = [7; 8];
-        let token = token(key).to_be_bytes();
+        let token = Key(key).token().0.to_be_bytes();
         let join = |port: u16, token: [u8; 4]| says((port, 80), true, &[&[0x10, 2][..], &token, &[0; 4]].concat());
         let joined = |port: u16| says((80, port), true, &[&[0x10, 2][..], &[0; 12]].concat());
         let packets = [
@@ -254,27 +295,21 @@ mod tests {
             says(PORTS, true, &[0x01, 0x01]),
             says(BACK, true, &[&[0x01, 0x01][..], &key].concat()),
             says(PORTS, false, &[&[0x01, 0x01][..], &[8; 8], &key].concat()),
-            says(BACK, false, &[0x30, 5, 10, 0, 0, 3]),
-            says(BACK, false, &[0x30, 5, 10, 0, 0, 3]),
+            says(BACK, false, &ADDRESS),
+            says(BACK, false, &ADDRESS),
             join(2000, token),
             join(2000, token),
             joined(2000),
             join(3000, [1, 2, 3, 4]),
             joined(3000),
             join(4000, token),
-            says(PORTS, false, &[0x20, 0x11]),
-            says((2000, 80), false, &[0x20, 0x11]),
-            says(BACK, false, &[0x20, 0x11]),
+            says(PORTS, false, &DATA_FIN),
+            says((2000, 80), false, &DATA_FIN),
+            says(BACK, false, &DATA_FIN),
         ];
         let metrics = seen(Transport::Mptcp, &packets).metrics;
         let found: Vec<f64> = SIGNALS[1..].iter().map(|name| metrics[*name]).collect();
         // The third flow joined nothing that is known, the fourth was not answered.
         assert_eq!(found, [2.0, 1.0, 3.0, 1.0, 2.0], "{metrics:?}");
-    }
-
-    #[test]
-    fn a_token_is_the_beginning_of_the_keys_hash() {
-        // SHA-256 of eight zero bytes, as sha256sum tells it: af5570f5…
-        assert_eq!(token([0; 8]), 0xaf55_70f5);
     }
 }

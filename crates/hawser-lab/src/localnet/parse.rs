@@ -1,0 +1,270 @@
+//! From a file's text to a [`Topology`], or every fault of it.
+//!
+//! 1. The text becomes a tree that knows its bytes.
+//! 2. The topology's own keys, its ASes, its links; `count` makes several links of one.
+//! 3. What must hold of all together: `check`.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use hawser_portal::config::ConfigError;
+use hawser_portal::config::reading::{self, Fault, Faults, Sited, Table, did_you_mean, quoted, string};
+use hawser_scion::IsdAs;
+use hawser_wire::Direction;
+use toml::de::{DeTable, DeValue};
+
+use super::check;
+use super::topology::{Announced, AsPlan, Family, LinkKind, LinkPlan, PortRange, Topology};
+use crate::scenario::figures::{DEFAULT_QUEUE, Figures};
+use crate::scenario::link::{self, Traces};
+use crate::scenario::refer::sections;
+use crate::scenario::values;
+
+/// What an Ethernet packet of 1500 bytes leaves for SCION after IPv4 and UDP, or IPv6 and UDP. Source: RFC 894, 791, 8200, 768.
+const MTU_V4: u16 = 1500 - 28;
+const MTU_V6: u16 = 1500 - 48;
+/// The least that a link of a SCION network must carry. Source: draft-dekater-scion-dataplane, "Path MTU" (as IPv6 has it).
+const MTU_MIN: i64 = 1280;
+/// What an emulated link carries, less IPv4 and UDP. Source: hawser-wire's buffers.
+const MTU_EMULATED: u16 = 2048 - 28;
+/// Hosts of an AS: each two have a veth of their own.
+const HOSTS_MAX: u8 = 8;
+/// Links that one section may stand for: a control service registers 20 segments for a pair of ASes. Source: the reference
+/// implementation's DefaultBestSetSize.
+const COUNT_MAX: u8 = 16;
+/// Links: each has a network of its own in 172.16.0.0/16.
+const LINKS_MAX: usize = 250;
+/// What routers send straight to hosts, where the file does not say. Source: the reference implementation's documentation,
+/// "Configuring an AS", `dispatched_ports`.
+const DISPATCHED: PortRange = PortRange { first: 31000, last: 32767 };
+/// How often a router asks whether a link is there. Source: the reference implementation's default for BFD.
+const BFD: Duration = Duration::from_millis(200);
+
+const FAMILIES: [(&str, Family); 2] = [("ipv4", Family::V4), ("ipv6", Family::V6)];
+const KINDS: [(&str, LinkKind); 3] = [("core", LinkKind::Core), ("child", LinkKind::Child), ("peer", LinkKind::Peer)];
+
+/// Where things stand, for `check`. Grows while the file is read; one owner.
+#[derive(Default)]
+pub(super) struct Places {
+    /// Of each AS's `id`.
+    pub ases: Vec<Range<usize>>,
+    /// Of each link's section.
+    pub links: Vec<Range<usize>>,
+}
+
+/// Steps 1 to 3. `links` takes the place of every `count`.
+pub(super) fn parse(
+    text: &str,
+    file: &str,
+    links: Option<u8>,
+    traces: Traces<'_>,
+) -> Result<Topology, Vec<ConfigError>> {
+    let mut faults = Faults::new(file, text);
+    let Some(tree) = reading::tree(text, &mut faults) else { return Err(faults.into_sorted()) };
+    let tree = tree.get_ref();
+    let mut table = Table::new("the topology".to_owned(), tree, 0..0, &mut faults);
+    let name = table.required("name", "name = \"two-cores\"", values::slug);
+    let remote_daemons = table.optional("remote-daemons", values::flag).is_some_and(|sited| sited.value);
+    for section in ["as", "link"] {
+        table.optional(section, |_| Ok(()));
+    }
+    table.finish();
+    let mut places = Places::default();
+    let mut topology = Topology {
+        name: name.map_or_else(String::new, |name| name.value),
+        remote_daemons,
+        ases: vec![],
+        links: vec![],
+    };
+    ases(tree, &mut topology, &mut places, &mut faults);
+    let wrong_ases = !faults.is_empty();
+    links_of(tree, links, traces, &mut topology, &mut places, &mut faults);
+    // What a wrong AS would have been is not known: what links say of it is no fault of theirs.
+    if !wrong_ases {
+        check::whole(&topology, &places, &mut faults);
+    }
+    if faults.is_empty() { Ok(topology) } else { Err(faults.into_sorted()) }
+}
+
+fn ases(tree: &DeTable<'_>, topology: &mut Topology, places: &mut Places, faults: &mut Faults<'_>) {
+    let all = sections(tree, "as", "as", faults);
+    if all.is_empty() && !tree.contains_key("as") {
+        faults.add(0..0, Fault::new("missing section [[as]]").hint("add one with id = \"1-ff00:0:110\", core = true"));
+    }
+    for (raw, span) in all {
+        let mut table = Table::new("[[as]]".to_owned(), raw, span, faults);
+        let id = table.required("id", "id = \"1-ff00:0:110\"", isd_as);
+        if let Some(Sited { value, span }) = &id
+            && topology.ases.iter().any(|plan| plan.id.asn() == value.asn())
+        {
+            let fault = Fault::new(format!("`id`: there is an AS {} already", value.asn()));
+            table.fault(span.clone(), fault.hint("scion-pki keeps one key for each number, whatever its ISD"));
+        }
+        let core = table.optional("core", values::flag).is_some_and(|sited| sited.value);
+        let hosts = table.optional("hosts", |value| number(value, 0, HOSTS_MAX));
+        let family = table.optional("hosts-ip", |value| values::word(value, &FAMILIES));
+        let family = family.map_or(Family::V4, |sited| sited.value);
+        let mtu = table.optional("mtu", |value| values::whole(value, MTU_MIN));
+        let dispatched = table.optional("dispatched-ports", |value| string(value, ports));
+        let shim = table.optional("shim", values::flag);
+        table.finish();
+        if let Some(Sited { value: id, span }) = id {
+            places.ases.push(span);
+            topology.ases.push(AsPlan {
+                id,
+                core,
+                hosts: hosts.map_or(1, |sited| sited.value),
+                family,
+                mtu: mtu.map_or(if family == Family::V4 { MTU_V4 } else { MTU_V6 }, |sited| sited.value),
+                dispatched: dispatched.map_or(DISPATCHED, |sited| sited.value),
+                shim: shim.is_none_or(|sited| sited.value),
+            });
+        }
+    }
+}
+
+fn links_of(
+    tree: &DeTable<'_>,
+    links: Option<u8>,
+    traces: Traces<'_>,
+    topology: &mut Topology,
+    places: &mut Places,
+    faults: &mut Faults<'_>,
+) {
+    for (raw, span) in sections(tree, "link", "link", faults) {
+        let mut table = Table::new("[[link]]".to_owned(), raw, span, faults);
+        let name = table.required("name", "name = \"c1\"", values::link_name);
+        let kind = table.required("kind", "kind = \"core\"", |value| values::word(value, &KINDS));
+        let [a, b] = [("a", "a = \"1-ff00:0:110\""), ("b", "b = \"1-ff00:0:111\"")]
+            .map(|(key, example)| table.required(key, example, |value| known(value, topology)));
+        let count = table.optional("count", |value| number(value, 1, COUNT_MAX)).map(|sited| sited.value);
+        let mtu = table.optional("mtu", |value| values::whole(value, MTU_MIN));
+        let bfd = table.optional("bfd", values::some_time).map_or(BFD, |sited| sited.value);
+        let ways = ways(link::changes(&mut table, raw, traces));
+        let announced = announced(&mut table, ways.as_ref());
+        if let (Some(Sited { value, span }), Some(_)) = (&mtu, &ways)
+            && *value > MTU_EMULATED
+        {
+            let fault = Fault::new(format!("`mtu`: an emulated link carries at most {MTU_EMULATED} bytes"));
+            table.fault(span.clone(), fault.hint("a link without rate, delay and loss carries more"));
+        }
+        let header = table.header();
+        let mtu = mtu.map_or(MTU_V4, |sited| sited.value);
+        if let (Some(name), Some(kind), Some(a), Some(b)) = (name, kind, a, b) {
+            let plan = LinkPlan {
+                name: String::new(),
+                kind: kind.value,
+                ends: [a, b].map(|end| end.value),
+                ways,
+                mtu,
+                announced,
+                bfd,
+            };
+            for (name, plan) in several(&name, count.map(|count| links.unwrap_or(count)), &plan) {
+                claim(&mut table, topology, &name);
+                places.links.push(header.clone());
+                topology.links.push(LinkPlan { name: name.value, ..plan });
+            }
+        }
+        table.finish();
+    }
+    if topology.links.len() > LINKS_MAX {
+        let span = places.links.last().cloned().unwrap_or_default();
+        faults.add(span, Fault::new(format!("there are more than {LINKS_MAX} links")));
+    }
+}
+
+/// Links of one section: `name`, or `name1` to `nameN`, each with its own chance.
+fn several(name: &Sited<String>, count: Option<u8>, plan: &LinkPlan) -> Vec<(Sited<String>, LinkPlan)> {
+    let Some(count) = count else { return vec![(name.clone(), plan.clone())] };
+    let numbered = |number: u8| {
+        let value = format!("{}{number}", name.value);
+        let seeded = |way: &Direction| Direction { seed: way.seed + 2 * u64::from(number), ..way.clone() };
+        let ways = plan.ways.as_ref().map(|ways| ways.each_ref().map(seeded));
+        (Sited { value, span: name.span.clone() }, LinkPlan { ways, ..plan.clone() })
+    };
+    (1..=count).map(numbered).collect()
+}
+
+fn claim(table: &mut Table<'_, '_, '_>, topology: &Topology, name: &Sited<String>) {
+    if topology.links.iter().any(|link| link.name == name.value) {
+        let fault = Fault::new(format!("`name`: there is a link {} already", quoted(&name.value)));
+        table.fault(name.span.clone(), fault.hint("each has a name of its own"));
+    }
+    if name.value.len() > check::NAME_MAX || name.value.starts_with(check::HOST_PREFIX) {
+        let fault = Fault::new(format!("`name`: a link cannot be called {}", quoted(&name.value)));
+        table.fault(name.span.clone(), fault.hint("at most 15 letters with its number, and not host…"));
+    }
+}
+
+/// How an emulated link's packets go; none where the file asks for nothing.
+fn ways(figures: [Figures; 2]) -> Option<[Direction; 2]> {
+    if figures.iter().all(|figures| *figures == Figures::default()) {
+        return None;
+    }
+    let mut seed = 0;
+    Some(figures.map(|figures| {
+        seed += 1;
+        let mut way = Direction { queue: DEFAULT_QUEUE, seed, ..Direction::default() };
+        figures.apply(&mut way);
+        way
+    }))
+}
+
+/// What the file says is announced, and where it does not what the ways are.
+fn announced(table: &mut Table<'_, '_, '_>, ways: Option<&[Direction; 2]>) -> [Announced; 2] {
+    let latency = table.optional("announce-latency", values::duration).map(|sited| sited.value);
+    let bandwidth = table.optional("announce-bandwidth", values::rate).map(|sited| sited.value);
+    let silent = table.optional("announce", values::flag).is_some_and(|sited| !sited.value);
+    if silent {
+        return [Announced::default(); 2];
+    }
+    let of = |way: Option<&Direction>| Announced {
+        latency: latency.or_else(|| way.map(|way| way.delay)),
+        bandwidth: bandwidth.or_else(|| way.and_then(Direction::mean_rate)),
+    };
+    [0, 1].map(|way| of(ways.map(|ways| &ways[way])))
+}
+
+fn isd_as(value: &DeValue<'_>) -> Result<IsdAs, Fault> {
+    let id = string(value, |text| text.parse::<IsdAs>().map_err(|error| Fault::new(error.to_string())))?;
+    if id.is_wildcard() {
+        return Err(Fault::new(format!("{id} stands for several: ISD and AS are not 0")));
+    }
+    Ok(id)
+}
+
+/// An AS that the file has.
+fn known(value: &DeValue<'_>, topology: &Topology) -> Result<IsdAs, Fault> {
+    let id = isd_as(value)?;
+    if topology.find(id).is_some() {
+        return Ok(id);
+    }
+    let names: Vec<String> = topology.ases.iter().map(|plan| plan.id.to_string()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let fault = Fault::new(format!("there is no AS {id}"));
+    Err(match did_you_mean(&id.to_string(), &names) {
+        Some(meant) => fault.hint(format!("did you mean {meant}?")).fix(quoted(meant)),
+        None => fault.hint(format!("there are: {}", names.join(", "))),
+    })
+}
+
+fn ports(text: &str) -> Result<PortRange, Fault> {
+    let range = match text {
+        "all" => Some(PortRange { first: 1, last: u16::MAX }),
+        _ => text.split_once('-').and_then(|(first, last)| {
+            let [first, last] = [first, last].map(|port| port.parse().ok().filter(|&port: &u16| port > 0));
+            Some(PortRange { first: first?, last: last? })
+        }),
+    };
+    range.filter(|range| range.first <= range.last).ok_or_else(|| {
+        let hint = "\"31000-32767\", or \"all\"; for next to none name a few that nobody uses, such as \"30200-30210\"";
+        Fault::new(format!("{} is no range of ports", quoted(text))).hint(hint)
+    })
+}
+
+/// A number of a small range.
+fn number(value: &DeValue<'_>, least: u8, most: u8) -> Result<u8, Fault> {
+    let number: u8 = values::whole(value, least.into())?;
+    if number <= most { Ok(number) } else { Err(Fault::new(format!("{number} is more than {most}"))) }
+}

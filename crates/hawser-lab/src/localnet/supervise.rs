@@ -1,0 +1,336 @@
+//! What keeps a network after `hawser scion net up` has returned, and how it is asked.
+//!
+//! ```text
+//!             up: starts                       whole
+//!   (nothing) ─────────► starting ──────► started ──────► ready
+//!       ▲                   │ fails          │ down, SIGTERM │
+//!       └───────────────────┴────────────────┴───────────────┘
+//! ```
+//!
+//! 1. `up` runs this executable once more, in the background, and reads from its standard output how far it is.
+//! 2. [`keep`] listens at an abstract socket that bears the network's name: nobody else can, and it goes with its process.
+//! 3. The network is started, and told; it is waited for, and told.
+//! 4. Until `up` has said that it wants to go on, its end is the network's: Ctrl-C leaves nothing.
+//! 5. Then whoever is root may [`ask`]: one line, one answer in JSON. `down` ends the process as SIGTERM does: `cleanup`
+//!    removes everything, and the socket closes when that is done.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::{Pid, Signal, getpid, kill_process};
+use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::{Localnet, PATIENCE, Services, Status, Topology};
+use crate::cleanup;
+use crate::error::LabError;
+
+/// What the names of the sockets begin with; the network's follows.
+const PREFIX: &str = "hawser/scion/";
+/// Where the system lists them; an abstract one is written with this mark. Source: proc_net(5), unix.
+const SOCKETS: &str = "/proc/net/unix";
+const ABSTRACT: char = '@';
+/// How long someone who asks may take to say what, and how long an answer may take.
+const ASKING: Duration = Duration::from_secs(1);
+const ANSWERING: Duration = Duration::from_secs(30);
+/// What `up` says when it has seen enough.
+const GO_ON: u8 = b'.';
+
+/// How far a network is, as `up` reads it: a line of JSON each. Plain data.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Progress {
+    /// Its processes run.
+    Started,
+    /// It was whole after so many seconds.
+    Ready(f64),
+    /// It ends, or will never be whole.
+    Failed(String),
+}
+
+/// What a running network can be told. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Tell how it is.
+    Status,
+    /// End.
+    Down,
+    /// Take this link down.
+    Cut(String),
+    /// Bring this link back.
+    Restore(String),
+}
+
+/// What it answers. Plain data.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// To [`Order::Status`].
+    Status(Box<Status>),
+    /// To the others.
+    Done,
+    /// It could not.
+    Failed(String),
+}
+
+/// Steps 2 to 5, for the process in the background: returns only where the network could not be started.
+///
+/// # Errors
+/// As [`Localnet::start`]; and where there is a network of this name already.
+pub fn keep(name: &str, topology: &Topology, services: &Services) -> Result<(), LabError> {
+    let listener = listen(name)?;
+    let waiting = std::thread::Builder::new().name("up".to_owned()).spawn(heed_up);
+    waiting.map_err(|error| LabError::system("start thread up", error))?;
+    let localnet = Arc::new(Localnet::start(name, topology, services)?);
+    say(&Progress::Started);
+    let whole: Arc<OnceLock<Result<Duration, String>>> = Arc::default();
+    let (waited, found) = (Arc::clone(&localnet), Arc::clone(&whole));
+    let wait = move || {
+        let result = waited.wait_ready(PATIENCE).map_err(|error| error.to_string());
+        say(&match &result {
+            Ok(time) => Progress::Ready(time.as_secs_f64()),
+            Err(fault) => Progress::Failed(fault.clone()),
+        });
+        // Nobody else sets it.
+        let _ = found.set(result);
+    };
+    let waiting = std::thread::Builder::new().name("ready".to_owned()).spawn(wait);
+    waiting.map_err(|error| LabError::system("start thread ready", error))?;
+    for stream in listener.incoming().flatten() {
+        if let Err(error) = serve(&stream, &localnet, whole.get()) {
+            tracing::debug!(%error, "answer");
+        }
+    }
+    Ok(())
+}
+
+/// Step 2.
+fn listen(name: &str) -> Result<UnixListener, LabError> {
+    let listening = |error: io::Error| match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            LabError::Network { network: name.to_owned(), fault: "it is up already".to_owned() }
+        }
+        _ => LabError::system(format!("listen for network {name}"), error),
+    };
+    let address = SocketAddr::from_abstract_name(format!("{PREFIX}{name}")).map_err(listening)?;
+    UnixListener::bind_addr(&address).map_err(listening)
+}
+
+/// Steps 1 and 3: where `up` has gone, nobody wants to know.
+fn say(progress: &Progress) {
+    let line = serde_json::to_string(progress).unwrap_or_default();
+    let _ = writeln!(io::stdout().lock(), "{line}");
+}
+
+/// Step 4: as long as `up` has not said that it goes on, its end is the network's.
+fn heed_up() {
+    let mut byte = [0];
+    match io::stdin().read(&mut byte) {
+        Ok(1) if byte[0] == GO_ON => {}
+        _ => end(),
+    }
+}
+
+/// As SIGTERM from outside: `cleanup` removes everything, and exits.
+fn end() {
+    // Fails only where there is no such process, and this is it.
+    let _ = kill_process(getpid(), Signal::TERM);
+}
+
+/// Step 5, for one who asks.
+fn serve(mut stream: &UnixStream, localnet: &Localnet, whole: Option<&Result<Duration, String>>) -> io::Result<()> {
+    stream.set_read_timeout(Some(ASKING))?;
+    stream.set_write_timeout(Some(ASKING))?;
+    if !socket_peercred(stream)?.uid.is_root() {
+        return answer(stream, &Answer::Failed("this needs root".to_owned()));
+    }
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line)?;
+    let given = match Order::parse(line.trim_end()) {
+        Some(Order::Down) => {
+            end();
+            // Closed when the process has ended.
+            let mut rest = Vec::new();
+            stream.set_read_timeout(None)?;
+            stream.read_to_end(&mut rest)?;
+            return Ok(());
+        }
+        Some(Order::Status) => localnet.status().map(|status| {
+            let (ready, fault) =
+                (whole.and_then(|whole| whole.as_ref().ok()), whole.and_then(|whole| whole.as_ref().err()));
+            let status = Status { ready_s: ready.map(Duration::as_secs_f64), fault: fault.cloned(), ..status };
+            Answer::Status(Box::new(status))
+        }),
+        Some(Order::Cut(link)) => localnet.link(&link).and_then(super::NetLink::cut).map(|()| Answer::Done),
+        Some(Order::Restore(link)) => localnet.link(&link).and_then(super::NetLink::restore).map(|()| Answer::Done),
+        None => Ok(Answer::Failed(format!("\"{}\" is no order", line.trim_end()))),
+    };
+    let fault = |error| match error {
+        // Whoever asks knows which network it is.
+        LabError::Network { fault, .. } => fault,
+        other => other.to_string(),
+    };
+    answer(stream, &given.unwrap_or_else(|error| Answer::Failed(fault(error))))
+}
+
+fn answer(mut stream: &UnixStream, answer: &Answer) -> io::Result<()> {
+    serde_json::to_writer(stream, answer)?;
+    stream.write_all(b"\n")
+}
+
+impl Order {
+    fn line(&self) -> String {
+        match self {
+            Self::Status => "status\n".to_owned(),
+            Self::Down => "down\n".to_owned(),
+            Self::Cut(link) => format!("cut {link}\n"),
+            Self::Restore(link) => format!("restore {link}\n"),
+        }
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        Some(match line.split_once(' ') {
+            None if line == "status" => Self::Status,
+            None if line == "down" => Self::Down,
+            Some(("cut", link)) => Self::Cut(link.to_owned()),
+            Some(("restore", link)) => Self::Restore(link.to_owned()),
+            _ => return None,
+        })
+    }
+}
+
+/// The networks that run on this machine, by name.
+///
+/// # Errors
+/// Where the system does not list its sockets.
+pub fn running() -> Result<Vec<String>, LabError> {
+    let text = std::fs::read_to_string(SOCKETS).map_err(|error| LabError::system("list sockets", error))?;
+    let name = |line: &str| Some(line.split_once(ABSTRACT)?.1.strip_prefix(PREFIX)?.to_owned());
+    let mut names: Vec<String> = text.lines().filter_map(name).collect();
+    names.sort_unstable();
+    // Each connection to it is listed, too.
+    names.dedup();
+    Ok(names)
+}
+
+/// Tells a running network something.
+///
+/// # Errors
+/// Where there is none of this name, it does not answer, or it cannot do what it was told.
+pub fn ask(name: &str, order: &Order) -> Result<Answer, LabError> {
+    let asking = |error: io::Error| match error.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            LabError::Network { network: name.to_owned(), fault: "it is not up".to_owned() }
+        }
+        _ => LabError::system(format!("ask network {name}"), error),
+    };
+    let address = SocketAddr::from_abstract_name(format!("{PREFIX}{name}")).map_err(asking)?;
+    let mut stream = UnixStream::connect_addr(&address).map_err(asking)?;
+    stream.set_read_timeout(Some(ANSWERING)).map_err(asking)?;
+    stream.write_all(order.line().as_bytes()).map_err(asking)?;
+    let mut text = String::new();
+    match stream.read_to_string(&mut text) {
+        // A process that ends resets what it has not read.
+        Err(error) if *order == Order::Down && error.kind() == io::ErrorKind::ConnectionReset => {}
+        other => drop(other.map_err(asking)?),
+    }
+    if *order == Order::Down && text.is_empty() {
+        return Ok(Answer::Done);
+    }
+    match serde_json::from_str(&text) {
+        Ok(Answer::Failed(fault)) => Err(LabError::Network { network: name.to_owned(), fault }),
+        Ok(answer) => Ok(answer),
+        Err(error) => Err(asking(error.into())),
+    }
+}
+
+/// What the process in the background wrote so far, as `up` reads it; and how `up` tells that it goes on. One owner.
+#[derive(Debug)]
+pub struct Keeping {
+    child: Child,
+}
+
+impl Keeping {
+    /// Step 1: runs a command whose process will call [`keep`]. Signals that would end this one are handed on to it.
+    ///
+    /// # Errors
+    /// Where it does not start.
+    pub fn start(mut command: Command) -> Result<Self, LabError> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+        let failed = |error: io::Error| LabError::system("start what keeps the network", error);
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
+        let child = command.spawn().map_err(failed)?;
+        let pid = Pid::from_child(&child);
+        let hand_on = move || {
+            for _ in signals.forever() {
+                // Fails only where it has ended; its end is waited for.
+                let _ = kill_process(pid, Signal::TERM);
+            }
+        };
+        std::thread::Builder::new().name("signals".to_owned()).spawn(hand_on).map_err(failed)?;
+        Ok(Self { child })
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it is whole, or only until its processes run; then it goes on alone. `None`: it was not waited for.
+    ///
+    /// # Errors
+    /// What it failed of; then it has ended, and left nothing.
+    pub fn wait(mut self, whole: bool) -> Result<Option<f64>, LabError> {
+        let failed = |fault: String| LabError::Refused { action: "bring the network up".to_owned(), said: fault };
+        let output = self.child.stdout.take().ok_or_else(|| failed("it says nothing".to_owned()))?;
+        let mut found = Err(failed("it has ended".to_owned()));
+        for line in BufReader::new(output).lines() {
+            let line = line.map_err(|error| LabError::system("hear from what keeps the network", error))?;
+            match serde_json::from_str(&line) {
+                Ok(Progress::Started) if !whole => found = Ok(None),
+                Ok(Progress::Started) => continue,
+                Ok(Progress::Ready(seconds)) => found = Ok(Some(seconds)),
+                Ok(Progress::Failed(fault)) => found = Err(failed(fault)),
+                Err(error) => found = Err(failed(format!("{error}: {line}"))),
+            }
+            break;
+        }
+        let input = self.child.stdin.take();
+        if found.is_ok() {
+            let told = input.map_or(Ok(()), |mut input| input.write_all(&[GO_ON]));
+            told.map_err(|error| LabError::system("leave the network to itself", error))?;
+        } else {
+            // Without a word from here it removes everything, and ends.
+            drop(input);
+            self.child.wait().map_err(|error| LabError::system("wait for what kept the network", error))?;
+        }
+        found
+    }
+}
+
+/// What [`keep`] failed of, for `up`; nothing is left.
+pub fn tell_failure(error: &LabError) {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    say(&Progress::Failed(text));
+}
+
+/// Ready to run [`keep`]: removes what dead networks left, and catches signals.
+///
+/// # Errors
+/// As [`cleanup::start`].
+pub fn prepare() -> Result<(), LabError> {
+    cleanup::start()
+}

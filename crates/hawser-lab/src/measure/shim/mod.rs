@@ -1,0 +1,176 @@
+//! The shim, between hosts of SCION networks: every line of issue 7, "Must show", that is a figure. `measure shim` runs all.
+//!
+//! 1. [`paths`]: four disjoint paths together; two that share a link, against two that do not.
+//! 2. [`cut`]: one path of four cut under a stream; all of them, for ten seconds.
+//! 3. [`wire`]: what a full segment costs on a path of three hops, by capture.
+//! 4. [`quic`]: the same file by quinn over the same path, in turns.
+//! 5. [`churn`]: 500 connections a second. 6. [`hostile`]: a stream beside a stranger's datagrams.
+
+mod churn;
+mod cut;
+mod hostile;
+mod paths;
+mod quic;
+mod wire;
+
+use std::time::Duration;
+
+use hawser_scion::select::Criterion;
+use hawser_wire::Direction;
+use hawser_wire::traffic::Towards;
+
+use super::bench::{Bench, Figures};
+use super::cases::{Bound, Case, Probe, Target, always, target};
+use crate::error::LabError;
+use crate::localnet::Localnet;
+use crate::shim::{Place, ShimPair, ShimPlan};
+use crate::topology::Flow;
+
+/// Each link, in Mbit/s, one way and what waits before it at most. Source: issue 7, "Must show".
+const MBPS: f64 = 20.0;
+const DELAY: Duration = Duration::from_millis(10);
+const QUEUE: Duration = Duration::from_millis(100);
+/// What of a stream's start is not counted.
+const WARM: Duration = Duration::from_secs(3);
+/// Bytes of an IP packet on a link, of IP and UDP in it, of SCION's headers but for the path and of UDP in SCION with IPv4 hosts; of a
+/// path its meta, info and hop fields. Source: docs/shim.md, "What it costs".
+const IP_PACKET: f64 = 1500.0;
+const OUTER: f64 = 28.0;
+const ADDRESSES: f64 = 36.0;
+const INNER_UDP: f64 = 8.0;
+const META: f64 = 4.0;
+const INFO: f64 = 8.0;
+const HOP: f64 = 12.0;
+/// Before the TCP options of a compact datagram, with what is kept free; and MPTCP's options with timestamps. Source: as above.
+const COMPACT: f64 = 22.0;
+const OPTIONS: f64 = 40.0;
+/// Bytes of a mebibyte.
+const MEBIBYTE: f64 = 1_048_576.0;
+
+/// What is measured. Constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Disjoint paths and shared ones.
+    Paths,
+    /// Paths that are cut.
+    Cut,
+    /// Bytes on the wire.
+    Wire,
+    /// Against quinn.
+    Quic,
+    /// Connections opened and closed.
+    Churn,
+    /// A stranger.
+    Hostile,
+}
+
+const fn case(
+    name: &'static str,
+    about: &'static str,
+    flows: &'static [Flow],
+    what: What,
+    targets: &'static [Target],
+) -> Case {
+    Case { name, about, lines: &[], beside: &[], flows, probe: Probe::Shim(what), targets }
+}
+
+const fn labelled(label: &'static str, figure: &'static str, bound: Bound) -> Target {
+    Target { label, ..target(figure, bound) }
+}
+
+const fn never(label: &'static str, figure: &'static str, bound: Bound) -> Target {
+    Target { label, ..always(figure, bound) }
+}
+
+const BOTH: &[Flow] = &[Flow::Up, Flow::Down];
+const UP: &[Flow] = &[Flow::Up];
+
+/// Source: issue 7, "Must show".
+pub(super) const CASES: [Case; 6] = [
+    case(
+        "shim-paths",
+        "4 SCION paths of 20 Mbit/s through the shim; 2 of them shared or disjoint",
+        BOTH,
+        What::Paths,
+        paths::TARGETS,
+    ),
+    case("shim-cut", "one of 4 SCION paths cut under a stream; all of them, for 10 s", BOTH, What::Cut, cut::TARGETS),
+    case(
+        "shim-wire",
+        "IP bytes on the wire over goodput, three hops, MTU 1472, by capture",
+        UP,
+        What::Wire,
+        wire::TARGETS,
+    ),
+    case(
+        "shim-quic",
+        "a file through the shim and by quinn over the same path, in turns",
+        UP,
+        What::Quic,
+        quic::TARGETS,
+    ),
+    case("shim-churn", "500 connections opened and closed a second for 30 s", UP, What::Churn, churn::TARGETS),
+    case("shim-hostile", "a stream beside 50,000 hostile datagrams a second", UP, What::Hostile, hostile::TARGETS),
+];
+
+/// All figures of one direction.
+pub(super) fn run(bench: &Bench, what: What, flow: Flow, run: u32) -> Result<Vec<(String, Figures)>, LabError> {
+    match what {
+        What::Paths => paths::run(bench, flow),
+        What::Cut => cut::run(bench, flow),
+        What::Wire => Ok(vec![("three hops".to_owned(), wire::run(bench)?)]),
+        What::Quic => quic::run(bench, run),
+        What::Churn => Ok(vec![("500 a second".to_owned(), churn::run(bench)?)]),
+        What::Hostile => Ok(vec![("beside".to_owned(), hostile::run(bench)?)]),
+    }
+}
+
+/// A network with shims in it. The shims end before the network does.
+struct Ground {
+    pair: ShimPair,
+    net: Localnet,
+}
+
+impl Ground {
+    fn start(bench: &Bench, place: &Place, egress: u8, select: Criterion) -> Result<Self, LabError> {
+        let net = Localnet::up(&place.topology)?;
+        let pair = ShimPair::start(&bench.program, &net, &ShimPlan::between(place.ends, egress, select))?;
+        Ok(Self { pair, net })
+    }
+}
+
+fn shaped() -> Direction {
+    Direction::shaped(MBPS, DELAY, QUEUE)
+}
+
+/// Which end sends: the client is the local one.
+const fn towards(flow: Flow) -> Towards {
+    match flow {
+        Flow::Up => Towards::Server,
+        Flow::Down => Towards::Client,
+    }
+}
+
+/// TCP payload of a packet that fills a path, as a share of it.
+fn share(segments: u8, hop_fields: u8) -> f64 {
+    let path = META + INFO * f64::from(segments) + HOP * f64::from(hop_fields);
+    (IP_PACKET - OUTER - ADDRESSES - path - INNER_UDP - COMPACT - OPTIONS) / IP_PACKET
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_path_carries_is_what_the_shims_documentation_says() {
+        // docs/shim.md: 1298 bytes of data up and down over three hops.
+        assert!((share(2, 4) * IP_PACKET - 1298.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn every_target_is_of_a_label_that_its_case_has() {
+        for case in CASES {
+            assert!(case.targets.iter().all(|target| !target.label.is_empty()), "{}", case.name);
+        }
+    }
+}

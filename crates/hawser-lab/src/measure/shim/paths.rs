@@ -1,0 +1,94 @@
+//! What several paths carry together.
+//!
+//! 1. Four disjoint paths: one stream must have most of their sum.
+//! 2. Of three paths two share a link and are the faster ones. Two are chosen by latency: together they carry what one does, and the
+//!    status says that they share. Two are chosen by what they share: they carry twice as much.
+
+use std::time::Duration;
+
+use hawser_scion::select::Criterion;
+use hawser_wire::Moment;
+
+use super::{Bound, Figures, Ground, MBPS, Target, WARM, labelled, shaped, share, towards};
+use crate::error::LabError;
+use crate::measure::Bench;
+use crate::shim::Place;
+use crate::topology::Flow;
+
+/// How long a stream lasts.
+const END: Duration = Duration::from_secs(15);
+/// What one link carries; segments may use three bytes that are kept free of each (docs/shim.md, "What it costs").
+const ONE_LINK: f64 = 1.01;
+/// 85 % of the usable sum; shared paths do not pretend. Source: issue 7, "Must show".
+pub(super) const TARGETS: &[Target] = &[
+    labelled("4 paths up", "ratio", Bound::AtLeast(0.85)),
+    labelled("4 paths down", "ratio", Bound::AtLeast(0.85)),
+    labelled("sharing up", "shared_ratio", Bound::AtMost(ONE_LINK)),
+    labelled("sharing down", "shared_ratio", Bound::AtMost(ONE_LINK)),
+    labelled("sharing up", "shared_told", Bound::AtLeast(1.0)),
+    labelled("sharing up", "disjoint_told", Bound::AtMost(0.0)),
+    labelled("sharing up", "gain", Bound::AtLeast(1.7)),
+    labelled("sharing down", "gain", Bound::AtLeast(1.7)),
+];
+
+pub(super) fn run(bench: &Bench, flow: Flow) -> Result<Vec<(String, Figures)>, LabError> {
+    let named = |what: &str| format!("{what} {}", flow.name());
+    Ok(vec![(named("4 paths"), disjoint(bench, flow)?), (named("sharing"), sharing(bench, flow)?)])
+}
+
+/// Step 1.
+fn disjoint(bench: &Bench, flow: Flow) -> Result<Figures, LabError> {
+    const PATHS: u8 = 4;
+    let found = stream(bench, &Place::parallel(PATHS, Some(&shaped()))?, PATHS, Criterion::Sharability, flow)?;
+    let usable = f64::from(PATHS) * MBPS * share(1, 2);
+    Ok(Figures::from([
+        ("mbps", found.mbps),
+        ("usable_mbps", usable),
+        ("ratio", found.mbps / usable),
+        ("different_paths", found.different),
+    ]))
+}
+
+/// Step 2.
+fn sharing(bench: &Bench, flow: Flow) -> Result<Figures, LabError> {
+    let place = Place::sharing()?;
+    let shared = stream(bench, &place, 2, Criterion::Latency, flow)?;
+    let disjoint = stream(bench, &place, 2, Criterion::Sharability, flow)?;
+    let usable = MBPS * share(1, 3);
+    Ok(Figures::from([
+        ("shared_mbps", shared.mbps),
+        ("shared_ratio", shared.mbps / usable),
+        ("shared_told", shared.sharability),
+        ("disjoint_mbps", disjoint.mbps),
+        ("disjoint_ratio", disjoint.mbps / (2.0 * usable)),
+        ("disjoint_told", disjoint.sharability),
+        ("gain", disjoint.mbps / shared.mbps),
+    ]))
+}
+
+/// What a stream came to. Plain data.
+struct Found {
+    mbps: f64,
+    /// How many different paths its flows went by, and how often they share an interface, as the shim says.
+    different: f64,
+    sharability: f64,
+}
+
+/// One stream with a flow for each egress.
+#[expect(clippy::cast_precision_loss, reason = "a few paths")]
+fn stream(bench: &Bench, place: &Place, egress: u8, select: Criterion, flow: Flow) -> Result<Found, LabError> {
+    let ground = Ground::start(bench, place, egress, select)?;
+    let flows = ground.pair.flows(towards(flow), 1).connect()?;
+    let connection = ground.pair.wait_flows(usize::from(egress))?;
+    let mut paths: Vec<String> =
+        connection.flows.iter().filter_map(|flow| Some(flow.path.as_ref()?.hops.clone())).collect();
+    paths.sort();
+    paths.dedup();
+    let start = Moment::now();
+    let report = flows.start(start, END)?.finish()?;
+    Ok(Found {
+        mbps: report.all.mbps_between(start + WARM, start + END),
+        different: paths.len() as f64,
+        sharability: connection.sharability as f64,
+    })
+}

@@ -1,0 +1,183 @@
+//! What hands packets on between the network and an end: dispatchers, or the program that bypasses them.
+//!
+//! 1. The classic dispatcher at both ends, each with a Unix socket; or the shim at the receiver, on its UDP port; or the XDP
+//!    program on the receiver's interface, with the receiver's ports on its whitelist.
+//!    The portals of `tunnel` count as helpers, too.
+//! 2. Each is waited for. On drop processes end, and the XDP program is detached.
+
+use std::fs;
+use std::num::NonZeroU16;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hawser_scion::xdp::{self, Bypass, Wanted, XdpError};
+use hawser_wire::Namespace;
+
+use super::candidate::Way;
+use super::ground::Ground;
+use super::programs::Baselines;
+use crate::cleanup::Folder;
+use crate::error::LabError;
+use crate::experiment::told;
+use crate::portals::Portals;
+use crate::process::Process;
+
+/// Where dispatchers listen. Source: EndhostPort of the reference implementation.
+pub(super) const END_HOST_PORT: u16 = 30_041;
+/// How long a helper may take to listen, and how often we look.
+const PATIENCE: Duration = Duration::from_secs(10);
+const GLANCE: Duration = Duration::from_millis(10);
+/// The kernel's UDP sockets, and which field of a line has address and port, in hex. Source: proc_pid_net(5).
+const TABLES: [&str; 2] = ["/proc/thread-self/net/udp", "/proc/thread-self/net/udp6"];
+const LOCAL: usize = 1;
+
+/// What runs beside the ends. Ends on drop; one owner.
+#[derive(Debug, Default)]
+pub(super) struct Helpers {
+    sender: Option<Process>,
+    receiver: Option<Process>,
+    portals: Option<Portals>,
+    _bypass: Option<Attached>,
+    /// The sockets that the ends' applications are to use, where there are dispatchers of that kind.
+    pub sockets: Option<[PathBuf; 2]>,
+}
+
+impl Helpers {
+    /// Steps 1 and 2. `ports` are those of the receiver.
+    pub fn start(
+        way: Way,
+        ground: &Ground,
+        ports: Range<u16>,
+        baselines: &Baselines,
+        folder: &Folder,
+    ) -> Result<Self, LabError> {
+        match way {
+            Way::Straight => Ok(Self::default()),
+            Way::Dispatcher => Self::dispatchers(ground, &baselines.dispatcher()?, folder),
+            Way::Shim => Self::shim(ground, &baselines.shim()?, folder),
+            Way::Bypass => {
+                let bypass = Attached::attach(&ground.receiver.namespace, ground.interfaces[1], ports)?;
+                Ok(Self { _bypass: Some(bypass), ..Self::default() })
+            }
+        }
+    }
+
+    fn dispatchers(ground: &Ground, program: &Path, folder: &Folder) -> Result<Self, LabError> {
+        let start = |name: &str, namespace: &Namespace| {
+            let socket = folder.path().join(format!("{name}.sock"));
+            let settings = format!("application_socket = \"{}\"\ndelete_socket = true", socket.display());
+            let process = dispatcher(name, namespace, program, &settings, folder)?;
+            wait(&process, "it opened no socket", || Ok(socket.exists()))?;
+            Ok::<_, LabError>((process, socket))
+        };
+        let (receiver, receivers) = start("receiver-dispatcher", &ground.receiver.namespace)?;
+        let (sender, senders) = start("sender-dispatcher", &ground.sender.namespace)?;
+        let sockets = Some([senders, receivers]);
+        Ok(Self { sender: Some(sender), receiver: Some(receiver), sockets, ..Self::default() })
+    }
+
+    fn shim(ground: &Ground, program: &Path, folder: &Folder) -> Result<Self, LabError> {
+        let namespace = &ground.receiver.namespace;
+        let any = if ground.receiver.address.is_ipv4() { "0.0.0.0" } else { "::" };
+        let settings = format!("local_udp_forwarding = true\nunderlay_addr = \"{any}\"");
+        let receiver = dispatcher("shim", namespace, program, &settings, folder)?;
+        wait(&receiver, "it does not listen", || listens(namespace))?;
+        Ok(Self { receiver: Some(receiver), ..Self::default() })
+    }
+
+    /// Portals, whose session is the way.
+    pub fn of_portals(portals: Portals) -> Self {
+        Self { portals: Some(portals), ..Self::default() }
+    }
+
+    /// Processor time so far, of the sender's helper and the receiver's.
+    pub fn cpu(&self) -> Result<[Duration; 2], LabError> {
+        let [sender, receiver] = match &self.portals {
+            Some(portals) => portals.processes().map(Some),
+            None => [self.sender.as_ref(), self.receiver.as_ref()],
+        };
+        let cpu = |process: Option<&Process>| match process {
+            Some(process) => process.usage().map(|usage| usage.cpu),
+            None => Ok(Duration::ZERO),
+        };
+        Ok([cpu(sender)?, cpu(receiver)?])
+    }
+}
+
+/// A dispatcher of either version, with settings of its own.
+fn dispatcher(
+    name: &str,
+    namespace: &Namespace,
+    program: &Path,
+    settings: &str,
+    folder: &Folder,
+) -> Result<Process, LabError> {
+    let file = folder.path().join(format!("{name}.toml"));
+    let text = format!("[dispatcher]\nid = \"{name}\"\n{settings}\n\n[log.console]\nlevel = \"error\"\n");
+    fs::write(&file, text).map_err(|error| LabError::system(format!("write {}", file.display()), error))?;
+    Process::start(name, namespace, program, &["--config", &file.to_string_lossy()], folder)
+}
+
+fn wait(process: &Process, fault: &str, mut is_there: impl FnMut() -> Result<bool, LabError>) -> Result<(), LabError> {
+    let late = Instant::now() + PATIENCE;
+    while !is_there()? {
+        if Instant::now() > late {
+            return Err(process.fault(fault));
+        }
+        thread::sleep(GLANCE);
+    }
+    Ok(())
+}
+
+/// Whether somebody listens on the dispatchers' port; at every address that is a socket of IPv6.
+fn listens(namespace: &Namespace) -> Result<bool, LabError> {
+    let port = format!(":{END_HOST_PORT:04X}");
+    for table in TABLES {
+        let text = namespace.run(|| fs::read_to_string(table))?;
+        let text = text.map_err(|error| LabError::system(format!("read {table}"), error))?;
+        if text.lines().filter_map(|line| line.split_whitespace().nth(LOCAL)).any(|local| local.ends_with(&port)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The XDP program on the receiver's interface. Detached on drop.
+#[derive(Debug)]
+struct Attached {
+    namespace: Namespace,
+    interface: &'static str,
+}
+
+impl Attached {
+    /// Lets packets to the dispatchers' port through to these ports of the application.
+    fn attach(namespace: &Namespace, interface: &'static str, ports: Range<u16>) -> Result<Self, LabError> {
+        let attach = move || -> Result<(), XdpError> {
+            let mut bypass = Bypass::load()?;
+            for port in ports.filter_map(NonZeroU16::new) {
+                bypass.allow(port)?;
+            }
+            // Native mode splits what the sender's GSO joined, on a veth: three times slower. Source: SCION.md, "XDP".
+            bypass.attach(interface, Wanted::Generic, false).map(drop)
+        };
+        let done = Self { namespace: namespace.clone(), interface };
+        namespace.run(attach)?.map_err(|error| refused("attach the bypass", &error))?;
+        Ok(done)
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        let names = [self.interface.to_owned()];
+        let detached = self.namespace.run(move || xdp::detach(&names));
+        if let Err(error) = detached.map_err(LabError::from).and_then(|done| done.map_err(|e| refused("detach", &e))) {
+            tracing::warn!(%error, "the bypass was left");
+        }
+    }
+}
+
+fn refused(action: &str, error: &XdpError) -> LabError {
+    LabError::Refused { action: action.to_owned(), said: told(error) }
+}

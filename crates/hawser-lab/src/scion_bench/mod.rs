@@ -1,0 +1,99 @@
+//! How fast end hosts are over SCION: the reference implementation's and Hawser's, in turns (`hawser scion bench`).
+//!
+//! 1. The scenarios of the group `scion` say what is run; [`experiment::conduct`](crate::experiment::conduct) says when, and
+//!    keeps what came of it, as for every other scenario of the lab.
+//! 2. [`Bench::execute`] does one run. A [`Candidate`] says which programs send and receive, and what hands packets on between
+//!    them; a [`plan::Plan`] says what is sent, and where.
+//! 3. `programs` builds the programs over snet with Go; Hawser's own ends are this executable ([`end`]).
+//! 4. `ground`, `network`: two hosts in namespaces. `helpers`: dispatchers, and the program that bypasses them; `tunnel`: portals.
+//!    `worker`: an end's process.
+//! 5. `run`: the receiver, the sender, what each counted and what it cost. `memory`: the file that is sent.
+//! 6. [`finish`]: the report, and what must be shown ([`Verdicts`]), from what was kept.
+
+mod candidate;
+pub mod end;
+pub(crate) mod figures;
+mod finish;
+mod ground;
+mod helpers;
+mod lossless;
+pub(crate) mod memory;
+pub(crate) mod network;
+mod plan;
+mod programs;
+mod run;
+mod tunnel;
+mod verdicts;
+pub(crate) mod worker;
+
+use std::cell::{OnceCell, RefCell};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use candidate::Candidate;
+use memory::MemoryFile;
+use network::Network;
+use programs::Baselines;
+
+pub use finish::{Finish, finish};
+pub use verdicts::{Brief, Verdicts};
+
+use crate::contender::Programs;
+use crate::error::LabError;
+use crate::experiment::{Outcome, Planned, told};
+use crate::scenario::Scenario;
+
+/// What scenarios of the bench call their contenders' kind.
+pub const CONTENDER: &str = "scion";
+/// What they call their workloads' kinds: packets of one size, and a file.
+pub const WORKLOADS: [&str; 2] = ["scion-packets", "scion-file"];
+/// The group of the bench's scenarios.
+pub const GROUP: &str = "scion";
+
+/// Executes runs of the bench's scenarios. Starts without any program built; one run at a time, or they measure each other.
+pub struct Bench {
+    hawser: PathBuf,
+    cache: PathBuf,
+    baselines: OnceCell<Baselines>,
+    network: OnceCell<Network>,
+    file: RefCell<Option<Rc<MemoryFile>>>,
+}
+
+impl Bench {
+    /// For a scenario.
+    ///
+    /// # Errors
+    /// Where one of its contenders or workloads means nothing.
+    pub fn new(scenario: &Scenario, programs: &Programs) -> Result<Self, LabError> {
+        let mut candidates = Vec::new();
+        for contender in &scenario.contenders {
+            candidates.push(Candidate::of(contender)?);
+        }
+        for workload in &scenario.workloads {
+            let plan = plan::Plan::of(workload)?;
+            let lost = candidates.iter().find(|candidate| !candidate.carries(plan.load));
+            if let Some(Candidate { label, .. }) = lost {
+                let fault = format!("the candidate {label} carries files alone");
+                return Err(LabError::Workload { workload: workload.name.clone(), fault });
+            }
+        }
+        let (hawser, cache) = (programs.hawser.clone(), programs.cache.clone());
+        Ok(Self { hawser, cache, baselines: OnceCell::new(), network: OnceCell::new(), file: RefCell::default() })
+    }
+
+    /// Step 2.
+    #[must_use]
+    pub fn execute(&self, planned: &Planned<'_>) -> Outcome {
+        match self.run(planned) {
+            Ok(findings) => Outcome::Found(findings),
+            Err(LabError::Missing { what, hint }) => Outcome::Skipped(format!("{what} is missing ({hint})")),
+            Err(error) => Outcome::Failed(told(&error)),
+        }
+    }
+}
+
+/// Whether a scenario is the bench's: its contenders are SCION end hosts.
+#[must_use]
+pub fn is_ours(scenario: &Scenario) -> bool {
+    scenario.contenders.iter().any(|contender| contender.kind == CONTENDER)
+}

@@ -1,0 +1,90 @@
+//! Shila's questions again (thesis 000, chapter 6), for today's shim: how much more paths carry, what the choice of paths costs, how
+//! QUIC compares, and what the ordinary internet beside adds.
+//!
+//! 1. The scenarios of the group `shila` say what is run; [`experiment::conduct`](crate::experiment::conduct) says when.
+//! 2. [`Bench::execute`] does one run: a [`Candidate`] comes up in the network of six ASes, which stays from run to run, and a file goes
+//!    from client to server.
+//! 3. `run` counts what left the client meanwhile, and asks the shim for the paths in use. `choice` holds them against the best ones.
+
+mod candidate;
+mod choice;
+mod run;
+
+use std::cell::OnceCell;
+use std::path::PathBuf;
+
+use candidate::Candidate;
+use run::Ground;
+
+use crate::contender::Programs;
+use crate::error::LabError;
+use crate::experiment::{Outcome, Planned, told};
+use crate::scenario::{Scenario, WorkloadPlan};
+use crate::workload::options::Options;
+
+/// What scenarios call their contenders' kind.
+pub const CONTENDER: &str = "shila";
+/// What they call their workloads' kind.
+pub const WORKLOAD: &str = "shila-file";
+/// A file, where the scenario does not say: as the thesis's QUIC sent.
+const FILE: u64 = 50_000_000;
+
+/// Executes runs of the scenarios. Starts without a network; one run at a time, or they measure each other.
+pub struct Bench {
+    hawser: PathBuf,
+    ground: OnceCell<Ground>,
+}
+
+impl Bench {
+    /// For a scenario.
+    ///
+    /// # Errors
+    /// Where one of its contenders or workloads means nothing.
+    pub fn new(scenario: &Scenario, programs: &Programs) -> Result<Self, LabError> {
+        for contender in &scenario.contenders {
+            Candidate::of(contender)?;
+        }
+        for workload in &scenario.workloads {
+            bytes(workload)?;
+        }
+        for case in &scenario.cases {
+            candidate::paths(case.x)?;
+        }
+        Ok(Self { hawser: programs.hawser.clone(), ground: OnceCell::new() })
+    }
+
+    /// Step 2.
+    #[must_use]
+    pub fn execute(&self, planned: &Planned<'_>) -> Outcome {
+        match self.run(planned) {
+            Ok(findings) => Outcome::Found(findings),
+            Err(LabError::Missing { what, hint }) => Outcome::Skipped(format!("{what} is missing ({hint})")),
+            Err(error) => Outcome::Failed(told(&error)),
+        }
+    }
+
+    /// The network: comes up once.
+    fn ground(&self) -> Result<&Ground, LabError> {
+        match self.ground.get() {
+            Some(ground) => Ok(ground),
+            None => Ground::up().map(|ground| self.ground.get_or_init(|| ground)),
+        }
+    }
+}
+
+/// Whether a scenario is one of these.
+#[must_use]
+pub fn is_ours(scenario: &Scenario) -> bool {
+    scenario.contenders.iter().any(|contender| contender.kind == CONTENDER)
+}
+
+/// How long a workload's file is.
+fn bytes(plan: &WorkloadPlan) -> Result<u64, LabError> {
+    let mut options = Options::of(plan);
+    if plan.kind != WORKLOAD {
+        return Err(options.fault(format!("no kind `{}` between SCION hosts; there is: {WORKLOAD}", plan.kind)));
+    }
+    let bytes = options.bytes("bytes")?.unwrap_or(FILE);
+    options.finish()?;
+    Ok(bytes)
+}

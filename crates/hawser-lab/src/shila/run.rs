@@ -1,0 +1,190 @@
+//! One run: the candidate comes up, a file goes from client to server.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hawser_scion::select::{Criterion, listed};
+use hawser_scion::{EndpointAddr, Path as ScionPath};
+use hawser_wire::Direction;
+use std::net::SocketAddr;
+
+use super::candidate::{self, Beside, Candidate};
+use super::choice::Choice;
+use super::{Bench, bytes};
+use crate::error::LabError;
+use crate::experiment::{Findings, Planned};
+use crate::localnet::{Host, Localnet};
+use crate::portals::{LOCAL_TUN, Portals, REMOTE_TUN, Site, link_section, parsed};
+use crate::scion_bench::network::paths;
+use crate::shim::files::{self, Sent};
+use crate::shim::{Beside as Internet, INTERNET_SERVER, Place, ShimPair, ShimPlan};
+
+/// The ordinary internet between the hosts: as fast as two of the network's lines, with their latency; Mbit/s, one way.
+const INTERNET: (f64, Duration, Duration) = (20.0, Duration::from_millis(10), Duration::from_millis(100));
+/// Paths between client and server, and how long the network may take to find all.
+const ALL_PATHS: usize = 24;
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often paths are looked for, and the shim is asked for those in use.
+const GLANCE: Duration = Duration::from_millis(200);
+/// The portals' SCION port, which a shim does not have.
+const PORT: u16 = 31_200;
+/// Bits of a byte, and a Mbit/s.
+const BITS: f64 = 8.0;
+const MEGA: f64 = 1e6;
+
+/// The network, for all runs. Starts whole; removed on drop.
+pub(super) struct Ground {
+    // The link goes before the namespaces it lies in.
+    internet: Internet,
+    net: Localnet,
+    place: Place,
+    client: Host,
+    server: Host,
+    paths: Vec<ScionPath>,
+}
+
+impl Ground {
+    /// Comes up with every path known.
+    pub fn up() -> Result<Self, LabError> {
+        let place = Place::shila()?;
+        let net = Localnet::up(&place.topology)?;
+        let [client, server] = [net.host(place.ends[0])?.clone(), net.host(place.ends[1])?.clone()];
+        let (mbps, delay, queue) = INTERNET;
+        let internet = Internet::join(&client, &server, &Direction::shaped(mbps, delay, queue))?;
+        let late = Instant::now() + PATIENCE;
+        let mut known = paths(&client, server.isd_as)?;
+        while listed(&known).len() < ALL_PATHS {
+            if Instant::now() > late {
+                let reason = format!("{} paths were found, not {ALL_PATHS}", listed(&known).len());
+                return Err(LabError::NoFigure { figure: "paths", reason });
+            }
+            thread::sleep(GLANCE);
+            known = paths(&client, server.isd_as)?;
+        }
+        Ok(Self { internet, net, place, client, server, paths: known })
+    }
+
+    /// Bytes of IP packets that left the client, by SCION and by the internet.
+    fn sent(&self) -> Result<u64, LabError> {
+        let mut sent = self.internet.sent().bytes_out;
+        for (link, plan) in self.net.links().iter().zip(&self.net.topology().links) {
+            if let Some(end) = plan.ends.iter().position(|&end| self.place.is_client(end)) {
+                sent += link.counters()?[end].bytes_out;
+            }
+        }
+        Ok(sent)
+    }
+}
+
+impl Bench {
+    /// The run.
+    #[expect(clippy::cast_precision_loss, reason = "bytes of one run")]
+    pub(super) fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
+        let series = planned.series;
+        let (candidate, bytes) = (Candidate::of(series.contender)?, bytes(&series.workload)?);
+        let count = candidate::paths(series.case.x)?;
+        let ground = self.ground()?;
+        let before = ground.sent()?;
+        let (sent, choice) = match candidate {
+            Candidate::Shim(select, beside) => ground.by_shims(&self.hawser, count, select, beside, bytes)?,
+            Candidate::Quinn => (ground.by_quinn(&self.hawser, bytes)?, None),
+            Candidate::Hawser(select) => (ground.by_portals(&self.hawser, count, select, bytes)?, None),
+            Candidate::Internet => {
+                let ends = [&ground.client.namespace, &ground.server.namespace];
+                (files::by_tcp(&self.hawser, ends, INTERNET_SERVER.into(), false, bytes)?, None)
+            }
+        };
+        let wire = (ground.sent()? - before) as f64;
+        let mut findings = Findings::default();
+        let throughput = wire * BITS / sent.seconds / MEGA;
+        let named = [
+            ("goodput_mbps", sent.mbps()),
+            ("throughput_mbps", throughput),
+            ("overhead_percent", (wire / bytes as f64 - 1.0) * 100.0),
+        ];
+        findings.metrics.extend(named.map(|(name, value)| (name.to_owned(), value)));
+        if let Some(choice) = choice {
+            findings.add(choice.findings(Choice::best(&ground.paths, usize::from(count))));
+        }
+        Ok(findings)
+    }
+}
+
+impl Ground {
+    /// Through shims; and what paths the connection had, when it had most flows.
+    fn by_shims(
+        &self,
+        hawser: &Path,
+        count: u8,
+        select: Criterion,
+        beside: Beside,
+        bytes: u64,
+    ) -> Result<(Sent, Option<Choice>), LabError> {
+        let mut plan = ShimPlan::between(self.place.ends, count, select);
+        let side = match beside {
+            Beside::Nothing => None,
+            Beside::Main => Some("subflows"),
+            Beside::Subflow => Some("main"),
+        };
+        if let Some(side) = side {
+            let end = EndpointAddr::new(self.server.isd_as, SocketAddr::new(self.server.address, crate::shim::PORT));
+            plan.client =
+                format!("[[route]]\nto = \"{INTERNET_SERVER}\"\nscion = \"{end}\"\nside_by_side = \"{side}\"\n");
+        }
+        let pair = ShimPair::start(hawser, &self.net, &plan)?;
+        let address = if side.is_some() { INTERNET_SERVER.into() } else { pair.server.address().into() };
+        let is_done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let watching = scope.spawn(|| most_flows(&pair, &is_done));
+            let ends = [pair.client.namespace(), pair.server.namespace()];
+            let sent = files::by_tcp(hawser, ends, address, true, bytes);
+            is_done.store(true, Ordering::Release);
+            let choice = watching.join().unwrap_or_default();
+            Ok((sent?, choice))
+        })
+    }
+
+    /// By the best path: the shortest.
+    fn by_quinn(&self, hawser: &Path, bytes: u64) -> Result<Sent, LabError> {
+        let best = listed(&self.paths).first().map(|&index| &self.paths[index]);
+        let path = best.ok_or_else(|| LabError::NoFigure { figure: "quinn", reason: "there is no path".to_owned() })?;
+        files::by_quinn(hawser, [&self.client, &self.server], path, bytes)
+    }
+
+    /// Through a tunnel that is bonded over so many paths.
+    fn by_portals(&self, hawser: &Path, count: u8, select: Criterion, bytes: u64) -> Result<Sent, LabError> {
+        let lines = format!("daemon = \"{}\"\npaths = {count}\nselect = \"{select}\"\n", self.client.daemon);
+        let site = Site {
+            local: &self.client.namespace,
+            remote: &self.server.namespace,
+            endpoint: self.server.address,
+            scion: Some(EndpointAddr::new(self.server.isd_as, SocketAddr::new(self.server.address, PORT))),
+            links: link_section("eth0", "scion", &lines),
+            paths: usize::from(count),
+            transports: vec!["udp".to_owned()],
+            tun: [LOCAL_TUN, REMOTE_TUN].map(|address| vec![parsed(address)]),
+            behind: [vec![], vec![]],
+            traffic: "",
+            more: "",
+        };
+        let _portals = Portals::join(hawser, &site)?;
+        let ends = [&self.client.namespace, &self.server.namespace];
+        files::by_tcp(hawser, ends, parsed(REMOTE_TUN).addr(), false, bytes)
+    }
+}
+
+/// The paths of the client's connection at the moment when most of its flows were established.
+fn most_flows(pair: &ShimPair, is_done: &AtomicBool) -> Option<Choice> {
+    let mut most: Option<Choice> = None;
+    while !is_done.load(Ordering::Acquire) {
+        for choice in pair.client.connections().iter().filter_map(Choice::of) {
+            if most.is_none_or(|most| choice.paths >= most.paths) {
+                most = Some(choice);
+            }
+        }
+        thread::sleep(GLANCE);
+    }
+    most
+}

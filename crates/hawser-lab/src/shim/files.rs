@@ -1,0 +1,140 @@
+//! A file from the client's host to the server's, and how long it took: by the same programs whatever is between.
+//!
+//! 1. The receiver starts and listens, then the sender; both are this executable's `scion blast`.
+//! 2. By streams of TCP, which `hawser shim run` makes MPTCP; or by quinn over one SCION path.
+//! 3. What arrived must be what was sent, by its hash.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+
+use hawser_scion::{EndpointAddr, Path as ScionPath};
+use hawser_wire::Namespace;
+
+use super::pair::ShimPair;
+use crate::cleanup::Folder;
+use crate::error::LabError;
+use crate::localnet::Host;
+use crate::scion_bench::figures::Count;
+use crate::scion_bench::memory::MemoryFile;
+use crate::scion_bench::worker::Worker;
+
+/// Bits of a byte, and a Mbit/s.
+const BITS: f64 = 8.0;
+const MEGA: f64 = 1e6;
+/// How long an end may take to start, and to tell what it counted.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// The slowest that a file may be sent, in bytes a second: 1 Mbit/s.
+const SLOWEST: u64 = 125_000;
+/// What a file's bytes come from.
+const SEED: u64 = 1;
+/// The server's port of TCP; and of quinn at either end, in the range that routers send to and not the shims' own.
+const TCP_PORT: u16 = 5001;
+const QUIC_PORT: u16 = 31_400;
+/// What makes a program's TCP sockets MPTCP.
+const UPGRADE: [&str; 2] = ["shim", "run"];
+/// This executable's command for the ends.
+const END: [&str; 2] = ["scion", "blast"];
+
+/// A file sent. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sent {
+    /// Of the file, in bytes.
+    pub bytes: u64,
+    /// From the sender's first step to the receiver's last byte.
+    pub seconds: f64,
+}
+
+impl Sent {
+    /// The file's bits over the time it took.
+    #[expect(clippy::cast_precision_loss, reason = "bytes of one file")]
+    pub fn mbps(self) -> f64 {
+        self.bytes as f64 * BITS / self.seconds / MEGA
+    }
+}
+
+/// One end. Plain data.
+struct End<'a> {
+    namespace: &'a Namespace,
+    task: &'static str,
+    words: Vec<String>,
+}
+
+/// Through the shims, from client to server: by MPTCP.
+pub(crate) fn through_shims(pair: &ShimPair, bytes: u64) -> Result<Sent, LabError> {
+    let (client, server) = (pair.client.namespace(), pair.server.namespace());
+    by_tcp(pair.client.program(), [client, server], pair.server.address().into(), true, bytes)
+}
+
+/// By TCP to an address of the server, or by MPTCP.
+pub(crate) fn by_tcp(
+    program: &Path,
+    [client, server]: [&Namespace; 2],
+    address: IpAddr,
+    is_mptcp: bool,
+    bytes: u64,
+) -> Result<Sent, LabError> {
+    // Streams know no ISD-AS: whichever stands there is passed over.
+    let end = EndpointAddr { isd_as: hawser_scion::IsdAs::default(), host: SocketAddr::new(address, TCP_PORT) };
+    let sender = End {
+        namespace: client,
+        task: "send-stream",
+        words: vec![format!("--local={end}"), format!("--remote={end}")],
+    };
+    let receiver = End { namespace: server, task: "receive-stream", words: vec![format!("--local={end}")] };
+    let before: &[&str] = if is_mptcp { &UPGRADE } else { &[] };
+    together(program, before, &sender, &receiver, bytes)
+}
+
+/// By quinn over one path.
+pub(crate) fn by_quinn(
+    program: &Path,
+    [client, server]: [&Host; 2],
+    path: &ScionPath,
+    bytes: u64,
+) -> Result<Sent, LabError> {
+    let end = |host: &Host| EndpointAddr::new(host.isd_as, SocketAddr::new(host.address, QUIC_PORT));
+    let (local, remote) = (end(client), end(server));
+    let hex: String = path.dataplane.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut words = vec![format!("--local={local}"), format!("--remote={remote}"), format!("--mtu={}", path.mtu)];
+    words.extend(path.next_hop.map(|router| format!("--next-hop={router}")));
+    words.push(format!("--path={hex}"));
+    let sender = End { namespace: &client.namespace, task: "send-file", words };
+    let receiver = End { namespace: &server.namespace, task: "receive-file", words: vec![format!("--local={remote}")] };
+    together(program, &[], &sender, &receiver, bytes)
+}
+
+/// Steps 1 and 3.
+fn together(
+    program: &Path,
+    before: &[&str],
+    sender: &End<'_>,
+    receiver: &End<'_>,
+    bytes: u64,
+) -> Result<Sent, LabError> {
+    let (file, arrived) = (MemoryFile::random(bytes, SEED)?, MemoryFile::empty(bytes)?);
+    let folder = Folder::new()?;
+    let start = |name, end: &End<'_>, file: &MemoryFile| {
+        let mut words: Vec<String> = before.iter().map(|&word| word.to_owned()).collect();
+        if !before.is_empty() {
+            words.push(program.to_string_lossy().into_owned());
+        }
+        words.extend(END.map(str::to_owned));
+        words.push(end.task.to_owned());
+        words.extend(end.words.iter().cloned());
+        words.push(format!("--file={}", file.path().display()));
+        words.push(format!("--size={bytes}"));
+        Worker::start(name, end.namespace, program, &words, &folder)
+    };
+    let mut taker = start("receiver", receiver, &arrived)?;
+    taker.wait_ready(PATIENCE)?;
+    let mut giver = start("sender", sender, &file)?;
+    giver.wait_ready(PATIENCE)?;
+    let time = PATIENCE + Duration::from_secs(bytes / SLOWEST);
+    let sent: Count = giver.finish(time)?;
+    taker.finish(PATIENCE)?;
+    if arrived.hash()? != file.hash()? {
+        return Err(LabError::NoFigure { figure: "file", reason: "another file arrived than was sent".to_owned() });
+    }
+    Ok(Sent { bytes, seconds: sent.seconds })
+}

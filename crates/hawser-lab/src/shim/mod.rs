@@ -1,0 +1,22 @@
+//! Shims on hosts of a SCION network, and what is done with them.
+//!
+//! 1. [`Place`]: the networks, and where client and server are in them (`ways`).
+//! 2. [`ShimPair`]: a shim on each host, as a process of its own (`pair`).
+//! 3. `files`: a file from client to server, by TCP through the shims or the portals' tunnel, or by quinn beside them.
+//! 4. `wire`: what of a SCION flow passed a link, by capture. `beside`: the ordinary internet between the hosts.
+//! 5. `churn`: connections opened and closed. `hostile`: datagrams of a stranger.
+
+mod beside;
+mod churn;
+pub(crate) mod files;
+pub(crate) mod hostile;
+mod pair;
+mod ways;
+mod wire;
+
+pub use beside::{Beside, INTERNET_CLIENT, INTERNET_SERVER};
+pub use churn::{Churn, Churned};
+pub(crate) use pair::PORT;
+pub use pair::{Shim, ShimPair, ShimPlan};
+pub use ways::Place;
+pub use wire::{Wire, scion_flow, scion_links};

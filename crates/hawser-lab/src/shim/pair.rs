@@ -1,0 +1,248 @@
+//! A shim on a client's host and one on a server's, in a SCION network that runs.
+//!
+//! 1. Each gets a configuration and a folder of its own, with its control socket.
+//! 2. Both start, and are asked for their status until they answer.
+//! 3. Streams are made by the address that embeds the server's SCION address: no map is needed.
+//! 4. They are told to end (SIGTERM) when this drops, so that they undo what they set.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hawser_scion::EndpointAddr;
+use hawser_scion::select::Criterion;
+use hawser_shim::route::{InterfaceIndex, NoSurrogate, ShimEnd, Surrogate};
+use hawser_shim::status::{ConnectionStatus, ShimRole, Status, ask};
+use hawser_wire::Namespace;
+use hawser_wire::traffic::{Congestion, Flows, Reliable, Stack, Towards};
+
+use crate::cleanup::{self, Folder};
+use crate::error::LabError;
+use crate::localnet::{Host, Localnet};
+use crate::process::Process;
+
+/// The shims' SCION port: one that routers send to (`dispatched_ports`).
+pub(crate) const PORT: u16 = 31_000;
+/// How long a shim may take to come up, and a connection to have its subflows, on a machine with much else to do.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often it is asked meanwhile.
+const GLANCE: Duration = Duration::from_millis(50);
+/// What a flow that carries data is called in the status.
+const ESTABLISHED: &str = "established";
+
+/// What two shims are told. Plain data.
+#[derive(Clone, Debug)]
+pub struct ShimPlan<'a> {
+    /// The ASes of client and server.
+    pub ends: [&'a str; 2],
+    /// Interfaces for clients: as many paths as a connection may have.
+    pub egress: u8,
+    /// What makes paths the best.
+    pub select: Criterion,
+    /// More sections of the client's configuration.
+    pub client: String,
+    /// More sections of the server's.
+    pub server: String,
+}
+
+/// Two shims. Start answering; ended on drop. One owner.
+#[derive(Debug)]
+pub struct ShimPair {
+    /// Where streams begin.
+    pub client: Shim,
+    /// Where they are accepted.
+    pub server: Shim,
+}
+
+/// One of them. Starts answering; ended on drop. One owner.
+#[derive(Debug)]
+pub struct Shim {
+    // The process goes before the folder with what it reads.
+    process: Process,
+    config: PathBuf,
+    socket: PathBuf,
+    host: Host,
+    end: ShimEnd,
+    program: PathBuf,
+    _folder: Folder,
+}
+
+impl ShimPlan<'_> {
+    /// Between two ASes, with nothing beside.
+    #[must_use]
+    pub fn between<'a>(ends: [&'a str; 2], egress: u8, select: Criterion) -> ShimPlan<'a> {
+        ShimPlan { ends, egress, select, client: String::new(), server: String::new() }
+    }
+}
+
+impl ShimPair {
+    /// Steps 1 and 2, on the first host of either AS; `program` is the `hawser` executable.
+    ///
+    /// # Errors
+    /// [`LabError::Process`] with what a shim said, where it ends or does not answer.
+    pub fn start(program: &Path, net: &Localnet, plan: &ShimPlan<'_>) -> Result<Self, LabError> {
+        let [client, server] = [net.host(plan.ends[0])?, net.host(plan.ends[1])?];
+        let start = |name, host, more: &str| Shim::start(program, name, host, plan, more);
+        let mut pair = Self {
+            server: start("server shim", server, &plan.server)?,
+            client: start("client shim", client, &plan.client)?,
+        };
+        pair.server.wait_up()?;
+        pair.client.wait_up()?;
+        Ok(pair)
+    }
+
+    /// Step 3: streams of MPTCP with CUBIC from client to server, or back.
+    #[must_use]
+    pub fn flows(&self, towards: Towards, count: usize) -> Flows {
+        Flows {
+            client: self.client.namespace().clone(),
+            server: self.server.namespace().clone(),
+            destination: SocketAddr::new(self.server.address().into(), 0),
+            kind: Reliable { stack: Stack::Mptcp, congestion: Congestion::Cubic },
+            towards,
+            count,
+        }
+    }
+
+    /// Waits until a connection of the client has so many established flows; gives it.
+    ///
+    /// # Errors
+    /// Where none has in time: with what the client's shim says of them.
+    pub fn wait_flows(&self, flows: usize) -> Result<ConnectionStatus, LabError> {
+        let late = Instant::now() + PATIENCE;
+        loop {
+            let connections = self.client.connections();
+            let is_whole = |connection: &&ConnectionStatus| established(connection) >= flows;
+            if let Some(found) = connections.iter().find(is_whole) {
+                return Ok(found.clone());
+            }
+            if Instant::now() > late {
+                let counts: Vec<usize> = connections.iter().map(established).collect();
+                let fault = format!("of its connections none has {flows} flows, but {counts:?}");
+                return Err(self.client.process.fault(fault));
+            }
+            thread::sleep(GLANCE);
+        }
+    }
+}
+
+/// How many flows of a connection carry data.
+fn established(connection: &ConnectionStatus) -> usize {
+    connection.flows.iter().filter(|flow| flow.state == ESTABLISHED).count()
+}
+
+impl Shim {
+    /// Step 1.
+    fn start(program: &Path, name: &str, host: &Host, plan: &ShimPlan<'_>, more: &str) -> Result<Self, LabError> {
+        let _making = cleanup::making();
+        let folder = Folder::new()?;
+        let [config, socket] = ["shim.toml", "shim.sock"].map(|file| folder.path().join(file));
+        let local = EndpointAddr::new(host.isd_as, SocketAddr::new(host.address, PORT));
+        let end = ShimEnd::new(local).map_err(|error: NoSurrogate| LabError::Refused {
+            action: format!("configure the {name}"),
+            said: error.to_string(),
+        })?;
+        let ShimPlan { egress, select, .. } = plan;
+        let text = format!(
+            "[shim]\nlocal = \"{local}\"\ndaemon = \"{}\"\negress = {egress}\nselect = \"{select}\"\ncontrol = \"{}\"\n\n{more}\n",
+            host.daemon,
+            socket.display()
+        );
+        std::fs::write(&config, text)
+            .map_err(|error| LabError::system(format!("write configuration of the {name}"), error))?;
+        let arguments = ["shim", "-c", &config.to_string_lossy()];
+        let process = Process::start(name, &host.namespace, program, &arguments, &folder)?;
+        let (host, program) = (host.clone(), program.to_owned());
+        Ok(Self { process, config, socket, host, end, program, _folder: folder })
+    }
+
+    /// Step 2.
+    fn wait_up(&mut self) -> Result<(), LabError> {
+        let late = Instant::now() + PATIENCE;
+        while self.status().is_none() {
+            if let Some(status) = self.process.ended()? {
+                return Err(self.process.fault(format!("it ended: {status}")));
+            }
+            if Instant::now() > late {
+                return Err(self.process.fault(format!("it told no status for {} s", PATIENCE.as_secs())));
+            }
+            thread::sleep(GLANCE);
+        }
+        Ok(())
+    }
+
+    /// Where it runs, and applications do.
+    #[must_use]
+    pub fn namespace(&self) -> &Namespace {
+        &self.host.namespace
+    }
+
+    /// The host.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Its place in SCION.
+    #[must_use]
+    pub fn end(&self) -> ShimEnd {
+        self.end
+    }
+
+    /// At which address its host's servers are reached.
+    #[must_use]
+    pub fn address(&self) -> Ipv6Addr {
+        Surrogate { end: self.end, interface: InterfaceIndex::INGRESS }.address()
+    }
+
+    /// The address of one of its interfaces.
+    #[must_use]
+    pub fn address_of(&self, interface: InterfaceIndex) -> IpAddr {
+        Surrogate { end: self.end, interface }.address().into()
+    }
+
+    /// What it says; none while it does not answer.
+    #[must_use]
+    pub fn status(&self) -> Option<Status> {
+        // No answer is an answer: it is not up yet, or no longer.
+        ask(&self.socket).ok()
+    }
+
+    /// Its connections as a client; empty while it does not answer.
+    #[must_use]
+    pub fn connections(&self) -> Vec<ConnectionStatus> {
+        let connections = self.status().map(|status| status.connections).unwrap_or_default();
+        connections.into_iter().filter(|connection| connection.role == ShimRole::Client).collect()
+    }
+
+    /// Its configuration.
+    #[must_use]
+    pub fn config(&self) -> &Path {
+        &self.config
+    }
+
+    /// Its control socket.
+    #[must_use]
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// The `hawser` executable.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// What it said.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.process.log()
+    }
+
+    /// Its process.
+    pub(crate) fn process(&self) -> &Process {
+        &self.process
+    }
+}

@@ -1,0 +1,133 @@
+//! What of a SCION flow passed a link, by capture.
+//!
+//! 1. A capture in a router's namespace sees each packet as it comes and as it goes.
+//! 2. Packets from one SCION host to another are told apart by their outer addresses: a link each.
+//! 3. The link that carried most is the first one: nothing was lost before it.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+use hawser_scion::packet::{Upper, parse};
+
+/// A pcap file's header, and that before each frame; where the frame's length stands in it. Source: pcap-savefile(5).
+const FILE_HEADER: usize = 24;
+const RECORD_HEADER: usize = 16;
+const CAPTURED_LEN: usize = 8;
+/// An Ethernet header, and what it calls IPv4. Source: RFC 894.
+const ETHERNET: usize = 14;
+const IPV4: [u8; 2] = [8, 0];
+/// A UDP header; its number in IPv4. Source: RFC 768.
+const UDP_HEADER: usize = 8;
+const UDP: u8 = 17;
+
+/// Packets of a flow on a link. None by default. Plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wire {
+    /// Bytes of them, from the outer IP header on.
+    pub ip_bytes: u64,
+    /// How many.
+    pub packets: u64,
+}
+
+/// What went from one SCION host to another, by the capture file of a router on the way: what the first link carried.
+#[must_use]
+pub fn scion_flow(pcap: &[u8], from: IpAddr, to: IpAddr) -> Wire {
+    scion_links(pcap, from, to).into_values().max().unwrap_or_default()
+}
+
+/// The same for each link of the router, by the outer addresses on it: source and destination.
+#[must_use]
+pub fn scion_links(pcap: &[u8], from: IpAddr, to: IpAddr) -> BTreeMap<(Ipv4Addr, Ipv4Addr), Wire> {
+    let mut links: BTreeMap<(Ipv4Addr, Ipv4Addr), Wire> = BTreeMap::new();
+    for packet in frames(pcap).filter_map(ipv4) {
+        if let Some(outer) = outer_of(packet, from, to) {
+            let link = links.entry(outer).or_default();
+            link.packets += 1;
+            link.ip_bytes += packet.len() as u64;
+        }
+    }
+    links
+}
+
+fn frames(pcap: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = pcap.get(FILE_HEADER..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let len: [u8; 4] = rest.get(CAPTURED_LEN..CAPTURED_LEN + 4)?.try_into().ok()?;
+        let end = RECORD_HEADER + u32::from_le_bytes(len) as usize;
+        let frame = rest.get(RECORD_HEADER..end)?;
+        rest = &rest[end..];
+        Some(frame)
+    })
+}
+
+/// The IPv4 packet of a frame, without what fills a short frame up.
+fn ipv4(frame: &[u8]) -> Option<&[u8]> {
+    let packet = frame.get(ETHERNET..).filter(|_| frame[12..14] == IPV4)?;
+    let len = u16::from_be_bytes([*packet.get(2)?, *packet.get(3)?]);
+    packet.get(..usize::from(len))
+}
+
+/// The outer addresses, where it is a packet of the flow.
+fn outer_of(packet: &[u8], from: IpAddr, to: IpAddr) -> Option<(Ipv4Addr, Ipv4Addr)> {
+    let header = usize::from(packet.first()? & 0xf) * 4;
+    let address = |at: usize| Some(Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(at..at + 4)?).ok()?));
+    let payload = packet.get(header + UDP_HEADER..).filter(|_| packet[9] == UDP)?;
+    let scion = parse(payload).ok()?;
+    let is_ours = scion.source().1 == from && scion.destination().1 == to && matches!(scion.upper(), Upper::Udp(_));
+    is_ours.then_some((address(12)?, address(16)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use hawser_scion::packet::{FlowId, Template};
+    use hawser_scion::{Dataplane, EndpointAddr};
+
+    use super::*;
+
+    const CLIENT: &str = "1-ff00:0:111,10.111.0.10:31000";
+    const SERVER: &str = "1-ff00:0:112,10.112.0.10:31000";
+
+    /// A frame with a SCION packet of so many bytes of payload, from one outer address to another.
+    fn frame(ends: [&str; 2], outer: [u8; 2], payload: usize) -> Vec<u8> {
+        let [from, to] = ends.map(|end| end.parse::<EndpointAddr>().expect("an endpoint"));
+        let template = Template::new(from, to, &Dataplane::Empty, FlowId::default()).expect("a template");
+        let mut scion = vec![0; template.headroom() + payload];
+        template.finish(&mut scion);
+        let mut frame = vec![0; 12];
+        frame.extend(IPV4);
+        let len = (20 + UDP_HEADER + scion.len()) as u16;
+        let [high, low] = len.to_be_bytes();
+        frame.extend([0x45, 0, high, low, 0, 0, 0, 0, 64, UDP, 0, 0, 10, 0, 0, outer[0], 10, 0, 0, outer[1]]);
+        frame.extend([0; UDP_HEADER]);
+        frame.extend(scion);
+        frame
+    }
+
+    fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
+        let mut file = vec![0; FILE_HEADER];
+        for frame in frames {
+            let len = (frame.len() as u32).to_le_bytes();
+            file.extend([[0; 4], [0; 4], len, len].concat());
+            file.extend(frame);
+        }
+        file
+    }
+
+    #[test]
+    fn a_flow_is_counted_once_on_the_link_that_carried_most() {
+        let there = [CLIENT, SERVER];
+        let whole = frame(there, [1, 2], 100);
+        let mut padded = frame(there, [1, 2], 1);
+        padded.extend([0; 7]);
+        let frames =
+            [whole.clone(), frame(there, [2, 3], 100), padded, frame([SERVER, CLIENT], [3, 2], 900), vec![0; 60]];
+        let of = |frame: &[u8]| (frame.len() - ETHERNET) as u64;
+        let expected = Wire { packets: 2, ip_bytes: 2 * of(&whole) - 99 };
+        let [from, to] = ["10.111.0.10", "10.112.0.10"].map(|host| host.parse().expect("an address"));
+        assert_eq!(scion_flow(&pcap(&frames), from, to), expected);
+        assert_eq!(scion_links(&pcap(&frames), from, to).len(), 2);
+        assert_eq!(scion_flow(&pcap(&frames), from, from), Wire::default());
+        let cut = &pcap(&frames)[..FILE_HEADER + RECORD_HEADER + 40];
+        assert_eq!(scion_flow(cut, from, to), Wire::default(), "a frame that was not written to its end");
+    }
+}

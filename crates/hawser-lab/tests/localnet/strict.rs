@@ -1,0 +1,72 @@
+//! Topology files: each topologies/NAME.toml must give what NAME.golden says, what was understood or its faults.
+
+use std::path::{Path, PathBuf};
+
+use hawser_lab::localnet::{LinkKind, Topology, TopologyError};
+
+#[path = "../../../hawser-portal/tests/support/golden.rs"]
+mod golden;
+
+/// Fewer pairs than this mean that the folder was not found or not read.
+const PAIRS_MIN: usize = 6;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/localnet/topologies")
+}
+
+fn read(text: &str, name: &str) -> Result<Topology, TopologyError> {
+    Topology::parse(text, name, Some(&folder()), None)
+}
+
+#[test]
+fn every_topology_gives_its_golden_answer() {
+    golden::assert_golden(&golden::inputs(&folder(), PAIRS_MIN), |text, name| match read(text, name) {
+        Ok(topology) => format!("{topology:#?}\n"),
+        Err(TopologyError::Faulty { errors, .. }) => golden::render(&errors),
+        Err(error) => panic!("{error}"),
+    });
+}
+
+#[test]
+fn a_damaged_topology_is_answered_with_places_inside_it() {
+    let text = std::fs::read_to_string(folder().join("whole.toml")).expect("it can be read");
+    for at in (0..text.len()).filter(|&at| text.is_char_boundary(at)) {
+        let (before, after) = text.split_at(at);
+        let rest = after.get(1..).unwrap_or_default();
+        for damaged in [before.to_owned(), format!("{before}{rest}"), format!("{before}\"{rest}")] {
+            let Err(TopologyError::Faulty { errors, .. }) = read(&damaged, "damaged.toml") else { continue };
+            assert!(!errors.is_empty());
+            for error in errors {
+                assert!(damaged.get(error.span.clone()).is_some(), "{error} at {:?} in\n{damaged}", error.span);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_documentations_topology_is_right() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scion.md");
+    let page = std::fs::read_to_string(page).expect("the documentation is there");
+    let section = page.split("## A SCION network on one machine").nth(1).expect("it has the section");
+    let example = section.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let example = example.expect("it has an example");
+    match read(example, "docs/scion.md") {
+        Ok(topology) => assert_eq!((topology.ases.len(), topology.links.len()), (3, 3)),
+        Err(TopologyError::Faulty { errors, .. }) => panic!("{}", golden::render(&errors)),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn topologies_that_come_along_are_found_by_name_and_others_are_not() {
+    let two = Topology::named("two-cores", Some(4)).expect("it comes along");
+    let names: Vec<&str> = two.links.iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(names, ["c1", "c2", "c3", "c4"]);
+    let six = Topology::named("six-as", None).expect("it comes along");
+    let of = |kind| six.links.iter().filter(|link| link.kind == kind).count();
+    assert_eq!((six.ases.len(), of(LinkKind::Core), of(LinkKind::Child), of(LinkKind::Peer)), (6, 3, 5, 1));
+    let error = Topology::named("six-ass", None).expect_err("there is none");
+    assert_eq!(error.hint().as_deref(), Some("did you mean six-as?"));
+    let error = Topology::named("elsewhere/net.toml", None).expect_err("there is none");
+    assert_eq!(error.to_string(), "read topology elsewhere/net.toml");
+}
