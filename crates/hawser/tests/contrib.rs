@@ -21,8 +21,32 @@ fn the_example_configurations_are_correct() {
 }
 
 #[test]
+#[cfg(feature = "scion")]
+fn the_example_configurations_of_shims_are_correct() {
+    for example in ["shim-a.toml", "shim-b.toml"] {
+        let out = Command::new(env!("CARGO_BIN_EXE_hawser"))
+            .args(["check", "-c"])
+            .arg(contrib().join(example))
+            .output()
+            .expect("the binary starts");
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.success() && said.contains(": correct (routes: 0, in the map: 3)"), "{example}: {said}");
+    }
+}
+
+#[test]
 fn the_service_runs_commands_that_there_are() {
-    let unit = std::fs::read_to_string(contrib().join("systemd/hawser.service")).expect("it is there");
+    runs_commands_that_there_are("systemd/hawser.service");
+}
+
+#[test]
+#[cfg(feature = "scion")]
+fn the_shims_service_runs_commands_that_there_are() {
+    runs_commands_that_there_are("systemd/hawser-shim.service");
+}
+
+fn runs_commands_that_there_are(unit: &str) {
+    let unit = std::fs::read_to_string(contrib().join(unit)).expect("it is there");
     let commands: Vec<&str> = unit.lines().filter_map(|l| l.split_once("=/usr/bin/hawser ")).map(|(_, c)| c).collect();
     assert_eq!(commands.len(), 2, "check and up: {commands:?}");
     for command in commands {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use hawser_portal::api::{
-    ControlSocket, DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Status,
+    ControlSocket, DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, ScionStatus, Status,
 };
 
 fn path(name: &str, state: PathState, rtt_ms: Option<f64>) -> PathStatus {
@@ -21,7 +21,18 @@ fn path(name: &str, state: PathState, rtt_ms: Option<f64>) -> PathStatus {
         mtu: 1472,
         rx_bytes: 5 << 30,
         tx_bytes: 999,
+        scion: None,
     }
+}
+
+fn over_scion() -> PathStatus {
+    let scion = ScionStatus {
+        endpoint: "1-ff00:0:120,10.120.0.10:31000".into(),
+        path: "1-ff00:0:110 1>2 1-ff00:0:120".into(),
+        hops: 2,
+        mtu: 1472,
+    };
+    PathStatus { transport: "scion".into(), scion: Some(scion), ..path("as", PathState::Active, Some(20.0)) }
 }
 
 fn status() -> Status {
@@ -32,7 +43,11 @@ fn status() -> Status {
         cipher: Some("aes-128-gcm".into()),
         rx_bytes: 5 << 30,
         tx_bytes: 2048,
-        paths: vec![path("dsl", PathState::Active, Some(12.34)), path("lte-backup", PathState::NoRoute, None)],
+        paths: vec![
+            path("dsl", PathState::Active, Some(12.34)),
+            path("lte-backup", PathState::NoRoute, None),
+            over_scion(),
+        ],
         fec: FecStatus {
             protected_packets: 4_000,
             repairs: 1_000,
@@ -101,6 +116,8 @@ peer hub: handshake 1 min 15 s ago, received 5.0 GiB, sent 2.0 KiB
   path        transport  state     metric      rtt         rate     loss     window   mtu  received   sent
   dsl         udp        active         0  12.3 ms  48.2 Mbit/s    0.1 %  120.6 KiB  1472   5.0 GiB  999 B
   lte-backup  udp        no route       1        -   0.0 Mbit/s  100.0 %  120.6 KiB  1472   5.0 GiB  999 B
+  as          scion      active         0  20.0 ms  48.2 Mbit/s    0.1 %  120.6 KiB  1472   5.0 GiB  999 B
+  as to 1-ff00:0:120,10.120.0.10:31000: 2 hops, mtu 1472: 1-ff00:0:110 1>2 1-ff00:0:120
   repairs: 17 packets came back; 1000 sent for 4000 packets, now 25 %
 
 peer office: no handshake yet, received 0 B, sent 0 B

@@ -1,4 +1,4 @@
-//! `hawser check`: whether `up` would take a configuration.
+//! `hawser check`: whether `up` would take a configuration, or `shim` one of a shim.
 
 use std::path::PathBuf;
 
@@ -19,6 +19,10 @@ impl Check {
     /// Reads the file and the keys it names. Keys that are missing here, or not this user's to read, are only told:
     /// a configuration may be checked elsewhere than where it runs.
     pub fn run(self) -> Result<(), Failure> {
+        #[cfg(feature = "scion")]
+        if hawser_shim::config::is_shim(&self.config) {
+            return self.shim();
+        }
         let (config, text) = config::read(&self.config)?;
         match Keys::load(&config, &self.config, &text) {
             Err(LoadError::Key(error)) if error.is_out_of_reach() => {
@@ -30,6 +34,15 @@ impl Check {
         }
         let (links, peers) = (config.links.len(), config.peers.len());
         eprintln!("{}: correct (links: {links}, peers: {peers})", self.config.display());
+        Ok(())
+    }
+    /// Reads the file, and the map it names.
+    #[cfg(feature = "scion")]
+    fn shim(&self) -> Result<(), Failure> {
+        let config = hawser_shim::config::load(&self.config)?;
+        let map = config.map.as_deref().map(|map| hawser_shim::config::read_map(map, config.dns)).transpose()?;
+        let (routes, mapped) = (config.routes.len(), map.map_or(0, |map| map.len()));
+        eprintln!("{}: correct (routes: {routes}, in the map: {mapped})", self.config.display());
         Ok(())
     }
 }

@@ -3,15 +3,15 @@
 //! 1. Scenarios are found: by name, by group, or in a file. 2. They are run one after the other, each into a folder.
 //! 3. The report is made from what the folders hold.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use hawser_lab::contender::Programs;
 use hawser_lab::experiment::{self, Choice, Progress, Summary};
 use hawser_lab::scenario::{self, Scenario, ScenarioError};
-use hawser_lab::{LabError, cleanup, report};
+use hawser_lab::{LabError, cleanup, go, report};
 
+use super::output::print;
 use crate::failure::{Failure, faults};
 
 /// Where results go, where no folder is named: each scenario into a folder of its name.
@@ -108,7 +108,7 @@ fn show(name: &str) -> Result<(), Failure> {
 fn run(names: &[String], choice: Choice, out: Option<PathBuf>) -> Result<(), Failure> {
     let scenarios = chosen(names)?;
     let program = std::env::current_exe().map_err(|e| Failure::failed(format!("find this executable: {e}")))?;
-    let programs = Programs { hawser: program, cache: cache() };
+    let programs = Programs { hawser: program, cache: go::cache() };
     cleanup::start().map_err(|error| match error {
         LabError::NotRoot => {
             Failure::failed(error).hint(format!("run it with sudo: sudo hawser lab run {}", names.join(" ")))
@@ -140,13 +140,6 @@ fn chosen(names: &[String]) -> Result<Vec<Scenario>, Failure> {
     Ok(chosen)
 }
 
-/// Where tools that the lab builds are kept. Source: XDG Base Directory Specification 0.8.
-fn cache() -> PathBuf {
-    let folder = |variable: &str| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
-    cache.unwrap_or_else(|| PathBuf::from("/var/cache")).join(RESULTS)
-}
-
 /// Step 3.
 fn write_report(dir: &Path) -> Result<(), Failure> {
     let written = report::write(dir).map_err(told)?;
@@ -154,7 +147,7 @@ fn write_report(dir: &Path) -> Result<(), Failure> {
 }
 
 /// What could not be measured is told; what failed is a failure.
-fn judge(summaries: &[Summary]) -> Result<(), Failure> {
+pub(super) fn judge(summaries: &[Summary]) -> Result<(), Failure> {
     let all = |of: fn(&Summary) -> &Vec<_>| summaries.iter().flat_map(of).collect::<Vec<_>>();
     let (skipped, failed) = (all(|summary| &summary.skipped), all(|summary| &summary.failed));
     for (what, series) in [("skipped", &skipped), ("failed", &failed)] {
@@ -193,20 +186,11 @@ impl From<ScenarioError> for Failure {
     }
 }
 
-fn told(error: LabError) -> Failure {
+pub(super) fn told(error: LabError) -> Failure {
     let hint = error.hint().map(str::to_owned);
     let failure = Failure::failed(error);
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,
-    }
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // Whoever reads only the first lines (`| head`) has what they wanted.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(format!("print: {error}"))),
-        _ => Ok(()),
     }
 }

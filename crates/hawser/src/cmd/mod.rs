@@ -7,8 +7,13 @@ mod demo;
 mod genkey;
 #[cfg(feature = "lab")]
 mod lab;
+mod output;
 mod pubkey;
+#[cfg(feature = "scion")]
+mod scion;
+mod shim;
 mod status;
+mod table;
 mod up;
 
 use clap::Subcommand;
@@ -30,12 +35,17 @@ pub enum Command {
     Status(status::Status),
     /// Read captured tunnel traffic with the keys of a key log
     Decode(decode::Decode),
+    /// Unmodified TCP applications over many paths
+    Shim(shim::Shim),
     /// Show what bonding does, in network namespaces of its own (needs root)
     #[cfg(feature = "lab")]
     Demo(demo::Demo),
     /// Compare ways to use several links, on emulated networks
     #[cfg(feature = "lab")]
     Lab(lab::Lab),
+    /// SCION: paths, the dispatcher bypass, test networks, measurements
+    #[cfg(feature = "scion")]
+    Scion(scion::Scion),
 }
 
 impl Command {
@@ -48,10 +58,13 @@ impl Command {
             Self::Check(check) => check.run(),
             Self::Status(status) => status.run(),
             Self::Decode(decode) => decode.run(),
+            Self::Shim(shim) => shim.run(),
             #[cfg(feature = "lab")]
             Self::Demo(demo) => demo.run(),
             #[cfg(feature = "lab")]
             Self::Lab(lab) => lab.run(),
+            #[cfg(feature = "scion")]
+            Self::Scion(scion) => scion.run(),
         }
     }
 }

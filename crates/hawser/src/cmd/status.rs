@@ -2,13 +2,13 @@
 
 mod table;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
 use hawser_portal::api::{Client, ClientError};
 use hawser_portal::config::DEFAULT_SOCKET;
 
+use super::output::print;
 use crate::failure::Failure;
 
 /// Show the peers and paths of the running portal
@@ -33,14 +33,7 @@ impl Status {
         } else {
             table::render(&status)
         };
-        let mut out = io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            // Whoever reads only the first lines (`| head`) has what they wanted.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Failure::failed(format!("print status: {error}")))
-            }
-            _ => Ok(()),
-        }
+        print(&text)
     }
 }
 

@@ -4,8 +4,8 @@
 //! 3. Load the configuration and the keys. 4. Start the portal, and run until a signal ends it.
 
 mod host;
-mod notify;
-mod signals;
+pub(super) mod notify;
+pub(super) mod signals;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ fn failure(error: RunError) -> Failure {
 }
 
 /// Log lines to standard error, in colour on a terminal; without a time of their own where the journal adds one.
-fn start_log() -> Result<(), Failure> {
+pub(super) fn start_log() -> Result<(), Failure> {
     let filter = std::env::var(LOG_VARIABLE).unwrap_or_else(|_| LOG_DEFAULT.to_owned());
     let filter = EnvFilter::try_new(&filter).map_err(|e| {
         Failure::wrong(format!("read {LOG_VARIABLE}={filter}: {e}"))

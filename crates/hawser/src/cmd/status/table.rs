@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use hawser_portal::api::{FecStatus, LinkStatus, PathStatus, PeerStatus, Status};
+use hawser_portal::api::{FecStatus, LinkStatus, PathStatus, PeerStatus, ScionStatus, Status};
+
+use crate::cmd::table::{Align, aligned, bytes, duration};
 
 /// Headings of the paths' table. Text columns are flush left, numbers flush right.
 const HEADINGS: [(&str, Align); 11] = [
@@ -18,12 +20,6 @@ const HEADINGS: [(&str, Align); 11] = [
     ("received", Align::Right),
     ("sent", Align::Right),
 ];
-
-#[derive(Clone, Copy, PartialEq)]
-enum Align {
-    Left,
-    Right,
-}
 
 /// The whole status as text, lines ended.
 pub fn render(status: &Status) -> String {
@@ -71,8 +67,18 @@ fn render_peer(text: &mut String, peer: &PeerStatus) {
     }
     let mut rows = vec![HEADINGS.map(|(heading, _)| heading.to_owned())];
     rows.extend(peer.paths.iter().map(cells));
-    aligned(text, &rows);
+    aligned(text, HEADINGS.map(|(_, align)| align), &rows);
+    render_scion(text, &peer.paths);
     render_fec(text, &peer.fec);
+}
+
+/// A line for each SCION path, in the order of the table.
+fn render_scion(text: &mut String, paths: &[PathStatus]) {
+    for PathStatus { name, scion, .. } in paths {
+        let Some(ScionStatus { endpoint, path, hops, mtu }) = scion else { continue };
+        let path = if path.is_empty() { "within the AS" } else { path };
+        let _ = writeln!(text, "  {name} to {endpoint}: {hops} hops, mtu {mtu}: {path}");
+    }
 }
 
 /// A line for repairs, where there are any.
@@ -100,86 +106,4 @@ fn cells(path: &PathStatus) -> [String; HEADINGS.len()] {
         bytes(path.rx_bytes),
         bytes(path.tx_bytes),
     ]
-}
-
-/// Rows with every column as wide as its widest cell, indented by two.
-fn aligned(text: &mut String, rows: &[[String; HEADINGS.len()]]) {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; HEADINGS.len()] = std::array::from_fn(width);
-    for row in rows {
-        let mut line = String::new();
-        for ((cell, width), (_, align)) in row.iter().zip(widths).zip(HEADINGS) {
-            let _ = match align {
-                Align::Left => write!(line, "  {cell:<width$}"),
-                Align::Right => write!(line, "  {cell:>width$}"),
-            };
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-}
-
-/// Bytes in binary units (IEC 80000-13), three or four digits.
-fn bytes(count: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    const STEP: f64 = 1024.0;
-    if count < 1024 {
-        return format!("{count} B");
-    }
-    let mut value = count as f64 / STEP;
-    let mut unit = 0;
-    while value >= STEP && unit + 1 < UNITS.len() {
-        value /= STEP;
-        unit += 1;
-    }
-    format!("{value:.1} {}", UNITS[unit])
-}
-
-/// Seconds as the two largest units.
-fn duration(seconds: f64) -> String {
-    const MINUTE: u64 = 60;
-    const HOUR: u64 = 60 * MINUTE;
-    const DAY: u64 = 24 * HOUR;
-    let s = seconds.max(0.0) as u64;
-    match s {
-        s if s < MINUTE => format!("{s} s"),
-        s if s < HOUR => format!("{} min {} s", s / MINUTE, s % MINUTE),
-        s if s < DAY => format!("{} h {} min", s / HOUR, s % HOUR / MINUTE),
-        s => format!("{} d {} h", s / DAY, s % DAY / HOUR),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_have_a_unit_that_fits() {
-        let table = [
-            (0, "0 B"),
-            (1023, "1023 B"),
-            (1024, "1.0 KiB"),
-            (1536, "1.5 KiB"),
-            (48 << 20, "48.0 MiB"),
-            (u64::MAX, "16.0 EiB"),
-        ];
-        for (count, expect) in table {
-            assert_eq!(bytes(count), expect);
-        }
-    }
-
-    #[test]
-    fn durations_have_two_units() {
-        let table = [
-            (0.0, "0 s"),
-            (59.9, "59 s"),
-            (61.0, "1 min 1 s"),
-            (3_600.0, "1 h 0 min"),
-            (200_000.0, "2 d 7 h"),
-            (-1.0, "0 s"),
-        ];
-        for (seconds, expect) in table {
-            assert_eq!(duration(seconds), expect);
-        }
-    }
 }
