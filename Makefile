@@ -7,14 +7,23 @@ BIN    := target/release/hawser
 # Packages are installed without a question: tshark's asks one.
 APT    := env DEBIAN_FRONTEND=noninteractive apt-get
 # Programs that the tests run in their namespaces: package (or several, with +) and command.
-TOOLS  := python3:python3 iproute2:ip iputils-ping:ping nftables:nft openssl:openssl tshark:tshark systemd:systemd-analyze \
-	strace:strace udhcpc:udhcpc udhcpd:udhcpd iperf3:iperf3 chromium:chromium openvpn:openvpn
+TOOLS  := python3:python3 iproute2:ip procps:sysctl iputils-ping:ping nftables:nft openssl:openssl tshark:tshark systemd:systemd-analyze \
+	strace:strace udhcpc:udhcpc udhcpd:udhcpd iperf3:iperf3 chromium:chromium openvpn:openvpn curl:curl \
+	nginx-light:/usr/sbin/nginx openssh-client:ssh openssh-server:/usr/sbin/sshd postgresql:/usr/lib/postgresql/*/bin/postgres
+# While this stands there, packages of servers are installed without starting them (invoke-rc.d(8)): tests run the programs themselves.
+POLICY := /usr/sbin/policy-rc.d
 # Processors beside this one that the product must compile for, and what its C (aws-lc) needs for them.
 CROSS  := aarch64-unknown-linux-gnu armv7-unknown-linux-gnueabihf
 CROSS_TOOLS := gcc-aarch64-linux-gnu+libc6-dev-arm64-cross:aarch64-linux-gnu-gcc \
 	gcc-arm-linux-gnueabihf+libc6-dev-armhf-cross:arm-linux-gnueabihf-gcc
 
-.PHONY: demo test check cross cross-tools router bench measure build tools fuzz
+# The dispatcher bypass's program (docs/scion.md). One version of one compiler, so that the object can be compared byte by byte.
+BPF         := crates/hawser-scion/bpf
+BPF_CLANG   := clang-14
+BPF_VERSION := 14.0.6
+BPF_FLAGS   := -O2 -target bpf -mcpu=v3 -Wall -Wextra -Werror
+
+.PHONY: demo test scion check cross cross-tools router bench measure build tools fuzz scion-golden bpf bpf-check bpf-tools
 
 build:
 	$(CARGO) build --release --workspace
@@ -27,6 +36,11 @@ demo:
 ## test: everything, in namespaces of the tests' own where it needs root
 test: tools
 	.ci/tests
+
+## scion: the reference services that SCION tests run, into the user's cache (Go; a minute on two idle processors)
+scion:
+	$(CARGO) build --release -p hawser
+	$(BIN) scion net build
 
 ## check: formatting, lints (the fence around the core among them), documentation
 check:
@@ -47,6 +61,20 @@ cross-tools:
 	  command -v rustup >/dev/null || { echo "error: no standard library for $$target, and no rustup to add it" >&2; exit 1; }; \
 	  rustup target add $$target || exit 1; \
 	done
+
+## bpf: the dispatcher bypass's program, compiled anew; its object is committed, so that nobody else needs the compiler
+bpf: bpf-tools
+	cd $(BPF) && $(BPF_CLANG) $(BPF_FLAGS) -c dispatch.bpf.c -o dispatch.bpf.o && LC_ALL=C sha256sum *.c *.h *.o > SHA256SUMS
+
+## bpf-check: that the committed object is what its source compiles to
+bpf-check: bpf-tools
+	cd $(BPF) && $(BPF_CLANG) $(BPF_FLAGS) -c dispatch.bpf.c -o - | cmp - dispatch.bpf.o \
+	|| { echo "error: the object differs from its source: run make bpf, and commit what it makes" >&2; exit 1; }
+
+bpf-tools:
+	@$(MAKE) --no-print-directory tools TOOLS="$(BPF_CLANG):$(BPF_CLANG)"
+	@$(BPF_CLANG) --version | grep -qF "version $(BPF_VERSION)" \
+	|| { echo "error: $(BPF_CLANG) $(BPF_VERSION) is needed (Debian 12 has it), not $$($(BPF_CLANG) --version | head -n 1)" >&2; exit 1; }
 
 ## router: a small hawser without demo and lab, for a router's flash
 router:
@@ -73,11 +101,18 @@ measure:
 fuzz:
 	for target in $$(cargo +nightly fuzz list); do cargo +nightly fuzz run $$target -- -max_total_time=60; done
 
+## scion-golden: packets of the reference's encoder are made again, and must be those in the repository (needs Go)
+SCION_PACKETS := crates/hawser-scion/golden/vectors.json fuzz/seeds/scion_packet
+scion-golden:
+	cd crates/hawser-scion/golden && go run ./vectors -seeds ../../../fuzz/seeds/scion_packet > vectors.json
+	git diff --exit-code -- $(SCION_PACKETS)
+
 tools:
 	@for tool in $(TOOLS); do \
 	  command -v $${tool#*:} >/dev/null && continue; \
 	  packages=$$(echo $${tool%:*} | tr + ' '); \
 	  echo "installing $$packages, for $${tool#*:}" >&2; \
+	  [ -e $(POLICY) ] || { trap '$(SUDO) rm -f $(POLICY)' EXIT; printf '#!/bin/sh\nexit 101\n' | $(SUDO) install -m 755 /dev/stdin $(POLICY); }; \
 	  $(SUDO) $(APT) install -y --no-install-recommends $$packages >/dev/null \
 	  || { $(SUDO) $(APT) update >/dev/null && $(SUDO) $(APT) install -y --no-install-recommends $$packages >/dev/null; } || exit 1; \
 	done
