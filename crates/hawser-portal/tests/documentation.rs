@@ -3,51 +3,27 @@
 use std::path::Path;
 
 use hawser_portal::config::Config;
-use hawser_portal::config::schema::{KeySchema, SCHEMA, SectionSchema};
+use hawser_portal::config::schema::SCHEMA;
 
-fn documentation() -> String {
-    read("configuration.md")
-}
+#[path = "support/keys.rs"]
+mod keys;
 
 fn read(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("docs/{name}: {error}"))
 }
 
-fn heading(section: &SectionSchema) -> String {
-    if section.repeated { format!("## `[[{}]]`", section.name) } else { format!("## `[{}]`", section.name) }
-}
-
-/// How the row of a key begins, up to its meaning.
-fn row(key: &KeySchema) -> String {
-    let default = match key.default {
-        word @ ("required" | "none") => word.to_owned(),
-        value => format!("`{value}`"),
-    };
-    format!("| `{}` | {} | {default} | ", key.name, key.kind)
-}
-
 #[test]
 fn every_key_is_documented_with_its_type_and_default_and_no_other_is() {
-    let text = documentation();
-    let titles: Vec<&str> = text.lines().filter(|l| l.starts_with("## ")).collect();
-    assert_eq!(titles, SCHEMA.iter().map(heading).collect::<Vec<_>>(), "sections, in the schema's order");
-    for section in SCHEMA {
-        let (_, after) = text.split_once(&heading(section)).expect("it is a title");
-        let chapter = after.split("\n## ").next().expect("there is a first part");
-        let rows: Vec<&str> = chapter.lines().filter(|l| l.starts_with("| `")).collect();
-        assert_eq!(rows.len(), section.keys.len(), "{}", section.name);
-        for (found, key) in rows.iter().zip(section.keys) {
-            let meaning = found.strip_prefix(&row(key)).unwrap_or_else(|| panic!("{found}\nexpected {}…", row(key)));
-            assert!(meaning.len() > " |".len(), "{} has no meaning", key.name);
-        }
-    }
+    let text = read("configuration.md");
+    assert_eq!(text.matches("\n## ").count(), SCHEMA.len(), "chapters of sections alone");
+    keys::assert_documented(&text, "##", SCHEMA);
 }
 
 #[test]
 fn the_examples_of_the_gateway_are_right_but_for_their_keys() {
     let text = read("gateway.md").replace('…', "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=");
-    let examples: Vec<&str> = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let examples = keys::examples(&text);
     assert_eq!(examples.len(), 2, "a local and a remote portal");
     for example in examples {
         let faults = Config::parse(example, "docs/gateway.md").err();

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use hawser_portal::config::schema::{KeySchema, SectionSchema};
 use hawser_shim::config::{SCHEMA, load, parse, read_map};
+
+#[path = "../../hawser-portal/tests/support/keys.rs"]
+mod keys;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -13,40 +15,15 @@ fn documentation() -> String {
     std::fs::read_to_string(root().join("docs/shim.md")).expect("docs/shim.md is there")
 }
 
-fn heading(section: &SectionSchema) -> String {
-    if section.repeated { format!("### `[[{}]]`", section.name) } else { format!("### `[{}]`", section.name) }
-}
-
-/// How the row of a key begins, up to its meaning.
-fn row(key: &KeySchema) -> String {
-    let default = match key.default {
-        word @ ("required" | "none") => word.to_owned(),
-        value => format!("`{value}`"),
-    };
-    format!("| `{}` | {} | {default} | ", key.name, key.kind)
-}
-
 #[test]
 fn every_key_is_documented_with_its_type_and_default_and_no_other_is() {
-    let text = documentation();
-    let titles: Vec<&str> = text.lines().filter(|l| l.starts_with("### `[")).collect();
-    assert_eq!(titles, SCHEMA.iter().map(heading).collect::<Vec<_>>(), "sections, in the schema's order");
-    for section in SCHEMA {
-        let (_, after) = text.split_once(&heading(section)).expect("it is a title");
-        let chapter = after.split("\n##").next().expect("there is a first part");
-        let rows: Vec<&str> = chapter.lines().filter(|l| l.starts_with("| `")).collect();
-        assert_eq!(rows.len(), section.keys.len(), "{}", section.name);
-        for (found, key) in rows.iter().zip(section.keys) {
-            let meaning = found.strip_prefix(&row(key)).unwrap_or_else(|| panic!("{found}\nexpected {}…", row(key)));
-            assert!(meaning.len() > " |".len(), "{} has no meaning", key.name);
-        }
-    }
+    keys::assert_documented(&documentation(), "###", SCHEMA);
 }
 
 #[test]
 fn the_examples_on_the_page_are_right() {
     let text = documentation();
-    let examples: Vec<&str> = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let examples = keys::examples(&text);
     assert!(!examples.is_empty(), "there is an example");
     for example in examples {
         let faults = parse(example, "docs/shim.md").err();

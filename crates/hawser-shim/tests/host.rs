@@ -27,7 +27,7 @@ const READY: &str = "everything is set";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn end() -> EndpointAddr {
-    "1-ff00:0:110,10.110.0.10:4930".parse().unwrap()
+    "1-ff00:0:110,10.110.0.10:31000".parse().unwrap()
 }
 
 fn config(name: &str, mode: Mode) -> Config {
@@ -126,7 +126,7 @@ async fn set(system: &mut System, config: &Config) -> Devices {
 
 /// A map with an entry of every kind.
 fn routes(port: u16) -> RouteTable {
-    let target = |side| Target { end: "1-ff00:0:120,10.120.0.10:4930".parse().unwrap(), side };
+    let target = |side| Target { end: "1-ff00:0:120,10.120.0.10:31000".parse().unwrap(), side };
     let entries = [
         ("192.0.2.10/32".parse().unwrap(), port.try_into().ok().map(Port), target(Side::Scion)),
         ("203.0.113.0/24".parse().unwrap(), None, target(Side::Subflows)),
@@ -168,7 +168,7 @@ fn every_packet_finds_its_interface_and_nothing_stays() {
         system.follow(&map).await;
         let (v4, v6) =
             (|at: u8| own(number(at)).unwrap().ipv4.unwrap(), |at: u8| own(number(at)).unwrap().ipv6.unwrap());
-        let elsewhere = Addresses::of("2-ff00:0:220,10.2.0.2:4930".parse().unwrap(), Some(DEFAULT_RANGE), number(0));
+        let elsewhere = Addresses::of("2-ff00:0:220,10.2.0.2:31000".parse().unwrap(), Some(DEFAULT_RANGE), number(0));
         let (far4, far6) = elsewhere.map(|far| (far.ipv4.unwrap(), far.ipv6.unwrap())).unwrap();
         let table = [
             // A client that has no address yet.

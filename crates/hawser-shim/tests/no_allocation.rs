@@ -163,7 +163,7 @@ struct Two {
 impl Two {
     fn new() -> Self {
         let ends: [EndpointAddr; 2] =
-            ["1-ff00:0:110,10.0.0.1:4930", "1-ff00:0:110,10.0.0.2:4930"].map(|end| end.parse().unwrap());
+            ["1-ff00:0:110,10.0.0.1:31000", "1-ff00:0:110,10.0.0.2:31000"].map(|end| end.parse().unwrap());
         let engine = |local: EndpointAddr| {
             let interfaces = [InterfaceIndex::INGRESS].into_iter().chain(InterfaceIndex::egresses(1));
             let own = interfaces.fold(OwnAddresses::default(), |own, interface| {

@@ -39,15 +39,19 @@ impl Failure {
         Self { error: error.into(), hint: None, faults: String::new(), status: WRONG }
     }
 
+    /// It could not be done, and where anything can be done about that, what.
+    pub fn hinted(hint: Option<impl Into<String>>, error: impl Into<Box<dyn Error>>) -> Self {
+        Self { hint: hint.map(Into::into), ..Self::failed(error) }
+    }
+
+    /// A file is wrong: its faults as they are shown, and a hint if any.
+    pub fn faulty(hint: Option<impl Into<String>>, shown: String, error: impl Into<Box<dyn Error>>) -> Self {
+        Self { hint: hint.map(Into::into), faults: shown, ..Self::wrong(error) }
+    }
+
     /// Adds what to do about it.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
-        self
-    }
-
-    /// Adds what [`faults`] says of a file.
-    pub fn shows(mut self, faults: String) -> Self {
-        self.faults = faults;
         self
     }
 
@@ -73,7 +77,7 @@ impl From<LoadError> for Failure {
             LoadError::Faulty { text, errors, .. } => faults(text, errors),
             _ => String::new(),
         };
-        Self { hint, ..Self::wrong(error) }.shows(shown)
+        Self::faulty(hint, shown, error)
     }
 }
 

@@ -2,13 +2,15 @@
 
 #![cfg(feature = "scion")]
 
-use std::path::Path;
-use std::process::{Command, Output};
-
-use hawser_portal::api::{ControlSocket, Program};
+use hawser_portal::api::Program;
 use hawser_shim::status::{
     ConnectionStatus, FlowRole, FlowStatus, InterfaceStatus, PathStatus, ShareSample, ShimRole, Status,
 };
+
+#[path = "support/asked.rs"]
+mod asked;
+
+use asked::asked;
 
 fn sample(share_pct: f64) -> ShareSample {
     ShareSample { share_pct, rate_mbps: 1.0 }
@@ -21,7 +23,7 @@ fn main_flow() -> FlowStatus {
         local: "100.121.204.1:40000".parse().expect("it is one"),
         remote: "192.0.2.20:443".parse().expect("it is one"),
         interface: 1,
-        endpoint: Some("1-ff00:0:120,10.120.0.10:4930".into()),
+        endpoint: Some("1-ff00:0:120,10.120.0.10:31000".into()),
         path: Some(PathStatus {
             hops: "1-ff00:0:110 1>2 1-ff00:0:120".into(),
             length: 2,
@@ -76,14 +78,14 @@ fn status() -> Status {
         name: name.into(),
         index,
         addresses: vec![
-            format!("fc00:1ff:0:1:10{index:02}:1342:a6e:a").parse().expect("it is one"),
+            format!("fc00:1ff:0:1:10{index:02}:7918:a6e:a").parse().expect("it is one"),
             format!("100.121.204.{index}").parse().expect("it is one"),
         ],
     };
     Status {
         version: "0.1.0".into(),
         uptime_s: 7_260.0,
-        local: "1-ff00:0:110,10.110.0.10:4930".into(),
+        local: "1-ff00:0:110,10.110.0.10:31000".into(),
         select: "sharability".into(),
         interfaces: vec![interface(0, "shim-in"), interface(1, "shim1"), interface(2, "shim2")],
         routes: 1,
@@ -95,35 +97,16 @@ fn status() -> Status {
     }
 }
 
-/// What `hawser shim status` prints while a shim answers with `status`.
-fn ask(status: Status, more: &'static [&str]) -> Output {
-    let folder = tempfile::tempdir().expect("a folder");
-    let socket = folder.path().join("shim.sock");
-    let run = |socket: &Path| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hawser"));
-        command.args(["shim", "status", "--socket"]).arg(socket).args(more);
-        command
-    };
-    let mut command = run(&socket);
-    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(async {
-        let socket = ControlSocket::bind_for(Program::Shim, &socket).expect("it binds");
-        tokio::select! {
-            () = socket.serve(move || status.clone()) => panic!("it serves until it is dropped"),
-            out = tokio::task::spawn_blocking(move || command.output()) => out.expect("no panic").expect("it runs"),
-        }
-    })
-}
-
 #[test]
 fn people_get_connections_with_flows_and_their_paths() {
-    let out = ask(status(), &[]);
+    let out = asked(Program::Shim, status(), &["shim", "status"]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let expected = "\
-hawser 0.1.0, shim of 1-ff00:0:110,10.110.0.10:4930, up 2 h 1 min
+hawser 0.1.0, shim of 1-ff00:0:110,10.110.0.10:31000, up 2 h 1 min
 paths by sharability, 1 route
-  shim-in  fc00:1ff:0:1:1000:1342:a6e:a  100.121.204.0
-  shim1    fc00:1ff:0:1:1001:1342:a6e:a  100.121.204.1
-  shim2    fc00:1ff:0:1:1002:1342:a6e:a  100.121.204.2
+  shim-in  fc00:1ff:0:1:1000:7918:a6e:a  100.121.204.0
+  shim1    fc00:1ff:0:1:1001:7918:a6e:a  100.121.204.1
+  shim2    fc00:1ff:0:1:1002:7918:a6e:a  100.121.204.2
 
 connection 5eedc0de: client of 1-ff00:0:120,10.120.0.10, since 1 min 15 s, sharability 0
      flow     interface  local                remote          state        received   sent  again  share   now
@@ -137,7 +120,7 @@ connection 5eedc0de: client of 1-ff00:0:120,10.120.0.10, since 1 min 15 s, shara
 plain tcp: server of 1-ff00:0:120,10.120.0.10, since 1 min 15 s, sharability 0
      flow  interface  local                remote          state        received   sent  again  share   now
   1  main  shim-in    100.121.204.1:40000  192.0.2.20:443  established   3.0 MiB  999 B      3  100 %  60 %
-  1: back the way that 1-ff00:0:120,10.120.0.10:4930 chose
+  1: back the way that 1-ff00:0:120,10.120.0.10:31000 chose
 
 counted: drop_no_route 3, probes 7
 ";
@@ -146,13 +129,13 @@ counted: drop_no_route 3, probes 7
 
 #[test]
 fn programs_get_the_document_as_it_was_sent() {
-    let out = ask(status(), &["--json"]);
+    let out = asked(Program::Shim, status(), &["shim", "status", "--json"]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     assert_eq!(serde_json::from_slice::<Status>(&out.stdout).expect("a status"), status());
 }
 
 #[test]
 fn a_shim_without_connections_says_so() {
-    let out = ask(Status { connections: Vec::new(), ..status() }, &[]);
+    let out = asked(Program::Shim, Status { connections: Vec::new(), ..status() }, &["shim", "status"]);
     assert!(String::from_utf8_lossy(&out.stdout).contains("\nno connections\n"));
 }

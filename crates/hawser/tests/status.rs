@@ -1,11 +1,13 @@
 //! `hawser status` against a control socket that answers.
 
-use std::path::Path;
-use std::process::{Command, Output};
-
 use hawser_portal::api::{
-    ControlSocket, DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, ScionStatus, Status,
+    DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Program, ScionStatus, Status,
 };
+
+#[path = "support/asked.rs"]
+mod asked;
+
+use asked::asked;
 
 fn path(name: &str, state: PathState, rtt_ms: Option<f64>) -> PathStatus {
     let busy = state == PathState::Active;
@@ -84,28 +86,9 @@ fn status() -> Status {
     }
 }
 
-/// What `hawser status` prints while a portal answers with `status`.
-fn ask(status: Status, more: &'static [&str]) -> Output {
-    let folder = tempfile::tempdir().expect("a folder");
-    let socket = folder.path().join("hawser.sock");
-    let run = |socket: &Path| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hawser"));
-        command.arg("status").arg("--socket").arg(socket).args(more);
-        command
-    };
-    let mut command = run(&socket);
-    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(async {
-        let socket = ControlSocket::bind(&socket).expect("it binds");
-        tokio::select! {
-            () = socket.serve(move || status.clone()) => panic!("it serves until it is dropped"),
-            out = tokio::task::spawn_blocking(move || command.output()) => out.expect("no panic").expect("it runs"),
-        }
-    })
-}
-
 #[test]
 fn people_get_a_table_with_units() {
-    let out = ask(status(), &[]);
+    let out = asked(Program::Portal, status(), &["status"]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let expected = "\
 hawser 0.1.0, up 2 h 1 min
@@ -130,13 +113,13 @@ dropped: replay 3, unknown label 1
 
 #[test]
 fn programs_get_the_document_as_it_was_sent() {
-    let out = ask(status(), &["--json"]);
+    let out = asked(Program::Portal, status(), &["status", "--json"]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     assert_eq!(serde_json::from_slice::<Status>(&out.stdout).expect("a status"), status());
 }
 
 #[test]
 fn a_portal_without_peers_says_so() {
-    let out = ask(Status { version: "0.1.0".into(), ..Status::default() }, &[]);
+    let out = asked(Program::Portal, Status { version: "0.1.0".into(), ..Status::default() }, &["status"]);
     assert_eq!(String::from_utf8_lossy(&out.stdout), "hawser 0.1.0, up 0 s\nno peers\n");
 }

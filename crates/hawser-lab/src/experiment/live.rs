@@ -72,11 +72,7 @@ impl<'s> Live<'s> {
     /// Executes a run.
     #[must_use]
     pub fn execute(&self, planned: &Planned<'_>) -> Outcome {
-        match self.run(planned) {
-            Ok(findings) => Outcome::Found(findings),
-            Err(LabError::Missing { what, hint }) => Outcome::Skipped(format!("{what} is missing ({hint})")),
-            Err(error) => Outcome::Failed(told(&error)),
-        }
+        self.run(planned).into()
     }
 
     /// Steps 1 and 4.

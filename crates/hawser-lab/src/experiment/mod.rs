@@ -29,6 +29,8 @@ pub use whole::run;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::LabError;
+
 /// Which series a run belongs to. Plain data, ordered as the scenario is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SeriesKey {
@@ -68,6 +70,16 @@ pub enum Outcome {
     Skipped(String),
     /// It failed, with what was said.
     Failed(String),
+}
+
+impl From<Result<Findings, LabError>> for Outcome {
+    fn from(result: Result<Findings, LabError>) -> Self {
+        match result {
+            Ok(findings) => Self::Found(findings),
+            Err(LabError::Missing { what, hint }) => Self::Skipped(format!("{what} is missing ({hint})")),
+            Err(error) => Self::Failed(told(&error)),
+        }
+    }
 }
 
 /// What a run found: figures by name with the unit as the name's end (`goodput_mbps`, `longest_gap_ms`). Starts empty.

@@ -40,7 +40,7 @@ pub use verdicts::{Brief, Verdicts};
 
 use crate::contender::Programs;
 use crate::error::LabError;
-use crate::experiment::{Outcome, Planned, told};
+use crate::experiment::{Outcome, Planned};
 use crate::scenario::Scenario;
 
 /// What scenarios of the bench call their contenders' kind.
@@ -84,11 +84,7 @@ impl Bench {
     /// Step 2.
     #[must_use]
     pub fn execute(&self, planned: &Planned<'_>) -> Outcome {
-        match self.run(planned) {
-            Ok(findings) => Outcome::Found(findings),
-            Err(LabError::Missing { what, hint }) => Outcome::Skipped(format!("{what} is missing ({hint})")),
-            Err(error) => Outcome::Failed(told(&error)),
-        }
+        self.run(planned).into()
     }
 }
 

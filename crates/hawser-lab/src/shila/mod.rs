@@ -18,7 +18,7 @@ use run::Ground;
 
 use crate::contender::Programs;
 use crate::error::LabError;
-use crate::experiment::{Outcome, Planned, told};
+use crate::experiment::{Outcome, Planned};
 use crate::scenario::{Scenario, WorkloadPlan};
 use crate::workload::options::Options;
 
@@ -56,11 +56,7 @@ impl Bench {
     /// Step 2.
     #[must_use]
     pub fn execute(&self, planned: &Planned<'_>) -> Outcome {
-        match self.run(planned) {
-            Ok(findings) => Outcome::Found(findings),
-            Err(LabError::Missing { what, hint }) => Outcome::Skipped(format!("{what} is missing ({hint})")),
-            Err(error) => Outcome::Failed(told(&error)),
-        }
+        self.run(planned).into()
     }
 
     /// The network: comes up once.

@@ -1,10 +1,12 @@
-//! What surrounds a portal: signals, and a service manager.
+//! What surrounds a daemon: signals, and a service manager. A shim has the same around it as a portal.
 
-use std::os::fd::AsFd;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 
-use crate::config::{Config, Keys};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
-/// What a portal is told to do. Plain data.
+/// What a daemon is told to do. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Read the configuration again.
@@ -13,18 +15,29 @@ pub enum Order {
     Shutdown,
 }
 
-/// Who gives orders to a portal and is told about it. Its file descriptor is readable while orders wait.
-/// Used by the control thread only.
-pub trait Host: AsFd {
+/// Who gives orders to a daemon with configuration `C` and is told about it. Its file descriptor is readable while orders
+/// wait. Used by the control thread only.
+pub trait Host<C>: AsFd {
     /// The orders that came since the last call. Never blocks.
     fn orders(&mut self) -> Vec<Order>;
 
-    /// The configuration and its keys, read anew; `None` where that failed, which was told.
-    fn reload(&mut self) -> Option<(Config, Keys)>;
+    /// The configuration, read anew; `None` where that failed, which was told.
+    fn reload(&mut self) -> Option<C>;
 
-    /// The portal forwards packets; `status` says in a line which.
+    /// The daemon does its work; `status` says in a line which.
     fn ready(&mut self, status: &str);
 
-    /// The portal is undoing what it made.
+    /// The daemon is undoing what it made.
     fn stopping(&mut self);
+}
+
+/// Is readable while orders wait: a descriptor of our own, as the host is asked mutably while it is waited for.
+///
+/// # Errors
+/// The runtime, or the system, has no room for another descriptor.
+pub fn orders_of(host: &impl AsFd) -> io::Result<AsyncFd<OwnedFd>> {
+    let fd = host.as_fd().try_clone_to_owned()?;
+    // SAFETY: the AsyncFd owns the descriptor, which is open and the same as long as it lives.
+    let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
+    Ok(fd?)
 }

@@ -23,7 +23,7 @@ mod terms;
 
 pub use control::TakeoverError;
 pub use error::RunError;
-pub use host::{Host, Order};
+pub use host::{Host, Order, orders_of};
 
 use crate::config::{Config, Keys};
 
@@ -35,7 +35,7 @@ use crate::config::{Config, Keys};
 ///
 /// # Errors
 /// [`RunError`], with everything undone that could be.
-pub fn run(config: Config, keys: Keys, host: &mut impl Host) -> Result<(), RunError> {
+pub fn run(config: Config, keys: Keys, host: &mut impl Host<(Config, Keys)>) -> Result<(), RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(RunError::Runtime)?;
     runtime.block_on(control::run(config, keys, host))
 }

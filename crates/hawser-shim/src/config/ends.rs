@@ -13,7 +13,7 @@ use super::types::{HostName, Local, To};
 use crate::route::{Port, SURROGATES};
 
 /// How a SCION end is written.
-const END: &str = "such as \"1-ff00:0:120,10.120.0.10:4930\"";
+const END: &str = "such as \"1-ff00:0:120,10.120.0.10:31000\"";
 /// How a route's addresses are written.
 const TO: &str = "such as \"192.0.2.10:443\", \"192.0.2.0/24\", \"[2001:db8::10]:443\" or \"www.example.com:443\"";
 

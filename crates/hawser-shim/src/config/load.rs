@@ -56,7 +56,7 @@ pub fn parse(text: &str, file: &str) -> Result<Config, Vec<ConfigError>> {
         let routes = routes(tree, dns, faults);
         if !tree.contains_key("shim") {
             let fault = Fault::new("missing section [shim]");
-            faults.add(0..0, fault.hint("add [shim] with local = \"1-ff00:0:110,10.110.0.10:4930\""));
+            faults.add(0..0, fault.hint("add [shim] with local = \"1-ff00:0:110,10.110.0.10:31000\""));
         }
         Some(Config { policy: policy.unwrap_or_default(), routes: routes?, ..shim?? })
     })

@@ -22,7 +22,7 @@ pub use schema::SCHEMA;
 pub use types::{Config, EgressCount, HostName, Local, Mode, PathManager, Prefix, Route, To};
 
 /// The port of a shim where the examples say nothing else.
-pub const DEFAULT_PORT: u16 = 4930;
+pub const DEFAULT_PORT: u16 = 31_000;
 /// Where `hawser shim` looks for its configuration.
 pub const DEFAULT_FILE: &str = "/etc/hawser/shim.toml";
 /// Where the control socket is.

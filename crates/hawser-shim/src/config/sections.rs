@@ -12,7 +12,7 @@ use super::{DEFAULT_CONTROL, DEFAULT_PORT};
 use crate::route::{Addresses, DEFAULT_RANGE, InterfaceIndex, Side};
 
 /// What `[shim]` must have.
-const LOCAL: &str = "local = \"1-ff00:0:110,10.110.0.10:4930\"";
+const LOCAL: &str = "local = \"1-ff00:0:110,10.110.0.10:31000\"";
 
 /// Whether names may lead to what their TXT records say. Plain value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,7 +14,7 @@ fn errors(text: &str) -> Vec<ConfigError> {
 }
 
 fn with(keys: &str) -> Result<Config, Vec<ConfigError>> {
-    parse(&format!("[shim]\nlocal = \"1-ff00:0:110,10.110.0.10:4930\"\n{keys}"), "t.toml")
+    parse(&format!("[shim]\nlocal = \"1-ff00:0:110,10.110.0.10:31000\"\n{keys}"), "t.toml")
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn routes_take_addresses_networks_and_names_with_ports_and_without() {
         ("www.example.com:443", "www.example.com", Some(443)),
     ];
     for (text, to, port) in table {
-        let file = format!("[[route]]\nto = \"{text}\"\nscion = \"1-ff00:0:120,10.120.0.10:4930\"\n");
+        let file = format!("[[route]]\nto = \"{text}\"\nscion = \"1-ff00:0:120,10.120.0.10:31000\"\n");
         let routes = parse_map(&file, "t.toml", false).unwrap_or_else(|e| panic!("{text}: {e:?}"));
         let found = match routes[0].to.clone().expect("it is there") {
             To::Network(network, port) => (network.to_string(), port),
@@ -98,7 +98,7 @@ fn what_is_no_address_of_a_route_is_refused() {
         "256.0.0.1",
         "a..b",
     ] {
-        let file = format!("[[route]]\nto = \"{text}\"\nscion = \"1-ff00:0:120,10.120.0.10:4930\"\n");
+        let file = format!("[[route]]\nto = \"{text}\"\nscion = \"1-ff00:0:120,10.120.0.10:31000\"\n");
         assert!(parse_map(&file, "t.toml", false).is_err(), "{text}");
     }
 }
@@ -114,22 +114,22 @@ fn a_name_needs_an_end_unless_the_name_servers_are_asked() {
 
 #[test]
 fn every_correction_is_taken_without_the_same_fault_again() {
-    let route = "[shim]\nlocal = \"10.110.0.10:4930\"\n[[route]]\nto = \"192.0.2.10\"\n";
+    let route = "[shim]\nlocal = \"10.110.0.10:31000\"\n[[route]]\nto = \"192.0.2.10\"\n";
     let table = [
         "[shim]\nlocal = \"10.110.0.10\"\n".to_owned(),
         "[shim]\nlocal = \"1-ff00:0:110,10.110.0.10\"\n".to_owned(),
-        "[shim]\nlocal = \"10.110.0.10:4930\"\negress = 9\n".to_owned(),
-        "[shim]\nlocal = \"10.110.0.10:4930\"\negres = 2\n".to_owned(),
-        "[shim]\nlocal = \"10.110.0.10:4930\"\nselect = \"lenght\"\n".to_owned(),
-        "[shim]\nlocal = \"10.110.0.10:4930\"\nmode = \"namespace\"\n".to_owned(),
-        "[shim]\nlocal = \"10.110.0.10:4930\"\npath_manager = \"user-space\"\n".to_owned(),
-        "[shim]\nlocal = \"10.110.0.10:4930\"\nipv4 = true\n".to_owned(),
-        "[shim]\nlocal = \"10.110.0.10:4930\"\nipv4 = \"100.65.0.0/10\"\n".to_owned(),
-        "[shim]\nlocal = \"10.110.0.10:4930\"\ndns = \"true\"\n".to_owned(),
-        "[[shim]]\nlocal = \"10.110.0.10:4930\"\n".to_owned(),
-        "[shim]\nlocal = \"10.110.0.10:4930\"\n[polic]\n".to_owned(),
+        "[shim]\nlocal = \"10.110.0.10:31000\"\negress = 9\n".to_owned(),
+        "[shim]\nlocal = \"10.110.0.10:31000\"\negres = 2\n".to_owned(),
+        "[shim]\nlocal = \"10.110.0.10:31000\"\nselect = \"lenght\"\n".to_owned(),
+        "[shim]\nlocal = \"10.110.0.10:31000\"\nmode = \"namespace\"\n".to_owned(),
+        "[shim]\nlocal = \"10.110.0.10:31000\"\npath_manager = \"user-space\"\n".to_owned(),
+        "[shim]\nlocal = \"10.110.0.10:31000\"\nipv4 = true\n".to_owned(),
+        "[shim]\nlocal = \"10.110.0.10:31000\"\nipv4 = \"100.65.0.0/10\"\n".to_owned(),
+        "[shim]\nlocal = \"10.110.0.10:31000\"\ndns = \"true\"\n".to_owned(),
+        "[[shim]]\nlocal = \"10.110.0.10:31000\"\n".to_owned(),
+        "[shim]\nlocal = \"10.110.0.10:31000\"\n[polic]\n".to_owned(),
         format!("{route}scion = \"1-ff00:0:120,10.120.0.10\"\n"),
-        format!("{route}scion = \"1-ff00:0:120,10.120.0.10:4930\"\nside_by_side = \"subflow\"\n"),
+        format!("{route}scion = \"1-ff00:0:120,10.120.0.10:31000\"\nside_by_side = \"subflow\"\n"),
     ];
     for text in table {
         let before = errors(&text);
@@ -146,8 +146,8 @@ fn every_correction_is_taken_without_the_same_fault_again() {
 fn a_txt_record_names_an_end_with_the_usual_port_or_another() {
     let end = |record| ends::end_in_txt(record).map(|end| end.map(|end| end.to_string()));
     assert_eq!(end("v=spf1 -all"), None);
-    let usual = Some(Ok("1-ff00:0:120,10.120.0.10:4930".to_owned()));
-    assert_eq!(end("scion=1-ff00:0:120,10.120.0.10:4930"), usual);
+    let usual = Some(Ok("1-ff00:0:120,10.120.0.10:31000".to_owned()));
+    assert_eq!(end("scion=1-ff00:0:120,10.120.0.10:31000"), usual);
     assert_eq!(end("scion=1-ff00:0:120,10.120.0.10"), usual);
     assert_eq!(end("scion=1-ff00:0:120,10.120.0.10:1"), Some(Ok("1-ff00:0:120,10.120.0.10:1".to_owned())));
     for wrong in ["scion=", "scion=1-ff00:0:120", "scion=1-0,10.120.0.10", "scion=1-2,0.0.0.0", "scion=1-2,10.0.0.1:0"]

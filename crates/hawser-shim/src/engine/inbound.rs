@@ -226,23 +226,7 @@ impl Engine {
             By::Conn(conn) => Way::Conn(conn),
             By::Port => Way::Back(from),
         };
-        self.put_lane(
-            now,
-            Lane {
-                id,
-                key,
-                peer,
-                interface,
-                way,
-                is_ours: matches!(by, By::Conn(_)),
-                joins: None,
-                moves: 0,
-                is_over: false,
-                is_lost: false,
-                announcement: None,
-                headers: Headers::default(),
-            },
-        );
+        self.put_lane(now, Lane { is_ours: matches!(by, By::Conn(_)), ..Lane::new(id, key, peer, interface, way) });
         interface
     }
 

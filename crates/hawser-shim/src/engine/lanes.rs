@@ -38,6 +38,26 @@ pub(super) struct Lane {
     pub headers: Headers,
 }
 
+impl Lane {
+    /// A flow that the peer chooses the path of, and that joins none.
+    pub fn new(id: FlowId, key: FlowKey, peer: PeerId, interface: InterfaceIndex, way: Way) -> Self {
+        Self {
+            id,
+            key,
+            peer,
+            interface,
+            way,
+            is_ours: false,
+            joins: None,
+            moves: 0,
+            is_over: false,
+            is_lost: false,
+            announcement: None,
+            headers: Headers::default(),
+        }
+    }
+}
+
 /// Which way datagrams go. Plain value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {

@@ -183,23 +183,7 @@ impl Engine {
             return Err(NoWay::Dropped(Drop::Refused));
         };
         let is_ours = !interface.is_ingress() || segment.flags.has(Flags::SYN);
-        self.put_lane(
-            now,
-            Lane {
-                id,
-                key,
-                peer,
-                interface,
-                way: Way::Conn(conn),
-                is_ours,
-                joins,
-                moves: 0,
-                is_over: false,
-                is_lost: false,
-                announcement: None,
-                headers: Headers::default(),
-            },
-        );
+        self.put_lane(now, Lane { is_ours, joins, ..Lane::new(id, key, peer, interface, Way::Conn(conn)) });
         Ok(())
     }
 

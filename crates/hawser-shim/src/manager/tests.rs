@@ -28,7 +28,7 @@ fn places() -> Places {
         ipv6: Some(format!("fc00::{number}").parse().expect("an address")),
         ipv4: Some([100, 64, 0, number].into()),
     };
-    let end = "1-ff00:0:120,10.0.0.9:4930".parse().expect("an endpoint");
+    let end = "1-ff00:0:120,10.0.0.9:31000".parse().expect("an endpoint");
     let entry = |to: &str, side| (to.parse().expect("a network"), None, Target { end, side });
     let entries = [entry("192.0.2.1/32", Side::Subflows), entry("192.0.2.2/32", Side::Main)];
     let routes = Arc::new(RouteTable::new("100.64.0.0/10".parse().ok(), entries));

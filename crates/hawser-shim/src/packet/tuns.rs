@@ -2,9 +2,10 @@
 
 use std::io::{self, IoSlice};
 
-use hawser_core::packet::{Coalescer, Gso};
+use hawser_core::packet::Coalescer;
 use hawser_core::units::Time;
 use hawser_net::tun::{GsoKind, READ_BUFFER_BYTES, Tun, VnetHdr, WriteOutcome, is_device_gone};
+use hawser_portal::offload::header;
 
 use super::PacketError;
 use super::world::World;
@@ -14,8 +15,6 @@ use crate::route::InterfaceIndex;
 
 /// Trains read from one device in a round, so that what comes in waits no longer than 1 ms for what goes out.
 const TRAINS_PER_ROUND: usize = 32;
-/// Where a TCP header keeps its length, in words of 32 bits in the upper four bits (RFC 9293 section 3.1).
-const TCP_DATA_OFFSET: usize = 12;
 
 /// The devices, the ingress first. One owner.
 #[derive(Debug)]
@@ -96,23 +95,4 @@ fn failed(tun: &Tun, source: io::Error) -> PacketError {
 fn offload(header: &VnetHdr) -> Offload {
     let is_train = matches!(header.gso, GsoKind::TcpV4 | GsoKind::TcpV6);
     Offload { partial: header.needs_csum, segment: is_train.then_some(header.gso_size) }
-}
-
-/// What is left undone for the kernel.
-fn header(offload: &hawser_core::packet::Offload, packet: &[u8]) -> VnetHdr {
-    let at = usize::from(offload.csum_start) + TCP_DATA_OFFSET;
-    let tcp = packet.get(at).map_or(0, |byte| u16::from(byte >> 4) * 4);
-    let gso = match offload.gso {
-        Gso::TcpV4 => GsoKind::TcpV4,
-        Gso::TcpV6 => GsoKind::TcpV6,
-        Gso::None | Gso::UdpL4 => GsoKind::None,
-    };
-    VnetHdr {
-        needs_csum: offload.needs_csum,
-        csum_start: offload.csum_start,
-        csum_offset: offload.csum_offset,
-        gso,
-        gso_size: offload.gso_size,
-        hdr_len: if gso == GsoKind::None { 0 } else { offload.csum_start + tcp },
-    }
 }

@@ -27,15 +27,15 @@ fn to(table: &RouteTable, address: &str) -> Option<String> {
     table.to(address.parse().expect("it is an address and port")).map(|target| target.end.to_string())
 }
 
-const HOST_A: &str = "1-ff00:0:110,10.110.0.10:4930";
-const HOST_B: &str = "2-ff00:0:220,10.220.0.10:4930";
-const HOST_6: &str = "[2-ff00:0:220,fd00::1]:4930";
+const HOST_A: &str = "1-ff00:0:110,10.110.0.10:31000";
+const HOST_B: &str = "2-ff00:0:220,10.220.0.10:31000";
+const HOST_6: &str = "[2-ff00:0:220,fd00::1]:31000";
 
 #[test]
 fn a_surrogate_address_is_what_it_is_drawn_as() {
     let surrogate = Surrogate { end: ShimEnd::new(end(HOST_A)).expect("it fits"), interface: InterfaceIndex::INGRESS };
-    // fc, ISD 1, AS ff00:0:110, interface 0, port 4930 (0x1342), 10.110.0.10.
-    assert_eq!(surrogate.address(), "fc00:01ff:0000:0001:1000:1342:0a6e:000a".parse::<Ipv6Addr>().expect("it is one"));
+    // fc, ISD 1, AS ff00:0:110, interface 0, port 31000 (0x7918), 10.110.0.10.
+    assert_eq!(surrogate.address(), "fc00:01ff:0000:0001:1000:7918:0a6e:000a".parse::<Ipv6Addr>().expect("it is one"));
     assert!(SURROGATES.contains(&surrogate.address()));
 }
 
@@ -43,8 +43,8 @@ fn a_surrogate_address_is_what_it_is_drawn_as() {
 fn what_does_not_fit_into_a_surrogate_address_says_why() {
     for (text, why) in [
         (HOST_6, "does not fit"),
-        ("1-0,10.0.0.1:4930", "no single AS"),
-        ("0-ff00:0:110,10.0.0.1:4930", "no single AS"),
+        ("1-0,10.0.0.1:31000", "no single AS"),
+        ("0-ff00:0:110,10.0.0.1:31000", "no single AS"),
         ("1-ff00:0:110,10.0.0.1:0", "no single host"),
         ("1-ff00:0:110,0.0.0.0:1", "no single host"),
         ("1-ff00:0:110,224.0.0.1:1", "no single host"),
@@ -56,7 +56,7 @@ fn what_does_not_fit_into_a_surrogate_address_says_why() {
 
 #[test]
 fn addresses_of_others_are_no_surrogates() {
-    for text in ["::", "2001:db8::1", "fd00::1", "fe80::1", "fc00::", "fc00:1ff:0:1:1009:1342:a6e:a", "fb00:1ff::1"] {
+    for text in ["::", "2001:db8::1", "fd00::1", "fe80::1", "fc00::", "fc00:1ff:0:1:1009:7918:a6e:a", "fb00:1ff::1"] {
         assert_eq!(Surrogate::of(text.parse().expect("it is one")), None, "{text}");
     }
 }
@@ -161,7 +161,7 @@ fn two_hosts_with_the_same_hash_are_told_and_the_first_is_reached() {
     let range = "100.64.0.0/20".parse().expect("it is one");
     let (first, second) = (1..)
         .find_map(|number: u32| {
-            let end = end(&format!("1-{number},10.0.0.1:4930"));
+            let end = end(&format!("1-{number},10.0.0.1:31000"));
             seen.insert(Derived::new(end.into(), range), end).map(|first| (first, end))
         })
         .expect("there are 256 places");

@@ -13,9 +13,8 @@ mod powers;
 mod serve;
 mod threads;
 
-use std::os::fd::AsFd;
-
 pub use error::RunError;
+pub use hawser_portal::run::{Host, Order};
 
 use crate::config::Config;
 use crate::host::System;
@@ -26,38 +25,13 @@ use place::Place;
 use serve::Serving;
 use threads::Threads;
 
-/// What a shim is told to do. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Read the configuration again.
-    Reload,
-    /// Undo everything and end.
-    Shutdown,
-}
-
-/// Who gives orders to a shim and is told about it. Its file descriptor is readable while orders wait.
-/// Used by the control thread only.
-pub trait Host: AsFd {
-    /// The orders that came since the last call. Never blocks.
-    fn orders(&mut self) -> Vec<Order>;
-
-    /// The configuration, read anew; `None` where that failed, which was told.
-    fn reload(&mut self) -> Option<Config>;
-
-    /// The shim carries connections; `status` says in a line where.
-    fn ready(&mut self, status: &str);
-
-    /// The shim is undoing what it made.
-    fn stopping(&mut self);
-}
-
 /// Runs a shim on the calling thread and some more until `host` orders its end, in the calling thread's network namespace.
 ///
 /// Afterwards the calling thread, and each that it starts, has the capabilities alone that undoing needed.
 ///
 /// # Errors
 /// [`RunError`], with everything undone that could be.
-pub fn run(config: Config, host: &mut impl Host) -> Result<(), RunError> {
+pub fn run(config: Config, host: &mut impl Host<Config>) -> Result<(), RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(RunError::Runtime)?;
     runtime.block_on(async {
         let mut system = System::open(&config).await?;
@@ -68,7 +42,7 @@ pub fn run(config: Config, host: &mut impl Host) -> Result<(), RunError> {
 }
 
 /// All but the undoing.
-async fn serve(config: Config, host: &mut impl Host, system: &mut System) -> Result<(), RunError> {
+async fn serve(config: Config, host: &mut impl Host<Config>, system: &mut System) -> Result<(), RunError> {
     let place = Place::find(&config).await?;
     let own = |index: InterfaceIndex| place.addresses(index);
     let egress: Vec<Addresses> = config.egress.interfaces().map(own).collect::<Result<_, _>>()?;

@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn without_ipv6_there_are_derived_addresses_alone() {
-        let end: EndpointAddr = "1-ff00:0:110,10.110.0.10:4930".parse().expect("an endpoint");
+        let end: EndpointAddr = "1-ff00:0:110,10.110.0.10:31000".parse().expect("an endpoint");
         let place = |ipv4: Option<Ipv4Net>, has_ipv6| Place {
             end,
             daemon: DaemonAddr::default(),

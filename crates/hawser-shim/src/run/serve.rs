@@ -51,7 +51,7 @@ impl<'a> Serving<'a> {
     ///
     /// # Errors
     /// Where the kernel tells of addresses no more, or the host's descriptor cannot be waited for.
-    pub async fn run(mut self, threads: &mut Threads, host: &mut impl Host) -> Result<(), RunError> {
+    pub async fn run(mut self, threads: &mut Threads, host: &mut impl Host<Config>) -> Result<(), RunError> {
         let orders = orders_of(host)?;
         let mut watch = LinkWatch::open(WatchOptions::default())?;
         watch.next().await?;
@@ -119,7 +119,7 @@ impl<'a> Serving<'a> {
     }
 
     /// Step 3.
-    fn obey(&mut self, threads: &mut Threads, host: &mut impl Host) -> Next {
+    fn obey(&mut self, threads: &mut Threads, host: &mut impl Host<Config>) -> Next {
         for order in host.orders() {
             match order {
                 Order::Shutdown => return Next::Stop,
@@ -151,12 +151,4 @@ impl<'a> Serving<'a> {
         let Config { name, egress, .. } = &self.config;
         format!("{name} at {} with {} paths at most and {} routes", self.place.end, egress.get(), self.routes.len())
     }
-}
-
-/// A descriptor of our own, as the host is asked mutably while it is waited for.
-fn orders_of(host: &impl Host) -> Result<AsyncFd<OwnedFd>, RunError> {
-    let fd = host.as_fd().try_clone_to_owned().map_err(RunError::Runtime)?;
-    // SAFETY: the AsyncFd owns the descriptor, which is open and the same as long as it lives.
-    let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
-    fd.map_err(|refused| RunError::Runtime(refused.into()))
 }

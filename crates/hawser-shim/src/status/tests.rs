@@ -15,7 +15,7 @@ use crate::mptcp::Token;
 use crate::route::{InterfaceIndex, ScionHost};
 
 const PEER_AS: &str = "1-ff00:0:120";
-const PEER: &str = "1-ff00:0:120,10.120.0.10:4930";
+const PEER: &str = "1-ff00:0:120,10.120.0.10:31000";
 const TOKEN: Token = Token(0x5eed_c0de);
 
 fn isd_as(text: &str) -> IsdAs {
@@ -92,7 +92,7 @@ fn known(path: Fingerprint, state: PathState) -> PathSnapshot {
 
 fn about() -> About {
     let config =
-        parse("[shim]\nlocal = \"1-ff00:0:110,10.110.0.10:4930\"\negress = 2\n", "t.toml").expect("it is right");
+        parse("[shim]\nlocal = \"1-ff00:0:110,10.110.0.10:31000\"\negress = 2\n", "t.toml").expect("it is right");
     About::of(&config, config.end(isd_as("1-ff00:0:110")))
 }
 
@@ -109,7 +109,7 @@ fn the_document_says_what_the_engine_has() {
     ];
     let snapshot = snapshot(vec![connection(flows)]);
     let status = document(&about(), Duration::from_secs(60), 2, &snapshot);
-    assert_eq!(status.local, "1-ff00:0:110,10.110.0.10:4930");
+    assert_eq!(status.local, "1-ff00:0:110,10.110.0.10:31000");
     assert_eq!((status.routes, status.uptime_s, status.select.as_str()), (2, 60.0, "sharability"));
     let names: Vec<&str> = status.interfaces.iter().map(|interface| interface.name.as_str()).collect();
     assert_eq!(names, ["shim-in", "shim1", "shim2"]);

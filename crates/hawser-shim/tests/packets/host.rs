@@ -33,7 +33,7 @@ pub struct Host {
 pub fn pair() -> [Host; 2] {
     let [near, far] = ["shim-near", "shim-far"].map(|tag| Namespace::new(tag).expect("run this test as root"));
     veth(&End::new(&near, "a", &["10.9.0.1/24"]), &End::new(&far, "a", &["10.9.0.2/24"]), 1500).unwrap();
-    let ends = ["1-ff00:0:110,10.9.0.1:4930", "1-ff00:0:110,10.9.0.2:4930"].map(|end| end.parse().unwrap());
+    let ends = ["1-ff00:0:110,10.9.0.1:31000", "1-ff00:0:110,10.9.0.2:31000"].map(|end| end.parse().unwrap());
     meet(&near);
     [Host::start(near, ends[0], ends[1]), Host::start(far, ends[1], ends[0])]
 }

@@ -135,9 +135,5 @@ fn told(error: DecodeError) -> Failure {
         DecodeError::CutShort(_) => Some("what was before it was written; end tcpdump with SIGINT, not SIGKILL"),
         _ => None,
     };
-    let failure = Failure::failed(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    Failure::hinted(hint, error)
 }

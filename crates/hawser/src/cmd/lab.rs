@@ -178,19 +178,11 @@ impl From<ScenarioError> for Failure {
             ScenarioError::Faulty { text, errors, .. } => faults(text, errors),
             _ => String::new(),
         };
-        let failure = Failure::wrong(error).shows(shown);
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
+        Failure::faulty(hint, shown, error)
     }
 }
 
 pub(super) fn told(error: LabError) -> Failure {
     let hint = error.hint().map(str::to_owned);
-    let failure = Failure::failed(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    Failure::hinted(hint, error)
 }

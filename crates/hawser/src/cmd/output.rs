@@ -1,6 +1,9 @@
-//! Standard output.
+//! Standard output, and what daemons say there.
 
 use std::io::{self, Write};
+
+use hawser_portal::api::ClientError;
+use serde::Serialize;
 
 use crate::failure::Failure;
 
@@ -12,4 +15,25 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(format!("print: {error}"))),
         _ => Ok(()),
     }
+}
+
+/// Prints what a daemon says of itself: as JSON, or as people read it.
+pub(super) fn print_status<S: Serialize>(status: &S, json: bool, table: fn(&S) -> String) -> Result<(), Failure> {
+    if !json {
+        return print(&table(status));
+    }
+    let text = serde_json::to_string_pretty(status).map_err(Failure::failed)?;
+    print(&format!("{text}\n"))
+}
+
+/// A daemon did not answer: by which command it is started, and by which it was asked.
+pub(super) fn unanswered(error: ClientError, start: &str, ask: &str) -> Failure {
+    let hint = match &error {
+        ClientError::NotRunning { .. } => {
+            Some(format!("start one: hawser {start} -c FILE; if it has another socket: --socket PATH"))
+        }
+        ClientError::NotAllowed { .. } => Some(format!("ask as root or as the socket's group: sudo hawser {ask}")),
+        _ => None,
+    };
+    Failure::hinted(hint, error)
 }

@@ -5,10 +5,10 @@ mod table;
 use std::path::PathBuf;
 
 use clap::Args;
-use hawser_portal::api::{Client, ClientError};
+use hawser_portal::api::Client;
 use hawser_portal::config::DEFAULT_SOCKET;
 
-use super::output::print;
+use super::output::{print_status, unanswered};
 use crate::failure::Failure;
 
 /// Show the peers and paths of the running portal
@@ -25,27 +25,8 @@ pub struct Status {
 impl Status {
     /// Asks the portal and prints its answer.
     pub fn run(self) -> Result<(), Failure> {
-        let status = Client::status(&self.socket).map_err(told)?;
-        let text = if self.json {
-            let mut text = serde_json::to_string_pretty(&status).map_err(Failure::failed)?;
-            text.push('\n');
-            text
-        } else {
-            table::render(&status)
-        };
-        print(&text)
-    }
-}
-
-fn told(error: ClientError) -> Failure {
-    let hint = match &error {
-        ClientError::NotRunning { .. } => Some("start one: hawser up -c FILE; if it has another socket: --socket PATH"),
-        ClientError::NotAllowed { .. } => Some("ask as root or as the socket's group: sudo hawser status"),
-        _ => None,
-    };
-    let failure = Failure::failed(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
+        let asked = Client::status(&self.socket);
+        let status = asked.map_err(|error| unanswered(error, "up", "status"))?;
+        print_status(&status, self.json, table::render)
     }
 }

@@ -3,20 +3,18 @@
 //! 1. Say what happens on standard error, as `HAWSER_LOG` asks. 2. Catch signals, so that none is lost from here on.
 //! 3. Load the configuration and the keys. 4. Start the portal, and run until a signal ends it.
 
-mod host;
-pub(super) mod notify;
-pub(super) mod signals;
+pub(super) mod host;
+mod notify;
+mod signals;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::Args;
 use hawser_portal::config::{self, DEFAULT_FILE};
-use hawser_portal::run::RunError;
 use tracing_subscriber::EnvFilter;
 
 use self::host::ServiceManager;
-use self::signals::Signals;
 use crate::failure::Failure;
 
 /// The environment variable that chooses what is logged.
@@ -36,26 +34,17 @@ impl Up {
     /// Runs until a signal ends it.
     pub fn run(self) -> Result<(), Failure> {
         start_log()?;
-        let signals = Signals::catch().map_err(|e| Failure::failed(format!("catch signals: {e}")))?;
-        let (config, keys) = config::load(&self.config)?;
+        let shown = self.config.display().to_string();
+        let ((config, keys), mut host) = ServiceManager::start(self.config, config::load)?;
         tracing::info!(
-            config = %self.config.display(),
+            config = shown,
             public_key = %keys.private.public(),
             links = config.links.len(),
             peers = config.peers.len(),
             "configuration loaded"
         );
-        let mut host = ServiceManager::new(signals, self.config);
-        hawser_portal::run::run(config, keys, &mut host).map_err(failure)
-    }
-}
-
-fn failure(error: RunError) -> Failure {
-    let hint = error.hint();
-    let failure = Failure::failed(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
+        let ended = hawser_portal::run::run(config, keys, &mut host);
+        ended.map_err(|error| Failure::hinted(error.hint(), error))
     }
 }
 

@@ -26,7 +26,6 @@ mod same_paths;
 #[cfg(feature = "lab")]
 mod shim;
 #[cfg(feature = "lab")]
-#[allow(dead_code, reason = "another test uses the rest")]
 #[path = "../support/shims.rs"]
 mod shims;
 #[cfg(feature = "lab")]

@@ -159,7 +159,6 @@ impl Host {
 
 impl Host {
     /// A connection over MPTCP, over which data has gone both ways: from then on subflows may join it (RFC 8684 section 3.1).
-    #[allow(dead_code, reason = "not every test asks")]
     pub fn connect(&self, address: &str) -> TcpStream {
         let address: IpAddr = address.parse().expect("an address");
         let connect = || {

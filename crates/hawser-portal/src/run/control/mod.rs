@@ -62,7 +62,7 @@ struct PacketThread {
 }
 
 /// Runs a portal until `host` orders its end.
-pub async fn run(config: Config, keys: Keys, host: &mut impl Host) -> Result<(), RunError> {
+pub async fn run(config: Config, keys: Keys, host: &mut impl Host<(Config, Keys)>) -> Result<(), RunError> {
     let socket = ControlSocket::bind(&config.portal.socket)?;
     let mut system = System::open(config.tun.name.as_str()).await?;
     let result = forward(&config, keys, host, socket, &mut system).await;
@@ -74,7 +74,7 @@ pub async fn run(config: Config, keys: Keys, host: &mut impl Host) -> Result<(),
 async fn forward(
     config: &Config,
     keys: Keys,
-    host: &mut impl Host,
+    host: &mut impl Host<(Config, Keys)>,
     socket: ControlSocket,
     system: &mut System,
 ) -> Result<(), RunError> {

@@ -111,7 +111,7 @@ impl<'a> Serving<'a> {
         mut link_watch: LinkWatch,
         reports: &mut UnboundedReceiver<Report>,
         socket: ControlSocket,
-        host: &mut impl Host,
+        host: &mut impl Host<(Config, Keys)>,
     ) -> Result<(), RunError> {
         let orders = orders_of(host)?;
         // What there is already comes first, so that a portal that is ready has its links open.
@@ -265,7 +265,7 @@ impl<'a> Serving<'a> {
         self.places.peer(id).map_or("", |peer| peer.name.as_str())
     }
 
-    async fn obey(&mut self, host: &mut impl Host) -> Next {
+    async fn obey(&mut self, host: &mut impl Host<(Config, Keys)>) -> Next {
         for order in host.orders() {
             match order {
                 Order::Shutdown => return Next::Stop,
@@ -344,12 +344,4 @@ impl Drop for Serving<'_> {
     fn drop(&mut self) {
         self.usage.save();
     }
-}
-
-/// A descriptor of our own, as the host is asked mutably while it is waited for.
-fn orders_of(host: &impl Host) -> Result<AsyncFd<OwnedFd>, RunError> {
-    let fd = host.as_fd().try_clone_to_owned().map_err(RunError::Runtime)?;
-    // SAFETY: the AsyncFd owns the descriptor, which is open and the same as long as it lives.
-    let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
-    fd.map_err(|refused| RunError::Runtime(refused.into()))
 }

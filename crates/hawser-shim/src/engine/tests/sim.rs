@@ -15,8 +15,8 @@ use crate::engine::{
 use crate::mptcp::samples::Draft;
 use crate::route::{Addresses, DEFAULT_RANGE, InterfaceIndex, RouteTable};
 
-pub const CLIENT: &str = "1-ff00:0:110,10.0.0.1:4930";
-pub const SERVER: &str = "2-ff00:0:220,10.0.0.2:4930";
+pub const CLIENT: &str = "1-ff00:0:110,10.0.0.1:31000";
+pub const SERVER: &str = "2-ff00:0:220,10.0.0.2:31000";
 /// Bytes of a datagram that links take if nothing else is said.
 pub const ROOM: u16 = 1360;
 const EGRESS: u8 = 4;

@@ -18,9 +18,9 @@ const LONG: Duration = Duration::from_secs(60);
 /// Names are asked for again so often.
 const OFTEN: Duration = Duration::from_millis(20);
 
-const OWN: &str = "1-ff00:0:110,10.110.0.10:4930";
-const FAR: &str = "1-ff00:0:120,10.120.0.10:4930";
-const OTHER: &str = "1-ff00:0:130,10.130.0.10:4930";
+const OWN: &str = "1-ff00:0:110,10.110.0.10:31000";
+const FAR: &str = "1-ff00:0:120,10.120.0.10:31000";
+const OTHER: &str = "1-ff00:0:130,10.130.0.10:31000";
 
 fn route(to: &str, end: &str) -> String {
     format!("[[route]]\nto = \"{to}\"\nscion = \"{end}\"\n")

@@ -178,10 +178,6 @@ impl From<TopologyError> for Failure {
             TopologyError::Faulty { text, errors, .. } => faults(text, errors),
             _ => String::new(),
         };
-        let failure = Failure::wrong(error).shows(shown);
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
+        Failure::faulty(hint, shown, error)
     }
 }

@@ -148,12 +148,7 @@ fn one_as(text: &str) -> Result<IsdAs, String> {
 }
 
 fn told(error: DaemonError) -> Failure {
-    let hint = error.hint();
-    let failure = Failure::failed(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    Failure::hinted(error.hint(), error)
 }
 
 fn no_address(error: InvalidAddr) -> Failure {

@@ -122,11 +122,7 @@ fn told(error: XdpError) -> Failure {
         XdpError::OtherVersion { .. } => Some("take the other version's off first: hawser scion xdp detach"),
         _ => None,
     };
-    let failure = Failure::failed(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    Failure::hinted(hint, error)
 }
 
 fn print(text: &str) -> Result<(), Failure> {

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 /// Print the TCP addresses by which servers behind a shim are reached
 #[derive(Debug, Args)]
 pub struct Address {
-    /// The shim's SCION end, such as 1-ff00:0:120,10.120.0.10:4930 [default: that of the configuration]
+    /// The shim's SCION end, such as 1-ff00:0:120,10.120.0.10:31000 [default: that of the configuration]
     #[arg(value_name = "ISD-AS,IP:PORT")]
     end: Option<EndpointAddr>,
     /// The configuration: whose addresses if no other end is named, and where IPv4 addresses are derived

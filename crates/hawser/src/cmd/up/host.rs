@@ -1,36 +1,46 @@
-//! What surrounds the portal of `hawser up`: signals, the service manager, and the configuration's file.
+//! What surrounds a daemon in the foreground: signals, the service manager, and the configuration's file.
 
 use std::error::Error;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use hawser_portal::config::{self, Config, Keys, LoadError};
+use hawser_portal::config::LoadError;
 use hawser_portal::run::{Host, Order};
 
 use super::notify;
 use super::signals::{Event, Signals};
+use crate::failure::Failure;
+
+/// Reads a configuration from its file.
+pub type Load<C> = fn(&Path) -> Result<C, LoadError>;
 
 /// Signals as orders, and news for the service manager. Used by the control thread only.
 #[derive(Debug)]
-pub struct ServiceManager {
+pub struct ServiceManager<C> {
     signals: Signals,
     config: PathBuf,
+    load: Load<C>,
 }
 
-impl ServiceManager {
-    /// Orders come by `signals`; the configuration is read again from the file `config`.
-    pub fn new(signals: Signals, config: PathBuf) -> Self {
-        Self { signals, config }
+impl<C> ServiceManager<C> {
+    /// Catches signals, so that none is lost from here on, and loads the configuration, as a reload will again.
+    ///
+    /// # Errors
+    /// A fault of the configuration, or signals that cannot be caught.
+    pub fn start(config: PathBuf, load: Load<C>) -> Result<(C, Self), Failure> {
+        let signals = Signals::catch().map_err(|e| Failure::failed(format!("catch signals: {e}")))?;
+        let loaded = load(&config)?;
+        Ok((loaded, Self { signals, config, load }))
     }
 }
 
-impl AsFd for ServiceManager {
+impl<C> AsFd for ServiceManager<C> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.signals.as_fd()
     }
 }
 
-impl Host for ServiceManager {
+impl<C> Host<C> for ServiceManager<C> {
     fn orders(&mut self) -> Vec<Order> {
         let order = |event| match event {
             Event::Reload => Order::Reload,
@@ -39,9 +49,9 @@ impl Host for ServiceManager {
         self.signals.pending().into_iter().map(order).collect()
     }
 
-    fn reload(&mut self) -> Option<(Config, Keys)> {
+    fn reload(&mut self) -> Option<C> {
         notify::reloading();
-        match config::load(&self.config) {
+        match (self.load)(&self.config) {
             Ok(loaded) => Some(loaded),
             Err(error) => {
                 if let LoadError::Faulty { errors, .. } = &error {

@@ -19,7 +19,6 @@ pub fn ip(address: &str) -> IpAddr {
     address.parse().unwrap()
 }
 
-#[allow(dead_code, reason = "not every test adds one")]
 pub fn endpoint(address: &str, flags: EndpointFlags) -> MptcpEndpoint {
     MptcpEndpoint::new(ip(address), flags)
 }
@@ -91,7 +90,6 @@ pub struct Heard {
 
 impl Heard {
     /// Whether such a thing was heard so far.
-    #[allow(dead_code, reason = "not every test asks")]
     pub fn any(&self, wanted: impl Fn(&Event) -> bool) -> bool {
         self.all.iter().any(wanted)
     }

@@ -1,7 +1,5 @@
 //! The kernel's path manager, as it is: two namespaces joined by two links, and connections of MPTCP between them.
 
-mod support;
-
 use std::net::SocketAddr;
 
 use hawser_net::netcfg::NetConfigError;
@@ -9,7 +7,7 @@ use hawser_shim::kernel::{Change, Connected, EndpointFlags, Event, MptcpEndpoint
 use hawser_shim::mptcp::{AddressId, Token};
 use hawser_wire::Namespace;
 
-use support::{Heard, PORT, Pair, endpoint, ip, manager, say, subflow};
+use super::support::{Heard, PORT, Pair, endpoint, ip, manager, say, subflow};
 
 fn established(heard: &mut Heard) -> Connected {
     heard.until("established connection", |event| match event {

@@ -1,7 +1,5 @@
 //! What the kernel's MPTCP really sends: followed by the table, linked by tokens, compressed and brought back.
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::IpAddr;
 use std::thread;
@@ -14,7 +12,7 @@ use hawser_shim::kernel::{EndpointFlags, MptcpLimits};
 use hawser_shim::mptcp::Segment;
 use hawser_wire::{Look, Watch};
 
-use support::{Heard, PATIENCE, Pair, endpoint, ip, manager, subflow};
+use super::support::{Heard, PATIENCE, Pair, endpoint, ip, manager, subflow};
 
 /// Bytes of each transfer, and of each write: small segments, which are seen whole.
 const WRITES: usize = 200;

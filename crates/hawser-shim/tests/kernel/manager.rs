@@ -1,7 +1,5 @@
 //! The manager against connections of MPTCP as they are: two namespaces joined by two links that stand for egresses.
 
-mod support;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -14,7 +12,7 @@ use hawser_shim::mptcp::Token;
 use hawser_shim::route::{Addresses, RouteTable, Side, Target};
 use hawser_wire::Namespace;
 
-use support::{Heard, Pair, ip, say, subflow};
+use super::support::{Heard, Pair, ip, say, subflow};
 
 /// The client's addresses, as if they were those of two egresses.
 fn places(routes: RouteTable) -> Places {
@@ -125,7 +123,7 @@ fn the_map_gives_a_connection_over_the_internet_subflows_by_every_egress() {
     let pair = Pair::new();
     prepared(&pair, PathManager::Userspace);
     let mut heard = Heard::of(&pair.client);
-    let end = "1-ff00:0:120,10.1.0.2:4930".parse().unwrap();
+    let end = "1-ff00:0:120,10.1.0.2:31000".parse().unwrap();
     let target = Target { end, side: Side::Subflows };
     let routes = RouteTable::new(None, [("10.1.0.2/32".parse().unwrap(), None, target)]);
     let mut places = places(routes);
