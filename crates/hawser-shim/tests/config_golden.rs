@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use hawser_shim::config::parse;
 
+#[path = "../../hawser-portal/tests/support/damaged.rs"]
+mod damaged;
 #[path = "../../hawser-portal/tests/support/golden.rs"]
 mod golden;
 
@@ -20,7 +22,7 @@ fn every_configuration_gives_its_golden_answer() {
 
 #[test]
 fn a_damaged_configuration_is_answered_with_places_inside_it() {
-    golden::assert_places(&inputs(), |damaged| parse(damaged, "damaged.toml").err().unwrap_or_default());
+    damaged::assert_places(&inputs(), |damaged| parse(damaged, "damaged.toml").err().unwrap_or_default());
 }
 
 fn inputs() -> Vec<PathBuf> {

@@ -11,7 +11,7 @@ use hawser_core::units::Time;
 use hawser_scion::EndpointAddr;
 
 use super::control::{Control, Said, is_control, parse};
-use super::lanes::{Headers, Lane, Way};
+use super::lanes::{Lane, Way};
 use super::rewrite::clamp;
 use super::{By, ConnId, Drop, Engine, Heard, Outside, PeerId};
 use crate::compress::{Compression, Expanded, Rejected, is_whole};

@@ -14,7 +14,7 @@ use hawser_core::units::Time;
 use hawser_scion::{Dataplane, EndpointAddr, Fingerprint, Path};
 
 use super::choice::AsPaths;
-use super::lanes::{Headers, Lane, Way};
+use super::lanes::{Lane, Way};
 use super::replies::{Refusal, refuse, reset};
 use super::rewrite::clamp;
 use super::{Drop, Engine, Outside, Sent, Via};

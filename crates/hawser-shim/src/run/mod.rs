@@ -14,6 +14,7 @@ mod serve;
 mod threads;
 
 pub use error::RunError;
+use hawser_portal::run::orders_of;
 pub use hawser_portal::run::{Host, Order};
 
 use crate::config::Config;

@@ -4,17 +4,14 @@
 //! 2. The host's addresses or routes change: what servers are reached by, and the way beside SCION, are asked again.
 //! 3. Orders are obeyed. 4. The packet thread's end is this one's.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hawser_net::netcfg::{LinkWatch, WatchOptions};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 use super::place::Place;
 use super::threads::Threads;
-use super::{Host, Order, RunError};
+use super::{Host, Order, RunError, orders_of};
 use crate::config::{Config, Mode};
 use crate::engine::OwnAddresses;
 use crate::host::{System, own_addresses};
@@ -52,7 +49,7 @@ impl<'a> Serving<'a> {
     /// # Errors
     /// Where the kernel tells of addresses no more, or the host's descriptor cannot be waited for.
     pub async fn run(mut self, threads: &mut Threads, host: &mut impl Host<Config>) -> Result<(), RunError> {
-        let orders = orders_of(host)?;
+        let orders = orders_of(host).map_err(RunError::Runtime)?;
         let mut watch = LinkWatch::open(WatchOptions::default())?;
         watch.next().await?;
         self.follow(Arc::clone(&self.routes), threads).await;

@@ -1,6 +1,5 @@
 //! Hosts with a shim, a page that one serves, and curl.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -31,7 +30,7 @@ pub struct Host {
     address: String,
     daemon: String,
     folder: tempfile::TempDir,
-    shim: Option<Child>,
+    pub shim: Option<Child>,
 }
 
 impl Host {
@@ -110,17 +109,6 @@ impl Host {
         let said = String::from_utf8(output.stdout).expect("text");
         let lines: Vec<String> = said.lines().map(str::to_owned).collect();
         lines.try_into().unwrap_or_else(|lines| panic!("{lines:?}"))
-    }
-
-    /// What the shim's threads may do, as /proc has it.
-    pub fn powers(&self) -> BTreeSet<String> {
-        let pid = self.shim.as_ref().expect("it runs").id();
-        let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
-        // A thread may end while it is looked at.
-        let texts = threads.filter_map(|thread| fs::read_to_string(thread.path().join("status")).ok());
-        texts
-            .filter_map(|text| Some(text.lines().find_map(|line| line.strip_prefix("CapPrm:\t"))?.to_owned()))
-            .collect()
     }
 
     /// Waits until the system is as it was before.

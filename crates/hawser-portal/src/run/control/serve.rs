@@ -1,14 +1,11 @@
 //! The control thread's loop, once everything is set up.
 
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use hawser_core::endpoint::Event;
 use hawser_core::handshake::secrets::KeyLogEntry;
 use hawser_core::units::PeerId;
 use hawser_net::netcfg::{EventSender, LinkEvent, LinkWatch};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
@@ -29,7 +26,7 @@ use crate::run::interfaces::Interfaces;
 use crate::run::messages::{Command, Lost, Reload, Report, State};
 use crate::run::plan::{self, SocketPlan};
 use crate::run::privileges::Powers;
-use crate::run::{Host, Order, RunError, terms};
+use crate::run::{Host, Order, RunError, orders_of, terms};
 
 /// The packet thread reports its state this often: no status is older, and it costs that thread nothing measurable.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
@@ -113,7 +110,7 @@ impl<'a> Serving<'a> {
         socket: ControlSocket,
         host: &mut impl Host<(Config, Keys)>,
     ) -> Result<(), RunError> {
-        let orders = orders_of(host)?;
+        let orders = orders_of(host).map_err(RunError::Runtime)?;
         // What there is already comes first, so that a portal that is ready has its links open.
         let events = link_watch.next().await?;
         self.on_links(&events).await;
