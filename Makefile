@@ -33,9 +33,10 @@ demo:
 	$(CARGO) build --release -p hawser
 	$(SUDO) $(BIN) demo
 
-## test: everything, in namespaces of the tests' own where it needs root
+## test: everything, in namespaces of the tests' own where it needs root; beside it a command, if one is given
+BESIDE ?=
 test: tools
-	.ci/tests
+	.ci/tests $(BESIDE)
 
 ## scion: the reference services that SCION tests run, into the user's cache (Go; a minute on two idle processors)
 scion:
@@ -48,10 +49,10 @@ check:
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --release --workspace --no-deps --quiet
 
-## cross: that the product compiles for other processors, as a router has it; in a folder of its own, to run beside the tests
+## cross: that the product compiles for other processors, as a router has it; its C is not run, and so not optimised
 cross: cross-tools
 	for target in $(CROSS); do \
-	  $(CARGO) check --release -p hawser --no-default-features --target $$target --target-dir target/cross || exit 1; \
+	  CARGO_PROFILE_RELEASE_OPT_LEVEL=0 $(CARGO) check --release -p hawser --no-default-features --target $$target || exit 1; \
 	done
 
 cross-tools:
