@@ -25,8 +25,8 @@ fn set(namespace: &Namespace, changes: &[Change]) {
     for change in changes {
         match change {
             Change::Sysctl { key, value } => namespace.run(|| key.write(value)).unwrap().unwrap(),
-            Change::MptcpLimits(limits) => support::manager(namespace).set_limits(*limits).unwrap(),
-            Change::MptcpEndpoint(endpoint) => support::manager(namespace).add(endpoint).unwrap(),
+            Change::MptcpLimits(limits) => super::support::manager(namespace).set_limits(*limits).unwrap(),
+            Change::MptcpEndpoint(endpoint) => super::support::manager(namespace).add(endpoint).unwrap(),
             other => panic!("{other}"),
         }
     }
