@@ -17,6 +17,7 @@ mod emulate;
 mod error;
 mod ethtool;
 pub mod fidelity;
+mod folder;
 mod namespace;
 mod netlink;
 mod packet_socket;

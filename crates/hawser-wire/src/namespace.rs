@@ -6,7 +6,7 @@
 //! 4. Closures, threads and commands enter by `setns`; the calling thread never changes namespace.
 //! 5. The last clone that drops unmounts and removes the file; processes still inside keep theirs alive.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -18,6 +18,7 @@ use std::thread::{self, JoinHandle};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 use crate::error::WireError;
+use crate::folder;
 use crate::sweep::{self, NETNS_DIRECTORY};
 
 /// The name of the namespace that a thread is in. Source: proc(5).
@@ -46,7 +47,7 @@ impl Namespace {
     /// Where the process may not make namespaces (it needs root), or /run/netns cannot be written.
     pub fn new(tag: &str) -> Result<Self, WireError> {
         let action = |name: &str| format!("make namespace {name} (needs root)");
-        fs::create_dir_all(NETNS_DIRECTORY).map_err(|error| WireError::system(action(tag), error))?;
+        folder::prepare().map_err(|error| WireError::system(action(tag), error))?;
         let name = reserve_name(tag).map_err(|error| WireError::system(action(tag), error))?;
         let bound = thread::scope(|scope| scope.spawn(|| bind_new(&name)).join());
         let file = match bound.unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {

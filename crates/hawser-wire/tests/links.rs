@@ -127,6 +127,25 @@ fn sweep_removes_what_a_killed_process_left_and_nothing_else() {
 }
 
 #[test]
+fn a_namespace_is_removed_though_ip_netns_was_first_used_after_it() {
+    const NAME: &str = "a_namespace_is_removed_though_ip_netns_was_first_used_after_it";
+    if std::env::var_os(CHILD).is_some() {
+        let mine = Namespace::new("mine").expect("makes a namespace (these tests need root)");
+        let added = Command::new("ip").args(["netns", "add", "theirs"]).status().expect("ip starts");
+        let name = mine.name().to_owned();
+        drop(mine);
+        assert!(added.success() && !exists(&name));
+        return;
+    }
+    // A /run as after a start of the machine, of which nobody else knows.
+    let script = "mount -t tmpfs none /run && exec \"$0\" --exact \"$1\" --nocapture";
+    let program = std::env::current_exe().expect("this program");
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script]).arg(program).arg(NAME).env(CHILD, "1");
+    assert!(command.status().expect("unshare starts").success());
+}
+
+#[test]
 fn teardown_removes_what_this_process_made() {
     if be_child() {
         assert_eq!(teardown().expect("tears down").len(), 1);

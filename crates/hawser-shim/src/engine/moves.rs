@@ -1,7 +1,8 @@
 //! Flows leave paths that are dead.
 //!
 //! 1. A flow moves to a living path that its connection does not use.
-//! 2. If there is none, but the connection has another flow that lives, it is given up: the kernel is told.
+//! 2. If there is none, but the connection has another flow that lives, it is given up: the kernel is told, and the reset by
+//!    which it ends the flow takes the other's path, so that the peer's kernel moves on as well.
 //! 3. The last flow of a connection stays, and moves to whatever comes alive.
 //! 4. The peer hears of the new way by the flow's headers, which go alone until something comes back.
 
@@ -66,24 +67,25 @@ impl Engine {
         }
         // One that is not dead goes on until it expires.
         if self.conns.get(from.0).is_some_and(|conn| conn.health.is_dead()) {
-            self.give_up(id, &siblings, outside);
+            self.give_up(now, id, &siblings, outside);
         }
     }
 
     /// Step 2.
-    fn give_up(&mut self, id: FlowId, siblings: &[FlowId], outside: &mut impl Outside) {
-        let lives = |id: &FlowId| match self.lane(*id).map(|lane| (lane.way, lane.is_lost)) {
-            Some((Way::Conn(conn), false)) => self.conns.get(conn.0).is_some_and(|conn| !conn.health.is_dead()),
-            _ => false,
+    fn give_up(&mut self, now: Time, id: FlowId, siblings: &[FlowId], outside: &mut impl Outside) {
+        let living = |id: &FlowId| match self.lane(*id).map(|lane| (lane.way, lane.is_lost)) {
+            Some((Way::Conn(conn), false)) => {
+                self.conns.get(conn.0).is_some_and(|conn| !conn.health.is_dead()).then_some(conn)
+            }
+            _ => None,
         };
-        if !siblings.iter().any(lives) {
-            return;
-        }
+        let Some(refuge) = siblings.iter().find_map(living) else { return };
         let connection = self.table.get(id).and_then(|flow| self.table.connection(flow.connection?));
         let token = connection.and_then(|connection| connection.token(Direction::In));
         let Some(lane) = self.lane_mut(id).filter(|lane| !lane.is_lost) else { return };
         lane.is_lost = true;
         let key = lane.key;
+        self.set_way(now, id, Way::Conn(refuge));
         if let Some(token) = token {
             self.counters.lost += 1;
             outside.tell(Notice::Lost { token, key });

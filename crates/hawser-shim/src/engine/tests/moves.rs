@@ -8,6 +8,7 @@ use super::KEYS;
 use super::sim::{Sim, path};
 use super::talk::{connect, longest_gap, talk};
 use crate::engine::{Notice, PathState, Reason};
+use crate::mptcp::{Flags, Segment};
 
 /// The least patience twice, a round trip, and a tick of the sweep or two.
 const NOTICED: Duration = Duration::from_millis(600);
@@ -53,8 +54,15 @@ fn without_another_path_a_subflow_is_given_up_and_comes_back_with_its_path() {
     });
     assert_eq!(lost.collect::<Vec<_>>(), [(KEYS[0].token(), 5002)], "told once");
     // The manager has the kernel destroy it.
-    let reset = flows[1].says(0, crate::mptcp::Flags::RST);
+    let reset = flows[1].says(0, Flags::RST);
+    sim.outer[1].delivered.clear();
     sim.send(0, 2, &reset);
+    sim.run(Duration::from_millis(50));
+    let ends = |packet: &[u8]| {
+        let segment = Segment::parse(packet).expect("it is one");
+        segment.flags.has(Flags::RST) && segment.source.port() == 5002
+    };
+    assert!(sim.outer[1].delivered.iter().any(|(_, packet)| ends(packet)), "by the path that works");
     flows.truncate(1);
     sim.links[1].is_cut = false;
     talk(&mut sim, &mut flows, 0, secs(3));
