@@ -82,7 +82,7 @@ impl Ground {
 
     /// A contender with these options, carrying traffic.
     pub fn up(&self, kind: &str, options: &str) -> Contest<'_> {
-        let before = self.state();
+        let before = self.settled();
         let mut contender = make(&plan(kind, options), &self.programs).expect("its options are understood");
         let offer = contender.up(&self.stage).unwrap_or_else(|error| panic!("{kind} is not up: {error}"));
         Contest { ground: self, contender, offer, before }
@@ -94,6 +94,20 @@ impl Ground {
         match contender.up(&self.stage) {
             Err(error) => error,
             Ok(_) => panic!("{kind} came up with {options}"),
+        }
+    }
+
+    /// What there is, once the kernel has done what it does a moment after addresses are set: IPv6's local routes.
+    fn settled(&self) -> BTreeMap<String, String> {
+        let late = Instant::now() + PATIENCE;
+        let mut state = self.state();
+        loop {
+            thread::sleep(10 * GLANCE);
+            let now = self.state();
+            if now == state || Instant::now() > late {
+                return now;
+            }
+            state = now;
         }
     }
 
