@@ -10,8 +10,10 @@ use std::time::Duration;
 use hawser_core::units::Time;
 
 use super::lanes::{Announcement, Lane, Way};
+use super::outbound::Form;
 use super::{ConnId, Engine, Notice, Outside, Reason, Sent, Via};
 use crate::flow::{Direction, FlowId};
+use crate::translate::bare;
 
 /// Headers go alone at once, and so often again, so long after each other, until something comes back.
 const ANNOUNCEMENTS: u8 = 5;
@@ -113,9 +115,14 @@ impl Engine {
         let datagrams = &mut self.scratch.datagrams;
         datagrams.clear();
         let headers = lane.headers.get();
-        if peer.compression.announce(now, headers, conn.room, &mut || outside.random(), datagrams)
-            && outside.send(Via::Conn(conn_id), datagrams) == Sent::All
-        {
+        let form = match lane.outer {
+            None => peer
+                .compression
+                .announce(now, headers, conn.room, &mut || outside.random(), datagrams)
+                .then_some(Form::Datagrams),
+            Some(port) => bare(headers, conn.room, port, datagrams).map(Form::Segments),
+        };
+        if form.is_some_and(|form| form.send(Via::Conn(conn_id), datagrams, outside) == Sent::All) {
             conn.sent(now, datagrams.len(), datagrams.iter().map(<[u8]>::len).sum());
         }
     }

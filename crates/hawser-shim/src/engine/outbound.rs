@@ -18,10 +18,11 @@ use super::lanes::{Lane, Way};
 use super::replies::{Refusal, refuse, reset};
 use super::rewrite::clamp;
 use super::{Drop, Engine, Outside, Sent, Via};
-use crate::compress::{COMPACT_HEADER, Compression, Offload};
+use crate::compress::{COMPACT_HEADER, Datagrams, Offload};
 use crate::flow::{Direction, FlowId, Refused, Role};
 use crate::mptcp::{Flags, JoinForm, MptcpOption, Segment, Token};
 use crate::route::{InterfaceIndex, ScionHost};
+use crate::translate::{Layer4, NotCut, OuterPort, cut};
 
 /// Packets that wait for paths, all together: SYNs, mostly.
 const MOST_WAITING: usize = 256;
@@ -96,8 +97,8 @@ impl Engine {
             }
         }
         self.follow(observed, outside);
-        if is_syn && let Some(room) = self.room(observed.flow, outside) {
-            clamp(packet, Compression::max_segment(room), offload.partial);
+        if is_syn && let Some(most) = self.max_segment(observed.flow, outside) {
+            clamp(packet, most, offload.partial);
         }
         self.leave(now, observed.flow, packet, headers, offload, outside)
     }
@@ -183,7 +184,16 @@ impl Engine {
             return Err(NoWay::Dropped(Drop::Refused));
         };
         let is_ours = !interface.is_ingress() || segment.flags.has(Flags::SYN);
-        self.put_lane(now, Lane { is_ours, joins, ..Lane::new(id, key, peer, interface, Way::Conn(conn)) });
+        let outer = match self.opts.layer4 {
+            Layer4::Udp => None,
+            Layer4::Tcp if is_ours => {
+                let port = self.take_port(now, peer, key.remote.port(), id, outside);
+                Some(port.ok_or(NoWay::Dropped(Drop::Full))?)
+            }
+            // A server's, as its peer knows it.
+            Layer4::Tcp => Some(OuterPort(key.local.port())),
+        };
+        self.put_lane(now, Lane { is_ours, joins, outer, ..Lane::new(id, key, peer, interface, Way::Conn(conn)) });
         Ok(())
     }
 
@@ -228,6 +238,12 @@ impl Engine {
         }
     }
 
+    /// The largest segment of a flow, as its way is now.
+    pub(super) fn max_segment(&self, id: FlowId, outside: &mut impl Outside) -> Option<u16> {
+        let room = self.room(id, outside)?;
+        Some(self.lane(id)?.max_segment(room))
+    }
+
     /// Step 4.
     fn leave(
         &mut self,
@@ -242,40 +258,56 @@ impl Engine {
         let Self { lanes, peers, scratch, .. } = self;
         let lane = lanes.get_mut(id.place()).and_then(Option::as_mut).ok_or(Drop::Stray)?;
         let peer = peers.get_mut(lane.peer.0).ok_or(Drop::Stray)?;
-        let (way, interface) = (lane.way, lane.interface);
+        let (way, interface, mtu) = (lane.way, lane.interface, mtu_of(packet, lane.max_segment(room)));
         if lane.is_ours {
             lane.headers.keep(packet.get(..headers).unwrap_or_default());
         }
         scratch.datagrams.clear();
         let mut random = || outside.random();
-        let shrunk = peer.compression.shrink(now, packet, offload, room, &mut random, &mut scratch.datagrams);
+        let mut write = |offload: Offload| match lane.outer {
+            None => {
+                let out = &mut scratch.datagrams;
+                let shrunk = peer.compression.shrink(now, packet, offload, room, &mut random, out);
+                shrunk.map(|()| Form::Datagrams).map_err(NotCut::from)
+            }
+            Some(port) => cut(packet, offload, room, port, &mut scratch.datagrams).map(Form::Segments),
+        };
+        let mut written = write(offload);
         let mut is_cut = false;
-        if shrunk.is_err() {
-            let most =
-                room.saturating_sub(COMPACT_HEADER + SPARE + u16::try_from(options_of(packet, headers)).unwrap_or(0));
-            let cut = Offload { segment: Some(most), ..offload };
+        if matches!(written, Err(NotCut::TooLarge(_))) {
+            let header = match lane.layer4() {
+                Layer4::Udp => COMPACT_HEADER + SPARE,
+                Layer4::Tcp => TCP_HEADER as u16,
+            };
+            let most = room.saturating_sub(header + u16::try_from(options_of(packet, headers)).unwrap_or(0));
             is_cut = offload.partial && most > 0;
-            if !is_cut || peer.compression.shrink(now, packet, cut, room, &mut random, &mut scratch.datagrams).is_err()
-            {
-                self.reply(interface, packet, Refusal::TooLarge(mtu_of(packet, room)), outside);
-                return Err(Drop::TooLarge);
+            if is_cut {
+                written = write(Offload { segment: Some(most), ..offload });
             }
         }
-        let sent = self.depart(now, way, outside);
+        let form = match written {
+            Ok(form) => form,
+            Err(NotCut::Damaged) => return Err(Drop::Damaged),
+            Err(NotCut::TooLarge(_)) => {
+                self.reply(interface, packet, Refusal::TooLarge(mtu), outside);
+                return Err(Drop::TooLarge);
+            }
+        };
+        let sent = self.depart(now, way, form, outside);
         if is_cut {
-            self.reply(interface, packet, Refusal::TooLarge(mtu_of(packet, room)), outside);
+            self.reply(interface, packet, Refusal::TooLarge(mtu), outside);
         }
         sent
     }
 
-    /// Step 4: the datagrams of a packet go.
-    fn depart(&mut self, now: Time, way: Way, outside: &mut impl Outside) -> Result<(), Drop> {
+    /// Step 4: what a packet has become goes.
+    fn depart(&mut self, now: Time, way: Way, form: Form, outside: &mut impl Outside) -> Result<(), Drop> {
         let datagrams = &self.scratch.datagrams;
         let (via, conn) = match way {
             Way::Conn(id) => (Via::Conn(id), Some(id)),
             Way::Back(to) => (Via::Back(to), None),
         };
-        let sent = outside.send(via, datagrams);
+        let sent = form.send(via, datagrams, outside);
         if let Some(conn) = conn.and_then(|id| self.conns.get_mut(id.0)) {
             conn.sent(now, datagrams.len(), datagrams.total());
         }
@@ -307,6 +339,23 @@ impl Engine {
         for one in over {
             self.reply(one.interface, &one.packet, Refusal::Unreachable, outside);
             self.counters.drop(Drop::NoPath);
+        }
+    }
+}
+
+/// What a packet has become. Plain value.
+#[derive(Clone, Copy)]
+pub(super) enum Form {
+    Datagrams,
+    /// With this traffic class.
+    Segments(u8),
+}
+
+impl Form {
+    pub fn send(self, via: Via, written: &Datagrams, outside: &mut impl Outside) -> Sent {
+        match self {
+            Self::Datagrams => outside.send(via, written),
+            Self::Segments(class) => outside.send_segments(via, written, class),
         }
     }
 }
@@ -354,8 +403,8 @@ fn ip_header(packet: &[u8]) -> usize {
     if packet.first().is_some_and(|first| first >> 4 == 4) { IPV4_HEADER } else { IPV6_HEADER }
 }
 
-/// Bytes of a packet of this IP version that fits into so much room.
-fn mtu_of(packet: &[u8], room: u16) -> u16 {
+/// Bytes of a packet of this IP version with the largest segment.
+fn mtu_of(packet: &[u8], most: u16) -> u16 {
     let headers = u16::try_from(ip_header(packet) + TCP_HEADER).unwrap_or(u16::MAX);
-    Compression::max_segment(room).saturating_add(headers)
+    most.saturating_add(headers)
 }

@@ -12,6 +12,7 @@ use hawser_scion::service::{PathService, ServiceOpts};
 use hawser_shim::engine::{EngineOpts, Notice, OwnAddresses, Snapshot};
 use hawser_shim::packet::{Handle, Order, Parts, spawn};
 use hawser_shim::route::{Addresses, DEFAULT_RANGE, InterfaceIndex, RouteTable};
+use hawser_shim::translate::Layer4;
 use hawser_wire::{End, Namespace, RpFilter, veth};
 use ipnet::IpNet;
 
@@ -64,9 +65,10 @@ impl Host {
             ingress,
             egress,
             socket: socket.unwrap().unwrap(),
+            tcp: Vec::new(),
             service: Arc::new(PathService::start(NO_DAEMON.parse().unwrap(), ServiceOpts::default()).unwrap()),
             conn: ConnOpts::new(end),
-            opts: EngineOpts { local: end, select: Criterion::Length, egress: EGRESS },
+            opts: EngineOpts { local: end, select: Criterion::Length, egress: EGRESS, layer4: Layer4::Udp },
             own,
             routes: Arc::new(RouteTable::new(Some(DEFAULT_RANGE), []).with_end(other)),
         };
