@@ -15,6 +15,7 @@ mod choice;
 mod conns;
 mod control;
 mod counters;
+mod form;
 mod health;
 mod inbound;
 mod lanes;

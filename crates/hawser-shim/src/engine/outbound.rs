@@ -14,15 +14,16 @@ use hawser_core::units::Time;
 use hawser_scion::{Dataplane, EndpointAddr, Fingerprint, Path};
 
 use super::choice::AsPaths;
+use super::form::{Form, Writer};
 use super::lanes::{Lane, Way};
 use super::replies::{Refusal, refuse, reset};
 use super::rewrite::clamp;
 use super::{Drop, Engine, Outside, Sent, Via};
-use crate::compress::{COMPACT_HEADER, Datagrams, Offload};
+use crate::compress::Offload;
 use crate::flow::{Direction, FlowId, Refused, Role};
 use crate::mptcp::{Flags, JoinForm, MptcpOption, Segment, Token};
 use crate::route::{InterfaceIndex, ScionHost};
-use crate::translate::{Layer4, NotCut, OuterPort, cut};
+use crate::translate::{Layer4, NotCut, OuterPort};
 
 /// Packets that wait for paths, all together: SYNs, mostly.
 const MOST_WAITING: usize = 256;
@@ -33,9 +34,6 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// Protocols that this host hears nothing of when they do not cross: ICMPv6, whose messages nobody refuses (RFC 4443
 /// section 2.4), and ICMP.
 const SILENT: [u8; 2] = [1, 58];
-/// What a compact datagram may have beside its header and TCP's options when it is cut: class, identification, acknowledged id.
-const SPARE: u16 = 16;
-
 /// A packet that waits for paths.
 #[derive(Debug)]
 pub(super) struct Waiting {
@@ -262,28 +260,14 @@ impl Engine {
         if lane.is_ours {
             lane.headers.keep(packet.get(..headers).unwrap_or_default());
         }
-        scratch.datagrams.clear();
-        let mut random = || outside.random();
-        let mut write = |offload: Offload| match lane.outer {
-            None => {
-                let out = &mut scratch.datagrams;
-                let shrunk = peer.compression.shrink(now, packet, offload, room, &mut random, out);
-                shrunk.map(|()| Form::Datagrams).map_err(NotCut::from)
-            }
-            Some(port) => cut(packet, offload, room, port, &mut scratch.datagrams).map(Form::Segments),
-        };
-        let mut written = write(offload);
-        let mut is_cut = false;
-        if matches!(written, Err(NotCut::TooLarge(_))) {
-            let header = match lane.layer4() {
-                Layer4::Udp => COMPACT_HEADER + SPARE,
-                Layer4::Tcp => TCP_HEADER as u16,
-            };
-            let most = room.saturating_sub(header + u16::try_from(options_of(packet, headers)).unwrap_or(0));
-            is_cut = offload.partial && most > 0;
-            if is_cut {
-                written = write(Offload { segment: Some(most), ..offload });
-            }
+        let (compression, out) = (&mut peer.compression, &mut scratch.datagrams);
+        out.clear();
+        let mut writer = Writer { now, room, outer: lane.outer, compression, out };
+        let mut written = writer.write(packet, offload, outside);
+        let most = writer.most(u16::try_from(options_of(packet, headers)).unwrap_or(0));
+        let is_cut = matches!(written, Err(NotCut::TooLarge(_))) && offload.partial && most > 0;
+        if is_cut {
+            written = writer.write(packet, Offload { segment: Some(most), ..offload }, outside);
         }
         let form = match written {
             Ok(form) => form,
@@ -339,23 +323,6 @@ impl Engine {
         for one in over {
             self.reply(one.interface, &one.packet, Refusal::Unreachable, outside);
             self.counters.drop(Drop::NoPath);
-        }
-    }
-}
-
-/// What a packet has become. Plain value.
-#[derive(Clone, Copy)]
-pub(super) enum Form {
-    Datagrams,
-    /// With this traffic class.
-    Segments(u8),
-}
-
-impl Form {
-    pub fn send(self, via: Via, written: &Datagrams, outside: &mut impl Outside) -> Sent {
-        match self {
-            Self::Datagrams => outside.send(via, written),
-            Self::Segments(class) => outside.send_segments(via, written, class),
         }
     }
 }

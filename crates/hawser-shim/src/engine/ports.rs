@@ -35,7 +35,7 @@ struct Place {
 #[derive(Clone, Copy, Debug)]
 struct Port {
     flows: usize,
-    /// Since when; none where nobody ever had it.
+    /// When a flow gave it back last; none where none ever did.
     free: Option<Time>,
     opened: Time,
 }
@@ -57,7 +57,7 @@ impl Ports {
         open: impl FnOnce() -> Option<OuterPort>,
     ) -> Option<OuterPort> {
         let is_free = |port: OuterPort| !self.flows.contains_key(&Place { peer, remote, port });
-        let has_rested = |port: &Port| port.flows > 0 || port.free.is_none_or(|free| now.since(free) >= RESTS);
+        let has_rested = |port: &Port| port.free.is_none_or(|free| now.since(free) >= RESTS);
         // The one that rested for longest.
         let free = self.all.iter().filter(|(port, _)| is_free(**port));
         let oldest = free.min_by_key(|(_, port)| port.free).map(|(port, known)| (*port, has_rested(known)));
