@@ -38,9 +38,11 @@ pub(super) fn shim(mut table: Table<'_, '_, '_>) -> Option<Config> {
     let map = table.optional("map", path);
     let dns = table.optional("dns", boolean);
     let control = table.optional("control", path);
-    let layer4 = table.optional("layer4", keyword).map(|layer4| layer4.value).unwrap_or_default();
+    let layer4 = table.optional("layer4", keyword::<Layer4>);
     let server_ports = table.list("server_ports", port).unwrap_or_default();
-    if let Some(first) = server_ports.first().filter(|_| layer4 == Layer4::Udp) {
+    if let Some(first) = server_ports.first()
+        && (layer4.as_ref().is_some_and(|layer4| layer4.value == Layer4::Udp) || !table.has("layer4"))
+    {
         let fault = Fault::new("`server_ports`: with layer4 = \"udp\" everything comes to the port of `local`");
         table.fault(first.span.clone(), fault.hint("add: layer4 = \"tcp\", or leave it out"));
     }
@@ -67,7 +69,7 @@ pub(super) fn shim(mut table: Table<'_, '_, '_>) -> Option<Config> {
         name,
         map: map.map(|map| map.value),
         dns: dns.is_some_and(|dns| dns.value),
-        layer4,
+        layer4: layer4.map(|layer4| layer4.value).unwrap_or_default(),
         server_ports: server_ports.into_iter().map(|port| port.value).collect(),
         policy: Policy::default(),
         routes: Vec::new(),
