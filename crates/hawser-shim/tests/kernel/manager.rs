@@ -12,7 +12,7 @@ use hawser_shim::mptcp::Token;
 use hawser_shim::route::{Addresses, RouteTable, Side, Target};
 use hawser_wire::Namespace;
 
-use super::support::{Heard, Pair, ip, say, subflow};
+use super::support::{Heard, PORT, Pair, ip, say, subflow};
 
 /// The client's addresses, as if they were those of two egresses.
 fn places(routes: RouteTable) -> Places {
@@ -25,8 +25,8 @@ fn set(namespace: &Namespace, changes: &[Change]) {
     for change in changes {
         match change {
             Change::Sysctl { key, value } => namespace.run(|| key.write(value)).unwrap().unwrap(),
-            Change::MptcpLimits(limits) => support::manager(namespace).set_limits(*limits).unwrap(),
-            Change::MptcpEndpoint(endpoint) => support::manager(namespace).add(endpoint).unwrap(),
+            Change::MptcpLimits(limits) => super::support::manager(namespace).set_limits(*limits).unwrap(),
+            Change::MptcpEndpoint(endpoint) => super::support::manager(namespace).add(endpoint).unwrap(),
             other => panic!("{other}"),
         }
     }
@@ -131,7 +131,7 @@ fn the_map_gives_a_connection_over_the_internet_subflows_by_every_egress() {
     places.egress.remove(0);
     let _manager = pair.client.run(|| Manager::start(places)).unwrap().unwrap();
     let (near, far, _listener) = pair.connect();
-    assert_eq!(subflow(&mut heard, "10.2.0.1").remote, SocketAddr::new(ip("10.1.0.2"), support::PORT));
+    assert_eq!(subflow(&mut heard, "10.2.0.1").remote, SocketAddr::new(ip("10.1.0.2"), PORT));
     say(near, far);
 }
 
