@@ -305,3 +305,53 @@ fn interfaces_of_messages_are_those_of_hop_fields() {
     bytes[last - 2] = 1;
     assert_eq!(parse(&bytes), Err(Malformed::Interface(0x1_0029)));
 }
+
+/// A segment from port 7 to port 9 with these bytes after its header.
+fn segment(payload: &[u8]) -> Vec<u8> {
+    let mut segment = vec![0; 20];
+    (segment[1], segment[3], segment[12]) = (7, 9, 5 << 4);
+    segment.extend(payload);
+    segment
+}
+
+#[test]
+fn a_segment_of_tcp_goes_behind_the_scion_header_with_a_checksum_of_its_own_and_a_traffic_class() {
+    for (path, payload) in [(path(&[2, 3], 1), &b"hello"[..]), (Dataplane::Empty, b"")] {
+        let template = template(&path);
+        assert_eq!(template.tcp_headroom() + UDP_LEN, template.headroom());
+        let mut packet = vec![0xaa; template.tcp_headroom()];
+        packet.extend(segment(payload));
+        template.finish_tcp(&mut packet, 0xb9);
+        let read = parse(&packet).expect("a packet");
+        assert_eq!((read.header().next_header(), read.header().traffic_class()), (protocol::TCP, 0xb9));
+        assert_eq!(read.dataplane().as_bytes(), DataplaneView::of(&path).expect("a path").as_bytes());
+        let tcp = TcpView::of(&read).expect("a segment");
+        assert_eq!((tcp.source_port(), tcp.destination_port()), (7, 9));
+        assert_eq!(tcp.segment()[20..], *payload);
+        // RFC 9293, 3.1, over the pseudo-header of scion-header.rst: addresses, length, protocol.
+        let sum = |bytes: &[u8]| {
+            bytes.chunks(2).map(|b| u64::from(b[0]) << 8 | u64::from(*b.get(1).unwrap_or(&0))).sum::<u64>()
+        };
+        let all = sum(&packet[12..36]) + tcp.segment().len() as u64 + u64::from(protocol::TCP) + sum(tcp.segment());
+        assert_eq!(all % 0xffff, 0, "the checksum makes the sum one of ones");
+        assert!(tcp.verify_checksum());
+        for at in [12, 20, 28, 32, packet.len() - 1] {
+            let mut changed = packet.clone();
+            changed[at] ^= 4;
+            let read = parse(&changed).expect("a packet");
+            assert!(!TcpView::of(&read).expect("a segment").verify_checksum(), "byte {at}");
+        }
+        assert_eq!(dispatched_port(&read), Ok(9));
+    }
+}
+
+#[test]
+fn what_is_no_whole_segment_of_tcp_is_none() {
+    for bytes in [
+        carrying(protocol::TCP, &segment(b"")[..19]),
+        carrying(99, &segment(b"")),
+        datagram(&Dataplane::Empty, &[0; 40]),
+    ] {
+        assert_eq!(TcpView::of(&parse(&bytes).expect("a packet")), None);
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! 1. [`mptcp`] reads TCP segments and what MPTCP says in them.
 //! 2. [`flow`] keeps each flow, main or subflow, from its SYN to its end.
-//! 3. [`compress`] puts a few bytes in place of the headers that both ends know.
+//! 3. [`compress`] puts a few bytes in place of the headers that both ends know; [`translate`] does without UDP, as an option.
 //! 4. [`engine`] gives each flow a path, and another one when that dies; [`packet`] drives it with devices and sockets.
 //! 5. [`route`] knows where TCP addresses are in SCION; [`config`] what is wanted, [`status`] what there is.
 //! 6. [`kernel`] tells the kernel's path manager what to do, and hears what it does.
@@ -22,3 +22,4 @@ pub mod packet;
 pub mod route;
 pub mod run;
 pub mod status;
+pub mod translate;

@@ -43,6 +43,8 @@ fn config(name: &str, mode: Mode) -> Config {
         map: None,
         dns: false,
         control: "unused.sock".into(),
+        layer4: Default::default(),
+        server_ports: Default::default(),
         policy: Default::default(),
         routes: Vec::new(),
     }

@@ -13,6 +13,7 @@ use hawser_shim::engine::{By, ConnId, Control, Engine, EngineOpts, Notice, Outsi
 use hawser_shim::flow::{Direction, FlowTable, Limits, State};
 use hawser_shim::mptcp::Segment;
 use hawser_shim::route::{Addresses, InterfaceIndex};
+use hawser_shim::translate::{Layer4, OuterPort};
 
 /// Counts what the calling thread allocates.
 struct Counting;
@@ -101,6 +102,9 @@ fn a_known_flow_is_compressed_and_expanded_without_allocation() {
     assert_eq!((near.counters().whole, near.counters().compact), (1, 999));
 }
 
+/// The client's port where TCP is SCION's layer 4.
+const OUTER: OuterPort = OuterPort(31_007);
+
 /// Counts what goes out and comes in, and keeps nothing but the last datagrams.
 #[derive(Default)]
 struct Wire {
@@ -141,6 +145,13 @@ impl Outside for Wire {
         datagrams.iter().for_each(|datagram| self.keep(via, datagram));
         Sent::All
     }
+    fn send_segments(&mut self, via: Via, segments: &Datagrams, _: u8) -> Sent {
+        self.send(via, segments)
+    }
+    fn open_port(&mut self) -> Option<OuterPort> {
+        Some(OUTER)
+    }
+    fn close_port(&mut self, _: OuterPort) {}
     fn send_control(&mut self, _: Via, _: &Control) -> Sent {
         Sent::All
     }
@@ -158,10 +169,11 @@ struct Two {
     wires: [Wire; 2],
     ends: [EndpointAddr; 2],
     conn: EndpointAddr,
+    layer4: Layer4,
 }
 
 impl Two {
-    fn new() -> Self {
+    fn new(layer4: Layer4) -> Self {
         let ends: [EndpointAddr; 2] =
             ["1-ff00:0:110,10.0.0.1:31000", "1-ff00:0:110,10.0.0.2:31000"].map(|end| end.parse().unwrap());
         let engine = |local: EndpointAddr| {
@@ -169,10 +181,10 @@ impl Two {
             let own = interfaces.fold(OwnAddresses::default(), |own, interface| {
                 own.with_interface(interface, Addresses::of(local, None, interface).unwrap())
             });
-            Engine::new(EngineOpts { local, select: Criterion::Length, egress: 1 }, own, Arc::default())
+            Engine::new(EngineOpts { local, select: Criterion::Length, egress: 1, layer4 }, own, Arc::default())
         };
         let conn = "1-ff00:0:110,10.0.0.1:40001".parse().unwrap();
-        Self { engines: ends.map(engine), wires: Default::default(), ends, conn }
+        Self { engines: ends.map(engine), wires: Default::default(), ends, conn, layer4 }
     }
 
     fn address(&self, host: usize, interface: u8) -> std::net::SocketAddr {
@@ -189,6 +201,12 @@ impl Two {
         let (near, far, out, into) = if host == 0 { (near, far, out, into) } else { (far, near, into, out) };
         near.handle_packet(Time::ZERO, interface, packet, Offload::default(), out);
         for (via, datagram) in &out.sent[..out.used] {
+            if self.layer4 == Layer4::Tcp {
+                let mut from = self.ends[host];
+                from.host.set_port(if host == 0 { OUTER.0 } else { 80 });
+                assert!(far.handle_segment(Time::ZERO, from, datagram, 0, into));
+                continue;
+            }
             let (by, from) = match via {
                 Via::Conn(_) => (By::Port, self.conn),
                 Via::Back(to) => {
@@ -204,14 +222,30 @@ impl Two {
 
 #[test]
 fn a_known_flow_crosses_two_engines_without_allocation() {
-    let mut two = Two::new();
+    cross_without_allocation(Layer4::Udp);
+}
+
+#[test]
+fn so_it_does_where_tcp_is_layer_4() {
+    cross_without_allocation(Layer4::Tcp);
+}
+
+fn cross_without_allocation(layer4: Layer4) {
+    let mut two = Two::new(layer4);
     let (client, server) = (two.address(0, 1), two.address(1, 0));
     let v6 = |from: std::net::SocketAddr, to: std::net::SocketAddr| match (from.ip(), to.ip()) {
         (std::net::IpAddr::V6(from), std::net::IpAddr::V6(to)) => PacketBuilder::ipv6(from.octets(), to.octets(), 64),
         _ => unreachable!("both are surrogates"),
     };
-    let packet = |from, to, sequence: u32, acknowledgment: u32, is_syn: bool, payload: usize| {
-        let tcp = v6(from, to).tcp(80, 80, sequence, 500);
+    // Where TCP is layer 4, the server sees the port that SCION sees.
+    let seen = std::net::SocketAddr::new(client.ip(), if layer4 == Layer4::Tcp { OUTER.0 } else { client.port() });
+    let packet = |from: std::net::SocketAddr,
+                  to: std::net::SocketAddr,
+                  sequence: u32,
+                  acknowledgment: u32,
+                  is_syn: bool,
+                  payload: usize| {
+        let tcp = v6(from, to).tcp(from.port(), to.port(), sequence, 500);
         let tcp = if is_syn { tcp.syn() } else { tcp };
         let tcp = if acknowledgment > 0 { tcp.ack(acknowledgment) } else { tcp };
         let mut packet = Vec::new();
@@ -219,10 +253,10 @@ fn a_known_flow_crosses_two_engines_without_allocation() {
         packet
     };
     two.cross(0, &mut packet(client, server, 1, 0, true, 0));
-    two.cross(1, &mut packet(server, client, 1, 2, true, 0));
+    two.cross(1, &mut packet(server, seen, 1, 2, true, 0));
     two.cross(0, &mut packet(client, server, 2, 2, false, 0));
     let mut there: Vec<_> = (0..1000).map(|at| packet(client, server, 2 + at * 1000, 2, false, 1000)).collect();
-    let mut back: Vec<_> = (0..1000).map(|at| packet(server, client, 2, 2 + at * 1000, false, 0)).collect();
+    let mut back: Vec<_> = (0..1000).map(|at| packet(server, seen, 2, 2 + at * 1000, false, 0)).collect();
     for at in 0..2 {
         two.cross(0, &mut there[at]);
         two.cross(1, &mut back[at]);

@@ -29,7 +29,7 @@ const SLOWEST: u64 = 125_000;
 /// What a file's bytes come from.
 const SEED: u64 = 1;
 /// The server's port of TCP; and of quinn at either end, in the range that routers send to and not the shims' own.
-const TCP_PORT: u16 = 5001;
+pub(crate) const TCP_PORT: u16 = 5001;
 const QUIC_PORT: u16 = 31_400;
 /// What makes a program's TCP sockets MPTCP.
 const UPGRADE: [&str; 2] = ["shim", "run"];

@@ -19,4 +19,4 @@ pub use churn::{Churn, Churned};
 pub(crate) use pair::PORT;
 pub use pair::{Shim, ShimPair, ShimPlan};
 pub use ways::Place;
-pub use wire::{Wire, scion_flow, scion_links};
+pub use wire::{Carried, Wire, scion_flow, scion_links};

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use hawser_scion::packet::{Upper, parse};
+use hawser_scion::packet::{Upper, parse, protocol};
 
 /// A pcap file's header, and that before each frame; where the frame's length stands in it. Source: pcap-savefile(5).
 const FILE_HEADER: usize = 24;
@@ -20,6 +20,15 @@ const IPV4: [u8; 2] = [8, 0];
 const UDP_HEADER: usize = 8;
 const UDP: u8 = 17;
 
+/// What SCION carries. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carried {
+    /// Datagrams of UDP.
+    Udp,
+    /// Segments of TCP.
+    Tcp,
+}
+
 /// Packets of a flow on a link. None by default. Plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wire {
@@ -31,16 +40,16 @@ pub struct Wire {
 
 /// What went from one SCION host to another, by the capture file of a router on the way: what the first link carried.
 #[must_use]
-pub fn scion_flow(pcap: &[u8], from: IpAddr, to: IpAddr) -> Wire {
-    scion_links(pcap, from, to).into_values().max().unwrap_or_default()
+pub fn scion_flow(pcap: &[u8], from: IpAddr, to: IpAddr, carried: Carried) -> Wire {
+    scion_links(pcap, from, to, carried).into_values().max().unwrap_or_default()
 }
 
 /// The same for each link of the router, by the outer addresses on it: source and destination.
 #[must_use]
-pub fn scion_links(pcap: &[u8], from: IpAddr, to: IpAddr) -> BTreeMap<(Ipv4Addr, Ipv4Addr), Wire> {
+pub fn scion_links(pcap: &[u8], from: IpAddr, to: IpAddr, carried: Carried) -> BTreeMap<(Ipv4Addr, Ipv4Addr), Wire> {
     let mut links: BTreeMap<(Ipv4Addr, Ipv4Addr), Wire> = BTreeMap::new();
     for packet in frames(pcap).filter_map(ipv4) {
-        if let Some(outer) = outer_of(packet, from, to) {
+        if let Some(outer) = outer_of(packet, from, to, carried) {
             let link = links.entry(outer).or_default();
             link.packets += 1;
             link.ip_bytes += packet.len() as u64;
@@ -68,12 +77,16 @@ fn ipv4(frame: &[u8]) -> Option<&[u8]> {
 }
 
 /// The outer addresses, where it is a packet of the flow.
-fn outer_of(packet: &[u8], from: IpAddr, to: IpAddr) -> Option<(Ipv4Addr, Ipv4Addr)> {
+fn outer_of(packet: &[u8], from: IpAddr, to: IpAddr, carried: Carried) -> Option<(Ipv4Addr, Ipv4Addr)> {
     let header = usize::from(packet.first()? & 0xf) * 4;
     let address = |at: usize| Some(Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(at..at + 4)?).ok()?));
     let payload = packet.get(header + UDP_HEADER..).filter(|_| packet[9] == UDP)?;
     let scion = parse(payload).ok()?;
-    let is_ours = scion.source().1 == from && scion.destination().1 == to && matches!(scion.upper(), Upper::Udp(_));
+    let is_carried = match carried {
+        Carried::Udp => matches!(scion.upper(), Upper::Udp(_)),
+        Carried::Tcp => scion.upper() == Upper::Other(protocol::TCP),
+    };
+    let is_ours = scion.source().1 == from && scion.destination().1 == to && is_carried;
     is_ours.then_some((address(12)?, address(16)?))
 }
 
@@ -124,10 +137,11 @@ mod tests {
         let of = |frame: &[u8]| (frame.len() - ETHERNET) as u64;
         let expected = Wire { packets: 2, ip_bytes: 2 * of(&whole) - 99 };
         let [from, to] = ["10.111.0.10", "10.112.0.10"].map(|host| host.parse().expect("an address"));
-        assert_eq!(scion_flow(&pcap(&frames), from, to), expected);
-        assert_eq!(scion_links(&pcap(&frames), from, to).len(), 2);
-        assert_eq!(scion_flow(&pcap(&frames), from, from), Wire::default());
+        assert_eq!(scion_flow(&pcap(&frames), from, to, Carried::Udp), expected);
+        assert_eq!(scion_links(&pcap(&frames), from, to, Carried::Udp).len(), 2);
+        assert_eq!(scion_flow(&pcap(&frames), from, from, Carried::Udp), Wire::default());
+        assert_eq!(scion_flow(&pcap(&frames), from, to, Carried::Tcp), Wire::default());
         let cut = &pcap(&frames)[..FILE_HEADER + RECORD_HEADER + 40];
-        assert_eq!(scion_flow(cut, from, to), Wire::default(), "a frame that was not written to its end");
+        assert_eq!(scion_flow(cut, from, to, Carried::Udp), Wire::default(), "a frame that was not written to its end");
     }
 }

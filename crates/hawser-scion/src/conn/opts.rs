@@ -42,6 +42,18 @@ impl PortRange {
     }
 }
 
+/// What becomes of packets that carry TCP instead of UDP. Plain data.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TcpPackets {
+    /// They are for another protocol, and counted so.
+    #[default]
+    Refused,
+    /// They are handed out beside datagrams, whatever their port: routers disagree on where they deliver them.
+    Taken,
+    /// They alone are handed out.
+    Only,
+}
+
 /// What a connection or socket is opened with. Plain data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConnOpts {
@@ -60,6 +72,8 @@ pub struct ConnOpts {
     pub trains: bool,
     /// Whether the checksum of what is received is verified. It is always written.
     pub verify: bool,
+    /// What becomes of packets that carry TCP.
+    pub tcp: TcpPackets,
     /// How fast to send at most.
     pub pace: Option<Pace>,
     /// How long sending may wait for a full socket; `None` for ever.
@@ -83,6 +97,7 @@ impl ConnOpts {
             dispatched: None,
             trains: true,
             verify: true,
+            tcp: TcpPackets::Refused,
             pace: None,
             send_timeout: None,
             traffic_class: 0,

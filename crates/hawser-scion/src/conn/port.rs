@@ -22,7 +22,7 @@ use super::events::Events;
 use super::flow::{Around, Flow};
 use super::flows::Flows;
 use super::keeper::Keeper;
-use super::opts::{ConnOpts, Finding, PortRange};
+use super::opts::{ConnOpts, Finding, PortRange, TcpPackets};
 use super::paths::Paths;
 use super::receive::{Datagram, RxHalf, Take};
 use super::renewal::Chance;
@@ -38,6 +38,7 @@ use crate::packet::FlowId;
 pub(super) struct Port {
     pub(super) local: Local,
     pub(super) verify: bool,
+    pub(super) tcp: TcpPackets,
     pub(super) counters: Counters,
     pub(super) events: Events,
     pub(super) dead: Mutex<DeadParts>,
@@ -75,6 +76,7 @@ impl Port {
         Ok(Arc::new(Port {
             local,
             verify: opts.verify,
+            tcp: opts.tcp,
             counters: Counters::default(),
             events: Events::default(),
             dead: Mutex::default(),

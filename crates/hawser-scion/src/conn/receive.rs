@@ -14,13 +14,23 @@ use hawser_net::link::{Link, RUNS_PER_BATCH, RecvBatch, Refusal};
 
 use super::echo::Answers;
 use super::events::{Event, Remote, Unreachable};
+use super::opts::TcpPackets;
 use super::port::Port;
 use super::scmp;
 use crate::addr::EndpointAddr;
-use crate::packet::{Echo, Packet, ScmpView, Upper, parse};
+use crate::packet::{Echo, Packet, ScmpView, TcpView, Upper, parse, protocol};
 
 /// Errors told in one go; the socket says again when there are more.
 const MOST_ERRORS: usize = 16;
+
+/// What the payload of a packet is. Plain data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carried {
+    /// What UDP carries.
+    Udp,
+    /// A segment of TCP, with its header.
+    Tcp,
+}
 
 /// A packet that came, borrowed from the socket's memory. Plain data.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +39,8 @@ pub struct Datagram<'a> {
     pub source: EndpointAddr,
     /// What it carries.
     pub payload: &'a [u8],
+    /// What that is.
+    pub carried: Carried,
     /// Who handed it to this host: a border router, a host of the own AS, or the shim.
     pub remote: SocketAddr,
     /// All of it.
@@ -169,15 +181,15 @@ fn sort<'a>(port: &Port, remote: SocketAddr, bytes: &'a [u8]) -> Sorted<'a> {
         return Sorted::Nothing;
     }
     match packet.upper() {
-        Upper::Udp(udp) if udp.destination_port() == here.host.port() => {
+        Upper::Udp(udp) if udp.destination_port() == here.host.port() && port.tcp != TcpPackets::Only => {
             if port.verify && !udp.verify_checksum() {
                 port.counters.bad_checksum.add(1);
                 return Sorted::Nothing;
             }
-            let (isd_as, host) = packet.source();
-            let source = EndpointAddr::new(isd_as, SocketAddr::new(host, udp.source_port()));
-            Sorted::Data(Datagram { source, payload: udp.payload(), remote, packet })
+            let (source, payload) = (from(&packet, udp.source_port()), udp.payload());
+            Sorted::Data(Datagram { source, payload, carried: Carried::Udp, remote, packet })
         }
+        Upper::Other(protocol::TCP) if port.tcp != TcpPackets::Refused => sort_tcp(port, remote, packet),
         Upper::Scmp(_) if !packet.verify_checksum() => {
             port.counters.bad_checksum.add(1);
             Sorted::Nothing
@@ -194,4 +206,23 @@ fn sort<'a>(port: &Port, remote: SocketAddr, bytes: &'a [u8]) -> Sorted<'a> {
             Sorted::Nothing
         }
     }
+}
+
+/// Step 2, of TCP.
+fn sort_tcp<'a>(port: &Port, remote: SocketAddr, packet: Packet<'a>) -> Sorted<'a> {
+    let Some(tcp) = TcpView::of(&packet) else {
+        port.counters.malformed.add(1);
+        return Sorted::Nothing;
+    };
+    if port.verify && !tcp.verify_checksum() {
+        port.counters.bad_checksum.add(1);
+        return Sorted::Nothing;
+    }
+    let (source, payload) = (from(&packet, tcp.source_port()), tcp.segment());
+    Sorted::Data(Datagram { source, payload, carried: Carried::Tcp, remote, packet })
+}
+
+fn from(packet: &Packet<'_>, port: u16) -> EndpointAddr {
+    let (isd_as, host) = packet.source();
+    EndpointAddr::new(isd_as, SocketAddr::new(host, port))
 }

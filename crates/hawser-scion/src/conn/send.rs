@@ -22,6 +22,7 @@ use super::pace::Pacer;
 use super::port::Port;
 use super::way::Way;
 use crate::addr::EndpointAddr;
+use crate::packet::UDP_LEN;
 
 /// How long a call may wait. Plain data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,12 +131,44 @@ impl<'a> Batch<'a> {
     /// # Errors
     /// [`PushError`], without calling `fill`.
     pub fn push(&mut self, bytes: usize, fill: impl FnOnce(&mut [u8])) -> Result<(), PushError> {
-        let max = self.way.max_payload;
+        let template = &self.way.template;
+        let headroom = template.headroom();
+        let seal = |packet: &mut [u8]| {
+            fill(&mut packet[headroom..]);
+            template.finish(packet);
+        };
+        self.put(headroom, bytes, self.way.max_payload, seal)
+    }
+
+    /// Adds a packet with a copy of a segment of TCP in the place of a datagram; its checksum is made, whatever stands there.
+    /// `class` is its traffic class. What holds for trains holds here too.
+    ///
+    /// # Errors
+    /// [`PushError`], with nothing added.
+    ///
+    /// # Panics
+    /// If the segment has less than a TCP header.
+    pub fn copy_tcp(&mut self, segment: &[u8], class: u8) -> Result<(), PushError> {
+        let template = &self.way.template;
+        let headroom = template.tcp_headroom();
+        let seal = |packet: &mut [u8]| {
+            packet[headroom..].copy_from_slice(segment);
+            template.finish_tcp(packet, class);
+        };
+        self.put(headroom, segment.len(), self.way.max_payload + UDP_LEN, seal)
+    }
+
+    /// Adds a packet of `bytes`, at most `max`, behind `headroom`, which `seal` writes.
+    fn put(
+        &mut self,
+        headroom: usize,
+        bytes: usize,
+        max: usize,
+        seal: impl FnOnce(&mut [u8]),
+    ) -> Result<(), PushError> {
         if bytes > max {
             return Err(PushError::TooLong { bytes, max });
         }
-        let template = &self.way.template;
-        let headroom = template.headroom();
         let packet = headroom + bytes;
         if self.packets == 0 {
             self.left = self.left.min(whole_trains(packet)).max(packet);
@@ -144,8 +177,7 @@ impl<'a> Batch<'a> {
             return Err(PushError::Full);
         }
         let seal = |room: &mut [u8]| {
-            fill(&mut room[headroom..]);
-            template.finish(room);
+            seal(room);
             packet
         };
         self.sealed.push(self.way.route, packet, seal).map_err(|_| PushError::Full)?;

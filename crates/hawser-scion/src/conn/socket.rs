@@ -185,8 +185,8 @@ impl ScionSocket {
         }
     }
 
-    /// Step 2: remembers the way back to whoever sent a packet.
-    pub(super) fn learn(&self, datagram: &Datagram<'_>) {
+    /// Remembers the way back to whoever sent a packet that came to this socket, or to another one of this host.
+    pub fn learn(&self, datagram: &Datagram<'_>) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let (source, raw) = (datagram.source, datagram.packet.dataplane().as_bytes());
         let forgotten = self.port.flows.forgotten();

@@ -3,7 +3,8 @@
 //! 1. [`Template::new`]: SCION header and UDP header, and the sum of what each checksum has in common.
 //! 2. [`Template::finish`]: a copy, two lengths and a checksum a packet.
 //! 3. [`Template::finish_run`]: the same for packets in a row, of which all but the last have one length.
-//! 4. [`Template::write_scmp`]: a control message with the same SCION header.
+//! 4. [`Template::finish_tcp`]: the same SCION header before a segment of TCP, without UDP.
+//! 5. [`Template::write_scmp`]: a control message with the same SCION header.
 
 use std::net::IpAddr;
 
@@ -133,8 +134,7 @@ impl Template {
 
     /// What the network may do with its packets (RFC 2474, RFC 3168). 0 at first.
     pub fn set_traffic_class(&mut self, class: u8) {
-        self.headers[0] = VERSION << 4 | class >> 4;
-        self.headers[1] = class << 4 | self.headers[1] & 0xf;
+        put_class(&mut self.headers, class);
     }
 
     /// Sends from another port.
@@ -195,6 +195,28 @@ impl Template {
         if !last.is_empty() {
             self.finish(last);
         }
+    }
+
+    /// Bytes of headers before a segment of TCP.
+    #[inline]
+    pub fn tcp_headroom(&self) -> usize {
+        self.udp_at()
+    }
+
+    /// Writes headers before a segment of TCP, with its own header, that stands at `packet[tcp_headroom..]` already, and the
+    /// segment's checksum. `class` is what the network may do with this one packet.
+    ///
+    /// # Panics
+    /// If there is no room for the headers or for TCP's, or more than a packet holds.
+    pub fn finish_tcp(&self, packet: &mut [u8], class: u8) {
+        let (headers, segment) = packet.split_at_mut(self.tcp_headroom());
+        headers.copy_from_slice(&self.headers[..headers.len()]);
+        headers[NEXT_HEADER_AT] = protocol::TCP;
+        put_class(headers, class);
+        put_u16(headers, PAYLOAD_LEN_AT, u16::try_from(segment.len()).expect("a segment fits a packet"));
+        put_u16(segment, TCP_CHECKSUM_AT, 0);
+        let checksum = self.addresses.pseudo(segment.len(), protocol::TCP).bytes(segment).checksum();
+        put_u16(segment, TCP_CHECKSUM_AT, checksum);
     }
 
     /// Writes a control message from this flow's host to the other in place of what is in `out`.
@@ -282,4 +304,11 @@ fn as_bytes(isd_as: IsdAs) -> [u8; IsdAs::BYTES] {
 #[inline]
 fn put_u16(bytes: &mut [u8], at: usize, number: u16) {
     bytes[at..at + 2].copy_from_slice(&number.to_be_bytes());
+}
+
+/// The traffic class stands between version and flow id (scion-header.rst, "Common Header").
+#[inline]
+fn put_class(headers: &mut [u8], class: u8) {
+    headers[0] = VERSION << 4 | class >> 4;
+    headers[1] = class << 4 | headers[1] & 0xf;
 }

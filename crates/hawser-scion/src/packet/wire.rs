@@ -47,13 +47,15 @@ pub(super) const ONE_HOP_LEN: usize = INFO_LEN + 2 * HOP_LEN;
 pub(super) const EPIC_META_LEN: usize = 16;
 
 /// Bytes of a UDP header (RFC 768).
-pub(super) const UDP_LEN: usize = 8;
+pub const UDP_LEN: usize = 8;
 /// Bytes of payload that a UDP length can tell (RFC 768).
 pub const MAX_UDP_PAYLOAD: usize = u16::MAX as usize - UDP_LEN;
 /// Where the destination port stands in a UDP header or a TCP header, in bytes (RFC 768, RFC 9293).
 pub(super) const DESTINATION_PORT_AT: usize = 2;
 /// Bytes of a TCP header without options (RFC 9293, 3.1).
 pub(super) const TCP_LEN: usize = 20;
+/// Where the checksum stands in a TCP header, in bytes (RFC 9293, 3.1).
+pub(super) const TCP_CHECKSUM_AT: usize = 16;
 /// Bytes that an SCMP error may have in all, from the SCION header on (scmp.rst, "Message Processing").
 pub const MAX_SCMP_LEN: usize = 1232;
 /// Bytes of type, code and checksum of an SCMP message (scmp.rst).

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::net::UdpSocket;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hawser_scion::conn::{
-    AsyncConn, AsyncSocket, ConnOpts, Finding, OpenError, Pace, PathTable, PortRange, PushError, RecvError, RouteError,
-    ScionConn, ScionSocket, SendError,
+    AsyncConn, AsyncSocket, Carried, ConnOpts, Finding, OpenError, Pace, PathTable, PortRange, PushError, RecvError,
+    RouteError, ScionConn, ScionSocket, SendError, TcpPackets,
 };
 use hawser_scion::packet::{FlowId, Template};
 use hawser_scion::{Dataplane, EndpointAddr};
@@ -105,6 +105,75 @@ fn a_packet_of_somebody_else_for_another_port_or_changed_on_the_way_is_counted_a
     assert_eq!(conn.recv(&mut payload, Some(PATIENCE)).expect("the good one"), 100);
     let stats = conn.stats();
     assert_eq!((stats.strangers, stats.misdirected, stats.bad_checksum, stats.malformed), (1, 2, 1, 1), "{stats:?}");
+}
+
+#[test]
+fn segments_of_tcp_come_to_those_sockets_that_take_them_whatever_their_port() {
+    let pair = Pair::new();
+    let main = pair.socket(&pair.far, on("10.9.0.2:0"));
+    let taking = |tcp| pair.socket(&pair.far, ConnOpts { tcp, ..on("10.9.0.2:0") });
+    let [taken, only] = [TcpPackets::Taken, TcpPackets::Only].map(taking);
+    for again in [false, true] {
+        let mut segment = numbered(5, 1000);
+        (segment[0], segment[1], segment[2], segment[3], segment[12]) = (0x7a, 0xbc, 0x1f, 0x90, 5 << 4);
+        for (socket, tcp, datagram) in [(&main, 0, 1), (&taken, 40, 1), (&only, 40, 0)] {
+            let conn = pair.conn(&pair.near, on("10.9.0.1:0"), socket.local(), Arc::new(PathTable::default()));
+            let sent = conn.send_batch(|batch| {
+                let max = batch.max_payload() + 8;
+                let too_long = Err(PushError::TooLong { bytes: max + 1, max });
+                assert_eq!(batch.copy_tcp(&vec![0; max + 1], 0), too_long);
+                (0..40).for_each(|_| batch.copy_tcp(&segment, u8::from(again)).expect("room"));
+                batch.copy(b"datagram").expect("room");
+            });
+            assert_eq!(sent.expect("send").packets, 41);
+            let (mut seen, begun) = ([0, 0], Instant::now());
+            while seen != [tcp, datagram] || begun.elapsed() < Duration::from_millis(50) {
+                assert!(begun.elapsed() < PATIENCE, "{seen:?}");
+                let _ = socket.recv_batch(Some(Duration::from_millis(50)), |datagram| match datagram.carried {
+                    Carried::Tcp => {
+                        assert_eq!((datagram.source.host.port(), datagram.payload.len()), (0x7abc, 1000));
+                        assert_eq!(
+                            (&datagram.payload[..16], &datagram.payload[18..]),
+                            (&segment[..16], &segment[18..])
+                        );
+                        assert_eq!(datagram.packet.header().traffic_class(), u8::from(again));
+                        seen[0] += 1;
+                    }
+                    Carried::Udp => {
+                        assert_eq!((datagram.source, datagram.payload), (conn.local(), &b"datagram"[..]));
+                        seen[1] += 1;
+                    }
+                });
+            }
+            assert_eq!(seen, [tcp, datagram]);
+        }
+        assert_eq!((main.stats().misdirected, only.stats().misdirected), if again { (80, 2) } else { (40, 1) });
+    }
+}
+
+#[test]
+fn a_segment_that_was_changed_or_cut_short_is_counted() {
+    let pair = Pair::new();
+    let socket = pair.socket(&pair.far, ConnOpts { tcp: TcpPackets::Taken, ..on("10.9.0.2:0") });
+    let raw = pair.near.run(|| UdpSocket::bind("10.9.0.1:0")).expect("the namespace").expect("a socket");
+    let template = Template::new(here("10.9.0.1:1"), socket.local(), &Dataplane::Empty, FlowId::default());
+    let template = template.expect("a template");
+    let mut packet = vec![0; template.tcp_headroom() + 30];
+    template.finish_tcp(&mut packet, 0);
+    let mut changed = packet.clone();
+    changed[60] ^= 1;
+    let mut cut = packet[..template.tcp_headroom() + 19].to_vec();
+    cut[7] = 19;
+    for bytes in [&changed, &cut, &packet] {
+        raw.send_to(bytes, socket.local().host).expect("send");
+    }
+    let mut taken = 0;
+    until("the whole one", || {
+        let _ = socket.recv_batch(Some(Duration::from_millis(50)), |_| taken += 1);
+        (taken > 0).then_some(())
+    });
+    let stats = socket.stats();
+    assert_eq!((taken, stats.bad_checksum, stats.malformed), (1, 1, 1), "{stats:?}");
 }
 
 #[test]

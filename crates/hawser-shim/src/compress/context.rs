@@ -31,7 +31,7 @@ impl ContextId {
 /// What all segments of a flow have in common, as its sender writes them.
 /// There is no default. Plain value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Constants {
+pub(crate) struct Constants {
     pub source: SocketAddr,
     pub destination: SocketAddr,
     pub hop_limit: u8,
@@ -43,7 +43,7 @@ pub(super) struct Constants {
 
 /// What a packet's IP header says beside that. Plain value.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Varying {
+pub(crate) struct Varying {
     /// DSCP and ECN.
     pub traffic_class: u8,
     /// IPv4's; needed where the packet may be fragmented alone (RFC 6864 section 4.1).
@@ -73,7 +73,7 @@ impl Constants {
     }
 
     /// Writes the IP header of a packet with so many bytes after it.
-    pub(super) fn write(&self, varying: Varying, len: usize, out: &mut Vec<u8>) -> Option<()> {
+    pub(crate) fn write(&self, varying: Varying, len: usize, out: &mut Vec<u8>) -> Option<()> {
         match (self.source.ip(), self.destination.ip()) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 let at = out.len();

@@ -35,7 +35,7 @@ pub fn is_whole(datagram: &[u8]) -> bool {
 /// Datagrams, one after the other. Starts with none; reused, so that nothing is allocated in the long run. One owner.
 #[derive(Clone, Debug, Default)]
 pub struct Datagrams {
-    pub(super) bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
@@ -68,7 +68,7 @@ impl Datagrams {
     }
 
     /// What was written since the last one is one.
-    pub(super) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.ends.push(self.bytes.len());
     }
 }

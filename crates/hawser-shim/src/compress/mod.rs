@@ -25,11 +25,13 @@ use hawser_core::units::Time;
 use crate::flow::FlowKey;
 use crate::mptcp::Sequence;
 
-use context::{Constants, ContextId};
+use context::ContextId;
 
+pub(crate) use context::{Constants, Varying};
 pub use expand::{Expanded, Rejected};
 pub use format::{COMPACT_HEADER, Datagrams, is_whole};
 pub use shrink::{Offload, TooLarge};
+pub(crate) use shrink::{headers_of, pieces};
 
 /// A flow without segments is forgotten after this; a later one defines it anew (RFC 5382 section 5, REQ-5).
 const IDLE: Duration = Duration::from_secs(2 * 3600 + 4 * 60);

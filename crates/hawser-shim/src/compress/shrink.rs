@@ -13,7 +13,7 @@ use super::context::{Constants, ContextId, Varying};
 use super::format::{Compact, Datagrams, TCP_FIELDS, Whole};
 use super::{Compression, Flow, Outbound};
 use crate::flow::{Direction, FlowKey};
-use crate::mptcp::{Flags, Segment};
+use crate::mptcp::{Flags, Segment, Sequence};
 
 /// Where in a TCP header the fields begin that go in a compact datagram, and where flags, checksum and urgent pointer stand
 /// (RFC 9293 section 3.1).
@@ -276,26 +276,40 @@ impl Train<'_> {
     /// Writes each segment, and says how many there are.
     fn segments(&self, mut compact: Compact, size: usize, out: &mut Datagrams) -> u64 {
         let options = &self.tcp()[TCP_HEADER..];
-        let count = self.payload().len().div_ceil(size).max(1);
         let flags = Flags(compact.tcp[FLAGS_IN_FIELDS]);
-        for at in 0..count {
-            let start = at * size;
-            let end = (start + size).min(self.payload().len());
-            let kept = flags_of(flags, at == 0, at + 1 == count);
-            let sequence = self.segment.sequence.plus(u32::try_from(start).unwrap_or(u32::MAX));
+        let mut count = 0;
+        for (sequence, kept, piece) in pieces(self.segment.sequence, flags, self.payload(), size) {
             compact.tcp[FLAGS_IN_FIELDS] = kept.0;
             compact.tcp[SEQUENCE_IN_FIELDS..SEQUENCE_IN_FIELDS + 4].copy_from_slice(&sequence.0.to_be_bytes());
             compact.write(&mut out.bytes);
             out.bytes.extend(options);
-            out.bytes.extend(&self.payload()[start..end]);
+            out.bytes.extend(piece);
             out.finish();
             compact.identification = compact.identification.map(|number| number.wrapping_add(1));
+            count += 1;
         }
-        count as u64
+        count
     }
 }
 
-fn headers_of(segment: &Segment<'_>) -> usize {
+/// The segments of a train: number, flags and data of each, all of `size` bytes but the last; one where there is no data.
+pub(crate) fn pieces(
+    first: Sequence,
+    flags: Flags,
+    payload: &[u8],
+    size: usize,
+) -> impl Iterator<Item = (Sequence, Flags, &[u8])> {
+    let count = payload.len().div_ceil(size).max(1);
+    (0..count).map(move |at| {
+        let start = at * size;
+        let end = (start + size).min(payload.len());
+        let sequence = first.plus(u32::try_from(start).unwrap_or(u32::MAX));
+        (sequence, flags_of(flags, at == 0, at + 1 == count), &payload[start..end])
+    })
+}
+
+/// Bytes of all headers of a packet.
+pub(crate) fn headers_of(segment: &Segment<'_>) -> usize {
     usize::from(segment.tcp_at) + TCP_HEADER + segment.options_len()
 }
 

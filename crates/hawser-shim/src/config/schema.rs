@@ -32,6 +32,8 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("map", "path", "none"),
             key("dns", "true or false", "false"),
             key("control", "path", "\"/run/hawser/shim.sock\""),
+            key("layer4", "`\"udp\"` or `\"tcp\"`", "\"udp\""),
+            key("server_ports", "list of ports", "[]"),
         ],
     },
     SectionSchema {

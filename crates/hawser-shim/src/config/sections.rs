@@ -7,9 +7,10 @@ use hawser_scion::{EndpointAddr, IsdAs};
 
 use super::ends::{local, scion, to};
 use super::types::{Config, Local, Prefix, Route, To};
-use super::values::{egress, ipv4, path, prefix};
+use super::values::{egress, ipv4, path, port, prefix};
 use super::{DEFAULT_CONTROL, DEFAULT_PORT};
 use crate::route::{Addresses, DEFAULT_RANGE, InterfaceIndex, Side};
+use crate::translate::Layer4;
 
 /// What `[shim]` must have.
 const LOCAL: &str = "local = \"1-ff00:0:110,10.110.0.10:31000\"";
@@ -37,6 +38,14 @@ pub(super) fn shim(mut table: Table<'_, '_, '_>) -> Option<Config> {
     let map = table.optional("map", path);
     let dns = table.optional("dns", boolean);
     let control = table.optional("control", path);
+    let layer4 = table.optional("layer4", keyword::<Layer4>);
+    let server_ports = table.list("server_ports", port).unwrap_or_default();
+    if let Some(first) = server_ports.first()
+        && (layer4.as_ref().is_some_and(|layer4| layer4.value == Layer4::Udp) || !table.has("layer4"))
+    {
+        let fault = Fault::new("`server_ports`: with layer4 = \"udp\" everything comes to the port of `local`");
+        table.fault(first.span.clone(), fault.hint("add: layer4 = \"tcp\", or leave it out"));
+    }
     let range = range.map_or(Some(DEFAULT_RANGE), |range| range.value);
     if let Some(local) = &local {
         let Local { isd_as, host } = local.value;
@@ -60,6 +69,8 @@ pub(super) fn shim(mut table: Table<'_, '_, '_>) -> Option<Config> {
         name,
         map: map.map(|map| map.value),
         dns: dns.is_some_and(|dns| dns.value),
+        layer4: layer4.map(|layer4| layer4.value).unwrap_or_default(),
+        server_ports: server_ports.into_iter().map(|port| port.value).collect(),
         policy: Policy::default(),
         routes: Vec::new(),
     })

@@ -1,5 +1,6 @@
 //! What a configuration says.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use hawser_scion::{EndpointAddr, IsdAs};
 use ipnet::{IpNet, Ipv4Net};
 
 use crate::route::{InterfaceIndex, MAX_EGRESS, Port, Side};
+use crate::translate::Layer4;
 
 /// A shim's configuration. There is no default: it has a place in SCION. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +38,10 @@ pub struct Config {
     pub dns: bool,
     /// The control socket.
     pub control: PathBuf,
+    /// What carries segments in SCION.
+    pub layer4: Layer4,
+    /// Ports of servers here, to which routers may deliver TCP as they stand there.
+    pub server_ports: BTreeSet<Port>,
     /// Which paths may be used.
     pub policy: Policy,
     /// What is where, in the order of the file.

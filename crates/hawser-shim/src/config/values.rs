@@ -1,5 +1,6 @@
 //! Values of `[shim]`, other than addresses.
 
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use hawser_portal::config::Keyword;
@@ -8,7 +9,8 @@ use ipnet::Ipv4Net;
 use toml::de::DeValue;
 
 use super::types::{EgressCount, Mode, PathManager, Prefix};
-use crate::route::{DEFAULT_RANGE, LONGEST_RANGE, MAX_EGRESS, Side};
+use crate::route::{DEFAULT_RANGE, LONGEST_RANGE, MAX_EGRESS, Port, Side};
+use crate::translate::Layer4;
 
 impl Keyword for Mode {
     const WORDS: &'static [(Self, &'static str)] = &[(Mode::Direct, "direct"), (Mode::Namespaces, "namespaces")];
@@ -17,6 +19,10 @@ impl Keyword for Mode {
 impl Keyword for PathManager {
     const WORDS: &'static [(Self, &'static str)] =
         &[(PathManager::Userspace, "userspace"), (PathManager::Kernel, "kernel")];
+}
+
+impl Keyword for Layer4 {
+    const WORDS: &'static [(Self, &'static str)] = &[(Layer4::Udp, "udp"), (Layer4::Tcp, "tcp")];
 }
 
 /// As the values of `side_by_side`: without the key all goes over SCION.
@@ -31,6 +37,12 @@ pub(super) fn egress(value: &DeValue<'_>) -> Result<EgressCount, Fault> {
             .hint("a kernel's MPTCP has at most so many addresses for subflows")
             .fix(number.clamp(1, MAX_EGRESS.into()).to_string())
     })
+}
+
+pub(super) fn port(value: &DeValue<'_>) -> Result<Port, Fault> {
+    let number = integer(value)?;
+    let port = u16::try_from(number).ok().and_then(NonZeroU16::new).map(Port);
+    port.ok_or_else(|| Fault::new(format!("{number} is not between 1 and {}", u16::MAX)))
 }
 
 /// None for `false`.

@@ -42,7 +42,9 @@ drops! {
     SocketFull => "socket_full",
     /// From this host: the socket refused it.
     Refused => "refused",
-    /// From this host: there are too many peers, connections or flows.
+    /// From this host, where TCP is SCION's layer 4: it is not whole, or its checksum is wrong.
+    Damaged => "damaged",
+    /// From this host: there are too many peers, connections, flows or ports.
     Full => "full",
     /// Segments of no flow, either way.
     Stray => "stray",
@@ -60,6 +62,8 @@ drops! {
     UnknownEcho => "unknown_echo",
     /// From a peer: a probe of somebody without flows.
     StrangeProbe => "strange_probe",
+    /// From a peer: TCP as SCION's layer 4, and this host's is UDP; or a flow's segment by the other one than the flow's.
+    Layer4 => "layer4",
     /// From a peer: this host's kernel does not take it now.
     TunRefused => "tun_refused",
 }

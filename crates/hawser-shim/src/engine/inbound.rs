@@ -14,10 +14,11 @@ use super::control::{Control, Said, is_control, parse};
 use super::lanes::{Lane, Way};
 use super::rewrite::clamp;
 use super::{By, ConnId, Drop, Engine, Heard, Outside, PeerId};
-use crate::compress::{Compression, Expanded, Rejected, is_whole};
+use crate::compress::{Expanded, Rejected, is_whole};
 use crate::flow::{Direction, FlowId, FlowKey, FlowTable, Mains, Refused};
 use crate::mptcp::{Flags, Segment, Sequence};
 use crate::route::{InterfaceIndex, ScionHost};
+use crate::translate::{Layer4, OuterPort};
 
 /// Numbers further than this from what is expected are nobody's who sees the flow: the largest windows in use (Linux's
 /// `tcp_rmem` at its highest common setting, 64 MiB; RFC 5961 section 5 asks for a check like this one).
@@ -25,10 +26,12 @@ const PLAUSIBLE: u32 = 1 << 26;
 
 /// Where a datagram comes from. Plain value.
 #[derive(Clone, Copy, Debug)]
-struct Origin {
-    peer: PeerId,
-    by: By,
-    from: EndpointAddr,
+pub(super) struct Origin {
+    pub peer: PeerId,
+    pub by: By,
+    pub from: EndpointAddr,
+    /// What it came as.
+    pub layer4: Layer4,
 }
 
 impl Engine {
@@ -95,7 +98,7 @@ impl Engine {
             return Err(Drop::UnknownContext);
         }
         let peer = self.peer_of(by, from).ok_or(Drop::Full)?;
-        let taken = self.take_from(now, Origin { peer, by, from }, datagram, outside);
+        let taken = self.take_from(now, Origin { peer, by, from, layer4: Layer4::Udp }, datagram, outside);
         if taken.is_err() {
             self.forget_idle_peer(peer);
         }
@@ -160,7 +163,7 @@ impl Engine {
         outside: &mut impl Outside,
     ) -> Result<(), Drop> {
         if let Some(id) = named.and_then(|key| self.table.find(&key))
-            && self.lane(id).is_some_and(|lane| lane.peer == origin.peer)
+            && self.lane(id).is_some_and(|lane| lane.peer == origin.peer && lane.layer4() == origin.layer4)
         {
             self.heard_of(now, id, origin, outside);
         }
@@ -168,7 +171,7 @@ impl Engine {
     }
 
     /// Steps 3 to 5.
-    fn take_segment(
+    pub(super) fn take_segment(
         &mut self,
         now: Time,
         origin: Origin,
@@ -178,11 +181,14 @@ impl Engine {
     ) -> Result<(), Drop> {
         let segment = Segment::parse(packet).map_err(|_| Drop::Malformed)?;
         let key = FlowKey::of(&segment, Direction::In);
-        // The addresses of a flow may lead to one peer and come from another: only one of them is right.
-        if let Some(known) = self.table.find(&key)
-            && self.lane(known).is_some_and(|lane| lane.peer != origin.peer && !lane.is_over)
-        {
-            return Err(Drop::Foreign);
+        if let Some(lane) = self.table.find(&key).and_then(|id| self.lane(id)).filter(|lane| !lane.is_over) {
+            // The addresses of a flow may lead to one peer and come from another: only one of them is right.
+            if lane.peer != origin.peer {
+                return Err(Drop::Foreign);
+            }
+            if lane.layer4() != origin.layer4 {
+                return Err(Drop::Layer4);
+            }
         }
         let is_the_shims = self.own.is_the_shims(key.local.ip());
         let mains = if is_the_shims { Mains::Here } else { Mains::Anywhere };
@@ -204,8 +210,8 @@ impl Engine {
         };
         self.follow(observed, outside);
         self.heard_of(now, id, origin, outside);
-        if is_syn && let Some(room) = self.room(id, outside) {
-            clamp(packet, Compression::max_segment(room), partial);
+        if is_syn && let Some(most) = self.max_segment(id, outside) {
+            clamp(packet, most, partial);
         }
         outside.deliver(interface, packet, partial);
         Ok(())
@@ -220,13 +226,16 @@ impl Engine {
 
     /// Step 3.
     fn begin_in(&mut self, now: Time, id: FlowId, key: FlowKey, origin: Origin) -> InterfaceIndex {
-        let Origin { peer, by, from } = origin;
+        let Origin { peer, by, from, layer4 } = origin;
         let interface = self.own.interface(key.local.ip()).unwrap_or_default();
         let way = match by {
             By::Conn(conn) => Way::Conn(conn),
             By::Port => Way::Back(from),
         };
-        self.put_lane(now, Lane { is_ours: matches!(by, By::Conn(_)), ..Lane::new(id, key, peer, interface, way) });
+        // A server's port is SCION's too.
+        let outer = (layer4 == Layer4::Tcp).then_some(OuterPort(key.local.port()));
+        let is_ours = matches!(by, By::Conn(_));
+        self.put_lane(now, Lane { is_ours, outer, ..Lane::new(id, key, peer, interface, way) });
         interface
     }
 
@@ -241,7 +250,13 @@ impl Engine {
                 self.count_in(now, conn, outside);
             }
             By::Port if !lane.is_ours => drop(self.set_way(now, id, Way::Back(origin.from))),
-            By::Port => {}
+            By::Port => {
+                // A segment says by its port which flow it is of, and nothing of its path: the peer answers along the flow's.
+                if let (Way::Conn(conn), Layer4::Tcp) = (lane.way, origin.layer4) {
+                    lane.announcement = None;
+                    self.count_in(now, conn, outside);
+                }
+            }
         }
     }
 
@@ -256,7 +271,7 @@ impl Engine {
 
 /// Whether a whole segment from outside can be of the flow that it names: what it acknowledges was sent, and not long ago, and it
 /// stands where the peer's next bytes are. What begins a flow is for the table.
-fn is_plausible(table: &FlowTable, segment: &Segment<'_>) -> bool {
+pub(super) fn is_plausible(table: &FlowTable, segment: &Segment<'_>) -> bool {
     let Some(flow) = table.find(&FlowKey::of(segment, Direction::In)).and_then(|id| table.get(id)) else { return true };
     let (out, incoming) = (flow.track(Direction::Out), flow.track(Direction::In));
     let is_near = |number: Sequence, expected: Sequence| {

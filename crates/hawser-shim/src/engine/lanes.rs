@@ -10,9 +10,11 @@ use hawser_scion::{EndpointAddr, Fingerprint};
 
 use super::choice::{Wish, table_of};
 use super::{ConnId, Engine, Notice, Opened, Outside, PeerId};
+use crate::compress::Compression;
 use crate::flow::{ConnectionId, Direction, FlowId, FlowKey, Observed, State};
 use crate::mptcp::Token;
 use crate::route::InterfaceIndex;
+use crate::translate::{self, Layer4, OuterPort};
 
 /// Bytes of the longest headers that are kept: IPv6 and TCP with all its options (RFC 8200, RFC 9293 section 3.1).
 const HEADERS: usize = 100;
@@ -26,6 +28,8 @@ pub(super) struct Lane {
     /// What comes for this host goes in by it.
     pub interface: InterfaceIndex,
     pub way: Way,
+    /// This host's port as SCION sees it, where TCP is its layer 4; none: UDP carries the flow.
+    pub outer: Option<OuterPort>,
     /// This host chooses its path.
     pub is_ours: bool,
     /// By which it joins; its connection may be unknown.
@@ -47,6 +51,7 @@ impl Lane {
             peer,
             interface,
             way,
+            outer: None,
             is_ours: false,
             joins: None,
             moves: 0,
@@ -54,6 +59,19 @@ impl Lane {
             is_lost: false,
             announcement: None,
             headers: Headers::default(),
+        }
+    }
+
+    /// What carries it.
+    pub const fn layer4(&self) -> Layer4 {
+        if self.outer.is_some() { Layer4::Tcp } else { Layer4::Udp }
+    }
+
+    /// Its largest segment (TCP's MSS) along a way whose datagrams may have `room` bytes.
+    pub const fn max_segment(&self, room: u16) -> u16 {
+        match self.layer4() {
+            Layer4::Udp => Compression::max_segment(room),
+            Layer4::Tcp => translate::max_segment(room),
         }
     }
 }
@@ -148,6 +166,7 @@ impl Engine {
     pub(super) fn drop_lane_at(&mut self, now: Time, place: usize) {
         let Some(lane) = self.lanes.get_mut(place).and_then(Option::take) else { return };
         self.count_flow(now, lane.way, false);
+        self.ports.give_back(now, &lane);
         if let Some(peer) = self.peers.get_mut(lane.peer.0) {
             peer.flows -= 1;
             peer.compression.forget(&lane.key);

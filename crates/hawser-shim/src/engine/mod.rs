@@ -2,7 +2,8 @@
 //!
 //! 1. [`Engine::handle_packet`] (`outbound`): a packet from a TUN device finds its flow; a new flow gets a path of its own
 //!    (`choice`, `lanes`), and the packet becomes datagrams.
-//! 2. [`Engine::handle_datagram`] (`inbound`): a datagram of a peer becomes a packet, if its flow may be and its numbers fit.
+//! 2. [`Engine::handle_datagram`] (`inbound`): a datagram of a peer becomes a packet, if its flow may be and its numbers fit;
+//!    [`Engine::handle_segment`] (`segments`, `ports`): so does a segment, where TCP is SCION's layer 4.
 //! 3. Paths are watched (`health`, `control`): flows on a dead one move to another, or are given up.
 //! 4. [`Engine::handle_paths`], [`Engine::handle_dead_part`]: what is known of paths from elsewhere.
 //! 5. [`Engine::handle_timeout`] (`timeout`): probes, and the end of what is over or silent.
@@ -14,6 +15,7 @@ mod choice;
 mod conns;
 mod control;
 mod counters;
+mod form;
 mod health;
 mod inbound;
 mod lanes;
@@ -21,8 +23,10 @@ mod moves;
 mod notice;
 mod opts;
 mod outbound;
+mod ports;
 mod replies;
 mod rewrite;
+mod segments;
 mod slab;
 mod snapshot;
 mod status;
@@ -40,11 +44,13 @@ use hawser_scion::{EndpointAddr, IsdAs, Path};
 use crate::compress::{Compression, Datagrams};
 use crate::flow::{ConnectionId, FlowTable, Limits};
 use crate::route::{InterfaceIndex, RouteTable, ScionHost};
+use crate::translate::OuterPort;
 
 use choice::AsPaths;
 use conns::Conn;
 use lanes::Lane;
 use outbound::Waiting;
+use ports::Ports;
 use slab::Slab;
 
 pub use choice::ranked;
@@ -129,6 +135,15 @@ pub trait Outside {
     /// Sends datagrams.
     fn send(&mut self, via: Via, datagrams: &Datagrams) -> Sent;
 
+    /// Sends segments of TCP as they are, with this traffic class: SCION's headers go before them.
+    fn send_segments(&mut self, via: Via, segments: &Datagrams, class: u8) -> Sent;
+
+    /// Opens another port for segments that come to this host, one that routers deliver to; none where it cannot be opened.
+    fn open_port(&mut self) -> Option<OuterPort>;
+
+    /// Closes one.
+    fn close_port(&mut self, port: OuterPort);
+
     /// Sends a control datagram.
     fn send_control(&mut self, via: Via, control: &Control) -> Sent;
 
@@ -157,6 +172,7 @@ pub struct Engine {
     peers: Slab<Peer>,
     hosts: BTreeMap<ScionHost, PeerId>,
     conns: Slab<Conn>,
+    ports: Ports,
     ases: BTreeMap<IsdAs, AsPaths>,
     waiting: Vec<Waiting>,
     /// Room that was told of, by connection.
@@ -204,6 +220,7 @@ impl Engine {
             peers: Slab::default(),
             hosts: BTreeMap::new(),
             conns: Slab::default(),
+            ports: Ports::default(),
             ases: BTreeMap::new(),
             waiting: Vec::new(),
             told: BTreeMap::new(),

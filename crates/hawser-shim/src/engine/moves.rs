@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use hawser_core::units::Time;
 
+use super::form::Writer;
 use super::lanes::{Announcement, Lane, Way};
 use super::{ConnId, Engine, Notice, Outside, Reason, Sent, Via};
 use crate::flow::{Direction, FlowId};
@@ -112,12 +113,12 @@ impl Engine {
         let Some(lane) = self.lanes.get(id.place()).and_then(Option::as_ref) else { return };
         let Way::Conn(conn_id) = lane.way else { return };
         let (Some(peer), Some(conn)) = (self.peers.get_mut(lane.peer.0), self.conns.get_mut(conn_id.0)) else { return };
-        let datagrams = &mut self.scratch.datagrams;
-        datagrams.clear();
-        let headers = lane.headers.get();
-        if peer.compression.announce(now, headers, conn.room, &mut || outside.random(), datagrams)
-            && outside.send(Via::Conn(conn_id), datagrams) == Sent::All
-        {
+        let (compression, out) = (&mut peer.compression, &mut self.scratch.datagrams);
+        out.clear();
+        let mut writer = Writer { now, room: conn.room, outer: lane.outer, compression, out };
+        let form = writer.announce(lane.headers.get(), outside);
+        let datagrams = &self.scratch.datagrams;
+        if form.is_some_and(|form| form.send(Via::Conn(conn_id), datagrams, outside) == Sent::All) {
             conn.sent(now, datagrams.len(), datagrams.iter().map(<[u8]>::len).sum());
         }
     }

@@ -14,14 +14,16 @@ use hawser_core::units::Time;
 use hawser_scion::{Dataplane, EndpointAddr, Fingerprint, Path};
 
 use super::choice::AsPaths;
+use super::form::{Form, Writer};
 use super::lanes::{Lane, Way};
 use super::replies::{Refusal, refuse, reset};
 use super::rewrite::clamp;
 use super::{Drop, Engine, Outside, Sent, Via};
-use crate::compress::{COMPACT_HEADER, Compression, Offload};
+use crate::compress::Offload;
 use crate::flow::{Direction, FlowId, Refused, Role};
 use crate::mptcp::{Flags, JoinForm, MptcpOption, Segment, Token};
 use crate::route::{InterfaceIndex, ScionHost};
+use crate::translate::{Layer4, NotCut, OuterPort};
 
 /// Packets that wait for paths, all together: SYNs, mostly.
 const MOST_WAITING: usize = 256;
@@ -32,9 +34,6 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// Protocols that this host hears nothing of when they do not cross: ICMPv6, whose messages nobody refuses (RFC 4443
 /// section 2.4), and ICMP.
 const SILENT: [u8; 2] = [1, 58];
-/// What a compact datagram may have beside its header and TCP's options when it is cut: class, identification, acknowledged id.
-const SPARE: u16 = 16;
-
 /// A packet that waits for paths.
 #[derive(Debug)]
 pub(super) struct Waiting {
@@ -96,8 +95,8 @@ impl Engine {
             }
         }
         self.follow(observed, outside);
-        if is_syn && let Some(room) = self.room(observed.flow, outside) {
-            clamp(packet, Compression::max_segment(room), offload.partial);
+        if is_syn && let Some(most) = self.max_segment(observed.flow, outside) {
+            clamp(packet, most, offload.partial);
         }
         self.leave(now, observed.flow, packet, headers, offload, outside)
     }
@@ -183,7 +182,16 @@ impl Engine {
             return Err(NoWay::Dropped(Drop::Refused));
         };
         let is_ours = !interface.is_ingress() || segment.flags.has(Flags::SYN);
-        self.put_lane(now, Lane { is_ours, joins, ..Lane::new(id, key, peer, interface, Way::Conn(conn)) });
+        let outer = match self.opts.layer4 {
+            Layer4::Udp => None,
+            Layer4::Tcp if is_ours => {
+                let port = self.take_port(now, peer, key.remote.port(), id, outside);
+                Some(port.ok_or(NoWay::Dropped(Drop::Full))?)
+            }
+            // A server's, as its peer knows it.
+            Layer4::Tcp => Some(OuterPort(key.local.port())),
+        };
+        self.put_lane(now, Lane { is_ours, joins, outer, ..Lane::new(id, key, peer, interface, Way::Conn(conn)) });
         Ok(())
     }
 
@@ -228,6 +236,12 @@ impl Engine {
         }
     }
 
+    /// The largest segment of a flow, as its way is now.
+    pub(super) fn max_segment(&self, id: FlowId, outside: &mut impl Outside) -> Option<u16> {
+        let room = self.room(id, outside)?;
+        Some(self.lane(id)?.max_segment(room))
+    }
+
     /// Step 4.
     fn leave(
         &mut self,
@@ -242,40 +256,42 @@ impl Engine {
         let Self { lanes, peers, scratch, .. } = self;
         let lane = lanes.get_mut(id.place()).and_then(Option::as_mut).ok_or(Drop::Stray)?;
         let peer = peers.get_mut(lane.peer.0).ok_or(Drop::Stray)?;
-        let (way, interface) = (lane.way, lane.interface);
+        let (way, interface, mtu) = (lane.way, lane.interface, mtu_of(packet, lane.max_segment(room)));
         if lane.is_ours {
             lane.headers.keep(packet.get(..headers).unwrap_or_default());
         }
-        scratch.datagrams.clear();
-        let mut random = || outside.random();
-        let shrunk = peer.compression.shrink(now, packet, offload, room, &mut random, &mut scratch.datagrams);
-        let mut is_cut = false;
-        if shrunk.is_err() {
-            let most =
-                room.saturating_sub(COMPACT_HEADER + SPARE + u16::try_from(options_of(packet, headers)).unwrap_or(0));
-            let cut = Offload { segment: Some(most), ..offload };
-            is_cut = offload.partial && most > 0;
-            if !is_cut || peer.compression.shrink(now, packet, cut, room, &mut random, &mut scratch.datagrams).is_err()
-            {
-                self.reply(interface, packet, Refusal::TooLarge(mtu_of(packet, room)), outside);
+        let (compression, out) = (&mut peer.compression, &mut scratch.datagrams);
+        out.clear();
+        let mut writer = Writer { now, room, outer: lane.outer, compression, out };
+        let mut written = writer.write(packet, offload, outside);
+        let most = writer.most(u16::try_from(options_of(packet, headers)).unwrap_or(0));
+        let is_cut = matches!(written, Err(NotCut::TooLarge(_))) && offload.partial && most > 0;
+        if is_cut {
+            written = writer.write(packet, Offload { segment: Some(most), ..offload }, outside);
+        }
+        let form = match written {
+            Ok(form) => form,
+            Err(NotCut::Damaged) => return Err(Drop::Damaged),
+            Err(NotCut::TooLarge(_)) => {
+                self.reply(interface, packet, Refusal::TooLarge(mtu), outside);
                 return Err(Drop::TooLarge);
             }
-        }
-        let sent = self.depart(now, way, outside);
+        };
+        let sent = self.depart(now, way, form, outside);
         if is_cut {
-            self.reply(interface, packet, Refusal::TooLarge(mtu_of(packet, room)), outside);
+            self.reply(interface, packet, Refusal::TooLarge(mtu), outside);
         }
         sent
     }
 
-    /// Step 4: the datagrams of a packet go.
-    fn depart(&mut self, now: Time, way: Way, outside: &mut impl Outside) -> Result<(), Drop> {
+    /// Step 4: what a packet has become goes.
+    fn depart(&mut self, now: Time, way: Way, form: Form, outside: &mut impl Outside) -> Result<(), Drop> {
         let datagrams = &self.scratch.datagrams;
         let (via, conn) = match way {
             Way::Conn(id) => (Via::Conn(id), Some(id)),
             Way::Back(to) => (Via::Back(to), None),
         };
-        let sent = outside.send(via, datagrams);
+        let sent = form.send(via, datagrams, outside);
         if let Some(conn) = conn.and_then(|id| self.conns.get_mut(id.0)) {
             conn.sent(now, datagrams.len(), datagrams.total());
         }
@@ -354,8 +370,8 @@ fn ip_header(packet: &[u8]) -> usize {
     if packet.first().is_some_and(|first| first >> 4 == 4) { IPV4_HEADER } else { IPV6_HEADER }
 }
 
-/// Bytes of a packet of this IP version that fits into so much room.
-fn mtu_of(packet: &[u8], room: u16) -> u16 {
+/// Bytes of a packet of this IP version with the largest segment.
+fn mtu_of(packet: &[u8], most: u16) -> u16 {
     let headers = u16::try_from(ip_header(packet) + TCP_HEADER).unwrap_or(u16::MAX);
-    Compression::max_segment(room).saturating_add(headers)
+    most.saturating_add(headers)
 }

@@ -24,8 +24,11 @@ impl Engine {
     /// When [`Engine::handle_timeout`] has something to do; none while nothing is there.
     pub fn next_deadline(&self) -> Option<Time> {
         let is_watched = self.announces || self.conns.iter().any(|(_, conn)| !conn.health.is_idle());
-        let is_empty =
-            self.peers.len() == 0 && self.conns.len() == 0 && self.waiting.is_empty() && self.ases.is_empty();
+        let is_empty = self.peers.len() == 0
+            && self.conns.len() == 0
+            && self.ports.is_empty()
+            && self.waiting.is_empty()
+            && self.ases.is_empty();
         match (is_watched, is_empty) {
             (true, _) => Some((self.ticked + TICK).min(self.swept + SWEEP)),
             (false, false) => Some(self.swept + SWEEP),
@@ -45,6 +48,7 @@ impl Engine {
             self.free_flows(now, outside);
             self.refuse_waiting(now, outside);
             self.close_idle(now, outside);
+            self.close_ports(now, outside);
             self.forget_ases(now, outside);
         }
         self.settle(now, outside);

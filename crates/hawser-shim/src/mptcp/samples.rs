@@ -45,6 +45,11 @@ impl Draft {
         self
     }
 
+    /// Whether one of its ends is this.
+    pub fn is_between(&self, end: SocketAddr) -> bool {
+        self.from == end || self.to == end
+    }
+
     /// The whole packet; its checksums are right.
     pub fn packet(&self) -> Vec<u8> {
         let (source, destination) = (self.from.ip(), self.to.ip());

@@ -23,6 +23,8 @@ pub struct Parts {
     pub egress: Vec<Tun>,
     /// At the shim's own port: what peers begin.
     pub socket: ScionSocket,
+    /// At the ports to which routers deliver TCP beside that; none where TCP is not SCION's layer 4.
+    pub tcp: Vec<ScionSocket>,
     /// Knows paths.
     pub service: Arc<PathService>,
     /// How connections along one path are opened; the port counts for nothing.

@@ -4,7 +4,7 @@
 //! 2. It waits until something is ready (`ready`).
 //! 3. Orders and paths go to the engine.
 //! 4. Packets are read from the TUN devices, a train at a time, and leave as trains of datagrams (`world`).
-//! 5. Datagrams are received in batches; the packets that they become are collected, and written as super-packets (`tuns`).
+//! 5. Datagrams, and segments where TCP is SCION's layer 4, are received in batches; the packets that they become are collected, and written as super-packets (`tuns`).
 //! 6. What time brings; then again from 2.
 //!
 //! No lock is held between threads for a packet, and nobody is waited for but the kernel.
@@ -23,7 +23,7 @@ use std::thread;
 use hawser_core::units::Time;
 use hawser_net::link::RUNS_PER_BATCH;
 use hawser_net::netcfg::{EventReceiver, event_channel};
-use hawser_scion::conn::{Event, ScionSocket};
+use hawser_scion::conn::{Carried, Datagram, Event, ScionSocket};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::engine::{By, ConnId, Control, Engine, Found, Outside, Via};
@@ -84,11 +84,11 @@ pub fn spawn(parts: Parts) -> Result<Handle, PacketError> {
     let (orders, told) = event_channel().map_err(PacketError::Start)?;
     let orders = Orders(Arc::new(orders));
     let (notices, heard) = mpsc::sync_channel(NOTICES);
-    let Parts { ingress, egress, socket, service, conn, opts, own, routes } = parts;
+    let Parts { ingress, egress, socket, tcp, service, conn, opts, own, routes } = parts;
     let finder = Finder::start(service, opts, orders.clone()).map_err(PacketError::Start)?;
     let socket = Arc::new(socket);
     let tuns = Tuns::new(ingress, egress);
-    let world = World::new(Arc::clone(&socket), conn, tuns.homes(), finder, notices);
+    let world = World::new(Arc::clone(&socket), conn, tcp, tuns.homes(), finder, notices);
     let packets =
         Packets { engine: Engine::new(opts, own, routes), world, tuns, socket, told, ready: Ready::default() };
     let thread = thread::Builder::new().name("shim-packets".to_owned()).spawn(|| packets.run());
@@ -176,7 +176,10 @@ impl Packets {
         let Self { engine, world, socket, ready, tuns, .. } = self;
         if ready.port {
             let now = now();
-            let mut each = |datagram: &hawser_scion::conn::Datagram<'_>| {
+            let mut each = |datagram: &Datagram<'_>| {
+                if datagram.carried == Carried::Tcp {
+                    return take_segment(engine, world, now, datagram);
+                }
                 let heard = engine.handle_datagram(now, By::Port, datagram.source, datagram.payload, world);
                 // An answer that does not go is as good as one that does not arrive.
                 heard.echo.iter().for_each(|echo| drop(socket.answer(datagram, echo.bytes())));
@@ -184,6 +187,20 @@ impl Packets {
             };
             batches(|| socket.try_recv_batch_if(&mut each))?;
             while socket.next_event().is_some() {}
+            tuns.write(world)?;
+        }
+        for port in &ready.tcp {
+            let Some(at) = world.tcp(*port) else { continue };
+            let now = now();
+            let mut each = |datagram: &Datagram<'_>| {
+                if take_segment(engine, world, now, datagram) {
+                    // Answers go from the shim's port.
+                    socket.learn(datagram);
+                }
+                false
+            };
+            batches(|| at.try_recv_batch_if(&mut each))?;
+            while at.next_event().is_some() {}
             tuns.write(world)?;
         }
         for id in &ready.conns {
@@ -204,12 +221,18 @@ fn batches(mut receive: impl FnMut() -> io::Result<usize>) -> Result<(), PacketE
     Ok(())
 }
 
+/// Step 5, where TCP is SCION's layer 4. Says whether the way that a segment came is one back.
+fn take_segment(engine: &mut Engine, world: &mut World, now: Time, datagram: &Datagram<'_>) -> bool {
+    let class = datagram.packet.header().traffic_class();
+    engine.handle_segment(now, datagram.source, datagram.payload, class, world)
+}
+
 /// Step 5, of a connection along one path.
 fn receive_from(engine: &mut Engine, world: &mut World, id: ConnId) -> Result<(), PacketError> {
     let Some(conn) = world.conn(id) else { return Ok(()) };
     let now = now();
     let mut echo: Option<Control> = None;
-    let mut each = |datagram: hawser_scion::conn::Datagram<'_>| {
+    let mut each = |datagram: Datagram<'_>| {
         let heard = engine.handle_datagram(now, By::Conn(id), datagram.source, datagram.payload, world);
         echo = heard.echo.or(echo);
     };

@@ -24,6 +24,8 @@ pub(super) struct Ready {
     pub port_writable: bool,
     pub conns: Vec<ConnId>,
     pub writable: Vec<ConnId>,
+    /// Ports to which segments of TCP came.
+    pub tcp: Vec<u16>,
 }
 
 impl Ready {
@@ -44,7 +46,9 @@ impl Ready {
         watched.extend([PollFd::new(told, PollFlags::IN), PollFd::new(socket, flags(world.is_port_full()))]);
         watched.extend(tuns.all().map(|tun| PollFd::new(tun, PollFlags::IN)));
         watched.extend(world.conns().map(|(_, conn, is_full)| PollFd::new(conn, flags(is_full))));
+        watched.extend(world.tcps().map(|(_, socket)| PollFd::new(socket, PollFlags::IN)));
         self.conns.clear();
+        self.tcp.clear();
         self.writable.clear();
         (self.tuns, self.told, self.port, self.port_writable) = (0, false, false, false);
         match poll(&mut watched, timeout) {
@@ -59,7 +63,7 @@ impl Ready {
         for (place, flags) in seen.by_ref().take(tuns.all().len()).enumerate() {
             self.tuns |= u16::from(!flags.is_empty()) << place;
         }
-        for ((id, ..), flags) in world.conns().zip(seen) {
+        for ((id, ..), flags) in world.conns().zip(seen.by_ref()) {
             if flags.intersects(!PollFlags::OUT) {
                 self.conns.push(id);
             }
@@ -67,6 +71,7 @@ impl Ready {
                 self.writable.push(id);
             }
         }
+        self.tcp.extend(world.tcps().zip(seen).filter(|(_, flags)| !flags.is_empty()).map(|((port, _), _)| port));
         Ok(())
     }
 }

@@ -1,18 +1,22 @@
 //! The engine's world: SCION sockets, what collects packets for TUN devices, and the threads around.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use hawser_core::packet::Coalescer;
 use hawser_core::units::Time;
-use hawser_scion::conn::{ConnOpts, DeadPart, PathTable, PushError, RouteError, ScionConn, ScionSocket, SendError};
+use hawser_scion::conn::{
+    Batch, ConnOpts, DeadPart, PathTable, PushError, RouteError, ScionConn, ScionSocket, SendError, TcpPackets,
+};
 use hawser_scion::{EndpointAddr, IsdAs, Path};
 
 use super::finder::Finder;
 use crate::compress::Datagrams;
 use crate::engine::{ConnId, Control, Drop as Dropped, Notice, Outside, Sent, Snapshot, Via};
 use crate::route::InterfaceIndex;
+use crate::translate::OuterPort;
 
 /// How often memory that was not used is given back.
 const TRIM: Duration = Duration::from_secs(1);
@@ -31,6 +35,8 @@ pub(super) struct World {
     is_port_full: bool,
     opts: ConnOpts,
     conns: Vec<Option<Open>>,
+    /// Where segments of TCP come to, beside the shim's port, by port.
+    tcp: BTreeMap<u16, Arc<ScionSocket>>,
     homes: Vec<Coalescer>,
     finder: Finder,
     notices: SyncSender<Notice>,
@@ -43,6 +49,7 @@ impl World {
     pub fn new(
         socket: Arc<ScionSocket>,
         opts: ConnOpts,
+        tcp: Vec<ScionSocket>,
         homes: Vec<Coalescer>,
         finder: Finder,
         notices: SyncSender<Notice>,
@@ -52,6 +59,7 @@ impl World {
             is_port_full: false,
             opts,
             conns: Vec::new(),
+            tcp: tcp.into_iter().map(|socket| (socket.local().host.port(), Arc::new(socket))).collect(),
             homes,
             finder,
             notices,
@@ -69,6 +77,15 @@ impl World {
     pub fn conns(&self) -> impl Iterator<Item = (ConnId, &ScionConn, bool)> {
         let open = self.conns.iter().enumerate();
         open.filter_map(|(place, open)| open.as_ref().map(|open| (ConnId(place), &*open.conn, open.is_full)))
+    }
+
+    pub fn tcp(&self, port: u16) -> Option<Arc<ScionSocket>> {
+        self.tcp.get(&port).map(Arc::clone)
+    }
+
+    /// The sockets to which segments of TCP come, by port.
+    pub fn tcps(&self) -> impl Iterator<Item = (u16, &ScionSocket)> {
+        self.tcp.iter().map(|(port, socket)| (*port, &**socket))
     }
 
     pub const fn is_port_full(&self) -> bool {
@@ -122,17 +139,18 @@ pub(super) fn room_of(conn: &ScionConn) -> u16 {
     u16::try_from(conn.max_payload()).unwrap_or(u16::MAX)
 }
 
-/// Sends datagrams by `send`, in as many batches as it takes; says whether all went.
+/// Sends what was written by `send`, in as many batches as it takes, each added by `add`; says whether all went.
 fn send_all<'d>(
-    datagrams: impl Iterator<Item = &'d [u8]>,
-    mut send: impl FnMut(&mut dyn FnMut(&mut hawser_scion::conn::Batch<'_>)) -> Result<hawser_scion::conn::Sent, SendError>,
+    written: impl Iterator<Item = &'d [u8]>,
+    add: impl Fn(&mut Batch<'_>, &[u8]) -> Result<(), PushError>,
+    mut send: impl FnMut(&mut dyn FnMut(&mut Batch<'_>)) -> Result<hawser_scion::conn::Sent, SendError>,
 ) -> (Sent, bool) {
-    let mut left = datagrams.peekable();
+    let mut left = written.peekable();
     let (mut is_full, mut too_long) = (false, false);
     while left.peek().is_some() {
-        let mut fill = |batch: &mut hawser_scion::conn::Batch<'_>| {
-            while let Some(datagram) = left.peek() {
-                match batch.copy(datagram) {
+        let mut fill = |batch: &mut Batch<'_>| {
+            while let Some(one) = left.peek() {
+                match add(batch, one) {
                     Err(PushError::Full) => return,
                     Err(PushError::TooLong { .. }) => too_long = true,
                     Ok(()) => {}
@@ -152,6 +170,35 @@ fn send_all<'d>(
         }
     }
     (if too_long { Sent::Refused } else { Sent::All }, is_full)
+}
+
+fn datagram(batch: &mut Batch<'_>, bytes: &[u8]) -> Result<(), PushError> {
+    batch.copy(bytes)
+}
+
+impl World {
+    /// Sends what was written, each added to a batch by `add`.
+    fn send_by(
+        &mut self,
+        via: Via,
+        written: &Datagrams,
+        add: impl Fn(&mut Batch<'_>, &[u8]) -> Result<(), PushError>,
+    ) -> Sent {
+        match via {
+            Via::Conn(id) => {
+                let Some(open) = self.conns.get_mut(id.0).and_then(Option::as_mut) else { return Sent::Refused };
+                let conn = Arc::clone(&open.conn);
+                let (sent, is_full) = send_all(written.iter(), add, |fill| conn.try_send_batch(fill));
+                open.is_full = is_full;
+                sent
+            }
+            Via::Back(to) => {
+                let (sent, is_full) = send_all(written.iter(), add, |fill| self.socket.try_send_batch_to(to, fill));
+                self.is_port_full = is_full;
+                sent
+            }
+        }
+    }
 }
 
 impl Outside for World {
@@ -200,29 +247,40 @@ impl Outside for World {
     }
 
     fn send(&mut self, via: Via, datagrams: &Datagrams) -> Sent {
-        match via {
-            Via::Conn(id) => {
-                let Some(open) = self.conns.get_mut(id.0).and_then(Option::as_mut) else { return Sent::Refused };
-                let conn = Arc::clone(&open.conn);
-                let (sent, is_full) = send_all(datagrams.iter(), |fill| conn.try_send_batch(fill));
-                open.is_full = is_full;
-                sent
+        self.send_by(via, datagrams, datagram)
+    }
+
+    fn send_segments(&mut self, via: Via, segments: &Datagrams, class: u8) -> Sent {
+        self.send_by(via, segments, |batch, segment| batch.copy_tcp(segment, class))
+    }
+
+    fn open_port(&mut self) -> Option<OuterPort> {
+        let mut opts = ConnOpts { tcp: TcpPackets::Only, ..self.opts.clone() };
+        opts.local.host.set_port(0);
+        match ScionSocket::bind(opts, Arc::new(PathTable::default())) {
+            Ok(socket) => {
+                let port = socket.local().host.port();
+                self.tcp.insert(port, Arc::new(socket));
+                Some(OuterPort(port))
             }
-            Via::Back(to) => {
-                let (sent, is_full) = send_all(datagrams.iter(), |fill| self.socket.try_send_batch_to(to, fill));
-                self.is_port_full = is_full;
-                sent
+            Err(error) => {
+                tracing::debug!(error = &error as &dyn std::error::Error, "no port for segments");
+                None
             }
         }
+    }
+
+    fn close_port(&mut self, port: OuterPort) {
+        self.tcp.remove(&port.0);
     }
 
     fn send_control(&mut self, via: Via, control: &Control) -> Sent {
         let one = || std::iter::once(control.bytes());
         match via {
-            Via::Conn(id) => {
-                self.conn(id).map_or(Sent::Refused, |conn| send_all(one(), |fill| conn.try_send_batch(fill)).0)
-            }
-            Via::Back(to) => send_all(one(), |fill| self.socket.try_send_batch_to(to, fill)).0,
+            Via::Conn(id) => self
+                .conn(id)
+                .map_or(Sent::Refused, |conn| send_all(one(), datagram, |fill| conn.try_send_batch(fill)).0),
+            Via::Back(to) => send_all(one(), datagram, |fill| self.socket.try_send_batch_to(to, fill)).0,
         }
     }
 

@@ -49,9 +49,9 @@ async fn serve(config: Config, host: &mut impl Host<Config>, system: &mut System
     let egress: Vec<Addresses> = config.egress.interfaces().map(own).collect::<Result<_, _>>()?;
     let Prepared { manager, clients, servers } = prepare(config.path_manager, &egress);
     let devices = system.configure(&config, own, clients, servers).await?;
-    let socket = place.bind()?;
+    let sockets = (place.bind()?, place.bind_tcp(&config));
     powers::reduce(&config)?;
-    let mut threads = Threads::start(&config, &place, egress, manager, devices, socket)?;
+    let mut threads = Threads::start(&config, &place, egress, manager, devices, sockets)?;
     let serving = Serving::new(config, &place, system, &threads);
     let result = serving.run(&mut threads, host).await;
     host.stopping();

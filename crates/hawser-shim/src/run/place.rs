@@ -2,18 +2,22 @@
 //!
 //! 1. [`Place::find`] asks the daemon for its AS, MTU and ports. With its AS configured the shim starts without the daemon.
 //! 2. [`Place::bind`] opens the port for what peers begin.
+//! 3. [`Place::bind_tcp`] opens those to which routers deliver TCP, where that is SCION's layer 4: that of the dispatcher (v0.12.0,
+//!    and where a port is not dispatched), and a server's own (v0.14.0 to v0.15.1).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hawser_net::netcfg::{Feature, SysctlKey};
 use hawser_scion::EndpointAddr;
-use hawser_scion::conn::{ConnOpts, PathTable, ScionSocket};
+use hawser_scion::conn::{ConnOpts, END_HOST_PORT, PathTable, ScionSocket, TcpPackets};
 use hawser_scion::daemon::{DaemonAddr, DaemonClient};
 use ipnet::Ipv4Net;
 
 use super::RunError;
 use crate::config::Config;
 use crate::route::{Addresses, InterfaceIndex, NoAddress};
+use crate::translate::Layer4;
 
 /// The interface that stands for all of them in sysctls.
 const ALL_INTERFACES: &str = "all";
@@ -74,11 +78,36 @@ impl Place {
 
     /// Step 2. Peers' ways are learnt from what comes: nothing is looked up.
     pub fn bind(&self) -> Result<ScionSocket, RunError> {
-        let socket = ScionSocket::bind(self.conn.clone(), Arc::new(PathTable::default()))?;
+        // Whether segments of TCP are taken, the engine says, who counts those that are not.
+        let opts = ConnOpts { tcp: TcpPackets::Taken, ..self.conn.clone() };
+        let socket = ScionSocket::bind(opts, Arc::new(PathTable::default()))?;
         for finding in socket.findings() {
             tracing::warn!(%finding, "scion socket works, and worse");
         }
         Ok(socket)
+    }
+
+    /// Step 3. One that somebody else has is done without: routers of one kind deliver nothing there.
+    pub fn bind_tcp(&self, config: &Config) -> Vec<ScionSocket> {
+        if config.layer4 != Layer4::Tcp {
+            return Vec::new();
+        }
+        let own = self.end.host.port();
+        let servers = config.server_ports.iter().map(|port| port.0.get());
+        let wanted: BTreeSet<u16> = servers.chain([END_HOST_PORT]).filter(|port| *port != own).collect();
+        let mut sockets = Vec::new();
+        for port in wanted {
+            let mut opts = ConnOpts { tcp: TcpPackets::Only, ..self.conn.clone() };
+            opts.local.host.set_port(port);
+            match ScionSocket::bind(opts, Arc::new(PathTable::default())) {
+                Ok(socket) => sockets.push(socket),
+                Err(error) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(port, error, "udp port not opened: tcp that routers deliver there does not come");
+                }
+            }
+        }
+        sockets
     }
 }
 

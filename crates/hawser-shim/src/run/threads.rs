@@ -60,7 +60,7 @@ impl Threads {
         egress: Vec<Addresses>,
         wanted: Option<config::PathManager>,
         devices: Devices,
-        socket: ScionSocket,
+        (socket, tcp): (ScionSocket, Vec<ScionSocket>),
     ) -> Result<Self, RunError> {
         let manager = match wanted {
             Some(config::PathManager::Userspace) => {
@@ -74,11 +74,12 @@ impl Threads {
             let (keeper, first) = keep(config, place, &tables)?;
             let opts = ServiceOpts { policy: config.policy.clone(), select: config.select };
             let service = Arc::new(PathService::start(place.daemon.clone(), opts)?);
-            let opts = EngineOpts { local: place.end, select: config.select, egress: config.egress.get() };
+            let Config { select, layer4, .. } = *config;
+            let opts = EngineOpts { local: place.end, select, egress: config.egress.get(), layer4 };
             let own = own(config, place)?;
             let Devices { ingress, egress: tuns } = devices;
             let (conn, routes) = (place.conn.clone(), Arc::clone(&first));
-            let parts = Parts { ingress, egress: tuns, socket, service, conn, opts, own: own.clone(), routes };
+            let parts = Parts { ingress, egress: tuns, socket, tcp, service, conn, opts, own: own.clone(), routes };
             let mut packets = packet::spawn(parts)?;
             // The handle keeps an end that nothing comes to.
             let notices = std::mem::replace(&mut packets.notices, mpsc::channel().1);

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use hawser_net::tun::{Tun, TunOpts};
 use hawser_scion::EndpointAddr;
-use hawser_scion::conn::{ConnOpts, PathTable, ScionSocket};
+use hawser_scion::conn::{ConnOpts, END_HOST_PORT, PathTable, PortRange, ScionSocket, TcpPackets};
 use hawser_scion::select::Criterion;
 use hawser_scion::service::{PathService, ServiceOpts};
 use hawser_shim::engine::{EngineOpts, Notice, OwnAddresses, Snapshot};
 use hawser_shim::packet::{Handle, Order, Parts, spawn};
 use hawser_shim::route::{Addresses, DEFAULT_RANGE, InterfaceIndex, RouteTable};
+use hawser_shim::translate::Layer4;
 use hawser_wire::{End, Namespace, RpFilter, veth};
 use ipnet::IpNet;
 
@@ -31,11 +32,19 @@ pub struct Host {
 
 /// Two of them, each of which knows the other's derived addresses.
 pub fn pair() -> [Host; 2] {
+    pair_over(Layer4::Udp, None)
+}
+
+/// The same, over this layer 4, in an AS with these dispatched ports; none: all.
+pub fn pair_over(layer4: Layer4, dispatched: Option<PortRange>) -> [Host; 2] {
     let [near, far] = ["shim-near", "shim-far"].map(|tag| Namespace::new(tag).expect("run this test as root"));
     veth(&End::new(&near, "a", &["10.9.0.1/24"]), &End::new(&far, "a", &["10.9.0.2/24"]), 1500).unwrap();
     let ends = ["1-ff00:0:110,10.9.0.1:31000", "1-ff00:0:110,10.9.0.2:31000"].map(|end| end.parse().unwrap());
     meet(&near);
-    [Host::start(near, ends[0], ends[1]), Host::start(far, ends[1], ends[0])]
+    let start = |namespace, [end, other]: [EndpointAddr; 2]| {
+        Host::start(namespace, other, ConnOpts { dispatched, ..ConnOpts::new(end) }, layer4)
+    };
+    [start(near, ends), start(far, [ends[1], ends[0]])]
 }
 
 /// Has the hosts know each other's link addresses.
@@ -45,7 +54,8 @@ fn meet(near: &Namespace) {
 }
 
 impl Host {
-    fn start(namespace: Namespace, end: EndpointAddr, other: EndpointAddr) -> Self {
+    fn start(namespace: Namespace, other: EndpointAddr, conn: ConnOpts, layer4: Layer4) -> Self {
+        let end = conn.local;
         let tun = |name: String| {
             let tun = namespace.run(|| Tun::create(&name, &TunOpts::default())).unwrap().unwrap();
             namespace.set_up(&name).unwrap();
@@ -59,14 +69,24 @@ impl Host {
             own = own.with_interface(interface, addresses);
             route(&namespace, interface, addresses);
         }
-        let socket = namespace.run(|| ScionSocket::bind(ConnOpts::new(end), Arc::new(PathTable::default())));
+        let bind = |port: u16, tcp: TcpPackets| {
+            let mut opts = ConnOpts { tcp, ..conn.clone() };
+            opts.local.host.set_port(port);
+            let socket = namespace.run(|| ScionSocket::bind(opts, Arc::new(PathTable::default())));
+            socket.unwrap().unwrap()
+        };
+        let tcp = match layer4 {
+            Layer4::Udp => Vec::new(),
+            Layer4::Tcp => vec![bind(END_HOST_PORT, TcpPackets::Only)],
+        };
         let parts = Parts {
             ingress,
             egress,
-            socket: socket.unwrap().unwrap(),
+            socket: bind(end.host.port(), TcpPackets::Taken),
+            tcp,
             service: Arc::new(PathService::start(NO_DAEMON.parse().unwrap(), ServiceOpts::default()).unwrap()),
-            conn: ConnOpts::new(end),
-            opts: EngineOpts { local: end, select: Criterion::Length, egress: EGRESS },
+            conn: conn.clone(),
+            opts: EngineOpts { local: end, select: Criterion::Length, egress: EGRESS, layer4 },
             own,
             routes: Arc::new(RouteTable::new(Some(DEFAULT_RANGE), []).with_end(other)),
         };

@@ -6,11 +6,13 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
+use hawser_scion::conn::PortRange;
 use hawser_shim::engine::{Drop, Notice};
 use hawser_shim::flow::{Direction, Role};
+use hawser_shim::translate::Layer4;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use host::{Host, PATIENCE, pair};
+use host::{Host, PATIENCE, pair, pair_over};
 
 /// A socket of MPTCP or TCP, with CUBIC: the kernel's default here is another.
 fn socket(address: SocketAddr, protocol: Protocol) -> Socket {
@@ -98,6 +100,28 @@ fn tcp_and_mptcp_cross_both_ways_and_leave_nothing() {
         println!("{:?}", snapshot.counters.drops().filter(|(_, count)| *count > 0).collect::<Vec<_>>());
         assert_eq!(snapshot.connections, []);
         host.handle.stop().unwrap();
+    }
+}
+
+#[test]
+fn with_tcp_as_layer_4_segments_come_to_the_shims_port_and_to_the_dispatchers() {
+    const BYTES: usize = 8 << 20;
+    // A shim's port that is not dispatched is reached by the dispatcher's, inside the AS as by a router.
+    for dispatched in [None, Some(PortRange { first: 32_000, last: 32_100 })] {
+        let [near, far] = pair_over(Layer4::Tcp, dispatched);
+        let listener = listen(&far, "[::]:7000".parse().unwrap(), Protocol::MPTCP);
+        for (v6, protocol) in [(true, Protocol::TCP), (false, Protocol::TCP), (true, Protocol::MPTCP)] {
+            let client = connect(&near, far.server(v6, 7000), protocol).unwrap();
+            let (server, _) = listener.accept().unwrap();
+            transfer(client.try_clone().unwrap(), server.try_clone().unwrap(), BYTES);
+            transfer(server, client, BYTES);
+        }
+        for host in [near, far] {
+            let counters = host.snapshot().counters;
+            let wrong = [Drop::Layer4, Drop::Damaged, Drop::Implausible, Drop::Malformed, Drop::Foreign];
+            assert_eq!(wrong.map(|why| counters.dropped(why)), [0; 5]);
+            host.handle.stop().unwrap();
+        }
     }
 }
 

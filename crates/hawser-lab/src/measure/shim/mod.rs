@@ -2,7 +2,7 @@
 //!
 //! 1. [`paths`]: four disjoint paths together; two that share a link, against two that do not.
 //! 2. [`cut`]: one path of four cut under a stream; all of them, for ten seconds.
-//! 3. [`wire`]: what a full segment costs on a path of three hops, by capture.
+//! 3. [`wire`]: what a full segment costs on a path of three hops, by capture; in datagrams, and as SCION's layer 4.
 //! 4. [`quic`]: the same file by quinn over the same path, in turns.
 //! 5. [`churn`]: 500 connections a second. 6. [`hostile`]: a stream beside a stranger's datagrams.
 
@@ -23,7 +23,7 @@ use super::bench::{Bench, Figures};
 use super::cases::{Bound, Case, Probe, Target, always, target};
 use crate::error::LabError;
 use crate::localnet::Localnet;
-use crate::shim::{Place, ShimPair, ShimPlan};
+use crate::shim::{Carried, Place, ShimPair, ShimPlan};
 use crate::topology::Flow;
 
 /// Each link, in Mbit/s, one way and what waits before it at most. Source: issue 7, "Must show".
@@ -44,6 +44,8 @@ const HOP: f64 = 12.0;
 /// Before the TCP options of a compact datagram, with what is kept free; and MPTCP's options with timestamps. Source: as above.
 const COMPACT: f64 = 22.0;
 const OPTIONS: f64 = 40.0;
+/// TCP's header before its options, where TCP is SCION's layer 4. Source: RFC 9293 section 3.1.
+const TCP: f64 = 20.0;
 /// Bytes of a mebibyte.
 const MEBIBYTE: f64 = 1_048_576.0;
 
@@ -118,7 +120,7 @@ pub(super) fn run(bench: &Bench, what: What, flow: Flow, run: u32) -> Result<Vec
     match what {
         What::Paths => paths::run(bench, flow),
         What::Cut => cut::run(bench, flow),
-        What::Wire => Ok(vec![("three hops".to_owned(), wire::run(bench)?)]),
+        What::Wire => wire::run(bench),
         What::Quic => quic::run(bench, run),
         What::Churn => Ok(vec![("500 a second".to_owned(), churn::run(bench)?)]),
         What::Hostile => Ok(vec![("beside".to_owned(), hostile::run(bench)?)]),
@@ -133,8 +135,15 @@ struct Ground {
 
 impl Ground {
     fn start(bench: &Bench, place: &Place, egress: u8, select: Criterion) -> Result<Self, LabError> {
+        Self::told(bench, place, egress, select, "")
+    }
+
+    /// The same, with these lines more in the configuration of both shims.
+    fn told(bench: &Bench, place: &Place, egress: u8, select: Criterion, more: &str) -> Result<Self, LabError> {
         let net = Localnet::up(&place.topology)?;
-        let pair = ShimPair::start(&bench.program, &net, &ShimPlan::between(place.ends, egress, select))?;
+        let between = ShimPlan::between(place.ends, egress, select);
+        let plan = ShimPlan { client: more.to_owned(), server: more.to_owned(), ..between };
+        let pair = ShimPair::start(&bench.program, &net, &plan)?;
         Ok(Self { pair, net })
     }
 }
@@ -152,9 +161,13 @@ const fn towards(flow: Flow) -> Towards {
 }
 
 /// TCP payload of a packet that fills a path, as a share of it.
-fn share(segments: u8, hop_fields: u8) -> f64 {
+fn share(segments: u8, hop_fields: u8, carried: Carried) -> f64 {
     let path = META + INFO * f64::from(segments) + HOP * f64::from(hop_fields);
-    (IP_PACKET - OUTER - ADDRESSES - path - INNER_UDP - COMPACT - OPTIONS) / IP_PACKET
+    let headers = match carried {
+        Carried::Udp => INNER_UDP + COMPACT,
+        Carried::Tcp => TCP,
+    };
+    (IP_PACKET - OUTER - ADDRESSES - path - headers - OPTIONS) / IP_PACKET
 }
 
 #[cfg(test)]
@@ -164,7 +177,9 @@ mod tests {
     #[test]
     fn what_a_path_carries_is_what_the_shims_documentation_says() {
         // docs/shim.md: 1298 bytes of data up and down over three hops.
-        assert!((share(2, 4) * IP_PACKET - 1298.0).abs() < 1e-9);
+        assert!((share(2, 4, Carried::Udp) * IP_PACKET - 1298.0).abs() < 1e-9);
+        // And 1308 where TCP is SCION's layer 4.
+        assert!((share(2, 4, Carried::Tcp) * IP_PACKET - 1308.0).abs() < 1e-9);
     }
 
     #[test]

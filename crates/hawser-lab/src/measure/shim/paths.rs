@@ -12,7 +12,7 @@ use hawser_wire::Moment;
 use super::{Bound, Figures, Ground, MBPS, Target, WARM, labelled, shaped, share, towards};
 use crate::error::LabError;
 use crate::measure::Bench;
-use crate::shim::Place;
+use crate::shim::{Carried, Place};
 use crate::topology::Flow;
 
 /// How long a stream lasts.
@@ -40,7 +40,7 @@ pub(super) fn run(bench: &Bench, flow: Flow) -> Result<Vec<(String, Figures)>, L
 fn disjoint(bench: &Bench, flow: Flow) -> Result<Figures, LabError> {
     const PATHS: u8 = 4;
     let found = stream(bench, &Place::parallel(PATHS, Some(&shaped()))?, PATHS, Criterion::Sharability, flow)?;
-    let usable = f64::from(PATHS) * MBPS * share(1, 2);
+    let usable = f64::from(PATHS) * MBPS * share(1, 2, Carried::Udp);
     Ok(Figures::from([
         ("mbps", found.mbps),
         ("usable_mbps", usable),
@@ -54,7 +54,7 @@ fn sharing(bench: &Bench, flow: Flow) -> Result<Figures, LabError> {
     let place = Place::sharing()?;
     let shared = stream(bench, &place, 2, Criterion::Latency, flow)?;
     let disjoint = stream(bench, &place, 2, Criterion::Sharability, flow)?;
-    let usable = MBPS * share(1, 3);
+    let usable = MBPS * share(1, 3, Carried::Udp);
     Ok(Figures::from([
         ("shared_mbps", shared.mbps),
         ("shared_ratio", shared.mbps / usable),

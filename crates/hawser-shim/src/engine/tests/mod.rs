@@ -1,5 +1,6 @@
 //! Engines under virtual time.
 
+mod layer4;
 mod moves;
 mod paths;
 mod sim;

@@ -1,10 +1,11 @@
 //! Two engines under virtual time, with links between them that have a delay, a rate and a switch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use hawser_core::units::Time;
+use hawser_scion::packet::UDP_LEN;
 use hawser_scion::select::Criterion;
 use hawser_scion::{Dataplane, EndpointAddr, Fingerprint, InterfaceId, IsdAs, Path, PathInterface};
 
@@ -14,6 +15,7 @@ use crate::engine::{
 };
 use crate::mptcp::samples::Draft;
 use crate::route::{Addresses, DEFAULT_RANGE, InterfaceIndex, RouteTable};
+use crate::translate::{Layer4, OuterPort};
 
 pub const CLIENT: &str = "1-ff00:0:110,10.0.0.1:31000";
 pub const SERVER: &str = "2-ff00:0:220,10.0.0.2:31000";
@@ -47,6 +49,8 @@ struct OnWay {
     /// The client's end of it.
     conn: EndpointAddr,
     by_conn: bool,
+    /// A segment with this traffic class, and no datagram.
+    segment: Option<u8>,
     bytes: Vec<u8>,
 }
 
@@ -55,7 +59,8 @@ struct OnWay {
 pub struct Outer {
     conns: BTreeMap<ConnId, (EndpointAddr, Fingerprint)>,
     learned: BTreeMap<EndpointAddr, usize>,
-    sent: Vec<(Via, Vec<u8>)>,
+    sent: Vec<(Via, Option<u8>, Vec<u8>)>,
+    pub tcp_ports: BTreeSet<OuterPort>,
     pub delivered: Vec<(InterfaceIndex, Vec<u8>)>,
     pub asked: Vec<IsdAs>,
     pub forgotten: Vec<IsdAs>,
@@ -102,12 +107,31 @@ impl Outside for Outer {
         if let Some(sent) = self.says {
             return sent;
         }
-        self.sent.extend(datagrams.iter().map(|datagram| (via, datagram.to_vec())));
+        self.sent.extend(datagrams.iter().map(|datagram| (via, None, datagram.to_vec())));
         Sent::All
     }
 
+    fn send_segments(&mut self, via: Via, segments: &Datagrams, class: u8) -> Sent {
+        if let Some(sent) = self.says {
+            return sent;
+        }
+        self.sent.extend(segments.iter().map(|segment| (via, Some(class), segment.to_vec())));
+        Sent::All
+    }
+
+    fn open_port(&mut self) -> Option<OuterPort> {
+        self.ports += 1;
+        let port = OuterPort(31_500 + self.ports);
+        self.tcp_ports.insert(port);
+        (!self.refuses_to_open).then_some(port)
+    }
+
+    fn close_port(&mut self, port: OuterPort) {
+        assert!(self.tcp_ports.remove(&port), "it was open");
+    }
+
     fn send_control(&mut self, via: Via, control: &Control) -> Sent {
-        self.sent.push((via, control.bytes().to_vec()));
+        self.sent.push((via, None, control.bytes().to_vec()));
         Sent::All
     }
 
@@ -179,6 +203,13 @@ impl Sim {
         sim
     }
 
+    /// The same, where each of the two has this for its layer 4.
+    pub fn over(paths: usize, layer4: [Layer4; 2]) -> Self {
+        let mut sim = Self::new(paths);
+        sim.engines.iter_mut().zip(layer4).for_each(|(engine, layer4)| engine.opts.layer4 = layer4);
+        sim
+    }
+
     /// The same, where nobody knows paths yet.
     pub fn unknowing(paths: Vec<Path>, select: Criterion) -> Self {
         let [client, server]: [EndpointAddr; 2] = [CLIENT, SERVER].map(|end| end.parse().unwrap());
@@ -188,7 +219,7 @@ impl Sim {
                 own.with_interface(interface, Addresses::of(local, Some(DEFAULT_RANGE), interface).unwrap())
             });
             let routes = Arc::new(RouteTable::new(Some(DEFAULT_RANGE), []).with_end(other));
-            Engine::new(EngineOpts { local, select, egress: EGRESS }, own, routes)
+            Engine::new(EngineOpts { local, select, egress: EGRESS, layer4: Layer4::Udp }, own, routes)
         };
         let links = vec![Link::default(); paths.len()];
         Self {
@@ -239,7 +270,7 @@ impl Sim {
 
     /// Puts what a host sends on its way.
     fn carry(&mut self, host: usize) {
-        for (via, bytes) in std::mem::take(&mut self.outer[host].sent) {
+        for (via, segment, bytes) in std::mem::take(&mut self.outer[host].sent) {
             let (conn, link) = match via {
                 Via::Conn(id) => {
                     let Some((end, path)) = self.outer[host].conns.get(&id).cloned() else { continue };
@@ -250,7 +281,7 @@ impl Sim {
                     (to, *link)
                 }
             };
-            self.put(1 - host, link, conn, matches!(via, Via::Back(_)), bytes);
+            self.put(1 - host, link, conn, matches!(via, Via::Back(_)), segment, bytes);
         }
     }
 
@@ -258,9 +289,10 @@ impl Sim {
         self.paths.iter().position(|one| one.interfaces == *path).unwrap()
     }
 
-    fn put(&mut self, to: usize, link: usize, conn: EndpointAddr, by_conn: bool, bytes: Vec<u8>) {
+    fn put(&mut self, to: usize, link: usize, conn: EndpointAddr, by_conn: bool, segment: Option<u8>, bytes: Vec<u8>) {
         let way = &mut self.links[link];
-        assert!(bytes.len() <= usize::from(way.room), "a datagram of {} bytes", bytes.len());
+        let room = usize::from(way.room) + if segment.is_some() { UDP_LEN } else { 0 };
+        assert!(bytes.len() <= room, "a datagram of {} bytes", bytes.len());
         let takes = way
             .rate
             .map_or(Duration::ZERO, |rate| Duration::from_nanos((bytes.len() as u64 + 140) * 8 * 1_000_000_000 / rate));
@@ -268,7 +300,7 @@ impl Sim {
         let at = way.busy[to] + way.delay;
         if !way.is_cut {
             self.count += 1;
-            self.on_way.insert((at, self.count), OnWay { to, link, conn, by_conn, bytes });
+            self.on_way.insert((at, self.count), OnWay { to, link, conn, by_conn, segment, bytes });
         }
     }
 
@@ -303,6 +335,9 @@ impl Sim {
             return;
         }
         let host = one.to;
+        if let Some(class) = one.segment {
+            return self.arrive_segment(host, one.link, class, &one.bytes);
+        }
         let (by, from) = if one.by_conn {
             let open = self.outer[host].conns.iter().find(|(_, (end, _))| *end == one.conn);
             let Some((id, _)) = open else { return };
@@ -316,8 +351,24 @@ impl Sim {
         }
         self.carry(host);
         if let Some(echo) = heard.echo {
-            self.put(1 - host, one.link, one.conn, !one.by_conn, echo.bytes().to_vec());
+            self.put(1 - host, one.link, one.conn, !one.by_conn, None, echo.bytes().to_vec());
         }
+    }
+
+    fn arrive_segment(&mut self, host: usize, link: usize, class: u8, segment: &[u8]) {
+        let mut from: EndpointAddr = [CLIENT, SERVER][1 - host].parse().unwrap();
+        from.host.set_port(u16::from_be_bytes([segment[0], segment[1]]));
+        if self.engines[host].handle_segment(self.now, from, segment, class, &mut self.outer[host]) {
+            self.outer[host].learned.insert(from, link);
+        }
+        self.carry(host);
+    }
+
+    /// A segment of somebody else's comes to a host.
+    pub fn forge_segment(&mut self, host: usize, from: EndpointAddr, segment: &[u8]) -> bool {
+        let taken = self.engines[host].handle_segment(self.now, from, segment, 0, &mut self.outer[host]);
+        self.carry(host);
+        taken
     }
 
     pub fn snapshot(&self, host: usize) -> Snapshot {

@@ -33,16 +33,18 @@ pub struct Flow {
     pub port: u16,
     /// Next bytes of client and server.
     pub next: [u32; 2],
+    /// The client as the server sees it: where TCP is SCION's layer 4, by another address and port.
+    pub seen: SocketAddr,
 }
 
 impl Flow {
     pub fn new(interface: u8, port: u16) -> Self {
-        Self { interface, port, next: [1000, 9000] }
+        Self { interface, port, next: [1000, 9000], seen: SocketAddr::new(address(0, interface), port) }
     }
 
     /// A segment of one of its ends.
     pub fn says(&self, host: usize, flags: Flags) -> Draft {
-        let client = SocketAddr::new(address(0, self.interface), self.port);
+        let client = if host == 0 { SocketAddr::new(address(0, self.interface), self.port) } else { self.seen };
         let server = SocketAddr::new(address(1, 0), PORT);
         let (from, to) = if host == 0 { (client, server) } else { (server, client) };
         let (sequence, acknowledgment) = (self.next[host], self.next[1 - host]);
@@ -71,8 +73,9 @@ impl Flow {
             let before = sim.outer[1 - host].delivered.len();
             self.send(sim, host, &draft);
             sim.run(Duration::from_millis(120));
-            if sim.outer[1 - host].delivered.len() == before {
-                return false;
+            let Some((_, arrived)) = sim.outer[1 - host].delivered.get(before) else { return false };
+            if at == 0 {
+                self.seen = Segment::parse(arrived).unwrap().source;
             }
         }
         true
@@ -139,8 +142,9 @@ pub fn talk(sim: &mut Sim, flows: &mut [Flow], host: usize, time: Duration) -> V
         looked += new.len();
         for packet in new {
             let segment = Segment::parse(&packet).unwrap();
-            let port = if host == 0 { segment.source.port() } else { segment.destination.port() };
-            let Some(at) = flows.iter().position(|flow| flow.port == port) else { continue };
+            let client = if host == 0 { segment.source } else { segment.destination };
+            let is_it = |flow: &Flow| flow.says(1 - host, Flags::ACK).is_between(client);
+            let Some(at) = flows.iter().position(is_it) else { continue };
             if segment.payload > 0 {
                 arrived[at].push(sim.now);
                 let mut answer = flows[at].says(1 - host, Flags::ACK);
