@@ -32,6 +32,8 @@ pub(super) struct Origin {
     pub from: EndpointAddr,
     /// What it came as.
     pub layer4: Layer4,
+    /// Its length.
+    pub bytes: usize,
 }
 
 impl Engine {
@@ -98,7 +100,8 @@ impl Engine {
             return Err(Drop::UnknownContext);
         }
         let peer = self.peer_of(by, from).ok_or(Drop::Full)?;
-        let taken = self.take_from(now, Origin { peer, by, from, layer4: Layer4::Udp }, datagram, outside);
+        let origin = Origin { peer, by, from, layer4: Layer4::Udp, bytes: datagram.len() };
+        let taken = self.take_from(now, origin, datagram, outside);
         if taken.is_err() {
             self.forget_idle_peer(peer);
         }
@@ -226,7 +229,7 @@ impl Engine {
 
     /// Step 3.
     fn begin_in(&mut self, now: Time, id: FlowId, key: FlowKey, origin: Origin) -> InterfaceIndex {
-        let Origin { peer, by, from, layer4 } = origin;
+        let Origin { peer, by, from, layer4, .. } = origin;
         let interface = self.own.interface(key.local.ip()).unwrap_or_default();
         let way = match by {
             By::Conn(conn) => Way::Conn(conn),
@@ -247,23 +250,23 @@ impl Engine {
                 if lane.way == Way::Conn(conn) {
                     lane.announcement = None;
                 }
-                self.count_in(now, conn, outside);
+                self.count_in(now, conn, origin.bytes, outside);
             }
             By::Port if !lane.is_ours => drop(self.set_way(now, id, Way::Back(origin.from))),
             By::Port => {
                 // A segment says by its port which flow it is of, and nothing of its path: the peer answers along the flow's.
                 if let (Way::Conn(conn), Layer4::Tcp) = (lane.way, origin.layer4) {
                     lane.announcement = None;
-                    self.count_in(now, conn, outside);
+                    self.count_in(now, conn, origin.bytes, outside);
                 }
             }
         }
     }
 
-    fn count_in(&mut self, now: Time, id: ConnId, outside: &mut impl Outside) {
+    fn count_in(&mut self, now: Time, id: ConnId, bytes: usize, outside: &mut impl Outside) {
         if let Some(conn) = self.conns.get_mut(id.0) {
             conn.passed[1].packets += 1;
-            conn.passed[1].bytes += self.scratch.packet.len() as u64;
+            conn.passed[1].bytes += bytes as u64;
             self.conn_heard(now, id, outside);
         }
     }

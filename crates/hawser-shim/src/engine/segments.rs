@@ -50,7 +50,7 @@ impl Engine {
         }
         let (_, port) = ports(segment).ok_or(Drop::Malformed)?;
         let peer = self.peer(ScionHost::from(from)).ok_or(Drop::Full)?;
-        let origin = Origin { peer, by: By::Port, from, layer4: Layer4::Tcp };
+        let origin = Origin { peer, by: By::Port, from, layer4: Layer4::Tcp, bytes: segment.len() };
         let mut packet = std::mem::take(&mut self.scratch.packet);
         let taken = self.ends(origin, OuterPort(port)).and_then(|(source, destination)| {
             restore(segment, class, source, destination, &mut packet).ok_or(Drop::Malformed)?;

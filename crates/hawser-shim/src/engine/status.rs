@@ -9,7 +9,6 @@ use super::lanes::{Lane, Way};
 use super::{
     ConnSnapshot, ConnectionSnapshot, Engine, FlowSnapshot, Passed, PathSnapshot, PathState, PeerSnapshot, Snapshot,
 };
-use crate::compress::Compression;
 use crate::flow::{Direction, Flow, FlowId};
 
 impl Engine {
@@ -74,7 +73,7 @@ impl Engine {
             remote: remote_of(lane, conn.map(|conn| conn.to)),
             path: conn.map(|conn| conn.fingerprint().clone()),
             mtu: conn.map(|conn| conn.path.mtu),
-            max_segment: conn.map(|conn| Compression::max_segment(conn.room)),
+            max_segment: conn.map(|conn| lane.max_segment(conn.room)),
             moves: lane.moves,
             sent: passed(flow, Direction::Out, now, shares[0]),
             received: passed(flow, Direction::In, now, shares[1]),

@@ -7,7 +7,7 @@ use hawser_scion::select::Criterion;
 
 use super::KEYS;
 use super::sim::{SERVER, Sim, path};
-use super::talk::{Flow, address, connect};
+use super::talk::{Flow, PAYLOAD, address, connect, talk};
 use crate::engine::{Drop, Notice};
 use crate::mptcp::{Flags, MptcpOption, Segment};
 
@@ -30,6 +30,21 @@ fn each_flow_of_a_connection_has_a_path_of_its_own_and_room_is_told() {
     assert_eq!(snapshot.connections.len(), 1, "{:?}", snapshot.connections);
     assert_eq!(snapshot.connections[0].flows.len(), flows.len());
     assert_eq!(snapshot.connections[0].token, Some(KEYS[0].token()));
+}
+
+#[test]
+fn each_path_counts_what_it_carried_both_ways() {
+    let mut sim = Sim::new(2);
+    let mut flows = connect(&mut sim, 1, KEYS);
+    for host in [0, 1] {
+        talk(&mut sim, &mut flows, host, Duration::from_secs(1));
+    }
+    for path in sim.snapshot(0).paths {
+        let conn = &path.conns[0];
+        let least = u64::try_from(PAYLOAD).expect("a length") * 190;
+        assert!(conn.sent_packets > 380 && conn.received_packets > 380, "{conn:?}");
+        assert!(conn.sent_bytes > least && conn.received_bytes > least, "{conn:?}");
+    }
 }
 
 #[test]
