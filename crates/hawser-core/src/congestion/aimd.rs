@@ -32,9 +32,8 @@ pub(super) trait Law: Send {
     fn leaves(&self) -> f64;
 }
 
-/// Windows acknowledged over which the usual one is averaged: two or three of the ways from a loss to the next. Two coupled paths of
-/// 20 packets each, which grow by a quarter of a packet a window, need 40 for one.
-const USUAL_WINDOWS: f64 = 128.0;
+/// Windows acknowledged over which the usual one is averaged: the way from a loss to the next of some dozens of packets.
+const USUAL_WINDOWS: f64 = 32.0;
 
 /// Bytes that came home since the last loss, and between the two before it. Nothing at first. A plain value.
 #[derive(Copy, Clone, Debug, Default)]
