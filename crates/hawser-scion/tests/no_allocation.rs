@@ -1,7 +1,8 @@
 //! In steady state the calling thread allocates nothing: counted by the global allocator, per thread. Needs root.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "../../hawser-net/tests/support/allocations.rs"]
+mod allocations;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,49 +11,10 @@ use hawser_scion::conn::threaded::{QueueOpts, ThreadedConn};
 use hawser_scion::conn::{ConnOpts, PathTable, ScionConn, ScionSocket};
 use hawser_wire::Namespace;
 
+use allocations::allocations_of;
+
 /// How long a packet may take.
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
-
-/// Counts what the calling thread allocates.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count() {
-    // A thread that is ending has no count any more, and is none that a test looks at.
-    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: everything is handed to the system's allocator, unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller keeps the contract, which is the system allocator's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-fn allocations_of(work: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.get();
-    work();
-    ALLOCATIONS.get() - before
-}
 
 /// A connection and a socket at its other end, in one namespace.
 fn both() -> (Namespace, ScionConn, ScionSocket) {

@@ -1,7 +1,8 @@
 //! Segments of a known flow allocate nothing: counted by the global allocator, per thread.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "../../hawser-net/tests/support/allocations.rs"]
+mod allocations;
+
 use std::sync::Arc;
 
 use etherparse::PacketBuilder;
@@ -15,46 +16,7 @@ use hawser_shim::mptcp::Segment;
 use hawser_shim::route::{Addresses, InterfaceIndex};
 use hawser_shim::translate::{Layer4, OuterPort};
 
-/// Counts what the calling thread allocates.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count() {
-    // A thread that is ending has no count any more, and is none that a test looks at.
-    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: everything is handed to the system's allocator, unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller keeps the contract, which is the system allocator's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn allocations(work: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.with(Cell::get);
-    work();
-    ALLOCATIONS.with(Cell::get) - before
-}
+use allocations::allocations_of;
 
 fn segment(sequence: u32, payload: usize, is_back: bool) -> Vec<u8> {
     let (from, to) = if is_back { ([10, 2, 0, 1], [10, 1, 0, 1]) } else { ([10, 1, 0, 1], [10, 2, 0, 1]) };
@@ -74,7 +36,7 @@ fn a_known_flow_is_looked_up_and_counted_without_allocation() {
         assert_eq!(observed.state, State::Established);
     };
     show(&packets[0]);
-    assert_eq!(allocations(|| packets.iter().for_each(|packet| show(packet))), 0);
+    assert_eq!(allocations_of(|| packets.iter().for_each(|packet| show(packet))), 0);
 }
 
 #[test]
@@ -97,7 +59,7 @@ fn a_known_flow_is_compressed_and_expanded_without_allocation() {
     let packets: Vec<_> = (0..1000).map(|at| segment(1 + at * 1000, 1000, false)).collect();
     cross(&mut near, &mut far, &packets[0]);
     cross(&mut far, &mut near, &segment(1, 0, true));
-    let counted = allocations(|| packets[1..].iter().for_each(|packet| cross(&mut near, &mut far, packet)));
+    let counted = allocations_of(|| packets[1..].iter().for_each(|packet| cross(&mut near, &mut far, packet)));
     assert_eq!(counted, 0);
     assert_eq!((near.counters().whole, near.counters().compact), (1, 999));
 }
@@ -262,7 +224,7 @@ fn cross_without_allocation(layer4: Layer4) {
         two.cross(1, &mut back[at]);
     }
     let before = two.wires[1].delivered;
-    let counted = allocations(|| {
+    let counted = allocations_of(|| {
         for at in 2..1000 {
             two.cross(0, &mut there[at]);
             two.cross(1, &mut back[at]);

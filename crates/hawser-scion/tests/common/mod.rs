@@ -1,7 +1,6 @@
 //! Packets for the tests.
 
-// Each test file uses its own part of it.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test binary uses its part")]
 
 use hawser_scion::packet::{FlowId, ScmpView, Template, protocol};
 use hawser_scion::{Dataplane, EndpointAddr, InterfaceId};

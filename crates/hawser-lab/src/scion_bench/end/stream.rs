@@ -50,10 +50,18 @@ fn send_piece(mut stream: Socket, piece: Piece, file: &File) -> Result<u64, LabE
 }
 
 pub(super) fn receive(order: &Order) -> Result<Count, LabError> {
-    let file = open(order, File::options().write(true))?;
-    let listen = |number| STREAM.listen(order.local(number).host).map_err(|error| failed("listen", error));
-    let listeners = (0..order.connections).map(listen).collect::<Result<Vec<Socket>, LabError>>()?;
+    let listeners = listen(order)?;
     ready();
+    take(order, &listeners)
+}
+
+fn listen(order: &Order) -> Result<Vec<Socket>, LabError> {
+    let one = |number| STREAM.listen(order.local(number).host).map_err(|error| failed("listen", error));
+    (0..order.connections).map(one).collect()
+}
+
+fn take(order: &Order, listeners: &[Socket]) -> Result<Count, LabError> {
+    let file = open(order, File::options().write(true))?;
     together(order, |number| {
         let (stream, _) = listeners[usize::from(number)].accept().map_err(|error| failed("accept", error))?;
         receive_piece(stream, Piece::of(order.size, number, order.connections), &file)
@@ -122,16 +130,10 @@ mod tests {
         };
         let receiving = of(&arrived.path(), &format!("--size={BYTES}"));
         let sending = of(&sent.path(), &format!("--remote={end}"));
+        let listeners = listen(&receiving).expect("listens");
         let [given, taken] = thread::scope(|scope| {
-            let taker = scope.spawn(|| receive(&receiving));
-            // The receiver may be late to listen.
-            let given = loop {
-                match send(&sending) {
-                    Err(_) if !taker.is_finished() => thread::sleep(Duration::from_millis(10)),
-                    done => break done,
-                }
-            };
-            [given.expect("sends"), taker.join().expect("no panic").expect("receives")]
+            let taker = scope.spawn(|| take(&receiving, &listeners));
+            [send(&sending).expect("sends"), taker.join().expect("no panic").expect("receives")]
         });
         assert_eq!((given.bytes, taken.bytes), (BYTES, BYTES));
         assert_eq!(sent.hash().expect("it reads"), arrived.hash().expect("it reads"));
