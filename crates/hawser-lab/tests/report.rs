@@ -31,6 +31,12 @@ fn a_report_has_tables_plots_troubles_and_the_machine_in_every_form() {
             "A.2 (1 of 6 runs)",
             "6.18",
             "n = 5",
+            "What is claimed",
+            "more than &lt;TCP",
+            "≥ 1.1 times",
+            "yes; enough: 2",
+            "A.3 (",
+            "not measured",
         ];
         for said in said {
             assert!(form.contains(said), "{said} is not in {name}");

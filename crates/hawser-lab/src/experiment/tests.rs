@@ -86,6 +86,7 @@ pub(super) fn scenario() -> Scenario {
             seed: 7,
         },
         published: Vec::new(),
+        claims: Vec::new(),
         tables: Vec::new(),
         plots: Vec::new(),
         text: "name = \"s\"\n".to_owned(),

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Report;
+use super::claims::{HEADS, MEDIANS, NO, Verdicts};
 use super::tables::Sheet;
 
 /// What plots' bars are, once for all of them.
@@ -40,6 +41,7 @@ fn scenario(text: &mut String, report: &Report) {
         let _ = writeln!(text, "Source: {}\n", plain(source));
     }
     let _ = writeln!(text, "{extent}.\n");
+    claims(text, &report.claims);
     report.tables.iter().for_each(|sheet| table(text, sheet));
     let pictures = super::pictures(report);
     for (number, drawing) in report.plots.iter().enumerate() {
@@ -60,6 +62,19 @@ fn scenario(text: &mut String, report: &Report) {
         }
         text.push('\n');
     }
+}
+
+fn claims(text: &mut String, claims: &Verdicts) {
+    if claims.is_empty() {
+        return;
+    }
+    let rule = HEADS.map(|_| "---").join(" | ");
+    let _ = writeln!(text, "### What is claimed\n\n| {} |\n| {rule} |", HEADS.join(" | "));
+    for cells in claims.rows() {
+        let cells = cells.map(|cell| if cell == NO { format!("**{NO}**") } else { plain(&cell) });
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+    let _ = writeln!(text, "\n{MEDIANS}\n");
 }
 
 fn table(text: &mut String, sheet: &Sheet) {

@@ -2,10 +2,12 @@
 //!
 //! 1. [`results`] reads what `hawser lab run` left: scenario, runs, machine.
 //! 2. [`series`] sorts runs; [`statistics`] says of each series' figures how large they are, and how sure.
-//! 3. [`tables`] and [`plot`] show them as the scenario asks, the published figures beside ours.
+//! 3. [`claims`] says whether what must hold does; [`tables`] and [`plot`] show figures as the scenario asks, the published
+//!    ones beside ours.
 //! 4. [`page`], [`markdown`] and [`figures`] write it all; nothing in them needs the network.
 //! 5. [`compare`] tells regressions from noise, between two such results.
 
+mod claims;
 mod compare;
 mod figures;
 mod markdown;
@@ -21,6 +23,7 @@ mod troubles;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub use claims::Verdicts;
 pub use compare::{Comparison, Finding, Verdict, compare, compare_runs};
 pub use metrics::{Better, Metric};
 pub use results::Machine;
@@ -55,6 +58,7 @@ pub struct Report {
     source: String,
     /// How much was run, in words.
     extent: String,
+    claims: Verdicts,
     tables: Vec<Sheet>,
     plots: Vec<Drawing>,
     troubles: Vec<Trouble>,
@@ -63,7 +67,7 @@ pub struct Report {
 }
 
 /// What was written. Plain data.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Written {
     /// The page to open.
     pub page: PathBuf,
@@ -71,6 +75,8 @@ pub struct Written {
     pub files: Vec<PathBuf>,
     /// How many scenarios it tells of.
     pub scenarios: usize,
+    /// Whether what they claim holds.
+    pub claims: Verdicts,
 }
 
 /// Steps 1 to 4: builds the report of a folder in it.
@@ -95,6 +101,7 @@ pub fn build(scenario: &Scenario, runs: &[Run], machine: &Machine) -> Report {
         finding: scenario.finding.clone(),
         source: scenario.source.clone(),
         extent: extent(&book),
+        claims: Verdicts::of(scenario, runs),
         tables: tables::all(&book),
         plots: plot::all(&book),
         troubles: troubles::all(&book),
@@ -140,7 +147,8 @@ pub fn publish(folder: &Path, reports: &[Report]) -> Result<Written, LabError> {
         fs::write(path, text).map_err(failed(path))?;
     }
     let files = texts.into_iter().map(|(path, _)| path).collect();
-    Ok(Written { page: folder.join(PAGE), files, scenarios: reports.len() })
+    let claims = Verdicts::all(reports.iter().map(|report| &report.claims));
+    Ok(Written { page: folder.join(PAGE), files, scenarios: reports.len(), claims })
 }
 
 /// An earlier report's pictures: this one may have fewer.

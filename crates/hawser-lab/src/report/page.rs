@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::claims::{HEADS, MEDIANS, Verdicts};
 use super::markdown::ERROR_BARS;
 use super::plot::{escaped, style};
 use super::tables::Sheet;
@@ -95,6 +96,7 @@ fn scenario(html: &mut String, report: &Report, titled: bool) {
         let _ = writeln!(html, "<p class=\"lesser\">Source: {}</p>", escaped(source));
     }
     let _ = writeln!(html, "<p class=\"lesser\">{}.</p>", escaped(extent));
+    claims(html, &report.claims);
     report.tables.iter().for_each(|sheet| table(html, sheet));
     let pictures = super::pictures(report);
     for (number, drawing) in report.plots.iter().enumerate() {
@@ -110,6 +112,23 @@ fn scenario(html: &mut String, report: &Report, titled: bool) {
         troubles(html, &report.troubles);
     }
     html.push_str("</section>\n");
+}
+
+fn claims(html: &mut String, claims: &Verdicts) {
+    if claims.is_empty() {
+        return;
+    }
+    let heads = HEADS.map(|head| format!("<th scope=\"col\">{head}</th>")).concat();
+    let _ = writeln!(
+        html,
+        "<h3>What is claimed</h3>\n<div class=\"scroll\"><table class=\"words claims\">\n<thead>\n<tr>{heads}</tr>\n</thead>\n<tbody>"
+    );
+    for [says, cells @ ..] in claims.rows() {
+        let cells = cells.map(|cell| format!("<td>{}</td>", escaped(&cell))).concat();
+        let _ = writeln!(html, "<tr><th scope=\"row\">{}</th>{cells}</tr>", escaped(&says));
+    }
+    html.push_str("</tbody></table></div>\n<p class=\"note\">");
+    let _ = writeln!(html, "{MEDIANS}</p>");
 }
 
 fn table(html: &mut String, sheet: &Sheet) {

@@ -2,7 +2,8 @@
 //!
 //! 1. A scenario has a network, contenders, workloads, events, and cases: rows that choose among them.
 //! 2. For each case, contender and workload there is a series of runs, repeated as `repeat` says.
-//! 3. What the original published stands beside what is measured; tables and plots say how both are shown.
+//! 3. What the original published stands beside what is measured; claims say what must hold of it, tables and plots how both
+//!    are shown.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,6 +11,8 @@ use std::time::Duration;
 use hawser_wire::{Access, Backend, Direction};
 
 mod cases;
+mod claim;
+mod event;
 pub(crate) mod figures;
 pub(crate) mod find;
 pub(crate) mod link;
@@ -19,6 +22,7 @@ pub(crate) mod refer;
 mod show;
 pub(crate) mod values;
 
+pub use claim::{Bound, Claim};
 pub use figures::{Discipline, Figures};
 pub use find::{ScenarioError, all, find};
 pub use profile::{Profile, profiles};
@@ -50,6 +54,8 @@ pub struct Scenario {
     pub repeat: Repeat,
     /// Figures of the original.
     pub published: Vec<Published>,
+    /// What must hold of ours.
+    pub claims: Vec<Claim>,
     /// How results are shown.
     pub tables: Vec<Table>,
     /// How results are drawn.

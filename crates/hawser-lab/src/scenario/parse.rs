@@ -1,8 +1,8 @@
 //! From a file's text to a [`Scenario`], or every fault of it.
 //!
 //! 1. The text becomes a tree that knows its bytes.
-//! 2. The scenario's own keys; the network; contenders, workloads and events (here).
-//! 3. Cases, which choose among them (`cases`), and how results are shown (`show`).
+//! 2. The scenario's own keys; the network; contenders and workloads (here); events (`event`).
+//! 3. Cases, which choose among them (`cases`), what must hold (`claim`), and how results are shown (`show`).
 //! 4. What belongs together: names that are not there are faults as they are read.
 
 use hawser_portal::config::ConfigError;
@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::link::{self, Says, Traces};
 use super::refer::{Names, section, sections};
-use super::{ContenderPlan, Event, Family, Happening, LinkPlan, Network, Scenario, WorkloadPlan, cases, show, values};
+use super::{ContenderPlan, Family, LinkPlan, Network, Scenario, WorkloadPlan, cases, claim, event, show, values};
 
 /// How long a workload runs, where its section does not say. Source: issue 5 asks for 12 s a test.
 const DEFAULT_DURATION: std::time::Duration = std::time::Duration::from_secs(12);
@@ -48,30 +48,8 @@ const WORKLOADS: [&str; 11] = [
     "scion-file",
     "shila-file",
 ];
-const SECTIONS: [&str; 9] =
-    ["network", "contender", "workload", "event", "case", "repeat", "published", "table", "plot"];
-
-/// What an event does, before its other keys are read. Plain data.
-#[derive(Clone, Copy)]
-enum Do {
-    Cut,
-    BlackHole,
-    Restore,
-    Change,
-    Handover,
-    Address,
-    NatRebind,
-}
-
-const DEEDS: [(&str, Do); 7] = [
-    ("cut", Do::Cut),
-    ("black-hole", Do::BlackHole),
-    ("restore", Do::Restore),
-    ("change", Do::Change),
-    ("handover", Do::Handover),
-    ("address", Do::Address),
-    ("nat-rebind", Do::NatRebind),
-];
+const SECTIONS: [&str; 10] =
+    ["network", "contender", "workload", "event", "case", "repeat", "published", "claim", "table", "plot"];
 
 /// Everything that names refer to. Grows while the file is read; one owner.
 pub(super) struct Known {
@@ -106,10 +84,11 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
     let contenders = contenders(tree, &plain, &mut known, &mut faults);
     let workloads = workloads(tree, &plain, &mut known, &mut faults);
     let nat = network.as_ref().is_some_and(|network| network.nat);
-    let events = events(tree, nat, traces, &mut known, &mut faults);
+    let events = event::read(tree, nat, traces, &mut known, &mut faults);
     let cases = cases::read(tree, &events, traces, &mut known, &mut faults);
     let repeat = show::repeat(tree, &mut faults);
     let published = show::published(tree, &known, &mut faults);
+    let claims = claim::read(tree, &known, &mut faults);
     let (tables, plots) = show::read(tree, &known, &published, &mut faults);
     match network {
         Some(network) if faults.is_empty() => Ok(Scenario {
@@ -125,6 +104,7 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
             cases,
             repeat,
             published,
+            claims,
             tables,
             plots,
             text: text.to_owned(),
@@ -259,51 +239,4 @@ fn demand(tree: &DeTable<'_>, key: &str, example: &str, faults: &mut Faults<'_>)
     if !tree.contains_key(key) {
         faults.add(0..0, Fault::new(format!("missing section [[{key}]]")).hint(format!("add one with {example}")));
     }
-}
-
-fn events(tree: &DeTable<'_>, nat: bool, traces: Traces<'_>, known: &mut Known, faults: &mut Faults<'_>) -> Vec<Event> {
-    let mut events = Vec::new();
-    for (raw, span) in sections(tree, "event", "event", faults) {
-        let mut table = Table::new("[[event]]".to_owned(), raw, span, faults);
-        let name = table.required("name", "name = \"loss of wifi\"", values::name);
-        known.events.claim(&mut table, name.as_ref());
-        let at = table.required("at", "at = \"4s\"", values::duration);
-        let link = table.required("link", "link = \"wifi\"", |value| known.links.read(value));
-        let what = happening(&mut table, raw, nat, traces, &known.links);
-        table.finish();
-        if let (Some(name), Some(at), Some(link), Some(what)) = (name, at, link, what) {
-            events.push(Event { name: name.value, at: at.value, link: link.value, what });
-        }
-    }
-    events
-}
-
-fn happening(
-    table: &mut Table<'_, '_, '_>,
-    raw: &DeTable<'_>,
-    nat: bool,
-    traces: Traces<'_>,
-    links: &Names,
-) -> Option<Happening> {
-    let deed = table.required("do", "do = \"cut\"", |value| values::word(value, &DEEDS))?;
-    Some(match deed.value {
-        Do::Cut => Happening::Cut,
-        Do::BlackHole => Happening::BlackHole,
-        Do::Restore => Happening::Restore,
-        Do::Address => Happening::Address,
-        Do::Handover => {
-            Happening::Handover { to: table.required("to", "to = \"eth\"", |value| links.read(value))?.value }
-        }
-        Do::Change => {
-            let [up, down] = link::changes(table, raw, traces).map(Box::new);
-            Happening::Change { up, down }
-        }
-        Do::NatRebind => {
-            if !nat {
-                let fault = Fault::new("`do`: no router translates addresses here");
-                table.fault(deed.span, fault.hint("write nat = true under [network]"));
-            }
-            Happening::NatRebind
-        }
-    })
 }

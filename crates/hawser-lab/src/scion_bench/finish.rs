@@ -1,13 +1,13 @@
-//! What the bench leaves: the lab's report, what must be shown, and both as one text for docs/results.
+//! What the bench leaves: the lab's report, also as one text for docs/results, and what one connection carries.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::verdicts::{self, Brief, Verdicts};
+use super::brief::{Brief, brief};
 use crate::error::LabError;
 use crate::experiment::Run;
-use crate::report::{self, results};
+use crate::report::{self, Written, results};
 
 /// The text.
 const TEXT: &str = "scion.md";
@@ -16,10 +16,8 @@ const TITLE: &str = "SCION end hosts";
 /// What was found, ready to be told. Plain data.
 #[derive(Clone, Debug)]
 pub struct Finish {
-    /// The page with tables and plots.
-    pub page: PathBuf,
-    /// What must be shown.
-    pub verdicts: Verdicts,
+    /// The page with tables and plots, and whether what is claimed holds.
+    pub written: Written,
     /// One connection within an AS, by candidate.
     pub brief: BTreeMap<String, Brief>,
 }
@@ -31,22 +29,17 @@ pub struct Finish {
 pub fn finish(dir: &Path) -> Result<Finish, LabError> {
     let written = report::write(dir)?;
     let runs: Vec<Run> = results::read(dir)?.into_iter().flat_map(|results| results.runs).collect();
-    let (verdicts, brief) = (Verdicts::of(&runs), verdicts::brief(&runs));
     let report = dir.join("report.md");
     let text = fs::read_to_string(&report);
     let text = text.map_err(|error| LabError::system(format!("read {}", report.display()), error))?;
     let path = dir.join(TEXT);
-    let text = document(&verdicts.markdown(), &text);
-    fs::write(&path, text).map_err(|error| LabError::system(format!("write {}", path.display()), error))?;
-    Ok(Finish { page: written.page, verdicts, brief })
+    fs::write(&path, document(&text)).map_err(|error| LabError::system(format!("write {}", path.display()), error))?;
+    Ok(Finish { written, brief: brief(&runs) })
 }
 
-/// The report's tables below what must be shown; without pictures, which lie beside the report.
-fn document(verdicts: &str, report: &str) -> String {
+/// The report without pictures, which lie beside it.
+fn document(report: &str) -> String {
     let mut text = format!("# {TITLE}\n\nMade by `hawser scion bench`; docs/scion.md says what is measured.\n\n");
-    if !verdicts.is_empty() {
-        text += &format!("## What must be shown\n\nIn paired runs; the median counts.\n\n{verdicts}\n");
-    }
     let mut heading: Option<&str> = None;
     for line in report.lines().skip_while(|line| !line.starts_with("## ")) {
         if line.starts_with("![") {
@@ -80,8 +73,8 @@ mod tests {
     #[test]
     fn the_text_has_tables_and_no_pictures() {
         let report = "# Both\n\n- list\n\n## scion-one\n\nWords.\n\n### Table A\n\n| case |\n| --- |\n\nNote.\n\n### Plot\n\n![Plot](plots/a.svg)\n\n### Table B\n\n| case |\n";
-        let text = document("| what |\n", report);
-        let expected = "# SCION end hosts\n\nMade by `hawser scion bench`; docs/scion.md says what is measured.\n\n## What must be shown\n\nIn paired runs; the median counts.\n\n| what |\n\n## scion-one\n\nWords.\n\n### Table A\n\n| case |\n| --- |\n\nNote.\n\n### Table B\n\n| case |\n";
+        let text = document(report);
+        let expected = "# SCION end hosts\n\nMade by `hawser scion bench`; docs/scion.md says what is measured.\n\n## scion-one\n\nWords.\n\n### Table A\n\n| case |\n| --- |\n\nNote.\n\n### Table B\n\n| case |\n";
         assert_eq!(text, expected);
     }
 }

@@ -8,8 +8,9 @@
 //! 4. `ground`, `network`: two hosts in namespaces. `helpers`: dispatchers, and the program that bypasses them; `tunnel`: portals.
 //!    `worker`: an end's process.
 //! 5. `run`: the receiver, the sender, what each counted and what it cost. `memory`: the file that is sent.
-//! 6. [`finish`]: the report, and what must be shown ([`Verdicts`]), from what was kept.
+//! 6. [`finish`]: the report, and one connection in short ([`Brief`]), from what was kept.
 
+mod brief;
 mod candidate;
 pub mod end;
 pub(crate) mod figures;
@@ -23,7 +24,6 @@ mod plan;
 mod programs;
 mod run;
 mod tunnel;
-mod verdicts;
 pub(crate) mod worker;
 
 use std::cell::{OnceCell, RefCell};
@@ -35,8 +35,8 @@ use memory::MemoryFile;
 use network::Network;
 use programs::Baselines;
 
+pub use brief::Brief;
 pub use finish::{Finish, finish};
-pub use verdicts::{Brief, Verdicts};
 
 use crate::contender::Programs;
 use crate::error::LabError;

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use hawser_lab::contender::Programs;
 use hawser_lab::experiment::{self, Choice, Progress, Summary};
+use hawser_lab::report::{self, Written};
 use hawser_lab::scenario::{self, Scenario, ScenarioError};
-use hawser_lab::{LabError, cleanup, go, report};
+use hawser_lab::{LabError, cleanup, go};
 
 use super::output::print;
 use crate::failure::{Failure, faults};
@@ -142,8 +143,12 @@ fn chosen(names: &[String]) -> Result<Vec<Scenario>, Failure> {
 
 /// Step 3.
 fn write_report(dir: &Path) -> Result<(), Failure> {
-    let written = report::write(dir).map_err(told)?;
-    print(&format!("report: {}\n", written.page.display()))
+    tell(&report::write(dir).map_err(told)?)
+}
+
+/// Whether what scenarios claim holds, and where to read more.
+pub(super) fn tell(written: &Written) -> Result<(), Failure> {
+    print(&format!("{}report: {}\n", written.claims, written.page.display()))
 }
 
 /// What could not be measured is told; what failed is a failure.

@@ -2,7 +2,7 @@
 //!
 //! 1. The lab's scenarios of the group `scion` are chosen, and in them the candidates.
 //! 2. They are run as `hawser lab run` does it, each into a folder.
-//! 3. The report is written; what must hold is held against what was found.
+//! 3. The report is written, and told whether what the scenarios claim holds.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use hawser_lab::experiment::{self, Choice, Progress};
 use hawser_lab::scenario::{self, Scenario};
 use hawser_lab::{LabError, cleanup, go, scion_bench};
 
-use crate::cmd::lab::{judge, told};
+use crate::cmd::lab::{judge, tell, told};
 use crate::cmd::output::print;
 use crate::failure::Failure;
 
@@ -70,7 +70,7 @@ impl Bench {
             let line = line.map_err(|error| Failure::failed(format!("write figures: {error}")))?;
             print(&format!("{line}\n"))?;
         } else {
-            print(&format!("{}report: {}\n", found.verdicts, found.page.display()))?;
+            tell(&found.written)?;
         }
         judge(&summaries)
     }

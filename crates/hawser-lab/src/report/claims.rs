@@ -1,0 +1,267 @@
+//! What a scenario claims, held against what was found.
+//!
+//! 1. In a case, the figure of each repetition counts alone, or in relation to the best of others in the same repetition: what
+//!    the machine did beside fell on all of them.
+//! 2. Of several repetitions the median counts.
+//! 3. A claim holds once it holds in enough cases.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::metrics::Metric;
+use super::statistics::Summary;
+use crate::experiment::{Outcome, Run};
+use crate::scenario::{Bound, Case, Claim, Scenario};
+
+/// The columns of a table of claims.
+pub(super) const HEADS: [&str; 7] = ["claim", "must be", "median", "range", "of", "holds", "not in"];
+
+/// What a claim that does not hold has in that column.
+pub(super) const NO: &str = "no";
+/// What stands below them.
+pub(super) const MEDIANS: &str =
+    "A figure is set in relation to those of the same repetition; of repetitions the median counts.";
+
+/// What came of a scenario's claims. Starts with none; plain data.
+#[derive(Clone, Debug, Default)]
+pub struct Verdicts(Vec<Verdict>);
+
+/// A claim, and what was found in each case. Plain data.
+#[derive(Clone, Debug)]
+struct Verdict {
+    claim: Claim,
+    found: Vec<(String, Option<Summary>)>,
+}
+
+/// Whether a claim holds. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holds {
+    Yes,
+    No,
+    /// Too little was measured to tell.
+    Open,
+}
+
+impl Verdicts {
+    /// Of a scenario's runs, in the order of its file.
+    #[must_use]
+    pub fn of(scenario: &Scenario, runs: &[Run]) -> Self {
+        Self(scenario.claims.iter().map(|claim| Verdict::of(claim, scenario, runs)).collect())
+    }
+
+    /// Several scenarios' as one.
+    #[must_use]
+    pub fn all<'a>(of: impl Iterator<Item = &'a Self>) -> Self {
+        Self(of.flat_map(|verdicts| verdicts.0.iter().cloned()).collect())
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Cells below [`HEADS`].
+    pub(super) fn rows(&self) -> impl Iterator<Item = [String; HEADS.len()]> {
+        self.0.iter().map(Verdict::row)
+    }
+}
+
+/// For a terminal: a line each.
+impl fmt::Display for Verdicts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for row in self.rows() {
+            let [says, must, median, _, of, holds, without] = row;
+            let without = if without.is_empty() { without } else { format!("; not in {without}") };
+            writeln!(f, "{median:>8}  {must:<8} {of:<9} {says}: {holds}{without}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Verdict {
+    fn of(claim: &Claim, scenario: &Scenario, runs: &[Run]) -> Self {
+        let is_meant = |case: &&Case| {
+            case.contenders.contains(&claim.contender) && (claim.cases.is_empty() || claim.cases.contains(&case.name))
+        };
+        let cases = scenario.cases.iter().filter(is_meant);
+        let found = cases.map(|case| (case.name.clone(), Summary::of(&figures(claim, case, runs))));
+        Self { claim: claim.clone(), found: found.collect() }
+    }
+
+    fn holds(&self) -> Holds {
+        let holds = |found: &Summary| self.claim.bound.holds(found.median);
+        let held = self.found.iter().filter(|(_, found)| found.as_ref().is_some_and(holds)).count();
+        let open = self.found.iter().filter(|(_, found)| found.is_none()).count();
+        let enough = self.claim.enough.map_or(self.found.len(), |enough| enough as usize);
+        match () {
+            () if held >= enough && held > 0 => Holds::Yes,
+            () if held + open < enough => Holds::No,
+            () => Holds::Open,
+        }
+    }
+
+    /// Of the repetitions of a single case, or of the medians of several.
+    fn summary(&self) -> Option<Summary> {
+        match self.found.as_slice() {
+            [(_, found)] => *found,
+            several => {
+                let medians: Vec<f64> = several.iter().filter_map(|(_, found)| Some(found.as_ref()?.median)).collect();
+                Summary::of(&medians)
+            }
+        }
+    }
+
+    fn row(&self) -> [String; HEADS.len()] {
+        let Claim { says, bound, of, metric, enough, .. } = &self.claim;
+        let unit = match (bound, of.is_empty()) {
+            (Bound::AtLeast(_) | Bound::AtMost(_), false) => "times",
+            _ => Metric::named(metric).unit,
+        };
+        let must = format!("{bound} {unit}").trim_end().to_owned();
+        let holds = match (self.holds(), enough) {
+            (Holds::Yes, None) => "yes".to_owned(),
+            (Holds::Yes, Some(enough)) => format!("yes; enough: {enough}"),
+            (Holds::No, _) => NO.to_owned(),
+            (Holds::Open, _) => "not measured".to_owned(),
+        };
+        let Some(Summary { n, median, least, most, .. }) = self.summary() else {
+            return [says.clone(), must, "–".to_owned(), "–".to_owned(), String::new(), holds, String::new()];
+        };
+        let what = if self.found.len() == 1 { "run" } else { "case" };
+        let of = format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let range = format!("{least:.2} to {most:.2}");
+        [says.clone(), must, format!("{median:.2}"), range, of, holds, self.short()]
+    }
+
+    /// Where several cases are meant: those in which it does not hold.
+    fn short(&self) -> String {
+        let short = |(case, found): &(String, Option<Summary>)| match found {
+            Some(found) if self.claim.bound.holds(found.median) => None,
+            Some(found) => Some(format!("{case} ({:.2})", found.median)),
+            None => Some(format!("{case} (not measured)")),
+        };
+        if self.found.len() == 1 {
+            return String::new();
+        }
+        self.found.iter().filter_map(short).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Step 1: a figure for each repetition.
+fn figures(claim: &Claim, case: &Case, runs: &[Run]) -> Vec<f64> {
+    let own = by_repetition(claim, case, &claim.contender, runs);
+    if claim.of.is_empty() {
+        return own.into_values().collect();
+    }
+    let others: Vec<_> = claim.of.iter().map(|label| by_repetition(claim, case, label, runs)).collect();
+    let related = |(repetition, figure): (u32, f64)| {
+        claim.bound.relate(figure, others.iter().filter_map(|other| other.get(&repetition).copied()))
+    };
+    own.into_iter().filter_map(related).collect()
+}
+
+fn by_repetition(claim: &Claim, case: &Case, label: &str, runs: &[Run]) -> BTreeMap<u32, f64> {
+    let mut figures = BTreeMap::new();
+    let is_meant = |name: &&String| claim.workload.as_ref().is_none_or(|workload| workload == *name);
+    for workload in case.workloads.iter().filter(is_meant) {
+        for run in runs {
+            let series = &run.series;
+            let is_its = series.case == case.name && series.contender == label && series.workload == *workload;
+            if let Outcome::Found(findings) = &run.outcome
+                && is_its
+                && let Some(figure) = findings.metrics.get(&claim.metric)
+            {
+                figures.entry(run.repetition).or_insert(*figure);
+            }
+        }
+    }
+    figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Findings, SeriesKey};
+
+    /// Two cases; `ours` against `theirs` and `others`.
+    fn scenario(claim: &str) -> Scenario {
+        let head = "name = \"made-up\"\n[[network.link]]\nname = \"a\"\n";
+        let contenders =
+            ["ours", "theirs", "others"].map(|l| format!("[[contender]]\nkind = \"tcp\"\nlabel = \"{l}\"\n"));
+        let rest = "[[workload]]\nkind = \"bulk\"\n[[case]]\nname = \"near\"\n[[case]]\nname = \"far\"\n[[claim]]\n";
+        let claim = format!("says = \"it is fast\"\ncontender = \"ours\"\nmetric = \"goodput_mbps\"\n{claim}");
+        let text = format!("{head}{}{rest}{claim}", contenders.concat());
+        Scenario::parse(&text, "made-up.toml", None).unwrap_or_else(|error| panic!("{error:#?}"))
+    }
+
+    fn run(case: &str, contender: &str, repetition: u32, mbps: f64) -> Run {
+        let [scenario, case, contender, workload] = ["made-up", case, contender, "bulk"].map(str::to_owned);
+        let series = SeriesKey { scenario, case, contender, workload };
+        let metrics = [("goodput_mbps".to_owned(), mbps)].into();
+        let outcome = Outcome::Found(Findings { metrics, ..Findings::default() });
+        Run { series, repetition, seed: 1, started: 0.0, outcome }
+    }
+
+    fn row(claim: &str, runs: &[Run]) -> [String; HEADS.len()] {
+        Verdicts::of(&scenario(claim), runs).rows().next().expect("a claim")
+    }
+
+    #[test]
+    fn figures_of_one_repetition_are_set_in_relation() {
+        // The machine was half as fast in the second repetition; theirs alone was measured in the fourth.
+        let runs = [
+            run("near", "ours", 0, 1600.0),
+            run("near", "theirs", 0, 100.0),
+            run("near", "theirs", 1, 50.0),
+            run("near", "ours", 1, 800.0),
+            run("near", "ours", 2, 1400.0),
+            run("near", "theirs", 2, 100.0),
+            run("near", "theirs", 3, 1.0),
+        ];
+        let claim = "cases = [\"near\"]\nof = [\"theirs\"]\nat-least = 15\n";
+        let expected = ["it is fast", "≥ 15 times", "16.00", "14.00 to 16.00", "3 runs", "yes", ""];
+        assert_eq!(row(claim, &runs), expected);
+        assert_eq!(row(claim, &runs[4..])[2..6], ["14.00", "14.00 to 14.00", "1 run", NO]);
+        let told = Verdicts::of(&scenario(claim), &runs).to_string();
+        assert_eq!(told, "   16.00  ≥ 15 times 3 runs    it is fast: yes\n");
+    }
+
+    #[test]
+    fn a_claim_is_held_against_the_best_of_others() {
+        let runs =
+            [("ours", 90.0), ("theirs", 60.0), ("others", 100.0)].map(|(label, mbps)| run("near", label, 0, mbps));
+        // the bound; what must be, what was found, whether it holds
+        let rows = [
+            ("at-least = 0.9", ["≥ 0.9 times", "0.90", "yes"]),
+            ("at-least = 1", ["≥ 1 times", "0.90", NO]),
+            ("at-most = 1.5", ["≤ 1.5 times", "1.50", "yes"]),
+            ("within = 29", ["≤ +29 Mbit/s", "30.00", NO]),
+            ("within = 30", ["≤ +30 Mbit/s", "30.00", "yes"]),
+        ];
+        for (bound, expected) in rows {
+            let claim = format!("cases = [\"near\"]\nof = [\"theirs\", \"others\"]\n{bound}\n");
+            let [_, must, median, _, _, holds, _] = row(&claim, &runs);
+            assert_eq!([must.as_str(), median.as_str(), holds.as_str()], expected, "{bound}");
+        }
+        assert_eq!(row("cases = [\"near\"]\nat-most = 90\n", &runs)[1..3], ["≤ 90 Mbit/s", "90.00"]);
+    }
+
+    #[test]
+    fn it_holds_in_all_cases_or_in_enough_of_them() {
+        let both = [run("near", "ours", 0, 90.0), run("far", "ours", 0, 40.0)];
+        // how many are enough, what was run; whether it holds, and where not
+        let rows: [(&str, &[Run], [&str; 2]); 6] = [
+            ("", &both, [NO, "far (40.00)"]),
+            ("enough = 1\n", &both, ["yes; enough: 1", "far (40.00)"]),
+            ("", &both[..1], ["not measured", "far (not measured)"]),
+            ("enough = 1\n", &both[..1], ["yes; enough: 1", "far (not measured)"]),
+            ("enough = 1\n", &both[1..], ["not measured", "near (not measured), far (40.00)"]),
+            ("", &[], ["not measured", ""]),
+        ];
+        for (enough, runs, expected) in rows {
+            let [.., holds, short] = row(&format!("at-least = 50\n{enough}"), runs);
+            assert_eq!([holds.as_str(), short.as_str()], expected, "{enough}{} runs", runs.len());
+        }
+    }
+}

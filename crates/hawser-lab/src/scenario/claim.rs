@@ -1,0 +1,131 @@
+//! What a scenario claims: what must hold of its figures, in every case or in enough of them.
+
+use std::fmt;
+
+use hawser_portal::config::reading::{Fault, Faults, Table};
+use toml::de::DeTable;
+
+use super::parse::Known;
+use super::refer::sections;
+use super::values;
+
+/// A claim. Plain data.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// In words.
+    pub says: String,
+    /// Names of cases; none: all.
+    pub cases: Vec<String>,
+    /// Label: whose figure.
+    pub contender: String,
+    /// Labels: it is held against the best of them; none: against the bound alone.
+    pub of: Vec<String>,
+    /// Name of the workload; none: the first of the case's that has the metric.
+    pub workload: Option<String>,
+    /// Name of the metric.
+    pub metric: String,
+    /// What is enough in a case.
+    pub bound: Bound,
+    /// How many cases are enough; none: all.
+    pub enough: Option<u32>,
+}
+
+/// What is enough: the figure itself, in its metric's unit, or in relation to the best of others. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    /// So much, or so many times the highest of the others.
+    AtLeast(f64),
+    /// So much, or so many times the lowest of the others.
+    AtMost(f64),
+    /// So much above the lowest of the others.
+    Within(f64),
+}
+
+impl Bound {
+    /// Whether a figure is enough.
+    #[must_use]
+    pub fn holds(self, figure: f64) -> bool {
+        match self {
+            Self::AtLeast(bound) => figure >= bound,
+            Self::AtMost(bound) | Self::Within(bound) => figure <= bound,
+        }
+    }
+
+    /// A figure in relation to the best of others; none without any.
+    #[must_use]
+    pub fn relate(self, figure: f64, others: impl Iterator<Item = f64>) -> Option<f64> {
+        Some(match self {
+            Self::AtLeast(_) => figure / others.reduce(f64::max)?,
+            Self::AtMost(_) => figure / others.reduce(f64::min)?,
+            Self::Within(_) => figure - others.reduce(f64::min)?,
+        })
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtLeast(bound) => write!(f, "≥ {bound}"),
+            Self::AtMost(bound) => write!(f, "≤ {bound}"),
+            Self::Within(bound) => write!(f, "≤ +{bound}"),
+        }
+    }
+}
+
+/// A bound of so much.
+type Make = fn(f64) -> Bound;
+
+/// Bounds by their keys.
+const BOUNDS: [(&str, Make); 3] = [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost), ("within", Bound::Within)];
+
+/// All claims.
+pub(super) fn read(tree: &DeTable<'_>, known: &Known, faults: &mut Faults<'_>) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    for (raw, span) in sections(tree, "claim", "claim", faults) {
+        let mut table = Table::new("[[claim]]".to_owned(), raw, span, faults);
+        claims.extend(claim(&mut table, known));
+        table.finish();
+    }
+    claims
+}
+
+fn claim(table: &mut Table<'_, '_, '_>, known: &Known) -> Option<Claim> {
+    let says = table.required("says", "says = \"MPTCP carries what TCP does\"", values::text);
+    let cases = known.cases.chosen(table, "cases").unwrap_or_default();
+    let contender = table.required("contender", "contender = \"mptcp\"", |value| known.contenders.read(value));
+    let of = known.contenders.chosen(table, "of").unwrap_or_default();
+    if let Some(own) = contender.as_ref().filter(|own| of.contains(&own.value)) {
+        table.fault(own.span.clone(), Fault::new("`of`: nobody is held against themselves"));
+    }
+    let workload = table.optional("workload", |value| known.workloads.read(value)).map(|sited| sited.value);
+    let metric = table.required("metric", "metric = \"goodput_mbps\"", values::name);
+    let bound = bound(table, !of.is_empty());
+    let enough = table.optional("enough", |value| values::whole(value, 1));
+    let all = if cases.is_empty() { known.cases.all().len() } else { cases.len() };
+    if let Some(enough) = enough.as_ref().filter(|enough| enough.value as usize > all) {
+        table.fault(
+            enough.span.clone(),
+            Fault::new(format!("`enough`: {} is more than there are cases ({all})", enough.value)),
+        );
+    }
+    let (says, contender, metric) = (says?.value, contender?.value, metric?.value);
+    Some(Claim { says, cases, contender, of, workload, metric, bound: bound?, enough: enough.map(|e| e.value) })
+}
+
+/// The one that is there.
+fn bound(table: &mut Table<'_, '_, '_>, is_relative: bool) -> Option<Bound> {
+    let given: Vec<_> = BOUNDS
+        .iter()
+        .filter_map(|(key, bound)| table.optional(key, values::number).map(|sited| (bound(sited.value), sited.span)))
+        .collect();
+    let [(bound, span)] = given.as_slice() else {
+        let fault = Fault::new("a claim has one bound");
+        table.fault(table.header(), fault.hint("add one of: at-least = 0.95, at-most = 1.05, within = 5"));
+        return None;
+    };
+    if matches!(bound, Bound::Within(_)) && !is_relative {
+        let fault = Fault::new("`within`: of whose figure?");
+        table.fault(span.clone(), fault.hint("add: of = [\"tcp\"]"));
+    }
+    Some(*bound)
+}
