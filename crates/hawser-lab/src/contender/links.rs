@@ -59,12 +59,18 @@ fn rate(link: &StageLink) -> u64 {
 /// Sends what goes to a link's far address and this UDP or TCP port by that link or not at all, whatever others' metrics.
 pub(super) fn steer(stage: &Stage, link: usize, port: u16, undo: &mut Undo) -> Result<(), LabError> {
     let far = stage.links[link].far_address;
-    for protocol in ["udp", "tcp"] {
-        let choice = format!("to {} ipproto {protocol} dport {port} lookup {}", host(far), Stage::table(link));
-        let words = format!("{} rule add preference {STEERING_PREFERENCE} {choice}", family(far));
-        undo.ip_add(&stage.local, &words)?;
-    }
-    Ok(())
+    ["udp", "tcp"].into_iter().try_for_each(|protocol| rule(stage, link, far, &format!("ipproto {protocol} dport {port}"), undo))
+}
+
+/// Sends what goes to an address by a link or not at all, whatever others' metrics.
+pub(super) fn lead(stage: &Stage, link: usize, to: IpAddr, undo: &mut Undo) -> Result<(), LabError> {
+    rule(stage, link, to, "", undo)
+}
+
+fn rule(stage: &Stage, link: usize, to: IpAddr, which: &str, undo: &mut Undo) -> Result<(), LabError> {
+    let (family, to, table) = (family(to), host(to), Stage::table(link));
+    let words = format!("{family} rule add preference {STEERING_PREFERENCE} to {to} {which} lookup {table}");
+    undo.ip_add(&stage.local, &words)
 }
 
 /// What `ip` is told of an address's family.

@@ -6,7 +6,7 @@ mod mptcp;
 use std::process::Command;
 use std::time::Duration;
 
-use ground::{Ground, HOUSEKEEPING, Shape, plan};
+use ground::{Ground, HOUSEKEEPING, Shape, ip, plan};
 use hawser_lab::LabError;
 use hawser_lab::contender::Transport;
 
@@ -28,6 +28,8 @@ fn tcp_takes_the_link_that_it_is_told() {
     let ground = Ground::new(&Shape::default(), &[("slow", 5.0), ("fast", 20.0)]);
     let contest = ground.up("tcp", "link = \"slow\"");
     contest.assert_both_ways();
+    let unbound = ip(&ground.stage.client, &format!("route get {}", contest.offer.ends.server));
+    assert!(unbound.contains("dev slow"), "an application that binds no address goes elsewhere: {unbound}");
     assert!(contest.carried("slow") > 20 * contest.carried("fast"));
     contest.down();
     let error = ground.refused("tcp", "link = \"lte\"").to_string();
