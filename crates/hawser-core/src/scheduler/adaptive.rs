@@ -159,9 +159,19 @@ fn by_faster(
         }
         let first = delay(index).saturating_add(micros(view.ready_in));
         start = Some(start.map_or(first, |start| start.min(first)));
-        rate = rate.saturating_add(view.rate.map_or(0, |rate| rate.0));
+        rate = rate.saturating_add(promised(view, ahead).0);
     }
     // A rate that is not known yet promises nothing: only the waiting time counts.
     let serial = if rate == 0 { Duration::ZERO } else { Rate(rate).time_for(ahead) };
     start.map(|start| (start, serial))
+}
+
+/// What a path brings home of `ahead` bytes, on the average until their end. A rate that is still sought says how little was
+/// sent, and nothing of the path: there the window counts, which doubles each round trip.
+fn promised(view: &PathView, ahead: ByteCount) -> Rate {
+    if !view.exploring || view.window == ByteCount::ZERO {
+        return view.rate.unwrap_or(Rate::ZERO);
+    }
+    let rounds = (1.0 + ahead.0 as f64 / view.window.0 as f64).log2();
+    Rate::of(ahead, view.rtt.mul_f64(rounds)).max(view.rate.unwrap_or(Rate::ZERO))
 }

@@ -10,6 +10,8 @@
 //!
 //! and the best of the sets "the k paths of least delay" is chosen. A path that loses packets
 //! delays a flow by the time that its losses take to be sent again; that counts as its delay.
+//! While the rate of the fastest is still sought nobody knows what another would add to it: then
+//! only those are chosen that cost next to nothing.
 
 use super::{MAX_PATHS, PathView, own_jitter_us};
 
@@ -38,7 +40,7 @@ pub(super) fn choose(paths: &[PathView], fastest: usize) -> u64 {
     let mut mask = 1u64 << fastest;
     let mut best = (0.0, mask);
     let mut rate = 0.0;
-    for index in order {
+    for index in order.into_iter().filter(|_| !first.exploring) {
         let path = &paths[index];
         mask |= 1 << index;
         rate += path.rate.map_or(0.0, |r| r.0 as f64 * (1.0 - path.loss));
@@ -52,7 +54,8 @@ pub(super) fn choose(paths: &[PathView], fastest: usize) -> u64 {
         let longer = (effective_delay(path) - base).max(0.0);
         ((round_trip + longer) / round_trip).powf(-DELAY_WEIGHT) >= CHEAP
     };
-    let searching = paths.iter().take(MAX_PATHS).enumerate().filter(|(_, p)| p.usable && p.exploring && cheap(p));
+    let sought = |path: &PathView| first.exploring || path.exploring;
+    let searching = paths.iter().take(MAX_PATHS).enumerate().filter(|(_, p)| p.usable && sought(p) && cheap(p));
     searching.fold(best.1, |mask, (index, _)| mask | 1 << index)
 }
 

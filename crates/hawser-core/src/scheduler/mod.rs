@@ -66,6 +66,8 @@ pub struct PathView {
     pub least_rtt: Duration,
     /// What the path carries, as its controller believes; `None` while unknown.
     pub rate: Option<Rate>,
+    /// What may be in flight; while the rate is sought it doubles each round trip.
+    pub window: ByteCount,
     /// The share of packets that the path loses, 0 to 1, smoothed.
     pub loss: f64,
     /// How long until the path has window and credit for one more packet.

@@ -13,6 +13,7 @@ pub(super) fn path(mbit: u64, delay_ms: i64) -> PathView {
         rtt: Duration::from_millis(2 * delay_ms.unsigned_abs()),
         least_rtt: Duration::from_millis(2 * delay_ms.unsigned_abs()),
         rate: Some(Rate::from_bits(mbit * 1_000_000)),
+        window: ByteCount(14_000),
         loss: 0.0,
         ready_in: Duration::from_micros(100),
         exploring: false,
@@ -102,6 +103,26 @@ fn a_path_that_is_still_exploring_is_chosen_if_it_costs_little() {
     let exploring = |mbit, delay_ms| PathView { exploring: true, ..path(mbit, delay_ms) };
     assert!(chosen(&[path(100, 10), exploring(1, 12)], 1));
     assert!(!chosen(&[path(100, 10), exploring(5, 75)], 1), "copies explore this one");
+}
+
+#[test]
+fn while_the_rate_of_the_fastest_path_is_sought_what_costs_much_is_not_chosen() {
+    let exploring = |mbit, delay_ms| PathView { exploring: true, ..path(mbit, delay_ms) };
+    assert!(!chosen(&[exploring(1, 20), exploring(1, 40)], 1), "a rate of what little was sent says nothing");
+    assert!(!chosen(&[exploring(1, 20), path(50, 40)], 1));
+    assert!(chosen(&[exploring(1, 20), path(50, 22)], 1));
+    assert!(chosen(&[path(50, 20), exploring(50, 40)], 1), "it carries at least that");
+}
+
+#[test]
+fn a_path_whose_rate_is_sought_promises_a_window_that_doubles() {
+    let fastest = PathView { exploring: true, rate: Some(Rate(1_000)), ..path(50, 20) };
+    let takes = |slow_ms, backlog| takes(&[fastest, path(50, slow_ms)], 1, &flow(backlog, 0));
+    // On top of its delay and 0.1 ms until it is ready.
+    assert!(!takes(60, 13_900), "within one round trip of 40 ms");
+    assert!(takes(60, 14_100));
+    assert!(!takes(320, 14_000 * 176), "within seven and a half");
+    assert!(takes(320, 14_000 * 182));
 }
 
 #[test]

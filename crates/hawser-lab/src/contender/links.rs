@@ -59,7 +59,9 @@ fn rate(link: &StageLink) -> u64 {
 /// Sends what goes to a link's far address and this UDP or TCP port by that link or not at all, whatever others' metrics.
 pub(super) fn steer(stage: &Stage, link: usize, port: u16, undo: &mut Undo) -> Result<(), LabError> {
     let far = stage.links[link].far_address;
-    ["udp", "tcp"].into_iter().try_for_each(|protocol| rule(stage, link, far, &format!("ipproto {protocol} dport {port}"), undo))
+    ["udp", "tcp"]
+        .into_iter()
+        .try_for_each(|protocol| rule(stage, link, far, &format!("ipproto {protocol} dport {port}"), undo))
 }
 
 /// Sends what goes to an address by a link or not at all, whatever others' metrics.

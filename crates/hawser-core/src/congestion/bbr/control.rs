@@ -10,6 +10,10 @@ use std::time::Duration;
 const PACING_MARGIN: f64 = 0.99;
 /// Doubles the rate each round trip (draft section 5.3.1.1: 4 ln 2).
 const STARTUP_PACING_GAIN: f64 = 2.77;
+/// The same below a sender that is the limit (departure): an inner slow start doubles by itself, and its window bounds it. What
+/// takes half a round trip to leave would end it, for HyStart takes a train of acknowledgements that long for a full pipe
+/// (Ha and Rhee, 2011; Linux's CUBIC). What it doubles takes 2 (1 + 2 / gain) / gain round trips: above 5.3, with a margin.
+const LIMITED_STARTUP_PACING_GAIN: f64 = 7.0;
 /// Drains what Startup queued (draft section 5.3.2).
 const DRAIN_PACING_GAIN: f64 = 0.5;
 /// Drains what Up queued (draft section 5.3.3.1).
@@ -41,6 +45,7 @@ const HOST_TIME: Duration = Duration::from_millis(2);
 impl Bbr {
     fn pacing_gain(&self, in_flight: ByteCount) -> f64 {
         match self.state {
+            State::Startup if self.rounds.is_emptied() => LIMITED_STARTUP_PACING_GAIN,
             State::Startup => STARTUP_PACING_GAIN,
             State::Drain => DRAIN_PACING_GAIN,
             State::Down if in_flight > self.inflight(DEEP) => DEEP_DOWN_PACING_GAIN,

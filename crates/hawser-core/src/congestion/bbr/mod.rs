@@ -27,6 +27,7 @@
 //! - *A probe stops at a queue.* Up ends when half a round of feedback has raised the queue and not
 //!   the rate; the draft waits for three rounds. Down paces at 0.75 while much is queued.
 //! - *PROBE_RTT only when needed.* A round trip within a sixteenth of the least renews it.
+//! - *Startup lets an inner slow start through*: it hardly paces a sender that is the limit itself.
 //! - *Startup stops at a queue too*, of half a round trip, once the rate has not grown behind it; of a
 //!   quarter, where the sender has little to send and would stay in Startup for long.
 //! - *Cruising is trimmed.* The bandwidth is a maximum of noisy samples; paced at it a path always has a
@@ -268,7 +269,8 @@ impl Bbr {
 }
 
 impl Controller for Bbr {
-    fn on_sent(&mut self, now: Time, bytes: ByteCount, in_flight: ByteCount, _limited: bool) {
+    fn on_sent(&mut self, now: Time, bytes: ByteCount, in_flight: ByteCount, limited: bool) {
+        self.rounds.emptied |= limited;
         if in_flight + self.mtu > self.window {
             self.rounds.window_limited = true;
         }

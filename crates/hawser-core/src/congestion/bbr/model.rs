@@ -71,6 +71,9 @@ pub(super) struct Rounds {
     /// The window held back the sender in this round, and in the last.
     pub(super) window_limited: bool,
     last_window_limited: bool,
+    /// Everything that there was had been sent at a moment of this round, and of the last.
+    pub(super) emptied: bool,
+    last_emptied: bool,
 }
 
 impl Rounds {
@@ -81,6 +84,7 @@ impl Rounds {
             self.count += 1;
             self.since_probe += 1;
             self.last_window_limited = std::mem::take(&mut self.window_limited);
+            self.last_emptied = std::mem::take(&mut self.emptied);
         }
     }
 
@@ -91,6 +95,10 @@ impl Rounds {
 
     pub(super) fn is_window_limited(&self) -> bool {
         self.window_limited || self.last_window_limited
+    }
+
+    pub(super) fn is_emptied(&self) -> bool {
+        self.emptied || self.last_emptied
     }
 }
 

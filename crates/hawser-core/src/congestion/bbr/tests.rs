@@ -32,6 +32,19 @@ fn startup_paces_at_least_the_initial_window_and_doubles() {
 }
 
 #[test]
+fn startup_hardly_paces_a_sender_that_is_the_limit() {
+    let mut drive = Drive::new();
+    drive.rate = 1_000_000;
+    drive.bbr.on_sent(drive.now, MTU, MTU, true);
+    drive.rounds(2);
+    // 7 times the model, less the margin of 1 %.
+    assert_eq!(drive.bbr.pacing_rate(), Some(Rate(6_930_000)));
+    drive.rate = 5_000_000;
+    drive.rounds(1);
+    assert_eq!(drive.bbr.pacing_rate(), Some(Rate(13_711_500)), "one that fills the window is paced again");
+}
+
+#[test]
 fn startup_ends_at_loss_beside_a_queue_but_not_at_random_loss() {
     for (rtt, ends) in [(150, true), (100, false)] {
         let mut drive = Drive::new();

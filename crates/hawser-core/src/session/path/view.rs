@@ -28,6 +28,7 @@ impl Path {
             rtt: self.rtt.snapshot().smoothed,
             least_rtt: self.rtt.snapshot().min,
             rate: self.rate(),
+            window: self.controller.window(),
             loss: self.loss.share(),
             ready_in: if usable { self.ready_in(now) } else { Duration::ZERO },
             exploring: self.exploration.is_on(),
