@@ -136,15 +136,19 @@ impl Verdict {
 
     /// Where several cases are meant: those in which it does not hold.
     fn short(&self) -> String {
-        let short = |(case, found): &(String, Option<Summary>)| match found {
-            Some(found) if self.claim.bound.holds(found.median) => None,
-            Some(found) => Some(format!("{case} ({:.2})", found.median)),
-            None => Some(format!("{case} (not measured)")),
-        };
         if self.found.len() == 1 {
             return String::new();
         }
-        self.found.iter().filter_map(short).collect::<Vec<_>>().join(", ")
+        let missed = |(case, found): &(String, Option<Summary>)| {
+            let median = found.as_ref()?.median;
+            (!self.claim.bound.holds(median)).then(|| format!("{case} ({median:.2})"))
+        };
+        let mut short: Vec<String> = self.found.iter().filter_map(missed).collect();
+        let open = self.found.iter().filter(|(_, found)| found.is_none()).count();
+        if open > 0 {
+            short.push(format!("{open} not measured"));
+        }
+        short.join(", ")
     }
 }
 
@@ -254,9 +258,9 @@ mod tests {
         let rows: [(&str, &[Run], [&str; 2]); 6] = [
             ("", &both, [NO, "far (40.00)"]),
             ("enough = 1\n", &both, ["yes; enough: 1", "far (40.00)"]),
-            ("", &both[..1], ["not measured", "far (not measured)"]),
-            ("enough = 1\n", &both[..1], ["yes; enough: 1", "far (not measured)"]),
-            ("enough = 1\n", &both[1..], ["not measured", "near (not measured), far (40.00)"]),
+            ("", &both[..1], ["not measured", "1 not measured"]),
+            ("enough = 1\n", &both[..1], ["yes; enough: 1", "1 not measured"]),
+            ("enough = 1\n", &both[1..], ["not measured", "far (40.00), 1 not measured"]),
             ("", &[], ["not measured", ""]),
         ];
         for (enough, runs, expected) in rows {
