@@ -25,6 +25,8 @@ const CHILD: &str = "HAWSER_TEST_SHIM_MODE";
 const READY: &str = "everything is set";
 /// The kernel takes interfaces of a closed descriptor away within this time, on a loaded machine too.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// What did not change for so long stays as it is: the kernel tells of links' states once a second (net/core/link_watch.c).
+const SETTLING: Duration = Duration::from_millis(1_200);
 
 fn end() -> EndpointAddr {
     "1-ff00:0:110,10.110.0.10:31000".parse().unwrap()
@@ -95,6 +97,20 @@ fn seen(namespace: &Namespace) -> String {
     all
 }
 
+/// The same, once the kernel has done what it does a moment after interfaces come up: their state, and routes of its own.
+fn settled(namespace: &Namespace) -> String {
+    let begun = Instant::now();
+    let mut now = seen(namespace);
+    loop {
+        std::thread::sleep(SETTLING);
+        let before = std::mem::replace(&mut now, seen(namespace));
+        if now == before {
+            return now;
+        }
+        assert!(begun.elapsed() < PATIENCE, "the namespace does not come to rest");
+    }
+}
+
 fn named_namespaces(name: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/run/netns").into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -160,7 +176,7 @@ fn every_packet_finds_its_interface_and_nothing_stays() {
     ip(&namespace, "link set eth0 up");
     ip(&namespace, "link set far up");
     ip(&namespace, "route add default via 10.9.0.254");
-    let before = seen(&namespace);
+    let before = settled(&namespace);
     let inside = namespace.clone();
     within(&namespace, async move || {
         let config = config("shim", Mode::Direct);
@@ -232,7 +248,7 @@ fn leads(namespace: &Namespace, question: &str) -> bool {
 fn namespaces_hold_servers_and_clients_and_go_as_a_whole() {
     let host = namespace("shim-spaces");
     let name = format!("hs{}", std::process::id());
-    let before = seen(&host);
+    let before = settled(&host);
     let (tag, inside) = (name.clone(), host.clone());
     within(&host, async move || {
         let config = config(&tag, Mode::Namespaces);
@@ -285,7 +301,7 @@ fn what_a_killed_shim_left_goes_with_the_next_start() {
     for mode in ["direct", "namespaces"] {
         let host = namespace("shim-killed");
         let name = format!("hk{}", std::process::id());
-        let before = seen(&host);
+        let before = settled(&host);
         let mut child = child(&host, mode, &name);
         child.kill().unwrap();
         child.wait().unwrap();
