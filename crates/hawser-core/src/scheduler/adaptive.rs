@@ -97,8 +97,12 @@ impl Adaptive {
     /// Whether `path`, which has room, takes from `flow`.
     pub fn choose(&self, path: usize, paths: &[PathView], flow: &FlowView, room: Room) -> Choice {
         let ahead = ByteCount(flow.queue_backlog.0.min(flow.backlog.0.saturating_mul(flow.flows.max(1) as u64)));
-        let spill = if self.is_chosen(path) { self.spill } else { 1.0 };
-        if path == self.fastest || sooner(path, paths, ahead, spill) {
+        // What is not worth its losses as a part of the set, is not where it only takes what spills over.
+        let (spill, repair) = match self.is_chosen(path) {
+            true => (self.spill, 0),
+            false => (1.0, chosen::repair_us(&paths[path]) - paths.get(self.fastest).map_or(0, chosen::repair_us)),
+        };
+        if path == self.fastest || sooner(path, paths, ahead, spill, repair.max(0)) {
             Choice::Take { max_bytes: room.bytes, max_segments: room.segments }
         } else {
             Choice::Skip
@@ -134,10 +138,10 @@ fn margin(path: &PathView) -> i64 {
 
 /// Earliest completion: would `ahead` bytes, the packet in question at their end, come home later
 /// by the paths that are faster than this one? With `spill` below 1 so much of the difference counts;
-/// a queue of the path's own counts whole.
-fn sooner(path: usize, paths: &[PathView], ahead: ByteCount, spill: f64) -> bool {
+/// a queue of the path's own counts whole. `repair`: what its losses cost on top, in µs.
+fn sooner(path: usize, paths: &[PathView], ahead: ByteCount, spill: f64, repair: i64) -> bool {
     let view = &paths[path];
-    let here = view.floor_us.saturating_add(own_jitter_us(view));
+    let here = view.floor_us.saturating_add(own_jitter_us(view)).saturating_add(repair);
     let queued = view.delay_us.saturating_sub(view.floor_us).max(0);
     let Some((start, serial)) = by_faster(path, paths, &|index| paths[index].delay_us, ahead) else { return true };
     let before = (here.saturating_sub(start).max(0) as f64) * spill + queued as f64;

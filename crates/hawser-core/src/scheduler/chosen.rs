@@ -61,7 +61,11 @@ pub(super) fn choose(paths: &[PathView], fastest: usize) -> u64 {
 
 /// Delay, jitter as far as it is the path's own, and the time to repair what it loses, in µs.
 fn effective_delay(path: &PathView) -> f64 {
+    path.floor_us.saturating_add(own_jitter_us(path)).saturating_add(repair_us(path)) as f64
+}
+
+/// What a bulk flow waits for the repair of what the path loses, on the average, in µs.
+pub(super) fn repair_us(path: &PathView) -> i64 {
     let often = (path.loss / LOSS_ALWAYS).min(1.0);
-    let repair = path.least_rtt.as_micros() as f64 * REPAIR_ROUND_TRIPS * often;
-    path.floor_us as f64 + own_jitter_us(path) as f64 + repair
+    (path.least_rtt.as_micros() as f64 * REPAIR_ROUND_TRIPS * often) as i64
 }

@@ -126,6 +126,17 @@ fn a_path_whose_rate_is_sought_promises_a_window_that_doubles() {
 }
 
 #[test]
+fn what_spills_over_to_a_path_that_is_not_chosen_pays_for_its_losses() {
+    let takes = |loss, backlog| takes(&[path(300, 8), PathView { loss, ..path(30, 40) }], 1, &flow(backlog, 0));
+    // 32 ms at 300 Mbit/s; half the packets wait for a repair of 100 ms.
+    assert!(!takes(0.0, 1_190_000) && takes(0.0, 1_210_000));
+    assert!(!takes(0.005, 3_000_000) && takes(0.005, 3_100_000));
+    // Where the fastest loses as much, nothing is gained by waiting.
+    let both = [PathView { loss: 0.005, ..path(300, 40) }, PathView { loss: 0.005, ..path(30, 72) }];
+    assert!(self::takes(&both, 1, &flow(4_000_000, 0)));
+}
+
+#[test]
 fn the_fastest_path_keeps_its_place_against_small_differences() {
     let mut scheduler = Scheduler::default();
     let mut paths = [path(50, 10), path(50, 10)];

@@ -102,7 +102,7 @@ impl Ground {
         let late = Instant::now() + PATIENCE;
         let mut state = self.state();
         loop {
-            thread::sleep(10 * GLANCE);
+            thread::sleep(30 * GLANCE);
             let now = self.state();
             if now == state || Instant::now() > late {
                 return now;
