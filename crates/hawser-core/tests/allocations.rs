@@ -2,55 +2,23 @@
 //! pulled, cut, reordered, lost, resequenced, reassembled and coalesced, and the allocator is
 //! watched all the while.
 
+#[path = "support/allocations.rs"]
+mod allocations;
+
 use hawser_core::packet::train::MAX_HEAD;
 use hawser_core::packet::{Coalescer, FlowKey, FlowSequence, Gso, Offload, SegmentRef, TrainStore};
 use hawser_core::queue::{Choice, Pulled, Queue, QueueParams};
 use hawser_core::resequence::{Arrival, Reassembler, Resequencer};
 use hawser_core::units::{ByteCount, Time};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::time::Duration;
+
+use allocations::allocations_of;
 
 /// Rounds until every buffer has been needed once, and rounds that are watched.
 const WARM_UP: u32 = 300;
 const WATCHED: u32 = 200;
 /// How long the resequencer waits.
 const HOLD: Duration = Duration::from_millis(20);
-
-/// Counts what the thread under test asks for.
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<Option<usize>> = const { Cell::new(None) };
-}
-
-fn count() {
-    COUNT.with(|c| c.set(c.get().map(|n| n + 1)));
-}
-
-// SAFETY: every call goes on to the system's allocator unchanged; the counter is a constant-initialized
-// thread-local without a destructor, so that touching it never allocates.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promises about `layout` are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: `ptr` came from `System` with this `layout`, because `alloc` and `realloc` did.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-
-    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        count();
-        // SAFETY: as in `dealloc`; `new_size` is the caller's promise.
-        unsafe { System.realloc(ptr, layout, new_size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// A TCP super-packet over IPv4 and its description; `payload` zero makes an acknowledgement.
 fn tcp(port: u16, payload: usize) -> (Vec<u8>, Offload) {
@@ -183,11 +151,7 @@ fn the_packet_path_allocates_nothing_in_steady_state() {
         bench.round(round, &packets);
     }
     let before = (bench.sent, bench.delivered, bench.resequencer.stats(Time::ZERO));
-    COUNT.set(Some(0));
-    for round in WARM_UP..WARM_UP + WATCHED {
-        bench.round(round, &packets);
-    }
-    let counted = COUNT.replace(None).unwrap();
+    let counted = allocations_of(|| (WARM_UP..WARM_UP + WATCHED).for_each(|round| bench.round(round, &packets)));
     let after = bench.resequencer.stats(Time::ZERO);
     assert!(bench.sent > before.0 + u64::from(WATCHED) * 200);
     assert!(bench.delivered > before.1 && bench.dropped > 0);
@@ -195,7 +159,5 @@ fn the_packet_path_allocates_nothing_in_steady_state() {
     assert!(after.expired_gaps > before.2.expired_gaps, "packets were lost");
     assert_eq!(counted, 0, "allocations in {WATCHED} rounds");
     let copy = vec![0u8; 9];
-    COUNT.set(Some(0));
-    let _again = std::hint::black_box(copy.clone());
-    assert_eq!(COUNT.replace(None), Some(1), "the counter counts");
+    assert_eq!(allocations_of(|| drop(std::hint::black_box(copy.clone()))), 1, "the counter counts");
 }

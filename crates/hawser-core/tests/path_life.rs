@@ -165,3 +165,25 @@ fn large_packets_that_vanish_while_small_ones_arrive_uncover_a_black_hole() {
         }
     }
 }
+
+#[test]
+fn a_black_hole_on_one_of_two_paths_costs_nothing_and_is_found_when_that_path_must_carry() {
+    const PASSES: usize = 1_300;
+    let mut world = World::new(&[0, 0], 1);
+    world.run(ms(6_000));
+    let [one, other]: [SocketAddr; 2] = [world.portals[LOCAL].links[0], world.portals[LOCAL].links[1]];
+    let alone = world.now + ms(1_000);
+    world.rule = Box::new(move |now, flight| {
+        let is_by = |link| flight.source == link || flight.to == link;
+        let vanishes = is_by(one) && flight.bytes.len() > PASSES || is_by(other) && now >= alone;
+        if vanishes { Fate::Drop } else { Fate::Pass }
+    });
+    let shrunk = (0..5_000u16).find(|number| {
+        world.inner(LOCAL, *number, 1_400);
+        world.run(ms(1));
+        usize::from(world.paths(LOCAL)[0].mtu) <= PASSES
+    });
+    assert!(shrunk.is_some_and(|after| after <= 1_000 + 600), "{shrunk:?} ms, the other path gone after 1000");
+    world.run(ms(10_000));
+    assert_eq!(world.stream(LOCAL, 100), 100);
+}

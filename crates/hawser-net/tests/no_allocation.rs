@@ -1,6 +1,6 @@
 //! In steady state the packet path allocates nothing: counted by the global allocator, per thread.
 
-#[path = "support/allocations.rs"]
+#[path = "../../hawser-core/tests/support/allocations.rs"]
 mod allocations;
 mod support;
 

@@ -1,6 +1,6 @@
 //! In steady state the calling thread allocates nothing: counted by the global allocator, per thread. Needs root.
 
-#[path = "../../hawser-net/tests/support/allocations.rs"]
+#[path = "../../hawser-core/tests/support/allocations.rs"]
 mod allocations;
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Segments of a known flow allocate nothing: counted by the global allocator, per thread.
 
-#[path = "../../hawser-net/tests/support/allocations.rs"]
+#[path = "../../hawser-core/tests/support/allocations.rs"]
 mod allocations;
 
 use std::sync::Arc;

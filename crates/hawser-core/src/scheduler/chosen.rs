@@ -37,10 +37,13 @@ pub(super) fn choose(paths: &[PathView], fastest: usize) -> u64 {
     let round_trip = (first.least_rtt.as_micros() as f64).max(MIN_ROUND_TRIP_US);
     let mut order: Vec<usize> = (0..paths.len().min(MAX_PATHS)).filter(|&i| paths[i].usable).collect();
     order.sort_by(|&a, &b| effective_delay(&paths[a]).total_cmp(&effective_delay(&paths[b])));
+    if first.exploring {
+        order.clear();
+    }
     let mut mask = 1u64 << fastest;
     let mut best = (0.0, mask);
     let mut rate = 0.0;
-    for index in order.into_iter().filter(|_| !first.exploring) {
+    for index in order {
         let path = &paths[index];
         mask |= 1 << index;
         rate += path.rate.map_or(0.0, |r| r.0 as f64 * (1.0 - path.loss));
