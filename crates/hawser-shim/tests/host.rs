@@ -1,5 +1,8 @@
 //! The shim's place in the host, in network namespaces of the tests' own (needs root): what is set, and that nothing of it stays.
 
+#[path = "../../hawser-wire/tests/support/at_rest.rs"]
+mod at_rest;
+
 use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -7,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use at_rest::at_rest;
 use hawser_net::netcfg::Change;
 use hawser_scion::EndpointAddr;
 use hawser_shim::config::{Config, EgressCount, Local, Mode, PathManager, Prefix};
@@ -25,8 +29,6 @@ const CHILD: &str = "HAWSER_TEST_SHIM_MODE";
 const READY: &str = "everything is set";
 /// The kernel takes interfaces of a closed descriptor away within this time, on a loaded machine too.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What did not change for so long stays as it is: the kernel tells of links' states once a second (net/core/link_watch.c).
-const SETTLING: Duration = Duration::from_millis(1_200);
 
 fn end() -> EndpointAddr {
     "1-ff00:0:110,10.110.0.10:31000".parse().unwrap()
@@ -97,20 +99,6 @@ fn seen(namespace: &Namespace) -> String {
     all
 }
 
-/// The same, once the kernel has done what it does a moment after interfaces come up: their state, and routes of its own.
-fn settled(namespace: &Namespace) -> String {
-    let begun = Instant::now();
-    let mut now = seen(namespace);
-    loop {
-        std::thread::sleep(SETTLING);
-        let before = std::mem::replace(&mut now, seen(namespace));
-        if now == before {
-            return now;
-        }
-        assert!(begun.elapsed() < PATIENCE, "the namespace does not come to rest");
-    }
-}
-
 fn named_namespaces(name: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/run/netns").into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -176,7 +164,7 @@ fn every_packet_finds_its_interface_and_nothing_stays() {
     ip(&namespace, "link set eth0 up");
     ip(&namespace, "link set far up");
     ip(&namespace, "route add default via 10.9.0.254");
-    let before = settled(&namespace);
+    let before = at_rest(|| seen(&namespace));
     let inside = namespace.clone();
     within(&namespace, async move || {
         let config = config("shim", Mode::Direct);
@@ -248,7 +236,7 @@ fn leads(namespace: &Namespace, question: &str) -> bool {
 fn namespaces_hold_servers_and_clients_and_go_as_a_whole() {
     let host = namespace("shim-spaces");
     let name = format!("hs{}", std::process::id());
-    let before = settled(&host);
+    let before = at_rest(|| seen(&host));
     let (tag, inside) = (name.clone(), host.clone());
     within(&host, async move || {
         let config = config(&tag, Mode::Namespaces);
@@ -301,7 +289,7 @@ fn what_a_killed_shim_left_goes_with_the_next_start() {
     for mode in ["direct", "namespaces"] {
         let host = namespace("shim-killed");
         let name = format!("hk{}", std::process::id());
-        let before = settled(&host);
+        let before = at_rest(|| seen(&host));
         let mut child = child(&host, mode, &name);
         child.kill().unwrap();
         child.wait().unwrap();

@@ -1,11 +1,15 @@
 //! A small stage, a contender on it, and what is asked of both.
 
+#[path = "../../../hawser-wire/tests/support/at_rest.rs"]
+mod at_rest;
+
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use at_rest::at_rest;
 use hawser_lab::LabError;
 use hawser_lab::contender::{Contender, Offer, Programs, make};
 use hawser_lab::scenario::{ContenderPlan, Scenario};
@@ -82,7 +86,7 @@ impl Ground {
 
     /// A contender with these options, carrying traffic.
     pub fn up(&self, kind: &str, options: &str) -> Contest<'_> {
-        let before = self.settled();
+        let before = at_rest(|| self.state());
         let mut contender = make(&plan(kind, options), &self.programs).expect("its options are understood");
         let offer = contender.up(&self.stage).unwrap_or_else(|error| panic!("{kind} is not up: {error}"));
         Contest { ground: self, contender, offer, before }
@@ -94,20 +98,6 @@ impl Ground {
         match contender.up(&self.stage) {
             Err(error) => error,
             Ok(_) => panic!("{kind} came up with {options}"),
-        }
-    }
-
-    /// What there is, once the kernel has done what it does a moment after addresses are set: IPv6's local routes.
-    fn settled(&self) -> BTreeMap<String, String> {
-        let late = Instant::now() + PATIENCE;
-        let mut state = self.state();
-        loop {
-            thread::sleep(30 * GLANCE);
-            let now = self.state();
-            if now == state || Instant::now() > late {
-                return now;
-            }
-            state = now;
         }
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use hawser_portal::api::PathState;
 use rustix::process::Signal;
 
+use crate::at_rest::at_rest;
 use crate::lab::{Lab, ms, states};
 
 /// The contract's time for traffic to flow again after the remote portal was killed and started anew.
@@ -12,7 +13,7 @@ const RESTART_MAX: Duration = Duration::from_secs(3);
 #[test]
 fn a_portal_that_is_told_to_end_leaves_nothing_behind() {
     let lab = Lab::new("term", "");
-    let before = lab.traces_at_rest();
+    let before = at_rest(|| lab.traces());
     let (mut local, mut remote) = lab.start_both();
     assert_ne!(lab.traces(), before);
     assert_eq!(lab.rp_filter("two"), "2", "strict would swallow what comes back by the second link");
@@ -42,7 +43,7 @@ fn a_remote_portal_that_was_killed_and_started_again_is_found_by_itself() {
 #[test]
 fn what_a_killed_portal_left_is_cleaned_by_the_next() {
     let lab = Lab::new("left", "");
-    let before = lab.traces_at_rest();
+    let before = at_rest(|| lab.traces());
     let (mut local, _remote) = lab.start_both();
     local.signal(Signal::KILL);
     local.wait();
@@ -58,7 +59,7 @@ fn what_a_killed_portal_left_is_cleaned_by_the_next() {
 #[test]
 fn a_portal_that_loses_its_tun_device_undoes_the_rest_and_fails() {
     let lab = Lab::new("gone", "");
-    let before = lab.traces_at_rest();
+    let before = at_rest(|| lab.traces());
     let (mut local, _remote) = lab.start_both();
     lab.local.delete_interface("hawser0").expect("it can be deleted");
     assert_eq!(local.wait().code(), Some(1), "{}", local.log());

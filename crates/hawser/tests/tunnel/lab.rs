@@ -182,18 +182,6 @@ impl Lab {
         assert!(lost.is_empty(), "of {} the requests {lost:?} were lost; {said:#?}", report.sent.len());
     }
 
-    /// The same, once the kernel has done what it does a moment after interfaces come up.
-    pub fn traces_at_rest(&self) -> Vec<String> {
-        let mut traces = self.traces();
-        loop {
-            std::thread::sleep(ms(600));
-            let before = std::mem::replace(&mut traces, self.traces());
-            if before == traces {
-                return traces;
-            }
-        }
-    }
-
     /// What a portal could leave behind in the local namespace: interfaces, addresses, routes, sysctls.
     pub fn traces(&self) -> Vec<String> {
         let read = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}")).expect("it can be read");

@@ -1,5 +1,7 @@
 //! `hawser up` as it runs: two portals as processes in namespaces of their own. Needs root.
 
+#[path = "../../../hawser-wire/tests/support/at_rest.rs"]
+mod at_rest;
 mod capture;
 mod dual;
 mod ends;
