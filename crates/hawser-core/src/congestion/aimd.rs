@@ -117,7 +117,7 @@ impl<L: Law> Aimd<L> {
             self.window += ack.acked;
             return;
         }
-        let grown = self.hystart.on_ack(ack.now, ack.largest_sent_at, ack.acked, ack.rtt.latest);
+        let grown = self.hystart.on_ack(ack.now, ack.largest_sent_at, ack.acked, ack.round_trip);
         self.window += grown;
         if self.hystart.is_done() {
             self.threshold = self.window;

@@ -116,7 +116,7 @@ impl Cubic {
         let grown = if self.hystart.is_done() {
             ack.acked
         } else {
-            self.hystart.on_ack(ack.now, ack.largest_sent_at, ack.acked, ack.rtt.latest)
+            self.hystart.on_ack(ack.now, ack.largest_sent_at, ack.acked, ack.round_trip)
         };
         self.window += grown.0 as f64 / self.mtu.0 as f64;
         if self.hystart.is_done() && self.threshold.is_infinite() {

@@ -49,12 +49,14 @@ impl HyStart {
 
     /// How much the window grows for `acked` bytes, the newest sent at `sent_at`; zero once slow
     /// start is over. The sender paces, so growth is not limited further (RFC 9406: L is infinite).
-    pub(super) fn on_ack(&mut self, now: Time, sent_at: Time, acked: ByteCount, rtt: Duration) -> ByteCount {
+    pub(super) fn on_ack(&mut self, now: Time, sent_at: Time, acked: ByteCount, rtt: Option<Duration>) -> ByteCount {
         if sent_at > self.round_end {
             self.start_round(now);
         }
-        self.samples += 1;
-        self.round_min = Some(self.round_min.map_or(rtt, |min| min.min(rtt)));
+        if let Some(rtt) = rtt {
+            self.samples += 1;
+            self.round_min = Some(self.round_min.map_or(rtt, |min| min.min(rtt)));
+        }
         self.judge();
         match self.phase {
             Phase::SlowStart => acked,
@@ -121,7 +123,7 @@ mod tests {
         let mut grown = ByteCount::ZERO;
         for _ in 0..10 {
             // Sent just after the round began: it ends with the first packet of the next.
-            grown = hystart.on_ack(now, now, ACKED, Duration::from_millis(rtt));
+            grown = hystart.on_ack(now, now, ACKED, Some(Duration::from_millis(rtt)));
         }
         grown
     }

@@ -153,8 +153,10 @@ pub struct AckEvent {
     pub in_flight: ByteCount,
     /// All bytes delivered on this path so far.
     pub delivered: ByteCount,
-    /// Round trips after this frame's sample.
+    /// The path's round trips, with this frame's.
     pub rtt: RttSnapshot,
+    /// This frame's own: none where its newest packet is older than one that was acknowledged before, or where it came another way.
+    pub round_trip: Option<Duration>,
     /// Delivery rate, when one could be taken.
     pub rate: Option<RateSample>,
     /// The sender did not fill the window when the newest of them was sent.

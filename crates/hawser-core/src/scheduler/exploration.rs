@@ -138,6 +138,7 @@ mod tests {
             in_flight: ByteCount::ZERO,
             delivered: ByteCount(delivered),
             rtt: RttSnapshot { latest: rtt, smoothed: rtt, variance: rtt, min: rtt, spread: Duration::ZERO },
+            round_trip: Some(rtt),
             rate: Some(sample),
             app_limited,
         }

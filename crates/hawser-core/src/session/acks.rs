@@ -96,10 +96,11 @@ impl Session {
         if newest.sent_at < path.moved_at {
             return;
         }
-        if let Some(sample) = outcome.rtt_sample {
-            // What came back by a faster path would pass for this path's least round trip, and hold
-            // its window down until that is forgotten.
-            if own_way {
+        // What came back by a faster path would pass for this path's least round trip, and hold
+        // its window down until that is forgotten.
+        let round_trip = outcome.rtt_sample.filter(|_| own_way);
+        if outcome.rtt_sample.is_some() {
+            if let Some(sample) = round_trip {
                 path.rtt.on_sample(now, sample, Duration::from_micros(frame.delay_us));
             }
             path.oneway.on_sample(now, newest.sent_at.as_micros(), frame.received_at_us);
@@ -125,6 +126,7 @@ impl Session {
             in_flight: path.sent.bytes_in_flight(),
             delivered: path.sampler.delivered(),
             rtt,
+            round_trip,
             rate,
             app_limited: newest.stamp.app_limited(),
         };

@@ -18,6 +18,8 @@ pub(super) struct Drive {
     pub(super) rate: u64,
     pub(super) in_flight: u64,
     pub(super) limited: bool,
+    /// What the frames acknowledge was sent before what was acknowledged already.
+    pub(super) overtaken: bool,
 }
 
 impl Drive {
@@ -32,6 +34,7 @@ impl Drive {
             rate: 1_000_000,
             in_flight: 100_000,
             limited: false,
+            overtaken: false,
         }
     }
 
@@ -73,6 +76,7 @@ impl Drive {
             in_flight: ByteCount(self.in_flight),
             delivered: ByteCount(self.delivered),
             rtt: RttSnapshot { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt, spread: Duration::ZERO },
+            round_trip: (!self.overtaken).then_some(rtt),
             rate: Some(RateSample {
                 rate: Rate(self.rate),
                 app_limited: self.limited,

@@ -49,14 +49,14 @@ impl Fall {
         if sample.rate >= model.scale(FALLEN) {
             self.spans = 0;
         }
-        let waited = sample.rtt.saturating_sub(least);
         let gap = sample.now.since(std::mem::replace(&mut self.latest, sample.now));
+        self.bytes += sample.newly_acked;
+        self.longest_gap = self.longest_gap.max(gap);
+        let waited = sample.rtt?.saturating_sub(least);
         if waited < gap || waited < (least / QUEUE_PART).max(QUEUE_FLOOR) {
             self.begin(sample);
             return None;
         }
-        self.bytes += sample.newly_acked;
-        self.longest_gap = self.longest_gap.max(gap);
         let arriving = sample.now.since(self.began);
         if arriving < least.max(SPAN).max(self.longest_gap * SPAN_GAPS) {
             return None;
@@ -150,7 +150,7 @@ mod tests {
                 newly_acked: ByteCount(PACKET),
                 in_flight: ByteCount::ZERO,
                 total_delivered: ByteCount::ZERO,
-                rtt: now.since(sent_at),
+                rtt: Some(now.since(sent_at)),
                 smoothed_rtt: now.since(sent_at),
             };
             if let Some(rate) = fall.on_sample(&sample, LEAST, Rate(MODEL)) {

@@ -259,7 +259,9 @@ impl Bbr {
         self.check_startup_done();
         self.check_drain_done(sample);
         self.step_probe_bw(sample);
-        self.min_rtt.update(sample.now, sample.rtt);
+        if let Some(rtt) = sample.rtt {
+            self.min_rtt.update(sample.now, rtt);
+        }
         self.check_probe_rtt(sample);
         self.advance_latest(sample);
         self.bw = self.max_bw.get().min(self.bw_short);
@@ -281,7 +283,9 @@ impl Controller for Bbr {
 
     fn on_ack(&mut self, ack: &AckEvent, _siblings: &[PathSnapshot]) {
         if let Some(sample) = Sample::of(ack, self.limited_until) {
-            self.delay.add(ack.rtt.latest, ack.rtt.variance);
+            if let Some(round_trip) = ack.round_trip {
+                self.delay.add(round_trip, ack.rtt.variance);
+            }
             self.loss.add_acked(ack.acked);
             self.spread = ack.rtt.spread;
             self.on_sample(&sample);

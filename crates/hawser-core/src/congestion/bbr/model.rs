@@ -33,7 +33,7 @@ pub(super) struct Sample {
     pub(super) newly_acked: ByteCount,
     pub(super) in_flight: ByteCount,
     pub(super) total_delivered: ByteCount,
-    pub(super) rtt: Duration,
+    pub(super) rtt: Option<Duration>,
     pub(super) smoothed_rtt: Duration,
 }
 
@@ -54,7 +54,7 @@ impl Sample {
             newly_acked: ack.acked,
             in_flight: ack.in_flight,
             total_delivered: ack.delivered,
-            rtt: ack.rtt.latest,
+            rtt: ack.round_trip,
             smoothed_rtt: ack.rtt.smoothed,
         })
     }

@@ -81,6 +81,20 @@ fn startup_ends_at_a_queue_of_a_sender_that_has_little_to_send_unless_the_rate_g
 }
 
 #[test]
+fn what_was_overtaken_on_its_way_tells_no_round_trip() {
+    let mut drive = Drive::new();
+    drive.limited = true;
+    drive.rounds(2);
+    for round in 0..30 {
+        drive.rtt = if round % 3 == 0 { 100 } else { 140 };
+        drive.overtaken = false;
+        drive.frame();
+        drive.overtaken = true;
+        assert_eq!(drive.rounds_in(State::Startup, 1), State::Startup, "a late packet in every few is no queue");
+    }
+}
+
+#[test]
 fn startup_ends_at_heavy_loss_of_a_sender_that_has_little_to_send() {
     for (packets, ends) in [(3, false), (40, true)] {
         let mut drive = Drive::new();

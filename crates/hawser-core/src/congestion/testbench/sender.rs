@@ -101,6 +101,7 @@ impl Sender {
                 in_flight: self.in_flight,
                 delivered: self.sampler.delivered(),
                 rtt,
+                round_trip: Some(now.since(newest.at)),
                 rate,
                 app_limited: newest.limited,
             },

@@ -114,7 +114,8 @@ mod tests {
         let ms = Duration::from_millis;
         let of = |cpu, ran| ProcessUsage { cpu, ran, ..own };
         let before = of(ms(100), ms(105));
-        let table = [(ms(190), ms(201), 0.096), (ms(300), ms(201), 0.2), (ms(100), ms(105), 0.0), (ms(120), ms(90), 0.02)];
+        let table =
+            [(ms(190), ms(201), 0.096), (ms(300), ms(201), 0.2), (ms(100), ms(105), 0.0), (ms(120), ms(90), 0.02)];
         for (ticks, ran, expected) in table {
             let seconds = cpu(&before, &of(ticks, ran));
             assert!((seconds - expected).abs() < 1e-9, "{ticks:?} {ran:?}: {seconds}");
