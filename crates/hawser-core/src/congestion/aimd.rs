@@ -32,8 +32,9 @@ pub(super) trait Law: Send {
     fn leaves(&self) -> f64;
 }
 
-/// Windows acknowledged over which the usual one is averaged: the way from a loss to the next of some dozens of packets.
-const USUAL_WINDOWS: f64 = 32.0;
+/// Windows acknowledged over which the usual one is averaged, at most: several ways from a loss to the next, of some dozens of
+/// packets each, so that what is left of the sawtooth is no larger share of one path's window than of another's.
+const USUAL_WINDOWS: f64 = 256.0;
 
 /// Bytes that came home since the last loss, and between the two before it. Nothing at first. A plain value.
 #[derive(Copy, Clone, Debug, Default)]
@@ -56,8 +57,10 @@ pub(super) struct Aimd<L> {
     law: L,
     mtu: ByteCount,
     window: ByteCount,
-    /// The window's moving average, bytes.
+    /// The window's average since slow start, bytes; of late, once that is long ago.
     usual: f64,
+    /// Windows acknowledged that went into it.
+    averaged: f64,
     /// Slow start lasts while the window is below.
     threshold: ByteCount,
     /// Bytes acknowledged since the window last changed in congestion avoidance, times the gain.
@@ -78,6 +81,7 @@ impl<L: Law> Aimd<L> {
             mtu,
             window: initial_window(mtu),
             usual: initial_window(mtu).0 as f64,
+            averaged: 0.0,
             threshold: ByteCount::MAX,
             credit: 0.0,
             reduced_at: None,
@@ -108,8 +112,9 @@ impl<L: Law> Aimd<L> {
     /// In slow start the window is what it is: nothing is usual yet.
     fn average(&mut self, acked: ByteCount) {
         let window = self.window.0 as f64;
-        let part = if self.in_slow_start() { 1.0 } else { acked.0 as f64 / (USUAL_WINDOWS * window) };
-        self.usual += (window - self.usual) * part.min(1.0);
+        let windows = acked.0 as f64 / window;
+        self.averaged = if self.in_slow_start() { windows } else { (self.averaged + windows).min(USUAL_WINDOWS) };
+        self.usual += (window - self.usual) * (windows / self.averaged).min(1.0);
     }
 
     fn slow_start(&mut self, ack: &AckEvent) {
