@@ -21,6 +21,8 @@ pub const MAX_PTO_DOUBLINGS: u32 = 6;
 
 /// Frames that the age of packets at their acknowledgement is smoothed over.
 pub const AGE_MEMORY: u32 = 32;
+/// Frames after which that is taken for the path's: two or three round trips.
+pub const AGE_FIRST: u32 = 8;
 /// Part of the least round trip, and the least time, that packets wait for an acknowledgement's frame beside it: what is more is
 /// the path's own spread.
 pub const USUAL_AGE_PART: u32 = 4;

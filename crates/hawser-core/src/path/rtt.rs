@@ -1,6 +1,6 @@
 //! Round-trip times of one path (or of one pair of data path and ack path), as RFC 9002 section 5.
 
-use super::constants::{AGE_MEMORY, GRANULARITY, MAX_ACK_DELAY, MIN_WINDOW, USUAL_AGE, USUAL_AGE_PART};
+use super::constants::{AGE_FIRST, AGE_MEMORY, GRANULARITY, MAX_ACK_DELAY, MIN_WINDOW, USUAL_AGE, USUAL_AGE_PART};
 use super::windowed::WindowedMin;
 use crate::congestion::RttSnapshot;
 use crate::units::Time;
@@ -14,7 +14,7 @@ pub struct RttEstimator {
     min: WindowedMin,
     has_sample: bool,
     /// The smoothed age of packets when they are acknowledged, all of them, and its least: the round trip of an average packet.
-    age: Option<Duration>,
+    age: Duration,
     /// Frames that it was smoothed over, as far as it matters.
     aged: u32,
     least_age: WindowedMin,
@@ -33,7 +33,7 @@ impl RttEstimator {
             },
             min: WindowedMin::new(MIN_WINDOW),
             has_sample: false,
-            age: None,
+            age: Duration::ZERO,
             aged: 0,
             least_age: WindowedMin::new(MIN_WINDOW),
         }
@@ -62,14 +62,13 @@ impl RttEstimator {
 
     /// Takes in how old the packets were on the average that a frame newly acknowledged.
     pub fn on_ages(&mut self, now: Time, mean: Duration) {
-        let age = self.age.map_or(mean, |age| (age * (AGE_MEMORY - 1) + mean) / AGE_MEMORY);
-        self.age = Some(age);
+        self.aged = (self.aged + 1).min(AGE_MEMORY);
+        self.age = (self.age * (self.aged - 1) + mean) / self.aged;
         // The ages of a few packets are chance, and their least would stand for long.
-        if self.aged < AGE_MEMORY {
-            self.aged += 1;
+        if self.aged < AGE_FIRST {
             return;
         }
-        let least = self.least_age.record(now, i64::try_from(age.as_nanos()).unwrap_or(i64::MAX));
+        let least = self.least_age.record(now, i64::try_from(self.age.as_nanos()).unwrap_or(i64::MAX));
         let usual = self.snapshot.min + (self.snapshot.min / USUAL_AGE_PART).max(USUAL_AGE);
         self.snapshot.spread = Duration::from_nanos(least.unsigned_abs()).saturating_sub(usual);
     }
@@ -141,7 +140,7 @@ mod tests {
     fn what_packets_take_beyond_the_least_is_the_paths_spread_once_enough_were_seen() {
         // The fastest of those that overtake each other take 10 ms, all of them 50 on the average.
         let mut rtt = sampled(&[(0, 10, 0)]);
-        for frame in 0..u64::from(AGE_MEMORY) {
+        for frame in 1..u64::from(AGE_FIRST) {
             rtt.on_ages(Time::ZERO + ms(frame), ms(50));
             assert_eq!(rtt.snapshot().spread, Duration::ZERO);
         }

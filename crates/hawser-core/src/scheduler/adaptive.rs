@@ -15,7 +15,7 @@
 //! there at once, for the slow path's delay: a flow with too small a window for that would leave the
 //! fastest path idle while it waits. That is measured, and moves the *spill* between the two.
 
-use super::{MAX_PATHS, PathView, Room, chosen, micros, own_jitter_us};
+use super::{MAX_PATHS, PathView, Room, chosen, micros};
 use crate::queue::{Choice, FlowView};
 use crate::units::{ByteCount, Rate, Time};
 use std::time::Duration;
@@ -141,7 +141,7 @@ fn margin(path: &PathView) -> i64 {
 /// a queue of the path's own counts whole. `repair`: what its losses cost on top, in µs.
 fn sooner(path: usize, paths: &[PathView], ahead: ByteCount, spill: f64, repair: i64) -> bool {
     let view = &paths[path];
-    let here = view.floor_us.saturating_add(own_jitter_us(view)).saturating_add(repair);
+    let here = view.floor_us.saturating_add(micros(view.own_jitter())).saturating_add(repair);
     let queued = view.delay_us.saturating_sub(view.floor_us).max(0);
     let Some((start, serial)) = by_faster(path, paths, &|index| paths[index].delay_us, ahead) else { return true };
     let before = (here.saturating_sub(start).max(0) as f64) * spill + queued as f64;

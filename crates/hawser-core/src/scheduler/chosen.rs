@@ -13,7 +13,7 @@
 //! While the rate of the fastest is still sought nobody knows what another would add to it: then
 //! only those are chosen that cost next to nothing.
 
-use super::{MAX_PATHS, PathView, own_jitter_us};
+use super::{MAX_PATHS, PathView, micros};
 
 /// How much a longer round trip weighs against more rate. 40 Mbit/s 10 ms beside 10 Mbit/s 40 ms
 /// must be used (below 0.24), 5 Mbit/s 75 ms ± 20 beside 100 Mbit/s 10 ms must not (above 0.03).
@@ -64,7 +64,7 @@ pub(super) fn choose(paths: &[PathView], fastest: usize) -> u64 {
 
 /// Delay, jitter as far as it is the path's own, and the time to repair what it loses, in µs.
 fn effective_delay(path: &PathView) -> f64 {
-    path.floor_us.saturating_add(own_jitter_us(path)).saturating_add(repair_us(path)) as f64
+    path.floor_us.saturating_add(micros(path.own_jitter())).saturating_add(repair_us(path)) as f64
 }
 
 /// What a bulk flow waits for the repair of what the path loses, on the average, in µs.

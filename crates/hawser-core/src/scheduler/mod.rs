@@ -62,8 +62,10 @@ pub struct PathView {
     pub jitter_us: i64,
     /// Smoothed round trip.
     pub rtt: Duration,
-    /// The least round trip of late.
+    /// The round trip of an average packet, without queues.
     pub least_rtt: Duration,
+    /// How much of that lies beyond the fastest packets' round trip, where packets overtake each other.
+    pub spread: Duration,
     /// What the path carries, as its controller believes; `None` while unknown.
     pub rate: Option<Rate>,
     /// What may be in flight; while the rate is sought it doubles each round trip.
@@ -74,6 +76,17 @@ pub struct PathView {
     pub ready_in: Duration,
     /// The controller has not yet found the path's rate: it must be fed to find it.
     pub exploring: bool,
+}
+
+/// Deviation beyond this part of the round trip is a queue that came and went.
+const JITTER_PART: u32 = 8;
+
+impl PathView {
+    /// The path's delay varies by this much by its nature.
+    pub fn own_jitter(&self) -> Duration {
+        let varies = Duration::from_micros(self.jitter_us.unsigned_abs());
+        varies.min((self.least_rtt / JITTER_PART).max(self.spread / 2))
+    }
 }
 
 /// All schedulers of a session, each with what it remembers. Starts without preference; one session owns it.
@@ -182,17 +195,8 @@ impl Room {
     }
 }
 
-fn micros(time: Duration) -> i64 {
+pub(crate) fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
-}
-
-/// Deviation beyond this part of the round trip is a queue that came and went.
-const JITTER_PART: i64 = 8;
-
-/// The path's delay varies by this much by its nature, µs.
-fn own_jitter_us(path: &PathView) -> i64 {
-    let most = micros(path.least_rtt) / JITTER_PART;
-    path.jitter_us.min(most)
 }
 
 #[cfg(test)]

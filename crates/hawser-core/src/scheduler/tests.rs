@@ -12,6 +12,7 @@ pub(super) fn path(mbit: u64, delay_ms: i64) -> PathView {
         jitter_us: 0,
         rtt: Duration::from_millis(2 * delay_ms.unsigned_abs()),
         least_rtt: Duration::from_millis(2 * delay_ms.unsigned_abs()),
+        spread: Duration::ZERO,
         rate: Some(Rate::from_bits(mbit * 1_000_000)),
         window: ByteCount(14_000),
         loss: 0.0,
@@ -33,6 +34,15 @@ pub(super) fn flow(backlog: u64, busy_ms: u64) -> FlowView {
         flows: 1,
         treatment: crate::rules::Treatment::default(),
     }
+}
+
+#[test]
+fn jitter_beyond_an_eighth_of_the_round_trip_is_the_paths_own_where_packets_overtake_each_other() {
+    let own = |spread_ms| {
+        let spread = Duration::from_millis(spread_ms);
+        PathView { jitter_us: 30_000, spread, ..path(50, 40) }.own_jitter()
+    };
+    assert_eq!([0, 10, 50, 90].map(own), [10, 10, 25, 30].map(Duration::from_millis));
 }
 
 const START: Time = Time::from_nanos(1_000_000_000);

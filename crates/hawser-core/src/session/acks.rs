@@ -32,7 +32,7 @@ impl Session {
         let (splits, reliable, lost, resend) = (&mut self.splits, &mut self.reliable, &mut self.lost, &mut self.resend);
         let (id, overhead, moved_at, store) = (path.id, path.overhead(), path.moved_at, &mut *cx.store);
         let (sampler, loss, pmtu, received) = (&mut path.sampler, &mut path.loss, &mut path.pmtu, &mut path.received);
-        let (spread, mut ages) = (path.rtt.snapshot().spread, Duration::ZERO);
+        let (spread, mut ages, mut aged) = (path.rtt.snapshot().spread, Duration::ZERO, 0);
         let settled = if spread.is_zero() { Duration::ZERO } else { path.rtt.snapshot().base() };
         let mut grown = false;
         let outcome = path.sent.on_ack(now, frame.ranges(), |number, packet, arrival| {
@@ -40,6 +40,7 @@ impl Session {
             if packet.in_flight && here {
                 sampler.on_packet_acked(packet.stamp, packet.sent_at, ByteCount(u64::from(packet.bytes)), now, settled);
                 ages += now.since(packet.sent_at);
+                aged += 1;
                 loss.on_acked();
             }
             let this_way = packet.sent_at >= moved_at;
@@ -80,8 +81,8 @@ impl Session {
         }
         if outcome.is_news() {
             self.unanswered_since = None;
-            if by == index && outcome.packets > 0 {
-                self.paths[index].rtt.on_ages(now, ages / outcome.packets);
+            if by == index && aged > 0 {
+                self.paths[index].rtt.on_ages(now, ages / aged);
             }
             self.on_news(now, index, by == index, frame, &outcome);
         }

@@ -46,6 +46,8 @@ pub const CODEL_TARGET_MIN: Duration = Duration::from_millis(10);
 pub const CODEL_TARGET_BYTES: ByteCount = ByteCount(15_000);
 /// CoDel's target is at most this, however long the round trip.
 pub const CODEL_TARGET_MAX: Duration = Duration::from_millis(60);
+/// How many mean deviations the late packets of a path take beyond the average (as RFC 6298 section 2 has it, K).
+pub const LATE_JITTERS: u32 = 4;
 /// The most that a bulk flow's packets wait for a slower path's sake.
 pub const CODEL_REACH_MAX: Duration = Duration::from_millis(400);
 /// A bulk flow's turn lasts this long at the bond's rate, so that what follows each other can be coalesced at the far

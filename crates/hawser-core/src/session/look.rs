@@ -7,8 +7,8 @@
 
 use super::Session;
 use super::constants::{
-    CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_BYTES, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DOUBT, LATELY,
-    QUANTUM_MAX, QUANTUM_TIME, RATE_MEMORY, RATE_MEMORY_MAX,
+    CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_BYTES, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DOUBT, LATE_JITTERS,
+    LATELY, QUANTUM_MAX, QUANTUM_TIME, RATE_MEMORY, RATE_MEMORY_MAX,
 };
 use super::path::Path;
 use crate::scheduler::PathView;
@@ -81,14 +81,16 @@ impl Session {
     /// path that is chosen, or may be once its rate is known, is reached at all (earliest completion
     /// first). After a link was lost there is room for the window that filled the bond before, so that
     /// the sender fills it again as soon as the link returns. Other flows feel none of it, because the
-    /// queue is fair.
+    /// queue is fair. What packets are late by, where they overtake each other, all that is in order waits
+    /// for: until a sender has heard of a drop and slowed down, that passes twice.
     fn tune_queue(&mut self, now: Time) {
         let Some(fastest) = self.views.get(self.scheduler.fastest()).copied() else { return };
-        let (mut rate, mut behind) = (0, 0);
+        let (mut rate, mut behind, mut late) = (0, 0, Duration::ZERO);
         for (index, view) in self.views.iter().enumerate() {
             let chosen = self.scheduler.is_chosen(index);
             if view.usable && (chosen || view.exploring) {
                 behind = behind.max(view.floor_us.saturating_sub(fastest.floor_us));
+                late = late.max(view.own_jitter() * LATE_JITTERS);
             }
             if view.usable && chosen {
                 rate += view.rate.map_or(0, |rate| rate.0);
@@ -107,6 +109,6 @@ impl Session {
         let base = base.max(Rate(rate).time_for(CODEL_TARGET_BYTES).min(CODEL_REACH_MAX));
         let target = base.mul_f64(before) + reach;
         self.queue.set_quantum(Rate(rate).bytes_in(QUANTUM_TIME).min(QUANTUM_MAX));
-        self.queue.set_codel(target, (fastest.least_rtt * 2 + target).max(CODEL_INTERVAL_MIN));
+        self.queue.set_codel(target, ((fastest.least_rtt + late) * 2 + target).max(CODEL_INTERVAL_MIN));
     }
 }

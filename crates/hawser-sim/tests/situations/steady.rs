@@ -61,6 +61,7 @@ situations! {
     overtaken_by_far_more_than_the_round_trip: on(&[overtaking(50.0, 70.0)]).lasts(9.0).disorder(0.003).rate(2.0, 9.0, 40.0);
     overtaken_on_both: on(&[overtaking(50.0, 70.0), overtaking(50.0, 70.0)]).lasts(9.0).disorder(0.003).rate(3.0, 9.0, 60.0);
     overtaken_and_lost: on(&[overtaking(20.0, 80.0).loss(0.02)]).lasts(12.0).disorder(0.005).rate(4.0, 12.0, 6.0);
+    as_fast_as_its_average_packet: on(&[link(40.0, 40.0), link(40.0, 10.0).reordering(100.0)]).disorder(0.003).ping(3.0, 6.0, 60.0);
     one_percent_lost: on(&[link(50.0, 20.0).loss(0.01), link(50.0, 20.0).loss(0.01)]).disorder(A_FEW).share(0.9);
     three_percent_lost: on(&[link(50.0, 20.0).loss(0.03), link(50.0, 20.0).loss(0.03)]).disorder(A_FEW).share(0.85);
     bursts_lost: on(&[link(50.0, 20.0).bursts(0.002, 0.2), link(50.0, 20.0).bursts(0.002, 0.2)]).share(0.85);

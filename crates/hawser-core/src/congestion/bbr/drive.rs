@@ -18,6 +18,7 @@ pub(super) struct Drive {
     pub(super) rate: u64,
     pub(super) in_flight: u64,
     pub(super) limited: bool,
+    pub(super) spread: Duration,
     /// What the frames acknowledge was sent before what was acknowledged already.
     pub(super) overtaken: bool,
 }
@@ -34,6 +35,7 @@ impl Drive {
             rate: 1_000_000,
             in_flight: 100_000,
             limited: false,
+            spread: Duration::ZERO,
             overtaken: false,
         }
     }
@@ -75,7 +77,7 @@ impl Drive {
             prior_in_flight: ByteCount(self.in_flight + bytes),
             in_flight: ByteCount(self.in_flight),
             delivered: ByteCount(self.delivered),
-            rtt: RttSnapshot { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt, spread: Duration::ZERO },
+            rtt: RttSnapshot { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt, spread: self.spread },
             round_trip: (!self.overtaken).then_some(rtt),
             rate: Some(RateSample {
                 rate: Rate(self.rate),

@@ -46,7 +46,9 @@ impl Bbr {
         let Some(least) = self.min_rtt.get().filter(|_| sample.rate > Rate::ZERO) else {
             return false;
         };
-        let stands = |part| self.delay.stands_at_least(least + least / part + STARTUP_QUEUE_FLOOR);
+        // Where packets overtake each other the least is that of a few, now and then.
+        let empty = least + self.spread;
+        let stands = |part| self.delay.stands_at_least(empty + empty / part + STARTUP_QUEUE_FLOOR);
         let most = self.max_bw.get();
         let fades = self.full.on_queue(sample.limited && stands(LIMITED_QUEUE_PART), most, self.rounds.started);
         fades || self.rounds.started && sample.rate < most.scale(PROBE_GROWTH) && stands(STARTUP_QUEUE_PART)

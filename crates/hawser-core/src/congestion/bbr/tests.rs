@@ -95,6 +95,18 @@ fn what_was_overtaken_on_its_way_tells_no_round_trip() {
 }
 
 #[test]
+fn what_packets_take_that_are_overtaken_is_no_queue() {
+    for (spread, ends) in [(0, true), (40, false)] {
+        let mut drive = Drive::new();
+        drive.limited = true;
+        drive.rounds(2);
+        drive.spread = Duration::from_millis(spread);
+        drive.rtt = 140;
+        assert_eq!(drive.rounds_in(State::Startup, 6) != State::Startup, ends, "{spread} ms");
+    }
+}
+
+#[test]
 fn startup_ends_at_heavy_loss_of_a_sender_that_has_little_to_send() {
     for (packets, ends) in [(3, false), (40, true)] {
         let mut drive = Drive::new();

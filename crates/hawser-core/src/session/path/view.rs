@@ -1,7 +1,7 @@
 //! A path as the scheduler sees it.
 
 use super::Path;
-use crate::scheduler::PathView;
+use crate::scheduler::{PathView, micros};
 use crate::units::Time;
 use std::time::Duration;
 
@@ -17,7 +17,9 @@ impl Path {
             (false, true) => self.oneway.min_us(now),
             (false, false) => self.oneway.floor_us(now),
         };
-        let floor = least.unwrap_or(delay).min(delay);
+        // The least is that of the fastest packets, where they overtake each other: half of what the others take is this way's.
+        let spread = self.rtt.snapshot().spread;
+        let floor = least.unwrap_or(delay).min(delay).saturating_add(micros(spread / 2));
         PathView {
             id: self.id,
             weight: self.terms.weight,
@@ -26,7 +28,8 @@ impl Path {
             floor_us: floor,
             jitter_us: self.oneway.jitter_us(),
             rtt: self.rtt.snapshot().smoothed,
-            least_rtt: self.rtt.snapshot().min,
+            least_rtt: self.rtt.snapshot().base(),
+            spread,
             rate: self.rate(),
             window: self.controller.window(),
             loss: self.loss.share(),
