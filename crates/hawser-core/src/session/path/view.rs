@@ -18,7 +18,8 @@ impl Path {
             (false, false) => self.oneway.floor_us(now),
         };
         // The least is that of the fastest packets, where they overtake each other: half of what the others take is this way's.
-        let spread = self.rtt.snapshot().spread;
+        // In a stream none does.
+        let spread = if self.transport.is_stream() { Duration::ZERO } else { self.rtt.snapshot().spread };
         let floor = least.unwrap_or(delay).min(delay).saturating_add(micros(spread / 2));
         PathView {
             id: self.id,
@@ -28,7 +29,7 @@ impl Path {
             floor_us: floor,
             jitter_us: self.oneway.jitter_us(),
             rtt: self.rtt.snapshot().smoothed,
-            least_rtt: self.rtt.snapshot().base(),
+            least_rtt: self.rtt.snapshot().min + spread,
             spread,
             rate: self.rate(),
             window: self.controller.window(),
