@@ -39,6 +39,13 @@ pub struct Store {
     rows_path: PathBuf,
 }
 
+/// A child that another thread has forked, and that has not begun its program yet, would hold the lock for a moment longer.
+impl Drop for Store {
+    fn drop(&mut self) {
+        let _ = flock(&self.lines, FlockOperation::Unlock);
+    }
+}
+
 impl Store {
     /// Step 1.
     ///
