@@ -79,7 +79,8 @@ impl Exploration {
         };
         self.round_ends = ack.delivered;
         // A queue of our own shows that the path carries no more, also when the sender is limited by it.
-        let queued = ack.rtt.latest > ack.rtt.min + ack.rtt.min / 2 + QUEUE_FLOOR;
+        let empty = ack.rtt.base();
+        let queued = ack.round_trip.is_some_and(|took| took > empty + empty / 2 + QUEUE_FLOOR);
         let judged = !sample.app_limited || queued;
         let Some(bandwidth) = bandwidth.filter(|_| judged && self.ends.is_some()) else { return };
         if bandwidth.0 as f64 >= self.best.0 as f64 * GROWTH {

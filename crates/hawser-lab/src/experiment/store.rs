@@ -247,6 +247,15 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_is_free_when_its_owner_ends_also_where_a_child_still_has_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(folder.path(), &scenario(), &machine()).expect("it opens");
+        let _inherited = store.lines.try_clone().expect("a copy, as a fork makes it");
+        drop(store);
+        assert!(Store::open(folder.path(), &scenario(), &machine()).is_ok());
+    }
+
+    #[test]
     fn results_of_something_else_are_not_added_to() {
         let folder = tempfile::tempdir().expect("a folder");
         let dir = folder.path();
