@@ -1,5 +1,7 @@
 //! Why something was dropped, counted in one place.
 
+use crate::queue;
+
 /// The reasons; each has one counter per portal. The order is that of `NAMES`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[repr(usize)]
@@ -34,10 +36,22 @@ pub enum DropReason {
     GaveUp,
     /// An inner packet from one peer to another, where they may not talk to each other.
     BetweenPeers,
+    /// An acknowledgement of TCP that waited while a newer one of its flow came: nothing is lost by it.
+    Superseded,
+}
+
+impl From<queue::DropReason> for DropReason {
+    fn from(reason: queue::DropReason) -> DropReason {
+        match reason {
+            queue::DropReason::Overflow => DropReason::QueueFull,
+            queue::DropReason::Codel => DropReason::Codel,
+            queue::DropReason::Superseded => DropReason::Superseded,
+        }
+    }
 }
 
 /// The names under which status and metrics show the reasons.
-pub const NAMES: [&str; 15] = [
+pub const NAMES: [&str; 16] = [
     "malformed",
     "unknown_label",
     "forged",
@@ -53,6 +67,7 @@ pub const NAMES: [&str; 15] = [
     "duplicate",
     "gave_up",
     "between_peers",
+    "superseded",
 ];
 
 /// Counters by reason. Zero at first; one portal owns it.
@@ -87,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_last_reason_has_the_last_name() {
-        assert_eq!(NAMES[DropReason::BetweenPeers as usize], "between_peers");
+        assert_eq!(NAMES[DropReason::Superseded as usize], "superseded");
         assert_eq!(NAMES[DropReason::Malformed as usize], "malformed");
     }
 }

@@ -11,6 +11,7 @@ pub mod coalesce;
 pub mod flow;
 pub mod inner;
 pub mod pool;
+mod pure_ack;
 pub mod store;
 pub mod train;
 

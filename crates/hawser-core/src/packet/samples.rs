@@ -27,6 +27,7 @@ pub(crate) struct Sample {
     pub id: u16,
     pub dont_fragment: bool,
     pub sequence: u32,
+    pub ack: u32,
     pub flags: u8,
     pub seed: u8,
 }
@@ -45,6 +46,7 @@ impl Default for Sample {
             id: 77,
             dont_fragment: true,
             sequence: u32::MAX - 1_500,
+            ack: 9,
             flags: 0x10,
             seed: 0,
         }
@@ -63,7 +65,8 @@ impl Sample {
             6
         } else {
             transport.extend(self.sequence.to_be_bytes());
-            transport.extend([0, 0, 0, 9, (5 + self.tcp_words as u8) << 4, self.flags]);
+            transport.extend(self.ack.to_be_bytes());
+            transport.extend([(5 + self.tcp_words as u8) << 4, self.flags]);
             transport.extend([1, 0, 0, 0, 0, 0]);
             transport.extend(vec![1; self.tcp_words * 4]);
             16

@@ -14,9 +14,9 @@ use thiserror::Error;
 
 /// From here on the read buffer itself is kept, bytes: a copy would save less than half of it.
 const TAKE_OVER: usize = 32_768;
-/// Most bytes of buffers that trains may hold: the 8 MiB of the queue and as much again in flight,
+/// Most bytes of buffers that trains may hold: the 32 MiB of a queue and as much again in flight,
 /// with room for what rounding to buffer sizes adds.
-const MAX_HELD: usize = 48 << 20;
+const MAX_HELD: usize = 96 << 20;
 /// Segments in a word of `released`.
 const WORD: u16 = 64;
 

@@ -219,7 +219,7 @@ fn a_full_store_refuses() {
         }
     }
     assert_eq!(refused, Some(PacketDrop::Full));
-    assert!(store.bytes_held() <= 48 << 20);
+    assert!(store.bytes_held() <= 96 << 20);
 }
 
 proptest! {

@@ -7,6 +7,7 @@
 use super::checksum;
 use super::flow::{FlowBucket, FlowKey};
 use super::inner::{self, Class, Inner, Transport, be16, be32, put16};
+use super::pure_ack;
 use super::store::PacketDrop;
 use crate::rules::Treatment;
 use crate::units::{ByteCount, Ecn};
@@ -264,6 +265,13 @@ impl Train {
             head[at + TCP_FLAGS] &= !(FIN | PSH);
         }
         put16(head, at + TCP_CHECKSUM, sum);
+    }
+
+    /// Whether this is an acknowledgement beside which `older` says nothing (RFC 3449 section 5.2.1).
+    pub fn supersedes(&self, older: &Train) -> bool {
+        let single = self.segments() == 1 && older.segments() == 1;
+        let newer = (self.body(0), self.inner());
+        single && self.partial() == older.partial() && pure_ack::supersedes(newer, (older.body(0), older.inner()))
     }
 
     /// What follows the head of segment `i`.

@@ -1,6 +1,7 @@
 //! The queue at the entrance: fair between flows, and short (FQ-CoDel, RFC 8290). Paths pull.
 //!
-//! 1. `enqueue` puts a train behind its flow; too much altogether costs the fattest flow its head.
+//! 1. `enqueue` puts a train behind its flow, or an acknowledgement in the place of an older one; too much altogether
+//!    costs the fattest flow its head.
 //! 2. `pull` walks the flows in turn; the path that pulls takes, skips or stops at each.
 //! 3. CoDel judges what is about to be taken: one segment is dropped, or marked where ECN allows.
 //! 4. What is taken are consecutive segments of one train; the rest of it stays at the head.
@@ -67,6 +68,11 @@ impl Queue {
         self.codel = CodelParams { target, interval };
     }
 
+    /// Changes how many bytes may wait.
+    pub fn set_limit(&mut self, limit: ByteCount) {
+        self.limit = limit;
+    }
+
     /// Changes what a flow may send in its turn; it is at least the largest inner packet.
     pub fn set_quantum(&mut self, quantum: ByteCount) {
         self.quantum = quantum.max(self.mtu);
@@ -92,10 +98,14 @@ impl Queue {
         self.line.oldest().map_or(Duration::ZERO, |item| now.since(item.enqueued))
     }
 
-    /// Puts all of a train behind its flow. Above the limit, the fattest flow loses its head;
-    /// `dropped` hears of it, and the store has the segments back.
+    /// Puts all of a train behind its flow. An acknowledgement of TCP that only waits for its turn gives way to the next one of
+    /// its flow (ACK filtering, RFC 3449 section 5.2.1). Above the limit, the fattest flow loses its head; `dropped` hears of
+    /// both, and the store has the segments back.
     pub fn enqueue(&mut self, now: Time, id: TrainId, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
         let item = Item::new(now, id, store.train(id));
+        if self.supersede(&item, store, dropped) {
+            return;
+        }
         let (bucket, bytes) = (item.bucket, item.len_of(item.count()));
         self.segments += usize::from(item.count());
         self.bytes += bytes;
@@ -121,6 +131,24 @@ impl Queue {
         while self.bytes > self.limit {
             self.shorten_fattest(store, dropped);
         }
+    }
+
+    /// An acknowledgement takes the place of the last one of its flow, if that one is of no use beside it.
+    fn supersede(&mut self, newer: &Item, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) -> bool {
+        let last = self.flows.get(newer.bucket).tail;
+        if last == NONE {
+            return false;
+        }
+        let older = self.line.get_mut(last);
+        let useless =
+            newer.treatment == older.treatment && store.train(newer.train).supersedes(store.train(older.train));
+        if useless {
+            let segment = older.head();
+            older.train = newer.train;
+            store.release(segment);
+            dropped(Dropped { segment, bucket: newer.bucket, bytes: newer.head_len(), reason: DropReason::Superseded });
+        }
+        useless
     }
 
     fn shorten_fattest(&mut self, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {

@@ -6,7 +6,7 @@ use crate::rules::Treatment;
 use crate::units::ByteCount;
 use std::time::Duration;
 
-/// Most bytes that may wait: 100 ms at 640 Mbit/s. CoDel keeps it far shorter; this bounds memory.
+/// Most bytes that may wait, until told otherwise. CoDel keeps it far shorter; this bounds memory.
 pub const LIMIT: ByteCount = ByteCount(8 << 20);
 /// The largest inner packet that is reckoned with, and the least quantum, bytes (RFC 8290 section 5.2.4).
 pub const QUANTUM: ByteCount = ByteCount(1_514);
@@ -97,6 +97,8 @@ pub enum DropReason {
     Overflow,
     /// The flow's packets waited too long.
     Codel,
+    /// A newer acknowledgement took its place.
+    Superseded,
 }
 
 /// A dropped segment. It has been released already. A plain value.

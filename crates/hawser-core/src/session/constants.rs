@@ -50,11 +50,16 @@ pub const CODEL_TARGET_MAX: Duration = Duration::from_millis(60);
 pub const LATE_JITTERS: u32 = 4;
 /// The most that a bulk flow's packets wait for a slower path's sake.
 pub const CODEL_REACH_MAX: Duration = Duration::from_millis(400);
-/// A bulk flow's turn lasts this long at the bond's rate, so that what follows each other can be coalesced at the far
-/// side where there are hundreds of flows: 19 kB at 3 Gbit/s, one packet below 240 Mbit/s.
-pub const QUANTUM_TIME: Duration = Duration::from_micros(50);
+/// A bulk flow's turn lasts this long at the bond's rate, so that trains stay whole where there are hundreds of flows: 64 KiB
+/// from 3.5 Gbit/s on, one packet below 80 Mbit/s.
+pub const QUANTUM_TIME: Duration = Duration::from_micros(150);
 /// And is at most one large train.
 pub const QUANTUM_MAX: ByteCount = ByteCount(65_536);
+/// What may wait at all: 100 ms of the bond's rate, at least the queue's own limit (reached at 670 Mbit/s), at most a window of
+/// 100 KB for each of 300 flows.
+pub const QUEUE_TIME: Duration = Duration::from_millis(100);
+/// See `QUEUE_TIME`.
+pub const QUEUE_MAX: ByteCount = ByteCount(32 << 20);
 /// For so long after the bond lost rate its queue keeps room for what it carried before: links that
 /// flap, hand over or restart mostly return within that time.
 pub const RATE_MEMORY: Duration = Duration::from_secs(30);

@@ -8,9 +8,10 @@
 use super::Session;
 use super::constants::{
     CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_BYTES, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DOUBT, LATE_JITTERS,
-    LATELY, QUANTUM_MAX, QUANTUM_TIME, RATE_MEMORY, RATE_MEMORY_MAX,
+    LATELY, QUANTUM_MAX, QUANTUM_TIME, QUEUE_MAX, QUEUE_TIME, RATE_MEMORY, RATE_MEMORY_MAX,
 };
 use super::path::Path;
+use crate::queue::LIMIT;
 use crate::scheduler::PathView;
 use crate::units::{Rate, Time};
 use std::time::Duration;
@@ -108,6 +109,7 @@ impl Session {
         let base = fastest.least_rtt.clamp(CODEL_TARGET_MIN, CODEL_TARGET_MAX);
         let base = base.max(Rate(rate).time_for(CODEL_TARGET_BYTES).min(CODEL_REACH_MAX));
         let target = base.mul_f64(before) + reach;
+        self.queue.set_limit(Rate(rate).bytes_in(QUEUE_TIME).clamp(LIMIT, QUEUE_MAX));
         self.queue.set_quantum(Rate(rate).bytes_in(QUANTUM_TIME).min(QUANTUM_MAX));
         self.queue.set_codel(target, ((fastest.least_rtt + late) * 2 + target).max(CODEL_INTERVAL_MIN));
     }

@@ -50,7 +50,7 @@ pub use terms::Terms;
 pub use timeout::Reason;
 
 use crate::congestion::{self, Kind};
-use crate::drops::{DropReason, Drops};
+use crate::drops::Drops;
 use crate::endpoint::labels::KeyId;
 use crate::endpoint::routing::Routing;
 use crate::fec::Fec;
@@ -299,7 +299,7 @@ impl Session {
             self.scheduler.on_word(now, first.flow(), word);
         }
         let drops = &mut *cx.drops;
-        self.queue.enqueue(now, train, cx.store, &mut |_| drops.count(DropReason::QueueFull));
+        self.queue.enqueue(now, train, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
     }
 
     /// Seals under new keys from now on; the old ones open what is still under way.

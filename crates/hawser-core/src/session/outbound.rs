@@ -205,7 +205,7 @@ impl Session {
             let bytes = budget.max(flow.head_len);
             scheduler.choose(now, index, views, flow, Room { bytes, segments })
         };
-        let pulled = self.queue.pull(now, cx.store, choose, &mut |_| drops.count(DropReason::Codel))?;
+        let pulled = self.queue.pull(now, cx.store, choose, &mut |dropped| drops.count(dropped.reason.into()))?;
         let kind = cx.store.train(pulled.train).treatment().scheduler;
         self.scheduler.on_taken(now, index, &self.views, kind, pulled.bucket, pulled.bytes);
         if kind != Kind::Adaptive {
