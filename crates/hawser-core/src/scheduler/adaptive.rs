@@ -30,6 +30,13 @@ const SPILL_LEAST: f64 = 0.1;
 const SPILL_STEP: f64 = 0.05;
 /// It grows by this when the fastest path ran dry.
 const SPILL_BACK: f64 = 0.25;
+/// What must wait before a path that is not chosen is used, as a share of its delay: all of it, and up to so much where the
+/// fastest path ran dry by what it took. One window that waits for the repair of its losses is too small for both.
+const OUTSIDE_MOST: f64 = 4.0;
+/// It shrinks by this with each choice: what was found out holds for some ten seconds.
+const OUTSIDE_STEP: f64 = 0.01;
+/// It grows by this.
+const OUTSIDE_BACK: f64 = 0.5;
 /// Idle for this share of the time a path has run dry.
 const DRY: f64 = 0.05;
 /// How much likelier a packet is lost by the path that has just lost it than any other: losses come in bursts.
@@ -46,11 +53,13 @@ pub struct Adaptive {
     next_choice: Time,
     /// The share of a chosen path's delay that must wait at the entrance before it takes anything.
     spill: f64,
+    /// The same for a path that is not chosen.
+    outside: f64,
 }
 
 impl Default for Adaptive {
     fn default() -> Self {
-        Adaptive { fastest: 0, chosen: u64::MAX, next_choice: Time::ZERO, spill: SPILL_FIRST }
+        Adaptive { fastest: 0, chosen: u64::MAX, next_choice: Time::ZERO, spill: SPILL_FIRST, outside: 1.0 }
     }
 }
 
@@ -86,12 +95,13 @@ impl Adaptive {
     /// Since the last choice the fastest path had nothing to send for this share of the time;
     /// `spilled`: slower ones took something meanwhile.
     pub fn on_dry(&mut self, dry: f64, spilled: bool) {
-        let step = match (dry > DRY, spilled) {
-            (false, _) => -SPILL_STEP,
-            (true, true) => SPILL_BACK,
-            (true, false) => 0.0,
+        let (step, outside) = match (dry > DRY, spilled) {
+            (false, _) => (-SPILL_STEP, -OUTSIDE_STEP),
+            (true, true) => (SPILL_BACK, OUTSIDE_BACK),
+            (true, false) => (0.0, 0.0),
         };
         self.spill = (self.spill + step).clamp(SPILL_LEAST, 1.0);
+        self.outside = (self.outside + outside).clamp(1.0, OUTSIDE_MOST);
     }
 
     /// Whether `path`, which has room, takes from `flow`.
@@ -100,7 +110,9 @@ impl Adaptive {
         // What is not worth its losses as a part of the set, is not where it only takes what spills over.
         let (spill, repair) = match self.is_chosen(path) {
             true => (self.spill, 0),
-            false => (1.0, chosen::repair_us(&paths[path]) - paths.get(self.fastest).map_or(0, chosen::repair_us)),
+            false => {
+                (self.outside, chosen::repair_us(&paths[path]) - paths.get(self.fastest).map_or(0, chosen::repair_us))
+            }
         };
         if path == self.fastest || sooner(path, paths, ahead, spill, repair.max(0)) {
             Choice::Take { max_bytes: room.bytes, max_segments: room.segments }
@@ -137,7 +149,7 @@ fn margin(path: &PathView) -> i64 {
 }
 
 /// Earliest completion: would `ahead` bytes, the packet in question at their end, come home later
-/// by the paths that are faster than this one? With `spill` below 1 so much of the difference counts;
+/// by the paths that are faster than this one? So much of the difference counts as `spill` says;
 /// a queue of the path's own counts whole. `repair`: what its losses cost on top, in µs.
 fn sooner(path: usize, paths: &[PathView], ahead: ByteCount, spill: f64, repair: i64) -> bool {
     let view = &paths[path];

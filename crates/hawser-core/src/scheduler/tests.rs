@@ -175,6 +175,22 @@ fn the_spill_comes_earlier_while_the_fastest_path_is_busy_and_later_when_it_runs
 }
 
 #[test]
+fn a_path_that_is_not_chosen_waits_longer_after_the_fastest_ran_dry() {
+    let paths = [path(300, 8), path(30, 40)];
+    let mut scheduler = Scheduler::default();
+    scheduler.refresh(Time::from_nanos(1_000_000_000), &paths);
+    let mut takes =
+        |s: &mut Scheduler, backlog| matches!(s.choose(START, 1, &paths, &flow(backlog, 0), ROOM), Choice::Take { .. });
+    assert!(!takes(&mut scheduler, 1_190_000) && takes(&mut scheduler, 1_210_000), "32 ms at 300 Mbit/s");
+    (0..2).for_each(|_| scheduler.on_dry(0.2, true));
+    assert!(!takes(&mut scheduler, 2_390_000) && takes(&mut scheduler, 2_410_000), "twice as long");
+    (0..50).for_each(|_| scheduler.on_dry(0.0, false));
+    assert!(!takes(&mut scheduler, 1_790_000) && takes(&mut scheduler, 1_810_000), "and less again with the time");
+    (0..100).for_each(|_| scheduler.on_dry(0.2, true));
+    assert!(takes(&mut scheduler, 4_810_000), "but at most four times");
+}
+
+#[test]
 fn a_queue_of_the_slow_path_counts_whole() {
     let slow = PathView { delay_us: 60_000, ..path(10, 40) };
     let mut scheduler = Scheduler::default();
