@@ -1,50 +1,36 @@
 //! Acknowledgements of TCP that a newer one makes useless (ACK filtering, RFC 3449 section 5.2.1).
 
 use super::inner::{Inner, TCP_HEADER, Transport, be32};
-use super::train::TCP_FLAGS;
+use super::tcp_options::{Malformed, options};
+use super::train::{ACK, CWR, ECE, TCP_FLAGS};
 
-/// ACK, and the flags of ECN (RFC 9293 section 3.1, RFC 3168 section 6.1).
-const ACK: u8 = 0x10;
-const ECN_FLAGS: u8 = 0xc0;
-/// Where the acknowledgement number is (RFC 9293 section 3.1), bytes.
+/// Where a TCP header has its sequence and acknowledgement numbers and its length (RFC 9293 section 3.1), bytes.
+const SEQUENCE: usize = 4;
 const ACK_NUMBER: usize = 8;
-/// Options: padding, and timestamps with their length (RFC 9293 section 3.2, RFC 7323 section 3.2).
-const NOTHING: u8 = 1;
+const DATA_OFFSET: usize = 12;
+/// The timestamps option (RFC 7323 section 3.2) and its length, bytes.
 const TIMESTAMPS: u8 = 8;
 const TIMESTAMPS_LEN: u8 = 10;
 
-/// Whether `newer` acknowledges more than `older`, and both are nothing but acknowledgements of one flow that agree in
-/// all other words: sequence, ECN, and that no option but timestamps is there. One with SACK blocks, a repeated one and one that
-/// only changes the window say something of their own.
+/// Whether `newer` acknowledges more than `older`, and says all else that `older` does: both are of one flow, nothing but
+/// acknowledgements, with the same sequence number and ECN bits and no option but timestamps. One with SACK blocks, a repeated one
+/// and one that only changes the window say something of their own.
 pub(super) fn supersedes(newer: (&[u8], &Inner), older: (&[u8], &Inner)) -> bool {
     let Some(new) = pure(newer) else { return false };
     let Some(old) = pure(older) else { return false };
     let flow = |inner: &Inner| (inner.source, inner.destination, inner.ports, inner.traffic_class);
-    let sequence_and_header_len = |tcp: &[u8]| (be32(tcp, 4), tcp[12], tcp[TCP_FLAGS]);
+    let rest = |tcp: &[u8]| (be32(tcp, SEQUENCE), tcp[DATA_OFFSET], tcp[TCP_FLAGS]);
     let more = be32(new, ACK_NUMBER).wrapping_sub(be32(old, ACK_NUMBER)) as i32;
-    flow(newer.1) == flow(older.1) && sequence_and_header_len(new) == sequence_and_header_len(old) && more > 0
+    flow(newer.1) == flow(older.1) && rest(new) == rest(old) && more > 0
 }
 
 /// The TCP header of a packet that is nothing but an acknowledgement, perhaps with timestamps.
 fn pure<'p>((packet, inner): (&'p [u8], &Inner)) -> Option<&'p [u8]> {
     let Transport::Tcp { header } = inner.transport else { return None };
     let tcp = &packet[usize::from(inner.transport_at)..];
-    let bare = tcp.len() == usize::from(header) && tcp[TCP_FLAGS] & !ECN_FLAGS == ACK;
-    (bare && only_timestamps(&tcp[TCP_HEADER..])).then_some(tcp)
-}
-
-fn only_timestamps(mut options: &[u8]) -> bool {
-    loop {
-        options = match options {
-            [] => return true,
-            [NOTHING, rest @ ..] => rest,
-            [TIMESTAMPS, TIMESTAMPS_LEN, rest @ ..] => match rest.get(usize::from(TIMESTAMPS_LEN) - 2..) {
-                Some(rest) => rest,
-                None => return false,
-            },
-            _ => return false,
-        };
-    }
+    let bare = tcp.len() == usize::from(header) && tcp[TCP_FLAGS] & !(ECE | CWR) == ACK;
+    let timestamps = |option: Result<&[u8], Malformed>| matches!(option, Ok([TIMESTAMPS, TIMESTAMPS_LEN, ..]));
+    (bare && options(&tcp[TCP_HEADER..]).all(timestamps)).then_some(tcp)
 }
 
 #[cfg(test)]

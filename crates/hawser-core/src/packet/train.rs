@@ -23,6 +23,8 @@ const UDP_CHECKSUM: usize = 6;
 pub(super) const TCP_FLAGS: usize = 13;
 pub(super) const FIN: u8 = 0x01;
 pub(super) const PSH: u8 = 0x08;
+pub(super) const ACK: u8 = 0x10;
+pub(super) const ECE: u8 = 0x40;
 pub(super) const CWR: u8 = 0x80;
 /// Flags that no super-packet may have: SYN, RST, URG.
 pub(super) const NEVER_IN_TRAIN: u8 = 0x02 | 0x04 | 0x20;

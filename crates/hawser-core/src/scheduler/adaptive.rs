@@ -33,7 +33,7 @@ const SPILL_BACK: f64 = 0.25;
 /// What must wait before a path that is not chosen is used, as a share of its delay: all of it, and up to so much where the
 /// fastest path ran dry by what it took. One window that waits for the repair of its losses is too small for both.
 const OUTSIDE_MOST: f64 = 4.0;
-/// It shrinks by this with each choice: what was found out holds for some ten seconds.
+/// It shrinks by this with each choice: what was found out is forgotten in five seconds to half a minute.
 const OUTSIDE_STEP: f64 = 0.01;
 /// It grows by this.
 const OUTSIDE_BACK: f64 = 0.5;

@@ -4,17 +4,14 @@
 //! the first 32 bits of the SHA-256 of that end's key (section 3.2). Both directions are looked at, because the far end's
 //! key, or a far end's wish to join, comes by the tunnel.
 
+use crate::packet::inner::TCP_HEADER;
+use crate::packet::tcp_options::options;
 use crate::packet::{Inner, Transport};
 use crate::units::Time;
 use aws_lc_rs::digest::{SHA256, digest};
 
 /// Connections that are remembered: the one silent for longest makes room.
 const REMEMBERED: usize = 1_024;
-/// TCP header without options, bytes (RFC 9293 section 3.1).
-const TCP_HEADER: usize = 20;
-/// TCP options (RFC 9293 section 3.2): the end of the list, and nothing.
-const END: u8 = 0;
-const NOTHING: u8 = 1;
 /// The option of MPTCP (RFC 8684 section 3).
 const MPTCP: u8 = 30;
 /// Its subtypes MP_CAPABLE and MP_JOIN, in the upper half of the third byte (section 8.2).
@@ -46,27 +43,14 @@ impl Word {
     pub fn of(packet: &[u8], inner: &Inner) -> Option<Word> {
         let Transport::Tcp { header } = inner.transport else { return None };
         let at = usize::from(inner.transport_at);
-        let options = packet.get(at + TCP_HEADER..at + usize::from(header))?;
-        find(options).and_then(read)
+        let bytes = packet.get(at + TCP_HEADER..at + usize::from(header))?;
+        find(bytes).and_then(read)
     }
 }
 
 /// The option of MPTCP, with kind and length.
-fn find(mut options: &[u8]) -> Option<&[u8]> {
-    loop {
-        match options {
-            [] | [END, ..] => return None,
-            [NOTHING, rest @ ..] => options = rest,
-            [kind, len, ..] => {
-                let (option, rest) = options.split_at_checked(usize::from(*len).max(2))?;
-                if *kind == MPTCP {
-                    return Some(option);
-                }
-                options = rest;
-            }
-            [_] => return None,
-        }
-    }
+fn find(bytes: &[u8]) -> Option<&[u8]> {
+    options(bytes).map_while(Result::ok).find(|option| option[0] == MPTCP)
 }
 
 fn read(option: &[u8]) -> Option<Word> {
@@ -138,6 +122,7 @@ impl Connections {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::tcp_options::{END, NOTHING};
 
     const NOW: Time = Time::from_nanos(1_000_000_000);
     const A: [u8; 8] = *b"key of a";

@@ -179,7 +179,7 @@ fn a_path_that_is_not_chosen_waits_longer_after_the_fastest_ran_dry() {
     let paths = [path(300, 8), path(30, 40)];
     let mut scheduler = Scheduler::default();
     scheduler.refresh(Time::from_nanos(1_000_000_000), &paths);
-    let mut takes =
+    let takes =
         |s: &mut Scheduler, backlog| matches!(s.choose(START, 1, &paths, &flow(backlog, 0), ROOM), Choice::Take { .. });
     assert!(!takes(&mut scheduler, 1_190_000) && takes(&mut scheduler, 1_210_000), "32 ms at 300 Mbit/s");
     (0..2).for_each(|_| scheduler.on_dry(0.2, true));

@@ -3,15 +3,13 @@
 use crate::packet::checksum;
 use crate::packet::inner::{IPV4_HEADER, IPV6_HEADER, Inner, Transport, UDP_HEADER, be16, be32, put16};
 use crate::packet::pool::{LARGEST, Pool};
-use crate::packet::train::{CWR, FIN, Gso, NEVER_IN_TRAIN, Offload, PSH, TCP_FLAGS};
+use crate::packet::train::{ACK, CWR, FIN, Gso, NEVER_IN_TRAIN, Offload, PSH, TCP_FLAGS};
 use std::net::IpAddr;
 
 /// The longest super-packet, bytes: what IPv4's total length can say, for both versions.
 const MAX_LEN: usize = 65_535;
 /// The most segments: what Linux takes for UDP (UDP_MAX_SEGMENTS before 6.2), and 64 KiB of TCP have no more.
 const MAX_SEGMENTS: u16 = 64;
-/// ACK: the one flag that a data segment must have (RFC 9293 section 3.10.7.4).
-const ACK: u8 = 0x10;
 /// "Don't fragment" in IPv4's flags: the identification means nothing then (RFC 6864 section 4.1).
 const DONT_FRAGMENT: u16 = 0x4000;
 
@@ -70,6 +68,7 @@ impl Entry {
         let transport_fits = match self.inner.transport {
             Transport::Tcp { .. } => {
                 let flags = packet[at + TCP_FLAGS];
+                // The one flag that a data segment must have (RFC 9293 section 3.10.7.4).
                 flags & ACK != 0 && flags & (NEVER_IN_TRAIN | CWR | FIN | PSH) == 0
             }
             Transport::Udp => {
