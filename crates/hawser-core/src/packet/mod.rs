@@ -13,7 +13,7 @@ pub mod inner;
 pub mod pool;
 mod pure_ack;
 pub mod store;
-pub mod tcp_options;
+pub(crate) mod tcp_options;
 pub mod train;
 
 #[cfg(test)]
