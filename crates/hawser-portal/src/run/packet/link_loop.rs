@@ -77,7 +77,7 @@ fn receive(parts: &mut Parts, index: usize) -> (usize, usize) {
         let (remote, ecn) = (run.remote, Ecn::from_bits(run.ecn as u8));
         let mut proven = false;
         for datagram in run.singles() {
-            moderation.count(1);
+            moderation.count(1, datagram.len());
             datagrams += 1;
             let verdict = endpoint.handle_datagram(now, socket.id, remote, local, ecn, datagram, home);
             proven |= verdict == Verdict::OfSession;

@@ -49,7 +49,8 @@ fn read(
         match take(&mut parts.tun, parts.endpoint.read_buffer()) {
             Ok(Some(train)) => {
                 bytes += train.len;
-                parts.moderation.count(train.len.checked_div(train.header.gso_size.into()).unwrap_or(1));
+                let packets = train.len.checked_div(train.header.gso_size.into()).unwrap_or(1);
+                parts.moderation.count(packets, train.len);
                 parts.endpoint.handle_marked(now, train.len, offload(&train.header), mark);
             }
             Ok(None) => break,
