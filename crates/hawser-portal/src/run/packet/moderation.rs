@@ -74,8 +74,8 @@ mod tests {
         for (micros, packets, bytes, rest, name) in [
             (1_000_000, 5, 7_000, None, "the first after long"),
             (1_000_100, 30, 40_000, None, "a burst, so far"),
-            (1_001_100, 0, 0, Some(242), "30 in a window: until 8 more came"),
-            (1_001_400, 1, 1_400, Some(242), "until the next window ends"),
+            (1_001_100, 0, 0, Some(293), "30 in a window: until 8 more came"),
+            (1_001_400, 1, 1_400, Some(293), "until the next window ends"),
             (1_002_200, 1, 1_400, None, "few again"),
             (1_003_200, 10, 1_000, Some(200), "just enough, of little"),
             (1_004_200, 10, 14_000, Some(400), "just enough, of much"),
