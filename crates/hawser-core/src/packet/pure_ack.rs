@@ -24,6 +24,11 @@ pub(super) fn supersedes(newer: (&[u8], &Inner), older: (&[u8], &Inner)) -> bool
     flow(newer.1) == flow(older.1) && rest(new) == rest(old) && more > 0
 }
 
+/// Whether a packet is nothing but an acknowledgement, perhaps with timestamps.
+pub(super) fn is_pure(packet: &[u8], inner: &Inner) -> bool {
+    pure((packet, inner)).is_some()
+}
+
 /// The TCP header of a packet that is nothing but an acknowledgement, perhaps with timestamps.
 fn pure<'p>((packet, inner): (&'p [u8], &Inner)) -> Option<&'p [u8]> {
     let Transport::Tcp { header } = inner.transport else { return None };

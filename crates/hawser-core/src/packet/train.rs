@@ -276,6 +276,11 @@ impl Train {
         single && self.partial() == older.partial() && pure_ack::supersedes(newer, (older.body(0), older.inner()))
     }
 
+    /// Whether this is nothing but an acknowledgement of TCP, perhaps with timestamps.
+    pub fn is_bare_ack(&self) -> bool {
+        self.segments() == 1 && pure_ack::is_pure(self.body(0), self.inner())
+    }
+
     /// What follows the head of segment `i`.
     pub fn body(&self, i: u16) -> &[u8] {
         &self.buffer[self.range(i)]

@@ -12,6 +12,7 @@
 
 use super::codel::Codel;
 use super::line::NONE;
+use super::thinning::Acks;
 use crate::packet::FlowBucket;
 use crate::packet::flow::FLOW_BUCKETS;
 use crate::units::{ByteCount, Time};
@@ -47,6 +48,7 @@ pub(super) struct Flow {
     /// Bytes pulled since then.
     pub(super) sent: ByteCount,
     pub(super) codel: Codel,
+    pub(super) acks: Acks,
     before: u16,
     after: u16,
 }
@@ -82,6 +84,7 @@ impl Flows {
             backlogged_since: Time::ZERO,
             sent: ByteCount::ZERO,
             codel: Codel::default(),
+            acks: Acks::default(),
             before: NO_FLOW,
             after: NO_FLOW,
         };

@@ -1,7 +1,7 @@
 //! The queue at the entrance: fair between flows, and short (FQ-CoDel, RFC 8290). Paths pull.
 //!
-//! 1. `enqueue` puts a train behind its flow, or an acknowledgement in the place of an older one; too much altogether
-//!    costs the fattest flow its head.
+//! 1. `enqueue` puts a train behind its flow, or an acknowledgement in the place of an older one (`thinning` holds some of
+//!    those for a moment); too much altogether costs the fattest flow its head.
 //! 2. `pull` walks the flows in turn; the path that pulls takes, skips or stops at each.
 //! 3. CoDel judges what is about to be taken: one segment is dropped, or marked where ECN allows.
 //! 4. What is taken are consecutive segments of one train; the rest of it stays at the head.
@@ -11,16 +11,19 @@ mod flows;
 mod line;
 #[cfg(test)]
 mod tests;
+mod thinning;
 mod words;
 
-use crate::packet::{FlowBucket, TrainId, TrainStore};
+use crate::packet::{FlowBucket, SegmentRef, TrainId, TrainStore};
 use crate::units::{ByteCount, Time};
 use codel::CodelParams;
 use flows::{Flow, Flows, Place};
 use line::{Item, Line, NONE};
 use std::time::Duration;
+use thinning::Thinning;
 
 pub use codel::{INTERVAL, TARGET};
+pub use thinning::AckSpacing;
 pub use words::{Choice, DropReason, Dropped, FlowView, LIMIT, Pulled, QUANTUM, QueueParams};
 
 /// Flows that one pull looks at, so that its cost is bounded when a path wants none of them.
@@ -39,6 +42,7 @@ pub struct Queue {
     quantum: ByteCount,
     codel: CodelParams,
     flows: Flows,
+    thinning: Thinning,
     line: Line,
     bytes: ByteCount,
     segments: usize,
@@ -54,6 +58,7 @@ impl Queue {
             quantum: params.mtu.max(ByteCount(1)),
             codel: CodelParams::default(),
             flows: Flows::new(),
+            thinning: Thinning::default(),
             line: Line::new(),
             bytes: ByteCount::ZERO,
             segments: 0,
@@ -102,6 +107,12 @@ impl Queue {
     /// its flow (ACK filtering, RFC 3449 section 5.2.1). Above the limit, the fattest flow loses its head; `dropped` hears of
     /// both, and the store has the segments back.
     pub fn enqueue(&mut self, now: Time, id: TrainId, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
+        if !self.holds(now, id, store, dropped) {
+            self.admit(now, id, store, dropped);
+        }
+    }
+
+    fn admit(&mut self, now: Time, id: TrainId, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
         let item = Item::new(now, id, store.train(id));
         if self.supersede(&item, store, dropped) {
             return;
@@ -143,10 +154,8 @@ impl Queue {
         let useless =
             newer.treatment == older.treatment && store.train(newer.train).supersedes(store.train(older.train));
         if useless {
-            let segment = older.head();
-            older.train = newer.train;
-            store.release(segment);
-            dropped(Dropped { segment, bucket: newer.bucket, bytes: newer.head_len(), reason: DropReason::Superseded });
+            let gone = std::mem::replace(&mut older.train, newer.train);
+            drop_superseded(gone, store, dropped);
         }
         useless
     }
@@ -318,4 +327,13 @@ impl Queue {
         }
         self.line.remove(index);
     }
+}
+
+/// An acknowledgement beside which a newer one says all.
+fn drop_superseded(id: TrainId, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
+    let train = store.train(id);
+    let (bucket, bytes) = (train.flow(), ByteCount(train.segment_len(0) as u64));
+    let segment = SegmentRef { train: id, segment: 0 };
+    store.release(segment);
+    dropped(Dropped { segment, bucket, bytes, reason: DropReason::Superseded });
 }

@@ -39,6 +39,10 @@ pub const HOLD_MAX: Duration = Duration::from_secs(3);
 pub const SILENCE: Duration = Duration::from_secs(1);
 /// CoDel's interval is at least this (RFC 8289 section 4.2).
 pub const CODEL_INTERVAL_MIN: Duration = Duration::from_millis(100);
+/// While the rate of a path is sought, CoDel's interval is as many of its round trips: what waits finds that rate out.
+pub const EXPLORATION_ROUNDS: u32 = 6;
+/// See `EXPLORATION_ROUNDS`.
+pub const CODEL_INTERVAL_MAX: Duration = Duration::from_millis(1_000);
 /// CoDel's target is at least this: a flow of the kernel's CUBIC loses nothing at 20 ms round trip.
 pub const CODEL_TARGET_MIN: Duration = Duration::from_millis(10);
 /// CoDel's target is at least what so many bytes take at the bond's rate: a flow's initial window
@@ -55,6 +59,13 @@ pub const CODEL_REACH_MAX: Duration = Duration::from_millis(400);
 pub const QUANTUM_TIME: Duration = Duration::from_micros(150);
 /// And is at most one large train.
 pub const QUANTUM_MAX: ByteCount = ByteCount(65_536);
+/// Where a bond splits flows, acknowledgements of bulk are this far apart: HyStart takes a gap of 2 ms for the end of a train of
+/// them (Linux, `hystart_ack_delta_us`), and hosts are late by half a millisecond.
+pub const ACK_SPACING: Duration = Duration::from_millis(3);
+/// But only where the least round trip is so many times as long.
+pub const ACK_SPACING_PART: u32 = 6;
+/// A slow start is over in so many round trips: ten segments (RFC 6928) that double each time are 40 MB then.
+pub const SLOW_START_ROUNDS: u32 = 12;
 /// What may wait at all: 100 ms of the bond's rate, at least the queue's own limit (reached at 670 Mbit/s), at most a window of
 /// 100 KB for each of 300 flows.
 pub const QUEUE_TIME: Duration = Duration::from_millis(100);

@@ -7,11 +7,12 @@
 
 use super::Session;
 use super::constants::{
-    CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_BYTES, CODEL_TARGET_MAX, CODEL_TARGET_MIN, DOUBT, LATE_JITTERS,
-    LATELY, QUANTUM_MAX, QUANTUM_TIME, QUEUE_MAX, QUEUE_TIME, RATE_MEMORY, RATE_MEMORY_MAX,
+    ACK_SPACING, ACK_SPACING_PART, CODEL_INTERVAL_MAX, CODEL_INTERVAL_MIN, CODEL_REACH_MAX, CODEL_TARGET_BYTES,
+    CODEL_TARGET_MAX, CODEL_TARGET_MIN, DOUBT, EXPLORATION_ROUNDS, LATE_JITTERS, LATELY, QUANTUM_MAX, QUANTUM_TIME,
+    QUEUE_MAX, QUEUE_TIME, RATE_MEMORY, RATE_MEMORY_MAX, SLOW_START_ROUNDS,
 };
 use super::path::Path;
-use crate::queue::LIMIT;
+use crate::queue::{AckSpacing, LIMIT};
 use crate::scheduler::PathView;
 use crate::units::{Rate, Time};
 use std::time::Duration;
@@ -50,7 +51,16 @@ impl Session {
             self.copies.want(wanted);
             self.judge_spill(now);
             self.tune_queue(now);
+            self.thin_acks();
         }
+    }
+
+    /// A slow start over several paths is not to be ended by acknowledgements that come as one train.
+    fn thin_acks(&mut self) {
+        let fastest = self.views.get(self.scheduler.fastest()).map_or(Duration::ZERO, |view| view.least_rtt);
+        let thinned = self.has_second_path() && fastest >= ACK_SPACING * ACK_SPACING_PART;
+        let spacing = AckSpacing { gap: ACK_SPACING, within: fastest * SLOW_START_ROUNDS };
+        self.queue.set_ack_spacing(if thinned { spacing } else { AckSpacing::default() });
     }
 
     /// Whether more than one path may carry inner packets.
@@ -86,12 +96,15 @@ impl Session {
     /// for: until a sender has heard of a drop and slowed down, that passes twice.
     fn tune_queue(&mut self, now: Time) {
         let Some(fastest) = self.views.get(self.scheduler.fastest()).copied() else { return };
-        let (mut rate, mut behind, mut late) = (0, 0, Duration::ZERO);
+        let (mut rate, mut behind, mut late, mut sought) = (0, 0, Duration::ZERO, Duration::ZERO);
         for (index, view) in self.views.iter().enumerate() {
             let chosen = self.scheduler.is_chosen(index);
             if view.usable && (chosen || view.exploring) {
                 behind = behind.max(view.floor_us.saturating_sub(fastest.floor_us));
                 late = late.max(view.own_jitter() * LATE_JITTERS);
+            }
+            if view.usable && view.exploring {
+                sought = sought.max(view.rtt * EXPLORATION_ROUNDS).min(CODEL_INTERVAL_MAX);
             }
             if view.usable && chosen {
                 rate += view.rate.map_or(0, |rate| rate.0);
@@ -111,6 +124,6 @@ impl Session {
         let target = base.mul_f64(before) + reach;
         self.queue.set_limit(Rate(rate).bytes_in(QUEUE_TIME).clamp(LIMIT, QUEUE_MAX));
         self.queue.set_quantum(Rate(rate).bytes_in(QUANTUM_TIME).min(QUANTUM_MAX));
-        self.queue.set_codel(target, ((fastest.least_rtt + late) * 2 + target).max(CODEL_INTERVAL_MIN));
+        self.queue.set_codel(target, ((fastest.least_rtt + late) * 2 + target).max(CODEL_INTERVAL_MIN).max(sought));
     }
 }

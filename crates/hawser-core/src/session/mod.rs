@@ -377,6 +377,8 @@ impl Session {
         while let Some(unsent) = self.resend.pop_any() {
             store.release(unsent.segment);
         }
+        // What it holds back waits like all else.
+        self.queue.release_acks(now, Time::NEVER, store, &mut |_| ());
         self.queue
     }
 }

@@ -27,6 +27,8 @@ pub enum Reason {
     Keepalive,
     /// A flow fell silent, and its last packets get a repair.
     Repair,
+    /// An acknowledgement of an inner flow was held long enough.
+    InnerAck,
     /// A gap is not waited for any longer.
     Resequence,
     /// Old keys go.
@@ -51,6 +53,7 @@ impl Session {
         let mut next = self.resequencer.poll_timeout().map(|at| (at, Reason::Resequence));
         next = earlier(next, self.keyring.expires().map(|at| (at, Reason::KeysExpire)));
         next = earlier(next, self.fec.poll_timeout().map(|at| (at, Reason::Repair)));
+        next = earlier(next, self.queue.poll_timeout().map(|at| (at, Reason::InnerAck)));
         for index in 0..self.paths.len() {
             next = earlier(next, self.path_deadline(now, index));
         }
@@ -87,6 +90,8 @@ impl Session {
         for index in 0..self.paths.len() {
             self.path_timeout(now, index, cx.rng);
         }
+        let drops = &mut *cx.drops;
+        self.queue.handle_timeout(now, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
         self.sweep_closed();
         self.resequencer.handle_timeout(now, sink);
         while let Some(retired) = self.keyring.retire(now) {

@@ -53,11 +53,11 @@ pub(super) enum Way {
 pub(super) const ALL: [Candidate; 12] = [
     Candidate { label: "dispatcher", sender: Code::Classic, receiver: Code::Classic, way: Way::Dispatcher },
     Candidate { label: "shim", sender: Code::Snet, receiver: Code::Snet, way: Way::Shim },
-    Candidate { label: "shim-flooded", sender: Code::Hawser, receiver: Code::Snet, way: Way::Shim },
+    Candidate { label: "shim-flooded", sender: Code::HawserPlain, receiver: Code::Snet, way: Way::Shim },
     Candidate { label: "snet", sender: Code::Snet, receiver: Code::Snet, way: Way::Straight },
     Candidate { label: "snet-queues", sender: Code::SnetQueues, receiver: Code::SnetQueues, way: Way::Straight },
     Candidate { label: "bypass-snet", sender: Code::Snet, receiver: Code::Snet, way: Way::Bypass },
-    Candidate { label: "bypass-flooded", sender: Code::Hawser, receiver: Code::Snet, way: Way::Bypass },
+    Candidate { label: "bypass-flooded", sender: Code::HawserPlain, receiver: Code::Snet, way: Way::Bypass },
     Candidate { label: "bypass-queues", sender: Code::SnetQueues, receiver: Code::SnetQueues, way: Way::Bypass },
     Candidate { label: "bypass-hawser", sender: Code::Hawser, receiver: Code::Hawser, way: Way::Bypass },
     Candidate { label: "hawser-sendmmsg", sender: Code::HawserPlain, receiver: Code::HawserPlain, way: Way::Straight },
