@@ -329,8 +329,26 @@ impl World {
             packet[12..16].copy_from_slice(&[10, 0, 0, 1]);
             packet[16..20].copy_from_slice(&[10, 0, 0, 2]);
         }
+        self.enter(portal, &packet);
+    }
+
+    /// Nothing but an acknowledgement of TCP enters at the local portal.
+    pub fn acknowledge(&mut self, number: u32) {
+        const BARE: u8 = 5 << 4;
+        const ACK: u8 = 0x10;
+        let mut packet = packet(0);
+        packet.truncate(40);
+        packet[2..4].copy_from_slice(&40u16.to_be_bytes());
+        packet[9] = 6;
+        packet[24..].fill(0);
+        packet[28..32].copy_from_slice(&number.to_be_bytes());
+        packet[32..34].copy_from_slice(&[BARE, ACK]);
+        self.enter(LOCAL, &packet);
+    }
+
+    fn enter(&mut self, portal: usize, packet: &[u8]) {
         let (now, endpoint) = (self.now, &mut self.portals[portal].endpoint);
-        endpoint.read_buffer()[..packet.len()].copy_from_slice(&packet);
+        endpoint.read_buffer()[..packet.len()].copy_from_slice(packet);
         endpoint.handle_inner(now, packet.len(), Offload::default());
     }
 
