@@ -41,7 +41,7 @@ pub const SILENCE: Duration = Duration::from_secs(1);
 pub const CODEL_INTERVAL_MIN: Duration = Duration::from_millis(100);
 /// While the rate of a path is sought, CoDel's interval is as many of its round trips: what waits finds that rate out.
 pub const EXPLORATION_ROUNDS: u32 = 6;
-/// See `EXPLORATION_ROUNDS`.
+/// But no more than this by them; what CoDel's interval has otherwise is not bounded so.
 pub const CODEL_INTERVAL_MAX: Duration = Duration::from_millis(1_000);
 /// CoDel's target is at least this: a flow of the kernel's CUBIC loses nothing at 20 ms round trip.
 pub const CODEL_TARGET_MIN: Duration = Duration::from_millis(10);
