@@ -107,7 +107,7 @@ impl Session {
             path.oneway.on_sample(now, newest.sent_at.as_micros(), frame.received_at_us);
             path.received.set_policy(AckPolicy::for_rtt(path.rtt.snapshot().smoothed));
         }
-        if path.health.on_ack(now, newest.sent_at) {
+        if path.health.on_ack(newest.sent_at) {
             self.scheduler.reconsider();
             if path.pmtu.on_life() {
                 path.follow_mtu();

@@ -84,7 +84,5 @@ pub const TUN_MTU_RAISE: Duration = Duration::from_secs(60);
 pub const LABELS_AHEAD: u32 = 16;
 /// Closed path ids of the peer that are told apart; those far below them count as closed.
 pub const CLOSED_KEPT: usize = 64;
-/// Datagrams that carry a challenge are filled to this (RFC 9000 section 8.2.1).
-pub const CHALLENGE_SIZE: usize = 1200;
 /// Old receive keys live this many of the largest probe timeouts (DESIGN section 3).
 pub const OLD_KEY_TIMEOUTS: u32 = 3;

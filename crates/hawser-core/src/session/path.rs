@@ -14,6 +14,7 @@ use crate::path::health::{DownReason, Health, HealthState};
 use crate::path::loss_meter::{LossEpisode, LossMeter};
 use crate::path::oneway::OneWayDelay;
 use crate::path::pmtu::Pmtu;
+use crate::path::quota::InactiveQuota;
 use crate::path::received::{AckPolicy, ReceivedPackets};
 use crate::path::rtt::RttEstimator;
 use crate::path::sent::{SentPacket, SentPackets};
@@ -56,6 +57,13 @@ pub(super) struct Wants {
     pub challenge: Option<(Token, Route)>,
 }
 
+impl Wants {
+    /// Whether anything waits.
+    pub fn any(&self) -> bool {
+        self.farewell || self.ping || self.response.is_some() || self.challenge.is_some()
+    }
+}
+
 /// One path. Begins new and unvalidated; its session owns it.
 pub(super) struct Path {
     pub id: PathId,
@@ -88,6 +96,8 @@ pub(super) struct Path {
     pub loss: LossMeter,
     pub episode: LossEpisode,
     pub exploration: Exploration,
+    /// What it may send while it is not active.
+    pub quota: InactiveQuota,
     pub wants: Wants,
     next_number: PacketNumber,
     /// When it last began to lead another way: what was sent before says nothing of this one.
@@ -150,6 +160,7 @@ impl Path {
             loss: LossMeter::default(),
             episode: LossEpisode::default(),
             exploration: Exploration::default(),
+            quota: InactiveQuota::default(),
             wants: Wants::default(),
             next_number: PacketNumber::default(),
             moved_at: Time::ZERO,

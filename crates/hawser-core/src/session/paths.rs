@@ -82,7 +82,7 @@ impl Session {
     pub(super) fn on_response(&mut self, now: Time, index: usize, token: Token) {
         let alone = !self.paths.iter().any(Path::works);
         let path = &mut self.paths[index];
-        let Some(validated) = path.validation.on_response(token) else { return };
+        let Some(validated) = path.validation.on_response(now, token) else { return };
         if alone {
             path.health.forgive_flaps();
         }
@@ -92,7 +92,8 @@ impl Session {
         let before = path.health.state();
         let returned = path.health.on_validated(now);
         if moved == Some(Moved::Address) {
-            self.relocate(now, index, now.since(validated.challenged_at));
+            // The link may have kept the challenge for long: that is no round trip.
+            self.relocate(now, index, now.since(validated.challenged_at).min(INITIAL_RTT));
         } else if returned && before != HealthState::Suspect {
             path.restart(now, &self.settings);
         }
