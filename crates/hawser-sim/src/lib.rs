@@ -13,12 +13,16 @@
 //! The same seed gives the same run, to the nanosecond.
 #![forbid(unsafe_code)]
 
+pub mod direct;
 pub mod events;
 pub mod host;
+pub mod judge;
 pub mod net;
 pub mod portal;
 pub mod random;
+pub mod recorded;
 pub mod situation;
+pub mod tcp;
 pub mod topology;
 pub mod trace;
 pub mod world;

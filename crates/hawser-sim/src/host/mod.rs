@@ -1,16 +1,18 @@
-//! End hosts behind the portals, joined to them by an ideal wire.
+//! End hosts behind the portals, joined to them by an ideal wire, or to a link without a portal.
 
 pub mod flow;
 pub mod packets;
 pub mod ping;
 pub mod stack;
 pub mod tcp;
+pub mod wire;
 
 use crate::portal::Portal;
 use hawser_core::packet::Offload;
 use hawser_core::units::Time;
 use std::any::Any;
 use std::net::IpAddr;
+pub use wire::Wire;
 
 /// A host. It is polled whenever its portal did something, and when its deadline comes.
 pub trait Host: Any {
@@ -22,9 +24,15 @@ pub trait Host: Any {
     fn deadline(&self) -> Option<Time>;
 }
 
-/// The way into a portal's queue. Made for one poll.
+/// Where a host's packets go.
+enum Way<'a> {
+    Portal(&'a mut Portal),
+    Wire(&'a mut Wire),
+}
+
+/// The way into a portal's queue, or onto a link without a portal. Made for one poll.
 pub struct Entrance<'a> {
-    portal: &'a mut Portal,
+    way: Way<'a>,
     now: Time,
     queued: Option<u64>,
 }
@@ -32,12 +40,20 @@ pub struct Entrance<'a> {
 impl<'a> Entrance<'a> {
     /// The entrance of `portal`.
     pub fn new(portal: &'a mut Portal, now: Time) -> Self {
-        Entrance { portal, now, queued: None }
+        Entrance { way: Way::Portal(portal), now, queued: None }
+    }
+
+    /// Straight onto a link.
+    pub fn onto(wire: &'a mut Wire, now: Time) -> Self {
+        Entrance { way: Way::Wire(wire), now, queued: None }
     }
 
     /// The largest inner packet, bytes.
     pub fn mtu(&self) -> usize {
-        usize::from(self.portal.mtu)
+        match &self.way {
+            Way::Portal(portal) => usize::from(portal.mtu),
+            Way::Wire(wire) => wire.mtu,
+        }
     }
 
     /// Whether the portal has a session to send by.
@@ -48,17 +64,23 @@ impl<'a> Entrance<'a> {
 
     /// Bytes in the portal's entrance queue; more than any number while there is no session.
     pub fn queued(&mut self) -> u64 {
-        let look = || self.portal.session(self.now).map_or(u64::MAX, |session| session.queued.0);
+        let look = || match &self.way {
+            Way::Portal(portal) => portal.session(self.now).map_or(u64::MAX, |session| session.queued.0),
+            Way::Wire(_) => 0,
+        };
         *self.queued.get_or_insert_with(look)
     }
 
     /// Sends the packet that `write` puts into the read buffer, of as many bytes as it says.
     pub fn send(&mut self, offload: Offload, write: impl FnOnce(&mut [u8]) -> usize) {
         let mut sent = 0;
-        self.portal.send_inner(self.now, offload, |buffer| {
-            sent = write(buffer);
-            sent
-        });
+        match &mut self.way {
+            Way::Wire(wire) => wire.send(offload, write),
+            Way::Portal(portal) => portal.send_inner(self.now, offload, |buffer| {
+                sent = write(buffer);
+                sent
+            }),
+        }
         if let Some(queued) = &mut self.queued {
             *queued = queued.saturating_add(sent as u64);
         }

@@ -7,9 +7,11 @@
 pub mod loss;
 pub mod nat;
 pub mod pipe;
+pub mod recording;
 pub mod spec;
 
 pub use loss::Loss;
 pub use nat::Nat;
-pub use pipe::{Counters, Datagram, Pipe};
+pub use pipe::{Counters, Datagram, Due, Parcel, Pipe};
+pub use recording::Recording;
 pub use spec::{LinkSpec, Way, link};

@@ -1,10 +1,14 @@
 //! One direction of a link.
 //!
-//! 1. `offer`: a datagram joins the queue, or is dropped at its tail.
+//! 1. `offer`: a parcel joins the queue, or is dropped at its tail.
 //! 2. `depart`: the head has been sent; it is lost, or arrives after the delay, perhaps twice.
 //! 3. The next in the queue begins to be sent.
+//! 4. `change`: the way is another from now on; what is being sent goes on at the new rate.
+//!
+//! Whoever owns the pipe calls `depart` at each [`Due`] that it is given; one that a change made invalid does nothing.
 
 use super::loss::LossState;
+use super::recording::BYTE;
 use super::spec::Way;
 use crate::random::Seeded;
 use hawser_core::units::{ByteCount, Ecn, Time};
@@ -15,6 +19,12 @@ use std::net::SocketAddr;
 const HEADERS_V4: usize = 28;
 /// IPv6 and UDP headers, bytes.
 const HEADERS_V6: usize = 48;
+
+/// What a pipe carries.
+pub trait Parcel: Clone {
+    /// Bytes of the IP packet.
+    fn wire_len(&self) -> usize;
+}
 
 /// A datagram under way. A plain value with its bytes.
 #[derive(Clone, Debug)]
@@ -29,10 +39,16 @@ pub struct Datagram {
     pub bytes: Vec<u8>,
 }
 
-impl Datagram {
-    /// Bytes of the IP packet.
-    pub fn wire_len(&self) -> usize {
+impl Parcel for Datagram {
+    fn wire_len(&self) -> usize {
         self.bytes.len() + if self.to.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 }
+    }
+}
+
+/// An IP packet, without a tunnel around it.
+impl Parcel for Vec<u8> {
+    fn wire_len(&self) -> usize {
+        self.len()
     }
 }
 
@@ -51,48 +67,64 @@ pub struct Counters {
     pub sent_bytes: u64,
 }
 
-/// What `depart` gives: arrivals with their times, and when the next datagram has been sent.
-pub struct Departure {
+/// When `depart` is to be called next, and for which beginning or change of rate. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Due {
+    /// Then.
+    pub at: Time,
+    /// Later ones make it invalid.
+    pub number: u64,
+}
+
+/// What `depart` gives: arrivals with their times, and when the next one has been sent.
+pub struct Departure<P> {
     /// Arrives then.
-    pub arrivals: [Option<(Time, Datagram)>; 2],
+    pub arrivals: [Option<(Time, P)>; 2],
     /// The next one departs then.
-    pub next: Option<Time>,
+    pub next: Option<Due>,
     /// It fell into a hole.
-    pub vanished: Option<Datagram>,
+    pub vanished: Option<P>,
 }
 
 /// One direction of a link. Idle and empty at first; its link owns it.
-pub struct Pipe {
-    /// What it is like now.
+pub struct Pipe<P = Datagram> {
+    /// What it is like now; its rate is changed by `change` only.
     pub way: Way,
     /// What became of datagrams so far.
     pub counters: Counters,
-    queue: VecDeque<Datagram>,
+    queue: VecDeque<P>,
     queued: ByteCount,
+    /// Of the head: the work left at that moment.
+    left: u128,
+    since: Time,
+    due: Due,
     last_arrival: Time,
     loss: LossState,
     rng: Seeded,
 }
 
-impl Pipe {
-    /// An idle one.
+impl<P: Parcel> Pipe<P> {
+    /// A pipe like `way`.
     pub fn new(way: Way, rng: Seeded) -> Self {
         Pipe {
             way,
             counters: Counters::default(),
             queue: VecDeque::new(),
             queued: ByteCount::ZERO,
+            left: 0,
+            since: Time::ZERO,
+            due: Due { at: Time::NEVER, number: 0 },
             last_arrival: Time::ZERO,
             loss: LossState::default(),
             rng,
         }
     }
 
-    /// Step 1. Tells when the datagram will have been sent, if it is the only one.
-    pub fn offer(&mut self, now: Time, datagram: Datagram) -> Option<Time> {
+    /// Step 1. Tells when it departs if the pipe was idle.
+    pub fn offer(&mut self, now: Time, parcel: P) -> Option<Due> {
         self.counters.offered += 1;
-        let len = ByteCount(datagram.wire_len() as u64);
-        if datagram.wire_len() > self.way.mtu {
+        let len = ByteCount(parcel.wire_len() as u64);
+        if parcel.wire_len() > self.way.mtu {
             self.counters.vanished += 1;
             return None;
         }
@@ -103,32 +135,53 @@ impl Pipe {
             return None;
         }
         self.queued += len;
-        self.queue.push_back(datagram);
-        (self.queue.len() == 1).then(|| now + self.way.rate.time_for(len))
+        self.queue.push_back(parcel);
+        if self.queue.len() == 1 { self.begin(now) } else { None }
     }
 
     /// Steps 2 and 3.
-    pub fn depart(&mut self, now: Time) -> Departure {
+    pub fn depart(&mut self, now: Time, due: Due) -> Departure<P> {
         let mut departure = Departure { arrivals: [None, None], next: None, vanished: None };
-        let Some(datagram) = self.queue.pop_front() else { return departure };
-        let len = ByteCount(datagram.wire_len() as u64);
+        let Some(parcel) = self.queue.pop_front_if(|_| due == self.due) else { return departure };
+        let len = ByteCount(parcel.wire_len() as u64);
         self.queued -= len;
         self.counters.sent_bytes += len.0;
-        if let Some(next) = self.queue.front() {
-            departure.next = Some(now + self.way.rate.time_for(ByteCount(next.wire_len() as u64)));
-        }
+        departure.next = self.begin(now);
         if self.way.hole {
             self.counters.vanished += 1;
-            departure.vanished = Some(datagram);
+            departure.vanished = Some(parcel);
         } else if self.loss.loses(self.way.loss, &mut self.rng) {
             self.counters.lost += 1;
         } else {
             if self.rng.chance(self.way.duplicates) {
-                departure.arrivals[1] = Some((self.arrival(now), datagram.clone()));
+                departure.arrivals[1] = Some((self.arrival(now), parcel.clone()));
             }
-            departure.arrivals[0] = Some((self.arrival(now), datagram));
+            departure.arrivals[0] = Some((self.arrival(now), parcel));
         }
         departure
+    }
+
+    /// Step 3. Tells when the head departs.
+    fn begin(&mut self, now: Time) -> Option<Due> {
+        let head = self.queue.front()?;
+        (self.left, self.since) = (head.wire_len() as u128 * BYTE, now);
+        self.renew()
+    }
+
+    fn renew(&mut self) -> Option<Due> {
+        self.due = Due { at: self.way.finish(self.since, self.left), number: self.due.number + 1 };
+        Some(self.due).filter(|due| due.at < Time::NEVER)
+    }
+
+    /// Step 4. Tells when the head departs now, in the place of what was said before.
+    pub fn change(&mut self, now: Time, change: impl FnOnce(&mut Way)) -> Option<Due> {
+        let done = self.way.work(self.since, now);
+        change(&mut self.way);
+        if self.queue.is_empty() {
+            return None;
+        }
+        (self.left, self.since) = (self.left - done.min(self.left), now);
+        self.renew()
     }
 
     fn arrival(&mut self, now: Time) -> Time {
@@ -149,7 +202,9 @@ impl Pipe {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::link;
+    use crate::net::spec::mbit_rate;
+    use crate::net::{Recording, link};
+    use hawser_core::units::Rate;
     use std::time::Duration;
 
     fn datagram(len: usize) -> Datagram {
@@ -165,7 +220,7 @@ mod tests {
         }
         let mut times = Vec::new();
         while let Some(at) = next {
-            let departure = pipe.depart(at);
+            let departure = pipe.depart(at.at, at);
             times.extend(departure.arrivals.iter().flatten().map(|(at, _)| at.as_nanos() as f64 / 1e6));
             next = departure.next;
         }
@@ -179,6 +234,31 @@ mod tests {
         let mut pipe = Pipe::new(spec.up, Seeded::new(1));
         assert_eq!(arrivals(&mut pipe, 10), [21.0, 22.0, 23.0, 24.0], "one under way, three in the queue");
         assert_eq!(pipe.counters.dropped, 6);
+    }
+
+    #[test]
+    fn what_is_being_sent_goes_on_at_another_rate_and_waits_while_it_is_stalled() {
+        let at = |ms| Time::ZERO + Duration::from_millis(ms);
+        let mut pipe = Pipe::new(link(1.0, 0.0).up, Seeded::new(1));
+        let slow = pipe.offer(at(0), datagram(1_222)).expect("it begins to be sent");
+        assert_eq!(slow.at, at(10));
+        let fast = pipe.change(at(5), |way| way.set_rate(10.0)).expect("it goes on");
+        assert_eq!(fast.at, at(5) + Duration::from_micros(500), "half of it at ten times the rate");
+        assert!(pipe.depart(slow.at, slow).arrivals[0].is_none(), "what was due before does nothing");
+        assert_eq!(pipe.change(at(5), |way| way.stalled = true), None);
+        let on = pipe.change(at(9), |way| way.stalled = false).expect("it goes on");
+        assert_eq!(on.at, at(9) + Duration::from_micros(500));
+        assert!(pipe.depart(on.at, on).arrivals[0].is_some());
+    }
+
+    #[test]
+    fn a_recorded_rate_is_followed_and_what_it_keeps_is_released() {
+        let ms = Duration::from_millis;
+        let steps = [(ms(10), mbit_rate(10.0)), (ms(30), Rate::ZERO), (ms(10), mbit_rate(5.0))];
+        let recording = Recording::new(steps).expect("steps");
+        let spec = link(1.0, 0.0).down(|way| way.follow(recording, 1e4));
+        let times = arrivals(&mut Pipe::new(spec.down, Seeded::new(1)), 13);
+        assert_eq!(times[8..], [9.0, 10.0, 42.0, 44.0, 46.0]);
     }
 
     #[test]
@@ -196,7 +276,9 @@ mod tests {
         assert_eq!(small.offer(Time::ZERO, datagram(1_222)), None);
         assert_eq!((hole.counters.vanished, small.counters.vanished), (5, 1));
         assert!(
-            small.offer(Time::ZERO, datagram(1_221)).is_some_and(|at| at > Time::ZERO + Duration::from_micros(900))
+            small
+                .offer(Time::ZERO, datagram(1_221))
+                .is_some_and(|due| due.at > Time::ZERO + Duration::from_micros(900))
         );
     }
 

@@ -1,11 +1,14 @@
 //! What a link is like, written as briefly as a table needs it.
 
 use super::Loss;
-use hawser_core::units::{ByteCount, Rate};
+use super::recording::{BYTE, Recording};
+use hawser_core::units::{ByteCount, Rate, Time};
 use std::time::Duration;
 
 /// The smallest default queue, bytes: twenty full packets.
 const QUEUE_MIN: u64 = 30_000;
+/// No queue is smaller, bytes: two full packets.
+const QUEUE_LEAST: u64 = 3_000;
 /// Bits in a megabit.
 const MEGABIT: f64 = 1e6;
 
@@ -14,6 +17,10 @@ const MEGABIT: f64 = 1e6;
 pub struct Way {
     /// How fast it sends, headers of IP and UDP included.
     pub rate: Rate,
+    /// How fast it sends in the place of `rate`, as it was recorded.
+    pub recorded: Option<Recording>,
+    /// Nothing is sent: what waits is kept, and goes when this ends.
+    pub stalled: bool,
     /// How long a datagram travels.
     pub delay: Duration,
     /// Added to the delay, uniform up to this.
@@ -58,6 +65,8 @@ pub fn link(mbit: f64, rtt_ms: f64) -> LinkSpec {
     let rtt = Duration::from_secs_f64(rtt_ms / 1e3);
     let way = Way {
         rate,
+        recorded: None,
+        stalled: false,
         delay: rtt / 2,
         jitter: Duration::ZERO,
         reorders: false,
@@ -79,6 +88,44 @@ pub fn mbit_rate(mbit: f64) -> Rate {
 /// So many ms.
 pub fn millis(ms: f64) -> Duration {
     Duration::from_secs_f64(ms / 1e3)
+}
+
+impl Way {
+    /// The work that it does from one moment to another, as [`Recording`] counts it.
+    pub fn work(&self, from: Time, to: Time) -> u128 {
+        match &self.recorded {
+            _ if self.stalled => 0,
+            Some(recorded) => recorded.work(from, to),
+            None => u128::from(self.rate.0) * to.since(from).as_nanos(),
+        }
+    }
+
+    /// When so much work is done; `Time::NEVER` where the rate is zero.
+    pub fn finish(&self, from: Time, work: u128) -> Time {
+        match &self.recorded {
+            _ if self.stalled => Time::NEVER,
+            Some(recorded) => recorded.finish(from, work),
+            None if self.rate == Rate::ZERO => Time::NEVER,
+            None => from + Duration::from_nanos(work.div_ceil(u128::from(self.rate.0)) as u64),
+        }
+    }
+
+    /// The bytes that it could carry from one moment to another, as it is now.
+    pub fn carries(&self, from: Time, to: Time) -> ByteCount {
+        ByteCount((self.work(from, to) / BYTE) as u64)
+    }
+
+    /// Follows a recording, with a buffer of so many ms at its mean rate (of at least two full packets).
+    pub fn follow(&mut self, recording: Recording, queue_ms: f64) {
+        self.rate = recording.mean();
+        self.queue = self.rate.bytes_in(millis(queue_ms)).max(ByteCount(QUEUE_LEAST));
+        self.recorded = Some(recording);
+    }
+
+    /// Sends at so many Mbit/s from now on, whatever was recorded.
+    pub fn set_rate(&mut self, mbit: f64) {
+        (self.rate, self.recorded) = (mbit_rate(mbit), None);
+    }
 }
 
 impl LinkSpec {
@@ -126,7 +173,7 @@ impl LinkSpec {
 
     /// Has a buffer of so many ms at its rate.
     pub fn queue_ms(self, ms: f64) -> Self {
-        self.both(|way| way.queue = way.rate.bytes_in(millis(ms)).max(ByteCount(3_000)))
+        self.both(|way| way.queue = way.rate.bytes_in(millis(ms)).max(ByteCount(QUEUE_LEAST)))
     }
 
     /// Carries IP packets of at most so many bytes.

@@ -1,7 +1,7 @@
 //! What may happen to a world.
 
 use super::{LOCAL, World};
-use crate::net::spec::{mbit_rate, millis};
+use crate::net::spec::millis;
 use crate::net::{LinkSpec, Loss, Way};
 use hawser_core::path::health::DownReason;
 use hawser_core::session::{Moved, Terms};
@@ -18,6 +18,14 @@ pub enum Act {
     CutDown(usize),
     /// Nothing vanishes any more.
     Heal(usize),
+    /// All that is sent on the link is kept, and sent when this ends; what no longer fits its queues is dropped.
+    Stall(usize),
+    /// The same of what is sent to the remote portal.
+    StallUp(usize),
+    /// The same of what is sent to the local portal.
+    StallDown(usize),
+    /// What was kept is sent.
+    Resume(usize),
     /// The interface goes: nothing is sent, and the local portal is told.
     Down(usize),
     /// It comes back, and the local portal is told.
@@ -28,6 +36,10 @@ pub enum Act {
     Move(usize),
     /// Both ways send at so many Mbit/s.
     Rate(usize, f64),
+    /// The way to the remote portal sends at so many Mbit/s.
+    RateUp(usize, f64),
+    /// The way to the local portal sends at so many Mbit/s.
+    RateDown(usize, f64),
     /// The round trip is so many ms.
     RoundTrip(usize, f64),
     /// Both ways carry IP packets of at most so many bytes.
@@ -51,9 +63,13 @@ impl World {
     pub fn act(&mut self, act: Act) {
         match act {
             Act::Cut(link) => self.change(link, |way| way.hole = true),
-            Act::CutUp(link) => self.links[link].up.way.hole = true,
-            Act::CutDown(link) => self.links[link].down.way.hole = true,
+            Act::CutUp(link) => self.change_one(link, true, |way| way.hole = true),
+            Act::CutDown(link) => self.change_one(link, false, |way| way.hole = true),
             Act::Heal(link) => self.change(link, |way| way.hole = false),
+            Act::Stall(link) => self.change(link, |way| way.stalled = true),
+            Act::StallUp(link) => self.change_one(link, true, |way| way.stalled = true),
+            Act::StallDown(link) => self.change_one(link, false, |way| way.stalled = true),
+            Act::Resume(link) => self.change(link, |way| way.stalled = false),
             Act::Down(link) => self.set_up(link, false),
             Act::Up(link) => self.set_up(link, true),
             Act::Rebind(link) => self.links[link].rebind(),
@@ -62,7 +78,9 @@ impl World {
                 let portal = &mut self.portals[LOCAL];
                 portal.endpoint.handle_link_moved(portal.clock.show(self.now), LinkId(link as u16), Moved::Address);
             }
-            Act::Rate(link, mbit) => self.change(link, |way| way.rate = mbit_rate(mbit)),
+            Act::Rate(link, mbit) => self.change(link, |way| way.set_rate(mbit)),
+            Act::RateUp(link, mbit) => self.change_one(link, true, |way| way.set_rate(mbit)),
+            Act::RateDown(link, mbit) => self.change_one(link, false, |way| way.set_rate(mbit)),
             Act::RoundTrip(link, ms) => self.change(link, |way| way.delay = millis(ms) / 2),
             Act::Mtu(link, mtu) => self.change(link, |way| way.mtu = mtu),
             Act::Loss(link, share) => self.change(link, |way| way.loss = Loss::Random(share)),
@@ -79,7 +97,14 @@ impl World {
     }
 
     fn change(&mut self, link: usize, change: impl Fn(&mut Way)) {
-        self.links[link].pipes().into_iter().for_each(|pipe| change(&mut pipe.way));
+        for up in [true, false] {
+            self.change_one(link, up, &change);
+        }
+    }
+
+    fn change_one(&mut self, link: usize, up: bool, change: impl FnOnce(&mut Way)) {
+        let due = self.links[link].pipe(up).change(self.now, change);
+        self.departs(link, up, due);
     }
 
     fn set_up(&mut self, link: usize, up: bool) {

@@ -1,6 +1,6 @@
 //! A link between the portals: two pipes, an address, perhaps a NAT.
 
-use crate::net::{Datagram, LinkSpec, Nat, Pipe};
+use crate::net::{Datagram, LinkSpec, Nat, Parcel, Pipe};
 use crate::random::Seeded;
 use hawser_core::units::Time;
 use std::net::{IpAddr, SocketAddr};
@@ -54,11 +54,6 @@ impl VirtualLink {
     /// One of its pipes.
     pub fn pipe(&mut self, up: bool) -> &mut Pipe {
         if up { &mut self.up } else { &mut self.down }
-    }
-
-    /// Its pipes.
-    pub fn pipes(&mut self) -> [&mut Pipe; 2] {
-        [&mut self.up, &mut self.down]
     }
 
     /// Whether the sender's socket refuses this datagram.

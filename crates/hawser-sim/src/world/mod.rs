@@ -13,7 +13,7 @@ pub use link::VirtualLink;
 
 use crate::events::EventQueue;
 use crate::host::{Entrance, Host, destination};
-use crate::net::{Datagram, LinkSpec};
+use crate::net::{Datagram, Due, LinkSpec};
 use crate::portal::{Clock, Portal, Recipe};
 use crate::random::Seeded;
 use hawser_core::endpoint::Link;
@@ -44,7 +44,7 @@ pub fn listening(ipv6: bool) -> SocketAddr {
 
 /// What is going to happen.
 enum Happening {
-    Depart { link: usize, up: bool },
+    Depart { link: usize, up: bool, due: Due },
     Arrive { link: usize, up: bool, datagram: Datagram },
     Act(Act),
 }
@@ -248,17 +248,15 @@ impl World {
     /// Step 2.
     fn happen(&mut self, happening: Happening) {
         match happening {
-            Happening::Depart { link, up } => {
-                let departure = self.links[link].pipe(up).depart(self.now);
+            Happening::Depart { link, up, due } => {
+                let departure = self.links[link].pipe(up).depart(self.now, due);
                 if let Some(hole) = self.links[link].hole.as_mut().filter(|_| up) {
                     hole.extend(departure.vanished);
                 }
                 for (at, datagram) in departure.arrivals.into_iter().flatten() {
                     self.events.push(at, Happening::Arrive { link, up, datagram });
                 }
-                if let Some(next) = departure.next {
-                    self.events.push(next, Happening::Depart { link, up });
-                }
+                self.departs(link, up, departure.next);
             }
             Happening::Arrive { link, up: true, datagram } => {
                 let _ = link;
@@ -362,9 +360,14 @@ impl World {
                 continue;
             }
             let link = self.links[link].through;
-            if let Some(at) = self.links[link].pipe(up).offer(self.now, datagram) {
-                self.events.push(at, Happening::Depart { link, up });
-            }
+            let due = self.links[link].pipe(up).offer(self.now, datagram);
+            self.departs(link, up, due);
+        }
+    }
+
+    fn departs(&mut self, link: usize, up: bool, due: Option<Due>) {
+        if let Some(due) = due {
+            self.events.push(due.at, Happening::Depart { link, up, due });
         }
     }
 }
