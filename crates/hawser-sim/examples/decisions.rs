@@ -1,14 +1,16 @@
 //! Whether a change changed any decision: everything that two portals send and deliver, as one number a situation.
 //!
-//! `cargo run --release -p hawser-sim --example decisions [FROM TO [lines]]`
+//! `cargo run --release -p hawser-sim --example decisions [FROM TO [lines | laws | LAW]]`
 //!
 //! 1. A seed draws links, traffic, schedulers, controllers, and what happens to the links.
 //! 2. The world runs; its journal takes every datagram and delivery with its time, link and bytes.
 //! 3. Printed: the seed, the number, how many events there were. `lines` prints every event too.
 //!
-//! Two trees that decide alike print alike.
+//! Two trees that decide alike print alike. With a LAW of the policy switched off (`hawser_core::policy::Law`) a seed
+//! whose number differs is one that the law decided something in; `laws` counts those of each law.
 
 use hawser_core::congestion::Kind;
+use hawser_core::policy::{Law, Tuning};
 use hawser_core::rules::{Rule, Rules, Treatment};
 use hawser_core::scheduler::Kind as SchedulerKind;
 use hawser_core::units::Time;
@@ -23,6 +25,7 @@ use hawser_sim::world::journal::Journal;
 use hawser_sim::world::{LOCAL, REMOTE, Setup};
 use hawser_sim::{Act, World};
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Seeds, unless told otherwise.
@@ -92,14 +95,15 @@ fn acts(count: usize, rng: &mut Seeded) -> Vec<(f64, Act)> {
 }
 
 /// Step 1: all of it.
-fn world(seed: u64, rng: &mut Seeded) -> World {
+fn world(seed: u64, tuning: Tuning) -> World {
+    let rng = &mut Seeded::new(seed ^ 0x5eed);
     let links = links(seed, rng);
     let congestion = match seed % 8 {
         5 => Kind::Cubic,
         6 => Kind::Olia,
         _ => Kind::Bbr,
     };
-    let recipes = [LOCAL, REMOTE].map(|side| Recipe { rules: rules(seed), ..Recipe::of(side, congestion) });
+    let recipes = [LOCAL, REMOTE].map(|side| Recipe { rules: rules(seed), tuning, ..Recipe::of(side, congestion) });
     let count = links.len();
     let mut world = World::new(Setup { seed, links, recipes, clocks: None, both_greet: false });
     let (from, to) = if rng.chance(0.5) { (LOCAL, REMOTE) } else { (REMOTE, LOCAL) };
@@ -129,19 +133,42 @@ fn world(seed: u64, rng: &mut Seeded) -> World {
     world
 }
 
-/// Steps 2 and 3.
-fn run(seed: u64, lines: bool) {
-    let mut world = world(seed, &mut Seeded::new(seed ^ 0x5eed));
+/// Step 2.
+fn run(seed: u64, tuning: Tuning, lines: bool) -> Journal {
+    let mut world = world(seed, tuning);
     world.journal = Some(Journal::new(lines));
     world.run_until(Time::ZERO + std::time::Duration::from_secs_f64(SECONDS));
-    let journal = world.journal.take().expect("put there above");
-    journal.lines.iter().flatten().for_each(|line| println!("{line}"));
-    println!("seed {seed:3} {:016x} {} events", journal.hash, journal.events);
+    world.journal.take().expect("put there above")
+}
+
+/// Step 3.
+fn print(seeds: Range<u64>, tuning: Tuning, lines: bool) {
+    for seed in seeds {
+        let journal = run(seed, tuning, lines);
+        journal.lines.iter().flatten().for_each(|line| println!("{line}"));
+        println!("seed {seed:3} {:016x} {} events", journal.hash, journal.events);
+    }
+}
+
+/// In how many situations each law decides anything.
+fn count_laws(seeds: Range<u64>) {
+    let hash = |tuning| move |seed| run(seed, tuning, false).hash;
+    let as_ever: Vec<u64> = seeds.clone().map(hash(Tuning::default())).collect();
+    for law in Law::all() {
+        let without = seeds.clone().map(hash(Tuning::neutral(*law)));
+        let differing = without.zip(&as_ever).filter(|(without, with)| without != *with).count();
+        println!("{:18} decides something in {differing:3} of {}: {}", law.name, as_ever.len(), law.about);
+    }
 }
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize, otherwise| arguments.get(at).map_or(otherwise, |text| text.parse().expect("a seed"));
-    let lines = arguments.get(2).is_some_and(|word| word == "lines");
-    (number(0, SEEDS.0)..number(1, SEEDS.1)).for_each(|seed| run(seed, lines));
+    let seeds = number(0, SEEDS.0)..number(1, SEEDS.1);
+    match arguments.get(2).map(String::as_str) {
+        None => print(seeds, Tuning::default(), false),
+        Some("lines") => print(seeds, Tuning::default(), true),
+        Some("laws") => count_laws(seeds),
+        Some(name) => print(seeds, Tuning::neutral(Law::named(name).expect("the name of a law")), false),
+    }
 }
