@@ -5,10 +5,11 @@
 //! others too while they cannot speak for themselves), the hold time, what must arrive (GONE,
 //! PATH_INFO), a ping.
 
-use super::constants::{HOLD_CHANGE, HOLD_MAX, HOLD_MIN, HOLD_REPEAT, LATELY};
+use super::constants::LATELY;
 use super::path::{Content, Path};
 use super::{Buffers, Route, Session, Transmit};
 use crate::path::health::HealthState;
+use crate::policy::hold;
 use crate::units::{ByteCount, Ecn, PacketNumber, Time};
 use crate::wire::{
     AckHead, Close, CloseReason, DATA_HEADER_LEN, EncodeError, Hold, PathChallenge, PathResponse, TAG_LEN, Writer,
@@ -64,7 +65,7 @@ impl Session {
     /// The path that says what concerns the whole session: the fastest that works.
     pub(super) fn is_spokesman(&self, index: usize) -> bool {
         let works = |path: &Path| path.health.is_active();
-        let fastest = self.scheduler.fastest();
+        let fastest = self.policy.decisions().fastest;
         match self.paths.get(fastest) {
             Some(path) if works(path) => index == fastest,
             _ => self.paths.iter().position(works) == Some(index),
@@ -196,12 +197,10 @@ impl Session {
         Ok(())
     }
 
-    /// How long the far resequencer may wait: until the slowest of the paths that carry data could
-    /// have noticed a loss, and the packet have come home by another, once more for good measure.
+    /// How long the far resequencer may wait: for the slowest of the paths that carry data.
     fn hold_time(&self, now: Time) -> Duration {
         let busy = self.paths.iter().filter(|path| path.carried_data_lately(now));
-        let repair = busy.map(Path::repair_time).max().unwrap_or(Duration::ZERO);
-        repair.clamp(HOLD_MIN, HOLD_MAX)
+        hold::time(&self.tuning().hold, busy.map(Path::repair_time))
     }
 
     /// How long our own resequencer waits for a gap: as the peer said; before its first word, as
@@ -210,21 +209,20 @@ impl Session {
         if self.hold.heard > Duration::ZERO {
             return self.hold.heard;
         }
-        let repair = self.paths.iter().filter(|path| path.works()).map(Path::repair_time).max();
-        repair.unwrap_or(HOLD_MIN).clamp(HOLD_MIN, HOLD_MAX)
+        let working = self.paths.iter().filter(|path| path.works());
+        hold::time(&self.tuning().hold, working.map(Path::repair_time))
     }
 
     /// For how long a lost packet is worth sending again.
     pub(super) fn useful_for(&self) -> Duration {
-        self.hold.told.max(HOLD_MIN) * 2
+        hold::useful_for(&self.tuning().hold, self.hold.told)
     }
 
     fn hold_is_due(&self, now: Time) -> bool {
         if !self.paths.iter().any(|path| path.carried_data_lately(now)) {
             return false;
         }
-        let (told, fresh) = (self.hold.told.as_secs_f64(), self.hold_time(now).as_secs_f64());
-        (fresh - told).abs() > told * HOLD_CHANGE || now.since(self.hold.told_at) >= HOLD_REPEAT
+        hold::is_due(&self.tuning().hold, now, (self.hold.told, self.hold.told_at), self.hold_time(now))
     }
 
     fn write_hold(&mut self, now: Time, out: &mut Writer<'_>) -> Result<(), EncodeError> {

@@ -152,7 +152,7 @@ impl Session {
 
     /// What a suspect path has in flight moves to the others, if there are others.
     pub(super) fn on_suspect(&mut self, now: Time, index: usize) {
-        self.scheduler.reconsider();
+        self.policy.reconsider();
         if self.paths.iter().any(|path| path.works()) {
             self.paths[index].note_swallowed();
             self.evacuate(now, index);
