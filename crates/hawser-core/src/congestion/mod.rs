@@ -230,6 +230,11 @@ pub trait Controller: Send {
     fn is_ramping(&self) -> bool {
         false
     }
+    /// How much what the path delivers changes from one half second to the next, on the average: a natural logarithm. `None`
+    /// while that is not known.
+    fn variation(&self) -> Option<f64> {
+        None
+    }
     /// Whether it wants to know its siblings.
     fn is_coupled(&self) -> bool {
         false

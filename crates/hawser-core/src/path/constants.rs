@@ -8,6 +8,11 @@ use std::time::Duration;
 pub const GRANULARITY: Duration = Duration::from_millis(1);
 /// The round trip assumed before the first sample (RFC 9002 section 6.2.2).
 pub const INITIAL_RTT: Duration = Duration::from_millis(333);
+/// A round trip that was last measured so many of them ago gives way to a shorter one at once: as many as RFC 6298's smoothing
+/// (alpha 1/8) takes to forget where each brings a sample.
+pub const STALE_ROUND_TRIPS: u32 = 8;
+/// But at least this long ago: half of what an idle path is asked in (`session::constants::KEEPALIVE`).
+pub const STALE_LEAST: Duration = Duration::from_millis(500);
 /// How long the least round trip and the least one-way delay are remembered: as long as BBR's
 /// min_rtt filter (draft-ietf-ccwg-bbr section 2.13.1, MinRTTFilterLen), so that a path whose delay rises recovers.
 pub const MIN_WINDOW: Duration = Duration::from_secs(10);
@@ -92,6 +97,8 @@ pub const DOWN_PROBE_INTERVAL: Duration = Duration::from_millis(500);
 pub const SUSPECT_PTOS: u32 = 3;
 /// How long a path is suspect before it is down, but never less than one probe timeout.
 pub const SUSPECT_FOR: Duration = Duration::from_millis(300);
+/// How long where no other path works: what a link keeps it mostly delivers within that, and the path goes on as it was.
+pub const SUSPECT_ALONE: Duration = Duration::from_millis(1_500);
 /// Drops within [`FLAP_WINDOW`] that are flapping: two returns are free, the third waits.
 pub const FLAP_DROPS: usize = 3;
 /// See [`FLAP_DROPS`].
@@ -107,10 +114,12 @@ pub const HOLD_DECAY: Duration = Duration::from_secs(30);
 
 /// Bytes that may go to an unvalidated address for each byte from it (RFC 9000 section 8.1).
 pub const AMPLIFICATION: u64 = 3;
-/// Challenges sent before validation has failed; waits double, so that it fails after
-/// 1 + 2 + 4 probe timeouts (RFC 9000 section 8.2.4 asks for at least three).
+/// Challenges sent before validation has failed; waits double, so that it fails after 1 + 2 + 4 probe timeouts (RFC 9000 section
+/// 8.2.4 asks for at least three), but for the bound below. Answers count long after that.
 pub const CHALLENGES: u32 = 3;
 
+/// The longest wait for an answer to a challenge before another is sent: a link that returns is found so soon.
+pub const CHALLENGE_WAIT_MAX: Duration = DOWN_PROBE_INTERVAL;
 /// How long the answer to a challenge counts. Links that keep packets through an outage release them afterwards: cellular and
 /// satellite outages of up to 20 s were recorded (Hu et al., CoNEXT 2023), and a token is no secret that ages.
 pub const TOKEN_LIFE: Duration = Duration::from_secs(60);

@@ -3,7 +3,7 @@
 //! The sender's and the peer's clock differ by an unknown constant, so that a single delay means
 //! nothing; the difference of two paths' delays is exact, since both clocks are the same for both.
 
-use super::constants::{FLOOR_WINDOW, JITTER_PARTS, MAX_WINDOW, MIN_WINDOW, SMOOTH_PARTS};
+use super::constants::{FLOOR_WINDOW, JITTER_PARTS, MAX_WINDOW, MIN_WINDOW, SMOOTH_PARTS, STALE_LEAST};
 use super::windowed::WindowedMin;
 use crate::units::Time;
 
@@ -48,9 +48,12 @@ impl OneWayDelay {
         let delay = difference.clamp(-bound, bound) as i64;
         self.min.record(now, delay);
         self.floor.record(now, delay);
+        // What waited on a path that is asked once a second has drained meanwhile; else it would keep for ten what one stall was.
+        let stale = now.since(self.sampled_at) >= STALE_LEAST && self.smoothed.is_some_and(|smoothed| delay < smoothed);
+        let drained = if stale { self.expected_us(now, delay) } else { self.smoothed };
         self.sampled_at = now;
         self.max.record(now, -delay);
-        let Some(smoothed) = self.smoothed else {
+        let Some(smoothed) = drained else {
             self.smoothed = Some(delay);
             return;
         };
@@ -117,6 +120,16 @@ mod tests {
             path.on_sample(at(ms), ms * 1_000, received);
         }
         path
+    }
+
+    #[test]
+    fn a_stall_is_forgotten_as_fast_as_its_queue_drains() {
+        let mut path = OneWayDelay::new();
+        (0..10).for_each(|second| path.on_sample(at(second * 1_000), second * 1_000_000, second * 1_000_000 + 20_000));
+        path.on_sample(at(12_000), 11_000_000, 12_000_000);
+        assert!(path.smoothed_us().is_some_and(|delay| delay > 100_000), "{path:?}");
+        path.on_sample(at(13_000), 13_000_000, 13_020_000);
+        assert_eq!(path.smoothed_us(), Some(20_000), "a second later, a second has drained");
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Round-trip times of one path (or of one pair of data path and ack path), as RFC 9002 section 5.
 
-use super::constants::{AGE_FIRST, AGE_MEMORY, GRANULARITY, MAX_ACK_DELAY, MIN_WINDOW, USUAL_AGE, USUAL_AGE_PART};
+use super::constants::{
+    AGE_FIRST, AGE_MEMORY, GRANULARITY, MAX_ACK_DELAY, MIN_WINDOW, STALE_LEAST, STALE_ROUND_TRIPS, USUAL_AGE,
+    USUAL_AGE_PART,
+};
 use super::windowed::WindowedMin;
 use crate::congestion::RttSnapshot;
 use crate::units::Time;
@@ -13,6 +16,7 @@ pub struct RttEstimator {
     snapshot: RttSnapshot,
     min: WindowedMin,
     has_sample: bool,
+    sampled_at: Time,
     /// The smoothed age of packets when they are acknowledged, all of them, and its least: the round trip of an average packet.
     age: Duration,
     /// Frames that it was smoothed over, as far as it matters.
@@ -33,6 +37,7 @@ impl RttEstimator {
             },
             min: WindowedMin::new(MIN_WINDOW),
             has_sample: false,
+            sampled_at: Time::ZERO,
             age: Duration::ZERO,
             aged: 0,
             least_age: WindowedMin::new(MIN_WINDOW),
@@ -46,6 +51,8 @@ impl RttEstimator {
         let min = Duration::from_nanos(self.min.record(now, nanos).unsigned_abs());
         self.snapshot.latest = latest;
         self.snapshot.min = min;
+        let unheard = now.since(std::mem::replace(&mut self.sampled_at, now));
+        let fresh = unheard < (latest * STALE_ROUND_TRIPS).max(STALE_LEAST);
         if !self.has_sample {
             self.has_sample = true;
             self.snapshot.smoothed = latest;
@@ -55,6 +62,13 @@ impl RttEstimator {
         let ack_delay = ack_delay.min(MAX_ACK_DELAY);
         // A delay that would put the sample under the least is not the path's (section 5.3).
         let adjusted = if latest >= min + ack_delay { latest - ack_delay } else { latest };
+        // Weights of RFC 6298 suppose a sample each round trip. A path that is asked once a second would keep for ten seconds
+        // what a stall taught it, and nobody would use it meanwhile.
+        if !fresh && adjusted < self.snapshot.smoothed {
+            self.snapshot.smoothed = adjusted;
+            self.snapshot.variance = self.snapshot.variance.min(adjusted / 2);
+            return;
+        }
         let deviation = self.snapshot.smoothed.abs_diff(adjusted);
         self.snapshot.variance = (self.snapshot.variance * 3 + deviation) / 4;
         self.snapshot.smoothed = (self.snapshot.smoothed * 7 + adjusted) / 8;
@@ -104,6 +118,16 @@ mod tests {
             rtt.on_sample(Time::ZERO + ms(now), ms(latest), ms(delay));
         }
         rtt
+    }
+
+    #[test]
+    fn a_path_that_is_asked_once_a_second_forgets_a_stall_with_the_next_answer() {
+        for (every_ms, expected_ms) in [(1_000, 50), (100, 208)] {
+            let steady = (0..100).map(|number| (number * every_ms, 50, 0));
+            let samples: Vec<_> = steady.chain([(100 * every_ms, 1_500, 0), (101 * every_ms, 50, 0)]).collect();
+            let smoothed = sampled(&samples).snapshot().smoothed.as_millis() as u64;
+            assert!(smoothed.abs_diff(expected_ms) < 10, "{smoothed} ms where asked every {every_ms} ms");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Whether the far end of a path is where it says it is (RFC 9000 sections 8 and 9).
 //!
 //! 1. `begin`: a challenge with an unpredictable token goes to the remote address, again after one, two and four probe
-//!    timeouts; then validation has failed.
+//!    timeouts (half a second at most); then validation has failed.
 //! 2. `on_response`: a token comes back, by whatever path: the address that it was sent to is validated. A token is good
 //!    for [`TOKEN_LIFE`], however many were sent after it: links keep packets through an outage, and deliver them late.
 //! 3. `on_received`: the newest packet comes from another address: that one is challenged, while the old stays in
@@ -15,7 +15,7 @@
 //!      +--- 7 PTO: Failed
 //! ```
 
-use super::constants::{AMPLIFICATION, CHALLENGES, TOKEN_LIFE};
+use super::constants::{AMPLIFICATION, CHALLENGE_WAIT_MAX, CHALLENGES, TOKEN_LIFE};
 use crate::units::{Random, Time};
 use crate::wire::Token;
 use std::collections::VecDeque;
@@ -226,7 +226,7 @@ impl<A: Copy> Address<A> {
         let token = Token(token);
         self.out.retain(|(_, at)| now.since(*at) <= TOKEN_LIFE);
         self.out.push_back((token, now));
-        self.next_at = Some(now + pto * (1 << self.sent));
+        self.next_at = Some(now + (pto * (1 << self.sent)).min(CHALLENGE_WAIT_MAX));
         self.sent += 1;
         let to = self.remote;
         ValidationAction::Challenge { to, token }

@@ -42,7 +42,7 @@ const fn law(name: &'static str, about: &'static str, neutralise: fn(&mut Tuning
     Law { name, about, neutralise }
 }
 
-static LAWS: [Law; 24] = [
+static LAWS: [Law; 23] = [
     law("doubt", "a tier is left only when the probe of a suspect path could have been answered", |t| {
         (t.tier.doubt_rounds, t.tier.doubt) = (0, Duration::ZERO);
     }),
@@ -73,18 +73,15 @@ static LAWS: [Law; 24] = [
     law("lost-again", "the path that lost a packet counts as slower for it", |t| t.reinjection.lost_again = 0.0),
     law("queue-limit", "what may wait grows with the bond's rate", |t| t.aqm.limit_max = LIMIT),
     law("quantum", "a bulk flow's turn grows with the bond's rate", |t| t.aqm.quantum_max = ByteCount::ZERO),
-    law("codel-target", "CoDel's target is a round trip of the fastest path", |t| {
-        (t.aqm.target_min, t.aqm.target_max) = (TARGET, TARGET);
+    law("codel-target", "the ingress queue lasts through the loss of a link", |t| {
+        (t.aqm.target, t.aqm.target_varying) = (TARGET, TARGET);
     }),
-    law("codel-bytes", "CoDel's target holds an initial window, however thin the bond", |t| {
-        t.aqm.target_bytes = ByteCount::ZERO;
-    }),
+    law("codel-varying", "it lasts through the dips of rates that vary", |t| t.aqm.target_varying = t.aqm.target),
     law("codel-reach", "CoDel's target includes what must wait before the slowest active path is reached", |t| {
         t.aqm.reach_max = Duration::ZERO;
     }),
     law("codel-late", "CoDel's interval includes what late packets hold up", |t| t.aqm.late_jitters = 0),
     law("codel-probing", "CoDel's interval is longer while a path is probed", |t| t.aqm.probing_rounds = 0),
-    law("rate-memory", "the queue keeps room for what the bond carried before", |t| t.rate_memory.most = 1.0),
     law("ack-filter", "acknowledgements of a slow start over several paths have gaps", |t| {
         t.ack_filter.gap = Duration::ZERO;
     }),

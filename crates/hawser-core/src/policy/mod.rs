@@ -14,7 +14,7 @@
 //!   delay        what a path costs them            aqm           the ingress queue
 //!   probing      whether a rate is known           ack_filter    gaps between acknowledgements
 //!   retry        when a path is probed anew        hold          how long gaps are waited for
-//!   tier         which paths carry at all          rate_memory   what that queue keeps room for
+//!   tier         which paths carry at all
 //! ```
 //!
 //! Nothing here knows a socket, a clock or a packet: the same views in the same order give the same decisions.
@@ -30,7 +30,6 @@ mod law;
 pub mod overflow;
 mod path_set;
 pub mod probing;
-pub mod rate_memory;
 pub mod reinjection;
 pub mod retry;
 #[cfg(test)]
@@ -47,7 +46,6 @@ pub use tuning::Tuning;
 pub use view::{FlowsView, PathView, Weight};
 
 use crate::units::{PathId, Rate, Time};
-use rate_memory::RateMemory;
 use reinjection::Reinjection;
 use retry::Retry;
 use std::time::Duration;
@@ -72,7 +70,6 @@ pub struct Policy {
     due: Time,
     anew: bool,
     memories: Vec<Memory>,
-    rate_memory: RateMemory,
     overflows_judged: u64,
     idle_judged_at: Time,
 }
@@ -87,7 +84,6 @@ impl Policy {
             due: Time::ZERO,
             anew: false,
             memories: Vec::new(),
-            rate_memory: RateMemory::default(),
             overflows_judged: 0,
             idle_judged_at: now,
         }
@@ -139,7 +135,7 @@ impl Policy {
         self.decisions.probes.restart = self.retry(now, paths);
         self.decisions.probes.copies_kept = !self.decisions.probes.by_copies.is_empty();
         self.judge_overflow(now, paths, flows);
-        self.manage_queue(now, paths);
+        self.manage_queue(paths);
         let (fastest, second_path) = (paths.get(self.decisions.fastest), self.decisions.reinjection.second_path);
         self.decisions.ack_filter = ack_filter::decide(&self.tuning.ack_filter, fastest, second_path);
     }
@@ -187,16 +183,14 @@ impl Policy {
     }
 
     /// While nothing is known of the rate the ingress queue stays as it is.
-    fn manage_queue(&mut self, now: Time, paths: &[PathView]) {
+    fn manage_queue(&mut self, paths: &[PathView]) {
         let active = self.decisions.active_set;
         let Some(fastest) = paths.get(self.decisions.fastest) else { return };
         let rate = aqm::carried(paths, active);
         if rate == 0 {
             return;
         }
-        let (memory, before) = self.rate_memory.after(&self.tuning.rate_memory, now, rate);
-        self.rate_memory = memory;
-        self.decisions.aqm = Some(aqm::decide(&self.tuning, paths, active, fastest, Rate(rate), before));
+        self.decisions.aqm = Some(aqm::decide(&self.tuning, paths, active, fastest, Rate(rate)));
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) fn path(mbit: u64, delay_ms: i64) -> PathView {
         least_rtt: Duration::from_millis(2 * delay_ms.unsigned_abs()),
         spread: Duration::ZERO,
         rate: Some(Rate::from_bits(mbit * 1_000_000)),
+        variation: Some(0.0),
         window: ByteCount(14_000),
         loss: 0.0,
         ready_in: Duration::from_micros(100),
@@ -121,7 +122,7 @@ fn while_no_rate_is_known_the_queue_stays_as_it_is() {
     assert_eq!(policy.update(at(0), &paths, &FLOWS).aqm, None);
     paths[0].rate = Some(Rate::from_bits(40_000_000));
     let known = policy.update(at(100), &paths, &FLOWS).aqm;
-    assert_eq!(known.map(|aqm| aqm.target), Some(Duration::from_millis(20)));
+    assert_eq!(known.map(|aqm| aqm.target), Some(Duration::from_millis(200)));
     paths[0].rate = None;
     assert_eq!(policy.update(at(200), &paths, &FLOWS).aqm, known);
     assert_eq!(policy.update(at(300), &[], &FLOWS).aqm, known, "nor without any path");

@@ -98,9 +98,10 @@ impl Session {
             return;
         }
         // What came back by a faster path would pass for this path's least round trip, and hold
-        // its window down until that is forgotten.
-        let round_trip = outcome.rtt_sample.filter(|_| own_way);
-        if outcome.rtt_sample.is_some() {
+        // its window down until that is forgotten. What came while this portal did not run waited for it, not on the path.
+        let awake = newest.sent_at >= self.woke_at;
+        let round_trip = outcome.rtt_sample.filter(|_| own_way && awake);
+        if outcome.rtt_sample.is_some() && awake {
             if let Some(sample) = round_trip {
                 path.rtt.on_sample(now, sample, Duration::from_micros(frame.delay_us));
             }
@@ -118,7 +119,7 @@ impl Session {
         self.look_beside(now, index);
         let path = &mut self.paths[index];
         let rtt = path.rtt.snapshot();
-        let rate = path.sampler.take_sample(now, rtt.base());
+        let rate = path.sampler.take_sample(now, rtt.base()).filter(|_| awake);
         let event = AckEvent {
             now,
             acked: outcome.bytes,

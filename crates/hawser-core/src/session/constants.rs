@@ -30,3 +30,6 @@ pub const LABELS_AHEAD: u32 = 16;
 pub const CLOSED_KEPT: usize = 64;
 /// Old receive keys live this many of the largest probe timeouts (DESIGN section 3).
 pub const OLD_KEY_TIMEOUTS: u32 = 3;
+/// A driver that did not call for so long did not run: the endpoint asks to be woken each second at least (housekeeping), and a
+/// quarter is what a busy machine may be late by.
+pub const ASLEEP: Duration = Duration::from_millis(1_250);

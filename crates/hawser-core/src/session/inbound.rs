@@ -45,6 +45,7 @@ impl Session {
         sink: &mut dyn Sink,
         cx: &mut Context<'_>,
     ) -> Result<(), DropReason> {
+        self.note_call(now);
         let Datagram { route, ecn, bytes } = datagram;
         let size = bytes.len();
         let (number, frames) = self.open(key, path, bytes)?;

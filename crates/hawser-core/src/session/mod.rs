@@ -209,6 +209,9 @@ pub(crate) struct Session {
     closed_below: PathId,
     /// Since when something was sent and nothing at all was acknowledged.
     unanswered_since: Option<Time>,
+    /// When the driver last called, and when it last did after it had not for long.
+    called_at: Time,
+    woke_at: Time,
 
     reliable: Reliable,
     info_revision: u64,
@@ -271,6 +274,8 @@ impl Session {
             closed: BTreeSet::new(),
             closed_below: PathId::default(),
             unanswered_since: None,
+            called_at: now,
+            woke_at: now,
             reliable: Reliable::default(),
             info_revision: 0,
             resequencer: Resequencer::new(),

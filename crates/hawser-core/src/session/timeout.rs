@@ -1,8 +1,9 @@
 //! Deadlines: which is next and why, and what is done when it comes.
 
-use super::constants::{KEEPALIVE, SILENCE};
+use super::constants::{ASLEEP, KEEPALIVE, SILENCE};
 use super::{Context, Event, Session, Sink};
-use crate::path::health::HealthAction;
+use crate::path::constants::SUSPECT_PTOS;
+use crate::path::health::{HealthAction, Others};
 use crate::path::sent::PtoKind;
 use crate::units::{Random, Time};
 
@@ -93,8 +94,16 @@ impl Session {
         candidates.into_iter().fold(None, earlier)
     }
 
+    /// Notices that the driver did not run for longer than any deadline allows: the process was stopped, or the machine slept.
+    pub(super) fn note_call(&mut self, now: Time) {
+        if now.since(std::mem::replace(&mut self.called_at, now)) > ASLEEP {
+            self.woke_at = now;
+        }
+    }
+
     /// Does all that is due.
     pub fn handle_timeout(&mut self, now: Time, sink: &mut dyn Sink, cx: &mut Context<'_>) {
+        self.note_call(now);
         for index in 0..self.paths.len() {
             self.path_timeout(now, index, cx.rng);
         }
@@ -113,9 +122,11 @@ impl Session {
             self.declare_losses(now, index);
         }
         self.probe_timeout(now, index);
+        let others = self.others(index);
         let path = &mut self.paths[index];
-        match path.health.handle_timeout(now) {
+        match path.health.handle_timeout(now, others) {
             HealthAction::None => {}
+            HealthAction::Ping => path.wants.ping = true,
             HealthAction::Probe => self.probe(now, index),
             HealthAction::BecameSuspect => self.on_suspect(now, index),
             HealthAction::BecameDown => self.evacuate(now, index),
@@ -136,18 +147,27 @@ impl Session {
 
     /// Silence makes a path suspect; a tail that is merely late is asked after.
     fn probe_timeout(&mut self, now: Time, index: usize) {
+        let others = self.others(index);
         let path = &mut self.paths[index];
         let pto = path.probe_timeout();
         let Some((_, kind)) = path.sent.pto_deadline(pto).filter(|(at, _)| *at <= now) else { return };
         path.sent.on_pto(now, kind);
         path.wants.ping = true;
-        if kind == PtoKind::Silence {
-            match path.health.on_pto(now, pto) {
+        // Where no other path could take over nothing is won by doubting this one early, and what its link keeps comes late.
+        let patient = others == Others::None && path.sent.pto_count() < SUSPECT_PTOS;
+        if kind == PtoKind::Silence && !patient {
+            match path.health.on_pto(now, pto, others) {
                 HealthAction::BecameSuspect => self.on_suspect(now, index),
                 HealthAction::BecameDown => self.evacuate(now, index),
-                HealthAction::None | HealthAction::Probe => {}
+                HealthAction::None | HealthAction::Ping | HealthAction::Probe => {}
             }
         }
+    }
+
+    /// Whether another path could take this one's place.
+    fn others(&self, index: usize) -> Others {
+        let works = self.paths.iter().enumerate().any(|(other, path)| other != index && path.works());
+        if works { Others::Work } else { Others::None }
     }
 
     /// What a suspect path has in flight moves to the others, if there are others.

@@ -94,6 +94,11 @@ impl DelayGauge {
         self.recent.iter().min().is_some_and(|least| *least >= rtt)
     }
 
+    /// The round trip's mean deviation, queues of our own included.
+    pub(super) fn deviation(&self) -> Duration {
+        self.variance
+    }
+
     /// What jitter alone may raise the least of several round trips by.
     pub(super) fn jitter(&self) -> Duration {
         self.usual.unwrap_or(self.variance) * JITTER_DEVIATIONS

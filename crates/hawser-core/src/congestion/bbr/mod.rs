@@ -41,6 +41,7 @@
 
 mod control;
 mod fall;
+mod follow;
 mod gauges;
 mod machine;
 mod model;
@@ -170,6 +171,7 @@ pub struct Bbr {
     /// No round trip of the last round was without a queue.
     queued: bool,
     fall: Fall,
+    follow: follow::Follow,
     drain_round: u64,
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,
@@ -222,6 +224,7 @@ impl Bbr {
             standing: Standing::default(),
             queued: false,
             fall: Fall::default(),
+            follow: follow::Follow::default(),
             drain_round: 0,
             probe_rtt_done: None,
             probe_rtt_round_done: false,
@@ -267,6 +270,7 @@ impl Bbr {
         self.bw = self.max_bw.get().min(self.bw_short);
         self.set_pacing(sample);
         self.set_window(sample);
+        self.follow_rate(sample);
     }
 }
 
@@ -331,6 +335,10 @@ impl Controller for Bbr {
 
     fn is_ramping(&self) -> bool {
         !self.full.reached
+    }
+
+    fn variation(&self) -> Option<f64> {
+        self.follow.variation()
     }
 
     fn name(&self) -> &'static str {

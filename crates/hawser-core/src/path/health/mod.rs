@@ -17,6 +17,9 @@
 //!                        +------ closed: for good
 //! ```
 //!
+//! Where no other path works a suspect one is given up after 1.5 s only: it is asked every 300 ms, and returns with the first
+//! answer.
+//!
 //! A path that flaps is **held back**: the first two drops of ten seconds cost nothing, with the third it stays down
 //! for 0.5 s, then 1, 2 … 16 s, even if it answers; each 30 s that it then stays active take one doubling back.
 
@@ -24,7 +27,7 @@ mod flaps;
 #[cfg(test)]
 mod tests;
 
-use super::constants::{DOWN_PROBE_INTERVAL, SUSPECT_FOR, SUSPECT_PTOS};
+use super::constants::{DOWN_PROBE_INTERVAL, SUSPECT_ALONE, SUSPECT_FOR, SUSPECT_PTOS};
 use crate::units::Time;
 use flaps::Flaps;
 use std::time::Duration;
@@ -68,6 +71,15 @@ pub enum HealthTimer {
     Probe,
 }
 
+/// The paths beside this one.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Others {
+    /// One at least may take its place.
+    Work,
+    /// There is none: nothing is won by giving this one up, which may only be slow.
+    None,
+}
+
 /// What the session has to do.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[must_use]
@@ -76,6 +88,8 @@ pub enum HealthAction {
     None,
     /// Send a challenge.
     Probe,
+    /// Send anything that is acknowledged.
+    Ping,
     /// Offer what is in flight to the other paths, acknowledge by all.
     BecameSuspect,
     /// Drain it to the other paths; tell the peer.
@@ -180,7 +194,7 @@ impl Health {
 
     /// A probe timeout passed without any acknowledgement (`PtoKind::Silence`); `pto` is its length: a path with a
     /// long round trip is suspect for at least that, so that the probe can be answered.
-    pub fn on_pto(&mut self, now: Time, pto: Duration) -> HealthAction {
+    pub fn on_pto(&mut self, now: Time, pto: Duration, others: Others) -> HealthAction {
         match self.state {
             HealthState::Active => {
                 self.state = HealthState::Suspect;
@@ -191,7 +205,7 @@ impl Health {
             }
             HealthState::Suspect => {
                 self.ptos += 1;
-                if self.ptos >= SUSPECT_PTOS {
+                if self.ptos >= SUSPECT_PTOS && others == Others::Work {
                     return self.on_down(now, DownReason::Timeout);
                 }
                 HealthAction::None
@@ -202,7 +216,7 @@ impl Health {
 
     /// Somebody who may know says that it is broken, or somebody in that name. Says whether it became suspect by it.
     pub fn on_doubt(&mut self, now: Time, pto: Duration) -> bool {
-        self.is_active() && self.on_pto(now, pto) == HealthAction::BecameSuspect
+        self.is_active() && self.on_pto(now, pto, Others::Work) == HealthAction::BecameSuspect
     }
 
     /// Somebody knows that it is down. Of a path that is down already only the reason changes; closed is for good.
@@ -244,11 +258,15 @@ impl Health {
     }
 
     /// Does what is due.
-    pub fn handle_timeout(&mut self, now: Time) -> HealthAction {
+    pub fn handle_timeout(&mut self, now: Time, others: Others) -> HealthAction {
         if self.deadline.is_none_or(|deadline| deadline > now) {
             return HealthAction::None;
         }
         match self.state {
+            HealthState::Suspect if others == Others::None && now.since(self.suspected_at) < SUSPECT_ALONE => {
+                self.deadline = Some(now + SUSPECT_FOR);
+                HealthAction::Ping
+            }
             HealthState::Suspect => self.on_down(now, DownReason::Timeout),
             HealthState::Down(_) => {
                 // The end of a hold is worth a probe of its own: no answer before it counts.

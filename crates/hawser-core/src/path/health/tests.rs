@@ -1,5 +1,6 @@
 //! Every arrow of the drawing, and what flapping costs.
 
+use super::Others::Work;
 use super::*;
 use DownReason::{Closed, LinkLost, NoRoute, PeerSaidDown, Timeout};
 use HealthState::{Active, Down, New, Suspect, Validating};
@@ -22,7 +23,7 @@ fn path(state: HealthState) -> Health {
     }
     assert!(health.on_validated(at(0)));
     match state {
-        Suspect => assert_eq!(health.on_pto(at(0), PTO), HealthAction::BecameSuspect),
+        Suspect => assert_eq!(health.on_pto(at(0), PTO, Work), HealthAction::BecameSuspect),
         Down(reason) => assert_eq!(health.on_down(at(0), reason), HealthAction::BecameDown),
         _ => {}
     }
@@ -43,7 +44,7 @@ const ACK: Event = |h| {
     h.on_ack(at(5));
 };
 const ONE_PTO: Event = |h| {
-    let _ = h.on_pto(at(10), PTO);
+    let _ = h.on_pto(at(10), PTO, Work);
 };
 const DOUBT: Event = |h| {
     h.on_doubt(at(10), PTO);
@@ -97,9 +98,9 @@ fn row(to: [HealthState; 7]) -> Row {
 #[test]
 fn a_suspect_path_is_down_after_three_further_probe_timeouts() {
     let mut health = path(Suspect);
-    assert_eq!(health.on_pto(at(30), PTO), HealthAction::None);
-    assert_eq!(health.on_pto(at(60), PTO), HealthAction::None);
-    assert_eq!(health.on_pto(at(90), PTO), HealthAction::BecameDown);
+    assert_eq!(health.on_pto(at(30), PTO, Work), HealthAction::None);
+    assert_eq!(health.on_pto(at(60), PTO, Work), HealthAction::None);
+    assert_eq!(health.on_pto(at(90), PTO, Work), HealthAction::BecameDown);
     assert_eq!(health.state(), Down(Timeout));
 }
 
@@ -107,10 +108,10 @@ fn a_suspect_path_is_down_after_three_further_probe_timeouts() {
 fn a_suspect_path_is_down_after_300_ms_but_never_before_a_probe_timeout() {
     for (pto_ms, over_ms) in [(30, 300), (700, 700)] {
         let mut health = path(Active);
-        assert_eq!(health.on_pto(at(0), Duration::from_millis(pto_ms)), HealthAction::BecameSuspect);
+        assert_eq!(health.on_pto(at(0), Duration::from_millis(pto_ms), Work), HealthAction::BecameSuspect);
         assert_eq!(health.poll_timeout(), Some((at(over_ms), HealthTimer::SuspectOver)));
-        assert_eq!(health.handle_timeout(at(over_ms - 1)), HealthAction::None);
-        assert_eq!(health.handle_timeout(at(over_ms)), HealthAction::BecameDown);
+        assert_eq!(health.handle_timeout(at(over_ms - 1), Work), HealthAction::None);
+        assert_eq!(health.handle_timeout(at(over_ms), Work), HealthAction::BecameDown);
         assert_eq!(health.state(), Down(Timeout));
     }
 }
@@ -118,23 +119,23 @@ fn a_suspect_path_is_down_after_300_ms_but_never_before_a_probe_timeout() {
 #[test]
 fn an_acknowledgement_clears_the_count_of_probe_timeouts() {
     let mut health = path(Suspect);
-    let _ = health.on_pto(at(30), PTO);
-    let _ = health.on_pto(at(60), PTO);
+    let _ = health.on_pto(at(30), PTO, Work);
+    let _ = health.on_pto(at(60), PTO, Work);
     assert!(health.on_ack(at(70)));
     assert_eq!(health.poll_timeout(), None);
-    assert_eq!(health.on_pto(at(100), PTO), HealthAction::BecameSuspect);
-    assert_eq!(health.on_pto(at(130), PTO), HealthAction::None);
+    assert_eq!(health.on_pto(at(100), PTO, Work), HealthAction::BecameSuspect);
+    assert_eq!(health.on_pto(at(130), PTO, Work), HealthAction::None);
 }
 
 #[test]
 fn only_what_was_sent_since_the_suspicion_is_a_sign_of_life() {
     let mut health = path(Active);
-    let _ = health.on_pto(at(50), PTO);
+    let _ = health.on_pto(at(50), PTO, Work);
     assert!(!health.on_ack(at(49)), "sent before");
     assert_eq!(health.state(), Suspect);
     assert!(health.on_ack(at(50)), "the probe");
-    let _ = health.on_pto(at(200), PTO);
-    assert_eq!(health.handle_timeout(at(500)), HealthAction::BecameDown);
+    let _ = health.on_pto(at(200), PTO, Work);
+    assert_eq!(health.handle_timeout(at(500), Work), HealthAction::BecameDown);
     assert!(!health.on_ack(at(199)));
     assert!(!health.on_ack(at(520)), "a challenge came: its response says so itself");
     assert_eq!(health.poll_timeout(), Some((at(1_000), HealthTimer::Probe)), "acknowledgements do not hasten probes");
@@ -146,7 +147,7 @@ fn a_down_path_is_probed_every_500_ms_and_a_closed_one_never() {
         let mut health = path(Down(reason));
         for ms in [500, 1_000, 1_500] {
             assert_eq!(health.poll_timeout(), Some((at(ms), HealthTimer::Probe)), "{reason:?}");
-            assert_eq!(health.handle_timeout(at(ms)), HealthAction::Probe);
+            assert_eq!(health.handle_timeout(at(ms), Work), HealthAction::Probe);
         }
     }
     let mut closed = path(Down(Closed));
@@ -161,7 +162,7 @@ fn what_speaks_for_a_down_path_has_it_probed_at_once() {
         health.on_ack(at(100));
         assert_eq!(health.poll_timeout(), Some((at(500), HealthTimer::Probe)), "an acknowledgement is no word for it");
         health.probe_now(at(120));
-        assert_eq!(health.handle_timeout(at(120)), HealthAction::Probe);
+        assert_eq!(health.handle_timeout(at(120), Work), HealthAction::Probe);
     }
 }
 
@@ -224,10 +225,10 @@ fn a_held_path_is_probed_when_the_hold_ends() {
     drop_and_return(&mut health, 10);
     assert_eq!(health.on_down(at(20), LinkLost), HealthAction::BecameDown);
     health.probe_now(at(100));
-    assert_eq!(health.handle_timeout(at(100)), HealthAction::Probe);
+    assert_eq!(health.handle_timeout(at(100), Work), HealthAction::Probe);
     assert!(!health.on_validated(at(110)));
     assert_eq!(health.poll_timeout(), Some((at(520), HealthTimer::Probe)));
-    assert_eq!(health.handle_timeout(at(520)), HealthAction::Probe);
+    assert_eq!(health.handle_timeout(at(520), Work), HealthAction::Probe);
     assert!(health.on_validated(at(530)));
 }
 
@@ -248,4 +249,23 @@ fn a_path_without_another_returns_at_once_however_it_flaps() {
         health.forgive_flaps();
         assert!(health.on_validated(at(round * 100 + 1)), "round {round}");
     }
+}
+
+#[test]
+fn a_path_without_others_is_asked_until_it_answers_and_given_up_after_a_while() {
+    let suspect = || {
+        let mut alone = path(Active);
+        assert_eq!(alone.on_pto(at(0), PTO, Others::None), HealthAction::BecameSuspect);
+        for ms in (300..1_500).step_by(300) {
+            assert_eq!(alone.on_pto(at(ms - 10), PTO, Others::None), HealthAction::None);
+            assert_eq!(alone.handle_timeout(at(ms), Others::None), HealthAction::Ping);
+        }
+        alone
+    };
+    let mut answers = suspect();
+    assert!(answers.on_ack(at(10)), "whatever was sent since the suspicion");
+    assert_eq!(answers.state(), Active);
+    assert_eq!(suspect().handle_timeout(at(1_500), Others::None), HealthAction::BecameDown);
+    assert_eq!(suspect().handle_timeout(at(1_499), Work), HealthAction::None, "not due");
+    assert_eq!(suspect().on_pto(at(1_490), PTO, Work), HealthAction::BecameDown, "another path works now");
 }

@@ -33,6 +33,7 @@ impl Path {
             least_rtt: self.rtt.snapshot().min + spread,
             spread,
             rate: self.rate(),
+            variation: self.controller.variation(),
             window: self.controller.window(),
             loss: self.loss.share(),
             ready_in: if usable { self.ready_in(now) } else { Duration::ZERO },
