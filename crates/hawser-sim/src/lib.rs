@@ -15,6 +15,7 @@
 
 pub mod direct;
 pub mod events;
+pub mod family;
 pub mod host;
 pub mod judge;
 pub mod net;
