@@ -17,6 +17,7 @@ mod fuzz_smoke;
 pub mod handshake;
 pub mod packet;
 pub mod path;
+pub mod policy;
 pub mod queue;
 pub mod resequence;
 pub mod rules;

@@ -11,6 +11,7 @@ use hawser_core::endpoint::{Config, Endpoint, Event, Link, PeerConfig};
 use hawser_core::handshake::secrets::KeyLogEntry;
 use hawser_core::handshake::{Identity, Psk, REKEY_AFTER};
 use hawser_core::packet::Offload;
+use hawser_core::policy::Tuning;
 use hawser_core::session::{Buffers, Settings, Sink};
 use hawser_core::transport::Transport;
 use hawser_core::units::{Ecn, LinkGroup, LinkId, Random, Time};
@@ -62,7 +63,7 @@ impl Portal {
         let config = Config {
             identity: Identity::new([ours; 32]),
             offer: Offer { protection, ciphers: CipherSet::for_machine(true), instance: InstanceId(u64::from(ours)) },
-            settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500 },
+            settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500, tuning: Tuning::default() },
             peers: vec![PeerConfig {
                 public_key: Identity::new([theirs; 32]).public(),
                 psk: Psk::default(),

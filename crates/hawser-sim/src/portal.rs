@@ -7,6 +7,7 @@ use hawser_core::congestion::Kind;
 use hawser_core::endpoint::{Config, Endpoint, Event, Link, PeerConfig};
 use hawser_core::handshake::{Identity, Psk, PublicKey};
 use hawser_core::packet::Offload;
+use hawser_core::policy::Tuning;
 use hawser_core::rules::Rules;
 use hawser_core::session::{Buffers, SessionSnapshot, Settings, Terms, Transmit};
 use hawser_core::units::{LinkGroup, LinkId, Random, Time};
@@ -71,6 +72,8 @@ pub struct Recipe {
     pub protection: Protection,
     /// How flows are treated.
     pub rules: Rules,
+    /// The policy's constants.
+    pub tuning: Tuning,
     /// What is asked of the paths of its links.
     pub terms: Vec<(LinkGroup, Terms)>,
 }
@@ -88,6 +91,7 @@ impl Recipe {
             congestion,
             protection: Protection::Encrypt,
             rules: Rules::default(),
+            tuning: Tuning::default(),
             terms: Vec::new(),
         }
     }
@@ -97,7 +101,7 @@ impl Recipe {
         let config = Config {
             identity: self.identity.clone(),
             offer: Offer { protection: self.protection, ciphers, instance: InstanceId(rng.next_u64()) },
-            settings: Settings { congestion: self.congestion, max_link_mtu: 1500 },
+            settings: Settings { congestion: self.congestion, max_link_mtu: 1500, tuning: self.tuning },
             peers: vec![PeerConfig {
                 public_key: self.peer,
                 psk: Psk::default(),

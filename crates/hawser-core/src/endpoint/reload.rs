@@ -140,6 +140,7 @@ mod tests {
     use super::*;
     use crate::congestion::Kind;
     use crate::handshake::{Identity, Psk};
+    use crate::policy::Tuning;
     use crate::session::Settings;
     use crate::units::Random;
     use crate::wire::{CipherSet, Offer, Protection};
@@ -170,7 +171,7 @@ mod tests {
         let config = Config {
             identity: Identity::new([9; 32]),
             offer,
-            settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500 },
+            settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500, tuning: Tuning::default() },
             peers: (0..1000).map(|number| peer(number, &[])).collect(),
         };
         let mut endpoint = Endpoint::new(config, Box::new(Still));

@@ -111,6 +111,18 @@ pub const AMPLIFICATION: u64 = 3;
 /// 1 + 2 + 4 probe timeouts (RFC 9000 section 8.2.4 asks for at least three).
 pub const CHALLENGES: u32 = 3;
 
+/// How long the answer to a challenge counts. Links that keep packets through an outage release them afterwards: cellular and
+/// satellite outages of up to 20 s were recorded (Hu et al., CoNEXT 2023), and a token is no secret that ages.
+pub const TOKEN_LIFE: Duration = Duration::from_secs(60);
+
+// What a path that is not active may send.
+
+/// Bytes of IP packets a second. Together with a burst, and with initiations that the session may send beside (two a second of some
+/// 250 bytes), that is less than 10 kbit in any second: a path that may be metered, or full, is not filled by looking for it.
+pub const INACTIVE_RATE: u64 = 300;
+/// Bytes that may go at once: a challenge, a response, and a few acknowledgements of 70 to 130 bytes.
+pub const INACTIVE_BURST: u64 = 400;
+
 // Path MTU.
 
 /// Size of an IP packet that a path is taken to carry without a probe (RFC 8899 section 5.1.2, BASE_PLPMTU; RFC 8200 section 5).

@@ -6,6 +6,7 @@
 //! 4. [`rtt`] and [`oneway`]: how long does it take, there and back, and one way?
 //! 5. [`health`]: may it carry traffic?
 //! 6. [`pmtu`]: how large a datagram passes?
+//! 7. [`quota`]: what may go while it is not active?
 //!
 //! None of them has a clock or allocates per packet once its buffers have grown.
 
@@ -15,6 +16,7 @@ pub mod health;
 pub mod loss_meter;
 pub mod oneway;
 pub mod pmtu;
+pub mod quota;
 pub mod ranges;
 pub mod received;
 pub mod replay;

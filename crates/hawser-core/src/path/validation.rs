@@ -2,10 +2,11 @@
 //!
 //! 1. `begin`: a challenge with an unpredictable token goes to the remote address, again after one, two and four probe
 //!    timeouts; then validation has failed.
-//! 2. `on_response`: a token comes back, by whatever path: the address that it was sent to is validated.
+//! 2. `on_response`: a token comes back, by whatever path: the address that it was sent to is validated. A token is good
+//!    for [`TOKEN_LIFE`], however many were sent after it: links keep packets through an outage, and deliver them late.
 //! 3. `on_received`: the newest packet comes from another address: that one is challenged, while the old stays in
 //!    use until the new is validated.
-//! 4. `may_send`: an address that is not validated gets at most three times the bytes that came from it.
+//! 4. `room`: an address that is not validated gets at most three times the bytes that came from it.
 //!
 //! ```text
 //!            begin            on_response
@@ -14,9 +15,10 @@
 //!      +--- 7 PTO: Failed
 //! ```
 
-use super::constants::{AMPLIFICATION, CHALLENGES};
+use super::constants::{AMPLIFICATION, CHALLENGES, TOKEN_LIFE};
 use crate::units::{Random, Time};
 use crate::wire::Token;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// What the session has to do.
@@ -25,7 +27,7 @@ use std::time::Duration;
 pub enum ValidationAction<A> {
     /// Nothing.
     None,
-    /// Send a challenge, if `may_send` permits its size.
+    /// Send a challenge, if there is `room` for it.
     Challenge {
         /// Where to.
         to: A,
@@ -93,11 +95,19 @@ impl<A: Copy + Eq> PathValidation<A> {
         }
     }
 
-    /// Whether `bytes` may go to `to` now.
-    pub fn may_send(&self, to: A, bytes: u32) -> bool {
+    /// Bytes that may go to `to` now.
+    pub fn room(&self, to: A) -> u64 {
         let known = [Some(&self.current), self.moved.as_ref()];
-        let address = known.into_iter().flatten().find(|a| a.remote == to);
-        address.is_some_and(|a| a.validated || a.credit.covers(bytes))
+        match known.into_iter().flatten().find(|address| address.remote == to) {
+            None => 0,
+            Some(address) => {
+                if address.validated {
+                    u64::MAX
+                } else {
+                    address.credit.left()
+                }
+            }
+        }
     }
 
     /// `bytes` went to `to`.
@@ -108,11 +118,11 @@ impl<A: Copy + Eq> PathValidation<A> {
     }
 
     /// A response came, by whatever path. None for a token that is not (or no longer) out.
-    pub fn on_response(&mut self, token: Token) -> Option<Validated<A>> {
-        if let Some(challenged_at) = self.current.answered(token) {
+    pub fn on_response(&mut self, now: Time, token: Token) -> Option<Validated<A>> {
+        if let Some(challenged_at) = self.current.answered(now, token) {
             return Some(Validated { remote: self.current.remote, challenged_at });
         }
-        let challenged_at = self.moved.as_mut()?.answered(token)?;
+        let challenged_at = self.moved.as_mut()?.answered(now, token)?;
         self.current = self.moved.take()?;
         Some(Validated { remote: self.current.remote, challenged_at })
     }
@@ -164,10 +174,10 @@ impl Credit {
         }
     }
 
-    fn covers(&self, bytes: u32) -> bool {
+    fn left(&self) -> u64 {
         match self {
-            Credit::Unlimited => true,
-            Credit::Bytes(left) => *left >= u64::from(bytes),
+            Credit::Unlimited => u64::MAX,
+            Credit::Bytes(left) => *left,
         }
     }
 }
@@ -178,8 +188,8 @@ struct Address<A> {
     remote: A,
     validated: bool,
     credit: Credit,
-    /// The latest challenges, so that a slow response to an earlier one counts.
-    out: [Option<(Token, Time)>; CHALLENGES as usize],
+    /// Challenges of the last [`TOKEN_LIFE`], oldest first. What an inactive path may send bounds how many they are.
+    out: VecDeque<(Token, Time)>,
     /// Challenges sent since `begin`.
     sent: u32,
     next_at: Option<Time>,
@@ -187,7 +197,7 @@ struct Address<A> {
 
 impl<A: Copy> Address<A> {
     fn new(remote: A, credit: Credit) -> Self {
-        Address { remote, validated: false, credit, out: [None; CHALLENGES as usize], sent: 0, next_at: None }
+        Address { remote, validated: false, credit, out: VecDeque::new(), sent: 0, next_at: None }
     }
 
     fn begin(&mut self, now: Time) {
@@ -195,11 +205,10 @@ impl<A: Copy> Address<A> {
         self.next_at = Some(now);
     }
 
-    fn answered(&mut self, token: Token) -> Option<Time> {
-        let out = self.out.iter().flatten();
-        let &(_, challenged_at) = out.into_iter().find(|(out, _)| *out == token)?;
+    fn answered(&mut self, now: Time, token: Token) -> Option<Time> {
+        let &(_, challenged_at) = self.out.iter().find(|(out, at)| *out == token && now.since(*at) <= TOKEN_LIFE)?;
         self.validated = true;
-        self.out = [None; CHALLENGES as usize];
+        self.out.clear();
         self.next_at = None;
         Some(challenged_at)
     }
@@ -215,8 +224,8 @@ impl<A: Copy> Address<A> {
         let mut token = [0; 8];
         random.fill(&mut token);
         let token = Token(token);
-        self.out.rotate_right(1);
-        self.out[0] = Some((token, now));
+        self.out.retain(|(_, at)| now.since(*at) <= TOKEN_LIFE);
+        self.out.push_back((token, now));
         self.next_at = Some(now + pto * (1 << self.sent));
         self.sent += 1;
         let to = self.remote;
@@ -257,7 +266,7 @@ mod tests {
         let mut path = PathValidation::opened_by_peer('a');
         path.begin(at(0));
         let (_, token) = challenge(&mut path, random, 0);
-        assert!(path.on_response(token).is_some());
+        assert!(path.on_response(at(999), token).is_some());
         path
     }
 
@@ -269,12 +278,12 @@ mod tests {
         path.begin(at(5));
         let (to, token) = challenge(&mut path, &mut random, 5);
         assert_eq!(to, 'a');
-        assert_eq!(path.on_response(Token([9; 8])), None);
+        assert_eq!(path.on_response(at(999), Token([9; 8])), None);
         assert!(!path.is_validated());
-        let answer = path.on_response(token);
+        let answer = path.on_response(at(999), token);
         assert_eq!(answer, Some(Validated { remote: 'a', challenged_at: at(5) }));
         assert!(path.is_validated());
-        assert_eq!(path.on_response(token), None, "replayed");
+        assert_eq!(path.on_response(at(999), token), None, "replayed");
         assert_eq!(path.poll_timeout(), None);
     }
 
@@ -294,7 +303,22 @@ mod tests {
         assert_eq!(path.handle_timeout(at(700), PTO, &mut random), Failed);
         assert_eq!(path.poll_timeout(), None);
         // The slowest of answers is still one.
-        assert!(path.on_response(tokens[0]).is_some());
+        assert!(path.on_response(at(999), tokens[0]).is_some());
+    }
+
+    #[test]
+    fn a_token_lives_by_time_and_not_by_how_many_were_sent_after_it() {
+        for (after, counts) in [(TOKEN_LIFE, true), (TOKEN_LIFE + Duration::from_millis(1), false)] {
+            let mut random = Counter(0);
+            let mut path = validated(&mut random);
+            path.begin(at(1_000));
+            let (_, first) = challenge(&mut path, &mut random, 1_000);
+            for ms in (1_500..20_000).step_by(500) {
+                path.begin(at(ms));
+                challenge(&mut path, &mut random, ms);
+            }
+            assert_eq!(path.on_response(at(1_000) + after, first).is_some(), counts, "after {after:?}");
+        }
     }
 
     #[test]
@@ -304,24 +328,24 @@ mod tests {
         path.begin(at(1_000));
         assert!(path.is_validated());
         let (_, token) = challenge(&mut path, &mut random, 1_000);
-        assert!(path.on_response(token).is_some());
+        assert!(path.on_response(at(999), token).is_some());
     }
 
     #[test]
     fn an_unvalidated_address_gets_three_times_what_came_from_it() {
         let mut random = Counter(0);
         let mut path = PathValidation::opened_by_peer('a');
-        assert!(!path.may_send('a', 1));
+        assert_eq!(path.room('a'), 0);
         path.on_received(at(0), 'a', 100, true);
-        assert!(path.may_send('a', 300) && !path.may_send('a', 301));
+        assert_eq!(path.room('a'), 300);
         path.on_sent('a', 250);
-        assert!(path.may_send('a', 50) && !path.may_send('a', 51));
+        assert_eq!(path.room('a'), 50);
         path.begin(at(0));
         let (_, token) = challenge(&mut path, &mut random, 0);
-        assert!(path.on_response(token).is_some());
-        assert!(path.may_send('a', u32::MAX));
-        assert!(!path.may_send('b', 1), "nobody knows b");
-        assert!(PathValidation::opened_by_us('a').may_send('a', 1_200));
+        assert!(path.on_response(at(999), token).is_some());
+        assert_eq!(path.room('a'), u64::MAX);
+        assert_eq!(path.room('b'), 0, "nobody knows b");
+        assert_eq!(PathValidation::opened_by_us('a').room('a'), u64::MAX);
     }
 
     #[test]
@@ -332,14 +356,15 @@ mod tests {
         assert_eq!((path.remote(), path.poll_timeout()), ('a', Some(at(50))));
         let (to, token) = challenge(&mut path, &mut random, 50);
         assert_eq!(to, 'b');
-        assert!(path.may_send('b', 300) && !path.may_send('b', 301));
+        assert_eq!(path.room('b'), 300);
         path.on_received(at(60), 'b', 100, true);
         assert_eq!(path.handle_timeout(at(60), PTO, &mut random), ValidationAction::None);
         assert_eq!(path.remote(), 'a');
-        let answer = path.on_response(token).expect("validated");
+        let answer = path.on_response(at(999), token).expect("validated");
         assert_eq!(answer.remote, 'b');
         assert_eq!(path.remote(), 'b');
-        assert!(path.is_validated() && path.may_send('b', u32::MAX) && !path.may_send('a', 1));
+        assert!(path.is_validated());
+        assert_eq!((path.room('b'), path.room('a')), (u64::MAX, 0));
     }
 
     #[test]
@@ -352,7 +377,7 @@ mod tests {
         }
         assert_eq!(path.handle_timeout(at(700), PTO, &mut random), MoveFailed);
         assert_eq!((path.remote(), path.is_validated()), ('a', true));
-        assert!(!path.may_send('x', 1));
+        assert_eq!(path.room('x'), 0);
     }
 
     #[test]
@@ -360,7 +385,7 @@ mod tests {
         let mut path = validated(&mut Counter(0));
         path.on_received(at(0), 'x', 100, false);
         assert_eq!(path.poll_timeout(), None);
-        assert!(!path.may_send('x', 1));
+        assert_eq!(path.room('x'), 0);
     }
 
     #[test]
@@ -372,7 +397,7 @@ mod tests {
         path.on_received(at(10), 'c', 100, true);
         let (to, to_c) = challenge(&mut path, &mut random, 10);
         assert_eq!(to, 'c');
-        assert_eq!(path.on_response(to_b), None);
-        assert_eq!(path.on_response(to_c).map(|v| v.remote), Some('c'));
+        assert_eq!(path.on_response(at(999), to_b), None);
+        assert_eq!(path.on_response(at(999), to_c).map(|v| v.remote), Some('c'));
     }
 }

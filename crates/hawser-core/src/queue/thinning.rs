@@ -16,9 +16,6 @@ use crate::units::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// As many go at once after a pause: what acknowledges an answer of thirty packets.
-const BURST: u16 = 16;
-
 /// A flow's acknowledgements. None came at first. Owned by its flow.
 #[derive(Copy, Clone, Debug, Default)]
 pub(super) struct Acks {
@@ -39,6 +36,8 @@ pub struct AckSpacing {
     pub gap: Duration,
     /// For so long after a flow began, or began again after a pause as long: its slow start.
     pub within: Duration,
+    /// As many go at once after a pause.
+    pub burst: u16,
 }
 
 /// What is held of all flows. Holds nothing, and lets all go at once, at first. Owned by the queue.
@@ -58,7 +57,7 @@ impl Acks {
             self.began = now;
         }
         self.burst = if pause < spacing.gap { self.burst.saturating_add(1) } else { 1 };
-        self.burst > BURST && now.since(self.began) < spacing.within
+        self.burst > spacing.burst && now.since(self.began) < spacing.within
     }
 
     fn release(&mut self, now: Time) -> Option<TrainId> {
@@ -148,7 +147,7 @@ mod tests {
     impl Bench {
         fn new() -> Bench {
             let mut queue = Queue::new(QueueParams::default());
-            queue.set_ack_spacing(AckSpacing { gap: GAP, within: WITHIN });
+            queue.set_ack_spacing(AckSpacing { gap: GAP, within: WITHIN, burst: 16 });
             let now = Time::ZERO + Duration::from_secs(1);
             Bench { queue, store: TrainStore::new(KEY), now, left: Vec::new() }
         }

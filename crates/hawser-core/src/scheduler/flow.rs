@@ -110,8 +110,9 @@ impl ByFlow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::tests::path;
     use crate::scheduler::connections::Token;
-    use crate::scheduler::tests::{ROOM, path};
+    use crate::scheduler::tests::ROOM;
 
     const NOW: Time = Time::from_nanos(1_000_000_000_000);
 

@@ -33,7 +33,8 @@ fn best_two(paths: &[PathView]) -> [Option<usize>; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::tests::{ROOM, path};
+    use crate::policy::tests::path;
+    use crate::scheduler::tests::ROOM;
 
     #[test]
     fn the_two_paths_of_least_delay_take_and_are_each_others_twin() {

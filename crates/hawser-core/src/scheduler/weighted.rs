@@ -5,7 +5,7 @@
 //!
 //! Fixed is fixed: a path that cannot carry its share holds the others back. One that does not work has no share.
 
-use super::{PathView, Room};
+use super::{PathView, Room, Weight};
 use crate::queue::{Choice, FlowView};
 use crate::units::{ByteCount, Rate};
 use std::time::Duration;
@@ -14,28 +14,6 @@ use std::time::Duration;
 const LEAD: ByteCount = ByteCount(12_000);
 /// Or what the paths carry together in this time, if that is more: waking takes as long.
 const LEAD_TIME: Duration = Duration::from_micros(500);
-
-/// A path's part of what is sent, beside the parts of the others. One by default; a plain value.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Weight(u8);
-
-impl Default for Weight {
-    fn default() -> Weight {
-        Weight(1)
-    }
-}
-
-impl Weight {
-    /// From 1 to 255.
-    pub const fn new(parts: u8) -> Option<Weight> {
-        if parts == 0 { None } else { Some(Weight(parts)) }
-    }
-
-    /// The number of parts.
-    pub const fn get(self) -> u8 {
-        self.0
-    }
-}
 
 /// What each path has earned and not yet sent, in bytes. Nothing at first; the session's scheduler owns it.
 #[derive(Default)]
@@ -81,10 +59,10 @@ impl Weighted {
 
     /// `path` took so much.
     pub fn on_taken(&mut self, path: usize, paths: &[PathView], bytes: ByteCount) {
-        let parts: f64 = paths.iter().filter(|view| view.usable).map(|view| f64::from(view.weight.0)).sum();
+        let parts: f64 = paths.iter().filter(|view| view.usable).map(|view| f64::from(view.weight.get())).sum();
         let bytes = bytes.0 as f64;
         for (credit, view) in self.credit.iter_mut().zip(paths).filter(|(_, view)| view.usable) {
-            *credit += bytes * f64::from(view.weight.0) / parts;
+            *credit += bytes * f64::from(view.weight.get()) / parts;
         }
         if let Some(credit) = self.credit.get_mut(path) {
             *credit -= bytes;
@@ -95,12 +73,13 @@ impl Weighted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::tests::{ROOM, flow, path};
+    use crate::policy::tests::path;
+    use crate::scheduler::tests::{ROOM, flow};
 
     const PACKET: u64 = 1_400;
 
     fn weighing(parts: &[u8]) -> Vec<PathView> {
-        parts.iter().map(|parts| PathView { weight: Weight(*parts), ..path(50, 10) }).collect()
+        parts.iter().map(|parts| PathView { weight: Weight::new(*parts).expect("not zero"), ..path(50, 10) }).collect()
     }
 
     /// Offers rounds of packets to the paths in turn, and counts what each took. `able`: how many packets a round.

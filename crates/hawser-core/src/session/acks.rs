@@ -107,8 +107,8 @@ impl Session {
             path.oneway.on_sample(now, newest.sent_at.as_micros(), frame.received_at_us);
             path.received.set_policy(AckPolicy::for_rtt(path.rtt.snapshot().smoothed));
         }
-        if path.health.on_ack(now, newest.sent_at) {
-            self.scheduler.reconsider();
+        if path.health.on_ack(newest.sent_at) {
+            self.policy.reconsider();
             if path.pmtu.on_life() {
                 path.follow_mtu();
                 self.events.push(Event::MtuChanged);
@@ -200,7 +200,7 @@ impl Session {
     /// A path is suspect or down: all that it has in flight goes to the others at once.
     pub(super) fn evacuate(&mut self, now: Time, index: usize) {
         self.drain(now, index);
-        self.scheduler.reconsider();
+        self.policy.reconsider();
     }
 
     /// Nothing is in flight on a path any more.

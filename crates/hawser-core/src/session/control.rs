@@ -5,11 +5,12 @@
 //! others too while they cannot speak for themselves), the hold time, what must arrive (GONE,
 //! PATH_INFO), a ping.
 
-use super::constants::{CHALLENGE_SIZE, HOLD_CHANGE, HOLD_MAX, HOLD_MIN, HOLD_REPEAT, LATELY};
+use super::constants::LATELY;
 use super::path::{Content, Path};
 use super::{Buffers, Route, Session, Transmit};
 use crate::path::health::HealthState;
-use crate::units::{Ecn, PacketNumber, Time};
+use crate::policy::hold;
+use crate::units::{ByteCount, Ecn, PacketNumber, Time};
 use crate::wire::{
     AckHead, Close, CloseReason, DATA_HEADER_LEN, EncodeError, Hold, PathChallenge, PathResponse, TAG_LEN, Writer,
 };
@@ -17,15 +18,16 @@ use std::time::Duration;
 
 /// The byte of a PING frame, and of PADDING (docs/wire.md).
 const PING: u8 = 0x01;
-/// A control datagram of this size is allowed where a full one would amplify, bytes.
-const SMALL_CONTROL: usize = 128;
+/// Bytes of a datagram with a token and nothing else.
+const LEAST_CONTROL: usize = DATA_HEADER_LEN + PathChallenge::LEN + TAG_LEN;
+/// Bytes of one that is worth waiting for where a path's quota is used up: with response, challenge and a few ranges.
+const USUAL_CONTROL: usize = 96;
 
 /// What one control datagram came to hold, and where it must go for it.
 #[derive(Default)]
 struct Written {
     route: Option<Route>,
     elicits: bool,
-    fill_to: usize,
     /// It asks whether anybody is there: its loss is no sign of congestion.
     probes: bool,
     acked: Option<PacketNumber>,
@@ -39,7 +41,7 @@ impl Session {
                 continue;
             }
             let path = &mut self.paths[index];
-            path.drop_unanswerable();
+            path.drop_unanswerable(now);
             let Route { link, remote, .. } = path.next_way();
             let spare = buffers.spare(link, remote);
             self.paths[index].blocked = spare.is_none();
@@ -63,7 +65,7 @@ impl Session {
     /// The path that says what concerns the whole session: the fastest that works.
     pub(super) fn is_spokesman(&self, index: usize) -> bool {
         let works = |path: &Path| path.health.is_active();
-        let fastest = self.scheduler.fastest();
+        let fastest = self.policy.decisions().fastest;
         match self.paths.get(fastest) {
             Some(path) if works(path) => index == fastest,
             _ => self.paths.iter().position(works) == Some(index),
@@ -81,8 +83,8 @@ impl Session {
     fn write_control(&mut self, now: Time, index: usize, buffer: &mut [u8]) -> Option<Transmit> {
         let path = &mut self.paths[index];
         let number = path.peek_number();
-        let room = path.control_room(path.next_way());
-        if room <= DATA_HEADER_LEN + TAG_LEN {
+        let room = path.control_room(now, path.next_way());
+        if room == 0 {
             return None;
         }
         let mut written = Written::default();
@@ -94,8 +96,7 @@ impl Session {
         if len == 0 {
             return None;
         }
-        let size = (DATA_HEADER_LEN + len + TAG_LEN).max(written.fill_to.min(room));
-        buffer[DATA_HEADER_LEN + len..size].fill(0);
+        let size = DATA_HEADER_LEN + len + TAG_LEN;
         Some(self.seal_control(now, index, route, &mut buffer[..size], &written))
     }
 
@@ -116,6 +117,9 @@ impl Session {
         let counts = written.elicits && !written.probes && path.health.is_active();
         path.remember_control(now, number, size, written.elicits, counts, Content::Control { acked: written.acked });
         path.validation.on_sent(route, u32::try_from(size).unwrap_or(u32::MAX));
+        if !path.health.is_active() {
+            path.quota.spend(now, path.on_wire(size));
+        }
         if written.elicits {
             self.unanswered_since.get_or_insert(now);
         }
@@ -134,15 +138,13 @@ impl Session {
         let path = &mut self.paths[index];
         if let Some((token, came_by)) = path.wants.response.take() {
             PathResponse { token }.encode(out)?;
-            (written.elicits, written.fill_to) = (true, CHALLENGE_SIZE);
-            written.route = Some(came_by);
+            (written.elicits, written.route) = (true, Some(came_by));
         }
         // One datagram goes one way: a challenge for another address waits for the next.
         let same_way = |to: Route| written.route.is_none_or(|route| route == to);
         if let Some((token, to)) = path.wants.challenge.take_if(|(_, to)| same_way(*to)) {
             PathChallenge { token }.encode(out)?;
-            (written.elicits, written.fill_to, written.probes) = (true, CHALLENGE_SIZE, true);
-            written.route = Some(to);
+            (written.elicits, written.probes, written.route) = (true, true, Some(to));
         }
         self.write_acks(now, index, out, written)?;
         if self.is_spokesman(index) {
@@ -195,12 +197,10 @@ impl Session {
         Ok(())
     }
 
-    /// How long the far resequencer may wait: until the slowest of the paths that carry data could
-    /// have noticed a loss, and the packet have come home by another, once more for good measure.
+    /// How long the far resequencer may wait: for the slowest of the paths that carry data.
     fn hold_time(&self, now: Time) -> Duration {
         let busy = self.paths.iter().filter(|path| path.carried_data_lately(now));
-        let repair = busy.map(Path::repair_time).max().unwrap_or(Duration::ZERO);
-        repair.clamp(HOLD_MIN, HOLD_MAX)
+        hold::time(&self.tuning().hold, busy.map(Path::repair_time))
     }
 
     /// How long our own resequencer waits for a gap: as the peer said; before its first word, as
@@ -209,21 +209,20 @@ impl Session {
         if self.hold.heard > Duration::ZERO {
             return self.hold.heard;
         }
-        let repair = self.paths.iter().filter(|path| path.works()).map(Path::repair_time).max();
-        repair.unwrap_or(HOLD_MIN).clamp(HOLD_MIN, HOLD_MAX)
+        let working = self.paths.iter().filter(|path| path.works());
+        hold::time(&self.tuning().hold, working.map(Path::repair_time))
     }
 
     /// For how long a lost packet is worth sending again.
     pub(super) fn useful_for(&self) -> Duration {
-        self.hold.told.max(HOLD_MIN) * 2
+        hold::useful_for(&self.tuning().hold, self.hold.told)
     }
 
     fn hold_is_due(&self, now: Time) -> bool {
         if !self.paths.iter().any(|path| path.carried_data_lately(now)) {
             return false;
         }
-        let (told, fresh) = (self.hold.told.as_secs_f64(), self.hold_time(now).as_secs_f64());
-        (fresh - told).abs() > told * HOLD_CHANGE || now.since(self.hold.told_at) >= HOLD_REPEAT
+        hold::is_due(&self.tuning().hold, now, (self.hold.told, self.hold.told_at), self.hold_time(now))
     }
 
     fn write_hold(&mut self, now: Time, out: &mut Writer<'_>) -> Result<(), EncodeError> {
@@ -257,11 +256,23 @@ impl Session {
 }
 
 impl Path {
-    /// Whether this path has something to say for itself.
+    /// Whether this path has something to say for itself, and may.
     fn speaks(&self, now: Time) -> bool {
-        let asked =
-            self.wants.farewell || self.wants.ping || self.wants.response.is_some() || self.wants.challenge.is_some();
-        asked || self.ack_is_due(now) || self.health.is_active() && self.pmtu.poll_timeout().is_some_and(|at| at <= now)
+        let asked = self.wants.any() || self.ack_is_due(now);
+        if self.health.is_active() {
+            return asked || self.pmtu.poll_timeout().is_some_and(|at| at <= now);
+        }
+        asked && self.may_speak_at(now) <= now
+    }
+
+    /// From when on a small control datagram may go: at once, but for the quota of a path that is not active.
+    pub(super) fn may_speak_at(&self, now: Time) -> Time {
+        if self.health.is_active() { now } else { self.quota.ready_at(now, self.on_wire(USUAL_CONTROL)) }
+    }
+
+    /// Bytes of an IP packet with a datagram of `size`.
+    fn on_wire(&self, size: usize) -> ByteCount {
+        ByteCount((size + self.overhead()) as u64)
     }
 
     /// Where the next control datagram goes: a challenge is echoed the way it came, and asked where it is to be answered.
@@ -272,23 +283,25 @@ impl Path {
 
     /// Forgets echoes and challenges for an address that nothing may go to (any more): the path has
     /// other things to say, and who still waits there asks again.
-    fn drop_unanswerable(&mut self) {
-        let none_may_go = |route: &Route| self.control_room(*route) == 0;
+    fn drop_unanswerable(&mut self, now: Time) {
+        let none_may_go = |route: &Route| self.control_room(now, *route) == 0;
         let response = self.wants.response.filter(|(_, by)| !none_may_go(by));
         let challenge = self.wants.challenge.filter(|(_, to)| !none_may_go(to));
         (self.wants.response, self.wants.challenge) = (response, challenge);
     }
 
-    /// Bytes that a control datagram to `route` may have: the path's MTU, less what amplification forbids.
-    fn control_room(&self, route: Route) -> usize {
-        let sizes = [self.mtu(), SMALL_CONTROL];
-        let may = |size: &&usize| self.validation.may_send(route, u32::try_from(**size).unwrap_or(u32::MAX));
-        sizes.iter().find(may).copied().unwrap_or(0)
+    /// Bytes that a control datagram to `route` may have: the path's MTU, less what its quota and amplification forbid. None
+    /// where not even a token would fit.
+    fn control_room(&self, now: Time, route: Route) -> usize {
+        let quota = if self.health.is_active() { u64::MAX } else { self.quota.room(now).0 };
+        let quota = quota.saturating_sub(self.overhead() as u64);
+        let room = self.validation.room(route).min(quota).min(self.mtu() as u64) as usize;
+        if room < LEAST_CONTROL { 0 } else { room }
     }
 
     /// Whether a small datagram may go back the way that datagrams come.
-    pub(super) fn may_answer(&self) -> bool {
-        !matches!(self.health.state(), HealthState::Down(_)) && self.control_room(self.route) > 0
+    pub(super) fn may_answer(&self, now: Time) -> bool {
+        !matches!(self.health.state(), HealthState::Down(_)) && self.control_room(now, self.route) > 0
     }
 
     fn ack_waits(&self) -> bool {

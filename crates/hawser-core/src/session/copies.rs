@@ -11,8 +11,6 @@ use std::collections::VecDeque;
 
 /// Segments remembered to be copied: a batch or two.
 const REMEMBERED: usize = 128;
-/// From this try on a second path carries a segment too.
-const TRIES_ALONE: u8 = 2;
 
 /// What was sent last on the other paths, oldest first. Empty at first; one session owns it. It owns
 /// no part of any train: a train may be gone by the time that its copy is due.
@@ -52,9 +50,9 @@ impl Copies {
         self.recent.pop_front()
     }
 
-    /// A segment that was lost goes by `path` again; another one should carry it too, if that is in doubt.
+    /// A segment that was lost goes by `path` again, and is to go by another one too.
     pub fn note_resent(&mut self, unsent: &Unsent, path: PathId) {
-        if unsent.tries > TRIES_ALONE && self.rescues.len() < REMEMBERED {
+        if self.rescues.len() < REMEMBERED {
             self.rescues.push_back((*unsent, path));
         }
     }

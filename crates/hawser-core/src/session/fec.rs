@@ -15,7 +15,7 @@ use crate::fec::Fec;
 use crate::fec::decoder::Repaired;
 use crate::fec::symbol::SymbolHead;
 use crate::packet::Train;
-use crate::scheduler::PathView;
+use crate::policy::PathView;
 use crate::units::{ByteCount, Time};
 use crate::wire::{DATA_HEADER_LEN, ProtectedFrame, RepairFrame};
 
@@ -59,7 +59,7 @@ impl Session {
     /// (four packets, draft-ietf-ccwg-bbr section 2.8) would have no room for it.
     pub(super) fn transmit_repair(&mut self, now: Time, buffers: &mut dyn Buffers) -> Option<Transmit> {
         while let Some(size) = self.fec.repair_due(now) {
-            self.look(now);
+            self.refresh_views(now);
             let index = self.repair_path(size);
             let route = index.map(|index| (index, self.paths[index].route));
             let spare = route.and_then(|(index, route)| Some((index, buffers.spare(route.link, route.remote)?)));

@@ -201,7 +201,7 @@ impl Session {
     }
 
     fn on_hold(&mut self, hold: Hold) {
-        self.hold.heard = Duration::from_micros(hold.hold_us).min(super::constants::HOLD_MAX);
+        self.hold.heard = Duration::from_micros(hold.hold_us).min(self.tuning().hold.max);
         self.resequencer.set_hold(self.hold.heard);
     }
 
@@ -224,7 +224,7 @@ impl Session {
             LinkState::Down => self.take_down(now, index, DownReason::PeerSaidDown),
             LinkState::Closed => self.take_down(now, index, DownReason::Closed),
         }
-        self.scheduler.reconsider();
+        self.policy.reconsider();
     }
 }
 

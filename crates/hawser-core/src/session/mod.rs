@@ -19,8 +19,8 @@
 //!      7 write to TUN, coalesced        Sink, by the driver
 //! ```
 //!
-//! The files: `outbound` and `inbound` walk those steps; `look` says before each round what the paths
-//! can do; `acks` settles what came home or was lost; `control` says what is not data; `paths` opens,
+//! The files: `outbound` and `inbound` walk those steps; `views` says before each round what the paths
+//! can do, and applies what the policy decides; `acks` settles what came home or was lost; `control` says what is not data; `paths` opens,
 //! validates and closes paths; `timeout` wakes all of them and says why. None of them sees more of
 //! the session than it needs.
 
@@ -32,7 +32,6 @@ mod copies;
 mod fec;
 mod inbound;
 mod keyring;
-mod look;
 mod outbound;
 mod path;
 mod paths;
@@ -42,6 +41,7 @@ mod snapshot;
 mod split;
 mod terms;
 pub(crate) mod timeout;
+mod views;
 
 pub(crate) use inbound::Datagram;
 pub(crate) use keyring::KeySet;
@@ -55,10 +55,11 @@ use crate::endpoint::labels::KeyId;
 use crate::endpoint::routing::Routing;
 use crate::fec::Fec;
 use crate::packet::{TrainId, TrainStore};
+use crate::policy::{PathView, Policy, Tuning};
 use crate::queue::{Queue, QueueParams};
 use crate::resequence::{Reassembler, Resequencer};
 use crate::rules::Rules;
-use crate::scheduler::{Kind as SchedulerKind, PathView, Scheduler, Word};
+use crate::scheduler::{Kind as SchedulerKind, Scheduler, Word};
 use crate::transport::Transport;
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PacketNumber, PathId, PeerId, Random, Time};
 use crate::wire::FlowBucket;
@@ -146,6 +147,8 @@ pub struct Settings {
     pub congestion: Kind,
     /// The MTU of each path's link is taken to be at most this, in bytes of an IP packet.
     pub max_link_mtu: u16,
+    /// The policy's constants.
+    pub tuning: Tuning,
 }
 
 /// What the endpoint lends a session for the length of a call.
@@ -188,13 +191,13 @@ pub(crate) struct Session {
     /// Of the configured links: those that are not as by default.
     terms: Vec<(LinkGroup, Terms)>,
     views: Vec<PathView>,
+    policy: Policy,
+    /// Any flow may be `adaptive`.
+    adaptive: bool,
     scheduler: Scheduler,
     queue: Queue,
-    /// The most that the paths carried lately together, bytes a second, and until when that counts.
-    best_rate: (u64, Time),
-    /// A path slower than the fastest took bulk since this was last judged.
-    spilled: bool,
-    spill_judged: Time,
+    /// Batches that other paths than the fastest took.
+    overflows: u64,
     /// The next sequence of each flow bucket.
     sequences: Box<[u64]>,
     resend: ResendQueue,
@@ -255,11 +258,11 @@ impl Session {
             paths: Vec::new(),
             terms: Vec::new(),
             views: Vec::new(),
+            policy: Policy::new(now, settings.tuning),
+            adaptive: true,
             scheduler: Scheduler::default(),
             queue,
-            best_rate: (0, Time::ZERO),
-            spilled: false,
-            spill_judged: now,
+            overflows: 0,
             sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
             resend: ResendQueue::default(),
             splits: Splits::default(),

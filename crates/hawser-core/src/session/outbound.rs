@@ -17,7 +17,7 @@ use super::{Buffers, Context, Route, Session, Transmit};
 use crate::drops::DropReason;
 use crate::packet::{Class, SegmentRef, Train, TrainStore};
 use crate::queue::{Choice, Pulled};
-use crate::scheduler::{Kind, Room};
+use crate::scheduler::{Kind, Room, Round, takes_resend};
 use crate::units::{ByteCount, PacketNumber, Time};
 use crate::wire::{
     DATA_FRAME_LEN, DATA_HEADER_LEN, DataFlags, DataFrame, FlowSequence, Gone, SplitFrame, TAG_LEN, Writer,
@@ -45,7 +45,7 @@ impl Session {
             self.note_pause(now);
             return None;
         }
-        self.look(now);
+        self.refresh_views(now);
         self.transmit_data(now, buffers, cx)
     }
 
@@ -72,12 +72,13 @@ impl Session {
     }
 
     fn next_to_ask(&self, asked: u64) -> Option<usize> {
+        let fastest = self.policy.decisions().fastest;
         let ready = self
             .views
             .iter()
             .enumerate()
             .filter(|(index, view)| view.usable && view.ready_in.is_zero() && asked & (1 << index) == 0);
-        ready.min_by_key(|(index, view)| (view.delay_us, *index != self.scheduler.fastest())).map(|(index, _)| index)
+        ready.min_by_key(|(index, view)| (view.delay_us, *index != fastest)).map(|(index, _)| index)
     }
 
     /// Step 4: fills a batch for one path; `None` if it declines all that waits.
@@ -98,7 +99,7 @@ impl Session {
                 budget -= self.send(now, index, unsent, &mut batch, cx.store);
             }
         }
-        if batch.is_empty() && self.views[index].exploring && !self.scheduler.is_chosen(index) {
+        if batch.is_empty() && self.policy.decisions().probes.by_copies.contains(index) {
             self.fill_copies(now, index, &mut batch, budget, cx.store);
         }
         self.finish(now, index, &batch)
@@ -165,7 +166,7 @@ impl Session {
             let size = DATA_OVERHEAD + usize::from(next.len);
             let fits = if size > self.paths[index].mtu() { batch.is_empty() } else { batch.room_for(size) > 0 };
             let lost_on = next.lost_on.and_then(|id| self.index_of(id));
-            if !fits || !self.scheduler.takes_resend(index, &self.views, self.resend.bytes(), lost_on) {
+            if !fits || !takes_resend(&self.round(now), index, self.resend.bytes(), lost_on) {
                 break;
             }
             if *budget == ByteCount::ZERO {
@@ -173,7 +174,7 @@ impl Session {
             }
             if let Some(mut unsent) = self.resend.pop() {
                 unsent.tries += 1;
-                if self.has_second_path() {
+                if self.policy.decisions().reinjection.duplicates(unsent.tries) {
                     self.copies.note_resent(&unsent, self.paths[index].id);
                 }
                 *budget -= self.send(now, index, unsent, batch, cx.store);
@@ -190,7 +191,9 @@ impl Session {
         budget: ByteCount,
         cx: &mut Context<'_>,
     ) -> Option<Pulled> {
-        let (scheduler, views, fec) = (&mut self.scheduler, &self.views, &self.fec);
+        let (decisions, tuning) = (self.policy.decisions(), self.policy.tuning());
+        let round = Round { now, paths: &self.views, decisions, tuning };
+        let (scheduler, fec) = (&mut self.scheduler, &self.fec);
         let mtu = self.paths[index].mtu();
         let drops = &mut *cx.drops;
         let choose = &mut |flow: &crate::queue::FlowView| {
@@ -203,7 +206,7 @@ impl Session {
             }
             // Window and credit may be overdrawn by one packet, else a small rest would block.
             let bytes = budget.max(flow.head_len);
-            scheduler.choose(now, index, views, flow, Room { bytes, segments })
+            scheduler.choose(&round, index, flow, Room { bytes, segments })
         };
         let pulled = self.queue.pull(now, cx.store, choose, &mut |dropped| drops.count(dropped.reason.into()))?;
         let kind = cx.store.train(pulled.train).treatment().scheduler;
@@ -335,7 +338,7 @@ impl Session {
         }
         let idle = self.nothing_waits();
         self.unanswered_since.get_or_insert(now);
-        self.spilled |= index != self.scheduler.fastest();
+        self.overflows += u64::from(index != self.policy.decisions().fastest);
         let path = &mut self.paths[index];
         if !idle {
             path.exploration.on_fed(now);

@@ -2,7 +2,7 @@
 
 mod view;
 
-use super::constants::{BATCH_BYTES, HOLD_LOSSES, HOLD_TIMEOUTS, INITIAL_RTT};
+use super::constants::{BATCH_BYTES, INITIAL_RTT};
 use super::resend::Unsent;
 use super::{Route, Settings, Terms};
 use crate::congestion::pacer::{Pacer, initial_rate};
@@ -14,11 +14,12 @@ use crate::path::health::{DownReason, Health, HealthState};
 use crate::path::loss_meter::{LossEpisode, LossMeter};
 use crate::path::oneway::OneWayDelay;
 use crate::path::pmtu::Pmtu;
+use crate::path::quota::InactiveQuota;
 use crate::path::received::{AckPolicy, ReceivedPackets};
 use crate::path::rtt::RttEstimator;
 use crate::path::sent::{SentPacket, SentPackets};
 use crate::path::validation::PathValidation;
-use crate::scheduler::Exploration;
+use crate::policy::{Probing, Tuning, hold};
 use crate::transport::Transport;
 use crate::units::{ByteCount, LinkGroup, LinkId, PacketNumber, PathId, Rate, Time};
 use crate::wire::{DATA_HEADER_LEN, DataHeader, Label, LinkState, SplitId, Token, TruncatedNumber};
@@ -56,6 +57,13 @@ pub(super) struct Wants {
     pub challenge: Option<(Token, Route)>,
 }
 
+impl Wants {
+    /// Whether anything waits.
+    pub fn any(&self) -> bool {
+        self.farewell || self.ping || self.response.is_some() || self.challenge.is_some()
+    }
+}
+
 /// One path. Begins new and unvalidated; its session owns it.
 pub(super) struct Path {
     pub id: PathId,
@@ -87,7 +95,10 @@ pub(super) struct Path {
     pub ecn: EcnValidation,
     pub loss: LossMeter,
     pub episode: LossEpisode,
-    pub exploration: Exploration,
+    pub exploration: Probing,
+    pub tuning: Tuning,
+    /// What it may send while it is not active.
+    pub quota: InactiveQuota,
     pub wants: Wants,
     next_number: PacketNumber,
     /// When it last began to lead another way: what was sent before says nothing of this one.
@@ -101,9 +112,11 @@ pub(super) struct Path {
     /// It had room and nothing was there for it.
     pub paused: bool,
     /// Since when that is so, pacing apart.
-    dry_since: Option<Time>,
-    /// How long that was so before, since it was last asked.
-    dry: Duration,
+    idle_since: Option<Time>,
+    /// How long that was so before.
+    idle: Duration,
+    /// Since when what is known of its rate counts.
+    known_since: Time,
     /// Its link had no buffer when it last had something to say: only the driver's next call changes that.
     pub blocked: bool,
     /// When the pacer lets the next of what waits go; `None` when only news can change anything.
@@ -149,7 +162,9 @@ impl Path {
             ecn: EcnValidation::default(),
             loss: LossMeter::default(),
             episode: LossEpisode::default(),
-            exploration: Exploration::default(),
+            exploration: Probing::new(settings.tuning.probing),
+            tuning: settings.tuning,
+            quota: InactiveQuota::default(),
             wants: Wants::default(),
             next_number: PacketNumber::default(),
             moved_at: Time::ZERO,
@@ -157,8 +172,9 @@ impl Path {
             last_data: Time::ZERO,
             last_given: Time::ZERO,
             paused: false,
-            dry_since: None,
-            dry: Duration::ZERO,
+            idle_since: None,
+            idle: Duration::ZERO,
+            known_since: Time::ZERO,
             blocked: false,
             paced_until: None,
             tx_bytes: ByteCount::ZERO,
@@ -173,6 +189,7 @@ impl Path {
             congestion::build(controller(self.transport, settings), self.wire_mtu(), u64::from(self.id.0));
         self.pacer = Pacer::new(self.wire_mtu());
         self.exploration.begin();
+        self.known_since = now;
         self.loss = LossMeter::default();
         self.paused = false;
         self.note_pause(now);
@@ -217,11 +234,10 @@ impl Path {
         self.rtt.pto(MAX_ACK_DELAY)
     }
 
-    /// How long it may take until what this path lost is home: by probe timeouts, or where it was learned that packets come
-    /// late here, and losses are noticed later therefore, by that.
+    /// How long it may take until what this path lost is home.
     pub fn repair_time(&self) -> Duration {
         let noticed = self.sent.loss_delay(&self.rtt);
-        (self.probe_timeout() * HOLD_TIMEOUTS).max(noticed * HOLD_LOSSES)
+        hold::repair_time(&self.tuning.hold, self.probe_timeout(), noticed)
     }
 
     /// Writes the header of datagram `number` to the front of `out`.
@@ -284,8 +300,8 @@ impl Path {
         self.controller.on_sent(now, wire, in_flight, idle);
         self.pacer.on_sent(now, wire);
         self.paused = false;
-        if let Some(since) = self.dry_since.take() {
-            self.dry += now.since(since);
+        if let Some(since) = self.idle_since.take() {
+            self.idle += now.since(since);
         }
         self.last_data = now;
     }
@@ -296,17 +312,15 @@ impl Path {
         if in_flight < self.controller.window() {
             self.sampler.mark_app_limited(in_flight);
             self.paused = true;
-            if self.dry_since.is_none() {
-                self.dry_since = Some(self.pacer.ready_at(now, self.wire_mtu()));
+            if self.idle_since.is_none() {
+                self.idle_since = Some(self.pacer.ready_at(now, self.wire_mtu()));
             }
         }
     }
 
-    /// For how long, since it was last asked, the path could have sent and had nothing to send.
-    pub fn take_dry(&mut self, now: Time) -> Duration {
-        let ongoing = self.dry_since.map_or(Duration::ZERO, |since| now.since(since));
-        self.dry_since = self.dry_since.map(|since| since.max(now));
-        std::mem::take(&mut self.dry) + ongoing
+    /// For how long altogether the path could have sent and had nothing to send.
+    fn idle_for(&self, now: Time) -> Duration {
+        self.idle + self.idle_since.map_or(Duration::ZERO, |since| now.since(since))
     }
 
     /// The path fell silent, and what is under way is sent again elsewhere: it may have been too large.

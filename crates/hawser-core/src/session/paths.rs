@@ -63,7 +63,7 @@ impl Session {
         path.follow_controller();
         self.paths.push(path);
         self.events.push(Event::PathSeen(PathId(id.0 + LABELS_AHEAD)));
-        self.scheduler.reconsider();
+        self.policy.reconsider();
         self.paths.len() - 1
     }
 
@@ -82,7 +82,7 @@ impl Session {
     pub(super) fn on_response(&mut self, now: Time, index: usize, token: Token) {
         let alone = !self.paths.iter().any(Path::works);
         let path = &mut self.paths[index];
-        let Some(validated) = path.validation.on_response(token) else { return };
+        let Some(validated) = path.validation.on_response(now, token) else { return };
         if alone {
             path.health.forgive_flaps();
         }
@@ -92,7 +92,8 @@ impl Session {
         let before = path.health.state();
         let returned = path.health.on_validated(now);
         if moved == Some(Moved::Address) {
-            self.relocate(now, index, now.since(validated.challenged_at));
+            // The link may have kept the challenge for long: that is no round trip.
+            self.relocate(now, index, now.since(validated.challenged_at).min(INITIAL_RTT));
         } else if returned && before != HealthState::Suspect {
             path.restart(now, &self.settings);
         }
@@ -102,7 +103,7 @@ impl Session {
         if self.paths[index].pmtu.is_found() {
             self.events.push(Event::MtuChanged);
         }
-        self.scheduler.reconsider();
+        self.policy.reconsider();
         let id = self.paths[index].id;
         if self.close_rivals(now, id) {
             self.announce(id, LinkState::Usable);
@@ -255,7 +256,7 @@ impl Session {
             path.metric = metric;
             let (id, down) = (path.id, matches!(path.health.state(), HealthState::Down(_)));
             self.announce(id, if down { LinkState::Down } else { LinkState::Usable });
-            self.scheduler.reconsider();
+            self.policy.reconsider();
         }
     }
 
@@ -343,7 +344,7 @@ impl Session {
     fn relocate(&mut self, now: Time, index: usize, round_trip: Duration) {
         self.drain(now, index);
         self.paths[index].relocate(now, round_trip, &self.settings);
-        self.scheduler.reconsider();
+        self.policy.reconsider();
     }
 
     /// The socket refused a datagram as too large: the path's MTU is less.
@@ -374,7 +375,7 @@ impl Session {
         let before = self.paths.len();
         self.paths.retain(|path| !path.is_closed());
         if self.paths.len() != before {
-            self.scheduler.reconsider();
+            self.policy.reconsider();
         }
     }
 }

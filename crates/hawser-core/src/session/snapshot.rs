@@ -90,7 +90,7 @@ impl Session {
             rx_bytes: path.rx_bytes,
             tx_bytes: path.tx_bytes,
             carried: path.carried,
-            chosen: self.scheduler.is_chosen(index),
+            chosen: self.policy.decisions().active_set.contains(index),
             delay_us: (path.oneway.smoothed_us().unwrap_or(0), path.oneway.jitter_us()),
         };
         let (protection, cipher) = self.keyring.kind();

@@ -39,7 +39,7 @@ impl Terms {
 impl Session {
     /// What holds for all of a portal's sessions when this one begins, or when it changes.
     pub fn begin_as_told(&mut self, rules: &Rules, terms: &[(LinkGroup, Terms)]) {
-        self.scheduler.set_adaptive(rules.adaptive());
+        self.adaptive = rules.adaptive();
         terms.iter().for_each(|(group, terms)| self.set_terms(*group, *terms));
     }
 
@@ -65,7 +65,7 @@ impl Session {
         path.terms = terms;
         path.follow_controller();
         self.say_terms(index);
-        self.scheduler.reconsider();
+        self.policy.reconsider();
     }
 
     /// The peer may have heard of a path's terms before the path: one that was validated says them again.
@@ -92,7 +92,7 @@ impl Session {
         path.terms_revision = Some(frame.revision);
         path.terms = Terms::of(frame);
         path.follow_controller();
-        self.scheduler.reconsider();
+        self.policy.reconsider();
     }
 }
 

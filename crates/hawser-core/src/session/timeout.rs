@@ -23,6 +23,8 @@ pub enum Reason {
     Ack,
     /// The pacer lets the next packet go.
     Pacing,
+    /// A path that is not active may say something again.
+    Quota,
     /// A path that was idle is asked whether it lives.
     Keepalive,
     /// A flow fell silent, and its last packets get a repair.
@@ -68,7 +70,12 @@ impl Session {
         // What waits for a full socket wakes nobody: the driver knows when it has room. Nor does an
         // acknowledgement that nobody can carry.
         let may_speak = |at: &Time| *at > now || !path.blocked;
-        let heard = |at: &Time| (may_speak(at) && path.may_answer()) || (!active && spokesman);
+        let heard = |at: &Time| (may_speak(at) && path.may_answer(now)) || (!active && spokesman);
+        let quota = path.may_speak_at(now);
+        let asked = path.wants.any() || path.received.ack_due().is_some_and(|at| at <= now);
+        // What may not go yet is woken for when it may; an acknowledgement that others carry is not waited for.
+        let by_quota = (quota > now && asked && !path.blocked).then_some((quota, Reason::Quota));
+        let ack_due = path.received.ack_due().filter(heard).filter(|at| spokesman || quota <= now || *at > now);
         let pto = path.probe_timeout();
         let paced = path.paced_until.filter(|_| waits);
         let candidates = [
@@ -77,7 +84,8 @@ impl Session {
             path.health.poll_timeout().map(|(at, _)| (at, Reason::Health)),
             path.validation.poll_timeout().map(|at| (at, Reason::Validation)),
             active.then(|| path.pmtu.poll_timeout()).flatten().filter(may_speak).map(|at| (at, Reason::Pmtu)),
-            path.received.ack_due().filter(heard).map(|at| (at, Reason::Ack)),
+            ack_due.map(|at| (at, Reason::Ack)),
+            by_quota,
             paced.map(|at| (at, Reason::Pacing)),
             path.doubted_until().filter(|at| waits && *at > now).map(|at| (at, Reason::Health)),
             (active && !path.wants.ping).then(|| (path.last_sent + KEEPALIVE, Reason::Keepalive)),
@@ -144,7 +152,7 @@ impl Session {
 
     /// What a suspect path has in flight moves to the others, if there are others.
     pub(super) fn on_suspect(&mut self, now: Time, index: usize) {
-        self.scheduler.reconsider();
+        self.policy.reconsider();
         if self.paths.iter().any(|path| path.works()) {
             self.paths[index].note_swallowed();
             self.evacuate(now, index);

@@ -7,6 +7,7 @@ pub mod world;
 use hawser_core::congestion::Kind;
 use hawser_core::endpoint::{Config, Endpoint, Link, PeerConfig};
 use hawser_core::handshake::{Identity, Psk};
+use hawser_core::policy::Tuning;
 use hawser_core::session::{Buffers, Settings, Sink};
 use hawser_core::transport::Transport;
 use hawser_core::units::{Ecn, LinkGroup, LinkId, Random, Time};
@@ -51,7 +52,7 @@ pub fn endpoint(ours: u8, peers: Vec<PeerConfig>) -> Endpoint {
             ciphers: CipherSet::for_machine(true),
             instance: InstanceId(u64::from(ours)),
         },
-        settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500 },
+        settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500, tuning: Tuning::default() },
         peers,
     };
     Endpoint::new(config, Box::new(Seeded(u64::from(ours))))

@@ -11,6 +11,7 @@ use hawser_core::endpoint::{Config, Endpoint, Event, Link, PeerConfig};
 use hawser_core::handshake::{Identity, Psk};
 use hawser_core::packet::Offload;
 use hawser_core::path::health::HealthState;
+use hawser_core::policy::Tuning;
 use hawser_core::session::{Buffers, PathSnapshot, Settings, Sink};
 use hawser_core::transport::Transport;
 use hawser_core::units::{Ecn, LinkGroup, LinkId, PeerId, Time};
@@ -111,7 +112,7 @@ fn endpoint(key: u8, theirs: u8, instance: u64, endpoints: &[SocketAddr]) -> End
             ciphers: CipherSet::for_machine(true),
             instance: InstanceId(instance),
         },
-        settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500 },
+        settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500, tuning: Tuning::default() },
         peers: vec![peer],
     };
     Endpoint::new(config, Box::new(Seeded(instance)))

@@ -9,6 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use hawser_core::congestion::Kind;
 use hawser_core::endpoint::{Config as CoreConfig, PeerConfig};
 use hawser_core::handshake::{Identity, Psk, PublicKey};
+use hawser_core::policy::Tuning;
 use hawser_core::session::Settings;
 use hawser_core::transport::Transport as CoreTransport;
 use hawser_core::units::{LinkGroup, LinkId, Random};
@@ -257,7 +258,11 @@ pub fn core_config(config: &Config, keys: &Keys, rng: &mut dyn Random) -> CoreCo
     CoreConfig {
         identity: Identity::new(*keys.private.as_bytes()),
         offer: offer(&config.traffic, machine_has_aes(), InstanceId(rng.next_u64())),
-        settings: Settings { congestion: controller(config.traffic.congestion), max_link_mtu: MAX_LINK_MTU },
+        settings: Settings {
+            congestion: controller(config.traffic.congestion),
+            max_link_mtu: MAX_LINK_MTU,
+            tuning: Tuning::default(),
+        },
         peers: config.peers.iter().map(|peer| core_peer(peer, keys)).collect(),
     }
 }

@@ -6,6 +6,7 @@
 //! 4. `send` gives each datagram of a batch to its link.
 
 mod acts;
+pub mod journal;
 pub mod link;
 
 pub use acts::Act;
@@ -21,6 +22,7 @@ use hawser_core::resequence::Sink;
 use hawser_core::session::Transmit;
 use hawser_core::transport::Transport;
 use hawser_core::units::{LinkGroup, LinkId, Time};
+use journal::{Event, Journal};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -110,6 +112,8 @@ pub struct World {
     pub strays: BTreeMap<SocketAddr, Stray>,
     /// Datagrams that arrived at each side, while recorded.
     pub taps: [Option<Vec<Datagram>>; 2],
+    /// What is sent and delivered, while recorded.
+    pub journal: Option<Journal>,
     /// Inner packets delivered to nobody.
     pub unclaimed: u64,
     hosts: [Vec<Placed>; 2],
@@ -142,6 +146,7 @@ impl World {
             links: Vec::new(),
             strays: BTreeMap::new(),
             taps: [None, None],
+            journal: None,
             unclaimed: 0,
             hosts: [Vec::new(), Vec::new()],
             events: EventQueue::default(),
@@ -314,6 +319,9 @@ impl World {
         for (end, partial) in packets.drain(..) {
             let packet = &bytes[start..end];
             start = end;
+            if let Some(journal) = &mut self.journal {
+                journal.note(self.now, Event::Delivered { side, bytes: packet });
+            }
             let to = destination(packet);
             let mut claimed = false;
             for placed in self.hosts[side].iter_mut().filter(|placed| Some(placed.address) == to) {
@@ -353,6 +361,9 @@ impl World {
         let up = side == LOCAL;
         let from = if up { self.links[link].outward(self.now) } else { listening(to.is_ipv6()) };
         for bytes in datagrams {
+            if let Some(journal) = &mut self.journal {
+                journal.note(self.now, Event::Sent { side, link, bytes: &bytes });
+            }
             let datagram = Datagram { from, to, ecn: transmit.ecn, bytes };
             if self.links[link].refuses(up, &datagram) {
                 let size = u16::try_from(datagram.bytes.len()).unwrap_or(u16::MAX);

@@ -166,25 +166,16 @@ impl Health {
         may_return
     }
 
-    /// A packet that was sent on it at `sent_at` was acknowledged. Says whether it returned from suspect by it; a
-    /// path down for its silence is probed at once. What was sent before the silence says nothing: its
-    /// acknowledgement may be late, or have come round by another path.
-    pub fn on_ack(&mut self, now: Time, sent_at: Time) -> bool {
-        if sent_at < self.suspected_at {
-            return false;
+    /// A packet that was sent on it at `sent_at` was acknowledged. Says whether it returned from suspect by it. What was
+    /// sent before the silence says nothing: its acknowledgement may be late, or have come round by another path. One of
+    /// a path that is down makes it ask for nothing: a link that kept its challenges delivers all of them at once.
+    pub fn on_ack(&mut self, sent_at: Time) -> bool {
+        let returned = self.state == HealthState::Suspect && sent_at >= self.suspected_at;
+        if returned {
+            self.state = HealthState::Active;
+            self.deadline = None;
         }
-        match self.state {
-            HealthState::Suspect => {
-                self.state = HealthState::Active;
-                self.deadline = None;
-                true
-            }
-            HealthState::Down(DownReason::Timeout) => {
-                self.probe_now(now);
-                false
-            }
-            _ => false,
-        }
+        returned
     }
 
     /// A probe timeout passed without any acknowledgement (`PtoKind::Silence`); `pto` is its length: a path with a

@@ -40,7 +40,7 @@ const VALIDATED: Event = |h| {
     h.on_validated(at(10));
 };
 const ACK: Event = |h| {
-    h.on_ack(at(10), at(5));
+    h.on_ack(at(5));
 };
 const ONE_PTO: Event = |h| {
     let _ = h.on_pto(at(10), PTO);
@@ -120,7 +120,7 @@ fn an_acknowledgement_clears_the_count_of_probe_timeouts() {
     let mut health = path(Suspect);
     let _ = health.on_pto(at(30), PTO);
     let _ = health.on_pto(at(60), PTO);
-    assert!(health.on_ack(at(70), at(70)));
+    assert!(health.on_ack(at(70)));
     assert_eq!(health.poll_timeout(), None);
     assert_eq!(health.on_pto(at(100), PTO), HealthAction::BecameSuspect);
     assert_eq!(health.on_pto(at(130), PTO), HealthAction::None);
@@ -130,15 +130,14 @@ fn an_acknowledgement_clears_the_count_of_probe_timeouts() {
 fn only_what_was_sent_since_the_suspicion_is_a_sign_of_life() {
     let mut health = path(Active);
     let _ = health.on_pto(at(50), PTO);
-    assert!(!health.on_ack(at(60), at(49)), "sent before");
+    assert!(!health.on_ack(at(49)), "sent before");
     assert_eq!(health.state(), Suspect);
-    assert!(health.on_ack(at(70), at(50)), "the probe");
+    assert!(health.on_ack(at(50)), "the probe");
     let _ = health.on_pto(at(200), PTO);
     assert_eq!(health.handle_timeout(at(500)), HealthAction::BecameDown);
-    assert!(!health.on_ack(at(510), at(199)));
-    assert_eq!(health.handle_timeout(at(510)), HealthAction::None, "no reason to probe");
-    assert!(!health.on_ack(at(520), at(200)));
-    assert_eq!(health.handle_timeout(at(520)), HealthAction::Probe);
+    assert!(!health.on_ack(at(199)));
+    assert!(!health.on_ack(at(520)), "a challenge came: its response says so itself");
+    assert_eq!(health.poll_timeout(), Some((at(1_000), HealthTimer::Probe)), "acknowledgements do not hasten probes");
 }
 
 #[test]
@@ -157,14 +156,13 @@ fn a_down_path_is_probed_every_500_ms_and_a_closed_one_never() {
 
 #[test]
 fn what_speaks_for_a_down_path_has_it_probed_at_once() {
-    let mut health = path(Down(LinkLost));
-    health.on_ack(at(100), at(100));
-    assert_eq!(health.poll_timeout(), Some((at(500), HealthTimer::Probe)), "an ack of before the cut");
-    health.probe_now(at(120));
-    assert_eq!(health.handle_timeout(at(120)), HealthAction::Probe);
-    let mut silent = path(Down(Timeout));
-    silent.on_ack(at(100), at(100));
-    assert_eq!(silent.handle_timeout(at(100)), HealthAction::Probe);
+    for reason in [Timeout, LinkLost, NoRoute, PeerSaidDown] {
+        let mut health = path(Down(reason));
+        health.on_ack(at(100));
+        assert_eq!(health.poll_timeout(), Some((at(500), HealthTimer::Probe)), "an acknowledgement is no word for it");
+        health.probe_now(at(120));
+        assert_eq!(health.handle_timeout(at(120)), HealthAction::Probe);
+    }
 }
 
 #[test]

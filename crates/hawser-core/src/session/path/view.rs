@@ -1,16 +1,17 @@
-//! A path as the scheduler sees it.
+//! A path as the policy and the scheduler see it.
 
 use super::Path;
-use crate::scheduler::{PathView, micros};
+use crate::policy::PathView;
+use crate::policy::delay::micros;
 use crate::units::Time;
 use std::time::Duration;
 
 impl Path {
-    /// What the scheduler sees; `scale` puts a path without one-way samples on the others' scale.
+    /// What is known of it; `scale` puts a path without one-way samples on the others' scale.
     pub fn view(&mut self, now: Time, usable: bool, scale: i64) -> PathView {
         let half = i64::try_from(self.rtt.snapshot().smoothed.as_micros() / 2).unwrap_or(i64::MAX);
         let delay = self.oneway.smoothed_us().unwrap_or(half.saturating_add(scale));
-        // The search for the rate makes a queue, and a path that nobody uses has none. The queue that the kernel's controller
+        // Probing makes a queue, and a path that nobody uses has none. The queue that the kernel's controller
         // keeps below a stream is no reason to wait for another path: it is there whatever is sent, or the path runs dry.
         let least = match (self.transport.is_stream(), self.exploration.is_on()) {
             (true, _) => None,
@@ -35,7 +36,10 @@ impl Path {
             window: self.controller.window(),
             loss: self.loss.share(),
             ready_in: if usable { self.ready_in(now) } else { Duration::ZERO },
-            exploring: self.exploration.is_on(),
+            probing: self.exploration.is_on(),
+            idle_for: self.idle_for(now),
+            last_given: self.last_given,
+            known_since: self.known_since,
         }
     }
 

@@ -15,6 +15,7 @@ use hawser_core::congestion::Kind;
 use hawser_core::endpoint::{Config, Endpoint, Link, PeerConfig};
 use hawser_core::handshake::{Identity, Psk, PublicKey};
 use hawser_core::packet::Offload;
+use hawser_core::policy::Tuning;
 use hawser_core::resequence::Sink;
 use hawser_core::session::{Buffers, Settings, Transmit};
 use hawser_core::transport::Transport;
@@ -124,7 +125,7 @@ impl Caller {
                 ciphers: CipherSet::for_machine(true),
                 instance: InstanceId(seed),
             },
-            settings: Settings { congestion: Kind::Bbr, max_link_mtu: LINK_MTU },
+            settings: Settings { congestion: Kind::Bbr, max_link_mtu: LINK_MTU, tuning: Tuning::default() },
             peers: vec![hub],
         };
         let mut endpoint = Endpoint::new(config, Box::new(Seeded::new(seed)));

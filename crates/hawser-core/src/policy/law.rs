@@ -1,0 +1,121 @@
+//! The laws by name, each with what switches it off: an ablation goes through them one by one.
+
+use super::Tuning;
+use crate::queue::{LIMIT, TARGET};
+use crate::units::ByteCount;
+use std::fmt;
+use std::time::Duration;
+
+/// A law of the policy. A plain value; there are those of [`Law::all`].
+#[derive(Copy, Clone)]
+pub struct Law {
+    /// What it is called on a command line.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+    neutralise: fn(&mut Tuning),
+}
+
+impl Law {
+    /// Every law.
+    pub fn all() -> &'static [Law] {
+        &LAWS
+    }
+
+    /// The law of that name.
+    pub fn named(name: &str) -> Option<Law> {
+        LAWS.iter().find(|law| law.name == name).copied()
+    }
+
+    pub(super) fn switch_off(self, tuning: &mut Tuning) {
+        (self.neutralise)(tuning);
+    }
+}
+
+impl fmt::Debug for Law {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+const fn law(name: &'static str, about: &'static str, neutralise: fn(&mut Tuning)) -> Law {
+    Law { name, about, neutralise }
+}
+
+static LAWS: [Law; 24] = [
+    law("doubt", "a tier is left only when the probe of a suspect path could have been answered", |t| {
+        (t.tier.doubt_rounds, t.tier.doubt) = (0, Duration::ZERO);
+    }),
+    law("fastest-margin", "the fastest path keeps its place against small differences", |t| {
+        (t.fastest.margin_us, t.fastest.margin_jitters) = (0, 0);
+    }),
+    law("own-jitter", "what a path's delay varies by its nature counts as delay", |t| {
+        (t.delay.jitter_part, t.delay.spread_part) = (u32::MAX, u32::MAX);
+    }),
+    law("repair-delay", "what a path loses counts as delay", |t| t.delay.repair_round_trips = 0.0),
+    law("active-set", "bulk uses only paths whose rate is worth their delay", |t| t.active_set.delay_weight = 0.0),
+    law("set-tie", "of sets that are nearly as good the larger is preferred", |t| t.active_set.tie = 1.0),
+    law("probe-copies", "a path that costs a flow much is probed with redundant copies", |t| t.active_set.cheap = 0.0),
+    law("overflow", "active paths take before the faster ones' queue has reached their delay", |t| {
+        (t.overflow.first, t.overflow.least) = (1.0, 1.0);
+    }),
+    law("overflow-outside", "other paths take later after the fastest one was idle", |t| t.overflow.outside_most = 1.0),
+    law("probing", "a path is fed for its rate's sake until its bandwidth has stopped growing", |t| {
+        t.probing.longest = Duration::ZERO;
+    }),
+    law("promised-window", "a path that is probed promises a window that doubles each round trip", |t| {
+        t.probing.promises_window = false;
+    }),
+    law("probe-retry", "a path that is left out is probed anew, ever more seldom", |t| {
+        (t.retry.first, t.retry.last) = (Duration::MAX, Duration::MAX);
+    }),
+    law("duplicate", "what was lost twice goes by two paths", |t| t.reinjection.tries_alone = u8::MAX),
+    law("lost-again", "the path that lost a packet counts as slower for it", |t| t.reinjection.lost_again = 0.0),
+    law("queue-limit", "what may wait grows with the bond's rate", |t| t.aqm.limit_max = LIMIT),
+    law("quantum", "a bulk flow's turn grows with the bond's rate", |t| t.aqm.quantum_max = ByteCount::ZERO),
+    law("codel-target", "CoDel's target is a round trip of the fastest path", |t| {
+        (t.aqm.target_min, t.aqm.target_max) = (TARGET, TARGET);
+    }),
+    law("codel-bytes", "CoDel's target holds an initial window, however thin the bond", |t| {
+        t.aqm.target_bytes = ByteCount::ZERO;
+    }),
+    law("codel-reach", "CoDel's target includes what must wait before the slowest active path is reached", |t| {
+        t.aqm.reach_max = Duration::ZERO;
+    }),
+    law("codel-late", "CoDel's interval includes what late packets hold up", |t| t.aqm.late_jitters = 0),
+    law("codel-probing", "CoDel's interval is longer while a path is probed", |t| t.aqm.probing_rounds = 0),
+    law("rate-memory", "the queue keeps room for what the bond carried before", |t| t.rate_memory.most = 1.0),
+    law("ack-filter", "acknowledgements of a slow start over several paths have gaps", |t| {
+        t.ack_filter.gap = Duration::ZERO;
+    }),
+    law("hold", "a gap is waited for as long as it may still be repaired, and not a fixed time", |t| {
+        t.hold.min = t.hold.max;
+    }),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_law_has_a_name_of_its_own_and_something_to_switch_off() {
+        let names: BTreeSet<&str> = Law::all().iter().map(|law| law.name).collect();
+        assert_eq!(names.len(), Law::all().len());
+        for law in Law::all() {
+            assert_ne!(Tuning::neutral(*law), Tuning::default(), "{law:?}");
+            assert_eq!(Law::named(law.name).map(|found| found.name), Some(law.name));
+        }
+        assert!(Law::named("no-law").is_none());
+    }
+
+    #[test]
+    fn no_two_laws_are_switched_off_alike() {
+        let all = Law::all();
+        for (index, one) in all.iter().enumerate() {
+            for other in &all[index + 1..] {
+                assert_ne!(Tuning::neutral(*one), Tuning::neutral(*other), "{one:?} and {other:?}");
+            }
+        }
+    }
+}

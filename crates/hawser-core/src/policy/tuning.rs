@@ -1,0 +1,282 @@
+//! Every constant of the policy, law by law, with its unit, its source and the value that switches its law off.
+//!
+//! The default is what was measured to work. [`Tuning::neutral`] switches one law off (`law.rs`), for ablation.
+
+use super::Law;
+use crate::units::ByteCount;
+use std::time::Duration;
+
+/// All constants. Today's values by default. A plain value, the same for all sessions of a portal.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct Tuning {
+    /// How often what follows measurements is decided anew, time.
+    pub interval: Duration,
+    /// See `tier.rs`.
+    pub tier: Tier,
+    /// See `fastest.rs`.
+    pub fastest: Fastest,
+    /// See `delay.rs`.
+    pub delay: Delay,
+    /// See `active_set.rs`.
+    pub active_set: ActiveSet,
+    /// See `overflow.rs`.
+    pub overflow: Overflow,
+    /// See `probing.rs`.
+    pub probing: Probing,
+    /// See `retry.rs`.
+    pub retry: Retry,
+    /// See `reinjection.rs`.
+    pub reinjection: Reinjection,
+    /// See `aqm.rs`.
+    pub aqm: Aqm,
+    /// See `rate_memory.rs`.
+    pub rate_memory: RateMemory,
+    /// See `ack_filter.rs`.
+    pub ack_filter: AckFilter,
+    /// See `hold.rs`.
+    pub hold: Hold,
+}
+
+impl Tuning {
+    /// The default, with one law switched off.
+    pub fn neutral(law: Law) -> Tuning {
+        let mut tuning = Tuning::default();
+        law.switch_off(&mut tuning);
+        tuning
+    }
+}
+
+impl Default for Tuning {
+    fn default() -> Tuning {
+        Tuning {
+            interval: Duration::from_millis(100),
+            tier: Tier::default(),
+            fastest: Fastest::default(),
+            delay: Delay::default(),
+            active_set: ActiveSet::default(),
+            overflow: Overflow::default(),
+            probing: Probing::default(),
+            retry: Retry::default(),
+            reinjection: Reinjection::default(),
+            aqm: Aqm::default(),
+            rate_memory: RateMemory::default(),
+            ack_filter: AckFilter::default(),
+            hold: Hold::default(),
+        }
+    }
+}
+
+/// A struct of constants and its default, each field beside its value.
+macro_rules! constants {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty = $value:expr,)* }) => {
+        $(#[$about])*
+        #[derive(Copy, Clone, PartialEq, Debug)]
+        pub struct $name { $($(#[$doc])* pub $field: $type,)* }
+
+        impl Default for $name {
+            fn default() -> $name {
+                $name { $($field: $value,)* }
+            }
+        }
+    };
+}
+
+constants! {
+    /// When a tier is left. A plain value.
+    Tier {
+        /// The answer to a probe is awaited for as many smoothed round trips (one, as the probe takes). Neutral: 0.
+        doubt_rounds: u32 = 1,
+        /// And this time: an acknowledgement waits for a quarter of a round trip, and a host may be busy. Neutral: 0.
+        doubt: Duration = Duration::from_millis(15),
+    }
+}
+
+constants! {
+    /// When another path becomes the fastest. A plain value.
+    Fastest {
+        /// How much sooner it must be, µs: less would make sparse flows hop (measured). Neutral: 0.
+        margin_us: i64 = 1_000,
+        /// Or as many mean deviations of the present one's delay, if that is more. Neutral: 0.
+        margin_jitters: i64 = 1,
+    }
+}
+
+constants! {
+    /// What counts as a path's delay to a bulk flow. A plain value.
+    Delay {
+        /// Deviation up to the round trip over this is the path's own; beyond, a queue that came and went. Neutral:
+        /// MAX.
+        jitter_part: u32 = 8,
+        /// Or up to the spread of those that overtake each other over this, if that is more. Neutral: MAX.
+        spread_part: u32 = 2,
+        /// A repair takes as many round trips: detection by packet threshold and the acknowledgement (RFC 9002 section
+        /// 6.1.2). Neutral: 0.
+        repair_round_trips: f64 = 1.25,
+        /// From this share of losses on a flow waits for a repair at nearly every moment; below, as seldom.
+        loss_always: f64 = 0.01,
+    }
+}
+
+constants! {
+    /// Which paths are worth their delay. A plain value.
+    ActiveSet {
+        /// The exponent by which a longer round trip weighs against more rate. 40 Mbit/s 10 ms beside 10 Mbit/s 40 ms
+        /// must be used (below 0.24), 5 Mbit/s 75 ms ± 20 beside 100 Mbit/s 10 ms must not (above 0.03). Neutral: 0.
+        delay_weight: f64 = 0.17,
+        /// A path that is probed with a flow's own packets costs it at most this factor of its score; else redundant
+        /// copies probe it. Neutral: 0.
+        cheap: f64 = 0.95,
+        /// Scores this much apart are alike: more paths are preferred, so that the set does not flap. Neutral: 1.
+        tie: f64 = 0.99,
+        /// The least round trip that is told apart, µs: below, the hosts' own delays dominate.
+        round_trip_min_us: f64 = 5_000.0,
+    }
+}
+
+constants! {
+    /// When slower paths take. A plain value.
+    Overflow {
+        /// The share of an active path's delay that must wait before it is used, at first. Neutral: 1.
+        first: f64 = 0.1,
+        /// And at least. Neutral: 1.
+        least: f64 = 0.1,
+        /// It shrinks by this with each decision, while the fastest path is never idle.
+        step: f64 = 0.05,
+        /// It grows by this when the fastest path was idle.
+        back: f64 = 0.25,
+        /// The same share outside the active set is at least 1 and at most this: one window that waits for the repair
+        /// of its losses is too small for both. Neutral: 1.
+        outside_most: f64 = 4.0,
+        /// It shrinks by this with each decision: what was found out is forgotten in five seconds to half a minute.
+        outside_step: f64 = 0.01,
+        /// It grows by this.
+        outside_back: f64 = 0.5,
+        /// Without anything to send for this share of the time the fastest path was idle.
+        idle: f64 = 0.05,
+    }
+}
+
+constants! {
+    /// How a path's rate is found out. A plain value.
+    Probing {
+        /// Growth of the bandwidth in a round that counts as such (draft-ietf-ccwg-bbr section 5.3.1.2).
+        growth: f64 = 1.25,
+        /// Rounds without growth that end the probing (the same).
+        rounds: u32 = 3,
+        /// A queue on top of half a round trip that ends it after one round without growth, time.
+        queue: Duration = Duration::from_millis(5),
+        /// The longest that a path is fed for its rate's sake, time. Neutral: 0.
+        longest: Duration = Duration::from_secs(3),
+        /// Meanwhile it promises what its window does, which doubles each round trip. Neutral: false.
+        promises_window: bool = true,
+    }
+}
+
+constants! {
+    /// When a path that is left out is probed anew. A plain value.
+    Retry {
+        /// After this time at first: what it can may have changed. Neutral: MAX.
+        first: Duration = Duration::from_secs(5),
+        /// Twice as long each time that it was in vain, because probing costs bytes, but at most this. Neutral: MAX.
+        last: Duration = Duration::from_secs(160),
+        /// A path that bulk flows use for so long is of use; shorter, and the choice wavers.
+        in_use: Duration = Duration::from_secs(1),
+        /// A path that another scheduler used within this time is in use.
+        lately: Duration = Duration::from_secs(1),
+    }
+}
+
+constants! {
+    /// What goes by a second path too, and which path retransmits. A plain value.
+    Reinjection {
+        /// A segment goes by one path alone up to this try: the third loss would hold its flow up. Neutral: MAX.
+        tries_alone: u8 = 2,
+        /// How much likelier the path that has just lost a packet loses it again than any other: losses come in bursts.
+        /// Neutral: 0.
+        lost_again: f64 = 4.0,
+        /// But at most with this probability.
+        lost_again_max: f64 = 0.5,
+    }
+}
+
+constants! {
+    /// The ingress queue. A plain value.
+    Aqm {
+        /// What may wait, as time at the bond's rate; at least the queue's own limit (reached at 670 Mbit/s).
+        limit_time: Duration = Duration::from_millis(100),
+        /// And at most, bytes: a window of 100 KB for each of 300 flows. Neutral: the queue's own limit.
+        limit_max: ByteCount = ByteCount(32 << 20),
+        /// A bulk flow's turn lasts this long at the bond's rate, so that trains stay whole where there are hundreds of
+        /// flows: 64 KiB from 3.5 Gbit/s on, one packet below 80 Mbit/s.
+        quantum_time: Duration = Duration::from_micros(150),
+        /// And is at most one large train, bytes. Neutral: 0.
+        quantum_max: ByteCount = ByteCount(65_536),
+        /// CoDel's target is one round trip, but at least this: a flow of the kernel's CUBIC loses nothing at 20 ms
+        /// round trip. Neutral: 5 ms (RFC 8289 section 4.3).
+        target_min: Duration = Duration::from_millis(10),
+        /// And at most this. Neutral: 5 ms.
+        target_max: Duration = Duration::from_millis(60),
+        /// CoDel's target is at least what so many bytes take: a flow's initial window (RFC 6928: ten segments) is no
+        /// standing queue, however thin the bond. Neutral: 0.
+        target_bytes: ByteCount = ByteCount(15_000),
+        /// But by that at most this.
+        target_bytes_max: Duration = Duration::from_millis(400),
+        /// The most that a bulk flow's packets wait for a slower path's sake. Neutral: 0.
+        reach_max: Duration = Duration::from_millis(400),
+        /// CoDel's interval is at least this (RFC 8289 section 4.2).
+        interval_min: Duration = Duration::from_millis(100),
+        /// How many mean deviations the late packets of a path take beyond the average (RFC 6298 section 2, K).
+        /// Neutral: 0.
+        late_jitters: u32 = 4,
+        /// While a path is probed the interval is as many of its round trips: what waits finds its rate out. Neutral:
+        /// 0.
+        probing_rounds: u32 = 6,
+        /// But by that at most this.
+        probing_max: Duration = Duration::from_millis(1_000),
+    }
+}
+
+constants! {
+    /// What the bond carried before. A plain value.
+    RateMemory {
+        /// It counts for so long: links that flap, hand over or restart mostly return within that time.
+        lasts: Duration = Duration::from_secs(30),
+        /// The queue keeps room for at most so many times the present rate. Neutral: 1.
+        most: f64 = 4.0,
+    }
+}
+
+constants! {
+    /// How acknowledgements of bulk are spaced. A plain value.
+    AckFilter {
+        /// The time between two: HyStart takes a gap of 2 ms for the end of a train of them (Linux,
+        /// `hystart_ack_delta_us`), and hosts are late by half a millisecond. Neutral: 0.
+        gap: Duration = Duration::from_millis(3),
+        /// But only where the least round trip is so many times as long.
+        part: u32 = 6,
+        /// A slow start is over in so many round trips: ten segments (RFC 6928) that double each time are 40 MB then.
+        slow_start_rounds: u32 = 12,
+        /// As many go at once after a pause: what acknowledges an answer of thirty packets.
+        burst: u16 = 16,
+    }
+}
+
+constants! {
+    /// How long a gap is waited for. A plain value.
+    Hold {
+        /// As many of the largest probe timeouts: what was lost twice is home by then.
+        timeouts: u32 = 3,
+        /// The same in times until a loss is noticed: what is retransmitted then may be late too.
+        losses: u32 = 2,
+        /// The least that a gap is worth waiting for: below, the hosts' own jitter decides. Neutral: `max`.
+        min: Duration = Duration::from_millis(10),
+        /// And the most: beyond, a congestion-controlled sender has long retransmitted it itself.
+        max: Duration = Duration::from_secs(3),
+        /// It is repeated this often while data flows, because it is not acknowledged.
+        repeat: Duration = Duration::from_millis(200),
+        /// A change by more than this share is told at once.
+        change: f64 = 0.25,
+        /// A lost packet is worth retransmitting for so many times as long.
+        useful: u32 = 2,
+    }
+}
