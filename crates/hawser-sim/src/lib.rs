@@ -19,6 +19,7 @@ pub mod family;
 pub mod host;
 pub mod judge;
 pub mod net;
+pub mod outage;
 pub mod portal;
 pub mod random;
 pub mod recorded;
