@@ -86,3 +86,35 @@ impl Policer {
         self.begin(view);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::rate::Sampler;
+    use crate::tcp::rtt::Rtt;
+    use crate::tcp::window::{State, Window};
+    use std::time::Duration;
+
+    /// The rate found in forty round trips of 100 ms, each of which delivers 100 segments and loses so many.
+    fn found(lost: u64) -> Option<f64> {
+        let (mut policer, mut sampler) = (Policer::default(), Sampler::default());
+        let (mut window, rtt, mut now) = (Window::new(1448), Rtt::default(), Time::ZERO);
+        for _ in 0..40 {
+            now = now + Duration::from_millis(100);
+            sampler.delivered += 100;
+            sampler.lost += lost;
+            sampler.delivered_at = now;
+            let (window, sampler) = (&mut window, &mut sampler);
+            let view = View { now, window, rtt: &rtt, sampler, una: 0, nxt: 0, in_flight: 0, state: State::Open };
+            policer.learn(&view, lost > 0, false, true, true);
+        }
+        policer.rate()
+    }
+
+    #[test]
+    fn a_fifth_lost_at_a_steady_rate_is_a_policer_and_a_tenth_is_not() {
+        let rate = found(30).expect("a policer");
+        assert!((rate - 1_000.0).abs() < 1.0, "{rate} segments a second");
+        assert_eq!((found(10), found(0)), (None, None));
+    }
+}
