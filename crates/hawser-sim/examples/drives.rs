@@ -1,12 +1,13 @@
 //! Prints the bond on recorded links against each of them alone: one TCP stream, and a ping beside it.
 //!
 //! `cargo run --release -p hawser-sim --example drives -- --traces DIR [--seed 1] [--cases 12] [--seconds 40]
-//!  [--scale 0.2] [--congestion cubic|bbr] [--direction down|up] [--case NAME]`
+//!  [--scale 0.2] [--congestion cubic|bbr] [--direction down|up] [--case NAME] [--run SEED]`
 //!
 //! DIR holds `drives.csv` (drive, second, Mbit/s of each link, in columns) and mahimahi traces (`*.down`, `*.up`).
 //! 1. Stretches of drives are drawn by the seed, then pairs of traces, and each trace beside a steady link.
 //! 2. Each is judged on its own, on all processors.
-//! 3. Lines are printed in their order, then the medians. `--case` takes every case whose name contains it.
+//! 3. Lines are printed in their order, then the medians. `--case` takes every case whose name contains it;
+//!    `--run` another seed of what is random within each: how far figures differ by chance.
 
 #[path = "shared/arguments.rs"]
 mod arguments;
@@ -34,7 +35,7 @@ fn figures(verdict: &Verdict) -> [f64; 8] {
 fn main() {
     let given = Arguments::read();
     let mut networks = files::networks(&given.traces, given.draw());
-    networks.retain(|network| given.takes(network));
+    given.choose(&mut networks);
     assert!(!networks.is_empty(), "no case: is --traces {:?} a folder of recordings?", given.traces);
     println!(
         "seed {}, {:?}, Mbit/s and ms; {:.3} of the capacity can be had",

@@ -1,6 +1,6 @@
 //! All three judges over families of networks that nobody chose by hand.
 //!
-//! `cargo run --release -p hawser-sim --example judges -- [--cases 12] [--seed 1] [--traces DIR] [--case NAME]
+//! `cargo run --release -p hawser-sim --example judges -- [--cases 12] [--seed 1] [--traces DIR] [--case NAME] [--run SEED]
 //!  [--congestion cubic|bbr] [--direction down|up] [--seconds 40] [--scale 0.2]`
 //!
 //! 1. Each family draws `--cases` networks, from the seed on; recordings are one where a folder is given.
@@ -91,7 +91,7 @@ fn main() {
     let heads: Vec<String> = COLUMNS.iter().map(|(name, _)| format!("{name:>8}")).collect();
     println!("{:58} {}", "", heads.join(" "));
     for (family, mut networks) in families {
-        networks.retain(|network| given.takes(network));
+        given.choose(&mut networks);
         if networks.is_empty() {
             continue;
         }

@@ -18,6 +18,8 @@ pub struct Arguments {
     pub scale: f64,
     /// Congestion control and direction.
     pub question: Question,
+    /// Another seed of what is random within each network; the networks stay.
+    pub run: Option<u64>,
     /// Only cases whose name contains this.
     pub case: String,
 }
@@ -32,6 +34,7 @@ impl Arguments {
             seconds: 40,
             scale: 0.2,
             question: Question { congestion: Congestion::Cubic, down: true },
+            run: None,
             case: String::new(),
         };
         let mut words = std::env::args().skip(1);
@@ -54,6 +57,7 @@ impl Arguments {
             ("--congestion", "bbr") => self.question.congestion = Congestion::Bbr,
             ("--direction", "down") => self.question.down = true,
             ("--direction", "up") => self.question.down = false,
+            ("--run", _) => self.run = Some(number() as u64),
             ("--case", _) => self.case = value,
             _ => panic!("no argument is called {word} {value}"),
         }
@@ -64,8 +68,11 @@ impl Arguments {
         Draw { seed: self.seed, cases: self.cases, seconds: self.seconds, scale: self.scale }
     }
 
-    /// Whether this one is asked for.
-    pub fn takes(&self, network: &Network) -> bool {
-        network.name.contains(&self.case)
+    /// Those that are asked for, with the seed that is asked for.
+    pub fn choose(&self, networks: &mut Vec<Network>) {
+        networks.retain(|network| network.name.contains(&self.case));
+        for network in networks {
+            network.seed = self.run.unwrap_or(network.seed);
+        }
     }
 }
