@@ -5,9 +5,9 @@
 
 use crate::events::EventQueue;
 use crate::host::{Entrance, Host, Wire, destination};
-use crate::net::{Due, LinkSpec, Pipe, Way};
+use crate::net::{Due, LinkSpec, Pipe};
 use crate::random::Seeded;
-use crate::world::{LOCAL, REMOTE};
+use crate::world::{Act, LOCAL, REMOTE};
 use hawser_core::units::Time;
 use std::any::Any;
 use std::net::{IpAddr, Ipv4Addr};
@@ -18,7 +18,7 @@ const MTU: usize = 1500;
 enum Happening {
     Depart(usize, Due),
     Arrive(usize, Vec<u8>),
-    Change(usize, fn(&mut Way)),
+    Act(Act),
 }
 
 struct Placed {
@@ -66,9 +66,9 @@ impl Direct {
         host.downcast_ref().expect("a host of this kind")
     }
 
-    /// What that side sends by is another way from then on.
-    pub fn at(&mut self, at: Time, side: usize, change: fn(&mut Way)) {
-        self.events.push(at, Happening::Change(side, change));
+    /// Something happens to the link's ways then, whichever link the act names.
+    pub fn at(&mut self, at: Time, act: Act) {
+        self.events.push(at, Happening::Act(act));
     }
 
     /// Step 1.
@@ -104,9 +104,12 @@ impl Direct {
                 }
                 self.settle(side);
             }
-            Happening::Change(side, change) => {
-                let due = self.pipes[side].change(self.now, change);
-                self.departs(side, due);
+            Happening::Act(act) => {
+                let ways = act.touches().map_or([false; 2], |(_, ways)| ways);
+                for side in [LOCAL, REMOTE].into_iter().filter(|side| ways[*side]) {
+                    let due = self.pipes[side].change(self.now, |way| act.change(way));
+                    self.departs(side, due);
+                }
             }
         }
     }

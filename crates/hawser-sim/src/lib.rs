@@ -15,9 +15,11 @@
 
 pub mod direct;
 pub mod events;
+pub mod family;
 pub mod host;
 pub mod judge;
 pub mod net;
+pub mod outage;
 pub mod portal;
 pub mod random;
 pub mod recorded;

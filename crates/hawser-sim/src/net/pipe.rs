@@ -57,6 +57,8 @@ impl Parcel for Vec<u8> {
 pub struct Counters {
     /// Offered.
     pub offered: u64,
+    /// The same, bytes of IP packets.
+    pub offered_bytes: u64,
     /// Dropped at the tail of the queue.
     pub dropped: u64,
     /// Lost on the way.
@@ -124,6 +126,7 @@ impl<P: Parcel> Pipe<P> {
     pub fn offer(&mut self, now: Time, parcel: P) -> Option<Due> {
         self.counters.offered += 1;
         let len = ByteCount(parcel.wire_len() as u64);
+        self.counters.offered_bytes += len.0;
         if parcel.wire_len() > self.way.mtu {
             self.counters.vanished += 1;
             return None;

@@ -1,15 +1,20 @@
-//! BBR version 1 (Cardwell et al., "BBR: congestion-based congestion control", 2016) as Linux has it, but for the
-//! detection of policers.
+//! BBR version 1 (Cardwell et al., "BBR: congestion-based congestion control", 2016) as Linux has it.
 //!
 //! 1. `on_sample` learns the bottleneck's rate (the most of ten round trips) and the least round trip (of ten seconds).
 //! 2. STARTUP doubles the rate each round until it brings nothing; DRAIN empties the queue; PROBE_BW cycles.
 //! 3. PROBE_RTT empties the pipe when the least round trip was not seen for ten seconds.
 //! 4. From all that follow the pacing rate and the window.
+//! 5. Where a policer is found ([`policer`]) its rate takes the place of the greatest.
+
+mod aggregation;
+mod policer;
 
 use super::rate::Sample;
 use super::window::{Control, INITIAL, State, View, Window};
 use crate::random::Seeded;
+use aggregation::Aggregation;
 use hawser_core::units::Time;
+use policer::Policer;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -31,11 +36,6 @@ const PROBE_RTT: Duration = Duration::from_millis(200);
 const LEAST: u32 = 4;
 /// What is paced of the rate, so that no queue stays.
 const MARGIN: f64 = 0.99;
-/// Aggregated acknowledgements are remembered for five to ten rounds, and count up to 100 ms at the rate.
-const AGGREGATION_ROUNDS: u32 = 5;
-const AGGREGATION_MOST: f64 = 0.1;
-/// A count of acknowledged segments begins anew here.
-const AGGREGATION_RESET: u64 = 1 << 20;
 /// Below this (1.2 Mbit/s, bytes a second) segments go one by one.
 const SINGLE: f64 = 150_000.0;
 
@@ -66,10 +66,8 @@ pub struct Bbr {
     full: (f64, u32),
     filled: bool,
     seen_rtt: bool,
-    extra: [f64; 2],
-    extra_rounds: u32,
-    extra_which: usize,
-    epoch: (Time, u64),
+    aggregation: Aggregation,
+    policer: Policer,
     rng: Seeded,
 }
 
@@ -93,29 +91,34 @@ impl Bbr {
             full: (0.0, 0),
             filled: false,
             seen_rtt: false,
-            extra: [0.0; 2],
-            extra_rounds: 0,
-            extra_which: 0,
-            epoch: (Time::ZERO, 0),
+            aggregation: Aggregation::default(),
+            policer: Policer::default(),
             rng,
         }
     }
 
-    fn rate(&self) -> f64 {
+    /// The greatest rate of the last rounds, segments a second.
+    fn greatest(&self) -> f64 {
         self.rates.front().map_or(0.0, |(_, rate)| *rate)
+    }
+
+    /// What counts: a policer's rate, or the greatest.
+    fn rate(&self) -> f64 {
+        self.policer.rate().unwrap_or(self.greatest())
     }
 
     fn gains(&self) -> (f64, f64) {
         match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (1.0 / HIGH_GAIN, HIGH_GAIN),
+            Mode::ProbeBw if self.policer.rate().is_some() => (1.0, CWND_GAIN),
             Mode::ProbeBw => (CYCLE[self.cycle], CWND_GAIN),
             Mode::ProbeRtt => (1.0, 1.0),
         }
     }
 
-    fn product(&self, gain: f64) -> u32 {
-        self.least.map_or(INITIAL, |(least, _)| (self.rate() * least.as_secs_f64() * gain).ceil() as u32)
+    fn product(&self, rate: f64, gain: f64) -> u32 {
+        self.least.map_or(INITIAL, |(least, _)| (rate * least.as_secs_f64() * gain).ceil() as u32)
     }
 
     /// Room for super-packets at both ends and for the acknowledgements that are delayed.
@@ -127,7 +130,7 @@ impl Bbr {
     }
 
     fn in_flight_at(&self, view: &View<'_>, gain: f64) -> u32 {
-        self.quantized(view, self.product(gain))
+        self.quantized(view, self.product(self.greatest(), gain))
     }
 
     fn save_cwnd(&mut self, window: &Window) {
@@ -145,37 +148,15 @@ impl Bbr {
             self.round_start = true;
             self.conserving = false;
         }
+        if self.policer.learn(view, sample.lost > 0, sample.app_limited, self.round_start, self.mode == Mode::ProbeBw) {
+            self.probe_bandwidth(view.sampler.delivered_at);
+        }
         let rate = delivered as f64 / interval.as_secs_f64();
-        if !sample.app_limited || rate >= self.rate() {
+        if !sample.app_limited || rate >= self.greatest() {
             while self.rates.pop_back_if(|(_, known)| *known <= rate).is_some() {}
             self.rates.push_back((self.round, rate));
             while self.rates.pop_front_if(|(round, _)| *round + RATE_ROUNDS < self.round).is_some() {}
         }
-    }
-
-    /// Step 1: how much more than the rate says is acknowledged at once.
-    fn learn_aggregation(&mut self, view: &View<'_>, sample: &Sample) {
-        if sample.acked == 0 || sample.delivered.is_none() {
-            return;
-        }
-        if self.round_start {
-            self.extra_rounds += 1;
-            if self.extra_rounds >= AGGREGATION_ROUNDS {
-                (self.extra_rounds, self.extra_which) = (0, 1 - self.extra_which);
-                self.extra[self.extra_which] = 0.0;
-            }
-        }
-        let (began, acked) = &mut self.epoch;
-        let now = view.sampler.delivered_at;
-        let rate = self.rates.front().map_or(0.0, |(_, rate)| *rate);
-        let mut expected = rate * now.since(*began).as_secs_f64();
-        if *acked as f64 <= expected || *acked >= AGGREGATION_RESET {
-            (*began, *acked, expected) = (now, 0, 0.0);
-        }
-        *acked += u64::from(sample.acked);
-        let extra = (*acked as f64 - expected).min(f64::from(view.window.cwnd));
-        let known = &mut self.extra[self.extra_which];
-        *known = known.max(extra);
     }
 
     /// Step 2: the next phase of PROBE_BW.
@@ -207,8 +188,8 @@ impl Bbr {
     /// Step 2: whether the pipe is full, and whether its queue is empty again.
     fn fill_and_drain(&mut self, view: &mut View<'_>, sample: &Sample) {
         if !self.filled && self.round_start && !sample.app_limited {
-            if self.rate() >= self.full.0 * FULL_GROWTH {
-                self.full = (self.rate(), 0);
+            if self.greatest() >= self.full.0 * FULL_GROWTH {
+                self.full = (self.greatest(), 0);
             } else {
                 self.full.1 += 1;
                 self.filled = self.full.1 >= FULL_ROUNDS;
@@ -291,9 +272,8 @@ impl Bbr {
     fn set_cwnd(&mut self, view: &mut View<'_>, sample: &Sample) {
         if sample.acked > 0 && !self.recover(view, sample) {
             let gain = self.gains().1;
-            let aggregation = if self.filled { self.extra[0].max(self.extra[1]) } else { 0.0 };
-            let most = aggregation.min(self.rate() * AGGREGATION_MOST) as u32;
-            let target = self.quantized(view, self.product(gain) + most);
+            let more = if self.filled { self.aggregation.segments(self.rate()) } else { 0 };
+            let target = self.quantized(view, self.product(self.rate(), gain) + more);
             let cwnd = view.window.cwnd;
             if self.filled {
                 view.window.cwnd = (cwnd + sample.acked).min(target);
@@ -316,13 +296,17 @@ impl Control for Bbr {
 
     fn undo(&mut self, view: &mut View<'_>) -> u32 {
         self.full = (0.0, 0);
+        self.policer.forget(view);
         view.window.cwnd
     }
 
-    fn on_timeout(&mut self, _: &mut View<'_>) {
+    fn on_timeout(&mut self, view: &mut View<'_>) {
         self.prior_state = State::Loss;
         self.full = (0.0, self.full.1);
         self.round_start = true;
+        if self.policer.learn(view, true, false, true, self.mode == Mode::ProbeBw) {
+            self.probe_bandwidth(view.sampler.delivered_at);
+        }
     }
 
     fn on_round_trip(&mut self, _: &mut View<'_>, _: Duration) {}
@@ -331,7 +315,8 @@ impl Control for Bbr {
 
     fn on_sample(&mut self, view: &mut View<'_>, sample: &Sample) -> bool {
         self.learn_rate(view, sample);
-        self.learn_aggregation(view, sample);
+        let rate = self.rate();
+        self.aggregation.learn(view, sample, self.round_start, rate);
         self.turn(view, sample);
         self.fill_and_drain(view, sample);
         self.learn_least(view, sample);

@@ -9,6 +9,7 @@
 //! It is written after the RFCs and after what Linux 6 does where they leave a choice. The file names are those of
 //! the mechanisms. No FIN is sent: a transfer is over when its receiver has all bytes.
 
+mod arrived;
 pub mod bbr;
 pub mod cubic;
 pub mod hosts;

@@ -4,17 +4,14 @@ use super::hosts::{ReceiverHost, SenderHost};
 use super::sender::Story;
 use super::{Congestion, Transfer};
 use crate::direct::Direct;
-use crate::net::{LinkSpec, Loss, Way, link};
+use crate::net::{LinkSpec, Loss, link};
 use crate::situation::{address, second};
-use crate::world::{LOCAL, REMOTE};
+use crate::world::{Act, LOCAL, REMOTE};
 use Congestion::{Bbr, Cubic};
 use hawser_core::units::Time;
 
 /// The share of a link's bytes that is TCP's data: 52 bytes of headers in 1500.
 const DATA: f64 = 1448.0 / 1500.0;
-
-/// At that second, the way up changes.
-type Act = (f64, fn(&mut Way));
 
 /// What a transfer left.
 struct Seen {
@@ -35,12 +32,12 @@ impl Seen {
 }
 
 /// An upload over a link for so many seconds; something may happen to the way up.
-fn over(link: &LinkSpec, plan: Transfer, seconds: f64, acts: &[Act], seed: u64) -> Seen {
+fn over(link: &LinkSpec, plan: Transfer, seconds: f64, acts: &[(f64, Act)], seed: u64) -> Seen {
     let mut world = Direct::new(link, seed);
     let ends = [LOCAL, REMOTE].map(|side| address(side, 10));
     let sender = world.add_host(LOCAL, ends[LOCAL], SenderHost::new(ends[LOCAL], ends[REMOTE], &[plan], seed));
     let receiver = world.add_host(REMOTE, ends[REMOTE], ReceiverHost::new(ends[REMOTE], ends[LOCAL], &[plan], seed));
-    acts.iter().for_each(|(at, change)| world.at(second(*at), LOCAL, *change));
+    acts.iter().for_each(|(at, act)| world.at(second(*at), act.clone()));
     world.run_until(second(seconds));
     assert_eq!(world.host::<ReceiverHost>(receiver).receivers[0].corrupt, 0, "every byte is right");
     let story = world.host::<SenderHost>(sender).senders[0].story;
@@ -79,7 +76,7 @@ fn one_per_cent_lost_does_nothing_to_bbr_and_leaves_cubic_what_mathis_says() {
 #[test]
 fn a_burst_is_repaired_without_a_timeout() {
     // 30 ms of 20 Mbit/s vanish.
-    let acts: [Act; 2] = [(5.0, |way| way.hole = true), (5.03, |way| way.hole = false)];
+    let acts = [(5.0, Act::CutUp(0)), (5.03, Act::Heal(0))];
     for congestion in [Cubic, Bbr] {
         let plan = Transfer::bulk(second(0.0), Time::NEVER).by(congestion);
         let seen = over(&link(20.0, 40.0), plan, 10.0, &acts, 1);
@@ -101,7 +98,7 @@ fn reordering_of_5_ms_does_not_bring_it_down() {
 
 #[test]
 fn after_a_stall_of_3_s_it_goes_on() {
-    let acts: [Act; 2] = [(5.0, |way| way.stalled = true), (8.0, |way| way.stalled = false)];
+    let acts = [(5.0, Act::StallUp(0)), (8.0, Act::Resume(0))];
     for congestion in [Cubic, Bbr] {
         let plan = Transfer::bulk(second(0.0), Time::NEVER).by(congestion);
         let seen = over(&link(20.0, 40.0), plan, 14.0, &acts, 1);
@@ -127,7 +124,7 @@ fn a_short_transfer_takes_its_round_trips() {
 
 #[test]
 fn the_last_segments_are_repaired_by_a_probe() {
-    let acts: [Act; 2] = [(1.212, |way| way.hole = true), (1.25, |way| way.hole = false)];
+    let acts = [(1.212, Act::CutUp(0)), (1.25, Act::Heal(0))];
     let seen = over(&link(10.0, 100.0), Transfer::of(30_000, second(1.0)), 5.0, &acts, 1);
     let took = seen.done().expect("it is done").since(second(1.0));
     println!("{took:?} {:?}", seen.story);

@@ -58,18 +58,53 @@ pub enum Act {
     Add(Box<LinkSpec>),
 }
 
+impl Act {
+    /// The link whose ways it changes: the one to the remote portal, the one back.
+    pub fn touches(&self) -> Option<(usize, [bool; 2])> {
+        match self {
+            Act::Cut(link) | Act::Heal(link) | Act::Down(link) | Act::Up(link) => Some((*link, [true, true])),
+            Act::Stall(link) | Act::Resume(link) => Some((*link, [true, true])),
+            Act::CutUp(link) | Act::StallUp(link) | Act::RateUp(link, _) => Some((*link, [true, false])),
+            Act::CutDown(link) | Act::StallDown(link) | Act::RateDown(link, _) => Some((*link, [false, true])),
+            Act::Rate(link, _) | Act::RoundTrip(link, _) | Act::Loss(link, _) => Some((*link, [true, true])),
+            Act::Mtu(link, _) => Some((*link, [true, true])),
+            _ => None,
+        }
+    }
+
+    /// Changes such a way.
+    pub fn change(&self, way: &mut Way) {
+        match self {
+            Act::Cut(_) | Act::CutUp(_) | Act::CutDown(_) | Act::Down(_) => way.hole = true,
+            Act::Heal(_) | Act::Up(_) => way.hole = false,
+            Act::Stall(_) | Act::StallUp(_) | Act::StallDown(_) => way.stalled = true,
+            Act::Resume(_) => way.stalled = false,
+            Act::Rate(_, mbit) | Act::RateUp(_, mbit) | Act::RateDown(_, mbit) => way.set_rate(*mbit),
+            Act::RoundTrip(_, ms) => way.delay = millis(*ms) / 2,
+            Act::Mtu(_, mtu) => way.mtu = *mtu,
+            Act::Loss(_, share) => way.loss = Loss::Random(*share),
+            _ => {}
+        }
+    }
+}
+
 impl World {
     /// Does it now.
     pub fn act(&mut self, act: Act) {
+        if let Some((link, ways)) = act.touches() {
+            for (up, touched) in [true, false].into_iter().zip(ways) {
+                if touched {
+                    let due = self.links[link].pipe(up).change(self.now, |way| act.change(way));
+                    self.departs(link, up, due);
+                }
+            }
+        }
+        self.act_on_portals(act);
+    }
+
+    /// What of it is not of a way.
+    fn act_on_portals(&mut self, act: Act) {
         match act {
-            Act::Cut(link) => self.change(link, |way| way.hole = true),
-            Act::CutUp(link) => self.change_one(link, true, |way| way.hole = true),
-            Act::CutDown(link) => self.change_one(link, false, |way| way.hole = true),
-            Act::Heal(link) => self.change(link, |way| way.hole = false),
-            Act::Stall(link) => self.change(link, |way| way.stalled = true),
-            Act::StallUp(link) => self.change_one(link, true, |way| way.stalled = true),
-            Act::StallDown(link) => self.change_one(link, false, |way| way.stalled = true),
-            Act::Resume(link) => self.change(link, |way| way.stalled = false),
             Act::Down(link) => self.set_up(link, false),
             Act::Up(link) => self.set_up(link, true),
             Act::Rebind(link) => self.links[link].rebind(),
@@ -78,12 +113,6 @@ impl World {
                 let portal = &mut self.portals[LOCAL];
                 portal.endpoint.handle_link_moved(portal.clock.show(self.now), LinkId(link as u16), Moved::Address);
             }
-            Act::Rate(link, mbit) => self.change(link, |way| way.set_rate(mbit)),
-            Act::RateUp(link, mbit) => self.change_one(link, true, |way| way.set_rate(mbit)),
-            Act::RateDown(link, mbit) => self.change_one(link, false, |way| way.set_rate(mbit)),
-            Act::RoundTrip(link, ms) => self.change(link, |way| way.delay = millis(ms) / 2),
-            Act::Mtu(link, mtu) => self.change(link, |way| way.mtu = mtu),
-            Act::Loss(link, share) => self.change(link, |way| way.loss = Loss::Random(share)),
             Act::Terms(link, terms) => self.portals[LOCAL].endpoint.set_terms(LinkGroup(link as u16), terms),
             Act::Kill(side) => self.portals[side].stopped = true,
             Act::Close(side) => {
@@ -93,22 +122,11 @@ impl World {
             }
             Act::Start(side) => self.portals[side].restart(self.now),
             Act::Add(spec) => self.add_link(*spec),
+            _ => {}
         }
-    }
-
-    fn change(&mut self, link: usize, change: impl Fn(&mut Way)) {
-        for up in [true, false] {
-            self.change_one(link, up, &change);
-        }
-    }
-
-    fn change_one(&mut self, link: usize, up: bool, change: impl FnOnce(&mut Way)) {
-        let due = self.links[link].pipe(up).change(self.now, change);
-        self.departs(link, up, due);
     }
 
     fn set_up(&mut self, link: usize, up: bool) {
-        self.change(link, |way| way.hole = !up);
         let (portal, id) = (&mut self.portals[LOCAL], LinkId(link as u16));
         portal.set_up(id, up);
         let now = portal.clock.show(self.now);

@@ -3,6 +3,8 @@
 mod bottleneck;
 mod change;
 mod cut;
+mod judged;
+mod outages;
 mod peers;
 mod repair;
 mod schedulers;

@@ -1,0 +1,76 @@
+//! What the judges say of a few plain networks: TCP's streams through the bond against the same on one link.
+
+use hawser_sim::Act;
+use hawser_sim::judge::{Network, Question, bulk, short, sparse};
+use hawser_sim::net::{LinkSpec, link};
+use hawser_sim::tcp::Congestion;
+
+const DOWN: Question = Question { congestion: Congestion::Cubic, down: true };
+
+fn network(name: &str, links: &[LinkSpec], acts: &[(f64, Act)]) -> Network {
+    Network { name: name.to_owned(), seed: 1, links: links.to_vec(), acts: acts.to_vec(), seconds: 16.0 }
+}
+
+fn pair() -> [LinkSpec; 2] {
+    [link(20.0, 40.0), link(20.0, 40.0)]
+}
+
+#[test]
+fn two_equal_links_carry_a_stream_like_one_of_twice_the_rate() {
+    for congestion in [Congestion::Cubic, Congestion::Bbr] {
+        for down in [false, true] {
+            let verdict = bulk::judge(&network("equal", &pair(), &[]), Question { congestion, down });
+            assert!(verdict.capacity == 40.0 && verdict.alone.len() == 2);
+            let (share, best) = (verdict.share() / bulk::LAYER3, verdict.bond.mbit / verdict.best());
+            assert!(share > 0.85 && best > 1.6, "{congestion:?} down {down}: {share:.3} of what can be had, {best:.2}");
+            assert!(verdict.bond.story.timeouts == 0, "{:?}", verdict.bond.story);
+        }
+    }
+}
+
+#[test]
+fn one_link_carries_through_the_portals_what_it_carries_alone_but_for_their_headers() {
+    let verdict = bulk::judge(&network("one", &[link(30.0, 30.0)], &[]), DOWN);
+    let ratio = verdict.bond.mbit / verdict.best() * (1448.0 / 1500.0) / bulk::LAYER3;
+    assert!((0.95..1.02).contains(&ratio), "{ratio:.3}");
+    assert!(verdict.bond.ping[1] < 80.0 && verdict.bond.pings_lost == 0, "{:?}", verdict.bond.ping);
+}
+
+#[test]
+fn a_link_that_keeps_what_it_holds_for_3_s_ends_no_stream() {
+    let acts = [(5.0, Act::Stall(0)), (8.0, Act::Resume(0))];
+    let bond = bulk::run(network("keeps", &pair(), &acts).bond(), &network("keeps", &pair(), &acts), DOWN);
+    assert!(bond.seconds[6] > 12.0, "the other link carries it meanwhile: {:?}", bond.seconds);
+    assert!(bond.seconds[15] > 17.0, "and afterwards: {:?}", bond.seconds);
+}
+
+#[test]
+fn short_flows_take_about_as_long_as_on_the_best_link_alone_and_less_beside_a_download() {
+    let links = [link(20.0, 40.0), link(10.0, 80.0)];
+    for bytes in [30_000, 300_000] {
+        let alone = short::judge(&network("short", &links, &[]), DOWN, bytes, false);
+        assert_eq!(alone.bond.unfinished + alone.best.unfinished, 0);
+        assert!(alone.ratios()[0] < 1.25, "{bytes} bytes: {:?}, {alone:?}", alone.ratios());
+        let beside = short::judge(&network("short", &links, &[]), DOWN, bytes, true);
+        assert!(beside.ratios()[0] < 1.0, "{bytes} bytes beside a download: {:?}", beside.ratios());
+    }
+}
+
+#[test]
+fn calls_lose_nothing_beside_a_download() {
+    let verdict = sparse::judge(&network("calls", &pair(), &[]), DOWN);
+    assert!(verdict.idle.late < 10.0 && verdict.idle.useless == 0.0, "{verdict:?}");
+    assert!(verdict.loaded.late < 60.0 && verdict.loaded.useless < 0.001, "{verdict:?}");
+}
+
+#[test]
+fn the_same_network_is_judged_the_same_again() {
+    let lossy = pair().map(|link| link.loss(0.005).jitter(3.0));
+    let figures = |seed| {
+        let network = Network { seed, ..network("again", &lossy, &[]) };
+        let bulk = bulk::run(network.bond(), &network, DOWN);
+        (bulk.seconds, bulk.story, short::run(network.bond(), &network, DOWN, 30_000, true).took)
+    };
+    assert_eq!(figures(5), figures(5));
+    assert_ne!(figures(5), figures(6));
+}
