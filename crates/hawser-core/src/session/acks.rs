@@ -7,7 +7,7 @@
 //! 5. A path that acknowledges what it was sent since it was suspected is alive.
 
 use super::path::{Content, size_of_datagram};
-use super::resend::Unsent;
+use super::resend::SegmentRecord;
 use super::split::{Fate, Splits};
 use super::{Context, Event, Session};
 use crate::congestion::sampler::Stamp;
@@ -60,18 +60,18 @@ impl Session {
                     }
                 }
                 // What was declared lost was handed on then: it still waits, or is answered for elsewhere.
-                Content::Segment(unsent) if !here => {
-                    if let Some(unsent) = resend.cancel(unsent.segment) {
-                        store.release(unsent.segment);
+                Content::Segment(record) if !here => {
+                    if let Some(record) = resend.cancel(record.segment) {
+                        store.release(record.segment);
                     }
                 }
                 Content::Copy => {}
                 Content::Piece(_) if !here => {}
-                Content::Segment(unsent) => store.release(unsent.segment),
+                Content::Segment(record) => store.release(record.segment),
                 Content::Piece(split) => match splits.settle(split, false) {
                     Fate::Open => {}
-                    Fate::Arrived(unsent) => store.release(unsent.segment),
-                    Fate::Lost(unsent) => lost.push(unsent),
+                    Fate::Arrived(record) => store.release(record.segment),
+                    Fate::Lost(record) => lost.push(record),
                 },
             }
         })?;
@@ -216,19 +216,19 @@ impl Session {
     }
 
     fn requeue_lost(&mut self, path: PathId) {
-        for unsent in self.lost.drain(..) {
-            self.resend.push(Unsent { lost_on: Some(path), ..unsent });
+        for record in self.lost.drain(..) {
+            self.resend.push(SegmentRecord { lost_on: Some(path), ..record });
         }
     }
 }
 
 /// What a packet that did not arrive leaves to be sent again.
-pub(super) fn hand_back(content: Content, splits: &mut Splits, lost: &mut Vec<Unsent>) {
+pub(super) fn hand_back(content: Content, splits: &mut Splits, lost: &mut Vec<SegmentRecord>) {
     match content {
-        Content::Segment(unsent) => lost.push(unsent),
+        Content::Segment(record) => lost.push(record),
         Content::Piece(split) => {
-            if let Fate::Lost(unsent) = splits.settle(split, true) {
-                lost.push(unsent);
+            if let Fate::Lost(record) = splits.settle(split, true) {
+                lost.push(record);
             }
         }
         Content::Copy | Content::Control { .. } | Content::MtuProbe(_) => {}

@@ -5,7 +5,7 @@
 //! - What was lost twice goes by a second path too: the third loss would hold its flow up.
 //! - What a `redundant` flow sends by one of the two best paths goes by the other too, its *twin*.
 
-use super::resend::Unsent;
+use super::resend::SegmentRecord;
 use crate::units::PathId;
 use std::collections::VecDeque;
 
@@ -16,12 +16,12 @@ const REMEMBERED: usize = 128;
 /// no part of any train: a train may be gone by the time that its copy is due.
 #[derive(Default)]
 pub(super) struct Copies {
-    recent: VecDeque<Unsent>,
+    recent: VecDeque<SegmentRecord>,
     wanted: bool,
     /// What is in doubt, and the path that carries it.
-    rescues: VecDeque<(Unsent, PathId)>,
+    rescues: VecDeque<(SegmentRecord, PathId)>,
     /// What is to go by this path too.
-    twins: VecDeque<(Unsent, PathId)>,
+    twins: VecDeque<(SegmentRecord, PathId)>,
 }
 
 impl Copies {
@@ -34,35 +34,35 @@ impl Copies {
     }
 
     /// A segment was sent.
-    pub fn note(&mut self, unsent: &Unsent) {
+    pub fn note(&mut self, record: &SegmentRecord) {
         if !self.wanted {
             return;
         }
         if self.recent.len() == REMEMBERED {
             self.recent.pop_front();
         }
-        self.recent.push_back(*unsent);
+        self.recent.push_back(*record);
     }
 
     /// The next segment to copy, if it fits; each is copied once.
-    pub fn next(&mut self, fits: impl Fn(&Unsent) -> bool) -> Option<Unsent> {
-        self.recent.front().filter(|unsent| fits(unsent))?;
+    pub fn next(&mut self, fits: impl Fn(&SegmentRecord) -> bool) -> Option<SegmentRecord> {
+        self.recent.front().filter(|record| fits(record))?;
         self.recent.pop_front()
     }
 
     /// A segment that was lost goes by `path` again, and is to go by another one too.
-    pub fn note_resent(&mut self, unsent: &Unsent, path: PathId) {
+    pub fn note_resent(&mut self, record: &SegmentRecord, path: PathId) {
         if self.rescues.len() < REMEMBERED {
-            self.rescues.push_back((*unsent, path));
+            self.rescues.push_back((*record, path));
         }
     }
 
     /// A segment went by a path, and is to go by `twin` too. A path that cannot keep up carries what is new.
-    pub fn note_twin(&mut self, unsent: &Unsent, twin: PathId) {
+    pub fn note_twin(&mut self, record: &SegmentRecord, twin: PathId) {
         if self.twins.len() == REMEMBERED {
             self.twins.pop_front();
         }
-        self.twins.push_back((*unsent, twin));
+        self.twins.push_back((*record, twin));
     }
 
     /// Only these paths still carry copies.
@@ -71,12 +71,12 @@ impl Copies {
     }
 
     /// The next segment that `path` is to rescue, or to carry as a twin, and that fits.
-    pub fn next_rescue(&mut self, path: PathId, fits: impl Fn(&Unsent) -> bool) -> Option<Unsent> {
-        if let Some(at) = self.twins.iter().position(|(unsent, twin)| *twin == path && fits(unsent)) {
-            return self.twins.remove(at).map(|(unsent, _)| unsent);
+    pub fn next_rescue(&mut self, path: PathId, fits: impl Fn(&SegmentRecord) -> bool) -> Option<SegmentRecord> {
+        if let Some(at) = self.twins.iter().position(|(record, twin)| *twin == path && fits(record)) {
+            return self.twins.remove(at).map(|(record, _)| record);
         }
-        let at = self.rescues.iter().position(|(unsent, by)| *by != path && fits(unsent))?;
-        self.rescues.remove(at).map(|(unsent, _)| unsent)
+        let at = self.rescues.iter().position(|(record, by)| *by != path && fits(record))?;
+        self.rescues.remove(at).map(|(record, _)| record)
     }
 
     /// Whether any path has something to rescue.

@@ -8,7 +8,7 @@ use super::batch::Batch;
 use super::inbound::arrival;
 use super::outbound::begin;
 use super::path::Content;
-use super::resend::Unsent;
+use super::resend::SegmentRecord;
 use super::{Buffers, Context, Session, Sink, Transmit};
 use crate::drops::DropReason;
 use crate::fec::Fec;
@@ -27,8 +27,8 @@ const DETOUR_US: i64 = 10_000;
 impl Session {
     /// Whether a segment leaves as a source symbol. What is sent again does not: its flow waits for it anyway. All
     /// segments of a train do or none, else the shorter last one could make the longer datagram.
-    pub(super) fn is_protected(&self, index: usize, unsent: &Unsent, train: &Train) -> bool {
-        let asked = unsent.treatment.fec && unsent.tries == 1;
+    pub(super) fn is_protected(&self, index: usize, record: &SegmentRecord, train: &Train) -> bool {
+        let asked = record.treatment.fec && record.tries == 1;
         asked && self.fec.protects(asked, train.segment_len(0), self.paths[index].mtu())
     }
 
@@ -37,22 +37,22 @@ impl Session {
         &mut self,
         now: Time,
         index: usize,
-        unsent: Unsent,
+        record: SegmentRecord,
         batch: &mut Batch<'_>,
         train: &Train,
     ) -> ByteCount {
-        let size = ProtectedFrame::OVERHEAD + usize::from(unsent.len);
-        let Unsent { bucket, sequence, flags, .. } = unsent;
+        let size = ProtectedFrame::OVERHEAD + usize::from(record.len);
+        let SegmentRecord { bucket, sequence, flags, .. } = record;
         let path = &mut self.paths[index];
         let (number, out) = begin(path, size, batch);
-        let head = PREFIX + train.head(unsent.segment.segment, &mut out[PREFIX..]);
-        let body = train.body(unsent.segment.segment);
+        let head = PREFIX + train.head(record.segment.segment, &mut out[PREFIX..]);
+        let body = train.body(record.segment.segment);
         let symbol = SymbolHead { bucket, sequence, flags };
         let symbol = self.fec.protect(now, index, &symbol, (&out[PREFIX..head], body));
         out[DATA_HEADER_LEN..PREFIX].copy_from_slice(&ProtectedFrame::head(symbol, bucket, flags, sequence));
         let sealed = self.keyring.seal().send.seal_from(path.id, number, out, head, body);
         debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");
-        path.remember(now, number, size, Content::Segment(unsent))
+        path.remember(now, number, size, Content::Segment(record))
     }
 
     /// Step 2. Window and pacing do not count it: it is a fixed part of what they let go, and a thin flow's least window

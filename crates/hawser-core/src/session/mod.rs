@@ -216,7 +216,7 @@ pub(crate) struct Session {
     reassembler: Reassembler,
     hold: Hold,
     events: Vec<Event>,
-    lost: Vec<resend::Unsent>,
+    lost: Vec<resend::SegmentRecord>,
     /// What the controller that hears of an acknowledgement knows of the others.
     siblings: Vec<congestion::PathSnapshot>,
     started: Time,
@@ -377,8 +377,8 @@ impl Session {
         for index in 0..self.paths.len() {
             self.evacuate(now, index);
         }
-        while let Some(unsent) = self.resend.pop_any() {
-            store.release(unsent.segment);
+        while let Some(record) = self.resend.pop_any() {
+            store.release(record.segment);
         }
         // What it holds back waits like all else.
         self.queue.release_acks(now, Time::NEVER, store, &mut |_| ());

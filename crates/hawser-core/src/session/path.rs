@@ -3,7 +3,7 @@
 mod view;
 
 use super::constants::{BATCH_BYTES, INITIAL_RTT};
-use super::resend::Unsent;
+use super::resend::SegmentRecord;
 use super::{Route, Settings, Terms};
 use crate::congestion::pacer::{Pacer, initial_rate};
 use crate::congestion::sampler::{DeliverySampler, Stamp};
@@ -29,7 +29,7 @@ use std::time::Duration;
 #[derive(Copy, Clone, Debug)]
 pub(super) enum Content {
     /// A segment of an inner train.
-    Segment(Unsent),
+    Segment(SegmentRecord),
     /// A copy of a segment that another path answers for.
     Copy,
     /// A piece of one.
