@@ -17,7 +17,7 @@ mod redundant;
 mod weighted;
 
 pub use crate::policy::{MAX_PATHS, Weight};
-pub use adaptive::takes_resend;
+pub use adaptive::takes_retransmit;
 pub use connections::Word;
 
 use crate::packet::FlowBucket;

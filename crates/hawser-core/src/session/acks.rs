@@ -7,7 +7,7 @@
 //! 5. A path that acknowledges what it was sent since it was suspected is alive.
 
 use super::path::{Content, size_of_datagram};
-use super::resend::SegmentRecord;
+use super::retransmit::SegmentRecord;
 use super::split::{Fate, Splits};
 use super::{Context, Event, Session};
 use crate::congestion::sampler::Stamp;
@@ -29,7 +29,8 @@ impl Session {
     ) -> Result<(), AckError> {
         let Some(index) = self.index_of(frame.path) else { return Ok(()) };
         let path = &mut self.paths[index];
-        let (splits, reliable, lost, resend) = (&mut self.splits, &mut self.reliable, &mut self.lost, &mut self.resend);
+        let (splits, reliable, lost, retransmit) =
+            (&mut self.splits, &mut self.reliable, &mut self.lost, &mut self.retransmit);
         let (id, overhead, moved_at, store) = (path.id, path.overhead(), path.moved_at, &mut *cx.store);
         let (sampler, loss, pmtu, received) = (&mut path.sampler, &mut path.loss, &mut path.pmtu, &mut path.received);
         let (spread, mut ages, mut aged) = (path.rtt.snapshot().spread, Duration::ZERO, 0);
@@ -61,7 +62,7 @@ impl Session {
                 }
                 // What was declared lost was handed on then: it still waits, or is answered for elsewhere.
                 Content::Segment(record) if !here => {
-                    if let Some(record) = resend.cancel(record.segment) {
+                    if let Some(record) = retransmit.cancel(record.segment) {
                         store.release(record.segment);
                     }
                 }
@@ -217,7 +218,7 @@ impl Session {
 
     fn requeue_lost(&mut self, path: PathId) {
         for record in self.lost.drain(..) {
-            self.resend.push(SegmentRecord { lost_on: Some(path), ..record });
+            self.retransmit.push(SegmentRecord { lost_on: Some(path), ..record });
         }
     }
 }

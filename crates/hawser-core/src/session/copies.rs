@@ -5,7 +5,7 @@
 //! - What was lost twice goes by a second path too: the third loss would hold its flow up.
 //! - What a `redundant` flow sends by one of the two best paths goes by the other too, its *twin*.
 
-use super::resend::SegmentRecord;
+use super::retransmit::SegmentRecord;
 use crate::units::PathId;
 use std::collections::VecDeque;
 
@@ -51,7 +51,7 @@ impl Copies {
     }
 
     /// A segment that was lost goes by `path` again, and is to go by another one too.
-    pub fn note_resent(&mut self, record: &SegmentRecord, path: PathId) {
+    pub fn note_retransmitted(&mut self, record: &SegmentRecord, path: PathId) {
         if self.rescues.len() < REMEMBERED {
             self.rescues.push_back((*record, path));
         }

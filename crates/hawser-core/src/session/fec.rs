@@ -8,7 +8,7 @@ use super::batch::Batch;
 use super::inbound::arrival;
 use super::outbound::begin;
 use super::path::Content;
-use super::resend::SegmentRecord;
+use super::retransmit::SegmentRecord;
 use super::{Buffers, Context, Session, Sink, Transmit};
 use crate::drops::DropReason;
 use crate::fec::Fec;

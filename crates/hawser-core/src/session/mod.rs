@@ -36,7 +36,7 @@ mod outbound;
 mod path;
 mod paths;
 mod reliable;
-mod resend;
+mod retransmit;
 mod snapshot;
 mod split;
 mod terms;
@@ -67,7 +67,7 @@ use copies::Copies;
 use keyring::Keyring;
 use path::Path;
 use reliable::Reliable;
-use resend::ResendQueue;
+use retransmit::RetransmitQueue;
 use split::Splits;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -200,7 +200,7 @@ pub(crate) struct Session {
     overflows: u64,
     /// The next sequence of each flow bucket.
     sequences: Box<[u64]>,
-    resend: ResendQueue,
+    retransmit: RetransmitQueue,
     splits: Splits,
     copies: Copies,
     fec: Fec,
@@ -216,7 +216,7 @@ pub(crate) struct Session {
     reassembler: Reassembler,
     hold: Hold,
     events: Vec<Event>,
-    lost: Vec<resend::SegmentRecord>,
+    lost: Vec<retransmit::SegmentRecord>,
     /// What the controller that hears of an acknowledgement knows of the others.
     siblings: Vec<congestion::PathSnapshot>,
     started: Time,
@@ -264,7 +264,7 @@ impl Session {
             queue,
             overflows: 0,
             sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
-            resend: ResendQueue::default(),
+            retransmit: RetransmitQueue::default(),
             splits: Splits::default(),
             copies: Copies::default(),
             fec: Fec::default(),
@@ -377,7 +377,7 @@ impl Session {
         for index in 0..self.paths.len() {
             self.evacuate(now, index);
         }
-        while let Some(record) = self.resend.pop_any() {
+        while let Some(record) = self.retransmit.pop_any() {
             store.release(record.segment);
         }
         // What it holds back waits like all else.

@@ -12,12 +12,12 @@ use super::batch::Batch;
 use super::constants::DATA_OVERHEAD;
 use super::path::{Content, Path};
 use super::reliable;
-use super::resend::SegmentRecord;
+use super::retransmit::SegmentRecord;
 use super::{Buffers, Context, Route, Session, Transmit};
 use crate::drops::DropReason;
 use crate::packet::{Class, SegmentRef, Train, TrainStore};
 use crate::queue::{Choice, Pulled};
-use crate::scheduler::{Kind, Room, Round, takes_resend};
+use crate::scheduler::{Kind, Room, Round, takes_retransmit};
 use crate::units::{ByteCount, PacketNumber, Time};
 use crate::wire::{
     DATA_FRAME_LEN, DATA_HEADER_LEN, DataFlags, DataFrame, FlowSequence, Gone, SplitFrame, TAG_LEN, Writer,
@@ -31,7 +31,7 @@ const SPLIT_OVERHEAD: usize = DATA_HEADER_LEN + SplitFrame::HEAD_LEN + TAG_LEN;
 impl Session {
     /// The next batch, for whichever path is to speak next; `None` when nothing may go now.
     pub fn poll_transmit(&mut self, now: Time, buffers: &mut dyn Buffers, cx: &mut Context<'_>) -> Option<Transmit> {
-        while let Some(record) = self.resend.pop_refused() {
+        while let Some(record) = self.retransmit.pop_refused() {
             self.give_up(record, cx);
         }
         if let Some(transmit) = self.transmit_control(now, buffers) {
@@ -51,7 +51,7 @@ impl Session {
 
     /// Whether the queues are empty.
     pub(super) fn nothing_waits(&self) -> bool {
-        self.queue.is_empty() && self.resend.is_empty() && !self.copies.rescues_wait()
+        self.queue.is_empty() && self.retransmit.is_empty() && !self.copies.rescues_wait()
     }
 
     /// Asks the paths that have room, least delay first.
@@ -87,7 +87,7 @@ impl Session {
         let mut budget = self.paths[index].budget(now);
         let mut batch = Batch::new(buffer, self.paths[index].room_before());
         self.fill_rescues(now, index, &mut batch, &mut budget, cx.store);
-        self.fill_resends(now, index, &mut batch, &mut budget, cx);
+        self.fill_retransmits(now, index, &mut batch, &mut budget, cx);
         while budget > ByteCount::ZERO && !batch.is_closed() {
             let Some(pulled) = self.pull(now, index, &batch, budget, cx) else { break };
             for record in self.number(now, pulled, cx.store) {
@@ -154,7 +154,7 @@ impl Session {
     }
 
     /// What was lost goes before what is new, if this path brings it home soonest.
-    fn fill_resends(
+    fn fill_retransmits(
         &mut self,
         now: Time,
         index: usize,
@@ -162,20 +162,20 @@ impl Session {
         budget: &mut ByteCount,
         cx: &mut Context<'_>,
     ) {
-        while let Some(next) = self.resend.peek() {
+        while let Some(next) = self.retransmit.peek() {
             let size = DATA_OVERHEAD + usize::from(next.len);
             let fits = if size > self.paths[index].mtu() { batch.is_empty() } else { batch.room_for(size) > 0 };
             let lost_on = next.lost_on.and_then(|id| self.index_of(id));
-            if !fits || !takes_resend(&self.round(now), index, self.resend.bytes(), lost_on) {
+            if !fits || !takes_retransmit(&self.round(now), index, self.retransmit.bytes(), lost_on) {
                 break;
             }
             if *budget == ByteCount::ZERO {
                 break;
             }
-            if let Some(mut record) = self.resend.pop() {
+            if let Some(mut record) = self.retransmit.pop() {
                 record.tries += 1;
                 if self.policy.decisions().reinjection.duplicates(record.tries) {
-                    self.copies.note_resent(&record, self.paths[index].id);
+                    self.copies.note_retransmitted(&record, self.paths[index].id);
                 }
                 *budget -= self.send(now, index, record, batch, cx.store);
             }
@@ -355,7 +355,7 @@ impl Session {
     /// Step 2: what the far resequencer cannot use any more is let go, and it is told.
     fn give_up_useless(&mut self, now: Time, cx: &mut Context<'_>) {
         let useful = self.useful_for();
-        while let Some(record) = self.resend.pop_useless(now, useful) {
+        while let Some(record) = self.retransmit.pop_useless(now, useful) {
             self.give_up(record, cx);
         }
     }

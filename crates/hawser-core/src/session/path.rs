@@ -3,7 +3,7 @@
 mod view;
 
 use super::constants::{BATCH_BYTES, INITIAL_RTT};
-use super::resend::SegmentRecord;
+use super::retransmit::SegmentRecord;
 use super::{Route, Settings, Terms};
 use crate::congestion::pacer::{Pacer, initial_rate};
 use crate::congestion::sampler::{DeliverySampler, Stamp};

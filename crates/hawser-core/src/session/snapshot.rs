@@ -63,7 +63,7 @@ pub struct SessionSnapshot {
     /// Bytes in the entrance's queue.
     pub queued: ByteCount,
     /// Bytes that wait to be sent again.
-    pub resend: ByteCount,
+    pub retransmit: ByteCount,
     /// Bytes that the resequencer holds.
     pub held: ByteCount,
     /// Forward error correction.
@@ -102,7 +102,7 @@ impl Session {
             rx_bytes: self.rx_inner,
             tx_bytes: self.tx_inner,
             queued: self.queue.bytes(),
-            resend: self.resend.bytes(),
+            retransmit: self.retransmit.bytes(),
             held: self.resequencer.stats(now).held_bytes,
             fec: self.fec.snapshot(),
             paths: self.paths.iter().enumerate().map(path).collect(),

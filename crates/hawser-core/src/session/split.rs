@@ -1,6 +1,6 @@
 //! Inner packets on a path too small for them: sent in pieces, answered for as a whole.
 
-use super::resend::SegmentRecord;
+use super::retransmit::SegmentRecord;
 use crate::wire::SplitId;
 
 /// What a piece's fate means for its packet.

@@ -32,14 +32,14 @@ pub(super) struct SegmentRecord {
 
 /// Segments to be sent again, ordered by when they were first sent. Empty at first; one session owns it.
 #[derive(Default)]
-pub(super) struct ResendQueue {
+pub(super) struct RetransmitQueue {
     segments: VecDeque<SegmentRecord>,
     bytes: ByteCount,
     /// Lost, and not to be sent again.
     refused: Vec<SegmentRecord>,
 }
 
-impl ResendQueue {
+impl RetransmitQueue {
     /// Adds a segment at its place; nearly always the end.
     pub fn push(&mut self, segment: SegmentRecord) {
         if !segment.treatment.resend {

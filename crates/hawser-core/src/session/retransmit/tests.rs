@@ -27,7 +27,7 @@ fn record(store: &mut TrainStore, first_sent: Time) -> SegmentRecord {
 #[test]
 fn what_was_first_sent_first_goes_first_whoever_lost_it_when() {
     let mut store = TrainStore::new(FlowKey::new(1, 2));
-    let mut queue = ResendQueue::default();
+    let mut queue = RetransmitQueue::default();
     for ms in [5, 9, 1, 7, 7, 3] {
         queue.push(record(&mut store, at(ms)));
     }
@@ -40,7 +40,7 @@ fn what_was_first_sent_first_goes_first_whoever_lost_it_when() {
 #[test]
 fn what_arrived_after_all_is_taken_out_once() {
     let mut store = TrainStore::new(FlowKey::new(1, 2));
-    let mut queue = ResendQueue::default();
+    let mut queue = RetransmitQueue::default();
     let all = [1, 2, 3].map(|ms| record(&mut store, at(ms)));
     all.iter().for_each(|record| queue.push(*record));
     assert!(queue.cancel(all[1].segment).is_some());
@@ -55,7 +55,7 @@ fn what_is_too_old_or_was_tried_too_often_is_of_no_use() {
     let useful = Duration::from_millis(100);
     let cases = [(100, 1, false), (101, 1, true), (50, MAX_TRIES - 1, false), (50, MAX_TRIES, true)];
     for (now, tries, useless) in cases {
-        let mut queue = ResendQueue::default();
+        let mut queue = RetransmitQueue::default();
         queue.push(SegmentRecord { tries, ..record(&mut store, at(0)) });
         assert_eq!(queue.pop_useless(at(now), useful).is_some(), useless, "{now} ms, {tries} tries");
         assert_eq!(queue.is_empty(), useless);
@@ -65,7 +65,7 @@ fn what_is_too_old_or_was_tried_too_often_is_of_no_use() {
 #[test]
 fn what_is_not_to_be_sent_again_is_given_up_at_once() {
     let mut store = TrainStore::new(FlowKey::new(1, 2));
-    let mut queue = ResendQueue::default();
+    let mut queue = RetransmitQueue::default();
     queue.push(record(&mut store, at(1)));
     queue.push(SegmentRecord {
         treatment: Treatment { resend: false, ..Treatment::default() },
