@@ -199,7 +199,7 @@ impl Session {
     }
 
     /// A path is suspect or down: all that it has in flight goes to the others at once.
-    pub(super) fn evacuate(&mut self, now: Time, index: usize) {
+    pub(super) fn reinject(&mut self, now: Time, index: usize) {
         self.drain(now, index);
         self.policy.reconsider();
     }

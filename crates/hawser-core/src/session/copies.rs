@@ -19,7 +19,7 @@ pub(super) struct Copies {
     recent: VecDeque<SegmentRecord>,
     wanted: bool,
     /// What is in doubt, and the path that carries it.
-    rescues: VecDeque<(SegmentRecord, PathId)>,
+    reinjections: VecDeque<(SegmentRecord, PathId)>,
     /// What is to go by this path too.
     twins: VecDeque<(SegmentRecord, PathId)>,
 }
@@ -52,8 +52,8 @@ impl Copies {
 
     /// A segment that was lost goes by `path` again, and is to go by another one too.
     pub fn note_retransmitted(&mut self, record: &SegmentRecord, path: PathId) {
-        if self.rescues.len() < REMEMBERED {
-            self.rescues.push_back((*record, path));
+        if self.reinjections.len() < REMEMBERED {
+            self.reinjections.push_back((*record, path));
         }
     }
 
@@ -70,23 +70,23 @@ impl Copies {
         self.twins.retain(|(_, twin)| works(*twin));
     }
 
-    /// The next segment that `path` is to rescue, or to carry as a twin, and that fits.
-    pub fn next_rescue(&mut self, path: PathId, fits: impl Fn(&SegmentRecord) -> bool) -> Option<SegmentRecord> {
+    /// The next segment that `path` is to reinject, or to carry as a twin, and that fits.
+    pub fn next_reinjection(&mut self, path: PathId, fits: impl Fn(&SegmentRecord) -> bool) -> Option<SegmentRecord> {
         if let Some(at) = self.twins.iter().position(|(record, twin)| *twin == path && fits(record)) {
             return self.twins.remove(at).map(|(record, _)| record);
         }
-        let at = self.rescues.iter().position(|(record, by)| *by != path && fits(record))?;
-        self.rescues.remove(at).map(|(record, _)| record)
+        let at = self.reinjections.iter().position(|(record, by)| *by != path && fits(record))?;
+        self.reinjections.remove(at).map(|(record, _)| record)
     }
 
-    /// Whether any path has something to rescue.
-    pub fn rescues_wait(&self) -> bool {
-        !self.rescues.is_empty() || !self.twins.is_empty()
+    /// Whether any path has something to reinject.
+    pub fn reinjections_wait(&self) -> bool {
+        !self.reinjections.is_empty() || !self.twins.is_empty()
     }
 
     /// There is no second path, or it has no use for them.
-    pub fn forget_rescues(&mut self) {
-        self.rescues.clear();
+    pub fn forget_reinjections(&mut self) {
+        self.reinjections.clear();
         self.twins.clear();
     }
 }

@@ -375,7 +375,7 @@ impl Session {
     /// Ends the session: what was in flight is given back; what waits to be sent is the caller's.
     pub fn dismantle(mut self, now: Time, store: &mut TrainStore) -> Queue {
         for index in 0..self.paths.len() {
-            self.evacuate(now, index);
+            self.reinject(now, index);
         }
         while let Some(record) = self.retransmit.pop_any() {
             store.release(record.segment);

@@ -51,7 +51,7 @@ impl Session {
 
     /// Whether the queues are empty.
     pub(super) fn nothing_waits(&self) -> bool {
-        self.queue.is_empty() && self.retransmit.is_empty() && !self.copies.rescues_wait()
+        self.queue.is_empty() && self.retransmit.is_empty() && !self.copies.reinjections_wait()
     }
 
     /// Asks the paths that have room, least delay first.
@@ -86,7 +86,7 @@ impl Session {
         self.fec.on_loss(now, self.paths[index].loss.to_expect());
         let mut budget = self.paths[index].budget(now);
         let mut batch = Batch::new(buffer, self.paths[index].room_before());
-        self.fill_rescues(now, index, &mut batch, &mut budget, cx.store);
+        self.fill_reinjections(now, index, &mut batch, &mut budget, cx.store);
         self.fill_retransmits(now, index, &mut batch, &mut budget, cx);
         while budget > ByteCount::ZERO && !batch.is_closed() {
             let Some(pulled) = self.pull(now, index, &batch, budget, cx) else { break };
@@ -122,7 +122,7 @@ impl Session {
     }
 
     /// What is in doubt on another path goes by this one too.
-    fn fill_rescues(
+    fn fill_reinjections(
         &mut self,
         now: Time,
         index: usize,
@@ -132,7 +132,7 @@ impl Session {
     ) {
         while *budget > ByteCount::ZERO {
             let (id, mtu) = (self.paths[index].id, self.paths[index].mtu());
-            let Some(record) = self.copies.next_rescue(id, |record| has_room(batch, mtu, record)) else { break };
+            let Some(record) = self.copies.next_reinjection(id, |record| has_room(batch, mtu, record)) else { break };
             *budget -= self.send_copy(now, index, &record, batch, store);
         }
     }

@@ -110,7 +110,7 @@ impl Session {
             HealthAction::None => {}
             HealthAction::Probe => self.probe(now, index),
             HealthAction::BecameSuspect => self.on_suspect(now, index),
-            HealthAction::BecameDown => self.evacuate(now, index),
+            HealthAction::BecameDown => self.reinject(now, index),
         }
         self.validation_timeout(now, index, rng);
         let path = &mut self.paths[index];
@@ -136,7 +136,7 @@ impl Session {
         if kind == PtoKind::Silence {
             match path.health.on_pto(now, pto) {
                 HealthAction::BecameSuspect => self.on_suspect(now, index),
-                HealthAction::BecameDown => self.evacuate(now, index),
+                HealthAction::BecameDown => self.reinject(now, index),
                 HealthAction::None | HealthAction::Probe => {}
             }
         }
@@ -147,7 +147,7 @@ impl Session {
         self.policy.reconsider();
         if self.paths.iter().any(|path| path.works()) {
             self.paths[index].note_swallowed();
-            self.evacuate(now, index);
+            self.reinject(now, index);
         }
     }
 

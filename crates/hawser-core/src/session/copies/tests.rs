@@ -27,9 +27,9 @@ fn what_is_in_doubt_goes_by_a_second_path_once() {
     let mut copies = Copies::default();
     let (first, second) = (PathId(0), PathId(2));
     copies.note_retransmitted(&tried(&mut store, 3), first);
-    assert!(copies.next_rescue(first, |_| true).is_none(), "the path that tries it again");
-    assert_eq!(copies.next_rescue(second, |_| true).map(|record| record.tries), Some(3));
-    assert!(copies.next_rescue(second, |_| true).is_none() && !copies.rescues_wait());
+    assert!(copies.next_reinjection(first, |_| true).is_none(), "the path that tries it again");
+    assert_eq!(copies.next_reinjection(second, |_| true).map(|record| record.tries), Some(3));
+    assert!(copies.next_reinjection(second, |_| true).is_none() && !copies.reinjections_wait());
 }
 
 #[test]
@@ -53,8 +53,8 @@ fn what_does_not_fit_now_waits() {
     copies.note_retransmitted(&tried(&mut store, 3), PathId(0));
     copies.note_retransmitted(&SegmentRecord { len: 8, ..tried(&mut store, 4) }, PathId(0));
     assert!(copies.next(|_| false).is_none());
-    let small = copies.next_rescue(PathId(1), |record| record.len < 10);
+    let small = copies.next_reinjection(PathId(1), |record| record.len < 10);
     assert_eq!(small.map(|record| record.tries), Some(4), "what is behind it may fit");
-    assert_eq!(copies.next_rescue(PathId(1), |_| true).map(|record| record.tries), Some(3));
+    assert_eq!(copies.next_reinjection(PathId(1), |_| true).map(|record| record.tries), Some(3));
     assert!(copies.next(|_| true).is_some());
 }
