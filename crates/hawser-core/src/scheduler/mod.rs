@@ -6,7 +6,7 @@
 //! - `adaptive`: a path takes what it brings home soonest.
 //! - `weighted`: a path takes its fixed share, and no more.
 //! - `flow`: a path takes the flows that are its own.
-//! - `redundant`: the two best paths take, and each sends copies of what the other took.
+//! - `redundant`: the two best paths take, and each sends redundant copies of what the other took.
 //!
 //! It chooses packet by packet. What holds for longer, such as which paths bulk flows use, the policy decides (`policy`).
 
@@ -98,7 +98,7 @@ impl Scheduler {
         }
     }
 
-    /// The path that is to carry a copy of what `path` took of a `redundant` flow.
+    /// The path that is to carry a redundant copy of what `path` took of a `redundant` flow.
     pub fn twin_of(&self, path: usize, paths: &[PathView]) -> Option<usize> {
         redundant::twin(path, paths)
     }

@@ -66,7 +66,7 @@ impl Session {
                         store.release(record.segment);
                     }
                 }
-                Content::Copy => {}
+                Content::Duplicate => {}
                 Content::Piece(_) if !here => {}
                 Content::Segment(record) => store.release(record.segment),
                 Content::Piece(split) => match splits.settle(split, false) {
@@ -232,6 +232,6 @@ pub(super) fn hand_back(content: Content, splits: &mut Splits, lost: &mut Vec<Se
                 lost.push(record);
             }
         }
-        Content::Copy | Content::Control { .. } | Content::MtuProbe(_) => {}
+        Content::Duplicate | Content::Control { .. } | Content::MtuProbe(_) => {}
     }
 }

@@ -73,7 +73,7 @@ impl Session {
             self.fec.write_repair(now, out);
             let sealed = self.keyring.seal().send.seal(path.id, number, out);
             debug_assert_eq!(sealed, Ok(()), "a repair fills its datagram");
-            path.remember_control(now, number, size, true, false, Content::Copy);
+            path.remember_control(now, number, size, true, false, Content::Duplicate);
             self.unanswered_since.get_or_insert(now);
             return Some(path.transmit(size, size));
         }

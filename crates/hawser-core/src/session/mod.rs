@@ -28,13 +28,13 @@ mod acks;
 mod batch;
 pub mod constants;
 mod control;
-mod copies;
 mod fec;
 mod inbound;
 mod keyring;
 mod outbound;
 mod path;
 mod paths;
+mod redundant_copies;
 mod reliable;
 mod retransmit;
 mod snapshot;
@@ -63,9 +63,9 @@ use crate::scheduler::{Kind as SchedulerKind, Scheduler, Word};
 use crate::transport::Transport;
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PacketNumber, PathId, PeerId, Random, Time};
 use crate::wire::FlowBucket;
-use copies::Copies;
 use keyring::Keyring;
 use path::Path;
+use redundant_copies::RedundantCopies;
 use reliable::Reliable;
 use retransmit::RetransmitQueue;
 use split::Splits;
@@ -202,7 +202,7 @@ pub(crate) struct Session {
     sequences: Box<[u64]>,
     retransmit: RetransmitQueue,
     splits: Splits,
-    copies: Copies,
+    copies: RedundantCopies,
     fec: Fec,
     /// The peer's path ids that are never used again: these, and all below `closed_below` that are not in use.
     closed: BTreeSet<PathId>,
@@ -266,7 +266,7 @@ impl Session {
             sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
             retransmit: RetransmitQueue::default(),
             splits: Splits::default(),
-            copies: Copies::default(),
+            copies: RedundantCopies::default(),
             fec: Fec::default(),
             closed: BTreeSet::new(),
             closed_below: PathId::default(),

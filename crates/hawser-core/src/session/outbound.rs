@@ -5,7 +5,7 @@
 //! 3. Paths with room are asked in the order of their delay.
 //! 4. Each takes first copies of what another lost twice, then what is to be sent again, then from the
 //!    queue, until its window or its pacing credit ends or the batch is full; one whose rate is to be
-//!    found out, and that declines all that, takes copies (`copies`).
+//!    found out, and that declines all that, takes redundant copies (`redundant_copies`).
 //! 5. Every segment gets its numbers, is remembered, and sealed into the batch.
 
 use super::batch::Batch;
@@ -105,7 +105,7 @@ impl Session {
         self.finish(now, index, &batch)
     }
 
-    /// A path that declines everything, and whose rate is to be found out, gets copies.
+    /// A path that declines everything, and whose rate is to be found out, gets redundant copies.
     fn fill_copies(
         &mut self,
         now: Time,
@@ -148,7 +148,7 @@ impl Session {
     ) -> ByteCount {
         let whole = DATA_OVERHEAD + usize::from(record.len) <= self.paths[index].mtu();
         match store.get(record.segment.train).filter(|_| whole) {
-            Some(train) => self.seal_segment(now, index, record, batch, train, Content::Copy),
+            Some(train) => self.seal_segment(now, index, record, batch, train, Content::Duplicate),
             None => ByteCount::ZERO,
         }
     }

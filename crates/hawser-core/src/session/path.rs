@@ -30,8 +30,8 @@ use std::time::Duration;
 pub(super) enum Content {
     /// A segment of an inner train.
     Segment(SegmentRecord),
-    /// A copy of a segment that another path answers for.
-    Copy,
+    /// A redundant copy of a segment that another path answers for.
+    Duplicate,
     /// A piece of one.
     Piece(SplitId),
     /// Control frames: reliable ones are found by the packet number, and the largest number that

@@ -1,4 +1,4 @@
-//! Copies of what another path answers for. The far resequencer drops the later one as a duplicate.
+//! Redundant copies of what another path answers for. The far resequencer drops the later one as a duplicate.
 //!
 //! - A path whose rate is to be found out, and whose delay would cost a bulk flow much, carries
 //!   copies of what goes by the others.
@@ -15,7 +15,7 @@ const REMEMBERED: usize = 128;
 /// What was sent last on the other paths, oldest first. Empty at first; one session owns it. It owns
 /// no part of any train: a train may be gone by the time that its copy is due.
 #[derive(Default)]
-pub(super) struct Copies {
+pub(super) struct RedundantCopies {
     recent: VecDeque<SegmentRecord>,
     wanted: bool,
     /// What is in doubt, and the path that carries it.
@@ -24,8 +24,8 @@ pub(super) struct Copies {
     twins: VecDeque<(SegmentRecord, PathId)>,
 }
 
-impl Copies {
-    /// Whether any path wants copies now.
+impl RedundantCopies {
+    /// Whether any path wants redundant copies now.
     pub fn want(&mut self, wanted: bool) {
         self.wanted = wanted;
         if !wanted {
