@@ -35,7 +35,7 @@ fn describe(out: &mut String, name: &str, session: &SessionSnapshot) {
 
 fn path_line(path: &PathSnapshot) -> String {
     let state = match path.state {
-        HealthState::Active if path.chosen => "chosen".to_owned(),
+        HealthState::Active if path.in_active_set => "in use".to_owned(),
         other => format!("{other:?}"),
     };
     format!(

@@ -1,4 +1,4 @@
-//! The queue at the entrance: fair between flows, and short (FQ-CoDel, RFC 8290). Paths pull.
+//! The ingress queue: fair between flows, and short (FQ-CoDel, RFC 8290). Paths pull.
 //!
 //! 1. `enqueue` puts a train behind its flow, or an acknowledgement in the place of an older one (`thinning` holds some of
 //!    those for a moment); too much altogether costs the fattest flow its head.
@@ -187,7 +187,7 @@ impl Queue {
             let flow = self.flows.get_mut(bucket);
             if flow.deficit <= 0 {
                 flow.deficit += self.quantum.0 as i64;
-                flow.thin = false;
+                flow.sparse = false;
                 self.flows.end_turn(bucket, Place::Old);
                 turn = turn.or(Some(bucket));
                 continue;

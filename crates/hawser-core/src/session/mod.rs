@@ -386,7 +386,7 @@ impl Session {
     }
 }
 
-/// The entrance's queue as sessions begin with it.
-pub(crate) fn entrance() -> Queue {
+/// The ingress queue as sessions begin with it.
+pub(crate) fn ingress_queue() -> Queue {
     Queue::new(QueueParams::default())
 }

@@ -12,7 +12,7 @@ impl Path {
         let half = i64::try_from(self.rtt.snapshot().smoothed.as_micros() / 2).unwrap_or(i64::MAX);
         let delay = self.oneway.smoothed_us().unwrap_or(half.saturating_add(scale));
         // Probing makes a queue, and a path that nobody uses has none. The queue that the kernel's controller
-        // keeps below a stream is no reason to wait for another path: it is there whatever is sent, or the path runs dry.
+        // keeps below a stream is no reason to wait for another path: it is there whatever is sent, or the path is idle.
         let least = match (self.transport.is_stream(), self.exploration.is_on()) {
             (true, _) => None,
             (false, true) => self.oneway.min_us(now),
