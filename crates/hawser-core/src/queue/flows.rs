@@ -10,9 +10,9 @@
 //!                     empty when its turn comes
 //! ```
 
+use super::ack_filter::Acks;
 use super::codel::Codel;
 use super::line::NONE;
-use super::thinning::Acks;
 use crate::packet::FlowBucket;
 use crate::packet::flow::FLOW_BUCKETS;
 use crate::units::{ByteCount, Time};

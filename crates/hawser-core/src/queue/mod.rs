@@ -1,29 +1,29 @@
 //! The ingress queue: fair between flows, and short (FQ-CoDel, RFC 8290). Paths pull.
 //!
-//! 1. `enqueue` puts a train behind its flow, or an acknowledgement in the place of an older one (`thinning` holds some of
+//! 1. `enqueue` puts a train behind its flow, or an acknowledgement in the place of an older one (`ack_filter` holds some of
 //!    those for a moment); too much altogether costs the fattest flow its head.
 //! 2. `pull` walks the flows in turn; the path that pulls takes, skips or stops at each.
 //! 3. CoDel judges what is about to be taken: one segment is dropped, or marked where ECN allows.
 //! 4. What is taken are consecutive segments of one train; the rest of it stays at the head.
 
+mod ack_filter;
 mod codel;
 mod flows;
 mod line;
 #[cfg(test)]
 mod tests;
-mod thinning;
 mod words;
 
 use crate::packet::{FlowBucket, SegmentRef, TrainId, TrainStore};
 use crate::units::{ByteCount, Time};
+use ack_filter::AckFilter;
 use codel::CodelParams;
 use flows::{Flow, Flows, Place};
 use line::{Item, Line, NONE};
 use std::time::Duration;
-use thinning::Thinning;
 
+pub use ack_filter::AckSpacing;
 pub use codel::{INTERVAL, TARGET};
-pub use thinning::AckSpacing;
 pub use words::{Choice, DropReason, Dropped, FlowView, LIMIT, Pulled, QUANTUM, QueueParams};
 
 /// Flows that one pull looks at, so that its cost is bounded when a path wants none of them.
@@ -42,7 +42,7 @@ pub struct Queue {
     quantum: ByteCount,
     codel: CodelParams,
     flows: Flows,
-    thinning: Thinning,
+    ack_filter: AckFilter,
     line: Line,
     bytes: ByteCount,
     segments: usize,
@@ -58,7 +58,7 @@ impl Queue {
             quantum: params.mtu.max(ByteCount(1)),
             codel: CodelParams::default(),
             flows: Flows::new(),
-            thinning: Thinning::default(),
+            ack_filter: AckFilter::default(),
             line: Line::new(),
             bytes: ByteCount::ZERO,
             segments: 0,

@@ -116,7 +116,7 @@ impl Session {
             }
         }
         self.declare_losses(now, index);
-        self.look_beside(now, index);
+        self.refresh_siblings(now, index);
         let path = &mut self.paths[index];
         let rtt = path.rtt.snapshot();
         let rate = path.sampler.take_sample(now, rtt.base());
@@ -139,12 +139,12 @@ impl Session {
             path.controller.on_ecn(now, marked, newest.sent_at);
         }
         path.controller.on_ack(&event, &self.siblings);
-        path.exploration.on_ack(&event, path.controller.bandwidth(), path.controller.is_ramping());
+        path.probing.on_ack(&event, path.controller.bandwidth(), path.controller.is_ramping());
         path.follow_controller();
     }
 
     /// What a coupled controller is to know: the paths of its tier that carry inner packets.
-    fn look_beside(&mut self, now: Time, index: usize) {
+    fn refresh_siblings(&mut self, now: Time, index: usize) {
         let path = &self.paths[index];
         if !path.controller.is_coupled() {
             return;
@@ -162,12 +162,12 @@ impl Session {
         let (splits, reliable, lost) = (&mut self.splits, &mut self.reliable, &mut self.lost);
         let overhead = path.overhead();
         let (id, sampler, loss, pmtu) = (path.id, &mut path.sampler, &mut path.loss, &mut path.pmtu);
-        let exploration = &path.exploration;
+        let probing = &path.probing;
         let mut shrunk = false;
         let outcome = path.sent.detect_losses(now, &path.rtt, |number, packet| {
             if packet.in_flight {
                 sampler.on_lost(ByteCount(u64::from(packet.bytes)));
-                loss.on_lost(exploration.was_over(packet.sent_at));
+                loss.on_lost(probing.was_over(packet.sent_at));
             }
             match packet.content {
                 Content::MtuProbe(size) => pmtu.on_probe_lost(size),

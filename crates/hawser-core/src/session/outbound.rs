@@ -346,7 +346,7 @@ impl Session {
         self.overflows += u64::from(index != self.policy.decisions().fastest);
         let path = &mut self.paths[index];
         if !idle {
-            path.exploration.on_fed(now);
+            path.probing.on_fed(now);
         }
         path.on_batch_sent(now, batch.wire_bytes(path.overhead()), idle);
         Some(path.transmit(batch.len(), batch.segment_size()))

@@ -87,7 +87,7 @@ pub(super) struct Path {
     pub ecn: EcnValidation,
     pub loss: LossMeter,
     pub episode: LossEpisode,
-    pub exploration: Probing,
+    pub probing: Probing,
     pub tuning: Tuning,
     pub wants: Wants,
     next_number: PacketNumber,
@@ -152,7 +152,7 @@ impl Path {
             ecn: EcnValidation::default(),
             loss: LossMeter::default(),
             episode: LossEpisode::default(),
-            exploration: Probing::new(settings.tuning.probing),
+            probing: Probing::new(settings.tuning.probing),
             tuning: settings.tuning,
             wants: Wants::default(),
             next_number: PacketNumber::default(),
@@ -177,7 +177,7 @@ impl Path {
         self.controller =
             congestion::build(controller(self.transport, settings), self.wire_mtu(), u64::from(self.id.0));
         self.pacer = Pacer::new(self.wire_mtu());
-        self.exploration.begin();
+        self.probing.begin();
         self.known_since = now;
         self.loss = LossMeter::default();
         self.paused = false;

@@ -33,7 +33,7 @@ fn what_is_in_doubt_goes_by_a_second_path_once() {
 }
 
 #[test]
-fn a_path_that_is_explored_gets_each_segment_once_the_oldest_first() {
+fn a_path_that_is_probed_gets_each_segment_once_the_oldest_first() {
     let mut store = TrainStore::new(FlowKey::new(1, 2));
     let mut copies = RedundantCopies::default();
     copies.note(&tried(&mut store, 1));
