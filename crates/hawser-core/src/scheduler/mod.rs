@@ -18,7 +18,7 @@ mod weighted;
 
 pub use crate::policy::{MAX_PATHS, Weight};
 pub use adaptive::takes_retransmit;
-pub use connections::Word;
+pub use connections::MptcpOption;
 
 use crate::packet::FlowBucket;
 use crate::policy::{Decisions, PathView, Tuning};
@@ -104,8 +104,8 @@ impl Scheduler {
     }
 
     /// A packet of a `flow` flow, in either direction, told something of its MPTCP connection.
-    pub fn on_word(&mut self, now: Time, bucket: FlowBucket, word: Word) {
-        self.flow.on_word(now, bucket, word);
+    pub fn on_mptcp_option(&mut self, now: Time, bucket: FlowBucket, option: MptcpOption) {
+        self.flow.on_mptcp_option(now, bucket, option);
     }
 }
 

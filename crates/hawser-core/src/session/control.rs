@@ -151,7 +151,7 @@ impl Session {
             let id = self.paths[index].id;
             written.elicits |= self.reliable.write(id, number, out)? > 0;
         }
-        if std::mem::take(&mut self.paths[index].wants.farewell) {
+        if std::mem::take(&mut self.paths[index].wants.close) {
             Close { reason: CloseReason::Shutdown }.encode(out)?;
         }
         let path = &mut self.paths[index];
@@ -258,7 +258,7 @@ impl Path {
     /// Whether this path has something to say for itself.
     fn speaks(&self, now: Time) -> bool {
         let asked =
-            self.wants.farewell || self.wants.ping || self.wants.response.is_some() || self.wants.challenge.is_some();
+            self.wants.close || self.wants.ping || self.wants.response.is_some() || self.wants.challenge.is_some();
         asked || self.ack_is_due(now) || self.health.is_active() && self.pmtu.poll_timeout().is_some_and(|at| at <= now)
     }
 

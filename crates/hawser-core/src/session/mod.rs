@@ -59,7 +59,7 @@ use crate::policy::{PathView, Policy, Tuning};
 use crate::queue::{Queue, QueueParams};
 use crate::resequence::{Reassembler, Resequencer};
 use crate::rules::Rules;
-use crate::scheduler::{Kind as SchedulerKind, Scheduler, Word};
+use crate::scheduler::{Kind as SchedulerKind, MptcpOption, Scheduler};
 use crate::transport::Transport;
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PacketNumber, PathId, PeerId, Random, Time};
 use crate::wire::FlowBucket;
@@ -171,7 +171,7 @@ pub(crate) enum Event {
     KeysRetired(KeyId),
     /// A path carries larger datagrams than was known, or only smaller ones.
     MtuChanged,
-    /// The peer said good-bye.
+    /// The peer closed the session.
     Closed,
 }
 
@@ -294,12 +294,12 @@ impl Session {
     /// Steps 2 and 3 out: a classified train joins the queue of its flow.
     pub fn enqueue(&mut self, now: Time, train: TrainId, cx: &mut Context<'_>) {
         let first = cx.store.train(train);
-        // What is cut into segments has no word in it.
+        // GSO packets carry no MPTCP handshake options.
         if first.treatment().scheduler == SchedulerKind::Flow
             && first.segments() == 1
-            && let Some(word) = Word::of(first.body(0), first.inner())
+            && let Some(option) = MptcpOption::of(first.body(0), first.inner())
         {
-            self.scheduler.on_word(now, first.flow(), word);
+            self.scheduler.on_mptcp_option(now, first.flow(), option);
         }
         let drops = &mut *cx.drops;
         self.queue.enqueue(now, train, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
@@ -315,15 +315,15 @@ impl Session {
         }
     }
 
-    /// Keys of the peer's greeting, which crossed ours: they open what comes, and ours stay.
+    /// Keys of the peer's initiation, which crossed ours: they open what comes, and ours stay.
     pub fn admit_keys(&mut self, now: Time, keys: KeySet) {
         let retired = self.keyring.admit(now, keys, self.longest_timeout());
         self.events.extend(retired.map(Event::KeysRetired));
     }
 
-    /// Whether keys of the peer's greeting are to give way to the present ones.
+    /// Whether keys of the peer's initiation are to give way to the present ones.
     pub fn insists_on_keys(&self) -> bool {
-        self.side == 0 && self.keyring.awaits_first_word()
+        self.side == 0 && self.keyring.awaits_first_datagram()
     }
 
     fn longest_timeout(&self) -> std::time::Duration {
@@ -367,9 +367,9 @@ impl Session {
         self.started
     }
 
-    /// Says good-bye with the next datagram of every path that works.
+    /// Says CLOSE with the next datagram of every path that works.
     pub fn close(&mut self) {
-        self.paths.iter_mut().filter(|path| path.works()).for_each(|path| path.wants.farewell = true);
+        self.paths.iter_mut().filter(|path| path.works()).for_each(|path| path.wants.close = true);
     }
 
     /// Ends the session: what was in flight is given back; what waits to be sent is the caller's.

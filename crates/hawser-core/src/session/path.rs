@@ -46,8 +46,8 @@ const _: () = assert!(size_of::<SentPacket<Stamp, Content>>() <= 112);
 /// What waits to be said on a path in its next control datagram.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wants {
-    /// Good-bye.
-    pub farewell: bool,
+    /// A CLOSE frame.
+    pub close: bool,
     /// Any datagram that is acknowledged.
     pub ping: bool,
     /// The echo of a challenge, by the way that it came.
@@ -313,7 +313,7 @@ impl Path {
     }
 
     /// The path fell silent, and what is under way is sent again elsewhere: it may have been too large.
-    pub fn note_swallowed(&mut self) {
+    pub fn note_black_holed(&mut self) {
         let overhead = self.overhead();
         let traffic = self.sent.outstanding().map(|(_, packet)| packet);
         for packet in traffic.filter(|packet| packet.in_flight) {

@@ -33,7 +33,7 @@ pub enum Reason {
     Resequence,
     /// Old keys go.
     KeysExpire,
-    /// New keys are due, or a greeting is repeated.
+    /// New keys are due, or an initiation is repeated.
     Handshake,
     /// Buffers that were idle are given back.
     Housekeeping,
@@ -146,12 +146,12 @@ impl Session {
     pub(super) fn on_suspect(&mut self, now: Time, index: usize) {
         self.policy.reconsider();
         if self.paths.iter().any(|path| path.works()) {
-            self.paths[index].note_swallowed();
+            self.paths[index].note_black_holed();
             self.reinject(now, index);
         }
     }
 
-    /// When the peer is to be greeted anew because nothing at all was acknowledged for too long.
+    /// When the peer is to be sent a new initiation because nothing at all was acknowledged for too long.
     pub fn silence_deadline(&self) -> Option<Time> {
         self.unanswered_since.map(|since| since + SILENCE)
     }
