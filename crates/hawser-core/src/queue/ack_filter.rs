@@ -1,10 +1,10 @@
 //! The ACK filter of bulk (RFC 3449 section 5.2.1): where they follow each other closely, one in so much time.
 //!
 //! A bond delivers in order what came by several paths, so acknowledgements go on while its thinnest path still sends.
-//! Linux's HyStart takes a train of them that lasts half a round trip for a full pipe, and a gap of 2 ms for the train's end
-//! (Ha and Rhee, "Taming the elephants: new TCP slow start", 2011; `tcp_cubic.c`): a slow start over two paths ended at
-//! a fifth of what fills them. With gaps in it only a growing delay ends it. A thin way back has less to carry besides
-//! (RFC 3449 section 5.2.1).
+//! Linux's HyStart takes a train of them that lasts half a round trip for a full pipe, and a gap of 2 ms for the
+//! train's end (Ha and Rhee, "Taming the elephants: new TCP slow start", 2011; `tcp_cubic.c`): a slow start over two
+//! paths ended at a fifth of what fills them. With gaps in it only a growing delay ends it. A thin way back has less to
+//! carry besides (RFC 3449 section 5.2.1).
 //!
 //! 1. The first of them go at once, so that a short answer is not delayed.
 //! 2. From then on one is held, and gives way to the next.
@@ -67,7 +67,8 @@ impl Acks {
 }
 
 impl Queue {
-    /// Acknowledgements of bulk are this far apart from now on; zero: each goes at once, but those that are held already.
+    /// Acknowledgements of bulk are this far apart from now on; zero: each goes at once, but those that are held
+    /// already.
     pub fn set_ack_spacing(&mut self, spacing: AckSpacing) {
         self.ack_filter.spacing = spacing;
     }
@@ -135,8 +136,8 @@ mod tests {
     const GAP: Duration = Duration::from_millis(3);
     const WITHIN: Duration = Duration::from_millis(500);
 
-    /// A queue whose packets leave as soon as they may, and when each left: time in µs, acknowledgement number, whether it was
-    /// nothing but that.
+    /// A queue whose packets leave as soon as they may, and when each left: time in µs, acknowledgement number, whether
+    /// it was nothing but that.
     struct Bench {
         queue: Queue,
         store: TrainStore,

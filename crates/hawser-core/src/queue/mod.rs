@@ -1,7 +1,7 @@
 //! The ingress queue: fair between flows, and short (FQ-CoDel, RFC 8290). Paths pull.
 //!
-//! 1. `enqueue` puts a train behind its flow, or an acknowledgement in the place of an older one (`ack_filter` holds some of
-//!    those for a moment); too much altogether costs the fattest flow its head.
+//! 1. `enqueue` puts a train behind its flow, or an acknowledgement in the place of an older one (`ack_filter` holds
+//!    some of those for a moment); too much altogether costs the fattest flow its head.
 //! 2. `pull` walks the flows in turn; the path that pulls takes, skips or stops at each.
 //! 3. CoDel judges what is about to be taken: one segment is dropped, or marked where ECN allows.
 //! 4. What is taken are consecutive segments of one train; the rest of it stays at the head.
@@ -103,9 +103,9 @@ impl Queue {
         self.line.oldest().map_or(Duration::ZERO, |item| now.since(item.enqueued))
     }
 
-    /// Puts all of a train behind its flow. An acknowledgement of TCP that only waits for its turn gives way to the next one of
-    /// its flow (ACK filtering, RFC 3449 section 5.2.1). Above the limit, the fattest flow loses its head; `dropped` hears of
-    /// both, and the store has the segments back.
+    /// Puts all of a train behind its flow. An acknowledgement of TCP that only waits for its turn gives way to the
+    /// next one of its flow (ACK filtering, RFC 3449 section 5.2.1). Above the limit, the fattest flow loses its head;
+    /// `dropped` hears of both, and the store has the segments back.
     pub fn enqueue(&mut self, now: Time, id: TrainId, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
         if !self.holds(now, id, store, dropped) {
             self.admit(now, id, store, dropped);
@@ -171,8 +171,8 @@ impl Queue {
         }
     }
 
-    /// Hands a path the next segments. `choose` is asked flow by flow, in turn, at most 16 times, those of other paths apart;
-    /// `dropped` hears what CoDel dropped on the way.
+    /// Hands a path the next segments. `choose` is asked flow by flow, in turn, at most 16 times, those of other paths
+    /// apart; `dropped` hears what CoDel dropped on the way.
     pub fn pull(
         &mut self,
         now: Time,

@@ -8,7 +8,8 @@
 //! - `flow`: a path takes the flows that are its own.
 //! - `redundant`: the two best paths take, and each sends redundant copies of what the other took.
 //!
-//! It chooses packet by packet. What holds for longer, such as which paths bulk flows use, the policy decides (`policy`).
+//! It chooses packet by packet. What holds for longer, such as which paths bulk flows use, the policy decides
+//! (`policy`).
 
 mod adaptive;
 mod connections;

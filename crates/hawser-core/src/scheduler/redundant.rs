@@ -1,7 +1,8 @@
 //! The `redundant` scheduler: every packet goes by the two best paths. The far resequencer drops what comes second.
 //!
-//! Either of the two takes a packet, and answers for it; the other sends a redundant copy (`session::redundant_copies`). Neither waits for the
-//! other: a path that was cut and does not know it yet would stop the flow that is to outlive it.
+//! Either of the two takes a packet, and answers for it; the other sends a redundant copy
+//! (`session::redundant_copies`). Neither waits for the other: a path that was cut and does not know it yet would stop
+//! the flow that is to outlive it.
 
 use super::{PathView, Room};
 use crate::queue::Choice;

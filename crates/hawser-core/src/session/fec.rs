@@ -55,8 +55,8 @@ impl Session {
         path.remember(now, number, size, Content::Segment(record))
     }
 
-    /// Step 2. Window and pacing do not count it: it is a fixed part of what they let go, and a sparse flow's least window
-    /// (four packets, draft-ietf-ccwg-bbr section 2.8) would have no room for it.
+    /// Step 2. Window and pacing do not count it: it is a fixed part of what they let go, and a sparse flow's least
+    /// window (four packets, draft-ietf-ccwg-bbr section 2.8) would have no room for it.
     pub(super) fn transmit_repair(&mut self, now: Time, buffers: &mut dyn Buffers) -> Option<Transmit> {
         while let Some(size) = self.fec.repair_due(now) {
             self.refresh_views(now);
