@@ -57,18 +57,28 @@ fn links(seed: u64, rng: &mut Seeded) -> Vec<LinkSpec> {
         let most = hawser_sim::net::spec::mbit_rate(FASTEST);
         *link = link.clone().both(|way| way.rate = way.rate.min(most));
     }
+    if has_tiers(seed) {
+        links.iter_mut().skip(1).for_each(|link| link.metric = 1);
+    }
     links
 }
 
-/// Step 1, the rules: mostly none, else another scheduler for all traffic or for UDP.
+/// Whether all links but the first are of another tier; the first one is late, and then away, now and then.
+fn has_tiers(seed: u64) -> bool {
+    seed % 5 == 4
+}
+
+/// Step 1, the rules: mostly none, else another scheduler or repairs, for all traffic or for UDP.
 fn rules(seed: u64) -> Rules {
+    let fec = seed % 7 == 6;
     let scheduler = match seed % 12 {
         3 => SchedulerKind::Weighted,
         7 => SchedulerKind::Flow,
         11 => SchedulerKind::Redundant,
+        _ if fec => SchedulerKind::Adaptive,
         _ => return Rules::default(),
     };
-    let treatment = Treatment { scheduler, ..Treatment::default() };
+    let treatment = Treatment { scheduler, fec, ..Treatment::default() };
     if seed % 24 < 12 {
         Rules::new(Vec::new(), treatment)
     } else {
@@ -77,8 +87,15 @@ fn rules(seed: u64) -> Rules {
 }
 
 /// Step 1, what happens: a link or two go and come back, change their rate, delay or loss.
-fn acts(count: usize, rng: &mut Seeded) -> Vec<(f64, Act)> {
+fn acts(seed: u64, count: usize, rng: &mut Seeded) -> Vec<(f64, Act)> {
     let mut acts = Vec::new();
+    if has_tiers(seed) {
+        let late = (2..9).map(|second| f64::from(second) * 1.1);
+        acts.extend(late.flat_map(|at| {
+            let away = at + rng.log_between(0.02, 0.7);
+            [(at, Act::Cut(0)), (away, Act::Heal(0))]
+        }));
+    }
     for _ in 0..rng.below(3) {
         let (link, at) = (rng.below(count as u64) as usize, 1.0 + rng.unit() * 5.0);
         let back = at + 0.2 + rng.unit() * 3.0;
@@ -127,7 +144,7 @@ fn world(seed: u64, tuning: Tuning) -> World {
     world.add_host(to, address(to, 12), TcpReceiver::new(address(to, 12)));
     let sender = TcpSender::new(address(from, 12), address(to, 12), second(0.3), STREAM);
     world.add_host(from, address(from, 12), sender);
-    for (at, act) in acts(count, rng) {
+    for (at, act) in acts(seed, count, rng) {
         world.at(second(at), act);
     }
     world

@@ -430,9 +430,9 @@ impl Running {
             let session = portal.session(self.world.now);
             self.holds(session.is_some(), || format!("side {side} has no session at the end"));
             let Some(session) = session else { continue };
-            let rests = [session.queued, session.resend, session.held];
+            let rests = [session.queued, session.retransmit, session.held];
             self.holds(rests == [ByteCount::ZERO; 3], || {
-                format!("side {side} still has queued, resend, held: {rests:?}")
+                format!("side {side} still has queued, retransmit, held: {rests:?}")
             });
         }
         let strays: u64 = self.world.strays.values().map(|stray| stray.bytes).sum();

@@ -23,9 +23,9 @@ fn describe(out: &mut String, name: &str, session: &SessionSnapshot) {
     let kib = |bytes: hawser_core::units::ByteCount| bytes.0 / 1024;
     let _ = write!(
         out,
-        " | {name} queued {} resend {} held {} KiB",
+        " | {name} queued {} retransmit {} held {} KiB",
         kib(session.queued),
-        kib(session.resend),
+        kib(session.retransmit),
         kib(session.held)
     );
     for path in &session.paths {
@@ -35,7 +35,7 @@ fn describe(out: &mut String, name: &str, session: &SessionSnapshot) {
 
 fn path_line(path: &PathSnapshot) -> String {
     let state = match path.state {
-        HealthState::Active if path.chosen => "chosen".to_owned(),
+        HealthState::Active if path.in_active_set => "in use".to_owned(),
         other => format!("{other:?}"),
     };
     format!(

@@ -10,7 +10,7 @@ use crate::handshake::{Memory, Psk, PublicKey};
 use crate::packet::{SegmentRef, TrainId, TrainStore};
 use crate::queue::{Choice, FlowView, Queue};
 use crate::session::timeout::earlier;
-use crate::session::{Context, KeySet, Reason, Route, Session, Settings, entrance};
+use crate::session::{Context, KeySet, Reason, Route, Session, Settings, ingress_queue};
 use crate::units::{PathId, PeerId, Time};
 use crate::wire::{DataHeader, InstanceId};
 use ipnet::IpNet;
@@ -99,7 +99,7 @@ impl Peer {
             old.dismantle(now, cx.store)
         });
         self.labelled = [FIRST_LABELS; 2];
-        self.session = Some(Session::new(now, id, self.side, keys, settings, queue.unwrap_or_else(entrance)));
+        self.session = Some(Session::new(now, id, self.side, keys, settings, queue.unwrap_or_else(ingress_queue)));
         for train in std::mem::take(&mut self.waiting) {
             self.enqueue(now, train, cx);
         }

@@ -1,4 +1,4 @@
-//! How far apart acknowledgements of bulk are, in a slow start over several paths. `queue/thinning.rs` holds them.
+//! How far apart acknowledgements of bulk are, in a slow start over several paths. `queue/ack_filter.rs` holds them.
 //!
 //! *Principle*: what several paths brought is delivered in order, so the acknowledgements of a round last as long as
 //! the thinnest path takes. Linux's HyStart takes a train of them that lasts half a round trip for a full pipe, and a

@@ -10,9 +10,9 @@
 //!                     empty when its turn comes
 //! ```
 
+use super::ack_filter::Acks;
 use super::codel::Codel;
 use super::line::NONE;
-use super::thinning::Acks;
 use crate::packet::FlowBucket;
 use crate::packet::flow::FLOW_BUCKETS;
 use crate::units::{ByteCount, Time};
@@ -39,9 +39,9 @@ pub(super) struct Flow {
     pub(super) backlog: ByteCount,
     /// Bytes it may still send in this round; below zero when it took more.
     pub(super) deficit: i64,
-    /// It has not used up what it may send in this round: a thin flow that sends more than once in a round of many fat
+    /// It has not used up what it may send in this round: a sparse flow that sends more than once in a round of many fat
     /// ones does not wait for its turn (as in CAKE).
-    pub(super) thin: bool,
+    pub(super) sparse: bool,
     /// Turns of old flows before its round began ([`Flows::turns`]).
     pub(super) round_at: u64,
     pub(super) backlogged_since: Time,
@@ -79,7 +79,7 @@ impl Flows {
             tail: NONE,
             backlog: ByteCount::ZERO,
             deficit: 0,
-            thin: false,
+            sparse: false,
             round_at: 0,
             backlogged_since: Time::ZERO,
             sent: ByteCount::ZERO,
@@ -125,9 +125,9 @@ impl Flows {
         let (turns, round) = (self.turns, self.old_len);
         let flow = self.get_mut(at);
         if flow.place == Place::Idle || flow.place == Place::Old && turns - flow.round_at >= round {
-            (flow.deficit, flow.thin, flow.round_at) = (quantum.0 as i64, true, turns);
+            (flow.deficit, flow.sparse, flow.round_at) = (quantum.0 as i64, true, turns);
         }
-        if flow.place == Place::Idle || flow.place == Place::Old && flow.thin {
+        if flow.place == Place::Idle || flow.place == Place::Old && flow.sparse {
             self.move_to(at, Place::New);
         }
     }

@@ -1,29 +1,29 @@
-//! The queue at the entrance: fair between flows, and short (FQ-CoDel, RFC 8290). Paths pull.
+//! The ingress queue: fair between flows, and short (FQ-CoDel, RFC 8290). Paths pull.
 //!
-//! 1. `enqueue` puts a train behind its flow, or an acknowledgement in the place of an older one (`thinning` holds some of
-//!    those for a moment); too much altogether costs the fattest flow its head.
+//! 1. `enqueue` puts a train behind its flow, or an acknowledgement in the place of an older one (`ack_filter` holds
+//!    some of those for a moment); too much altogether costs the fattest flow its head.
 //! 2. `pull` walks the flows in turn; the path that pulls takes, skips or stops at each.
 //! 3. CoDel judges what is about to be taken: one segment is dropped, or marked where ECN allows.
 //! 4. What is taken are consecutive segments of one train; the rest of it stays at the head.
 
+mod ack_filter;
 mod codel;
 mod flows;
 mod line;
 #[cfg(test)]
 mod tests;
-mod thinning;
 mod words;
 
 use crate::packet::{FlowBucket, SegmentRef, TrainId, TrainStore};
 use crate::units::{ByteCount, Time};
+use ack_filter::AckFilter;
 use codel::CodelParams;
 use flows::{Flow, Flows, Place};
 use line::{Item, Line, NONE};
 use std::time::Duration;
-use thinning::Thinning;
 
+pub use ack_filter::AckSpacing;
 pub use codel::{INTERVAL, TARGET};
-pub use thinning::AckSpacing;
 pub use words::{Choice, DropReason, Dropped, FlowView, LIMIT, Pulled, QUANTUM, QueueParams};
 
 /// Flows that one pull looks at, so that its cost is bounded when a path wants none of them.
@@ -42,7 +42,7 @@ pub struct Queue {
     quantum: ByteCount,
     codel: CodelParams,
     flows: Flows,
-    thinning: Thinning,
+    ack_filter: AckFilter,
     line: Line,
     bytes: ByteCount,
     segments: usize,
@@ -58,7 +58,7 @@ impl Queue {
             quantum: params.mtu.max(ByteCount(1)),
             codel: CodelParams::default(),
             flows: Flows::new(),
-            thinning: Thinning::default(),
+            ack_filter: AckFilter::default(),
             line: Line::new(),
             bytes: ByteCount::ZERO,
             segments: 0,
@@ -103,9 +103,9 @@ impl Queue {
         self.line.oldest().map_or(Duration::ZERO, |item| now.since(item.enqueued))
     }
 
-    /// Puts all of a train behind its flow. An acknowledgement of TCP that only waits for its turn gives way to the next one of
-    /// its flow (ACK filtering, RFC 3449 section 5.2.1). Above the limit, the fattest flow loses its head; `dropped` hears of
-    /// both, and the store has the segments back.
+    /// Puts all of a train behind its flow. An acknowledgement of TCP that only waits for its turn gives way to the
+    /// next one of its flow (ACK filtering, RFC 3449 section 5.2.1). Above the limit, the fattest flow loses its head;
+    /// `dropped` hears of both, and the store has the segments back.
     pub fn enqueue(&mut self, now: Time, id: TrainId, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
         if !self.holds(now, id, store, dropped) {
             self.admit(now, id, store, dropped);
@@ -171,8 +171,8 @@ impl Queue {
         }
     }
 
-    /// Hands a path the next segments. `choose` is asked flow by flow, in turn, at most 16 times, those of other paths apart;
-    /// `dropped` hears what CoDel dropped on the way.
+    /// Hands a path the next segments. `choose` is asked flow by flow, in turn, at most 16 times, those of other paths
+    /// apart; `dropped` hears what CoDel dropped on the way.
     pub fn pull(
         &mut self,
         now: Time,
@@ -187,7 +187,7 @@ impl Queue {
             let flow = self.flows.get_mut(bucket);
             if flow.deficit <= 0 {
                 flow.deficit += self.quantum.0 as i64;
-                flow.thin = false;
+                flow.sparse = false;
                 self.flows.end_turn(bucket, Place::Old);
                 turn = turn.or(Some(bucket));
                 continue;

@@ -186,13 +186,13 @@ fn a_sparse_flow_goes_before_a_bulk_flow() {
         let pulled = bench.pull(&mut |_| segments(2)).unwrap();
         assert_eq!(pulled.bucket, bulk);
     }
-    let thin = bench.enqueue_bytes(2, 100, false);
+    let sparse = bench.enqueue_bytes(2, 100, false);
     let mut view = None;
     let pulled = bench.pull(&mut |v| {
         view = Some(*v);
         ALL
     });
-    assert_eq!(pulled.unwrap().bucket, thin);
+    assert_eq!(pulled.unwrap().bucket, sparse);
     assert!(view.unwrap().sparse);
 }
 
@@ -336,14 +336,14 @@ fn codel_marks_where_ecn_allows() {
 #[test]
 fn overflow_costs_the_fattest_flow_its_head() {
     let mut bench = Bench::new(QueueParams { limit: ByteCount(200_000), ..QueueParams::default() });
-    let thin: Vec<FlowBucket> = (2..10).map(|port| bench.enqueue(port, 1, false)).collect();
+    let sparse: Vec<FlowBucket> = (2..10).map(|port| bench.enqueue(port, 1, false)).collect();
     let fat = loop {
         let fat = bench.enqueue(1, 20, false);
         if !bench.dropped.is_empty() {
             break fat;
         }
     };
-    assert!(!thin.contains(&fat));
+    assert!(!sparse.contains(&fat));
     assert!(bench.dropped.iter().all(|d| (d.bucket, d.reason) == (fat, DropReason::Overflow)));
     bench.check();
     bench.drain();
@@ -372,45 +372,45 @@ fn a_flow_walks_new_old_idle_and_new_again() {
 }
 
 #[test]
-fn a_thin_flow_goes_first_until_it_has_used_up_a_quantum() {
+fn a_sparse_flow_goes_first_until_it_has_used_up_a_quantum() {
     let mut bench = Bench::new(QueueParams::default());
     let fat = bench.enqueue(2, 40, false);
     bench.pull(&mut |_| segments(2));
     let mut firsts = 0;
     // Packets of 700 bytes or so: a quantum holds few of them.
-    let thin = loop {
-        let thin = bench.enqueue(1, 1, false);
+    let sparse = loop {
+        let sparse = bench.enqueue(1, 1, false);
         let mut asked = None;
         bench.pull(&mut |view| {
             asked.get_or_insert(view.bucket);
             segments(1)
         });
-        if asked != Some(thin) {
-            break thin;
+        if asked != Some(sparse) {
+            break sparse;
         }
         firsts += 1;
         // Its turn with nothing waiting, beside a flow that waits.
         bench.pull(&mut |_| Choice::Stop);
         assert!(firsts < 40, "it never used up its quantum");
     };
-    assert!(firsts >= 2 && thin != fat, "{firsts}");
+    assert!(firsts >= 2 && sparse != fat, "{firsts}");
     bench.check();
 }
 
 #[test]
-fn a_thin_flow_that_lasts_goes_first_in_every_round() {
+fn a_sparse_flow_that_lasts_goes_first_in_every_round() {
     let mut bench = Bench::new(QueueParams::default());
     bench.queue.set_quantum(ByteCount(20_000));
     let fill = |bench: &mut Bench| (2..42).for_each(|port| _ = bench.enqueue(port, 20, false));
     fill(&mut bench);
     (0..40).for_each(|_| _ = bench.pull(&mut |_| ALL));
     for packet in 0..200 {
-        let thin = bench.enqueue(1, 1, false);
+        let sparse = bench.enqueue(1, 1, false);
         let first = bench.pull(&mut |_| ALL).expect("something waits");
-        assert_eq!(first.bucket, thin, "packet {packet}");
+        assert_eq!(first.bucket, sparse, "packet {packet}");
         // The fat flows have a turn each before its next packet.
         fill(&mut bench);
-        (0..40).for_each(|_| assert_ne!(bench.pull(&mut |_| ALL).expect("something waits").bucket, thin));
+        (0..40).for_each(|_| assert_ne!(bench.pull(&mut |_| ALL).expect("something waits").bucket, sparse));
     }
     bench.check();
 }

@@ -41,7 +41,7 @@ pub fn choose(round: &Round<'_>, path: usize, flow: &FlowView, room: Room) -> Ch
 /// Whether `path` brings a packet that is to be sent again home before any other path would,
 /// with `ahead` bytes to be sent again before it. The path that lost it may well lose it again, which
 /// takes a round trip to mend.
-pub fn takes_resend(round: &Round<'_>, path: usize, ahead: ByteCount, lost_on: Option<usize>) -> bool {
+pub fn takes_retransmit(round: &Round<'_>, path: usize, ahead: ByteCount, lost_on: Option<usize>) -> bool {
     let Round { paths, tuning, .. } = *round;
     let cost = |index: usize| {
         let again = if lost_on == Some(index) { lost_again_us(&tuning.reinjection, &paths[index]) } else { 0 };

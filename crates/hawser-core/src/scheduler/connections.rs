@@ -31,16 +31,16 @@ pub struct Token(pub(super) u32);
 
 /// What a packet tells of its connection. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Word {
+pub enum MptcpOption {
     /// The first subflow: the tokens of the ends whose keys are shown.
     Capable([Option<Token>; 2]),
     /// A further subflow, of the connection with this token.
     Join(Token),
 }
 
-impl Word {
+impl MptcpOption {
     /// What this packet tells; none for nearly all.
-    pub fn of(packet: &[u8], inner: &Inner) -> Option<Word> {
+    pub fn of(packet: &[u8], inner: &Inner) -> Option<MptcpOption> {
         let Transport::Tcp { header } = inner.transport else { return None };
         let at = usize::from(inner.transport_at);
         let bytes = packet.get(at + TCP_HEADER..at + usize::from(header))?;
@@ -53,16 +53,16 @@ fn find(bytes: &[u8]) -> Option<&[u8]> {
     options(bytes).map_while(Result::ok).find(|option| option[0] == MPTCP)
 }
 
-fn read(option: &[u8]) -> Option<Word> {
+fn read(option: &[u8]) -> Option<MptcpOption> {
     let subtype = option.get(2)? >> 4;
     let key = |at: usize| option.get(at..at + 8).map(token);
     match (subtype, option.len()) {
         (MP_CAPABLE, len) if option[2] & 0x0f == VERSION => match len {
-            ONE_KEY => Some(Word::Capable([key(4), None])),
-            len if BOTH_KEYS.contains(&len) => Some(Word::Capable([key(4), key(12)])),
+            ONE_KEY => Some(MptcpOption::Capable([key(4), None])),
+            len if BOTH_KEYS.contains(&len) => Some(MptcpOption::Capable([key(4), key(12)])),
             _ => None,
         },
-        (MP_JOIN, JOIN) => option[4..].first_chunk().map(|bytes| Word::Join(Token(u32::from_be_bytes(*bytes)))),
+        (MP_JOIN, JOIN) => option[4..].first_chunk().map(|bytes| MptcpOption::Join(Token(u32::from_be_bytes(*bytes)))),
         _ => None,
     }
 }
@@ -93,11 +93,11 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// Whose word this is; a connection that nobody knows begins with it.
-    pub fn of(&mut self, now: Time, word: Word) -> ConnectionId {
-        let tokens = match word {
-            Word::Capable(tokens) => tokens,
-            Word::Join(token) => [Some(token), None],
+    /// Whose option this is; a connection that nobody knows begins with it.
+    pub fn of(&mut self, now: Time, option: MptcpOption) -> ConnectionId {
+        let tokens = match option {
+            MptcpOption::Capable(tokens) => tokens,
+            MptcpOption::Join(token) => [Some(token), None],
         };
         let told = |token: &Option<Token>| token.is_some() && tokens.contains(token);
         if let Some(known) = self.known.iter_mut().find(|known| known.tokens.iter().any(told)) {
@@ -151,12 +151,16 @@ mod tests {
         let (a, b) = (token(&A), token(&B));
         let table = [
             ("no key yet", capable(&[], VERSION, 0), None),
-            ("syn/ack", capable(&[B], VERSION, 0), Some(Word::Capable([Some(b), None]))),
-            ("ack", capable(&[A, B], VERSION, 0), Some(Word::Capable([Some(a), Some(b)]))),
-            ("ack with data", capable(&[A, B], VERSION, 2), Some(Word::Capable([Some(a), Some(b)]))),
-            ("ack with data and checksum", capable(&[A, B], VERSION, 4), Some(Word::Capable([Some(a), Some(b)]))),
+            ("syn/ack", capable(&[B], VERSION, 0), Some(MptcpOption::Capable([Some(b), None]))),
+            ("ack", capable(&[A, B], VERSION, 0), Some(MptcpOption::Capable([Some(a), Some(b)]))),
+            ("ack with data", capable(&[A, B], VERSION, 2), Some(MptcpOption::Capable([Some(a), Some(b)]))),
+            (
+                "ack with data and checksum",
+                capable(&[A, B], VERSION, 4),
+                Some(MptcpOption::Capable([Some(a), Some(b)])),
+            ),
             ("version 0 hashes otherwise", capable(&[A, B], 0, 0), None),
-            ("join", join(b), Some(Word::Join(b))),
+            ("join", join(b), Some(MptcpOption::Join(b))),
             ("join's answer has no token", [vec![MPTCP, 16, MP_JOIN << 4], vec![0; 13]].concat(), None),
             ("dss", vec![MPTCP, 8, 0x20, 0, 0, 0, 0, 0], None),
             ("cut short", join(b)[..7].to_vec(), None),
@@ -174,18 +178,18 @@ mod tests {
     fn either_token_names_the_connection_once_both_were_seen_together() {
         let (a, b, c) = (token(&A), token(&B), token(b"key of c"));
         let mut connections = Connections::default();
-        let first = connections.of(NOW, Word::Capable([Some(b), None]));
-        assert_eq!(connections.of(NOW, Word::Capable([Some(a), Some(b)])), first);
-        assert_eq!(connections.of(NOW, Word::Join(a)), first);
-        assert_eq!(connections.of(NOW, Word::Join(b)), first);
-        assert_ne!(connections.of(NOW, Word::Join(c)), first);
+        let first = connections.of(NOW, MptcpOption::Capable([Some(b), None]));
+        assert_eq!(connections.of(NOW, MptcpOption::Capable([Some(a), Some(b)])), first);
+        assert_eq!(connections.of(NOW, MptcpOption::Join(a)), first);
+        assert_eq!(connections.of(NOW, MptcpOption::Join(b)), first);
+        assert_ne!(connections.of(NOW, MptcpOption::Join(c)), first);
     }
 
     #[test]
     fn the_connection_silent_for_longest_makes_room() {
         let mut connections = Connections::default();
         let of = |connections: &mut Connections, n: u32| {
-            connections.of(NOW + std::time::Duration::from_millis(u64::from(n)), Word::Join(Token(n)))
+            connections.of(NOW + std::time::Duration::from_millis(u64::from(n)), MptcpOption::Join(Token(n)))
         };
         let first = of(&mut connections, 0);
         (1..=REMEMBERED as u32).for_each(|n| assert_ne!(of(&mut connections, n), first));

@@ -6,7 +6,7 @@
 //!
 //! Flows are told apart by their bucket: two of one bucket share its path.
 
-use super::connections::{ConnectionId, Connections, Word};
+use super::connections::{ConnectionId, Connections, MptcpOption};
 use super::{MAX_PATHS, PathView, Room};
 use crate::packet::FlowBucket;
 use crate::queue::Choice;
@@ -46,9 +46,9 @@ impl ByFlow {
     }
 
     /// What an MPTCP option says: whose subflow this is. A subflow that joins has not sent yet, whatever its bucket did.
-    pub fn on_word(&mut self, now: Time, bucket: FlowBucket, word: Word) {
-        let joins = matches!(word, Word::Join(_));
-        let connection = self.connections.of(now, word);
+    pub fn on_mptcp_option(&mut self, now: Time, bucket: FlowBucket, option: MptcpOption) {
+        let joins = matches!(option, MptcpOption::Join(_));
+        let connection = self.connections.of(now, option);
         let pin = self.pin(bucket);
         if joins && pin.connection != Some(connection) {
             pin.path = None;
@@ -161,20 +161,20 @@ mod tests {
         let (a, b) = (Token(1), Token(2));
         // The first subflow sends before its keys are known.
         let first = asked(&mut by_flow, NOW, 1, &paths).expect("a path");
-        by_flow.on_word(NOW, FlowBucket(1), Word::Capable([Some(a), Some(b)]));
+        by_flow.on_mptcp_option(NOW, FlowBucket(1), MptcpOption::Capable([Some(a), Some(b)]));
         let mut used = vec![first];
         for (bucket, token) in [(2, b), (3, a)] {
             // Another flow had the bucket, and the path that is not free.
             asked(&mut by_flow, NOW, bucket, &paths);
-            by_flow.on_word(NOW, FlowBucket(bucket), Word::Join(token));
+            by_flow.on_mptcp_option(NOW, FlowBucket(bucket), MptcpOption::Join(token));
             used.push(asked(&mut by_flow, NOW, bucket, &paths).expect("a path"));
         }
         used.sort_unstable();
         assert_eq!(used, [0, 1, 2]);
-        by_flow.on_word(NOW, FlowBucket(4), Word::Join(b));
+        by_flow.on_mptcp_option(NOW, FlowBucket(4), MptcpOption::Join(b));
         assert!(asked(&mut by_flow, NOW, 4, &paths).is_some(), "more subflows than paths share one");
         let before = asked(&mut by_flow, NOW, 2, &paths);
-        by_flow.on_word(NOW, FlowBucket(2), Word::Join(b));
-        assert_eq!(asked(&mut by_flow, NOW, 2, &paths), before, "a repeated word moves nothing");
+        by_flow.on_mptcp_option(NOW, FlowBucket(2), MptcpOption::Join(b));
+        assert_eq!(asked(&mut by_flow, NOW, 2, &paths), before, "a repeated option moves nothing");
     }
 }

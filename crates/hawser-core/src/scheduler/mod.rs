@@ -6,9 +6,10 @@
 //! - `adaptive`: a path takes what it brings home soonest.
 //! - `weighted`: a path takes its fixed share, and no more.
 //! - `flow`: a path takes the flows that are its own.
-//! - `redundant`: the two best paths take, and each sends copies of what the other took.
+//! - `redundant`: the two best paths take, and each sends redundant copies of what the other took.
 //!
-//! It chooses packet by packet. What holds for longer, such as which paths bulk flows use, the policy decides (`policy`).
+//! It chooses packet by packet. What holds for longer, such as which paths bulk flows use, the policy decides
+//! (`policy`).
 
 mod adaptive;
 mod connections;
@@ -17,8 +18,8 @@ mod redundant;
 mod weighted;
 
 pub use crate::policy::{MAX_PATHS, Weight};
-pub use adaptive::takes_resend;
-pub use connections::Word;
+pub use adaptive::takes_retransmit;
+pub use connections::MptcpOption;
 
 use crate::packet::FlowBucket;
 use crate::policy::{Decisions, PathView, Tuning};
@@ -98,14 +99,14 @@ impl Scheduler {
         }
     }
 
-    /// The path that is to carry a copy of what `path` took of a `redundant` flow.
+    /// The path that is to carry a redundant copy of what `path` took of a `redundant` flow.
     pub fn twin_of(&self, path: usize, paths: &[PathView]) -> Option<usize> {
         redundant::twin(path, paths)
     }
 
     /// A packet of a `flow` flow, in either direction, told something of its MPTCP connection.
-    pub fn on_word(&mut self, now: Time, bucket: FlowBucket, word: Word) {
-        self.flow.on_word(now, bucket, word);
+    pub fn on_mptcp_option(&mut self, now: Time, bucket: FlowBucket, option: MptcpOption) {
+        self.flow.on_mptcp_option(now, bucket, option);
     }
 }
 

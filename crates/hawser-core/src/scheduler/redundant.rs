@@ -1,7 +1,8 @@
 //! The `redundant` scheduler: every packet goes by the two best paths. The far resequencer drops what comes second.
 //!
-//! Either of the two takes a packet, and answers for it; the other sends a copy (`session::copies`). Neither waits for the
-//! other: a path that was cut and does not know it yet would stop the flow that is to outlive it.
+//! Either of the two takes a packet, and answers for it; the other sends a redundant copy
+//! (`session::redundant_copies`). Neither waits for the other: a path that was cut and does not know it yet would stop
+//! the flow that is to outlive it.
 
 use super::{PathView, Room};
 use crate::queue::Choice;
@@ -11,7 +12,7 @@ pub(super) fn choose(path: usize, paths: &[PathView], room: Room) -> Choice {
     if best_two(paths).contains(&Some(path)) { room.take() } else { Choice::Skip }
 }
 
-/// The path that carries the copies of what `path` takes: none where no other works.
+/// The path that carries the redundant copies of what `path` takes: none where no other works.
 pub(super) fn twin(path: usize, paths: &[PathView]) -> Option<usize> {
     best_two(paths).into_iter().flatten().find(|best| *best != path)
 }

@@ -7,7 +7,7 @@
 //! 5. A path that acknowledges what it was sent since it was suspected is alive.
 
 use super::path::{Content, size_of_datagram};
-use super::resend::Unsent;
+use super::retransmit::SegmentRecord;
 use super::split::{Fate, Splits};
 use super::{Context, Event, Session};
 use crate::congestion::sampler::Stamp;
@@ -29,7 +29,8 @@ impl Session {
     ) -> Result<(), AckError> {
         let Some(index) = self.index_of(frame.path) else { return Ok(()) };
         let path = &mut self.paths[index];
-        let (splits, reliable, lost, resend) = (&mut self.splits, &mut self.reliable, &mut self.lost, &mut self.resend);
+        let (splits, reliable, lost, retransmit) =
+            (&mut self.splits, &mut self.reliable, &mut self.lost, &mut self.retransmit);
         let (id, overhead, moved_at, store) = (path.id, path.overhead(), path.moved_at, &mut *cx.store);
         let (sampler, loss, pmtu, received) = (&mut path.sampler, &mut path.loss, &mut path.pmtu, &mut path.received);
         let (spread, mut ages, mut aged) = (path.rtt.snapshot().spread, Duration::ZERO, 0);
@@ -60,18 +61,18 @@ impl Session {
                     }
                 }
                 // What was declared lost was handed on then: it still waits, or is answered for elsewhere.
-                Content::Segment(unsent) if !here => {
-                    if let Some(unsent) = resend.cancel(unsent.segment) {
-                        store.release(unsent.segment);
+                Content::Segment(record) if !here => {
+                    if let Some(record) = retransmit.cancel(record.segment) {
+                        store.release(record.segment);
                     }
                 }
-                Content::Copy => {}
+                Content::Duplicate => {}
                 Content::Piece(_) if !here => {}
-                Content::Segment(unsent) => store.release(unsent.segment),
+                Content::Segment(record) => store.release(record.segment),
                 Content::Piece(split) => match splits.settle(split, false) {
                     Fate::Open => {}
-                    Fate::Arrived(unsent) => store.release(unsent.segment),
-                    Fate::Lost(unsent) => lost.push(unsent),
+                    Fate::Arrived(record) => store.release(record.segment),
+                    Fate::Lost(record) => lost.push(record),
                 },
             }
         })?;
@@ -116,7 +117,7 @@ impl Session {
             }
         }
         self.declare_losses(now, index);
-        self.look_beside(now, index);
+        self.refresh_siblings(now, index);
         let path = &mut self.paths[index];
         let rtt = path.rtt.snapshot();
         let rate = path.sampler.take_sample(now, rtt.base()).filter(|_| awake);
@@ -139,12 +140,12 @@ impl Session {
             path.controller.on_ecn(now, marked, newest.sent_at);
         }
         path.controller.on_ack(&event, &self.siblings);
-        path.exploration.on_ack(&event, path.controller.bandwidth(), path.controller.is_ramping());
+        path.probing.on_ack(&event, path.controller.bandwidth(), path.controller.is_ramping());
         path.follow_controller();
     }
 
     /// What a coupled controller is to know: the paths of its tier that carry inner packets.
-    fn look_beside(&mut self, now: Time, index: usize) {
+    fn refresh_siblings(&mut self, now: Time, index: usize) {
         let path = &self.paths[index];
         if !path.controller.is_coupled() {
             return;
@@ -162,12 +163,12 @@ impl Session {
         let (splits, reliable, lost) = (&mut self.splits, &mut self.reliable, &mut self.lost);
         let overhead = path.overhead();
         let (id, sampler, loss, pmtu) = (path.id, &mut path.sampler, &mut path.loss, &mut path.pmtu);
-        let exploration = &path.exploration;
+        let probing = &path.probing;
         let mut shrunk = false;
         let outcome = path.sent.detect_losses(now, &path.rtt, |number, packet| {
             if packet.in_flight {
                 sampler.on_lost(ByteCount(u64::from(packet.bytes)));
-                loss.on_lost(exploration.was_over(packet.sent_at));
+                loss.on_lost(probing.was_over(packet.sent_at));
             }
             match packet.content {
                 Content::MtuProbe(size) => pmtu.on_probe_lost(size),
@@ -199,7 +200,7 @@ impl Session {
     }
 
     /// A path is suspect or down: all that it has in flight goes to the others at once.
-    pub(super) fn evacuate(&mut self, now: Time, index: usize) {
+    pub(super) fn reinject(&mut self, now: Time, index: usize) {
         self.drain(now, index);
         self.policy.reconsider();
     }
@@ -217,21 +218,21 @@ impl Session {
     }
 
     fn requeue_lost(&mut self, path: PathId) {
-        for unsent in self.lost.drain(..) {
-            self.resend.push(Unsent { lost_on: Some(path), ..unsent });
+        for record in self.lost.drain(..) {
+            self.retransmit.push(SegmentRecord { lost_on: Some(path), ..record });
         }
     }
 }
 
 /// What a packet that did not arrive leaves to be sent again.
-pub(super) fn hand_back(content: Content, splits: &mut Splits, lost: &mut Vec<Unsent>) {
+pub(super) fn hand_back(content: Content, splits: &mut Splits, lost: &mut Vec<SegmentRecord>) {
     match content {
-        Content::Segment(unsent) => lost.push(unsent),
+        Content::Segment(record) => lost.push(record),
         Content::Piece(split) => {
-            if let Fate::Lost(unsent) = splits.settle(split, true) {
-                lost.push(unsent);
+            if let Fate::Lost(record) = splits.settle(split, true) {
+                lost.push(record);
             }
         }
-        Content::Copy | Content::Control { .. } | Content::MtuProbe(_) => {}
+        Content::Duplicate | Content::Control { .. } | Content::MtuProbe(_) => {}
     }
 }

@@ -18,7 +18,7 @@ pub const KEEPALIVE: Duration = Duration::from_secs(1);
 pub const MAX_TRIES: u8 = 6;
 /// A path that carried data within this time counts for the hold time.
 pub const LATELY: Duration = Duration::from_secs(1);
-/// Without an acknowledgement on any path for this long, the peer is greeted anew (DESIGN section 4).
+/// Without an acknowledgement on any path for this long, the peer is sent a new initiation (DESIGN section 4).
 pub const SILENCE: Duration = Duration::from_secs(1);
 /// The TUN's MTU never goes below this (RFC 8200 section 5).
 pub const TUN_MTU_MIN: u16 = 1280;

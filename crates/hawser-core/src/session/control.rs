@@ -152,7 +152,7 @@ impl Session {
             let id = self.paths[index].id;
             written.elicits |= self.reliable.write(id, number, out)? > 0;
         }
-        if std::mem::take(&mut self.paths[index].wants.farewell) {
+        if std::mem::take(&mut self.paths[index].wants.close) {
             Close { reason: CloseReason::Shutdown }.encode(out)?;
         }
         let path = &mut self.paths[index];

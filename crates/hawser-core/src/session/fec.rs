@@ -8,7 +8,7 @@ use super::batch::Batch;
 use super::inbound::arrival;
 use super::outbound::begin;
 use super::path::Content;
-use super::resend::Unsent;
+use super::retransmit::SegmentRecord;
 use super::{Buffers, Context, Session, Sink, Transmit};
 use crate::drops::DropReason;
 use crate::fec::Fec;
@@ -27,8 +27,8 @@ const DETOUR_US: i64 = 10_000;
 impl Session {
     /// Whether a segment leaves as a source symbol. What is sent again does not: its flow waits for it anyway. All
     /// segments of a train do or none, else the shorter last one could make the longer datagram.
-    pub(super) fn is_protected(&self, index: usize, unsent: &Unsent, train: &Train) -> bool {
-        let asked = unsent.treatment.fec && unsent.tries == 1;
+    pub(super) fn is_protected(&self, index: usize, record: &SegmentRecord, train: &Train) -> bool {
+        let asked = record.treatment.fec && record.tries == 1;
         asked && self.fec.protects(asked, train.segment_len(0), self.paths[index].mtu())
     }
 
@@ -37,26 +37,26 @@ impl Session {
         &mut self,
         now: Time,
         index: usize,
-        unsent: Unsent,
+        record: SegmentRecord,
         batch: &mut Batch<'_>,
         train: &Train,
     ) -> ByteCount {
-        let size = ProtectedFrame::OVERHEAD + usize::from(unsent.len);
-        let Unsent { bucket, sequence, flags, .. } = unsent;
+        let size = ProtectedFrame::OVERHEAD + usize::from(record.len);
+        let SegmentRecord { bucket, sequence, flags, .. } = record;
         let path = &mut self.paths[index];
         let (number, out) = begin(path, size, batch);
-        let head = PREFIX + train.head(unsent.segment.segment, &mut out[PREFIX..]);
-        let body = train.body(unsent.segment.segment);
+        let head = PREFIX + train.head(record.segment.segment, &mut out[PREFIX..]);
+        let body = train.body(record.segment.segment);
         let symbol = SymbolHead { bucket, sequence, flags };
         let symbol = self.fec.protect(now, index, &symbol, (&out[PREFIX..head], body));
         out[DATA_HEADER_LEN..PREFIX].copy_from_slice(&ProtectedFrame::head(symbol, bucket, flags, sequence));
         let sealed = self.keyring.seal().send.seal_from(path.id, number, out, head, body);
         debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");
-        path.remember(now, number, size, Content::Segment(unsent))
+        path.remember(now, number, size, Content::Segment(record))
     }
 
-    /// Step 2. Window and pacing do not count it: it is a fixed part of what they let go, and a thin flow's least window
-    /// (four packets, draft-ietf-ccwg-bbr section 2.8) would have no room for it.
+    /// Step 2. Window and pacing do not count it: it is a fixed part of what they let go, and a sparse flow's least
+    /// window (four packets, draft-ietf-ccwg-bbr section 2.8) would have no room for it.
     pub(super) fn transmit_repair(&mut self, now: Time, buffers: &mut dyn Buffers) -> Option<Transmit> {
         while let Some(size) = self.fec.repair_due(now) {
             self.refresh_views(now);
@@ -73,7 +73,7 @@ impl Session {
             self.fec.write_repair(now, out);
             let sealed = self.keyring.seal().send.seal(path.id, number, out);
             debug_assert_eq!(sealed, Ok(()), "a repair fills its datagram");
-            path.remember_control(now, number, size, true, false, Content::Copy);
+            path.remember_control(now, number, size, true, false, Content::Duplicate);
             self.unanswered_since.get_or_insert(now);
             return Some(path.transmit(size, size));
         }

@@ -14,7 +14,7 @@ use crate::path::health::DownReason;
 use crate::path::replay::ReplayVerdict;
 use crate::resequence::{Arrival, Outcome};
 use crate::rules::Mark;
-use crate::scheduler::{Kind, Word};
+use crate::scheduler::{Kind, MptcpOption};
 use crate::units::{ByteCount, Ecn, PacketNumber, PathId, Time};
 use crate::wire::{
     DataFlags, DataFrame, DataHeader, FlowBucket, FlowSequence, Frame, Frames, Hold, LinkState, PathInfo, Reader,
@@ -161,11 +161,11 @@ impl Session {
         else {
             return;
         };
-        let Some(word) = Word::of(packet, &inner) else { return };
+        let Some(option) = MptcpOption::of(packet, &inner) else { return };
         let back = inner.reversed();
         let treatment = cx.rules.treatment(&back, Mark::default());
         if treatment.scheduler == Kind::Flow {
-            self.scheduler.on_word(now, cx.store.bucket_of(&back, treatment), word);
+            self.scheduler.on_mptcp_option(now, cx.store.bucket_of(&back, treatment), option);
         }
     }
 

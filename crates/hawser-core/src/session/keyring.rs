@@ -6,7 +6,7 @@
 //!                                              previous = A            (A retired)
 //! ```
 //!
-//! Two portals may greet each other at once, and each have keys of its own greeting first. Then those
+//! Two portals may initiate at once, and each have keys of its own initiation first. Then those
 //! of side 0 stay: it only `admits` the others, to open what was sealed under them before the peer
 //! saw the first datagram under its own.
 
@@ -22,7 +22,7 @@ pub(crate) struct KeySet {
     pub id: KeyId,
     pub keys: TransportKeys,
     pub made_at: Time,
-    /// They answer a greeting of ours.
+    /// They answer an initiation of ours.
     pub ours: bool,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Keyring {
     previous: Vec<(KeySet, Time)>,
     /// Packets sealed under the current keys, over all paths.
     sealed: u64,
-    /// Packets opened under the current keys: the peer may have no way to greet us.
+    /// Packets opened under the current keys: the peer may have no way to initiate.
     opened: u64,
 }
 
@@ -58,8 +58,8 @@ impl Keyring {
         (self.previous.len() > PREVIOUS_MAX).then(|| self.previous.remove(0).0.id)
     }
 
-    /// Whether the present keys are of our own greeting, and the peer was not heard under them yet.
-    pub fn awaits_first_word(&self) -> bool {
+    /// Whether the present keys are of our own initiation, and the peer was not heard under them yet.
+    pub fn awaits_first_datagram(&self) -> bool {
         self.current.ours && self.opened == 0
     }
 

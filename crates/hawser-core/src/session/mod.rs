@@ -28,15 +28,15 @@ mod acks;
 mod batch;
 pub mod constants;
 mod control;
-mod copies;
 mod fec;
 mod inbound;
 mod keyring;
 mod outbound;
 mod path;
 mod paths;
+mod redundant_copies;
 mod reliable;
-mod resend;
+mod retransmit;
 mod snapshot;
 mod split;
 mod terms;
@@ -59,15 +59,15 @@ use crate::policy::{PathView, Policy, Tuning};
 use crate::queue::{Queue, QueueParams};
 use crate::resequence::{Reassembler, Resequencer};
 use crate::rules::Rules;
-use crate::scheduler::{Kind as SchedulerKind, Scheduler, Word};
+use crate::scheduler::{Kind as SchedulerKind, MptcpOption, Scheduler};
 use crate::transport::Transport;
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PacketNumber, PathId, PeerId, Random, Time};
 use crate::wire::FlowBucket;
-use copies::Copies;
 use keyring::Keyring;
 use path::Path;
+use redundant_copies::RedundantCopies;
 use reliable::Reliable;
-use resend::ResendQueue;
+use retransmit::RetransmitQueue;
 use split::Splits;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -171,7 +171,7 @@ pub(crate) enum Event {
     KeysRetired(KeyId),
     /// A path carries larger datagrams than was known, or only smaller ones.
     MtuChanged,
-    /// The peer said good-bye.
+    /// The peer closed the session.
     Closed,
 }
 
@@ -200,9 +200,9 @@ pub(crate) struct Session {
     overflows: u64,
     /// The next sequence of each flow bucket.
     sequences: Box<[u64]>,
-    resend: ResendQueue,
+    retransmit: RetransmitQueue,
     splits: Splits,
-    copies: Copies,
+    copies: RedundantCopies,
     fec: Fec,
     /// The peer's path ids that are never used again: these, and all below `closed_below` that are not in use.
     closed: BTreeSet<PathId>,
@@ -219,7 +219,7 @@ pub(crate) struct Session {
     reassembler: Reassembler,
     hold: Hold,
     events: Vec<Event>,
-    lost: Vec<resend::Unsent>,
+    lost: Vec<retransmit::SegmentRecord>,
     /// What the controller that hears of an acknowledgement knows of the others.
     siblings: Vec<congestion::PathSnapshot>,
     started: Time,
@@ -267,9 +267,9 @@ impl Session {
             queue,
             overflows: 0,
             sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
-            resend: ResendQueue::default(),
+            retransmit: RetransmitQueue::default(),
             splits: Splits::default(),
-            copies: Copies::default(),
+            copies: RedundantCopies::default(),
             fec: Fec::default(),
             closed: BTreeSet::new(),
             closed_below: PathId::default(),
@@ -299,12 +299,12 @@ impl Session {
     /// Steps 2 and 3 out: a classified train joins the queue of its flow.
     pub fn enqueue(&mut self, now: Time, train: TrainId, cx: &mut Context<'_>) {
         let first = cx.store.train(train);
-        // What is cut into segments has no word in it.
+        // GSO packets carry no MPTCP handshake options.
         if first.treatment().scheduler == SchedulerKind::Flow
             && first.segments() == 1
-            && let Some(word) = Word::of(first.body(0), first.inner())
+            && let Some(option) = MptcpOption::of(first.body(0), first.inner())
         {
-            self.scheduler.on_word(now, first.flow(), word);
+            self.scheduler.on_mptcp_option(now, first.flow(), option);
         }
         let drops = &mut *cx.drops;
         self.queue.enqueue(now, train, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
@@ -320,15 +320,15 @@ impl Session {
         }
     }
 
-    /// Keys of the peer's greeting, which crossed ours: they open what comes, and ours stay.
+    /// Keys of the peer's initiation, which crossed ours: they open what comes, and ours stay.
     pub fn admit_keys(&mut self, now: Time, keys: KeySet) {
         let retired = self.keyring.admit(now, keys, self.longest_timeout());
         self.events.extend(retired.map(Event::KeysRetired));
     }
 
-    /// Whether keys of the peer's greeting are to give way to the present ones.
+    /// Whether keys of the peer's initiation are to give way to the present ones.
     pub fn insists_on_keys(&self) -> bool {
-        self.side == 0 && self.keyring.awaits_first_word()
+        self.side == 0 && self.keyring.awaits_first_datagram()
     }
 
     fn longest_timeout(&self) -> std::time::Duration {
@@ -372,18 +372,18 @@ impl Session {
         self.started
     }
 
-    /// Says good-bye with the next datagram of every path that works.
+    /// Says CLOSE with the next datagram of every path that works.
     pub fn close(&mut self) {
-        self.paths.iter_mut().filter(|path| path.works()).for_each(|path| path.wants.farewell = true);
+        self.paths.iter_mut().filter(|path| path.works()).for_each(|path| path.wants.close = true);
     }
 
     /// Ends the session: what was in flight is given back; what waits to be sent is the caller's.
     pub fn dismantle(mut self, now: Time, store: &mut TrainStore) -> Queue {
         for index in 0..self.paths.len() {
-            self.evacuate(now, index);
+            self.reinject(now, index);
         }
-        while let Some(unsent) = self.resend.pop_any() {
-            store.release(unsent.segment);
+        while let Some(record) = self.retransmit.pop_any() {
+            store.release(record.segment);
         }
         // What it holds back waits like all else.
         self.queue.release_acks(now, Time::NEVER, store, &mut |_| ());
@@ -391,7 +391,7 @@ impl Session {
     }
 }
 
-/// The entrance's queue as sessions begin with it.
-pub(crate) fn entrance() -> Queue {
+/// The ingress queue as sessions begin with it.
+pub(crate) fn ingress_queue() -> Queue {
     Queue::new(QueueParams::default())
 }

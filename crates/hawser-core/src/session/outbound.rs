@@ -1,23 +1,23 @@
 //! Steps 4 to 8 out: a path has room, and takes what the scheduler lets it have.
 //!
-//! 1. Word that is not data goes first (`control`), what is not to be sent again among it; then repairs (`fec`).
+//! 1. Control frames are sent before data (`control`), what is not to be sent again among it; then repairs (`fec`).
 //! 2. What is of no use any more is given up, and the far side told.
 //! 3. Paths with room are asked in the order of their delay.
 //! 4. Each takes first copies of what another lost twice, then what is to be sent again, then from the
 //!    queue, until its window or its pacing credit ends or the batch is full; one whose rate is to be
-//!    found out, and that declines all that, takes copies (`copies`).
+//!    found out, and that declines all that, takes redundant copies (`redundant_copies`).
 //! 5. Every segment gets its numbers, is remembered, and sealed into the batch.
 
 use super::batch::Batch;
 use super::constants::DATA_OVERHEAD;
 use super::path::{Content, Path};
 use super::reliable;
-use super::resend::Unsent;
+use super::retransmit::SegmentRecord;
 use super::{Buffers, Context, Route, Session, Transmit};
 use crate::drops::DropReason;
 use crate::packet::{Class, SegmentRef, Train, TrainStore};
 use crate::queue::{Choice, Pulled};
-use crate::scheduler::{Kind, Room, Round, takes_resend};
+use crate::scheduler::{Kind, Room, Round, takes_retransmit};
 use crate::units::{ByteCount, PacketNumber, Time};
 use crate::wire::{
     DATA_FRAME_LEN, DATA_HEADER_LEN, DataFlags, DataFrame, FlowSequence, Gone, SplitFrame, TAG_LEN, Writer,
@@ -31,8 +31,8 @@ const SPLIT_OVERHEAD: usize = DATA_HEADER_LEN + SplitFrame::HEAD_LEN + TAG_LEN;
 impl Session {
     /// The next batch, for whichever path is to speak next; `None` when nothing may go now.
     pub fn poll_transmit(&mut self, now: Time, buffers: &mut dyn Buffers, cx: &mut Context<'_>) -> Option<Transmit> {
-        while let Some(unsent) = self.resend.pop_refused() {
-            self.give_up(unsent, cx);
+        while let Some(record) = self.retransmit.pop_refused() {
+            self.give_up(record, cx);
         }
         if let Some(transmit) = self.transmit_control(now, buffers) {
             return Some(transmit);
@@ -51,7 +51,7 @@ impl Session {
 
     /// Whether the queues are empty.
     pub(super) fn nothing_waits(&self) -> bool {
-        self.queue.is_empty() && self.resend.is_empty() && !self.copies.rescues_wait()
+        self.queue.is_empty() && self.retransmit.is_empty() && !self.copies.reinjections_wait()
     }
 
     /// Asks the paths that have room, least delay first.
@@ -86,17 +86,17 @@ impl Session {
         self.fec.on_loss(now, self.paths[index].loss.to_expect());
         let mut budget = self.paths[index].budget(now);
         let mut batch = Batch::new(buffer, self.paths[index].room_before());
-        self.fill_rescues(now, index, &mut batch, &mut budget, cx.store);
-        self.fill_resends(now, index, &mut batch, &mut budget, cx);
+        self.fill_reinjections(now, index, &mut batch, &mut budget, cx.store);
+        self.fill_retransmits(now, index, &mut batch, &mut budget, cx);
         while budget > ByteCount::ZERO && !batch.is_closed() {
             let Some(pulled) = self.pull(now, index, &batch, budget, cx) else { break };
-            for unsent in self.number(now, pulled, cx.store) {
-                if unsent.treatment.scheduler == Kind::Redundant
+            for record in self.number(now, pulled, cx.store) {
+                if record.treatment.scheduler == Kind::Redundant
                     && let Some(twin) = self.scheduler.twin_of(index, &self.views)
                 {
-                    self.copies.note_twin(&unsent, self.views[twin].id);
+                    self.copies.note_twin(&record, self.views[twin].id);
                 }
-                budget -= self.send(now, index, unsent, &mut batch, cx.store);
+                budget -= self.send(now, index, record, &mut batch, cx.store);
             }
         }
         if batch.is_empty() && self.policy.decisions().probes.by_copies.contains(index) {
@@ -105,7 +105,7 @@ impl Session {
         self.finish(now, index, &batch)
     }
 
-    /// A path that declines everything, and whose rate is to be found out, gets copies.
+    /// A path that declines everything, and whose rate is to be found out, gets redundant copies.
     fn fill_copies(
         &mut self,
         now: Time,
@@ -116,13 +116,13 @@ impl Session {
     ) {
         while budget > ByteCount::ZERO && !batch.is_closed() {
             let mtu = self.paths[index].mtu();
-            let Some(unsent) = self.copies.next(|unsent| has_room(batch, mtu, unsent)) else { break };
-            budget -= self.send_copy(now, index, &unsent, batch, store);
+            let Some(record) = self.copies.next(|record| has_room(batch, mtu, record)) else { break };
+            budget -= self.send_copy(now, index, &record, batch, store);
         }
     }
 
     /// What is in doubt on another path goes by this one too.
-    fn fill_rescues(
+    fn fill_reinjections(
         &mut self,
         now: Time,
         index: usize,
@@ -132,8 +132,8 @@ impl Session {
     ) {
         while *budget > ByteCount::ZERO {
             let (id, mtu) = (self.paths[index].id, self.paths[index].mtu());
-            let Some(unsent) = self.copies.next_rescue(id, |unsent| has_room(batch, mtu, unsent)) else { break };
-            *budget -= self.send_copy(now, index, &unsent, batch, store);
+            let Some(record) = self.copies.next_reinjection(id, |record| has_room(batch, mtu, record)) else { break };
+            *budget -= self.send_copy(now, index, &record, batch, store);
         }
     }
 
@@ -142,19 +142,19 @@ impl Session {
         &mut self,
         now: Time,
         index: usize,
-        unsent: &Unsent,
+        record: &SegmentRecord,
         batch: &mut Batch<'_>,
         store: &TrainStore,
     ) -> ByteCount {
-        let whole = DATA_OVERHEAD + usize::from(unsent.len) <= self.paths[index].mtu();
-        match store.get(unsent.segment.train).filter(|_| whole) {
-            Some(train) => self.seal_segment(now, index, unsent, batch, train, Content::Copy),
+        let whole = DATA_OVERHEAD + usize::from(record.len) <= self.paths[index].mtu();
+        match store.get(record.segment.train).filter(|_| whole) {
+            Some(train) => self.seal_segment(now, index, record, batch, train, Content::Duplicate),
             None => ByteCount::ZERO,
         }
     }
 
     /// What was lost goes before what is new, if this path brings it home soonest.
-    fn fill_resends(
+    fn fill_retransmits(
         &mut self,
         now: Time,
         index: usize,
@@ -162,22 +162,22 @@ impl Session {
         budget: &mut ByteCount,
         cx: &mut Context<'_>,
     ) {
-        while let Some(next) = self.resend.peek() {
+        while let Some(next) = self.retransmit.peek() {
             let size = DATA_OVERHEAD + usize::from(next.len);
             let fits = if size > self.paths[index].mtu() { batch.is_empty() } else { batch.room_for(size) > 0 };
             let lost_on = next.lost_on.and_then(|id| self.index_of(id));
-            if !fits || !takes_resend(&self.round(now), index, self.resend.bytes(), lost_on) {
+            if !fits || !takes_retransmit(&self.round(now), index, self.retransmit.bytes(), lost_on) {
                 break;
             }
             if *budget == ByteCount::ZERO {
                 break;
             }
-            if let Some(mut unsent) = self.resend.pop() {
-                unsent.tries += 1;
-                if self.policy.decisions().reinjection.duplicates(unsent.tries) {
-                    self.copies.note_resent(&unsent, self.paths[index].id);
+            if let Some(mut record) = self.retransmit.pop() {
+                record.tries += 1;
+                if self.policy.decisions().reinjection.duplicates(record.tries) {
+                    self.copies.note_retransmitted(&record, self.paths[index].id);
                 }
-                *budget -= self.send(now, index, unsent, batch, cx.store);
+                *budget -= self.send(now, index, record, batch, cx.store);
             }
         }
     }
@@ -218,7 +218,12 @@ impl Session {
     }
 
     /// Step 5: every segment gets its place in its flow's order.
-    fn number(&mut self, now: Time, pulled: Pulled, store: &mut TrainStore) -> impl Iterator<Item = Unsent> + use<> {
+    fn number(
+        &mut self,
+        now: Time,
+        pulled: Pulled,
+        store: &mut TrainStore,
+    ) -> impl Iterator<Item = SegmentRecord> + use<> {
         let segment = move |index| SegmentRef { train: pulled.train, segment: index };
         if pulled.marked {
             store.mark_ce(segment(pulled.first));
@@ -232,7 +237,7 @@ impl Session {
         let base = *next;
         *next += u64::from(pulled.count);
         self.tx_inner += pulled.bytes;
-        (pulled.first..end).map(move |index| Unsent {
+        (pulled.first..end).map(move |index| SegmentRecord {
             segment: segment(index),
             bucket: pulled.bucket,
             sequence: FlowSequence::of(base + u64::from(index - pulled.first)),
@@ -250,42 +255,42 @@ impl Session {
         &mut self,
         now: Time,
         index: usize,
-        unsent: Unsent,
+        record: SegmentRecord,
         batch: &mut Batch<'_>,
         store: &TrainStore,
     ) -> ByteCount {
-        let size = DATA_OVERHEAD + usize::from(unsent.len);
+        let size = DATA_OVERHEAD + usize::from(record.len);
         if size > self.paths[index].mtu() {
-            return self.send_in_pieces(now, index, unsent, batch, store);
+            return self.send_in_pieces(now, index, record, batch, store);
         }
-        self.copies.note(&unsent);
-        let train = store.train(unsent.segment.train);
-        if self.is_protected(index, &unsent, train) {
-            return self.seal_protected(now, index, unsent, batch, train);
+        self.copies.note(&record);
+        let train = store.train(record.segment.train);
+        if self.is_protected(index, &record, train) {
+            return self.seal_protected(now, index, record, batch, train);
         }
-        self.seal_segment(now, index, &unsent, batch, train, Content::Segment(unsent))
+        self.seal_segment(now, index, &record, batch, train, Content::Segment(record))
     }
 
     fn seal_segment(
         &mut self,
         now: Time,
         index: usize,
-        unsent: &Unsent,
+        record: &SegmentRecord,
         batch: &mut Batch<'_>,
         train: &Train,
         content: Content,
     ) -> ByteCount {
-        let size = DATA_OVERHEAD + usize::from(unsent.len);
+        let size = DATA_OVERHEAD + usize::from(record.len);
         let path = &mut self.paths[index];
         let (number, out) = begin(path, size, batch);
         out[DATA_HEADER_LEN..DATA_PREFIX].copy_from_slice(&DataFrame::head(
-            unsent.bucket,
-            unsent.flags,
-            unsent.sequence,
+            record.bucket,
+            record.flags,
+            record.sequence,
         ));
-        let head = train.head(unsent.segment.segment, &mut out[DATA_PREFIX..]);
+        let head = train.head(record.segment.segment, &mut out[DATA_PREFIX..]);
         let seal = &self.keyring.seal().send;
-        let sealed = seal.seal_from(path.id, number, out, DATA_PREFIX + head, train.body(unsent.segment.segment));
+        let sealed = seal.seal_from(path.id, number, out, DATA_PREFIX + head, train.body(record.segment.segment));
         debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");
         path.remember(now, number, size, content)
     }
@@ -295,26 +300,26 @@ impl Session {
         &mut self,
         now: Time,
         index: usize,
-        unsent: Unsent,
+        record: SegmentRecord,
         batch: &mut Batch<'_>,
         store: &TrainStore,
     ) -> ByteCount {
-        let mut packet = vec![0; usize::from(unsent.len)];
-        let train = store.train(unsent.segment.train);
-        let head = train.head(unsent.segment.segment, &mut packet);
-        packet[head..].copy_from_slice(train.body(unsent.segment.segment));
+        let mut packet = vec![0; usize::from(record.len)];
+        let train = store.train(record.segment.train);
+        let head = train.head(record.segment.segment, &mut packet);
+        packet[head..].copy_from_slice(train.body(record.segment.segment));
         let piece = self.paths[index].mtu() - SPLIT_OVERHEAD;
         let pieces = packet.len().div_ceil(piece);
-        let split = self.splits.begin(unsent, u16::try_from(pieces).unwrap_or(u16::MAX));
+        let split = self.splits.begin(record, u16::try_from(pieces).unwrap_or(u16::MAX));
         let mut bytes = ByteCount::ZERO;
         for (at, chunk) in packet.chunks(piece).enumerate() {
             let frame = SplitFrame {
                 id: split,
                 more: at + 1 < pieces,
                 offset: u16::try_from(at * piece).unwrap_or(SplitFrame::MAX_OFFSET),
-                bucket: unsent.bucket,
-                flags: unsent.flags,
-                sequence: unsent.sequence,
+                bucket: record.bucket,
+                flags: record.flags,
+                sequence: record.sequence,
                 bytes: chunk,
             };
             let path = &mut self.paths[index];
@@ -341,7 +346,7 @@ impl Session {
         self.overflows += u64::from(index != self.policy.decisions().fastest);
         let path = &mut self.paths[index];
         if !idle {
-            path.exploration.on_fed(now);
+            path.probing.on_fed(now);
         }
         path.on_batch_sent(now, batch.wire_bytes(path.overhead()), idle);
         Some(path.transmit(batch.len(), batch.segment_size()))
@@ -350,15 +355,15 @@ impl Session {
     /// Step 2: what the far resequencer cannot use any more is let go, and it is told.
     fn give_up_useless(&mut self, now: Time, cx: &mut Context<'_>) {
         let useful = self.useful_for();
-        while let Some(unsent) = self.resend.pop_useless(now, useful) {
-            self.give_up(unsent, cx);
+        while let Some(record) = self.retransmit.pop_useless(now, useful) {
+            self.give_up(record, cx);
         }
     }
 
-    fn give_up(&mut self, unsent: Unsent, cx: &mut Context<'_>) {
-        cx.store.release(unsent.segment);
+    fn give_up(&mut self, record: SegmentRecord, cx: &mut Context<'_>) {
+        cx.store.release(record.segment);
         cx.drops.count(DropReason::GaveUp);
-        self.reliable.push(reliable::Frame::Gone(Gone { bucket: unsent.bucket, upto: unsent.sequence }));
+        self.reliable.push(reliable::Frame::Gone(Gone { bucket: record.bucket, upto: record.sequence }));
     }
 
     /// Nothing waits: what paths deliver from now on says nothing of what they could.
@@ -378,7 +383,7 @@ pub(super) fn begin<'b>(path: &mut Path, size: usize, batch: &'b mut Batch<'_>) 
 }
 
 /// Whether a copy may be tried now: what the path cannot carry whole never fits, and is not waited for.
-fn has_room(batch: &Batch<'_>, mtu: usize, unsent: &Unsent) -> bool {
-    let size = DATA_OVERHEAD + usize::from(unsent.len);
+fn has_room(batch: &Batch<'_>, mtu: usize, record: &SegmentRecord) -> bool {
+    let size = DATA_OVERHEAD + usize::from(record.len);
     size > mtu || batch.room_for(size) > 0
 }

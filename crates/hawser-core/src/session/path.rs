@@ -3,7 +3,7 @@
 mod view;
 
 use super::constants::{BATCH_BYTES, INITIAL_RTT};
-use super::resend::Unsent;
+use super::retransmit::SegmentRecord;
 use super::{Route, Settings, Terms};
 use crate::congestion::pacer::{Pacer, initial_rate};
 use crate::congestion::sampler::{DeliverySampler, Stamp};
@@ -30,9 +30,9 @@ use std::time::Duration;
 #[derive(Copy, Clone, Debug)]
 pub(super) enum Content {
     /// A segment of an inner train.
-    Segment(Unsent),
-    /// A copy of a segment that another path answers for.
-    Copy,
+    Segment(SegmentRecord),
+    /// A redundant copy of a segment that another path answers for.
+    Duplicate,
     /// A piece of one.
     Piece(SplitId),
     /// Control frames: reliable ones are found by the packet number, and the largest number that
@@ -47,8 +47,8 @@ const _: () = assert!(size_of::<SentPacket<Stamp, Content>>() <= 112);
 /// What waits to be said on a path in its next control datagram.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wants {
-    /// Good-bye.
-    pub farewell: bool,
+    /// A CLOSE frame.
+    pub close: bool,
     /// Any datagram that is acknowledged.
     pub ping: bool,
     /// The echo of a challenge, by the way that it came.
@@ -60,7 +60,7 @@ pub(super) struct Wants {
 impl Wants {
     /// Whether anything waits.
     pub fn any(&self) -> bool {
-        self.farewell || self.ping || self.response.is_some() || self.challenge.is_some()
+        self.close || self.ping || self.response.is_some() || self.challenge.is_some()
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) struct Path {
     pub ecn: EcnValidation,
     pub loss: LossMeter,
     pub episode: LossEpisode,
-    pub exploration: Probing,
+    pub probing: Probing,
     pub tuning: Tuning,
     /// What it may send while it is not active.
     pub quota: InactiveQuota,
@@ -162,7 +162,7 @@ impl Path {
             ecn: EcnValidation::default(),
             loss: LossMeter::default(),
             episode: LossEpisode::default(),
-            exploration: Probing::new(settings.tuning.probing),
+            probing: Probing::new(settings.tuning.probing),
             tuning: settings.tuning,
             quota: InactiveQuota::default(),
             wants: Wants::default(),
@@ -188,7 +188,7 @@ impl Path {
         self.controller =
             congestion::build(controller(self.transport, settings), self.wire_mtu(), u64::from(self.id.0));
         self.pacer = Pacer::new(self.wire_mtu());
-        self.exploration.begin();
+        self.probing.begin();
         self.known_since = now;
         self.loss = LossMeter::default();
         self.paused = false;
@@ -324,7 +324,7 @@ impl Path {
     }
 
     /// The path fell silent, and what is under way is sent again elsewhere: it may have been too large.
-    pub fn note_swallowed(&mut self) {
+    pub fn note_black_holed(&mut self) {
         let overhead = self.overhead();
         let traffic = self.sent.outstanding().map(|(_, packet)| packet);
         for packet in traffic.filter(|packet| packet.in_flight) {

@@ -109,7 +109,7 @@ impl Session {
             self.announce(id, LinkState::Usable);
         }
         self.index_of(id).into_iter().for_each(|index| self.repeat_terms(index));
-        self.rescue(now);
+        self.reinject_stranded(now);
     }
 
     /// Of the paths that we opened on one configured link, only one stays: this one, unless another works already.
@@ -161,10 +161,10 @@ impl Session {
     }
 
     /// What paths that do not work still hold is given to those that do.
-    fn rescue(&mut self, now: Time) {
+    fn reinject_stranded(&mut self, now: Time) {
         for index in 0..self.paths.len() {
             if !self.paths[index].works() {
-                self.evacuate(now, index);
+                self.reinject(now, index);
             }
         }
     }
@@ -199,7 +199,7 @@ impl Session {
             path.received.repeat_ack(now);
         }
         if action == HealthAction::BecameDown {
-            self.evacuate(now, index);
+            self.reinject(now, index);
         }
     }
 

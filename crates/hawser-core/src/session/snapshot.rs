@@ -40,7 +40,7 @@ pub struct PathSnapshot {
     /// Bytes of IP packets that it has carried, both ways.
     pub carried: ByteCount,
     /// Bulk flows use it.
-    pub chosen: bool,
+    pub in_active_set: bool,
     /// One-way delay on the session's scale, µs, and its jitter.
     pub delay_us: (i64, i64),
 }
@@ -60,10 +60,10 @@ pub struct SessionSnapshot {
     pub rx_bytes: ByteCount,
     /// Inner bytes sent.
     pub tx_bytes: ByteCount,
-    /// Bytes in the entrance's queue.
+    /// Bytes in the ingress queue.
     pub queued: ByteCount,
     /// Bytes that wait to be sent again.
-    pub resend: ByteCount,
+    pub retransmit: ByteCount,
     /// Bytes that the resequencer holds.
     pub held: ByteCount,
     /// Forward error correction.
@@ -90,7 +90,7 @@ impl Session {
             rx_bytes: path.rx_bytes,
             tx_bytes: path.tx_bytes,
             carried: path.carried,
-            chosen: self.policy.decisions().active_set.contains(index),
+            in_active_set: self.policy.decisions().active_set.contains(index),
             delay_us: (path.oneway.smoothed_us().unwrap_or(0), path.oneway.jitter_us()),
         };
         let (protection, cipher) = self.keyring.kind();
@@ -102,7 +102,7 @@ impl Session {
             rx_bytes: self.rx_inner,
             tx_bytes: self.tx_inner,
             queued: self.queue.bytes(),
-            resend: self.resend.bytes(),
+            retransmit: self.retransmit.bytes(),
             held: self.resequencer.stats(now).held_bytes,
             fec: self.fec.snapshot(),
             paths: self.paths.iter().enumerate().map(path).collect(),

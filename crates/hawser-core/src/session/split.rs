@@ -1,6 +1,6 @@
 //! Inner packets on a path too small for them: sent in pieces, answered for as a whole.
 
-use super::resend::Unsent;
+use super::retransmit::SegmentRecord;
 use crate::wire::SplitId;
 
 /// What a piece's fate means for its packet.
@@ -9,14 +9,14 @@ pub(super) enum Fate {
     /// Other pieces are still out.
     Open,
     /// Every piece arrived.
-    Arrived(Unsent),
+    Arrived(SegmentRecord),
     /// All pieces are settled and at least one was lost: the packet is to be sent again.
-    Lost(Unsent),
+    Lost(SegmentRecord),
 }
 
 struct Split {
     id: SplitId,
-    packet: Unsent,
+    packet: SegmentRecord,
     out: u16,
     lost: bool,
 }
@@ -30,7 +30,7 @@ pub(super) struct Splits {
 
 impl Splits {
     /// Begins a packet of `pieces`, and names it.
-    pub fn begin(&mut self, packet: Unsent, pieces: u16) -> SplitId {
+    pub fn begin(&mut self, packet: SegmentRecord, pieces: u16) -> SplitId {
         let id = SplitId(self.next);
         self.next = self.next.wrapping_add(1);
         self.open.push(Split { id, packet, out: pieces, lost: false });

@@ -36,7 +36,7 @@ pub enum Reason {
     Resequence,
     /// Old keys go.
     KeysExpire,
-    /// New keys are due, or a greeting is repeated.
+    /// New keys are due, or an initiation is repeated.
     Handshake,
     /// Buffers that were idle are given back.
     Housekeeping,
@@ -129,7 +129,7 @@ impl Session {
             HealthAction::Ping => path.wants.ping = true,
             HealthAction::Probe => self.probe(now, index),
             HealthAction::BecameSuspect => self.on_suspect(now, index),
-            HealthAction::BecameDown => self.evacuate(now, index),
+            HealthAction::BecameDown => self.reinject(now, index),
         }
         self.validation_timeout(now, index, rng);
         let path = &mut self.paths[index];
@@ -158,7 +158,7 @@ impl Session {
         if kind == PtoKind::Silence && !patient {
             match path.health.on_pto(now, pto, others) {
                 HealthAction::BecameSuspect => self.on_suspect(now, index),
-                HealthAction::BecameDown => self.evacuate(now, index),
+                HealthAction::BecameDown => self.reinject(now, index),
                 HealthAction::None | HealthAction::Ping | HealthAction::Probe => {}
             }
         }
@@ -174,12 +174,12 @@ impl Session {
     pub(super) fn on_suspect(&mut self, now: Time, index: usize) {
         self.policy.reconsider();
         if self.paths.iter().any(|path| path.works()) {
-            self.paths[index].note_swallowed();
-            self.evacuate(now, index);
+            self.paths[index].note_black_holed();
+            self.reinject(now, index);
         }
     }
 
-    /// When the peer is to be greeted anew because nothing at all was acknowledged for too long.
+    /// When the peer is to be sent a new initiation because nothing at all was acknowledged for too long.
     pub fn silence_deadline(&self) -> Option<Time> {
         self.unanswered_since.map(|since| since + SILENCE)
     }

@@ -39,7 +39,7 @@ impl Session {
     /// Step 3.
     fn apply(&mut self, now: Time, decisions: &Decisions) {
         if !decisions.reinjection.second_path {
-            self.copies.forget_rescues();
+            self.copies.forget_reinjections();
         }
         let views = &self.views;
         self.copies.keep_twins(|id| views.iter().any(|view| view.id == id && view.usable));

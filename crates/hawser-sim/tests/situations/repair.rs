@@ -52,7 +52,7 @@ fn thin_flow(links: &[LinkSpec], seconds: f64, fec: bool, acts: &[(f64, Act)]) -
     world.run_until(second(seconds + 2.0));
     let sent = world.links.iter().map(|link| link.up.counters.sent_bytes).sum();
     let [local, remote] = [LOCAL, REMOTE].map(|side| world.portals[side].session(world.now).expect("a session"));
-    assert_eq!((remote.held, local.queued, local.resend), (ByteCount::ZERO, ByteCount::ZERO, ByteCount::ZERO));
+    assert_eq!((remote.held, local.queued, local.retransmit), (ByteCount::ZERO, ByteCount::ZERO, ByteCount::ZERO));
     let ledger = ledger.borrow();
     assert_eq!((ledger.corrupt, ledger.duplicates), (0, 0), "what comes back is what was sent, once");
     let usual = ledger.delay_quantile(second(0.0), second(seconds), 0.1);

@@ -27,7 +27,7 @@ fn keys(id: u64, made_at: Time, ours: bool) -> KeySet {
         Offer { protection: Protection::Encrypt, ciphers: CipherSet::for_machine(false), instance: InstanceId(1) };
     let (us, theirs, mut rng) = (Identity::new([1; 32]), Identity::new([2; 32]), Counted(id));
     let started = Initiator::start(&us, &theirs.public(), Psk::default(), offer, HandshakeIndex(1), None, &mut rng);
-    let (mut initiator, message) = started.expect("a greeting");
+    let (mut initiator, message) = started.expect("an initiation");
     let mut responder = Responder::new(theirs, offer);
     let from = "192.0.2.1:1".parse().expect("an address");
     let verdict = responder.on_initiation(
@@ -72,18 +72,18 @@ fn of_more_old_keys_than_two_the_oldest_is_retired_at_once() {
 }
 
 #[test]
-fn keys_of_a_crossing_greeting_only_open_and_change_no_label() {
+fn keys_of_a_crossing_initiation_only_open_and_change_no_label() {
     let mut keyring = Keyring::new(keys(1, at(0), false));
-    assert!(!keyring.awaits_first_word(), "the peer spoke first");
+    assert!(!keyring.awaits_first_datagram(), "the peer spoke first");
     keyring.install(at(10), keys(2, at(10), true), TIMEOUT);
-    assert!(keyring.awaits_first_word());
+    assert!(keyring.awaits_first_datagram());
     let label = keyring.label(PathId(0));
     assert_eq!(keyring.admit(at(20), keys(3, at(15), false), TIMEOUT), None);
     assert_eq!((keyring.label(PathId(0)), names(&keyring)), (label, vec![2, 1, 3]));
     keyring.note_opened(KeyId(3));
-    assert!(keyring.awaits_first_word());
+    assert!(keyring.awaits_first_datagram());
     keyring.note_opened(KeyId(2));
-    assert!(!keyring.awaits_first_word());
+    assert!(!keyring.awaits_first_datagram());
 }
 
 #[test]

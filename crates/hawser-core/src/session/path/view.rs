@@ -12,8 +12,8 @@ impl Path {
         let half = i64::try_from(self.rtt.snapshot().smoothed.as_micros() / 2).unwrap_or(i64::MAX);
         let delay = self.oneway.smoothed_us().unwrap_or(half.saturating_add(scale));
         // Probing makes a queue, and a path that nobody uses has none. The queue that the kernel's controller
-        // keeps below a stream is no reason to wait for another path: it is there whatever is sent, or the path runs dry.
-        let least = match (self.transport.is_stream(), self.exploration.is_on()) {
+        // keeps below a stream is no reason to wait for another path: it is there whatever is sent, or the path is idle.
+        let least = match (self.transport.is_stream(), self.probing.is_on()) {
             (true, _) => None,
             (false, true) => self.oneway.min_us(now),
             (false, false) => self.oneway.floor_us(now),
@@ -37,7 +37,7 @@ impl Path {
             window: self.controller.window(),
             loss: self.loss.share(),
             ready_in: if usable { self.ready_in(now) } else { Duration::ZERO },
-            probing: self.exploration.is_on(),
+            probing: self.probing.is_on(),
             idle_for: self.idle_for(now),
             last_given: self.last_given,
             known_since: self.known_since,

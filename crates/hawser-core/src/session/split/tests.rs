@@ -3,11 +3,11 @@ use crate::packet::{FlowKey, Offload, SegmentRef, TrainStore};
 use crate::units::Time;
 use crate::wire::{DataFlags, FlowBucket, FlowSequence};
 
-fn packet(len: u16) -> Unsent {
+fn packet(len: u16) -> SegmentRecord {
     let mut store = TrainStore::new(FlowKey::new(1, 2));
     store.read_buffer()[..20].copy_from_slice(&[[0x45, 0, 0, 20].as_slice(), &[0; 16]].concat());
     let train = store.admit(20, Offload::default()).expect("a packet");
-    Unsent {
+    SegmentRecord {
         segment: SegmentRef { train, segment: 0 },
         bucket: FlowBucket::default(),
         sequence: FlowSequence::of(0),

@@ -1,10 +1,10 @@
-//! Acknowledgements of bulk, thinned: where they follow each other closely, one in so much time.
+//! The ACK filter of bulk (RFC 3449 section 5.2.1): where they follow each other closely, one in so much time.
 //!
 //! A bond delivers in order what came by several paths, so acknowledgements go on while its thinnest path still sends.
-//! Linux's HyStart takes a train of them that lasts half a round trip for a full pipe, and a gap of 2 ms for the train's end
-//! (Ha and Rhee, "Taming the elephants: new TCP slow start", 2011; `tcp_cubic.c`): a slow start over two paths ended at
-//! a fifth of what fills them. With gaps in it only a growing delay ends it. A thin way back has less to carry besides
-//! (RFC 3449 section 5.2.1).
+//! Linux's HyStart takes a train of them that lasts half a round trip for a full pipe, and a gap of 2 ms for the
+//! train's end (Ha and Rhee, "Taming the elephants: new TCP slow start", 2011; `tcp_cubic.c`): a slow start over two
+//! paths ended at a fifth of what fills them. With gaps in it only a growing delay ends it. A thin way back has less to
+//! carry besides (RFC 3449 section 5.2.1).
 //!
 //! 1. The first of them go at once, so that a short answer is not delayed.
 //! 2. From then on one is held, and gives way to the next.
@@ -42,7 +42,7 @@ pub struct AckSpacing {
 
 /// What is held of all flows. Holds nothing, and lets all go at once, at first. Owned by the queue.
 #[derive(Debug, Default)]
-pub(super) struct Thinning {
+pub(super) struct AckFilter {
     spacing: AckSpacing,
     /// When each goes, the first first; of those that went before their time too.
     due: VecDeque<(Time, FlowBucket)>,
@@ -67,14 +67,15 @@ impl Acks {
 }
 
 impl Queue {
-    /// Acknowledgements of bulk are this far apart from now on; zero: each goes at once, but those that are held already.
+    /// Acknowledgements of bulk are this far apart from now on; zero: each goes at once, but those that are held
+    /// already.
     pub fn set_ack_spacing(&mut self, spacing: AckSpacing) {
-        self.thinning.spacing = spacing;
+        self.ack_filter.spacing = spacing;
     }
 
     /// When an acknowledgement is to be let go.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.thinning.due.front().map(|&(at, _)| at)
+        self.ack_filter.due.front().map(|&(at, _)| at)
     }
 
     /// Step 3, for those whose time is over.
@@ -84,7 +85,7 @@ impl Queue {
 
     /// The same for those whose time is over at `upto`.
     pub fn release_acks(&mut self, now: Time, upto: Time, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
-        while let Some((_, bucket)) = self.thinning.due.pop_front_if(|(at, _)| *at <= upto) {
+        while let Some((_, bucket)) = self.ack_filter.due.pop_front_if(|(at, _)| *at <= upto) {
             if let Some(held) = self.flows.get_mut(bucket).acks.release(now) {
                 self.admit(now, held, store, dropped);
             }
@@ -101,7 +102,7 @@ impl Queue {
     ) -> bool {
         let train = store.train(id);
         let bucket = train.flow();
-        let spacing = self.thinning.spacing;
+        let spacing = self.ack_filter.spacing;
         let acks = &mut self.flows.get_mut(bucket).acks;
         if let Some(older) = acks.held {
             if train.treatment() == store.train(older).treatment() && train.supersedes(store.train(older)) {
@@ -119,7 +120,7 @@ impl Queue {
             return false;
         }
         acks.held = Some(id);
-        self.thinning.due.push_back((now + spacing.gap, bucket));
+        self.ack_filter.due.push_back((now + spacing.gap, bucket));
         true
     }
 }
@@ -135,8 +136,8 @@ mod tests {
     const GAP: Duration = Duration::from_millis(3);
     const WITHIN: Duration = Duration::from_millis(500);
 
-    /// A queue whose packets leave as soon as they may, and when each left: time in µs, acknowledgement number, whether it was
-    /// nothing but that.
+    /// A queue whose packets leave as soon as they may, and when each left: time in µs, acknowledgement number, whether
+    /// it was nothing but that.
     struct Bench {
         queue: Queue,
         store: TrainStore,
@@ -210,11 +211,11 @@ mod tests {
             }
             bench.left.len() - before
         };
-        assert!(run(&mut bench, 490) < 200, "thinned");
+        assert!(run(&mut bench, 490) < 200, "spaced");
         bench.passes(US * 20_000);
         assert_eq!(run(&mut bench, 100), 200, "each goes");
         bench.passes(WITHIN);
-        assert!(run(&mut bench, 100) < 60, "thinned again");
+        assert!(run(&mut bench, 100) < 60, "spaced again");
     }
 
     #[test]

@@ -4,11 +4,11 @@ use crate::units::Time;
 use crate::wire::{DataFlags, FlowBucket, FlowSequence};
 
 /// A segment tried so often.
-fn tried(store: &mut TrainStore, tries: u8) -> Unsent {
+fn tried(store: &mut TrainStore, tries: u8) -> SegmentRecord {
     let packet = [[0x45, 0, 0, 20].as_slice(), &[0; 16]].concat();
     store.read_buffer()[..20].copy_from_slice(&packet);
     let train = store.admit(20, Offload::default()).expect("a packet");
-    Unsent {
+    SegmentRecord {
         segment: SegmentRef { train, segment: 0 },
         bucket: FlowBucket::default(),
         sequence: FlowSequence::of(u64::from(tries)),
@@ -24,37 +24,37 @@ fn tried(store: &mut TrainStore, tries: u8) -> Unsent {
 #[test]
 fn what_is_in_doubt_goes_by_a_second_path_once() {
     let mut store = TrainStore::new(FlowKey::new(1, 2));
-    let mut copies = Copies::default();
+    let mut copies = RedundantCopies::default();
     let (first, second) = (PathId(0), PathId(2));
-    copies.note_resent(&tried(&mut store, 3), first);
-    assert!(copies.next_rescue(first, |_| true).is_none(), "the path that tries it again");
-    assert_eq!(copies.next_rescue(second, |_| true).map(|unsent| unsent.tries), Some(3));
-    assert!(copies.next_rescue(second, |_| true).is_none() && !copies.rescues_wait());
+    copies.note_retransmitted(&tried(&mut store, 3), first);
+    assert!(copies.next_reinjection(first, |_| true).is_none(), "the path that tries it again");
+    assert_eq!(copies.next_reinjection(second, |_| true).map(|record| record.tries), Some(3));
+    assert!(copies.next_reinjection(second, |_| true).is_none() && !copies.reinjections_wait());
 }
 
 #[test]
-fn a_path_that_is_explored_gets_each_segment_once_the_oldest_first() {
+fn a_path_that_is_probed_gets_each_segment_once_the_oldest_first() {
     let mut store = TrainStore::new(FlowKey::new(1, 2));
-    let mut copies = Copies::default();
+    let mut copies = RedundantCopies::default();
     copies.note(&tried(&mut store, 1));
     assert!(copies.next(|_| true).is_none(), "nobody wants copies");
     copies.want(true);
     (1..=3).for_each(|tries| copies.note(&tried(&mut store, tries)));
-    let order: Vec<u8> = std::iter::from_fn(|| copies.next(|_| true)).map(|unsent| unsent.tries).collect();
+    let order: Vec<u8> = std::iter::from_fn(|| copies.next(|_| true)).map(|record| record.tries).collect();
     assert_eq!(order, [1, 2, 3]);
 }
 
 #[test]
 fn what_does_not_fit_now_waits() {
     let mut store = TrainStore::new(FlowKey::new(1, 2));
-    let mut copies = Copies::default();
+    let mut copies = RedundantCopies::default();
     copies.want(true);
     copies.note(&tried(&mut store, 1));
-    copies.note_resent(&tried(&mut store, 3), PathId(0));
-    copies.note_resent(&Unsent { len: 8, ..tried(&mut store, 4) }, PathId(0));
+    copies.note_retransmitted(&tried(&mut store, 3), PathId(0));
+    copies.note_retransmitted(&SegmentRecord { len: 8, ..tried(&mut store, 4) }, PathId(0));
     assert!(copies.next(|_| false).is_none());
-    let small = copies.next_rescue(PathId(1), |unsent| unsent.len < 10);
-    assert_eq!(small.map(|unsent| unsent.tries), Some(4), "what is behind it may fit");
-    assert_eq!(copies.next_rescue(PathId(1), |_| true).map(|unsent| unsent.tries), Some(3));
+    let small = copies.next_reinjection(PathId(1), |record| record.len < 10);
+    assert_eq!(small.map(|record| record.tries), Some(4), "what is behind it may fit");
+    assert_eq!(copies.next_reinjection(PathId(1), |_| true).map(|record| record.tries), Some(3));
     assert!(copies.next(|_| true).is_some());
 }

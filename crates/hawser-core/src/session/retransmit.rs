@@ -17,7 +17,7 @@ use std::time::Duration;
 /// the train: whoever drops it must release the segment. Copied only into a path's record of what
 /// it sent, which then owns it.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct Unsent {
+pub(super) struct SegmentRecord {
     pub segment: SegmentRef,
     pub bucket: FlowBucket,
     pub sequence: FlowSequence,
@@ -32,16 +32,16 @@ pub(super) struct Unsent {
 
 /// Segments to be sent again, ordered by when they were first sent. Empty at first; one session owns it.
 #[derive(Default)]
-pub(super) struct ResendQueue {
-    segments: VecDeque<Unsent>,
+pub(super) struct RetransmitQueue {
+    segments: VecDeque<SegmentRecord>,
     bytes: ByteCount,
     /// Lost, and not to be sent again.
-    refused: Vec<Unsent>,
+    refused: Vec<SegmentRecord>,
 }
 
-impl ResendQueue {
+impl RetransmitQueue {
     /// Adds a segment at its place; nearly always the end.
-    pub fn push(&mut self, segment: Unsent) {
+    pub fn push(&mut self, segment: SegmentRecord) {
         if !segment.treatment.resend {
             return self.refused.push(segment);
         }
@@ -51,12 +51,12 @@ impl ResendQueue {
     }
 
     /// The oldest segment.
-    pub fn peek(&self) -> Option<&Unsent> {
+    pub fn peek(&self) -> Option<&SegmentRecord> {
         self.segments.front()
     }
 
     /// Takes the oldest segment.
-    pub fn pop(&mut self) -> Option<Unsent> {
+    pub fn pop(&mut self) -> Option<SegmentRecord> {
         let segment = self.segments.pop_front()?;
         self.bytes -= ByteCount(u64::from(segment.len));
         Some(segment)
@@ -64,27 +64,27 @@ impl ResendQueue {
 
     /// Takes out a segment that arrived after all, if it still waits. What is acknowledged late comes
     /// in the order of sending, so it stands near the front.
-    pub fn cancel(&mut self, segment: SegmentRef) -> Option<Unsent> {
-        let at = self.segments.iter().position(|unsent| unsent.segment == segment)?;
-        let unsent = self.segments.remove(at)?;
-        self.bytes -= ByteCount(u64::from(unsent.len));
-        Some(unsent)
+    pub fn cancel(&mut self, segment: SegmentRef) -> Option<SegmentRecord> {
+        let at = self.segments.iter().position(|record| record.segment == segment)?;
+        let record = self.segments.remove(at)?;
+        self.bytes -= ByteCount(u64::from(record.len));
+        Some(record)
     }
 
     /// Takes a segment that is not to be sent again.
-    pub fn pop_refused(&mut self) -> Option<Unsent> {
+    pub fn pop_refused(&mut self) -> Option<SegmentRecord> {
         self.refused.pop()
     }
 
     /// Takes the oldest segment if it is of no use any more: first sent more than `useful` ago, or
     /// tried too often.
-    pub fn pop_useless(&mut self, now: Time, useful: Duration) -> Option<Unsent> {
+    pub fn pop_useless(&mut self, now: Time, useful: Duration) -> Option<SegmentRecord> {
         let oldest = self.segments.front()?;
         if oldest.tries >= MAX_TRIES || now.since(oldest.first_sent) > useful { self.pop() } else { None }
     }
 
     /// Takes any segment: the session ends.
-    pub fn pop_any(&mut self) -> Option<Unsent> {
+    pub fn pop_any(&mut self) -> Option<SegmentRecord> {
         self.refused.pop().or_else(|| self.pop())
     }
 

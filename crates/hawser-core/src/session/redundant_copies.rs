@@ -1,11 +1,11 @@
-//! Copies of what another path answers for. The far resequencer drops the later one as a duplicate.
+//! Redundant copies of what another path answers for. The far resequencer drops the later one as a duplicate.
 //!
 //! - A path whose rate is to be found out, and whose delay would cost a bulk flow much, carries
 //!   copies of what goes by the others.
 //! - What was lost twice goes by a second path too: the third loss would hold its flow up.
 //! - What a `redundant` flow sends by one of the two best paths goes by the other too, its *twin*.
 
-use super::resend::Unsent;
+use super::retransmit::SegmentRecord;
 use crate::units::PathId;
 use std::collections::VecDeque;
 
@@ -15,17 +15,17 @@ const REMEMBERED: usize = 128;
 /// What was sent last on the other paths, oldest first. Empty at first; one session owns it. It owns
 /// no part of any train: a train may be gone by the time that its copy is due.
 #[derive(Default)]
-pub(super) struct Copies {
-    recent: VecDeque<Unsent>,
+pub(super) struct RedundantCopies {
+    recent: VecDeque<SegmentRecord>,
     wanted: bool,
     /// What is in doubt, and the path that carries it.
-    rescues: VecDeque<(Unsent, PathId)>,
+    reinjections: VecDeque<(SegmentRecord, PathId)>,
     /// What is to go by this path too.
-    twins: VecDeque<(Unsent, PathId)>,
+    twins: VecDeque<(SegmentRecord, PathId)>,
 }
 
-impl Copies {
-    /// Whether any path wants copies now.
+impl RedundantCopies {
+    /// Whether any path wants redundant copies now.
     pub fn want(&mut self, wanted: bool) {
         self.wanted = wanted;
         if !wanted {
@@ -34,35 +34,35 @@ impl Copies {
     }
 
     /// A segment was sent.
-    pub fn note(&mut self, unsent: &Unsent) {
+    pub fn note(&mut self, record: &SegmentRecord) {
         if !self.wanted {
             return;
         }
         if self.recent.len() == REMEMBERED {
             self.recent.pop_front();
         }
-        self.recent.push_back(*unsent);
+        self.recent.push_back(*record);
     }
 
     /// The next segment to copy, if it fits; each is copied once.
-    pub fn next(&mut self, fits: impl Fn(&Unsent) -> bool) -> Option<Unsent> {
-        self.recent.front().filter(|unsent| fits(unsent))?;
+    pub fn next(&mut self, fits: impl Fn(&SegmentRecord) -> bool) -> Option<SegmentRecord> {
+        self.recent.front().filter(|record| fits(record))?;
         self.recent.pop_front()
     }
 
     /// A segment that was lost goes by `path` again, and is to go by another one too.
-    pub fn note_resent(&mut self, unsent: &Unsent, path: PathId) {
-        if self.rescues.len() < REMEMBERED {
-            self.rescues.push_back((*unsent, path));
+    pub fn note_retransmitted(&mut self, record: &SegmentRecord, path: PathId) {
+        if self.reinjections.len() < REMEMBERED {
+            self.reinjections.push_back((*record, path));
         }
     }
 
     /// A segment went by a path, and is to go by `twin` too. A path that cannot keep up carries what is new.
-    pub fn note_twin(&mut self, unsent: &Unsent, twin: PathId) {
+    pub fn note_twin(&mut self, record: &SegmentRecord, twin: PathId) {
         if self.twins.len() == REMEMBERED {
             self.twins.pop_front();
         }
-        self.twins.push_back((*unsent, twin));
+        self.twins.push_back((*record, twin));
     }
 
     /// Only these paths still carry copies.
@@ -70,23 +70,23 @@ impl Copies {
         self.twins.retain(|(_, twin)| works(*twin));
     }
 
-    /// The next segment that `path` is to rescue, or to carry as a twin, and that fits.
-    pub fn next_rescue(&mut self, path: PathId, fits: impl Fn(&Unsent) -> bool) -> Option<Unsent> {
-        if let Some(at) = self.twins.iter().position(|(unsent, twin)| *twin == path && fits(unsent)) {
-            return self.twins.remove(at).map(|(unsent, _)| unsent);
+    /// The next segment that `path` is to reinject, or to carry as a twin, and that fits.
+    pub fn next_reinjection(&mut self, path: PathId, fits: impl Fn(&SegmentRecord) -> bool) -> Option<SegmentRecord> {
+        if let Some(at) = self.twins.iter().position(|(record, twin)| *twin == path && fits(record)) {
+            return self.twins.remove(at).map(|(record, _)| record);
         }
-        let at = self.rescues.iter().position(|(unsent, by)| *by != path && fits(unsent))?;
-        self.rescues.remove(at).map(|(unsent, _)| unsent)
+        let at = self.reinjections.iter().position(|(record, by)| *by != path && fits(record))?;
+        self.reinjections.remove(at).map(|(record, _)| record)
     }
 
-    /// Whether any path has something to rescue.
-    pub fn rescues_wait(&self) -> bool {
-        !self.rescues.is_empty() || !self.twins.is_empty()
+    /// Whether any path has something to reinject.
+    pub fn reinjections_wait(&self) -> bool {
+        !self.reinjections.is_empty() || !self.twins.is_empty()
     }
 
     /// There is no second path, or it has no use for them.
-    pub fn forget_rescues(&mut self) {
-        self.rescues.clear();
+    pub fn forget_reinjections(&mut self) {
+        self.reinjections.clear();
         self.twins.clear();
     }
 }
