@@ -12,7 +12,8 @@ use crate::path::health::HealthState;
 use crate::policy::hold;
 use crate::units::{ByteCount, Ecn, PacketNumber, Time};
 use crate::wire::{
-    AckHead, Close, CloseReason, DATA_HEADER_LEN, EncodeError, Hold, PathChallenge, PathResponse, TAG_LEN, Writer,
+    AckHead, Close, CloseReason, DATA_HEADER_LEN, EncodeError, Hold, PathChallenge, PathResponse, TAG_LEN, Token,
+    Writer,
 };
 use std::time::Duration;
 
@@ -40,9 +41,7 @@ impl Session {
             if !self.speaks(now, index) {
                 continue;
             }
-            let path = &mut self.paths[index];
-            path.drop_unanswerable(now);
-            let Route { link, remote, .. } = path.next_way();
+            let Route { link, remote, .. } = self.paths[index].next_way(now);
             let spare = buffers.spare(link, remote);
             self.paths[index].blocked = spare.is_none();
             let Some(buffer) = spare else { continue };
@@ -83,7 +82,7 @@ impl Session {
     fn write_control(&mut self, now: Time, index: usize, buffer: &mut [u8]) -> Option<Transmit> {
         let path = &mut self.paths[index];
         let number = path.peek_number();
-        let room = path.control_room(now, path.next_way());
+        let room = path.control_room(now, path.next_way(now));
         if room == 0 {
             return None;
         }
@@ -136,13 +135,17 @@ impl Session {
         written: &mut Written,
     ) -> Result<(), EncodeError> {
         let path = &mut self.paths[index];
-        if let Some((token, came_by)) = path.wants.response.take() {
+        let response = path.answerable(now, path.wants.response);
+        if let Some((token, came_by)) = response {
+            path.wants.response = None;
             PathResponse { token }.encode(out)?;
             (written.elicits, written.route) = (true, Some(came_by));
         }
         // One datagram goes one way: a challenge for another address waits for the next.
         let same_way = |to: Route| written.route.is_none_or(|route| route == to);
-        if let Some((token, to)) = path.wants.challenge.take_if(|(_, to)| same_way(*to)) {
+        let challenge = path.answerable(now, path.wants.challenge).filter(|(_, to)| same_way(*to));
+        if let Some((token, to)) = challenge {
+            path.wants.challenge = None;
             PathChallenge { token }.encode(out)?;
             (written.elicits, written.probes, written.route) = (true, true, Some(to));
         }
@@ -276,18 +279,15 @@ impl Path {
     }
 
     /// Where the next control datagram goes: a challenge is echoed the way it came, and asked where it is to be answered.
-    fn next_way(&self) -> Route {
-        let asked = self.wants.response.map(|(_, by)| by).or(self.wants.challenge.map(|(_, to)| to));
-        asked.unwrap_or(self.route)
+    fn next_way(&self, now: Time) -> Route {
+        let asked = self.answerable(now, self.wants.response).or(self.answerable(now, self.wants.challenge));
+        asked.map_or(self.route, |(_, route)| route)
     }
 
-    /// Forgets echoes and challenges for an address that nothing may go to (any more): the path has
-    /// other things to say, and who still waits there asks again.
-    fn drop_unanswerable(&mut self, now: Time) {
-        let none_may_go = |route: &Route| self.control_room(now, *route) == 0;
-        let response = self.wants.response.filter(|(_, by)| !none_may_go(by));
-        let challenge = self.wants.challenge.filter(|(_, to)| !none_may_go(to));
-        (self.wants.response, self.wants.challenge) = (response, challenge);
+    /// The same, if it may go now. Else it waits until more came from that address, or until a newer one takes its place, and
+    /// the path's other words go before it.
+    fn answerable(&self, now: Time, asked: Option<(Token, Route)>) -> Option<(Token, Route)> {
+        asked.filter(|(_, route)| self.control_room(now, *route) > 0)
     }
 
     /// Bytes that a control datagram to `route` may have: the path's MTU, less what its quota and amplification forbid. None

@@ -2,7 +2,7 @@
 
 use super::super::initial_window;
 use super::model::Sample;
-use super::{Bbr, State};
+use super::{Bbr, State, follow};
 use crate::units::{ByteCount, Rate};
 use std::time::Duration;
 
@@ -113,9 +113,8 @@ impl Bbr {
     }
 
     pub(super) fn probe_rtt_window(&self) -> ByteCount {
-        self.bdp(PROBE_RTT_WINDOW_GAIN)
-            .max(self.pacing.bytes_in(HOST_TIME).scale(PROBE_RTT_WINDOW_GAIN))
-            .max(self.min_window())
+        let gain = if self.follow.was_on() { follow::PROBE_RTT_WINDOW_GAIN } else { PROBE_RTT_WINDOW_GAIN };
+        self.bdp(gain).max(self.pacing.bytes_in(HOST_TIME).scale(PROBE_RTT_WINDOW_GAIN)).max(self.min_window())
     }
 
     pub(super) fn set_window(&mut self, sample: &Sample) {

@@ -58,6 +58,8 @@ const APART: Duration = Duration::from_secs(10);
 /// On top of it, in packets, but not more than as much again: the same for everybody, so that those who share a queue end up
 /// with equal rates (FAST's alpha). With 3 three paths in 100 Mbit/s are not equal within half a minute, with 6 and 10 they are.
 const SHARE_PACKETS: u64 = 8;
+/// Part of the product that PROBE_RTT keeps in flight (the draft has half): the kept queue is short, and a round trip empties it.
+pub(super) const PROBE_RTT_WINDOW_GAIN: f64 = 0.85;
 /// Faster than the window alone would go, so that the pacer is not what bounds the rate.
 const PACE: f64 = 1.5;
 
@@ -65,6 +67,7 @@ const PACE: f64 = 1.5;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Follow {
     following: bool,
+    on: bool,
     slots: Slots,
     variation: f64,
     changes: u32,
@@ -133,13 +136,19 @@ impl Follow {
         (self.since, self.from, self.limited) = (now, delivered, false);
     }
 
+    /// Whether the window followed the rate when that was last asked.
+    pub(super) fn was_on(&self) -> bool {
+        self.on
+    }
+
     /// Whether the path varies, and its queue is ours.
     fn is_on(&mut self, now: Time) -> bool {
         self.following = self.variation > if self.following { STEADY } else { VARIES };
         if now.since(self.short_at) > CROWDED {
             (self.apart_until, self.short_at) = (now + APART, now);
         }
-        self.following && now >= self.apart_until
+        self.on = self.following && now >= self.apart_until;
+        self.on
     }
 }
 
@@ -159,8 +168,12 @@ impl Bbr {
         if queue <= (kept + rate.time_for(self.min_window())) * 2 {
             self.follow.short_at = sample.now;
         }
-        if self.follow.is_on(sample.now) && self.state != State::ProbeRtt {
+        if self.follow.is_on(sample.now) {
             self.bw = rate;
+            if self.state == State::ProbeRtt {
+                self.window = self.window.min(self.probe_rtt_window());
+                return;
+            }
             let share = ByteCount(self.mtu.0 * SHARE_PACKETS).min(rate.bytes_in(kept));
             let window = self.quantized(rate.bytes_in(base + kept) + share);
             self.window = window.min(self.inflight_short).max(self.min_window());
