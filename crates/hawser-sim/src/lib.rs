@@ -13,6 +13,7 @@
 //! The same seed gives the same run, to the nanosecond.
 #![forbid(unsafe_code)]
 
+pub mod drive;
 pub mod events;
 pub mod host;
 pub mod net;

@@ -128,6 +128,10 @@ fn claim(dir: &Path, scenario: &Scenario, machine: &Machine, has_runs: bool) -> 
             (read(&text_path)? != scenario.text, "another scenario, or this one before it was changed"),
             (before.hawser != machine.hawser, "another version of hawser"),
             (before.kernel != machine.kernel, "another kernel"),
+            (
+                before.recordings != machine.recordings,
+                "other recorded links: with --traces, without, or another folder",
+            ),
             (before.quick != machine.quick, "runs of another length: one was with --quick, one is not"),
         ];
         if let Some((_, what)) = differs.iter().find(|(differs, _)| *differs) {

@@ -91,6 +91,9 @@ pub(super) fn scenario() -> Scenario {
         plots: Vec::new(),
         text: "name = \"s\"\n".to_owned(),
         traces: BTreeMap::from([("cell.trace".to_owned(), "1\n2\n".to_owned())]),
+        is_recorded: true,
+        made_up: Vec::new(),
+        drawn: None,
     }
 }
 
@@ -105,6 +108,7 @@ pub(super) fn machine() -> Machine {
         sysctls: BTreeMap::new(),
         programs: BTreeMap::new(),
         seed: 7,
+        recordings: Vec::new(),
         quick: false,
         begun: 0.0,
     }

@@ -3,7 +3,7 @@
 //! 1. In a case, the figure of each repetition counts alone, or in relation to the best of others in the same repetition: what
 //!    the machine did beside fell on all of them.
 //! 2. Of several repetitions the median counts.
-//! 3. A claim holds once it holds in enough cases.
+//! 3. A claim holds once it holds in enough cases, or of their median.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -90,6 +90,13 @@ impl Verdict {
     }
 
     fn holds(&self) -> Holds {
+        if self.claim.median {
+            return match self.summary() {
+                Some(found) if self.claim.bound.holds(found.median) => Holds::Yes,
+                Some(_) => Holds::No,
+                None => Holds::Open,
+            };
+        }
         let holds = |found: &Summary| self.claim.bound.holds(found.median);
         let held = self.found.iter().filter(|(_, found)| found.as_ref().is_some_and(holds)).count();
         let open = self.found.iter().filter(|(_, found)| found.is_none()).count();
@@ -118,7 +125,8 @@ impl Verdict {
             (Bound::AtLeast(_) | Bound::AtMost(_), false) => "times",
             _ => Metric::named(metric).unit,
         };
-        let must = format!("{bound} {unit}").trim_end().to_owned();
+        let must =
+            format!("{bound} {unit}").trim_end().to_owned() + if self.claim.median { " in the median" } else { "" };
         let holds = match (self.holds(), enough) {
             (Holds::Yes, None) => "yes".to_owned(),
             (Holds::Yes, Some(enough)) => format!("yes; enough: {enough}"),

@@ -27,6 +27,8 @@ const KNOWN: &[(&str, &str, Option<Better>)] = &[
     ("goodput_mbps", "goodput", Some(Higher)),
     ("goodput_up_mbps", "goodput, up", Some(Higher)),
     ("goodput_down_mbps", "goodput, down", Some(Higher)),
+    ("capacity_mbps", "what the links could carry", None),
+    ("capacity_percent", "share of what the links could carry", Some(Higher)),
     ("link_up_mbps", "sent by the link", None),
     ("link_down_mbps", "received by the link", None),
     ("longest_gap_ms", "longest gap", Some(Lower)),

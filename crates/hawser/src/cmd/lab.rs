@@ -48,6 +48,9 @@ enum Task {
         /// Run each series once, and for a few seconds
         #[arg(long)]
         quick: bool,
+        /// The folder of recorded links; without it drives are made up for experiments that have them
+        #[arg(long, value_name = "DIR")]
+        traces: Option<PathBuf>,
         /// The folder for results; of several scenarios each gets a folder in it [default: hawser-lab/NAME]
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
@@ -72,7 +75,9 @@ impl Lab {
         match self.task {
             Task::List => list(),
             Task::Show { name } => show(&name),
-            Task::Run { names, reps, quick, out } => run(&names, Choice { repetitions: reps, quick }, out),
+            Task::Run { names, reps, quick, traces, out } => {
+                run(&names, Choice { repetitions: reps, quick }, traces.as_deref(), out)
+            }
             Task::Report { dir } => write_report(&dir),
             Task::Compare { old, new } => compare(&old, &new),
         }
@@ -106,8 +111,9 @@ fn show(name: &str) -> Result<(), Failure> {
 }
 
 /// Steps 1 to 3.
-fn run(names: &[String], choice: Choice, out: Option<PathBuf>) -> Result<(), Failure> {
-    let scenarios = chosen(names)?;
+fn run(names: &[String], choice: Choice, traces: Option<&Path>, out: Option<PathBuf>) -> Result<(), Failure> {
+    let scenarios = chosen(names, traces)?;
+    tell_made_up(&scenarios);
     let program = std::env::current_exe().map_err(|e| Failure::failed(format!("find this executable: {e}")))?;
     let programs = Programs { hawser: program, cache: go::cache() };
     cleanup::start().map_err(|error| match error {
@@ -129,16 +135,25 @@ fn run(names: &[String], choice: Choice, out: Option<PathBuf>) -> Result<(), Fai
 }
 
 /// Step 1: each scenario once, in the order asked for.
-fn chosen(names: &[String]) -> Result<Vec<Scenario>, Failure> {
+fn chosen(names: &[String], traces: Option<&Path>) -> Result<Vec<Scenario>, Failure> {
     let mut chosen: Vec<Scenario> = Vec::new();
     for name in names {
-        for scenario in scenario::find(name)? {
+        for scenario in scenario::find_with(name, traces)? {
             if chosen.iter().all(|other| other.name != scenario.name) {
                 chosen.push(scenario);
             }
         }
     }
     Ok(chosen)
+}
+
+/// Whoever gave no recordings is told what stands in their place.
+fn tell_made_up(scenarios: &[Scenario]) {
+    for Scenario { name, made_up, .. } in scenarios.iter().filter(|scenario| !scenario.made_up.is_empty()) {
+        let links = if made_up.len() == 1 { "1 link is".to_owned() } else { format!("{} links are", made_up.len()) };
+        eprintln!("{name}: {links} made up, by the seeds that its report names");
+        eprintln!("hint: give a folder of recordings: --traces DIR");
+    }
 }
 
 /// Step 3.

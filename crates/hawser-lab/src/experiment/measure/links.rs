@@ -17,7 +17,7 @@ use crate::stage::StageLink;
 /// From one look to the next. Source: Barreira's testbed, which read interface counters so often.
 const STEP: Duration = Duration::from_millis(500);
 /// The workload's own figure.
-const GOODPUT: &str = "goodput_mbps";
+pub(super) const GOODPUT: &str = "goodput_mbps";
 /// Bits in a byte, and in a megabit.
 const BYTE_BITS: f64 = 8.0;
 const MEGA: f64 = 1e6;
@@ -99,6 +99,15 @@ impl Sends {
         }
     }
 
+    /// Places among up and down.
+    pub(super) const fn ways(self) -> std::ops::Range<usize> {
+        match self {
+            Self::Up => 0..1,
+            Self::Down => 1..2,
+            Self::Both => 0..2,
+        }
+    }
+
     fn bytes(self, bytes: &Bytes) -> u64 {
         match self {
             Self::Up => bytes.up,
@@ -169,7 +178,7 @@ impl Carried {
     }
 }
 
-fn mbps(bytes: u64, time: Duration) -> f64 {
+pub(super) fn mbps(bytes: u64, time: Duration) -> f64 {
     number(bytes) * BYTE_BITS / MEGA / time.as_secs_f64()
 }
 

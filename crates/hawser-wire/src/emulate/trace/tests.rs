@@ -54,12 +54,14 @@ fn rates(megabits: &[f64]) -> Trace {
     Trace::rates(Duration::from_millis(100), megabits).expect("a trace")
 }
 
+/// Bytes, waiting since (ms), may begin at (ms), through at (ms).
+type Packets<'a> = &'a [(u32, u64, u64, u64)];
+
 #[test]
 fn packets_take_what_the_steps_hold_and_wait_where_they_hold_nothing() {
     // 12 Mbit/s for 100 ms, nothing for 200 ms, 6 Mbit/s for 100 ms: 1500 bytes take 1 ms, and 2 ms.
     let trace = rates(&[12.0, 0.0, 0.0, 6.0]);
-    // Bytes, waiting since (ms), may begin at (ms), through at (ms).
-    let table: [(&str, &[(u32, u64, u64, u64)]); 5] = [
+    let table: [(&str, Packets<'_>); 5] = [
         ("one behind the other", &[(1500, 0, 0, 1), (3000, 0, 1, 3), (1500, 50, 50, 51)]),
         ("what has begun goes on when the rate is back", &[(4500, 98, 98, 302), (1500, 98, 302, 304)]),
         ("what comes meanwhile waits for the rate", &[(1500, 150, 300, 302), (1500, 250, 302, 304)]),
