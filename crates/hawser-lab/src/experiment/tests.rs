@@ -42,6 +42,7 @@ fn case(name: &str, contenders: &[&str], events: &[&str]) -> Case {
         events: words(events),
         sysctls: BTreeMap::new(),
         x: None,
+        quick: true,
     }
 }
 
