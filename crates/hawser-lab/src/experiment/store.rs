@@ -273,6 +273,8 @@ mod tests {
         assert!(refusal(dir, &outside, &machine()).contains("would lie outside"));
         let newer = Machine { hawser: "9.9.9".to_owned(), ..machine() };
         assert!(refusal(dir, &scenario(), &newer).contains("another version"));
+        let recorded = Machine { recordings: vec!["drives.csv".to_owned()], ..machine() };
+        assert!(refusal(dir, &scenario(), &recorded).contains("--traces"));
         let quick = Machine { quick: true, ..machine() };
         assert!(refusal(dir, &scenario(), &quick).contains("--quick"));
         let rebuilt = Machine { builds: ["b".to_owned()].into(), ..machine() };

@@ -10,7 +10,7 @@ use hawser_lab::contender::Programs;
 use hawser_lab::experiment::{self, Choice, Progress, Summary};
 use hawser_lab::report::{self, Written};
 use hawser_lab::scenario::{self, Scenario, ScenarioError};
-use hawser_lab::{LabError, cleanup, go};
+use hawser_lab::{LabError, cleanup, drives, go};
 
 use super::output::print;
 use crate::failure::{Failure, faults};
@@ -55,6 +55,15 @@ enum Task {
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },
+    /// Compare drives made up with recorded ones, by their statistics
+    Drives {
+        /// The folder of recordings: tables of drives (.csv)
+        #[arg(long, value_name = "DIR")]
+        traces: Option<PathBuf>,
+        /// Make up so many drives
+        #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(2..=100_000))]
+        seeds: u32,
+    },
     /// Write the report of a folder of results anew
     Report {
         /// The folder
@@ -78,6 +87,7 @@ impl Lab {
             Task::Run { names, reps, quick, traces, out } => {
                 run(&names, Choice { repetitions: reps, quick }, traces.as_deref(), out)
             }
+            Task::Drives { traces, seeds } => print(&drives::compared(seeds, traces.as_deref()).map_err(told)?),
             Task::Report { dir } => write_report(&dir),
             Task::Compare { old, new } => compare(&old, &new),
         }

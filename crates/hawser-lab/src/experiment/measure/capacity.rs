@@ -10,7 +10,7 @@ use std::time::Duration;
 use hawser_wire::Direction;
 
 use super::Sends;
-use super::links::{GOODPUT, mbps};
+use super::links::{GOODPUT, LOAD, mbps};
 use crate::experiment::{Findings, Line};
 use crate::scenario::{Case, Event, Happening, LinkPlan, WorkloadPlan};
 
@@ -18,8 +18,6 @@ use crate::scenario::{Case, Event, Happening, LinkPlan, WorkloadPlan};
 const STEP: Duration = Duration::from_millis(500);
 /// Workloads that take what they get.
 const BULK: [&str; 3] = ["bulk", "http3", "iperf3"];
-/// What a workload's `load` brought beside it.
-const LOAD: &str = "load_mbps";
 /// What is found.
 const CAPACITY: &str = "capacity_mbps";
 const SHARE: &str = "capacity_percent";
@@ -39,6 +37,9 @@ type Span<'a> = (Duration, BTreeMap<&'a str, Now>);
 /// Steps 1 to 3; nothing where a link has no bound, or shares its medium with others.
 pub fn capacity(case: &Case, events: &[Event], workload: &WorkloadPlan, found: &Findings) -> Findings {
     let mut findings = Findings::default();
+    if case.links.iter().any(|link| link.medium.is_some()) {
+        return findings;
+    }
     let sends = Sends::of(&workload.options);
     let spans = spans(case, events);
     let held = |from, until| bytes(&spans, sends, from, until);
@@ -55,7 +56,7 @@ pub fn capacity(case: &Case, events: &[Event], workload: &WorkloadPlan, found: &
         (true, None) => figure(GOODPUT),
         (false, None) => None,
     };
-    let share = brought.map(|brought| PERCENT * brought / capacity);
+    let share = brought.filter(|_| capacity > 0.0).map(|brought| PERCENT * brought / capacity);
     findings.metrics.extend(share.map(|share| (SHARE.to_owned(), share)));
     findings
 }
@@ -123,5 +124,87 @@ fn of_way((way, since): &(Direction, Duration), begin: Duration, end: Duration) 
     match (&way.trace, way.rate) {
         (Some(trace), _) => Some(trace.bytes_between(begin - *since, end - *since)),
         (None, rate) => rate.map(|rate| rate.bytes_in(end - begin)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    /// A link of 8 and 2 Mbit/s, and one whose way down is 4 Mbit/s for a second and nothing for the next.
+    fn scenario(rest: &str) -> Scenario {
+        let text = format!(
+            "name = \"s\"\n[[network.link]]\nname = \"a\"\ndown = {{ rate = \"8M\" }}\nup = {{ rate = \"2M\" }}\n\
+             [[network.link]]\nname = \"b\"\nrate = \"1M\"\ndown = {{ trace = {{ file = \"t.csv\", column = \"x\" }} }}\n\
+             [[contender]]\nkind = \"tcp\"\n[[workload]]\nkind = \"bulk\"\nduration = \"4s\"\n{rest}"
+        );
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("t.csv"), "second,x\n0,4\n1,0\n").expect("it is written");
+        Scenario::parse(&text, "s.toml", Some(folder.path())).unwrap_or_else(|error| panic!("{error:#?}\n{text}"))
+    }
+
+    fn found(scenario: &Scenario, options: &str, metrics: &[(&str, f64)]) -> Findings {
+        let options = toml::from_str(options).expect("TOML");
+        let workload = WorkloadPlan { options, ..scenario.workloads[0].clone() };
+        let metrics = metrics.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+        capacity(&scenario.cases[0], &scenario.events, &workload, &Findings { metrics, ..Findings::default() })
+    }
+
+    fn mbps(rest: &str, direction: &str) -> f64 {
+        found(&scenario(rest), &format!("direction = \"{direction}\""), &[]).metrics[CAPACITY]
+    }
+
+    #[test]
+    fn it_is_what_rates_and_recordings_hold_in_the_directions_that_are_sent() {
+        for (direction, expected) in [("down", 8.0 + 2.0), ("up", 2.0 + 1.0), ("both", 13.0)] {
+            assert!((mbps("", direction) - expected).abs() < 1e-6, "{direction}");
+        }
+        let line = &found(&scenario(""), "direction = \"down\"", &[]).lines[0];
+        let rounded: Vec<f64> = line.values.iter().map(|value| value.round()).collect();
+        assert_eq!((line.name.as_str(), line.step_s), (CAPACITY, 0.5));
+        assert_eq!(rounded, [12.0, 12.0, 8.0, 8.0, 12.0, 12.0, 8.0, 8.0]);
+    }
+
+    #[test]
+    fn links_that_are_away_or_change_count_as_they_are() {
+        let event = |at: &str, what: &str| format!("[[event]]\nname = \"{at}\"\nat = \"{at}\"\nlink = \"a\"\n{what}\n");
+        let table = [
+            (event("1s", "do = \"cut\""), 8.0 / 4.0 + 2.0),
+            (event("1s", "do = \"black-hole\"") + &event("2s", "do = \"restore\""), 8.0 * 0.75 + 2.0),
+            (event("2s", "do = \"change\"\ndown = { rate = \"4M\" }"), 6.0 + 2.0),
+            (event("1s", "do = \"change\"\ndown = { trace = { file = \"t.csv\", column = \"x\" } }"), 2.0 + 2.0 + 2.0),
+            (event("3s", "do = \"handover\"\nto = \"b\"") + "[[case]]\nname = \"A\"\nabsent = [\"b\"]\n", 6.0 + 0.0),
+        ];
+        for (rest, expected) in table {
+            assert!((mbps(&rest, "down") - expected).abs() < 1e-6, "{rest}: {}", mbps(&rest, "down"));
+        }
+    }
+
+    #[test]
+    fn bulk_and_a_load_have_a_share_of_it() {
+        let scenario = scenario("");
+        let share = |options: &str, metrics: &[(&str, f64)]| {
+            found(&scenario, options, metrics).metrics.get(SHARE).map(|share| share.round())
+        };
+        assert_eq!(share("direction = \"down\"", &[(GOODPUT, 9.0)]), Some(90.0));
+        assert_eq!(share("load = \"down\"", &[(GOODPUT, 1.0), (LOAD, 8.0)]), Some(90.0));
+        assert_eq!(
+            share("direction = \"down\"\nbytes = 1000", &[(GOODPUT, 9.0)]),
+            None,
+            "it ends before the time does"
+        );
+        assert_eq!(share("direction = \"down\"", &[]), None);
+    }
+
+    #[test]
+    fn a_link_without_a_bound_has_no_capacity() {
+        let unbounded = Direction { rate: None, ..Direction::default() };
+        let mut scenario = scenario("");
+        scenario.cases[0].links[0].down = unbounded;
+        assert!(found(&scenario, "direction = \"down\"", &[]).metrics.is_empty());
+        assert!(found(&scenario, "direction = \"up\"", &[]).metrics.contains_key(CAPACITY));
+        scenario.cases[0].links[1].medium = Some("air".to_owned());
+        assert!(found(&scenario, "direction = \"up\"", &[]).metrics.is_empty(), "what each has of a medium is open");
     }
 }

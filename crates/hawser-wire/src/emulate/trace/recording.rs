@@ -74,6 +74,13 @@ impl Recording {
         self.drives.iter().map(|drive| (drive.name.as_str(), drive.length()))
     }
 
+    /// What a link carried in each step of a drive, in Mbit/s; none where there is no such drive or link.
+    #[must_use]
+    pub fn rates(&self, drive: &str, link: &str) -> Option<&[f64]> {
+        let drive = self.drives.iter().find(|one| one.name == drive)?;
+        Some(&drive.megabits[self.links.iter().position(|one| one == link)?])
+    }
+
     /// Step 3: what a link carried in a drive.
     ///
     /// # Errors

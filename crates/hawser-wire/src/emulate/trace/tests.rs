@@ -149,6 +149,8 @@ fn a_recording_has_drives_and_links() {
     assert_eq!(drives, [("7", Duration::from_secs(2)), ("8", Duration::from_secs(3))]);
     let trace = recording.trace("8", "lte").expect("it is there");
     assert_eq!(trace, Trace::rates(Duration::from_secs(1), &[5.0, 7.0, 9.0]).expect("a trace"));
+    assert_eq!(recording.rates("7", "sky"), Some(&[10.0, 20.0][..]));
+    assert_eq!((recording.rates("9", "sky"), recording.rates("7", "5g")), (None, None));
     let said = |drive, link| recording.trace(drive, link).expect_err("none").to_string();
     assert_eq!(said("9", "lte"), "find a drive's link: there is no drive \"9\", but: 7, 8");
     assert_eq!(said("7", "5g"), "find a drive's link: there is no link \"5g\", but: sky, lte");
