@@ -1,6 +1,6 @@
-//! `hawser lab drives`: drives made up beside recorded ones, by their statistics.
+//! `hawser lab drives`: generated drives beside recorded ones, by their statistics.
 //!
-//! 1. Of each kind of link as many drives are made up as was asked for.
+//! 1. Of each kind of link this many drives are generated.
 //! 2. What the fitted recordings have stands beside it, and each link of the recordings in a folder, where one is given.
 //! 3. Pairs of links in the same drives: what they have in common within drives, and between them.
 
@@ -34,15 +34,15 @@ struct Link {
 /// # Errors
 /// Where the folder has no recording that can be read.
 pub fn compared(seeds: u32, recordings: Option<&Path>) -> Result<String, LabError> {
-    let mut text = format!("{seeds} drives made up, of {} s each\n{HEAD}\n", LENGTH.as_secs());
-    let made_up = made_up(seeds);
-    for (link, (_, kind)) in made_up.iter().zip(LINKS) {
+    let mut text = format!("{seeds} generated drives of {} s each\n{HEAD}\n", LENGTH.as_secs());
+    let generated = generated(seeds);
+    for (link, (_, kind)) in generated.iter().zip(LINKS) {
         row(&mut text, &link.name, &Statistics::of(&link.drives));
         for (_, recorded) in RECORDED.iter().filter(|(of, _)| *of == kind) {
             row(&mut text, "  fitted to", recorded);
         }
     }
-    pairs(&mut text, &made_up);
+    pairs(&mut text, &generated);
     for pair in PAIRS {
         let [one, other] = pair.kinds;
         let _ = writeln!(
@@ -93,7 +93,7 @@ fn pairs(text: &mut String, links: &[Link]) {
 }
 
 /// Step 1.
-fn made_up(seeds: u32) -> Vec<Link> {
+fn generated(seeds: u32) -> Vec<Link> {
     let drives: Vec<Drive> = (0..u64::from(seeds)).map(|seed| Drive::new(seed, LENGTH)).collect();
     let link = |(number, (name, kind)): (u64, (&str, Kind))| Link {
         name: name.to_owned(),
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_made_up_and_recorded_stand_beside_what_they_are_fitted_to() {
+    fn links_generated_and_recorded_stand_beside_what_they_are_fitted_to() {
         let folder = tempfile::tempdir().expect("a folder");
         let said = compared(3, Some(folder.path())).expect_err("it is empty").to_string();
         assert!(said.contains("no table of drives"), "{said}");

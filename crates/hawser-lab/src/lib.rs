@@ -7,7 +7,7 @@
 //! 3. [`stage`] builds the network, a [`contender`] is set up on it, a [`workload`] sends.
 //! 4. [`report`] makes tables and plots of what is kept, and compares two of them.
 //!
-//! [`drives`]: drives made up against recorded ones, which `hawser lab drives` prints.
+//! [`drives`]: generated drives against recorded ones, which `hawser lab drives` prints.
 //!
 //! `hawser demo` and `measure`:
 //!

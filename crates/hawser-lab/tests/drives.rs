@@ -81,7 +81,7 @@ fn a_link_is_a_column_of_a_drive_from_a_second_on_so_many_times() {
     let cell = Trace::parse("0\n5\n5\n10\n").expect("a trace").scaled(0.5).expect("it can be");
     assert_eq!((lte.down.trace.as_ref(), lte.up.rate), (Some(&cell), None));
     assert_eq!(scenario.traces.keys().collect::<Vec<_>>(), ["cell.down", "drives.csv"]);
-    assert!(scenario.is_recorded && scenario.made_up.is_empty() && scenario.drawn.is_none());
+    assert!(scenario.is_recorded && scenario.generated.is_empty() && scenario.drawn.is_none());
 }
 
 #[test]
@@ -153,11 +153,11 @@ fn stretches_of_drives_are_drawn_by_a_seed() {
 }
 
 #[test]
-fn without_a_recording_drives_are_made_up_and_that_is_told() {
+fn without_a_recording_drives_are_generated_and_that_is_told() {
     let text = text(&drawn_links(), DRAW);
     let scenario = read(&text, None);
-    assert_eq!(scenario.drawn.as_deref(), Some("5 stretches of 12 s of drives made up, by seed 1"));
-    assert_eq!(scenario.made_up.len(), 10, "two links in each of five drives: {:?}", scenario.made_up);
+    assert_eq!(scenario.drawn.as_deref(), Some("5 stretches of 12 s of generated drives, by seed 1"));
+    assert_eq!(scenario.generated.len(), 10, "two links in each of five drives: {:?}", scenario.generated);
     assert!(scenario.traces.is_empty() && scenario.is_recorded);
     let again = read(&text, None);
     let traces = |scenario: &Scenario| {
@@ -194,14 +194,14 @@ fn what_is_wrong_with_a_draw_is_said() {
 }
 
 #[test]
-fn a_folder_of_recordings_goes_before_what_is_made_up_and_must_have_them() {
+fn a_folder_of_recordings_goes_before_what_is_generated_and_must_have_them() {
     let (mine, recordings) = (tempfile::tempdir().expect("a folder"), folder());
     let path = mine.path().join("mine.toml");
     fs::write(&path, text(&drawn_links(), DRAW)).expect("it is written");
     let name = path.to_str().expect("a plain path");
-    let made_up = scenario::find_with(name, None).expect("it is right").remove(0);
+    let generated = scenario::find_with(name, None).expect("it is right").remove(0);
     let recorded = scenario::find_with(name, Some(recordings.path())).expect("it is right").remove(0);
-    assert!(!made_up.made_up.is_empty() && recorded.made_up.is_empty());
+    assert!(!generated.generated.is_empty() && recorded.generated.is_empty());
     assert_eq!(recorded.traces["drives.csv"], table());
     let empty = tempfile::tempdir().expect("a folder");
     let Err(ScenarioError::Faulty { errors, .. }) = scenario::find_with(name, Some(empty.path())) else {
@@ -215,7 +215,7 @@ fn every_drive_that_comes_with_hawser_can_be_run_without_a_recording() {
     let drives = scenario::find("drives").expect("a group");
     assert_eq!(drives.len(), 7);
     for scenario in drives {
-        assert!(!scenario.made_up.is_empty(), "{}", scenario.name);
+        assert!(!scenario.generated.is_empty(), "{}", scenario.name);
         let quick = scenario.cases.iter().filter(|case| case.quick).count();
         assert!((1..=2).contains(&quick), "{}: {quick} cases with --quick", scenario.name);
         assert!(!scenario.claims.is_empty(), "{}", scenario.name);

@@ -61,7 +61,7 @@ pub struct Machine {
     pub programs: BTreeMap<String, String>,
     /// Of the first repetition.
     pub seed: u64,
-    /// Where recorded links have their rates from: which recordings, or which were made up, and what was drawn.
+    /// Where recorded links have their rates from: which recordings, or which were generated, and what was drawn.
     #[serde(default)]
     pub recordings: Vec<String>,
     /// Whether workloads were shortened.
@@ -105,8 +105,8 @@ impl Machine {
 fn recordings(scenario: &Scenario) -> Vec<String> {
     let hash = |text: &String| hex(digest(&SHA256, text.as_bytes()).as_ref());
     let read = scenario.traces.iter().map(|(name, text)| format!("{name} (SHA-256 {}…)", hash(text)));
-    let made_up = scenario.made_up.iter().map(|what| format!("{what} (made up)"));
-    read.chain(made_up).chain(scenario.drawn.clone()).collect()
+    let generated = scenario.generated.iter().map(|what| format!("{what} (generated)"));
+    read.chain(generated).chain(scenario.drawn.clone()).collect()
 }
 
 /// The beginning of a hash.

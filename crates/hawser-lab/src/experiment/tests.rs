@@ -93,7 +93,7 @@ pub(super) fn scenario() -> Scenario {
         text: "name = \"s\"\n".to_owned(),
         traces: BTreeMap::from([("cell.trace".to_owned(), "1\n2\n".to_owned())]),
         is_recorded: true,
-        made_up: Vec::new(),
+        generated: Vec::new(),
         drawn: None,
     }
 }

@@ -30,7 +30,7 @@ const KNOWN: &[(&str, &str, Option<Better>)] = &[
     ("load_mbps", "goodput of the load beside it", Some(Higher)),
     ("missed_percent", "lost or late", Some(Lower)),
     ("delay_p99_ms", "one-way delay, 99th percentile", Some(Lower)),
-    ("extra_p99_ms", "one-way delay beyond the fastest packet's, 99th percentile", Some(Lower)),
+    ("added_delay_p99_ms", "one-way delay beyond the fastest packet's, 99th percentile", Some(Lower)),
     ("capacity_mbps", "what the links could carry", None),
     ("capacity_percent", "share of what the links could carry", Some(Higher)),
     ("link_up_mbps", "sent by the link", None),

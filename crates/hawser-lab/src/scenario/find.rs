@@ -79,8 +79,8 @@ impl Scenario {
         let sources = Sources::new(folder, recordings);
         let faulty = |errors| ScenarioError::Faulty { file: file.to_owned(), text: text.to_owned(), errors };
         let scenario = parse::parse(text, file, &sources).map_err(faulty)?;
-        let (traces, made_up) = sources.used();
-        Ok(Self { is_recorded: !traces.is_empty() || !made_up.is_empty(), traces, made_up, ..scenario })
+        let (traces, generated) = sources.used();
+        Ok(Self { is_recorded: !traces.is_empty() || !generated.is_empty(), traces, generated, ..scenario })
     }
 
     /// Reads a scenario's file.

@@ -68,8 +68,8 @@ pub struct Scenario {
     pub traces: BTreeMap<String, String>,
     /// Whether it has recorded links.
     pub is_recorded: bool,
-    /// Recorded links that were made up for want of a recording, in words.
-    pub made_up: Vec<String>,
+    /// Recorded links that were generated for want of a recording, in words.
+    pub generated: Vec<String>,
     /// What was drawn, in words: of which drives, by which seed.
     pub drawn: Option<String>,
 }

@@ -131,7 +131,7 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
             text: text.to_owned(),
             traces: BTreeMap::new(),
             is_recorded: false,
-            made_up: Vec::new(),
+            generated: Vec::new(),
             drawn,
         }),
         _ => Err(faults.into_sorted()),

@@ -3,7 +3,7 @@
 //! 1. A file is looked for in the folder that `--traces` names, beside the scenario, and among what comes with Hawser.
 //! 2. `trace = "FILE"` is all of a file in mahimahi's format; a table says more: which column of a table of drives, which
 //!    drive, from where on, how many times.
-//! 3. Where nobody gave a folder and there is no such file, a drive is made up, if the table says of which kind the link is.
+//! 3. Where nobody gave a folder and there is no such file, a drive is generated, if the table says of which kind the link is.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,22 +32,22 @@ pub(crate) struct Sources {
 struct Seen {
     texts: BTreeMap<String, String>,
     recordings: BTreeMap<String, Rc<Recording>>,
-    made_up: BTreeSet<String>,
+    generated: BTreeSet<String>,
     stretch: Option<Stretch>,
 }
 
 /// A part of a drive. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
-    /// Which drive: as the recording calls it, or the seed of one made up.
+    /// Which drive: as the recording calls it, or the seed of a generated one.
     pub drive: String,
     /// From where on.
     pub offset: Duration,
 }
 
-/// How long a drive is that is made up. Source: the mean of the drives of Hu et al., CoNEXT 2023, is 445 s.
-pub(super) const MADE_UP: Duration = Duration::from_secs(450);
-/// Of a drive made up, where the file does not number it.
+/// How long a drive is that is generated. Source: the mean of the drives of Hu et al., CoNEXT 2023, is 445 s.
+pub(super) const GENERATED_LENGTH: Duration = Duration::from_secs(450);
+/// Of a generated drive, where the file does not number it.
 const FIRST_SEED: u64 = 1;
 
 const KINDS: [(&str, drive::Kind); 3] =
@@ -71,10 +71,10 @@ impl Sources {
         Self { beside, given, seen: RefCell::default() }
     }
 
-    /// What was read, by the files' names; and what was made up, in words.
+    /// What was read, by the files' names; and what was generated, in words.
     pub(super) fn used(self) -> (BTreeMap<String, String>, Vec<String>) {
-        let Seen { texts, made_up, .. } = self.seen.into_inner();
-        (texts, made_up.into_iter().collect())
+        let Seen { texts, generated, .. } = self.seen.into_inner();
+        (texts, generated.into_iter().collect())
     }
 
     /// From now on drives that are not named are this part.
@@ -132,18 +132,18 @@ impl Sources {
         };
         let (trace, scale) = match (found, says.or) {
             (Some(trace), _) => (trace.map_err(wrong)?, says.scale),
-            (None, Some((kind, scale))) => (self.make_up(says, kind, drive.as_deref())?, scale),
+            (None, Some((kind, scale))) => (self.generate(says, kind, drive.as_deref())?, scale),
             (None, None) => return Err(missing(&says.file)),
         };
         Ok(trace.scaled(scale).map_err(wrong)?.from_offset(offset))
     }
 
     /// Step 3.
-    fn make_up(&self, says: &Says, kind: drive::Kind, drive: Option<&str>) -> Result<Trace, Fault> {
+    fn generate(&self, says: &Says, kind: drive::Kind, drive: Option<&str>) -> Result<Trace, Fault> {
         let seed = drive.and_then(|drive| drive.parse().ok()).unwrap_or(FIRST_SEED);
         let name = says.column.as_ref().unwrap_or(&says.file);
-        let rates = Drive::new(seed, MADE_UP).rates(kind, number(name));
-        self.seen.borrow_mut().made_up.insert(format!("{name} by seed {seed}"));
+        let rates = Drive::new(seed, GENERATED_LENGTH).rates(kind, number(name));
+        self.seen.borrow_mut().generated.insert(format!("{name} by seed {seed}"));
         Trace::rates(drive::STEP, &rates).map_err(|error| Fault::new(format!("{}: {error}", says.file)))
     }
 }
@@ -198,7 +198,7 @@ fn told(mut table: Table<'_, '_, '_>, raw: &DeTable<'_>) -> Option<Says> {
     Some(Says { file: file?.value, column, drive: drive.map(|sited| sited.value), offset, scale, or })
 }
 
-/// Of which kind the link is, and how many times as much a drive made up is to have.
+/// Of which kind the link is, and how many times as much a generated drive is to have.
 fn made_of(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>) -> Option<(drive::Kind, Option<f64>)> {
     let kind = table.optional("or", |value| match value {
         DeValue::Table(_) => Ok(None),

@@ -1,9 +1,9 @@
-//! Drives: what the links of a car could carry, made up from a seed.
+//! Drives: what the links of a car could carry, generated from a seed.
 //!
 //! 1. [`Drive::new`] draws where the car is: a sequence of areas, how good the place is for every cellular link at once
 //!    (a tunnel, a hill, a crowd), and how well the region is served.
-//! 2. [`Drive::rates`] draws a link by its kind's [`model`]: in the logarithm a level for the drive, a part that wanders back
-//!    to it, flicker, and fades. A cell or a beam has a capacity, which bends the top.
+//! 2. [`Drive::rates`] draws a link by its kind's [`model`]. The logarithm of its rate is the sum of a level for the drive,
+//!    slow and fast fading (mean-reverting, Ornstein-Uhlenbeck), and deep fades. The capacity of a cell or beam limits it.
 //! 3. Starlink's terminals are given another satellite every 15 s: the rate is drawn anew, with a brief interruption at times.
 //! 4. Outages come by chance, and last as a heavy tail says: most a second, some a minute.
 //!
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::random::Seeded;
 use model::Model;
-use process::{Wander, exponential, normal, pareto, steps_in};
+use process::{OrnsteinUhlenbeck, exponential, normal, pareto, steps_in};
 
 mod model;
 mod process;
@@ -70,8 +70,8 @@ impl Drive {
         let steps = steps_in(length);
         let areas = areas(&mut random, steps);
         let region = normal(&mut random);
-        let mut wander = Wander::new(&mut random, PLACE_S);
-        let place = (0..steps).map(|_| wander.next(&mut random)).collect();
+        let mut shared = OrnsteinUhlenbeck::new(&mut random, PLACE_S);
+        let place = (0..steps).map(|_| shared.next(&mut random)).collect();
         Self { seed, areas, place, region }
     }
 
@@ -86,7 +86,7 @@ impl Drive {
         let mut random = Seeded::new(self.seed ^ (number.wrapping_add(1)).wrapping_mul(SEED_SPREAD));
         let own = normal(&mut random);
         let level = model.drive_spread * mixed(model.region_part, self.region, own);
-        let mut logs = self.wandering(model, level, &mut random);
+        let mut logs = self.fading(model, level, &mut random);
         self.fade(model, &mut logs, &mut random);
         let handovers = self.redraw(model, &mut logs, &mut random);
         let bent = |log: &f64| log.exp() / (1.0 + log.exp() / model.capacity_mbps);
@@ -96,14 +96,14 @@ impl Drive {
         rates
     }
 
-    /// Step 2: what the logarithm is without fades.
-    fn wandering(&self, model: &Model, level: f64, random: &mut Seeded) -> Vec<f64> {
-        let mut slow = Wander::new(random, model.wander_s);
-        let mut fast = Wander::new(random, model.flicker_s);
+    /// Step 2: the logarithm without deep fades.
+    fn fading(&self, model: &Model, level: f64, random: &mut Seeded) -> Vec<f64> {
+        let mut slow = OrnsteinUhlenbeck::new(random, model.slow_s);
+        let mut fast = OrnsteinUhlenbeck::new(random, model.fast_s);
         let mut log = |(area, place): (&Area, &f64)| {
-            let wander = mixed(model.place_part, *place, slow.next(random));
+            let slow = mixed(model.place_part, *place, slow.next(random));
             let median = model.median_mbps[area.index()].ln() + level;
-            median + model.wander_spread * wander + model.flicker_spread * fast.next(random)
+            median + model.slow_spread * slow + model.fast_spread * fast.next(random)
         };
         self.areas.iter().zip(&self.place).map(&mut log).collect()
     }

@@ -1,4 +1,4 @@
-//! What drives are drawn from: normal, exponential and heavy-tailed numbers, and a process that wanders back.
+//! What drives are drawn from: normal, exponential and heavy-tailed numbers, and a mean-reverting process.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use crate::random::Seeded;
 
 /// A standard Ornstein-Uhlenbeck process in steps: mean 0, variance 1, forgotten with a time constant. Starts where it rests.
 #[derive(Debug)]
-pub(super) struct Wander {
+pub(super) struct OrnsteinUhlenbeck {
     now: f64,
     keep: f64,
 }
 
-impl Wander {
+impl OrnsteinUhlenbeck {
     /// With a time constant in seconds.
     pub(super) fn new(random: &mut Seeded, seconds: f64) -> Self {
         Self { now: normal(random), keep: (-STEP.as_secs_f64() / seconds).exp() }

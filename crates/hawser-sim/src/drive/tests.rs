@@ -1,4 +1,4 @@
-//! Drives made up are like those recorded, and a seed decides them.
+//! Generated drives are like those recorded, and a seed decides them.
 
 use super::statistics::{LAGS, PAIRS, Pair, RECORDED, Statistics, correlation, likeness, per_second};
 use super::*;
@@ -16,12 +16,12 @@ fn link(kind: Kind, number: u64) -> Vec<Vec<f64>> {
 }
 
 #[test]
-fn drives_made_up_have_the_statistics_of_those_recorded() {
+fn generated_drives_have_the_statistics_of_those_recorded() {
     let mut wrong = Vec::new();
     for (kind, recorded) in RECORDED {
         let found = Statistics::of(&link(kind, 1));
-        println!("{kind:?}\n  recorded {recorded:?}\n  made up  {found:?}");
-        // What, recorded, made up, by how much of the recorded it may differ.
+        println!("{kind:?}\n  recorded {recorded:?}\n  generated {found:?}");
+        // What, recorded, generated, by how much of the recorded it may differ.
         let shares = [
             ("mean", recorded.mean_mbps, found.mean_mbps, 0.15),
             ("variation", recorded.variation, found.variation, 0.15),
@@ -104,7 +104,7 @@ fn satellites_change_every_fifteen_seconds() {
 }
 
 #[test]
-fn an_lte_link_flickers_as_those_recorded_by_the_packet_do() {
+fn fast_fading_of_lte_is_like_that_of_links_recorded_by_the_packet() {
     // Autocorrelation over 0.2 s and 1 s, in steps, of two LTE downlinks recorded while driving, which differ.
     // Source: the traces of mahimahi, as of Winstein et al., NSDI 2013, and of 2016.
     let recorded = [(1, 0.72..0.92), (5, 0.46..0.85)];

@@ -48,19 +48,19 @@ enum Task {
         /// Run each series once, and for a few seconds
         #[arg(long)]
         quick: bool,
-        /// The folder of recorded links; without it drives are made up for experiments that have them
+        /// The folder of recorded links; without it drives are generated for experiments that have them
         #[arg(long, value_name = "DIR")]
         traces: Option<PathBuf>,
         /// The folder for results; of several scenarios each gets a folder in it [default: hawser-lab/NAME]
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },
-    /// Compare drives made up with recorded ones, by their statistics
+    /// Compare generated drives with recorded ones, by their statistics
     Drives {
         /// The folder of recordings: tables of drives (.csv)
         #[arg(long, value_name = "DIR")]
         traces: Option<PathBuf>,
-        /// Make up so many drives
+        /// Number of drives to generate
         #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(2..=100_000))]
         seeds: u32,
     },
@@ -123,7 +123,7 @@ fn show(name: &str) -> Result<(), Failure> {
 /// Steps 1 to 3.
 fn run(names: &[String], choice: Choice, traces: Option<&Path>, out: Option<PathBuf>) -> Result<(), Failure> {
     let scenarios = chosen(names, traces)?;
-    tell_made_up(&scenarios);
+    tell_generated(&scenarios);
     let program = std::env::current_exe().map_err(|e| Failure::failed(format!("find this executable: {e}")))?;
     let programs = Programs { hawser: program, cache: go::cache() };
     cleanup::start().map_err(|error| match error {
@@ -158,10 +158,11 @@ fn chosen(names: &[String], traces: Option<&Path>) -> Result<Vec<Scenario>, Fail
 }
 
 /// Whoever gave no recordings is told what stands in their place.
-fn tell_made_up(scenarios: &[Scenario]) {
-    for Scenario { name, made_up, .. } in scenarios.iter().filter(|scenario| !scenario.made_up.is_empty()) {
-        let links = if made_up.len() == 1 { "1 link is".to_owned() } else { format!("{} links are", made_up.len()) };
-        eprintln!("{name}: {links} made up, by the seeds that its report names");
+fn tell_generated(scenarios: &[Scenario]) {
+    for Scenario { name, generated, .. } in scenarios.iter().filter(|scenario| !scenario.generated.is_empty()) {
+        let links =
+            if generated.len() == 1 { "1 link is".to_owned() } else { format!("{} links are", generated.len()) };
+        eprintln!("{name}: {links} generated, by the seeds that the report names");
         eprintln!("hint: give a folder of recordings: --traces DIR");
     }
 }

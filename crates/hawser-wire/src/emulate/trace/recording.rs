@@ -16,7 +16,7 @@ const AREA: &str = "area";
 /// How far seconds may lie from equal steps.
 const STEP_TOLERANCE: f64 = 1e-6;
 
-/// Drives that were recorded, or made up. At least one, each of two steps at least. Plain data.
+/// Drives that were recorded or generated. At least one, each of two steps at least. Plain data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
     links: Vec<String>,
