@@ -7,6 +7,8 @@
 //! 3. [`stage`] builds the network, a [`contender`] is set up on it, a [`workload`] sends.
 //! 4. [`report`] makes tables and plots of what is kept, and compares two of them.
 //!
+//! [`drives`]: generated drives against recorded ones, which `hawser lab drives` prints.
+//!
 //! `hawser demo` and `measure`:
 //!
 //! 1. [`cleanup`] sees to it that nothing is left behind, whatever ends the program.
@@ -25,6 +27,7 @@
 pub mod cleanup;
 pub mod contender;
 pub mod demo;
+pub mod drives;
 mod error;
 pub mod experiment;
 pub mod go;

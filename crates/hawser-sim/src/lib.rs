@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod direct;
+pub mod drive;
 pub mod events;
 pub mod family;
 pub mod host;

@@ -6,6 +6,7 @@ use rand_core::{RngCore, SeedableRng};
 use std::time::Duration;
 
 /// Random numbers by a seed: the same seed, the same numbers. One owner.
+#[derive(Debug)]
 pub struct Seeded(ChaCha8Rng);
 
 impl Seeded {

@@ -30,7 +30,7 @@ pub use capture::Capture;
 pub use clock::Moment;
 pub use emulate::{
     Access, Backend, Backoff, Codel, Counters, Direction, EmulatedLink, GilbertElliott, Jitter, LinkSpec, Loss, Medium,
-    Probability, QueueDepth, Rate, Reorder, Spread, Timekeeping, Trace, TraceError, Way, emulate_until,
+    Probability, QueueDepth, Rate, Recording, Reorder, Spread, Timekeeping, Trace, TraceError, Way, emulate_until,
 };
 pub use error::WireError;
 pub use ethtool::Feature;

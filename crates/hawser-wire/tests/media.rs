@@ -143,6 +143,32 @@ fn a_trace_is_replayed_again_and_again() {
 }
 
 #[test]
+fn a_recorded_fade_keeps_packets_for_as_long_as_it_lasts() {
+    measured(|| {
+        // From 6 Mbit/s down to nothing for a second, and up again; a flow of 4 Mbit/s that a queue of 2 s can hold.
+        let megabits = [6.0, 0.0, 12.0, 12.0];
+        let trace = Trace::rates(ms(1000), &megabits).expect("a trace");
+        let link = link(&Direction { queue: QueueDepth::Time(ms(2000)), ..Direction::default() });
+        link.set(Way::AToB, |way| way.trace = Some(trace)).expect("it begins");
+        let report = flow(&link, 4.0, 1472, ms(3500));
+        assert_eq!(report.lost(), 0, "nothing is lost");
+        let first = report.arrivals.first().expect("packets arrive").received;
+        let mut gap = (Duration::ZERO, first);
+        for pair in report.arrivals.windows(2) {
+            assert!(pair[0].number < pair[1].number, "in order");
+            let length = pair[1].received - pair[0].received;
+            gap = gap.max((length, pair[0].received));
+        }
+        assert!(gap.0 > ms(995) && gap.0 < ms(1010), "the gap is {:?}", gap.0);
+        // A second's 4 Mbit wait when it is back; at 12 Mbit/s half a second brings them home.
+        let back = gap.1 + gap.0;
+        let late = report.arrivals.iter().filter(|one| one.received >= back && one.received - one.sent > ms(5));
+        let last = late.map(|one| one.received).max().expect("some waited");
+        assert!(last - back > ms(450) && last - back < ms(550), "they took {:?}", last - back);
+    });
+}
+
+#[test]
 fn codel_keeps_a_streams_queue_short() {
     measured(|| {
         let mean = |codel| {

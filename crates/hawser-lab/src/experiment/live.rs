@@ -124,6 +124,7 @@ impl<'s> Live<'s> {
         findings.add(measure::recovery(fine.as_ref(), events));
         findings.add(measure::carried(&names, &carried, Sends::of(&planned.series.workload.options)));
         findings.add(costs);
+        findings.add(measure::capacity(planned.series.case, events, &planned.series.workload, &findings));
         if let Some(watch) = watch {
             findings.add(watch.finish()?.findings());
         }

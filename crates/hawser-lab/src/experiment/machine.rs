@@ -61,6 +61,9 @@ pub struct Machine {
     pub programs: BTreeMap<String, String>,
     /// Of the first repetition.
     pub seed: u64,
+    /// Where recorded links have their rates from: which recordings, or which were generated, and what was drawn.
+    #[serde(default)]
+    pub recordings: Vec<String>,
     /// Whether workloads were shortened.
     pub quick: bool,
     /// Seconds since 1970 when the first run began.
@@ -76,7 +79,7 @@ impl Machine {
         let reading = |error| LabError::system(format!("read {}", program.display()), error);
         let executable = fs::read(program).map_err(reading)?;
         let hash = digest(&SHA256, &executable);
-        let build = hash.as_ref().iter().take(BUILD_BYTES).map(|byte| format!("{byte:02x}")).collect();
+        let build = hex(hash.as_ref());
         let (processor, processors) = processors(&proc("cpuinfo"));
         let kinds: BTreeSet<&str> = scenario.contenders.iter().map(|contender| contender.kind.as_str()).collect();
         let kinds = &kinds | &scenario.workloads.iter().map(|workload| workload.kind.as_str()).collect();
@@ -91,10 +94,24 @@ impl Machine {
             sysctls: SYSCTLS.iter().filter_map(|name| Some(((*name).to_owned(), setting(name)?))).collect(),
             programs: programs.collect(),
             seed: scenario.repeat.seed,
+            recordings: recordings(scenario),
             quick,
             begun: super::seconds_since_1970(),
         })
     }
+}
+
+/// What recorded links come from, in words.
+fn recordings(scenario: &Scenario) -> Vec<String> {
+    let hash = |text: &String| hex(digest(&SHA256, text.as_bytes()).as_ref());
+    let read = scenario.traces.iter().map(|(name, text)| format!("{name} (SHA-256 {}…)", hash(text)));
+    let generated = scenario.generated.iter().map(|what| format!("{what} (generated)"));
+    read.chain(generated).chain(scenario.drawn.clone()).collect()
+}
+
+/// The beginning of a hash.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().take(BUILD_BYTES).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A file below /proc, without its last line's end; nothing where there is none.

@@ -66,7 +66,7 @@ impl<'s> Series<'s> {
     #[must_use]
     pub fn all(scenario: &'s Scenario, choice: Choice) -> Vec<Self> {
         let mut all = Vec::new();
-        for case in &scenario.cases {
+        for case in scenario.cases.iter().filter(|case| case.quick || !choice.quick) {
             for contender in scenario.contenders.iter().filter(|one| case.contenders.contains(&one.label)) {
                 for workload in scenario.workloads.iter().filter(|one| case.workloads.contains(&one.name)) {
                     all.push(Self::new(scenario, choice, case, contender, workload));

@@ -128,6 +128,10 @@ fn claim(dir: &Path, scenario: &Scenario, machine: &Machine, has_runs: bool) -> 
             (read(&text_path)? != scenario.text, "another scenario, or this one before it was changed"),
             (before.hawser != machine.hawser, "another version of hawser"),
             (before.kernel != machine.kernel, "another kernel"),
+            (
+                before.recordings != machine.recordings,
+                "other recorded links: with --traces, without, or another folder",
+            ),
             (before.quick != machine.quick, "runs of another length: one was with --quick, one is not"),
         ];
         if let Some((_, what)) = differs.iter().find(|(differs, _)| *differs) {
@@ -269,6 +273,8 @@ mod tests {
         assert!(refusal(dir, &outside, &machine()).contains("would lie outside"));
         let newer = Machine { hawser: "9.9.9".to_owned(), ..machine() };
         assert!(refusal(dir, &scenario(), &newer).contains("another version"));
+        let recorded = Machine { recordings: vec!["drives.csv".to_owned()], ..machine() };
+        assert!(refusal(dir, &scenario(), &recorded).contains("--traces"));
         let quick = Machine { quick: true, ..machine() };
         assert!(refusal(dir, &scenario(), &quick).contains("--quick"));
         let rebuilt = Machine { builds: ["b".to_owned()].into(), ..machine() };

@@ -42,6 +42,7 @@ fn case(name: &str, contenders: &[&str], events: &[&str]) -> Case {
         events: words(events),
         sysctls: BTreeMap::new(),
         x: None,
+        quick: true,
     }
 }
 
@@ -91,6 +92,9 @@ pub(super) fn scenario() -> Scenario {
         plots: Vec::new(),
         text: "name = \"s\"\n".to_owned(),
         traces: BTreeMap::from([("cell.trace".to_owned(), "1\n2\n".to_owned())]),
+        is_recorded: true,
+        generated: Vec::new(),
+        drawn: None,
     }
 }
 
@@ -105,6 +109,7 @@ pub(super) fn machine() -> Machine {
         sysctls: BTreeMap::new(),
         programs: BTreeMap::new(),
         seed: 7,
+        recordings: Vec::new(),
         quick: false,
         begun: 0.0,
     }

@@ -10,7 +10,7 @@ use hawser_portal::config::reading::did_you_mean;
 
 use super::parse;
 use super::topology::Topology;
-use crate::scenario::find::trace;
+use crate::scenario::recorded::Sources;
 
 /// Topologies that are part of the program: name and text.
 const EMBEDDED: [(&str, &str); 2] = [
@@ -71,7 +71,7 @@ impl Topology {
     /// Every fault of the text.
     pub fn parse(text: &str, file: &str, folder: Option<&Path>, links: Option<u8>) -> Result<Self, TopologyError> {
         let faulty = |errors| TopologyError::Faulty { file: file.to_owned(), text: text.to_owned(), errors };
-        parse::parse(text, file, links, &|name| trace(name, folder)).map_err(faulty)
+        parse::parse(text, file, links, &Sources::new(folder, None)).map_err(faulty)
     }
 
     /// The topology of a name or file; `links` takes the place of every `count`.

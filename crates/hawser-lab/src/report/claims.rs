@@ -3,7 +3,7 @@
 //! 1. In a case, the figure of each repetition counts alone, or in relation to the best of others in the same repetition: what
 //!    the machine did beside fell on all of them.
 //! 2. Of several repetitions the median counts.
-//! 3. A claim holds once it holds in enough cases.
+//! 3. A claim holds once it holds in enough cases, or of their median.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -90,6 +90,13 @@ impl Verdict {
     }
 
     fn holds(&self) -> Holds {
+        if self.claim.median {
+            return match self.summary() {
+                Some(found) if self.claim.bound.holds(found.median) => Holds::Yes,
+                Some(_) => Holds::No,
+                None => Holds::Open,
+            };
+        }
         let holds = |found: &Summary| self.claim.bound.holds(found.median);
         let held = self.found.iter().filter(|(_, found)| found.as_ref().is_some_and(holds)).count();
         let open = self.found.iter().filter(|(_, found)| found.is_none()).count();
@@ -118,7 +125,8 @@ impl Verdict {
             (Bound::AtLeast(_) | Bound::AtMost(_), false) => "times",
             _ => Metric::named(metric).unit,
         };
-        let must = format!("{bound} {unit}").trim_end().to_owned();
+        let must =
+            format!("{bound} {unit}").trim_end().to_owned() + if self.claim.median { " in the median" } else { "" };
         let holds = match (self.holds(), enough) {
             (Holds::Yes, None) => "yes".to_owned(),
             (Holds::Yes, Some(enough)) => format!("yes; enough: {enough}"),
@@ -134,14 +142,15 @@ impl Verdict {
         [says.clone(), must, format!("{median:.2}"), range, of, holds, self.short()]
     }
 
-    /// Where several cases are meant: those in which it does not hold.
+    /// Where several cases are meant, and not their median: those in which it does not hold.
     fn short(&self) -> String {
         if self.found.len() == 1 {
             return String::new();
         }
         let missed = |(case, found): &(String, Option<Summary>)| {
             let median = found.as_ref()?.median;
-            (!self.claim.bound.holds(median)).then(|| format!("{case} ({median:.2})"))
+            let is_missed = !self.claim.median && !self.claim.bound.holds(median);
+            is_missed.then(|| format!("{case} ({median:.2})"))
         };
         let mut short: Vec<String> = self.found.iter().filter_map(missed).collect();
         let open = self.found.iter().filter(|(_, found)| found.is_none()).count();
@@ -249,6 +258,22 @@ mod tests {
             assert_eq!([must.as_str(), median.as_str(), holds.as_str()], expected, "{bound}");
         }
         assert_eq!(row("cases = [\"near\"]\nat-most = 90\n", &runs)[1..3], ["≤ 90 Mbit/s", "90.00"]);
+    }
+
+    #[test]
+    fn it_holds_of_the_median_over_cases() {
+        let both = [run("near", "ours", 0, 90.0), run("far", "ours", 0, 40.0)];
+        // the bound, what was run; what must be, what was found, whether it holds, and where not
+        let rows: [(f64, &[Run], [&str; 4]); 4] = [
+            (65.0, &both, ["≥ 65 Mbit/s in the median", "65.00", "yes", ""]),
+            (66.0, &both, ["≥ 66 Mbit/s in the median", "65.00", NO, ""]),
+            (66.0, &both[..1], ["≥ 66 Mbit/s in the median", "90.00", "yes", "1 not measured"]),
+            (66.0, &[], ["≥ 66 Mbit/s in the median", "–", "not measured", ""]),
+        ];
+        for (bound, runs, expected) in rows {
+            let [_, must, median, _, _, holds, short] = row(&format!("at-least = {bound}\nmedian = true\n"), runs);
+            assert_eq!([must.as_str(), &median, &holds, &short], expected, "{bound}, {} runs", runs.len());
+        }
     }
 
     #[test]

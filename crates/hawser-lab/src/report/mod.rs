@@ -93,6 +93,10 @@ pub fn write(folder: &Path) -> Result<Written, LabError> {
 /// Steps 2 and 3.
 #[must_use]
 pub fn build(scenario: &Scenario, runs: &[Run], machine: &Machine) -> Report {
+    // Cases that a quick run leaves out are none of its report's.
+    let mut scenario = scenario.clone();
+    scenario.cases.retain(|case| case.quick || !machine.is_quick());
+    let scenario = &scenario;
     let book = Book::new(scenario, runs);
     Report {
         name: scenario.name.clone(),

@@ -18,7 +18,7 @@ const SCENARIO: &str = "scenario.toml";
 /// Versions, kernel, settings.
 const MACHINE: &str = "machine.json";
 /// The order in which groups are shown; others come after, by name. Source: issue 5, build 8.
-const GROUPS: [&str; 5] = ["testbed", "proxy", "aggregation", "environments", "scion"];
+const GROUPS: [&str; 6] = ["testbed", "proxy", "aggregation", "environments", "drives", "scion"];
 
 /// A scenario and what its runs found. As read.
 #[derive(Clone, Debug)]
@@ -36,6 +36,12 @@ pub struct Results {
 pub struct Machine(pub Value);
 
 impl Machine {
+    /// Whether runs were short ones.
+    #[must_use]
+    pub fn is_quick(&self) -> bool {
+        self.0.get("quick").and_then(Value::as_bool).unwrap_or_default()
+    }
+
     /// Each value with the names that lead to it.
     #[must_use]
     pub fn facts(&self) -> Vec<(String, String)> {

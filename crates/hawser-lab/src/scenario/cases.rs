@@ -65,26 +65,33 @@ fn case(
         links: settle(&chosen, &changes, known),
         bystanders: settle(known.bystanders.all(), &changes, known),
         absent,
-        contenders: known.contenders.some(table, "contenders"),
+        contenders: known.contenders.chosen(table, "contenders").unwrap_or_else(|| known.contenders_over(&chosen)),
         workloads: known.workloads.some(table, "workloads"),
         events: happen(table, events, &chosen, &known.events),
         sysctls: sysctls(table, raw),
         x: table.optional("x", values::number).map(|sited| sited.value),
+        quick: table.optional("quick", values::flag).is_none_or(|sited| sited.value),
         name,
     }
 }
 
-/// Those it names, or all that concern its links.
-fn happen(table: &mut Table<'_, '_, '_>, events: &[Event], links: &[String], names: &Names) -> Vec<String> {
-    let links_of = |event: &Event| match &event.what {
+fn links_of(event: &Event) -> Vec<String> {
+    match &event.what {
         Happening::Handover { to } => vec![event.link.clone(), to.clone()],
         _ => vec![event.link.clone()],
-    };
+    }
+}
+
+/// All events that concern these links.
+pub(super) fn concerning(events: &[Event], links: &[String]) -> Vec<String> {
+    let ours = events.iter().filter(|event| links_of(event).iter().all(|link| links.contains(link)));
+    ours.map(|event| event.name.clone()).collect()
+}
+
+/// Those it names, or all that concern its links.
+fn happen(table: &mut Table<'_, '_, '_>, events: &[Event], links: &[String], names: &Names) -> Vec<String> {
     match names.chosen(table, "events") {
-        None => {
-            let ours = events.iter().filter(|event| links_of(event).iter().all(|link| links.contains(link)));
-            ours.map(|event| event.name.clone()).collect()
-        }
+        None => concerning(events, links),
         Some(chosen) => {
             for event in events.iter().filter(|event| chosen.contains(&event.name)) {
                 for link in links_of(event) {
@@ -148,7 +155,8 @@ fn tables<'a, 't>(
     entries.map(|(key, value)| (key.get_ref().to_string(), key.span(), value.get_ref(), value.span())).collect()
 }
 
-fn settle(names: &[String], changes: &BTreeMap<String, Says>, known: &Known) -> Vec<LinkPlan> {
+/// Links as their sections have them, with changes.
+pub(super) fn settle(names: &[String], changes: &BTreeMap<String, Says>, known: &Known) -> Vec<LinkPlan> {
     let all = known.links.all().iter().chain(known.bystanders.all());
     let said: BTreeMap<&String, &Says> = all.zip(&known.said).collect();
     let plan = |name: &String| {

@@ -28,6 +28,8 @@ pub struct Claim {
     pub bound: Bound,
     /// How many cases are enough; none: all.
     pub enough: Option<u32>,
+    /// Whether it is claimed of the median over cases, and not of each.
+    pub median: bool,
 }
 
 /// What is enough: the figure itself, in its metric's unit, or in relation to the best of others. Plain data.
@@ -108,8 +110,14 @@ fn claim(table: &mut Table<'_, '_, '_>, known: &Known) -> Option<Claim> {
             Fault::new(format!("`enough`: {} is more than there are cases ({all})", enough.value)),
         );
     }
+    let median = table.optional("median", values::flag);
+    if let Some(median) = median.as_ref().filter(|median| median.value && enough.is_some()) {
+        let fault = Fault::new("`median`: how many cases are enough of a median?");
+        table.fault(median.span.clone(), fault.hint("leave out `enough`"));
+    }
+    let median = median.is_some_and(|sited| sited.value);
     let (says, contender, metric) = (says?.value, contender?.value, metric?.value);
-    Some(Claim { says, cases, contender, of, workload, metric, bound: bound?, enough: enough.map(|e| e.value) })
+    Some(Claim { says, cases, contender, of, workload, metric, bound: bound?, enough: enough.map(|e| e.value), median })
 }
 
 /// The one that is there.

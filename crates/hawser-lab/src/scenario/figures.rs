@@ -17,6 +17,8 @@ pub struct Figures {
     pub rate: Option<Rate>,
     /// Takes the place of a rate.
     pub trace: Option<Trace>,
+    /// A rate, as a part of what the other way carries on average.
+    pub share_of_other: Option<f64>,
     /// Bytes each packet takes beside its IP bytes.
     pub overhead: Option<u32>,
     /// Before the rate.
@@ -55,9 +57,15 @@ pub enum Discipline {
 }
 
 impl Figures {
+    /// Whether they say how fast it is.
+    pub(crate) const fn has_pace(&self) -> bool {
+        self.rate.is_some() || self.trace.is_some() || self.share_of_other.is_some()
+    }
+
     /// Lays these over what a way has.
+    /// A share of the other way is none's before that one is known.
     pub fn apply(&self, way: &mut Direction) {
-        if self.rate.is_some() {
+        if self.rate.is_some() || self.share_of_other.is_some() {
             (way.rate, way.trace) = (self.rate, None);
         }
         if self.trace.is_some() {

@@ -3,16 +3,15 @@
 //! 1. `scenarios/GROUP/NAME.toml` and traces beside them are part of the program (`build.rs` lists them).
 //! 2. [`find`]: a path (something with a slash, or ending in .toml) is read from disk, another word is a scenario's name or a
 //!    group's.
-//! 3. A trace is looked for beside its scenario, and then among the embedded ones.
+//! 3. Recordings of links lie in a folder that `--traces` names, beside a scenario, or among the embedded files (`recorded`).
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use hawser_portal::config::ConfigError;
 use hawser_portal::config::reading::did_you_mean;
 
+use super::recorded::Sources;
 use super::{Scenario, parse};
 
 /// Files that are part of the program, each with its path below `scenarios` and its text; sorted.
@@ -67,15 +66,21 @@ impl Scenario {
     /// # Errors
     /// Every fault of the text.
     pub fn parse(text: &str, file: &str, folder: Option<&Path>) -> Result<Self, ScenarioError> {
-        let named = RefCell::new(BTreeMap::new());
-        let traces = |name: &str| {
-            let text = trace(name, folder)?;
-            named.borrow_mut().insert(name.to_owned(), text.clone());
-            Ok(text)
-        };
+        Self::parse_with(text, file, folder, None)
+    }
+
+    /// The same with recordings from a folder of their own.
+    fn parse_with(
+        text: &str,
+        file: &str,
+        folder: Option<&Path>,
+        recordings: Option<&Path>,
+    ) -> Result<Self, ScenarioError> {
+        let sources = Sources::new(folder, recordings);
         let faulty = |errors| ScenarioError::Faulty { file: file.to_owned(), text: text.to_owned(), errors };
-        let scenario = parse::parse(text, file, &traces).map_err(faulty)?;
-        Ok(Self { traces: named.into_inner(), ..scenario })
+        let scenario = parse::parse(text, file, &sources).map_err(faulty)?;
+        let (traces, generated) = sources.used();
+        Ok(Self { is_recorded: !traces.is_empty() || !generated.is_empty(), traces, generated, ..scenario })
     }
 
     /// Reads a scenario's file.
@@ -83,9 +88,14 @@ impl Scenario {
     /// # Errors
     /// Where it cannot be read, or has faults.
     pub fn read(path: &Path) -> Result<Self, ScenarioError> {
+        Self::read_with(path, None)
+    }
+
+    fn read_with(path: &Path, recordings: Option<&Path>) -> Result<Self, ScenarioError> {
         let text = std::fs::read_to_string(path);
         let text = text.map_err(|source| ScenarioError::Read { path: path.to_owned(), source })?;
-        Self::parse(&text, &path.display().to_string(), Some(path.parent().unwrap_or(Path::new(""))))
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::parse_with(&text, &path.display().to_string(), Some(folder), recordings)
     }
 }
 
@@ -103,8 +113,16 @@ pub fn all() -> Result<Vec<Scenario>, ScenarioError> {
 /// # Errors
 /// Where there is none of this name, or it cannot be read.
 pub fn find(name: &str) -> Result<Vec<Scenario>, ScenarioError> {
+    find_with(name, None)
+}
+
+/// The same, with recorded links from a folder.
+///
+/// # Errors
+/// As [`find`], and where a recording is not in the folder, or cannot be read.
+pub fn find_with(name: &str, recordings: Option<&Path>) -> Result<Vec<Scenario>, ScenarioError> {
     if name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "toml") {
-        return Scenario::read(Path::new(name)).map(|scenario| vec![scenario]);
+        return Scenario::read_with(Path::new(name), recordings).map(|scenario| vec![scenario]);
     }
     let all = all()?;
     let found: Vec<Scenario> =
@@ -114,20 +132,17 @@ pub fn find(name: &str) -> Result<Vec<Scenario>, ScenarioError> {
         let meant = did_you_mean(name, &known).map(str::to_owned);
         return Err(ScenarioError::Unknown { name: name.to_owned(), meant });
     }
-    Ok(found)
+    let again = |scenario: Scenario| {
+        let file = format!("{}/{}.toml", scenario.group, scenario.name);
+        if scenario.is_recorded { Scenario::parse_with(&scenario.text, &file, None, recordings) } else { Ok(scenario) }
+    };
+    found.into_iter().map(again).collect()
 }
 
-/// Step 3.
-pub(crate) fn trace(name: &str, folder: Option<&Path>) -> Result<String, String> {
-    let beside = folder.map(|folder| std::fs::read_to_string(folder.join(name)));
-    match beside {
-        Some(Ok(text)) => return Ok(text),
-        Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => return Err(format!("read {name}: {error}")),
-        _ => {}
-    }
+/// Step 3: the embedded file of a name that is no scenario.
+pub(super) fn embedded(name: &str) -> Option<&'static str> {
     let file = |path: &str| path.rsplit('/').next() == Some(name);
-    let embedded = EMBEDDED.iter().find(|(path, _)| file(path) && !path.ends_with(".toml"));
-    embedded.map(|(_, text)| (*text).to_owned()).ok_or_else(|| format!("there is no trace {name}"))
+    EMBEDDED.iter().find(|(path, _)| file(path) && !path.ends_with(".toml")).map(|(_, text)| *text)
 }
 
 #[cfg(test)]

@@ -4,16 +4,20 @@
 //! 2. [`settle`] lays over each other, last said first: the profile, the link's section, the case's changes.
 
 use hawser_portal::config::reading::{Fault, Table, did_you_mean, quoted, string};
-use hawser_wire::{Access, Direction, Spread, Trace};
+use hawser_wire::{Access, Direction, Rate, Spread};
 use toml::de::{DeTable, DeValue};
 
 use super::LinkPlan;
 use super::figures::{DEFAULT_QUEUE, Discipline, Figures};
 use super::profile::{Profile, profiles};
-use super::values;
+use super::recorded::{self, Sources};
+use super::values::{self, Pace};
 
-/// Where traces are found: by the name in the file.
-pub(crate) type Traces<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+/// Where traces are found.
+pub(crate) type Traces<'a> = &'a Sources;
+
+/// Bits a second in a Mbit/s.
+const MEGABIT: f64 = 1e6;
 
 const SPREADS: [(&str, Spread); 2] = [("normal", Spread::Normal), ("uniform", Spread::Uniform)];
 const DISCIPLINES: [(&str, Discipline); 3] =
@@ -52,7 +56,7 @@ pub(crate) fn changes(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>, traces: 
 
 /// From the client, to it, and of both.
 fn directions(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>, traces: Traces<'_>) -> (Figures, Figures, Figures) {
-    let both = figures(table, traces);
+    let both = figures(table, raw, traces);
     let mut one = |key: &'static str| {
         table.optional(key, |value| match value {
             DeValue::Table(_) => Ok(()),
@@ -60,7 +64,7 @@ fn directions(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>, traces: Traces<'
         })?;
         let value = raw.get(key)?;
         let mut inner = table.inner(key.to_owned(), value.get_ref().as_table()?, value.span());
-        let figures = figures(&mut inner, traces);
+        let figures = figures(&mut inner, value.get_ref().as_table()?, traces);
         inner.finish();
         Some(figures)
     };
@@ -68,21 +72,27 @@ fn directions(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>, traces: Traces<'
     (up, down, both)
 }
 
-fn figures(table: &mut Table<'_, '_, '_>, traces: Traces<'_>) -> Figures {
-    let rate = table.optional("rate", values::rate);
-    let trace = table.optional("trace", |value| trace(value, traces));
-    if let (Some(_), Some(trace)) = (&rate, &trace) {
+fn figures(table: &mut Table<'_, '_, '_>, raw: &DeTable<'_>, traces: Traces<'_>) -> Figures {
+    let pace = table.optional("rate", values::pace);
+    let trace = recorded::read(table, raw, traces);
+    if let (Some(_), Some(trace)) = (&pace, raw.get("trace")) {
         let fault = Fault::new("`trace` beside `rate`: a trace says when packets go");
-        table.fault(trace.span.clone(), fault.hint("leave one of them out"));
+        table.fault(trace.span(), fault.hint("leave one of them out"));
     }
+    let (rate, share_of_other) = match pace.map(|sited| sited.value) {
+        Some(Pace::Rate(rate)) => (Some(rate), None),
+        Some(Pace::ShareOfOther(share)) => (None, Some(share)),
+        None => (None, None),
+    };
     macro_rules! figure {
         ($key:literal, $parse:expr) => {
             table.optional($key, $parse).map(|sited| sited.value)
         };
     }
     Figures {
-        rate: rate.map(|sited| sited.value),
-        trace: trace.map(|sited| sited.value),
+        rate,
+        trace,
+        share_of_other,
         overhead: figure!("overhead", |value| values::whole(value, 0)),
         queue: figure!("queue", values::queue),
         discipline: figure!("discipline", |value| values::word(value, &DISCIPLINES)),
@@ -96,13 +106,6 @@ fn figures(table: &mut Table<'_, '_, '_>, traces: Traces<'_>) -> Figures {
         duplicate: figure!("duplicate", values::probability),
         corrupt: figure!("corrupt", values::probability),
     }
-}
-
-fn trace(value: &DeValue<'_>, traces: Traces<'_>) -> Result<Trace, Fault> {
-    string(value, |name| {
-        let text = traces(name).map_err(Fault::new)?;
-        Trace::parse(&text).map_err(|error| Fault::new(format!("{name}: {error}")))
-    })
 }
 
 fn profile(value: &DeValue<'_>) -> Result<Profile, Fault> {
@@ -121,11 +124,12 @@ fn profile(value: &DeValue<'_>) -> Result<Profile, Fault> {
 
 /// One's figures, and where it has none the other's.
 fn over(under: &Figures, one: &Figures) -> Figures {
-    let rated = one.rate.is_some() || one.trace.is_some();
+    let rated = one.has_pace();
     let under = under.clone();
     Figures {
         rate: if rated { one.rate } else { under.rate },
         trace: if rated { one.trace.clone() } else { under.trace },
+        share_of_other: if rated { one.share_of_other } else { under.share_of_other },
         overhead: one.overhead.or(under.overhead),
         queue: one.queue.or(under.queue),
         discipline: one.discipline.or(under.discipline),
@@ -141,6 +145,13 @@ fn over(under: &Figures, one: &Figures) -> Figures {
     }
 }
 
+/// A part of what the other way carries on average.
+fn share(share: Option<f64>, other: &Direction) -> Option<Rate> {
+    #[expect(clippy::cast_precision_loss, reason = "a rate of a link")]
+    let bits = other.mean_rate()?.bits_per_second() as f64;
+    share.map(|share| Rate::mbit(bits * share / MEGABIT))
+}
+
 /// Step 2.
 pub(super) fn settle(name: &str, said: &[&Says]) -> LinkPlan {
     let profile = said.iter().rev().find_map(|says| says.profile.as_ref());
@@ -150,10 +161,18 @@ pub(super) fn settle(name: &str, said: &[&Says]) -> LinkPlan {
         profile.up.apply(&mut up);
         profile.down.apply(&mut down);
     }
+    let (mut up_share, mut down_share) = (None, None);
     for says in said {
-        over(&says.both, &says.up).apply(&mut up);
-        over(&says.both, &says.down).apply(&mut down);
+        for (one, way, share) in [(&says.up, &mut up, &mut up_share), (&says.down, &mut down, &mut down_share)] {
+            let figures = over(&says.both, one);
+            figures.apply(way);
+            if figures.has_pace() {
+                *share = figures.share_of_other;
+            }
+        }
     }
+    up.rate = share(up_share, &down).or(up.rate);
+    down.rate = share(down_share, &up).or(down.rate);
     let access = profile.and_then(|profile| profile.access);
     // A medium of its own for both directions, where it shares none.
     let own = || access.map(|_| name.to_owned());

@@ -12,19 +12,21 @@ use hawser_wire::{Access, Backend, Direction};
 
 mod cases;
 mod claim;
+mod draw;
 mod event;
 pub(crate) mod figures;
 pub(crate) mod find;
 pub(crate) mod link;
 mod parse;
 mod profile;
+pub(crate) mod recorded;
 pub(crate) mod refer;
 mod show;
 pub(crate) mod values;
 
 pub use claim::{Bound, Claim};
 pub use figures::{Discipline, Figures};
-pub use find::{ScenarioError, all, find};
+pub use find::{ScenarioError, all, find, find_with};
 pub use profile::{Profile, profiles};
 
 /// A scenario. Plain data.
@@ -64,6 +66,12 @@ pub struct Scenario {
     pub text: String,
     /// The texts of the traces that it names, kept beside it.
     pub traces: BTreeMap<String, String>,
+    /// Whether it has recorded links.
+    pub is_recorded: bool,
+    /// Recorded links that were generated for want of a recording, in words.
+    pub generated: Vec<String>,
+    /// What was drawn, in words: of which drives, by which seed.
+    pub drawn: Option<String>,
 }
 
 /// Hosts and links. Two hosts, `client` and `server`, or with `lan` each behind a portal of its own. Plain data.
@@ -202,6 +210,8 @@ pub struct Case {
     pub sysctls: BTreeMap<String, String>,
     /// Its place on a plot's axis: delay, number of links …
     pub x: Option<f64>,
+    /// Whether it is run with `--quick`, too.
+    pub quick: bool,
 }
 
 /// How often a series is run. Plain data.

@@ -13,7 +13,9 @@ use toml::de::{DeTable, DeValue};
 
 use super::link::{self, Says, Traces};
 use super::refer::{Names, section, sections};
-use super::{ContenderPlan, Family, LinkPlan, Network, Scenario, WorkloadPlan, cases, claim, event, show, values};
+use super::{
+    ContenderPlan, Family, LinkPlan, Network, Scenario, WorkloadPlan, cases, claim, draw, event, show, values,
+};
 
 /// How long a workload runs, where its section does not say. Source: issue 5 asks for 12 s a test.
 const DEFAULT_DURATION: std::time::Duration = std::time::Duration::from_secs(12);
@@ -48,8 +50,8 @@ const WORKLOADS: [&str; 11] = [
     "scion-file",
     "shila-file",
 ];
-const SECTIONS: [&str; 10] =
-    ["network", "contender", "workload", "event", "case", "repeat", "published", "claim", "table", "plot"];
+const SECTIONS: [&str; 11] =
+    ["draw", "network", "contender", "workload", "event", "case", "repeat", "published", "claim", "table", "plot"];
 
 /// Everything that names refer to. Grows while the file is read; one owner.
 pub(super) struct Known {
@@ -58,9 +60,22 @@ pub(super) struct Known {
     /// What sections say of links, in the order of their names; then of bystanders.
     pub said: Vec<Says>,
     pub contenders: Names,
+    /// Labels of those that are of one link, with its name.
+    pub over: Vec<(String, String)>,
     pub workloads: Names,
     pub events: Names,
     pub cases: Names,
+}
+
+impl Known {
+    /// Contenders of which none is of another link alone.
+    pub fn contenders_over(&self, links: &[String]) -> Vec<String> {
+        let is_elsewhere = |label: &String| {
+            let mut own = self.over.iter().filter(|(of, _)| of == label);
+            own.any(|(_, link)| self.links.has(link) && !links.contains(link))
+        };
+        self.contenders.all().iter().filter(|label| !is_elsewhere(label)).cloned().collect()
+    }
 }
 
 /// Steps 1 to 4.
@@ -73,6 +88,7 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
         bystanders: Names::new("bystander"),
         said: Vec::new(),
         contenders: Names::new("contender"),
+        over: Vec::new(),
         workloads: Names::new("workload"),
         events: Names::new("event"),
         cases: Names::new("case"),
@@ -80,12 +96,17 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
     // Options are handed on as they are: read once more, without their places.
     let plain: toml::Table = text.parse().unwrap_or_default();
     let [name, group, title, source, finding] = head(tree, &mut faults);
+    let draw = draw::read(tree, traces, &mut faults);
+    let drawn = draw.as_ref().map(|draw| draw.told.clone());
     let network = network(tree, traces, &mut known, &mut faults);
     let contenders = contenders(tree, &plain, &mut known, &mut faults);
     let workloads = workloads(tree, &plain, &mut known, &mut faults);
     let nat = network.as_ref().is_some_and(|network| network.nat);
     let events = event::read(tree, nat, traces, &mut known, &mut faults);
-    let cases = cases::read(tree, &events, traces, &mut known, &mut faults);
+    let cases = match draw {
+        Some(draw) => draw::cases(draw, tree, &events, traces, &mut known, &mut faults),
+        None => cases::read(tree, &events, traces, &mut known, &mut faults),
+    };
     let repeat = show::repeat(tree, &mut faults);
     let published = show::published(tree, &known, &mut faults);
     let claims = claim::read(tree, &known, &mut faults);
@@ -109,6 +130,9 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
             plots,
             text: text.to_owned(),
             traces: BTreeMap::new(),
+            is_recorded: false,
+            generated: Vec::new(),
+            drawn,
         }),
         _ => Err(faults.into_sorted()),
     }
@@ -199,6 +223,8 @@ fn contenders(
         let options = options(&mut table, plain, "contender", index);
         table.finish();
         if let (Some(kind), Some(label)) = (kind, label) {
+            let link = options.get("link").and_then(toml::Value::as_str);
+            known.over.extend(link.map(|link| (label.value.clone(), link.to_owned())));
             plans.push(ContenderPlan { kind: kind.value, label: label.value, options });
         }
     }

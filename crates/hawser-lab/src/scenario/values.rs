@@ -15,6 +15,8 @@ const RESERVED: [&str; 5] = ["lo", "lan0", "up0", "all", "default"];
 /// Rates, in Mbit/s: below, a packet takes a minute; above, no time that could be told.
 const RATE_MIN: f64 = 0.001;
 const RATE_MAX: f64 = 1e6;
+/// What follows a share that is of the other way's rate.
+const OF_OTHER: &str = "of the other way";
 /// The longest duration.
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -51,6 +53,29 @@ pub(crate) fn rate(value: &DeValue<'_>) -> Read<Rate> {
         }
         Ok(Rate::mbit(mbit))
     })
+}
+
+/// How fast a way is: so many bits a second, or a part of what the other one carries on average. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Pace {
+    Rate(Rate),
+    ShareOfOther(f64),
+}
+
+/// A rate, or `"20% of the other way"`.
+pub(super) fn pace(value: &DeValue<'_>) -> Read<Pace> {
+    let of_other = |text: &str| amount(text.strip_suffix(OF_OTHER)?.trim_end(), &[("%", 1.0)]);
+    match value.as_str().and_then(of_other) {
+        Some(percent) if percent > 0.0 => Ok(Pace::ShareOfOther(percent / 100.0)),
+        Some(_) => Err(Fault::new("is no rate at all").hint("a share above zero, such as \"20% of the other way\"")),
+        None => rate(value).map(Pace::Rate),
+    }
+}
+
+/// A number above zero.
+pub(super) fn factor(value: &DeValue<'_>) -> Read<f64> {
+    let number = number(value)?;
+    if number > 0.0 { Ok(number) } else { Err(Fault::new(format!("{number} times is nothing"))) }
 }
 
 /// A share as a fraction.

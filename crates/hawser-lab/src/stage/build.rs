@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use hawser_wire::{Backend, Direction, EmulatedLink, End, LinkSpec, Medium, Namespace, RpFilter, veth};
+use hawser_wire::{Backend, Direction, EmulatedLink, End, LinkSpec, Medium, Namespace, RpFilter, Way, veth};
 
 use super::numbering::{END, FAMILIES, NEAR, Net, alone, endpoint, link_local};
 use super::{Ends, Layout, LinkState, Stage, StageLink, State, nat, number};
@@ -44,12 +44,12 @@ impl Stage {
         stage.set_kernels(case)?;
         let mut media = Media::new();
         for (index, plan) in case.links.iter().enumerate() {
-            let ways = ways(plan, index, seed, &mut media);
+            let ways = stage.steady(index, ways(plan, index, seed, &mut media), network.backend);
             stage.add_link(index, plan, ways, network.backend)?;
         }
         for (place, plan) in case.bystanders.iter().enumerate() {
             let index = case.links.len() + place;
-            let ways = ways(plan, index, seed, &mut media);
+            let ways = stage.steady(index, ways(plan, index, seed, &mut media), network.backend);
             stage.add_bystander(index, plan, ways, network.backend)?;
         }
         if !network.lan && !stage.links.is_empty() {
@@ -102,6 +102,7 @@ impl Stage {
             local,
             remote,
             server,
+            recordings: Vec::new(),
             endpoint: endpoint(network.outer),
             inner: network.inner,
             hosts: Ends { client: of(Net::ClientHosts), server: of(Net::ServerHosts) },
@@ -127,6 +128,21 @@ impl Stage {
             }
         }
         Ok(())
+    }
+
+    /// A recorded link has its mean rate until the recording begins, so that whoever comes up first finds what all find.
+    fn steady(&mut self, link: usize, mut ways: [Direction; 2], backend: Backend) -> [Direction; 2] {
+        for (way, direction) in Way::BOTH.into_iter().zip(&mut ways) {
+            // What cannot be replayed is refused as the link is made.
+            if backend == Backend::Thread && direction.medium.is_none() {
+                let mean = direction.mean_rate();
+                if let Some(trace) = direction.trace.take() {
+                    direction.rate = mean;
+                    self.recordings.push((link, way, trace));
+                }
+            }
+        }
+        ways
     }
 
     /// Step 2.

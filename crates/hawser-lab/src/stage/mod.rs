@@ -17,7 +17,7 @@
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
 
-use hawser_wire::{EmulatedLink, Namespace};
+use hawser_wire::{EmulatedLink, Namespace, Trace, Way};
 
 use crate::scenario::Family;
 
@@ -50,6 +50,8 @@ pub struct Stage {
     pub remote: Namespace,
     /// Where applications are reached: [`Stage::remote`] where there is no LAN.
     pub server: Namespace,
+    /// Recordings that begin with the workload: of which link (bystanders after the others), which way.
+    recordings: Vec<(usize, Way, Trace)>,
     /// The remote end's address, reached by every link: where tunnels listen.
     pub endpoint: IpAddr,
     /// What applications use, and so what a tunnel carries.

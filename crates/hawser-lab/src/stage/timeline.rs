@@ -1,6 +1,6 @@
 //! Events at their times, while a workload runs.
 //!
-//! 1. A thread waits for each event's moment, lets it happen, and notes when it began to.
+//! 1. At the start recordings begin; then a thread waits for each event's moment, lets it happen, and notes when it began to.
 //! 2. `finish` ends it, gives what happened, or why it could not; what was to come later does not.
 
 use std::sync::Arc;
@@ -34,6 +34,10 @@ impl Timeline {
         let (stop, stopped) = channel::<()>();
         let run = move || {
             let mut marks = Vec::new();
+            if stopped.recv_timeout(start.since(Moment::now())) != Err(RecvTimeoutError::Timeout) {
+                return Ok(marks);
+            }
+            stage.replay()?;
             for event in &events {
                 let wait = (start + event.at).since(Moment::now());
                 if stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {

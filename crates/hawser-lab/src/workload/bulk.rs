@@ -45,6 +45,11 @@ impl Bulk {
         })
     }
 
+    /// One stream of CUBIC.
+    pub(super) fn plain(ways: Ways) -> Self {
+        Self { ways, clients: 1, congestion: Congestion::Cubic, competitors: Vec::new(), ready: Vec::new() }
+    }
+
     fn connect(
         &self,
         ground: &Ground,

@@ -12,7 +12,7 @@ use crate::experiment::{Findings, Line};
 const STEP: Duration = Duration::from_millis(500);
 const FINE_STEP: Duration = Duration::from_millis(10);
 /// Which percentile stands beside a median.
-const HIGH: f64 = 99.0;
+pub(super) const HIGH: f64 = 99.0;
 
 /// A workload's time. Plain data.
 #[derive(Clone, Copy, Debug)]

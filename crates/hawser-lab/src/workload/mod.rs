@@ -3,7 +3,7 @@
 //! 1. [`make`] reads a scenario's plan of a workload, strictly.
 //! 2. It is prepared: servers listen, clients are connected.
 //! 3. It runs for its time, and names what it found. A connection that breaks is something found, no error.
-//! 4. Beside any of them a ping may run.
+//! 4. Beside any of them a load may run, a bulk stream, and a ping.
 
 mod bulk;
 mod connect;
@@ -12,6 +12,7 @@ mod exchange;
 mod figures;
 mod http3;
 mod iperf3;
+mod load;
 pub(crate) mod options;
 mod ping;
 mod request;
@@ -99,6 +100,7 @@ pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
         "iperf3" => Box::new(iperf3::Iperf3::parse(&mut options)?),
         other => return Err(options.fault(format!("no kind `{other}`; there are: {}", KINDS.join(", ")))),
     };
+    let workload = load::Loaded::parse(workload, &mut options)?;
     let workload = ping::Beside::parse(workload, &mut options)?;
     options.finish()?;
     Ok(workload)
@@ -128,7 +130,7 @@ mod tests {
     #[test]
     fn every_kind_is_made_with_a_ping_beside_it_or_without() {
         for kind in KINDS {
-            for options in ["", "ping = true", "ping = '20ms'", "ping = false"] {
+            for options in ["", "ping = true", "ping = '20ms'", "ping = false", "load = 'down'\nping = true"] {
                 assert!(make(&plan(kind, options)).is_ok(), "{kind} {options}");
             }
         }
@@ -142,6 +144,9 @@ mod tests {
             ("http3", "size = 2", "bytes"),
             ("voip", "codec = 'opus'", "g729a"),
             ("ping", "ping = 'soon'", "10ms"),
+            ("voip", "load = 'round'", "both"),
+            ("request", "answers = ['30kB', '0B']", "64kB"),
+            ("request", "answers = ['30kB']\nanswer = '3kB'", "leave one of them out"),
         ];
         for (kind, options, exists) in table {
             let error = make(&plan(kind, options)).err().expect("it is refused").to_string();

@@ -16,6 +16,10 @@ use crate::scenario::WorkloadPlan;
 const THOUSAND: f64 = 1e3;
 /// Bits a second in a Mbit/s.
 const MEGABIT: f64 = 1e6;
+/// Units of bytes, longer ones first.
+const BYTES: [(&str, f64); 4] =
+    [("GB", THOUSAND * THOUSAND * THOUSAND), ("MB", THOUSAND * THOUSAND), ("kB", THOUSAND), ("B", 1.0)];
+const RIGHT_BYTES: &str = "bytes above zero: 1000 or \"64kB\"";
 
 /// What is left of a plan's options, and the names of those taken. One owner.
 #[derive(Debug)]
@@ -118,14 +122,19 @@ impl Options {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number of bytes")]
     pub(crate) fn bytes(&mut self, name: &'static str) -> Result<Option<u64>, LabError> {
         let Some(value) = self.take(name) else { return Ok(None) };
-        let units = [("GB", THOUSAND.powi(3)), ("MB", THOUSAND.powi(2)), ("kB", THOUSAND), ("B", 1.0)];
         let bytes = match &value {
             Value::Integer(bytes) => u64::try_from(*bytes).ok(),
-            Value::String(text) => measured(text, &units).map(|bytes| bytes as u64),
+            Value::String(text) => measured(text, &BYTES).map(|bytes| bytes as u64),
             _ => None,
         };
-        let right = "bytes above zero: 1000 or \"64kB\"";
-        bytes.filter(|&bytes| bytes > 0).ok_or_else(|| self.wrong(name, &value, right)).map(Some)
+        bytes.filter(|&bytes| bytes > 0).ok_or_else(|| self.wrong(name, &value, RIGHT_BYTES)).map(Some)
+    }
+
+    /// Bytes of a list's text.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number of bytes")]
+    pub(super) fn bytes_of(&self, name: &str, text: &str) -> Result<u64, LabError> {
+        let bytes = measured(text, &BYTES).map(|bytes| bytes as u64).filter(|&bytes| bytes > 0);
+        bytes.ok_or_else(|| self.wrong(name, &Value::from(text), RIGHT_BYTES))
     }
 
     /// A time above zero: `"20ms"`.

@@ -1,19 +1,19 @@
-//! A call: constant-rate UDP each way, scored as a listener would.
+//! A call, or several at once: constant-rate UDP each way, scored as a listener would.
 //!
 //! 1. Both ends know each other before anything is measured; then each sends a packet every 20 ms, as RTP does.
 //! 2. The listener's playout buffer waits so long after the fastest packet; what comes later is as good as lost.
 //! 3. Loss, lateness and delay give a mean opinion score by the E-model; jitter is RTP's (RFC 3550).
-//! 4. The call is as good as its worse direction; both are kept.
+//! 4. A direction is the mean of its calls; a call is as good as its worse direction; both are kept.
 //!
 //! With a rate instead of a codec's it is plain constant-rate UDP, with the same figures.
 
 use std::time::Duration;
 
-use hawser_wire::traffic::{Arrival, Duplex, ReadyDuplex, Timeline, UdpReport};
+use hawser_wire::traffic::{Arrival, Duplex, DuplexReport, ReadyDuplex, RunningDuplex, Timeline, UdpReport};
 use hawser_wire::{Moment, Rate};
 
 use super::emodel::{Codec, Heard};
-use super::figures::{Span, ratio};
+use super::figures::{HIGH, Span, ratio};
 use super::options::{Options, Ways};
 use super::{Ground, Workload};
 use crate::error::LabError;
@@ -39,7 +39,8 @@ pub(super) struct Voip {
     packet: Option<u64>,
     buffer: Duration,
     ways: Ways,
-    ready: Option<(ReadyDuplex, Duration)>,
+    calls: usize,
+    ready: Vec<ReadyDuplex>,
 }
 
 /// What a listener got. Plain data.
@@ -48,8 +49,11 @@ struct Quality {
     mos: f64,
     loss_percent: f64,
     late_percent: f64,
+    missed_percent: f64,
     jitter_ms: f64,
     delay_ms: f64,
+    delay_p99_ms: f64,
+    added_delay_p99_ms: f64,
 }
 
 impl Voip {
@@ -61,7 +65,8 @@ impl Voip {
             packet: options.bytes("packet")?,
             buffer: options.time("buffer")?.unwrap_or(BUFFER),
             ways: options.ways(Ways::Both)?,
-            ready: None,
+            calls: options.count("calls", 1, 1)?,
+            ready: Vec::new(),
         })
     }
 
@@ -87,30 +92,43 @@ impl Voip {
     }
 }
 
+/// One way of a report.
+type Of = fn(&DuplexReport) -> &UdpReport;
+
 impl Workload for Voip {
     fn prepare(&mut self, ground: &Ground) -> Result<(), LabError> {
         let plan = self.duplex(ground);
-        self.ready = Some((plan.prepare()?, plan.interval));
+        self.ready = (0..self.calls).map(|_| plan.prepare()).collect::<Result<_, _>>()?;
         Ok(())
     }
 
     fn run(&mut self, ground: &Ground, start: Moment) -> Result<Findings, LabError> {
         let span = Span { start, duration: ground.duration };
-        let (ready, frame) = self.ready.take().ok_or_else(|| super::unprepared("voip"))?;
-        let report = ready.start(start, ground.duration)?.finish()?;
-        let ways: Vec<(&str, &UdpReport)> =
-            [("up", &report.up), ("down", &report.down)].into_iter().filter(|(_, report)| report.sent > 0).collect();
+        if self.ready.is_empty() {
+            return Err(super::unprepared("voip"));
+        }
+        let frame = self.duplex(ground).interval;
+        let calls = u32::try_from(self.ready.len()).unwrap_or(u32::MAX);
+        // Nobody calls in step with others.
+        let begin = |(number, ready): (u32, ReadyDuplex)| ready.start(start + frame * number / calls, ground.duration);
+        let running = (0..).zip(self.ready.drain(..)).map(begin).collect::<Result<Vec<_>, _>>()?;
+        let reports = running.into_iter().map(RunningDuplex::finish).collect::<Result<Vec<_>, _>>()?;
         let mut found = Findings::default();
         let mut got = Timeline::new(start);
         let mut delays = Vec::new();
         let mut qualities = Vec::new();
-        for (way, report) in ways {
-            let quality = quality(report, self.codec, frame, self.buffer);
-            quality.put(&mut found, &format!("{way}_"));
-            qualities.push(quality);
-            delays.extend(report.arrivals.iter().map(delay_ms));
-            let payload = report.packet_bytes - ip_and_udp(ground);
-            report.arrivals.iter().for_each(|arrival| got.add(arrival.received, payload));
+        for (way, of) in [("up", (|report| &report.up) as Of), ("down", |report| &report.down)] {
+            let spoken: Vec<&UdpReport> = reports.iter().map(of).filter(|report| report.sent > 0).collect();
+            let judged: Vec<Quality> =
+                spoken.iter().map(|report| quality(report, self.codec, frame, self.buffer)).collect();
+            let Some(mean) = Quality::mean(&judged) else { continue };
+            mean.put(&mut found, &format!("{way}_"));
+            qualities.push(mean);
+            for report in spoken {
+                delays.extend(report.arrivals.iter().map(delay_ms));
+                let payload = report.packet_bytes - ip_and_udp(ground);
+                report.arrivals.iter().for_each(|arrival| got.add(arrival.received, payload));
+            }
         }
         Quality::worse(&qualities).put(&mut found, "");
         found.put_goodput(&got, span);
@@ -130,8 +148,11 @@ impl Quality {
             ("mos", self.mos),
             ("loss_percent", self.loss_percent),
             ("late_percent", self.late_percent),
+            ("missed_percent", self.missed_percent),
             ("jitter_ms", self.jitter_ms),
             ("delay_ms", self.delay_ms),
+            ("delay_p99_ms", self.delay_p99_ms),
+            ("added_delay_p99_ms", self.added_delay_p99_ms),
         ];
         for (name, value) in figures {
             found.put(format!("{prefix}{name}"), value);
@@ -140,14 +161,27 @@ impl Quality {
 
     /// Step 4: the worse of each.
     fn worse(all: &[Self]) -> Self {
-        let pick =
-            |best: fn(f64, f64) -> f64, of: fn(&Self) -> f64| all.iter().map(of).reduce(best).unwrap_or_default();
+        let worst = |of: fn(&Self) -> f64| all.iter().map(of).reduce(f64::max).unwrap_or_default();
+        let mos = all.iter().map(|each| each.mos).reduce(f64::min).unwrap_or_default();
+        Self { mos, ..Self::each(worst) }
+    }
+
+    /// Step 4: of calls one way; none of none.
+    fn mean(calls: &[Self]) -> Option<Self> {
+        let mean = |of: fn(&Self) -> f64| calls.iter().map(of).sum::<f64>() * ratio(1, calls.len());
+        (!calls.is_empty()).then(|| Self::each(mean))
+    }
+
+    fn each(figure: impl Fn(fn(&Self) -> f64) -> f64) -> Self {
         Self {
-            mos: pick(f64::min, |each| each.mos),
-            loss_percent: pick(f64::max, |each| each.loss_percent),
-            late_percent: pick(f64::max, |each| each.late_percent),
-            jitter_ms: pick(f64::max, |each| each.jitter_ms),
-            delay_ms: pick(f64::max, |each| each.delay_ms),
+            mos: figure(|each| each.mos),
+            loss_percent: figure(|each| each.loss_percent),
+            late_percent: figure(|each| each.late_percent),
+            missed_percent: figure(|each| each.missed_percent),
+            jitter_ms: figure(|each| each.jitter_ms),
+            delay_ms: figure(|each| each.delay_ms),
+            delay_p99_ms: figure(|each| each.delay_p99_ms),
+            added_delay_p99_ms: figure(|each| each.added_delay_p99_ms),
         }
     }
 }
@@ -168,13 +202,17 @@ fn quality(report: &UdpReport, codec: Codec, frame: Duration, buffer: Duration) 
     let count = |slots: &[bool]| slots.iter().filter(|&&there| there).count();
     let (lost, late) = (sent - count(&arrived), count(&arrived) - count(&played));
     if report.arrivals.is_empty() {
-        return Quality { mos: 1.0, loss_percent: 100.0, ..Quality::default() };
+        return Quality { mos: 1.0, loss_percent: 100.0, missed_percent: 100.0, ..Quality::default() };
     }
     let heard = Heard { delay_ms: patience + ms(frame), loss: ratio(lost + late, sent), burst: burst(&played) };
+    let high = report.delays().percentile(HIGH).unwrap_or_default();
     Quality {
         mos: heard.mos(codec),
         loss_percent: 100.0 * ratio(lost, sent),
         late_percent: 100.0 * ratio(late, sent),
+        missed_percent: 100.0 * ratio(lost + late, sent),
+        delay_p99_ms: high,
+        added_delay_p99_ms: high - fastest,
         jitter_ms: jitter(&report.arrivals),
         delay_ms: report.delays().median().unwrap_or_default(),
     }
@@ -230,7 +268,7 @@ mod tests {
     fn a_clean_call_is_scored_for_its_delay_alone() {
         let clean = judged(&[Some(15); 50]);
         let by_model = Heard { delay_ms: 15.0 + 60.0 + 20.0, loss: 0.0, burst: 1.0 }.mos(Codec::G711);
-        assert_eq!(clean, Quality { mos: by_model, delay_ms: 15.0, ..Quality::default() });
+        assert_eq!(clean, Quality { mos: by_model, delay_ms: 15.0, delay_p99_ms: 15.0, ..Quality::default() });
         assert!(clean.mos > 4.3, "{clean:?}");
     }
 
@@ -239,7 +277,10 @@ mod tests {
         let mut delays = [Some(10); 20];
         (delays[3], delays[7], delays[8]) = (Some(90), None, None);
         let call = judged(&delays);
-        assert_eq!((call.loss_percent, call.late_percent), (10.0, 5.0));
+        assert_eq!((call.loss_percent, call.late_percent, call.missed_percent), (10.0, 5.0, 15.0));
+        // The 99th percentile of 17 times 10 and one 90: between the last two.
+        assert!((call.delay_p99_ms - (10.0 + 0.83 * 80.0)).abs() < 1e-6, "{call:?}");
+        assert!((call.added_delay_p99_ms - 0.83 * 80.0).abs() < 1e-6, "{call:?}");
         // Three of 20 in two bursts: 1.5 long; by chance 1 / 0.85.
         let heard = Heard { delay_ms: 90.0, loss: 0.15, burst: 1.5 * 0.85 };
         assert!((call.mos - heard.mos(Codec::G711)).abs() < 1e-9, "{call:?}");
@@ -259,5 +300,8 @@ mod tests {
         assert_eq!((silent.mos, silent.loss_percent), (1.0, 100.0));
         let worse = Quality::worse(&[silent, judged(&[Some(10); 5])]);
         assert_eq!((worse.mos, worse.delay_ms), (1.0, 10.0));
+        let mean = Quality::mean(&[silent, judged(&[Some(10); 5])]).expect("two calls");
+        assert_eq!((mean.loss_percent, mean.delay_ms), (50.0, 5.0));
+        assert_eq!(Quality::mean(&[]), None);
     }
 }

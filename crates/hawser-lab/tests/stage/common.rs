@@ -75,6 +75,7 @@ pub fn all(network: &Network) -> Case {
         events: Vec::new(),
         sysctls: BTreeMap::new(),
         x: None,
+        quick: true,
     }
 }
 

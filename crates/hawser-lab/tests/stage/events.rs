@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use hawser_lab::scenario::{Event, Family, Figures, Happening};
+use hawser_lab::scenario::{Event, Family, Figures, Happening, LinkPlan};
 use hawser_lab::stage::{Forward, Stage, Timeline};
-use hawser_wire::{Moment, Rate};
+use hawser_wire::{EmulatedLink, Moment, Rate, Trace, Way};
 
 use crate::common::{SILENCE, Talk, all, build, goodput, measured, ms, network, two};
 use crate::watch::{EXACT, Watch, near};
@@ -45,6 +45,44 @@ fn a_cut_takes_the_interface_and_its_routes_and_a_restore_brings_them_back() {
         cut.ask().expect("the same sockets go on");
         assert_eq!(routes(&stage), before, "every route is back");
     }
+}
+
+#[test]
+fn a_recording_begins_with_the_workload_and_until_then_the_link_has_its_mean_rate() {
+    let mut links = two();
+    // A bystander's link and one way of the client's: 8 Mbit/s in the mean, nothing in the first second.
+    let trace = Trace::rates(ms(1000), &[0.0, 16.0]).expect("a trace");
+    links[1].down.trace = Some(trace.clone());
+    let mut network = network(links);
+    network.bystanders = vec![LinkPlan { name: "beside".to_owned(), ..network.links[1].clone() }];
+    let stage = Arc::new(build(&network));
+    let ways = |link: &EmulatedLink| Way::BOTH.map(|way| (link.settings(way).rate, link.settings(way).trace));
+    let mean = Some(Rate::mbit(8.0));
+    let steady = [(Some(Rate::mbit(10.0)), None), (mean, None)];
+    let recorded = [(Some(Rate::mbit(10.0)), None), (None, Some(trace))];
+    let (link, beside) = (&stage.links[1].link, &stage.bystanders[0].link);
+    assert_eq!((ways(link), ways(beside)), (steady.clone(), steady.clone()));
+    let talk = talk(&stage, 1);
+    assert!(answers(&talk), "it is there before the recording begins");
+    let start = Moment::now() + ms(300);
+    let timeline = Timeline::start(&stage, &[], start).expect("it starts");
+    assert_eq!(ways(link), steady, "not yet");
+    (start + ms(100)).sleep_until();
+    assert_eq!((ways(link), ways(beside)), (recorded.clone(), recorded));
+    assert!(!answers(&talk), "its first second has nothing");
+    talk.ask().expect("and its second has");
+    assert!(Moment::now() > start + ms(990), "the answer was kept until then");
+    assert!(timeline.finish().expect("nothing failed").is_empty());
+}
+
+#[test]
+fn a_timeline_that_ends_before_its_start_replays_nothing() {
+    let mut links = two();
+    links[0].up.trace = Trace::rates(ms(1000), &[0.0, 16.0]).ok();
+    let stage = Arc::new(build(&network(links)));
+    let timeline = Timeline::start(&stage, &[], Moment::now() + ms(5000)).expect("it starts");
+    assert!(timeline.finish().expect("it ends at once").is_empty());
+    assert!(stage.links[0].link.settings(Way::AToB).trace.is_none());
 }
 
 #[test]

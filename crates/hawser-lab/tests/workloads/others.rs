@@ -31,6 +31,56 @@ fn a_request_that_is_long_takes_the_link_s_time() {
 }
 
 #[test]
+fn requests_of_several_sizes_over_fresh_streams_are_told_apart() {
+    measured(|| {
+        let lab = Lab::new(&[shaped(20.0)]);
+        let options = "answers = ['3kB', '250kB']\nfresh = true\npause = '50ms'";
+        let found = lab.run(ms(3000), "request", options);
+        // A round trip of 20 ms to connect, and one for the answer.
+        within(&found, "completion_3kB_ms", 40.0, 50.0);
+        // And a tenth of a second at 20 Mbit/s with its slow start.
+        within(&found, "completion_250kB_ms", 140.0, 600.0);
+        let [small, large] = ["3kB", "250kB"].map(|size| found.samples[&format!("completion_{size}_ms")].len());
+        assert!(small.abs_diff(large) <= 1, "they take turns: {small} and {large}");
+        let each = figure(&found, "completion_3kB_ms") + figure(&found, "completion_250kB_ms") + 2.0 * 50.0;
+        within(&found, "requests_per_s", 0.6 * 2000.0 / each, 1.2 * 2000.0 / each);
+        assert_eq!(figure(&found, "broken_flows"), 0.0);
+    });
+}
+
+#[test]
+fn a_load_beside_requests_slows_them_and_has_its_own_figure() {
+    measured(|| {
+        let lab = Lab::new(&[shaped(20.0)]);
+        let options = "answers = ['3kB']\nfresh = true\npause = '50ms'";
+        let alone = lab.run(ms(3000), "request", options);
+        let loaded = lab.run(ms(3000), "request", &format!("{options}\nload = 'down'"));
+        within(&loaded, "load_mbps", 12.0, 19.3);
+        assert!(!alone.metrics.contains_key("load_mbps"));
+        let [before, after] = [&alone, &loaded].map(|found| figure(found, "completion_3kB_ms"));
+        assert!(after > before + 20.0, "{before} ms alone, {after} ms in the queue of another");
+        assert!(loaded.lines.iter().any(|line| line.name == "load_mbps" && line.values.len() == 6));
+        assert_eq!(loaded.lines.iter().filter(|line| line.name == "goodput_mbps").count(), 1, "the requests' own");
+    });
+}
+
+#[test]
+fn several_calls_at_once_are_judged_together() {
+    measured(|| {
+        let lossy = Direction { loss: Loss::percent(10.0).expect("a percentage"), ..shaped(10.0) };
+        let found = Lab::new(&[lossy]).run(ms(2000), "voip", "calls = 5\nbuffer = '100ms'");
+        // 500 packets each way: 10 %, and 4 standard deviations are 5.4.
+        within(&found, "loss_percent", 4.6, 15.4);
+        assert_eq!(figure(&found, "missed_percent"), figure(&found, "loss_percent"), "nothing is late");
+        within(&found, "extra_p99_ms", 0.0, 5.0);
+        within(&found, "delay_p99_ms", 10.0, 15.0);
+        // Five times 160 and 12 bytes every 20 ms both ways, less a tenth.
+        within(&found, "goodput_mbps", 5.0 * 0.115, 5.0 * 0.132);
+        assert!(found.samples["delay_ms"].len() > 850);
+    });
+}
+
+#[test]
 fn a_clean_call_scores_high_and_a_lossy_one_as_the_model_says() {
     measured(|| {
         let lab = Lab::new(&[shaped(10.0)]);

@@ -37,4 +37,4 @@ pub use link::{EmulatedLink, LinkSpec, emulate_until};
 pub use loss::{GilbertElliott, Loss};
 pub use medium::{Access, Backoff, Medium};
 pub use spec::{Direction, Probability, QueueDepth, Rate, Reorder, Way};
-pub use trace::{Trace, TraceError};
+pub use trace::{Recording, Trace, TraceError};

@@ -10,7 +10,7 @@ use hawser_lab::contender::Programs;
 use hawser_lab::experiment::{self, Choice, Progress, Summary};
 use hawser_lab::report::{self, Written};
 use hawser_lab::scenario::{self, Scenario, ScenarioError};
-use hawser_lab::{LabError, cleanup, go};
+use hawser_lab::{LabError, cleanup, drives, go};
 
 use super::output::print;
 use crate::failure::{Failure, faults};
@@ -48,9 +48,21 @@ enum Task {
         /// Run each series once, and for a few seconds
         #[arg(long)]
         quick: bool,
+        /// The folder of recorded links; without it drives are generated for experiments that have them
+        #[arg(long, value_name = "DIR")]
+        traces: Option<PathBuf>,
         /// The folder for results; of several scenarios each gets a folder in it [default: hawser-lab/NAME]
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
+    },
+    /// Compare generated drives with recorded ones, by their statistics
+    Drives {
+        /// The folder of recordings: tables of drives (.csv)
+        #[arg(long, value_name = "DIR")]
+        traces: Option<PathBuf>,
+        /// Number of drives to generate
+        #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(2..=100_000))]
+        seeds: u32,
     },
     /// Write the report of a folder of results anew
     Report {
@@ -72,7 +84,10 @@ impl Lab {
         match self.task {
             Task::List => list(),
             Task::Show { name } => show(&name),
-            Task::Run { names, reps, quick, out } => run(&names, Choice { repetitions: reps, quick }, out),
+            Task::Run { names, reps, quick, traces, out } => {
+                run(&names, Choice { repetitions: reps, quick }, traces.as_deref(), out)
+            }
+            Task::Drives { traces, seeds } => print(&drives::compared(seeds, traces.as_deref()).map_err(told)?),
             Task::Report { dir } => write_report(&dir),
             Task::Compare { old, new } => compare(&old, &new),
         }
@@ -106,8 +121,9 @@ fn show(name: &str) -> Result<(), Failure> {
 }
 
 /// Steps 1 to 3.
-fn run(names: &[String], choice: Choice, out: Option<PathBuf>) -> Result<(), Failure> {
-    let scenarios = chosen(names)?;
+fn run(names: &[String], choice: Choice, traces: Option<&Path>, out: Option<PathBuf>) -> Result<(), Failure> {
+    let scenarios = chosen(names, traces)?;
+    tell_generated(&scenarios);
     let program = std::env::current_exe().map_err(|e| Failure::failed(format!("find this executable: {e}")))?;
     let programs = Programs { hawser: program, cache: go::cache() };
     cleanup::start().map_err(|error| match error {
@@ -129,16 +145,26 @@ fn run(names: &[String], choice: Choice, out: Option<PathBuf>) -> Result<(), Fai
 }
 
 /// Step 1: each scenario once, in the order asked for.
-fn chosen(names: &[String]) -> Result<Vec<Scenario>, Failure> {
+fn chosen(names: &[String], traces: Option<&Path>) -> Result<Vec<Scenario>, Failure> {
     let mut chosen: Vec<Scenario> = Vec::new();
     for name in names {
-        for scenario in scenario::find(name)? {
+        for scenario in scenario::find_with(name, traces)? {
             if chosen.iter().all(|other| other.name != scenario.name) {
                 chosen.push(scenario);
             }
         }
     }
     Ok(chosen)
+}
+
+/// Whoever gave no recordings is told what stands in their place.
+fn tell_generated(scenarios: &[Scenario]) {
+    for Scenario { name, generated, .. } in scenarios.iter().filter(|scenario| !scenario.generated.is_empty()) {
+        let links =
+            if generated.len() == 1 { "1 link is".to_owned() } else { format!("{} links are", generated.len()) };
+        eprintln!("{name}: {links} generated, by the seeds that the report names");
+        eprintln!("hint: give a folder of recordings: --traces DIR");
+    }
 }
 
 /// Step 3.

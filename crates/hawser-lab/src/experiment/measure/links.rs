@@ -17,7 +17,9 @@ use crate::stage::StageLink;
 /// From one look to the next. Source: Barreira's testbed, which read interface counters so often.
 const STEP: Duration = Duration::from_millis(500);
 /// The workload's own figure.
-const GOODPUT: &str = "goodput_mbps";
+pub(super) const GOODPUT: &str = "goodput_mbps";
+/// The same of a load beside it.
+pub(super) const LOAD: &str = "load_mbps";
 /// Bits in a byte, and in a megabit.
 const BYTE_BITS: f64 = 8.0;
 const MEGA: f64 = 1e6;
@@ -92,10 +94,20 @@ pub enum Sends {
 impl Sends {
     /// As a workload's options have it.
     pub fn of(options: &toml::Table) -> Self {
-        match options.get("direction").and_then(toml::Value::as_str) {
+        // The load beside a workload moves more than it.
+        match options.get("load").or(options.get("direction")).and_then(toml::Value::as_str) {
             Some("up") => Self::Up,
             Some("down") => Self::Down,
             _ => Self::Both,
+        }
+    }
+
+    /// Places among up and down.
+    pub(super) const fn ways(self) -> std::ops::Range<usize> {
+        match self {
+            Self::Up => 0..1,
+            Self::Down => 1..2,
+            Self::Both => 0..2,
         }
     }
 
@@ -146,13 +158,13 @@ pub fn overhead(carried: &Carried, workload: &Findings) -> Option<f64> {
     Some((number(sent) / got - 1.0) * PERCENT)
 }
 
-/// What the application got: its goodput over time, or where it has none its mean over the workload's time.
+/// What the application got, and the load beside it: goodput over time, or where there is none its mean over the time.
 pub fn application_bytes(workload: &Findings, time: Duration) -> Option<f64> {
-    let line = workload.lines.iter().find(|line| line.name == GOODPUT && line.link.is_none());
-    let megabits = match line {
-        Some(line) => line.values.iter().sum::<f64>() * line.step_s,
-        None => workload.metrics.get(GOODPUT)? * time.as_secs_f64(),
+    let of = |name: &str| match workload.lines.iter().find(|line| line.name == name && line.link.is_none()) {
+        Some(line) => Some(line.values.iter().sum::<f64>() * line.step_s),
+        None => workload.metrics.get(name).map(|mean| mean * time.as_secs_f64()),
     };
+    let megabits = of(GOODPUT).unwrap_or_default() + of(LOAD).unwrap_or_default();
     (megabits > 0.0).then_some(megabits * MEGA / BYTE_BITS)
 }
 
@@ -169,7 +181,7 @@ impl Carried {
     }
 }
 
-fn mbps(bytes: u64, time: Duration) -> f64 {
+pub(super) fn mbps(bytes: u64, time: Duration) -> f64 {
     number(bytes) * BYTE_BITS / MEGA / time.as_secs_f64()
 }
 

@@ -2,11 +2,13 @@
 //!
 //! Each measure gives findings of its own, which are added to the workload's.
 
+mod capacity;
 mod links;
 mod programs;
 mod recovery;
 mod signals;
 
+pub(super) use capacity::capacity;
 pub(super) use links::{Sends, application_bytes, carried, overhead, watched};
 pub(super) use programs::Meter;
 pub(super) use recovery::{FINE, recovery};

@@ -247,6 +247,41 @@ fn the_queue_of_a_trace_holds_its_mean_rate() {
     assert_eq!(counters.queue_delay, ms(4));
 }
 
+/// A packet a millisecond for 100 ms, nothing for two seconds, and again for 100 ms.
+fn fades() -> Option<Trace> {
+    let megabits: Vec<f64> = (0..22).map(|step| if (1..21).contains(&step) { 0.0 } else { 8.0 }).collect();
+    Some(Trace::rates(ms(100), &megabits).expect("a trace"))
+}
+
+#[test]
+fn a_link_that_fades_keeps_what_its_queue_holds_and_releases_it() {
+    let mut pipe = whole(Direction { trace: fades(), queue: QueueDepth::Packets(50), ..Direction::default() });
+    (0..80).for_each(|name| offer(&mut pipe, name, at(99)));
+    assert_eq!(arrived(&mut pipe, at(100)), [0], "one while it lasts");
+    assert_eq!(pipe.next_event(), Some(at(2100)), "the next has to wait for the rate");
+    (80..90).for_each(|name| offer(&mut pipe, name, at(1000)));
+    assert_eq!(arrived(&mut pipe, at(2100)), NONE);
+    let counters = pipe.counters(at(2100));
+    assert_eq!(
+        (counters.queue_packets, counters.dropped_by_queue, counters.lost),
+        (50, 39, 0),
+        "only the tail is lost"
+    );
+    let kept: Vec<u8> = (1..50).chain([80]).collect();
+    assert_eq!(arrived(&mut pipe, at(2150)), kept, "and all that was kept comes, in order");
+}
+
+#[test]
+fn a_queue_in_time_is_of_the_mean_of_the_whole_trace_wherever_it_begins() {
+    // 8 Mbit/s for two of 22 steps; 110 ms of the mean are 10,000 bytes.
+    for offset in [0, 1000, 2150] {
+        let trace = fades().map(|trace| trace.from_offset(ms(offset)));
+        let mut pipe = whole(Direction { trace, queue: QueueDepth::Time(ms(110)), ..Direction::default() });
+        (0..30).for_each(|name| offer(&mut pipe, name, at(0)));
+        assert_eq!(pipe.counters(at(0)).queue_packets, 10, "{offset} ms");
+    }
+}
+
 #[test]
 fn codel_holds_a_standing_queue_near_its_target_and_drop_tail_does_not() {
     // Packets come at 1.05 of the rate, which no queue can hold for long.
