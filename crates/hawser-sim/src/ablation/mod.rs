@@ -13,8 +13,10 @@ use crate::family;
 use crate::judge::{self, Network, Question, bulk, short};
 use crate::tcp::Congestion;
 use effect::Effect;
-use hawser_core::policy::{Law, Tuning};
+use hawser_core::policy::Tuning;
 use std::ops::Range;
+
+pub use hawser_core::policy::Law;
 
 /// How many figures a run has.
 pub const FIGURES: usize = 5;
