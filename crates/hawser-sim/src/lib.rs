@@ -13,6 +13,7 @@
 //! The same seed gives the same run, to the nanosecond.
 #![forbid(unsafe_code)]
 
+pub mod ablation;
 pub mod direct;
 pub mod drive;
 pub mod events;

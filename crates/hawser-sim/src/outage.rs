@@ -105,6 +105,7 @@ impl Outage {
             links: self.links.to_vec(),
             acts: vec![(self.begin, goes), (self.begin + self.lasts, comes)],
             seconds: self.begin + self.lasts + AFTER,
+            ..Network::default()
         }
     }
 

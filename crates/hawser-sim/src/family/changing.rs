@@ -38,7 +38,7 @@ pub fn changing(seed: u64) -> Network {
         _ => ("returns", returns(&mut rng, &links, begin)),
     };
     let name = format!("changing {seed}, {what} at {begin:.0}: {}", describe(&links));
-    Network { name, seed, links, acts, seconds: SECONDS }
+    Network { name, seed, links, acts, seconds: SECONDS, ..Network::default() }
 }
 
 fn one(rng: &mut Seeded) -> LinkSpec {

@@ -29,7 +29,7 @@ pub fn impaired(seed: u64) -> Network {
         troubles.push(trouble);
     }
     let name = format!("impaired {seed}, {}: {}", troubles.join(" and "), describe(&links));
-    Network { name, seed, links, acts: Vec::new(), seconds: SECONDS }
+    Network { name, seed, links, seconds: SECONDS, ..Network::default() }
 }
 
 fn one(rng: &mut Seeded) -> (LinkSpec, &'static str) {

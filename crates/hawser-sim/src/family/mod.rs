@@ -10,6 +10,7 @@
 //! A network of a seed stays the same only as long as this module does.
 
 mod changing;
+pub mod folder;
 mod impaired;
 pub mod recorded;
 mod stationary;

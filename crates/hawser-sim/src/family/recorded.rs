@@ -84,8 +84,8 @@ fn stretch(names: &[String], drives: &[&Drive], draw: Draw, rng: &mut Seeded) ->
         name: format!("drive {} from {from} {}", drive.number, short.join("+")),
         seed: draw.seed,
         links: links.iter().map(of).collect(),
-        acts: Vec::new(),
         seconds: draw.seconds as f64,
+        ..Network::default()
     }
 }
 
@@ -109,8 +109,8 @@ pub fn pairs(traces: &[Trace], draw: Draw) -> Vec<Network> {
                 name: format!("{} + {}", one.0, other.0),
                 seed: draw.seed,
                 links: vec![one.1.clone(), other.1.clone()],
-                acts: Vec::new(),
                 seconds: draw.seconds as f64,
+                ..Network::default()
             });
         }
     }

@@ -26,7 +26,7 @@ pub fn stationary(seed: u64) -> Network {
     let count = 1 + rng.below(4);
     let links: Vec<LinkSpec> = (0..count).map(|index| one(&mut rng, nearest, index > 0)).collect();
     let name = format!("stationary {seed}: {}", describe(&links));
-    Network { name, seed, links, acts: Vec::new(), seconds: SECONDS }
+    Network { name, seed, links, seconds: SECONDS, ..Network::default() }
 }
 
 fn one(rng: &mut Seeded, nearest: f64, farther: bool) -> LinkSpec {

@@ -19,6 +19,7 @@ use crate::tcp::hosts::{ReceiverHost, SenderHost};
 use crate::tcp::{Congestion, Transfer};
 use crate::world::{Act, HostId, LOCAL, REMOTE, Setup, World};
 use hawser_core::congestion::Kind;
+use hawser_core::policy::Tuning;
 use hawser_core::units::Time;
 use std::net::Ipv4Addr;
 use std::sync::Mutex;
@@ -27,8 +28,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Streams begin at this second: every path is known then.
 pub const FROM: f64 = 1.0;
 
-/// Links, and what happens to them. A plain value.
-#[derive(Clone)]
+/// Links, and what happens to them. None by default. A plain value.
+#[derive(Clone, Default)]
 pub struct Network {
     /// What it is called.
     pub name: String,
@@ -40,6 +41,8 @@ pub struct Network {
     pub acts: Vec<(f64, Act)>,
     /// How long it is looked at.
     pub seconds: f64,
+    /// Constants of both portals' policy.
+    pub tuning: Tuning,
 }
 
 /// What is asked. A plain value.
@@ -127,7 +130,7 @@ impl Network {
         let setup = Setup {
             seed: self.seed,
             links: self.links.clone(),
-            recipes: [LOCAL, REMOTE].map(|side| Recipe::of(side, Kind::Bbr)),
+            recipes: [LOCAL, REMOTE].map(|side| Recipe { tuning: self.tuning, ..Recipe::of(side, Kind::Bbr) }),
             clocks: None,
             both_greet: false,
         };
@@ -224,7 +227,7 @@ mod tests {
             (9.0, Act::Resume(0)),
             (4.0, Act::Rate(1, 0.0)),
         ];
-        let network = Network { name: String::new(), seed: 1, links: vec![link(10.0, 20.0); 2], acts, seconds: 11.0 };
+        let network = Network { seed: 1, links: vec![link(10.0, 20.0); 2], acts, seconds: 11.0, ..Network::default() };
         let down = Question { congestion: Congestion::Cubic, down: true };
         // Link 0: 2 s of 10 Mbit, 2 s of 1, nothing, 2 s of 1, nothing, 2 s of 1; link 1: 3 s of 10.
         assert!((network.capacity(down) - (26.0 + 30.0) / 10.0).abs() < 1e-6, "{}", network.capacity(down));

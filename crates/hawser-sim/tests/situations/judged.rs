@@ -8,7 +8,8 @@ use hawser_sim::tcp::Congestion;
 const DOWN: Question = Question { congestion: Congestion::Cubic, down: true };
 
 fn network(name: &str, links: &[LinkSpec], acts: &[(f64, Act)]) -> Network {
-    Network { name: name.to_owned(), seed: 1, links: links.to_vec(), acts: acts.to_vec(), seconds: 16.0 }
+    let (links, acts) = (links.to_vec(), acts.to_vec());
+    Network { name: name.to_owned(), seed: 1, links, acts, seconds: 16.0, ..Network::default() }
 }
 
 fn pair() -> [LinkSpec; 2] {

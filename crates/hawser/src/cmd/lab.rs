@@ -2,6 +2,10 @@
 //!
 //! 1. Scenarios are found: by name, by group, or in a file. 2. They are run one after the other, each into a folder.
 //! 3. The report is made from what the folders hold.
+//!
+//! The policy's laws are judged apart, in virtual time (`lab/ablate.rs`).
+
+mod ablate;
 
 use std::path::{Path, PathBuf};
 
@@ -76,6 +80,8 @@ enum Task {
         /// The results after
         new: PathBuf,
     },
+    /// Switch each law of the policy off in turn, on networks drawn by seed, in virtual time
+    Ablate(ablate::Ablate),
 }
 
 impl Lab {
@@ -90,6 +96,7 @@ impl Lab {
             Task::Drives { traces, seeds } => print(&drives::compared(seeds, traces.as_deref()).map_err(told)?),
             Task::Report { dir } => write_report(&dir),
             Task::Compare { old, new } => compare(&old, &new),
+            Task::Ablate(ablate) => ablate.run(),
         }
     }
 }
