@@ -55,6 +55,8 @@ const MOST: f64 = 1.0;
 const CROWDED: Duration = Duration::from_secs(3);
 /// For so long the draft's rules hold then.
 const APART: Duration = Duration::from_secs(10);
+/// A path that loses this share by its nature is left to the draft's rules: its losses change what is delivered, not its rate.
+const LOSSY: f64 = 0.02;
 /// On top of it, in packets, but not more than as much again: the same for everybody, so that those who share a queue end up
 /// with equal rates (FAST's alpha). With 3 three paths in 100 Mbit/s are not equal within half a minute, with 6 and 10 they are.
 const SHARE_PACKETS: u64 = 8;
@@ -142,12 +144,12 @@ impl Follow {
     }
 
     /// Whether the path varies, and its queue is ours.
-    fn is_on(&mut self, now: Time) -> bool {
+    fn is_on(&mut self, now: Time, loss: f64) -> bool {
         self.following = self.variation > if self.following { STEADY } else { VARIES };
         if now.since(self.short_at) > CROWDED {
             (self.apart_until, self.short_at) = (now + APART, now);
         }
-        self.on = self.following && now >= self.apart_until;
+        self.on = self.following && now >= self.apart_until && loss < LOSSY;
         self.on
     }
 }
@@ -168,7 +170,7 @@ impl Bbr {
         if queue <= (kept + rate.time_for(self.min_window())) * 2 {
             self.follow.short_at = sample.now;
         }
-        if self.follow.is_on(sample.now) {
+        if self.follow.is_on(sample.now, self.loss.baseline()) {
             self.bw = rate;
             if self.state == State::ProbeRtt {
                 self.window = self.window.min(self.probe_rtt_window());
