@@ -36,6 +36,9 @@ fn two_links_carry_more_than_one_and_the_stage_is_left_as_it_was() {
     }
 }
 
+/// Bytes of a full-size MTU probe each way: only an active path sends them, and challenges are small.
+const MTU_PROBES: u64 = 2_900;
+
 #[test]
 fn a_link_that_is_absent_at_first_joins_when_it_comes() {
     let shape = Shape { absent: vec!["eth"], ..Shape::default() };
@@ -46,7 +49,7 @@ fn a_link_that_is_absent_at_first_joins_when_it_comes() {
     assert!(before < HOUSEKEEPING);
     let eth = ground.stage.index("eth").expect("it is a link");
     ground.stage.restore(eth).expect("it comes");
-    contest.await_carried("eth", before + 2 * HOUSEKEEPING);
+    contest.await_carried("eth", before + MTU_PROBES);
     // The stage had the link down before.
     ground.stage.cut(eth).expect("it goes");
     contest.down();
