@@ -72,7 +72,7 @@ fn several_calls_at_once_are_judged_together() {
         // 500 packets each way: 10 %, and 4 standard deviations are 5.4.
         within(&found, "loss_percent", 4.6, 15.4);
         assert_eq!(figure(&found, "missed_percent"), figure(&found, "loss_percent"), "nothing is late");
-        within(&found, "extra_p99_ms", 0.0, 5.0);
+        within(&found, "added_delay_p99_ms", 0.0, 5.0);
         within(&found, "delay_p99_ms", 10.0, 15.0);
         // Five times 160 and 12 bytes every 20 ms both ways, less a tenth.
         within(&found, "goodput_mbps", 5.0 * 0.115, 5.0 * 0.132);
