@@ -1,7 +1,8 @@
 //! `hawser lab drives`: generated drives beside recorded ones, by their statistics.
 //!
 //! 1. Of each kind of link this many drives are generated.
-//! 2. What the fitted recordings have stands beside it, and each link of the recordings in a folder, where one is given.
+//! 2. What the fitted recordings have stands beside it, and each link of the recordings in a folder, where one is
+//!    given.
 //! 3. Pairs of links in the same drives: what they have in common within drives, and between them.
 
 use std::fmt::Write as _;
@@ -63,7 +64,8 @@ pub fn compared(seeds: u32, recordings: Option<&Path>) -> Result<String, LabErro
     Ok(text)
 }
 
-const HEAD: &str = "link                 mean  variation  in a drive  low, %  outages/1000 s  mean, s  p97, s  autocorrelation 1, 5, 15 s";
+const HEAD: &str = "link                 mean  variation  in a drive  low, %  outages/1000 s  mean, s  p97, s  \
+                    autocorrelation 1, 5, 15 s";
 
 fn row(text: &mut String, name: &str, of: &Statistics) {
     let [one, five, fifteen] = of.autocorrelation;

@@ -1,9 +1,10 @@
 //! Scenarios by name: those that come with Hawser, and files on disk.
 //!
 //! 1. `scenarios/GROUP/NAME.toml` and traces beside them are part of the program (`build.rs` lists them).
-//! 2. [`find`]: a path (something with a slash, or ending in .toml) is read from disk, another word is a scenario's name or a
-//!    group's.
-//! 3. Recordings of links lie in a folder that `--traces` names, beside a scenario, or among the embedded files (`recorded`).
+//! 2. [`find`]: a path (something with a slash, or ending in .toml) is read from disk, another word is a scenario's
+//!    name or a group's.
+//! 3. Recordings of links lie in a folder that `--traces` names, beside a scenario, or among the embedded files
+//!    (`recorded`).
 
 use std::io;
 use std::path::{Path, PathBuf};

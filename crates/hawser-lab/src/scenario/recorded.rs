@@ -1,9 +1,10 @@
 //! Recorded links: where recordings are found, and which part of one a link has.
 //!
 //! 1. A file is looked for in the folder that `--traces` names, beside the scenario, and among what comes with Hawser.
-//! 2. `trace = "FILE"` is all of a file in mahimahi's format; a table says more: which column of a table of drives, which
-//!    drive, from where on, how many times.
-//! 3. Where nobody gave a folder and there is no such file, a drive is generated, if the table says of which kind the link is.
+//! 2. `trace = "FILE"` is all of a file in mahimahi's format; a table says more: which column of a table of drives,
+//!    which drive, from where on, how many times.
+//! 3. Where nobody gave a folder and there is no such file, a drive is generated, if the table says of which kind the
+//!    link is.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,7 @@
 //! Events at their times, while a workload runs.
 //!
-//! 1. At the start recordings begin; then a thread waits for each event's moment, lets it happen, and notes when it began to.
+//! 1. At the start recordings begin; then a thread waits for each event's moment, lets it happen, and notes when it
+//!    began to.
 //! 2. `finish` ends it, gives what happened, or why it could not; what was to come later does not.
 
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Requests and answers, one after the other, by one client or several.
 //!
-//! 1. Each client has a stream of its own, connected before anything is measured; or a fresh one for each request, whose
-//!    time then counts from before it connects.
-//! 2. It asks, waits for the whole answer, perhaps pauses, and asks again, for one size after the other, until time is up; a
-//!    request that is under way then does not count.
+//! 1. Each client has a stream of its own, connected before anything is measured; or a fresh one for each request,
+//!    whose time then counts from before it connects.
+//! 2. It asks, waits for the whole answer, perhaps pauses, and asks again, for one size after the other, until time
+//!    is up; a request that is under way then does not count.
 //! 3. A stream that breaks is a finding: its client asks no more, unless it has a fresh one for each request.
 
 use std::io;

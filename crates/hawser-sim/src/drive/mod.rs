@@ -2,12 +2,15 @@
 //!
 //! 1. [`Drive::new`] draws where the car is: a sequence of areas, how good the place is for every cellular link at once
 //!    (a tunnel, a hill, a crowd), and how well the region is served.
-//! 2. [`Drive::rates`] draws a link by its kind's [`model`]. The logarithm of its rate is the sum of a level for the drive,
-//!    slow and fast fading (mean-reverting, Ornstein-Uhlenbeck), and deep fades. The capacity of a cell or beam limits it.
-//! 3. Starlink's terminals are given another satellite every 15 s: the rate is drawn anew, with a brief interruption at times.
+//! 2. [`Drive::rates`] draws a link by its kind's [`model`]. The logarithm of its rate is the sum of a level for the
+//!    drive, slow and fast fading (mean-reverting, Ornstein-Uhlenbeck), and deep fades. The capacity of a cell or
+//!    beam limits it.
+//! 3. Starlink's terminals are given another satellite every 15 s: the rate is drawn anew, with a brief interruption
+//!    at times.
 //! 4. Outages come by chance, and last as a heavy tail says: most a second, some a minute.
 //!
-//! The constants are fitted to [`statistics`] of recordings: [`statistics::RECORDED`]. The same seed gives the same drive.
+//! The constants are fitted to [`statistics`] of recordings: [`statistics::RECORDED`]. The same seed gives the same
+//! drive.
 
 use std::time::Duration;
 

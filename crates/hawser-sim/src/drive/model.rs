@@ -1,4 +1,5 @@
-//! The constants of each kind of link. All were fitted together to [`super::statistics::RECORDED`], save where a source stands.
+//! The constants of each kind of link. All were fitted together to [`super::statistics::RECORDED`], save where a
+//! source stands.
 
 use std::time::Duration;
 

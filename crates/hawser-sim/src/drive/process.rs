@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::STEP;
 use crate::random::Seeded;
 
-/// A standard Ornstein-Uhlenbeck process in steps: mean 0, variance 1, forgotten with a time constant. Starts where it rests.
+/// A standard Ornstein-Uhlenbeck process in steps: mean 0, variance 1, forgotten with a time constant. Starts where
+/// it rests.
 #[derive(Debug)]
 pub(super) struct OrnsteinUhlenbeck {
     now: f64,

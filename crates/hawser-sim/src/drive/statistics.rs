@@ -2,11 +2,13 @@
 //!
 //! 1. [`per_second`] brings what was generated to the recordings' steps.
 //! 2. [`Statistics::of`] is of one link over many drives; [`correlation`] and [`likeness`] are of two.
-//! 3. [`RECORDED`] and [`PAIRS`] are what recordings have: aggregates of Hu et al., LEO Satellite vs. Cellular Networks, CoNEXT 2023 (the
-//!    artifact's downlink throughput: 38 drives, 16,906 s, four links in one car). Nothing else of them is here.
+//! 3. [`RECORDED`] and [`PAIRS`] are what recordings have: aggregates of Hu et al., LEO Satellite vs. Cellular
+//!    Networks, CoNEXT 2023 (the artifact's downlink throughput: 38 drives, 16,906 s, four links in one car). Nothing
+//!    else of them is here.
 //!
-//! What goes on within a second those do not say. Fast fading is compared with two LTE downlinks recorded by the packet, of
-//! Winstein et al., Stochastic Forecasts Achieve High Throughput and Low Delay over Cellular Networks, NSDI 2013, and of 2016.
+//! What goes on within a second those do not say. Fast fading is compared with two LTE downlinks recorded by the
+//! packet, of Winstein et al., Stochastic Forecasts Achieve High Throughput and Low Delay over Cellular Networks,
+//! NSDI 2013, and of 2016.
 
 use super::{Kind, STEP};
 

@@ -2,7 +2,8 @@
 //!
 //! 1. [`Trace::parse`]: delivery opportunities in the format of mahimahi (`opportunities`).
 //! 2. [`Trace::rates`]: a rate by step, as [`Recording`] has them for several links of a drive (`rates`, `recording`).
-//! 3. [`Trace::scaled`] gives each more or less, [`Trace::from_offset`] begins in its midst. At its end it begins again.
+//! 3. [`Trace::scaled`] gives each more or less, [`Trace::from_offset`] begins in its midst. At its end it begins
+//!    again.
 //! 4. `Replay`: one way follows it, packet by packet.
 
 use std::path::Path;

@@ -65,7 +65,8 @@ enum Task {
         #[arg(long, value_name = "DIR")]
         traces: Option<PathBuf>,
         /// Number of drives to generate
-        #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(2..=100_000))]
+        #[arg(long, value_name = "N", default_value_t = 300)]
+        #[arg(value_parser = clap::value_parser!(u32).range(2..=100_000))]
         seeds: u32,
     },
     /// Write the report of a folder of results anew

@@ -136,7 +136,8 @@ mod tests {
     fn scenario(rest: &str) -> Scenario {
         let text = format!(
             "name = \"s\"\n[[network.link]]\nname = \"a\"\ndown = {{ rate = \"8M\" }}\nup = {{ rate = \"2M\" }}\n\
-             [[network.link]]\nname = \"b\"\nrate = \"1M\"\ndown = {{ trace = {{ file = \"t.csv\", column = \"x\" }} }}\n\
+             [[network.link]]\nname = \"b\"\nrate = \"1M\"\n\
+             down = {{ trace = {{ file = \"t.csv\", column = \"x\" }} }}\n\
              [[contender]]\nkind = \"tcp\"\n[[workload]]\nkind = \"bulk\"\nduration = \"4s\"\n{rest}"
         );
         let folder = tempfile::tempdir().expect("a folder");

@@ -1,6 +1,7 @@
 //! Rates by step: what a link carried in each second of a drive.
 //!
-//! 1. A step's rate flows evenly through it. It may be zero: then nothing leaves until it is more, and what waits, waits.
+//! 1. A step's rate flows evenly through it. It may be zero: then nothing leaves until it is more, and what waits,
+//!    waits.
 //! 2. `serve`: a packet has gone once so many bits have flowed since it could start. Work is counted in billionths of a
 //!    bit, so that packets one behind the other take exactly what the steps hold, whatever a nanosecond rounds.
 //! 3. After the last step the first one comes again.

@@ -1,7 +1,7 @@
 //! Drives as a table: what several links carried in the same seconds.
 //!
-//! 1. The first line names the columns: `drive` (which one, where there are several), `second`, perhaps `area`; all others
-//!    are links, with rates in Mbit/s.
+//! 1. The first line names the columns: `drive` (which one, where there are several), `second`, perhaps `area`; all
+//!    others are links, with rates in Mbit/s.
 //! 2. The rows of a drive stand together, its seconds going up in equal steps.
 //! 3. A link of a drive is a [`Trace`].
 
