@@ -6,9 +6,10 @@
 //! - *limit*: the memory for what waits grows with the bond's rate.
 //! - *quantum*: a bulk flow's turn lasts a time and not a packet, so that trains stay whole (RFC 8290 section 5.2.4 has
 //!   one packet, for slow links).
-//! - *target*: a sender that is cut when a link is lost, or its rate falls for a moment, leaves the links idle when it
-//!   returns. What waits lasts through that: RFC 8289 section 4.3 has a part of a round trip, for queues that many flows
-//!   share. Order can be restored within half a second, and a bulk flow past its start wants the sum (docs/architecture.md).
+//! - *target*: a window that pays for bursts and the paths' own round trips. RFC 8289 section 4.3 has a part of a round trip,
+//!   for queues that many flows share; a drop costs a bulk flow as long without order as its queue lasts.
+//! - *memory*: a sender that is cut when a link is lost, or fades, leaves the links idle when that returns. The window that
+//!   filled all of them waits longer meanwhile, and nothing of it is dropped for as long as outages last.
 //! - *varying*: for longer where rates vary, or nobody knows yet whether they do.
 //! - *reach*: on top of it comes what must wait before the slowest path that is active, or may be once its rate is
 //!   known, is reached at all (earliest completion first). A drop before that would keep a sender of CUBIC below the
@@ -22,7 +23,7 @@
 use super::tuning::{Aqm as Constants, Tuning};
 use super::{PathSet, PathView, delay};
 use crate::queue::LIMIT;
-use crate::units::{ByteCount, Rate};
+use crate::units::{ByteCount, Rate, Time};
 use std::time::Duration;
 
 /// How the ingress queue is managed. A plain value.
@@ -38,6 +39,31 @@ pub struct Aqm {
     pub interval: Duration,
 }
 
+/// What the active paths carry together now, and the most of late. Nothing at first; a plain value.
+#[derive(Copy, Clone, PartialEq, Debug, Default)]
+pub struct Peak {
+    /// Now.
+    pub rate: Rate,
+    most: Rate,
+    most_at: Time,
+}
+
+impl Peak {
+    /// They carry `rate` now.
+    #[must_use]
+    pub fn after(self, constants: &Constants, now: Time, rate: Rate) -> Peak {
+        let forgotten = rate >= self.most || now.since(self.most_at) > constants.memory;
+        let (most, most_at) = if forgotten { (rate, now) } else { (self.most, self.most_at) };
+        Peak { rate, most, most_at }
+    }
+
+    /// How much longer a window waits now that was worth this time when they carried most.
+    fn longer(&self, window: Duration) -> Duration {
+        let times = self.most.0 as f64 / self.rate.0.max(1) as f64;
+        window.mul_f64((times - 1.0).max(0.0))
+    }
+}
+
 /// What the active paths carry together, bytes a second.
 pub fn carried(paths: &[PathView], active: PathSet) -> u64 {
     let carry = paths.iter().enumerate().filter(|(index, view)| view.usable && active.contains(*index));
@@ -45,7 +71,7 @@ pub fn carried(paths: &[PathView], active: PathSet) -> u64 {
 }
 
 /// How it is managed at this rate.
-pub fn decide(tuning: &Tuning, paths: &[PathView], active: PathSet, fastest: &PathView, rate: Rate) -> Aqm {
+pub fn decide(tuning: &Tuning, paths: &[PathView], active: PathSet, fastest: &PathView, peak: Peak) -> Aqm {
     let constants = &tuning.aqm;
     let used =
         || paths.iter().enumerate().filter(|(index, view)| view.usable && (active.contains(*index) || view.probing));
@@ -54,8 +80,13 @@ pub fn decide(tuning: &Tuning, paths: &[PathView], active: PathSet, fastest: &Pa
     let late = jitters.fold(Duration::ZERO, Duration::max);
     let reach = Duration::from_micros(behind.unsigned_abs()).min(constants.reach_max);
     let variation = used().map(|(_, view)| view.variation.unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
-    let target = target(constants, variation) + reach;
-    let interval = ((fastest.least_rtt + late) * 2 + target).max(constants.interval_min);
+    let (usual, rate) = (target(constants, variation), peak.rate);
+    let round_trip = used().map(|(_, view)| view.least_rtt).fold(Duration::ZERO, Duration::max);
+    let interval = |target| ((fastest.least_rtt + late) * 2 + target).max(constants.interval_min);
+    // A window grows for an interval before CoDel cuts it.
+    let longer = peak.longer(round_trip + usual + interval(usual));
+    let target = (usual + longer).min(constants.target_varying.max(usual)) + reach;
+    let interval = interval(target);
     Aqm {
         limit: rate.bytes_in(constants.limit_time).min(constants.limit_max).max(LIMIT),
         quantum: rate.bytes_in(constants.quantum_time).min(constants.quantum_max),
@@ -95,7 +126,8 @@ mod tests {
     /// Those with this tuning, of paths of which the first is the fastest.
     fn codel(tuning: &Tuning, paths: &[PathView]) -> Codel {
         let active = PathSet::ALL;
-        let aqm = decide(tuning, paths, active, &paths[0], Rate(carried(paths, active)));
+        let peak = Peak::default().after(&tuning.aqm, Time::ZERO, Rate(carried(paths, active)));
+        let aqm = decide(tuning, paths, active, &paths[0], peak);
         (aqm.target.as_millis(), aqm.interval.as_millis())
     }
 
@@ -106,14 +138,14 @@ mod tests {
         let gone = PathView { usable: false, variation: Some(1.0), ..path(50, 400) };
         let varies = |variation| PathView { variation, ..path(50, 10) };
         let table: [(&str, Vec<PathView>, Codel); 9] = [
-            ("one path", vec![path(50, 20)], (200, 280)),
-            ("a long one", vec![path(50, 200)], (200, 1_000)),
-            ("a slower one beside it", vec![path(50, 10), path(50, 40)], (230, 270)),
-            ("a far one beside it", vec![path(50, 10), path(50, 800)], (600, 640)),
-            ("one that is gone beside it", vec![path(50, 10), gone], (200, 240)),
-            ("one that is probed beside it", vec![path(50, 10), probed], (230, 900)),
-            ("packets that overtake each other", vec![apart], (200, 480)),
-            ("one that varies a little beside it", vec![path(50, 10), varies(Some(0.05))], (400, 440)),
+            ("one path", vec![path(50, 20)], (100, 180)),
+            ("a long one", vec![path(50, 200)], (100, 900)),
+            ("a slower one beside it", vec![path(50, 10), path(50, 40)], (130, 170)),
+            ("a far one beside it", vec![path(50, 10), path(50, 800)], (500, 540)),
+            ("one that is gone beside it", vec![path(50, 10), gone], (100, 140)),
+            ("one that is probed beside it", vec![path(50, 10), probed], (130, 900)),
+            ("packets that overtake each other", vec![apart], (100, 380)),
+            ("one that varies a little beside it", vec![path(50, 10), varies(Some(0.05))], (350, 390)),
             ("one of which nobody knows beside it", vec![path(50, 10), varies(None)], (600, 640)),
         ];
         for (name, paths, expected) in table {
@@ -122,16 +154,30 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_when_a_link_is_lost_is_no_queue_too_long_for_ten_seconds() {
+        let (both, one) = ([path(30, 20), path(50, 20)], [path(30, 20), PathView { usable: false, ..path(50, 20) }]);
+        let target = |tuning: &Tuning, after: u64| {
+            let rate = |paths: &[PathView]| Rate(carried(paths, PathSet::ALL));
+            let before = Peak::default().after(&tuning.aqm, Time::ZERO, rate(&both));
+            let peak = before.after(&tuning.aqm, Time::ZERO + ms(after), rate(&one));
+            decide(tuning, &one, PathSet::ALL, &one[0], peak).target.as_millis()
+        };
+        assert_eq!([100, 9_900, 10_100].map(|after| target(&Tuning::default(), after)), [600, 600, 100]);
+        let neutral = Tuning::neutral(Law::named("codel-memory").expect("a law"));
+        assert_eq!(target(&neutral, 100), 100, "without the law");
+    }
+
+    #[test]
     fn each_law_is_switched_off_alone() {
         let probed = PathView { probing: true, rtt: ms(150), ..path(1, 40) };
         let apart = PathView { jitter_us: 40_000, spread: ms(60), ..path(1, 10) };
         let varies = PathView { variation: Some(0.3), ..path(50, 10) };
         let table: [(&str, Vec<PathView>, Codel, Codel); 5] = [
-            ("codel-target", vec![path(50, 20)], (200, 280), (5, 100)),
-            ("codel-varying", vec![varies], (600, 640), (200, 240)),
-            ("codel-reach", vec![path(50, 10), path(50, 40)], (230, 270), (200, 240)),
-            ("codel-late", vec![apart], (200, 480), (200, 240)),
-            ("codel-probing", vec![path(50, 10), probed], (230, 900), (230, 270)),
+            ("codel-target", vec![path(50, 20)], (100, 180), (5, 100)),
+            ("codel-varying", vec![varies], (600, 640), (100, 140)),
+            ("codel-reach", vec![path(50, 10), path(50, 40)], (130, 170), (100, 140)),
+            ("codel-late", vec![apart], (100, 380), (100, 140)),
+            ("codel-probing", vec![path(50, 10), probed], (130, 900), (130, 170)),
         ];
         for (law, paths, with, without) in table {
             let neutral = Tuning::neutral(Law::named(law).expect("a law"));
@@ -145,7 +191,8 @@ mod tests {
         let neutral = |name| Tuning::neutral(Law::named(name).expect("a law"));
         let at = |tuning: &Tuning, mbit| {
             let paths = [path(mbit, 10)];
-            let aqm = decide(tuning, &paths, PathSet::ALL, &paths[0], Rate::from_bits(mbit * 1_000_000));
+            let peak = Peak::default().after(&tuning.aqm, Time::ZERO, Rate::from_bits(mbit * 1_000_000));
+            let aqm = decide(tuning, &paths, PathSet::ALL, &paths[0], peak);
             (aqm.limit.0 >> 10, aqm.quantum.0)
         };
         for (mbit, expected) in [(10, (8_192, 187)), (1_000, (12_207, 18_750)), (10_000, (32_768, 65_536))] {

@@ -42,7 +42,7 @@ const fn law(name: &'static str, about: &'static str, neutralise: fn(&mut Tuning
     Law { name, about, neutralise }
 }
 
-static LAWS: [Law; 23] = [
+static LAWS: [Law; 25] = [
     law("doubt", "a tier is left only when the probe of a suspect path could have been answered", |t| {
         (t.tier.doubt_rounds, t.tier.doubt) = (0, Duration::ZERO);
     }),
@@ -71,10 +71,14 @@ static LAWS: [Law; 23] = [
     }),
     law("duplicate", "what was lost twice goes by two paths", |t| t.reinjection.tries_alone = u8::MAX),
     law("lost-again", "the path that lost a packet counts as slower for it", |t| t.reinjection.lost_again = 0.0),
+    law("hedge", "what sparse flows have under way on a late path goes by another too", |t| t.hedge.share = 0.0),
     law("queue-limit", "what may wait grows with the bond's rate", |t| t.aqm.limit_max = LIMIT),
     law("quantum", "a bulk flow's turn grows with the bond's rate", |t| t.aqm.quantum_max = ByteCount::ZERO),
     law("codel-target", "the ingress queue lasts through the loss of a link", |t| {
         (t.aqm.target, t.aqm.target_varying) = (TARGET, TARGET);
+    }),
+    law("codel-memory", "what filled a link that is lost or fades is not dropped meanwhile", |t| {
+        t.aqm.memory = Duration::ZERO;
     }),
     law("codel-varying", "it lasts through the dips of rates that vary", |t| t.aqm.target_varying = t.aqm.target),
     law("codel-reach", "CoDel's target includes what must wait before the slowest active path is reached", |t| {

@@ -14,7 +14,7 @@
 //!   delay        what a path costs them            aqm           the ingress queue
 //!   probing      whether a rate is known           ack_filter    gaps between acknowledgements
 //!   retry        when a path is probed anew        hold          how long gaps are waited for
-//!   tier         which paths carry at all
+//!   tier         which paths carry at all          hedge         what of sparse flows goes twice
 //! ```
 //!
 //! Nothing here knows a socket, a clock or a packet: the same views in the same order give the same decisions.
@@ -25,6 +25,7 @@ pub mod aqm;
 mod decisions;
 pub mod delay;
 pub mod fastest;
+pub mod hedge;
 pub mod hold;
 mod law;
 pub mod overflow;
@@ -70,6 +71,8 @@ pub struct Policy {
     due: Time,
     anew: bool,
     memories: Vec<Memory>,
+    /// What the active paths carry, and carried lately.
+    peak: aqm::Peak,
     overflows_judged: u64,
     idle_judged_at: Time,
 }
@@ -84,6 +87,7 @@ impl Policy {
             due: Time::ZERO,
             anew: false,
             memories: Vec::new(),
+            peak: aqm::Peak::default(),
             overflows_judged: 0,
             idle_judged_at: now,
         }
@@ -135,7 +139,7 @@ impl Policy {
         self.decisions.probes.restart = self.retry(now, paths);
         self.decisions.probes.copies_kept = !self.decisions.probes.by_copies.is_empty();
         self.judge_overflow(now, paths, flows);
-        self.manage_queue(paths);
+        self.manage_queue(now, paths);
         let (fastest, second_path) = (paths.get(self.decisions.fastest), self.decisions.reinjection.second_path);
         self.decisions.ack_filter = ack_filter::decide(&self.tuning.ack_filter, fastest, second_path);
     }
@@ -183,14 +187,16 @@ impl Policy {
     }
 
     /// While nothing is known of the rate the ingress queue stays as it is.
-    fn manage_queue(&mut self, paths: &[PathView]) {
+    fn manage_queue(&mut self, now: Time, paths: &[PathView]) {
         let active = self.decisions.active_set;
         let Some(fastest) = paths.get(self.decisions.fastest) else { return };
         let rate = aqm::carried(paths, active);
         if rate == 0 {
             return;
         }
-        self.decisions.aqm = Some(aqm::decide(&self.tuning, paths, active, fastest, Rate(rate)));
+        let peak = self.peak.after(&self.tuning.aqm, now, Rate(rate));
+        self.peak = peak;
+        self.decisions.aqm = Some(aqm::decide(&self.tuning, paths, active, fastest, peak));
     }
 }
 

@@ -122,7 +122,7 @@ fn while_no_rate_is_known_the_queue_stays_as_it_is() {
     assert_eq!(policy.update(at(0), &paths, &FLOWS).aqm, None);
     paths[0].rate = Some(Rate::from_bits(40_000_000));
     let known = policy.update(at(100), &paths, &FLOWS).aqm;
-    assert_eq!(known.map(|aqm| aqm.target), Some(Duration::from_millis(200)));
+    assert_eq!(known.map(|aqm| aqm.target), Some(Duration::from_millis(100)));
     paths[0].rate = None;
     assert_eq!(policy.update(at(200), &paths, &FLOWS).aqm, known);
     assert_eq!(policy.update(at(300), &[], &FLOWS).aqm, known, "nor without any path");

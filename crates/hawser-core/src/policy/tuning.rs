@@ -27,6 +27,8 @@ pub struct Tuning {
     pub retry: Retry,
     /// See `reinjection.rs`.
     pub reinjection: Reinjection,
+    /// See `hedge.rs`.
+    pub hedge: Hedge,
     /// See `aqm.rs`.
     pub aqm: Aqm,
     /// See `ack_filter.rs`.
@@ -56,6 +58,7 @@ impl Default for Tuning {
             probing: Probing::default(),
             retry: Retry::default(),
             reinjection: Reinjection::default(),
+            hedge: Hedge::default(),
             aqm: Aqm::default(),
             ack_filter: AckFilter::default(),
             hold: Hold::default(),
@@ -197,6 +200,19 @@ constants! {
 }
 
 constants! {
+    /// What of sparse flows goes by a second path too. A plain value.
+    Hedge {
+        /// Answers may be so late, or a mean deviation of the round trip if that is more: acknowledgements wait for 5 ms, and
+        /// a host or a cell may be busy for as long again.
+        patience: Duration = Duration::from_millis(10),
+        /// The share of what is sent that copies may cost. Neutral: 0.
+        share: f64 = 0.05,
+        /// What of it is saved up, bytes: what twenty calls of 50 packets a second send in a third of a second.
+        saved: ByteCount = ByteCount(64 << 10),
+    }
+}
+
+constants! {
     /// The ingress queue. A plain value.
     Aqm {
         /// What may wait, as time at the bond's rate; at least the queue's own limit (reached at 670 Mbit/s).
@@ -210,10 +226,10 @@ constants! {
         quantum_max: ByteCount = ByteCount(65_536),
         /// The most that a bulk flow's packets wait for a slower path's sake. Neutral: 0.
         reach_max: Duration = Duration::from_millis(400),
-        /// CoDel's target where rates are steady. The window that filled two links of 20 and 25 Mbit/s waits for 90 ms when one
-        /// of them is gone, and fills both when it returns if nothing was dropped; a window for as much again is the margin.
-        /// Neutral: 5 ms (RFC 8289 section 4.3).
-        target: Duration = Duration::from_millis(200),
+        /// CoDel's target where rates are steady, at what the paths carried most of late. Neutral: 5 ms (RFC 8289 section 4.3).
+        target: Duration = Duration::from_millis(100),
+        /// For how long that is remembered: what most outages last. Neutral: 0.
+        memory: Duration = Duration::from_secs(10),
         /// And where they vary: recorded drives carry 3 % more with 0.2 s than with a round trip of the fastest path, 6 % with
         /// 0.4 s and 0.6 s, no more with 0.8 s. Neutral: `target`.
         target_varying: Duration = Duration::from_millis(600),

@@ -287,11 +287,11 @@ impl Queue {
         if count == 0 {
             return None;
         }
-        let bytes = head.len_of(count);
+        let (bytes, sparse) = (head.len_of(count), flow.place == Place::New);
         flow.deficit -= bytes.0 as i64;
         flow.sent += bytes;
         self.advance(bucket, count, bytes);
-        Some(Pulled { train: head.train, first: head.first, count, bucket, bytes, marked })
+        Some(Pulled { train: head.train, first: head.first, count, bucket, bytes, marked, sparse })
     }
 
     fn drop_head(

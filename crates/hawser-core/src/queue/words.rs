@@ -88,6 +88,8 @@ pub struct Pulled {
     pub bytes: ByteCount,
     /// CoDel marked the first segment CE; the store writes it so.
     pub marked: bool,
+    /// The flow was sparse.
+    pub sparse: bool,
 }
 
 /// Why a segment was dropped.

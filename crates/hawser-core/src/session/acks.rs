@@ -76,6 +76,7 @@ impl Session {
                 },
             }
         })?;
+        path.sparse.prune(&path.sent);
         if grown {
             path.follow_mtu();
             self.events.push(Event::MtuChanged);

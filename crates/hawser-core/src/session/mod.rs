@@ -29,6 +29,7 @@ mod batch;
 pub mod constants;
 mod control;
 mod fec;
+mod hedge;
 mod inbound;
 mod keyring;
 mod outbound;
@@ -55,6 +56,7 @@ use crate::endpoint::labels::KeyId;
 use crate::endpoint::routing::Routing;
 use crate::fec::Fec;
 use crate::packet::{TrainId, TrainStore};
+use crate::policy::hedge::Credit;
 use crate::policy::{PathView, Policy, Tuning};
 use crate::queue::{Queue, QueueParams};
 use crate::resequence::{Reassembler, Resequencer};
@@ -203,6 +205,8 @@ pub(crate) struct Session {
     retransmit: RetransmitQueue,
     splits: Splits,
     copies: RedundantCopies,
+    /// What copies of sparse packets may cost.
+    hedge_credit: Credit,
     fec: Fec,
     /// The peer's path ids that are never used again: these, and all below `closed_below` that are not in use.
     closed: BTreeSet<PathId>,
@@ -270,6 +274,7 @@ impl Session {
             retransmit: RetransmitQueue::default(),
             splits: Splits::default(),
             copies: RedundantCopies::default(),
+            hedge_credit: Credit::new(&settings.tuning.hedge),
             fec: Fec::default(),
             closed: BTreeSet::new(),
             closed_below: PathId::default(),

@@ -41,11 +41,12 @@ impl Session {
             return Some(transmit);
         }
         self.give_up_useless(now, cx);
-        if self.nothing_waits() {
+        if self.nothing_waits() && !self.hedge_is_due(now) {
             self.note_pause(now);
             return None;
         }
         self.refresh_views(now);
+        self.hedge(now);
         self.transmit_data(now, buffers, cx)
     }
 
@@ -90,13 +91,18 @@ impl Session {
         self.fill_retransmits(now, index, &mut batch, &mut budget, cx);
         while budget > ByteCount::ZERO && !batch.is_closed() {
             let Some(pulled) = self.pull(now, index, &batch, budget, cx) else { break };
+            let sparse = is_hedged(&pulled, cx.store);
             for record in self.number(now, pulled, cx.store) {
                 if record.treatment.scheduler == Kind::Redundant
                     && let Some(twin) = self.scheduler.twin_of(index, &self.views)
                 {
                     self.copies.note_twin(&record, self.views[twin].id);
                 }
+                let number = self.paths[index].peek_number();
                 budget -= self.send(now, index, record, &mut batch, cx.store);
+                if sparse {
+                    self.paths[index].note_sparse(now, number, record);
+                }
             }
         }
         if batch.is_empty() && self.policy.decisions().probes.by_copies.contains(index) {
@@ -348,7 +354,9 @@ impl Session {
         if !idle {
             path.probing.on_fed(now);
         }
-        path.on_batch_sent(now, batch.wire_bytes(path.overhead()), idle);
+        let wire = batch.wire_bytes(path.overhead());
+        self.hedge_credit.earn(&path.tuning.hedge, wire);
+        path.on_batch_sent(now, wire, idle);
         Some(path.transmit(batch.len(), batch.segment_size()))
     }
 
@@ -380,6 +388,15 @@ pub(super) fn begin<'b>(path: &mut Path, size: usize, batch: &'b mut Batch<'_>) 
     let out = batch.push(size);
     path.write_header(number, out);
     (number, out)
+}
+
+/// Whether a copy of what was pulled is worth its bytes where its path is silent: a packet of a sparse flow that no later one
+/// makes useless.
+fn is_hedged(pulled: &Pulled, store: &TrainStore) -> bool {
+    let train = store.train(pulled.train);
+    let treatment = train.treatment();
+    let alone = pulled.sparse && pulled.count == 1 && treatment.scheduler == Kind::Adaptive;
+    alone && treatment.resend && !train.is_bare_ack()
 }
 
 /// Whether a copy may be tried now: what the path cannot carry whole never fits, and is not waited for.

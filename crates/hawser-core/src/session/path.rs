@@ -3,6 +3,7 @@
 mod view;
 
 use super::constants::{BATCH_BYTES, INITIAL_RTT};
+use super::hedge::SparseInFlight;
 use super::retransmit::SegmentRecord;
 use super::{Route, Settings, Terms};
 use crate::congestion::pacer::{Pacer, initial_rate};
@@ -87,6 +88,8 @@ pub(super) struct Path {
     pub rtt: RttEstimator,
     pub oneway: OneWayDelay,
     pub sent: SentPackets<Stamp, Content>,
+    /// What of that is of sparse flows.
+    pub sparse: SparseInFlight,
     pub received: ReceivedPackets,
     pub controller: Box<dyn Controller>,
     pub sampler: DeliverySampler,
@@ -154,6 +157,7 @@ impl Path {
             rtt: RttEstimator::new(INITIAL_RTT),
             oneway: OneWayDelay::new(),
             sent: SentPackets::new(),
+            sparse: SparseInFlight::default(),
             received: ReceivedPackets::new(AckPolicy::default()),
             controller: congestion::build(controller(transport, settings), wire, u64::from(id.0)),
             sampler: DeliverySampler::new(),

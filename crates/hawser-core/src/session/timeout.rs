@@ -24,6 +24,8 @@ pub enum Reason {
     Ack,
     /// The pacer lets the next packet go.
     Pacing,
+    /// A path is late, and what it holds of sparse flows goes by another too.
+    Hedge,
     /// A path that is not active may say something again.
     Quota,
     /// A path that was idle is asked whether it lives.
@@ -87,6 +89,7 @@ impl Session {
             active.then(|| path.pmtu.poll_timeout()).flatten().filter(may_speak).map(|at| (at, Reason::Pmtu)),
             ack_due.map(|at| (at, Reason::Ack)),
             by_quota,
+            path.hedge_at().filter(|_| self.policy.decisions().reinjection.second_path).map(|at| (at, Reason::Hedge)),
             paced.map(|at| (at, Reason::Pacing)),
             path.doubted_until().filter(|at| waits && *at > now).map(|at| (at, Reason::Health)),
             (active && !path.wants.ping).then(|| (path.last_sent + KEEPALIVE, Reason::Keepalive)),

@@ -1,5 +1,6 @@
 //! What the judges say of a few plain networks: TCP's streams through the bond against the same on one link.
 
+use hawser_core::policy::{Law, Tuning};
 use hawser_sim::Act;
 use hawser_sim::judge::{Network, Question, bulk, short, sparse};
 use hawser_sim::net::{LinkSpec, link};
@@ -64,6 +65,20 @@ fn calls_lose_nothing_beside_a_download() {
     let verdict = sparse::judge(&network("calls", &pair(), &[]), DOWN);
     assert!(verdict.idle.late < 10.0 && verdict.idle.useless == 0.0, "{verdict:?}");
     assert!(verdict.loaded.late < 60.0 && verdict.loaded.useless < 0.001, "{verdict:?}");
+}
+
+#[test]
+fn calls_are_in_time_over_a_link_that_falls_to_a_tenth_again_and_again() {
+    let falls = (5..13).flat_map(|at| [(f64::from(at), Act::Rate(0, 2.0)), (f64::from(at) + 0.5, Act::Rate(0, 20.0))]);
+    let (links, acts) = ([link(20.0, 30.0), link(20.0, 40.0)], falls.collect::<Vec<_>>());
+    let useless = |tuning| {
+        let network = Network { tuning, ..network("falls", &links, &acts) };
+        let (calls, _) = sparse::run(network.bond(), &network, DOWN, true, Some([15.0, 15.0]));
+        assert_eq!(calls.lost, 0.0, "{calls:?}");
+        calls.useless
+    };
+    let (hedged, alone) = (useless(Tuning::default()), useless(Tuning::neutral(Law::named("hedge").expect("a law"))));
+    assert!(hedged < 0.005 && alone > 2.0 * hedged, "{hedged:.4} of no use, {alone:.4} without copies");
 }
 
 #[test]

@@ -203,6 +203,12 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
             .map(|(at, slot)| (PacketNumber(self.base + at as u64), &slot.packet))
     }
 
+    /// Whether a number is neither acknowledged nor given up.
+    pub fn is_outstanding(&self, pn: PacketNumber) -> bool {
+        let at = pn.0.checked_sub(self.base).and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| self.ring.get(at)).is_some_and(|slot| slot.state == State::Outstanding)
+    }
+
     /// Bytes that count towards the congestion window.
     pub fn bytes_in_flight(&self) -> ByteCount {
         self.in_flight

@@ -8,7 +8,7 @@
 //! - **silence**: something is outstanding, and for a whole probe timeout nothing at all was newly
 //!   acknowledged. The path is suspect. Doubles each time, until something is acknowledged.
 
-use super::SentPackets;
+use super::{SentPackets, State};
 use crate::path::constants::MAX_PTO_DOUBLINGS;
 use crate::units::Time;
 use std::time::Duration;
@@ -52,6 +52,15 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
         let tail_is_due =
             self.pto.count == 0 && tail < silence && self.pto.tail_probed.is_none_or(|probed| newest > probed);
         Some(if tail_is_due { (tail, PtoKind::Tail) } else { (silence, PtoKind::Silence) })
+    }
+
+    /// When the oldest packet was sent that nothing newer overtook, and that is still without an answer: what the path is known
+    /// to hold up.
+    pub fn next_awaited_sent_at(&self) -> Option<Time> {
+        let first = self.largest_acked.map_or(self.cursor, |largest| largest + 1).max(self.cursor);
+        let next = self.base + self.ring.len() as u64;
+        let mut awaited = (first..next).map(|pn| self.slot(pn));
+        awaited.find(|slot| slot.state == State::Outstanding && slot.packet.watched()).map(|slot| slot.packet.sent_at)
     }
 
     /// The deadline passed. Send a probe: a new ack-eliciting packet, best with content still outstanding.

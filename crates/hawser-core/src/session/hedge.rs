@@ -1,0 +1,87 @@
+//! Sparse flows are hedged: what is overdue of theirs on one path goes by another too.
+//!
+//! 1. What a path takes of a sparse flow is noted with its packet number and with when its answer is due, until it is settled.
+//! 2. Once the first of that is overdue (`policy::hedge`) the path is in doubt: all that is noted goes by the best other path
+//!    as well, as far as there is credit, and is forgotten here. So does what is given to the path while its answers stay away.
+//! 3. What comes second is a duplicate to the far resequencer.
+
+use super::Session;
+use super::constants::DATA_OVERHEAD;
+use super::path::Path;
+use super::retransmit::SegmentRecord;
+use crate::path::sent::SentPackets;
+use crate::policy::hedge;
+use crate::units::{ByteCount, PacketNumber, Time};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Packets noted for each path: what 40 calls of 50 packets a second have under way in an eighth of a second.
+const NOTED: usize = 256;
+
+/// A packet of a sparse flow under way.
+struct Noted {
+    number: PacketNumber,
+    due: Time,
+    record: SegmentRecord,
+}
+
+/// What a path has under way of sparse flows, oldest first. Empty at first; its path owns it, and no part of any train.
+#[derive(Default)]
+pub(super) struct SparseInFlight(VecDeque<Noted>);
+
+impl SparseInFlight {
+    /// Forgets what is settled at the front; what is settled among the rest is found when it is its turn.
+    pub fn prune<S: Copy, T: Copy>(&mut self, sent: &SentPackets<S, T>) {
+        while self.0.front().is_some_and(|noted| !sent.is_outstanding(noted.number)) {
+            self.0.pop_front();
+        }
+    }
+}
+
+impl Path {
+    /// How long its answers may take.
+    fn answer_time(&self) -> Duration {
+        let rtt = self.rtt.snapshot();
+        hedge::answer_time(&self.tuning.hedge, rtt.smoothed, rtt.latest, rtt.variance)
+    }
+
+    /// Step 1: packet `number` carries `record`.
+    pub(super) fn note_sparse(&mut self, now: Time, number: PacketNumber, record: SegmentRecord) {
+        if self.sparse.0.len() == NOTED {
+            self.sparse.0.pop_front();
+        }
+        self.sparse.0.push_back(Noted { number, due: now + self.answer_time(), record });
+    }
+
+    /// When what it holds of sparse flows is to go by another path too, if no answer comes.
+    pub(super) fn hedge_at(&self) -> Option<Time> {
+        let first = self.sparse.0.front().filter(|_| self.works())?;
+        let overdue = self.sent.next_awaited_sent_at().map(|at| at + self.answer_time());
+        Some(overdue.map_or(first.due, |at| first.due.min(at)))
+    }
+}
+
+impl Session {
+    /// Whether anything is to be hedged by now.
+    pub(super) fn hedge_is_due(&self, now: Time) -> bool {
+        self.paths.iter().any(|path| path.hedge_at().is_some_and(|at| at <= now))
+    }
+
+    /// Step 2. The views are fresh.
+    pub(super) fn hedge(&mut self, now: Time) {
+        for index in 0..self.paths.len() {
+            let path = &mut self.paths[index];
+            if path.hedge_at().is_none_or(|at| at > now) {
+                continue;
+            }
+            let held = std::mem::take(&mut path.sparse.0);
+            let Some(other) = hedge::copies_by(&self.views, index) else { continue };
+            for Noted { number, record, .. } in held {
+                let size = ByteCount((DATA_OVERHEAD + usize::from(record.len)) as u64);
+                if self.paths[index].sent.is_outstanding(number) && self.hedge_credit.pay(size) {
+                    self.copies.note_twin(&record, self.views[other].id);
+                }
+            }
+        }
+    }
+}
