@@ -14,7 +14,7 @@ use std::time::Duration;
 /// the averages long for some time, and the next one is not to be waited for the longer.
 pub fn answer_time(tuning: &Tuning, smoothed: Duration, latest: Duration, deviation: Duration) -> Duration {
     let usual = smoothed.min(latest);
-    usual + deviation.min(usual / 2).max(tuning.patience)
+    usual + (deviation * tuning.deviations).min(usual).max(tuning.patience)
 }
 
 /// The path that carries copies of what `late` holds: that of least delay beside it.
@@ -61,8 +61,8 @@ mod tests {
         let answer_time = |smoothed, latest, deviation| {
             answer_time(&Tuning::default(), ms(smoothed), ms(latest), ms(deviation)).as_millis()
         };
-        assert_eq!([answer_time(40, 41, 2), answer_time(40, 80, 15)], [50, 55]);
-        assert_eq!(answer_time(150, 40, 160), 60, "after a stall");
+        assert_eq!([answer_time(40, 41, 2), answer_time(40, 80, 5)], [50, 60]);
+        assert_eq!(answer_time(150, 40, 160), 80, "after a stall");
     }
 
     #[test]

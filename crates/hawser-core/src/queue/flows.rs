@@ -16,9 +16,15 @@ use super::line::NONE;
 use crate::packet::FlowBucket;
 use crate::packet::flow::FLOW_BUCKETS;
 use crate::units::{ByteCount, Time};
+use std::time::Duration;
 
 /// No flow: above every bucket.
 const NO_FLOW: u16 = u16::MAX;
+
+/// A flow is sparse that finds its queue empty, and of which at most so much is pulled in so long: a call takes 100 kbit/s, a
+/// game's state 240.
+const SPARSE_WINDOW: Duration = Duration::from_millis(100);
+const SPARSE_MOST: ByteCount = ByteCount(4 << 10);
 
 /// Where a flow is in the picture above.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -47,10 +53,25 @@ pub(super) struct Flow {
     pub(super) backlogged_since: Time,
     /// Bytes pulled since then.
     pub(super) sent: ByteCount,
+    /// Bytes pulled since then, at most [`SPARSE_WINDOW`] ago.
+    pub(super) lately: (Time, ByteCount),
     pub(super) codel: Codel,
     pub(super) acks: Acks,
     before: u16,
     after: u16,
+}
+
+impl Flow {
+    /// So much of it is pulled. Says whether it is sparse.
+    pub(super) fn on_pulled(&mut self, now: Time, bytes: ByteCount) -> bool {
+        self.deficit -= bytes.0 as i64;
+        self.sent += bytes;
+        if now.since(self.lately.0) > SPARSE_WINDOW {
+            self.lately = (now, ByteCount::ZERO);
+        }
+        self.lately.1 += bytes;
+        self.place == Place::New && self.lately.1 <= SPARSE_MOST
+    }
 }
 
 #[derive(Copy, Clone, Debug)]
@@ -83,6 +104,7 @@ impl Flows {
             round_at: 0,
             backlogged_since: Time::ZERO,
             sent: ByteCount::ZERO,
+            lately: (Time::ZERO, ByteCount::ZERO),
             codel: Codel::default(),
             acks: Acks::default(),
             before: NO_FLOW,

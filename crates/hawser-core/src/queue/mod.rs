@@ -207,7 +207,7 @@ impl Queue {
                 Choice::Foreign => (looks, passed) = (looks - 1, passed + 1),
                 Choice::Take { max_bytes, max_segments } if max_segments > 0 && view.head_len <= max_bytes => {
                     let marked = self.judge(now, bucket, store, dropped);
-                    let pulled = self.take(bucket, max_bytes, max_segments, marked);
+                    let pulled = self.take(now, bucket, max_bytes, max_segments, marked);
                     if pulled.is_some() {
                         return pulled;
                     }
@@ -276,7 +276,14 @@ impl Queue {
     }
 
     /// The head of a flow, as far as it fits.
-    fn take(&mut self, bucket: FlowBucket, max_bytes: ByteCount, max_segments: u16, marked: bool) -> Option<Pulled> {
+    fn take(
+        &mut self,
+        now: Time,
+        bucket: FlowBucket,
+        max_bytes: ByteCount,
+        max_segments: u16,
+        marked: bool,
+    ) -> Option<Pulled> {
         let flow = self.flows.get_mut(bucket);
         if flow.head == NONE {
             return None;
@@ -287,9 +294,8 @@ impl Queue {
         if count == 0 {
             return None;
         }
-        let (bytes, sparse) = (head.len_of(count), flow.place == Place::New);
-        flow.deficit -= bytes.0 as i64;
-        flow.sent += bytes;
+        let bytes = head.len_of(count);
+        let sparse = flow.on_pulled(now, bytes);
         self.advance(bucket, count, bytes);
         Some(Pulled { train: head.train, first: head.first, count, bucket, bytes, marked, sparse })
     }

@@ -88,7 +88,7 @@ pub struct Pulled {
     pub bytes: ByteCount,
     /// CoDel marked the first segment CE; the store writes it so.
     pub marked: bool,
-    /// The flow was sparse.
+    /// The flow is sparse: little of it was pulled lately, and nothing of it waited.
     pub sparse: bool,
 }
 
