@@ -42,7 +42,7 @@ const fn law(name: &'static str, about: &'static str, neutralise: fn(&mut Tuning
     Law { name, about, neutralise }
 }
 
-static LAWS: [Law; 23] = [
+static LAWS: [Law; 40] = [
     law("doubt", "a tier is left only when the probe of a suspect path could have been answered", |t| {
         (t.tier.doubt_rounds, t.tier.doubt) = (0, Duration::ZERO);
     }),
@@ -88,6 +88,27 @@ static LAWS: [Law; 23] = [
     law("hold", "a gap is waited for as long as it may still be repaired, and not a fixed time", |t| {
         t.hold.min = t.hold.max;
     }),
+    law("flap-hold", "a path that drops again and again is held back for ever longer", |t| {
+        t.flaps.first = Duration::ZERO
+    }),
+    law("bbr-loss-beside-queue", "loss is congestion only beside a queue", |t| t.bbr.loss_beside_queue = false),
+    law("bbr-own-loss", "what a path loses by its nature is no congestion", |t| t.bbr.own_loss = false),
+    law("bbr-startup-loss", "Startup ends at loss only when its rate has stopped growing", |t| {
+        t.bbr.startup_loss = false
+    }),
+    law("bbr-limited-loss", "loss lowers the rate only where the sender filled it", |t| t.bbr.limited_loss = false),
+    law("bbr-standing-queue", "a standing queue is congestion without loss", |t| t.bbr.standing_queue = false),
+    law("bbr-fall", "a rate that fell is seen in limited samples too", |t| t.bbr.fall = false),
+    law("bbr-follow", "where the rate varies the window follows it", |t| t.bbr.follow = false),
+    law("bbr-probe-queue", "a probe ends at a queue that brings no rate", |t| t.bbr.probe_queue = false),
+    law("bbr-deep-down", "Down drains faster while much is queued", |t| t.bbr.deep_down = false),
+    law("bbr-renewal", "a round trip near the least renews it", |t| t.bbr.renewal = false),
+    law("bbr-startup-pace", "Startup hardly paces a sender that is the limit", |t| t.bbr.startup_pace = false),
+    law("bbr-startup-queue", "Startup ends at a queue that brings no rate", |t| t.bbr.startup_queue = false),
+    law("bbr-trim", "cruising is slowed while a queue stands", |t| t.bbr.trim = false),
+    law("bbr-headroom", "headroom never cuts the path's own product", |t| t.bbr.headroom = false),
+    law("bbr-host-time", "what is in flight covers the hosts' rests", |t| t.bbr.host_time = false),
+    law("bbr-spread", "what an average packet takes counts to the path's product", |t| t.bbr.spread = false),
 ];
 
 #[cfg(test)]

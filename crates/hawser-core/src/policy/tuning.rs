@@ -3,6 +3,8 @@
 //! The default is what was measured to work. [`Tuning::neutral`] switches one law off (`law.rs`), for ablation.
 
 use super::Law;
+use crate::congestion::Departures;
+use crate::path::health::FlapHold;
 use crate::units::ByteCount;
 use std::time::Duration;
 
@@ -33,6 +35,10 @@ pub struct Tuning {
     pub ack_filter: AckFilter,
     /// See `hold.rs`.
     pub hold: Hold,
+    /// When a path that drops again and again is used again: `path/health/flaps.rs`.
+    pub flaps: FlapHold,
+    /// What differs from BBR's draft: `congestion/bbr/departures.rs`.
+    pub bbr: Departures,
 }
 
 impl Tuning {
@@ -59,6 +65,8 @@ impl Default for Tuning {
             aqm: Aqm::default(),
             ack_filter: AckFilter::default(),
             hold: Hold::default(),
+            flaps: FlapHold::default(),
+            bbr: Departures::default(),
         }
     }
 }
