@@ -216,8 +216,6 @@ constants! {
         quantum_time: Duration = Duration::from_micros(150),
         /// And is at most one large train, bytes. Neutral: 0.
         quantum_max: ByteCount = ByteCount(65_536),
-        /// The most that a bulk flow's packets wait for a slower path's sake. Neutral: 0.
-        reach_max: Duration = Duration::from_millis(400),
         /// CoDel's target where rates are steady. The window that filled two links of 20 and 25 Mbit/s waits for 90 ms when one
         /// of them is gone, and fills both when it returns if nothing was dropped; a window for as much again is the margin.
         /// Neutral: 5 ms (RFC 8289 section 4.3).

@@ -27,7 +27,6 @@ fn ruined() -> Tuning {
         target: soon,
         target_varying: soon,
         interval_min: soon,
-        reach_max: Duration::ZERO,
         late_jitters: 0,
         probing_rounds: 0,
         ..Aqm::default()
