@@ -10,14 +10,12 @@
 //!   returns. What waits lasts through that: RFC 8289 section 4.3 has a part of a round trip, for queues that many flows
 //!   share. Order can be restored within half a second, and a bulk flow past its start wants the sum (docs/architecture.md).
 //! - *varying*: for longer where rates vary, or nobody knows yet whether they do.
-//! - *late*: what packets are late by, where they overtake each other, all that is in order waits for: until a sender
-//!   has heard of a drop and slowed down, that passes twice. It counts to the interval.
 //! - *probing*: what waits while a path is probed finds its rate out, so that the interval is some of its round trips.
 //!
 //! Other flows feel none of it, because the queue is fair.
 
 use super::tuning::{Aqm as Constants, Tuning};
-use super::{PathSet, PathView, delay};
+use super::{PathSet, PathView};
 use crate::queue::LIMIT;
 use crate::units::{ByteCount, Rate};
 use std::time::Duration;
@@ -46,11 +44,9 @@ pub fn decide(tuning: &Tuning, paths: &[PathView], active: PathSet, fastest: &Pa
     let constants = &tuning.aqm;
     let used =
         || paths.iter().enumerate().filter(|(index, view)| view.usable && (active.contains(*index) || view.probing));
-    let jitters = used().map(|(_, view)| delay::own_jitter(&tuning.delay, view) * constants.late_jitters);
-    let late = jitters.fold(Duration::ZERO, Duration::max);
     let variation = used().map(|(_, view)| view.variation.unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
     let target = target(constants, variation);
-    let interval = ((fastest.least_rtt + late) * 2 + target).max(constants.interval_min);
+    let interval = (fastest.least_rtt * 2 + target).max(constants.interval_min);
     Aqm {
         limit: rate.bytes_in(constants.limit_time).min(constants.limit_max).max(LIMIT),
         quantum: rate.bytes_in(constants.quantum_time).min(constants.quantum_max),
@@ -97,16 +93,14 @@ mod tests {
     #[test]
     fn codel_lets_wait_what_lasts_through_a_loss() {
         let probed = PathView { probing: true, rtt: ms(150), ..path(10, 40) };
-        let apart = PathView { jitter_us: 40_000, spread: ms(60), ..path(50, 10) };
         let gone = PathView { usable: false, variation: Some(1.0), ..path(50, 400) };
         let varies = |variation| PathView { variation, ..path(50, 10) };
-        let table: [(&str, Vec<PathView>, Codel); 8] = [
+        let table: [(&str, Vec<PathView>, Codel); 7] = [
             ("one path", vec![path(50, 20)], (200, 280)),
             ("a long one", vec![path(50, 200)], (200, 1_000)),
             ("a slower one beside it", vec![path(50, 10), path(50, 40)], (200, 240)),
             ("one that is gone beside it", vec![path(50, 10), gone], (200, 240)),
             ("one that is probed beside it", vec![path(50, 10), probed], (200, 900)),
-            ("packets that overtake each other", vec![apart], (200, 480)),
             ("one that varies a little beside it", vec![path(50, 10), varies(Some(0.05))], (400, 440)),
             ("one of which nobody knows beside it", vec![path(50, 10), varies(None)], (600, 640)),
         ];
@@ -118,12 +112,10 @@ mod tests {
     #[test]
     fn each_law_is_switched_off_alone() {
         let probed = PathView { probing: true, rtt: ms(150), ..path(1, 40) };
-        let apart = PathView { jitter_us: 40_000, spread: ms(60), ..path(1, 10) };
         let varies = PathView { variation: Some(0.3), ..path(50, 10) };
-        let table: [(&str, Vec<PathView>, Codel, Codel); 4] = [
+        let table: [(&str, Vec<PathView>, Codel, Codel); 3] = [
             ("codel-target", vec![path(50, 20)], (200, 280), (5, 100)),
             ("codel-varying", vec![varies], (600, 640), (200, 240)),
-            ("codel-late", vec![apart], (200, 480), (200, 240)),
             ("codel-probing", vec![path(50, 10), probed], (200, 900), (200, 240)),
         ];
         for (law, paths, with, without) in table {

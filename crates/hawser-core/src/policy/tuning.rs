@@ -228,9 +228,6 @@ constants! {
         varies: f64 = 0.1,
         /// CoDel's interval is at least this (RFC 8289 section 4.2).
         interval_min: Duration = Duration::from_millis(100),
-        /// How many mean deviations the late packets of a path take beyond the average (RFC 6298 section 2, K).
-        /// Neutral: 0.
-        late_jitters: u32 = 4,
         /// While a path is probed the interval is as many of its round trips: what waits finds its rate out. Neutral:
         /// 0.
         probing_rounds: u32 = 6,
