@@ -42,7 +42,7 @@ const fn law(name: &'static str, about: &'static str, neutralise: fn(&mut Tuning
     Law { name, about, neutralise }
 }
 
-static LAWS: [Law; 38] = [
+static LAWS: [Law; 37] = [
     law("doubt", "a tier is left only when the probe of a suspect path could have been answered", |t| {
         (t.tier.doubt_rounds, t.tier.doubt) = (0, Duration::ZERO);
     }),
@@ -70,7 +70,6 @@ static LAWS: [Law; 38] = [
         (t.retry.first, t.retry.last) = (Duration::MAX, Duration::MAX);
     }),
     law("duplicate", "what was lost twice goes by two paths", |t| t.reinjection.tries_alone = u8::MAX),
-    law("lost-again", "the path that lost a packet counts as slower for it", |t| t.reinjection.lost_again = 0.0),
     law("queue-limit", "what may wait grows with the bond's rate", |t| t.aqm.limit_max = LIMIT),
     law("quantum", "a bulk flow's turn grows with the bond's rate", |t| t.aqm.quantum_max = ByteCount::ZERO),
     law("codel-target", "the ingress queue lasts through the loss of a link", |t| {

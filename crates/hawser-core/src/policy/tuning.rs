@@ -192,15 +192,10 @@ constants! {
 }
 
 constants! {
-    /// What goes by a second path too, and which path retransmits. A plain value.
+    /// What goes by a second path too. A plain value.
     Reinjection {
         /// A segment goes by one path alone up to this try: the third loss would hold its flow up. Neutral: MAX.
         tries_alone: u8 = 2,
-        /// How much likelier the path that has just lost a packet loses it again than any other: losses come in bursts.
-        /// Neutral: 0.
-        lost_again: f64 = 4.0,
-        /// But at most with this probability.
-        lost_again_max: f64 = 0.5,
     }
 }
 

@@ -105,20 +105,18 @@ fn a_queue_of_the_slow_path_counts_whole() {
 }
 
 #[test]
-fn what_a_path_lost_goes_by_another_that_is_hardly_slower() {
-    let retransmitted_by = |paths: &[PathView], lost_on| {
+fn what_was_lost_goes_by_the_path_that_brings_it_home_first() {
+    let retransmitted_by = |paths: &[PathView], ahead| {
         let (tuning, decisions) = (Tuning::default(), decided(Tuning::default(), paths));
         let round = Round { now: START, paths, decisions: &decisions, tuning: &tuning };
-        let takes = |&path: &usize| takes_retransmit(&round, path, ByteCount(1_400), lost_on);
+        let takes = |&path: &usize| takes_retransmit(&round, path, ByteCount(ahead));
         (0..paths.len()).filter(takes).collect::<Vec<_>>()
     };
-    let losing = |mbit, delay_ms, loss| PathView { loss, ..path(mbit, delay_ms) };
-    let alike = [losing(50, 10, 0.1), path(50, 12)];
-    assert_eq!(retransmitted_by(&alike, None), [0]);
-    assert_eq!(retransmitted_by(&alike, Some(0)), [1]);
-    assert_eq!(retransmitted_by(&alike, Some(1)), [0]);
-    // A second loss is too seldom, or costs less than 30 ms more.
-    assert_eq!(retransmitted_by(&[losing(50, 10, 0.01), path(50, 12)], Some(0)), [0]);
-    assert_eq!(retransmitted_by(&[losing(40, 10, 0.3), path(10, 40)], Some(0)), [0]);
-    assert_eq!(retransmitted_by(&[losing(40, 10, 0.3)], Some(0)), [0], "there is no other");
+    let apart = [path(40, 10), path(10, 40)];
+    assert_eq!(retransmitted_by(&apart, 1_400), [0]);
+    assert_eq!(
+        retransmitted_by(&apart, 140_000),
+        [0, 1],
+        "30 ms of the first path are 150 kB, less than a tenth remains"
+    )
 }
