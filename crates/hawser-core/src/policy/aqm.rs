@@ -10,7 +10,6 @@
 //!   returns. What waits lasts through that: RFC 8289 section 4.3 has a part of a round trip, for queues that many flows
 //!   share. Order can be restored within half a second, and a bulk flow past its start wants the sum (docs/architecture.md).
 //! - *varying*: for longer where rates vary, or nobody knows yet whether they do.
-//! - *probing*: what waits while a path is probed finds its rate out, so that the interval is some of its round trips.
 //!
 //! Other flows feel none of it, because the queue is fair.
 
@@ -43,15 +42,14 @@ pub fn carried(paths: &[PathView], active: PathSet) -> u64 {
 pub fn decide(tuning: &Tuning, paths: &[PathView], active: PathSet, fastest: &PathView, rate: Rate) -> Aqm {
     let constants = &tuning.aqm;
     let used =
-        || paths.iter().enumerate().filter(|(index, view)| view.usable && (active.contains(*index) || view.probing));
-    let variation = used().map(|(_, view)| view.variation.unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
+        paths.iter().enumerate().filter(|(index, view)| view.usable && (active.contains(*index) || view.probing));
+    let variation = used.map(|(_, view)| view.variation.unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
     let target = target(constants, variation);
-    let interval = (fastest.least_rtt * 2 + target).max(constants.interval_min);
     Aqm {
         limit: rate.bytes_in(constants.limit_time).min(constants.limit_max).max(LIMIT),
         quantum: rate.bytes_in(constants.quantum_time).min(constants.quantum_max),
         target,
-        interval: interval.max(probing(constants, paths)),
+        interval: (fastest.least_rtt * 2 + target).max(constants.interval_min),
     }
 }
 
@@ -59,15 +57,6 @@ pub fn decide(tuning: &Tuning, paths: &[PathView], active: PathSet, fastest: &Pa
 fn target(constants: &Constants, variation: f64) -> Duration {
     let longer = constants.target_varying.saturating_sub(constants.target);
     constants.target + longer.mul_f64((variation / constants.varies).min(1.0))
-}
-
-/// How long the interval is by the paths that are probed.
-fn probing(constants: &Constants, paths: &[PathView]) -> Duration {
-    let probed = paths.iter().filter(|view| view.usable && view.probing);
-    probed
-        .map(|view| view.rtt * constants.probing_rounds)
-        .fold(Duration::ZERO, Duration::max)
-        .min(constants.probing_max)
 }
 
 #[cfg(test)]
@@ -92,15 +81,13 @@ mod tests {
 
     #[test]
     fn codel_lets_wait_what_lasts_through_a_loss() {
-        let probed = PathView { probing: true, rtt: ms(150), ..path(10, 40) };
         let gone = PathView { usable: false, variation: Some(1.0), ..path(50, 400) };
         let varies = |variation| PathView { variation, ..path(50, 10) };
-        let table: [(&str, Vec<PathView>, Codel); 7] = [
+        let table: [(&str, Vec<PathView>, Codel); 6] = [
             ("one path", vec![path(50, 20)], (200, 280)),
             ("a long one", vec![path(50, 200)], (200, 1_000)),
             ("a slower one beside it", vec![path(50, 10), path(50, 40)], (200, 240)),
             ("one that is gone beside it", vec![path(50, 10), gone], (200, 240)),
-            ("one that is probed beside it", vec![path(50, 10), probed], (200, 900)),
             ("one that varies a little beside it", vec![path(50, 10), varies(Some(0.05))], (400, 440)),
             ("one of which nobody knows beside it", vec![path(50, 10), varies(None)], (600, 640)),
         ];
@@ -111,12 +98,10 @@ mod tests {
 
     #[test]
     fn each_law_is_switched_off_alone() {
-        let probed = PathView { probing: true, rtt: ms(150), ..path(1, 40) };
         let varies = PathView { variation: Some(0.3), ..path(50, 10) };
-        let table: [(&str, Vec<PathView>, Codel, Codel); 3] = [
+        let table: [(&str, Vec<PathView>, Codel, Codel); 2] = [
             ("codel-target", vec![path(50, 20)], (200, 280), (5, 100)),
             ("codel-varying", vec![varies], (600, 640), (200, 240)),
-            ("codel-probing", vec![path(50, 10), probed], (200, 900), (200, 240)),
         ];
         for (law, paths, with, without) in table {
             let neutral = Tuning::neutral(Law::named(law).expect("a law"));

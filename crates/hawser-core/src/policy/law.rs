@@ -42,7 +42,7 @@ const fn law(name: &'static str, about: &'static str, neutralise: fn(&mut Tuning
     Law { name, about, neutralise }
 }
 
-static LAWS: [Law; 37] = [
+static LAWS: [Law; 36] = [
     law("doubt", "a tier is left only when the probe of a suspect path could have been answered", |t| {
         (t.tier.doubt_rounds, t.tier.doubt) = (0, Duration::ZERO);
     }),
@@ -76,7 +76,6 @@ static LAWS: [Law; 37] = [
         (t.aqm.target, t.aqm.target_varying) = (TARGET, TARGET);
     }),
     law("codel-varying", "it lasts through the dips of rates that vary", |t| t.aqm.target_varying = t.aqm.target),
-    law("codel-probing", "CoDel's interval is longer while a path is probed", |t| t.aqm.probing_rounds = 0),
     law("ack-filter", "acknowledgements of a slow start over several paths have gaps", |t| {
         t.ack_filter.gap = Duration::ZERO;
     }),

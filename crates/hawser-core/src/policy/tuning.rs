@@ -223,11 +223,6 @@ constants! {
         varies: f64 = 0.1,
         /// CoDel's interval is at least this (RFC 8289 section 4.2).
         interval_min: Duration = Duration::from_millis(100),
-        /// While a path is probed the interval is as many of its round trips: what waits finds its rate out. Neutral:
-        /// 0.
-        probing_rounds: u32 = 6,
-        /// But by that at most this.
-        probing_max: Duration = Duration::from_millis(1_000),
     }
 }
 

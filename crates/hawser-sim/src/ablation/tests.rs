@@ -23,7 +23,7 @@ fn variant(name: &str, tuning: Tuning) -> Variant {
 /// CoDel drops whatever waits at all.
 fn ruined() -> Tuning {
     let soon = Duration::from_micros(1);
-    let aqm = Aqm { target: soon, target_varying: soon, interval_min: soon, probing_rounds: 0, ..Aqm::default() };
+    let aqm = Aqm { target: soon, target_varying: soon, interval_min: soon, ..Aqm::default() };
     Tuning { aqm, ..Tuning::default() }
 }
 
