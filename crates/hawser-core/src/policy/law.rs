@@ -42,7 +42,7 @@ const fn law(name: &'static str, about: &'static str, neutralise: fn(&mut Tuning
     Law { name, about, neutralise }
 }
 
-static LAWS: [Law; 36] = [
+static LAWS: [Law; 35] = [
     law("doubt", "a tier is left only when the probe of a suspect path could have been answered", |t| {
         (t.tier.doubt_rounds, t.tier.doubt) = (0, Duration::ZERO);
     }),
@@ -54,7 +54,6 @@ static LAWS: [Law; 36] = [
     }),
     law("repair-delay", "what a path loses counts as delay", |t| t.delay.repair_round_trips = 0.0),
     law("active-set", "bulk uses only paths whose rate is worth their delay", |t| t.active_set.delay_weight = 0.0),
-    law("set-tie", "of sets that are nearly as good the larger is preferred", |t| t.active_set.tie = 1.0),
     law("probe-copies", "a path that costs a flow much is probed with redundant copies", |t| t.active_set.cheap = 0.0),
     law("overflow", "active paths take before the faster ones' queue has reached their delay", |t| {
         (t.overflow.first, t.overflow.least) = (1.0, 1.0);

@@ -131,8 +131,6 @@ constants! {
         /// A path that is probed with a flow's own packets costs it at most this factor of its score; else redundant
         /// copies probe it. Neutral: 0.
         cheap: f64 = 0.95,
-        /// Scores this much apart are alike: more paths are preferred, so that the set does not flap. Neutral: 1.
-        tie: f64 = 0.99,
         /// The least round trip that is told apart, µs: below, the hosts' own delays dominate.
         round_trip_min_us: f64 = 5_000.0,
     }
