@@ -42,7 +42,7 @@ const fn law(name: &'static str, about: &'static str, neutralise: fn(&mut Tuning
     Law { name, about, neutralise }
 }
 
-static LAWS: [Law; 35] = [
+static LAWS: [Law; 34] = [
     law("doubt", "a tier is left only when the probe of a suspect path could have been answered", |t| {
         (t.tier.doubt_rounds, t.tier.doubt) = (0, Duration::ZERO);
     }),
@@ -58,7 +58,6 @@ static LAWS: [Law; 35] = [
     law("overflow", "active paths take before the faster ones' queue has reached their delay", |t| {
         (t.overflow.first, t.overflow.least) = (1.0, 1.0);
     }),
-    law("overflow-outside", "other paths take later after the fastest one was idle", |t| t.overflow.outside_most = 1.0),
     law("probing", "a path is fed for its rate's sake until its bandwidth has stopped growing", |t| {
         t.probing.longest = Duration::ZERO;
     }),

@@ -147,13 +147,6 @@ constants! {
         step: f64 = 0.05,
         /// It grows by this when the fastest path was idle.
         back: f64 = 0.25,
-        /// The same share outside the active set is at least 1 and at most this: one window that waits for the repair
-        /// of its losses is too small for both. Neutral: 1.
-        outside_most: f64 = 4.0,
-        /// It shrinks by this with each decision: what was found out is forgotten in five seconds to half a minute.
-        outside_step: f64 = 0.01,
-        /// It grows by this.
-        outside_back: f64 = 0.5,
         /// Without anything to send for this share of the time the fastest path was idle.
         idle: f64 = 0.05,
     }

@@ -27,8 +27,8 @@ pub fn choose(round: &Round<'_>, path: usize, flow: &FlowView, room: Room) -> Ch
     let repair = |path| repair_us(&tuning.delay, path);
     // What is not worth its losses as a part of the set, is not where it only takes what overflows.
     let (threshold, repair) = match decisions.active_set.contains(path) {
-        true => (decisions.overflow.active, 0),
-        false => (decisions.overflow.outside, repair(&paths[path]) - paths.get(decisions.fastest).map_or(0, repair)),
+        true => (decisions.overflow.threshold, 0),
+        false => (1.0, repair(&paths[path]) - paths.get(decisions.fastest).map_or(0, repair)),
     };
     if path == decisions.fastest || sooner(round, path, ahead, threshold, repair.max(0)) {
         room.take()

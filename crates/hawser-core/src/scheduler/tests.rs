@@ -88,10 +88,10 @@ fn what_overflows_to_a_path_outside_the_active_set_pays_for_its_losses() {
 fn a_path_takes_at_its_threshold_by_whether_it_is_active() {
     let (active, outside) = ([path(40, 10), path(10, 40)], [path(300, 8), path(30, 40)]);
     // 30 ms at 40 Mbit/s are 150 kB, 32 ms at 300 Mbit/s are 1.2 MB.
-    let table = [(&active, 0.1, 1.0, 15_000), (&active, 1.0, 1.0, 150_000), (&outside, 0.1, 2.0, 2_400_000)];
-    for (paths, active, outside, from) in table {
+    let table = [(&active, 0.1, 15_000), (&active, 1.0, 150_000), (&outside, 0.1, 1_200_000)];
+    for (paths, threshold, from) in table {
         let tuning = Tuning::default();
-        let decisions = Decisions { overflow: Overflow { active, outside }, ..decided(tuning, paths) };
+        let decisions = Decisions { overflow: Overflow { threshold }, ..decided(tuning, paths) };
         let takes = |backlog| takes_as(&tuning, &decisions, paths, 1, backlog);
         assert!(!takes(from / 100 * 99) && takes(from / 100 * 101), "from {from} bytes on");
     }
