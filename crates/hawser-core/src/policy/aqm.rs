@@ -65,10 +65,6 @@ mod tests {
     use super::super::tests::path;
     use super::*;
 
-    fn ms(ms: u64) -> Duration {
-        Duration::from_millis(ms)
-    }
-
     /// Target and interval in ms.
     type Codel = (u128, u128);
 
