@@ -80,9 +80,7 @@ mod tests {
     fn a_seed_decides_a_network_and_every_network_carries_something() {
         let question = Question { congestion: Congestion::Cubic, down: true };
         // A car may be where no link has much.
-        let families: [(fn(u64) -> Network, f64); 4] =
-            [(stationary, 0.5), (changing, 0.5), (impaired, 0.5), (generated, 0.1)];
-        for (family, least) in families {
+        for (family, least) in [stationary, changing, impaired, generated].into_iter().zip([0.5, 0.5, 0.5, 0.1]) {
             let networks = draw(family, 0..200);
             for (one, again) in networks.iter().zip(draw(family, 0..200)) {
                 assert_eq!(one.name, again.name);

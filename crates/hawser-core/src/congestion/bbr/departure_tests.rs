@@ -18,8 +18,7 @@ fn both<T>(state: State, switch_off: fn(&mut Departures), run: impl Fn(Drive) ->
 #[test]
 fn all_departures_hold_by_default_and_none_in_the_draft() {
     assert_eq!(Bbr::new(MTU, 1, Departures::default()).departures, Departures::default());
-    let mut departures = Departures::default();
-    departures.trim = false;
+    let departures = Departures { trim: false, ..Departures::default() };
     assert_ne!(departures, Departures::default());
     assert_ne!(departures, Departures::NONE);
 }
