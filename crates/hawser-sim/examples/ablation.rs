@@ -3,7 +3,7 @@
 //! `cargo run --release -p hawser-sim --example ablation -- [--laws a,b] [--networks 12] [--seed 1] [--runs 2]
 //!  [--traces DIR]`
 //!
-//! 1. Each family draws networks; recordings are one where a folder is given.
+//! 1. Each family draws networks; drives are recorded ones where a folder is given, else generated.
 //! 2. Each law is switched off in turn. 3. The table is printed.
 
 use hawser_core::policy::Law;
@@ -32,8 +32,10 @@ fn main() {
             _ => panic!("no argument is called {word}"),
         }
     }
-    let mut grounds: Vec<Ground> =
-        Family::ALL.into_iter().flat_map(|family| ablation::draw(family, seed..seed + networks)).collect();
+    let seeds = seed..seed + networks;
+    let drawn = |family: &Family| *family != Family::Drives || traces.is_none();
+    let families = Family::ALL.into_iter().filter(drawn);
+    let mut grounds: Vec<Ground> = families.flat_map(|family| ablation::draw(family, seeds.clone())).collect();
     if let Some(traces) = traces {
         let draw = Draw { seed, cases: networks as usize, seconds: SECONDS, scale: SCALE };
         let drawn = folder::some(Path::new(&traces), draw).unwrap_or_else(|error| panic!("{error}: {}", error.hint()));

@@ -146,7 +146,7 @@ fn taken(kind: Kind, link: Link, plain: u64) -> f64 {
     let mut bench = Bench::new(link, 3).coupled(&[0, 1]);
     for flow in 0..2 + plain {
         let kind = if flow < 2 { kind } else { Kind::NewReno };
-        bench = bench.flow(build(kind, MTU, flow), 300.0 * flow as f64);
+        bench = bench.flow(build(kind, MTU, flow, crate::congestion::Departures::default()), 300.0 * flow as f64);
     }
     bench.run(20.0);
     bench.measure();

@@ -22,7 +22,7 @@ mod testbench;
 #[cfg(test)]
 mod tests;
 
-pub use bbr::Bbr;
+pub use bbr::{Bbr, Departures};
 pub use cubic::Cubic;
 pub use kernel::Kernel;
 
@@ -53,7 +53,7 @@ pub enum Kind {
     NewReno,
     /// RFC 9438 with HyStart++.
     Cubic,
-    /// draft-ietf-ccwg-bbr (BBRv3), with the departures its module names.
+    /// draft-ietf-ccwg-bbr (BBRv3), with [`Departures`].
     Bbr,
     /// RFC 6356, coupled.
     Lia,
@@ -66,12 +66,12 @@ pub enum Kind {
 }
 
 /// A new controller for a path whose largest datagram is `mtu` bytes. `seed` decides the random
-/// parts of BBR's probe times; give every path another, so that paths do not probe in step.
-pub fn build(kind: Kind, mtu: ByteCount, seed: u64) -> Box<dyn Controller> {
+/// parts of BBR's probe times; give every path another, so that paths do not probe in step. `departures` are BBR's too.
+pub fn build(kind: Kind, mtu: ByteCount, seed: u64, departures: Departures) -> Box<dyn Controller> {
     match kind {
         Kind::NewReno => Box::new(Aimd::new(NewReno, mtu)),
         Kind::Cubic => Box::new(Cubic::new(mtu)),
-        Kind::Bbr => Box::new(Bbr::new(mtu, seed)),
+        Kind::Bbr => Box::new(Bbr::new(mtu, seed, departures)),
         Kind::Lia => Box::new(Aimd::new(Lia::new(), mtu)),
         Kind::Olia => Box::new(Aimd::new(Olia::new(), mtu)),
         Kind::Balia => Box::new(Aimd::new(Balia::new(), mtu)),

@@ -41,7 +41,7 @@ pub(super) fn loss(now: f64, sent: f64) -> LossEvent {
 }
 
 fn make(kind: Kind) -> Box<dyn Controller> {
-    build(kind, MTU, 42)
+    build(kind, MTU, 42, Departures::default())
 }
 
 #[test]
@@ -149,7 +149,9 @@ fn every_controller_fills_clean_links() {
 fn two_equal_flows_share_fairly() {
     for kind in ALL {
         for link in [Link::new(50.0, 20.0, 1.0), Link::new(20.0, 60.0, 2.0)] {
-            let mut bench = Bench::new(link, 3).flow(build(kind, MTU, 1), 0.0).flow(build(kind, MTU, 2), 3_000.0);
+            let mut bench = Bench::new(link, 3)
+                .flow(build(kind, MTU, 1, Departures::default()), 0.0)
+                .flow(build(kind, MTU, 2, Departures::default()), 3_000.0);
             bench.run(20.0);
             bench.measure();
             bench.run(40.0);
@@ -241,7 +243,7 @@ fn each_link_of_a_lossy_bond_is_filled() {
     for (percent, least) in [(1.0, 0.95), (3.0, 0.90)] {
         for seed in 1..=2 {
             let link = Link::new(50.0, 20.0, 5.0).loss(percent);
-            let bench = alone(link, build(Kind::Bbr, MTU, seed), 3.0, 10.0);
+            let bench = alone(link, build(Kind::Bbr, MTU, seed, Departures::default()), 3.0, 10.0);
             assert!(bench.share() > least, "{}", report(Kind::Bbr, link, &bench));
         }
     }
@@ -281,7 +283,7 @@ fn bbr_fills_random_links() {
         let link = Link::new(500f64.powf(unit()), rtt, 0.2 * 20f64.powf(unit()))
             .loss(3.0 * unit())
             .jitter((20.0 * unit()).min(rtt / 4.0));
-        let bench = alone(link, build(Kind::Bbr, MTU, round), 4.0 + rtt / 50.0, 6.0);
+        let bench = alone(link, build(Kind::Bbr, MTU, round, Departures::default()), 4.0 + rtt / 50.0, 6.0);
         if bench.share() / (1.0 - link.loss) < 0.90 {
             failed.push(format!("{round}: {}", report(Kind::Bbr, link, &bench)));
         }
@@ -303,7 +305,7 @@ fn bbr_leaves_others_of_its_kind_their_share_however_many_there_are() {
     for (count, link, least) in BESIDE_EACH_OTHER {
         let mut bench = Bench::new(link, 3);
         for flow in 0..count {
-            bench = bench.flow(build(Kind::Bbr, MTU, flow), 50.0 * flow as f64);
+            bench = bench.flow(build(Kind::Bbr, MTU, flow, Departures::default()), 50.0 * flow as f64);
         }
         bench.run(30.0);
         bench.measure();

@@ -103,9 +103,7 @@ pub const SUSPECT_ALONE: Duration = Duration::from_millis(1_500);
 pub const FLAP_DROPS: usize = 3;
 /// See [`FLAP_DROPS`].
 pub const FLAP_WINDOW: Duration = Duration::from_secs(10);
-/// How long a flapping path is held back at first; doubles with each drop.
-pub const HOLD_FIRST: Duration = Duration::from_millis(500);
-/// Doublings of [`HOLD_FIRST`] at most: 16 s.
+/// Doublings of the first hold at most: 16 s of half a second.
 pub const HOLD_DOUBLINGS: u32 = 5;
 /// Each time that a path stays active this long takes one doubling back.
 pub const HOLD_DECAY: Duration = Duration::from_secs(30);

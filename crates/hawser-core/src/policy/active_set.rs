@@ -34,8 +34,8 @@ pub fn choose(tuning: &Tuning, paths: &[PathView], fastest: usize) -> PathSet {
         set = set.with(index);
         rate += path.rate.map_or(0.0, |r| r.0 as f64 * (1.0 - path.loss));
         let score = rate * longer(cost(path));
-        if score >= best.0 * tuning.active_set.tie {
-            best = (score.max(best.0), set);
+        if score >= best.0 {
+            best = (score, set);
         }
     }
     let probed = |path: &PathView| first.probing || path.probing;
@@ -102,14 +102,5 @@ mod tests {
         assert!(!second([probed(1, 20), path(50, 40)]));
         assert!(second([probed(1, 20), path(50, 22)]));
         assert!(second([path(50, 20), probed(50, 40)]), "it carries at least that");
-    }
-
-    #[test]
-    fn of_sets_that_are_nearly_as_good_the_larger_is_active() {
-        // A hundredth more rate, for 0.984 of the score.
-        let paths = [path(100, 10), path(1, 12)];
-        let neutral = Tuning::neutral(Law::named("set-tie").expect("a law"));
-        assert_eq!(active(&Tuning::default(), &paths), [0, 1]);
-        assert_eq!(active(&neutral, &paths), [0]);
     }
 }

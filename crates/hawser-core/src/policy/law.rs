@@ -42,7 +42,7 @@ const fn law(name: &'static str, about: &'static str, neutralise: fn(&mut Tuning
     Law { name, about, neutralise }
 }
 
-static LAWS: [Law; 25] = [
+static LAWS: [Law; 36] = [
     law("doubt", "a tier is left only when the probe of a suspect path could have been answered", |t| {
         (t.tier.doubt_rounds, t.tier.doubt) = (0, Duration::ZERO);
     }),
@@ -54,12 +54,10 @@ static LAWS: [Law; 25] = [
     }),
     law("repair-delay", "what a path loses counts as delay", |t| t.delay.repair_round_trips = 0.0),
     law("active-set", "bulk uses only paths whose rate is worth their delay", |t| t.active_set.delay_weight = 0.0),
-    law("set-tie", "of sets that are nearly as good the larger is preferred", |t| t.active_set.tie = 1.0),
     law("probe-copies", "a path that costs a flow much is probed with redundant copies", |t| t.active_set.cheap = 0.0),
     law("overflow", "active paths take before the faster ones' queue has reached their delay", |t| {
         (t.overflow.first, t.overflow.least) = (1.0, 1.0);
     }),
-    law("overflow-outside", "other paths take later after the fastest one was idle", |t| t.overflow.outside_most = 1.0),
     law("probing", "a path is fed for its rate's sake until its bandwidth has stopped growing", |t| {
         t.probing.longest = Duration::ZERO;
     }),
@@ -70,7 +68,6 @@ static LAWS: [Law; 25] = [
         (t.retry.first, t.retry.last) = (Duration::MAX, Duration::MAX);
     }),
     law("duplicate", "what was lost twice goes by two paths", |t| t.reinjection.tries_alone = u8::MAX),
-    law("lost-again", "the path that lost a packet counts as slower for it", |t| t.reinjection.lost_again = 0.0),
     law("hedge", "what sparse flows have under way on a late path goes by another too", |t| t.hedge.share = 0.0),
     law("queue-limit", "what may wait grows with the bond's rate", |t| t.aqm.limit_max = LIMIT),
     law("quantum", "a bulk flow's turn grows with the bond's rate", |t| t.aqm.quantum_max = ByteCount::ZERO),
@@ -81,17 +78,33 @@ static LAWS: [Law; 25] = [
         t.aqm.memory = Duration::ZERO;
     }),
     law("codel-varying", "it lasts through the dips of rates that vary", |t| t.aqm.target_varying = t.aqm.target),
-    law("codel-reach", "CoDel's target includes what must wait before the slowest active path is reached", |t| {
-        t.aqm.reach_max = Duration::ZERO;
-    }),
-    law("codel-late", "CoDel's interval includes what late packets hold up", |t| t.aqm.late_jitters = 0),
-    law("codel-probing", "CoDel's interval is longer while a path is probed", |t| t.aqm.probing_rounds = 0),
     law("ack-filter", "acknowledgements of a slow start over several paths have gaps", |t| {
         t.ack_filter.gap = Duration::ZERO;
     }),
     law("hold", "a gap is waited for as long as it may still be repaired, and not a fixed time", |t| {
         t.hold.min = t.hold.max;
     }),
+    law("flap-hold", "a path that drops again and again is held back for ever longer", |t| {
+        t.flaps.first = Duration::ZERO
+    }),
+    law("bbr-loss-beside-queue", "loss is congestion only beside a queue", |t| t.bbr.loss_beside_queue = false),
+    law("bbr-own-loss", "what a path loses by its nature is no congestion", |t| t.bbr.own_loss = false),
+    law("bbr-startup-loss", "Startup ends at loss only when its rate has stopped growing", |t| {
+        t.bbr.startup_loss = false
+    }),
+    law("bbr-limited-loss", "loss lowers the rate only where the sender filled it", |t| t.bbr.limited_loss = false),
+    law("bbr-standing-queue", "a standing queue is congestion without loss", |t| t.bbr.standing_queue = false),
+    law("bbr-fall", "a rate that fell is seen in limited samples too", |t| t.bbr.fall = false),
+    law("bbr-follow", "where the rate varies the window follows it", |t| t.bbr.follow = false),
+    law("bbr-probe-queue", "a probe ends at a queue that brings no rate", |t| t.bbr.probe_queue = false),
+    law("bbr-deep-down", "Down drains faster while much is queued", |t| t.bbr.deep_down = false),
+    law("bbr-renewal", "a round trip near the least renews it", |t| t.bbr.renewal = false),
+    law("bbr-startup-pace", "Startup hardly paces a sender that is the limit", |t| t.bbr.startup_pace = false),
+    law("bbr-startup-queue", "Startup ends at a queue that brings no rate", |t| t.bbr.startup_queue = false),
+    law("bbr-trim", "cruising is slowed while a queue stands", |t| t.bbr.trim = false),
+    law("bbr-headroom", "headroom never cuts the path's own product", |t| t.bbr.headroom = false),
+    law("bbr-host-time", "what is in flight covers the hosts' rests", |t| t.bbr.host_time = false),
+    law("bbr-spread", "what an average packet takes counts to the path's product", |t| t.bbr.spread = false),
 ];
 
 #[cfg(test)]

@@ -1,12 +1,8 @@
-//! What goes by a second path too, and which path retransmits.
+//! What goes by a second path too.
 //!
 //! *Principle*: a loss costs an in-order flow the time of its repair, and repairs that are lost cost it again
-//! (reinjection in multipath QUIC: XLINK, SIGCOMM 2021). Two laws:
-//!
-//! - *duplicate*: what was lost twice goes by two paths, since a third loss would hold its flow up. Few packets are
-//!   lost twice, so this costs next to nothing.
-//! - *lost again*: losses come in bursts (Gilbert 1960), so the path that has just lost a packet counts as slower by
-//!   what another loss there would cost.
+//! (reinjection in multipath QUIC: XLINK, SIGCOMM 2021). What was lost twice goes by two paths, since a third loss would
+//! hold its flow up. Few packets are lost twice, so this costs next to nothing.
 //!
 //! What a suspect path has in flight goes by the others at once (`session::timeout`).
 
@@ -35,12 +31,6 @@ impl Reinjection {
     }
 }
 
-/// What a path that lost a packet costs it beyond its delay, in µs, if it retransmits it itself.
-pub fn lost_again_us(tuning: &Tuning, path: &PathView) -> i64 {
-    let again = (path.loss * tuning.lost_again).min(tuning.lost_again_max);
-    (path.rtt.as_micros() as f64 * again) as i64
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Law;
@@ -59,15 +49,5 @@ mod tests {
         assert_eq!(first_duplicate(&tuning, &[path(50, 10), gone]), None);
         let neutral = super::super::Tuning::neutral(Law::named("duplicate").expect("a law")).reinjection;
         assert_eq!(first_duplicate(&neutral, &[path(50, 10), path(50, 10)]), None);
-    }
-
-    #[test]
-    fn a_path_that_lost_a_packet_costs_a_part_of_a_round_trip() {
-        let neutral = super::super::Tuning::neutral(Law::named("lost-again").expect("a law")).reinjection;
-        for (loss, us) in [(0.0, 0), (0.01, 4_000), (0.1, 40_000), (0.5, 50_000)] {
-            let lossy = PathView { loss, ..path(50, 50) };
-            assert_eq!(lost_again_us(&Tuning::default(), &lossy), us, "{loss}");
-            assert_eq!(lost_again_us(&neutral, &lossy), 0);
-        }
     }
 }

@@ -104,11 +104,11 @@ fn idleness_counts_since_it_was_last_judged_and_only_with_what_others_took() {
     let mut paths = named(&[path(40, 10), path(10, 40)]);
     let mut threshold = |tenth: u64, idle_ms: u64, overflows: u64| {
         paths[0].idle_for = Duration::from_millis(idle_ms);
-        policy.update(at(tenth * 100), &paths, &FlowsView { overflows, ..FLOWS }).overflow.outside
+        policy.update(at(tenth * 100), &paths, &FlowsView { overflows, ..FLOWS }).overflow.threshold
     };
     // Tenth of a second, idle altogether in ms, batches of others altogether, threshold.
     for (tenth, idle_ms, overflows, expected) in
-        [(1, 0, 0, 1.0), (2, 50, 1, 1.5), (3, 50, 2, 1.49), (4, 100, 2, 1.49), (5, 150, 3, 1.99)]
+        [(1, 0, 0, 0.1), (2, 50, 1, 0.35), (3, 50, 2, 0.3), (4, 100, 2, 0.3), (5, 150, 3, 0.55)]
     {
         let found = threshold(tenth, idle_ms, overflows);
         assert!((found - expected).abs() < 1e-9, "after {tenth} tenths: {found}");

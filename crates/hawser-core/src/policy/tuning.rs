@@ -3,6 +3,8 @@
 //! The default is what was measured to work. [`Tuning::neutral`] switches one law off (`law.rs`), for ablation.
 
 use super::Law;
+use crate::congestion::Departures;
+use crate::path::health::FlapHold;
 use crate::units::ByteCount;
 use std::time::Duration;
 
@@ -35,6 +37,10 @@ pub struct Tuning {
     pub ack_filter: AckFilter,
     /// See `hold.rs`.
     pub hold: Hold,
+    /// When a path that drops again and again is used again: `path/health/flaps.rs`.
+    pub flaps: FlapHold,
+    /// What differs from BBR's draft: `congestion/bbr/departures.rs`.
+    pub bbr: Departures,
 }
 
 impl Tuning {
@@ -62,6 +68,8 @@ impl Default for Tuning {
             aqm: Aqm::default(),
             ack_filter: AckFilter::default(),
             hold: Hold::default(),
+            flaps: FlapHold::default(),
+            bbr: Departures::default(),
         }
     }
 }
@@ -126,8 +134,6 @@ constants! {
         /// A path that is probed with a flow's own packets costs it at most this factor of its score; else redundant
         /// copies probe it. Neutral: 0.
         cheap: f64 = 0.95,
-        /// Scores this much apart are alike: more paths are preferred, so that the set does not flap. Neutral: 1.
-        tie: f64 = 0.99,
         /// The least round trip that is told apart, µs: below, the hosts' own delays dominate.
         round_trip_min_us: f64 = 5_000.0,
     }
@@ -144,13 +150,6 @@ constants! {
         step: f64 = 0.05,
         /// It grows by this when the fastest path was idle.
         back: f64 = 0.25,
-        /// The same share outside the active set is at least 1 and at most this: one window that waits for the repair
-        /// of its losses is too small for both. Neutral: 1.
-        outside_most: f64 = 4.0,
-        /// It shrinks by this with each decision: what was found out is forgotten in five seconds to half a minute.
-        outside_step: f64 = 0.01,
-        /// It grows by this.
-        outside_back: f64 = 0.5,
         /// Without anything to send for this share of the time the fastest path was idle.
         idle: f64 = 0.05,
     }
@@ -187,15 +186,10 @@ constants! {
 }
 
 constants! {
-    /// What goes by a second path too, and which path retransmits. A plain value.
+    /// What goes by a second path too. A plain value.
     Reinjection {
         /// A segment goes by one path alone up to this try: the third loss would hold its flow up. Neutral: MAX.
         tries_alone: u8 = 2,
-        /// How much likelier the path that has just lost a packet loses it again than any other: losses come in bursts.
-        /// Neutral: 0.
-        lost_again: f64 = 4.0,
-        /// But at most with this probability.
-        lost_again_max: f64 = 0.5,
     }
 }
 
@@ -226,8 +220,6 @@ constants! {
         quantum_time: Duration = Duration::from_micros(150),
         /// And is at most one large train, bytes. Neutral: 0.
         quantum_max: ByteCount = ByteCount(65_536),
-        /// The most that a bulk flow's packets wait for a slower path's sake. Neutral: 0.
-        reach_max: Duration = Duration::from_millis(400),
         /// CoDel's target where rates are steady, at what the paths carried most of late. Neutral: 5 ms (RFC 8289 section 4.3).
         target: Duration = Duration::from_millis(100),
         /// For how long that is remembered: what most outages last. Neutral: 0.
@@ -240,14 +232,6 @@ constants! {
         varies: f64 = 0.1,
         /// CoDel's interval is at least this (RFC 8289 section 4.2).
         interval_min: Duration = Duration::from_millis(100),
-        /// How many mean deviations the late packets of a path take beyond the average (RFC 6298 section 2, K).
-        /// Neutral: 0.
-        late_jitters: u32 = 4,
-        /// While a path is probed the interval is as many of its round trips: what waits finds its rate out. Neutral:
-        /// 0.
-        probing_rounds: u32 = 6,
-        /// But by that at most this.
-        probing_max: Duration = Duration::from_millis(1_000),
     }
 }
 

@@ -15,7 +15,6 @@
 
 use super::{Room, Round};
 use crate::policy::delay::{micros, own_jitter, repair_us};
-use crate::policy::reinjection::lost_again_us;
 use crate::policy::{PathView, tuning};
 use crate::queue::{Choice, FlowView};
 use crate::units::{ByteCount, Rate};
@@ -28,8 +27,8 @@ pub fn choose(round: &Round<'_>, path: usize, flow: &FlowView, room: Room) -> Ch
     let repair = |path| repair_us(&tuning.delay, path);
     // What is not worth its losses as a part of the set, is not where it only takes what overflows.
     let (threshold, repair) = match decisions.active_set.contains(path) {
-        true => (decisions.overflow.active, 0),
-        false => (decisions.overflow.outside, repair(&paths[path]) - paths.get(decisions.fastest).map_or(0, repair)),
+        true => (decisions.overflow.threshold, 0),
+        false => (1.0, repair(&paths[path]) - paths.get(decisions.fastest).map_or(0, repair)),
     };
     if path == decisions.fastest || sooner(round, path, ahead, threshold, repair.max(0)) {
         room.take()
@@ -39,44 +38,33 @@ pub fn choose(round: &Round<'_>, path: usize, flow: &FlowView, room: Room) -> Ch
 }
 
 /// Whether `path` brings a packet that is to be sent again home before any other path would,
-/// with `ahead` bytes to be sent again before it. The path that lost it may well lose it again, which
-/// takes a round trip to mend.
-pub fn takes_retransmit(round: &Round<'_>, path: usize, ahead: ByteCount, lost_on: Option<usize>) -> bool {
-    let Round { paths, tuning, .. } = *round;
-    let cost = |index: usize| {
-        let again = if lost_on == Some(index) { lost_again_us(&tuning.reinjection, &paths[index]) } else { 0 };
-        paths[index].delay_us.saturating_add(again)
-    };
-    by_faster(round, path, &cost, ahead).is_none_or(|(start, serial)| cost(path) < start.saturating_add(micros(serial)))
+/// with `ahead` bytes to be sent again before it.
+pub fn takes_retransmit(round: &Round<'_>, path: usize, ahead: ByteCount) -> bool {
+    let delay_us = round.paths[path].delay_us;
+    by_faster(round, path, ahead).is_none_or(|(start, serial)| delay_us < start.saturating_add(micros(serial)))
 }
 
 /// Earliest completion: would `ahead` bytes, the packet in question at their end, come home later
 /// by the paths that are faster than this one? So much of the difference counts as `threshold` says;
 /// a queue of the path's own counts whole. `repair`: what its losses cost on top, in µs.
 fn sooner(round: &Round<'_>, path: usize, ahead: ByteCount, threshold: f64, repair: i64) -> bool {
-    let paths = round.paths;
-    let view = &paths[path];
+    let view = &round.paths[path];
     let here = view.floor_us.saturating_add(micros(own_jitter(&round.tuning.delay, view))).saturating_add(repair);
     let queued = view.delay_us.saturating_sub(view.floor_us).max(0);
-    let Some((start, serial)) = by_faster(round, path, &|index| paths[index].delay_us, ahead) else { return true };
+    let Some((start, serial)) = by_faster(round, path, ahead) else { return true };
     let before = (here.saturating_sub(start).max(0) as f64) * threshold + queued as f64;
     before < serial.as_micros() as f64 || here.saturating_add(queued) < start
 }
 
 /// When the usable paths of less delay than this one would bring the first byte home, on the delays' scale in µs, and
 /// how long `ahead` bytes take behind it; none where there is no such path.
-fn by_faster(
-    round: &Round<'_>,
-    path: usize,
-    delay: &dyn Fn(usize) -> i64,
-    ahead: ByteCount,
-) -> Option<(i64, Duration)> {
+fn by_faster(round: &Round<'_>, path: usize, ahead: ByteCount) -> Option<(i64, Duration)> {
     let (mut rate, mut start) = (0u64, None::<i64>);
-    for (index, view) in round.paths.iter().enumerate() {
-        if !view.usable || delay(index) >= delay(path) {
+    for view in round.paths {
+        if !view.usable || view.delay_us >= round.paths[path].delay_us {
             continue;
         }
-        let first = delay(index).saturating_add(micros(view.ready_in));
+        let first = view.delay_us.saturating_add(micros(view.ready_in));
         start = Some(start.map_or(first, |start| start.min(first)));
         rate = rate.saturating_add(promised(&round.tuning.probing, view, ahead).0);
     }

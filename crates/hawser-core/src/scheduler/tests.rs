@@ -88,10 +88,10 @@ fn what_overflows_to_a_path_outside_the_active_set_pays_for_its_losses() {
 fn a_path_takes_at_its_threshold_by_whether_it_is_active() {
     let (active, outside) = ([path(40, 10), path(10, 40)], [path(300, 8), path(30, 40)]);
     // 30 ms at 40 Mbit/s are 150 kB, 32 ms at 300 Mbit/s are 1.2 MB.
-    let table = [(&active, 0.1, 1.0, 15_000), (&active, 1.0, 1.0, 150_000), (&outside, 0.1, 2.0, 2_400_000)];
-    for (paths, active, outside, from) in table {
+    let table = [(&active, 0.1, 15_000), (&active, 1.0, 150_000), (&outside, 0.1, 1_200_000)];
+    for (paths, threshold, from) in table {
         let tuning = Tuning::default();
-        let decisions = Decisions { overflow: Overflow { active, outside }, ..decided(tuning, paths) };
+        let decisions = Decisions { overflow: Overflow { threshold }, ..decided(tuning, paths) };
         let takes = |backlog| takes_as(&tuning, &decisions, paths, 1, backlog);
         assert!(!takes(from / 100 * 99) && takes(from / 100 * 101), "from {from} bytes on");
     }
@@ -105,20 +105,15 @@ fn a_queue_of_the_slow_path_counts_whole() {
 }
 
 #[test]
-fn what_a_path_lost_goes_by_another_that_is_hardly_slower() {
-    let retransmitted_by = |paths: &[PathView], lost_on| {
+fn what_was_lost_goes_by_the_path_that_brings_it_home_first() {
+    let retransmitted_by = |paths: &[PathView], ahead| {
         let (tuning, decisions) = (Tuning::default(), decided(Tuning::default(), paths));
         let round = Round { now: START, paths, decisions: &decisions, tuning: &tuning };
-        let takes = |&path: &usize| takes_retransmit(&round, path, ByteCount(1_400), lost_on);
+        let takes = |&path: &usize| takes_retransmit(&round, path, ByteCount(ahead));
         (0..paths.len()).filter(takes).collect::<Vec<_>>()
     };
-    let losing = |mbit, delay_ms, loss| PathView { loss, ..path(mbit, delay_ms) };
-    let alike = [losing(50, 10, 0.1), path(50, 12)];
-    assert_eq!(retransmitted_by(&alike, None), [0]);
-    assert_eq!(retransmitted_by(&alike, Some(0)), [1]);
-    assert_eq!(retransmitted_by(&alike, Some(1)), [0]);
-    // A second loss is too seldom, or costs less than 30 ms more.
-    assert_eq!(retransmitted_by(&[losing(50, 10, 0.01), path(50, 12)], Some(0)), [0]);
-    assert_eq!(retransmitted_by(&[losing(40, 10, 0.3), path(10, 40)], Some(0)), [0]);
-    assert_eq!(retransmitted_by(&[losing(40, 10, 0.3)], Some(0)), [0], "there is no other");
+    let apart = [path(40, 10), path(10, 40)];
+    assert_eq!(retransmitted_by(&apart, 1_400), [0]);
+    assert_eq!(retransmitted_by(&apart, 140_000), [0], "30 ms of the first path are 150 kB");
+    assert_eq!(retransmitted_by(&apart, 160_000), [0, 1]);
 }

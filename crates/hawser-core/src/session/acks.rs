@@ -14,7 +14,7 @@ use crate::congestion::sampler::Stamp;
 use crate::congestion::{AckEvent, LossEvent};
 use crate::path::received::AckPolicy;
 use crate::path::sent::{AckError, AckOutcome, Arrival};
-use crate::units::{ByteCount, PathId, Time};
+use crate::units::{ByteCount, Time};
 use crate::wire::AckFrame;
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ impl Session {
             }
             self.on_news(now, index, by == index, frame, &outcome);
         }
-        self.requeue_lost(id);
+        self.requeue_lost();
         Ok(())
     }
 
@@ -197,7 +197,7 @@ impl Session {
             });
             path.follow_controller();
         }
-        self.requeue_lost(id);
+        self.requeue_lost();
     }
 
     /// A path is suspect or down: all that it has in flight goes to the others at once.
@@ -215,13 +215,11 @@ impl Session {
             hand_back(packet.content, splits, lost);
         });
         path.pmtu.abandon_probe();
-        self.requeue_lost(id);
+        self.requeue_lost();
     }
 
-    fn requeue_lost(&mut self, path: PathId) {
-        for record in self.lost.drain(..) {
-            self.retransmit.push(SegmentRecord { lost_on: Some(path), ..record });
-        }
+    fn requeue_lost(&mut self) {
+        self.lost.drain(..).for_each(|record| self.retransmit.push(record));
     }
 }
 

@@ -171,8 +171,7 @@ impl Session {
         while let Some(next) = self.retransmit.peek() {
             let size = DATA_OVERHEAD + usize::from(next.len);
             let fits = if size > self.paths[index].mtu() { batch.is_empty() } else { batch.room_for(size) > 0 };
-            let lost_on = next.lost_on.and_then(|id| self.index_of(id));
-            if !fits || !takes_retransmit(&self.round(now), index, self.retransmit.bytes(), lost_on) {
+            if !fits || !takes_retransmit(&self.round(now), index, self.retransmit.bytes()) {
                 break;
             }
             if *budget == ByteCount::ZERO {
@@ -251,7 +250,6 @@ impl Session {
             len: u16::try_from(if index + 1 == end { last_len } else { len }).unwrap_or(u16::MAX),
             tries: 1,
             first_sent: now,
-            lost_on: None,
             treatment,
         })
     }

@@ -151,7 +151,7 @@ impl Path {
             peer: None,
             terms: Terms::default(),
             terms_revision: None,
-            health: Health::new(),
+            health: Health::new(settings.tuning.flaps),
             label,
             validation,
             rtt: RttEstimator::new(INITIAL_RTT),
@@ -159,7 +159,7 @@ impl Path {
             sent: SentPackets::new(),
             sparse: SparseInFlight::default(),
             received: ReceivedPackets::new(AckPolicy::default()),
-            controller: congestion::build(controller(transport, settings), wire, u64::from(id.0)),
+            controller: build_controller(id, transport, wire, settings),
             sampler: DeliverySampler::new(),
             pacer: Pacer::new(wire),
             pmtu,
@@ -189,8 +189,7 @@ impl Path {
 
     /// Forgets what the congestion control had learnt: the path was away.
     pub fn restart(&mut self, now: Time, settings: &Settings) {
-        self.controller =
-            congestion::build(controller(self.transport, settings), self.wire_mtu(), u64::from(self.id.0));
+        self.controller = build_controller(self.id, self.transport, self.wire_mtu(), settings);
         self.pacer = Pacer::new(self.wire_mtu());
         self.probing.begin();
         self.known_since = now;
@@ -442,8 +441,9 @@ fn untried_mtu(transport: Transport, remote: &SocketAddr, settings: &Settings) -
 }
 
 /// The configured controller, but where the kernel has its own below.
-fn controller(transport: Transport, settings: &Settings) -> Kind {
-    if transport.is_stream() { Kind::Kernel } else { settings.congestion }
+fn build_controller(id: PathId, transport: Transport, wire: ByteCount, settings: &Settings) -> Box<dyn Controller> {
+    let kind = if transport.is_stream() { Kind::Kernel } else { settings.congestion };
+    congestion::build(kind, wire, u64::from(id.0), settings.tuning.bbr)
 }
 
 /// Bytes of a datagram without its outer headers.

@@ -8,7 +8,7 @@
 use super::constants::MAX_TRIES;
 use crate::packet::SegmentRef;
 use crate::rules::Treatment;
-use crate::units::{ByteCount, PathId, Time};
+use crate::units::{ByteCount, Time};
 use crate::wire::{DataFlags, FlowBucket, FlowSequence};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -25,8 +25,6 @@ pub(super) struct SegmentRecord {
     pub len: u16,
     pub tries: u8,
     pub first_sent: Time,
-    /// The path that lost it last.
-    pub lost_on: Option<PathId>,
     pub treatment: Treatment,
 }
 

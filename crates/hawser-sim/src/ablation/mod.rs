@@ -1,6 +1,7 @@
 //! What each law of the policy is worth: switched off in turn, on networks that nobody chose by hand.
 //!
-//! 1. [`draw`] takes networks of a [`Family`], from a seed on; recordings come from a folder ([`crate::family::folder`]).
+//! 1. [`draw`] takes networks of a [`Family`], from a seed on; recorded drives come from a folder
+//!    ([`crate::family::folder`]).
 //! 2. [`ablate`] measures the default tuning on each of them, then each [`Variant`], in the same runs.
 //! 3. [`Ablation::effects`] compares run by run, network by network ([`effect`]), and [`table`] shows it.
 //!
@@ -45,7 +46,7 @@ pub enum Family {
     Changing,
     /// [`family::impaired`].
     Impaired,
-    /// Recordings, or links made up as those are.
+    /// Recordings, where there are any; else [`family::generated`].
     Drives,
 }
 
@@ -108,13 +109,13 @@ pub struct Ablation {
     pub variants: Vec<(Variant, Measured)>,
 }
 
-/// Step 1: the networks of these seeds; none of drives, which no seed makes.
+/// Step 1: the networks of these seeds; drives are generated ones.
 pub fn draw(from: Family, seeds: Range<u64>) -> Vec<Ground> {
     let networks = match from {
         Family::Stationary => family::draw(family::stationary, seeds),
         Family::Changing => family::draw(family::changing, seeds),
         Family::Impaired => family::draw(family::impaired, seeds),
-        Family::Drives => Vec::new(),
+        Family::Drives => family::draw(family::generated, seeds),
     };
     networks.into_iter().map(|network| Ground { family: from, network }).collect()
 }

@@ -45,6 +45,11 @@ pub struct Trace {
     pub up: Option<Recording>,
 }
 
+/// A car's link of this name as recorded, or as generated.
+pub(super) fn car_link(down: Recording, up: Option<Recording>, name: &str) -> LinkSpec {
+    recorded_link(down, up, if name.contains("starlink") { DELAY_SATELLITE } else { DELAY_OTHER })
+}
+
 /// A link as recorded, with this delay each way, ms.
 fn recorded_link(down: Recording, up: Option<Recording>, delay: f64) -> LinkSpec {
     let mean = down.mean();
@@ -76,8 +81,7 @@ fn stretch(names: &[String], drives: &[&Drive], draw: Draw, rng: &mut Seeded) ->
     }
     let of = |link: &usize| {
         let rates = drive.stretch(*link, from, draw.seconds, draw.scale).expect("a stretch within the drive");
-        let delay = if names[*link].contains("starlink") { DELAY_SATELLITE } else { DELAY_OTHER };
-        recorded_link(rates, None, delay)
+        car_link(rates, None, &names[*link])
     };
     let short: Vec<&str> = links.iter().map(|link| names[*link].split('_').next().unwrap_or_default()).collect();
     Network {

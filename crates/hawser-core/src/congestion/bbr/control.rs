@@ -10,7 +10,7 @@ use std::time::Duration;
 const PACING_MARGIN: f64 = 0.99;
 /// Doubles the rate each round trip (draft section 5.3.1.1: 4 ln 2).
 const STARTUP_PACING_GAIN: f64 = 2.77;
-/// The same below a sender that is the limit (departure): an inner slow start doubles by itself, and its window bounds it. What
+/// The same below a sender that is the limit (`Departures::startup_pace`): an inner slow start doubles by itself, and its window bounds it. What
 /// takes half a round trip to leave would end it, for HyStart takes a train of acknowledgements that long for a full pipe
 /// (Ha and Rhee, 2011; Linux's CUBIC). What it doubles takes 2 (1 + 2 / gain) / gain round trips: above 5.3, with a margin.
 const LIMITED_STARTUP_PACING_GAIN: f64 = 7.0;
@@ -18,7 +18,7 @@ const LIMITED_STARTUP_PACING_GAIN: f64 = 7.0;
 const DRAIN_PACING_GAIN: f64 = 0.5;
 /// Drains what Up queued (draft section 5.3.3.1).
 const DOWN_PACING_GAIN: f64 = 0.90;
-/// Drains faster while much is queued (departure: a long path would be probed again before it is empty).
+/// Drains faster while much is queued (`Departures::deep_down`): a queue of a quarter of the product is gone after a round.
 const DEEP_DOWN_PACING_GAIN: f64 = 0.75;
 /// Multiple of the bandwidth-delay product that is much.
 const DEEP: f64 = 1.1;
@@ -38,17 +38,17 @@ const QUANTUM_TIME: Duration = Duration::from_millis(1);
 const QUANTUM_PACKETS: u64 = 2;
 /// The largest burst (draft section 5.6.3).
 const QUANTUM_CAP: ByteCount = ByteCount(64 * 1024);
-/// What may be in flight in any case, in time (departure: the draft's section 5.6.4.1 allows three bursts). Portals that move
-/// many packets rest between rounds: of 1 ms round trip at several Gbit/s nearly all is spent in them, and none in a queue.
+/// What may be in flight in any case, in time (`Departures::host_time`; the draft's section 5.5.8.2 has one burst). Portals that
+/// move many packets rest between rounds: of 1 ms round trip at several Gbit/s nearly all is spent in them, and none in a queue.
 const HOST_TIME: Duration = Duration::from_millis(2);
 
 impl Bbr {
     fn pacing_gain(&self, in_flight: ByteCount) -> f64 {
         match self.state {
-            State::Startup if self.rounds.is_emptied() => LIMITED_STARTUP_PACING_GAIN,
+            State::Startup if self.departures.startup_pace && self.rounds.is_emptied() => LIMITED_STARTUP_PACING_GAIN,
             State::Startup => STARTUP_PACING_GAIN,
             State::Drain => DRAIN_PACING_GAIN,
-            State::Down if in_flight > self.inflight(DEEP) => DEEP_DOWN_PACING_GAIN,
+            State::Down if self.departures.deep_down && in_flight > self.inflight(DEEP) => DEEP_DOWN_PACING_GAIN,
             State::Down => DOWN_PACING_GAIN,
             State::Up => UP_PACING_GAIN,
             State::Cruise | State::Refill | State::ProbeRtt => 1.0,
@@ -99,8 +99,12 @@ impl Bbr {
     /// `volume`, but at least what batches of sending and acknowledging need.
     pub(super) fn quantized(&self, volume: ByteCount) -> ByteCount {
         let quantum = self.pacing.bytes_in(QUANTUM_TIME).min(QUANTUM_CAP).max(ByteCount(self.mtu.0 * QUANTUM_PACKETS));
-        let volume = volume.max(quantum).max(self.pacing.bytes_in(HOST_TIME)).max(self.min_window());
+        let volume = volume.max(quantum).max(self.host_volume()).max(self.min_window());
         if self.state == State::Up { volume + ByteCount(self.mtu.0 * UP_EXTRA_PACKETS) } else { volume }
+    }
+
+    fn host_volume(&self) -> ByteCount {
+        if self.departures.host_time { self.pacing.bytes_in(HOST_TIME) } else { ByteCount::ZERO }
     }
 
     pub(super) fn inflight(&self, gain: f64) -> ByteCount {
@@ -114,7 +118,7 @@ impl Bbr {
 
     pub(super) fn probe_rtt_window(&self) -> ByteCount {
         let gain = if self.follow.was_on() { follow::PROBE_RTT_WINDOW_GAIN } else { PROBE_RTT_WINDOW_GAIN };
-        self.bdp(gain).max(self.pacing.bytes_in(HOST_TIME).scale(PROBE_RTT_WINDOW_GAIN)).max(self.min_window())
+        self.bdp(gain).max(self.host_volume().scale(PROBE_RTT_WINDOW_GAIN)).max(self.min_window())
     }
 
     pub(super) fn set_window(&mut self, sample: &Sample) {
@@ -130,10 +134,10 @@ impl Bbr {
         }
         let cap = match self.state {
             // Headroom is for others; what the path itself needs, with its clumps, is not cut.
-            State::Cruise => {
+            State::Cruise if self.departures.headroom => {
                 (self.inflight(1.0) + self.extra.get()).min(self.inflight_long).max(self.inflight_with_headroom())
             }
-            State::ProbeRtt => self.inflight_with_headroom(),
+            State::Cruise | State::ProbeRtt => self.inflight_with_headroom(),
             State::Down | State::Refill | State::Up => self.inflight_long,
             State::Startup | State::Drain => ByteCount::MAX,
         };

@@ -27,7 +27,7 @@ impl Drive {
     /// A path of 1 MB/s and 100 ms: its product is 100 packets.
     pub(super) fn new() -> Self {
         Drive {
-            bbr: Bbr::new(MTU, 1),
+            bbr: Bbr::new(MTU, 1, Departures::default()),
             now: Time::from_nanos(1_000_000_000),
             delivered: 0,
             lost: 0,
@@ -38,6 +38,13 @@ impl Drive {
             spread: Duration::ZERO,
             overtaken: false,
         }
+    }
+
+    /// The same, with some departures from the draft switched off.
+    pub(super) fn without(switch_off: impl Fn(&mut Departures)) -> Self {
+        let mut drive = Drive::new();
+        switch_off(&mut drive.bbr.departures);
+        drive
     }
 
     pub(super) fn in_state(state: State) -> Self {

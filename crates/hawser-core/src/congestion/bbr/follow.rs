@@ -1,4 +1,4 @@
-//! On a path whose rate varies the window follows the rate (departure).
+//! On a path whose rate varies the window follows the rate (`Departures::follow`).
 //!
 //! The draft looks for more rate every two or three seconds. A cellular or satellite link in a car has another rate every
 //! second, and what it gained is found when it is gone. Here the path keeps a short queue all the time: what comes out of a
@@ -170,7 +170,7 @@ impl Bbr {
         if queue <= (kept + rate.time_for(self.min_window())) * 2 {
             self.follow.short_at = sample.now;
         }
-        if self.follow.is_on(sample.now, self.loss.baseline()) {
+        if self.departures.follow && self.follow.is_on(sample.now, self.loss.baseline()) {
             self.bw = rate;
             if self.state == State::ProbeRtt {
                 self.window = self.window.min(self.probe_rtt_window());

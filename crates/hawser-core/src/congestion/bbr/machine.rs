@@ -34,7 +34,7 @@ impl Bbr {
         if self.rounds.started && !sample.limited && sample.rate > Rate::ZERO {
             self.full.on_round(sample.rate);
         }
-        if self.state == State::Startup && self.is_startup_queueing(sample) {
+        if self.state == State::Startup && self.is_startup_queueing(sample) && self.departures.startup_queue {
             self.full.now = true;
             self.full.reached = true;
         }
@@ -214,7 +214,8 @@ impl Bbr {
         let Some(least) = self.min_rtt.get() else {
             return false;
         };
-        self.cycle.ack_phase == AckPhase::ProbeFeedback
+        self.departures.probe_queue
+            && self.cycle.ack_phase == AckPhase::ProbeFeedback
             && sample.now >= self.cycle.feedback_at + least / 2
             && self.delay.shows_queue(least)
             && sample.rate < self.cycle.up_rate.scale(PROBE_GROWTH)

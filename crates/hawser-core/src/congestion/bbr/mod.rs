@@ -6,46 +6,22 @@
 //! 2. `machine`: is the pipe full, the queue drained, is it time to probe (bandwidth, round trip)?
 //! 3. `control`: the pacing rate and the window that follow from model and state.
 //!
-//! **Departures from the draft**, because a bond rides over radio links, and a ping must stay fast
-//! beside a full load:
-//!
-//! - *Loss is congestion only beside a queue.* The draft lowers its bounds when 2 % of a round are
-//!   lost while probing, and after any loss otherwise; at 1 % random loss its rate then decays by
-//!   2 % a round trip between probes, and at 3 % every probe fails. Here a round counts as congested
-//!   when it lost more than 2 % above the path's own loss (learned while cruising without a queue, at
-//!   most 5 %) and the round trip shows a queue, or when it lost more than 5 % above it, queue or not.
-//!   Beside a queue that stands over a round every loss is congestion, as in the draft: many flows at
-//!   one bottleneck otherwise take each other's losses for the path's own, and some drive out the rest.
-//!   Startup ends at loss only when its rate has also stopped growing for a round.
-//! - *A standing queue is congestion without loss.* When less arrives than the model says behind a
-//!   queue that no round trip of two rounds was without, the short-term rate and volume follow:
-//!   a deep buffer would otherwise hold a fallen rate's excess for seconds.
-//! - *A fall shows in limited samples too.* A scheduler that stops at a path's queue limits every sample,
-//!   and a maximum that only others replace would stand for ever. What leaves a queue comes at the
-//!   path's rate: when several spans of it, sent as the model says, brought less than 0.6 of that, what
-//!   they brought takes the maximum's place, and Down empties the queue (`fall`).
-//! - *A probe stops at a queue.* Up ends when half a round of feedback has raised the queue and not
-//!   the rate; the draft waits for three rounds. Down paces at 0.75 while much is queued.
-//! - *PROBE_RTT only when needed.* A round trip within a sixteenth of the least renews it.
-//! - *Startup lets an inner slow start through*: it hardly paces a sender that is the limit itself.
-//! - *Startup stops at a queue too*, of half a round trip, once the rate has not grown behind it; of a
-//!   quarter, where the sender has little to send and would stay in Startup for long.
-//! - *Cruising is trimmed.* The bandwidth is a maximum of noisy samples; paced at it a path always has a
-//!   queue. While one stands, cruising takes off a hundredth a round, and gives it back slowly.
-//! - *Headroom never cuts the path's own product* and the clumps its acknowledgements come in.
-//! - *Marks.* The draft leaves ECN open; a CE mark counts as a congested round (RFC 3168).
+//! Where this differs from the draft stands in `departures`, each with a switch.
 //!
 //! A limit that remains: where jitter with kept order delays packets by as much as the least round
 //! trip, that looks like a queue that stands: random loss beside it halves the rate, and beyond it
 //! the window (two products of that least) holds the rate down, as it does in the draft.
 
 mod control;
+mod departures;
 mod fall;
 mod follow;
 mod gauges;
 mod machine;
 mod model;
 mod signals;
+
+pub use self::departures::Departures;
 
 use self::fall::Fall;
 use self::gauges::{DelayGauge, LossGauge, Standing};
@@ -143,6 +119,7 @@ struct Cycle {
 /// The BBR controller. Starts in Startup with the initial window and no model. One path owns it.
 #[derive(Clone, Debug)]
 pub struct Bbr {
+    departures: Departures,
     mtu: ByteCount,
     state: State,
     window: ByteCount,
@@ -185,8 +162,9 @@ pub struct Bbr {
 
 impl Bbr {
     /// For a path with datagrams of at most `mtu` bytes; `seed` decides when it probes.
-    pub fn new(mtu: ByteCount, seed: u64) -> Self {
+    pub fn new(mtu: ByteCount, seed: u64, departures: Departures) -> Self {
         Bbr {
+            departures,
             mtu,
             state: State::Startup,
             window: initial_window(mtu),
@@ -263,7 +241,7 @@ impl Bbr {
         self.check_drain_done(sample);
         self.step_probe_bw(sample);
         if let Some(rtt) = sample.rtt {
-            self.min_rtt.update(sample.now, rtt);
+            self.min_rtt.update(sample.now, rtt, self.departures.renewal);
         }
         self.check_probe_rtt(sample);
         self.advance_latest(sample);
@@ -291,7 +269,7 @@ impl Controller for Bbr {
                 self.delay.add(round_trip, ack.rtt.variance);
             }
             self.loss.add_acked(ack.acked);
-            self.spread = ack.rtt.spread;
+            self.spread = if self.departures.spread { ack.rtt.spread } else { Duration::ZERO };
             self.on_sample(&sample);
         }
     }
@@ -346,6 +324,8 @@ impl Controller for Bbr {
     }
 }
 
+#[cfg(test)]
+mod departure_tests;
 #[cfg(test)]
 mod drive;
 #[cfg(test)]

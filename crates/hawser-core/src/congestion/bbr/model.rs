@@ -8,7 +8,7 @@ use std::time::Duration;
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 /// How long a least round trip counts (draft section 2.16.1, BBR.MinRTTFilterLen).
 const MIN_RTT_FILTER: Duration = Duration::from_secs(10);
-/// A round trip within this part of the least shows an empty queue too (departure: see the module).
+/// A round trip within this part of the least shows an empty queue too (`Departures::renewal`): batches blur as much.
 const RENEWAL_PART: u32 = 16;
 /// Rounds that extra acknowledged bytes are remembered (draft section 2.12, BBR.ExtraAckedFilterLen).
 const EXTRA_ACKED_ROUNDS: u64 = 10;
@@ -153,12 +153,13 @@ impl MinRtt {
         self.least.map(|(rtt, _)| rtt)
     }
 
-    pub(super) fn update(&mut self, now: Time, rtt: Duration) {
+    /// `renewal`: a round trip near the least stands for it.
+    pub(super) fn update(&mut self, now: Time, rtt: Duration, renewal: bool) {
         let (recent, stamp) = *self.recent.get_or_insert((rtt, now));
         self.expired = now > stamp + PROBE_RTT_INTERVAL;
         if rtt < recent || self.expired {
             self.recent = Some((rtt, now));
-        } else if rtt <= recent + recent / RENEWAL_PART {
+        } else if renewal && rtt <= recent + recent / RENEWAL_PART {
             self.recent = Some((recent, now));
         }
         let (recent, recent_at) = self.recent.expect("set above");

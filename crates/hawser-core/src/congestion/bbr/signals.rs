@@ -107,7 +107,7 @@ impl Bbr {
     /// The bandwidth is a maximum, and clumps in the acknowledgements raise it above what the path
     /// carries: paced at it, a path is never without a queue. Cruising learns how much less is enough.
     fn trim_to_queue(&mut self, queue: Duration, sample: &Sample) {
-        if self.state != State::Cruise {
+        if self.state != State::Cruise || !self.departures.trim {
             return;
         }
         let least = self.min_rtt.get().unwrap_or_default();
@@ -133,7 +133,7 @@ impl Bbr {
             State::Down => COLLAPSE,
             _ => 0.0,
         };
-        if shortfall == 0.0 || sample.limited || !self.queued {
+        if !self.departures.standing_queue || shortfall == 0.0 || sample.limited || !self.queued {
             self.standing.end(sample.now);
             return;
         }
@@ -156,7 +156,8 @@ impl Bbr {
 
     /// The path carries far less than it did: begin anew with what it carries, and empty its queue.
     pub(super) fn follow_fall(&mut self, sample: &Sample) {
-        let Some(least) = self.min_rtt.get().filter(|_| self.full.reached) else { return };
+        let known = self.full.reached && self.departures.fall;
+        let Some(least) = self.min_rtt.get().filter(|_| known) else { return };
         if let Some(rate) = self.fall.on_sample(sample, least, self.max_bw.get()) {
             self.fall_to(rate, sample.now);
         }
@@ -172,7 +173,7 @@ impl Bbr {
 
     /// A rate that the sender did not fill says nothing about the path: then only the volume sinks.
     fn lower_short_term(&mut self, limited: bool) {
-        if !limited {
+        if !(limited && self.departures.limited_loss) {
             let bound = self.bw_short.min(self.max_bw.get());
             self.bw_short = self.latest.bw.max(bound.scale(BETA));
         }
@@ -188,7 +189,7 @@ impl Bbr {
     /// The loss above the path's own that counts at present.
     fn loss_threshold(&self) -> f64 {
         let grows = self.min_rtt.get().is_some_and(|least| self.delay.shows_queue(least));
-        if grows || self.queued {
+        if grows || self.queued || !self.departures.loss_beside_queue {
             LOSS_THRESHOLD
         } else if self.full.reached {
             LOSS_THRESHOLD_BLIND
@@ -200,7 +201,8 @@ impl Bbr {
     /// What the path loses by its nature. Beside a queue that stands nothing is: others fill it too, and whoever takes
     /// their losses for the path's own drives them out.
     fn own_loss(&self) -> f64 {
-        if self.queued { 0.0 } else { self.loss.baseline() }
+        let learned = self.departures.loss_beside_queue && self.departures.own_loss;
+        if self.queued || !learned { 0.0 } else { self.loss.baseline() }
     }
 
     /// `lost` of `sent` bytes is more than the path's own loss, chance and the threshold explain.
@@ -219,14 +221,19 @@ impl Bbr {
     /// While the rate still grows by a quarter a round, what is lost is the path's own.
     pub(super) fn is_startup_loss_high(&self) -> bool {
         self.latest.round_started
-            && self.full.has_stalled()
+            && (self.full.has_stalled() || !self.departures.startup_loss)
             && self.loss.round_lost >= ByteCount(self.mtu.0 * STARTUP_LOST_PACKETS)
             && self.is_round_lossy()
     }
 
     fn is_round_lossy(&self) -> bool {
         let lost = self.loss.round_lost;
-        self.loss.in_round && (self.queued || self.is_excess_loss(lost, lost + self.loss.round_acked))
+        let excess = self.is_excess_loss(lost, lost + self.loss.round_acked);
+        let counts = match self.departures.loss_beside_queue {
+            true => self.queued || excess,
+            false => self.state != State::Startup || excess,
+        };
+        self.loss.in_round && counts
     }
 
     pub(super) fn note_loss(&mut self, loss: &LossEvent) {

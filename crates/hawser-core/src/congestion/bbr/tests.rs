@@ -189,7 +189,7 @@ fn the_wait_between_probes_comes_from_the_seed() {
     let waits: Vec<Duration> = (0..8)
         .map(|seed| {
             let mut drive = Drive::new();
-            drive.bbr = Bbr::new(MTU, seed);
+            drive.bbr = Bbr::new(MTU, seed, Departures::default());
             drive.until(State::Cruise);
             drive.bbr.cycle.wait
         })
@@ -197,7 +197,7 @@ fn the_wait_between_probes_comes_from_the_seed() {
     assert!(waits.iter().all(|wait| (2.0..3.0).contains(&wait.as_secs_f64())));
     assert!(waits.windows(2).all(|pair| pair[0] != pair[1]));
     let mut again = Drive::new();
-    again.bbr = Bbr::new(MTU, 3);
+    again.bbr = Bbr::new(MTU, 3, Departures::default());
     again.until(State::Cruise);
     assert_eq!(again.bbr.cycle.wait, waits[3]);
 }

@@ -1,11 +1,26 @@
 //! What it costs a path to drop again and again.
 
-use crate::path::constants::{FLAP_DROPS, FLAP_WINDOW, HOLD_DECAY, HOLD_DOUBLINGS, HOLD_FIRST};
+use crate::path::constants::{FLAP_DROPS, FLAP_WINDOW, HOLD_DECAY, HOLD_DOUBLINGS};
 use crate::units::Time;
+use std::time::Duration;
+
+/// What it costs. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct FlapHold {
+    /// How long a flapping path is held back at first; doubles with each drop. Zero: never.
+    pub first: Duration,
+}
+
+impl Default for FlapHold {
+    fn default() -> FlapHold {
+        FlapHold { first: Duration::from_millis(500) }
+    }
+}
 
 /// The drops of late, and what they cost. None at first. A part of `Health`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Flaps {
+    hold: FlapHold,
     /// When it last dropped, newest first.
     drops: [Option<Time>; FLAP_DROPS],
     /// Holds in a row, less what time has taken back: zero is innocence.
@@ -14,6 +29,15 @@ pub(super) struct Flaps {
 }
 
 impl Flaps {
+    pub(super) fn new(hold: FlapHold) -> Flaps {
+        Flaps { hold, drops: [None; FLAP_DROPS], level: 0, held_until: None }
+    }
+
+    /// Nothing happened.
+    pub(super) fn forgive(&mut self) {
+        *self = Flaps::new(self.hold);
+    }
+
     /// Until when the path is held back; long past for most.
     pub(super) fn held_until(&self) -> Option<Time> {
         self.held_until
@@ -30,7 +54,7 @@ impl Flaps {
         let often = oldest.is_some_and(|oldest| now.since(oldest) <= FLAP_WINDOW);
         // Once held back, the drops come further apart, so that the window alone would forgive them.
         if often || self.level > 0 {
-            self.held_until = Some(now + HOLD_FIRST * (1 << self.level.min(HOLD_DOUBLINGS)));
+            self.held_until = Some(now + self.hold.first * (1 << self.level.min(HOLD_DOUBLINGS)));
             self.level = (self.level + 1).min(HOLD_DOUBLINGS + 1);
         }
     }

@@ -29,6 +29,7 @@ mod tests;
 
 use super::constants::{DOWN_PROBE_INTERVAL, SUSPECT_ALONE, SUSPECT_FOR, SUSPECT_PTOS};
 use crate::units::Time;
+pub use flaps::FlapHold;
 use flaps::Flaps;
 use std::time::Duration;
 
@@ -111,23 +112,17 @@ pub struct Health {
     flaps: Flaps,
 }
 
-impl Default for Health {
-    fn default() -> Self {
+impl Health {
+    /// A path that nothing was sent on. `hold`: what it costs to drop again and again.
+    pub fn new(hold: FlapHold) -> Self {
         Health {
             state: HealthState::New,
             deadline: None,
             ptos: 0,
             active_at: Time::ZERO,
             suspected_at: Time::ZERO,
-            flaps: Flaps::default(),
+            flaps: Flaps::new(hold),
         }
-    }
-}
-
-impl Health {
-    /// A path that nothing was sent on.
-    pub fn new() -> Self {
-        Self::default()
     }
 
     /// The state.
@@ -152,7 +147,7 @@ impl Health {
 
     /// There is no other path: this one is not held back, however it flaps.
     pub fn forgive_flaps(&mut self) {
-        self.flaps = Flaps::default();
+        self.flaps.forgive();
     }
 
     /// The first challenge went out.

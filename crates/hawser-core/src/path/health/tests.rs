@@ -13,7 +13,7 @@ fn at(ms: u64) -> Time {
 
 /// A path brought into a state at 0 ms by the events that lead there.
 fn path(state: HealthState) -> Health {
-    let mut health = Health::new();
+    let mut health = Health::new(FlapHold::default());
     if state == New {
         return health;
     }
@@ -197,6 +197,15 @@ fn two_returns_are_immediate_and_then_the_hold_doubles_to_16_s() {
         now += held;
     }
     assert_eq!(holds, [0, 0, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 16_000]);
+}
+
+#[test]
+fn no_path_is_held_back_where_the_first_hold_is_none() {
+    let mut health = Health::new(FlapHold { first: Duration::ZERO });
+    assert!(health.on_validated(at(0)));
+    for drop in 1..50 {
+        assert_eq!(drop_and_return(&mut health, drop * 10), 0, "drop {drop}");
+    }
 }
 
 #[test]

@@ -16,7 +16,6 @@ fn tried(store: &mut TrainStore, tries: u8) -> SegmentRecord {
         len: 20,
         tries,
         first_sent: Time::ZERO,
-        lost_on: None,
         treatment: Default::default(),
     }
 }

@@ -19,7 +19,6 @@ fn record(store: &mut TrainStore, first_sent: Time) -> SegmentRecord {
         len: 20,
         tries: 1,
         first_sent,
-        lost_on: None,
         treatment: Default::default(),
     }
 }

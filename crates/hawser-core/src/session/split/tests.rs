@@ -15,7 +15,6 @@ fn packet(len: u16) -> SegmentRecord {
         len,
         tries: 1,
         first_sent: Time::ZERO,
-        lost_on: None,
         treatment: Default::default(),
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Ablate {
     /// Laws, by name [default: all]
     #[arg(long, value_name = "LAW,…", value_delimiter = ',')]
     laws: Vec<String>,
-    /// Of stationary, changing, impaired, drives [default: all but drives; with --traces all]
+    /// Of stationary, changing, impaired, drives [default: all]
     #[arg(long, value_name = "FAMILY,…", value_delimiter = ',')]
     families: Vec<String>,
     /// Networks of each family
@@ -39,7 +39,7 @@ pub(super) struct Ablate {
     /// Runs on each network, each with another seed of what is random
     #[arg(long, value_name = "R", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// The folder of recordings: drives.csv, NAME.down and NAME.up
+    /// The folder of recorded drives: drives.csv, NAME.down and NAME.up [default: drives are generated]
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
     /// Write all runs to this file
@@ -75,10 +75,9 @@ impl Ablate {
 
     /// Step 1.
     fn grounds(&self) -> Result<Vec<Ground>, Failure> {
-        let families = match (self.families.as_slice(), &self.traces) {
-            ([], Some(_)) => Family::ALL.to_vec(),
-            ([], None) => Family::ALL.into_iter().filter(|family| *family != Family::Drives).collect(),
-            (names, _) => found("family", names, &Family::ALL.map(Family::name), Family::named)?,
+        let families = match self.families.as_slice() {
+            [] => Family::ALL.to_vec(),
+            names => found("family", names, &Family::ALL.map(Family::name), Family::named)?,
         };
         if self.traces.is_some() && !families.contains(&Family::Drives) {
             return Err(
@@ -88,19 +87,15 @@ impl Ablate {
         let seeds = u64::from(self.seed)..u64::from(self.seed) + u64::from(self.networks);
         let mut grounds = Vec::new();
         for family in families {
-            match family {
-                Family::Drives => grounds.extend(self.recorded()?),
-                drawn => grounds.extend(ablation::draw(drawn, seeds.clone())),
+            match (family, &self.traces) {
+                (Family::Drives, Some(folder)) => grounds.extend(self.recorded(folder)?),
+                (drawn, _) => grounds.extend(ablation::draw(drawn, seeds.clone())),
             }
         }
         Ok(grounds)
     }
 
-    fn recorded(&self) -> Result<Vec<Ground>, Failure> {
-        let Some(folder) = &self.traces else {
-            return Err(Failure::wrong("find networks of the family drives: there is no recording")
-                .hint("name a folder of recordings: --traces DIR"));
-        };
+    fn recorded(&self, folder: &Path) -> Result<Vec<Ground>, Failure> {
         let draw = Draw { seed: self.seed.into(), cases: usize::from(self.networks), seconds: SECONDS, scale: SCALE };
         let networks = folder::some(folder, draw)?;
         Ok(networks.into_iter().map(|network| Ground { family: Family::Drives, network }).collect())
@@ -110,8 +105,10 @@ impl Ablate {
     fn head(&self, grounds: &[Ground]) -> String {
         let last = u64::from(self.seed) + u64::from(self.networks) - 1;
         let drives = grounds.iter().filter(|ground| ground.family == Family::Drives).count();
-        let recorded =
-            if drives > 0 { format!(", {drives} recordings drawn by seed {}", self.seed) } else { String::new() };
+        let recorded = match &self.traces {
+            Some(_) => format!(", {drives} recordings drawn by seed {}", self.seed),
+            None => String::new(),
+        };
         format!(
             "seeds {} to {last}, runs 0 to {}{recorded}\n\
              What changes without a law: 100 · ln(without / with), mean over networks ± 95 % confidence.\n\
