@@ -16,7 +16,8 @@
 //!   most 5 %) and the round trip shows a queue, or when it lost more than 5 % above it, queue or not.
 //!   Beside a queue that stands over a round every loss is congestion, as in the draft: many flows at
 //!   one bottleneck otherwise take each other's losses for the path's own, and some drive out the rest.
-//!   Startup ends at loss only when its rate has also stopped growing for a round.
+//!   Startup ends at loss only when its rate has also stopped growing for a round; beside a queue it ends with the first
+//!   losses after that, and elsewhere with the round that shows their share.
 //! - *A standing queue is congestion without loss.* When less arrives than the model says behind a
 //!   queue that no round trip of two rounds was without, the short-term rate and volume follow:
 //!   a deep buffer would otherwise hold a fallen rate's excess for seconds.
