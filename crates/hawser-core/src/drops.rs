@@ -32,7 +32,7 @@ pub enum DropReason {
     Codel,
     /// An inner packet was delivered already.
     Duplicate,
-    /// No path brought it home in time; the far side was told.
+    /// No path delivered it in time; the far side was told.
     GaveUp,
     /// An inner packet from one peer to another, where they may not talk to each other.
     BetweenPeers,

@@ -1,32 +1,72 @@
 //! Outages of one link of two, drawn by seed: when its path is active again, and what is sent on it meanwhile.
 //!
-//! `cargo run --release -p hawser-sim --example outages [FROM TO]`: seeds, 0 to 200 where nothing is said. Those that
-//! do not hold come last.
+//! `cargo run --release -p hawser-sim --example outages -- [--seed 0] [--cases 200] [--json FILE]`
+//!
+//! Those that do not hold come last. The file has every run, with commit, date and machine.
+
+#[path = "shared/json.rs"]
+mod json;
 
 use hawser_sim::judge::{each, quantile};
-use hawser_sim::outage::{BACK_WITHIN, INACTIVE_BITS, Outage};
+use hawser_sim::outage::{BACK_WITHIN, INACTIVE_BITS, Outage, Verdict};
+use json::{array, number, object, text};
+
+fn line(outage: &Outage, verdict: &Verdict) -> String {
+    let back = verdict.back.map_or("never".to_owned(), |back| format!("{back:.2} s"));
+    let again = if verdict.down_again { ", down again" } else { "" };
+    let [local, remote] = verdict.bits.map(|bits| bits / 1e3);
+    format!("{} back {back:>6}{again}; {local:.1} and {remote:.1} kbit/s | {outage}", verdict.holds())
+}
+
+/// One run, as the file has it.
+fn run(outage: &Outage, verdict: &Verdict) -> String {
+    object(&[
+        ("outage", text(&outage.to_string())),
+        ("back_s", number(verdict.back.unwrap_or(f64::NAN))),
+        ("down_again", verdict.down_again.to_string()),
+        ("inactive_bits_local", number(verdict.bits[0])),
+        ("inactive_bits_remote", number(verdict.bits[1])),
+        ("holds", verdict.holds().to_string()),
+    ])
+}
 
 fn main() {
-    let arguments: Vec<u64> = std::env::args().skip(1).map(|text| text.parse().expect("a seed")).collect();
-    let seeds = arguments.first().copied().unwrap_or(0)..arguments.get(1).copied().unwrap_or(200);
-    let outages: Vec<Outage> = seeds.map(Outage::draw).collect();
+    let (mut seed, mut cases, mut file) = (0, 200, None);
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let value = words.next().unwrap_or_else(|| panic!("{word} needs a value"));
+        let count = || value.parse::<u64>().unwrap_or_else(|_| panic!("{word} needs a number, not {value}"));
+        match word.as_str() {
+            "--seed" => seed = count(),
+            "--cases" => cases = count(),
+            "--json" => file = Some(value),
+            _ => panic!("no argument is called {word}"),
+        }
+    }
+    let outages: Vec<Outage> = (seed..seed + cases).map(Outage::draw).collect();
     let verdicts = each(&outages, Outage::run);
     let mut all: Vec<_> = outages.iter().zip(&verdicts).collect();
     all.sort_by_key(|(_, verdict)| !verdict.holds());
-    for (outage, verdict) in &all {
-        let back = verdict.back.map_or("never".to_owned(), |back| format!("{back:.2} s"));
-        let again = if verdict.down_again { ", down again" } else { "" };
-        let [local, remote] = verdict.bits.map(|bits| bits / 1e3);
-        println!("{} back {back:>6}{again}; {local:.1} and {remote:.1} kbit/s | {outage}", verdict.holds());
-    }
+    all.iter().for_each(|(outage, verdict)| println!("{}", line(outage, verdict)));
     let back: Vec<f64> = verdicts.iter().map(|verdict| verdict.back.unwrap_or(f64::INFINITY)).collect();
+    let bits: Vec<f64> = verdicts.iter().flat_map(|verdict| verdict.bits).collect();
     let late = back.iter().filter(|back| **back > BACK_WITHIN).count();
     let loud = verdicts.iter().filter(|verdict| verdict.bits.iter().any(|bits| *bits > INACTIVE_BITS)).count();
     let again = verdicts.iter().filter(|verdict| verdict.down_again).count();
+    let [median, worst] = [0.5, 1.0].map(|share| quantile(&back, share));
     println!(
-        "{} outages: {late} late (median {:.2} s, worst {:.2} s), {loud} too loud, {again} down again",
-        verdicts.len(),
-        quantile(&back, 0.5),
-        quantile(&back, 1.0)
+        "{cases} outages: {late} late (median {median:.2} s, worst {worst:.2} s), {loud} too loud, {again} down again"
     );
+    let Some(file) = file else { return };
+    let summary = object(&[
+        ("outages", cases.to_string()),
+        ("late", late.to_string()),
+        ("loud", loud.to_string()),
+        ("down_again", again.to_string()),
+        ("back_median_s", number(median)),
+        ("back_worst_s", number(worst)),
+        ("inactive_bits_worst", number(quantile(&bits, 1.0))),
+    ]);
+    let runs = array(outages.iter().zip(&verdicts).map(|(outage, verdict)| run(outage, verdict)));
+    json::write(&file, "outages", &[("seed", seed.to_string()), ("summary", summary), ("runs", runs)]);
 }

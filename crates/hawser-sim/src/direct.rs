@@ -4,13 +4,12 @@
 //! 2. The hosts of the side that it moved are polled, and what they send enters the link's pipe.
 
 use crate::events::EventQueue;
-use crate::host::{Entrance, Host, Wire, destination};
+use crate::host::{Host, HostId, Hosts, Ingress, Wire};
 use crate::net::{Due, LinkSpec, Pipe};
 use crate::random::Seeded;
 use crate::world::{Act, LOCAL, REMOTE};
 use hawser_core::units::Time;
-use std::any::Any;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 
 /// The largest packet, bytes.
 const MTU: usize = 1500;
@@ -21,22 +20,13 @@ enum Happening {
     Act(Act),
 }
 
-struct Placed {
-    address: IpAddr,
-    host: Box<dyn Host>,
-}
-
-/// The name of a host. A plain value.
-#[derive(Copy, Clone, Debug)]
-pub struct DirectId(usize, usize);
-
 /// A link and hosts at its ends. Begins at time zero; one owner.
 pub struct Direct {
     /// The present.
     pub now: Time,
     /// By the side that sends: up, then down.
     pub pipes: [Pipe<Vec<u8>>; 2],
-    hosts: [Vec<Placed>; 2],
+    hosts: Hosts,
     wires: [Wire; 2],
     events: EventQueue<Happening>,
 }
@@ -48,22 +38,20 @@ impl Direct {
         Direct {
             now: Time::ZERO,
             pipes: [Pipe::new(link.up.clone(), rng.fork()), Pipe::new(link.down.clone(), rng.fork())],
-            hosts: [Vec::new(), Vec::new()],
+            hosts: Hosts::default(),
             wires: [Wire::new(MTU), Wire::new(MTU)],
             events: EventQueue::default(),
         }
     }
 
     /// Puts a host at an end.
-    pub fn add_host(&mut self, side: usize, address: Ipv4Addr, host: impl Host) -> DirectId {
-        self.hosts[side].push(Placed { address: IpAddr::V4(address), host: Box::new(host) });
-        DirectId(side, self.hosts[side].len() - 1)
+    pub fn add_host(&mut self, side: usize, address: Ipv4Addr, host: impl Host) -> HostId {
+        self.hosts.put(side, address, host)
     }
 
     /// A host that was put there. Panics if it is another kind of host.
-    pub fn host<H: Host>(&self, id: DirectId) -> &H {
-        let host: &dyn Any = &*self.hosts[id.0][id.1].host;
-        host.downcast_ref().expect("a host of this kind")
+    pub fn host<H: Host>(&self, id: HostId) -> &H {
+        self.hosts.get(id)
     }
 
     /// Something happens to the link's ways then, whichever link the act names.
@@ -84,8 +72,7 @@ impl Direct {
     }
 
     fn next_at(&self) -> Option<Time> {
-        let hosts = self.hosts.iter().flatten().filter_map(|placed| placed.host.deadline());
-        self.events.next_at().into_iter().chain(hosts).min()
+        self.events.next_at().into_iter().chain(self.hosts.deadline()).min()
     }
 
     fn happen(&mut self, happening: Happening) {
@@ -98,10 +85,7 @@ impl Direct {
                 self.departs(side, departure.next);
             }
             Happening::Arrive(side, packet) => {
-                let to = destination(&packet);
-                for placed in self.hosts[side].iter_mut().filter(|placed| Some(placed.address) == to) {
-                    placed.host.receive(self.now, &packet, false);
-                }
+                self.hosts.receive(side, self.now, &packet, false);
                 self.settle(side);
             }
             Happening::Act(act) => {
@@ -117,8 +101,8 @@ impl Direct {
     /// Step 2.
     fn settle(&mut self, side: usize) {
         let now = self.now;
-        for placed in &mut self.hosts[side] {
-            placed.host.poll(now, &mut Entrance::onto(&mut self.wires[side], now));
+        for host in self.hosts.on(side) {
+            host.poll(now, &mut Ingress::onto(&mut self.wires[side], now));
         }
         for packet in std::mem::take(&mut self.wires[side].packets) {
             let due = self.pipes[side].offer(now, packet);

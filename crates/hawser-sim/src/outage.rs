@@ -15,9 +15,9 @@ use hawser_core::path::health::HealthState;
 use hawser_core::units::PathId;
 use std::collections::VecDeque;
 
-/// The path must be active again so long after its link returned, s.
+/// The path must be active again within this time of its link's return, s.
 pub const BACK_WITHIN: f64 = 1.0;
-/// An inactive path sends at most so many bits in any second, in either direction.
+/// An inactive path sends at most this number of bits in any second, in either direction.
 pub const INACTIVE_BITS: f64 = 10_000.0;
 /// The link with the outage; the other one stays.
 const LINK: usize = 1;
@@ -30,7 +30,7 @@ const QUEUE: (f64, f64) = (50.0, 300.0);
 const AT_START: (f64, f64) = (0.0, 0.5);
 const LATER: (f64, f64) = (3.0, 8.0);
 const LASTS: (f64, f64) = (0.3, 20.0);
-/// It is looked at so often, and until so long after the return, s.
+/// The time between two looks at it, and how long after the return they go on, s.
 const STEP: f64 = 0.01;
 const AFTER: f64 = 6.0;
 
@@ -152,7 +152,7 @@ fn states(world: &World) -> [Option<HealthState>; 2] {
 }
 
 impl Verdict {
-    /// Step 3, so many seconds after the return.
+    /// Step 3, `after` seconds after the return.
     fn look(&mut self, after: f64, states: [Option<HealthState>; 2]) {
         if states == [Some(HealthState::Active); 2] {
             self.back.get_or_insert(after);

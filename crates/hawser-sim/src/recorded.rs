@@ -64,7 +64,7 @@ impl Drive {
         self.rates.first().map_or(0, Vec::len)
     }
 
-    /// A stretch of a link of it, at so many times the rate.
+    /// A stretch of a link of it, at a multiple of the rate.
     pub fn stretch(&self, link: usize, from: usize, seconds: usize, scale: f64) -> Option<Recording> {
         let rates = self.rates.get(link)?.iter().skip(from).take(seconds);
         Recording::new(rates.map(|mbit| (Duration::from_secs(1), mbit_rate(mbit * scale))))

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 /// The share of a link's bytes that is inner bytes, for the smallest TUN MTU: 59 bytes of headers each.
 const INNER_SHARE: f64 = 1280.0 / 1339.0;
-/// The bulk's packets queued at the entrance, bytes.
+/// The bulk's packets queued at the ingress, bytes.
 const BACKLOG: u64 = 65_536;
 /// Pings each second.
 const PING_EVERY: Duration = Duration::from_millis(10);

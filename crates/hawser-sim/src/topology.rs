@@ -31,9 +31,9 @@ const BUFFERS: (f64, f64) = (0.2, 4.0);
 const LOSSY: f64 = 0.5;
 /// No buffer is smaller, bytes: five packets. A fifth of a short product would hold none.
 const BUFFER_MIN: u64 = 7_500;
-/// After the start, the controllers find their rates in this time and so many round trips.
+/// After the start, the controllers find their rates in this time and this number of round trips.
 const WARM: (Duration, u32) = (Duration::from_millis(500), 5);
-/// The measurement lasts at least this long and so many round trips.
+/// The measurement lasts at least this long and this number of round trips.
 const MEASURE: (Duration, u32) = (Duration::from_millis(1_000), 5);
 /// It goes on until the links could have carried this, or for `LONGEST`.
 const BUDGET: ByteCount = ByteCount(12_000_000);
@@ -57,7 +57,7 @@ pub struct Topology {
 pub struct Got {
     /// Inner bytes at the far side.
     pub goodput: Rate,
-    /// From entrance to delivery in order: median and 95th percentile.
+    /// From the ingress queue to delivery in order: median and 95th percentile.
     pub delay: [Duration; 2],
     /// Packets that came.
     pub packets: u64,
@@ -89,7 +89,7 @@ impl Topology {
         self.links.iter().map(|link| link.up.delay + link.down.delay).max().unwrap_or_default()
     }
 
-    /// What the slowest link's round trip, its buffer and the entrance's queue take together.
+    /// What the slowest link's round trip, its buffer and the ingress queue take together.
     pub fn longest_delay(&self) -> Duration {
         let through = |link: &LinkSpec| link.up.delay + link.down.delay + link.up.rate.time_for(link.up.queue);
         let slowest = self.links.iter().map(through).max().unwrap_or_default();

@@ -12,16 +12,12 @@ const TOPOLOGIES: u64 = 200;
 const MOST: f64 = 0.95;
 const GOOD: f64 = 0.95;
 const WORST: f64 = 0.85;
-/// At most one packet in so many comes out of order, or so many while the rates are being found.
+/// At most one packet in this many comes out of order, or `LATE_ANYWAY` while the rates are being found.
 const LATE: u64 = 50;
 const LATE_ANYWAY: u64 = 10;
-/// 19 of 20 packets are delivered in order within so many times what the slowest link's round trip,
-/// its buffer and the entrance's queue take together.
+/// 19 of 20 packets are delivered in order within this multiple of what the slowest link's round trip,
+/// its buffer and the ingress queue take together.
 const DELAY: u32 = 3;
-/// But one of so many may take longer, where a lossy link of 1 % of the bond's rate is used, and none as long as the second.
-const SLOW_ONE_OF: usize = 200;
-/// See `SLOW_ONE_OF`.
-const LONGEST_DELAY: u32 = 4;
 
 fn print(comparisons: &[Comparison]) {
     comparisons.iter().for_each(|comparison| println!("{comparison}"));
@@ -45,14 +41,11 @@ fn the_bond_is_never_worse_than_its_best_link() {
     assert!(done[0].ratio() >= WORST, "seed {} is under {WORST}", done[0].topology.seed);
     assert!(share >= MOST, "only {share:.3} are at least {GOOD}");
     // Reordering is the resequencer's to hide: what comes late was given up first.
-    let mut slow = 0;
     for comparison in &done {
         let (late, packets) = (comparison.bond.late, comparison.bond.packets);
         let most = (packets / LATE).max(LATE_ANYWAY);
         let (delay, longest) = (comparison.bond.delay[1], comparison.topology.longest_delay());
-        slow += usize::from(delay > longest * DELAY);
-        assert!(delay <= longest * LONGEST_DELAY, "seed {}: in order after {delay:?}", comparison.topology.seed);
+        assert!(delay <= longest * DELAY, "seed {}: in order after {delay:?}", comparison.topology.seed);
         assert!(late <= most, "seed {}: {late} of {packets} packets out of order", comparison.topology.seed);
     }
-    assert!(slow * SLOW_ONE_OF <= done.len(), "{slow} of {} delivered in order later than that", done.len());
 }

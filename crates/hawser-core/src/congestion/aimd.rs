@@ -36,7 +36,7 @@ pub(super) trait Law: Send {
 /// packets each, so that what is left of the sawtooth is no larger share of one path's window than of another's.
 const USUAL_WINDOWS: f64 = 256.0;
 
-/// Bytes that came home since the last loss, and between the two before it. Nothing at first. A plain value.
+/// Bytes that arrived since the last loss, and between the two before it. Nothing at first. A plain value.
 #[derive(Copy, Clone, Debug, Default)]
 struct Delivered {
     since: ByteCount,

@@ -1,4 +1,4 @@
-//! Forward error correction: what a path loses comes back without being sent again.
+//! Forward error correction: what a path loses comes back without being retransmitted.
 //!
 //! 1. A packet of a rule with `fec = "auto"` leaves as a PROTECTED frame: a source symbol ([`encoder`]).
 //! 2. The measured loss says how many repairs there are ([`demand`]); none while nothing is lost.

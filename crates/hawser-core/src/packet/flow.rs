@@ -7,7 +7,7 @@ use std::fmt;
 pub const FLOW_BUCKETS: usize = 1 << 12;
 /// How many of them, the last ones, are ICMP's. With 300 streams in the others a ping had one with a stream in 7 of 100 cases.
 const ICMP_BUCKETS: usize = 1 << 7;
-/// The buckets of flows whose losses are not sent again, below those of ICMP: whose order is restored shares none with them.
+/// The buckets of flows whose losses are not retransmitted, below those of ICMP: whose order is restored shares none with them.
 const UNRESENT_BUCKETS: usize = 1 << 7;
 /// The buckets of all others.
 const RESENT_BUCKETS: usize = FLOW_BUCKETS - ICMP_BUCKETS - UNRESENT_BUCKETS;
@@ -31,7 +31,7 @@ impl FlowKey {
         FlowBucket((hash % RESENT_BUCKETS as u64) as u16)
     }
 
-    /// The same of flows whose losses are not sent again.
+    /// The same of flows whose losses are not retransmitted.
     pub fn unresent_bucket(&self, words: &[u64]) -> FlowBucket {
         let hash = siphash::<1, 3>(self.0, words);
         FlowBucket((RESENT_BUCKETS as u64 + hash % UNRESENT_BUCKETS as u64) as u16)

@@ -303,7 +303,7 @@ impl Train {
         self.shape.bucket
     }
 
-    /// How its order matters: what is not sent again is not waited for.
+    /// How its order matters: what is not retransmitted is not waited for.
     pub fn class(&self) -> Class {
         if self.shape.treatment.resend { self.shape.inner.class() } else { Class::Unordered }
     }

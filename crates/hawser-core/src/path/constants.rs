@@ -8,7 +8,7 @@ use std::time::Duration;
 pub const GRANULARITY: Duration = Duration::from_millis(1);
 /// The round trip assumed before the first sample (RFC 9002 section 6.2.2).
 pub const INITIAL_RTT: Duration = Duration::from_millis(333);
-/// A round trip that was last measured so many of them ago gives way to a shorter one at once: as many as RFC 6298's smoothing
+/// A round trip that was last measured this many of them ago gives way to a shorter one at once: as many as RFC 6298's smoothing
 /// (alpha 1/8) takes to forget where each brings a sample.
 pub const STALE_ROUND_TRIPS: u32 = 8;
 /// But at least this long ago: half of what an idle path is asked in (`session::constants::KEEPALIVE`).

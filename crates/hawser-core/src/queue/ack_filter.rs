@@ -1,4 +1,4 @@
-//! The ACK filter of bulk (RFC 3449 section 5.2.1): where they follow each other closely, one in so much time.
+//! The ACK filter of bulk (RFC 3449 section 5.2.1): where they follow each other closely, one in each gap.
 //!
 //! A bond delivers in order what came by several paths, so acknowledgements go on while its thinnest path still sends.
 //! Linux's HyStart takes a train of them that lasts half a round trip for a full pipe, and a gap of 2 ms for the
@@ -34,7 +34,7 @@ pub(super) struct Acks {
 pub struct AckSpacing {
     /// The time between two.
     pub gap: Duration,
-    /// For so long after a flow began, or began again after a pause as long: its slow start.
+    /// This long after a flow began, or began anew after a pause as long: its slow start.
     pub within: Duration,
     /// As many go at once after a pause.
     pub burst: u16,

@@ -1,4 +1,4 @@
-//! Pieces of a packet that was too large for the path it was sent again on (SPLIT, docs/wire.md).
+//! Pieces of a packet that was too large for the path it was retransmitted on (SPLIT, docs/wire.md).
 //!
 //! 1. The first piece opens a place; a full house costs the oldest packet its own.
 //! 2. Each piece is copied to its offset; what overlaps is refused.

@@ -407,7 +407,7 @@ fn a_peer_that_opens_the_longest_gap_in_every_bucket_gets_little_memory() {
     let bytes = 4 * resequencer.places;
     assert!(bytes <= 4 * MAX_RING_PLACES + (SPAN as usize * 4) + FLOW_BUCKETS * SMALL_SPAN as usize * 4);
     resequencer.handle_timeout(at(0) + LONG, &mut got);
-    assert_eq!(got.0.len(), FLOW_BUCKETS, "each came home all the same");
+    assert_eq!(got.0.len(), FLOW_BUCKETS, "each arrived all the same");
     resequencer.shrink_idle();
     resequencer.shrink_idle();
     assert_eq!(resequencer.places, 0);

@@ -25,7 +25,7 @@ const ECN_BITS: u32 = 2;
 pub struct Treatment {
     /// What chooses their paths.
     pub scheduler: Kind,
-    /// What is lost is sent again, and order is restored. Without it a packet is delivered as it comes.
+    /// What is lost is retransmitted, and order is restored. Without it a packet is delivered as it comes.
     pub resend: bool,
     /// Repair symbols go along.
     pub fec: bool,
@@ -127,7 +127,7 @@ impl Rules {
         self.by_flow
     }
 
-    /// Whether any flow is spread as paths bring it home soonest.
+    /// Whether any flow is spread as paths deliver it soonest.
     pub fn adaptive(&self) -> bool {
         self.uses(Kind::Adaptive)
     }

@@ -1,10 +1,10 @@
-//! The `adaptive` scheduler: each path takes what it brings home soonest. It remembers nothing: the policy decides.
+//! The `adaptive` scheduler: each path takes what it delivers soonest. It remembers nothing: the policy decides.
 //!
 //! Paths pull. A path that has window and pacing credit asks, flow by flow, whether it may take
 //! the head of that flow's queue:
 //!
 //! 1. the path with the least delay takes anything;
-//! 2. a slower path takes a packet that it brings home before the faster ones would get to the end
+//! 2. a slower path takes a packet that it delivers before the faster ones would get to the end
 //!    of what waits (earliest completion first, after Lim et al., CoNEXT 2017).
 //!
 //! 3. a slower path of the *active set* takes it earlier than that, as long as the fastest path is never idle by it: at
@@ -37,14 +37,14 @@ pub fn choose(round: &Round<'_>, path: usize, flow: &FlowView, room: Room) -> Ch
     }
 }
 
-/// Whether `path` brings a packet that is to be sent again home before any other path would,
-/// with `ahead` bytes to be sent again before it.
+/// Whether `path` delivers a packet that is to be retransmitted before any other path would,
+/// with `ahead` bytes to be retransmitted before it.
 pub fn takes_retransmit(round: &Round<'_>, path: usize, ahead: ByteCount) -> bool {
     let delay_us = round.paths[path].delay_us;
     by_faster(round, path, ahead).is_none_or(|(start, serial)| delay_us < start.saturating_add(micros(serial)))
 }
 
-/// Earliest completion: would `ahead` bytes, the packet in question at their end, come home later
+/// Earliest completion: would `ahead` bytes, the packet in question at their end, be delivered later
 /// by the paths that are faster than this one? So much of the difference counts as `threshold` says;
 /// a queue of the path's own counts whole. `repair`: what its losses cost on top, in µs.
 fn sooner(round: &Round<'_>, path: usize, ahead: ByteCount, threshold: f64, repair: i64) -> bool {
@@ -56,7 +56,7 @@ fn sooner(round: &Round<'_>, path: usize, ahead: ByteCount, threshold: f64, repa
     before < serial.as_micros() as f64 || here.saturating_add(queued) < start
 }
 
-/// When the usable paths of less delay than this one would bring the first byte home, on the delays' scale in µs, and
+/// When the usable paths of less delay than this one would deliver the first byte, on the delays' scale in µs, and
 /// how long `ahead` bytes take behind it; none where there is no such path.
 fn by_faster(round: &Round<'_>, path: usize, ahead: ByteCount) -> Option<(i64, Duration)> {
     let (mut rate, mut start) = (0u64, None::<i64>);
@@ -73,7 +73,7 @@ fn by_faster(round: &Round<'_>, path: usize, ahead: ByteCount) -> Option<(i64, D
     start.map(|start| (start, serial))
 }
 
-/// What a path brings home of `ahead` bytes, on the average until their end. While it is probed its rate says how little was
+/// What a path delivers of `ahead` bytes, on the average until their end. While it is probed its rate says how little was
 /// sent, and nothing of the path: there the window counts, which doubles each round trip.
 fn promised(tuning: &tuning::Probing, view: &PathView, ahead: ByteCount) -> Rate {
     if !tuning.promises_window || !view.probing || view.window == ByteCount::ZERO {

@@ -3,7 +3,7 @@
 //! Paths pull: one that has window and pacing credit asks, flow by flow, whether it may take the head of that flow's
 //! queue. The scheduler of the flow's treatment answers:
 //!
-//! - `adaptive`: a path takes what it brings home soonest.
+//! - `adaptive`: a path takes what it delivers soonest.
 //! - `weighted`: a path takes its fixed share, and no more.
 //! - `flow`: a path takes the flows that are its own.
 //! - `redundant`: the two best paths take, and each sends redundant copies of what the other took.
@@ -31,7 +31,7 @@ use weighted::Weighted;
 /// The schedulers that a user may choose. `Adaptive` by default. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Kind {
-    /// Each path takes what it brings home soonest.
+    /// Each path takes what it delivers soonest.
     #[default]
     Adaptive,
     /// Each path takes a fixed share.

@@ -29,7 +29,7 @@ fn decided(tuning: Tuning, paths: &[PathView]) -> Decisions {
     Policy::new(START, tuning).update(START, paths, &FlowsView { adaptive: true, overflows: 0 })
 }
 
-/// Whether `path` takes from a flow with so many bytes waiting.
+/// Whether `path` takes from a flow with these bytes in the queue.
 fn takes_as(tuning: &Tuning, decisions: &Decisions, paths: &[PathView], path: usize, backlog: u64) -> bool {
     let round = Round { now: START, paths, decisions, tuning };
     Scheduler::default().choose(&round, path, &flow(backlog, 0), ROOM) != Choice::Skip

@@ -1,8 +1,8 @@
-//! What came home and what was lost.
+//! What arrived and what was lost.
 //!
 //! 1. An ACK frame settles packets of one path: their segments are released, their control frames done.
 //! 2. Round trip, one-way delay and delivery rate are sampled.
-//! 3. What later packets have overtaken is lost, and waits to be sent again.
+//! 3. What later packets have overtaken is lost, and waits to be retransmitted.
 //! 4. The path's controller hears of loss first, then of the acknowledgement.
 //! 5. A path that acknowledges what it was sent since it was suspected is alive.
 
@@ -158,7 +158,7 @@ impl Session {
         self.siblings.extend(carrying.filter_map(|path| path.controller.coupling()));
     }
 
-    /// Step 3: what is lost by now waits to be sent again; the controller hears of it.
+    /// Step 3: what is lost by now waits to be retransmitted; the controller hears of it.
     pub(super) fn declare_losses(&mut self, now: Time, index: usize) {
         let path = &mut self.paths[index];
         let (splits, reliable, lost) = (&mut self.splits, &mut self.reliable, &mut self.lost);
@@ -223,7 +223,7 @@ impl Session {
     }
 }
 
-/// What a packet that did not arrive leaves to be sent again.
+/// What a packet that did not arrive leaves to be retransmitted.
 pub(super) fn hand_back(content: Content, splits: &mut Splits, lost: &mut Vec<SegmentRecord>) {
     match content {
         Content::Segment(record) => lost.push(record),

@@ -14,7 +14,7 @@ pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 /// An idle path is asked this often whether it still lives: it finds a silent cut before traffic
 /// does and keeps a NAT binding; at most one probe a second is what a metered link accepts.
 pub const KEEPALIVE: Duration = Duration::from_secs(1);
-/// A packet is sent again at most this often; then the far side is told that it is gone.
+/// A packet is retransmitted at most this often; then the far side is told that it is gone.
 pub const MAX_TRIES: u8 = 6;
 /// A path that carried data within this time counts for the hold time.
 pub const LATELY: Duration = Duration::from_secs(1);

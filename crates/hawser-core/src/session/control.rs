@@ -5,24 +5,17 @@
 //! others too while they cannot speak for themselves), the hold time, what must arrive (GONE,
 //! PATH_INFO), a ping.
 
-use super::constants::LATELY;
 use super::path::{Content, Path};
 use super::{Buffers, Route, Session, Transmit};
-use crate::path::health::HealthState;
 use crate::policy::hold;
-use crate::units::{ByteCount, Ecn, PacketNumber, Time};
+use crate::units::{PacketNumber, Time};
 use crate::wire::{
-    AckHead, Close, CloseReason, DATA_HEADER_LEN, EncodeError, Hold, PathChallenge, PathResponse, TAG_LEN, Token,
-    Writer,
+    AckHead, Close, CloseReason, DATA_HEADER_LEN, EncodeError, Hold, PathChallenge, PathResponse, TAG_LEN, Writer,
 };
 use std::time::Duration;
 
 /// The byte of a PING frame, and of PADDING (docs/wire.md).
 const PING: u8 = 0x01;
-/// Bytes of a datagram with a token and nothing else.
-const LEAST_CONTROL: usize = DATA_HEADER_LEN + PathChallenge::LEN + TAG_LEN;
-/// Bytes of one that is worth waiting for where a path's quota is used up: with response, challenge and a few ranges.
-const USUAL_CONTROL: usize = 96;
 
 /// What one control datagram came to hold, and where it must go for it.
 #[derive(Default)]
@@ -255,77 +248,5 @@ impl Session {
         debug_assert_eq!(sealed, Ok(()), "a probe has header and tag");
         path.remember_probe(now, number, size);
         Some(path.transmit(usize::from(size), usize::from(size)))
-    }
-}
-
-impl Path {
-    /// Whether this path has something to say for itself, and may.
-    fn speaks(&self, now: Time) -> bool {
-        let asked = self.wants.any() || self.ack_is_due(now);
-        if self.health.is_active() {
-            return asked || self.pmtu.poll_timeout().is_some_and(|at| at <= now);
-        }
-        asked && self.may_speak_at(now) <= now
-    }
-
-    /// From when on a small control datagram may go: at once, but for the quota of a path that is not active.
-    pub(super) fn may_speak_at(&self, now: Time) -> Time {
-        if self.health.is_active() { now } else { self.quota.ready_at(now, self.on_wire(USUAL_CONTROL)) }
-    }
-
-    /// Bytes of an IP packet with a datagram of `size`.
-    fn on_wire(&self, size: usize) -> ByteCount {
-        ByteCount((size + self.overhead()) as u64)
-    }
-
-    /// Where the next control datagram goes: a challenge is echoed the way it came, and asked where it is to be answered.
-    fn next_way(&self, now: Time) -> Route {
-        let asked = self.answerable(now, self.wants.response).or(self.answerable(now, self.wants.challenge));
-        asked.map_or(self.route, |(_, route)| route)
-    }
-
-    /// The same, if it may go now. Else it waits until more came from that address, or until a newer one takes its place, and
-    /// the path's other words go before it.
-    fn answerable(&self, now: Time, asked: Option<(Token, Route)>) -> Option<(Token, Route)> {
-        asked.filter(|(_, route)| self.control_room(now, *route) > 0)
-    }
-
-    /// Bytes that a control datagram to `route` may have: the path's MTU, less what its quota and amplification forbid. None
-    /// where not even a token would fit.
-    fn control_room(&self, now: Time, route: Route) -> usize {
-        let quota = if self.health.is_active() { u64::MAX } else { self.quota.room(now).0 };
-        let quota = quota.saturating_sub(self.overhead() as u64);
-        let room = self.validation.room(route).min(quota).min(self.mtu() as u64) as usize;
-        if room < LEAST_CONTROL { 0 } else { room }
-    }
-
-    /// Whether a small datagram may go back the way that datagrams come.
-    pub(super) fn may_answer(&self, now: Time) -> bool {
-        !matches!(self.health.state(), HealthState::Down(_)) && self.control_room(now, self.route) > 0
-    }
-
-    fn ack_waits(&self) -> bool {
-        self.received.ack_due().is_some()
-    }
-
-    fn ack_is_due(&self, now: Time) -> bool {
-        self.received.ack_due().is_some_and(|due| due <= now)
-    }
-
-    /// Whether inner packets went by this path in the last second.
-    pub(super) fn carried_data_lately(&self, now: Time) -> bool {
-        self.last_data != Time::ZERO && now.since(self.last_data) < LATELY
-    }
-
-    /// A batch of this many bytes along the path.
-    pub(super) fn transmit(&self, len: usize, segment_size: usize) -> Transmit {
-        Transmit {
-            link: self.route.link,
-            remote: self.route.remote,
-            source: self.route.source,
-            ecn: if self.transport.is_stream() { Ecn::NotEct } else { self.ecn.outgoing() },
-            segment_size,
-            len,
-        }
     }
 }

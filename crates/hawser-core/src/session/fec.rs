@@ -25,7 +25,7 @@ const PREFIX: usize = DATA_HEADER_LEN + ProtectedFrame::HEAD_LEN;
 const DETOUR_US: i64 = 10_000;
 
 impl Session {
-    /// Whether a segment leaves as a source symbol. What is sent again does not: its flow waits for it anyway. All
+    /// Whether a segment leaves as a source symbol. What is retransmitted does not: its flow waits for it anyway. All
     /// segments of a train do or none, else the shorter last one could make the longer datagram.
     pub(super) fn is_protected(&self, index: usize, record: &SegmentRecord, train: &Train) -> bool {
         let asked = record.treatment.fec && record.tries == 1;

@@ -20,7 +20,7 @@
 //! ```
 //!
 //! The files: `outbound` and `inbound` walk those steps; `views` says before each round what the paths
-//! can do, and applies what the policy decides; `acks` settles what came home or was lost; `control` says what is not data; `paths` opens,
+//! can do, and applies what the policy decides; `acks` settles what arrived or was lost; `control` says what is not data; `paths` opens,
 //! validates and closes paths; `timeout` wakes all of them and says why. None of them sees more of
 //! the session than it needs.
 
@@ -139,7 +139,7 @@ pub trait Buffers {
     fn spare(&mut self, link: LinkId, remote: SocketAddr) -> Option<&mut [u8]>;
 }
 
-/// Where inner packets go that came home, in order of delivery.
+/// Where inner packets go that arrived, in order of delivery.
 pub use crate::resequence::Sink;
 
 /// How sessions behave, the same for all of a portal. A plain value.

@@ -195,7 +195,7 @@ impl Session {
             let id = path.id;
             self.never_again(id);
         } else if action == HealthAction::BecameDown {
-            // Else what arrived is sent again, before what did not.
+            // Else what arrived is retransmitted, before what did not.
             path.received.repeat_ack(now);
         }
         if action == HealthAction::BecameDown {
@@ -340,7 +340,7 @@ impl Session {
         }
     }
 
-    /// A path leads another way: what was under way may have gone with the old one, and is sent again.
+    /// A path leads another way: what was under way may have gone with the old one, and is retransmitted.
     fn relocate(&mut self, now: Time, index: usize, round_trip: Duration) {
         self.drain(now, index);
         self.paths[index].relocate(now, round_trip, &self.settings);

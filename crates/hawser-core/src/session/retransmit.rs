@@ -1,8 +1,8 @@
 //! What a path lost and another is to carry again.
 //!
 //! 1. A path declares a segment lost, or dies: the segment comes here, oldest first.
-//! 2. The path that brings it home soonest takes it, before anything new.
-//! 3. What is too old for the far resequencer to use, was tried too often, or is not to be sent again by its rule, is
+//! 2. The path that delivers it soonest takes it, before anything new.
+//! 3. What is too old for the far resequencer to use, was tried too often, or is not to be retransmitted by its rule, is
 //!    given up; the far side learns it by GONE.
 
 use super::constants::MAX_TRIES;
@@ -28,12 +28,12 @@ pub(super) struct SegmentRecord {
     pub treatment: Treatment,
 }
 
-/// Segments to be sent again, ordered by when they were first sent. Empty at first; one session owns it.
+/// Segments to be retransmitted, ordered by when they were first sent. Empty at first; one session owns it.
 #[derive(Default)]
 pub(super) struct RetransmitQueue {
     segments: VecDeque<SegmentRecord>,
     bytes: ByteCount,
-    /// Lost, and not to be sent again.
+    /// Lost, and not to be retransmitted.
     refused: Vec<SegmentRecord>,
 }
 
@@ -69,7 +69,7 @@ impl RetransmitQueue {
         Some(record)
     }
 
-    /// Takes a segment that is not to be sent again.
+    /// Takes a segment that is not to be retransmitted.
     pub fn pop_refused(&mut self) -> Option<SegmentRecord> {
         self.refused.pop()
     }

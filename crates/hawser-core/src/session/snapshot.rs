@@ -62,7 +62,7 @@ pub struct SessionSnapshot {
     pub tx_bytes: ByteCount,
     /// Bytes in the ingress queue.
     pub queued: ByteCount,
-    /// Bytes that wait to be sent again.
+    /// Bytes that wait to be retransmitted.
     pub retransmit: ByteCount,
     /// Bytes that the resequencer holds.
     pub held: ByteCount,

@@ -10,7 +10,7 @@ pub(super) enum Fate {
     Open,
     /// Every piece arrived.
     Arrived(SegmentRecord),
-    /// All pieces are settled and at least one was lost: the packet is to be sent again.
+    /// All pieces are settled and at least one was lost: the packet is to be retransmitted.
     Lost(SegmentRecord),
 }
 

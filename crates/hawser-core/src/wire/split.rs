@@ -1,4 +1,4 @@
-//! SPLIT: a piece of an inner packet that is sent again on a path too small for it.
+//! SPLIT: a piece of an inner packet that is retransmitted on a path too small for it.
 //!
 //! ```text
 //! +------+------+----------------------+--------------------+--------------+------- - -

@@ -66,7 +66,7 @@ pub(super) const fn of(kind: Kind) -> &'static Model {
     }
 }
 
-static LTE: Model = Model {
+const LTE: Model = Model {
     median_mbps: [71.0, 50.0, 48.0],
     capacity_mbps: 650.0,
     drive_spread: 0.50,
@@ -90,7 +90,8 @@ static LTE: Model = Model {
     handover: None,
 };
 
-static FIVE_G: Model = Model {
+/// Cells fade alike, whatever they send.
+const FIVE_G: Model = Model {
     median_mbps: [238.0, 74.0, 58.0],
     capacity_mbps: 720.0,
     drive_spread: 0.95,
@@ -98,23 +99,18 @@ static FIVE_G: Model = Model {
     slow_spread: 0.84,
     slow_s: 60.0,
     place_part: 0.20,
-    fast_spread: 0.32,
-    fast_s: 0.4,
-    fade_every_s: 60.0,
-    fade_depth: 0.9,
-    fade_s: 5.0,
     outage: Outage {
         per_second: [0.017, 0.021, 0.026],
         tail: 1.35,
         shortest_s: [1.0; 3],
         longest_s: [40.0, 60.0, 60.0],
         dark_share: 0.2,
-        rest: 0.03,
+        ..LTE.outage
     },
-    handover: None,
+    ..LTE
 };
 
-static STARLINK: Model = Model {
+const STARLINK: Model = Model {
     median_mbps: [190.0, 235.0, 255.0],
     capacity_mbps: 450.0,
     drive_spread: 0.28,

@@ -18,7 +18,7 @@ const LOW: f64 = 0.05;
 pub const LAGS: [usize; 3] = [1, 5, 15];
 /// Of outages' lengths: the percentile that stands for their tail.
 const TAIL: f64 = 0.97;
-/// Outages are counted in so many seconds.
+/// The seconds that outages are counted in.
 const OUTAGES_IN: f64 = 1000.0;
 
 /// What many drives of a link are like. Plain data.

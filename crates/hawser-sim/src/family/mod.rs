@@ -51,7 +51,7 @@ fn between(rng: &mut Seeded, least: f64, most: f64) -> f64 {
     least + rng.unit() * (most - least)
 }
 
-/// A link with an uplink of its own rate and queues of so many bandwidth-delay products.
+/// A link with an uplink of its own rate and queues of `products` bandwidth-delay products.
 fn asymmetric(rng: &mut Seeded, down: f64, trip: f64, products: f64) -> LinkSpec {
     let up = down * rng.log_between(0.1, 1.0);
     let spec = crate::net::link(down, trip).up(|way| way.set_rate(up));

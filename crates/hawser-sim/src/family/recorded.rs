@@ -26,11 +26,11 @@ const STEADY: (f64, f64, f64) = (12.0, 2.0, 30.0);
 pub struct Draw {
     /// Decides which.
     pub seed: u64,
-    /// So many.
+    /// The number of cases.
     pub cases: usize,
     /// Each so long, s.
     pub seconds: usize,
-    /// At so many times the recorded rates.
+    /// The factor of the recorded rates.
     pub scale: f64,
 }
 

@@ -6,7 +6,7 @@
 //! 3. The sink checks every byte and writes down what came, when, and in which order.
 
 use super::packets::{self, Pattern, TCP_HEADERS, UDP_HEADERS};
-use super::{Entrance, Host};
+use super::{Host, Ingress};
 use crate::net::spec::mbit_rate;
 use hawser_core::packet::{Gso, Offload};
 use hawser_core::units::{ByteCount, Rate, Time};
@@ -23,7 +23,7 @@ const CATCH_UP: u32 = 4;
 /// How much a source wants to send.
 #[derive(Copy, Clone, Debug)]
 pub enum Demand {
-    /// As much as keeps so many bytes queued at the portal's entrance.
+    /// As much as keeps so many bytes queued at the portal's ingress.
     Backlog(ByteCount),
     /// At this rate of inner packets.
     Pace(Rate),
@@ -195,8 +195,8 @@ impl Source {
     }
 
     /// One packet or super-packet of the flow whose turn it is. Tells its bytes.
-    fn send(&mut self, now: Time, entrance: &mut Entrance<'_>) -> usize {
-        let size = if self.plan.size == 0 { entrance.mtu() } else { self.plan.size };
+    fn send(&mut self, now: Time, ingress: &mut Ingress<'_>) -> usize {
+        let size = if self.plan.size == 0 { ingress.mtu() } else { self.plan.size };
         let flow = self.turn;
         self.turn = (self.turn + 1) % self.plan.flows;
         let headers = if self.plan.train == 0 { UDP_HEADERS + 4 } else { TCP_HEADERS };
@@ -214,7 +214,7 @@ impl Source {
         let bytes = ledger.pattern.bytes(flow, offset, payload);
         let (from, to) = (self.from, self.to);
         if self.plan.train == 0 {
-            entrance.send(Offload::default(), |out| {
+            ingress.send(Offload::default(), |out| {
                 packets::ipv4(out, from, to, packets::UDP, 12 + payload);
                 packets::udp(out, flow, 4 + payload);
                 out[UDP_HEADERS..UDP_HEADERS + 4].copy_from_slice(&(offset as u32).to_be_bytes());
@@ -224,7 +224,7 @@ impl Source {
         } else {
             let gso = if pieces > 1 { Gso::TcpV4 } else { Gso::None };
             let offload = Offload { needs_csum: true, csum_start: 20, csum_offset: 16, gso, gso_size: piece as u16 };
-            entrance.send(offload, |out| {
+            ingress.send(offload, |out| {
                 packets::ipv4(out, from, to, packets::TCP, 20 + payload);
                 packets::tcp(out, flow, offset as u32);
                 out[headers..headers + payload].copy_from_slice(bytes);
@@ -238,17 +238,17 @@ impl Source {
 impl Host for Source {
     fn receive(&mut self, _: Time, _: &[u8], _: bool) {}
 
-    fn poll(&mut self, now: Time, entrance: &mut Entrance<'_>) {
+    fn poll(&mut self, now: Time, ingress: &mut Ingress<'_>) {
         if now < self.plan.from || now >= self.plan.until {
             return;
         }
-        let open = entrance.is_open();
+        let open = ingress.is_open();
         match self.plan.demand {
             Demand::Backlog(ByteCount(backlog)) => {
                 // Whatever empties the queue polls it.
                 self.next = Time::NEVER;
-                while open && entrance.queued() < backlog {
-                    self.send(now, entrance);
+                while open && ingress.queued() < backlog {
+                    self.send(now, ingress);
                 }
             }
             Demand::Pace(rate) => {
@@ -256,7 +256,7 @@ impl Host for Source {
                 self.next = self.next.max(now - interval * CATCH_UP);
                 while self.next <= now {
                     if open {
-                        self.send(now, entrance);
+                        self.send(now, ingress);
                     }
                     self.next = self.next + interval;
                 }
@@ -289,7 +289,7 @@ impl Host for Sink {
         }
     }
 
-    fn poll(&mut self, _: Time, _: &mut Entrance<'_>) {}
+    fn poll(&mut self, _: Time, _: &mut Ingress<'_>) {}
 
     fn deadline(&self) -> Option<Time> {
         None

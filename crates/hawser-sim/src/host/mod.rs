@@ -1,6 +1,7 @@
 //! End hosts behind the portals, joined to them by an ideal wire, or to a link without a portal.
 
 pub mod flow;
+pub mod hosts;
 pub mod packets;
 pub mod ping;
 pub mod stack;
@@ -10,6 +11,7 @@ pub mod wire;
 use crate::portal::Portal;
 use hawser_core::packet::Offload;
 use hawser_core::units::Time;
+pub use hosts::{HostId, Hosts};
 use std::any::Any;
 use std::net::IpAddr;
 pub use wire::Wire;
@@ -19,7 +21,7 @@ pub trait Host: Any {
     /// Takes a packet from its portal; `partial`: its transport checksum is not complete.
     fn receive(&mut self, now: Time, packet: &[u8], partial: bool);
     /// Sends what it has to send now.
-    fn poll(&mut self, now: Time, entrance: &mut Entrance<'_>);
+    fn poll(&mut self, now: Time, ingress: &mut Ingress<'_>);
     /// When it wants to be polled again.
     fn deadline(&self) -> Option<Time>;
 }
@@ -31,21 +33,21 @@ enum Way<'a> {
 }
 
 /// The way into a portal's queue, or onto a link without a portal. Made for one poll.
-pub struct Entrance<'a> {
+pub struct Ingress<'a> {
     way: Way<'a>,
     now: Time,
     queued: Option<u64>,
 }
 
-impl<'a> Entrance<'a> {
-    /// The entrance of `portal`.
+impl<'a> Ingress<'a> {
+    /// Into the queue of `portal`.
     pub fn new(portal: &'a mut Portal, now: Time) -> Self {
-        Entrance { way: Way::Portal(portal), now, queued: None }
+        Ingress { way: Way::Portal(portal), now, queued: None }
     }
 
     /// Straight onto a link.
     pub fn onto(wire: &'a mut Wire, now: Time) -> Self {
-        Entrance { way: Way::Wire(wire), now, queued: None }
+        Ingress { way: Way::Wire(wire), now, queued: None }
     }
 
     /// The largest inner packet, bytes.
@@ -62,7 +64,7 @@ impl<'a> Entrance<'a> {
         self.queued != Some(u64::MAX)
     }
 
-    /// Bytes in the portal's entrance queue; more than any number while there is no session.
+    /// Bytes in the portal's ingress queue; more than any number while there is no session.
     pub fn queued(&mut self) -> u64 {
         let look = || match &self.way {
             Way::Portal(portal) => portal.session(self.now).map_or(u64::MAX, |session| session.queued.0),

@@ -1,7 +1,7 @@
 //! Asks a host far away whether it is there, and how long that takes.
 
 use super::packets;
-use super::{Entrance, Host};
+use super::{Host, Ingress};
 use hawser_core::packet::{Offload, checksum};
 use hawser_core::units::Time;
 use std::net::Ipv4Addr;
@@ -55,11 +55,11 @@ impl Host for Ping {
         }
     }
 
-    fn poll(&mut self, now: Time, entrance: &mut Entrance<'_>) {
+    fn poll(&mut self, now: Time, ingress: &mut Ingress<'_>) {
         while self.next <= now && self.next < self.until {
             let number = self.sent.len() as u16;
             let (from, to) = (self.from, self.to);
-            entrance.send(Offload::default(), |out| {
+            ingress.send(Offload::default(), |out| {
                 packets::ipv4(out, from, to, packets::ICMP, 8);
                 out[20..PING].fill(0);
                 out[20] = ECHO;
@@ -101,9 +101,9 @@ impl Host for Echo {
         self.replies.push(reply);
     }
 
-    fn poll(&mut self, _: Time, entrance: &mut Entrance<'_>) {
+    fn poll(&mut self, _: Time, ingress: &mut Ingress<'_>) {
         for reply in self.replies.drain(..) {
-            entrance.send(Offload::default(), |out| {
+            ingress.send(Offload::default(), |out| {
                 out[..reply.len()].copy_from_slice(&reply);
                 reply.len()
             });

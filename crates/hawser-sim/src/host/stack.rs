@@ -1,6 +1,6 @@
 //! A host's network stack: smoltcp on an ideal wire. By itself it answers pings.
 
-use super::Entrance;
+use super::Ingress;
 use hawser_core::packet::Offload;
 use hawser_core::units::Time;
 use smoltcp::iface::{Config, Interface, SocketSet};
@@ -96,10 +96,10 @@ impl Stack {
     }
 
     /// Works on what came and sends what is due.
-    pub fn poll(&mut self, now: Time, entrance: &mut Entrance<'_>) {
+    pub fn poll(&mut self, now: Time, ingress: &mut Ingress<'_>) {
         self.interface.poll(instant(now), &mut self.wire, &mut self.sockets);
         for packet in self.wire.outward.drain(..) {
-            entrance.send(Offload::default(), |out| {
+            ingress.send(Offload::default(), |out| {
                 out[..packet.len()].copy_from_slice(&packet);
                 packet.len()
             });

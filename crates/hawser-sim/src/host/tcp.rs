@@ -2,7 +2,7 @@
 
 use super::packets::Pattern;
 use super::stack::Stack;
-use super::{Entrance, Host};
+use super::{Host, Ingress};
 use hawser_core::units::Time;
 use smoltcp::iface::SocketHandle;
 use smoltcp::socket::tcp::{Socket, SocketBuffer};
@@ -85,16 +85,16 @@ impl Host for TcpSender {
         self.stack.receive(packet);
     }
 
-    fn poll(&mut self, now: Time, entrance: &mut Entrance<'_>) {
+    fn poll(&mut self, now: Time, ingress: &mut Ingress<'_>) {
         if now < self.start {
             return;
         }
         if !self.connected {
             self.connect();
         }
-        self.stack.poll(now, entrance);
+        self.stack.poll(now, ingress);
         self.write(now);
-        self.stack.poll(now, entrance);
+        self.stack.poll(now, ingress);
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -142,10 +142,10 @@ impl Host for TcpReceiver {
         self.stack.receive(packet);
     }
 
-    fn poll(&mut self, now: Time, entrance: &mut Entrance<'_>) {
-        self.stack.poll(now, entrance);
+    fn poll(&mut self, now: Time, ingress: &mut Ingress<'_>) {
+        self.stack.poll(now, ingress);
         self.read();
-        self.stack.poll(now, entrance);
+        self.stack.poll(now, ingress);
     }
 
     fn deadline(&self) -> Option<Time> {

@@ -18,7 +18,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// One that carries packets of so many bytes.
+    /// One that carries packets of `mtu` bytes.
     pub fn new(mtu: usize) -> Self {
         Wire { mtu, packets: Vec::new(), buffer: vec![0; BUFFER] }
     }

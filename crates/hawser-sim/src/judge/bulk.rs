@@ -13,7 +13,7 @@ use crate::world::{LOCAL, REMOTE};
 use hawser_core::units::Time;
 use std::time::Duration;
 
-/// A ping so often.
+/// The time between two pings.
 const PING_EVERY: Duration = Duration::from_millis(100);
 /// What of a full outer packet a stream through a layer-3 tunnel can have: 1500 bytes without 59 of Hawser's and the
 /// outer headers (docs/wire.md) and 52 of TCP's.

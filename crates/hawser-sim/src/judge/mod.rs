@@ -10,14 +10,14 @@ pub mod bulk;
 pub mod short;
 pub mod sparse;
 
-use crate::direct::{Direct, DirectId};
-use crate::host::Host;
+use crate::direct::Direct;
+use crate::host::{Host, HostId};
 use crate::net::{LinkSpec, Way};
 use crate::portal::Recipe;
 use crate::situation::{address, second};
 use crate::tcp::hosts::{ReceiverHost, SenderHost};
 use crate::tcp::{Congestion, Transfer};
-use crate::world::{Act, HostId, LOCAL, REMOTE, Setup, World};
+use crate::world::{Act, LOCAL, REMOTE, Setup, World};
 use hawser_core::congestion::Kind;
 use hawser_core::policy::Tuning;
 use hawser_core::units::Time;
@@ -97,11 +97,11 @@ impl Stage for World {
 }
 
 impl Stage for Direct {
-    type Id = DirectId;
-    fn put(&mut self, side: usize, address: Ipv4Addr, host: impl Host) -> DirectId {
+    type Id = HostId;
+    fn put(&mut self, side: usize, address: Ipv4Addr, host: impl Host) -> HostId {
         self.add_host(side, address, host)
     }
-    fn see<H: Host>(&self, id: DirectId) -> &H {
+    fn see<H: Host>(&self, id: HostId) -> &H {
         self.host(id)
     }
     fn pass(&mut self, until: Time) {

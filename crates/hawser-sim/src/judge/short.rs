@@ -11,7 +11,7 @@ use hawser_core::units::Time;
 
 /// The sizes that are looked at, bytes: a page, its pictures, a file.
 pub const SIZES: [u64; 3] = [30_000, 300_000, 3_000_000];
-/// So many transfers, from then on and until this share of the time.
+/// The number of transfers, from then on and until this share of the time.
 const TRANSFERS: usize = 10;
 const BEGIN: f64 = 3.0;
 const END: f64 = 0.85;
@@ -21,7 +21,7 @@ const END: f64 = 0.85;
 pub struct Times {
     /// Each of them.
     pub took: Vec<f64>,
-    /// So many were not done.
+    /// The number that was not done.
     pub unfinished: usize,
 }
 

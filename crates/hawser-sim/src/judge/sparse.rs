@@ -16,10 +16,10 @@ use std::time::Duration;
 /// A call: bytes of a packet, Mbit/s each way of 50 of them a second.
 const SIZE: usize = 200;
 const CALL: f64 = 200.0 * 8.0 * 50.0 / 1e6;
-/// So many calls, unless they are more than this share of a direction.
+/// The number of calls, unless they are more than this share of a direction.
 const CALLS: f64 = 20.0;
 const MOST: f64 = 0.1;
-/// Calls begin at this second, and are listened to for so long after their end, s.
+/// Calls begin at this second, and are listened to for this time after their end, s.
 const BEGIN: f64 = 3.0;
 const AFTER: f64 = 2.0;
 /// What comes so much later than it does at rest is of no use.
@@ -82,7 +82,7 @@ fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// So many calls that they take little of either direction.
+/// The number of calls that take little of either direction.
 fn number(network: &Network) -> u16 {
     let carried = |down: bool| -> f64 {
         let question = Question { congestion: Default::default(), down };

@@ -49,7 +49,7 @@ impl Recording {
         self
     }
 
-    /// The same at so many times the rate.
+    /// The same at a multiple of the rate.
     pub fn scaled(self, factor: f64) -> Self {
         let steps = self.steps.iter().map(|step| Step { rate: step.rate.scale(factor), ..*step }).collect();
         Recording { steps, ..self }

@@ -58,7 +58,7 @@ pub struct LinkSpec {
     pub through: Option<usize>,
 }
 
-/// A symmetric link of so many Mbit/s and a round trip of so many ms, with a buffer of one
+/// A symmetric link of `mbit` Mbit/s and a round trip of `rtt_ms`, with a buffer of one
 /// bandwidth-delay product (of at least 20 packets).
 pub fn link(mbit: f64, rtt_ms: f64) -> LinkSpec {
     let rate = mbit_rate(mbit);
@@ -115,14 +115,14 @@ impl Way {
         ByteCount((self.work(from, to) / BYTE) as u64)
     }
 
-    /// Follows a recording, with a buffer of so many ms at its mean rate (of at least two full packets).
+    /// Follows a recording, with a buffer of `queue_ms` at its mean rate (of at least two full packets).
     pub fn follow(&mut self, recording: Recording, queue_ms: f64) {
         self.rate = recording.mean();
         self.queue = self.rate.bytes_in(millis(queue_ms)).max(ByteCount(QUEUE_LEAST));
         self.recorded = Some(recording);
     }
 
-    /// Sends at so many Mbit/s from now on, whatever was recorded.
+    /// Sends at `mbit` Mbit/s from now on, whatever was recorded.
     pub fn set_rate(&mut self, mbit: f64) {
         (self.rate, self.recorded) = (mbit_rate(mbit), None);
     }

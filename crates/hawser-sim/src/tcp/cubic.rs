@@ -12,9 +12,9 @@ const BETA: f64 = 717.0 / 1024.0;
 const C: f64 = 0.4;
 /// Reno's growth for this beta (RFC 9438 section 4.3), inverse: acknowledged windows per segment.
 const RENO: f64 = (1.0 + BETA) / (3.0 * (1.0 - BETA));
-/// The target is computed anew at most so often, as long as the window is the same.
+/// The least time between two computations of the target, as long as the window is the same.
 const EVERY: Duration = Duration::from_millis(31);
-/// Without a known maximum, one segment for so many acknowledged at the slowest.
+/// Without a known maximum, one segment for this number of acknowledged ones at the slowest.
 const SLOWEST_UNKNOWN: f64 = 20.0;
 /// Round trips right after a recovery say nothing of the path.
 const AFTER_EPOCH: Duration = Duration::from_secs(1);

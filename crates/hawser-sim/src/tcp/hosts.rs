@@ -5,7 +5,7 @@ use super::receiver::Receiver;
 use super::segment::Header;
 use super::sender::Sender;
 use crate::host::packets::Pattern;
-use crate::host::{Entrance, Host};
+use crate::host::{Host, Ingress};
 use hawser_core::packet::{Gso, Offload};
 use hawser_core::units::Time;
 use std::net::Ipv4Addr;
@@ -15,7 +15,7 @@ const PORTS: (u16, u16) = (40_001, 5_201);
 
 /// Where segments go out. Made for one poll.
 pub struct Line<'a, 'e> {
-    entrance: &'a mut Entrance<'e>,
+    ingress: &'a mut Ingress<'e>,
     from: Ipv4Addr,
     to: Ipv4Addr,
     pattern: &'a Pattern,
@@ -25,16 +25,16 @@ pub struct Line<'a, 'e> {
 impl Line<'_, '_> {
     /// The largest packet, bytes.
     pub fn mtu(&self) -> usize {
-        self.entrance.mtu()
+        self.ingress.mtu()
     }
 
-    /// Sends so many bytes of the stream from a position, in segments of `mss`; none: the header alone.
+    /// Sends `len` bytes of the stream from a position, in segments of `mss`; none: the header alone.
     pub fn send(&mut self, header: &Header, position: u64, len: usize, mss: usize) {
         let gso = if len > mss { Gso::TcpV4 } else { Gso::None };
         let offload = Offload { needs_csum: true, csum_start: 20, csum_offset: 16, gso, gso_size: mss as u16 };
         let data = self.pattern.bytes(self.flow, position, len);
         let (from, to) = (self.from, self.to);
-        self.entrance.send(offload, |out| {
+        self.ingress.send(offload, |out| {
             let headers = header.write(out, from, to, len);
             out[headers..headers + len].copy_from_slice(data);
             headers + len
@@ -79,11 +79,11 @@ impl Host for SenderHost {
         }
     }
 
-    fn poll(&mut self, now: Time, entrance: &mut Entrance<'_>) {
+    fn poll(&mut self, now: Time, ingress: &mut Ingress<'_>) {
         let Ends { own: from, peer: to } = self.ends;
         for (flow, sender) in self.senders.iter_mut().enumerate() {
             let flow = flow as u16;
-            sender.poll(now, &mut Line { entrance, from, to, pattern: &self.pattern, flow });
+            sender.poll(now, &mut Line { ingress, from, to, pattern: &self.pattern, flow });
         }
         self.deadline = self.senders.iter().filter_map(Sender::deadline).min();
     }
@@ -124,11 +124,11 @@ impl Host for ReceiverHost {
         receiver.receive(now, &header, data, |at, bytes| pattern.bytes(flow, at, bytes.len()) == bytes);
     }
 
-    fn poll(&mut self, now: Time, entrance: &mut Entrance<'_>) {
+    fn poll(&mut self, now: Time, ingress: &mut Ingress<'_>) {
         let Ends { own: from, peer: to } = self.ends;
         for (flow, receiver) in self.receivers.iter_mut().enumerate() {
             let flow = flow as u16;
-            receiver.poll(now, &mut Line { entrance, from, to, pattern: &self.pattern, flow });
+            receiver.poll(now, &mut Line { ingress, from, to, pattern: &self.pattern, flow });
         }
         self.deadline = self.receivers.iter().filter_map(Receiver::deadline).min();
     }

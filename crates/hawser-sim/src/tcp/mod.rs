@@ -30,7 +30,7 @@ use std::time::Duration;
 
 /// The window's scale (RFC 7323), as Linux chooses it for 6 MB of `tcp_rmem`.
 pub const SCALE: u8 = 7;
-/// A SYN or its answer that is not answered is sent again after this, twice as long each time (RFC 6298 section 2.1).
+/// A SYN or its answer that is not answered is retransmitted after this, twice as long each time (RFC 6298 section 2.1).
 pub const SYN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What decides how much is under way.
@@ -50,7 +50,7 @@ pub struct Transfer {
     pub from: Time,
     /// The application writes nothing more from then on.
     pub until: Time,
-    /// It writes so many bytes, at once; `None`: as much as TCP takes.
+    /// The bytes that it writes, at once; `None`: as much as TCP takes.
     pub bytes: Option<u64>,
     /// The receiver opens it (a download); else the sender does.
     pub asked: bool,
@@ -64,7 +64,7 @@ impl Transfer {
         Transfer { from, until, bytes: None, asked: false, congestion: Congestion::Cubic }
     }
 
-    /// So many bytes.
+    /// This number of bytes.
     pub fn of(bytes: u64, from: Time) -> Self {
         Transfer { bytes: Some(bytes), ..Transfer::bulk(from, Time::NEVER) }
     }

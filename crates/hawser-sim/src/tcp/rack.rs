@@ -5,11 +5,11 @@ use super::scoreboard::{Piece, Scan, Scoreboard};
 use hawser_core::units::Time;
 use std::time::Duration;
 
-/// Without reordering seen, so many segments above a hole are a loss (RFC 5681's three).
+/// Without reordering seen, this number of segments above a hole is a loss (RFC 5681's three).
 const DUPLICATES: u32 = 3;
 /// The largest number of quarters of a round trip to wait (Linux's `0xff`).
 const STEPS_MAX: u32 = 255;
-/// A window that was widened is kept for so many recoveries (RFC 8985 section 6.2, step 4).
+/// A window that was widened is kept for this number of recoveries (RFC 8985 section 6.2, step 4).
 const PERSIST: u32 = 16;
 
 /// RACK's state. Knows nothing at first; its sender owns it.
@@ -27,7 +27,7 @@ pub struct Rack {
     duplicate_seen: bool,
     /// Quarters of a round trip to wait beyond the first.
     steps: u32,
-    /// For so many recoveries more.
+    /// The number of recoveries that it is kept for.
     persist: u32,
     adjusted_at: u64,
 }
@@ -45,7 +45,7 @@ impl Rack {
         self.newest = self.newest.max((piece.sent, piece.end));
     }
 
-    /// A segment was overtaken by so many.
+    /// A segment was overtaken by this number of others.
     pub fn on_reordering(&mut self, by: u64) {
         self.overtaken = self.overtaken.max(by);
     }

@@ -47,14 +47,14 @@ pub struct Sampler {
     pub delivered_at: Time,
     /// Segments lost so far.
     pub lost: u64,
-    /// Until so many are delivered, the application limits the rate; zero: it does not.
+    /// Until this number is delivered, the application limits the rate; zero: it does not.
     pub limited_until: u64,
     first_sent: Time,
     newest: Option<(Time, u64, Stamp)>,
 }
 
 impl Sampler {
-    /// Something is sent, while so many segments are under way.
+    /// Something is sent, while `out` segments are under way.
     pub fn on_sent(&mut self, now: Time, out: u32) -> Stamp {
         if out == 0 {
             (self.first_sent, self.delivered_at) = (now, now);

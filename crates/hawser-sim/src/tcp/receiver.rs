@@ -17,15 +17,15 @@ use std::time::Duration;
 const FIRST_WINDOW: u16 = 64_240;
 /// The largest window, bytes (`tcp_rmem`).
 const WINDOW_MAX: u64 = 6 << 20;
-/// The window grows by so many times what comes.
+/// The window grows by this multiple of what comes.
 const WINDOW_GROWTH: u64 = 2;
 /// An acknowledgement is delayed by this (Linux's `TCP_DELACK_MIN`).
 const DELAY: Duration = Duration::from_millis(40);
-/// So many go at once at the start, after a pause and after a duplicate (Linux's `TCP_MAX_QUICKACKS`).
+/// The number that goes at once at the start, after a pause and after a duplicate (Linux's `TCP_MAX_QUICKACKS`).
 const QUICK: u32 = 16;
 /// A pause: longer than the sender's timeout.
 const PAUSE: Duration = Duration::from_millis(300);
-/// Selective acknowledgements: so many at once, then one in this time or a twentieth of a round trip (Linux's
+/// Selective acknowledgements: this number at once, then one in this time or a twentieth of a round trip (Linux's
 /// `tcp_comp_sack_*`).
 const SELECTIVE_AT_ONCE: u32 = 3;
 const SELECTIVE_DELAY: Duration = Duration::from_millis(1);
@@ -40,7 +40,7 @@ pub const BIN: Duration = Duration::from_millis(10);
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Phase {
     Idle,
-    /// Its SYN, or the answer to one, is out: since then, so many times.
+    /// Its SYN, or the answer to one, is out: since when, and how many were sent.
     Opening(Time, u32),
     Open,
 }

@@ -20,7 +20,7 @@ pub struct Rtt {
     /// The largest deviation of this round trip.
     deviation_max: Duration,
     variance: Duration,
-    /// This round trip ends when so many bytes are acknowledged.
+    /// This round trip ends when this many bytes are acknowledged.
     round_end: u64,
     backoff: u32,
 }

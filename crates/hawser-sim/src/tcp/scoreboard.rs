@@ -1,8 +1,8 @@
-//! What is under way, segment by segment: sent, selectively acknowledged, lost, sent again.
+//! What is under way, segment by segment: sent, selectively acknowledged, lost, retransmitted.
 //!
 //! 1. `on_sent` and `on_resent` note each transmission.
 //! 2. `sack` and `acknowledge` give what is newly delivered.
-//! 3. `mark_lost` says what is to be sent again; `first_lost` is the next of that.
+//! 3. `mark_lost` says what is to be retransmitted; `first_lost` is the next of that.
 //!
 //! A piece is named by its end, which never changes.
 
@@ -25,7 +25,7 @@ pub struct Piece {
     pub sacked: bool,
     /// It is taken for lost.
     pub lost: bool,
-    /// It was sent again since, and that is under way.
+    /// It was retransmitted since, and that is under way.
     pub resent: bool,
     /// It was sent more than once.
     pub again: bool,
@@ -46,7 +46,7 @@ pub struct Scoreboard {
     pieces: VecDeque<Piece>,
     /// In the order of their last transmission: when, and the end.
     by_time: VecDeque<(Time, u64)>,
-    /// Lost, and not sent again yet.
+    /// Lost, and not retransmitted yet.
     pending: BTreeSet<u64>,
     /// The last acknowledgement's blocks: what is in them is known.
     known: Vec<(u64, u64)>,
@@ -68,12 +68,12 @@ impl Scoreboard {
         self.sacked
     }
 
-    /// Segments that are lost, whether they were sent again or not.
+    /// Segments that are lost, whether they were retransmitted or not.
     pub fn lost(&self) -> u32 {
         self.lost
     }
 
-    /// Segments that were sent again and are under way.
+    /// Segments that were retransmitted and are under way.
     pub fn resent(&self) -> u32 {
         self.resent
     }
@@ -93,7 +93,7 @@ impl Scoreboard {
         self.pieces.back()
     }
 
-    /// Whether the oldest or any under way was sent again.
+    /// Whether the oldest or any under way was retransmitted.
     pub fn any_resent(&self) -> bool {
         self.resent > 0 || self.head().is_some_and(|piece| piece.again)
     }
@@ -106,7 +106,7 @@ impl Scoreboard {
         self.by_time.push_back((now, end));
     }
 
-    /// Step 1: a piece is sent again.
+    /// Step 1: a piece is retransmitted.
     pub fn on_resent(&mut self, end: u64, now: Time, stamp: Stamp) {
         let Some(index) = self.index(end) else { return };
         let piece = &mut self.pieces[index];
@@ -153,7 +153,7 @@ impl Scoreboard {
         }
     }
 
-    /// Neither lost nor sent again any more.
+    /// Neither lost nor retransmitted any more.
     fn clear(&mut self, index: usize) {
         let piece = &mut self.pieces[index];
         self.lost -= u32::from(std::mem::take(&mut piece.lost));
@@ -181,7 +181,7 @@ impl Scoreboard {
         if piece.sacked || piece.lost && !piece.resent {
             return false;
         }
-        // What was sent again is lost again.
+        // A retransmission is lost.
         self.resent -= u32::from(std::mem::take(&mut piece.resent));
         self.lost += u32::from(!piece.lost);
         piece.lost = true;
@@ -200,7 +200,7 @@ impl Scoreboard {
         self.by_time = times.into();
     }
 
-    /// Step 3: up to `most` pieces that follow each other, from the first that is to be sent again.
+    /// Step 3: up to `most` pieces that follow each other, from the first that is to be retransmitted.
     pub fn first_lost(&self, most: usize) -> Option<(u64, u64, Vec<u64>)> {
         let mut ends = self.pending.iter().copied();
         let index = self.index(ends.next()?)?;

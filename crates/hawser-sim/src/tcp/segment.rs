@@ -61,7 +61,7 @@ impl Header {
         self.flags & flag != 0
     }
 
-    /// Writes IPv4's and TCP's header for so many bytes of data; tells how long they are. The checksum is left to be
+    /// Writes IPv4's and TCP's header for `data` bytes; tells how long they are. The checksum is left to be
     /// completed.
     pub fn write(&self, out: &mut [u8], from: Ipv4Addr, to: Ipv4Addr, data: usize) -> usize {
         let tcp = TCP + self.write_options(&mut out[IPV4 + TCP..]);

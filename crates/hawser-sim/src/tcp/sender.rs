@@ -33,7 +33,7 @@ const SYN_WINDOW: u16 = 64_240;
 enum Phase {
     /// It waits for its time, or to be asked.
     Idle,
-    /// Its SYN, or the answer to one, is out: since then, so many times.
+    /// Its SYN, or the answer to one, is out: since when, and how many were sent.
     Opening(Time, u32),
     /// It is open.
     Open,
@@ -42,7 +42,7 @@ enum Phase {
 /// What happened to a sender. Nothing at first. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Story {
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub resent: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -59,9 +59,9 @@ pub struct Story {
 struct Undo {
     /// Acknowledged when it began; `None`: there is nothing to undo.
     marker: Option<u64>,
-    /// Segments sent again since that were not received twice; `None`: none was sent again.
+    /// Segments retransmitted since that were not received twice; `None`: none was retransmitted.
     open: Option<u32>,
-    /// The clock of timestamps when the first was sent again; zero: none.
+    /// The clock of timestamps when the first was retransmitted; zero: none.
     first_resent: u32,
 }
 

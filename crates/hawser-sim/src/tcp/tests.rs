@@ -16,7 +16,7 @@ const DATA: f64 = 1448.0 / 1500.0;
 /// What a transfer left.
 struct Seen {
     world: Direct,
-    receiver: crate::direct::DirectId,
+    receiver: crate::host::HostId,
     story: Story,
 }
 
@@ -31,7 +31,7 @@ impl Seen {
     }
 }
 
-/// An upload over a link for so many seconds; something may happen to the way up.
+/// An upload over a link for some seconds; something may happen to the way up.
 fn over(link: &LinkSpec, plan: Transfer, seconds: f64, acts: &[(f64, Act)], seed: u64) -> Seen {
     let mut world = Direct::new(link, seed);
     let ends = [LOCAL, REMOTE].map(|side| address(side, 10));

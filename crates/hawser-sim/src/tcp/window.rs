@@ -50,7 +50,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// For segments of so many bytes.
+    /// For segments of `mss` bytes.
     pub fn new(mss: u32) -> Self {
         Window {
             cwnd: INITIAL,
@@ -173,7 +173,7 @@ pub trait Control {
     fn on_timeout(&mut self, view: &mut View<'_>);
     /// Something was acknowledged; the round trip of the newest.
     fn on_round_trip(&mut self, view: &mut View<'_>, rtt: Duration);
-    /// Outside of recovery, so many segments were acknowledged.
+    /// Outside of recovery, this number of segments was acknowledged.
     fn avoid(&mut self, view: &mut View<'_>, acked: u32);
     /// It sets the window by itself, at each acknowledgement. Says whether it does.
     fn on_sample(&mut self, view: &mut View<'_>, sample: &Sample) -> bool;

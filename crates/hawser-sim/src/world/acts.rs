@@ -34,11 +34,11 @@ pub enum Act {
     Rebind(usize),
     /// The link's address changes, and the local portal is told.
     Move(usize),
-    /// Both ways send at so many Mbit/s.
+    /// Both ways send at this rate, Mbit/s.
     Rate(usize, f64),
-    /// The way to the remote portal sends at so many Mbit/s.
+    /// The way to the remote portal sends at this rate, Mbit/s.
     RateUp(usize, f64),
-    /// The way to the local portal sends at so many Mbit/s.
+    /// The way to the local portal sends at this rate, Mbit/s.
     RateDown(usize, f64),
     /// The round trip is so many ms.
     RoundTrip(usize, f64),

@@ -9,11 +9,12 @@ mod acts;
 pub mod journal;
 pub mod link;
 
+pub use crate::host::HostId;
 pub use acts::Act;
 pub use link::VirtualLink;
 
 use crate::events::EventQueue;
-use crate::host::{Entrance, Host, destination};
+use crate::host::{Host, Hosts, Ingress};
 use crate::net::{Datagram, Due, LinkSpec};
 use crate::portal::{Clock, Portal, Recipe};
 use crate::random::Seeded;
@@ -23,7 +24,6 @@ use hawser_core::session::Transmit;
 use hawser_core::transport::Transport;
 use hawser_core::units::{LinkGroup, LinkId, Time};
 use journal::{Event, Journal};
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -75,15 +75,6 @@ pub struct Setup {
     pub both_greet: bool,
 }
 
-struct Placed {
-    address: IpAddr,
-    host: Box<dyn Host>,
-}
-
-/// The name of a host. A plain value.
-#[derive(Copy, Clone, Debug)]
-pub struct HostId(usize, usize);
-
 /// Inner packets on their way from a core to the hosts.
 #[derive(Default)]
 struct Deliveries {
@@ -116,7 +107,7 @@ pub struct World {
     pub journal: Option<Journal>,
     /// Inner packets delivered to nobody.
     pub unclaimed: u64,
-    hosts: [Vec<Placed>; 2],
+    hosts: Hosts,
     events: EventQueue<Happening>,
     deadlines: [Option<Time>; 2],
     deliveries: Deliveries,
@@ -148,7 +139,7 @@ impl World {
             taps: [None, None],
             journal: None,
             unclaimed: 0,
-            hosts: [Vec::new(), Vec::new()],
+            hosts: Hosts::default(),
             events: EventQueue::default(),
             deadlines: [None, None],
             deliveries: Deliveries::default(),
@@ -193,14 +184,12 @@ impl World {
 
     /// Puts a host behind the portal of `side`.
     pub fn add_host(&mut self, side: usize, address: Ipv4Addr, host: impl Host) -> HostId {
-        self.hosts[side].push(Placed { address: IpAddr::V4(address), host: Box::new(host) });
-        HostId(side, self.hosts[side].len() - 1)
+        self.hosts.put(side, address, host)
     }
 
     /// A host that was put there. Panics if it is another kind of host.
     pub fn host<H: Host>(&self, id: HostId) -> &H {
-        let host: &dyn Any = &*self.hosts[id.0][id.1].host;
-        host.downcast_ref().expect("a host of this kind")
+        self.hosts.get(id)
     }
 
     /// Something happens to the world then.
@@ -232,20 +221,17 @@ impl World {
     }
 
     fn next_at(&self) -> Option<Time> {
-        let hosts = self.hosts.iter().flatten().filter_map(|placed| placed.host.deadline());
         let cores = self.deadlines.iter().copied().flatten();
-        self.events.next_at().into_iter().chain(cores).chain(hosts).min()
+        self.events.next_at().into_iter().chain(cores).chain(self.hosts.deadline()).min()
     }
 
     fn wake(&mut self, side: usize) {
-        let due = |at: Option<Time>| at.is_some_and(|at| at <= self.now);
-        let core = due(self.deadlines[side]);
-        let hosts = self.hosts[side].iter().any(|placed| due(placed.host.deadline()));
+        let core = self.deadlines[side].is_some_and(|at| at <= self.now);
         if core {
             let portal = &mut self.portals[side];
             portal.endpoint.handle_timeout(portal.clock.show(self.now), &mut self.deliveries);
         }
-        if core || hosts {
+        if core || self.hosts.is_due(side, self.now) {
             self.settle(side);
         }
     }
@@ -302,8 +288,8 @@ impl World {
     pub fn settle(&mut self, side: usize) {
         loop {
             self.deliver(side);
-            for placed in &mut self.hosts[side] {
-                placed.host.poll(self.now, &mut Entrance::new(&mut self.portals[side], self.now));
+            for host in self.hosts.on(side) {
+                host.poll(self.now, &mut Ingress::new(&mut self.portals[side], self.now));
             }
             self.portals[side].take_events(self.now);
             if !self.transmit(side) && self.deliveries.packets.is_empty() {
@@ -322,12 +308,7 @@ impl World {
             if let Some(journal) = &mut self.journal {
                 journal.note(self.now, Event::Delivered { side, bytes: packet });
             }
-            let to = destination(packet);
-            let mut claimed = false;
-            for placed in self.hosts[side].iter_mut().filter(|placed| Some(placed.address) == to) {
-                placed.host.receive(self.now, packet, partial);
-                claimed = true;
-            }
+            let claimed = self.hosts.receive(side, self.now, packet, partial);
             self.unclaimed += u64::from(!claimed);
         }
         bytes.clear();

@@ -47,7 +47,7 @@ fn a_full_queue_is_bounded_and_drains() {
     assert!(most < MOST, "{most} bytes on the heap");
     world.run_until(second(90.0));
     let session = world.portals[LOCAL].session(world.now).expect("a session");
-    assert_eq!((session.queued, session.retransmit), (ByteCount::ZERO, ByteCount::ZERO), "queued, to be sent again");
+    assert_eq!((session.queued, session.retransmit), (ByteCount::ZERO, ByteCount::ZERO), "queued, retransmit");
     assert_eq!((ledger.borrow().corrupt, ledger.borrow().duplicates), (0, 0));
 }
 

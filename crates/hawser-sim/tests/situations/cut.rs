@@ -27,7 +27,7 @@ fn changes(case: Case) -> Case {
         .at(8.0, Act::Rate(0, 50.0))
         .at(12.0, Act::Cut(0))
         .at(16.0, Act::Heal(0))
-        .rate(6.0, 8.0, 0.9 * 75.0 * INNER)
+        .rate(7.0, 8.0, 0.9 * 75.0 * INNER)
         .rate(11.0, 12.0, 0.9 * 100.0 * INNER)
         .rate(15.0, 16.0, 0.9 * 50.0 * INNER)
         .rate(19.0, 20.0, 0.9 * 100.0 * INNER)

@@ -3,7 +3,7 @@
 use hawser_sim::judge::each;
 use hawser_sim::outage::{BACK_WITHIN, INACTIVE_BITS, Outage, Verdict};
 
-/// So many seeds, from zero.
+/// The number of seeds, from zero.
 const OUTAGES: u64 = 20;
 
 fn drawn() -> Vec<(Outage, Verdict)> {

@@ -51,6 +51,9 @@ const STEADY: f64 = 0.025;
 const CHANGES: u32 = 8;
 /// The most that one change counts.
 const MOST: f64 = 1.0;
+/// The most that it counts where the window is to follow: a rate that halves once has changed, and does not vary. Above what
+/// probing alone changes one of these stays below [`VARIES`] (0.02 · 7/8 + 0.15/8), and a second one does not.
+const MOST_ONCE: f64 = 0.15;
 /// A path without any short round trip for so long is crowded.
 const CROWDED: Duration = Duration::from_secs(3);
 /// For so long the draft's rules hold then.
@@ -72,6 +75,8 @@ pub(super) struct Follow {
     on: bool,
     slots: Slots,
     variation: f64,
+    /// The same, with every change counted as at most [`MOST_ONCE`].
+    often: f64,
     changes: u32,
     /// The period at hand: since when, from how many delivered bytes on, and whether the sender was its limit.
     since: Time,
@@ -131,6 +136,7 @@ impl Follow {
             if self.before > Rate::ZERO && rate > Rate::ZERO {
                 let change = (rate.0 as f64 / self.before.0 as f64).ln().abs().min(MOST);
                 self.variation += (change - self.variation) / MEMORY;
+                self.often += (change.min(MOST_ONCE) - self.often) / MEMORY;
                 self.changes = self.changes.saturating_add(1);
             }
             self.before = rate;
@@ -145,7 +151,7 @@ impl Follow {
 
     /// Whether the path varies, and its queue is ours.
     fn is_on(&mut self, now: Time, loss: f64) -> bool {
-        self.following = self.variation > if self.following { STEADY } else { VARIES };
+        self.following = self.often > if self.following { STEADY } else { VARIES };
         if now.since(self.short_at) > CROWDED {
             (self.apart_until, self.short_at) = (now + APART, now);
         }

@@ -218,12 +218,19 @@ impl Bbr {
         lost.0 as f64 / mtu > usual
     }
 
-    /// While the rate still grows by a quarter a round, what is lost is the path's own.
+    /// While the rate still grows by a quarter a round, what is lost is the path's own. After that a round must end to know
+    /// the share that is lost; but not behind a queue that stands, where every loss is what the path does not hold.
     pub(super) fn is_startup_loss_high(&self) -> bool {
-        self.latest.round_started
-            && (self.full.has_stalled() || !self.departures.startup_loss)
+        let ours = self.departures.startup_loss;
+        (self.full.has_stalled() || !ours)
             && self.loss.round_lost >= ByteCount(self.mtu.0 * STARTUP_LOST_PACKETS)
-            && self.is_round_lossy()
+            && ((ours && self.overflows()) || (self.latest.round_started && self.is_round_lossy()))
+    }
+
+    /// Packets are lost while none of the latest round trips was without a queue.
+    fn overflows(&self) -> bool {
+        let least = self.min_rtt.get().unwrap_or_default();
+        self.loss.in_round && self.delay.stands_at_least(least + self.standing_floor(least))
     }
 
     fn is_round_lossy(&self) -> bool {

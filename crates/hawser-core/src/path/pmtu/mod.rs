@@ -6,7 +6,7 @@
 //! 2. `on_probe_acked`, `on_probe_lost`: the search goes on; three lost probes make a size too big.
 //! 3. Nothing left: the search rests for ten minutes.
 //! 4. `on_lost`, `on_acked`: large packets vanish while smaller ones arrive: a black hole, back to the base at once.
-//!    `on_swallowed`, `on_life`: the same where large ones were all that was sent, so that the path fell silent and
+//!    `on_black_holed`, `on_life`: the same where large ones were all that was sent, so that the path fell silent and
 //!    only the probe for life was answered. What is not larger than the base proves nothing, and needs nothing.
 //! 5. `on_too_big`: the socket said so (EMSGSIZE): the same, for certain.
 //! 6. `on_hint`: a router said so, or whoever writes in its name (ICMP): the present size is probed, and believed in until
@@ -223,17 +223,17 @@ impl Pmtu {
     }
 
     /// A datagram of `size` was under way when the path fell silent.
-    pub fn on_swallowed(&mut self, size: u16) {
+    pub fn on_black_holed(&mut self, size: u16) {
         if size > self.refuge() {
-            let least = self.black_hole.swallowed.map_or(size, |least| least.min(size));
-            self.black_hole.swallowed = Some(least);
+            let least = self.black_hole.suspected.map_or(size, |least| least.min(size));
+            self.black_hole.suspected = Some(least);
         }
     }
 
-    /// A small probe of a silent path arrived: if what it had swallowed did not, that is a burst of lost large
+    /// A small probe of a silent path arrived: if what was black-holed did not, that is a burst of lost large
     /// packets. Says what `on_lost` says.
     pub fn on_life(&mut self) -> bool {
-        let Some(size) = self.black_hole.swallowed.take() else { return false };
+        let Some(size) = self.black_hole.suspected.take() else { return false };
         self.black_hole.small_since = true;
         self.on_lost(size)
     }
@@ -304,7 +304,7 @@ struct BlackHole {
     small_since: bool,
     least_lost: u16,
     /// The least of those that were under way when the path fell silent, while none of its size arrived.
-    swallowed: Option<u16>,
+    suspected: Option<u16>,
 }
 
 impl BlackHole {
@@ -320,14 +320,14 @@ impl BlackHole {
     }
 
     fn on_acked(&mut self, size: u16) {
-        self.swallowed = self.swallowed.filter(|least| size < *least);
+        self.suspected = self.suspected.filter(|least| size < *least);
         if self.bursts == 0 {
             return;
         }
         if size < self.least_lost {
             self.small_since = true;
         } else {
-            *self = BlackHole { swallowed: self.swallowed, ..BlackHole::default() };
+            *self = BlackHole { suspected: self.suspected, ..BlackHole::default() };
         }
     }
 }

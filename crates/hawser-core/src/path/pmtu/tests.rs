@@ -149,9 +149,9 @@ fn a_path_that_only_its_probes_of_life_cross_is_a_black_hole() {
     let mut pmtu = Pmtu::new(1500, OVERHEAD);
     settle(&mut pmtu, 1500, at(0));
     for silence in 1..=3 {
-        pmtu.on_swallowed(1472);
-        pmtu.on_swallowed(1300);
-        pmtu.on_swallowed(100);
+        pmtu.on_black_holed(1472);
+        pmtu.on_black_holed(1300);
+        pmtu.on_black_holed(100);
         assert_eq!(pmtu.on_life(), silence == 3, "silence {silence}");
     }
     assert_eq!((pmtu.current(), pmtu.too_big), (1252, 1300));
@@ -162,17 +162,17 @@ fn what_is_no_black_hole() {
     type Story = fn(&mut Pmtu, u32);
     let table: [(&str, Story); 8] = [
         ("a path that falls silent and comes back", |pmtu, _| {
-            pmtu.on_swallowed(1472);
+            pmtu.on_black_holed(1472);
             pmtu.on_life();
             pmtu.on_acked(1472);
         }),
-        ("what was swallowed arrived late", |pmtu, _| {
-            pmtu.on_swallowed(1472);
+        ("what was black-holed arrived late", |pmtu, _| {
+            pmtu.on_black_holed(1472);
             pmtu.on_acked(1472);
             pmtu.on_life();
         }),
-        ("nothing large was swallowed", |pmtu, _| {
-            pmtu.on_swallowed(1252);
+        ("nothing large was black-holed", |pmtu, _| {
+            pmtu.on_black_holed(1252);
             pmtu.on_life();
         }),
         ("one long burst", |pmtu, _| {
@@ -302,7 +302,7 @@ proptest! {
 fn a_fixed_size_is_known_at_once_and_stays_whatever_is_said_of_it() {
     let mut pmtu = Pmtu::fixed(1480);
     assert!(pmtu.is_found());
-    pmtu.on_swallowed(1480);
+    pmtu.on_black_holed(1480);
     assert!(!pmtu.on_life());
     for _ in 0..9 {
         assert!(!pmtu.on_lost(1480));

@@ -194,7 +194,7 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
         self.loss_time = None;
     }
 
-    /// Everything outstanding that somebody waits for, oldest first: what a suspect path may have swallowed.
+    /// Everything outstanding that somebody waits for, oldest first: what a suspect path may have black-holed.
     pub fn outstanding(&self) -> impl Iterator<Item = (PacketNumber, &SentPacket<S, T>)> {
         let first = (self.cursor - self.base) as usize;
         let slots = self.ring.iter().enumerate().skip(first);

@@ -71,7 +71,7 @@ fn what_is_not_to_be_sent_again_is_given_up_at_once() {
         ..record(&mut store, at(2))
     });
     assert_eq!(queue.bytes(), ByteCount(20), "the other one waits");
-    let given_up = queue.pop_refused().expect("the one that is not sent again");
+    let given_up = queue.pop_refused().expect("the one that is not retransmitted");
     assert_eq!(given_up.first_sent, at(2));
     assert!(queue.pop_refused().is_none() && !queue.is_empty());
 }

@@ -6,7 +6,7 @@ use hawser_core::units::Time;
 
 /// Lumps are remembered for five to ten rounds.
 const ROUNDS: u32 = 5;
-/// They count up to so many seconds at the rate.
+/// The longest time at the rate that they count, s.
 const MOST: f64 = 0.1;
 /// The count of acknowledged segments begins anew here.
 const RESET: u64 = 1 << 20;
@@ -17,12 +17,12 @@ pub(super) struct Aggregation {
     most: [f64; 2],
     rounds: u32,
     which: usize,
-    /// Since then so many segments were acknowledged.
+    /// Segments acknowledged since then.
     epoch: (Time, u64),
 }
 
 impl Aggregation {
-    /// An acknowledgement, while the rate is so many segments a second.
+    /// An acknowledgement, while the rate is `rate` segments a second.
     pub fn learn(&mut self, view: &View<'_>, sample: &Sample, round_start: bool, rate: f64) {
         if sample.acked == 0 || sample.delivered.is_none() {
             return;

@@ -3,15 +3,15 @@
 use crate::tcp::window::View;
 use hawser_core::units::Time;
 
-/// A stretch lasts at least so many round trips, and at most four times as many.
+/// The least round trips of a stretch; four times as many are the most.
 const ROUNDS: u32 = 4;
 const ROUNDS_MOST: u32 = 16;
 /// At least this share of what was delivered is lost (50 of 256).
 const LOSS: f64 = 50.0 / 256.0;
-/// Two stretches are of one rate when they differ by less than this share, or by so many bytes a second.
+/// Two stretches are of one rate when they differ by less than this share, or by this number of bytes a second.
 const ALIKE: f64 = 0.125;
 const ALIKE_BYTES: f64 = 500.0;
-/// After so many round trips at a policer's rate more is tried.
+/// Round trips at a policer's rate, after which more is tried.
 const KEPT: u32 = 48;
 
 /// The detection of a policer. Nothing is known at first; its BBR owns it.
@@ -95,7 +95,7 @@ mod tests {
     use crate::tcp::window::{State, Window};
     use std::time::Duration;
 
-    /// The rate found in forty round trips of 100 ms, each of which delivers 100 segments and loses so many.
+    /// The rate found in forty round trips of 100 ms, each of which delivers 100 segments and loses `lost`.
     fn found(lost: u64) -> Option<f64> {
         let (mut policer, mut sampler) = (Policer::default(), Sampler::default());
         let (mut window, rtt, mut now) = (Window::new(1448), Rtt::default(), Time::ZERO);

@@ -7,8 +7,8 @@
 //!
 //! 1. `judge` leaves a state that is over, looks for losses (RACK), and enters recovery.
 //! 2. `enter_loss` is what a timeout does; F-RTO (RFC 5682) finds out whether it was spurious.
-//! 3. What was reduced in vain is undone: all that was sent again came twice (RFC 3708), or the first to be acknowledged
-//!    was sent before anything was sent again (RFC 3522).
+//! 3. What was reduced in vain is undone: all that was retransmitted came twice (RFC 3708), or the first to be acknowledged
+//!    was sent before any retransmission (RFC 3522).
 
 use super::ack::News;
 use super::timers::Timer;
@@ -170,7 +170,7 @@ impl Sender {
         self.undo.marker.is_some() && (self.undo.open == Some(0) || self.was_delayed(news))
     }
 
-    /// What is acknowledged was sent before anything was sent again.
+    /// What is acknowledged was sent before any retransmission.
     fn was_delayed(&self, news: &News) -> bool {
         let since = self.undo.first_resent.wrapping_sub(news.echoed) as i32;
         self.undo.first_resent != 0 && news.echoed != 0 && since > 0
@@ -196,7 +196,7 @@ impl Sender {
         if self.undo.marker.is_none() || !self.was_delayed(news) {
             return false;
         }
-        // Something sent again is under way: what it brings is waited for.
+        // A retransmission is under way: its acknowledgement is waited for.
         if self.board.resent() > 0 {
             return true;
         }

@@ -17,7 +17,7 @@ use std::time::Duration;
 const SUPER_PACKET: u32 = 65_000;
 /// A train lasts a 1024th of a second at the pacing rate (Linux's `sk_pacing_shift`).
 const TRAIN: f64 = 1024.0;
-/// Where the round trip is short trains are longer: halved for each so many µs of it (Linux's `tcp_tso_rtt_log`).
+/// Where the round trip is short trains are longer: the shift that counts halvings, of µs (Linux's `tcp_tso_rtt_log`).
 const TRAIN_RTT_SHIFT: u32 = 9;
 /// A train is put off only this long after the last one.
 const PUT_OFF: Duration = Duration::from_millis(1);

@@ -1,0 +1,158 @@
+//! What leaves by a path: its numbers, what is remembered of it, and what window and pacer let go.
+//!
+//! 1. `next_number` and `write_header` begin a datagram; `remember` and its sisters note what it carried, until it is
+//!    acknowledged or lost.
+//! 2. `on_batch_sent` and `note_pause` tell controller and pacer what was sent, or that nothing was there.
+//! 3. `budget` says how many bytes may go now, `ready_in` when the next may.
+
+use super::{Content, Path, size_of_datagram};
+use crate::congestion::SocketState;
+use crate::path::sent::SentPacket;
+use crate::units::{ByteCount, PacketNumber, Time};
+use crate::wire::{DATA_HEADER_LEN, DataHeader, TruncatedNumber};
+use std::time::Duration;
+
+impl Path {
+    /// The next packet number, used by the caller.
+    pub fn next_number(&mut self) -> PacketNumber {
+        let number = self.next_number;
+        self.next_number = number.next();
+        number
+    }
+
+    /// The number that `next_number` gives next.
+    pub fn peek_number(&self) -> PacketNumber {
+        self.next_number
+    }
+
+    /// Writes the header of datagram `number` to the front of `out`.
+    pub fn write_header(&self, number: PacketNumber, out: &mut [u8]) {
+        let header = DataHeader { label: self.label, number: TruncatedNumber::of(number) };
+        out[..DATA_HEADER_LEN].copy_from_slice(&header.encode());
+    }
+
+    /// Step 6 out: remembers a datagram with inner bytes. Tells what it weighs on the wire.
+    pub fn remember(&mut self, now: Time, number: PacketNumber, size: usize, content: Content) -> ByteCount {
+        self.remember_as(now, number, size, true, true, content)
+    }
+
+    /// Remembers a datagram of control frames, which counts towards the window only if it is acknowledged.
+    pub fn remember_control(
+        &mut self,
+        now: Time,
+        number: PacketNumber,
+        size: usize,
+        elicits: bool,
+        counts: bool,
+        content: Content,
+    ) {
+        // While nothing waits, what these few bytes deliver says nothing of what the path could.
+        if self.paused {
+            self.sampler.mark_app_limited(self.sent.bytes_in_flight());
+        }
+        self.remember_as(now, number, size, elicits, counts, content);
+    }
+
+    /// Remembers a probe of the MTU, whose loss says nothing of congestion (RFC 9000 section 14.4).
+    pub fn remember_probe(&mut self, now: Time, number: PacketNumber, size: u16) {
+        self.remember_as(now, number, usize::from(size), true, false, Content::MtuProbe(size));
+    }
+
+    fn remember_as(
+        &mut self,
+        now: Time,
+        number: PacketNumber,
+        size: usize,
+        ack_eliciting: bool,
+        in_flight: bool,
+        content: Content,
+    ) -> ByteCount {
+        let wire = ByteCount((size + self.overhead()) as u64);
+        let stamp = self.sampler.on_sent(now, wire, self.sent.bytes_in_flight(), false);
+        let bytes = u32::try_from(wire.0).unwrap_or(u32::MAX);
+        self.sent.on_sent(number, SentPacket { sent_at: now, bytes, ack_eliciting, in_flight, stamp, content });
+        if ack_eliciting {
+            self.last_sent = now;
+        }
+        self.tx_bytes += ByteCount(size as u64);
+        self.carried += wire;
+        wire
+    }
+
+    /// A batch of inner packets, `wire` bytes of it, went out; `idle`: nothing more waits.
+    pub fn on_batch_sent(&mut self, now: Time, wire: ByteCount, idle: bool) {
+        let in_flight = self.sent.bytes_in_flight();
+        self.controller.on_sent(now, wire, in_flight, idle);
+        self.pacer.on_sent(now, wire);
+        self.paused = false;
+        if let Some(since) = self.idle_since.take() {
+            self.idle += now.since(since);
+        }
+        self.last_data = now;
+    }
+
+    /// It has room and nothing is there for it: what it delivers from now on says nothing of what it could.
+    pub fn note_pause(&mut self, now: Time) {
+        let in_flight = self.sent.bytes_in_flight();
+        if in_flight < self.controller.window() {
+            self.sampler.mark_app_limited(in_flight);
+            self.paused = true;
+            if self.idle_since.is_none() {
+                self.idle_since = Some(self.pacer.ready_at(now, self.wire_mtu()));
+            }
+        }
+    }
+
+    /// For how long altogether the path could have sent and had nothing to send.
+    pub(super) fn idle_for(&self, now: Time) -> Duration {
+        self.idle + self.idle_since.map_or(Duration::ZERO, |since| now.since(since))
+    }
+
+    /// The path fell silent, and what is under way is retransmitted elsewhere: it may have been too large.
+    pub fn note_black_holed(&mut self) {
+        let overhead = self.overhead();
+        let traffic = self.sent.outstanding().map(|(_, packet)| packet);
+        for packet in traffic.filter(|packet| packet.in_flight) {
+            self.pmtu.on_black_holed(size_of_datagram(packet.bytes, overhead));
+        }
+    }
+
+    /// Bytes that window and pacer let go now.
+    pub fn budget(&mut self, now: Time) -> ByteCount {
+        let room = self.controller.window() - self.sent.bytes_in_flight();
+        if self.pacer.is_off() {
+            return room;
+        }
+        let burst = self.pacer.burst();
+        if self.pacer.ready_at(now, self.quantum()) > now { ByteCount::ZERO } else { room.min(burst) }
+    }
+
+    /// The credit worth waking for: half a burst, at least a packet.
+    fn quantum(&self) -> ByteCount {
+        self.wire_mtu().max(ByteCount(self.pacer.burst().0 / 2))
+    }
+
+    /// The driver looked at the socket below, where that has a congestion control of its own.
+    pub fn on_socket(&mut self, state: &SocketState) {
+        self.controller.on_socket(self.sent.bytes_in_flight(), state);
+    }
+
+    /// How long until there is room for a packet: pacing, or a window that acknowledgements open.
+    pub fn ready_in(&mut self, now: Time) -> Duration {
+        let (window, in_flight) = (self.controller.window(), self.sent.bytes_in_flight());
+        if in_flight >= window {
+            let over = in_flight - window + self.wire_mtu();
+            let by_rate = self.rate().map_or(self.rtt.snapshot().smoothed, |rate| rate.time_for(over));
+            return by_rate.min(self.rtt.snapshot().smoothed).max(Duration::from_micros(1));
+        }
+        self.pacer.ready_at(now, self.quantum()).since(now)
+    }
+
+    /// Notes when the pacer lets the next packet go: not while the window is full, and not when it
+    /// may go now, for then the path declines what waits.
+    pub fn note_pacing(&mut self, now: Time) {
+        let open = self.sent.bytes_in_flight() < self.controller.window();
+        let ready = open.then(|| self.pacer.ready_at(now, self.quantum()));
+        self.paced_until = ready.filter(|at| *at > now);
+    }
+}

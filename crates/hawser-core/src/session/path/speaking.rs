@@ -1,0 +1,85 @@
+//! What a path may say beside data, when, and where to: its quota while it is not active, and amplification, bound it.
+
+use super::Path;
+use crate::path::health::HealthState;
+use crate::session::constants::LATELY;
+use crate::session::{Route, Transmit};
+use crate::units::{ByteCount, Ecn, Time};
+use crate::wire::{DATA_HEADER_LEN, PathChallenge, TAG_LEN, Token};
+
+/// Bytes of a datagram with a token and nothing else.
+const LEAST_CONTROL: usize = DATA_HEADER_LEN + PathChallenge::LEN + TAG_LEN;
+/// Bytes of one that is worth waiting for where a path's quota is used up: with response, challenge and a few ranges.
+const USUAL_CONTROL: usize = 96;
+
+impl Path {
+    /// Whether this path has something to say for itself, and may.
+    pub(in crate::session) fn speaks(&self, now: Time) -> bool {
+        let asked = self.wants.any() || self.ack_is_due(now);
+        if self.health.is_active() {
+            return asked || self.pmtu.poll_timeout().is_some_and(|at| at <= now);
+        }
+        asked && self.may_speak_at(now) <= now
+    }
+
+    /// From when on a small control datagram may go: at once, but for the quota of a path that is not active.
+    pub(in crate::session) fn may_speak_at(&self, now: Time) -> Time {
+        if self.health.is_active() { now } else { self.quota.ready_at(now, self.on_wire(USUAL_CONTROL)) }
+    }
+
+    /// Bytes of an IP packet with a datagram of `size`.
+    pub(in crate::session) fn on_wire(&self, size: usize) -> ByteCount {
+        ByteCount((size + self.overhead()) as u64)
+    }
+
+    /// Where the next control datagram goes: a challenge is echoed the way it came, and asked where it is to be answered.
+    pub(in crate::session) fn next_way(&self, now: Time) -> Route {
+        let asked = self.answerable(now, self.wants.response).or(self.answerable(now, self.wants.challenge));
+        asked.map_or(self.route, |(_, route)| route)
+    }
+
+    /// The same, if it may go now. Else it waits until more came from that address, or until a newer one takes its place, and
+    /// the path's other words go before it.
+    pub(in crate::session) fn answerable(&self, now: Time, asked: Option<(Token, Route)>) -> Option<(Token, Route)> {
+        asked.filter(|(_, route)| self.control_room(now, *route) > 0)
+    }
+
+    /// Bytes that a control datagram to `route` may have: the path's MTU, less what its quota and amplification forbid. None
+    /// where not even a token would fit.
+    pub(in crate::session) fn control_room(&self, now: Time, route: Route) -> usize {
+        let quota = if self.health.is_active() { u64::MAX } else { self.quota.room(now).0 };
+        let quota = quota.saturating_sub(self.overhead() as u64);
+        let room = self.validation.room(route).min(quota).min(self.mtu() as u64) as usize;
+        if room < LEAST_CONTROL { 0 } else { room }
+    }
+
+    /// Whether a small datagram may go back the way that datagrams come.
+    pub(in crate::session) fn may_answer(&self, now: Time) -> bool {
+        !matches!(self.health.state(), HealthState::Down(_)) && self.control_room(now, self.route) > 0
+    }
+
+    pub(in crate::session) fn ack_waits(&self) -> bool {
+        self.received.ack_due().is_some()
+    }
+
+    pub(in crate::session) fn ack_is_due(&self, now: Time) -> bool {
+        self.received.ack_due().is_some_and(|due| due <= now)
+    }
+
+    /// Whether inner packets went by this path in the last second.
+    pub(in crate::session) fn carried_data_lately(&self, now: Time) -> bool {
+        self.last_data != Time::ZERO && now.since(self.last_data) < LATELY
+    }
+
+    /// A batch of this many bytes along the path.
+    pub(in crate::session) fn transmit(&self, len: usize, segment_size: usize) -> Transmit {
+        Transmit {
+            link: self.route.link,
+            remote: self.route.remote,
+            source: self.route.source,
+            ecn: if self.transport.is_stream() { Ecn::NotEct } else { self.ecn.outgoing() },
+            segment_size,
+            len,
+        }
+    }
+}
