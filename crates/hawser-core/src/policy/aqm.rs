@@ -130,7 +130,7 @@ mod tests {
         let target = |tuning: &Tuning, after: u64| {
             let rate = |paths: &[PathView]| Rate(carried(paths, PathSet::ALL));
             let before = Peak::default().after(&tuning.aqm, Time::ZERO, rate(&both));
-            let peak = before.after(&tuning.aqm, Time::ZERO + ms(after), rate(&one));
+            let peak = before.after(&tuning.aqm, Time::ZERO + Duration::from_millis(after), rate(&one));
             decide(tuning, &one, PathSet::ALL, &one[0], peak).target.as_millis()
         };
         assert_eq!([100, 9_900, 10_100].map(|after| target(&Tuning::default(), after)), [600, 600, 100]);

@@ -14,7 +14,8 @@ pub struct Departures {
     pub loss_beside_queue: bool,
     /// What the path loses by its nature is learned while cruising without a queue, at most 5 %, and is no congestion.
     pub own_loss: bool,
-    /// Startup ends at loss only when its rate has also stopped growing for a round.
+    /// Startup ends at loss only when its rate has also stopped growing for a round; beside a queue it ends with the first
+    /// losses after that, and elsewhere with the round that shows their share.
     pub startup_loss: bool,
     /// Loss lowers the rate only where the sender filled it; else only the volume sinks.
     pub limited_loss: bool,
