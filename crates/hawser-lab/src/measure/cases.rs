@@ -74,6 +74,8 @@ pub enum Probe {
     Hostile,
     /// Random topologies, links drawn by seeds: a part for each, `bond_mbps best_mbps ratio`; of all `share under least` and so on.
     Random,
+    /// A link that is away for a while, drawn by seeds: a part for each, `back_s local_bits remote_bits`; of all `late too_loud` and so on.
+    Outages,
     /// One stream by each transport, on the lines and, under loss, on those beside: `udp_ratio ip_ratio tcp_ratio` and so on.
     Transports,
     /// SCION paths, in networks of their own: `ratio gap_ms recovered_s`, and chosen by what they share `disjoint_ratio gain`.
@@ -398,6 +400,16 @@ pub const CASES: &[Case] = &[
         flows: BOTH,
         probe: Probe::Scion,
         targets: scion::TARGETS,
+    },
+    // Source: docs/architecture.md, an inactive path's quota; the simulator's outages have the same bounds.
+    Case {
+        name: "outages",
+        about: "10 outages of one link of two, drawn by seed: kept or lost, idle and loaded",
+        lines: &[],
+        beside: &[],
+        flows: &[Flow::Down],
+        probe: Probe::Outages,
+        targets: &[always("late", Bound::AtMost(0.0)), always("too_loud", Bound::AtMost(0.0))],
     },
     // Source: issue 2, "Against tuning to a table".
     Case {
