@@ -162,8 +162,8 @@ fn judged(outage: &Outage, looks: &[Look]) -> Figures {
 /// The most bits in a second that a portal sent on the path while it was not active.
 fn loudest(looks: &[Look], end: usize) -> f64 {
     let is_inactive = |at: Duration| {
-        let around = looks.iter().filter(|look| look.at + STALE >= at && look.at <= at + STALE);
-        around.fold(true, |inactive, look| inactive && look.active[end] == Some(false))
+        let mut around = looks.iter().filter(|look| look.at + STALE >= at && look.at <= at + STALE);
+        around.all(|look| look.active[end] == Some(false))
     };
     let (mut second, mut bytes, mut most) = (VecDeque::new(), 0_u64, 0_u64);
     for pair in looks.windows(2) {
@@ -222,10 +222,10 @@ mod tests {
     #[test]
     fn a_return_is_when_both_have_the_path_again() {
         let outage = Outage { begin: 0.5, lasts: 1.0, ..Outage::draw(1) };
-        let back = |at_ms: u64| judged(&outage, &looks(|at| at < 1200 || at >= at_ms, |_| 0))["back_s"];
+        let back = |at_ms: u64| judged(&outage, &looks(|at| !(1200..at_ms).contains(&at), |_| 0))["back_s"];
         assert!((back(2500) - 0.5).abs() < 1e-9, "{}", back(2500));
         assert_eq!(back(9000), f64::INFINITY);
-        let figures = together(&[judged(&outage, &looks(|at| at < 1200 || at >= 3600, |_| 0))]);
+        let figures = together(&[judged(&outage, &looks(|at| !(1200..3600).contains(&at), |_| 0))]);
         assert_eq!((figures["late"], figures["too_loud"]), (1.0, 0.0));
     }
 
