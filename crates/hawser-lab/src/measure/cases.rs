@@ -6,7 +6,7 @@ use hawser_wire::{Direction, Jitter, Loss, Spread};
 
 use super::controllers::{Judged, LOSS_BASED, MODEL_BASED};
 use super::paired::{PAIRED, Paired};
-use super::{changes, fec, fidelity, scion, shim, thin, tiers};
+use super::{changes, fec, fidelity, outages, scion, shim, thin, tiers};
 use crate::topology::{Flow, LinkPlan};
 
 /// A link of a case, the same both ways. Constant.
@@ -401,16 +401,7 @@ pub const CASES: &[Case] = &[
         probe: Probe::Scion,
         targets: scion::TARGETS,
     },
-    // Source: docs/architecture.md, an inactive path's quota; the simulator's outages have the same bounds.
-    Case {
-        name: "outages",
-        about: "10 outages of one link of two, drawn by seed: kept or lost, idle and loaded",
-        lines: &[],
-        beside: &[],
-        flows: &[Flow::Down],
-        probe: Probe::Outages,
-        targets: &[always("late", Bound::AtMost(0.0)), always("too_loud", Bound::AtMost(0.0))],
-    },
+    outages::CASE,
     // Source: issue 2, "Against tuning to a table".
     Case {
         name: "random",

@@ -15,7 +15,7 @@ use hawser_sim::outage::{BACK_WITHIN, INACTIVE_BITS, Load, Outage};
 use hawser_wire::{Moment, Trace, Way};
 
 use super::bench::{Bench, Figures, Running};
-use super::cases::Case;
+use super::cases::{Bound, Case, Probe, always};
 use super::random::plan;
 use super::report::{Report, words};
 use crate::error::LabError;
@@ -39,6 +39,17 @@ const SECOND: Duration = Duration::from_secs(1);
 const BYTE_BITS: f64 = 8.0;
 /// Seeds of an outage's links lie this far from the next one's.
 const SEEDS: u64 = 1000;
+
+/// Both targets are the simulator's. Source: docs/architecture.md, what an inactive path may send.
+pub(super) const CASE: Case = Case {
+    name: "outages",
+    about: "10 outages of one link of two, drawn by seed: kept or lost, idle and loaded",
+    lines: &[],
+    beside: &[],
+    flows: &[Flow::Down],
+    probe: Probe::Outages,
+    targets: &[always("late", Bound::AtMost(0.0)), always("too_loud", Bound::AtMost(0.0))],
+};
 
 /// What was seen at one moment. Plain data.
 #[derive(Clone, Copy, Debug)]
