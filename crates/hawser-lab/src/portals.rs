@@ -232,6 +232,11 @@ impl Portals {
         self.local.status()
     }
 
+    /// What both say: local, remote; none of one that does not answer.
+    pub(crate) fn statuses(&self) -> [Option<Status>; 2] {
+        [self.local.status(), self.remote.status()]
+    }
+
     /// How many packets the remote portal has dropped, for whatever reason; none while it does not answer.
     pub(crate) fn remote_drops(&self) -> Option<u64> {
         Some(self.remote.status()?.drops.values().sum())

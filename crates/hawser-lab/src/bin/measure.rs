@@ -22,7 +22,7 @@ const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results")
 #[derive(Debug, Parser)]
 #[command(name = "measure")]
 struct Arguments {
-    /// The case, `all` (but `random`, which takes ten minutes a run), `shim` (all of the shim), `bench` (against others), or `list`
+    /// The case, `all` (but `random` and `outages`, which take minutes a run), `shim` (all of the shim), `bench` (against others), or `list`
     case: String,
     /// How often each case is run
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
@@ -42,7 +42,7 @@ struct Arguments {
     /// Of a case that lasts as long as told, such as coupling: seconds of a run
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
-    /// Where the seeds of case random begin; each run goes on where the one before ended
+    /// Where the seeds of cases random and outages begin; each run goes on where the one before ended
     #[arg(long, default_value_t = 0)]
     seed: u32,
     /// The hawser executable, where it does not lie beside this one
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
             CASES.iter().chain(PAIRED).for_each(|case| println!("{:<14} {}", case.name, case.about));
             return ExitCode::SUCCESS;
         }
-        "all" => CASES.iter().filter(|case| case.probe != Probe::Random).collect(),
+        "all" => CASES.iter().filter(|case| !matches!(case.probe, Probe::Random | Probe::Outages)).collect(),
         "bench" => PAIRED.iter().collect(),
         GROUP => CASES.iter().filter(|case| matches!(case.probe, Probe::Shim(_))).collect(),
         name => Case::named(name).into_iter().collect(),

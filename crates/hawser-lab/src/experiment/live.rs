@@ -106,7 +106,7 @@ impl<'s> Live<'s> {
 
         let meter = Meter::start(&offer.programs);
         let start = Moment::now() + LEAD;
-        let timeline = Timeline::start(stage, events, start)?;
+        let timeline = Timeline::start(stage, &offer.programs, events, start)?;
         let (found, carried) = measure::watched(&stage.links, start, duration, || workload.run(&ground, start));
         let mut findings = found?;
         let bytes = measure::application_bytes(&findings, carried.time());
@@ -122,7 +122,9 @@ impl<'s> Live<'s> {
         }
         let fine = findings.lines.extract_if(.., |line| line.name == measure::FINE).next();
         findings.add(measure::recovery(fine.as_ref(), events));
-        findings.add(measure::carried(&names, &carried, Sends::of(&planned.series.workload.options)));
+        let sends = Sends::of(&planned.series.workload.options);
+        findings.add(measure::carried(&names, &carried, sends));
+        findings.add(measure::links_recovery(&carried, events, sends));
         findings.add(costs);
         findings.add(measure::capacity(planned.series.case, events, &planned.series.workload, &findings));
         if let Some(watch) = watch {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::cases::{Case, Line, Probe};
 use super::report::{Report, words};
 use super::{
-    changes, controllers, coupling, cut, fec, fidelity, goodput, hostile, paired, peers, random, restart, scion, shim,
-    thin, tiers, transports, unshaped,
+    changes, controllers, coupling, cut, fec, fidelity, goodput, hostile, outages, paired, peers, random, restart,
+    scion, shim, thin, tiers, transports, unshaped,
 };
 use crate::error::LabError;
 use crate::portals::Portals;
@@ -52,6 +52,9 @@ impl Bench {
     pub fn run(&self, case: &'static Case, mut told: impl FnMut(&str)) -> Result<Report, LabError> {
         if case.probe == Probe::Random {
             return random::run(self, case, told);
+        }
+        if case.probe == Probe::Outages {
+            return outages::run(self, case, told);
         }
         let wireguard = match case.probe {
             Probe::Unshaped | Probe::Paired(_) => Some(crate::wireguard::build(&self.tools)?),
@@ -104,7 +107,7 @@ impl Bench {
             (Probe::Thin(rule), _) => alone(thin::thin(self, case, rule, flow, run)?),
             (Probe::Unshaped, Some(wireguard)) => alone(unshaped::pair(self, wireguard, flow, run)?),
             (Probe::Paired(paired), Some(wireguard)) => paired::run(self, wireguard, paired, run)?,
-            (Probe::Unshaped | Probe::Paired(_), None) | (Probe::Random, _) => Vec::new(),
+            (Probe::Unshaped | Probe::Paired(_), None) | (Probe::Random | Probe::Outages, _) => Vec::new(),
         })
     }
 

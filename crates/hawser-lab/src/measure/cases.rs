@@ -6,7 +6,7 @@ use hawser_wire::{Direction, Jitter, Loss, Spread};
 
 use super::controllers::{Judged, LOSS_BASED, MODEL_BASED};
 use super::paired::{PAIRED, Paired};
-use super::{changes, fec, fidelity, scion, shim, thin, tiers};
+use super::{changes, fec, fidelity, outages, scion, shim, thin, tiers};
 use crate::topology::{Flow, LinkPlan};
 
 /// A link of a case, the same both ways. Constant.
@@ -74,6 +74,8 @@ pub enum Probe {
     Hostile,
     /// Random topologies, links drawn by seeds: a part for each, `bond_mbps best_mbps ratio`; of all `share under least` and so on.
     Random,
+    /// A link that is away for a while, drawn by seeds: a part for each, `back_s local_bits remote_bits`; of all `late too_loud` and so on.
+    Outages,
     /// One stream by each transport, on the lines and, under loss, on those beside: `udp_ratio ip_ratio tcp_ratio` and so on.
     Transports,
     /// SCION paths, in networks of their own: `ratio gap_ms recovered_s`, and chosen by what they share `disjoint_ratio gain`.
@@ -399,6 +401,7 @@ pub const CASES: &[Case] = &[
         probe: Probe::Scion,
         targets: scion::TARGETS,
     },
+    outages::CASE,
     // Source: issue 2, "Against tuning to a table".
     Case {
         name: "random",

@@ -2,7 +2,7 @@
 //!
 //! 1. [`cases`] is the table: links, what is done with them, targets.
 //! 2. A [`Bench`] runs a case again and again, each time in a fresh topology with fresh portals: [`goodput`],
-//!    [`cut`], [`restart`], [`unshaped`], [`controllers`], [`coupling`], [`random`], [`peers`], [`hostile`], [`transports`], [`scion`], [`shim`].
+//!    [`cut`], [`restart`], [`unshaped`], [`controllers`], [`coupling`], [`random`], [`outages`], [`peers`], [`hostile`], [`transports`], [`scion`], [`shim`].
 //! 3. [`paired`] sets Hawser beside plain forwarding, wireguard-go and the yardstick; a [`History`] keeps what was found.
 //! 4. A [`Report`] takes medians or the worst, holds them against the targets, and is told as a table or JSON.
 
@@ -20,6 +20,7 @@ mod history;
 mod hostile;
 mod machine;
 mod others;
+mod outages;
 mod paired;
 mod peers;
 mod random;

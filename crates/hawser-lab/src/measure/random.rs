@@ -154,7 +154,8 @@ impl Timing {
     }
 }
 
-fn plan(link: &LinkSpec, seed: u64) -> LinkPlan {
+/// A link of the simulator, emulated.
+pub(super) fn plan(link: &LinkSpec, seed: u64) -> LinkPlan {
     LinkPlan::Emulated { up: direction(&link.up, seed), down: direction(&link.down, seed + 1) }
 }
 

@@ -18,7 +18,7 @@ const SCENARIO: &str = "scenario.toml";
 /// Versions, kernel, settings.
 const MACHINE: &str = "machine.json";
 /// The order in which groups are shown; others come after, by name. Source: issue 5, build 8.
-const GROUPS: [&str; 6] = ["testbed", "proxy", "aggregation", "environments", "drives", "scion"];
+const GROUPS: [&str; 7] = ["testbed", "proxy", "aggregation", "environments", "drives", "links", "scion"];
 
 /// A scenario and what its runs found. As read.
 #[derive(Clone, Debug)]

@@ -78,6 +78,7 @@ fn case(
 fn links_of(event: &Event) -> Vec<String> {
     match &event.what {
         Happening::Handover { to } => vec![event.link.clone(), to.clone()],
+        Happening::Stop(_) | Happening::Continue(_) => Vec::new(),
         _ => vec![event.link.clone()],
     }
 }

@@ -30,6 +30,8 @@ pub struct Claim {
     pub enough: Option<u32>,
     /// Whether it is claimed of the median over cases, and not of each.
     pub median: bool,
+    /// Whether it is claimed of every run, and not of the median of a case's.
+    pub every: bool,
 }
 
 /// What is enough: the figure itself, in its metric's unit, or in relation to the best of others. Plain data.
@@ -116,8 +118,15 @@ fn claim(table: &mut Table<'_, '_, '_>, known: &Known) -> Option<Claim> {
         table.fault(median.span.clone(), fault.hint("leave out `enough`"));
     }
     let median = median.is_some_and(|sited| sited.value);
+    let every = table.optional("every", values::flag);
+    if let Some(every) = every.as_ref().filter(|every| every.value && median) {
+        let fault = Fault::new("`every`: a median over cases has no runs of its own");
+        table.fault(every.span.clone(), fault.hint("leave out `median`"));
+    }
+    let every = every.is_some_and(|sited| sited.value);
     let (says, contender, metric) = (says?.value, contender?.value, metric?.value);
-    Some(Claim { says, cases, contender, of, workload, metric, bound: bound?, enough: enough.map(|e| e.value), median })
+    let (bound, enough) = (bound?, enough.map(|enough| enough.value));
+    Some(Claim { says, cases, contender, of, workload, metric, bound, enough, median, every })
 }
 
 /// The one that is there.

@@ -1,12 +1,12 @@
-//! Events: what happens to links while a workload runs.
+//! Events: what happens to links and programs while a workload runs.
 
-use hawser_portal::config::reading::{Fault, Faults, Table};
+use hawser_portal::config::reading::{Fault, Faults, Sited, Table};
 use toml::de::DeTable;
 
 use super::link::{self, Traces};
 use super::parse::Known;
 use super::refer::{Names, sections};
-use super::{Event, Happening, values};
+use super::{Event, Happening, TunnelEnd, values};
 
 /// What an event does, before its other keys are read. Plain data.
 #[derive(Clone, Copy)]
@@ -18,9 +18,18 @@ enum Do {
     Handover,
     Address,
     NatRebind,
+    Stop,
+    Continue,
 }
 
-const DEEDS: [(&str, Do); 7] = [
+impl Do {
+    /// Whether it is done to a program, and not to a link.
+    const fn is_to_program(self) -> bool {
+        matches!(self, Self::Stop | Self::Continue)
+    }
+}
+
+const DEEDS: [(&str, Do); 9] = [
     ("cut", Do::Cut),
     ("black-hole", Do::BlackHole),
     ("restore", Do::Restore),
@@ -28,7 +37,11 @@ const DEEDS: [(&str, Do); 7] = [
     ("handover", Do::Handover),
     ("address", Do::Address),
     ("nat-rebind", Do::NatRebind),
+    ("stop", Do::Stop),
+    ("continue", Do::Continue),
 ];
+
+const ENDS: [(&str, TunnelEnd); 2] = [("local", TunnelEnd::Local), ("remote", TunnelEnd::Remote)];
 
 /// All events.
 pub(super) fn read(
@@ -44,11 +57,16 @@ pub(super) fn read(
         let name = table.required("name", "name = \"loss of wifi\"", values::name);
         known.events.claim(&mut table, name.as_ref());
         let at = table.required("at", "at = \"4s\"", values::duration);
-        let link = table.required("link", "link = \"wifi\"", |value| known.links.read(value));
-        let what = happening(&mut table, raw, nat, traces, &known.links);
+        let deed = table.required("do", "do = \"cut\"", |value| values::word(value, &DEEDS));
+        let link = if deed.as_ref().is_some_and(|deed| deed.value.is_to_program()) {
+            Some(String::new())
+        } else {
+            table.required("link", "link = \"wifi\"", |value| known.links.read(value)).map(|link| link.value)
+        };
+        let what = deed.and_then(|deed| happening(&mut table, raw, &deed, nat, traces, &known.links));
         table.finish();
         if let (Some(name), Some(at), Some(link), Some(what)) = (name, at, link, what) {
-            events.push(Event { name: name.value, at: at.value, link: link.value, what });
+            events.push(Event { name: name.value, at: at.value, link, what });
         }
     }
     events
@@ -57,12 +75,15 @@ pub(super) fn read(
 fn happening(
     table: &mut Table<'_, '_, '_>,
     raw: &DeTable<'_>,
+    deed: &Sited<Do>,
     nat: bool,
     traces: Traces<'_>,
     links: &Names,
 ) -> Option<Happening> {
-    let deed = table.required("do", "do = \"cut\"", |value| values::word(value, &DEEDS))?;
+    let mut end = || table.required("end", "end = \"remote\"", |value| values::word(value, &ENDS));
     Some(match deed.value {
+        Do::Stop => Happening::Stop(end()?.value),
+        Do::Continue => Happening::Continue(end()?.value),
         Do::Cut => Happening::Cut,
         Do::BlackHole => Happening::BlackHole,
         Do::Restore => Happening::Restore,
@@ -77,7 +98,7 @@ fn happening(
         Do::NatRebind => {
             if !nat {
                 let fault = Fault::new("`do`: no router translates addresses here");
-                table.fault(deed.span, fault.hint("write nat = true under [network]"));
+                table.fault(deed.span.clone(), fault.hint("write nat = true under [network]"));
             }
             Happening::NatRebind
         }

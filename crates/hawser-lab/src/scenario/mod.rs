@@ -154,13 +154,33 @@ pub struct Event {
     pub name: String,
     /// After the workload's start.
     pub at: Duration,
-    /// To which link.
+    /// To which link; empty where it happens to a program.
     pub link: String,
     /// What.
     pub what: Happening,
 }
 
-/// What happens to a link. Plain data.
+/// An end of a tunnel. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TunnelEnd {
+    /// Where links begin.
+    Local,
+    /// The other one.
+    Remote,
+}
+
+impl TunnelEnd {
+    /// As a file and [`crate::contender::Program::role`] have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Remote => "remote",
+        }
+    }
+}
+
+/// What happens to a link, or to a program of the contender. Plain data.
 #[derive(Clone, Debug)]
 pub enum Happening {
     /// The client's interface goes down.
@@ -185,6 +205,10 @@ pub enum Happening {
     Address,
     /// The router's translations are forgotten and begin anew from another port.
     NatRebind,
+    /// The contender's program at an end is stopped (SIGSTOP): it neither reads nor sends.
+    Stop(TunnelEnd),
+    /// It goes on (SIGCONT).
+    Continue(TunnelEnd),
 }
 
 /// A row: what is chosen, and what is changed for it. Plain data.

@@ -24,10 +24,10 @@ const FIRST_HOST: u8 = super::numbering::END;
 const LAST_HOST: u8 = 250;
 
 impl Stage {
-    /// Lets an event happen now, and returns when it has.
+    /// Lets an event happen to its link now, and returns when it has.
     ///
     /// # Errors
-    /// Where the stage has no such link, or the kernel refuses.
+    /// Where the stage has no such link, as with what happens to programs; or the kernel refuses.
     pub fn happen(&self, event: &Event) -> Result<(), LabError> {
         let link = self.demand(&event.link)?;
         match &event.what {
@@ -44,6 +44,7 @@ impl Stage {
             }
             Happening::Address => self.renumber(link),
             Happening::NatRebind => self.rebind(link),
+            Happening::Stop(_) | Happening::Continue(_) => Ok(()),
         }
     }
 

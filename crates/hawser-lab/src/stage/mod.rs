@@ -24,6 +24,7 @@ use crate::scenario::Family;
 mod build;
 mod bystander;
 mod forward;
+mod halt;
 mod happen;
 mod ip;
 mod nat;

@@ -1,7 +1,7 @@
 //! Events at their times, while a workload runs.
 //!
 //! 1. At the start recordings begin; then a thread waits for each event's moment, lets it happen, and notes when it
-//!    began to.
+//!    began to. What happens to programs is a signal to them.
 //! 2. `finish` ends it, gives what happened, or why it could not; what was to come later does not.
 
 use std::sync::Arc;
@@ -11,6 +11,8 @@ use std::thread::{self, JoinHandle};
 use hawser_wire::Moment;
 
 use super::Stage;
+use super::halt::Halt;
+use crate::contender::Program;
 use crate::error::LabError;
 use crate::experiment::Mark;
 use crate::scenario::{Event, Happening};
@@ -24,14 +26,15 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Step 1: lets events happen on a stage, their times counted from a moment.
+    /// Step 1: lets events happen on a stage and to a contender's programs, their times counted from a moment.
     ///
     /// # Errors
     /// Where the thread cannot start.
-    pub fn start(stage: &Arc<Stage>, events: &[Event], start: Moment) -> Result<Self, LabError> {
+    pub fn start(stage: &Arc<Stage>, programs: &[Program], events: &[Event], start: Moment) -> Result<Self, LabError> {
         let mut events = events.to_vec();
         events.sort_by_key(|event| event.at);
         let stage = Arc::clone(stage);
+        let mut halt = Halt::new(programs);
         let (stop, stopped) = channel::<()>();
         let run = move || {
             let mut marks = Vec::new();
@@ -45,7 +48,11 @@ impl Timeline {
                     break;
                 }
                 marks.push(Mark { at_s: Moment::now().since(start).as_secs_f64(), what: words(event) });
-                stage.happen(event)?;
+                match event.what {
+                    Happening::Stop(end) => halt.stop(end)?,
+                    Happening::Continue(end) => halt.go_on(end)?,
+                    _ => stage.happen(event)?,
+                }
             }
             Ok(marks)
         };
@@ -88,5 +95,7 @@ fn words(event: &Event) -> String {
         Happening::Handover { to } => format!("{link} to {to}"),
         Happening::Address => format!("{link} has a new address"),
         Happening::NatRebind => format!("{link} rebound"),
+        Happening::Stop(end) => format!("{} program stopped", end.name()),
+        Happening::Continue(end) => format!("{} program continued", end.name()),
     }
 }

@@ -3,9 +3,10 @@
 //! 1. [`make`] reads a scenario's plan of a workload, strictly.
 //! 2. It is prepared: servers listen, clients are connected.
 //! 3. It runs for its time, and names what it found. A connection that breaks is something found, no error.
-//! 4. Beside any of them a load may run, a bulk stream, and a ping.
+//! 4. Beside any of them a load may run, a bulk stream, and a ping; and the processors may have other work.
 
 mod bulk;
+mod busy;
 mod connect;
 mod emodel;
 mod exchange;
@@ -102,6 +103,7 @@ pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
     };
     let workload = load::Loaded::parse(workload, &mut options)?;
     let workload = ping::Beside::parse(workload, &mut options)?;
+    let workload = busy::Busy::parse(workload, &mut options)?;
     options.finish()?;
     Ok(workload)
 }
@@ -130,7 +132,9 @@ mod tests {
     #[test]
     fn every_kind_is_made_with_a_ping_beside_it_or_without() {
         for kind in KINDS {
-            for options in ["", "ping = true", "ping = '20ms'", "ping = false", "load = 'down'\nping = true"] {
+            for options in
+                ["", "ping = true", "ping = '20ms'", "ping = false", "load = 'down'\nping = true", "busy = true"]
+            {
                 assert!(make(&plan(kind, options)).is_ok(), "{kind} {options}");
             }
         }
@@ -145,6 +149,8 @@ mod tests {
             ("voip", "codec = 'opus'", "g729a"),
             ("ping", "ping = 'soon'", "10ms"),
             ("voip", "load = 'round'", "both"),
+            ("bulk", "busy = 2", "true | false"),
+            ("bulk", "after = 5", "4s"),
             ("request", "answers = ['30kB', '0B']", "64kB"),
             ("request", "answers = ['30kB']\nanswer = '3kB'", "leave one of them out"),
         ];

@@ -65,7 +65,7 @@ fn a_recording_begins_with_the_workload_and_until_then_the_link_has_its_mean_rat
     let talk = talk(&stage, 1);
     assert!(answers(&talk), "it is there before the recording begins");
     let start = Moment::now() + ms(300);
-    let timeline = Timeline::start(&stage, &[], start).expect("it starts");
+    let timeline = Timeline::start(&stage, &[], &[], start).expect("it starts");
     assert_eq!(ways(link), steady, "not yet");
     (start + ms(100)).sleep_until();
     assert_eq!((ways(link), ways(beside)), (recorded.clone(), recorded));
@@ -80,7 +80,7 @@ fn a_timeline_that_ends_before_its_start_replays_nothing() {
     let mut links = two();
     links[0].up.trace = Trace::rates(ms(1000), &[0.0, 16.0]).ok();
     let stage = Arc::new(build(&network(links)));
-    let timeline = Timeline::start(&stage, &[], Moment::now() + ms(5000)).expect("it starts");
+    let timeline = Timeline::start(&stage, &[], &[], Moment::now() + ms(5000)).expect("it starts");
     assert!(timeline.finish().expect("it ends at once").is_empty());
     assert!(stage.links[0].link.settings(Way::AToB).trace.is_none());
 }
@@ -217,7 +217,7 @@ fn events_happen_at_their_times_and_are_told() {
         ];
         let watch = Watch::start(&stage, 0, 4200);
         let start = Moment::now();
-        let timeline = Timeline::start(&stage, &events, start).expect("it starts");
+        let timeline = Timeline::start(&stage, &[], &events, start).expect("it starts");
         (start + ms(1000)).sleep_until();
         let marks = timeline.finish().expect("they happened");
         let told: Vec<&str> = marks.iter().map(|mark| mark.what.as_str()).collect();
@@ -246,7 +246,7 @@ fn a_cut_and_a_handover_take_effect_at_their_times() {
         ];
         let watches = [(0, 4300), (1, 4301)].map(|(link, port)| Watch::start(&stage, link, port));
         let start = Moment::now();
-        let timeline = Timeline::start(&stage, &events, start).expect("it starts");
+        let timeline = Timeline::start(&stage, &[], &events, start).expect("it starts");
         (start + ms(1400)).sleep_until();
         assert_eq!(timeline.finish().expect("they happened").len(), 3);
         let [wifi, eth] = watches.map(|watch| watch.silences(start));

@@ -98,7 +98,7 @@ fn happen(links: &mut BTreeMap<&str, Now>, event: &Event) {
                 }
             }
         }
-        Happening::Address | Happening::NatRebind => {}
+        Happening::Address | Happening::NatRebind | Happening::Stop(_) | Happening::Continue(_) => {}
     }
 }
 

@@ -3,7 +3,8 @@
 //! 1. While the workload runs, a thread reads every link's counters each half second from its start on.
 //! 2. What a link delivered in each step is its line, for either direction; its part of all that was delivered its share;
 //!    the mean of what it delivered in the workload's directions a figure of its own.
-//! 3. What both ends handed to the links, over what the application got, is the overhead.
+//! 3. After events: how long it takes until each link carries what it did before, told from counters read ten times a second.
+//! 4. What both ends handed to the links, over what the application got, is the overhead.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -12,10 +13,19 @@ use std::time::Duration;
 use hawser_wire::{Moment, Way};
 
 use crate::experiment::{Findings, Line};
+use crate::scenario::Event;
 use crate::stage::StageLink;
 
 /// From one look to the next. Source: Barreira's testbed, which read interface counters so often.
 const STEP: Duration = Duration::from_millis(500);
+/// From one look to the next, where a recovery is told; a whole number of these is a step.
+const GLANCE: Duration = Duration::from_millis(100);
+const GLANCES: usize = 5;
+/// What a link carried before: in so many glances before the first event.
+const BEFORE: usize = 20;
+/// It carries that again once half a second has this part of it. Source: docs/scenarios.md, `links_recovery_ms`.
+const BACK: f64 = 0.9;
+const MILLI: f64 = 1e3;
 /// The workload's own figure.
 pub(super) const GOODPUT: &str = "goodput_mbps";
 /// The same of a load beside it.
@@ -40,6 +50,8 @@ pub struct Bytes {
 pub struct Carried {
     /// At the start, and after each step: of each link.
     looks: Vec<Vec<Bytes>>,
+    /// The same, ten times a second.
+    glances: Vec<Vec<Bytes>>,
     /// At the end, within the last step.
     last: Vec<Bytes>,
     /// From the start to the end.
@@ -66,18 +78,19 @@ fn bytes(link: &StageLink) -> Bytes {
 
 fn look(read: &dyn Fn() -> Vec<Bytes>, start: Moment, duration: Duration, is_done: &AtomicBool) -> Carried {
     start.sleep_until();
-    let mut looks = vec![read()];
+    let mut glances = vec![read()];
     let end = start + duration;
-    let mut next = start + STEP;
+    let mut next = start + GLANCE;
     while next <= end && !is_done.load(Ordering::Acquire) {
         next.sleep_until();
-        looks.push(read());
-        next = next + STEP;
+        glances.push(read());
+        next = next + GLANCE;
     }
     if !is_done.load(Ordering::Acquire) {
         end.sleep_until();
     }
-    Carried { looks, last: read(), time: Moment::now() - start }
+    let looks = glances.iter().step_by(GLANCES).cloned().collect();
+    Carried { looks, glances, last: read(), time: Moment::now() - start }
 }
 
 /// In which directions a workload sends. Plain data.
@@ -149,7 +162,7 @@ pub fn carried(names: &[&str], carried: &Carried, sends: Sends) -> Findings {
     findings
 }
 
-/// Step 3, where the workload has a goodput.
+/// Step 4, where the workload has a goodput.
 pub fn overhead(carried: &Carried, workload: &Findings) -> Option<f64> {
     let got = application_bytes(workload, carried.time)?;
     let links = carried.last.len();
@@ -166,6 +179,32 @@ pub fn application_bytes(workload: &Findings, time: Duration) -> Option<f64> {
     };
     let megabits = of(GOODPUT).unwrap_or_default() + of(LOAD).unwrap_or_default();
     (megabits > 0.0).then_some(megabits * MEGA / BYTE_BITS)
+}
+
+/// Step 3, where events happened after links had carried something: `links_recovery_ms`. Of links that do not come
+/// back it is the rest of the run.
+pub fn links_recovery(carried: &Carried, events: &[Event], sends: Sends) -> Findings {
+    let mut findings = Findings::default();
+    let (Some(first), Some(last)) = (events.first(), events.last()) else { return findings };
+    let at = |time: Duration| usize::try_from(time.as_millis() / GLANCE.as_millis()).unwrap_or(usize::MAX);
+    let (first, from) = (at(first.at), at(last.at));
+    let count = carried.glances.len();
+    if first < BEFORE || from + GLANCES >= count {
+        return findings;
+    }
+    let bytes = |link: usize, begin: usize, end: usize| {
+        number(sends.bytes(&carried.glances[end][link]) - sends.bytes(&carried.glances[begin][link]))
+    };
+    #[expect(clippy::cast_precision_loss, reason = "a handful")]
+    let part = BACK * GLANCES as f64 / BEFORE as f64;
+    let is_back = |at: usize| {
+        (0..carried.glances[0].len())
+            .all(|link| bytes(link, at, at + GLANCES) >= part * bytes(link, first - BEFORE, first))
+    };
+    let back = (from..count - GLANCES).find(|&at| is_back(at)).unwrap_or(count - 1);
+    let steps = u32::try_from(back - from).unwrap_or(u32::MAX);
+    findings.metrics.insert("links_recovery_ms".to_owned(), (GLANCE * steps).as_secs_f64() * MILLI);
+    findings
 }
 
 impl Carried {
@@ -196,6 +235,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
+    use crate::scenario::{Happening, TunnelEnd};
 
     fn of(sent: u64, up: u64, down: u64) -> Bytes {
         Bytes { sent, up, down }
@@ -209,6 +249,7 @@ mod tests {
                 vec![of(126_000, 500, 125_500), of(0, 0, 0)],
                 vec![of(251_000, 500, 250_500), of(62_500, 62_500, 0)],
             ],
+            glances: Vec::new(),
             last: vec![of(376_000, 500, 375_500), of(125_000, 125_000, 0)],
             time: Duration::from_millis(1500),
         }
@@ -246,6 +287,37 @@ mod tests {
         assert_eq!(Sends::of(&toml::Table::new()), Sends::Both);
     }
 
+    /// What a link delivers in each glance of 5 s.
+    type Rates = fn(usize) -> u64;
+
+    /// The links' recovery from events at 2 and 3 s.
+    fn recovery(links: [Rates; 2]) -> Option<f64> {
+        let total = |rate: Rates, glances: usize| of(0, 0, (0..glances).map(rate).sum());
+        let carried = Carried {
+            glances: (0..=50).map(|at| links.map(|rate| total(rate, at)).to_vec()).collect(),
+            ..Carried::default()
+        };
+        let event =
+            |seconds, what| Event { name: String::new(), at: Duration::from_secs(seconds), link: String::new(), what };
+        let end = TunnelEnd::Remote;
+        let events = [event(2, Happening::Stop(end)), event(3, Happening::Continue(end))];
+        links_recovery(&carried, &events, Sends::Down).metrics.get("links_recovery_ms").copied().map(f64::round)
+    }
+
+    #[test]
+    fn links_have_recovered_once_each_carries_what_it_did() {
+        let table: [(&str, [Rates; 2], Option<f64>); 4] = [
+            ("at once", [|_| 100, |_| 50], Some(0.0)),
+            ("one a second later", [|at| if (20..40).contains(&at) { 0 } else { 100 }, |_| 50], Some(1000.0)),
+            ("nine tenths do", [|at| if at < 20 { 100 } else { 90 }, |_| 50], Some(0.0)),
+            ("one never", [|_| 100, |at| if at < 20 { 50 } else { 40 }], Some(2000.0)),
+        ];
+        for (name, links, expected) in table {
+            assert_eq!(recovery(links), expected, "{name}");
+        }
+        assert!(links_recovery(&Carried::default(), &[], Sends::Down).metrics.is_empty());
+    }
+
     #[test]
     fn overhead_is_what_was_sent_over_what_was_got() {
         let line = |values: &[f64]| Line { name: GOODPUT.to_owned(), link: None, step_s: 0.5, values: values.to_vec() };
@@ -270,9 +342,9 @@ mod tests {
         let not_done = AtomicBool::new(false);
         let begun = Moment::now();
         let carried = look(&read, begun, Duration::from_millis(1200), &not_done);
-        assert_eq!(carried.looks.len(), 3);
+        assert_eq!((carried.looks.len(), carried.glances.len()), (3, 13));
         assert!(carried.time >= Duration::from_millis(1200), "{:?}", carried.time);
-        assert_eq!(carried.between(0, |bytes| bytes.sent), 3);
+        assert_eq!(carried.between(0, |bytes| bytes.sent), 13);
         let done = AtomicBool::new(true);
         let carried = look(&read, Moment::now(), Duration::from_secs(60), &done);
         assert_eq!(carried.looks.len(), 1);

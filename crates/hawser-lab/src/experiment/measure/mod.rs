@@ -9,7 +9,7 @@ mod recovery;
 mod signals;
 
 pub(super) use capacity::capacity;
-pub(super) use links::{Sends, application_bytes, carried, overhead, watched};
+pub(super) use links::{Sends, application_bytes, carried, links_recovery, overhead, watched};
 pub(super) use programs::Meter;
 pub(super) use recovery::{FINE, recovery};
 pub(super) use signals::{SIGNALS, Signals};
