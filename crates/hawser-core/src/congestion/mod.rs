@@ -155,8 +155,11 @@ pub struct AckEvent {
     pub delivered: ByteCount,
     /// The path's round trips, with this frame's.
     pub rtt: RttSnapshot,
-    /// This frame's own: none where its newest packet is older than one that was acknowledged before, or where it came another way.
+    /// This frame's own, without what waited on the way back: none where its newest packet is older than one that was acknowledged
+    /// before, or where it came another way.
     pub round_trip: Option<Duration>,
+    /// When its newest packet arrived, on the peer's clock.
+    pub received_at: Time,
     /// Delivery rate, when one could be taken.
     pub rate: Option<RateSample>,
     /// The sender did not fill the window when the newest of them was sent.

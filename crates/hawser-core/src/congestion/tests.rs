@@ -22,6 +22,7 @@ pub(super) fn ack(now: f64, sent: f64, bytes: u64, rtt: f64) -> AckEvent {
         delivered: ByteCount(bytes),
         rtt: RttSnapshot { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt, spread: Duration::ZERO },
         round_trip: Some(rtt),
+        received_at: secs(now),
         rate: None,
         app_limited: false,
     }

@@ -6,6 +6,7 @@
 use super::constants::{FLOOR_WINDOW, JITTER_PARTS, MAX_WINDOW, MIN_WINDOW, SMOOTH_PARTS, STALE_LEAST};
 use super::windowed::WindowedMin;
 use crate::units::Time;
+use std::time::Duration;
 
 /// The largest believable delay, either way, µs: 2^50 µs are 35 years. Beyond it a peer lies, and sums could overflow.
 const BOUND_US: i64 = 1 << 50;
@@ -15,6 +16,7 @@ const BOUND_US: i64 = 1 << 50;
 pub struct OneWayDelay {
     smoothed: Option<i64>,
     sampled_at: Time,
+    latest: i64,
     jitter: i64,
     min: WindowedMin,
     floor: WindowedMin,
@@ -27,6 +29,7 @@ impl Default for OneWayDelay {
         OneWayDelay {
             smoothed: None,
             sampled_at: Time::ZERO,
+            latest: 0,
             jitter: 0,
             min: WindowedMin::new(MIN_WINDOW),
             floor: WindowedMin::new(FLOOR_WINDOW),
@@ -51,7 +54,7 @@ impl OneWayDelay {
         // What waited on a path that is asked once a second has drained meanwhile; else it would keep for ten what one stall was.
         let stale = now.since(self.sampled_at) >= STALE_LEAST && self.smoothed.is_some_and(|smoothed| delay < smoothed);
         let drained = if stale { self.expected_us(now, delay) } else { self.smoothed };
-        self.sampled_at = now;
+        (self.sampled_at, self.latest) = (now, delay);
         self.max.record(now, -delay);
         let Some(smoothed) = drained else {
             self.smoothed = Some(delay);
@@ -72,6 +75,12 @@ impl OneWayDelay {
     pub fn expected_us(&self, now: Time, floor: i64) -> Option<i64> {
         let drained = i64::try_from(now.since(self.sampled_at).as_micros()).unwrap_or(i64::MAX);
         self.smoothed.map(|smoothed| smoothed.saturating_sub(drained).max(floor))
+    }
+
+    /// What the latest packet took beyond the least of the last ten seconds; zero before a sample.
+    pub fn waited(&self, now: Time) -> Duration {
+        let waited = self.min_us(now).map_or(0, |least| self.latest.saturating_sub(least));
+        Duration::from_micros(u64::try_from(waited).unwrap_or(0))
     }
 
     /// The least delay of the last ten seconds, µs.
@@ -106,7 +115,6 @@ impl OneWayDelay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Duration::from_millis(ms)

@@ -111,6 +111,7 @@ mod tests {
             delivered: ByteCount(delivered),
             rtt: RttSnapshot { latest: rtt, smoothed: rtt, variance: rtt, min: rtt, spread: Duration::ZERO },
             round_trip: Some(rtt),
+            received_at: Time::ZERO,
             rate: Some(sample),
             app_limited,
         }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::policy::overflow::Overflow;
 use crate::policy::tests::path;
-use crate::policy::{FlowsView, Law, Policy};
+use crate::policy::{FlowsView, Law, PathSet, Policy};
 use crate::units::Rate;
 use crate::wire::FlowBucket;
 use std::time::Duration;
@@ -62,7 +62,12 @@ fn a_slow_path_takes_what_it_brings_home_sooner() {
 #[test]
 fn a_path_that_is_probed_promises_a_window_that_doubles() {
     let fastest = PathView { probing: true, rate: Some(Rate(1_000)), ..path(50, 20) };
-    let takes = |slow_ms, backlog| takes(&[fastest, path(50, slow_ms)], 1, backlog);
+    let tuning = Tuning::default();
+    let takes = |slow_ms, backlog| {
+        let paths = [fastest, path(50, slow_ms)];
+        let decisions = Decisions { active_set: PathSet::NONE.with(0), ..decided(tuning, &paths) };
+        takes_as(&tuning, &decisions, &paths, 1, backlog)
+    };
     // On top of its delay and 0.1 ms until it is ready.
     assert!(!takes(60, 13_900), "within one round trip of 40 ms");
     assert!(takes(60, 14_100));
@@ -75,7 +80,7 @@ fn a_path_that_is_probed_promises_a_window_that_doubles() {
 
 #[test]
 fn what_overflows_to_a_path_outside_the_active_set_pays_for_its_losses() {
-    let takes = |loss, backlog| takes(&[path(300, 8), PathView { loss, ..path(30, 40) }], 1, backlog);
+    let takes = |loss, backlog| takes(&[path(300, 8), PathView { loss, ..path(3, 40) }], 1, backlog);
     // 32 ms at 300 Mbit/s; half the packets wait for a repair of 100 ms.
     assert!(!takes(0.0, 1_190_000) && takes(0.0, 1_210_000));
     assert!(!takes(0.005, 3_000_000) && takes(0.005, 3_100_000));
@@ -86,7 +91,7 @@ fn what_overflows_to_a_path_outside_the_active_set_pays_for_its_losses() {
 
 #[test]
 fn a_path_takes_at_its_threshold_by_whether_it_is_active() {
-    let (active, outside) = ([path(40, 10), path(10, 40)], [path(300, 8), path(30, 40)]);
+    let (active, outside) = ([path(40, 10), path(10, 40)], [path(300, 8), path(3, 40)]);
     // 30 ms at 40 Mbit/s are 150 kB, 32 ms at 300 Mbit/s are 1.2 MB.
     let table = [(&active, 0.1, 15_000), (&active, 1.0, 150_000), (&outside, 0.1, 1_200_000)];
     for (paths, threshold, from) in table {

@@ -121,6 +121,8 @@ impl Session {
         self.refresh_siblings(now, index);
         let path = &mut self.paths[index];
         let rtt = path.rtt.snapshot();
+        // What waits on the way back says nothing of the way there: a full uplink would pass for a queue of the download's.
+        let round_trip = round_trip.map(|sample| sample.min(rtt.min + path.oneway.waited(now)));
         let rate = path.sampler.take_sample(now, rtt.base()).filter(|_| awake);
         let event = AckEvent {
             now,
@@ -131,6 +133,7 @@ impl Session {
             delivered: path.sampler.delivered(),
             rtt,
             round_trip,
+            received_at: Time::ZERO + Duration::from_micros(frame.received_at_us),
             rate,
             app_limited: newest.stamp.app_limited(),
         };

@@ -86,6 +86,7 @@ impl Drive {
             delivered: ByteCount(self.delivered),
             rtt: RttSnapshot { latest: rtt, smoothed: rtt, variance: Duration::ZERO, min: rtt, spread: self.spread },
             round_trip: (!self.overtaken).then_some(rtt),
+            received_at: self.now,
             rate: Some(RateSample {
                 rate: Rate(self.rate),
                 app_limited: self.limited,

@@ -139,6 +139,7 @@ mod tests {
             let released = start + tenth * tenths as u32 + road.stalls;
             let now = free.max(released) + LEAST;
             let sample = Sample {
+                received_at: now,
                 now,
                 sent_at,
                 rate: Rate(road.carries / 2),
@@ -151,6 +152,7 @@ mod tests {
                 in_flight: ByteCount::ZERO,
                 total_delivered: ByteCount::ZERO,
                 rtt: Some(now.since(sent_at)),
+                back: Duration::ZERO,
                 smoothed_rtt: now.since(sent_at),
             };
             if let Some(rate) = fall.on_sample(&sample, LEAST, Rate(MODEL)) {

@@ -36,6 +36,8 @@ const QUEUE: Duration = Duration::from_millis(20);
 const QUEUE_DEVIATIONS: u32 = 3;
 /// And at most: what a ping may be late by.
 const QUEUE_MAX: Duration = Duration::from_millis(100);
+/// A queue of less is none: hosts and acknowledgements are late by as much.
+const QUEUE_SEEN: Duration = Duration::from_millis(2);
 /// A slot of the rate's maximum, and at least a round trip: some turns of a cell that serves others in between.
 const SLOT: Duration = Duration::from_millis(100);
 /// What was delivered is compared over so long: half of what recordings resolve, and some round trips.
@@ -58,8 +60,6 @@ const MOST_ONCE: f64 = 0.15;
 const CROWDED: Duration = Duration::from_secs(3);
 /// For so long the draft's rules hold then.
 const APART: Duration = Duration::from_secs(10);
-/// A path that loses this share by its nature is left to the draft's rules: its losses change what is delivered, not its rate.
-const LOSSY: f64 = 0.02;
 /// On top of it, in packets, but not more than as much again: the same for everybody, so that those who share a queue end up
 /// with equal rates (FAST's alpha). With 3 three paths in 100 Mbit/s are not equal within half a minute, with 6 and 10 they are.
 const SHARE_PACKETS: u64 = 8;
@@ -82,11 +82,15 @@ pub(super) struct Follow {
     since: Time,
     from: ByteCount,
     limited: bool,
+    /// Its queue was empty at a moment.
+    emptied: bool,
     /// What the last period delivered.
     before: Rate,
     /// When a round trip was last short, and until when the draft's rules hold.
     short_at: Time,
     apart_until: Time,
+    /// What acknowledgements wait for on their way, smoothed (RFC 6298 section 2).
+    back: Duration,
 }
 
 /// The most of the slot at hand and of the last that had any.
@@ -123,16 +127,20 @@ impl Follow {
         (self.changes >= CHANGES).then_some(self.variation)
     }
 
-    /// A period may have ended: what it delivered is held against the one before.
-    fn add(&mut self, now: Time, delivered: ByteCount, limited: bool) {
+    /// A period may have ended, on the peer's clock, since acknowledgements that wait on their way vary by themselves: what it
+    /// delivered is held against the one before.
+    fn add(&mut self, now: Time, delivered: ByteCount, queue: Duration, limited: bool) {
         self.limited |= limited;
+        self.emptied |= queue < QUEUE_SEEN;
         let elapsed = now.since(self.since);
         if elapsed < PERIOD {
             return;
         }
         let rate = Rate::of(delivered - self.from, elapsed);
         // A period that lasts is one in which nothing was acknowledged for a while: a pause says nothing of the rate.
-        if !self.limited && elapsed < PERIOD * 2 {
+        // Nor does one that brought less while the queue was empty: it brought what was sent.
+        let ours = self.limited || (self.emptied && rate < self.before);
+        if !ours && elapsed < PERIOD * 2 {
             if self.before > Rate::ZERO && rate > Rate::ZERO {
                 let change = (rate.0 as f64 / self.before.0 as f64).ln().abs().min(MOST);
                 self.variation += (change - self.variation) / MEMORY;
@@ -141,7 +149,7 @@ impl Follow {
             }
             self.before = rate;
         }
-        (self.since, self.from, self.limited) = (now, delivered, false);
+        (self.since, self.from, self.limited, self.emptied) = (now, delivered, false, false);
     }
 
     /// Whether the window followed the rate when that was last asked.
@@ -150,12 +158,12 @@ impl Follow {
     }
 
     /// Whether the path varies, and its queue is ours.
-    fn is_on(&mut self, now: Time, loss: f64) -> bool {
+    fn is_on(&mut self, now: Time) -> bool {
         self.following = self.often > if self.following { STEADY } else { VARIES };
         if now.since(self.short_at) > CROWDED {
             (self.apart_until, self.short_at) = (now + APART, now);
         }
-        self.on = self.following && now >= self.apart_until && loss < LOSSY;
+        self.on = self.following && now >= self.apart_until;
         self.on
     }
 }
@@ -169,21 +177,22 @@ impl Bbr {
         let queue = sample.rtt.unwrap_or(sample.smoothed_rtt).saturating_sub(base);
         // A queue of our own shows the link's rate, whoever limits the sender.
         let limited = sample.limited && queue < QUEUE / 2;
-        self.follow.add(sample.now, sample.total_delivered, limited);
+        self.follow.add(sample.received_at, sample.total_delivered, queue, limited);
+        self.follow.back = (self.follow.back * 7 + sample.back) / 8;
         self.follow.slots.add(sample.now, sample.rate, limited, SLOT.max(base));
         let rate = self.follow.slots.get();
         // What must be under way in any case makes a queue by itself where the path is thin.
         if queue <= (kept + rate.time_for(self.min_window())) * 2 {
             self.follow.short_at = sample.now;
         }
-        if self.departures.follow && self.follow.is_on(sample.now, self.loss.baseline()) {
+        if self.departures.follow && self.follow.is_on(sample.now) {
             self.bw = rate;
             if self.state == State::ProbeRtt {
                 self.window = self.window.min(self.probe_rtt_window());
                 return;
             }
             let share = ByteCount(self.mtu.0 * SHARE_PACKETS).min(rate.bytes_in(kept));
-            let window = self.quantized(rate.bytes_in(base + kept) + share);
+            let window = self.quantized(rate.bytes_in(base + kept + self.follow.back) + share);
             self.window = window.min(self.inflight_short).max(self.min_window());
             self.pacing = rate.scale(PACE).max(Rate::of(self.window, base));
         }

@@ -23,6 +23,7 @@ const FULL_PIPE_ROUNDS: u32 = 3;
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Sample {
     pub(super) now: Time,
+    pub(super) received_at: Time,
     pub(super) sent_at: Time,
     pub(super) rate: Rate,
     pub(super) limited: bool,
@@ -33,7 +34,10 @@ pub(super) struct Sample {
     pub(super) newly_acked: ByteCount,
     pub(super) in_flight: ByteCount,
     pub(super) total_delivered: ByteCount,
+    /// The round trip, without what waited on the way back.
     pub(super) rtt: Option<Duration>,
+    /// That.
+    pub(super) back: Duration,
     pub(super) smoothed_rtt: Duration,
 }
 
@@ -44,6 +48,7 @@ impl Sample {
         let rate = ack.rate?;
         Some(Sample {
             now: ack.now,
+            received_at: ack.received_at,
             sent_at: ack.largest_sent_at,
             rate: rate.rate,
             limited: rate.app_limited || rate.prior_delivered < limited_until,
@@ -55,6 +60,7 @@ impl Sample {
             in_flight: ack.in_flight,
             total_delivered: ack.delivered,
             rtt: ack.round_trip,
+            back: ack.round_trip.map_or(Duration::ZERO, |there| ack.rtt.latest.saturating_sub(there)),
             smoothed_rtt: ack.rtt.smoothed,
         })
     }

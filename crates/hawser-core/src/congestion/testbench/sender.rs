@@ -102,6 +102,7 @@ impl Sender {
                 delivered: self.sampler.delivered(),
                 rtt,
                 round_trip: Some(now.since(newest.at)),
+                received_at: now,
                 rate,
                 app_limited: newest.limited,
             },
