@@ -44,10 +44,11 @@ fn a_planted_tuning_that_ruins_the_ingress_queue_is_found_and_the_default_itself
 
 #[test]
 fn the_same_seeds_give_the_same_figures_and_another_run_others() {
-    let once = || measure(&grounds()[..1], 2, Tuning::default());
+    let once = || measure(&grounds(), 2, Tuning::default());
     let (one, again) = (once(), once());
     assert_eq!(one, again);
-    assert_ne!(one[0][0], one[0][1]);
+    // A network without anything random is the same in every run.
+    assert!(one.iter().any(|runs| runs[0] != runs[1]), "{one:?}");
 }
 
 #[test]

@@ -138,18 +138,25 @@ impl Follow {
         }
         let rate = Rate::of(delivered - self.from, elapsed);
         // A period that lasts is one in which nothing was acknowledged for a while: a pause says nothing of the rate.
-        // Nor does one that brought less while the queue was empty: it brought what was sent.
-        let ours = self.limited || (self.emptied && rate < self.before);
-        if !ours && elapsed < PERIOD * 2 {
-            if self.before > Rate::ZERO && rate > Rate::ZERO {
-                let change = (rate.0 as f64 / self.before.0 as f64).ln().abs().min(MOST);
-                self.variation += (change - self.variation) / MEMORY;
-                self.often += (change.min(MOST_ONCE) - self.often) / MEMORY;
-                self.changes = self.changes.saturating_add(1);
-            }
-            self.before = rate;
+        if !self.limited && elapsed < PERIOD * 2 && rate > Rate::ZERO {
+            self.changes = self.changes.saturating_add(u32::from(self.before > Rate::ZERO));
+            self.compare(rate);
         }
         (self.since, self.from, self.limited, self.emptied) = (now, delivered, false, false);
+    }
+
+    /// The period delivered at this rate, and its sender could have sent more. Less than before while the queue was empty is
+    /// what was sent, and no change of the link.
+    fn compare(&mut self, rate: Rate) {
+        if self.emptied && rate < self.before {
+            return;
+        }
+        if self.before > Rate::ZERO {
+            let change = (rate.0 as f64 / self.before.0 as f64).ln().abs().min(MOST);
+            self.variation += (change - self.variation) / MEMORY;
+            self.often += (change.min(MOST_ONCE) - self.often) / MEMORY;
+        }
+        self.before = rate;
     }
 
     /// Whether the window followed the rate when that was last asked.
