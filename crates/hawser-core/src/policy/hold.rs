@@ -3,7 +3,7 @@
 //! *Principle*: the sender knows exactly what it would still repair, the receiver of a one-way stream little of round
 //! trips. So the sender says how long its repairs may take (HOLD, docs/wire.md): until the slowest of the paths that
 //! carry data could have noticed a loss (RFC 9002 section 6.2; RFC 8985 where packets come late), and the packet have
-//! come home by another, once more for good measure. It is asked whenever a control datagram is written, since that
+//! arrived by another, once more for good measure. It is asked whenever a control datagram is written, since that
 //! happens without a round of views.
 
 use super::tuning::Hold as Tuning;

@@ -1,6 +1,6 @@
 //! When slower paths take: how much of a path's delay must wait at the ingress queue before it does.
 //!
-//! *Principle*: by earliest completion first (Lim et al., CoNEXT 2017) a slower path takes what it brings home before
+//! *Principle*: by earliest completion first (Lim et al., CoNEXT 2017) a slower path takes what it delivers before
 //! the faster ones would get to the end of what waits: all of the difference in delay must wait. A window grows
 //! slowly over so full a queue, so a path of the active set takes at a *threshold* below that, and the bond's whole
 //! rate is there at once, for the slow path's delay. A flow with too small a window for that leaves the fastest path

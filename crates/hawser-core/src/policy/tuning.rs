@@ -254,7 +254,7 @@ constants! {
 constants! {
     /// How long a gap is waited for. A plain value.
     Hold {
-        /// As many of the largest probe timeouts: what was lost twice is home by then.
+        /// As many of the largest probe timeouts: what was lost twice has arrived by then.
         timeouts: u32 = 3,
         /// The same in times until a loss is noticed: what is retransmitted then may be late too.
         losses: u32 = 2,

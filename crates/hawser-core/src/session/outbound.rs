@@ -1,9 +1,9 @@
 //! Steps 4 to 8 out: a path has room, and takes what the scheduler lets it have.
 //!
-//! 1. Control frames are sent before data (`control`), what is not to be sent again among it; then repairs (`fec`).
+//! 1. Control frames are sent before data (`control`), what is never retransmitted among it; then repairs (`fec`).
 //! 2. What is of no use any more is given up, and the far side told.
 //! 3. Paths with room are asked in the order of their delay.
-//! 4. Each takes first copies of what another lost twice, then what is to be sent again, then from the
+//! 4. Each takes first copies of what another lost twice, then what is to be retransmitted, then from the
 //!    queue, until its window or its pacing credit ends or the batch is full; one whose rate is to be
 //!    found out, and that declines all that, takes redundant copies (`redundant_copies`).
 //! 5. Every segment gets its numbers, is remembered, and sealed into the batch.
