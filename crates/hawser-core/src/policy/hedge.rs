@@ -10,8 +10,8 @@ use super::tuning::Hedge as Tuning;
 use crate::units::ByteCount;
 use std::time::Duration;
 
-/// When an answer is overdue: so long after a packet that was sent over a path with this round trip. A stall that is over makes
-/// the averages long for some time, and the next one is not to be waited for the longer.
+/// How long after a packet its answer is overdue, on a path with this round trip. A stall that is over makes the averages long for
+/// some time, and the next one is not to be waited for the longer.
 pub fn answer_time(tuning: &Tuning, smoothed: Duration, latest: Duration, deviation: Duration) -> Duration {
     let usual = smoothed.min(latest);
     usual + (deviation * tuning.deviations).min(usual).max(tuning.patience)
@@ -33,7 +33,7 @@ impl Credit {
         Credit(if tuning.share > 0.0 { tuning.saved.0 as f64 } else { 0.0 })
     }
 
-    /// So much was sent.
+    /// `sent` bytes went out.
     pub fn earn(&mut self, tuning: &Tuning, sent: ByteCount) {
         self.0 = (self.0 + sent.0 as f64 * tuning.share).min(tuning.saved.0 as f64);
     }

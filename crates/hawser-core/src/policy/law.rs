@@ -71,7 +71,7 @@ static LAWS: [Law; 36] = [
     law("hedge", "what sparse flows have under way on a late path goes by another too", |t| t.hedge.share = 0.0),
     law("queue-limit", "what may wait grows with the bond's rate", |t| t.aqm.limit_max = LIMIT),
     law("quantum", "a bulk flow's turn grows with the bond's rate", |t| t.aqm.quantum_max = ByteCount::ZERO),
-    law("codel-target", "the ingress queue lasts through the loss of a link", |t| {
+    law("codel-target", "the ingress queue holds a window that pays for bursts", |t| {
         (t.aqm.target, t.aqm.target_varying) = (TARGET, TARGET);
     }),
     law("codel-memory", "what filled a link that is lost or fades is not dropped meanwhile", |t| {

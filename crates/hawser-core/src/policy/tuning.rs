@@ -200,7 +200,7 @@ constants! {
         /// As many mean deviations of the round trip an answer may be late (RFC 6298 section 2, K): with 1 and 2, copies of what is
         /// not late fill the queues of loss-based controllers (two links with OLIA carry 5 % less), and calls fare no better.
         deviations: u32 = 4,
-        /// And so long in any case: an acknowledgement waits for 5 ms, and a host or a cell may be busy for as long again.
+        /// And this long in any case: an acknowledgement waits for 5 ms, and a host or a cell may be busy for as long again.
         patience: Duration = Duration::from_millis(10),
         /// The share of what is sent that copies may cost. Neutral: 0.
         share: f64 = 0.05,

@@ -21,8 +21,8 @@ use std::time::Duration;
 /// No flow: above every bucket.
 const NO_FLOW: u16 = u16::MAX;
 
-/// A flow is sparse that finds its queue empty, and of which at most so much is pulled in so long: a call takes 100 kbit/s, a
-/// game's state 240.
+/// A flow is sparse that finds its queue empty, and of which at most [`SPARSE_MOST`] is pulled in this time, 330 kbit/s: a call
+/// takes 100 kbit/s, a game's state 240.
 const SPARSE_WINDOW: Duration = Duration::from_millis(100);
 const SPARSE_MOST: ByteCount = ByteCount(4 << 10);
 
@@ -53,7 +53,7 @@ pub(super) struct Flow {
     pub(super) backlogged_since: Time,
     /// Bytes pulled since then.
     pub(super) sent: ByteCount,
-    /// Bytes pulled since then, at most [`SPARSE_WINDOW`] ago.
+    /// When the present [`SPARSE_WINDOW`] began, and the bytes pulled in it.
     pub(super) lately: (Time, ByteCount),
     pub(super) codel: Codel,
     pub(super) acks: Acks,
@@ -62,7 +62,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// So much of it is pulled. Says whether it is sparse.
+    /// `bytes` of it are pulled. Says whether it is sparse.
     pub(super) fn on_pulled(&mut self, now: Time, bytes: ByteCount) -> bool {
         self.deficit -= bytes.0 as i64;
         self.sent += bytes;

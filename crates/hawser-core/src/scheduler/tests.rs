@@ -110,7 +110,7 @@ fn a_queue_of_the_slow_path_counts_whole() {
 }
 
 #[test]
-fn what_was_lost_goes_by_the_path_that_brings_it_home_first() {
+fn what_was_lost_goes_by_the_path_that_delivers_it_first() {
     let retransmitted_by = |paths: &[PathView], ahead| {
         let (tuning, decisions) = (Tuning::default(), decided(Tuning::default(), paths));
         let round = Round { now: START, paths, decisions: &decisions, tuning: &tuning };

@@ -174,7 +174,7 @@ fn said(tree: &DeTable<'_>, traces: Traces<'_>, faults: &mut Faults<'_>) -> Vec<
     said
 }
 
-/// So many of the names, in their order.
+/// `size` of the names, in their order.
 fn subset(all: &[String], size: usize, random: &mut Seeded) -> Vec<String> {
     let mut left = size;
     let mut chosen = Vec::new();

@@ -55,7 +55,7 @@ pub(crate) fn rate(value: &DeValue<'_>) -> Read<Rate> {
     })
 }
 
-/// How fast a way is: so many bits a second, or a part of what the other one carries on average. Plain data.
+/// How fast a way is: bits a second, or a part of what the other one carries on average. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Pace {
     Rate(Rate),

@@ -21,7 +21,7 @@ use crate::error::LabError;
 use crate::experiment::Findings;
 use crate::stage::Ends;
 
-/// What `least_stretch_mbps` is of: longer than an inner stream waits for one packet that is sent again.
+/// What `least_stretch_mbps` is of: longer than an inner stream waits for one retransmission.
 const STRETCH: Duration = Duration::from_secs(5);
 
 /// Bulk transfers. Starts unconnected; one owner.

@@ -23,7 +23,7 @@ const CATCH_UP: u32 = 4;
 /// How much a source wants to send.
 #[derive(Copy, Clone, Debug)]
 pub enum Demand {
-    /// As much as keeps so many bytes queued at the portal's ingress.
+    /// As much as keeps this many bytes queued at the portal's ingress.
     Backlog(ByteCount),
     /// At this rate of inner packets.
     Pace(Rate),

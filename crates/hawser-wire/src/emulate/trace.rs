@@ -94,7 +94,7 @@ pub enum TraceError {
     Cells {
         /// From 1.
         line: usize,
-        /// So many.
+        /// Cells of this line.
         cells: usize,
         /// As the first line has.
         columns: usize,
@@ -160,7 +160,7 @@ impl Trace {
         Self::parse(&text)
     }
 
-    /// Step 3: so many times as much, at every moment.
+    /// Step 3: `factor` times as much, at every moment.
     ///
     /// # Errors
     /// Where nothing would be left, or more than 1 Tbit/s.

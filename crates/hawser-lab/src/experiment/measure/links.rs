@@ -21,7 +21,7 @@ const STEP: Duration = Duration::from_millis(500);
 /// From one look to the next, where a recovery is told; a whole number of these is a step.
 const GLANCE: Duration = Duration::from_millis(100);
 const GLANCES: usize = 5;
-/// What a link carried before: in so many glances before the first event.
+/// Glances before the first event that tell what a link carried before.
 const BEFORE: usize = 20;
 /// It carries that again once half a second has this part of it. Source: docs/scenarios.md, `links_recovery_ms`.
 const BACK: f64 = 0.9;

@@ -61,7 +61,7 @@ impl Opportunities {
         }
     }
 
-    /// So many times as many bytes at each opportunity, to the byte.
+    /// `factor` times the bytes at each opportunity, to the byte.
     pub(super) fn scaled(&self, factor: f64) -> Result<Self, TraceError> {
         let bytes = (f64::from(self.bytes) * factor).round();
         if !(1.0..=f64::from(u32::MAX)).contains(&bytes) {

@@ -2,7 +2,7 @@
 //!
 //! 1. A step's rate flows evenly through it. It may be zero: then nothing leaves until it is more, and what waits,
 //!    waits.
-//! 2. `serve`: a packet has gone once so many bits have flowed since it could start. Work is counted in billionths of a
+//! 2. `serve`: a packet has gone once its bits have flowed since it could start. Work is counted in billionths of a
 //!    bit, so that packets one behind the other take exactly what the steps hold, whatever a nanosecond rounds.
 //! 3. After the last step the first one comes again.
 
@@ -62,7 +62,7 @@ impl Rates {
         }
     }
 
-    /// Every rate so many times.
+    /// Every rate times `factor`.
     pub(super) fn scaled(&self, factor: f64) -> Result<Self, TraceError> {
         #[expect(clippy::cast_precision_loss, reason = "a rate has fewer digits")]
         let scaled = |&rate: &u64| rate as f64 * factor;
