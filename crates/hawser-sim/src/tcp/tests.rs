@@ -4,6 +4,8 @@ use super::hosts::{ReceiverHost, SenderHost};
 use super::sender::Story;
 use super::{Congestion, Transfer};
 use crate::direct::Direct;
+use crate::family::stationary;
+use crate::judge::{Question, bulk};
 use crate::net::{LinkSpec, Loss, link};
 use crate::situation::{address, second};
 use crate::world::{Act, LOCAL, REMOTE};
@@ -44,7 +46,7 @@ fn over(link: &LinkSpec, plan: Transfer, seconds: f64, acts: &[(f64, Act)], seed
     Seen { world, receiver, story }
 }
 
-fn bulk(link: &LinkSpec, congestion: Congestion, seconds: f64) -> Seen {
+fn stream(link: &LinkSpec, congestion: Congestion, seconds: f64) -> Seen {
     over(link, Transfer::bulk(second(0.0), Time::NEVER).by(congestion), seconds, &[], 1)
 }
 
@@ -52,7 +54,7 @@ fn bulk(link: &LinkSpec, congestion: Congestion, seconds: f64) -> Seen {
 fn a_link_of_one_bandwidth_delay_product_is_filled() {
     for (congestion, least) in [(Cubic, 0.95), (Bbr, 0.9)] {
         for (mbit, trip) in [(20.0, 40.0), (5.0, 100.0), (100.0, 20.0)] {
-            let seen = bulk(&link(mbit, trip), congestion, 32.0);
+            let seen = stream(&link(mbit, trip), congestion, 32.0);
             let share = seen.mbit(2.0, 32.0) / (mbit * DATA);
             println!("{congestion:?} {mbit} Mbit/s {trip} ms: {share:.3} {:?}", seen.story);
             assert!(share >= least, "{congestion:?} at {mbit} Mbit/s, {trip} ms: {share:.3}");
@@ -64,10 +66,10 @@ fn a_link_of_one_bandwidth_delay_product_is_filled() {
 #[test]
 fn one_per_cent_lost_does_nothing_to_bbr_and_leaves_cubic_what_mathis_says() {
     let lossy = link(20.0, 40.0).up(|way| way.loss = Loss::Random(0.01));
-    let held = bulk(&lossy, Bbr, 32.0).mbit(2.0, 32.0);
+    let held = stream(&lossy, Bbr, 32.0).mbit(2.0, 32.0);
     // Mathis, Semke, Mahdavi, Ott 1997: MSS / RTT * 1.22 / sqrt(p), and CUBIC's Reno-friendly region the same by design.
     let mathis = 1448.0 * 8e-6 / 0.040 * 1.22 / 0.01f64.sqrt();
-    let cubic = bulk(&lossy, Cubic, 62.0).mbit(2.0, 62.0);
+    let cubic = stream(&lossy, Cubic, 62.0).mbit(2.0, 62.0);
     println!("bbr {held:.2}, cubic {cubic:.2}, mathis {mathis:.2}");
     assert!(held >= 0.9 * 20.0 * DATA, "BBR has {held:.2}");
     assert!((0.7 * mathis..1.5 * mathis).contains(&cubic), "CUBIC has {cubic:.2}, Mathis {mathis:.2}");
@@ -90,7 +92,7 @@ fn a_burst_is_repaired_without_a_timeout() {
 #[test]
 fn reordering_of_5_ms_does_not_bring_it_down() {
     for congestion in [Cubic, Bbr] {
-        let seen = bulk(&link(20.0, 40.0).up(|way| way.queue.0 *= 2).reordering(5.0), congestion, 22.0);
+        let seen = stream(&link(20.0, 40.0).up(|way| way.queue.0 *= 2).reordering(5.0), congestion, 22.0);
         println!("{congestion:?} {:.2} {:?}", seen.mbit(2.0, 22.0), seen.story);
         assert!(seen.mbit(2.0, 22.0) >= 0.85 * 20.0 * DATA, "{congestion:?}: {:.2}", seen.mbit(2.0, 22.0));
     }
@@ -129,6 +131,17 @@ fn the_last_segments_are_repaired_by_a_probe() {
     let took = seen.done().expect("it is done").since(second(1.0));
     println!("{took:?} {:?}", seen.story);
     assert_eq!((seen.story.timeouts, seen.story.probes > 0), (0, true), "{:?}", seen.story);
+}
+
+#[test]
+fn what_the_ingress_queue_drops_is_repaired_without_a_timeout() {
+    // Each had one while the repair's timeout began with the last acknowledgement: the repair waits behind a long queue.
+    for seed in [3_018, 3_022, 3_067] {
+        let network = stationary(seed);
+        let story = bulk::run(network.bond(), &network, Question { congestion: Cubic, down: true }).story;
+        println!("{} {story:?}", network.name);
+        assert_eq!((story.timeouts, story.recoveries > 0), (0, true), "{}", network.name);
+    }
 }
 
 #[test]

@@ -89,9 +89,16 @@ impl Sender {
             self.board.acknowledge(ack, &mut delivered);
         }
         delivered.iter().for_each(|one| self.on_delivered(now, one, highest, news));
-        news.rearm |= news.segments > 0;
+        news.rearm |= news.segments > 0 || self.is_on_its_way(now, news);
         delivered.clear();
         self.delivered = delivered;
+    }
+
+    /// What was selectively acknowledged had been sent before the oldest was, last: the oldest's own answer can't be there yet
+    /// (Linux's `tcp_clean_rtx_queue`).
+    fn is_on_its_way(&self, now: Time, news: &News) -> bool {
+        let head = self.board.head().map(|head| now.since(head.sent));
+        head.is_some_and(|since| news.oldest.is_some_and(|rtt| rtt > since))
     }
 
     /// RFC 2883: the first block lies below the acknowledgement, or within the second.

@@ -59,6 +59,13 @@ impl Sender {
         self.schedule_probe(now, timeout);
     }
 
+    /// The oldest goes again: its answer has a whole timeout from now on (Linux's `tcp_xmit_retransmit_queue`).
+    pub(super) fn on_head_resent(&mut self, now: Time) {
+        if !matches!(self.timer, Some((Timer::Reorder, _))) {
+            self.timer = Some((Timer::Retransmit, now + self.rtt.timeout()));
+        }
+    }
+
     pub(super) fn on_timer(&mut self, now: Time, timer: Timer, line: &mut Line<'_, '_>) {
         match timer {
             Timer::Reorder => self.on_reorder_timer(now),

@@ -71,7 +71,11 @@ impl Sender {
             if self.is_paced_until_later(now) {
                 return;
             }
+            let oldest = start == self.una;
             self.send_again(now, line, start, end, &run);
+            if oldest {
+                self.on_head_resent(now);
+            }
         }
     }
 
