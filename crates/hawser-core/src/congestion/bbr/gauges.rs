@@ -9,6 +9,8 @@ const DELAY_SAMPLES: usize = 8;
 /// Deviations of the round trip that jitter raises the least of several by, when packets keep their
 /// order: the delayed ones hold up those behind.
 const JITTER_DEVIATIONS: u32 = 2;
+/// Deviations that jitter may lift all round trips of a round by (RFC 6298's K): more is a queue of others.
+const LIFT_DEVIATIONS: u32 = 4;
 /// Part of the least round trip that counts as a queue: well inside a buffer of 0.2 BDP.
 const QUEUE_PART: u32 = 8;
 /// Least delay that counts as a queue: below it, timers and batches blur the round trip.
@@ -69,6 +71,12 @@ pub(super) struct DelayGauge {
     variance: Duration,
     /// The round trip's deviation while cruising, where no probe of ours moves it.
     usual: Option<Duration>,
+    /// What no round trip of a round was without beyond the least while the path was not full: in Startup as long as its rate
+    /// grew, then in PROBE_RTT.
+    lift: Duration,
+    /// The same of the last two rounds, full or not.
+    rounds: [Duration; 2],
+    in_probe_rtt: bool,
 }
 
 impl DelayGauge {
@@ -101,22 +109,44 @@ impl DelayGauge {
 
     /// What jitter alone may raise the least of several round trips by.
     pub(super) fn jitter(&self) -> Duration {
-        self.usual.unwrap_or(self.variance) * JITTER_DEVIATIONS
+        self.deviation_usual() * JITTER_DEVIATIONS
     }
 
-    /// The delay above `min_rtt` that no round trip of the round was without; a new round starts.
-    pub(super) fn end_round(&mut self, min_rtt: Duration, state: State) -> Duration {
+    fn deviation_usual(&self) -> Duration {
+        self.usual.unwrap_or(self.variance)
+    }
+
+    /// What jitter lifts the least round trip of a round by, where packets keep their order and wait for a delayed one.
+    pub(super) fn lift(&self) -> Duration {
+        self.lift.min(self.deviation_usual() * LIFT_DEVIATIONS)
+    }
+
+    /// The path was not full in a round; one of PROBE_RTT ended, or two rounds of Startup later its rate had grown.
+    fn learn_lift(&mut self, delay: Duration, state: State, grows: bool) {
+        let probed = std::mem::replace(&mut self.in_probe_rtt, state == State::ProbeRtt);
+        match state {
+            State::ProbeRtt if probed => self.lift = self.lift.min(delay),
+            State::ProbeRtt => self.lift = delay,
+            State::Startup if grows => self.lift = self.rounds[0],
+            _ => {}
+        }
+        self.rounds = [self.rounds[1], delay];
+    }
+
+    /// The delay above `min_rtt` that no round trip of the round was without, but for what jitter makes; a new round starts.
+    /// `grows`: the rate grew in the last round.
+    pub(super) fn end_round(&mut self, min_rtt: Duration, state: State, grows: bool) -> Duration {
         let Some(least) = self.round_least.take() else {
             return Duration::ZERO;
         };
+        self.learn_lift(least.saturating_sub(min_rtt), state, grows);
         if state == State::Cruise {
-            let usual = self.usual.unwrap_or(self.variance);
-            self.usual = Some((usual * 7 + self.variance) / 8);
+            self.usual = Some((self.deviation_usual() * 7 + self.variance) / 8);
             self.cruise = Some(self.cruise.map_or(least, |cruise| cruise.min(least)));
         } else if let Some(cruise) = self.cruise.take() {
             self.last_cruise = Some(cruise);
         }
-        least.saturating_sub(min_rtt)
+        least.saturating_sub(min_rtt + self.lift())
     }
 }
 

@@ -47,7 +47,7 @@ impl Bbr {
             return false;
         };
         // Where packets overtake each other the least is that of a few, now and then.
-        let empty = least + self.spread;
+        let empty = least + self.spread.max(self.delay.lift());
         let stands = |part| self.delay.stands_at_least(empty + empty / part + STARTUP_QUEUE_FLOOR);
         let most = self.max_bw.get();
         let fades = self.full.on_queue(sample.limited && stands(LIMITED_QUEUE_PART), most, self.rounds.started);
@@ -121,6 +121,7 @@ impl Bbr {
 
     /// One step of the probing cycle, on every acknowledgement (draft section 5.3.3.9).
     pub(super) fn step_probe_bw(&mut self, sample: &Sample) {
+        let bounded = self.rounds.is_window_limited() && self.window >= self.inflight_long;
         if !self.full.reached || self.adapt_long_term(sample) {
             return;
         }
@@ -128,7 +129,7 @@ impl Bbr {
             State::Down | State::Cruise if self.is_time_to_probe(sample.now) => self.start_refill(),
             State::Down if self.is_time_to_cruise(sample) => self.state = State::Cruise,
             State::Refill if self.rounds.started => self.start_up(sample),
-            State::Up => self.step_up(sample),
+            State::Up => self.step_up(sample, bounded),
             _ => {}
         }
     }
@@ -189,19 +190,16 @@ impl Bbr {
         now > self.cycle.started_at + self.cycle.wait || self.rounds.since_probe >= reno_rounds
     }
 
-    /// Ends Up when the pipe is full, or, as a precaution, where the last probe went too high.
-    fn step_up(&mut self, sample: &Sample) {
+    /// Ends Up when the pipe is full, or, as a precaution, where the last probe went too high. `bounded`: the long-term bound
+    /// held back the rate, which so says nothing about the path.
+    fn step_up(&mut self, sample: &Sample, bounded: bool) {
         if self.cycle.prev_too_high && sample.in_flight >= self.inflight_long {
             self.cycle.prev_precautionary = true;
-        } else if !self.is_probe_queueing(sample) {
-            if self.rounds.is_window_limited() && self.window >= self.inflight_long {
-                // The bound held back the rate, which so says nothing about the path.
-                self.full.reset(sample.rate);
-                return;
-            }
-            if !self.full.now {
-                return;
-            }
+        } else if bounded {
+            self.full.reset(sample.rate);
+            return;
+        } else if !self.full.now && !self.is_probe_queueing(sample) {
+            return;
         }
         self.cycle.prev_too_high = false;
         self.start_down(sample.now);

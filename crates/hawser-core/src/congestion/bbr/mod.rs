@@ -8,9 +8,8 @@
 //!
 //! Where this differs from the draft stands in `departures`, each with a switch.
 //!
-//! A limit that remains: where jitter with kept order delays packets by as much as the least round
-//! trip, that looks like a queue that stands: random loss beside it halves the rate, and beyond it
-//! the window (two products of that least) holds the rate down, as it does in the draft.
+//! Jitter with kept order delays all packets of a round by nearly as much. That is learned while the path is not full
+//! (`DelayGauge::lift`), and is no queue; a limit that remains is that so is a queue of others that varies as much.
 
 mod control;
 mod departures;

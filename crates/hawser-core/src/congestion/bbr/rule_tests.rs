@@ -232,3 +232,44 @@ fn acknowledgements_in_clumps_widen_the_window() {
     assert!(clumped.bbr.extra.get() >= steady.bbr.extra.get() + ByteCount(30_000));
     assert!(clumped.bbr.window() > steady.bbr.window());
 }
+
+/// What rounds of these states and round trips (ms) show of a queue, ms, over a least round trip of 20; `deviation` in ms.
+fn queues(deviation: u64, rounds: &[(State, u64)]) -> Vec<u128> {
+    let mut gauge = DelayGauge::default();
+    let mut round = |&(state, rtt): &(State, u64)| {
+        gauge.add(Duration::from_millis(rtt), Duration::from_millis(deviation));
+        gauge.end_round(Duration::from_millis(20), state, true).as_millis()
+    };
+    rounds.iter().map(&mut round).collect()
+}
+
+#[test]
+fn what_jitter_adds_to_every_round_trip_while_the_path_is_not_full_is_no_queue() {
+    use State::{Cruise, ProbeRtt, Startup};
+    // The rate still grew in the second round: the first had no queue, and 10 ms more than the least.
+    let startup = [(Startup, 30), (Startup, 32), (Startup, 34), (Cruise, 40)];
+    assert_eq!(queues(5, &startup), [10, 12, 4, 10]);
+    // The first round of PROBE_RTT has what the rounds before it left.
+    let probed = [(Cruise, 40), (ProbeRtt, 60), (ProbeRtt, 35), (ProbeRtt, 38), (Cruise, 40)];
+    assert_eq!(queues(20, &probed), [20, 0, 0, 3, 5]);
+    // Round trips that hardly deviate wait in a queue that others keep.
+    assert_eq!(queues(1, &probed), [20, 36, 11, 14, 16]);
+}
+
+#[test]
+fn a_probe_at_the_long_term_bound_goes_on_beside_a_queue_until_the_rate_can_show() {
+    let bound = |in_flight_is_full: bool| {
+        let mut drive = Drive::in_state(State::Up);
+        (drive.rtt, drive.in_flight) = (130, 80_000);
+        for _ in 0..2 * FRAMES {
+            let window = drive.bbr.window();
+            drive.bbr.inflight_long = ByteCount(90_000);
+            let in_flight = if in_flight_is_full { window } else { ByteCount::ZERO };
+            drive.bbr.on_sent(drive.now, MTU, in_flight, false);
+            drive.frame();
+        }
+        drive.bbr.state
+    };
+    assert_eq!(bound(true), State::Up);
+    assert_eq!(bound(false), State::Down);
+}
