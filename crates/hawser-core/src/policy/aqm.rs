@@ -65,12 +65,13 @@ pub fn carried(paths: &[PathView], active: PathSet) -> u64 {
 }
 
 /// How it is managed at this rate.
-pub fn decide(tuning: &Tuning, paths: &[PathView], active: PathSet, fastest: &PathView, peak: Peak) -> Aqm {
+pub fn decide(tuning: &Tuning, paths: &[PathView], fastest: &PathView, peak: Peak) -> Aqm {
     let constants = &tuning.aqm;
-    let used =
-        || paths.iter().enumerate().filter(|(index, view)| view.usable && (active.contains(*index) || view.probing));
-    let variation = used().map(|(_, view)| view.variation.unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
-    let round_trip = used().map(|(_, view)| view.least_rtt).fold(Duration::ZERO, Duration::max);
+    // Those outside of the active set too: they take what overflows, and a target that came and went with them would drop
+    // each time what it had let wait.
+    let usable = || paths.iter().filter(|view| view.usable);
+    let variation = usable().map(|view| view.variation.unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
+    let round_trip = usable().map(|view| view.least_rtt).fold(Duration::ZERO, Duration::max);
     let interval = |target| (fastest.least_rtt * 2 + target).max(constants.interval_min);
     let (usual, rate) = (target(constants, variation), peak.rate);
     // A window grows for an interval before CoDel cuts it.
@@ -103,7 +104,7 @@ mod tests {
     fn codel(tuning: &Tuning, paths: &[PathView]) -> Codel {
         let active = PathSet::ALL;
         let peak = Peak::default().after(&tuning.aqm, Time::ZERO, Rate(carried(paths, active)));
-        let aqm = decide(tuning, paths, active, &paths[0], peak);
+        let aqm = decide(tuning, paths, &paths[0], peak);
         (aqm.target.as_millis(), aqm.interval.as_millis())
     }
 
@@ -131,7 +132,7 @@ mod tests {
             let rate = |paths: &[PathView]| Rate(carried(paths, PathSet::ALL));
             let before = Peak::default().after(&tuning.aqm, Time::ZERO, rate(&both));
             let peak = before.after(&tuning.aqm, Time::ZERO + Duration::from_millis(after), rate(&one));
-            decide(tuning, &one, PathSet::ALL, &one[0], peak).target.as_millis()
+            decide(tuning, &one, &one[0], peak).target.as_millis()
         };
         assert_eq!([100, 9_900, 10_100].map(|after| target(&Tuning::default(), after)), [600, 600, 100]);
         let neutral = Tuning::neutral(Law::named("codel-memory").expect("a law"));
@@ -158,7 +159,7 @@ mod tests {
         let at = |tuning: &Tuning, mbit| {
             let paths = [path(mbit, 10)];
             let peak = Peak::default().after(&tuning.aqm, Time::ZERO, Rate::from_bits(mbit * 1_000_000));
-            let aqm = decide(tuning, &paths, PathSet::ALL, &paths[0], peak);
+            let aqm = decide(tuning, &paths, &paths[0], peak);
             (aqm.limit.0 >> 10, aqm.quantum.0)
         };
         for (mbit, expected) in [(10, (8_192, 187)), (1_000, (12_207, 18_750)), (10_000, (32_768, 65_536))] {

@@ -196,7 +196,7 @@ impl Policy {
         }
         let peak = self.peak.after(&self.tuning.aqm, now, Rate(rate));
         self.peak = peak;
-        self.decisions.aqm = Some(aqm::decide(&self.tuning, paths, active, fastest, peak));
+        self.decisions.aqm = Some(aqm::decide(&self.tuning, paths, fastest, peak));
     }
 }
 
