@@ -71,11 +71,8 @@ pub(super) struct DelayGauge {
     variance: Duration,
     /// The round trip's deviation while cruising, where no probe of ours moves it.
     usual: Option<Duration>,
-    /// What no round trip of a round was without beyond the least while the path was not full: in Startup as long as its rate
-    /// grew, then in PROBE_RTT.
+    /// What no round trip of a round was without beyond the least in PROBE_RTT, when the path was not full.
     lift: Duration,
-    /// The same of the last two rounds, full or not.
-    rounds: [Duration; 2],
     in_probe_rtt: bool,
 }
 
@@ -121,25 +118,20 @@ impl DelayGauge {
         self.lift.min(self.deviation_usual() * LIFT_DEVIATIONS)
     }
 
-    /// The path was not full in a round; one of PROBE_RTT ended, or two rounds of Startup later its rate had grown.
-    fn learn_lift(&mut self, delay: Duration, state: State, grows: bool) {
+    /// A round ended. The first one of PROBE_RTT still has what those before it left.
+    fn learn_lift(&mut self, delay: Duration, state: State) {
         let probed = std::mem::replace(&mut self.in_probe_rtt, state == State::ProbeRtt);
-        match state {
-            State::ProbeRtt if probed => self.lift = self.lift.min(delay),
-            State::ProbeRtt => self.lift = delay,
-            State::Startup if grows => self.lift = self.rounds[0],
-            _ => {}
+        if self.in_probe_rtt {
+            self.lift = if probed { self.lift.min(delay) } else { delay };
         }
-        self.rounds = [self.rounds[1], delay];
     }
 
     /// The delay above `min_rtt` that no round trip of the round was without, but for what jitter makes; a new round starts.
-    /// `grows`: the rate grew in the last round.
-    pub(super) fn end_round(&mut self, min_rtt: Duration, state: State, grows: bool) -> Duration {
+    pub(super) fn end_round(&mut self, min_rtt: Duration, state: State) -> Duration {
         let Some(least) = self.round_least.take() else {
             return Duration::ZERO;
         };
-        self.learn_lift(least.saturating_sub(min_rtt), state, grows);
+        self.learn_lift(least.saturating_sub(min_rtt), state);
         if state == State::Cruise {
             self.usual = Some((self.deviation_usual() * 7 + self.variance) / 8);
             self.cruise = Some(self.cruise.map_or(least, |cruise| cruise.min(least)));

@@ -47,7 +47,7 @@ impl Bbr {
             return false;
         };
         // Where packets overtake each other the least is that of a few, now and then.
-        let empty = least + self.spread.max(self.delay.lift());
+        let empty = least + self.spread;
         let stands = |part| self.delay.stands_at_least(empty + empty / part + STARTUP_QUEUE_FLOOR);
         let most = self.max_bw.get();
         let fades = self.full.on_queue(sample.limited && stands(LIMITED_QUEUE_PART), most, self.rounds.started);
@@ -121,7 +121,7 @@ impl Bbr {
 
     /// One step of the probing cycle, on every acknowledgement (draft section 5.3.3.9).
     pub(super) fn step_probe_bw(&mut self, sample: &Sample) {
-        let bounded = self.rounds.is_window_limited() && self.window >= self.inflight_long;
+        let bounded = self.rounds.is_window_limited() && self.window >= self.inflight_long && !self.queued;
         if !self.full.reached || self.adapt_long_term(sample) {
             return;
         }
@@ -191,7 +191,7 @@ impl Bbr {
     }
 
     /// Ends Up when the pipe is full, or, as a precaution, where the last probe went too high. `bounded`: the long-term bound
-    /// held back the rate, which so says nothing about the path.
+    /// held back the rate, which so says nothing about the path; beside a queue that stands the round trip has said it.
     fn step_up(&mut self, sample: &Sample, bounded: bool) {
         if self.cycle.prev_too_high && sample.in_flight >= self.inflight_long {
             self.cycle.prev_precautionary = true;

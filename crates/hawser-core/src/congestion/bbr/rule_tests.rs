@@ -238,17 +238,14 @@ fn queues(deviation: u64, rounds: &[(State, u64)]) -> Vec<u128> {
     let mut gauge = DelayGauge::default();
     let mut round = |&(state, rtt): &(State, u64)| {
         gauge.add(Duration::from_millis(rtt), Duration::from_millis(deviation));
-        gauge.end_round(Duration::from_millis(20), state, true).as_millis()
+        gauge.end_round(Duration::from_millis(20), state).as_millis()
     };
     rounds.iter().map(&mut round).collect()
 }
 
 #[test]
 fn what_jitter_adds_to_every_round_trip_while_the_path_is_not_full_is_no_queue() {
-    use State::{Cruise, ProbeRtt, Startup};
-    // The rate still grew in the second round: the first had no queue, and 10 ms more than the least.
-    let startup = [(Startup, 30), (Startup, 32), (Startup, 34), (Cruise, 40)];
-    assert_eq!(queues(5, &startup), [10, 12, 4, 10]);
+    use State::{Cruise, ProbeRtt};
     // The first round of PROBE_RTT has what the rounds before it left.
     let probed = [(Cruise, 40), (ProbeRtt, 60), (ProbeRtt, 35), (ProbeRtt, 38), (Cruise, 40)];
     assert_eq!(queues(20, &probed), [20, 0, 0, 3, 5]);
@@ -257,10 +254,10 @@ fn what_jitter_adds_to_every_round_trip_while_the_path_is_not_full_is_no_queue()
 }
 
 #[test]
-fn a_probe_at_the_long_term_bound_goes_on_beside_a_queue_until_the_rate_can_show() {
-    let bound = |in_flight_is_full: bool| {
+fn a_probe_that_the_long_term_bound_holds_back_ends_only_beside_a_queue_that_stands() {
+    let bound = |rtt, in_flight_is_full: bool| {
         let mut drive = Drive::in_state(State::Up);
-        (drive.rtt, drive.in_flight) = (130, 80_000);
+        (drive.rtt, drive.in_flight) = (rtt, 80_000);
         for _ in 0..2 * FRAMES {
             let window = drive.bbr.window();
             drive.bbr.inflight_long = ByteCount(90_000);
@@ -270,6 +267,7 @@ fn a_probe_at_the_long_term_bound_goes_on_beside_a_queue_until_the_rate_can_show
         }
         drive.bbr.state
     };
-    assert_eq!(bound(true), State::Up);
-    assert_eq!(bound(false), State::Down);
+    assert_eq!(bound(118, true), State::Up);
+    assert_eq!(bound(118, false), State::Down);
+    assert_eq!(bound(130, true), State::Down);
 }

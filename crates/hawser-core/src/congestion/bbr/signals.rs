@@ -85,7 +85,7 @@ impl Bbr {
             return;
         }
         let least = self.min_rtt.get().unwrap_or_default();
-        let queue = self.delay.end_round(least, self.state, !self.full.has_stalled());
+        let queue = self.delay.end_round(least, self.state);
         self.queued = queue > self.standing_floor(least);
         if self.state == State::Startup {
             // Judged, and ended, by check_startup_done.
@@ -230,7 +230,7 @@ impl Bbr {
     /// Packets are lost while none of the latest round trips was without a queue.
     fn overflows(&self) -> bool {
         let least = self.min_rtt.get().unwrap_or_default();
-        self.loss.in_round && self.delay.stands_at_least(least + self.delay.lift() + self.standing_floor(least))
+        self.loss.in_round && self.delay.stands_at_least(least + self.standing_floor(least))
     }
 
     fn is_round_lossy(&self) -> bool {
