@@ -4,10 +4,16 @@
 //! (reinjection in multipath QUIC: XLINK, SIGCOMM 2021). What was lost twice goes by two paths, since a third loss would
 //! hold its flow up. Few packets are lost twice, so this costs next to nothing.
 //!
+//! A slower path that keeps what it was given holds up all that overtook it, until the sender's window is full and the faster
+//! paths are idle: what they would bring home sooner goes by the fastest one too then (opportunistic retransmission: Raiciu et
+//! al., NSDI 2012, section 4.2). It costs what nobody else would have sent, and at most what hedging may.
+//!
 //! What a suspect path has in flight goes by the others at once (`session::timeout`).
 
 use super::PathView;
+use super::delay::micros;
 use super::tuning::Reinjection as Tuning;
+use std::time::Duration;
 
 /// Whether anything is to go by a second path. There is no second one by default; a plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -31,6 +37,13 @@ impl Reinjection {
     }
 }
 
+/// Whether a copy by path `here`, sent now, may be home before what path `there` was given so long ago: it is by the delays, or
+/// nobody knows, because an answer would have been there by now if nothing waited in that path.
+pub fn is_sooner(tuning: &Tuning, elapsed: Duration, there: &PathView, here: &PathView) -> bool {
+    let copied = micros(elapsed).saturating_add(here.delay_us);
+    copied < there.delay_us || elapsed > there.least_rtt + tuning.patience
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Law;
@@ -49,5 +62,18 @@ mod tests {
         assert_eq!(first_duplicate(&tuning, &[path(50, 10), gone]), None);
         let neutral = super::super::Tuning::neutral(Law::named("duplicate").expect("a law")).reinjection;
         assert_eq!(first_duplicate(&neutral, &[path(50, 10), path(50, 10)]), None);
+    }
+
+    #[test]
+    fn a_copy_is_sooner_by_its_delay_or_where_an_answer_would_have_been_there_by_now() {
+        // Round trips of 20 and 120 ms; the second one's delay shows a queue of 100 ms, or none.
+        let (here, queued) = (path(50, 10), PathView { delay_us: 160_000, ..path(5, 60) });
+        let sooner = |there: &PathView| {
+            [0, 49, 51, 129, 131, 149, 151]
+                .map(|ms| is_sooner(&Tuning::default(), Duration::from_millis(ms), there, &here))
+        };
+        assert_eq!(sooner(&path(5, 60)), [true, true, false, false, true, true, true]);
+        assert_eq!(sooner(&queued), [true; 7]);
+        assert_eq!(sooner(&path(5, 10)), [false, true, true, true, true, true, true]);
     }
 }

@@ -191,6 +191,12 @@ constants! {
     Reinjection {
         /// A segment goes by one path alone up to this try: the third loss would hold its flow up. Neutral: MAX.
         tries_alone: u8 = 2,
+        /// With at most this part of its window in flight a path is nearly idle: half of what fills it, where the window is two
+        /// bandwidth-delay products. Neutral: 0.
+        idle_part: u32 = 4,
+        /// An answer may take this much longer than the least round trip: an acknowledgement waits for 5 ms, and a host may be busy
+        /// for as long again.
+        patience: Duration = Duration::from_millis(10),
     }
 }
 

@@ -3,14 +3,16 @@
 //! 1. What a path takes of a sparse flow is noted with its packet number and with when its answer is due, until it is settled.
 //! 2. Once the first of that is overdue (`policy::hedge`) the path is in doubt: all that is noted goes by the best other path
 //!    as well, as far as there is credit, and is forgotten here. So does what is given to the path while its answers stay away.
-//! 3. What comes second is a duplicate to the far resequencer.
+//! 3. Where nothing waits and the fastest path is nearly idle, what slower ones have under way of any flow goes by it too, if it
+//!    brings that home sooner (`policy::reinjection`), as far as there is credit, and once.
+//! 4. What comes second is a duplicate to the far resequencer.
 
 use super::Session;
 use super::constants::DATA_OVERHEAD;
-use super::path::Path;
+use super::path::{Content, Path};
 use super::retransmit::SegmentRecord;
 use crate::path::sent::SentPackets;
-use crate::policy::hedge;
+use crate::policy::{hedge, reinjection};
 use crate::units::{ByteCount, PacketNumber, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -53,6 +55,17 @@ impl Path {
         self.sparse.0.push_back(Noted { number, due: now + self.answer_time(), record });
     }
 
+    /// Whether it has something under way that was not reinjected.
+    fn holds_more(&self) -> bool {
+        self.works() && self.sent.bytes_in_flight() > ByteCount::ZERO && self.peek_number() > self.reinjected
+    }
+
+    /// Whether it has next to nothing under way, for what it may have.
+    fn is_nearly_idle(&self) -> bool {
+        let part = u64::from(self.tuning.reinjection.idle_part);
+        part > 0 && self.sent.bytes_in_flight() <= ByteCount(self.controller.window().0 / part)
+    }
+
     /// When what it holds of sparse flows is to go by another path too, if no answer comes.
     pub(super) fn hedge_at(&self) -> Option<Time> {
         let first = self.sparse.0.front().filter(|_| self.works())?;
@@ -81,6 +94,45 @@ impl Session {
                 if self.paths[index].sent.is_outstanding(number) && self.hedge_credit.pay(size) {
                     self.copies.note_twin(&record, self.views[other].id);
                 }
+            }
+        }
+    }
+
+    /// Step 3, where nothing waits. Says whether anything is to go.
+    pub(super) fn reinject_while_idle(&mut self, now: Time) -> bool {
+        let decisions = self.policy.decisions();
+        let idle = self.paths.get(decisions.fastest).is_some_and(Path::is_nearly_idle);
+        let held =
+            || self.paths.iter().enumerate().any(|(index, path)| index != decisions.fastest && path.holds_more());
+        if !decisions.reinjection.second_path || !idle || !held() {
+            return false;
+        }
+        self.refresh_views(now);
+        let fastest = self.policy.decisions().fastest;
+        for index in (0..self.paths.len()).filter(|index| *index != fastest) {
+            self.reinject_by(now, index, fastest);
+        }
+        self.copies.reinjections_wait()
+    }
+
+    /// What path `index` has under way, oldest first, as far as `fastest` brings it home sooner.
+    fn reinject_by(&mut self, now: Time, index: usize, fastest: usize) {
+        let path = &mut self.paths[index];
+        if !path.holds_more() {
+            return;
+        }
+        let (tuning, from) = (path.tuning.reinjection, path.reinjected);
+        let (there, here) = (&self.views[index], &self.views[fastest]);
+        for (number, packet) in path.sent.outstanding_from(from) {
+            let Content::Segment(record) = packet.content else { continue };
+            let size = ByteCount((DATA_OVERHEAD + usize::from(record.len)) as u64);
+            let elapsed = now.since(packet.sent_at);
+            if record.treatment.resend
+                && reinjection::is_sooner(&tuning, elapsed, there, here)
+                && self.hedge_credit.pay(size)
+            {
+                self.copies.note_twin(&record, here.id);
+                path.reinjected = number.next();
             }
         }
     }

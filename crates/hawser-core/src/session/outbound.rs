@@ -41,7 +41,7 @@ impl Session {
             return Some(transmit);
         }
         self.give_up_useless(now, cx);
-        if self.nothing_waits() && !self.hedge_is_due(now) {
+        if self.nothing_waits() && !self.hedge_is_due(now) && !self.reinject_while_idle(now) {
             self.note_pause(now);
             return None;
         }

@@ -92,6 +92,8 @@ pub(super) struct Path {
     pub sent: SentPackets<Stamp, Content>,
     /// What of that is of sparse flows.
     pub sparse: SparseInFlight,
+    /// What was sent before this one was reinjected, or was not worth it.
+    pub reinjected: PacketNumber,
     pub received: ReceivedPackets,
     pub controller: Box<dyn Controller>,
     pub sampler: DeliverySampler,
@@ -160,6 +162,7 @@ impl Path {
             oneway: OneWayDelay::new(),
             sent: SentPackets::new(),
             sparse: SparseInFlight::default(),
+            reinjected: PacketNumber::default(),
             received: ReceivedPackets::new(AckPolicy::default()),
             controller: build_controller(id, transport, wire, settings),
             sampler: DeliverySampler::new(),

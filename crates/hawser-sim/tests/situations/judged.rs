@@ -82,6 +82,19 @@ fn calls_are_in_time_over_a_link_that_falls_to_a_tenth_again_and_again() {
 }
 
 #[test]
+fn a_thin_link_that_stands_again_and_again_does_not_hold_up_a_good_one() {
+    let stands = (3..16).flat_map(|at| [(f64::from(at), Act::Rate(0, 0.05)), (f64::from(at) + 0.6, Act::Rate(0, 1.0))]);
+    let (links, acts) = ([link(1.0, 70.0), link(12.0, 30.0)], stands.collect::<Vec<_>>());
+    let mbit = |tuning| {
+        let network = Network { tuning, ..network("stands", &links, &acts) };
+        bulk::run(network.bond(), &network, DOWN).mbit
+    };
+    let (with, without) = (mbit(Tuning::default()), mbit(Tuning::neutral(Law::named("reinject-idle").expect("a law"))));
+    println!("{with:.2} {without:.2}");
+    assert!(with > 0.9 * 12.0 * bulk::LAYER3 && with > without, "{with:.2} Mbit/s, {without:.2} without the law");
+}
+
+#[test]
 fn the_same_network_is_judged_the_same_again() {
     let lossy = pair().map(|link| link.loss(0.005).jitter(3.0));
     let figures = |seed| {

@@ -196,7 +196,12 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
 
     /// Everything outstanding that somebody waits for, oldest first: what a suspect path may have black-holed.
     pub fn outstanding(&self) -> impl Iterator<Item = (PacketNumber, &SentPacket<S, T>)> {
-        let first = (self.cursor - self.base) as usize;
+        self.outstanding_from(PacketNumber(0))
+    }
+
+    /// Those of them from a number on.
+    pub fn outstanding_from(&self, from: PacketNumber) -> impl Iterator<Item = (PacketNumber, &SentPacket<S, T>)> {
+        let first = (self.cursor.max(from.0) - self.base) as usize;
         let slots = self.ring.iter().enumerate().skip(first);
         slots
             .filter(|(_, slot)| slot.state == State::Outstanding && slot.packet.watched())
