@@ -6,6 +6,9 @@ mod capture;
 mod dual;
 mod ends;
 mod footprint;
+#[path = "../../../hawser-net/tests/support/forged.rs"]
+mod forged;
+mod forged_icmp;
 mod gateway;
 mod home;
 mod lab;

@@ -209,6 +209,13 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
         at.and_then(|at| self.ring.get(at)).is_some_and(|slot| slot.state == State::Outstanding)
     }
 
+    /// Bytes of a packet that was sent lately and not acknowledged.
+    pub fn unacked_bytes(&self, pn: PacketNumber) -> Option<u32> {
+        let at = pn.0.checked_sub(self.base).and_then(|at| usize::try_from(at).ok())?;
+        let slot = self.ring.get(at)?;
+        (!matches!(slot.state, State::Acked { .. } | State::Skipped)).then_some(slot.packet.bytes)
+    }
+
     /// Bytes that count towards the congestion window.
     pub fn bytes_in_flight(&self) -> ByteCount {
         self.in_flight

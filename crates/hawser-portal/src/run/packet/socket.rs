@@ -259,7 +259,7 @@ impl LinkSocket {
 
     /// Adds what was lost here.
     pub fn add_lost(&self, lost: &mut Lost) {
-        lost.receive_buffer += self.drops_before + self.link.as_ref().map_or(0, Link::kernel_drops);
+        lost.kernel_dropped += self.drops_before + self.link.as_ref().map_or(0, Link::kernel_drops);
         lost.send_refused_bytes += self.refused_bytes;
     }
 }
