@@ -234,6 +234,9 @@ impl Endpoint {
                 SessionEvent::PathClosed(_) => {}
                 SessionEvent::KeysRetired(key) => self.labels.remove_key(key),
                 SessionEvent::MtuChanged => mtu_changed = true,
+                SessionEvent::TrainsLost(link, remote) => {
+                    self.events.push(Event::TrainsLost { peer: id, link, remote });
+                }
                 SessionEvent::Closed => {
                     peer.end_session(now, &mut self.labels, &mut self.store);
                     self.events.push(Event::Closed { peer: id });
@@ -382,6 +385,7 @@ impl Endpoint {
 
     /// A link's socket refused datagrams of `size` bytes to `remote` as too large.
     pub fn handle_too_big(&mut self, id: LinkId, remote: SocketAddr, size: u16) {
+        let mut found = false;
         for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
             found |= session.on_too_big(id, remote, size);
         }
@@ -389,7 +393,6 @@ impl Endpoint {
             self.tun_mtu_raised = None;
             self.housekeeping = Time::ZERO;
         }
-        let mut found = false;
     }
 
     /// A router, or somebody in its name, says that datagrams of `size` bytes from this link do not pass to `remote`, and quotes

@@ -16,6 +16,7 @@ mod links;
 mod living;
 mod marks;
 mod nested;
+mod nat_and_trains;
 mod protection;
 mod reload;
 mod repairs;

@@ -267,6 +267,14 @@ impl Pmtu {
         }
     }
 
+    /// What was lost so far says nothing of sizes: all of them are tried again.
+    pub fn search_anew(&mut self) {
+        if self.current < self.max {
+            self.too_big = self.max + 1;
+            self.search_again();
+        }
+    }
+
     /// When `poll_probe` has something to do: the epoch for at once, none for never.
     pub fn poll_timeout(&self) -> Option<Time> {
         match self.phase {

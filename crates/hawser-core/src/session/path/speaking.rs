@@ -90,6 +90,7 @@ impl Path {
             ecn: if self.transport.is_stream() { Ecn::NotEct } else { self.ecn.outgoing() },
             segment_size,
             len,
+            apart: self.trains.apart(),
         }
     }
 }

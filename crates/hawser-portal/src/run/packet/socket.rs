@@ -184,7 +184,10 @@ impl LinkSocket {
         let route = Route { remote: transmit.remote, source: transmit.source, ecn: net_ecn(transmit.ecn) };
         let room_before = self.room_before(&transmit.remote);
         let (size, len) = (room_before + transmit.segment_size, room_before + transmit.len);
-        let added = self.batch.push_run(route, size, len, |_| len);
+        let added = match transmit.apart {
+            false => self.batch.push_run(route, size, len, |_| len),
+            true => self.batch.push_apart(route, size, len, |_| len),
+        };
         debug_assert_eq!(added, Ok(len), "spare room is room for a run");
     }
 
