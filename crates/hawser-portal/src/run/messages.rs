@@ -118,6 +118,8 @@ pub struct Lost {
     pub kernel_dropped: u64,
     /// What routers said, or somebody in their name, that was not followed: it was about no datagram of ours, or no news.
     pub icmp_ignored: u64,
+    /// Connections that were closed at once, as too many came.
+    pub connections_refused: u64,
     /// Bytes of datagrams that the kernel refused to send.
     pub send_refused_bytes: u64,
 }
@@ -130,6 +132,7 @@ impl Lost {
             ("tun_refused", self.tun_refused),
             ("kernel_dropped", self.kernel_dropped),
             ("icmp_ignored", self.icmp_ignored),
+            ("connections_refused", self.connections_refused),
             ("send_refused_bytes", self.send_refused_bytes),
         ]
         .into_iter()

@@ -54,7 +54,7 @@ fn words(transport: &str) -> String {
 }
 
 fn listen_to_all(lab: &Lab) {
-    let all = "listen = [\"0.0.0.0:4920\", \"[::]:4920\"]\ntransports = [\"udp\", \"tcp\", \"ip\"]";
+    let all = "listen = [\"0.0.0.0:4920\", \"[::]:4920\"]\ntransports = [\"udp\", \"tcp\", \"ip\"]\ntls = true";
     lab.edit("remote.toml", "listen = [\"0.0.0.0:4920\"]", all);
 }
 

@@ -78,6 +78,8 @@ pub struct LinkSocket {
     refused_bytes: u64,
     /// Datagrams lost by sockets that are closed now.
     drops_before: u64,
+    /// Connections refused by them.
+    refused_before: u64,
 }
 
 impl LinkSocket {
@@ -99,6 +101,7 @@ impl LinkSocket {
             refused_since: None,
             refused_bytes: 0,
             drops_before: 0,
+            refused_before: 0,
         }
     }
 
@@ -130,6 +133,7 @@ impl LinkSocket {
     pub fn close(&mut self, retry: Option<Time>) {
         if let Some(mut link) = self.link.take() {
             self.drops_before += link.kernel_drops();
+            self.refused_before += link.connections_refused();
             self.lost_streams.extend(link.streams().iter().flat_map(|streams| streams.remotes()));
         }
         self.batch.clear();
@@ -263,6 +267,7 @@ impl LinkSocket {
     /// Adds what was lost here.
     pub fn add_lost(&self, lost: &mut Lost) {
         lost.kernel_dropped += self.drops_before + self.link.as_ref().map_or(0, Link::kernel_drops);
+        lost.connections_refused += self.refused_before + self.link.as_ref().map_or(0, AnyLink::connections_refused);
         lost.send_refused_bytes += self.refused_bytes;
     }
 }
