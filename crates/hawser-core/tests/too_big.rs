@@ -17,8 +17,9 @@ fn a_forged_word_that_every_datagram_is_too_big_changes_nothing() {
         let before = [LOCAL, REMOTE].map(|portal| world.paths(portal)[0].mtu);
         for portal in [LOCAL, REMOTE] {
             let remote = world.paths(portal)[0].remote;
-            (size..size + 40)
-                .for_each(|size| world.portals[portal].endpoint.handle_hint(LinkId(0), remote, size, None));
+            (size..size + 40).for_each(|size| {
+                world.portals[portal].endpoint.handle_hint(LinkId(0), remote, size, None);
+            });
         }
         assert_eq!((world.stream(LOCAL, 60), world.stream(REMOTE, 60)), (60, 60), "{size} bytes are too big");
         assert_eq!([LOCAL, REMOTE].map(|portal| world.paths(portal)[0].mtu), before, "after {size}");

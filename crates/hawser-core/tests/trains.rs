@@ -40,7 +40,7 @@ fn cuts_and_loss_leave_trains_as_they_are() {
         count += 1;
         // Cut for 100 ms of every second, and a third is lost beside.
         let cut = now.as_micros() % 1_000_000 < 100_000;
-        if flight.is_data() && (cut || count % 3 == 0) { Fate::Drop } else { Fate::Pass }
+        if flight.is_data() && (cut || count.is_multiple_of(3)) { Fate::Drop } else { Fate::Pass }
     });
     bursts(&mut world, LOCAL, 500);
     assert!(!world.paths(LOCAL)[0].apart);

@@ -99,14 +99,14 @@ impl Room {
         // What strangers send is read here: with no power at all. Where that fails, there was none.
         let _ = caps::clear(None, CapSet::Effective);
         let _ = caps::clear(None, CapSet::Permitted);
-        let mut here: Vec<Box<Stream>> = Vec::new();
+        let mut here: Vec<Stream> = Vec::new();
         loop {
             self.wait(&here);
             hear(&self.called);
             loop {
                 match self.guests.try_recv() {
                     Ok(mut stream) => match stream.begin_tls(&self.party) {
-                        Ok(()) => here.push(stream),
+                        Ok(()) => here.push(*stream),
                         Err(_) => self.leave(None),
                     },
                     Err(TryRecvError::Empty) => break,
@@ -118,23 +118,23 @@ impl Room {
     }
 
     /// Until somebody comes, or sends something.
-    fn wait(&self, here: &[Box<Stream>]) {
+    fn wait(&self, here: &[Stream]) {
         let mut watched = vec![PollFd::new(&self.called, PollFlags::IN)];
-        watched.extend(here.iter().map(|stream| PollFd::new(&**stream, stream.greeting_needs())));
+        watched.extend(here.iter().map(|stream| PollFd::new(stream, stream.greeting_needs())));
         let timeout = (!here.is_empty()).then_some(&LOOK_OVER);
         // A signal, or no memory: it is looked at again.
         let _ = poll(&mut watched, timeout);
     }
 
     /// Step 2, for each that is here.
-    fn step(&self, here: &mut Vec<Box<Stream>>) {
+    fn step(&self, here: &mut Vec<Stream>) {
         let mut at = 0;
         while let Some(stream) = here.get_mut(at) {
             let start = Instant::now();
             let done = stream.greet();
             let over = stream.deadline() <= start;
             match done {
-                Ok(true) => self.leave(Some(here.swap_remove(at))),
+                Ok(true) => self.leave(Some(Box::new(here.swap_remove(at)))),
                 Ok(false) if !over => at += 1,
                 Ok(false) | Err(_) => {
                     drop(here.swap_remove(at));

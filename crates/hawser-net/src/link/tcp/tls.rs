@@ -122,7 +122,9 @@ impl Tls {
     pub(super) fn greet(&mut self, socket: &Socket) -> io::Result<bool> {
         match self.0.read_tls(&mut &*socket) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(_) => drop(self.0.process_new_packets().map_err(io::Error::other)?),
+            Ok(_) => {
+                self.0.process_new_packets().map_err(io::Error::other)?;
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
