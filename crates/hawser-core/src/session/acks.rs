@@ -9,7 +9,7 @@
 use super::path::{Content, size_of_datagram};
 use super::retransmit::SegmentRecord;
 use super::split::{Fate, Splits};
-use super::{Context, Event, Session};
+use super::{Context, Event, Route, Session};
 use crate::congestion::sampler::Stamp;
 use crate::congestion::{AckEvent, LossEvent};
 use crate::path::received::AckPolicy;
@@ -158,16 +158,21 @@ impl Session {
 
     /// Where trains alone are lost, their datagrams leave one by one.
     fn mind_trains(&mut self, now: Time, index: usize) {
-        let path = &mut self.paths[index];
-        let Some(turn) = path.trains.poll(now) else { return };
+        let Some(turn) = self.paths[index].trains.poll(now) else { return };
         match turn {
             Turn::Try => {
-                // What was lost before says nothing of sizes and rates.
+                // What was lost before says nothing of sizes and rates. Trains that are still under way are lost, too: the new
+                // controller must not hear of them.
+                self.drain(now, index);
+                let path = &mut self.paths[index];
                 path.pmtu.search_anew();
                 path.restart(now, &self.settings);
                 self.policy.reconsider();
             }
-            Turn::Confirmed => self.events.push(Event::TrainsLost(path.route.link, path.route.remote)),
+            Turn::Confirmed => {
+                let Route { link, remote, .. } = self.paths[index].route;
+                self.events.push(Event::TrainsLost(link, remote));
+            }
             Turn::GivenUp => {}
         }
     }

@@ -87,6 +87,10 @@ pub enum StreamNews {
     Down(SocketAddr),
     /// How much a stream takes now.
     Room(StreamRoom),
+    /// A connection from there wants TLS, which is not configured: it was closed.
+    TlsUnwanted(SocketAddr),
+    /// A call was answered, and closed before TLS was agreed on.
+    TlsRefused(SocketAddr),
 }
 
 /// How much a stream takes. Plain data.
@@ -285,7 +289,10 @@ impl TcpLink {
 
     /// A connection that came wants TLS: the greeter agrees on it. Where it is not configured, the stream ends.
     fn hand_over(&mut self, key: u64) -> io::Result<()> {
-        let Some(party) = &self.party else { return Err(io::ErrorKind::Unsupported.into()) };
+        let Some(party) = &self.party else {
+            self.news.extend(self.streams.get(&key).map(|stream| StreamNews::TlsUnwanted(stream.remote)));
+            return Err(io::ErrorKind::Unsupported.into());
+        };
         if self.greeter.is_none() {
             let greeter = Greeter::start(party.clone())?;
             epoll::add(&self.epoll, &greeter, EventData::new_u64(GREETER), EventFlags::IN)?;
@@ -353,6 +360,13 @@ impl TcpLink {
         self.stale.push(key);
         self.streams.insert(key, stream);
         Some(key)
+    }
+
+    /// The other side, or the network, broke a stream.
+    fn broken(&mut self, key: u64) {
+        let refused = self.streams.get(&key).filter(|stream| stream.phase == Phase::Greeting);
+        self.news.extend(refused.map(|stream| StreamNews::TlsRefused(stream.remote)));
+        self.end(key);
     }
 
     /// A stream is no more.

@@ -48,7 +48,7 @@ pub(super) fn receive(link: &mut TcpLink, batch: &mut RecvBatch) -> io::Result<u
         } else if key == GREETER {
             link.take_back();
         } else if on_ready(link, key, flags).is_err() {
-            link.end(key);
+            link.broken(key);
         }
         runs = hand_out(link, batch, runs);
     }

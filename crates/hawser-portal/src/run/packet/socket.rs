@@ -67,6 +67,8 @@ pub struct LinkSocket {
     pub moved: Option<Moved>,
     /// Streams that went with the link, of which the core was not told.
     pub lost_streams: Vec<SocketAddr>,
+    /// When the log was last told of TLS that was not agreed on.
+    pub tls_told: Option<Time>,
     /// Its SCION paths.
     #[cfg(feature = "scion")]
     pub ways: super::ways::Ways,
@@ -93,6 +95,7 @@ impl LinkSocket {
             told: None,
             moved: None,
             lost_streams: Vec::new(),
+            tls_told: None,
             #[cfg(feature = "scion")]
             ways: super::ways::Ways::default(),
             findings_told: false,
