@@ -219,6 +219,17 @@ impl<'a> Serving<'a> {
             }
             Event::Session { peer, new: true } => tracing::info!(peer = self.name(peer), "session"),
             Event::Session { peer, new: false } => tracing::debug!(peer = self.name(peer), "new keys"),
+            Event::TrainsLost { peer, link, remote } => {
+                let plan = self.plans.get(usize::from(link.0));
+                let link = plan.map_or("", |plan| plan.name.as_str());
+                tracing::warn!(
+                    peer = self.name(peer),
+                    link,
+                    %remote,
+                    "path without udp gso from now on: trains do not arrive and single datagrams do; a NAT on this host \
+                     that changes ports spoils them"
+                );
+            }
             Event::Closed { peer } => tracing::info!(peer = self.name(peer), "peer said good-bye"),
             Event::Keys { peer, new, secrets } => {
                 let name = self.name(peer).to_owned();

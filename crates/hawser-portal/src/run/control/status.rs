@@ -134,6 +134,7 @@ fn path_status(plan: &SocketPlan, path: &PathSnapshot, lacking: bool) -> PathSta
         mtu: path.mtu,
         rx_bytes: path.rx_bytes.0,
         tx_bytes: path.tx_bytes.0,
+        without_gso: path.apart,
         scion: None,
     }
 }
@@ -178,6 +179,7 @@ fn no_path(plan: &SocketPlan, routes: &Routes, state: &State) -> PathStatus {
         mtu: 0,
         rx_bytes: 0,
         tx_bytes: 0,
+        without_gso: false,
         scion: None,
     }
 }
