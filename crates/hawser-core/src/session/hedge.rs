@@ -3,8 +3,8 @@
 //! 1. What a path takes of a sparse flow is noted with its packet number and with when its answer is due, until it is settled.
 //! 2. Once the first of that is overdue (`policy::hedge`) the path is in doubt: all that is noted goes by the best other path
 //!    as well, as far as there is credit, and is forgotten here. So does what is given to the path while its answers stay away.
-//! 3. Where nothing waits and the fastest path is nearly idle, what slower ones have under way of any flow goes by it too, if it
-//!    brings that home sooner (`policy::reinjection`), as far as there is credit, and once.
+//! 3. Where nothing waits and the fastest path is nearly idle, what slower ones have under way of `adaptive` flows goes by it
+//!    too, if it brings that home sooner (`policy::reinjection`), as far as there is credit, and once.
 //! 4. What comes second is a duplicate to the far resequencer.
 
 use super::Session;
@@ -13,6 +13,8 @@ use super::path::{Content, Path};
 use super::retransmit::SegmentRecord;
 use crate::path::sent::SentPackets;
 use crate::policy::{hedge, reinjection};
+use crate::rules::Treatment;
+use crate::scheduler::Kind;
 use crate::units::{ByteCount, PacketNumber, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -126,14 +128,16 @@ impl Session {
         for (number, packet) in path.sent.outstanding_from(from) {
             let Content::Segment(record) = packet.content else { continue };
             let size = ByteCount((DATA_OVERHEAD + usize::from(record.len)) as u64);
-            let elapsed = now.since(packet.sent_at);
-            if record.treatment.resend
-                && reinjection::is_sooner(&tuning, elapsed, there, here)
-                && self.hedge_credit.pay(size)
-            {
+            let sooner = reinjection::is_sooner(&tuning, now.since(packet.sent_at), there, here);
+            if may_be_copied(record.treatment) && sooner && self.hedge_credit.pay(size) {
                 self.copies.note_twin(&record, here.id);
                 path.reinjected = number.next();
             }
         }
     }
+}
+
+/// Whether a copy may go by another path than the scheduler chose: other schedulers than `adaptive` give each path its own.
+pub(super) fn may_be_copied(treatment: Treatment) -> bool {
+    treatment.resend && treatment.scheduler == Kind::Adaptive
 }

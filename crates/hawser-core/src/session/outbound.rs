@@ -10,6 +10,7 @@
 
 use super::batch::Batch;
 use super::constants::DATA_OVERHEAD;
+use super::hedge::may_be_copied;
 use super::path::{Content, Path};
 use super::reliable;
 use super::retransmit::SegmentRecord;
@@ -395,9 +396,7 @@ pub(super) fn begin<'b>(path: &mut Path, size: usize, batch: &'b mut Batch<'_>) 
 /// makes useless.
 fn is_hedged(pulled: &Pulled, store: &TrainStore) -> bool {
     let train = store.train(pulled.train);
-    let treatment = train.treatment();
-    let alone = pulled.sparse && pulled.count == 1 && treatment.scheduler == Kind::Adaptive;
-    alone && treatment.resend && !train.is_bare_ack()
+    pulled.sparse && pulled.count == 1 && may_be_copied(train.treatment()) && !train.is_bare_ack()
 }
 
 /// Whether a copy may be tried now: what the path cannot carry whole never fits, and is not waited for.

@@ -93,7 +93,7 @@ pub(super) struct Path {
     pub sent: SentPackets<Stamp, Content>,
     /// What of that is of sparse flows.
     pub sparse: SparseInFlight,
-    /// What was sent before this one was reinjected, or was not worth it.
+    /// The number above the last one reinjected while the fastest path was idle: what lies below is not looked at again.
     pub reinjected: PacketNumber,
     pub received: ReceivedPackets,
     pub controller: Box<dyn Controller>,

@@ -1,6 +1,7 @@
 //! Schedulers, rules, and the terms that links are offered on.
 
 use crate::situations;
+use hawser_core::drops::DropReason;
 use hawser_core::rules::{Rule, Rules, Treatment};
 use hawser_core::scheduler::{Kind, Weight};
 use hawser_core::session::Terms;
@@ -8,6 +9,7 @@ use hawser_core::units::Rate;
 use hawser_sim::host::flow::Plan;
 use hawser_sim::net::{LinkSpec, link};
 use hawser_sim::situation::{Case, Seen};
+use hawser_sim::world::REMOTE;
 use hawser_sim::{Act, on};
 
 /// UDP's number (IANA).
@@ -148,4 +150,18 @@ fn what_is_not_sent_again_is_lost_and_holds_nothing_up() {
     assert!((0.93..0.97).contains(&ledger.delivered()), "{}", ledger.delivered());
     let late = ledger.delay_quantile(hawser_sim::situation::second(2.0), hawser_sim::situation::second(60.0), 1.0);
     assert!(late.as_millis() < 30, "the slowest took {late:?}");
+}
+
+/// Redundant copies that came where calls go by two links, of which one is far, under this scheduler.
+fn copies(scheduler: Kind) -> u64 {
+    let links = [link(20.0, 20.0), link(20.0, 200.0)];
+    let seen = on(&links).rules(all(scheduler)).bulk(voice()).run(&format!("copies_{scheduler:?}"));
+    let portal = &seen.world.portals[REMOTE];
+    portal.endpoint.snapshot(portal.clock.show(seen.world.now)).drops.of(DropReason::Duplicate)
+}
+
+#[test]
+fn what_weights_or_a_flow_give_a_path_goes_by_no_other() {
+    assert_eq!([Kind::Weighted, Kind::Flow].map(copies), [0, 0]);
+    assert!(copies(Kind::Redundant) > 500, "the figure counts copies");
 }
