@@ -12,7 +12,7 @@ use support::world::{Fate, LOCAL, REMOTE, World, ms};
 /// What the slow link carries.
 const LINK_MBPS: u64 = 40;
 
-/// Sends so many bursts of 30 packets, one each 20 ms; tells how many packets came of the last ten.
+/// Sends `count` bursts of 30 packets, one each 20 ms; tells how many packets of the last ten bursts arrived.
 fn bursts(world: &mut World, from: usize, count: u16) -> usize {
     for burst in 0..count {
         if burst + 10 == count {

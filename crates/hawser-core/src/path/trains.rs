@@ -16,13 +16,13 @@
 use crate::units::Time;
 use std::time::Duration;
 
-/// So many times a datagram that left alone must arrive after trains were lost: an outage ends but once.
+/// The times that a datagram that left alone must arrive after trains were lost: an outage ends but once.
 const ROUNDS: u32 = 3;
 /// Datagrams of trains lost in a row before anything is tried: 0.5^12 by chance, where every second one is lost.
 const LOST_MIN: u32 = 12;
 /// Datagrams that must arrive while they leave one by one.
 const ARRIVED_MIN: u32 = 8;
-/// Lost so many, and none arrived: it was not the trains.
+/// Datagrams lost while they left one by one, and none arrived: it was not the trains.
 const TRIED_MAX: u32 = 24;
 /// A try takes no longer; three of the longest probe timeouts that a path begins with (RFC 9002 section 6.2.2).
 const TRY_MAX: Duration = Duration::from_secs(2);
@@ -143,7 +143,7 @@ mod tests {
         Time::ZERO + Duration::from_millis(millis)
     }
 
-    /// Trains of four are lost and a single arrives, so many times.
+    /// Trains of four are lost and a single arrives, this many times.
     fn spoiled(watch: &mut TrainWatch, rounds: u32) {
         for _ in 0..rounds {
             (0..4).for_each(|_| watch.on_lost(at(0), FULL));

@@ -13,6 +13,7 @@ pub mod ip;
 mod recv_batch;
 mod send_batch;
 pub mod tcp;
+mod token_bucket;
 pub mod udp;
 
 use std::io;

@@ -2,19 +2,20 @@
 //!
 //! 1. [`TcpLink::bind`] makes a link that calls, or one that listens (`socket.rs`).
 //! 2. [`TcpLink::has_room`] asks whether something may go to an address; a link that calls, calls it then.
-//! 3. [`Link::recv`]: connections come, are answered or break; whole records become runs (`receive.rs`).
+//! 3. [`Link::recv`]: connections come (`accept.rs`), are answered or break; whole records become runs (`receive.rs`).
 //! 4. [`Link::send`]: each piece becomes records on the stream to its address (`stream.rs`).
 //! 5. [`TcpLink::news`] tells which streams came and went, and how much each takes now, so that nothing queues in a socket.
 //! 6. [`TcpLink::on_timer`] ends what was silent, or did not prove itself, for too long.
 
-mod doors;
-mod greeter;
+mod accept;
+mod accept_limit;
 mod info;
 mod receive;
 mod records;
 mod socket;
 mod stream;
 mod tls;
+mod tls_acceptor;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -24,25 +25,19 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::process::{Resource, getrlimit};
 use socket2::Socket;
 
 use super::{Link, LinkError, PathError, RecvBatch, Refusal, SendBatch, SendOutcome};
-use doors::Doors;
-use greeter::Greeter;
+use accept_limit::AcceptLimit;
 use receive::Held;
 use stream::{Phase, Stream};
 use tls::Party;
+use tls_acceptor::TlsAcceptor;
 
-/// A connection that came must prove that it holds a known key within this time (issue 4).
+/// A connection that came must prove that it holds a known key within this time.
 const PROOF: Duration = Duration::from_secs(2);
-/// Connections that have not yet may be so many; one more is closed at once (issue 4).
+/// Connections that have not yet; one more is closed at once.
 pub const PENDING_MAX: usize = 64;
-/// Streams that a link has at most, proven ones included: a few for each of 200 peers, and a bound of memory. And no more than
-/// half of the descriptors that the process may have, so that some are left for all else.
-const STREAMS_MAX: usize = 1024;
-/// Of them with one address: a peer has one for each of its links, and several peers may share an address.
-const STREAMS_OF_ONE: usize = 128;
 /// A call is given up after this time.
 const CALL: Duration = Duration::from_secs(3);
 /// A stream on which nothing came for so long is of no use: a path in use is asked after every second.
@@ -53,9 +48,9 @@ const CALL_AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::
 const CALLED_MAX: usize = 256;
 /// Streams are looked over this often.
 const LOOK_OVER: Duration = Duration::from_secs(1);
-/// The keys of the listening socket and of the greeter's bell among the streams'.
+/// The keys of the listening socket and of the TLS acceptor's eventfd among the streams'.
 const LISTENER: u64 = 0;
-const GREETER: u64 = u64::MAX;
+const TLS_ACCEPTOR: u64 = u64::MAX;
 
 /// What a TCP link is opened with. Plain data.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,12 +123,12 @@ pub struct TcpLink {
     called: HashMap<SocketAddr, Called>,
     /// Streams that wait for their first proof.
     pending: usize,
-    /// Of these, those that the greeter has.
-    away: usize,
-    greeter: Option<Greeter>,
-    doors: Doors,
-    /// Until when the listening socket is left alone.
-    rests: Option<Instant>,
+    /// Of these, those that the TLS acceptor has.
+    in_handshake: usize,
+    tls_acceptor: Option<TlsAcceptor>,
+    accept_limit: AcceptLimit,
+    /// Until when no connection is accepted.
+    paused_until: Option<Instant>,
     streams_max: usize,
     news: VecDeque<StreamNews>,
     /// Streams of which something is to be told.
@@ -164,11 +159,11 @@ impl TcpLink {
             next_key: LISTENER + 1,
             called: HashMap::new(),
             pending: 0,
-            away: 0,
-            greeter: None,
-            doors: Doors::new(),
-            rests: None,
-            streams_max: STREAMS_MAX.min(descriptors() / 2),
+            in_handshake: 0,
+            tls_acceptor: None,
+            accept_limit: AcceptLimit::default(),
+            paused_until: None,
+            streams_max: accept::streams_max(),
             news: VecDeque::new(),
             stale: Vec::new(),
             ready: VecDeque::new(),
@@ -244,8 +239,8 @@ impl TcpLink {
             }
         }
         over.into_iter().for_each(|key| self.end(key));
-        match self.rests {
-            Some(until) if until <= now => self.listen_again(),
+        match self.paused_until {
+            Some(until) if until <= now => self.resume_accepting(),
             Some(until) => self.next_timer = self.next_timer.min(until),
             None => {}
         }
@@ -253,73 +248,7 @@ impl TcpLink {
 
     /// Connections that were closed at once, as too many came.
     pub fn refused(&self) -> u64 {
-        self.doors.refused
-    }
-
-    /// Leaves the listening socket alone until then.
-    fn rest(&mut self, until: Instant) {
-        let Some(listener) = &self.listener else { return };
-        if epoll::modify(&self.epoll, listener, EventData::new_u64(LISTENER), EventFlags::empty()).is_ok() {
-            self.rests = Some(until);
-            self.next_timer = self.next_timer.min(until);
-        }
-    }
-
-    fn listen_again(&mut self) {
-        self.rests = None;
-        if let Some(listener) = &self.listener {
-            // It was there before, and nothing is allocated for it.
-            let _ = epoll::modify(&self.epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN);
-        }
-    }
-
-    /// Whether a connection from there may stay; counts it.
-    fn has_place(&mut self, remote: SocketAddr, now: Instant) -> bool {
-        if self.pending >= PENDING_MAX || self.streams.len() + self.away >= self.streams_max {
-            self.doors.refused += 1;
-            return false;
-        }
-        let of_one = self.by_remote.keys().filter(|other| other.ip() == remote.ip()).count();
-        if of_one >= STREAMS_OF_ONE {
-            self.doors.refused += 1;
-            return false;
-        }
-        self.doors.admits(remote.ip(), now)
-    }
-
-    /// A connection that came wants TLS: the greeter agrees on it. Where it is not configured, the stream ends.
-    fn hand_over(&mut self, key: u64) -> io::Result<()> {
-        let Some(party) = &self.party else {
-            self.news.extend(self.streams.get(&key).map(|stream| StreamNews::TlsUnwanted(stream.remote)));
-            return Err(io::ErrorKind::Unsupported.into());
-        };
-        if self.greeter.is_none() {
-            let greeter = Greeter::start(party.clone())?;
-            epoll::add(&self.epoll, &greeter, EventData::new_u64(GREETER), EventFlags::IN)?;
-            self.greeter = Some(greeter);
-        }
-        let Some(stream) = self.streams.remove(&key) else { return Ok(()) };
-        self.by_remote.remove(&stream.remote);
-        // Closed, it is gone from there anyway.
-        let _ = epoll::delete(&self.epoll, &stream);
-        let taken = self.greeter.as_ref().is_some_and(|greeter| greeter.greet(Box::new(stream)));
-        self.away += usize::from(taken);
-        self.pending -= usize::from(!taken);
-        Ok(())
-    }
-
-    /// What the greeter has done with is here again, and perhaps brought something already.
-    fn take_back(&mut self) {
-        let Some(greeter) = self.greeter.take() else { return };
-        greeter.heard();
-        while let Some(back) = greeter.back() {
-            self.away -= 1;
-            self.pending -= 1;
-            if let Some(key) = back.and_then(|stream| self.add(*stream)) {
-                self.ready.push_back((key, EventFlags::IN));
-            }
-        }
-        self.greeter = Some(greeter);
+        self.accept_limit.refused
     }
 
     /// Every address that there is an open stream to.
@@ -394,12 +323,6 @@ impl TcpLink {
             self.end(key);
         }
     }
-}
-
-/// Descriptors that the process may have.
-fn descriptors() -> usize {
-    let limit = getrlimit(Resource::Nofile).current;
-    limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
 /// What TLS begins with, where there may be any.

@@ -1,29 +1,25 @@
 //! Receiving on a TCP link.
 //!
 //! 1. What an earlier call left over goes first. 2. One look at which sockets are ready. 3. The listening one gives
-//!    connections, so many a second (`doors.rs`): too many are closed at once. TLS is agreed on elsewhere (`greeter.rs`). 4. A call is answered; a full stream takes more; a stream is read, once.
+//!    connections, and the TLS acceptor those whose handshake is over (`accept.rs`).
+//! 4. A call is answered; a full stream takes more; a stream is read, once.
 //! 5. Whole records become runs of equal datagrams; the rest of a record waits for its end. A stream that brings something
 //!    else ends.
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::time::{Duration, Instant};
 
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventFlags};
 
 use super::super::Ecn;
 use super::super::recv_batch::{RECV_BUFFER_BYTES, RUNS_PER_BATCH, RecvBatch, Run};
-use super::doors::FULL_REST;
-use super::info::prepare;
 use super::records::{Front, LENGTH_BYTES, front};
-use super::stream::{Phase, Stream};
-use super::{GREETER, LISTENER, StreamNews, TcpLink};
+use super::stream::Phase;
+use super::{LISTENER, StreamNews, TLS_ACCEPTOR, TcpLink};
 
 /// Sockets looked at in one call: what they bring is all handed out before the next.
 const READY_MAX: usize = 32;
-/// Connections taken in one call.
-const ACCEPTS_MAX: usize = 32;
 /// Not to wait.
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
@@ -44,9 +40,9 @@ pub(super) fn receive(link: &mut TcpLink, batch: &mut RecvBatch) -> io::Result<u
     while runs < RUNS_PER_BATCH && link.held.is_none() {
         let Some((key, flags)) = link.ready.pop_front() else { break };
         if key == LISTENER {
-            accept(link);
-        } else if key == GREETER {
-            link.take_back();
+            link.accept();
+        } else if key == TLS_ACCEPTOR {
+            link.take_finished();
         } else if on_ready(link, key, flags).is_err() {
             link.broken(key);
         }
@@ -68,36 +64,6 @@ fn look(link: &mut TcpLink) -> io::Result<()> {
     }
 }
 
-/// Step 3.
-fn accept(link: &mut TcpLink) {
-    for _ in 0..ACCEPTS_MAX {
-        let now = Instant::now();
-        if let Some(until) = link.doors.rests_until(now) {
-            return link.rest(until);
-        }
-        let Some(listener) = &link.listener else { return };
-        let (socket, remote) = match listener.accept() {
-            Ok((socket, remote)) => (socket, remote),
-            // The connection stays in the kernel's queue, and would wake the thread at once and for nothing.
-            Err(error) if is_full(&error) => return link.rest(now + FULL_REST),
-            // An error is of one connection, or passes: the next call finds what is left.
-            Err(_) => return,
-        };
-        let Some(remote) = remote.as_socket() else { continue };
-        if link.has_place(remote, now) && prepare(&socket, link.opts.congestion.as_deref()).is_ok() {
-            link.add(Stream::accepted(socket, remote));
-        } else {
-            // Reset: else the kernel would remember it for a minute (TIME-WAIT, RFC 9293 section 3.6.1).
-            let _ = socket.set_linger(Some(Duration::ZERO));
-        }
-    }
-}
-
-/// No descriptor is left in the process or the system, or no memory (accept(2)).
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
-}
-
 /// Step 4.
 fn on_ready(link: &mut TcpLink, key: u64, flags: EventFlags) -> io::Result<()> {
     let Some(stream) = link.streams.get_mut(&key) else { return Ok(()) };
@@ -111,7 +77,7 @@ fn on_ready(link: &mut TcpLink, key: u64, flags: EventFlags) -> io::Result<()> {
         return Ok(());
     }
     if stream.wants_tls()? {
-        return link.hand_over(key);
+        return link.begin_tls(key);
     }
     if flags.contains(EventFlags::OUT) {
         stream.flush()?;

@@ -117,22 +117,22 @@ impl Stream {
         Ok(tls)
     }
 
-    /// The greeter's: it begins to answer.
+    /// For the TLS acceptor: the handshake begins.
     pub(super) fn begin_tls(&mut self, party: &Party) -> io::Result<()> {
         self.channel = Channel::Tls(Box::new(party.session(self.remote.ip())?));
         Ok(())
     }
 
-    /// The greeter's: a step of the handshake. Whether it is over.
-    pub(super) fn greet(&mut self) -> io::Result<bool> {
+    /// For the TLS acceptor: a step of the handshake. Whether it is over.
+    pub(super) fn handshake_step(&mut self) -> io::Result<bool> {
         match &mut self.channel {
-            Channel::Tls(tls) => tls.greet(&self.socket),
+            Channel::Tls(tls) => tls.handshake_step(&self.socket),
             Channel::Plain | Channel::Unknown => Ok(true),
         }
     }
 
-    /// The greeter's: what it waits for.
-    pub(super) fn greeting_needs(&self) -> PollFlags {
+    /// For the TLS acceptor: what the handshake waits for.
+    pub(super) fn handshake_needs(&self) -> PollFlags {
         if self.waits() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN }
     }
 

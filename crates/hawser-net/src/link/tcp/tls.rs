@@ -118,8 +118,8 @@ impl Tls {
         }
     }
 
-    /// A step of the handshake with who called: whether it is over.
-    pub(super) fn greet(&mut self, socket: &Socket) -> io::Result<bool> {
+    /// A step of an accepted stream's handshake. Whether it is over.
+    pub(super) fn handshake_step(&mut self, socket: &Socket) -> io::Result<bool> {
         match self.0.read_tls(&mut &*socket) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(_) => {

@@ -27,7 +27,7 @@ struct Told {
 }
 
 pub(super) fn receive(link: &mut UdpLink, batch: &mut RecvBatch) -> io::Result<usize> {
-    link.resume_hearing()?;
+    link.resume_icmp()?;
     let mut names = [Name::EMPTY; RUNS_PER_BATCH];
     let mut controls = [Control::<RECV_CONTROL_BYTES>::EMPTY; RUNS_PER_BATCH];
     let mut told = [const { None }; RUNS_PER_BATCH];
@@ -142,7 +142,7 @@ pub(super) fn next_error(link: &mut UdpLink) -> io::Result<Option<PathError>> {
                 _ => return Err(error),
             }
         }
-        link.hearing.heard(&link.socket, link.local.is_ipv6())?;
+        link.icmp.on_error(&link.socket, link.local.is_ipv6())?;
         let quoted = Quoted::of(&payload[..got.unsigned_abs().min(QUOTED_BYTES)]);
         let control_len = header.msg_controllen.min(ERROR_CONTROL_BYTES);
         let error = ExtendedError::parse(&control.0[..control_len]);

@@ -87,7 +87,7 @@ pub(in crate::link) fn bind_interface(socket: &Socket, name: &str) -> Result<u32
     Err(LinkError::InterfaceChanging { interface: interface() })
 }
 
-/// Marks, destination and errors (`hearing.rs`) with every datagram, and DF on each: PMTU probing is ours
+/// Marks, destination and errors (`icmp.rs`) with every datagram, and DF on each: PMTU probing is ours
 /// (RFC 8899), the kernel's own idea of a path's MTU is ignored.
 fn set_family_options(socket: &Socket, domain: Domain) -> Result<(), LinkError> {
     let options: &[(i32, i32, i32, &'static str)] = if domain == Domain::IPV6 {

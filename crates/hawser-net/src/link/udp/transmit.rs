@@ -4,8 +4,8 @@
 //! 2. What went leaves the batch; the kernel stops at the first piece it refuses.
 //! 3. That piece, now first, gives its reason: a full socket ends the call; trains refused are sent as single datagrams;
 //!    anything else gives the entry up, and the next is tried.
-//! 4. With IP_RECVERR a router's word about any datagram, or a forged one, is the reason of whichever call comes next. What
-//!    may be such a word is passed over; a second time the socket stops its ears first, so that the third is the truth.
+//! 4. With IP_RECVERR an ICMP error, forged or not, about any datagram fails whichever call comes next. What may be such an
+//!    error is passed over once; a second time the socket ignores ICMP first, so that a third is about this datagram.
 
 use std::io;
 use std::mem;
@@ -39,7 +39,7 @@ enum Sent {
 pub(super) fn transmit(link: &mut UdpLink, batch: &mut SendBatch) -> io::Result<SendOutcome> {
     batch.start();
     let mut outcome = SendOutcome::default();
-    link.resume_hearing()?;
+    link.resume_icmp()?;
     let mut doubts = 0;
     loop {
         let (errno, train) = match send_pieces(link, batch, PIECES_PER_CALL, link.segmentation) {
@@ -95,8 +95,8 @@ fn lose_segmentation(link: &mut UdpLink, outcome: &mut SendOutcome) {
 fn is_doubted(link: &mut UdpLink, doubts: usize) -> io::Result<bool> {
     match doubts {
         0 => Ok(true),
-        1 if !link.hearing.is_deaf() => {
-            link.hearing.stop(&link.socket, link.local.is_ipv6())?;
+        1 if !link.icmp.are_ignored() => {
+            link.icmp.ignore(&link.socket, link.local.is_ipv6())?;
             Ok(true)
         }
         _ => Ok(false),
