@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hawser_lab::scenario::{Case, Family, LinkPlan, Network};
 use hawser_lab::stage::{Ends, Stage};
@@ -118,9 +118,17 @@ impl Talk {
     pub fn ask_over(&self, stage: &Stage, index: usize) -> SocketAddr {
         let before = carried(stage, index);
         let seen: Vec<SocketAddr> = (0..QUESTIONS).map(|_| self.ask().expect("answers")).collect();
-        for (now, before) in carried(stage, index).into_iter().zip(before) {
-            assert!(now - before >= QUESTIONS, "{} of {QUESTIONS} over {}", now - before, stage.links[index].name);
+        // A link publishes its counters when it has delivered: the last answer may be here before.
+        let grown = || {
+            let (now, name) = (carried(stage, index), &stage.links[index].name);
+            let counts = [now[0] - before[0], now[1] - before[1]];
+            if counts.iter().all(|count| *count >= QUESTIONS) { Ok(()) } else { Err(format!("{counts:?} over {name}")) }
+        };
+        let start = Instant::now();
+        while grown().is_err() && start.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
         }
+        grown().expect("all questions and answers go over the link");
         seen[0]
     }
 

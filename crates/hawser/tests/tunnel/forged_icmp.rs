@@ -1,35 +1,13 @@
 //! Forged ICMP errors against both portals under traffic, from somebody who knows addresses and ports.
 
-use std::net::{SocketAddr, SocketAddrV4};
-use std::time::Duration;
+use std::net::SocketAddrV4;
 
-use hawser_wire::Rate;
-use hawser_wire::traffic::{PingReport, UdpFlow, UdpReport};
-
+use crate::bystander::{Bystander, SPELL};
 use crate::forged;
-use crate::lab::{ENDPOINT, LOCAL, Lab, Portal, REMOTE, ms, parse, paths};
+use crate::lab::{ENDPOINT, Lab, Portal, parse, paths};
 
-/// How long each spell of traffic goes on.
-const SPELL: Duration = Duration::from_secs(4);
-/// Of what is sent, this share must arrive (docs/security.md).
-const GOODPUT: f64 = 0.9;
-/// A ping may take this much longer than in peace, in ms, half of the pings at least: others use the processors, too.
-const LATER_MS: f64 = 5.0;
 /// What the forger says that the path carries.
 const MTUS: [u16; 4] = [1_280, 1_452, 576, 68];
-
-/// Flows both ways and a ping beside them.
-fn traffic(lab: &Lab) -> ([UdpReport; 2], PingReport) {
-    let ways = [(&lab.local, &lab.remote, REMOTE), (&lab.remote, &lab.local, LOCAL)];
-    let flows = ways.map(|(from, to, address)| {
-        let (from, to, destination) = (from.clone(), to.clone(), SocketAddr::new(parse(address), 5_001));
-        let flow =
-            UdpFlow { from, to, destination, payload: 1_380, rate: Rate::mbit(10.0), duration: SPELL, linger: ms(300) };
-        flow.start().expect("a flow")
-    });
-    let ping = lab.ping(REMOTE, ms(20), SPELL).run().expect("a ping");
-    (flows.map(|flow| flow.finish().expect("a flow")), ping)
-}
 
 /// Where the local portal's link has its socket.
 fn port_of(local: &Portal, link: &str) -> SocketAddrV4 {
@@ -61,8 +39,7 @@ fn forged_icmp_changes_no_mtu_costs_no_datagram_and_no_time() {
     for portal in [&local, &remote] {
         portal.wait_for("the whole MTU", whole);
     }
-    let (_, peace) = traffic(&lab);
-    let usual = peace.round_trips().percentile(50.0).expect("answers");
+    let peace = Bystander::watch(&lab);
     let caller = port_of(&local, "one");
     let listener = SocketAddrV4::new(parse(ENDPOINT), 4_920);
     let lines = |portal: &Portal| portal.log().matches("tun mtu").count();
@@ -76,17 +53,12 @@ fn forged_icmp_changes_no_mtu_costs_no_datagram_and_no_time() {
                 })
             },
         );
-        let (flows, ping) = traffic(&lab);
+        let attacked = Bystander::watch(&lab);
         let forged = forgers.map(|forger| forger.join().expect("a forger"));
         let said = format!("{rate} a second: {forged:?} forged; {}", remote.log());
         assert_eq!(mtus([&local, &remote]), [1_472; 4], "{said}");
         assert_eq!([&local, &remote].map(lines), told, "the TUN device's MTU moved; {said}");
-        for flow in &flows {
-            let share = flow.arrivals.len() as f64 / flow.sent as f64;
-            assert!(share >= GOODPUT, "{share} of the datagrams; {said}");
-        }
-        let now = ping.round_trips().percentile(50.0).expect("answers");
-        assert!(now <= usual + LATER_MS, "a ping takes {now} ms, {usual} in peace; {said}");
+        attacked.assert_unharmed(&peace, &said);
         let refused = |portal: &Portal| portal.status().expect("a status").drops["send_refused_bytes"];
         assert_eq!([&local, &remote].map(refused), [0; 2], "{said}");
         assert!(forged.iter().all(|count| *count > rate), "{said}");

@@ -6,24 +6,17 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use hawser_portal::api::PathState;
-use hawser_wire::Rate;
-use hawser_wire::traffic::{PingReport, UdpFlow, UdpReport};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use crate::lab::{LOCAL, Lab, Portal, REMOTE, ms, parse, states};
+use crate::bystander::{Bystander, SPELL};
+use crate::lab::{Lab, Portal, ms, parse, states};
 
 /// Where the remote portal listens, as `SocketAddr` has it.
 const LISTENS: &str = "198.51.100.7:4920";
-/// How long each spell of traffic goes on.
-const SPELL: Duration = Duration::from_secs(4);
 /// Connections a second, each with a TLS hello.
 const HELLOS: u64 = 2_000;
-/// A connection is given up after so long.
+/// How long a connection is held open for its answer.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// Of what is sent, this share must arrive (docs/security.md).
-const GOODPUT: f64 = 0.9;
-/// A ping may take this much longer than in peace, in ms, half of the pings at least: others use the processors, too.
-const LATER_MS: f64 = 5.0;
 /// A thread that spins has all of a processor; ours have far less to do.
 const BUSY: f64 = 0.8;
 /// Linux counts the time of processes in hundredths of a second (USER_HZ).
@@ -53,7 +46,7 @@ fn hello() -> Vec<u8> {
     [&[22, 3, 1, 0, length + 4, 1, 0, 0, length][..], &body].concat()
 }
 
-/// Opens so many connections a second and says hello on each; tells how many answers came.
+/// Opens `rate` connections a second for that time and sends a hello on each; gives how many were opened and how many answered.
 fn flood(to: SocketAddr, rate: u64, time: Duration) -> (u64, u64) {
     let (hello, to) = (hello(), SockAddr::from(to));
     let (start, mut begun, mut answered) = (Instant::now(), 0, 0);
@@ -79,19 +72,6 @@ fn flood(to: SocketAddr, rate: u64, time: Duration) -> (u64, u64) {
     (begun, answered)
 }
 
-/// Flows both ways and a ping beside them.
-fn traffic(lab: &Lab) -> ([UdpReport; 2], PingReport) {
-    let ways = [(&lab.local, &lab.remote, REMOTE), (&lab.remote, &lab.local, LOCAL)];
-    let flows = ways.map(|(from, to, address)| {
-        let (from, to, destination) = (from.clone(), to.clone(), SocketAddr::new(parse(address), 5_001));
-        let flow =
-            UdpFlow { from, to, destination, payload: 1_380, rate: Rate::mbit(10.0), duration: SPELL, linger: ms(300) };
-        flow.start().expect("a flow")
-    });
-    let ping = lab.ping(REMOTE, ms(20), SPELL).run().expect("a ping");
-    (flows.map(|flow| flow.finish().expect("a flow")), ping)
-}
-
 /// Seconds of processor time of each thread so far, with its name.
 fn threads(portal: &Portal) -> Vec<(String, f64)> {
     let tasks = fs::read_dir(format!("/proc/{}/task", portal.pid())).expect("its threads");
@@ -113,32 +93,22 @@ fn busiest(portal: &Portal, before: &[(String, f64)], since: Instant) -> f64 {
     threads(portal).iter().map(grown).fold(0.0, f64::max) / since.elapsed().as_secs_f64()
 }
 
-fn assert_unharmed(flows: &[UdpReport], ping: &PingReport, usual: f64, said: &str) {
-    for flow in flows {
-        let share = flow.arrivals.len() as f64 / flow.sent as f64;
-        assert!(share >= GOODPUT, "{share} of the datagrams; {said}");
-    }
-    let now = ping.round_trips().percentile(50.0).expect("answers");
-    assert!(now <= usual + LATER_MS, "a ping takes {now} ms, {usual} in peace; {said}");
-}
-
 #[test]
 fn two_thousand_hellos_a_second_cost_a_peer_nothing() {
     let lab = lab("hello");
     let (_local, remote) = lab.start_both();
-    let (_, peace) = traffic(&lab);
-    let usual = peace.round_trips().percentile(50.0).expect("answers");
+    let peace = Bystander::watch(&lab);
     let (start, before, from) = (Instant::now(), threads(&remote), lab.local.clone());
     let stranger = std::thread::spawn(move || {
         from.run(|| flood(parse(LISTENS), HELLOS, SPELL)).expect("the namespace can be entered")
     });
-    let (flows, ping) = traffic(&lab);
+    let attacked = Bystander::watch(&lab);
     let (begun, answered) = stranger.join().expect("the stranger");
     let busy = busiest(&remote, &before, start);
     let said = format!("{begun} hellos, {answered} answered, busiest thread {busy}");
     eprintln!("{said}");
     assert!(begun > HELLOS && answered > 0, "{said}");
-    assert_unharmed(&flows, &ping, usual, &said);
+    attacked.assert_unharmed(&peace, &said);
     assert!(busy < BUSY, "{said}");
     remote.wait_for("the others to be counted", |status| status.drops["connections_refused"] > 0);
 }
@@ -150,14 +120,13 @@ fn a_portal_with_few_descriptors_neither_spins_nor_loses_its_peers() {
         let limit = format!("ulimit -n {descriptors}; exec \"$@\"");
         let (remote, local) = (lab.start_by("remote", &["sh", "-c", &limit, "sh"]), lab.start("local"));
         local.wait_for("all paths to be active", |status| states(status) == [PathState::Active; 2]);
-        let (_, peace) = traffic(&lab);
-        let usual = peace.round_trips().percentile(50.0).expect("answers");
+        let peace = Bystander::watch(&lab);
         let (start, before, from) = (Instant::now(), threads(&remote), lab.local.clone());
         let stranger = std::thread::spawn(move || {
             // 200 at any time: each is there for a quarter of a second.
             from.run(|| flood(parse(LISTENS), 800, SPELL)).expect("the namespace can be entered")
         });
-        let (flows, ping) = traffic(&lab);
+        let attacked = Bystander::watch(&lab);
         let asked = Instant::now();
         remote.wait_for("its status", |_| true);
         let waited = asked.elapsed();
@@ -165,7 +134,7 @@ fn a_portal_with_few_descriptors_neither_spins_nor_loses_its_peers() {
         let busy = busiest(&remote, &before, start);
         let said = format!("{descriptors} descriptors: {counts:?}, busiest thread {busy}, status after {waited:?}");
         eprintln!("{said}");
-        assert_unharmed(&flows, &ping, usual, &said);
+        attacked.assert_unharmed(&peace, &said);
         assert!(busy < BUSY && waited < Duration::from_secs(1), "{said}");
     }
 }

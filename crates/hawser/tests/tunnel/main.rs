@@ -2,6 +2,7 @@
 
 #[path = "../../../hawser-wire/tests/support/at_rest.rs"]
 mod at_rest;
+mod bystander;
 mod capture;
 mod dual;
 mod ends;
