@@ -146,7 +146,7 @@ impl Endpoint {
                     self.labels.remove_key(evicted);
                 }
                 let kept = peer.pending.iter().last();
-                kept.iter().for_each(|kept| peer.label_key(PeerId(place as u32), &kept.keys, &mut self.labels));
+                kept.iter().for_each(|kept| peer.label_pending(PeerId(place as u32), kept, &mut self.labels));
                 self.outbox.push(route, &response);
                 Ok(())
             }
@@ -191,7 +191,6 @@ impl Endpoint {
         peer.greeting = None;
         let keys = KeySet { id: name_key(&mut self.next_key), keys: established.keys, made_at: now, ours: true };
         let id = PeerId(index as u32);
-        peer.label_key(id, &keys, &mut self.labels);
         self.install(now, id, keys, established.peer_offer.instance);
         Ok(())
     }
@@ -217,7 +216,7 @@ impl Endpoint {
         let settings = self.settings;
         let same = self.peers[id.0 as usize].instance == Some(instance);
         let links = self.links.clone();
-        let peer = &mut self.peers[id.0 as usize];
+        let (peer, key) = (&mut self.peers[id.0 as usize], keys.id);
         let new = !(same && peer.session.is_some());
         if self.tells_keys {
             self.events.push(Event::Keys { peer: id, new, secrets: Box::new(keys.keys.secrets()) });
@@ -246,6 +245,9 @@ impl Endpoint {
             self.count_active();
         }
         self.events.push(Event::Session { peer: id, new });
+        // While they waited, paths came and went, or the session that they were to go on with.
+        self.labels.remove_key(key);
+        self.peers[id.0 as usize].follow_paths(id, &mut self.labels);
         self.settle(now, id);
     }
 }

@@ -1,16 +1,16 @@
 //! A configured peer: its session if there is one, and the handshakes that may bring one.
 
+use super::Link;
 use super::handshakes::Greeting;
 use super::labels::{KeyId, Labels, Owner};
-use super::pending::PendingTable;
-use super::{FIRST_LABELS, Link, label_paths};
+use super::pending::{Pending, PendingTable};
 use crate::alias::Alias;
 use crate::drops::DropReason;
-use crate::handshake::{Memory, Psk, PublicKey};
+use crate::handshake::{Memory, OpenKey, Psk, PublicKey};
 use crate::packet::{SegmentRef, TrainId, TrainStore};
 use crate::queue::{Choice, FlowView, Queue};
 use crate::session::timeout::earlier;
-use crate::session::{Context, KeySet, Reason, Route, Session, Settings, ingress_queue};
+use crate::session::{Context, KeySet, Reason, Route, Session, Settings, first_ids, ingress_queue};
 use crate::units::{PathId, PeerId, Time};
 use crate::wire::{DataHeader, InstanceId};
 use ipnet::IpNet;
@@ -49,8 +49,6 @@ pub(super) struct Peer {
     pub greeted: Option<Memory>,
     pub pending: PendingTable,
     waiting: Vec<TrainId>,
-    /// Labels are known of paths up to these, of either side.
-    labelled: [u32; 2],
 }
 
 impl Peer {
@@ -68,7 +66,6 @@ impl Peer {
             greeted: None,
             pending: PendingTable::default(),
             waiting: Vec::new(),
-            labelled: [FIRST_LABELS; 2],
         }
     }
 
@@ -98,7 +95,6 @@ impl Peer {
             old.key_ids().for_each(|key| labels.remove_key(key));
             old.dismantle(now, cx.store)
         });
-        self.labelled = [FIRST_LABELS; 2];
         self.session = Some(Session::new(now, id, self.side, keys, settings, queue.unwrap_or_else(ingress_queue)));
         for train in std::mem::take(&mut self.waiting) {
             self.enqueue(now, train, cx);
@@ -159,33 +155,36 @@ impl Peer {
         same_session.or_else(|_| open.open_into(owner.path, header.number.expand(None), bytes, scratch)).is_ok()
     }
 
-    /// Makes the labels of paths up to `path` known, under all live and pending keys.
-    pub fn label_up_to(&mut self, id: PeerId, path: PathId, labels: &mut Labels) {
-        let PathId(upto) = path;
-        let side = upto & 1;
-        let known = &mut self.labelled[side as usize];
-        if upto <= *known {
-            return;
-        }
-        let ids = (*known + 1..=upto).filter(|id| id & 1 == side);
-        *known = upto;
-        for pending in self.pending.iter() {
-            label_paths(labels, id, pending.keys.id, &pending.keys.keys.recv, ids.clone());
-        }
+    /// Makes the labels known of all paths whose datagrams may come, and forgets those of paths that were skipped for good.
+    pub fn follow_paths(&self, id: PeerId, labels: &mut Labels) {
         let Some(session) = &self.session else { return };
-        for key in session.key_ids() {
-            if let Some(open) = session.open_key(key) {
-                label_paths(labels, id, key, open, ids.clone());
-            }
+        for (key, open) in self.session_keys(session) {
+            labels.remove_below(key, session.floor(), |path| !session.is_open(path));
+            label_paths(labels, id, key, open, session.ids_to_come());
         }
     }
 
-    /// Makes the labels of a new set of keys known.
-    pub fn label_key(&self, id: PeerId, keys: &KeySet, labels: &mut Labels) {
-        let may_come = |path: &u32| self.session.as_ref().is_none_or(|session| session.may_come(PathId(*path)));
-        let highest = self.labelled[0].max(self.labelled[1]);
-        let later = (FIRST_LABELS + 1..=highest).filter(|id| *id <= self.labelled[(id & 1) as usize]).filter(may_come);
-        label_paths(labels, id, keys.id, &keys.keys.recv, (0..=FIRST_LABELS).chain(later));
+    /// A path was closed: its labels are of no use any more.
+    pub fn forget_path(&self, path: PathId, labels: &mut Labels) {
+        let Some(session) = &self.session else { return };
+        self.session_keys(session).for_each(|(key, _)| labels.remove_path(key, path));
+    }
+
+    /// The receive keys of the session, and those that wait to be.
+    fn session_keys<'a>(&'a self, session: &'a Session) -> impl Iterator<Item = (KeyId, &'a OpenKey)> {
+        let live = session.key_ids().filter_map(|key| Some((key, session.open_key(key)?)));
+        let ours = |pending: &&Pending| Some(pending.instance) == self.instance;
+        live.chain(self.pending.iter().filter(ours).map(|pending| (pending.keys.id, &pending.keys.keys.recv)))
+    }
+
+    /// Makes the labels of keys known that wait for their first datagram: of paths of the session that they go on with, or of
+    /// those that a new one begins with.
+    pub fn label_pending(&self, id: PeerId, pending: &Pending, labels: &mut Labels) {
+        let (key, open) = (pending.keys.id, &pending.keys.keys.recv);
+        match self.session.as_ref().filter(|_| self.instance == Some(pending.instance)) {
+            Some(session) => label_paths(labels, id, key, open, session.ids_to_come()),
+            None => label_paths(labels, id, key, open, first_ids(self.side)),
+        }
     }
 
     /// The next deadline of this peer.
@@ -205,6 +204,13 @@ impl Peer {
         let session = self.session.as_ref()?;
         let due = session.silence_deadline().map_or(session.rekey_at(), |silence| silence.min(session.rekey_at()));
         Some(due.max(self.greet_at.unwrap_or(Time::ZERO)))
+    }
+}
+
+/// Registers the labels of these paths under one set of receive keys.
+fn label_paths(labels: &mut Labels, peer: PeerId, key: KeyId, open: &OpenKey, ids: impl Iterator<Item = PathId>) {
+    for path in ids {
+        labels.insert(Owner { peer, key, path }, || open.label(path));
     }
 }
 

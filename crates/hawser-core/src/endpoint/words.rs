@@ -80,4 +80,6 @@ pub struct Snapshot {
     pub drops: Drops,
     /// Bytes of trains that wait or are not yet acknowledged.
     pub trains: ByteCount,
+    /// Labels by which data datagrams are told apart, of all peers.
+    pub labels: usize,
 }

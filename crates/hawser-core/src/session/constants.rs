@@ -24,10 +24,8 @@ pub const SILENCE: Duration = Duration::from_secs(1);
 pub const TUN_MTU_MIN: u16 = 1280;
 /// The TUN's MTU is raised at most this often (DESIGN section 4).
 pub const TUN_MTU_RAISE: Duration = Duration::from_secs(60);
-/// Path ids ahead of the highest seen for which labels are known (docs/wire.md).
+/// Path ids of the peer's, ahead of the highest that was used, for which labels are known (docs/wire.md).
 pub const LABELS_AHEAD: u32 = 16;
-/// Closed path ids of the peer that are told apart; those far below them count as closed.
-pub const CLOSED_KEPT: usize = 64;
 /// Old receive keys live this many of the largest probe timeouts (DESIGN section 3).
 pub const OLD_KEY_TIMEOUTS: u32 = 3;
 /// A driver that did not call for so long did not run: the endpoint asks to be woken each second at least (housekeeping), and a

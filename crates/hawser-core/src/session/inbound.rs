@@ -110,7 +110,8 @@ impl Session {
             Frame::Split(split) => self.on_split(now, &split, sink, cx)?,
             Frame::PathChallenge(challenge) => self.paths[index].wants.response = Some((challenge.token, route)),
             Frame::PathResponse(response) => self.on_response(now, index, response.token),
-            Frame::PathInfo(info) => self.on_info(now, &info),
+            Frame::PathInfo(info) if !self.on_info(now, &info) => cx.drops.count(DropReason::BadFrame),
+            Frame::PathInfo(_) => {}
             Frame::Gone(gone) => self.resequencer.on_gone(now, gone.bucket, gone.upto, sink),
             Frame::Hold(hold) => self.on_hold(hold),
             Frame::Terms(terms) => self.on_terms(&terms),
@@ -206,18 +207,20 @@ impl Session {
         self.resequencer.set_hold(self.hold.heard);
     }
 
-    /// The peer's word about a path: the newest revision counts.
-    fn on_info(&mut self, now: Time, info: &PathInfo) {
+    /// The peer's word about a path: the newest revision counts. It closes none but its own. Tells whether it is believed.
+    fn on_info(&mut self, now: Time, info: &PathInfo) -> bool {
+        let closed = info.state == LinkState::Closed;
+        if self.path_ids.is_ours(info.path) && closed {
+            return false;
+        }
         let Some(index) = self.index_of(info.path) else {
-            // Its first datagram may still be on its way.
-            if info.state == LinkState::Closed && self.may_come(info.path) {
-                self.never_again(info.path);
-            }
-            return;
+            // Its first datagram may still be on its way. Of a path of ours the peer may speak that we closed meanwhile.
+            return self.path_ids.is_ours(info.path)
+                || if closed { self.never_began(info.path) } else { self.will_begin(info.path) };
         };
         let path = &mut self.paths[index];
         if path.peer.is_some_and(|(.., revision)| revision >= info.revision) {
-            return;
+            return true;
         }
         path.peer = Some((info.state, info.metric, info.revision));
         match info.state {
@@ -226,6 +229,7 @@ impl Session {
             LinkState::Closed => self.take_down(now, index, DownReason::Closed),
         }
         self.policy.reconsider();
+        true
     }
 }
 

@@ -34,6 +34,7 @@ mod inbound;
 mod keyring;
 mod outbound;
 mod path;
+mod path_ids;
 mod paths;
 mod redundant_copies;
 mod reliable;
@@ -67,11 +68,11 @@ use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PacketNumber, PathId, Peer
 use crate::wire::FlowBucket;
 use keyring::Keyring;
 use path::Path;
+use path_ids::PathIds;
 use redundant_copies::RedundantCopies;
 use reliable::Reliable;
 use retransmit::RetransmitQueue;
 use split::Splits;
-use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -165,8 +166,8 @@ pub(crate) struct Context<'a> {
 /// What the endpoint must do after a call.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
-    /// The peer uses path ids up to this one: its labels are needed.
-    PathSeen(PathId),
+    /// There is another path, or others may come: their labels are needed, and those of some that were skipped no more.
+    PathsSeen,
     /// This path is closed: its label is of no use any more.
     PathClosed(PathId),
     /// Nothing is sealed under these keys any more.
@@ -186,7 +187,7 @@ pub(crate) struct Session {
     settings: Settings,
     /// The lowest bit of the path ids that this side gives.
     side: u32,
-    next_path: u32,
+    path_ids: PathIds,
     keyring: Keyring,
     transports: Transports,
     paths: Vec<Path>,
@@ -208,9 +209,6 @@ pub(crate) struct Session {
     /// What copies of sparse packets may cost.
     hedge_credit: Credit,
     fec: Fec,
-    /// The peer's path ids that are never used again: these, and all below `closed_below` that are not in use.
-    closed: BTreeSet<PathId>,
-    closed_below: PathId,
     /// Since when something was sent and nothing at all was acknowledged.
     unanswered_since: Option<Time>,
     /// When the driver last called, and when it last did after it had not for long.
@@ -259,7 +257,7 @@ impl Session {
             peer,
             settings,
             side,
-            next_path: side,
+            path_ids: PathIds::new(side),
             keyring: Keyring::new(keys),
             transports: Transports::default(),
             paths: Vec::new(),
@@ -276,8 +274,6 @@ impl Session {
             copies: RedundantCopies::default(),
             hedge_credit: Credit::new(&settings.tuning.hedge),
             fec: Fec::default(),
-            closed: BTreeSet::new(),
-            closed_below: PathId::default(),
             unanswered_since: None,
             called_at: now,
             woke_at: now,
@@ -394,6 +390,12 @@ impl Session {
         self.queue.release_acks(now, Time::NEVER, store, &mut |_| ());
         self.queue
     }
+}
+
+/// The path ids that the peer of `side` may open in a new session.
+pub(crate) fn first_ids(side: u32) -> impl Iterator<Item = PathId> {
+    let ids = PathIds::new(side);
+    ids.may_come().collect::<Vec<_>>().into_iter()
 }
 
 /// The ingress queue as sessions begin with it.
