@@ -25,7 +25,7 @@ pub use words::{Config, Event, Link, Snapshot};
 
 use crate::drops::{DropReason, Drops};
 use crate::handshake::{Identity, Responder};
-use crate::packet::{FlowKey, Offload, TrainStore};
+use crate::packet::{FlowKey, Offload, PacketDrop, TrainStore};
 use crate::path::health::DownReason;
 use crate::rules::{Mark, Rules};
 use crate::session::constants::{DATA_OVERHEAD, TUN_MTU_MIN, TUN_MTU_RAISE};
@@ -34,7 +34,7 @@ use crate::session::{
     Buffers, Context, Datagram, Event as SessionEvent, Moved, Reason, Route, Settings, Sink, Terms, Transmit,
 };
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PeerId, Random, Time};
-use crate::wire::{DataHeader, DatagramKind, Offer, Reader};
+use crate::wire::{DataHeader, DatagramKind, InstanceId, Offer, Reader};
 use handshakes::Outbox;
 use labels::{KeyId, Labels, Owner};
 use peer::Peer;
@@ -138,10 +138,15 @@ impl Endpoint {
     pub fn handle_marked(&mut self, now: Time, len: usize, offload: Offload, mark: Mark) {
         let train = match self.store.admit(len, offload) {
             Ok(train) => train,
+            Err(PacketDrop::Full) => return self.drops.count(DropReason::StoreFull),
             Err(_) => return self.drops.count(DropReason::BadInner),
         };
         let (source, destination) = (self.store.train(train).source(), self.store.train(train).destination());
         match self.routing.peer_for(source, destination) {
+            Ok(peer) if !self.store.charge(train, peer.0) => {
+                self.store.release_all(train);
+                self.drops.count(DropReason::StoreShare);
+            }
             Ok(peer) => {
                 let treatment = self.rules.treatment(self.store.train(train).inner(), mark);
                 self.store.treat(train, treatment);
@@ -238,6 +243,13 @@ impl Endpoint {
                     self.events.push(Event::Closed { peer: id });
                     ended = true;
                 }
+                SessionEvent::Silent => {
+                    let told = InstanceId(self.rng.next_u64());
+                    peer.end_silent(now, told, &mut self.labels, &mut self.store);
+                    self.events.push(Event::Silent { peer: id });
+                    ended = true;
+                }
+                SessionEvent::KeysOver(end) => self.events.push(Event::KeysOver { peer: id, end }),
             }
         }
         // Once for all that a datagram said of paths.
@@ -294,7 +306,7 @@ impl Endpoint {
         if now >= self.housekeeping {
             self.housekeeping = now + HOUSEKEEPING;
             self.store.trim();
-            self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()).for_each(|session| session.trim());
+            self.peers.iter_mut().for_each(|peer| peer.trim(now, &mut self.labels, &mut self.store, &mut self.drops));
             self.follow_mtu(now);
             self.reopen_paths(now);
         }

@@ -4,7 +4,7 @@ use super::peer::PeerConfig;
 use crate::drops::Drops;
 use crate::handshake::Identity;
 use crate::handshake::secrets::SessionSecrets;
-use crate::session::{SessionSnapshot, Settings};
+use crate::session::{KeyEnd, SessionSnapshot, Settings};
 use crate::transport::Transport;
 use crate::units::{ByteCount, LinkGroup, LinkId, PeerId};
 use crate::wire::Offer;
@@ -59,6 +59,18 @@ pub enum Event {
     Closed {
         /// Who.
         peer: PeerId,
+    },
+    /// The peer was not heard for so long that its session is over: its keys are erased.
+    Silent {
+        /// Who.
+        peer: PeerId,
+    },
+    /// Nothing is sent to this peer under keys that nothing replaced in time, until a handshake succeeds.
+    KeysOver {
+        /// To whom.
+        peer: PeerId,
+        /// Which bound they came to.
+        end: KeyEnd,
     },
     /// The secrets of a session's keys, before anything is opened under them; only after [`super::Endpoint::tell_keys`].
     Keys {

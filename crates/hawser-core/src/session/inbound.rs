@@ -48,8 +48,9 @@ impl Session {
         self.note_call(now);
         let Datagram { route, ecn, bytes } = datagram;
         let size = bytes.len();
-        let (number, frames) = self.open(key, path, bytes)?;
+        let (number, frames) = self.open(now, key, path, bytes)?;
         self.keyring.note_opened(key);
+        self.note_heard(now);
         let index = self.path_for(now, path, route)?;
         let newest = self.paths[index].received.largest().is_none_or(|largest| number > largest);
         let elicits = Frames::new(frames).any(|frame| frame.is_ok_and(|frame| frame.is_acked()));
@@ -62,15 +63,21 @@ impl Session {
     }
 
     /// Steps 3 and 4: the replay check comes first because it is cheap, and again counts only once.
-    fn open<'d>(&self, key: KeyId, path: PathId, bytes: &'d mut [u8]) -> Result<(PacketNumber, &'d [u8]), DropReason> {
+    fn open<'d>(
+        &self,
+        now: Time,
+        key: KeyId,
+        path: PathId,
+        bytes: &'d mut [u8],
+    ) -> Result<(PacketNumber, &'d [u8]), DropReason> {
         let header = DataHeader::decode(&mut Reader::new(bytes)).map_err(|_| DropReason::Malformed)?;
         let known = self.index_of(path).map(|index| &self.paths[index].received);
         let number = header.number.expand(known.and_then(|received| received.largest()));
         if known.is_some_and(|received| received.check(number) != ReplayVerdict::Fresh) {
             return Err(DropReason::Replayed);
         }
-        let keys = self.keyring.open(key).ok_or(DropReason::UnknownLabel)?;
-        let frames = keys.recv.open(path, number, bytes).map_err(|_| DropReason::Forged)?;
+        let keys = self.keyring.opener(now, key)?;
+        let frames = keys.open(path, number, bytes).map_err(|_| DropReason::Forged)?;
         Ok((number, frames))
     }
 

@@ -46,7 +46,8 @@ pub(crate) mod timeout;
 mod views;
 
 pub(crate) use inbound::Datagram;
-pub(crate) use keyring::KeySet;
+pub use keyring::KeyEnd;
+pub(crate) use keyring::{KeySet, Rekey};
 pub use snapshot::{PathSnapshot, SessionSnapshot};
 pub use terms::Terms;
 pub use timeout::Reason;
@@ -176,6 +177,10 @@ pub(crate) enum Event {
     MtuChanged,
     /// The peer closed the session.
     Closed,
+    /// The peer was not heard for so long that the session is over.
+    Silent,
+    /// Nothing is sealed any more, until there are other keys.
+    KeysOver(KeyEnd),
 }
 
 /// A live session with one peer. Begins with keys and no path; its endpoint owns it, nothing is shared.
@@ -211,6 +216,10 @@ pub(crate) struct Session {
     fec: Fec,
     /// Since when something was sent and nothing at all was acknowledged.
     unanswered_since: Option<Time>,
+    /// When an authentic datagram last came.
+    heard_at: Time,
+    /// That the present keys are over was told.
+    told_over: bool,
     /// When the driver last called, and when it last did after it had not for long.
     called_at: Time,
     woke_at: Time,
@@ -275,6 +284,8 @@ impl Session {
             hedge_credit: Credit::new(&settings.tuning.hedge),
             fec: Fec::default(),
             unanswered_since: None,
+            heard_at: now,
+            told_over: false,
             called_at: now,
             woke_at: now,
             reliable: Reliable::default(),
@@ -313,11 +324,16 @@ impl Session {
 
     /// Seals under new keys from now on; the old ones open what is still under way.
     pub fn install_keys(&mut self, now: Time, keys: KeySet) {
+        let were_over = self.keyring.permit(now).is_err();
         let retired = self.keyring.install(now, keys, self.longest_timeout());
         self.events.extend(retired.map(Event::KeysRetired));
+        self.told_over = false;
         for path in &mut self.paths {
             path.label = self.keyring.label(path.id);
             path.wants.ping = true;
+            if were_over {
+                path.health.probe_now(now);
+            }
         }
     }
 
@@ -336,9 +352,15 @@ impl Session {
         self.paths.iter().map(|path| path.probe_timeout()).max().unwrap_or(constants::INITIAL_RTT * 3)
     }
 
-    /// Whether new keys are due.
-    pub fn rekey_at(&self) -> Time {
-        self.keyring.rekey_at()
+    /// When new keys are due.
+    pub fn rekey_at(&self, who: Rekey) -> Time {
+        self.keyring.rekey_at(who)
+    }
+
+    /// The ways back to a peer that is at an address of no configuration: those of validated paths.
+    pub fn ways_back(&self) -> impl Iterator<Item = Route> + '_ {
+        let known = |path: &&Path| path.validation.is_validated() && !path.is_closed();
+        self.paths.iter().filter(known).map(|path| path.route)
     }
 
     /// Every live set of keys.
@@ -348,7 +370,7 @@ impl Session {
 
     /// The receive key of that name, while it lives.
     pub fn open_key(&self, id: KeyId) -> Option<&crate::handshake::OpenKey> {
-        self.keyring.open(id).map(|keys| &keys.recv)
+        self.keyring.open(id)
     }
 
     /// What the endpoint must do.

@@ -13,7 +13,7 @@ use super::constants::DATA_OVERHEAD;
 use super::path::{Content, Path};
 use super::reliable;
 use super::retransmit::SegmentRecord;
-use super::{Buffers, Context, Route, Session, Transmit};
+use super::{Buffers, Context, Event, KeyEnd, Route, Session, Transmit};
 use crate::drops::DropReason;
 use crate::packet::{Class, SegmentRef, Train, TrainStore};
 use crate::queue::{Choice, Pulled};
@@ -33,6 +33,11 @@ impl Session {
     pub fn poll_transmit(&mut self, now: Time, buffers: &mut dyn Buffers, cx: &mut Context<'_>) -> Option<Transmit> {
         while let Some(record) = self.retransmit.pop_refused() {
             self.give_up(record, cx);
+        }
+        if let Err(end) = self.keyring.permit(now) {
+            self.tell_over(end);
+            self.give_up_useless(now, cx);
+            return None;
         }
         if let Some(transmit) = self.transmit_control(now, buffers) {
             return Some(transmit);
@@ -370,6 +375,13 @@ impl Session {
         cx.store.release(record.segment);
         cx.drops.count(DropReason::GaveUp);
         self.reliable.push(reliable::Frame::Gone(Gone { bucket: record.bucket, upto: record.sequence }));
+    }
+
+    /// Nothing may be sealed: the endpoint hears of it once.
+    fn tell_over(&mut self, end: KeyEnd) {
+        if !std::mem::replace(&mut self.told_over, true) {
+            self.events.push(Event::KeysOver(end));
+        }
     }
 
     /// Nothing waits: what paths deliver from now on says nothing of what they could.
