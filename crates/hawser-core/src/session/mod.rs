@@ -72,7 +72,7 @@ use path::Path;
 use path_ids::PathIds;
 use redundant_copies::RedundantCopies;
 use reliable::Reliable;
-use retransmit::RetransmitQueue;
+use retransmit::{RetransmitQueue, SendOrder};
 use split::Splits;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -208,6 +208,8 @@ pub(crate) struct Session {
     overflows: u64,
     /// The next sequence of each flow bucket.
     sequences: Box<[u64]>,
+    /// The place of the next segment among all that were sent.
+    next_order: SendOrder,
     retransmit: RetransmitQueue,
     splits: Splits,
     copies: RedundantCopies,
@@ -278,6 +280,7 @@ impl Session {
             queue,
             overflows: 0,
             sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
+            next_order: SendOrder::default(),
             retransmit: RetransmitQueue::default(),
             splits: Splits::default(),
             copies: RedundantCopies::default(),

@@ -246,6 +246,8 @@ impl Session {
         let next = &mut self.sequences[pulled.bucket.index()];
         let base = *next;
         *next += u64::from(pulled.count);
+        let order = self.next_order;
+        self.next_order = order.after(pulled.count);
         self.tx_inner += pulled.bytes;
         (pulled.first..end).map(move |index| SegmentRecord {
             segment: segment(index),
@@ -254,6 +256,7 @@ impl Session {
             flags: DataFlags { partial, continues: index + 1 < total, unordered },
             len: u16::try_from(if index + 1 == end { last_len } else { len }).unwrap_or(u16::MAX),
             tries: 1,
+            order: order.after(index - pulled.first),
             first_sent: now,
             treatment,
         })
