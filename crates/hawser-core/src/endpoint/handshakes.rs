@@ -16,14 +16,11 @@ use super::{Endpoint, Event, Link, name_key};
 use crate::drops::DropReason;
 use crate::handshake::{Accepted, Established, InitiationId, Initiator, Known, Verdict};
 use crate::session::{Buffers, KeySet, Route, Transmit};
-use crate::units::{Ecn, LinkId, PeerId, Time};
+use crate::units::{Ecn, PeerId, Time};
 use crate::wire::handshake::{CookieReply, HandshakeIndex, Response};
 use crate::wire::{DataHeader, InstanceId, Offer};
 use std::collections::VecDeque;
-use std::time::Duration;
 
-/// A greeting is repeated this often (DESIGN section 4).
-const GREET_EVERY: Duration = Duration::from_millis(500);
 /// Messages that may wait for a link; more are not sent.
 const OUTBOX_MAX: usize = 256;
 
@@ -70,7 +67,7 @@ impl Endpoint {
         if peer.next_greeting().is_none_or(|at| at > now) {
             return;
         }
-        peer.greet_at = Some(now + GREET_EVERY);
+        peer.note_asked(now);
         let message = match &mut peer.greeting {
             Some(greeting) => greeting.initiator.retransmit(&mut *self.rng),
             None => {
@@ -86,17 +83,14 @@ impl Endpoint {
         };
         peer.greeted = peer.greeting.as_ref().map(|greeting| greeting.initiator.memory()).or(peer.greeted);
         let Ok(message) = message else { return self.drops.count(DropReason::Handshake) };
-        for (link, remote) in routes(&self.links, peer) {
-            self.outbox.push(Route { link, remote, source: None }, &message);
+        for route in routes(&self.links, peer) {
+            self.outbox.push(route, &message);
         }
     }
 
-    /// Greets a peer as soon as possible, if there is no session with it.
+    /// Greets a peer as soon as possible, if it is to be greeted.
     pub(super) fn greet_at(&mut self, now: Time, id: PeerId) {
-        let peer = &mut self.peers[id.0 as usize];
-        if peer.session.is_none() {
-            peer.greet_at = Some(now);
-        }
+        self.peers[id.0 as usize].ask_anew(now);
     }
 
     /// Somebody greets us. Nothing is kept or answered unless it is a known key.
@@ -146,7 +140,7 @@ impl Endpoint {
                     self.labels.remove_key(evicted);
                 }
                 let kept = peer.pending.iter().last();
-                kept.iter().for_each(|kept| peer.label_key(PeerId(place as u32), &kept.keys, &mut self.labels));
+                kept.iter().for_each(|kept| peer.label_pending(PeerId(place as u32), kept, &mut self.labels));
                 self.outbox.push(route, &response);
                 Ok(())
             }
@@ -169,6 +163,11 @@ impl Endpoint {
     ) -> Result<(), DropReason> {
         let index = owner.peer.0 as usize;
         let peer = &mut self.peers[index];
+        let waits = peer.pending.iter().find(|pending| pending.keys.id == owner.key);
+        // Somebody may have held the first datagram back for as long as keys last.
+        if waits.is_some_and(|pending| pending.keys.is_too_old(now)) {
+            return Err(DropReason::KeyExpired);
+        }
         if !peer.opens(owner, header, bytes, &mut self.scratch) {
             return Err(DropReason::Forged);
         }
@@ -191,7 +190,6 @@ impl Endpoint {
         peer.greeting = None;
         let keys = KeySet { id: name_key(&mut self.next_key), keys: established.keys, made_at: now, ours: true };
         let id = PeerId(index as u32);
-        peer.label_key(id, &keys, &mut self.labels);
         self.install(now, id, keys, established.peer_offer.instance);
         Ok(())
     }
@@ -217,8 +215,9 @@ impl Endpoint {
         let settings = self.settings;
         let same = self.peers[id.0 as usize].instance == Some(instance);
         let links = self.links.clone();
-        let peer = &mut self.peers[id.0 as usize];
+        let (peer, key) = (&mut self.peers[id.0 as usize], keys.id);
         let new = !(same && peer.session.is_some());
+        peer.asking_since = None;
         if self.tells_keys {
             self.events.push(Event::Keys { peer: id, new, secrets: Box::new(keys.keys.secrets()) });
         }
@@ -246,16 +245,22 @@ impl Endpoint {
             self.count_active();
         }
         self.events.push(Event::Session { peer: id, new });
+        // While they waited, paths came and went, or the session that they were to go on with.
+        self.labels.remove_key(key);
+        self.peers[id.0 as usize].follow_paths(id, &mut self.labels);
         self.settle(now, id);
     }
 }
 
-/// Every way from a link to an endpoint of `peer`.
-fn routes(links: &[Link], peer: &Peer) -> Vec<(LinkId, std::net::SocketAddr)> {
+/// Every way from a link to an endpoint of `peer`; to one that called, the ways back.
+fn routes(links: &[Link], peer: &Peer) -> Vec<Route> {
+    if peer.config.endpoints.is_empty() {
+        return peer.session.iter().flat_map(|session| session.ways_back()).collect();
+    }
     let from = |link: &Link| {
         let link = *link;
         let reached = peer.config.endpoints.iter().filter(move |endpoint| link.reaches(endpoint));
-        reached.map(move |endpoint| (link.id, link.address_of(endpoint)))
+        reached.map(move |endpoint| Route { link: link.id, remote: link.address_of(endpoint), source: None })
     };
     links.iter().flat_map(from).collect()
 }

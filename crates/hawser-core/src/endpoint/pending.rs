@@ -99,6 +99,17 @@ impl PendingTable {
         Some(taken)
     }
 
+    /// Gives up those that are `useless`, and tells their keys.
+    pub fn forget(&mut self, useless: impl Fn(&Pending) -> bool, mut retire: impl FnMut(KeyId)) {
+        self.places.retain(|place| {
+            let useless = useless(place);
+            if useless {
+                retire(place.keys.id);
+            }
+            !useless
+        });
+    }
+
     fn note_genuine(&mut self, instance: InstanceId, count: u32) {
         let known = self.counts.iter().position(|(known, _)| *known == instance);
         let last = known.and_then(|at| self.counts.remove(at)).map_or(count, |(_, last)| last.max(count));

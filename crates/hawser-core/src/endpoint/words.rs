@@ -4,7 +4,7 @@ use super::peer::PeerConfig;
 use crate::drops::Drops;
 use crate::handshake::Identity;
 use crate::handshake::secrets::SessionSecrets;
-use crate::session::{SessionSnapshot, Settings};
+use crate::session::{KeyEnd, SessionSnapshot, Settings};
 use crate::transport::Transport;
 use crate::units::{ByteCount, LinkGroup, LinkId, PeerId};
 use crate::wire::Offer;
@@ -60,6 +60,18 @@ pub enum Event {
         /// Who.
         peer: PeerId,
     },
+    /// The peer was not heard for so long that its session is over: its keys are erased.
+    Silent {
+        /// Who.
+        peer: PeerId,
+    },
+    /// Nothing is sent to this peer under keys that nothing replaced in time, until a handshake succeeds.
+    KeysOver {
+        /// To whom.
+        peer: PeerId,
+        /// Which bound they came to.
+        end: KeyEnd,
+    },
     /// The secrets of a session's keys, before anything is opened under them; only after [`super::Endpoint::tell_keys`].
     Keys {
         /// With whom.
@@ -80,4 +92,6 @@ pub struct Snapshot {
     pub drops: Drops,
     /// Bytes of trains that wait or are not yet acknowledged.
     pub trains: ByteCount,
+    /// Labels by which data datagrams are told apart, of all peers.
+    pub labels: usize,
 }

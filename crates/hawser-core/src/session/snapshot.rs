@@ -1,6 +1,6 @@
 //! A session's state as a user sees it.
 
-use super::Session;
+use super::{KeyEnd, Session};
 use crate::fec::FecSnapshot;
 use crate::path::health::HealthState;
 use crate::units::{ByteCount, LinkId, PathId, Rate, Time};
@@ -50,6 +50,8 @@ pub struct PathSnapshot {
 pub struct SessionSnapshot {
     /// Age of the present keys.
     pub key_age: Duration,
+    /// Why nothing is sealed under them any more, if so.
+    pub keys_over: Option<KeyEnd>,
     /// What they do to inner packets.
     pub protection: Protection,
     /// Their cipher.
@@ -98,6 +100,7 @@ impl Session {
             protection,
             cipher,
             key_age: now.since(self.keyring.made_at()),
+            keys_over: self.keyring.permit(now).err(),
             age: now.since(self.started),
             rx_bytes: self.rx_inner,
             tx_bytes: self.tx_inner,
