@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   this side greets                              this side is greeted
-//!   greet_if_due: initiation by every link        on_initiation: response, keys pending
+//!   greet_if_due: an initiation by each link       on_initiation: response, keys pending
 //!   on_handshake_response: keys installed,        promote: the first datagram that opens under
 //!   paths opened                                  pending keys makes them the session's
 //! ```
@@ -14,9 +14,9 @@ use super::peer::Peer;
 use super::pending::{Admission, Pending};
 use super::{Endpoint, Event, Link, name_key};
 use crate::drops::DropReason;
-use crate::handshake::{Accepted, Established, InitiationId, Initiator, Known, Verdict};
+use crate::handshake::{Accepted, Established, InitiationId, Initiator, Known, Verdict, Way};
 use crate::session::{Buffers, KeySet, Route, Transmit};
-use crate::units::{Ecn, LinkId, PeerId, Time};
+use crate::units::{Ecn, PeerId, Time};
 use crate::wire::handshake::{CookieReply, HandshakeIndex, Response};
 use crate::wire::{DataHeader, InstanceId, Offer};
 use std::collections::VecDeque;
@@ -64,31 +64,30 @@ impl Outbox {
 }
 
 impl Endpoint {
-    /// Greets a peer by every link at once, if that is due.
+    /// Greets a peer by every link at once, if that is due. Each way has an initiation of its own, so that their bytes do
+    /// not tie the links together.
     pub(super) fn greet_if_due(&mut self, now: Time, id: PeerId) {
         let peer = &mut self.peers[id.0 as usize];
         if peer.next_greeting().is_none_or(|at| at > now) {
             return;
         }
         peer.greet_at = Some(now + GREET_EVERY);
-        let message = match &mut peer.greeting {
-            Some(greeting) => greeting.initiator.retransmit(&mut *self.rng),
-            None => {
-                let index = HandshakeIndex(self.rng.next_u64() as u32);
-                let (key, psk) = (peer.config.public_key, peer.config.psk.clone());
-                let offer = Offer { instance: peer.told, ..self.config_offer };
-                let started = Initiator::start(&self.identity, &key, psk, offer, index, peer.greeted, &mut *self.rng);
-                started.map(|(initiator, message)| {
-                    peer.greeting = Some(Greeting { initiator });
-                    message
-                })
+        let ways = ways(&self.links, peer);
+        let (key, psk, offer) =
+            (peer.config.public_key, &peer.config.psk, Offer { instance: peer.told, ..self.config_offer });
+        let greeting = peer.greeting.get_or_insert_with(|| {
+            let memory = std::mem::take(&mut peer.greeted);
+            Greeting { initiator: Initiator::new(&self.identity, &key, psk.clone(), offer, memory) }
+        });
+        greeting.initiator.begin_round(now);
+        for way in ways {
+            let index = HandshakeIndex(self.rng.next_u64() as u32);
+            match greeting.initiator.initiation(now, way, index, &mut *self.rng) {
+                Ok(message) => self.outbox.push(Route { link: way.link, remote: way.remote, source: None }, &message),
+                Err(_) => self.drops.count(DropReason::Handshake),
             }
-        };
-        peer.greeted = peer.greeting.as_ref().map(|greeting| greeting.initiator.memory()).or(peer.greeted);
-        let Ok(message) = message else { return self.drops.count(DropReason::Handshake) };
-        for (link, remote) in routes(&self.links, peer) {
-            self.outbox.push(Route { link, remote, source: None }, &message);
         }
+        peer.greeted = greeting.initiator.memory().clone();
     }
 
     /// Greets a peer as soon as possible, if there is no session with it.
@@ -196,19 +195,20 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The peer is under load and wants proof of our address.
-    pub(super) fn on_cookie(&mut self, now: Time, bytes: &[u8]) -> Result<(), DropReason> {
+    /// The peer is under load and wants proof of our address. It has it with the next initiation, when that is due:
+    /// the reply may be forged (WireGuard's paper, section 5.4.7).
+    pub(super) fn on_cookie(&mut self, bytes: &[u8]) -> Result<(), DropReason> {
         let reply = CookieReply::decode(bytes).map_err(|_| DropReason::Malformed)?;
         let index = self.greeted(reply.receiver).ok_or(DropReason::Handshake)?;
         let peer = &mut self.peers[index];
         let greeting = peer.greeting.as_mut().ok_or(DropReason::Handshake)?;
         greeting.initiator.on_cookie(bytes).map_err(|_| DropReason::Handshake)?;
-        peer.greet_at = Some(now);
+        peer.greeted = greeting.initiator.memory().clone();
         Ok(())
     }
 
     fn greeted(&self, receiver: HandshakeIndex) -> Option<usize> {
-        let waits = |peer: &Peer| peer.greeting.as_ref().is_some_and(|greeting| greeting.initiator.index() == receiver);
+        let waits = |peer: &Peer| peer.greeting.as_ref().is_some_and(|greeting| greeting.initiator.waits_for(receiver));
         self.peers.iter().position(waits)
     }
 
@@ -251,11 +251,11 @@ impl Endpoint {
 }
 
 /// Every way from a link to an endpoint of `peer`.
-fn routes(links: &[Link], peer: &Peer) -> Vec<(LinkId, std::net::SocketAddr)> {
+fn ways(links: &[Link], peer: &Peer) -> Vec<Way> {
     let from = |link: &Link| {
         let link = *link;
         let reached = peer.config.endpoints.iter().filter(move |endpoint| link.reaches(endpoint));
-        reached.map(move |endpoint| (link.id, link.address_of(endpoint)))
+        reached.map(move |endpoint| Way { link: link.id, remote: link.address_of(endpoint) })
     };
     links.iter().flat_map(from).collect()
 }

@@ -174,7 +174,7 @@ impl Endpoint {
             Ok(DatagramKind::Data) => self.on_data(now, Datagram { route, ecn, bytes }, sink),
             Ok(DatagramKind::Initiation) => self.on_initiation(now, route, bytes),
             Ok(DatagramKind::Response) => self.on_handshake_response(now, bytes),
-            Ok(DatagramKind::CookieReply) => self.on_cookie(now, bytes),
+            Ok(DatagramKind::CookieReply) => self.on_cookie(bytes),
             Err(reason) => Err(reason),
         };
         match (verdict, kind) {

@@ -46,7 +46,7 @@ pub(super) struct Peer {
     pub greeting: Option<Greeting>,
     pub greet_at: Option<Time>,
     /// What the next greeting is to know of those before.
-    pub greeted: Option<Memory>,
+    pub greeted: Memory,
     pub pending: PendingTable,
     waiting: Vec<TrainId>,
     /// Labels are known of paths up to these, of either side.
@@ -65,7 +65,7 @@ impl Peer {
             told,
             greeting: None,
             greet_at: None,
-            greeted: None,
+            greeted: Memory::default(),
             pending: PendingTable::default(),
             waiting: Vec::new(),
             labelled: [FIRST_LABELS; 2],
@@ -121,7 +121,7 @@ impl Peer {
         self.pending = PendingTable::default();
         self.waiting.drain(..).for_each(|train| store.release_all(train));
         (self.config.endpoints, self.config.allowed_ips) = (Vec::new(), Vec::new());
-        (self.greeting, self.greet_at, self.greeted, self.gone) = (None, None, None, true);
+        (self.greeting, self.greet_at, self.greeted, self.gone) = (None, None, Memory::default(), true);
     }
 
     /// Whether anything may become due, or sent.
