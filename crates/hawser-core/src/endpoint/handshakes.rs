@@ -18,7 +18,7 @@ use crate::handshake::{Accepted, Established, InitiationId, Initiator, Known, Ve
 use crate::session::{Buffers, KeySet, Route, Transmit};
 use crate::units::{Ecn, PeerId, Time};
 use crate::wire::handshake::{CookieReply, HandshakeIndex, Response};
-use crate::wire::{DataHeader, InstanceId, Offer};
+use crate::wire::{DataHeader, Offer};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -73,8 +73,7 @@ impl Endpoint {
         }
         peer.greet_at = Some(now + GREET_EVERY);
         let ways = ways(&self.links, peer);
-        let (key, psk, offer) =
-            (peer.config.public_key, &peer.config.psk, Offer { instance: peer.told, ..self.config_offer });
+        let (key, psk, offer) = (peer.config.public_key, &peer.config.psk, self.config_offer.started_as(peer.told));
         let greeting = peer.greeting.get_or_insert_with(|| {
             let memory = std::mem::take(&mut peer.greeted);
             Greeting { initiator: Initiator::new(&self.identity, &key, psk.clone(), offer, memory) }
@@ -138,7 +137,7 @@ impl Endpoint {
         let Accepted { response, established: Established { keys, peer_offer, .. }, fresh, count, .. } = accepted;
         let keys = KeySet { id: name_key(&mut self.next_key), keys, made_at: now, ours: false };
         let peer = &mut self.peers[place];
-        let pending = Pending { id, response, keys, instance: peer_offer.instance, fresh, count };
+        let pending = Pending { id, response, keys, offer: peer_offer, fresh, count };
         match peer.pending.admit(now, pending) {
             Admission::Kept { evicted } => {
                 if let Some(evicted) = evicted {
@@ -176,7 +175,7 @@ impl Endpoint {
         let pending = pending.ok_or(DropReason::UnknownLabel)?;
         // New keys are here: an answer to our own greeting would only cross them.
         peer.greeting = None;
-        self.install(now, owner.peer, pending.keys, pending.instance);
+        self.install(now, owner.peer, pending.keys, &pending.offer);
         Ok(())
     }
 
@@ -191,7 +190,7 @@ impl Endpoint {
         let keys = KeySet { id: name_key(&mut self.next_key), keys: established.keys, made_at: now, ours: true };
         let id = PeerId(index as u32);
         peer.label_key(id, &keys, &mut self.labels);
-        self.install(now, id, keys, established.peer_offer.instance);
+        self.install(now, id, keys, &established.peer_offer);
         Ok(())
     }
 
@@ -213,8 +212,9 @@ impl Endpoint {
     }
 
     /// New keys: for the live session with this instance of the peer, or for a new one.
-    fn install(&mut self, now: Time, id: PeerId, keys: KeySet, instance: InstanceId) {
+    fn install(&mut self, now: Time, id: PeerId, keys: KeySet, offer: &Offer) {
         let settings = self.settings;
+        let (instance, version) = (offer.instance, offer.version());
         let same = self.peers[id.0 as usize].instance == Some(instance);
         let links = self.links.clone();
         let peer = &mut self.peers[id.0 as usize];
@@ -239,6 +239,7 @@ impl Endpoint {
             };
             peer.begin_session(now, id, keys, settings, &mut self.labels, &mut cx);
             if let Some(session) = &mut peer.session {
+                session.learn_version(version);
                 session.begin_as_told(&self.rules, &self.terms);
                 links.iter().for_each(|link| session.learn_link(link.id, link.transport));
             }
@@ -246,6 +247,10 @@ impl Endpoint {
             self.count_active();
         }
         self.events.push(Event::Session { peer: id, new });
+        let ours = self.config_offer.version();
+        if new && version != ours {
+            self.events.push(Event::OtherVersion { peer: id, theirs: version, ours });
+        }
         self.settle(now, id);
     }
 }

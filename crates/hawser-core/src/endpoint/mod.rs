@@ -88,12 +88,13 @@ impl Endpoint {
     pub fn new(config: Config, mut rng: Box<dyn Random + Send>) -> Self {
         let ours = config.identity.public();
         let flow_key = FlowKey::new(rng.next_u64(), rng.next_u64());
+        let offer = config.offer.spoken();
         let mut endpoint = Endpoint {
-            config_offer: config.offer,
-            responder: Responder::new(config.identity.clone(), config.offer),
+            config_offer: offer,
+            responder: Responder::new(config.identity.clone(), offer),
             identity: config.identity,
             settings: config.settings,
-            peers: config.peers.into_iter().map(|peer| Peer::new(peer, &ours, config.offer.instance)).collect(),
+            peers: config.peers.into_iter().map(|peer| Peer::new(peer, &ours, offer.instance)).collect(),
             links: Vec::new(),
             routing: Routing::default(),
             labels: Labels::default(),

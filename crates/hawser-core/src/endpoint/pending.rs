@@ -12,8 +12,8 @@ use super::labels::KeyId;
 use crate::handshake::InitiationId;
 use crate::session::KeySet;
 use crate::units::Time;
-use crate::wire::InstanceId;
 use crate::wire::handshake::RESPONSE_LEN;
+use crate::wire::{InstanceId, Offer};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -29,7 +29,8 @@ pub(super) struct Pending {
     pub id: InitiationId,
     pub response: [u8; RESPONSE_LEN],
     pub keys: KeySet,
-    pub instance: InstanceId,
+    /// What the peer said of itself.
+    pub offer: Offer,
     /// It was made for a cookie of late.
     pub fresh: bool,
     /// Its place among the initiations of that instance.
@@ -79,7 +80,7 @@ impl PendingTable {
 
     /// Gives a handshake a place, if it is to have one.
     pub fn admit(&mut self, now: Time, pending: Pending) -> Admission {
-        if self.counts.iter().any(|last| last.outdates(pending.instance, pending.count)) {
+        if self.counts.iter().any(|last| last.outdates(pending.offer.instance, pending.count)) {
             return Admission::Recorded;
         }
         let evicted = if self.places.len() < PENDING_MAX {
@@ -94,7 +95,7 @@ impl PendingTable {
             Some(self.places.remove(at).keys.id)
         };
         if pending.fresh {
-            self.note_genuine(Genuine { instance: pending.instance, count: pending.count, over: false });
+            self.note_genuine(Genuine { instance: pending.offer.instance, count: pending.count, over: false });
         }
         self.places.push(pending);
         Admission::Kept { evicted }
@@ -105,9 +106,9 @@ impl PendingTable {
     pub fn take(&mut self, key: KeyId, mut retire: impl FnMut(KeyId)) -> Option<Pending> {
         let at = self.places.iter().position(|place| place.keys.id == key)?;
         let taken = self.places.remove(at);
-        self.note_genuine(Genuine { instance: taken.instance, count: taken.count, over: true });
+        self.note_genuine(Genuine { instance: taken.offer.instance, count: taken.count, over: true });
         self.places.retain(|place| {
-            let useless = place.instance == taken.instance && place.count <= taken.count;
+            let useless = place.offer.instance == taken.offer.instance && place.count <= taken.count;
             if useless {
                 retire(place.keys.id);
             }

@@ -4,7 +4,7 @@ use super::Session;
 use crate::fec::FecSnapshot;
 use crate::path::health::HealthState;
 use crate::units::{ByteCount, LinkId, PathId, Rate, Time};
-use crate::wire::{Cipher, Protection};
+use crate::wire::{Cipher, Protection, Version};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -54,6 +54,8 @@ pub struct SessionSnapshot {
     pub protection: Protection,
     /// Their cipher.
     pub cipher: Cipher,
+    /// What the peer speaks.
+    pub version: Version,
     /// Age of the session.
     pub age: Duration,
     /// Inner bytes received.
@@ -97,6 +99,7 @@ impl Session {
         SessionSnapshot {
             protection,
             cipher,
+            version: self.version,
             key_age: now.since(self.keyring.made_at()),
             age: now.since(self.started),
             rx_bytes: self.rx_inner,
