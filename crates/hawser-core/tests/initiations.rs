@@ -91,3 +91,16 @@ fn a_handshake_ends_by_whichever_link_is_answered() {
         assert_eq!(world.active(LOCAL), 1, "link {cut} is cut");
     }
 }
+
+#[test]
+fn a_session_that_only_one_side_ended_begins_anew_on_both() {
+    for closes in [LOCAL, 1 - LOCAL] {
+        let mut world = World::new(&[0, 0], 1).settled();
+        assert_eq!(world.stream(LOCAL, 50), 50);
+        // Its peer ends the session; it does not, for it goes on running.
+        world.portals[closes].endpoint.close();
+        world.run(ms(3_000));
+        assert_eq!(world.active(LOCAL), 2, "portal {closes} said good-bye");
+        assert_eq!((world.stream(LOCAL, 50), world.stream(1 - LOCAL, 50)), (50, 50), "portal {closes} said good-bye");
+    }
+}

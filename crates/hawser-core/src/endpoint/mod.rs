@@ -34,7 +34,7 @@ use crate::session::{
     Buffers, Context, Datagram, Event as SessionEvent, Moved, Reason, Route, Settings, Sink, Terms, Transmit,
 };
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PathId, PeerId, Random, Time};
-use crate::wire::{DataHeader, DatagramKind, Offer, Reader};
+use crate::wire::{DataHeader, DatagramKind, InstanceId, Offer, Reader};
 use handshakes::Outbox;
 use labels::{KeyId, Labels, Owner};
 use peer::Peer;
@@ -237,6 +237,8 @@ impl Endpoint {
                 SessionEvent::MtuChanged => mtu_changed = true,
                 SessionEvent::Closed => {
                     peer.end_session(now, &mut self.labels, &mut self.store);
+                    // Else a peer that still has the session would take the next keys for it, and we for another.
+                    (peer.told, peer.greeting) = (InstanceId(self.rng.next_u64()), None);
                     self.events.push(Event::Closed { peer: id });
                     ended = true;
                 }
