@@ -88,12 +88,13 @@ impl Endpoint {
     pub fn new(config: Config, mut rng: Box<dyn Random + Send>) -> Self {
         let ours = config.identity.public();
         let flow_key = FlowKey::new(rng.next_u64(), rng.next_u64());
+        let offer = config.offer.spoken();
         let mut endpoint = Endpoint {
-            config_offer: config.offer,
-            responder: Responder::new(config.identity.clone(), config.offer),
+            config_offer: offer,
+            responder: Responder::new(config.identity.clone(), offer),
             identity: config.identity,
             settings: config.settings,
-            peers: config.peers.into_iter().map(|peer| Peer::new(peer, &ours, config.offer.instance)).collect(),
+            peers: config.peers.into_iter().map(|peer| Peer::new(peer, &ours, offer.instance)).collect(),
             links: Vec::new(),
             routing: Routing::default(),
             labels: Labels::default(),
@@ -179,7 +180,7 @@ impl Endpoint {
             Ok(DatagramKind::Data) => self.on_data(now, Datagram { route, ecn, bytes }, sink),
             Ok(DatagramKind::Initiation) => self.on_initiation(now, route, bytes),
             Ok(DatagramKind::Response) => self.on_handshake_response(now, bytes),
-            Ok(DatagramKind::CookieReply) => self.on_cookie(now, bytes),
+            Ok(DatagramKind::CookieReply) => self.on_cookie(bytes),
             Err(reason) => Err(reason),
         };
         match (verdict, kind) {
@@ -238,15 +239,11 @@ impl Endpoint {
                 SessionEvent::PathClosed(path) => peer.forget_path(path, &mut self.labels),
                 SessionEvent::KeysRetired(key) => self.labels.remove_key(key),
                 SessionEvent::MtuChanged => mtu_changed = true,
-                SessionEvent::Closed => {
-                    peer.end_session(now, &mut self.labels, &mut self.store);
-                    self.events.push(Event::Closed { peer: id });
-                    ended = true;
-                }
-                SessionEvent::Silent => {
+                SessionEvent::Closed | SessionEvent::Silent => {
                     let told = InstanceId(self.rng.next_u64());
-                    peer.end_silent(now, told, &mut self.labels, &mut self.store);
-                    self.events.push(Event::Silent { peer: id });
+                    peer.end_alone(now, told, &mut self.labels, &mut self.store);
+                    let silent = event == SessionEvent::Silent;
+                    self.events.push(if silent { Event::Silent { peer: id } } else { Event::Closed { peer: id } });
                     ended = true;
                 }
                 SessionEvent::KeysOver(end) => self.events.push(Event::KeysOver { peer: id, end }),

@@ -52,7 +52,7 @@ pub(super) struct Peer {
     pub greeting: Option<Greeting>,
     pub greet_at: Option<Time>,
     /// What the next greeting is to know of those before.
-    pub greeted: Option<Memory>,
+    pub greeted: Memory,
     pub pending: PendingTable,
     /// First packets for a session that is still being made, and since when.
     waiting: Vec<(Time, TrainId)>,
@@ -75,7 +75,7 @@ impl Peer {
             told,
             greeting: None,
             greet_at: None,
-            greeted: None,
+            greeted: Memory::default(),
             pending: PendingTable::default(),
             waiting: Vec::new(),
             asking_since: None,
@@ -128,8 +128,9 @@ impl Peer {
         self.greet_at = Some(now);
     }
 
-    /// Ends the session with a peer that was silent for too long. It may have kept its own: `told` says that ours is another.
-    pub fn end_silent(&mut self, now: Time, told: InstanceId, labels: &mut Labels, store: &mut TrainStore) {
+    /// Ends the session with a peer that closed it, or was silent for too long: the peer may have kept its own, or may hold
+    /// answers that go on with it. `told` says from now on that ours is another; handshakes of before are given up.
+    pub fn end_alone(&mut self, now: Time, told: InstanceId, labels: &mut Labels, store: &mut TrainStore) {
         self.end_session(now, labels, store);
         self.pending.forget(|_| true, |key| labels.remove_key(key));
         (self.told, self.greeting) = (told, None);
@@ -158,7 +159,7 @@ impl Peer {
         self.pending = PendingTable::default();
         self.waiting.drain(..).for_each(|(_, train)| store.release_all(train));
         (self.config.endpoints, self.config.allowed_ips) = (Vec::new(), Vec::new());
-        (self.greeting, self.greet_at, self.greeted, self.gone) = (None, None, None, true);
+        (self.greeting, self.greet_at, self.greeted, self.gone) = (None, None, Memory::default(), true);
     }
 
     /// Whether anything may become due, or sent.
@@ -214,7 +215,7 @@ impl Peer {
     /// The receive keys of the session, and those that wait to be.
     fn session_keys<'a>(&'a self, session: &'a Session) -> impl Iterator<Item = (KeyId, &'a OpenKey)> {
         let live = session.key_ids().filter_map(|key| Some((key, session.open_key(key)?)));
-        let ours = |pending: &&Pending| Some(pending.instance) == self.instance;
+        let ours = |pending: &&Pending| Some(pending.offer.instance) == self.instance;
         live.chain(self.pending.iter().filter(ours).map(|pending| (pending.keys.id, &pending.keys.keys.recv)))
     }
 
@@ -222,7 +223,7 @@ impl Peer {
     /// those that a new one begins with.
     pub fn label_pending(&self, id: PeerId, pending: &Pending, labels: &mut Labels) {
         let (key, open) = (pending.keys.id, &pending.keys.keys.recv);
-        match self.session.as_ref().filter(|_| self.instance == Some(pending.instance)) {
+        match self.session.as_ref().filter(|_| self.instance == Some(pending.offer.instance)) {
             Some(session) => label_paths(labels, id, key, open, session.ids_to_come()),
             None => label_paths(labels, id, key, open, first_ids(self.side)),
         }

@@ -7,13 +7,14 @@ use crate::handshake::secrets::SessionSecrets;
 use crate::session::{KeyEnd, SessionSnapshot, Settings};
 use crate::transport::Transport;
 use crate::units::{ByteCount, LinkGroup, LinkId, PeerId};
-use crate::wire::Offer;
+use crate::wire::{Offer, Version};
 
 /// What a portal is made of. No default; moved into the endpoint.
 pub struct Config {
     /// This portal's key pair.
     pub identity: Identity,
-    /// What it offers its peers; `instance` must be random for each start of the portal.
+    /// What it offers its peers; `instance` must be random for each start of the portal. Unless it says what is spoken,
+    /// it is [`Version::OURS`].
     pub offer: Offer,
     /// How sessions behave.
     pub settings: Settings,
@@ -54,6 +55,15 @@ pub enum Event {
         peer: PeerId,
         /// Not merely new keys.
         new: bool,
+    },
+    /// A session began with a peer of another version: what either knows alone is not used between them.
+    OtherVersion {
+        /// With whom.
+        peer: PeerId,
+        /// What it speaks.
+        theirs: Version,
+        /// What this portal speaks.
+        ours: Version,
     },
     /// The peer said good-bye.
     Closed {

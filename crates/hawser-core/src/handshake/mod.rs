@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! initiator                                                   responder
-//! 1 Initiator::start      -- initiation -------------------->  2 Responder::on_initiation
+//! 1 Initiator::initiation -- initiation -------------------->  2 Responder::on_initiation
 //!                                                                mac1 wrong: nothing
 //!                         <------------------ cookie reply --    under load and no cookie of its own
 //! 3 Initiator::on_cookie
-//! 4 Initiator::retransmit -- initiation with mac2 ---------->    Noise wrong, key unknown: nothing
+//! 4 Initiator::initiation -- initiation with mac2, when due ->    Noise wrong, key unknown: nothing
 //!                         <---------------------- response --    else: Established
 //! 5 Initiator::on_response: Established
 //!                         -- data under the new keys ------->  6 the caller makes them the session's
@@ -35,7 +35,7 @@ mod tests;
 use std::time::Duration;
 
 pub use identity::{Identity, Psk, PublicKey};
-pub use initiator::{Initiator, Memory};
+pub use initiator::{Initiator, Memory, Way};
 pub use keys::{OpenError, OpenKey, SealError, SealKey, TransportKeys};
 pub use responder::{Accepted, HandshakeDrop, InitiationId, Known, Responder, Verdict};
 
@@ -79,6 +79,9 @@ pub enum HandshakeError {
     /// The message answers another handshake than this one, or this one is over.
     #[error("handshake: answers no pending initiation")]
     NotPending,
+    /// As many initiations as can be wait for their answers.
+    #[error("handshake: too many initiations wait for their answers")]
+    Waiting,
     /// mac1 is not that of somebody who knows our public key.
     #[error("handshake: mac1 wrong")]
     Mac1,

@@ -50,10 +50,10 @@ impl Session {
         let size = bytes.len();
         let (number, frames) = self.open(now, key, path, bytes)?;
         self.keyring.note_opened(key);
+        let elicits = elicits(frames)?;
         self.note_heard(now);
         let index = self.path_for(now, path, route)?;
         let newest = self.paths[index].received.largest().is_none_or(|largest| number > largest);
-        let elicits = Frames::new(frames).any(|frame| frame.is_ok_and(|frame| frame.is_acked()));
         self.account(now, index, route, number, newest, elicits, ecn, size);
         for frame in Frames::new(frames) {
             let frame = frame.map_err(|_| DropReason::BadFrame)?;
@@ -111,7 +111,7 @@ impl Session {
         cx: &mut Context<'_>,
     ) -> Result<(), DropReason> {
         match frame {
-            Frame::Padding(_) | Frame::Ping => {}
+            Frame::Padding(_) | Frame::Ping | Frame::Reserved(_) => {}
             Frame::Data(data) => self.on_data(now, &data, sink, cx)?,
             Frame::Ack(ack) => self.on_ack(now, index, &ack, cx).map_err(|_| DropReason::BadFrame)?,
             Frame::Split(split) => self.on_split(now, &split, sink, cx)?,
@@ -238,6 +238,13 @@ impl Session {
         self.policy.reconsider();
         true
     }
+}
+
+/// Whether a datagram of these frames is acknowledged. One with a frame that is none is not: its sender keeps what it
+/// holds, and sends it otherwise.
+fn elicits(frames: &[u8]) -> Result<bool, DropReason> {
+    let mut frames = Frames::new(frames);
+    frames.try_fold(false, |elicits, frame| Ok(elicits | frame.map_err(|_| DropReason::BadFrame)?.is_acked()))
 }
 
 pub(super) fn arrival(bucket: FlowBucket, flags: DataFlags, sequence: FlowSequence) -> Arrival {

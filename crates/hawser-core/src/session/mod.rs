@@ -66,7 +66,7 @@ use crate::rules::Rules;
 use crate::scheduler::{Kind as SchedulerKind, MptcpOption, Scheduler};
 use crate::transport::Transport;
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PacketNumber, PathId, PeerId, Random, Time};
-use crate::wire::FlowBucket;
+use crate::wire::{Capabilities, FlowBucket, Version};
 use keyring::Keyring;
 use path::Path;
 use path_ids::PathIds;
@@ -189,6 +189,8 @@ pub(crate) enum Event {
 /// says so, then `poll_transmit` until it gives nothing, then `poll_event` likewise.
 pub(crate) struct Session {
     peer: PeerId,
+    /// What the peer speaks: nothing is said that it does not know.
+    version: Version,
     settings: Settings,
     /// The lowest bit of the path ids that this side gives.
     side: u32,
@@ -266,6 +268,7 @@ impl Session {
     pub fn new(now: Time, peer: PeerId, side: u32, keys: KeySet, settings: Settings, queue: Queue) -> Self {
         Session {
             peer,
+            version: Version::UNSAID,
             settings,
             side,
             path_ids: PathIds::new(side),
@@ -303,6 +306,12 @@ impl Session {
             rx_inner: ByteCount::ZERO,
             tx_inner: ByteCount::ZERO,
         }
+    }
+
+    /// Learns what the peer speaks, before anything is said to it.
+    pub fn learn_version(&mut self, version: Version) {
+        self.version = version;
+        self.fec.mute(!version.capabilities.contain(Capabilities::REPAIRS));
     }
 
     /// Learns how a link carries datagrams, before any path goes by it.

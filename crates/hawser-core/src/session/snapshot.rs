@@ -4,7 +4,7 @@ use super::{KeyEnd, Session};
 use crate::fec::FecSnapshot;
 use crate::path::health::HealthState;
 use crate::units::{ByteCount, LinkId, PathId, Rate, Time};
-use crate::wire::{Cipher, Protection};
+use crate::wire::{Cipher, Protection, Version};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -56,6 +56,8 @@ pub struct SessionSnapshot {
     pub protection: Protection,
     /// Their cipher.
     pub cipher: Cipher,
+    /// What the peer speaks.
+    pub version: Version,
     /// Age of the session.
     pub age: Duration,
     /// Inner bytes received.
@@ -99,6 +101,7 @@ impl Session {
         SessionSnapshot {
             protection,
             cipher,
+            version: self.version,
             key_age: now.since(self.keyring.made_at()),
             keys_over: self.keyring.permit(now).err(),
             age: now.since(self.started),

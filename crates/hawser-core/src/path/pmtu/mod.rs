@@ -151,7 +151,7 @@ impl Pmtu {
         if self.doubt.is_some() {
             return Some(self.current);
         }
-        if self.too_big - self.current <= 1 {
+        if self.too_big.saturating_sub(self.current) <= 1 {
             return None;
         }
         if self.too_big > self.max {

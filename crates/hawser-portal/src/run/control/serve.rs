@@ -219,6 +219,9 @@ impl<'a> Serving<'a> {
             }
             Event::Session { peer, new: true } => tracing::info!(peer = self.name(peer), "session"),
             Event::Session { peer, new: false } => tracing::debug!(peer = self.name(peer), "new keys"),
+            Event::OtherVersion { peer, theirs, ours } => {
+                tracing::warn!(peer = self.name(peer), %theirs, %ours, "peer of another protocol version")
+            }
             Event::Closed { peer } => tracing::info!(peer = self.name(peer), "peer said good-bye"),
             Event::Silent { peer } => tracing::info!(peer = self.name(peer), "session over: peer silent"),
             Event::KeysOver { peer, end } => {
