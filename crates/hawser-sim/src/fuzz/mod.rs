@@ -214,7 +214,7 @@ impl Fuzz {
         }
         self.run_for(RESTS_WITHIN, |_| false);
         let missing = self.ledger.missing();
-        assert!(missing.is_empty(), "over whole links {whole:?}, these did not arrive: {missing:?}");
+        assert!(missing.is_empty(), "over whole links {whole:?}, not arrived: {missing:?}\n{}", self.state());
         for portal in &self.portals {
             let held = portal.endpoint.snapshot(self.now).trains;
             assert_eq!(held.0, 0, "portal {} holds buffers at rest", portal.place);
