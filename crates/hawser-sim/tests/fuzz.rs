@@ -4,8 +4,8 @@
 
 use hawser_sim::fuzz::run;
 
-/// Seeds, and steps of each: a few seconds.
-const SEEDS: u64 = 77;
+/// Seeds, and steps of each: twenty seconds.
+const SEEDS: u64 = 200;
 const STEPS: u64 = 3_000;
 
 #[test]

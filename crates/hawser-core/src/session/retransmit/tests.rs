@@ -79,10 +79,10 @@ fn what_is_not_to_be_sent_again_is_given_up_at_once() {
 #[test]
 fn thousands_that_arrive_after_all_cost_a_search_by_halves_each() {
     const MANY: u64 = 20_000;
-    let forward: fn(u64) -> u64 = |n| n;
-    let table: [(&str, fn(u64) -> u64); 3] =
-        [("in order", forward), ("the newest first", |n| MANY - 1 - n), ("here and there", |n| n * 7_919 % MANY)];
-    for (what, place) in table {
+    // The n-th to be acknowledged, from a first one on and so many places further each time.
+    for (what, first, stride) in [("in order", 0, 1), ("the newest first", MANY - 1, MANY - 1), ("scattered", 0, 7_919)]
+    {
+        let place = |n: u64| (first + n * stride) % MANY;
         let mut store = TrainStore::new(FlowKey::new(1, 2));
         let mut queue = RetransmitQueue::default();
         let all: Vec<SegmentRecord> = (0..MANY).map(|ms| record(&mut store, at(ms))).collect();
