@@ -146,3 +146,14 @@ fn who_ended_a_silent_session_alone_gets_another_one_with_who_kept_its_own() {
     world.run(seconds(6));
     assert_eq!(talk(&mut world, seconds(10)), [100, 100]);
 }
+
+#[test]
+fn who_was_told_of_an_end_by_a_portal_that_stays_gets_another_session_with_it() {
+    for side in [LOCAL, REMOTE] {
+        let mut world = World::new(&[0, 0], 1).settled();
+        world.portals[side].endpoint.close();
+        world.inner(LOCAL, 1, 300);
+        world.run(seconds(6));
+        assert_eq!(talk(&mut world, seconds(10)), [100, 100], "{side} said so");
+    }
+}
