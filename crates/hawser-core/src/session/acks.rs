@@ -62,7 +62,7 @@ impl Session {
                 }
                 // What was declared lost was handed on then: it still waits, or is answered for elsewhere.
                 Content::Segment(record) if !here => {
-                    if let Some(record) = retransmit.cancel(record.segment) {
+                    if let Some(record) = retransmit.cancel(&record) {
                         store.release(record.segment);
                     }
                 }
@@ -222,7 +222,7 @@ impl Session {
     }
 
     fn requeue_lost(&mut self) {
-        self.lost.drain(..).for_each(|record| self.retransmit.push(record));
+        self.retransmit.extend(self.lost.drain(..));
     }
 }
 
