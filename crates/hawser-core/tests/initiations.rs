@@ -43,7 +43,7 @@ fn forge(world: &mut World, heard: &Heard, milliseconds: u64) {
         let newest = heard.borrow().last().cloned();
         if let Some(Flight { source, to, bytes, .. }) = newest {
             let bytes = forger.cookie(world.now, &bytes, source, &mut rng).expect("a cookie").to_vec();
-            world.inject(Flight { from: 1 - LOCAL, link: 0, source: to, to: source, bytes });
+            world.inject(Flight { from: 1 - LOCAL, link: 0, source: to, to: source, bytes, in_train: false });
         }
         world.run(ms(1));
     }

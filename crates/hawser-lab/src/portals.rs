@@ -157,10 +157,12 @@ impl Portals {
         let start = |name, namespace, key: &PrivateKey, config: &Config<'_>| {
             Portal::start(program, name, namespace, &folder, key, config)
         };
+        // A stream may come inside TLS where a link's section says so.
+        let tls = if site.links.contains("tls = true") { "tls = true\n" } else { "" };
         let [local_tun, remote_tun] = &site.tun;
         let [behind_local, behind_remote] = &site.behind;
         let remote = Config {
-            listen: &format!("listen = [\"{listen}\"{scion}]\ntransports = {:?}\n", site.transports),
+            listen: &format!("listen = [\"{listen}\"{scion}]\ntransports = {:?}\n{tls}", site.transports),
             tun: remote_tun,
             links: "",
             peer: ("local", &local_key.public().to_string()),

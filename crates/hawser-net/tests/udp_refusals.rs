@@ -1,8 +1,12 @@
 //! UDP links in network namespaces: what is refused, by whom, and that the link goes on.
 
+#[path = "support/forged.rs"]
+mod forged;
 mod support;
 
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, Instant};
 
 use hawser_net::link::udp::{UdpLink, UdpOpts};
 use hawser_net::link::{Link, LinkError, LinkFinding, RecvBatch, Refusal, SendBatch};
@@ -76,6 +80,56 @@ fn an_error_of_one_remote_does_not_cost_another_its_datagram() {
     receive(&mut b, 1);
     let error = a.next_error().expect("the error queue").expect("an error");
     assert_eq!(error.reason, Refusal::PortClosed);
+}
+
+/// 10,000 forged errors a second, for a datagram to nobody: every call of the socket would fail.
+#[test]
+fn forged_errors_cost_no_datagram_and_make_the_socket_deaf_for_a_while() {
+    let (near, far) = (Namespace::new(), Namespace::new());
+    near.veth("v0", "10.1.0.1/24", &far, "v1", "10.1.0.2/24");
+    let mut a = open(&near, on("10.1.0.1:0"));
+    let mut b = open(&far, on("10.1.0.2:4920"));
+    let (SocketAddr::V4(ours), SocketAddr::V4(theirs)) = (a.local_addr(), address("192.0.2.9:9")) else {
+        panic!("IPv4")
+    };
+    let messages: Vec<Vec<u8>> = [forged::FRAGMENTATION_NEEDED, forged::PORT_UNREACHABLE]
+        .map(|kind| forged::message(kind, ours, theirs, 600, &[7; 9]))
+        .to_vec();
+    let forger = std::thread::spawn(move || {
+        far.run(move || forged::flood(ours, &messages, 10_000, Duration::from_secs(2)));
+        far
+    });
+    let (start, mut sent, mut told, mut deaf) = (Instant::now(), 0, 0, false);
+    while start.elapsed() < Duration::from_secs(2) {
+        let mut batch = numbered(to(b.local_addr()), 4, 1_400);
+        let outcome = a.send(&mut batch).expect("send");
+        assert_eq!(batch.failures(), &[], "what is said of others is not believed");
+        assert_eq!(outcome.sent_bytes, 4 * 1_400);
+        sent += 4;
+        receive(&mut b, 4);
+        while let Some(error) = a.next_error().expect("the error queue") {
+            assert_eq!(error.remote, address("192.0.2.9:9"));
+            assert_eq!(error.quoted.expect("a quote").as_bytes(), [7; 9]);
+            told += 1;
+        }
+        deaf |= a.is_deaf();
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    let _far = forger.join().expect("the forger");
+    // A burst each time that it hears again, and what comes between.
+    assert!(deaf && told > 0 && told < 4 * 64, "{told} errors read beside {sent} datagrams");
+    // What is really too big is still told, deaf or not.
+    let mut batch = numbered(to(b.local_addr()), 1, 1_473);
+    assert_eq!(a.send(&mut batch).expect("send").sent_bytes, 0);
+    assert_eq!(batch.failures()[0].reason, Refusal::TooBig);
+    // And a genuine router is heard again.
+    std::thread::sleep(Duration::from_millis(1_100));
+    let _ = a.send(&mut numbered(to(address("10.1.0.2:9")), 1, 10)).expect("send");
+    let error = until(&mut a, "an error", |a| {
+        let _ = a.recv(&mut RecvBatch::new());
+        a.next_error().expect("the error queue")
+    });
+    assert_eq!((error.reason, error.remote), (Refusal::PortClosed, address("10.1.0.2:9")));
 }
 
 #[test]

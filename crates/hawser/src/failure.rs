@@ -5,8 +5,12 @@ use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal, Write as _};
 use std::process::ExitCode;
 
-use hawser_portal::config::{ConfigError, LoadError};
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use hawser_portal::config::reading::around;
+use hawser_portal::config::{ConfigError, LoadError, TEXT_LIMIT};
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode,
+    SourceSpan, SpanContents,
+};
 
 /// The command failed.
 const FAILED: u8 = 1;
@@ -17,6 +21,12 @@ const REPORT_WIDTH: usize = 120;
 
 /// Lines shown before and after a fault: enough to recognise the place.
 const CONTEXT_LINES: usize = 1;
+/// Characters shown of a line on either side of its fault.
+const AROUND: usize = 80;
+/// Bytes of a fault itself that are shown: it may be as long as the file.
+const FAULT_SHOWN: usize = 80;
+/// Faults shown: who has more corrects these first.
+const FAULTS_SHOWN: usize = 100;
 
 /// A failed command. Plain data.
 #[derive(Debug)]
@@ -70,6 +80,11 @@ impl From<LoadError> for Failure {
             LoadError::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 Some("name another one: -c FILE".to_owned())
             }
+            LoadError::Read { source, .. }
+                if matches!(source.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge) =>
+            {
+                Some(format!("a configuration is an ordinary file of at most {} MiB", TEXT_LIMIT >> 20))
+            }
             LoadError::Key(key) => Some(key.hint()),
             _ => None,
         };
@@ -108,10 +123,13 @@ pub fn faults(text: &str, errors: &[ConfigError]) -> String {
         .with_context_lines(CONTEXT_LINES)
         .without_syntax_highlighting();
     let mut report = String::new();
-    for error in errors {
-        let source = NamedSource::new(&error.file, text.to_owned());
+    for error in errors.iter().take(FAULTS_SHOWN) {
+        let excerpt = Excerpt::new(text, error);
         // Writing to a String does not fail.
-        let _ = handler.render_report(&mut report, &Fault { error, source });
+        let _ = handler.render_report(&mut report, &Fault { error, excerpt });
+    }
+    if errors.len() > FAULTS_SHOWN {
+        let _ = writeln!(report, "and {} more\n", errors.len() - FAULTS_SHOWN);
     }
     report
 }
@@ -120,7 +138,67 @@ pub fn faults(text: &str, errors: &[ConfigError]) -> String {
 #[derive(Debug)]
 struct Fault<'e> {
     error: &'e ConfigError,
-    source: NamedSource<String>,
+    excerpt: Excerpt<'e>,
+}
+
+/// What is shown of a file around a fault: its lines, or a part of a long one. Made for one fault, in time that does not grow
+/// with the file.
+#[derive(Debug)]
+struct Excerpt<'e> {
+    error: &'e ConfigError,
+    text: String,
+    /// The fault in it.
+    span: SourceSpan,
+    /// Lines of the file before it, and characters before it in its first line.
+    lines: usize,
+    column: usize,
+}
+
+impl<'e> Excerpt<'e> {
+    fn new(text: &str, error: &'e ConfigError) -> Self {
+        let end = text.len();
+        let start = text.floor_char_boundary(error.span.start.min(end));
+        let most = text.ceil_char_boundary((start + FAULT_SHOWN).min(end));
+        let fault = start..error.span.end.clamp(start, most);
+        let line = around(text, &fault, AROUND);
+        let whole = line.start == 0 || text[..line.start].ends_with('\n');
+        // The line before, and the one behind, where they are short and nothing was left out between.
+        let before =
+            if whole { around(text, &(line.start.saturating_sub(1)..line.start), AROUND) } else { line.clone() };
+        let ends = text[line.end..].starts_with('\n');
+        let behind = if ends { around(text, &(line.end..line.end + 1), AROUND) } else { line.clone() };
+        let first = if before.start == 0 || text[..before.start].ends_with('\n') { before.start } else { line.start };
+        let last = if behind.end == end || text[behind.end..].starts_with('\n') {
+            (behind.end + 1).min(end)
+        } else {
+            line.end
+        };
+        let lines = (error.line - 1).saturating_sub(text[first..fault.start].matches('\n').count());
+        let column =
+            if whole { 0 } else { (error.column - 1).saturating_sub(text[line.start..fault.start].chars().count()) };
+        let span = SourceSpan::new((fault.start - first).into(), fault.len());
+        Self { error, text: text[first..last].to_owned(), span, lines, column }
+    }
+}
+
+impl SourceCode for Excerpt<'_> {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let read = self.text.read_span(span, before, after)?;
+        let column = if read.line() == 0 { self.column + read.column() } else { read.column() };
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.error.file.clone(),
+            read.data(),
+            *read.span(),
+            self.lines + read.line(),
+            column,
+            read.line_count(),
+        )))
+    }
 }
 
 impl fmt::Display for Fault<'_> {
@@ -139,11 +217,10 @@ impl Diagnostic for Fault<'_> {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.source)
+        Some(&self.excerpt)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let span = self.error.span.clone();
-        Some(Box::new(std::iter::once(LabeledSpan::underline(span))))
+        Some(Box::new(std::iter::once(LabeledSpan::underline(self.excerpt.span))))
     }
 }

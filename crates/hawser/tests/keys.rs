@@ -100,8 +100,11 @@ fn a_file_without_a_key_is_refused() {
 fn a_missing_key_is_told_by_check_and_refused_by_up() {
     let folder = tempfile::tempdir().expect("a folder");
     let (code, said) = check(folder.path(), BOB_PUBLIC, "");
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.starts_with("warning: keys not checked"), "{said}");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains(": correct (") && said.contains("error: read key ") && said.contains("hint: make one"),
+        "{said}"
+    );
     let config = folder.path().join("hawser.toml");
     let up = hawser(&["up", "-c", config.to_str().expect("text")], "");
     assert_eq!(up.status.code(), Some(2), "{}", text(&up.stderr));

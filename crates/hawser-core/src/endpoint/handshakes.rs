@@ -54,6 +54,7 @@ impl Outbox {
                 ecn: Ecn::NotEct,
                 segment_size: message.len(),
                 len: message.len(),
+                apart: false,
             });
         }
         None

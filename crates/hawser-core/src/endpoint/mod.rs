@@ -239,6 +239,9 @@ impl Endpoint {
                 SessionEvent::PathClosed(path) => peer.forget_path(path, &mut self.labels),
                 SessionEvent::KeysRetired(key) => self.labels.remove_key(key),
                 SessionEvent::MtuChanged => mtu_changed = true,
+                SessionEvent::TrainsLost(link, remote) => {
+                    self.events.push(Event::TrainsLost { peer: id, link, remote });
+                }
                 SessionEvent::Closed | SessionEvent::Silent => {
                     let told = InstanceId(self.rng.next_u64());
                     peer.end_alone(now, told, &mut self.labels, &mut self.store);
@@ -394,19 +397,28 @@ impl Endpoint {
 
     /// A link's socket refused datagrams of `size` bytes to `remote` as too large.
     pub fn handle_too_big(&mut self, id: LinkId, remote: SocketAddr, size: u16) {
+        let mut found = false;
         for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
-            session.on_too_big(id, remote, size);
+            found |= session.on_too_big(id, remote, size);
         }
-        self.tun_mtu_raised = None;
-        self.housekeeping = Time::ZERO;
+        if found {
+            self.tun_mtu_raised = None;
+            self.housekeeping = Time::ZERO;
+        }
     }
 
-    /// A router, or somebody in its name, says that datagrams of `size` bytes from this link do not pass to `remote`.
-    pub fn handle_hint(&mut self, id: LinkId, remote: SocketAddr, size: u16) {
+    /// A router, or somebody in its name, says that datagrams of `size` bytes from this link do not pass to `remote`, and quotes
+    /// the first bytes of one; without, the link itself has tested that the datagram is one of ours. What quotes none that
+    /// was sent changes nothing and costs a look at each path. Whether it is news.
+    pub fn handle_hint(&mut self, id: LinkId, remote: SocketAddr, size: u16, quoted: Option<&[u8]>) -> bool {
+        let mut news = false;
         for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
-            session.on_hint(id, remote, size);
+            news |= session.on_hint(id, remote, size, quoted);
         }
-        self.housekeeping = Time::ZERO;
+        if news {
+            self.housekeeping = Time::ZERO;
+        }
+        news
     }
 
     /// Says good-bye to every peer: call `poll_transmit` afterwards, until it gives nothing.

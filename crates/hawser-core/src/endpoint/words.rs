@@ -8,6 +8,7 @@ use crate::session::{KeyEnd, SessionSnapshot, Settings};
 use crate::transport::Transport;
 use crate::units::{ByteCount, LinkGroup, LinkId, PeerId};
 use crate::wire::{Offer, Version};
+use std::net::SocketAddr;
 
 /// What a portal is made of. No default; moved into the endpoint.
 pub struct Config {
@@ -81,6 +82,15 @@ pub enum Event {
         peer: PeerId,
         /// Which bound they came to.
         end: KeyEnd,
+    },
+    /// Trains do not arrive on a path, and single datagrams do: they leave one by one from now on.
+    TrainsLost {
+        /// Whose path.
+        peer: PeerId,
+        /// By which link.
+        link: LinkId,
+        /// Where to.
+        remote: SocketAddr,
     },
     /// The secrets of a session's keys, before anything is opened under them; only after [`super::Endpoint::tell_keys`].
     Keys {

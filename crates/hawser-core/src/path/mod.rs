@@ -7,6 +7,7 @@
 //! 5. [`health`]: may it carry traffic?
 //! 6. [`pmtu`]: how large a datagram passes?
 //! 7. [`quota`]: what may go while it is not active?
+//! 8. [`trains`]: do datagrams arrive that leave as one train?
 //!
 //! None of them has a clock or allocates per packet once its buffers have grown.
 
@@ -22,5 +23,6 @@ pub mod received;
 pub mod replay;
 pub mod rtt;
 pub mod sent;
+pub mod trains;
 pub mod validation;
 mod windowed;

@@ -9,11 +9,12 @@
 use super::path::{Content, size_of_datagram};
 use super::retransmit::SegmentRecord;
 use super::split::{Fate, Splits};
-use super::{Context, Event, Session};
+use super::{Context, Event, Route, Session};
 use crate::congestion::sampler::Stamp;
 use crate::congestion::{AckEvent, LossEvent};
 use crate::path::received::AckPolicy;
 use crate::path::sent::{AckError, AckOutcome, Arrival};
+use crate::path::trains::Turn;
 use crate::units::{ByteCount, Time};
 use crate::wire::AckFrame;
 use std::time::Duration;
@@ -33,6 +34,7 @@ impl Session {
             (&mut self.splits, &mut self.reliable, &mut self.lost, &mut self.retransmit);
         let (id, overhead, moved_at, store) = (path.id, path.overhead(), path.moved_at, &mut *cx.store);
         let (sampler, loss, pmtu, received) = (&mut path.sampler, &mut path.loss, &mut path.pmtu, &mut path.received);
+        let trains = &mut path.trains;
         let (spread, mut ages, mut aged) = (path.rtt.snapshot().spread, Duration::ZERO, 0);
         let settled = if spread.is_zero() { Duration::ZERO } else { path.rtt.snapshot().base() };
         let mut grown = false;
@@ -45,6 +47,11 @@ impl Session {
                 loss.on_acked();
             }
             let this_way = packet.sent_at >= moved_at;
+            if packet.in_train {
+                trains.on_acked(packet.sent_at, packet.bytes);
+            } else {
+                trains.on_single();
+            }
             if packet.in_flight && this_way {
                 pmtu.on_acked(size_of_datagram(packet.bytes, overhead));
             }
@@ -87,6 +94,7 @@ impl Session {
                 self.paths[index].rtt.on_ages(now, ages / aged);
             }
             self.on_news(now, index, by == index, frame, &outcome);
+            self.mind_trains(now, index);
         }
         self.requeue_lost();
         Ok(())
@@ -148,6 +156,27 @@ impl Session {
         path.follow_controller();
     }
 
+    /// Where trains alone are lost, their datagrams leave one by one.
+    fn mind_trains(&mut self, now: Time, index: usize) {
+        let Some(turn) = self.paths[index].trains.poll(now) else { return };
+        match turn {
+            Turn::Try => {
+                // What was lost before says nothing of sizes and rates. Trains that are still under way are lost, too: the new
+                // controller must not hear of them.
+                self.drain(now, index);
+                let path = &mut self.paths[index];
+                path.pmtu.search_anew();
+                path.restart(now, &self.settings);
+                self.policy.reconsider();
+            }
+            Turn::Confirmed => {
+                let Route { link, remote, .. } = self.paths[index].route;
+                self.events.push(Event::TrainsLost(link, remote));
+            }
+            Turn::GivenUp => {}
+        }
+    }
+
     /// What a coupled controller is to know: the paths of its tier that carry inner packets.
     fn refresh_siblings(&mut self, now: Time, index: usize) {
         let path = &self.paths[index];
@@ -167,12 +196,16 @@ impl Session {
         let (splits, reliable, lost) = (&mut self.splits, &mut self.reliable, &mut self.lost);
         let overhead = path.overhead();
         let (id, sampler, loss, pmtu) = (path.id, &mut path.sampler, &mut path.loss, &mut path.pmtu);
+        let trains = &mut path.trains;
         let probing = &path.probing;
         let mut shrunk = false;
         let outcome = path.sent.detect_losses(now, &path.rtt, |number, packet| {
             if packet.in_flight {
                 sampler.on_lost(ByteCount(u64::from(packet.bytes)));
                 loss.on_lost(probing.was_over(packet.sent_at));
+            }
+            if packet.in_train {
+                trains.on_lost(packet.sent_at, packet.bytes);
             }
             match packet.content {
                 Content::MtuProbe(size) => pmtu.on_probe_lost(size),
@@ -213,7 +246,11 @@ impl Session {
     pub(super) fn drain(&mut self, now: Time, index: usize) {
         let path = &mut self.paths[index];
         let (splits, reliable, lost, id) = (&mut self.splits, &mut self.reliable, &mut self.lost, path.id);
+        let trains = &mut path.trains;
         path.sent.drain(now, |number, packet| {
+            if packet.in_train {
+                trains.on_lost(packet.sent_at, packet.bytes);
+            }
             reliable.on_lost(id, number);
             hand_back(packet.content, splits, lost);
         });

@@ -79,6 +79,11 @@ impl<'a> Batch<'a> {
     pub fn segment_size(&self) -> usize {
         self.segment_size
     }
+
+    /// How many datagrams it has.
+    pub fn segments(&self) -> u16 {
+        self.segments
+    }
 }
 
 #[cfg(test)]

@@ -93,6 +93,8 @@ pub struct Transmit {
     pub segment_size: usize,
     /// Bytes written to the buffer, and left out between them.
     pub len: usize,
+    /// Its datagrams are to leave one by one, as trains do not arrive there.
+    pub apart: bool,
 }
 
 /// Where a path leads. A plain value.
@@ -175,6 +177,8 @@ pub(crate) enum Event {
     KeysRetired(KeyId),
     /// A path carries larger datagrams than was known, or only smaller ones.
     MtuChanged,
+    /// Trains do not arrive on a path by this link to there; its datagrams leave one by one from now on.
+    TrainsLost(LinkId, SocketAddr),
     /// The peer closed the session.
     Closed,
     /// The peer was not heard for so long that the session is over.

@@ -363,6 +363,9 @@ impl Session {
         let wire = batch.wire_bytes(path.overhead());
         self.hedge_credit.earn(&path.tuning.hedge, wire);
         path.on_batch_sent(now, wire, idle);
+        if batch.segments() > 1 {
+            path.join_train(batch.segments());
+        }
         Some(path.transmit(batch.len(), batch.segment_size()))
     }
 

@@ -21,6 +21,7 @@ use crate::path::quota::InactiveQuota;
 use crate::path::received::{AckPolicy, ReceivedPackets};
 use crate::path::rtt::RttEstimator;
 use crate::path::sent::{SentPacket, SentPackets};
+use crate::path::trains::TrainWatch;
 use crate::path::validation::PathValidation;
 use crate::policy::{Probing, Tuning, hold};
 use crate::transport::Transport;
@@ -99,6 +100,8 @@ pub(super) struct Path {
     pub sampler: DeliverySampler,
     pub pacer: Pacer,
     pub pmtu: Pmtu,
+    /// Whether datagrams arrive that leave as one train.
+    pub trains: TrainWatch,
     pub ecn: EcnValidation,
     pub loss: LossMeter,
     pub episode: LossEpisode,
@@ -170,6 +173,7 @@ impl Path {
             sampler: DeliverySampler::new(),
             pacer: Pacer::new(wire),
             pmtu,
+            trains: TrainWatch::default(),
             ecn: EcnValidation::default(),
             loss: LossMeter::default(),
             episode: LossEpisode::default(),
@@ -213,6 +217,7 @@ impl Path {
         self.rtt = RttEstimator::new(round_trip);
         self.oneway = OneWayDelay::new();
         self.pmtu = untried_mtu(self.transport, &self.route.remote, settings);
+        self.trains = TrainWatch::default();
         self.ecn.restart();
         self.episode = LossEpisode::default();
         self.moved_at = now;

@@ -360,19 +360,27 @@ impl Session {
         self.policy.reconsider();
     }
 
-    /// The socket refused a datagram as too large: the path's MTU is less.
-    pub fn on_too_big(&mut self, link: LinkId, remote: SocketAddr, size: u16) {
+    /// The socket refused a datagram as too large: the path's MTU is less. Whether any path leads there.
+    pub fn on_too_big(&mut self, link: LinkId, remote: SocketAddr, size: u16) -> bool {
+        let mut found = false;
         for path in self.paths.iter_mut().filter(|path| path.route.link == link && path.route.remote == remote) {
             path.pmtu.on_too_big(size);
             path.follow_mtu();
+            found = true;
         }
+        found
     }
 
-    /// A router says that datagrams of this size do not pass.
-    pub fn on_hint(&mut self, link: LinkId, remote: SocketAddr, size: u16) {
-        for path in self.paths.iter_mut().filter(|path| path.route.link == link && path.route.remote == remote) {
-            path.pmtu.on_hint(size);
+    /// A router says that datagrams of this size do not pass, and quotes one, unless the link has tested that it was sent.
+    /// Whether that is news of a path: it must be a datagram that went by it, and was not acknowledged (RFC 8899 section 4.6.1).
+    pub fn on_hint(&mut self, link: LinkId, remote: SocketAddr, size: u16, quoted: Option<&[u8]>) -> bool {
+        let mut news = false;
+        for path in self.paths.iter_mut().filter(|path| path.goes_by(link, remote)) {
+            if quoted.is_none_or(|quoted| path.sent_quoted(quoted, size)) {
+                news |= path.pmtu.on_hint(size);
+            }
         }
+        news
     }
 
     /// Tells the peer how one of our paths stands; this word replaces older word about it.

@@ -33,6 +33,8 @@ pub struct PathSnapshot {
     pub in_flight: ByteCount,
     /// The largest datagram, bytes of UDP payload.
     pub mtu: u16,
+    /// Its datagrams leave one by one, as trains do not arrive.
+    pub apart: bool,
     /// Bytes of datagrams received.
     pub rx_bytes: ByteCount,
     /// Bytes of datagrams sent.
@@ -91,6 +93,7 @@ impl Session {
             window: path.controller.window(),
             in_flight: path.sent.bytes_in_flight(),
             mtu: path.pmtu.current(),
+            apart: path.trains.is_settled(),
             rx_bytes: path.rx_bytes,
             tx_bytes: path.tx_bytes,
             carried: path.carried,

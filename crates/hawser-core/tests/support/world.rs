@@ -39,6 +39,8 @@ pub struct Flight {
     pub source: SocketAddr,
     pub to: SocketAddr,
     pub bytes: Vec<u8>,
+    /// It left together with others, as one train.
+    pub in_train: bool,
 }
 
 impl Flight {
@@ -269,10 +271,12 @@ impl World {
             let mut sockets = Sockets { buffer: &mut buffer, blocked };
             let Some(transmit) = endpoint.poll_transmit(self.now, &mut sockets) else { return };
             let source = links[usize::from(transmit.link.0)];
+            let in_train = transmit.len > transmit.segment_size && !transmit.apart;
             for bytes in buffer[..transmit.len].chunks(transmit.segment_size) {
                 sent.0 += 1;
                 sent.1 += bytes.len() as u64;
-                let flight = Flight { from, link: transmit.link.0, source, to: transmit.remote, bytes: bytes.to_vec() };
+                let (link, to, bytes) = (transmit.link.0, transmit.remote, bytes.to_vec());
+                let flight = Flight { from, link, source, to, bytes, in_train };
                 self.flights.push((self.now, self.order, flight));
                 self.order += 1;
             }

@@ -65,7 +65,8 @@ pub trait Link: AsFd {
     /// Bytes beside each datagram on the wire: what the link's own headers take from the MTU.
     fn headroom(&self) -> usize;
 
-    /// Datagrams the kernel threw away since the link was opened, as its receive buffer was full.
+    /// Datagrams that came and the kernel threw away since the link was opened: its receive buffer was full, or their UDP
+    /// checksum was wrong. A socket's count does not tell the two apart.
     fn kernel_drops(&self) -> u64;
 }
 
@@ -159,6 +160,32 @@ pub struct PathError {
     pub mtu: Option<u32>,
     /// Who said so: a router's address, or `None` for this host.
     pub from: Option<IpAddr>,
+    /// How the datagram began, as it is quoted; `None` where the link itself has tested that it was sent.
+    pub quoted: Option<Quoted>,
+}
+
+/// Bytes of a quoted datagram that are kept: enough for what tells Hawser's datagrams apart (docs/wire.md).
+pub const QUOTED_BYTES: usize = 16;
+
+/// How a quoted datagram began. May be empty: not all routers quote more than headers. Plain data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quoted {
+    bytes: [u8; QUOTED_BYTES],
+    len: usize,
+}
+
+impl Quoted {
+    /// The first bytes of these.
+    pub fn of(bytes: &[u8]) -> Quoted {
+        let mut quoted = Quoted { bytes: [0; QUOTED_BYTES], len: bytes.len().min(QUOTED_BYTES) };
+        quoted.bytes[..quoted.len].copy_from_slice(&bytes[..quoted.len]);
+        quoted
+    }
+
+    /// What is kept of them.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
 }
 
 /// Why a link could not be opened.

@@ -84,6 +84,8 @@ struct Entry {
     /// Where it goes once it is wrapped.
     hop: Option<SocketAddr>,
     segment_size: usize,
+    /// It goes as single datagrams, whatever the kernel takes.
+    apart: bool,
     start: usize,
     end: usize,
 }
@@ -182,6 +184,31 @@ impl SendBatch {
         room: usize,
         fill: impl FnOnce(&mut [u8]) -> usize,
     ) -> Result<usize, Full> {
+        self.push_entries(route, segment_size, room, false, fill)
+    }
+
+    /// As [`SendBatch::push_run`], but its datagrams leave one by one: trains do not arrive there.
+    ///
+    /// # Errors
+    /// [`Full`], without calling `fill`.
+    pub fn push_apart(
+        &mut self,
+        route: Route,
+        segment_size: usize,
+        room: usize,
+        fill: impl FnOnce(&mut [u8]) -> usize,
+    ) -> Result<usize, Full> {
+        self.push_entries(route, segment_size, room, true, fill)
+    }
+
+    fn push_entries(
+        &mut self,
+        route: Route,
+        segment_size: usize,
+        room: usize,
+        apart: bool,
+        fill: impl FnOnce(&mut [u8]) -> usize,
+    ) -> Result<usize, Full> {
         let segment_size = segment_size.clamp(1, MAX_DATAGRAM_BYTES);
         let per_entry = segment_size * segments_per_entry(segment_size);
         let entries = room.div_ceil(per_entry);
@@ -196,6 +223,7 @@ impl SendBatch {
                 route,
                 hop: None,
                 segment_size: segment_size.min(end - self.used),
+                apart,
                 start: self.used,
                 end: end.min(self.used + per_entry),
             };
@@ -211,6 +239,7 @@ impl SendBatch {
         if let Some(last) = waiting.last_mut() {
             let (held, added) = (last.end - last.start, new.end - new.start);
             let fits = last.route == new.route
+                && last.apart == new.apart
                 && last.hop.is_none()
                 && held % last.segment_size == 0
                 && (new.segment_size == last.segment_size || (added == new.segment_size && added < last.segment_size))
@@ -228,7 +257,7 @@ impl SendBatch {
     pub(super) fn pieces(&self, trains: bool) -> impl Iterator<Item = Piece<'_>> + use<'_> {
         self.entries[self.front..].iter().flat_map(move |entry| {
             let bytes = &self.bytes[entry.start..entry.end];
-            let step = if trains { bytes.len() } else { entry.segment_size };
+            let step = if trains && !entry.apart { bytes.len() } else { entry.segment_size };
             bytes.chunks(step.max(1)).map(move |bytes| Piece {
                 route: &entry.route,
                 to: entry.hop.as_ref().unwrap_or(&entry.route.remote),

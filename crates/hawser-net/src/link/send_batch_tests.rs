@@ -44,6 +44,15 @@ fn equal_datagrams_for_one_address_become_one_train() {
 }
 
 #[test]
+fn what_goes_apart_goes_one_by_one_and_joins_no_train() {
+    let (mut batch, to) = (SendBatch::new(), route(1, Ecn::Ect0));
+    push(&mut batch, to, 1000);
+    assert_eq!(batch.push_apart(to, 1000, 2500, |room| room.len()), Ok(2500));
+    push(&mut batch, to, 500);
+    assert_eq!(pieces(&batch, true), [(1000, None), (1000, None), (1000, None), (500, None), (500, None)]);
+}
+
+#[test]
 fn trains_keep_the_kernels_limits() {
     for (size, count) in [(1452, 150), (100, 200), (9000, 20)] {
         let mut batch = SendBatch::new();

@@ -118,6 +118,9 @@ pub struct PathStatus {
     pub rx_bytes: u64,
     /// Bytes of datagrams sent by it.
     pub tx_bytes: u64,
+    /// Its datagrams leave one by one, without UDP GSO: trains of them did not arrive.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_gso: bool,
     /// Its SCION path, where this portal chose one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scion: Option<ScionStatus>,
@@ -191,6 +194,7 @@ mod tests {
             mtu: 1472,
             rx_bytes: 1,
             tx_bytes: 2,
+            without_gso: false,
             scion: None,
         };
         let fec =

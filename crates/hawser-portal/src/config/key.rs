@@ -1,9 +1,9 @@
 //! Keys: 32 bytes, written in base64 as WireGuard writes them.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -217,7 +217,9 @@ impl fmt::Debug for PresharedKey {
 /// Opens, checks the opened file's mode and owner (not the path's, which may change meanwhile), reads, decodes.
 fn load(path: &Path) -> Result<Zeroizing<[u8; KEY_BYTES]>, KeyFileError> {
     let failed = |source| KeyFileError::Read { path: path.to_owned(), source };
-    let file = File::open(path).map_err(failed)?;
+    // Else the call would wait for a FIFO's other end.
+    let file =
+        OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).map_err(failed)?;
     let meta = file.metadata().map_err(failed)?;
     if !meta.is_file() {
         return Err(KeyFileError::NotAFile { path: path.to_owned() });

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::{Fault, Faults};
-use super::{Config, ConfigError, KeyFileError, PeerName, PresharedKey, PrivateKey};
+use super::{Config, ConfigError, KeyFileError, PeerName, PresharedKey, PrivateKey, read_text};
 
 /// Why a configuration was not loaded.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ pub struct Keys {
 /// # Errors
 /// [`LoadError::Read`] and [`LoadError::Faulty`].
 pub fn read(path: &Path) -> Result<(Config, String), LoadError> {
-    let text = std::fs::read_to_string(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+    let text = read_text(path)?;
     match Config::parse(&text, &path.display().to_string()) {
         Ok(config) => Ok((beside(config, path), text)),
         Err(errors) => Err(LoadError::Faulty { path: path.to_owned(), text, errors }),

@@ -26,6 +26,7 @@ mod supported;
 mod takeover;
 #[cfg(test)]
 mod tests;
+mod text;
 mod together;
 mod types;
 mod unique;
@@ -42,6 +43,7 @@ pub use pattern::InterfacePattern;
 pub use rules::{PortRange, Rule};
 pub use scion::{ScionEndpoint, ScionPaths};
 pub use takeover::{Kept, KeptProtocol, Takeover, TakeoverRole};
+pub use text::{TEXT_LIMIT, read_text};
 pub use types::{ANY_INTERFACE, Config, DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
 pub use values::{
     Cipher, Congestion, InterfaceName, IpProtocol, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName,

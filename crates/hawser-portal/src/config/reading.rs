@@ -3,7 +3,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub use super::error::{Fault, Faults, Span, did_you_mean};
+pub use super::error::{Fault, Faults, Span, around, did_you_mean};
 pub use super::reader::{Sited, Table, boolean, integer, kind, quoted, string};
 #[cfg(feature = "scion")]
 pub use super::scion::{daemon, policy};

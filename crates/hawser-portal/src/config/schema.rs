@@ -38,6 +38,7 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("private_key_file", "path", "required"),
             key("listen", "list of IP:port or `scion://…`", "[]"),
             key("transports", "list of transports", "[\"udp\"]"),
+            key("tls", "true or false", "false"),
             key("ip_protocol", "IP protocol", "253"),
             key("socket", "path", "\"/run/hawser/hawser.sock\""),
             key("keylog", "path", "none"),

@@ -35,6 +35,7 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
     let key_file = table.required("private_key_file", "private_key_file = \"/etc/hawser/private.key\"", path);
     let listen = table.list("listen", listen_address);
     let transports = table.list("transports", |v| keyword::<Transport>("portal.transports", v));
+    let tls = table.optional("tls", boolean);
     let ip_protocol = table.optional("ip_protocol", ip_protocol);
     let socket = table.optional("socket", path);
     let keylog = table.optional("keylog", path);
@@ -56,8 +57,14 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
     if let Some([]) = transports.as_deref() {
         table.fault(table.header(), Fault::new("`transports` is empty").hint("write: transports = [\"udp\"]"));
     }
+    let listens_to_streams = transports.iter().flatten().any(|t| t.value == Transport::Tcp);
+    if let Some(tls) = tls.as_ref().filter(|tls| tls.value && !listens_to_streams) {
+        let fault = Fault::new("`tls`: no stream comes here: `transports` has no \"tcp\"");
+        table.fault(tls.span.clone(), fault.hint("write: transports = [\"udp\", \"tcp\"]"));
+    }
     table.finish();
     Some(Portal {
+        tls: tls.is_some_and(|tls| tls.value),
         private_key_file: key_file?.value,
         listen: values(listen),
         scion_listen: values(scion_listen),

@@ -53,6 +53,8 @@ pub struct Portal {
     pub scion_listen: Vec<ScionEndpoint>,
     /// The transports that listen; at least one.
     pub transports: Vec<Transport>,
+    /// Whether streams that come may be inside TLS.
+    pub tls: bool,
     /// The protocol number of the transport `ip`.
     pub ip_protocol: IpProtocol,
     /// The control socket.

@@ -114,8 +114,12 @@ pub struct Lost {
     pub tun_malformed: u64,
     /// Inner packets that the host did not take.
     pub tun_refused: u64,
-    /// Datagrams thrown away by the kernel as a receive buffer was full.
-    pub receive_buffer: u64,
+    /// Datagrams that came and the kernel threw away: a receive buffer was full, or their UDP checksum was wrong.
+    pub kernel_dropped: u64,
+    /// What routers said, or somebody in their name, that was not followed: it was about no datagram of ours, or no news.
+    pub icmp_ignored: u64,
+    /// Connections that were closed at once, as too many came.
+    pub connections_refused: u64,
     /// Bytes of datagrams that the kernel refused to send.
     pub send_refused_bytes: u64,
 }
@@ -126,7 +130,9 @@ impl Lost {
         [
             ("tun_malformed", self.tun_malformed),
             ("tun_refused", self.tun_refused),
-            ("receive_buffer_full", self.receive_buffer),
+            ("kernel_dropped", self.kernel_dropped),
+            ("icmp_ignored", self.icmp_ignored),
+            ("connections_refused", self.connections_refused),
             ("send_refused_bytes", self.send_refused_bytes),
         ]
         .into_iter()

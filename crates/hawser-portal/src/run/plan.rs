@@ -114,7 +114,7 @@ pub enum Carriage {
     Tcp {
         /// The kernel's congestion control; none: the system's.
         congestion: Option<TcpCongestion>,
-        /// Whether its calls go inside TLS. Where it listens, the caller decides.
+        /// Whether its calls go inside TLS. Where it listens, whether they may; the caller decides.
         tls: Option<TlsName>,
     },
     /// In SCION packets.
@@ -204,7 +204,7 @@ fn listening(config: &Config) -> Vec<(SocketAddr, Carriage)> {
     let mut all: Vec<(SocketAddr, Carriage)> = Vec::new();
     for transport in &config.portal.transports {
         for address in &config.portal.listen {
-            let carriage = Carriage::new(*transport, config, None);
+            let carriage = Carriage::new(*transport, config, config.portal.tls.then(TlsName::default));
             let port = if carriage.core().has_ports() { address.port() } else { 0 };
             let place = (SocketAddr::new(address.ip(), port), carriage);
             if !all.contains(&place) {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hawser_portal::config::reading::{self, Fault, Faults, Table, repeated, single, title, unknown_sections};
 use hawser_portal::config::schema::SectionSchema;
-use hawser_portal::config::{ConfigError, LoadError};
+use hawser_portal::config::{ConfigError, LoadError, read_text};
 use toml::de::DeTable;
 
 use super::SCHEMA;
@@ -33,13 +33,13 @@ pub fn read_map(path: &Path, dns: bool) -> Result<Vec<Route>, LoadError> {
 
 /// Whether a file is a shim's configuration, right or wrong, and not a portal's.
 pub fn is_shim(path: &Path) -> bool {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = read_text(path).unwrap_or_default();
     let (tree, _) = DeTable::parse_recoverable(&text);
     tree.get_ref().contains_key("shim")
 }
 
 fn from_file<T>(path: &Path, parse: impl Fn(&str, &str) -> Result<T, Vec<ConfigError>>) -> Result<T, LoadError> {
-    let text = std::fs::read_to_string(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+    let text = read_text(path)?;
     let parsed = parse(&text, &path.display().to_string());
     parsed.map_err(|errors| LoadError::Faulty { path: path.to_owned(), text, errors })
 }

@@ -158,7 +158,7 @@ impl Fuzz {
         let remote = self.portals[HUB].links[link].0;
         let endpoint = &mut self.portals[home].endpoint;
         if self.rng.chance(0.8) {
-            endpoint.handle_hint(LinkId(link as u16), remote, size);
+            endpoint.handle_hint(LinkId(link as u16), remote, size, None);
         } else {
             endpoint.handle_too_big(LinkId(link as u16), remote, size);
         }

@@ -16,26 +16,26 @@ pub struct Check {
 }
 
 impl Check {
-    /// Reads the file and the keys it names. Keys that are missing here, or not this user's to read, are only told:
-    /// a configuration may be checked elsewhere than where it runs.
+    /// Reads the file and the keys it names. Where these are missing here, or not this user's to read, the configuration is
+    /// told to be correct, and the status tells that `up` would not start: it may be checked elsewhere than where it runs.
     pub fn run(self) -> Result<(), Failure> {
         #[cfg(feature = "scion")]
         if hawser_shim::config::is_shim(&self.config) {
             return self.shim();
         }
         let (config, text) = config::read(&self.config)?;
-        match Keys::load(&config, &self.config, &text) {
-            Err(LoadError::Key(error)) if error.is_out_of_reach() => {
-                let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
-                eprintln!("warning: keys not checked: {error}: {cause}");
-                eprintln!("hint: {}", error.hint());
+        let missing = match Keys::load(&config, &self.config, &text) {
+            Err(LoadError::Key(error)) if error.is_out_of_reach() => Some(error),
+            checked => {
+                drop(checked?);
+                None
             }
-            checked => drop(checked?),
-        }
+        };
         let (links, peers) = (config.links.len(), config.peers.len());
         eprintln!("{}: correct (links: {links}, peers: {peers})", self.config.display());
-        Ok(())
+        missing.map_or(Ok(()), |error| Err(Failure::hinted(Some(error.hint()), error)))
     }
+
     /// Reads the file, and the map it names.
     #[cfg(feature = "scion")]
     fn shim(&self) -> Result<(), Failure> {

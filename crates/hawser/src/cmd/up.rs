@@ -1,6 +1,6 @@
 //! `hawser up`: a portal in the foreground.
 //!
-//! 1. Say what happens on standard error, as `HAWSER_LOG` asks. 2. Catch signals, so that none is lost from here on.
+//! 1. Say what happens on standard error, as `HAWSER_LOG` asks; raise the limit of descriptors. 2. Catch signals, so that none is lost from here on.
 //! 3. Load the configuration and the keys. 4. Start the portal, and run until a signal ends it.
 
 pub(super) mod host;
@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hawser_portal::config::{self, DEFAULT_FILE};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing_subscriber::EnvFilter;
 
 use self::host::ServiceManager;
@@ -34,6 +35,7 @@ impl Up {
     /// Runs until a signal ends it.
     pub fn run(self) -> Result<(), Failure> {
         start_log()?;
+        raise_descriptors();
         let shown = self.config.display().to_string();
         let ((config, keys), mut host) = ServiceManager::start(self.config, config::load)?;
         tracing::info!(
@@ -45,6 +47,14 @@ impl Up {
         );
         let ended = hawser_portal::run::run(config, keys, &mut host);
         ended.map_err(|error| Failure::hinted(error.hint(), error))
+    }
+}
+
+/// A portal has a descriptor for each stream: as many as it may have at all (the soft limit is for who uses select(2)).
+fn raise_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }) {
+        tracing::debug!(%error, "limit of descriptors not raised");
     }
 }
 

@@ -6,12 +6,17 @@ mod capture;
 mod dual;
 mod ends;
 mod footprint;
+#[path = "../../../hawser-net/tests/support/forged.rs"]
+mod forged;
+mod forged_icmp;
 mod gateway;
+mod hellos;
 mod home;
 mod lab;
 mod links;
 mod living;
 mod marks;
+mod nat_and_trains;
 mod nested;
 mod protection;
 mod reload;

@@ -54,7 +54,7 @@ fn words(transport: &str) -> String {
 }
 
 fn listen_to_all(lab: &Lab) {
-    let all = "listen = [\"0.0.0.0:4920\", \"[::]:4920\"]\ntransports = [\"udp\", \"tcp\", \"ip\"]";
+    let all = "listen = [\"0.0.0.0:4920\", \"[::]:4920\"]\ntransports = [\"udp\", \"tcp\", \"ip\"]\ntls = true";
     lab.edit("remote.toml", "listen = [\"0.0.0.0:4920\"]", all);
 }
 
@@ -304,4 +304,19 @@ fn a_stream_inside_tls_looks_like_one() {
     let output = lab.local.command("sh").args(["-c", &ask]).output().expect("run openssl");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("TLSv1.3") && said.contains("ALPN protocol: h2"), "{said}");
+}
+
+#[test]
+fn where_only_one_side_is_configured_for_tls_both_say_which_key_to_set() {
+    let lab = lab("untold", "tls", "v4");
+    lab.edit("remote.toml", "\ntls = true", "");
+    let (remote, local) = (lab.start("remote"), lab.start("local"));
+    remote.wait_for_log("stream inside TLS closed: if a peer called, set `tls = true` in [portal] here");
+    local.wait_for_log("the remote portal needs `tls = true` in its [portal]");
+    // Calls go on, and the log is not filled.
+    std::thread::sleep(ms(2_000));
+    for portal in [&local, &remote] {
+        let told = portal.log().matches("`tls = true`").count();
+        assert!((1..=LINKS.len()).contains(&told), "{told} lines: {}", portal.log());
+    }
 }

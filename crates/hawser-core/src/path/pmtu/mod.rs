@@ -240,16 +240,17 @@ impl Pmtu {
 
     /// A router says that datagrams of `size` do not pass. Whoever sees the path can say so in its name: it is no more than
     /// a reason to look (RFC 8899 section 4.6.2), and none below what every path carries. Larger sizes than the present one
-    /// are probed anyway.
-    pub fn on_hint(&mut self, size: u16) {
+    /// are probed anyway. Whether that is news.
+    pub fn on_hint(&mut self, size: u16) -> bool {
         if size <= self.floor || size > self.current || self.doubt.is_some() {
-            return;
+            return false;
         }
         self.doubt = Some(size);
         self.lost_probes = 0;
         if matches!(self.phase, Phase::Done { .. }) {
             self.phase = Phase::Ready;
         }
+        true
     }
 
     /// The socket refused a datagram of `size` (EMSGSIZE): its device does not carry it. That below what every path carries
@@ -263,6 +264,14 @@ impl Pmtu {
             self.search_again();
         } else {
             self.fall_below(size);
+        }
+    }
+
+    /// What was lost so far says nothing of sizes: all of them are tried again.
+    pub fn search_anew(&mut self) {
+        if self.current < self.max {
+            self.too_big = self.max + 1;
+            self.search_again();
         }
     }
 

@@ -303,12 +303,12 @@ proptest! {
         for (second, (word, size)) in words.into_iter().enumerate() {
             match word {
                 0 => pmtu.on_probe_acked(size),
-                1 => { pmtu.on_lost(size); }
+                1 => _ = pmtu.on_lost(size),
                 2 => pmtu.on_acked(size),
-                3 => pmtu.on_hint(size),
+                3 => _ = pmtu.on_hint(size),
                 4 => pmtu.on_too_big(size),
                 5 => pmtu.on_black_holed(size),
-                6 => { pmtu.on_life(); }
+                6 => _ = pmtu.on_life(),
                 _ => pmtu.set_link_mtu(size),
             }
             prop_assert!(pmtu.current < pmtu.too_big, "{pmtu:?}");

@@ -47,6 +47,8 @@ pub struct SentPacket<S, T> {
     /// It counts towards the congestion window. A PMTU probe does not: its loss says nothing of congestion
     /// (RFC 9000 section 14.4).
     pub in_flight: bool,
+    /// It was written together with others, to leave as one train.
+    pub in_train: bool,
     /// The delivery-rate stamp.
     pub stamp: S,
     /// What the session must know.
@@ -217,6 +219,19 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
     pub fn is_outstanding(&self, pn: PacketNumber) -> bool {
         let at = pn.0.checked_sub(self.base).and_then(|at| usize::try_from(at).ok());
         at.and_then(|at| self.ring.get(at)).is_some_and(|slot| slot.state == State::Outstanding)
+    }
+
+    /// Bytes of a packet that was sent lately and not acknowledged.
+    pub fn unacked_bytes(&self, pn: PacketNumber) -> Option<u32> {
+        let at = pn.0.checked_sub(self.base).and_then(|at| usize::try_from(at).ok())?;
+        let slot = self.ring.get(at)?;
+        (!matches!(slot.state, State::Acked { .. } | State::Skipped)).then_some(slot.packet.bytes)
+    }
+
+    /// What was sent from number `first` on leaves as one train.
+    pub fn join_train(&mut self, first: PacketNumber) {
+        let from = usize::try_from(first.0.saturating_sub(self.base)).unwrap_or(usize::MAX).min(self.ring.len());
+        self.ring.range_mut(from..).for_each(|slot| slot.packet.in_train = true);
     }
 
     /// Bytes that count towards the congestion window.

@@ -15,7 +15,15 @@ pub(super) fn at(ms: u64) -> Time {
 }
 
 pub(super) fn packet(sent_ms: u64, content: u32) -> SentPacket<u64, u32> {
-    SentPacket { sent_at: at(sent_ms), bytes: BYTES, ack_eliciting: true, in_flight: true, stamp: sent_ms, content }
+    SentPacket {
+        sent_at: at(sent_ms),
+        bytes: BYTES,
+        ack_eliciting: true,
+        in_flight: true,
+        in_train: false,
+        stamp: sent_ms,
+        content,
+    }
 }
 
 /// A bare acknowledgement.

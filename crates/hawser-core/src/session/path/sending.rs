@@ -70,7 +70,9 @@ impl Path {
         let wire = ByteCount((size + self.overhead()) as u64);
         let stamp = self.sampler.on_sent(now, wire, self.sent.bytes_in_flight(), false);
         let bytes = u32::try_from(wire.0).unwrap_or(u32::MAX);
-        self.sent.on_sent(number, SentPacket { sent_at: now, bytes, ack_eliciting, in_flight, stamp, content });
+        let in_train = false;
+        let packet = SentPacket { sent_at: now, bytes, ack_eliciting, in_flight, in_train, stamp, content };
+        self.sent.on_sent(number, packet);
         if ack_eliciting {
             self.last_sent = now;
         }
@@ -89,6 +91,11 @@ impl Path {
             self.idle += now.since(since);
         }
         self.last_data = now;
+    }
+
+    /// The last `count` datagrams leave as one train.
+    pub fn join_train(&mut self, count: u16) {
+        self.sent.join_train(PacketNumber(self.next_number.0.saturating_sub(count.into())));
     }
 
     /// It has room and nothing is there for it: what it delivers from now on says nothing of what it could.

@@ -1,11 +1,11 @@
 //! What a path may say beside data, when, and where to: its quota while it is not active, and amplification, bound it.
 
-use super::Path;
+use super::{Path, size_of_datagram};
 use crate::path::health::HealthState;
 use crate::session::constants::LATELY;
 use crate::session::{Route, Transmit};
-use crate::units::{ByteCount, Ecn, Time};
-use crate::wire::{DATA_HEADER_LEN, PathChallenge, TAG_LEN, Token};
+use crate::units::{ByteCount, Ecn, PacketNumber, Time};
+use crate::wire::{DATA_HEADER_LEN, DataHeader, PathChallenge, Reader, TAG_LEN, Token};
 
 /// Bytes of a datagram with a token and nothing else.
 const LEAST_CONTROL: usize = DATA_HEADER_LEN + PathChallenge::LEN + TAG_LEN;
@@ -71,6 +71,16 @@ impl Path {
         self.last_data != Time::ZERO && now.since(self.last_data) < LATELY
     }
 
+    /// Whether `quoted` begins a datagram of `size` bytes at least that went by this path and was not acknowledged.
+    pub(in crate::session) fn sent_quoted(&self, quoted: &[u8], size: u16) -> bool {
+        let Ok(DataHeader { label, number }) = DataHeader::decode(&mut Reader::new(quoted)) else { return false };
+        let next = self.peek_number().0;
+        let back = (next as u32).wrapping_sub(number.0);
+        let sent = next.checked_sub(back.into()).map(PacketNumber).filter(|_| label == self.label);
+        let bytes = sent.and_then(|number| self.sent.unacked_bytes(number));
+        bytes.is_some_and(|bytes| size_of_datagram(bytes, self.overhead()) >= size)
+    }
+
     /// A batch of this many bytes along the path.
     pub(in crate::session) fn transmit(&self, len: usize, segment_size: usize) -> Transmit {
         Transmit {
@@ -80,6 +90,7 @@ impl Path {
             ecn: if self.transport.is_stream() { Ecn::NotEct } else { self.ecn.outgoing() },
             segment_size,
             len,
+            apart: self.trains.apart(),
         }
     }
 }

@@ -7,6 +7,8 @@
 //! 5. [`TcpLink::news`] tells which streams came and went, and how much each takes now, so that nothing queues in a socket.
 //! 6. [`TcpLink::on_timer`] ends what was silent, or did not prove itself, for too long.
 
+mod doors;
+mod greeter;
 mod info;
 mod receive;
 mod records;
@@ -22,9 +24,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::process::{Resource, getrlimit};
 use socket2::Socket;
 
 use super::{Link, LinkError, PathError, RecvBatch, Refusal, SendBatch, SendOutcome};
+use doors::Doors;
+use greeter::Greeter;
 use receive::Held;
 use stream::{Phase, Stream};
 use tls::Party;
@@ -33,8 +38,11 @@ use tls::Party;
 const PROOF: Duration = Duration::from_secs(2);
 /// Connections that have not yet may be so many; one more is closed at once (issue 4).
 pub const PENDING_MAX: usize = 64;
-/// Streams that a link has at most, proven ones included: a few for each of 200 peers, and a bound of memory.
+/// Streams that a link has at most, proven ones included: a few for each of 200 peers, and a bound of memory. And no more than
+/// half of the descriptors that the process may have, so that some are left for all else.
 const STREAMS_MAX: usize = 1024;
+/// Of them with one address: a peer has one for each of its links, and several peers may share an address.
+const STREAMS_OF_ONE: usize = 128;
 /// A call is given up after this time.
 const CALL: Duration = Duration::from_secs(3);
 /// A stream on which nothing came for so long is of no use: a path in use is asked after every second.
@@ -45,8 +53,9 @@ const CALL_AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::
 const CALLED_MAX: usize = 256;
 /// Streams are looked over this often.
 const LOOK_OVER: Duration = Duration::from_secs(1);
-/// The key of the listening socket among the streams'.
+/// The keys of the listening socket and of the greeter's bell among the streams'.
 const LISTENER: u64 = 0;
+const GREETER: u64 = u64::MAX;
 
 /// What a TCP link is opened with. Plain data.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +70,7 @@ pub struct TcpOpts {
     pub listens: bool,
     /// The kernel's congestion control of each stream; the system's where there is none.
     pub congestion: Option<String>,
-    /// Whether calls go inside TLS; a link that listens takes both kinds.
+    /// Whether calls go inside TLS; a link that listens takes both kinds then, and plain ones only without.
     pub tls: bool,
     /// The name that is asked for there, if any.
     pub tls_name: Option<String>,
@@ -78,6 +87,10 @@ pub enum StreamNews {
     Down(SocketAddr),
     /// How much a stream takes now.
     Room(StreamRoom),
+    /// A connection from there wants TLS, which is not configured: it was closed.
+    TlsUnwanted(SocketAddr),
+    /// A call was answered, and closed before TLS was agreed on.
+    TlsRefused(SocketAddr),
 }
 
 /// How much a stream takes. Plain data.
@@ -115,6 +128,13 @@ pub struct TcpLink {
     called: HashMap<SocketAddr, Called>,
     /// Streams that wait for their first proof.
     pending: usize,
+    /// Of these, those that the greeter has.
+    away: usize,
+    greeter: Option<Greeter>,
+    doors: Doors,
+    /// Until when the listening socket is left alone.
+    rests: Option<Instant>,
+    streams_max: usize,
     news: VecDeque<StreamNews>,
     /// Streams of which something is to be told.
     stale: Vec<u64>,
@@ -144,6 +164,11 @@ impl TcpLink {
             next_key: LISTENER + 1,
             called: HashMap::new(),
             pending: 0,
+            away: 0,
+            greeter: None,
+            doors: Doors::new(),
+            rests: None,
+            streams_max: STREAMS_MAX.min(descriptors() / 2),
             news: VecDeque::new(),
             stale: Vec::new(),
             ready: VecDeque::new(),
@@ -219,6 +244,82 @@ impl TcpLink {
             }
         }
         over.into_iter().for_each(|key| self.end(key));
+        match self.rests {
+            Some(until) if until <= now => self.listen_again(),
+            Some(until) => self.next_timer = self.next_timer.min(until),
+            None => {}
+        }
+    }
+
+    /// Connections that were closed at once, as too many came.
+    pub fn refused(&self) -> u64 {
+        self.doors.refused
+    }
+
+    /// Leaves the listening socket alone until then.
+    fn rest(&mut self, until: Instant) {
+        let Some(listener) = &self.listener else { return };
+        if epoll::modify(&self.epoll, listener, EventData::new_u64(LISTENER), EventFlags::empty()).is_ok() {
+            self.rests = Some(until);
+            self.next_timer = self.next_timer.min(until);
+        }
+    }
+
+    fn listen_again(&mut self) {
+        self.rests = None;
+        if let Some(listener) = &self.listener {
+            // It was there before, and nothing is allocated for it.
+            let _ = epoll::modify(&self.epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN);
+        }
+    }
+
+    /// Whether a connection from there may stay; counts it.
+    fn has_place(&mut self, remote: SocketAddr, now: Instant) -> bool {
+        if self.pending >= PENDING_MAX || self.streams.len() + self.away >= self.streams_max {
+            self.doors.refused += 1;
+            return false;
+        }
+        let of_one = self.by_remote.keys().filter(|other| other.ip() == remote.ip()).count();
+        if of_one >= STREAMS_OF_ONE {
+            self.doors.refused += 1;
+            return false;
+        }
+        self.doors.admits(remote.ip(), now)
+    }
+
+    /// A connection that came wants TLS: the greeter agrees on it. Where it is not configured, the stream ends.
+    fn hand_over(&mut self, key: u64) -> io::Result<()> {
+        let Some(party) = &self.party else {
+            self.news.extend(self.streams.get(&key).map(|stream| StreamNews::TlsUnwanted(stream.remote)));
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        if self.greeter.is_none() {
+            let greeter = Greeter::start(party.clone())?;
+            epoll::add(&self.epoll, &greeter, EventData::new_u64(GREETER), EventFlags::IN)?;
+            self.greeter = Some(greeter);
+        }
+        let Some(stream) = self.streams.remove(&key) else { return Ok(()) };
+        self.by_remote.remove(&stream.remote);
+        // Closed, it is gone from there anyway.
+        let _ = epoll::delete(&self.epoll, &stream);
+        let taken = self.greeter.as_ref().is_some_and(|greeter| greeter.greet(Box::new(stream)));
+        self.away += usize::from(taken);
+        self.pending -= usize::from(!taken);
+        Ok(())
+    }
+
+    /// What the greeter has done with is here again, and perhaps brought something already.
+    fn take_back(&mut self) {
+        let Some(greeter) = self.greeter.take() else { return };
+        greeter.heard();
+        while let Some(back) = greeter.back() {
+            self.away -= 1;
+            self.pending -= 1;
+            if let Some(key) = back.and_then(|stream| self.add(*stream)) {
+                self.ready.push_back((key, EventFlags::IN));
+            }
+        }
+        self.greeter = Some(greeter);
     }
 
     /// Every address that there is an open stream to.
@@ -233,7 +334,7 @@ impl TcpLink {
             self.called.retain(|_, called| called.next > now);
         }
         let called = self.called.entry(remote).or_insert(Called { next: now, wait: CALL_AGAIN.0 });
-        if called.next > now || self.streams.len() >= STREAMS_MAX {
+        if called.next > now || self.streams.len() >= self.streams_max {
             return;
         }
         *called = Called { next: now + called.wait, wait: (called.wait * 2).min(CALL_AGAIN.1) };
@@ -244,22 +345,28 @@ impl TcpLink {
         }
     }
 
-    /// Takes up a stream; an earlier one to the same address ends.
-    fn add(&mut self, mut stream: Stream) {
+    /// Takes up a stream; an earlier one to the same address ends. Gives its key.
+    fn add(&mut self, mut stream: Stream) -> Option<u64> {
         if let Some(key) = self.by_remote.get(&stream.remote).copied() {
             self.end(key);
         }
         let key = self.next_key;
         stream.watched = stream.interest();
-        if epoll::add(&self.epoll, &stream, EventData::new_u64(key), stream.watched).is_err() {
-            return;
-        }
+        epoll::add(&self.epoll, &stream, EventData::new_u64(key), stream.watched).ok()?;
         self.next_key += 1;
         self.pending += usize::from(stream.accepted);
         self.by_remote.insert(stream.remote, key);
         self.next_timer = self.next_timer.min(stream.deadline());
         self.stale.push(key);
         self.streams.insert(key, stream);
+        Some(key)
+    }
+
+    /// The other side, or the network, broke a stream.
+    fn broken(&mut self, key: u64) {
+        let refused = self.streams.get(&key).filter(|stream| stream.phase == Phase::Greeting);
+        self.news.extend(refused.map(|stream| StreamNews::TlsRefused(stream.remote)));
+        self.end(key);
     }
 
     /// A stream is no more.
@@ -289,12 +396,18 @@ impl TcpLink {
     }
 }
 
+/// Descriptors that the process may have.
+fn descriptors() -> usize {
+    let limit = getrlimit(Resource::Nofile).current;
+    limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
+}
+
 /// What TLS begins with, where there may be any.
 fn party(opts: &TcpOpts) -> io::Result<Option<Party>> {
     match (opts.listens, opts.tls) {
-        (true, _) => Party::listener().map(Some),
+        (true, true) => Party::listener().map(Some),
         (false, true) => Party::caller(opts.tls_name.as_deref()).map(Some),
-        (false, false) => Ok(None),
+        (_, false) => Ok(None),
     }
 }
 

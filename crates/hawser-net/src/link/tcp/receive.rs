@@ -1,22 +1,24 @@
 //! Receiving on a TCP link.
 //!
 //! 1. What an earlier call left over goes first. 2. One look at which sockets are ready. 3. The listening one gives
-//!    connections: too many are closed at once. 4. A call is answered; a full stream takes more; a stream is read, once.
+//!    connections, so many a second (`doors.rs`): too many are closed at once. TLS is agreed on elsewhere (`greeter.rs`). 4. A call is answered; a full stream takes more; a stream is read, once.
 //! 5. Whole records become runs of equal datagrams; the rest of a record waits for its end. A stream that brings something
 //!    else ends.
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::time::{Duration, Instant};
 
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventFlags};
 
 use super::super::Ecn;
 use super::super::recv_batch::{RECV_BUFFER_BYTES, RUNS_PER_BATCH, RecvBatch, Run};
+use super::doors::FULL_REST;
 use super::info::prepare;
 use super::records::{Front, LENGTH_BYTES, front};
 use super::stream::{Phase, Stream};
-use super::{LISTENER, PENDING_MAX, STREAMS_MAX, StreamNews, TcpLink};
+use super::{GREETER, LISTENER, StreamNews, TcpLink};
 
 /// Sockets looked at in one call: what they bring is all handed out before the next.
 const READY_MAX: usize = 32;
@@ -43,8 +45,10 @@ pub(super) fn receive(link: &mut TcpLink, batch: &mut RecvBatch) -> io::Result<u
         let Some((key, flags)) = link.ready.pop_front() else { break };
         if key == LISTENER {
             accept(link);
+        } else if key == GREETER {
+            link.take_back();
         } else if on_ready(link, key, flags).is_err() {
-            link.end(key);
+            link.broken(key);
         }
         runs = hand_out(link, batch, runs);
     }
@@ -67,16 +71,31 @@ fn look(link: &mut TcpLink) -> io::Result<()> {
 /// Step 3.
 fn accept(link: &mut TcpLink) {
     for _ in 0..ACCEPTS_MAX {
-        let (Some(listener), Some(party)) = (&link.listener, &link.party) else { return };
-        // An error is of one connection, or passes: the next call finds what is left.
-        let Ok((socket, remote)) = listener.accept() else { return };
+        let now = Instant::now();
+        if let Some(until) = link.doors.rests_until(now) {
+            return link.rest(until);
+        }
+        let Some(listener) = &link.listener else { return };
+        let (socket, remote) = match listener.accept() {
+            Ok((socket, remote)) => (socket, remote),
+            // The connection stays in the kernel's queue, and would wake the thread at once and for nothing.
+            Err(error) if is_full(&error) => return link.rest(now + FULL_REST),
+            // An error is of one connection, or passes: the next call finds what is left.
+            Err(_) => return,
+        };
         let Some(remote) = remote.as_socket() else { continue };
-        let room = link.pending < PENDING_MAX && link.streams.len() < STREAMS_MAX;
-        if room && prepare(&socket, link.opts.congestion.as_deref()).is_ok() {
-            let stream = Stream::accepted(socket, remote, party);
-            link.add(stream);
+        if link.has_place(remote, now) && prepare(&socket, link.opts.congestion.as_deref()).is_ok() {
+            link.add(Stream::accepted(socket, remote));
+        } else {
+            // Reset: else the kernel would remember it for a minute (TIME-WAIT, RFC 9293 section 3.6.1).
+            let _ = socket.set_linger(Some(Duration::ZERO));
         }
     }
+}
+
+/// No descriptor is left in the process or the system, or no memory (accept(2)).
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
 
 /// Step 4.
@@ -90,6 +109,9 @@ fn on_ready(link: &mut TcpLink, key: u64, flags: EventFlags) -> io::Result<()> {
         link.stale.push(key);
         link.watch(key);
         return Ok(());
+    }
+    if stream.wants_tls()? {
+        return link.hand_over(key);
     }
     if flags.contains(EventFlags::OUT) {
         stream.flush()?;

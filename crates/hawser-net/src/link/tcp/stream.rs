@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use rustix::event::PollFlags;
 use rustix::event::epoll::EventFlags;
 use socket2::Socket;
 
@@ -47,7 +48,7 @@ pub(super) enum Phase {
 #[derive(Debug)]
 enum Channel {
     /// That is seen by the first byte that comes: whoever called decides.
-    Unknown(Party),
+    Unknown,
     /// The connection itself.
     Plain,
     /// A TLS session.
@@ -92,8 +93,47 @@ impl Stream {
     }
 
     /// A connection that came.
-    pub(super) fn accepted(socket: Socket, remote: SocketAddr, party: &Party) -> Stream {
-        Stream::new(socket, remote, Phase::Open, Channel::Unknown(party.clone()), true)
+    pub(super) fn accepted(socket: Socket, remote: SocketAddr) -> Stream {
+        Stream::new(socket, remote, Phase::Open, Channel::Unknown, true)
+    }
+
+    /// Looks at the first byte of one that came, if that was not seen yet. Whether it wants TLS.
+    pub(super) fn wants_tls(&mut self) -> io::Result<bool> {
+        if !matches!(self.channel, Channel::Unknown) {
+            return Ok(false);
+        }
+        let mut first = [MaybeUninit::new(0)];
+        match self.socket.peek(&mut first) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) => {}
+            Err(error) if is_for_now(&error) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        // SAFETY: the byte was initialised above, and at most written to since.
+        let tls = unsafe { first[0].assume_init() } == FIRST_BYTE;
+        if !tls {
+            self.channel = Channel::Plain;
+        }
+        Ok(tls)
+    }
+
+    /// The greeter's: it begins to answer.
+    pub(super) fn begin_tls(&mut self, party: &Party) -> io::Result<()> {
+        self.channel = Channel::Tls(Box::new(party.session(self.remote.ip())?));
+        Ok(())
+    }
+
+    /// The greeter's: a step of the handshake. Whether it is over.
+    pub(super) fn greet(&mut self) -> io::Result<bool> {
+        match &mut self.channel {
+            Channel::Tls(tls) => tls.greet(&self.socket),
+            Channel::Plain | Channel::Unknown => Ok(true),
+        }
+    }
+
+    /// The greeter's: what it waits for.
+    pub(super) fn greeting_needs(&self) -> PollFlags {
+        if self.waits() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN }
     }
 
     fn new(socket: Socket, remote: SocketAddr, phase: Phase, channel: Channel, accepted: bool) -> Stream {
@@ -170,18 +210,9 @@ impl Stream {
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let Channel::Unknown(party) = &self.channel {
-            let mut first = [MaybeUninit::new(0)];
-            if self.socket.peek(&mut first)? == 0 {
-                return Ok(0);
-            }
-            // SAFETY: the byte was initialised above, and at most written to since.
-            let tls = unsafe { first[0].assume_init() } == FIRST_BYTE;
-            self.channel = if tls { Channel::Tls(Box::new(party.session(self.remote.ip())?)) } else { Channel::Plain };
-        }
         match &mut self.channel {
             Channel::Tls(tls) => tls.read(&self.socket, buffer),
-            Channel::Plain | Channel::Unknown(_) => (&self.socket).read(buffer),
+            Channel::Plain | Channel::Unknown => (&self.socket).read(buffer),
         }
     }
 
@@ -257,7 +288,7 @@ impl Stream {
     fn waits(&self) -> bool {
         match &self.channel {
             Channel::Tls(tls) => tls.waits(),
-            Channel::Plain | Channel::Unknown(_) => !self.out.is_empty(),
+            Channel::Plain | Channel::Unknown => !self.out.is_empty(),
         }
     }
 

@@ -88,7 +88,8 @@ impl Party {
 impl Tls {
     /// Receives: what was inside, into `buffer`; 0 at the end of the stream.
     pub(super) fn read(&mut self, socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut count = 0;
+        // What came along with the end of the handshake no descriptor tells of.
+        let mut count = self.inside(buffer)?;
         while count < buffer.len() {
             match self.0.read_tls(&mut &*socket) {
                 Ok(0) if count == 0 => return Ok(0),
@@ -103,15 +104,32 @@ impl Tls {
                     return Err(error);
                 }
             }
-            match self.0.reader().read(&mut buffer[count..]) {
-                Ok(0) => break,
-                Ok(inside) => count += inside,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
-            }
+            count += self.inside(&mut buffer[count..])?;
         }
         self.flush(socket)?;
         Ok(count)
+    }
+
+    /// What was received and opened; 0 where there is nothing.
+    fn inside(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.reader().read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            read => read,
+        }
+    }
+
+    /// A step of the handshake with who called: whether it is over.
+    pub(super) fn greet(&mut self, socket: &Socket) -> io::Result<bool> {
+        match self.0.read_tls(&mut &*socket) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) => {
+                self.0.process_new_packets().map_err(io::Error::other)?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        self.flush(socket)?;
+        Ok(!self.begins() && !self.waits())
     }
 
     /// Sends a piece's datagrams of `size` bytes, each as a record.

@@ -4,9 +4,11 @@
 //! 2. [`Link::recv`]: one `recvmmsg` (`receive.rs`); control messages say what came (`control.rs`).
 //! 3. [`Link::send`]: `sendmmsg` until the batch is empty or the socket is full (`transmit.rs`).
 //! 4. A kernel or device that refuses trains gets single datagrams, from then on.
-//! 5. [`Link::next_error`]: the socket's error queue, one error a call (`receive.rs`).
+//! 5. [`Link::next_error`]: the socket's error queue, one error a call (`receive.rs`); too many, and it is deaf for a
+//!    moment (`hearing.rs`).
 
 mod control;
+mod hearing;
 mod name;
 mod receive;
 pub(super) mod socket;
@@ -20,6 +22,7 @@ use socket2::Socket;
 
 use super::ip::IpProtocol;
 use super::{Link, LinkError, LinkFinding, PathError, RecvBatch, SendBatch, SendOutcome};
+use hearing::Hearing;
 
 /// Bytes of IP and UDP headers before each datagram (RFC 791, RFC 8200, RFC 768; no options).
 const HEADROOM_V4: usize = 20 + 8;
@@ -81,6 +84,7 @@ pub struct UdpLink {
     findings: Vec<LinkFinding>,
     /// Whether the kernel takes trains, as far as is known.
     segmentation: bool,
+    hearing: Hearing,
     /// The socket's own count of lost datagrams, as last told.
     last_overflow: u32,
     kernel_drops: u64,
@@ -100,6 +104,7 @@ impl UdpLink {
             index: opened.index,
             findings: opened.findings,
             segmentation: opts.segmentation,
+            hearing: Hearing::new(),
             last_overflow: 0,
             kernel_drops: 0,
             opts,
@@ -132,6 +137,19 @@ impl UdpLink {
     /// Whether the kernel gives the IP header with each datagram.
     fn brings_header(&self) -> bool {
         self.opts.protocol.is_some() && self.local.is_ipv4()
+    }
+
+    /// Hears what routers say again, if it was deaf for long enough.
+    fn resume_hearing(&mut self) -> io::Result<()> {
+        if !self.hearing.is_deaf() {
+            return Ok(());
+        }
+        self.hearing.resume(&self.socket, self.local.is_ipv6())
+    }
+
+    /// Whether the kernel drops what routers say, as there was too much of it.
+    pub fn is_deaf(&self) -> bool {
+        self.hearing.is_deaf()
     }
 
     /// Whether trains go to the kernel as one.

@@ -11,16 +11,13 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 
 use super::super::recv_batch::{RUNS_PER_BATCH, RecvBatch, Run};
-use super::super::{PathError, Refusal, ip};
+use super::super::{PathError, QUOTED_BYTES, Quoted, Refusal, ip};
 use super::UdpLink;
 use super::control::{Control, ERROR_CONTROL_BYTES, ExtendedError, RECV_CONTROL_BYTES, Received};
 use super::name::{NAME_BYTES, Name};
 
 /// Errors of earlier datagrams passed over in one call; the socket stays readable if there are more.
 const MAX_PASSED_OVER: usize = 8;
-
-/// Bytes of the datagram an error is about that are read: none of its content is believed.
-const ERROR_PAYLOAD_BYTES: usize = 64;
 
 /// What the kernel tells of each message, beside its bytes.
 struct Told {
@@ -30,6 +27,7 @@ struct Told {
 }
 
 pub(super) fn receive(link: &mut UdpLink, batch: &mut RecvBatch) -> io::Result<usize> {
+    link.resume_hearing()?;
     let mut names = [Name::EMPTY; RUNS_PER_BATCH];
     let mut controls = [Control::<RECV_CONTROL_BYTES>::EMPTY; RUNS_PER_BATCH];
     let mut told = [const { None }; RUNS_PER_BATCH];
@@ -118,10 +116,10 @@ fn receive_messages(
 }
 
 /// Step 3: the oldest error in the queue.
-pub(super) fn next_error(link: &UdpLink) -> io::Result<Option<PathError>> {
+pub(super) fn next_error(link: &mut UdpLink) -> io::Result<Option<PathError>> {
     let mut name = Name::EMPTY;
     let mut control = Control::<ERROR_CONTROL_BYTES>::EMPTY;
-    let mut payload = [0_u8; ERROR_PAYLOAD_BYTES];
+    let mut payload = [0_u8; QUOTED_BYTES];
     loop {
         let mut piece = libc::iovec { iov_base: payload.as_mut_ptr().cast(), iov_len: payload.len() };
         // SAFETY: all zeroes is a valid `msghdr`: integers and null pointers.
@@ -144,6 +142,8 @@ pub(super) fn next_error(link: &UdpLink) -> io::Result<Option<PathError>> {
                 _ => return Err(error),
             }
         }
+        link.hearing.heard(&link.socket, link.local.is_ipv6())?;
+        let quoted = Quoted::of(&payload[..got.unsigned_abs().min(QUOTED_BYTES)]);
         let control_len = header.msg_controllen.min(ERROR_CONTROL_BYTES);
         let error = ExtendedError::parse(&control.0[..control_len]);
         if let (Some(remote), Some(error)) = (name.get(), error) {
@@ -153,6 +153,7 @@ pub(super) fn next_error(link: &UdpLink) -> io::Result<Option<PathError>> {
                 reason,
                 mtu: (reason == Refusal::TooBig && error.info > 0).then_some(error.info),
                 from: error.from,
+                quoted: Some(quoted),
             }));
         }
     }

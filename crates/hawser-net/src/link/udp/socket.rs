@@ -87,7 +87,7 @@ pub(in crate::link) fn bind_interface(socket: &Socket, name: &str) -> Result<u32
     Err(LinkError::InterfaceChanging { interface: interface() })
 }
 
-/// Marks, destination and errors with every datagram, and DF on each: PMTU probing is ours
+/// Marks, destination and errors (`hearing.rs`) with every datagram, and DF on each: PMTU probing is ours
 /// (RFC 8899), the kernel's own idea of a path's MTU is ignored.
 fn set_family_options(socket: &Socket, domain: Domain) -> Result<(), LinkError> {
     let options: &[(i32, i32, i32, &'static str)] = if domain == Domain::IPV6 {
@@ -152,7 +152,7 @@ fn set_buffers(socket: &Socket, opts: &UdpOpts, findings: &mut Vec<LinkFinding>)
     Ok(())
 }
 
-fn set_int(socket: &Socket, level: i32, name: i32, value: i32) -> io::Result<()> {
+pub(super) fn set_int(socket: &Socket, level: i32, name: i32, value: i32) -> io::Result<()> {
     // SAFETY: the socket is open, and the kernel reads one `int` that outlives the call.
     let done = unsafe {
         libc::setsockopt(

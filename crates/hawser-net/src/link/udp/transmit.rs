@@ -2,9 +2,10 @@
 //!
 //! 1. Put the next pieces of the batch (trains, or single datagrams) into one `sendmmsg`.
 //! 2. What went leaves the batch; the kernel stops at the first piece it refuses.
-//! 3. That piece, now first, gives its reason: a full socket ends the call; an error that an
-//!    earlier datagram brought is passed over once; trains refused are sent as single datagrams;
+//! 3. That piece, now first, gives its reason: a full socket ends the call; trains refused are sent as single datagrams;
 //!    anything else gives the entry up, and the next is tried.
+//! 4. With IP_RECVERR a router's word about any datagram, or a forged one, is the reason of whichever call comes next. What
+//!    may be such a word is passed over; a second time the socket stops its ears first, so that the third is the truth.
 
 use std::io;
 use std::mem;
@@ -38,14 +39,15 @@ enum Sent {
 pub(super) fn transmit(link: &mut UdpLink, batch: &mut SendBatch) -> io::Result<SendOutcome> {
     batch.start();
     let mut outcome = SendOutcome::default();
-    let mut passed_over = false;
+    link.resume_hearing()?;
+    let mut doubts = 0;
     loop {
         let (errno, train) = match send_pieces(link, batch, PIECES_PER_CALL, link.segmentation) {
             Sent::Nothing => return Ok(outcome),
             Sent::Bytes(bytes) => {
                 batch.consume(bytes);
                 outcome.sent_bytes += bytes;
-                passed_over = false;
+                doubts = 0;
                 continue;
             }
             Sent::Refused { errno, train } => (errno, train),
@@ -75,9 +77,9 @@ pub(super) fn transmit(link: &mut UdpLink, batch: &mut SendBatch) -> io::Result<
                 Sent::Refused { errno, .. } => batch.refuse_first(Refusal::from_errno(errno)),
                 Sent::Nothing => return Ok(outcome),
             },
-            _ if !passed_over && may_be_of_an_earlier_datagram(errno) => passed_over = true,
+            _ if may_be_of_an_earlier_datagram(errno) && is_doubted(link, doubts)? => doubts += 1,
             _ => {
-                passed_over = false;
+                doubts = 0;
                 batch.refuse_first(Refusal::from_errno(errno));
             }
         }
@@ -87,6 +89,18 @@ pub(super) fn transmit(link: &mut UdpLink, batch: &mut SendBatch) -> io::Result<
 fn lose_segmentation(link: &mut UdpLink, outcome: &mut SendOutcome) {
     outcome.segmentation_lost = true;
     link.segmentation = false;
+}
+
+/// Step 4: whether an error says nothing of the datagram at hand, after so many that did not.
+fn is_doubted(link: &mut UdpLink, doubts: usize) -> io::Result<bool> {
+    match doubts {
+        0 => Ok(true),
+        1 if !link.hearing.is_deaf() => {
+            link.hearing.stop(&link.socket, link.local.is_ipv6())?;
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
 }
 
 /// With IP_RECVERR the next call after a router's answer fails, whomever it is for.

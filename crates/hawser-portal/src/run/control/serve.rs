@@ -222,6 +222,17 @@ impl<'a> Serving<'a> {
             Event::OtherVersion { peer, theirs, ours } => {
                 tracing::warn!(peer = self.name(peer), %theirs, %ours, "peer of another protocol version")
             }
+            Event::TrainsLost { peer, link, remote } => {
+                let plan = self.plans.get(usize::from(link.0));
+                let link = plan.map_or("", |plan| plan.name.as_str());
+                tracing::warn!(
+                    peer = self.name(peer),
+                    link,
+                    %remote,
+                    "path without udp gso from now on: trains do not arrive and single datagrams do; a NAT on this host \
+                     that changes ports spoils them"
+                );
+            }
             Event::Closed { peer } => tracing::info!(peer = self.name(peer), "peer said good-bye"),
             Event::Silent { peer } => tracing::info!(peer = self.name(peer), "session over: peer silent"),
             Event::KeysOver { peer, end } => {

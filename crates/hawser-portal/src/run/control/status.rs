@@ -137,6 +137,7 @@ fn path_status(plan: &SocketPlan, path: &PathSnapshot, lacking: bool) -> PathSta
         mtu: path.mtu,
         rx_bytes: path.rx_bytes.0,
         tx_bytes: path.tx_bytes.0,
+        without_gso: path.apart,
         scion: None,
     }
 }
@@ -181,6 +182,7 @@ fn no_path(plan: &SocketPlan, routes: &Routes, state: &State) -> PathStatus {
         mtu: 0,
         rx_bytes: 0,
         tx_bytes: 0,
+        without_gso: false,
         scion: None,
     }
 }

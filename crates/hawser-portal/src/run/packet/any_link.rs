@@ -59,6 +59,14 @@ impl AnyLink {
         }
     }
 
+    /// Connections that were closed at once, as too many came.
+    pub fn connections_refused(&self) -> u64 {
+        match self {
+            AnyLink::Tcp(link) => link.refused(),
+            _ => 0,
+        }
+    }
+
     /// A session opened a datagram that came from this address.
     pub fn prove(&mut self, remote: SocketAddr) {
         match self {

@@ -6,7 +6,7 @@
 use hawser_core::alias::Alias;
 use hawser_core::endpoint::Verdict;
 use hawser_core::units::{Ecn, Time};
-use hawser_net::link::{Link, PathError, RUNS_PER_BATCH, Refusal};
+use hawser_net::link::{Link, PathError, Quoted, RUNS_PER_BATCH, Refusal};
 use rustix::event::PollFlags;
 
 use super::any_link::AnyLink;
@@ -101,10 +101,10 @@ fn split(socket: &mut LinkSocket) -> Option<(About, &mut AnyLink)> {
     socket.link.as_mut().map(|link| (about, link))
 }
 
-/// Step 1. Routers' words are hints, as anyone may forge them: only a smaller MTU is followed, and that a SCION path is
-/// broken; the core tests either.
+/// Step 1. Routers' words are hints, as anyone may forge them: only a smaller MTU is followed, where it quotes a datagram of
+/// ours, and that a SCION path is broken; the core tests either.
 fn take_errors(parts: &mut Parts, index: usize, now: Time) {
-    let Parts { endpoint, sockets, reports, .. } = parts;
+    let Parts { endpoint, sockets, reports, lost, .. } = parts;
     let Some(socket) = sockets.get_mut(index) else { return };
     for _ in 0..ERRORS_PER_ROUND {
         let Some(link) = &mut socket.link else { return };
@@ -112,12 +112,16 @@ fn take_errors(parts: &mut Parts, index: usize, now: Time) {
         match link.next_error() {
             Ok(Some(error)) => {
                 tracing::trace!(link = socket.plan.name, ?error, "router said");
-                if let Some(size) = refused_size(&error, headroom) {
-                    endpoint.handle_hint(socket.plan.id, error.remote, size);
+                let quoted = error.quoted.as_ref().map(Quoted::as_bytes);
+                let size = refused_size(&error, headroom);
+                if size.is_some_and(|size| endpoint.handle_hint(socket.plan.id, error.remote, size, quoted)) {
+                    continue;
                 }
                 if error.reason == Refusal::Unreachable && Alias::of(&error.remote).is_some() {
                     endpoint.handle_broken(now, socket.plan.id, error.remote);
                     let _ = reports.send(Report::Broken(error.remote));
+                } else {
+                    lost.icmp_ignored += 1;
                 }
             }
             Ok(None) => return,
@@ -139,8 +143,8 @@ mod tests {
 
     #[test]
     fn a_router_that_names_an_mtu_names_the_first_size_that_is_too_long() {
-        let error =
-            |reason, mtu| PathError { remote: "192.0.2.1:4920".parse().expect("an address"), reason, mtu, from: None };
+        let remote = "192.0.2.1:4920".parse().expect("an address");
+        let error = |reason, mtu| PathError { remote, reason, mtu, from: None, quoted: None };
         for (reason, mtu, size) in [
             (Refusal::TooBig, Some(1400), Some(1373)),
             (Refusal::TooBig, None, None),

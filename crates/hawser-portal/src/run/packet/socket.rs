@@ -67,6 +67,8 @@ pub struct LinkSocket {
     pub moved: Option<Moved>,
     /// Streams that went with the link, of which the core was not told.
     pub lost_streams: Vec<SocketAddr>,
+    /// When the log was last told of TLS that was not agreed on.
+    pub tls_told: Option<Time>,
     /// Its SCION paths.
     #[cfg(feature = "scion")]
     pub ways: super::ways::Ways,
@@ -78,6 +80,8 @@ pub struct LinkSocket {
     refused_bytes: u64,
     /// Datagrams lost by sockets that are closed now.
     drops_before: u64,
+    /// Connections refused by them.
+    refused_before: u64,
 }
 
 impl LinkSocket {
@@ -91,6 +95,7 @@ impl LinkSocket {
             told: None,
             moved: None,
             lost_streams: Vec::new(),
+            tls_told: None,
             #[cfg(feature = "scion")]
             ways: super::ways::Ways::default(),
             findings_told: false,
@@ -99,6 +104,7 @@ impl LinkSocket {
             refused_since: None,
             refused_bytes: 0,
             drops_before: 0,
+            refused_before: 0,
         }
     }
 
@@ -130,6 +136,7 @@ impl LinkSocket {
     pub fn close(&mut self, retry: Option<Time>) {
         if let Some(mut link) = self.link.take() {
             self.drops_before += link.kernel_drops();
+            self.refused_before += link.connections_refused();
             self.lost_streams.extend(link.streams().iter().flat_map(|streams| streams.remotes()));
         }
         self.batch.clear();
@@ -184,7 +191,10 @@ impl LinkSocket {
         let route = Route { remote: transmit.remote, source: transmit.source, ecn: net_ecn(transmit.ecn) };
         let room_before = self.room_before(&transmit.remote);
         let (size, len) = (room_before + transmit.segment_size, room_before + transmit.len);
-        let added = self.batch.push_run(route, size, len, |_| len);
+        let added = match transmit.apart {
+            false => self.batch.push_run(route, size, len, |_| len),
+            true => self.batch.push_apart(route, size, len, |_| len),
+        };
         debug_assert_eq!(added, Ok(len), "spare room is room for a run");
     }
 
@@ -259,7 +269,8 @@ impl LinkSocket {
 
     /// Adds what was lost here.
     pub fn add_lost(&self, lost: &mut Lost) {
-        lost.receive_buffer += self.drops_before + self.link.as_ref().map_or(0, Link::kernel_drops);
+        lost.kernel_dropped += self.drops_before + self.link.as_ref().map_or(0, Link::kernel_drops);
+        lost.connections_refused += self.refused_before + self.link.as_ref().map_or(0, AnyLink::connections_refused);
         lost.send_refused_bytes += self.refused_bytes;
     }
 }

@@ -10,6 +10,9 @@ use super::Parts;
 use super::any_link::AnyLink;
 use super::socket::LinkSocket;
 
+/// A link warns of TLS that is not agreed on no more often: strangers can cause it, and calls come again each second.
+const TELL_AGAIN: Duration = Duration::from_secs(60);
+
 /// Tells the core which streams came and went, and how much those take that something was sent on. Whether any takes more
 /// now.
 pub fn tell(parts: &mut Parts, now: Time) -> bool {
@@ -20,7 +23,8 @@ pub fn tell(parts: &mut Parts, now: Time) -> bool {
         for remote in socket.lost_streams.drain(..) {
             endpoint.handle_stream_down(now, id, remote);
         }
-        let Some(link) = streams(socket) else { continue };
+        let LinkSocket { plan, link, tls_told, .. } = socket;
+        let Some(link) = link.as_mut().and_then(AnyLink::streams) else { continue };
         while let Some(news) = link.news() {
             match news {
                 StreamNews::Up(remote) => endpoint.handle_stream_up(now, id, remote),
@@ -29,6 +33,17 @@ pub fn tell(parts: &mut Parts, now: Time) -> bool {
                     more |= room.room > 0;
                     endpoint.handle_socket(id, room.remote, &state(&room));
                 }
+                StreamNews::TlsUnwanted(remote) if is_due(tls_told, now) => tracing::warn!(
+                    link = plan.name,
+                    %remote,
+                    "stream inside TLS closed: if a peer called, set `tls = true` in [portal] here"
+                ),
+                StreamNews::TlsRefused(remote) if is_due(tls_told, now) => tracing::warn!(
+                    link = plan.name,
+                    %remote,
+                    "stream closed before TLS was agreed on: the remote portal needs `tls = true` in its [portal]"
+                ),
+                StreamNews::TlsUnwanted(_) | StreamNews::TlsRefused(_) => {}
             }
         }
     }
@@ -47,6 +62,15 @@ pub fn on_timer(parts: &mut Parts) {
 
 fn streams(socket: &mut LinkSocket) -> Option<&mut TcpLink> {
     socket.link.as_mut().and_then(AnyLink::streams)
+}
+
+/// Whether to warn again; then it is noted.
+fn is_due(told: &mut Option<Time>, now: Time) -> bool {
+    let due = told.is_none_or(|told| now.since(told) >= TELL_AGAIN);
+    if due {
+        *told = Some(now);
+    }
+    due
 }
 
 fn state(room: &StreamRoom) -> SocketState {

@@ -73,6 +73,7 @@ fn render_peer(text: &mut String, peer: &PeerStatus, ours: &str) {
     rows.extend(peer.paths.iter().map(cells));
     aligned(text, HEADINGS.map(|(_, align)| align), &rows);
     render_scion(text, &peer.paths);
+    render_gso(text, &peer.paths);
     render_fec(text, &peer.fec);
 }
 
@@ -82,6 +83,13 @@ fn render_scion(text: &mut String, paths: &[PathStatus]) {
         let Some(ScionStatus { endpoint, path, hops, mtu }) = scion else { continue };
         let path = if path.is_empty() { "within the AS" } else { path };
         let _ = writeln!(text, "  {name} to {endpoint}: {hops} hops, mtu {mtu}: {path}");
+    }
+}
+
+/// A line for each path that goes without trains.
+fn render_gso(text: &mut String, paths: &[PathStatus]) {
+    for PathStatus { name, .. } in paths.iter().filter(|path| path.without_gso) {
+        let _ = writeln!(text, "  {name} sends without udp gso: trains do not arrive, single datagrams do");
     }
 }
 
