@@ -23,7 +23,7 @@ BPF_CLANG   := clang-14
 BPF_VERSION := 14.0.6
 BPF_FLAGS   := -O2 -target bpf -mcpu=v3 -Wall -Wextra -Werror
 
-.PHONY: demo test scion check cross cross-tools router bench measure build tools fuzz scion-golden bpf bpf-check bpf-tools
+.PHONY: compat demo test scion check cross cross-tools router bench measure build tools fuzz scion-golden bpf bpf-check bpf-tools
 
 build:
 	$(CARGO) build --release --workspace
@@ -42,6 +42,16 @@ test: tools
 scion:
 	$(CARGO) build --release -p hawser
 	$(BIN) scion net build
+
+## compat: today's portal against another release's, both ways; the last tag's, or that of any tag or commit: make compat TAG=...
+TAG    ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
+COMPAT := $(CURDIR)/target/compat
+compat: tools
+	@[ -n "$(TAG)" ] || { echo "error: no release has a tag yet: name a commit, as in make compat TAG=main" >&2; exit 1; }
+	rm -rf $(COMPAT)/source && mkdir -p $(COMPAT)/source && git archive $(TAG) | tar -x -C $(COMPAT)/source
+	cd $(COMPAT)/source && CARGO_TARGET_DIR=$(COMPAT)/build $(CARGO) build --release -p hawser --no-default-features
+	$(CARGO) test --release -p hawser --features compat --test compat --no-run
+	$(SUDO) env HAWSER_OTHER=$(COMPAT)/build/release/hawser $(CARGO) test --release -p hawser --features compat --test compat
 
 ## check: formatting, lints (the fence around the core among them), documentation
 check:

@@ -98,6 +98,7 @@ local f = {
     terms_rate = ProtoField.uint64("hawser.terms.max_rate", "Max rate (kbit/s, 0: none)", base.DEC),
     terms_revision = ProtoField.uint64("hawser.terms.revision", "Revision", base.DEC),
     symbol = ProtoField.uint16("hawser.protected.symbol", "Symbol", base.DEC),
+    reserved_length = ProtoField.uint64("hawser.reserved.length", "Length", base.DEC),
     unknown = ProtoField.bytes("hawser.unknown", "Unknown data"),
 }
 local fields = {}
@@ -302,11 +303,21 @@ dissect[0x0d] = function(r, tree, pinfo, root)
     dissect[0x08](r, tree, pinfo, root)
 end
 
+-- What a later version says: of the reserved range, with its length.
+local function reserved(r, tree)
+    local len = r:varint(tree, f.reserved_length):tonumber()
+    if len > r:left() then malformed("truncated") end
+    if len > 0 then r:field(tree, f.unknown, len) end
+    if tree then tree:add_proto_expert_info(e_unknown) end
+end
+
 -- One frame; gives its name. Of an unknown one nobody knows the length: it takes the rest.
 local function dissect_frame(r, tree, pinfo, root)
     local start = r.at
     local code = r.tvb(start, 1):uint()
     local name, read = FRAMES[code], dissect[code]
+    -- Nothing speaks for clear frames where a portal of this version would have sent none.
+    if tree and code >= 0x40 and code <= 0x7f then name, read = "RESERVED", reserved end
     r:speaks(4) -- 14 types of 256
     local branch = tree and tree:add(f.frame, r.tvb(start, r:left())):set_text(name or string.format("Frame 0x%02x", code))
     r:field(branch, f.frame_type, 1)

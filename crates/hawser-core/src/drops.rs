@@ -38,6 +38,14 @@ pub enum DropReason {
     BetweenPeers,
     /// An acknowledgement of TCP that waited while a newer one of its flow came: nothing is lost by it.
     Superseded,
+    /// It came under keys that are beyond their end.
+    KeyExpired,
+    /// It waited too long for a path.
+    TooOld,
+    /// Trains hold as many bytes as they may.
+    StoreFull,
+    /// The peer's trains hold as many bytes as they may beside those of others.
+    StoreShare,
 }
 
 impl From<queue::DropReason> for DropReason {
@@ -46,12 +54,13 @@ impl From<queue::DropReason> for DropReason {
             queue::DropReason::Overflow => DropReason::QueueFull,
             queue::DropReason::Codel => DropReason::Codel,
             queue::DropReason::Superseded => DropReason::Superseded,
+            queue::DropReason::Old => DropReason::TooOld,
         }
     }
 }
 
 /// The names under which status and metrics show the reasons.
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 20] = [
     "malformed",
     "unknown_label",
     "forged",
@@ -68,6 +77,10 @@ pub const NAMES: [&str; 16] = [
     "gave_up",
     "between_peers",
     "superseded",
+    "key_expired",
+    "too_old",
+    "store_full",
+    "store_share",
 ];
 
 /// Counters by reason. Zero at first; one portal owns it.
@@ -103,6 +116,7 @@ mod tests {
     #[test]
     fn the_last_reason_has_the_last_name() {
         assert_eq!(NAMES[DropReason::Superseded as usize], "superseded");
+        assert_eq!(NAMES[DropReason::StoreShare as usize], "store_share");
         assert_eq!(NAMES[DropReason::Malformed as usize], "malformed");
     }
 }

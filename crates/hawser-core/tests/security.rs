@@ -403,6 +403,34 @@ fn a_flood_of_path_ids_makes_at_most_64_paths() {
     assert!(sender.session().is_some_and(|session| session.paths.len() <= 64));
 }
 
+/// Path ids that a peer may still open: 64 in the record and 16 ahead; and a few paths in use.
+const LABELS_MOST: usize = 64 + 16 + 8;
+
+#[test]
+fn a_peer_that_closes_paths_that_are_none_costs_no_labels_and_closes_none_of_ours() {
+    let mut sender = Sender::new().greet();
+    let closed = |path| PathInfo { path: PathId(path), state: LinkState::Closed, metric: 0, revision: 1 };
+    let labels = |sender: &Sender| sender.portal.snapshot(sender.now).labels;
+    let before = labels(&sender);
+    // Ours, and such as the peer cannot have come to.
+    for path in (1..2_001).step_by(2).chain((100_000..102_000).step_by(2)) {
+        sender.say(0, |out| closed(path).encode(out));
+    }
+    assert_eq!((sender.dropped(DropReason::BadFrame), labels(&sender)), (2_000, before));
+    // Its own, one after another and with gaps.
+    for path in (2..20_000).filter(|path| path % 2 == 0 && path % 10 != 0) {
+        sender.say(0, |out| closed(path).encode(out));
+        assert!(labels(&sender) <= LABELS_MOST, "{} labels after {path}", labels(&sender));
+    }
+    assert_eq!(sender.dropped(DropReason::BadFrame), 2_000);
+    // A closed id stays closed, an old one that was skipped too, and the next one opens.
+    for path in [19_998, 10, 20_000] {
+        sender.say(path, |out| out.put_u8(PING));
+    }
+    let paths: Vec<u32> = sender.session().expect("a session").paths.iter().map(|path| path.id.0).collect();
+    assert_eq!((paths, sender.dropped(DropReason::UnknownLabel)), (vec![0, 20_000], 2));
+}
+
 /// Every type of frame but word about paths and good-bye.
 const FRAMES: [u8; 12] = [0, 1, 2, 3, 4, 6, 7, 8, 0xa, 0xb, 0xc, 0xd];
 

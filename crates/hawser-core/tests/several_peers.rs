@@ -13,14 +13,16 @@ use support::{Buffer, Delivered, endpoint, link, packet, peer};
 
 const HUB: u8 = 1;
 /// The peers' private keys are these bytes repeated; their inner addresses end in them.
-const PEERS: [u8; 2] = [2, 3];
+const PEERS: [u8; 3] = [2, 3, 4];
 
-/// A hub and two peers that call it, over wires without delay.
+/// A hub and three peers that call it, over wires without delay.
 struct Star {
     hub: Endpoint,
     peers: Vec<Endpoint>,
     delivered: Vec<Delivered>,
     now: Time,
+    /// Peers that nothing comes from or to.
+    away: Vec<usize>,
 }
 
 impl Star {
@@ -36,7 +38,7 @@ impl Star {
         let mut peers: Vec<Endpoint> = PEERS.into_iter().map(caller).collect();
         peers.iter_mut().for_each(|endpoint| endpoint.add_link(now, link(0, Transport::Udp, true)));
         let delivered = (0..=PEERS.len()).map(|_| Delivered::default()).collect();
-        let mut star = Star { hub, peers, delivered, now };
+        let mut star = Star { hub, peers, delivered, now, away: Vec::new() };
         star.run(300);
         star
     }
@@ -55,11 +57,15 @@ impl Star {
             while let Some(transmit) = self.hub.poll_transmit(self.now, &mut buffer) {
                 let to = (0..PEERS.len()).find(|peer| Self::address(*peer) == transmit.remote).expect("a peer");
                 let hub = "198.51.100.1:4920".parse().expect("an address");
+                if self.away.contains(&to) {
+                    continue;
+                }
                 for bytes in buffer.0[..transmit.len].chunks_mut(transmit.segment_size) {
                     self.peers[to].handle_datagram(self.now, LinkId(0), hub, None, Ecn::NotEct, bytes, &mut sinks[to]);
                 }
             }
-            for (from, endpoint) in self.peers.iter_mut().enumerate() {
+            let away = &self.away;
+            for (from, endpoint) in self.peers.iter_mut().enumerate().filter(|(from, _)| !away.contains(from)) {
                 endpoint.handle_timeout(self.now, &mut sinks[from]);
                 while let Some(transmit) = endpoint.poll_transmit(self.now, &mut buffer) {
                     for bytes in buffer.0[..transmit.len].chunks_mut(transmit.segment_size) {
@@ -117,4 +123,47 @@ fn peers_that_may_talk_reach_each_other_by_the_portal() {
     send(&mut star.hub, now, &back[0]);
     star.run(50);
     assert_eq!((star.delivered[2].0.as_slice(), star.hub_dropped()), ([inner(2, 3)].as_slice(), 0));
+}
+
+/// A packet of `len` bytes from the hub's network to a peer, of one of many flows.
+fn to_peer(destination: u8, flow: u16, len: u16) -> Vec<u8> {
+    let mut packet = inner(1, destination);
+    packet.resize(usize::from(len), 0);
+    packet[2..4].copy_from_slice(&len.to_be_bytes());
+    packet[20..22].copy_from_slice(&flow.to_be_bytes());
+    packet[24..26].copy_from_slice(&(len - 20).to_be_bytes());
+    packet
+}
+
+#[test]
+fn two_peers_that_vanished_leave_a_third_untouched_however_much_is_sent_to_them() {
+    let mut star = Star::new(true);
+    star.away = vec![0, 1];
+    // 10,000 packets a second of 300 bytes to each, more than a queue holds, and a ping every 10 ms to the third.
+    let (mut pings, mut most) = (0, 0);
+    for milli in 0..12_000u32 {
+        let now = star.now;
+        for number in 0..10 {
+            let flow = (milli * 10 + number) as u16;
+            (0..2).for_each(|peer| send(&mut star.hub, now, &to_peer(PEERS[peer], flow, 300)));
+        }
+        if milli % 10 == 0 {
+            pings += 1;
+            send(&mut star.hub, now, &to_peer(PEERS[2], 7, 100));
+        }
+        star.run(1);
+        most = most.max(star.hub.snapshot(star.now).trains.0);
+    }
+    star.run(50);
+    assert_eq!(star.delivered[3].0.len(), pings);
+    let drops = star.hub.snapshot(star.now).drops;
+    assert_eq!((drops.of(DropReason::BadInner), drops.of(DropReason::StoreFull)), (0, 0));
+    assert!(drops.of(DropReason::QueueFull) > 100_000, "{drops:?}");
+    // Two queues of 8 MiB, in buffers of 512 bytes.
+    assert!(most < 30_000_000, "{most} bytes");
+    // Nobody sends any more: what waits goes with its age.
+    star.run(11_000);
+    let left = star.hub.snapshot(star.now).trains;
+    assert!(left.0 < 100_000, "{left:?}");
+    assert!(star.hub.snapshot(star.now).drops.of(DropReason::TooOld) > 40_000);
 }

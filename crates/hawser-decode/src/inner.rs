@@ -90,7 +90,8 @@ impl Inners {
                     | Frame::Close(_)
                     | Frame::Hold(_)
                     | Frame::Repair(_)
-                    | Frame::Terms(_),
+                    | Frame::Terms(_)
+                    | Frame::Reserved(_),
                 ) => continue,
                 Err(_) => {
                     summary.bad_frames += 1;

@@ -99,6 +99,9 @@ fn frame(frame: &Frame<'_>) -> Value {
             };
             json!({"type": "CLOSE", "reason": reason})
         }
+        Frame::Reserved(frame) => {
+            json!({"type": "RESERVED", "code": frame.kind(), "bytes": frame.bytes().len()})
+        }
         Frame::Hold(hold) => json!({"type": "HOLD", "us": hold.hold_us}),
     }
 }

@@ -3,6 +3,8 @@
 //! 1. [`give_up_all_but`] keeps what a program will still need, for the calling thread and those it starts.
 //! 2. [`at_rest`] has it at hand without its being in force, but for the moment of [`raised`].
 //! 3. [`lending`] lets a program that configures the network for us have what it needs.
+//!
+//! Beside that, [`hide_memory`] keeps what the process knows from other processes and from the disk.
 
 use caps::errors::CapsError;
 use caps::{CapSet, Capability, CapsHashSet};
@@ -60,6 +62,14 @@ pub fn at_rest(kept: &CapsHashSet) -> Result<(), CapsError> {
     caps::clear(None, CapSet::Inheritable)?;
     keep(kept)?;
     caps::clear(None, CapSet::Effective)
+}
+
+/// No core dump of this process is written, and no other process without CAP_SYS_PTRACE looks into its memory: it holds keys.
+///
+/// # Errors
+/// What the kernel says.
+pub fn hide_memory() -> std::io::Result<()> {
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable).map_err(Into::into)
 }
 
 /// Does `work`; a program that it starts on this thread gets CAP_NET_ADMIN, where the thread has it permitted and inheritable.

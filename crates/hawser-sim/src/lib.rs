@@ -18,6 +18,7 @@ pub mod direct;
 pub mod drive;
 pub mod events;
 pub mod family;
+pub mod fuzz;
 pub mod host;
 pub mod judge;
 pub mod net;

@@ -131,3 +131,13 @@ fn a_key_never_shows_in_what_is_said() {
     let out = hawser(&["pubkey"], almost);
     assert!(!text(&out.stderr).contains(almost), "{}", text(&out.stderr));
 }
+
+#[test]
+fn a_key_that_is_somebody_elses_is_refused_with_the_command_that_helps() {
+    let folder = tempfile::tempdir().expect("a folder");
+    key_file(folder.path(), "private.key", ALICE_PRIVATE, 0o600);
+    std::os::unix::fs::chown(folder.path().join("private.key"), Some(1_000), None).expect("this test needs root");
+    let (code, said) = check(folder.path(), BOB_PUBLIC, "");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("it belongs to user 1000") && said.contains("hint: chown 0 "), "{said}");
+}

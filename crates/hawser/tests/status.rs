@@ -44,6 +44,7 @@ fn status() -> Status {
         handshake_age_s: Some(75.2),
         protection: Some("encrypt".into()),
         cipher: Some("aes-128-gcm".into()),
+        protocol: Some("1.0".into()),
         rx_bytes: 5 << 30,
         tx_bytes: 2048,
         paths: vec![
@@ -64,6 +65,7 @@ fn status() -> Status {
         handshake_age_s: None,
         protection: None,
         cipher: None,
+        protocol: None,
         rx_bytes: 0,
         tx_bytes: 0,
         paths: vec![],
@@ -72,6 +74,7 @@ fn status() -> Status {
     Status {
         version: "0.1.0".into(),
         uptime_s: 7_260.0,
+        protocol: "1.1".into(),
         peers: vec![hub, idle],
         drops: [("replay".to_owned(), 3), ("unknown label".to_owned(), 1)].into(),
         scheduler: "weighted".into(),
@@ -97,6 +100,7 @@ scheduler weighted
 link lte-backup: weight 3, at most 20.5 Mbit/s, 6.0 GiB of 5.0 GiB this month, reached: no traffic until the month ends
 
 peer hub: handshake 1 min 15 s ago, received 5.0 GiB, sent 2.0 KiB
+  speaks protocol 1.0, this portal 1.1: what one of them alone knows is not used
   path        transport  state     metric      rtt         rate     loss     window   mtu  received   sent
   dsl         udp        active         0  12.3 ms  48.2 Mbit/s    0.1 %  120.6 KiB  1472   5.0 GiB  999 B
   lte-backup  udp        no route       1        -   0.0 Mbit/s  100.0 %  120.6 KiB  1472   5.0 GiB  999 B

@@ -272,7 +272,7 @@ fn every_transport_carries_datagrams_over_both_ip_versions() {
 fn what_is_no_datagram_is_told_and_sealed_frames_stay_sealed() {
     let clear = ["-o", "hawser.clear:always"];
     let on = |datagram: &[u8]| ipv4(UDP, &udp(HAWSER_PORT, datagram));
-    let table: [(Vec<u8>, &str); 11] = [
+    let table: [(Vec<u8>, &str); 12] = [
         (vec![0x50; 30], "Malformed datagram: unknown type"),
         (message(0x10, 150), "Malformed datagram: wrong length for its type"),
         (data(7, 1, &[])[..20].to_vec(), "Malformed datagram: no room for a tag"),
@@ -284,6 +284,7 @@ fn what_is_no_datagram_is_told_and_sealed_frames_stay_sealed() {
         (data(7, 1, &[0x0b, 0, 0, 33, 0, 1]), "Malformed datagram: a repair of 1 to 32 symbols"),
         (data(7, 1, &[0x0c, 0, 0, 0, 0, 0]), "Malformed datagram: a weight of zero"),
         (data(7, 1, &[0x7f, 1, 2]), "Frame of another version"),
+        (data(7, 1, &[0x5f, 2, 1]), "Malformed datagram: truncated"),
     ];
     let packets: Vec<_> = table.iter().map(|(datagram, _)| on(datagram)).collect();
     let rows = tshark(&packets, &clear, &[EXPERT]);

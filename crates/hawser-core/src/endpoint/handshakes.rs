@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   this side greets                              this side is greeted
-//!   greet_if_due: initiation by every link        on_initiation: response, keys pending
+//!   greet_if_due: an initiation by each link       on_initiation: response, keys pending
 //!   on_handshake_response: keys installed,        promote: the first datagram that opens under
 //!   paths opened                                  pending keys makes them the session's
 //! ```
@@ -14,16 +14,13 @@ use super::peer::Peer;
 use super::pending::{Admission, Pending};
 use super::{Endpoint, Event, Link, name_key};
 use crate::drops::DropReason;
-use crate::handshake::{Accepted, Established, InitiationId, Initiator, Known, Verdict};
+use crate::handshake::{Accepted, Established, InitiationId, Initiator, Known, Verdict, Way};
 use crate::session::{Buffers, KeySet, Route, Transmit};
-use crate::units::{Ecn, LinkId, PeerId, Time};
+use crate::units::{Ecn, PeerId, Time};
 use crate::wire::handshake::{CookieReply, HandshakeIndex, Response};
-use crate::wire::{DataHeader, InstanceId, Offer};
+use crate::wire::{DataHeader, Offer};
 use std::collections::VecDeque;
-use std::time::Duration;
 
-/// A greeting is repeated this often (DESIGN section 4).
-const GREET_EVERY: Duration = Duration::from_millis(500);
 /// Messages that may wait for a link; more are not sent.
 const OUTBOX_MAX: usize = 256;
 
@@ -65,39 +62,35 @@ impl Outbox {
 }
 
 impl Endpoint {
-    /// Greets a peer by every link at once, if that is due.
+    /// Greets a peer by every link at once, if that is due. Each way has an initiation of its own, so that their bytes do
+    /// not tie the links together.
     pub(super) fn greet_if_due(&mut self, now: Time, id: PeerId) {
         let peer = &mut self.peers[id.0 as usize];
         if peer.next_greeting().is_none_or(|at| at > now) {
             return;
         }
-        peer.greet_at = Some(now + GREET_EVERY);
-        let message = match &mut peer.greeting {
-            Some(greeting) => greeting.initiator.retransmit(&mut *self.rng),
-            None => {
-                let index = HandshakeIndex(self.rng.next_u64() as u32);
-                let (key, psk) = (peer.config.public_key, peer.config.psk.clone());
-                let offer = Offer { instance: peer.told, ..self.config_offer };
-                let started = Initiator::start(&self.identity, &key, psk, offer, index, peer.greeted, &mut *self.rng);
-                started.map(|(initiator, message)| {
-                    peer.greeting = Some(Greeting { initiator });
-                    message
-                })
+        peer.note_asked(now);
+        let routes = routes(&self.links, peer);
+        let (key, psk, offer) = (peer.config.public_key, &peer.config.psk, self.config_offer.started_as(peer.told));
+        let greeting = peer.greeting.get_or_insert_with(|| {
+            let memory = std::mem::take(&mut peer.greeted);
+            Greeting { initiator: Initiator::new(&self.identity, &key, psk.clone(), offer, memory) }
+        });
+        greeting.initiator.begin_round(now);
+        for route in routes {
+            let index = HandshakeIndex(self.rng.next_u64() as u32);
+            let way = Way { link: route.link, remote: route.remote };
+            match greeting.initiator.initiation(now, way, index, &mut *self.rng) {
+                Ok(message) => self.outbox.push(route, &message),
+                Err(_) => self.drops.count(DropReason::Handshake),
             }
-        };
-        peer.greeted = peer.greeting.as_ref().map(|greeting| greeting.initiator.memory()).or(peer.greeted);
-        let Ok(message) = message else { return self.drops.count(DropReason::Handshake) };
-        for (link, remote) in routes(&self.links, peer) {
-            self.outbox.push(Route { link, remote, source: None }, &message);
         }
+        peer.greeted = greeting.initiator.memory().clone();
     }
 
-    /// Greets a peer as soon as possible, if there is no session with it.
+    /// Greets a peer as soon as possible, if it is to be greeted.
     pub(super) fn greet_at(&mut self, now: Time, id: PeerId) {
-        let peer = &mut self.peers[id.0 as usize];
-        if peer.session.is_none() {
-            peer.greet_at = Some(now);
-        }
+        self.peers[id.0 as usize].ask_anew(now);
     }
 
     /// Somebody greets us. Nothing is kept or answered unless it is a known key.
@@ -140,14 +133,14 @@ impl Endpoint {
         let Accepted { response, established: Established { keys, peer_offer, .. }, fresh, count, .. } = accepted;
         let keys = KeySet { id: name_key(&mut self.next_key), keys, made_at: now, ours: false };
         let peer = &mut self.peers[place];
-        let pending = Pending { id, response, keys, instance: peer_offer.instance, fresh, count };
+        let pending = Pending { id, response, keys, offer: peer_offer, fresh, count };
         match peer.pending.admit(now, pending) {
             Admission::Kept { evicted } => {
                 if let Some(evicted) = evicted {
                     self.labels.remove_key(evicted);
                 }
                 let kept = peer.pending.iter().last();
-                kept.iter().for_each(|kept| peer.label_key(PeerId(place as u32), &kept.keys, &mut self.labels));
+                kept.iter().for_each(|kept| peer.label_pending(PeerId(place as u32), kept, &mut self.labels));
                 self.outbox.push(route, &response);
                 Ok(())
             }
@@ -170,6 +163,11 @@ impl Endpoint {
     ) -> Result<(), DropReason> {
         let index = owner.peer.0 as usize;
         let peer = &mut self.peers[index];
+        let waits = peer.pending.iter().find(|pending| pending.keys.id == owner.key);
+        // Somebody may have held the first datagram back for as long as keys last.
+        if waits.is_some_and(|pending| pending.keys.is_too_old(now)) {
+            return Err(DropReason::KeyExpired);
+        }
         if !peer.opens(owner, header, bytes, &mut self.scratch) {
             return Err(DropReason::Forged);
         }
@@ -178,7 +176,7 @@ impl Endpoint {
         let pending = pending.ok_or(DropReason::UnknownLabel)?;
         // New keys are here: an answer to our own greeting would only cross them.
         peer.greeting = None;
-        self.install(now, owner.peer, pending.keys, pending.instance);
+        self.install(now, owner.peer, pending.keys, &pending.offer);
         Ok(())
     }
 
@@ -192,34 +190,36 @@ impl Endpoint {
         peer.greeting = None;
         let keys = KeySet { id: name_key(&mut self.next_key), keys: established.keys, made_at: now, ours: true };
         let id = PeerId(index as u32);
-        peer.label_key(id, &keys, &mut self.labels);
-        self.install(now, id, keys, established.peer_offer.instance);
+        self.install(now, id, keys, &established.peer_offer);
         Ok(())
     }
 
-    /// The peer is under load and wants proof of our address.
-    pub(super) fn on_cookie(&mut self, now: Time, bytes: &[u8]) -> Result<(), DropReason> {
+    /// The peer is under load and wants proof of our address. It has it with the next initiation, when that is due:
+    /// the reply may be forged (WireGuard's paper, section 5.4.7).
+    pub(super) fn on_cookie(&mut self, bytes: &[u8]) -> Result<(), DropReason> {
         let reply = CookieReply::decode(bytes).map_err(|_| DropReason::Malformed)?;
         let index = self.greeted(reply.receiver).ok_or(DropReason::Handshake)?;
         let peer = &mut self.peers[index];
         let greeting = peer.greeting.as_mut().ok_or(DropReason::Handshake)?;
         greeting.initiator.on_cookie(bytes).map_err(|_| DropReason::Handshake)?;
-        peer.greet_at = Some(now);
+        peer.greeted = greeting.initiator.memory().clone();
         Ok(())
     }
 
     fn greeted(&self, receiver: HandshakeIndex) -> Option<usize> {
-        let waits = |peer: &Peer| peer.greeting.as_ref().is_some_and(|greeting| greeting.initiator.index() == receiver);
+        let waits = |peer: &Peer| peer.greeting.as_ref().is_some_and(|greeting| greeting.initiator.waits_for(receiver));
         self.peers.iter().position(waits)
     }
 
     /// New keys: for the live session with this instance of the peer, or for a new one.
-    fn install(&mut self, now: Time, id: PeerId, keys: KeySet, instance: InstanceId) {
+    fn install(&mut self, now: Time, id: PeerId, keys: KeySet, offer: &Offer) {
         let settings = self.settings;
+        let (instance, version) = (offer.instance, offer.version());
         let same = self.peers[id.0 as usize].instance == Some(instance);
         let links = self.links.clone();
-        let peer = &mut self.peers[id.0 as usize];
+        let (peer, key) = (&mut self.peers[id.0 as usize], keys.id);
         let new = !(same && peer.session.is_some());
+        peer.asking_since = None;
         if self.tells_keys {
             self.events.push(Event::Keys { peer: id, new, secrets: Box::new(keys.keys.secrets()) });
         }
@@ -240,6 +240,7 @@ impl Endpoint {
             };
             peer.begin_session(now, id, keys, settings, &mut self.labels, &mut cx);
             if let Some(session) = &mut peer.session {
+                session.learn_version(version);
                 session.begin_as_told(&self.rules, &self.terms);
                 links.iter().for_each(|link| session.learn_link(link.id, link.transport));
             }
@@ -247,16 +248,26 @@ impl Endpoint {
             self.count_active();
         }
         self.events.push(Event::Session { peer: id, new });
+        // While they waited, paths came and went, or the session that they were to go on with.
+        self.labels.remove_key(key);
+        self.peers[id.0 as usize].follow_paths(id, &mut self.labels);
+        let ours = self.config_offer.version();
+        if new && version != ours {
+            self.events.push(Event::OtherVersion { peer: id, theirs: version, ours });
+        }
         self.settle(now, id);
     }
 }
 
-/// Every way from a link to an endpoint of `peer`.
-fn routes(links: &[Link], peer: &Peer) -> Vec<(LinkId, std::net::SocketAddr)> {
+/// Every way from a link to an endpoint of `peer`; to one that called, the ways back.
+fn routes(links: &[Link], peer: &Peer) -> Vec<Route> {
+    if peer.config.endpoints.is_empty() {
+        return peer.session.iter().flat_map(|session| session.ways_back()).collect();
+    }
     let from = |link: &Link| {
         let link = *link;
         let reached = peer.config.endpoints.iter().filter(move |endpoint| link.reaches(endpoint));
-        reached.map(move |endpoint| (link.id, link.address_of(endpoint)))
+        reached.map(move |endpoint| Route { link: link.id, remote: link.address_of(endpoint), source: None })
     };
     links.iter().flat_map(from).collect()
 }

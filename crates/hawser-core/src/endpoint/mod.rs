@@ -25,16 +25,16 @@ pub use words::{Config, Event, Link, Snapshot};
 
 use crate::drops::{DropReason, Drops};
 use crate::handshake::{Identity, Responder};
-use crate::packet::{FlowKey, Offload, TrainStore};
+use crate::packet::{FlowKey, Offload, PacketDrop, TrainStore};
 use crate::path::health::DownReason;
 use crate::rules::{Mark, Rules};
-use crate::session::constants::{DATA_OVERHEAD, LABELS_AHEAD, TUN_MTU_MIN, TUN_MTU_RAISE};
+use crate::session::constants::{DATA_OVERHEAD, TUN_MTU_MIN, TUN_MTU_RAISE};
 use crate::session::timeout::earlier;
 use crate::session::{
     Buffers, Context, Datagram, Event as SessionEvent, Moved, Reason, Route, Settings, Sink, Terms, Transmit,
 };
-use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PathId, PeerId, Random, Time};
-use crate::wire::{DataHeader, DatagramKind, Offer, Reader};
+use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PeerId, Random, Time};
+use crate::wire::{DataHeader, DatagramKind, InstanceId, Offer, Reader};
 use handshakes::Outbox;
 use labels::{KeyId, Labels, Owner};
 use peer::Peer;
@@ -88,12 +88,13 @@ impl Endpoint {
     pub fn new(config: Config, mut rng: Box<dyn Random + Send>) -> Self {
         let ours = config.identity.public();
         let flow_key = FlowKey::new(rng.next_u64(), rng.next_u64());
+        let offer = config.offer.spoken();
         let mut endpoint = Endpoint {
-            config_offer: config.offer,
-            responder: Responder::new(config.identity.clone(), config.offer),
+            config_offer: offer,
+            responder: Responder::new(config.identity.clone(), offer),
             identity: config.identity,
             settings: config.settings,
-            peers: config.peers.into_iter().map(|peer| Peer::new(peer, &ours, config.offer.instance)).collect(),
+            peers: config.peers.into_iter().map(|peer| Peer::new(peer, &ours, offer.instance)).collect(),
             links: Vec::new(),
             routing: Routing::default(),
             labels: Labels::default(),
@@ -138,10 +139,15 @@ impl Endpoint {
     pub fn handle_marked(&mut self, now: Time, len: usize, offload: Offload, mark: Mark) {
         let train = match self.store.admit(len, offload) {
             Ok(train) => train,
+            Err(PacketDrop::Full) => return self.drops.count(DropReason::StoreFull),
             Err(_) => return self.drops.count(DropReason::BadInner),
         };
         let (source, destination) = (self.store.train(train).source(), self.store.train(train).destination());
         match self.routing.peer_for(source, destination) {
+            Ok(peer) if !self.store.charge(train, peer.0) => {
+                self.store.release_all(train);
+                self.drops.count(DropReason::StoreShare);
+            }
             Ok(peer) => {
                 let treatment = self.rules.treatment(self.store.train(train).inner(), mark);
                 self.store.treat(train, treatment);
@@ -174,7 +180,7 @@ impl Endpoint {
             Ok(DatagramKind::Data) => self.on_data(now, Datagram { route, ecn, bytes }, sink),
             Ok(DatagramKind::Initiation) => self.on_initiation(now, route, bytes),
             Ok(DatagramKind::Response) => self.on_handshake_response(now, bytes),
-            Ok(DatagramKind::CookieReply) => self.on_cookie(now, bytes),
+            Ok(DatagramKind::CookieReply) => self.on_cookie(bytes),
             Err(reason) => Err(reason),
         };
         match (verdict, kind) {
@@ -226,23 +232,29 @@ impl Endpoint {
     /// Does what a session asked for.
     fn settle(&mut self, now: Time, id: PeerId) {
         let peer = &mut self.peers[id.0 as usize];
-        let (mut mtu_changed, mut ended) = (false, false);
+        let (mut mtu_changed, mut paths_seen, mut ended) = (false, false, false);
         while let Some(event) = peer.session.as_mut().and_then(|session| session.poll_event()) {
             match event {
-                SessionEvent::PathSeen(path) => peer.label_up_to(id, path, &mut self.labels),
-                SessionEvent::PathClosed(path) if path.0 > FIRST_LABELS => self.labels.remove_path(id, path),
-                SessionEvent::PathClosed(_) => {}
+                SessionEvent::PathsSeen => paths_seen = true,
+                SessionEvent::PathClosed(path) => peer.forget_path(path, &mut self.labels),
                 SessionEvent::KeysRetired(key) => self.labels.remove_key(key),
                 SessionEvent::MtuChanged => mtu_changed = true,
                 SessionEvent::TrainsLost(link, remote) => {
                     self.events.push(Event::TrainsLost { peer: id, link, remote });
                 }
-                SessionEvent::Closed => {
-                    peer.end_session(now, &mut self.labels, &mut self.store);
-                    self.events.push(Event::Closed { peer: id });
+                SessionEvent::Closed | SessionEvent::Silent => {
+                    let told = InstanceId(self.rng.next_u64());
+                    peer.end_alone(now, told, &mut self.labels, &mut self.store);
+                    let silent = event == SessionEvent::Silent;
+                    self.events.push(if silent { Event::Silent { peer: id } } else { Event::Closed { peer: id } });
                     ended = true;
                 }
+                SessionEvent::KeysOver(end) => self.events.push(Event::KeysOver { peer: id, end }),
             }
+        }
+        // Once for all that a datagram said of paths.
+        if paths_seen {
+            peer.follow_paths(id, &mut self.labels);
         }
         if ended {
             self.count_active();
@@ -294,7 +306,7 @@ impl Endpoint {
         if now >= self.housekeeping {
             self.housekeeping = now + HOUSEKEEPING;
             self.store.trim();
-            self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()).for_each(|session| session.trim());
+            self.peers.iter_mut().for_each(|peer| peer.trim(now, &mut self.labels, &mut self.store, &mut self.drops));
             self.follow_mtu(now);
             self.reopen_paths(now);
         }
@@ -423,6 +435,7 @@ impl Endpoint {
             peers: self.peers.iter().map(session).collect(),
             drops: self.drops.clone(),
             trains: ByteCount(self.store.bytes_held() as u64),
+            labels: self.labels.len(),
         }
     }
 }
@@ -432,19 +445,3 @@ fn name_key(next: &mut u64) -> KeyId {
     *next += 1;
     KeyId(*next)
 }
-
-/// Registers the labels of one set of receive keys for every path id up to `path`.
-fn label_paths(
-    labels: &mut Labels,
-    peer: PeerId,
-    key: KeyId,
-    open: &crate::handshake::OpenKey,
-    ids: impl Iterator<Item = u32>,
-) {
-    for path in ids.map(PathId) {
-        labels.insert(open.label(path), Owner { peer, key, path });
-    }
-}
-
-/// Path ids whose labels are known before any path is, and stay known.
-const FIRST_LABELS: u32 = 2 * LABELS_AHEAD;

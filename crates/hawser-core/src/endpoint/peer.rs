@@ -1,21 +1,27 @@
 //! A configured peer: its session if there is one, and the handshakes that may bring one.
 
+use super::Link;
 use super::handshakes::Greeting;
 use super::labels::{KeyId, Labels, Owner};
-use super::pending::PendingTable;
-use super::{FIRST_LABELS, Link, label_paths};
+use super::pending::{Pending, PendingTable};
 use crate::alias::Alias;
-use crate::drops::DropReason;
-use crate::handshake::{Memory, Psk, PublicKey};
+use crate::drops::{DropReason, Drops};
+use crate::handshake::{Memory, OpenKey, Psk, PublicKey};
 use crate::packet::{SegmentRef, TrainId, TrainStore};
 use crate::queue::{Choice, FlowView, Queue};
+use crate::session::constants::{ASK_LEAST, EAGER, EAGER_PARTS, QUEUED_FOR};
 use crate::session::timeout::earlier;
-use crate::session::{Context, KeySet, Reason, Route, Session, Settings, ingress_queue};
+use crate::session::{Context, KeySet, Reason, Rekey, Route, Session, Settings, first_ids, ingress_queue};
 use crate::units::{PathId, PeerId, Time};
 use crate::wire::{DataHeader, InstanceId};
 use ipnet::IpNet;
 use std::net::SocketAddr;
+use std::time::Duration;
 
+/// An initiation is repeated this often at first (DESIGN section 4).
+const GREET_EVERY: Duration = Duration::from_millis(500);
+/// And at least this often for ever, where nobody has anything to send: 8 MB a month on each link.
+const ASK_IDLE: Duration = Duration::from_secs(60);
 /// Trains kept for a peer whose session is still being made: a few first packets of connections.
 const WAITING_TRAINS: usize = 64;
 
@@ -46,11 +52,15 @@ pub(super) struct Peer {
     pub greeting: Option<Greeting>,
     pub greet_at: Option<Time>,
     /// What the next greeting is to know of those before.
-    pub greeted: Option<Memory>,
+    pub greeted: Memory,
     pub pending: PendingTable,
-    waiting: Vec<TrainId>,
-    /// Labels are known of paths up to these, of either side.
-    labelled: [u32; 2],
+    /// First packets for a session that is still being made, and since when.
+    waiting: Vec<(Time, TrainId)>,
+    /// Since when initiations go unanswered, and when the last one went.
+    pub asking_since: Option<Time>,
+    pub asked_at: Time,
+    /// Something is to be sent to it.
+    pub wanted: bool,
 }
 
 impl Peer {
@@ -65,19 +75,24 @@ impl Peer {
             told,
             greeting: None,
             greet_at: None,
-            greeted: None,
+            greeted: Memory::default(),
             pending: PendingTable::default(),
             waiting: Vec::new(),
-            labelled: [FIRST_LABELS; 2],
+            asking_since: None,
+            asked_at: Time::ZERO,
+            wanted: false,
         }
     }
 
     /// A train for this peer; kept for a moment if there is no session yet.
     pub fn enqueue(&mut self, now: Time, train: TrainId, cx: &mut Context<'_>) {
+        if self.greeting.is_some() {
+            self.want();
+        }
         if let Some(session) = &mut self.session {
             session.enqueue(now, train, cx);
         } else if self.waiting.len() < WAITING_TRAINS {
-            self.waiting.push(train);
+            self.waiting.push((now, train));
         } else {
             cx.store.release_all(train);
             cx.drops.count(DropReason::NoSession);
@@ -98,9 +113,8 @@ impl Peer {
             old.key_ids().for_each(|key| labels.remove_key(key));
             old.dismantle(now, cx.store)
         });
-        self.labelled = [FIRST_LABELS; 2];
         self.session = Some(Session::new(now, id, self.side, keys, settings, queue.unwrap_or_else(ingress_queue)));
-        for train in std::mem::take(&mut self.waiting) {
+        for (_, train) in std::mem::take(&mut self.waiting) {
             self.enqueue(now, train, cx);
         }
     }
@@ -114,14 +128,38 @@ impl Peer {
         self.greet_at = Some(now);
     }
 
+    /// Ends the session with a peer that closed it, or was silent for too long: the peer may have kept its own, or may hold
+    /// answers that go on with it. `told` says from now on that ours is another; handshakes of before are given up.
+    pub fn end_alone(&mut self, now: Time, told: InstanceId, labels: &mut Labels, store: &mut TrainStore) {
+        self.end_session(now, labels, store);
+        self.pending.forget(|_| true, |key| labels.remove_key(key));
+        (self.told, self.greeting) = (told, None);
+    }
+
+    /// Lets go of what waited for too long, and of buffers that were idle.
+    pub fn trim(&mut self, now: Time, labels: &mut Labels, store: &mut TrainStore, drops: &mut Drops) {
+        self.waiting.retain(|(since, train)| {
+            let fresh = now.since(*since) <= QUEUED_FOR;
+            if !fresh {
+                store.release_all(*train);
+                drops.count(DropReason::TooOld);
+            }
+            fresh
+        });
+        self.pending.forget(|pending| pending.keys.is_too_old(now), |key| labels.remove_key(key));
+        if let Some(session) = &mut self.session {
+            session.trim();
+        }
+    }
+
     /// Nothing is left of it but its place.
     pub fn retire(&mut self, now: Time, labels: &mut Labels, store: &mut TrainStore) {
         self.end_session(now, labels, store);
         self.pending.iter().for_each(|pending| labels.remove_key(pending.keys.id));
         self.pending = PendingTable::default();
-        self.waiting.drain(..).for_each(|train| store.release_all(train));
+        self.waiting.drain(..).for_each(|(_, train)| store.release_all(train));
         (self.config.endpoints, self.config.allowed_ips) = (Vec::new(), Vec::new());
-        (self.greeting, self.greet_at, self.greeted, self.gone) = (None, None, None, true);
+        (self.greeting, self.greet_at, self.greeted, self.gone) = (None, None, Memory::default(), true);
     }
 
     /// Whether anything may become due, or sent.
@@ -159,33 +197,36 @@ impl Peer {
         same_session.or_else(|_| open.open_into(owner.path, header.number.expand(None), bytes, scratch)).is_ok()
     }
 
-    /// Makes the labels of paths up to `path` known, under all live and pending keys.
-    pub fn label_up_to(&mut self, id: PeerId, path: PathId, labels: &mut Labels) {
-        let PathId(upto) = path;
-        let side = upto & 1;
-        let known = &mut self.labelled[side as usize];
-        if upto <= *known {
-            return;
-        }
-        let ids = (*known + 1..=upto).filter(|id| id & 1 == side);
-        *known = upto;
-        for pending in self.pending.iter() {
-            label_paths(labels, id, pending.keys.id, &pending.keys.keys.recv, ids.clone());
-        }
+    /// Makes the labels known of all paths whose datagrams may come, and forgets those of paths that were skipped for good.
+    pub fn follow_paths(&self, id: PeerId, labels: &mut Labels) {
         let Some(session) = &self.session else { return };
-        for key in session.key_ids() {
-            if let Some(open) = session.open_key(key) {
-                label_paths(labels, id, key, open, ids.clone());
-            }
+        for (key, open) in self.session_keys(session) {
+            labels.remove_below(key, session.floor(), |path| !session.is_open(path));
+            label_paths(labels, id, key, open, session.ids_to_come());
         }
     }
 
-    /// Makes the labels of a new set of keys known.
-    pub fn label_key(&self, id: PeerId, keys: &KeySet, labels: &mut Labels) {
-        let may_come = |path: &u32| self.session.as_ref().is_none_or(|session| session.may_come(PathId(*path)));
-        let highest = self.labelled[0].max(self.labelled[1]);
-        let later = (FIRST_LABELS + 1..=highest).filter(|id| *id <= self.labelled[(id & 1) as usize]).filter(may_come);
-        label_paths(labels, id, keys.id, &keys.keys.recv, (0..=FIRST_LABELS).chain(later));
+    /// A path was closed: its labels are of no use any more.
+    pub fn forget_path(&self, path: PathId, labels: &mut Labels) {
+        let Some(session) = &self.session else { return };
+        self.session_keys(session).for_each(|(key, _)| labels.remove_path(key, path));
+    }
+
+    /// The receive keys of the session, and those that wait to be.
+    fn session_keys<'a>(&'a self, session: &'a Session) -> impl Iterator<Item = (KeyId, &'a OpenKey)> {
+        let live = session.key_ids().filter_map(|key| Some((key, session.open_key(key)?)));
+        let ours = |pending: &&Pending| Some(pending.offer.instance) == self.instance;
+        live.chain(self.pending.iter().filter(ours).map(|pending| (pending.keys.id, &pending.keys.keys.recv)))
+    }
+
+    /// Makes the labels of keys known that wait for their first datagram: of paths of the session that they go on with, or of
+    /// those that a new one begins with.
+    pub fn label_pending(&self, id: PeerId, pending: &Pending, labels: &mut Labels) {
+        let (key, open) = (pending.keys.id, &pending.keys.keys.recv);
+        match self.session.as_ref().filter(|_| self.instance == Some(pending.offer.instance)) {
+            Some(session) => label_paths(labels, id, key, open, session.ids_to_come()),
+            None => label_paths(labels, id, key, open, first_ids(self.side)),
+        }
     }
 
     /// The next deadline of this peer.
@@ -194,17 +235,50 @@ impl Peer {
         earlier(greet, self.session.as_mut().and_then(|session| session.poll_timeout(now)))
     }
 
-    /// When the peer is to be greeted, if we are the one who greets.
+    /// When the peer is to be sent an initiation: by whom it called, only for new keys of a session.
     pub fn next_greeting(&self) -> Option<Time> {
-        if self.config.endpoints.is_empty() {
-            return None;
-        }
-        if self.greeting.is_some() || self.session.is_none() {
+        let leads = !self.config.endpoints.is_empty();
+        let Some(session) = &self.session else { return self.greet_at.filter(|_| leads) };
+        if self.greeting.is_some() {
             return self.greet_at;
         }
-        let session = self.session.as_ref()?;
-        let due = session.silence_deadline().map_or(session.rekey_at(), |silence| silence.min(session.rekey_at()));
+        let due = if leads {
+            let rekey = session.rekey_at(Rekey::Lead);
+            session.silence_deadline().map_or(rekey, |silence| silence.min(rekey))
+        } else {
+            session.rekey_at(Rekey::Follow)
+        };
         Some(due.max(self.greet_at.unwrap_or(Time::ZERO)))
+    }
+
+    /// An initiation goes out: the next one follows soon at first, and ever more seldom while there is no answer.
+    pub fn note_asked(&mut self, now: Time) {
+        let unanswered = now.since(*self.asking_since.get_or_insert(now));
+        let silence = self.session.as_ref().map_or(Duration::ZERO, |session| session.silence(now)).max(unanswered);
+        let most = if std::mem::take(&mut self.wanted) { ASK_LEAST } else { ASK_IDLE };
+        let every = if silence < EAGER { GREET_EVERY } else { (silence / EAGER_PARTS).clamp(GREET_EVERY, most) };
+        (self.asked_at, self.greet_at) = (now, Some(now + every));
+    }
+
+    /// Something waits for it: the next initiation is not put off for long.
+    fn want(&mut self) {
+        self.wanted = true;
+        self.greet_at = self.greet_at.map(|at| at.min(self.asked_at + ASK_LEAST));
+    }
+
+    /// Something speaks for an answer: initiations go as often as at first, and one at once.
+    pub fn ask_anew(&mut self, now: Time) {
+        self.asking_since = None;
+        if self.session.is_none() || self.greeting.is_some() {
+            self.greet_at = Some(now);
+        }
+    }
+}
+
+/// Registers the labels of these paths under one set of receive keys.
+fn label_paths(labels: &mut Labels, peer: PeerId, key: KeyId, open: &OpenKey, ids: impl Iterator<Item = PathId>) {
+    for path in ids {
+        labels.insert(Owner { peer, key, path }, || open.label(path));
     }
 }
 

@@ -4,6 +4,7 @@
 //! keep a genuine one out, and no clock tells them apart (DESIGN section 3):
 //!
 //! 1. What does not count on from the last one known to be genuine, of the same start of the peer, is a recording.
+//!    All of one round, one by each of the peer's links, have one count: each may be answered until one is taken up.
 //! 2. While a place is free, any other gets it: in peace a handshake takes one round trip.
 //! 3. Where none is free, a cookie is asked for, and one that was made for it gets the place of the oldest that was not.
 
@@ -11,13 +12,13 @@ use super::labels::KeyId;
 use crate::handshake::InitiationId;
 use crate::session::KeySet;
 use crate::units::Time;
-use crate::wire::InstanceId;
 use crate::wire::handshake::RESPONSE_LEN;
+use crate::wire::{InstanceId, Offer};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Half-open handshakes kept for one peer (DESIGN section 3).
-const PENDING_MAX: usize = 4;
+/// Half-open handshakes kept for one peer: four rounds by four links, as a round trip of 2 s needs.
+const PENDING_MAX: usize = 16;
 /// How long one keeps its place: an initiator takes answers for 2 s, and its first datagram has to come back.
 const PENDING_FOR: Duration = Duration::from_secs(5);
 /// Starts of the peer's portal whose count is remembered: a cookie's life sees no more of them.
@@ -28,7 +29,8 @@ pub(super) struct Pending {
     pub id: InitiationId,
     pub response: [u8; RESPONSE_LEN],
     pub keys: KeySet,
-    pub instance: InstanceId,
+    /// What the peer said of itself.
+    pub offer: Offer,
     /// It was made for a cookie of late.
     pub fresh: bool,
     /// Its place among the initiations of that instance.
@@ -51,7 +53,23 @@ pub(super) enum Admission {
 pub(super) struct PendingTable {
     places: Vec<Pending>,
     /// The highest count of each start of the peer known to be genuine, the latest start last.
-    counts: VecDeque<(InstanceId, u32)>,
+    counts: VecDeque<Genuine>,
+}
+
+/// The latest round of a start of the peer that is known to be genuine.
+#[derive(Copy, Clone)]
+struct Genuine {
+    instance: InstanceId,
+    count: u32,
+    /// One of it was taken up: the others of that round are of no use any more.
+    over: bool,
+}
+
+impl Genuine {
+    /// Whether this initiation comes too late.
+    fn outdates(&self, instance: InstanceId, count: u32) -> bool {
+        self.instance == instance && (count < self.count || count == self.count && self.over)
+    }
 }
 
 impl PendingTable {
@@ -62,7 +80,7 @@ impl PendingTable {
 
     /// Gives a handshake a place, if it is to have one.
     pub fn admit(&mut self, now: Time, pending: Pending) -> Admission {
-        if self.counts.iter().any(|(instance, last)| *instance == pending.instance && pending.count <= *last) {
+        if self.counts.iter().any(|last| last.outdates(pending.offer.instance, pending.count)) {
             return Admission::Recorded;
         }
         let evicted = if self.places.len() < PENDING_MAX {
@@ -77,7 +95,7 @@ impl PendingTable {
             Some(self.places.remove(at).keys.id)
         };
         if pending.fresh {
-            self.note_genuine(pending.instance, pending.count);
+            self.note_genuine(Genuine { instance: pending.offer.instance, count: pending.count, over: false });
         }
         self.places.push(pending);
         Admission::Kept { evicted }
@@ -88,9 +106,9 @@ impl PendingTable {
     pub fn take(&mut self, key: KeyId, mut retire: impl FnMut(KeyId)) -> Option<Pending> {
         let at = self.places.iter().position(|place| place.keys.id == key)?;
         let taken = self.places.remove(at);
-        self.note_genuine(taken.instance, taken.count);
+        self.note_genuine(Genuine { instance: taken.offer.instance, count: taken.count, over: true });
         self.places.retain(|place| {
-            let useless = place.instance == taken.instance && place.count <= taken.count;
+            let useless = place.offer.instance == taken.offer.instance && place.count <= taken.count;
             if useless {
                 retire(place.keys.id);
             }
@@ -99,12 +117,27 @@ impl PendingTable {
         Some(taken)
     }
 
-    fn note_genuine(&mut self, instance: InstanceId, count: u32) {
-        let known = self.counts.iter().position(|(known, _)| *known == instance);
-        let last = known.and_then(|at| self.counts.remove(at)).map_or(count, |(_, last)| last.max(count));
+    /// Gives up those that are `useless`, and tells their keys.
+    pub fn forget(&mut self, useless: impl Fn(&Pending) -> bool, mut retire: impl FnMut(KeyId)) {
+        self.places.retain(|place| {
+            let useless = useless(place);
+            if useless {
+                retire(place.keys.id);
+            }
+            !useless
+        });
+    }
+
+    fn note_genuine(&mut self, new: Genuine) {
+        let known = self.counts.iter().position(|known| known.instance == new.instance);
+        let last = known.and_then(|at| self.counts.remove(at));
+        let latest = match last {
+            Some(last) if last.outdates(new.instance, new.count) => last,
+            _ => new,
+        };
         if self.counts.len() == STARTS_KEPT {
             self.counts.pop_front();
         }
-        self.counts.push_back((instance, last));
+        self.counts.push_back(latest);
     }
 }

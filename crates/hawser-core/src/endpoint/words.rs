@@ -4,17 +4,18 @@ use super::peer::PeerConfig;
 use crate::drops::Drops;
 use crate::handshake::Identity;
 use crate::handshake::secrets::SessionSecrets;
-use crate::session::{SessionSnapshot, Settings};
+use crate::session::{KeyEnd, SessionSnapshot, Settings};
 use crate::transport::Transport;
 use crate::units::{ByteCount, LinkGroup, LinkId, PeerId};
-use crate::wire::Offer;
+use crate::wire::{Offer, Version};
 use std::net::SocketAddr;
 
 /// What a portal is made of. No default; moved into the endpoint.
 pub struct Config {
     /// This portal's key pair.
     pub identity: Identity,
-    /// What it offers its peers; `instance` must be random for each start of the portal.
+    /// What it offers its peers; `instance` must be random for each start of the portal. Unless it says what is spoken,
+    /// it is [`Version::OURS`].
     pub offer: Offer,
     /// How sessions behave.
     pub settings: Settings,
@@ -56,10 +57,31 @@ pub enum Event {
         /// Not merely new keys.
         new: bool,
     },
+    /// A session began with a peer of another version: what either knows alone is not used between them.
+    OtherVersion {
+        /// With whom.
+        peer: PeerId,
+        /// What it speaks.
+        theirs: Version,
+        /// What this portal speaks.
+        ours: Version,
+    },
     /// The peer said good-bye.
     Closed {
         /// Who.
         peer: PeerId,
+    },
+    /// The peer was not heard for so long that its session is over: its keys are erased.
+    Silent {
+        /// Who.
+        peer: PeerId,
+    },
+    /// Nothing is sent to this peer under keys that nothing replaced in time, until a handshake succeeds.
+    KeysOver {
+        /// To whom.
+        peer: PeerId,
+        /// Which bound they came to.
+        end: KeyEnd,
     },
     /// Trains do not arrive on a path, and single datagrams do: they leave one by one from now on.
     TrainsLost {
@@ -90,4 +112,6 @@ pub struct Snapshot {
     pub drops: Drops,
     /// Bytes of trains that wait or are not yet acknowledged.
     pub trains: ByteCount,
+    /// Labels by which data datagrams are told apart, of all peers.
+    pub labels: usize,
 }

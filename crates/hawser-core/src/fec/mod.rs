@@ -45,6 +45,8 @@ pub(crate) struct Fec {
     demand: Demand,
     encoder: Encoder,
     decoder: Decoder,
+    /// The peer does not know repairs.
+    mute: bool,
     counts: FecSnapshot,
     /// The path that the last protected packet took.
     last_path: usize,
@@ -59,11 +61,16 @@ impl Fec {
         }
     }
 
+    /// Sends no repairs from now on, or may again: as the peer knows them.
+    pub fn mute(&mut self, mute: bool) {
+        self.mute = mute;
+    }
+
     /// Whether a packet of so many bytes is protected on a path with datagrams of `mtu` bytes: if it asks for it,
     /// loss does, and a repair of that size has room.
     pub fn protects(&self, asked: bool, len: usize, mtu: usize) -> bool {
         let fits = len <= MAX_PACKET && RepairFrame::OVERHEAD + SYMBOL_HEAD + len <= mtu;
-        asked && self.demand.interval().is_some() && fits
+        asked && !self.mute && self.demand.interval().is_some() && fits
     }
 
     /// Bytes that a datagram costs beside a packet of so many bytes.

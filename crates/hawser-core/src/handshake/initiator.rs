@@ -1,14 +1,20 @@
 //! The side that begins. Steps 1, 3, 4 and 5 of the handshake's story.
 //!
 //! ```text
-//!        start                    response
-//! (none) -----> Waiting(1..=4 attempts) ------------------> Done
-//!                 |  ^      cookie: kept for the next attempt
-//!                 +--+      retransmit: one attempt more, the oldest of five forgotten
+//!        new                      response
+//! (none) -----> Waiting(0..=64 attempts) -----------------> Done
+//!                 |  ^      begin_round: attempts that are 2 s old are forgotten, younger ones never
+//!                 +--+      initiation: one attempt more, by one way
+//!                           cookie: kept for the next initiation by its way; nothing is sent at once
 //!                           anything wrong: nothing
 //! ```
+//!
+//! Every way has initiations of its own, with their own index, ephemeral key and cookie: nothing in the bytes tells
+//! that two of them are of one portal.
 
 use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::time::Duration;
 
 use snow::HandshakeState;
 
@@ -16,44 +22,84 @@ use super::identity::{Identity, Psk, PublicKey};
 use super::keys::{Side, TransportKeys};
 use super::mac::{Cookie, Mac1Key, MacBytes};
 use super::{Established, HandshakeError, agree, noise};
-use crate::units::Random;
+use crate::units::{LinkId, Random, Time};
 use crate::wire::handshake::{CookieReply, HandshakeIndex, INITIATION_LEN, INITIATION_NOISE_LEN, Initiation, Response};
 use crate::wire::{Freshness, Offer};
 
-/// Initiations whose answer is still taken: at one every 500 ms, answers may be 2 s late
-/// (DESIGN section 6 asks for round trips of 300 ms; a satellite's first one may take a second).
-const MAX_ATTEMPTS: usize = 4;
+/// How long the answer to an initiation is taken: a satellite's first round trip may last a second, and a second more
+/// for queues.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
+/// Initiations that wait at once: four rounds of 500 ms by sixteen ways, each about a KiB.
+const MAX_ATTEMPTS: usize = 64;
+/// Ways whose cookie is kept: as many as initiations may wait by.
+const MAX_COOKIES: usize = 64;
+
+/// A way that initiations take. No zero value; a plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// The link that they leave by.
+    pub link: LinkId,
+    /// Where to.
+    pub remote: SocketAddr,
+}
+
+impl Way {
+    /// The way of a caller that has only one.
+    pub const ONLY: Way = Way { link: LinkId(0), remote: SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0)) };
+}
 
 /// One initiation that was sent.
 struct Attempt {
+    made_at: Time,
+    way: Way,
+    index: HandshakeIndex,
     noise: HandshakeState,
     mac1: MacBytes,
 }
 
 /// What is kept from one handshake with a peer to the next. Nothing at first; a plain value.
-#[derive(Copy, Clone, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Memory {
-    cookie: Option<Cookie>,
-    /// Initiations made so far.
-    count: u32,
+    /// The latest cookie of each way, the latest of all last.
+    cookies: VecDeque<(Way, Cookie)>,
+    /// Rounds of initiations made so far.
+    rounds: u32,
 }
 
-/// A handshake that waits for its response. It begins with one attempt; exclusive, erased when
+impl Memory {
+    fn cookie(&self, way: Way) -> Option<Cookie> {
+        self.cookies.iter().find(|(known, _)| *known == way).map(|(_, cookie)| *cookie)
+    }
+
+    fn keep(&mut self, way: Way, cookie: Cookie) {
+        self.cookies.retain(|(known, _)| *known != way);
+        if self.cookies.len() == MAX_COOKIES {
+            self.cookies.pop_front();
+        }
+        self.cookies.push_back((way, cookie));
+    }
+}
+
+/// A handshake that waits for its response. It begins without an initiation; exclusive, erased when
 /// dropped.
 pub struct Initiator {
     identity: Identity,
     peer: PublicKey,
     psk: Psk,
     offer: Offer,
-    index: HandshakeIndex,
     memory: Memory,
-    /// Oldest first; empty when the handshake is done.
+    /// Oldest first; none are left when the handshake is done.
     attempts: VecDeque<Attempt>,
 }
 
 impl Initiator {
-    /// Begins a handshake with `peer`: what to send, and who waits for the answer. `index` names it
-    /// among the caller's half-open ones; `memory` is that of the one before.
+    /// Who waits for the answer of `peer`; `memory` is that of the handshake before.
+    pub fn new(identity: &Identity, peer: &PublicKey, psk: Psk, offer: Offer, memory: Memory) -> Self {
+        Initiator { identity: identity.clone(), peer: *peer, psk, offer, memory, attempts: VecDeque::new() }
+    }
+
+    /// Begins a handshake with `peer` by [`Way::ONLY`]: who waits for the answer, and what to send. `memory` is that of
+    /// the handshake before.
     ///
     /// # Errors
     /// [`HandshakeError::Noise`], which does not happen with keys of the right length.
@@ -66,59 +112,68 @@ impl Initiator {
         memory: Option<Memory>,
         rng: &mut dyn Random,
     ) -> Result<(Self, [u8; INITIATION_LEN]), HandshakeError> {
-        let mut initiator = Initiator {
-            identity: identity.clone(),
-            peer: *peer,
-            psk,
-            offer,
-            index,
-            memory: memory.unwrap_or_default(),
-            attempts: VecDeque::with_capacity(MAX_ATTEMPTS),
-        };
-        let message = initiator.retransmit(rng)?;
+        let mut initiator = Initiator::new(identity, peer, psk, offer, memory.unwrap_or_default());
+        initiator.begin_round(Time::ZERO);
+        let message = initiator.initiation(Time::ZERO, Way::ONLY, index, rng)?;
         Ok((initiator, message))
     }
 
-    /// Another initiation with a fresh ephemeral key, and mac2 where a cookie came. Answers to the
-    /// three before it are still taken.
+    /// Begins a round: the initiations until the next one count as one, whatever way they take. Those of
+    /// [`ANSWERED_WITHIN`] ago are not waited for any more.
+    pub fn begin_round(&mut self, now: Time) {
+        self.memory.rounds = self.memory.rounds.saturating_add(1);
+        self.attempts.retain(|attempt| now.since(attempt.made_at) < ANSWERED_WITHIN);
+    }
+
+    /// An initiation to be sent by one way, with a fresh ephemeral key, and mac2 where a cookie came by it. `index`
+    /// names it among all that the caller waits for.
     ///
     /// # Errors
-    /// As of [`Initiator::start`].
-    pub fn retransmit(&mut self, rng: &mut dyn Random) -> Result<[u8; INITIATION_LEN], HandshakeError> {
+    /// [`HandshakeError::Waiting`] while as many as can be wait for their answers: none of them is given up for it.
+    /// [`HandshakeError::Noise`] as of [`Initiator::start`].
+    pub fn initiation(
+        &mut self,
+        now: Time,
+        way: Way,
+        index: HandshakeIndex,
+        rng: &mut dyn Random,
+    ) -> Result<[u8; INITIATION_LEN], HandshakeError> {
+        if self.attempts.len() >= MAX_ATTEMPTS {
+            return Err(HandshakeError::Waiting);
+        }
         let mut noise = noise::initiator(&self.identity, &self.peer, &self.psk, rng).map_err(HandshakeError::Noise)?;
         let mut bytes = [0; INITIATION_NOISE_LEN];
         let mut payload = self.offer.encode(None);
-        let echo = self.memory.cookie.map_or([0; Freshness::ECHO_LEN], |cookie| cookie.echo());
-        Freshness { echo, count: self.memory.count }.put(&mut payload);
-        self.memory.count = self.memory.count.saturating_add(1);
+        let cookie = self.memory.cookie(way);
+        let echo = cookie.map_or([0; Freshness::ECHO_LEN], |cookie| cookie.echo());
+        Freshness { echo, count: self.memory.rounds.saturating_sub(1) }.put(&mut payload);
         noise.write_message(&payload, &mut bytes).map_err(HandshakeError::Noise)?;
-        let mut message = Initiation::encode(self.index, &bytes);
+        let mut message = Initiation::encode(index, &bytes);
         let mac1 = Mac1Key::to(&self.peer).sign(&mut message);
-        if let Some(cookie) = &self.memory.cookie {
+        if let Some(cookie) = cookie {
             cookie.sign(&mut message);
         }
-        if self.attempts.len() == MAX_ATTEMPTS {
-            self.attempts.pop_front();
-        }
-        self.attempts.push_back(Attempt { noise, mac1 });
+        self.attempts.push_back(Attempt { made_at: now, way, index, noise, mac1 });
         Ok(message)
     }
 
-    /// Takes a cookie reply; send a [`Initiator::retransmit`] then.
+    /// Takes a cookie reply: the next initiation by its way says it. Anybody who saw an initiation and knows the peer's
+    /// public key can make one, so that nothing else may follow from it.
     ///
     /// # Errors
     /// [`HandshakeError`] where it answers none of the attempts; nothing has changed.
     pub fn on_cookie(&mut self, datagram: &[u8]) -> Result<(), HandshakeError> {
         let reply = CookieReply::decode(datagram)?;
-        if reply.receiver != self.index || self.attempts.is_empty() {
+        if !self.waits_for(reply.receiver) {
             return Err(HandshakeError::NotPending);
         }
-        let opened = self
-            .attempts
-            .iter()
-            .rev()
-            .find_map(|attempt| Cookie::open(reply.sealed, &self.peer, reply.salt, &attempt.mac1));
-        self.memory.cookie = Some(opened.ok_or(HandshakeError::Cookie)?);
+        let named = self.attempts.iter().rev().filter(|attempt| attempt.index == reply.receiver);
+        let mut opened = named.filter_map(|attempt| {
+            let cookie = Cookie::open(reply.sealed, &self.peer, reply.salt, &attempt.mac1)?;
+            Some((attempt.way, cookie))
+        });
+        let (way, cookie) = opened.next().ok_or(HandshakeError::Cookie)?;
+        self.memory.keep(way, cookie);
         Ok(())
     }
 
@@ -128,7 +183,7 @@ impl Initiator {
     /// [`HandshakeError`] where it is not that; the right response is still taken.
     pub fn on_response(&mut self, datagram: &[u8]) -> Result<Established, HandshakeError> {
         let response = Response::decode(datagram)?;
-        if response.receiver != self.index || self.attempts.is_empty() {
+        if !self.waits_for(response.receiver) {
             return Err(HandshakeError::NotPending);
         }
         if !Mac1Key::to(&self.identity.public()).verify(datagram, response.mac1) {
@@ -149,6 +204,9 @@ impl Initiator {
     fn read(&mut self, response: &Response<'_>, payload: &mut [u8; Offer::LEN]) -> Result<Attempt, HandshakeError> {
         let mut failure = HandshakeError::NotPending;
         for at in (0..self.attempts.len()).rev() {
+            if self.attempts[at].index != response.receiver {
+                continue;
+            }
             match self.attempts[at].noise.read_message(response.noise, payload) {
                 Ok(_) => return self.attempts.remove(at).ok_or(HandshakeError::NotPending),
                 Err(error) => failure = HandshakeError::Noise(error),
@@ -157,9 +215,9 @@ impl Initiator {
         Err(failure)
     }
 
-    /// The index by which responses and cookie replies find this handshake.
-    pub fn index(&self) -> HandshakeIndex {
-        self.index
+    /// Whether responses and cookie replies to this index are for this handshake.
+    pub fn waits_for(&self, index: HandshakeIndex) -> bool {
+        self.attempts.iter().any(|attempt| attempt.index == index)
     }
 
     /// Whom it is with.
@@ -167,15 +225,15 @@ impl Initiator {
         self.peer
     }
 
-    /// The latest cookie.
+    /// The latest cookie of [`Way::ONLY`].
     #[cfg(test)]
     pub(super) fn cookie(&self) -> Option<Cookie> {
-        self.memory.cookie
+        self.memory.cookie(Way::ONLY)
     }
 
     /// What the next handshake with this peer is to know.
-    pub fn memory(&self) -> Memory {
-        self.memory
+    pub fn memory(&self) -> &Memory {
+        &self.memory
     }
 }
 
@@ -183,7 +241,6 @@ impl std::fmt::Debug for Initiator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Initiator")
             .field("peer", &self.peer)
-            .field("index", &self.index)
             .field("attempts", &self.attempts.len())
             .finish_non_exhaustive()
     }

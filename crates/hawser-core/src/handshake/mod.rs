@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! initiator                                                   responder
-//! 1 Initiator::start      -- initiation -------------------->  2 Responder::on_initiation
+//! 1 Initiator::initiation -- initiation -------------------->  2 Responder::on_initiation
 //!                                                                mac1 wrong: nothing
 //!                         <------------------ cookie reply --    under load and no cookie of its own
 //! 3 Initiator::on_cookie
-//! 4 Initiator::retransmit -- initiation with mac2 ---------->    Noise wrong, key unknown: nothing
+//! 4 Initiator::initiation -- initiation with mac2, when due ->    Noise wrong, key unknown: nothing
 //!                         <---------------------- response --    else: Established
 //! 5 Initiator::on_response: Established
 //!                         -- data under the new keys ------->  6 the caller makes them the session's
@@ -35,7 +35,7 @@ mod tests;
 use std::time::Duration;
 
 pub use identity::{Identity, Psk, PublicKey};
-pub use initiator::{Initiator, Memory};
+pub use initiator::{Initiator, Memory, Way};
 pub use keys::{OpenError, OpenKey, SealError, SealKey, TransportKeys};
 pub use responder::{Accepted, HandshakeDrop, InitiationId, Known, Responder, Verdict};
 
@@ -46,6 +46,16 @@ pub const REKEY_AFTER: Duration = Duration::from_secs(120);
 /// Keys are replaced after so many packets over all paths: 100 GB at 1500 bytes, a quarter of the
 /// 2^28 packets of 2 KiB that AES-GCM allows under one key (RFC 9001 appendix B.1.1).
 pub const REKEY_AFTER_PACKETS: u64 = 1 << 26;
+
+/// Who answered the handshake begins one itself where the initiator is late by this: it may have no way to (WireGuard leaves time
+/// to the initiator; with 150 s there are 30 s of attempts before the end).
+pub const ASK_AFTER: Duration = Duration::from_secs(150);
+/// The same in packets: half as many again.
+pub const ASK_AFTER_PACKETS: u64 = REKEY_AFTER_PACKETS + REKEY_AFTER_PACKETS / 2;
+/// Nothing is sealed or opened under older keys (WireGuard whitepaper section 6.1, Reject-After-Time).
+pub const REJECT_AFTER: Duration = Duration::from_secs(180);
+/// Nor under keys that sealed or opened so many packets: half of what AES-GCM allows (RFC 9001 appendix B.1.1).
+pub const REJECT_AFTER_PACKETS: u64 = 1 << 27;
 
 /// What a handshake gives. No zero value; move it into the session.
 #[derive(Debug)]
@@ -69,6 +79,9 @@ pub enum HandshakeError {
     /// The message answers another handshake than this one, or this one is over.
     #[error("handshake: answers no pending initiation")]
     NotPending,
+    /// As many initiations as can be wait for their answers.
+    #[error("handshake: too many initiations wait for their answers")]
+    Waiting,
     /// mac1 is not that of somebody who knows our public key.
     #[error("handshake: mac1 wrong")]
     Mac1,

@@ -282,7 +282,7 @@ impl Responder {
 
         noise::set_psk(&mut noise, &psk).map_err(failed)?;
         let mut bytes = [0; RESPONSE_NOISE_LEN];
-        let offer = Offer { instance: instance.unwrap_or(self.offer.instance), ..self.offer };
+        let offer = instance.map_or(self.offer, |instance| self.offer.started_as(instance));
         noise.write_message(&offer.encode(Some(cipher)), &mut bytes).map_err(failed)?;
         let mut response = Response::encode(index, initiation.index, &bytes);
         Mac1Key::to(&peer).sign(&mut response);

@@ -2,8 +2,8 @@
 
 /// The largest buffer: an IPv6 packet with the longest payload (65,535 + 40 bytes), rounded up.
 pub const LARGEST: usize = 65_536 + 64;
-/// Buffer sizes, bytes: acknowledgements, one packet, and doublings up to a whole train.
-const CLASSES: [usize; 7] = [256, 2_048, 4_096, 8_192, 16_384, 32_768, LARGEST];
+/// Buffer sizes, bytes: acknowledgements, small packets (calls, names, games), one packet, and doublings up to a whole train.
+const CLASSES: [usize; 9] = [256, 512, 1_024, 2_048, 4_096, 8_192, 16_384, 32_768, LARGEST];
 
 /// Free buffers by size class. Empty at first; `take` allocates when it has to. One owner, no sharing.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ mod tests {
         pool.put(b);
         pool.trim();
         assert_eq!(pool.bytes(), 4_096);
-        let b = pool.take(300);
+        let b = pool.take(1_300);
         assert_eq!(b.as_ptr(), address);
         pool.put(b);
         pool.trim();
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_classes_cover_every_packet() {
-        for (len, size) in [(0, 256), (257, 2_048), (32_769, LARGEST), (65_575, LARGEST)] {
+        for (len, size) in [(0, 256), (257, 512), (513, 1_024), (1_025, 2_048), (32_769, LARGEST), (65_575, LARGEST)] {
             assert_eq!(Pool::size_for(len), size);
         }
     }

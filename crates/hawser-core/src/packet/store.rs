@@ -17,6 +17,9 @@ const TAKE_OVER: usize = 32_768;
 /// Most bytes of buffers that trains may hold: the 32 MiB of a queue and as much again in flight,
 /// with room for what rounding to buffer sizes adds.
 const MAX_HELD: usize = 96 << 20;
+/// What one owner may hold beside what is free, times that: a single one two thirds of all, and n greedy ones leave one part in
+/// 2n + 1 free (dynamic thresholds, Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
+const SHARE: usize = 2;
 /// Segments in a word of `released`.
 const WORD: u16 = 64;
 
@@ -72,6 +75,8 @@ pub struct TrainStore {
     free: Vec<u32>,
     pool: Pool,
     held: usize,
+    /// The same by owner.
+    owned: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -81,12 +86,22 @@ struct Slot {
     remaining: u16,
     released: Vec<u64>,
     train: Train,
+    /// Who answers for its bytes, once that is known.
+    owner: Option<u32>,
 }
 
 impl TrainStore {
     /// An empty store that hashes flows with `key`.
     pub fn new(key: FlowKey) -> TrainStore {
-        TrainStore { key, read: vec![0; LARGEST], slots: Vec::new(), free: Vec::new(), pool: Pool::default(), held: 0 }
+        TrainStore {
+            key,
+            read: vec![0; LARGEST],
+            slots: Vec::new(),
+            free: Vec::new(),
+            pool: Pool::default(),
+            held: 0,
+            owned: Vec::new(),
+        }
     }
 
     /// Where to read the next packet, without virtio_net_hdr; more than 65,536 bytes.
@@ -129,15 +144,32 @@ impl TrainStore {
                     remaining: 0,
                     released: Vec::new(),
                     train: Train::new(buffer, shape),
+                    owner: None,
                 });
                 (self.slots.len() - 1) as u32
             }
         };
         let place = &mut self.slots[slot as usize];
         place.remaining = shape.count;
+        place.owner = None;
         place.released.clear();
         place.released.resize(words, 0);
         TrainId { slot, generation: place.generation }
+    }
+
+    /// A train that was just admitted counts towards what `owner` holds. False where that is more than its share: the caller is
+    /// to release it. Panics like `train`.
+    #[must_use]
+    pub fn charge(&mut self, id: TrainId, owner: u32) -> bool {
+        let slot = &mut self.slots[id.slot as usize];
+        assert!(slot.lives(id), "a train that was released");
+        slot.owner = Some(owner);
+        let index = owner as usize;
+        if index >= self.owned.len() {
+            self.owned.resize(index + 1, 0);
+        }
+        self.owned[index] += slot.train.buffer.len();
+        self.owned[index] <= SHARE * (MAX_HELD - self.held)
     }
 
     /// The train of that name. Panics when all its segments have been released.
@@ -187,6 +219,9 @@ impl TrainStore {
             slot.generation = slot.generation.wrapping_add(1);
             let buffer = std::mem::take(&mut slot.train.buffer);
             self.held -= buffer.len();
+            if let Some(owner) = slot.owner {
+                self.owned[owner as usize] -= buffer.len();
+            }
             self.pool.put(buffer);
             self.free.push(segment.train.slot);
         }
@@ -197,6 +232,11 @@ impl TrainStore {
         for segment in 0..self.train(train).segments() {
             self.release(SegmentRef { train, segment });
         }
+    }
+
+    /// Bytes of the buffers that an owner's trains hold.
+    pub fn owned_by(&self, owner: u32) -> usize {
+        self.owned.get(owner as usize).copied().unwrap_or(0)
     }
 
     /// Bytes of the buffers that trains hold.

@@ -261,3 +261,40 @@ proptest! {
         prop_assert_eq!(bytes, store.train(id).bytes().0);
     }
 }
+
+#[test]
+fn greedy_owners_leave_room_for_another_and_are_refused_before_the_store_is_full() {
+    let packet = |store: &mut TrainStore, owner: u32| {
+        let bytes = ipv4(47, 0, &[0; 200]);
+        store.read_buffer()[..bytes.len()].copy_from_slice(&bytes);
+        let train = store.admit(bytes.len(), Offload::default()).expect("the store is never full");
+        let has_room = store.charge(train, owner);
+        if !has_room {
+            store.release_all(train);
+        }
+        (has_room, train)
+    };
+    let mut store = store();
+    let mut kept = Vec::new();
+    // One alone gets two thirds; a second one as much as is left beside the same again; so the third.
+    let mut shares = Vec::new();
+    for owner in 0..3 {
+        let before = store.bytes_held();
+        loop {
+            let (has_room, train) = packet(&mut store, owner);
+            if !has_room {
+                break;
+            }
+            kept.push(train);
+        }
+        shares.push((store.bytes_held() - before) >> 20);
+    }
+    assert_eq!(shares, [64, 21, 7], "MiB of 96");
+    // The first gives back half of what it has, and may not take it again before the others have had theirs.
+    for train in kept.drain(..64 << 10) {
+        store.release_all(train);
+    }
+    assert!(packet(&mut store, 1).0 && packet(&mut store, 2).0);
+    kept.into_iter().for_each(|train| store.release_all(train));
+    assert_eq!(store.owned_by(0), 0);
+}

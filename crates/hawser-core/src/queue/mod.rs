@@ -300,6 +300,14 @@ impl Queue {
         Some(Pulled { train: head.train, first: head.first, count, bucket, bytes, marked, sparse })
     }
 
+    /// Drops what has waited for longer than `limit`, whoever pulls or does not.
+    pub fn drop_old(&mut self, now: Time, limit: Duration, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
+        // The oldest of all is the head of its flow.
+        while let Some(item) = self.line.oldest().filter(|item| now.since(item.enqueued) > limit) {
+            self.drop_head(item.bucket, DropReason::Old, store, dropped);
+        }
+    }
+
     fn drop_head(
         &mut self,
         bucket: FlowBucket,

@@ -101,6 +101,8 @@ pub enum DropReason {
     Codel,
     /// A newer acknowledgement took its place.
     Superseded,
+    /// It waited longer than it can be of use, and no path took it.
+    Old,
 }
 
 /// A dropped segment. It has been released already. A plain value.

@@ -69,7 +69,7 @@ impl Session {
                 }
                 // What was declared lost was handed on then: it still waits, or is answered for elsewhere.
                 Content::Segment(record) if !here => {
-                    if let Some(record) = retransmit.cancel(record.segment) {
+                    if let Some(record) = retransmit.cancel(&record) {
                         store.release(record.segment);
                     }
                 }
@@ -259,7 +259,7 @@ impl Session {
     }
 
     fn requeue_lost(&mut self) {
-        self.lost.drain(..).for_each(|record| self.retransmit.push(record));
+        self.retransmit.extend(self.lost.drain(..));
     }
 }
 

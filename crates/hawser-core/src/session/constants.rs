@@ -20,14 +20,23 @@ pub const MAX_TRIES: u8 = 6;
 pub const LATELY: Duration = Duration::from_secs(1);
 /// Without an acknowledgement on any path for this long, the peer is sent a new initiation (DESIGN section 4).
 pub const SILENCE: Duration = Duration::from_secs(1);
+/// A peer that was not heard for so long is gone: its session ends, and its keys are erased (WireGuard whitepaper section 6.3:
+/// three times Reject-After-Time).
+pub const SESSION_SILENCE: Duration = Duration::from_secs(540);
+/// A silent peer is asked as often as any path that is down for so long; then ever more seldom.
+pub const EAGER: Duration = Duration::from_secs(60);
+/// From then on once in this part of the silence.
+pub const EAGER_PARTS: u32 = 24;
+/// But at least this often while there is a session or something to send (WireGuard's Rekey-Timeout).
+pub const ASK_LEAST: Duration = Duration::from_secs(5);
+/// What waited so long in the ingress queue is of no use: TCP has sent it three times since (RFC 6298 section 5.5: after 1, 3 and 7 s).
+pub const QUEUED_FOR: Duration = Duration::from_secs(10);
 /// The TUN's MTU never goes below this (RFC 8200 section 5).
 pub const TUN_MTU_MIN: u16 = 1280;
 /// The TUN's MTU is raised at most this often (DESIGN section 4).
 pub const TUN_MTU_RAISE: Duration = Duration::from_secs(60);
-/// Path ids ahead of the highest seen for which labels are known (docs/wire.md).
+/// Path ids of the peer's, ahead of the highest that was used, for which labels are known (docs/wire.md).
 pub const LABELS_AHEAD: u32 = 16;
-/// Closed path ids of the peer that are told apart; those far below them count as closed.
-pub const CLOSED_KEPT: usize = 64;
 /// Old receive keys live this many of the largest probe timeouts (DESIGN section 3).
 pub const OLD_KEY_TIMEOUTS: u32 = 3;
 /// A driver that did not call for so long did not run: the endpoint asks to be woken each second at least (housekeeping), and a

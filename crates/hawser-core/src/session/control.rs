@@ -85,6 +85,7 @@ impl Session {
         let _ = self.write_frames(now, index, number, &mut out, &mut written);
         let route = written.route.unwrap_or(self.paths[index].route);
         let len = out.len();
+        self.paths[index].starved = if len == 0 { room } else { 0 };
         if len == 0 {
             return None;
         }

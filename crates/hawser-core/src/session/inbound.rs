@@ -48,11 +48,12 @@ impl Session {
         self.note_call(now);
         let Datagram { route, ecn, bytes } = datagram;
         let size = bytes.len();
-        let (number, frames) = self.open(key, path, bytes)?;
+        let (number, frames) = self.open(now, key, path, bytes)?;
         self.keyring.note_opened(key);
+        let elicits = elicits(frames)?;
+        self.note_heard(now);
         let index = self.path_for(now, path, route)?;
         let newest = self.paths[index].received.largest().is_none_or(|largest| number > largest);
-        let elicits = Frames::new(frames).any(|frame| frame.is_ok_and(|frame| frame.is_acked()));
         self.account(now, index, route, number, newest, elicits, ecn, size);
         for frame in Frames::new(frames) {
             let frame = frame.map_err(|_| DropReason::BadFrame)?;
@@ -62,15 +63,21 @@ impl Session {
     }
 
     /// Steps 3 and 4: the replay check comes first because it is cheap, and again counts only once.
-    fn open<'d>(&self, key: KeyId, path: PathId, bytes: &'d mut [u8]) -> Result<(PacketNumber, &'d [u8]), DropReason> {
+    fn open<'d>(
+        &self,
+        now: Time,
+        key: KeyId,
+        path: PathId,
+        bytes: &'d mut [u8],
+    ) -> Result<(PacketNumber, &'d [u8]), DropReason> {
         let header = DataHeader::decode(&mut Reader::new(bytes)).map_err(|_| DropReason::Malformed)?;
         let known = self.index_of(path).map(|index| &self.paths[index].received);
         let number = header.number.expand(known.and_then(|received| received.largest()));
         if known.is_some_and(|received| received.check(number) != ReplayVerdict::Fresh) {
             return Err(DropReason::Replayed);
         }
-        let keys = self.keyring.open(key).ok_or(DropReason::UnknownLabel)?;
-        let frames = keys.recv.open(path, number, bytes).map_err(|_| DropReason::Forged)?;
+        let keys = self.keyring.opener(now, key)?;
+        let frames = keys.open(path, number, bytes).map_err(|_| DropReason::Forged)?;
         Ok((number, frames))
     }
 
@@ -104,13 +111,14 @@ impl Session {
         cx: &mut Context<'_>,
     ) -> Result<(), DropReason> {
         match frame {
-            Frame::Padding(_) | Frame::Ping => {}
+            Frame::Padding(_) | Frame::Ping | Frame::Reserved(_) => {}
             Frame::Data(data) => self.on_data(now, &data, sink, cx)?,
             Frame::Ack(ack) => self.on_ack(now, index, &ack, cx).map_err(|_| DropReason::BadFrame)?,
             Frame::Split(split) => self.on_split(now, &split, sink, cx)?,
             Frame::PathChallenge(challenge) => self.paths[index].wants.response = Some((challenge.token, route)),
             Frame::PathResponse(response) => self.on_response(now, index, response.token),
-            Frame::PathInfo(info) => self.on_info(now, &info),
+            Frame::PathInfo(info) if !self.on_info(now, &info) => cx.drops.count(DropReason::BadFrame),
+            Frame::PathInfo(_) => {}
             Frame::Gone(gone) => self.resequencer.on_gone(now, gone.bucket, gone.upto, sink),
             Frame::Hold(hold) => self.on_hold(hold),
             Frame::Terms(terms) => self.on_terms(&terms),
@@ -206,18 +214,20 @@ impl Session {
         self.resequencer.set_hold(self.hold.heard);
     }
 
-    /// The peer's word about a path: the newest revision counts.
-    fn on_info(&mut self, now: Time, info: &PathInfo) {
+    /// The peer's word about a path: the newest revision counts. It closes none but its own. Tells whether it is believed.
+    fn on_info(&mut self, now: Time, info: &PathInfo) -> bool {
+        let closed = info.state == LinkState::Closed;
+        if self.path_ids.is_ours(info.path) && closed {
+            return false;
+        }
         let Some(index) = self.index_of(info.path) else {
-            // Its first datagram may still be on its way.
-            if info.state == LinkState::Closed && self.may_come(info.path) {
-                self.never_again(info.path);
-            }
-            return;
+            // Its first datagram may still be on its way. Of a path of ours the peer may speak that we closed meanwhile.
+            return self.path_ids.is_ours(info.path)
+                || if closed { self.never_began(info.path) } else { self.will_begin(info.path) };
         };
         let path = &mut self.paths[index];
         if path.peer.is_some_and(|(.., revision)| revision >= info.revision) {
-            return;
+            return true;
         }
         path.peer = Some((info.state, info.metric, info.revision));
         match info.state {
@@ -226,7 +236,15 @@ impl Session {
             LinkState::Closed => self.take_down(now, index, DownReason::Closed),
         }
         self.policy.reconsider();
+        true
     }
+}
+
+/// Whether a datagram of these frames is acknowledged. One with a frame that is none is not: its sender keeps what it
+/// holds, and sends it otherwise.
+fn elicits(frames: &[u8]) -> Result<bool, DropReason> {
+    let mut frames = Frames::new(frames);
+    frames.try_fold(false, |elicits, frame| Ok(elicits | frame.map_err(|_| DropReason::BadFrame)?.is_acked()))
 }
 
 pub(super) fn arrival(bucket: FlowBucket, flags: DataFlags, sequence: FlowSequence) -> Arrival {

@@ -9,10 +9,17 @@
 //! Two portals may initiate at once, and each have keys of its own initiation first. Then those
 //! of side 0 stay: it only `admits` the others, to open what was sealed under them before the peer
 //! saw the first datagram under its own.
+//!
+//! Keys have a hard end, in time and in packets (`handshake::REJECT_AFTER`): whoever drops the handshakes that would replace
+//! them stops the traffic, and pins no key.
 
-use super::constants::OLD_KEY_TIMEOUTS;
+use super::constants::{BATCH_SEGMENTS, OLD_KEY_TIMEOUTS};
+use crate::drops::DropReason;
 use crate::endpoint::labels::KeyId;
-use crate::handshake::{REKEY_AFTER, REKEY_AFTER_PACKETS, TransportKeys};
+use crate::handshake::{
+    ASK_AFTER, ASK_AFTER_PACKETS, OpenKey, REJECT_AFTER, REJECT_AFTER_PACKETS, REKEY_AFTER, REKEY_AFTER_PACKETS,
+    TransportKeys,
+};
 use crate::units::{PathId, Time};
 use crate::wire::{Cipher, Label, Protection};
 use std::time::Duration;
@@ -26,70 +33,146 @@ pub(crate) struct KeySet {
     pub ours: bool,
 }
 
+impl KeySet {
+    /// Whether nothing may be sealed or opened under them for their age.
+    pub fn is_too_old(&self, now: Time) -> bool {
+        now.since(self.made_at) >= REJECT_AFTER
+    }
+}
+
+/// Why keys are used no more. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum KeyEnd {
+    /// No handshake replaced them in time.
+    #[error("use keys: older than {} s", REJECT_AFTER.as_secs())]
+    Age,
+    /// They served for as many packets as they may.
+    #[error("use keys: they served for {REJECT_AFTER_PACKETS} packets")]
+    Packets,
+}
+
+/// Who begins the handshake that replaces keys.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Rekey {
+    /// We do: we know where the peer listens.
+    Lead,
+    /// The peer does, and we where it is late.
+    Follow,
+}
+
+/// Keys in use, and what they served for.
+struct Live {
+    set: KeySet,
+    /// Packets sealed under them, over all paths.
+    sealed: u64,
+    /// Packets opened under them: the peer may have no way to initiate.
+    opened: u64,
+}
+
+impl Live {
+    fn new(set: KeySet) -> Self {
+        Live { set, sealed: 0, opened: 0 }
+    }
+
+    /// Whether `more` packets may be sealed, or opened, under them.
+    fn permit(&self, now: Time, more: u64) -> Result<(), KeyEnd> {
+        if self.set.is_too_old(now) {
+            Err(KeyEnd::Age)
+        } else if self.sealed.max(self.opened) + more > REJECT_AFTER_PACKETS {
+            Err(KeyEnd::Packets)
+        } else {
+            Ok(())
+        }
+    }
+}
+
 /// Sets of old keys that are kept at most.
 const PREVIOUS_MAX: usize = 2;
 
 /// The keys of a session. Begins with those of its first handshake; the session owns it.
 pub(super) struct Keyring {
-    current: KeySet,
+    current: Live,
     /// Oldest first, and when each is retired.
-    previous: Vec<(KeySet, Time)>,
-    /// Packets sealed under the current keys, over all paths.
-    sealed: u64,
-    /// Packets opened under the current keys: the peer may have no way to initiate.
-    opened: u64,
+    previous: Vec<(Live, Time)>,
 }
 
 impl Keyring {
     pub fn new(keys: KeySet) -> Self {
-        Keyring { current: keys, previous: Vec::new(), sealed: 0, opened: 0 }
+        Keyring { current: Live::new(keys), previous: Vec::new() }
     }
 
     /// Seals under `keys` from now on; tells which keys are retired by it, if any.
     pub fn install(&mut self, now: Time, keys: KeySet, longest_timeout: Duration) -> Option<KeyId> {
-        let old = std::mem::replace(&mut self.current, keys);
-        (self.sealed, self.opened) = (0, 0);
-        self.admit(now, old, longest_timeout)
+        let old = std::mem::replace(&mut self.current, Live::new(keys));
+        self.keep(now, old, longest_timeout)
     }
 
     /// Opens what comes under `keys` for a while; tells which keys are retired by it, if any.
     pub fn admit(&mut self, now: Time, keys: KeySet, longest_timeout: Duration) -> Option<KeyId> {
+        self.keep(now, Live::new(keys), longest_timeout)
+    }
+
+    fn keep(&mut self, now: Time, keys: Live, longest_timeout: Duration) -> Option<KeyId> {
         self.previous.push((keys, now + longest_timeout * OLD_KEY_TIMEOUTS));
-        (self.previous.len() > PREVIOUS_MAX).then(|| self.previous.remove(0).0.id)
+        (self.previous.len() > PREVIOUS_MAX).then(|| self.previous.remove(0).0.set.id)
     }
 
     /// Whether the present keys are of our own initiation, and the peer was not heard under them yet.
     pub fn awaits_first_datagram(&self) -> bool {
-        self.current.ours && self.opened == 0
+        self.current.set.ours && self.current.opened == 0
     }
 
     /// A packet opened under these keys.
     pub fn note_opened(&mut self, id: KeyId) {
-        self.opened += u64::from(self.current.id == id);
+        let old = self.previous.iter_mut().map(|(keys, _)| keys);
+        if let Some(keys) = std::iter::once(&mut self.current).chain(old).find(|keys| keys.set.id == id) {
+            keys.opened += 1;
+        }
     }
 
     /// The label of a path's datagrams under the present keys.
     pub fn label(&self, path: PathId) -> Label {
-        self.current.keys.send.label(path)
+        self.current.set.keys.send.label(path)
     }
 
-    /// The keys to seal with, counting one packet.
+    /// Whether a batch may be sealed under the present keys.
+    ///
+    /// # Errors
+    /// [`KeyEnd`]: nothing may be, until there are others.
+    pub fn permit(&self, now: Time) -> Result<(), KeyEnd> {
+        self.current.permit(now, u64::from(BATCH_SEGMENTS))
+    }
+
+    /// The keys to seal with, counting one packet, which `permit` allowed.
+    ///
+    /// # Panics
+    /// Beyond the hard end: a bug that would wear out a key.
     pub fn seal(&mut self) -> &TransportKeys {
-        self.sealed += 1;
-        &self.current.keys
+        assert!(self.current.sealed < REJECT_AFTER_PACKETS, "keys beyond their end");
+        self.current.sealed += 1;
+        &self.current.set.keys
     }
 
-    /// The keys of that name, while they live.
-    pub fn open(&self, id: KeyId) -> Option<&TransportKeys> {
-        if self.current.id == id {
-            return Some(&self.current.keys);
-        }
-        self.previous.iter().find(|(keys, _)| keys.id == id).map(|(keys, _)| &keys.keys)
+    /// The keys of that name to open a packet with.
+    pub fn opener(&self, now: Time, id: KeyId) -> Result<&OpenKey, DropReason> {
+        let keys = self.live(id).ok_or(DropReason::UnknownLabel)?;
+        keys.permit(now, 1).map_err(|_| DropReason::KeyExpired)?;
+        Ok(&keys.set.keys.recv)
+    }
+
+    /// The receive key of that name, while it is known.
+    pub fn open(&self, id: KeyId) -> Option<&OpenKey> {
+        self.live(id).map(|keys| &keys.set.keys.recv)
+    }
+
+    fn live(&self, id: KeyId) -> Option<&Live> {
+        let old = self.previous.iter().map(|(keys, _)| keys);
+        std::iter::once(&self.current).chain(old).find(|keys| keys.set.id == id)
     }
 
     /// Every live name.
     pub fn ids(&self) -> impl Iterator<Item = KeyId> + '_ {
-        std::iter::once(self.current.id).chain(self.previous.iter().map(|(keys, _)| keys.id))
+        std::iter::once(self.current.set.id).chain(self.previous.iter().map(|(keys, _)| keys.set.id))
     }
 
     /// When the old keys go.
@@ -100,26 +183,27 @@ impl Keyring {
     /// Drops old keys whose time is over; tells their name. Call it until there are none.
     pub fn retire(&mut self, now: Time) -> Option<KeyId> {
         let over = self.previous.iter().position(|(_, at)| *at <= now)?;
-        Some(self.previous.remove(over).0.id)
+        Some(self.previous.remove(over).0.set.id)
     }
 
-    /// When new keys are due.
-    pub fn rekey_at(&self) -> Time {
-        if self.sealed.max(self.opened) >= REKEY_AFTER_PACKETS {
-            Time::ZERO
-        } else {
-            self.current.made_at + REKEY_AFTER
-        }
+    /// When we are to begin a handshake for new keys.
+    pub fn rekey_at(&self, who: Rekey) -> Time {
+        let (after, packets) = match who {
+            Rekey::Lead => (REKEY_AFTER, REKEY_AFTER_PACKETS),
+            Rekey::Follow => (ASK_AFTER, ASK_AFTER_PACKETS),
+        };
+        let served = self.current.sealed.max(self.current.opened);
+        if served >= packets { Time::ZERO } else { self.current.set.made_at + after }
     }
 
     /// What the present keys do to inner packets, and by which cipher.
     pub fn kind(&self) -> (Protection, Cipher) {
-        self.current.keys.kind()
+        self.current.set.keys.kind()
     }
 
     /// When the present keys were made.
     pub fn made_at(&self) -> Time {
-        self.current.made_at
+        self.current.set.made_at
     }
 }
 

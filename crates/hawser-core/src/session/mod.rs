@@ -34,6 +34,7 @@ mod inbound;
 mod keyring;
 mod outbound;
 mod path;
+mod path_ids;
 mod paths;
 mod redundant_copies;
 mod reliable;
@@ -45,7 +46,8 @@ pub(crate) mod timeout;
 mod views;
 
 pub(crate) use inbound::Datagram;
-pub(crate) use keyring::KeySet;
+pub use keyring::KeyEnd;
+pub(crate) use keyring::{KeySet, Rekey};
 pub use snapshot::{PathSnapshot, SessionSnapshot};
 pub use terms::Terms;
 pub use timeout::Reason;
@@ -64,14 +66,14 @@ use crate::rules::Rules;
 use crate::scheduler::{Kind as SchedulerKind, MptcpOption, Scheduler};
 use crate::transport::Transport;
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PacketNumber, PathId, PeerId, Random, Time};
-use crate::wire::FlowBucket;
+use crate::wire::{Capabilities, FlowBucket, Version};
 use keyring::Keyring;
 use path::Path;
+use path_ids::PathIds;
 use redundant_copies::RedundantCopies;
 use reliable::Reliable;
-use retransmit::RetransmitQueue;
+use retransmit::{RetransmitQueue, SendOrder};
 use split::Splits;
-use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -167,8 +169,8 @@ pub(crate) struct Context<'a> {
 /// What the endpoint must do after a call.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
-    /// The peer uses path ids up to this one: its labels are needed.
-    PathSeen(PathId),
+    /// There is another path, or others may come: their labels are needed, and those of some that were skipped no more.
+    PathsSeen,
     /// This path is closed: its label is of no use any more.
     PathClosed(PathId),
     /// Nothing is sealed under these keys any more.
@@ -179,6 +181,10 @@ pub(crate) enum Event {
     TrainsLost(LinkId, SocketAddr),
     /// The peer closed the session.
     Closed,
+    /// The peer was not heard for so long that the session is over.
+    Silent,
+    /// Nothing is sealed any more, until there are other keys.
+    KeysOver(KeyEnd),
 }
 
 /// A live session with one peer. Begins with keys and no path; its endpoint owns it, nothing is shared.
@@ -187,10 +193,12 @@ pub(crate) enum Event {
 /// says so, then `poll_transmit` until it gives nothing, then `poll_event` likewise.
 pub(crate) struct Session {
     peer: PeerId,
+    /// What the peer speaks: nothing is said that it does not know.
+    version: Version,
     settings: Settings,
     /// The lowest bit of the path ids that this side gives.
     side: u32,
-    next_path: u32,
+    path_ids: PathIds,
     keyring: Keyring,
     transports: Transports,
     paths: Vec<Path>,
@@ -206,17 +214,20 @@ pub(crate) struct Session {
     overflows: u64,
     /// The next sequence of each flow bucket.
     sequences: Box<[u64]>,
+    /// The place of the next segment among all that were sent.
+    next_order: SendOrder,
     retransmit: RetransmitQueue,
     splits: Splits,
     copies: RedundantCopies,
     /// What copies of sparse packets may cost.
     hedge_credit: Credit,
     fec: Fec,
-    /// The peer's path ids that are never used again: these, and all below `closed_below` that are not in use.
-    closed: BTreeSet<PathId>,
-    closed_below: PathId,
     /// Since when something was sent and nothing at all was acknowledged.
     unanswered_since: Option<Time>,
+    /// When an authentic datagram last came.
+    heard_at: Time,
+    /// That the present keys are over was told.
+    told_over: bool,
     /// When the driver last called, and when it last did after it had not for long.
     called_at: Time,
     woke_at: Time,
@@ -261,9 +272,10 @@ impl Session {
     pub fn new(now: Time, peer: PeerId, side: u32, keys: KeySet, settings: Settings, queue: Queue) -> Self {
         Session {
             peer,
+            version: Version::UNSAID,
             settings,
             side,
-            next_path: side,
+            path_ids: PathIds::new(side),
             keyring: Keyring::new(keys),
             transports: Transports::default(),
             paths: Vec::new(),
@@ -275,14 +287,15 @@ impl Session {
             queue,
             overflows: 0,
             sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
+            next_order: SendOrder::default(),
             retransmit: RetransmitQueue::default(),
             splits: Splits::default(),
             copies: RedundantCopies::default(),
             hedge_credit: Credit::new(&settings.tuning.hedge),
             fec: Fec::default(),
-            closed: BTreeSet::new(),
-            closed_below: PathId::default(),
             unanswered_since: None,
+            heard_at: now,
+            told_over: false,
             called_at: now,
             woke_at: now,
             reliable: Reliable::default(),
@@ -297,6 +310,12 @@ impl Session {
             rx_inner: ByteCount::ZERO,
             tx_inner: ByteCount::ZERO,
         }
+    }
+
+    /// Learns what the peer speaks, before anything is said to it.
+    pub fn learn_version(&mut self, version: Version) {
+        self.version = version;
+        self.fec.mute(!version.capabilities.contain(Capabilities::REPAIRS));
     }
 
     /// Learns how a link carries datagrams, before any path goes by it.
@@ -321,11 +340,16 @@ impl Session {
 
     /// Seals under new keys from now on; the old ones open what is still under way.
     pub fn install_keys(&mut self, now: Time, keys: KeySet) {
+        let were_over = self.keyring.permit(now).is_err();
         let retired = self.keyring.install(now, keys, self.longest_timeout());
         self.events.extend(retired.map(Event::KeysRetired));
+        self.told_over = false;
         for path in &mut self.paths {
             path.label = self.keyring.label(path.id);
             path.wants.ping = true;
+            if were_over {
+                path.health.probe_now(now);
+            }
         }
     }
 
@@ -344,9 +368,15 @@ impl Session {
         self.paths.iter().map(|path| path.probe_timeout()).max().unwrap_or(constants::INITIAL_RTT * 3)
     }
 
-    /// Whether new keys are due.
-    pub fn rekey_at(&self) -> Time {
-        self.keyring.rekey_at()
+    /// When new keys are due.
+    pub fn rekey_at(&self, who: Rekey) -> Time {
+        self.keyring.rekey_at(who)
+    }
+
+    /// The ways back to a peer that is at an address of no configuration: those of validated paths.
+    pub fn ways_back(&self) -> impl Iterator<Item = Route> + '_ {
+        let known = |path: &&Path| path.validation.is_validated() && !path.is_closed();
+        self.paths.iter().filter(known).map(|path| path.route)
     }
 
     /// Every live set of keys.
@@ -356,7 +386,7 @@ impl Session {
 
     /// The receive key of that name, while it lives.
     pub fn open_key(&self, id: KeyId) -> Option<&crate::handshake::OpenKey> {
-        self.keyring.open(id).map(|keys| &keys.recv)
+        self.keyring.open(id)
     }
 
     /// What the endpoint must do.
@@ -398,6 +428,12 @@ impl Session {
         self.queue.release_acks(now, Time::NEVER, store, &mut |_| ());
         self.queue
     }
+}
+
+/// The path ids that the peer of `side` may open in a new session.
+pub(crate) fn first_ids(side: u32) -> impl Iterator<Item = PathId> {
+    let ids = PathIds::new(side);
+    ids.may_come().collect::<Vec<_>>().into_iter()
 }
 
 /// The ingress queue as sessions begin with it.

@@ -14,7 +14,7 @@ use super::hedge::may_be_copied;
 use super::path::{Content, Path};
 use super::reliable;
 use super::retransmit::SegmentRecord;
-use super::{Buffers, Context, Route, Session, Transmit};
+use super::{Buffers, Context, Event, KeyEnd, Route, Session, Transmit};
 use crate::drops::DropReason;
 use crate::packet::{Class, SegmentRef, Train, TrainStore};
 use crate::queue::{Choice, Pulled};
@@ -34,6 +34,11 @@ impl Session {
     pub fn poll_transmit(&mut self, now: Time, buffers: &mut dyn Buffers, cx: &mut Context<'_>) -> Option<Transmit> {
         while let Some(record) = self.retransmit.pop_refused() {
             self.give_up(record, cx);
+        }
+        if let Err(end) = self.keyring.permit(now) {
+            self.tell_over(end);
+            self.give_up_useless(now, cx);
+            return None;
         }
         if let Some(transmit) = self.transmit_control(now, buffers) {
             return Some(transmit);
@@ -242,6 +247,8 @@ impl Session {
         let next = &mut self.sequences[pulled.bucket.index()];
         let base = *next;
         *next += u64::from(pulled.count);
+        let order = self.next_order;
+        self.next_order = order.after(pulled.count);
         self.tx_inner += pulled.bytes;
         (pulled.first..end).map(move |index| SegmentRecord {
             segment: segment(index),
@@ -250,6 +257,7 @@ impl Session {
             flags: DataFlags { partial, continues: index + 1 < total, unordered },
             len: u16::try_from(if index + 1 == end { last_len } else { len }).unwrap_or(u16::MAX),
             tries: 1,
+            order: order.after(index - pulled.first),
             first_sent: now,
             treatment,
         })
@@ -374,6 +382,13 @@ impl Session {
         cx.store.release(record.segment);
         cx.drops.count(DropReason::GaveUp);
         self.reliable.push(reliable::Frame::Gone(Gone { bucket: record.bucket, upto: record.sequence }));
+    }
+
+    /// Nothing may be sealed: the endpoint hears of it once.
+    fn tell_over(&mut self, end: KeyEnd) {
+        if !std::mem::replace(&mut self.told_over, true) {
+            self.events.push(Event::KeysOver(end));
+        }
     }
 
     /// Nothing waits: what paths deliver from now on says nothing of what they could.

@@ -129,6 +129,8 @@ pub(super) struct Path {
     known_since: Time,
     /// Its link had no buffer when it last had something to say: only the driver's next call changes that.
     pub blocked: bool,
+    /// Bytes that were too few for what is due: no deadline calls for it before there are more.
+    pub starved: usize,
     /// When the pacer lets the next of what waits go; `None` when only news can change anything.
     pub paced_until: Option<Time>,
     pub tx_bytes: ByteCount,
@@ -189,6 +191,7 @@ impl Path {
             idle: Duration::ZERO,
             known_since: Time::ZERO,
             blocked: false,
+            starved: 0,
             paced_until: None,
             tx_bytes: ByteCount::ZERO,
             rx_bytes: ByteCount::ZERO,

@@ -6,7 +6,7 @@
 //! given before it sends more than a little there. A path that leads to or from another address is
 //! a new one but for its name; another port alone is a NAT's doing (RFC 9000 section 9.4).
 
-use super::constants::{CLOSED_KEPT, INITIAL_RTT, LABELS_AHEAD};
+use super::constants::INITIAL_RTT;
 use super::path::Path;
 use super::{Event, Moved, Route, Session, reliable};
 use crate::alias::Alias;
@@ -31,8 +31,7 @@ impl Session {
         if self.paths.len() >= MAX_PATHS || self.paths.iter().any(|path| path.route == route && !path.is_closed()) {
             return None;
         }
-        let id = PathId(self.next_path);
-        self.next_path += 2;
+        let id = self.path_ids.give()?;
         // We chose this address ourselves: nobody can use us to flood it.
         let index = self.add_path(now, id, route, metric, PathValidation::opened_by_us(route));
         self.paths[index].group = Some(group);
@@ -62,7 +61,7 @@ impl Session {
         path.health.on_probe();
         path.follow_controller();
         self.paths.push(path);
-        self.events.push(Event::PathSeen(PathId(id.0 + LABELS_AHEAD)));
+        self.events.push(Event::PathsSeen);
         self.policy.reconsider();
         self.paths.len() - 1
     }
@@ -72,9 +71,10 @@ impl Session {
         if let Some(index) = self.index_of(id) {
             return Ok(index);
         }
-        if !self.may_come(id) || id.0 & 1 == self.side || self.paths.len() >= MAX_PATHS {
+        if !self.path_ids.may_open(id) || self.paths.len() >= MAX_PATHS {
             return Err(DropReason::UnknownLabel);
         }
+        self.path_ids.use_up(id);
         Ok(self.add_path(now, id, route, 0, PathValidation::opened_by_peer(route)))
     }
 
@@ -192,8 +192,7 @@ impl Session {
         let path = &mut self.paths[index];
         let action = path.health.on_down(now, reason);
         if reason == DownReason::Closed {
-            let id = path.id;
-            self.never_again(id);
+            self.events.push(Event::PathClosed(path.id));
         } else if action == HealthAction::BecameDown {
             // Else what arrived is retransmitted, before what did not.
             path.received.repeat_ack(now);
@@ -203,26 +202,40 @@ impl Session {
         }
     }
 
-    /// A path id is not used again.
-    pub(super) fn never_again(&mut self, id: PathId) {
-        self.events.push(Event::PathClosed(id));
-        if id.0 & 1 == self.side {
-            return;
+    /// The peer closed a path that never began here: its datagrams may still be on their way. Not believed of paths that it
+    /// cannot open; tells whether it was.
+    pub(super) fn never_began(&mut self, id: PathId) -> bool {
+        let believed = self.path_ids.hear_of(id);
+        if believed {
+            self.path_ids.use_up(id);
+            self.events.extend([Event::PathsSeen, Event::PathClosed(id)]);
         }
-        self.closed.insert(id);
-        // Ids are given in order: what is far below is not on its way any more.
-        if self.closed.len() > CLOSED_KEPT
-            && let Some(PathId(lowest)) = self.closed.pop_first()
-        {
-            self.closed_below = PathId(lowest + 1);
-        }
+        believed
     }
 
-    /// Whether a datagram of this path may (still) come.
-    pub fn may_come(&self, id: PathId) -> bool {
-        let ours = id.0 & 1 == self.side;
-        let fresh = if ours { id.0 >= self.next_path } else { id >= self.closed_below && !self.closed.contains(&id) };
-        fresh || self.index_of(id).is_some_and(|index| !self.paths[index].is_closed())
+    /// The peer opened a path that did not begin here yet. Tells whether that is believed.
+    pub(super) fn will_begin(&mut self, id: PathId) -> bool {
+        let believed = self.path_ids.hear_of(id);
+        if believed {
+            self.events.push(Event::PathsSeen);
+        }
+        believed
+    }
+
+    /// The least of the peer's path ids that may still come, beside those in use.
+    pub fn floor(&self) -> PathId {
+        self.path_ids.floor()
+    }
+
+    /// Every path id whose datagrams may come: of paths in use, and of those that the peer may open.
+    pub fn ids_to_come(&self) -> impl Iterator<Item = PathId> + '_ {
+        let open = self.paths.iter().filter(|path| !path.is_closed()).map(|path| path.id);
+        open.chain(self.path_ids.may_come())
+    }
+
+    /// Whether a path of this id is in use.
+    pub fn is_open(&self, id: PathId) -> bool {
+        self.index_of(id).is_some_and(|index| !self.paths[index].is_closed())
     }
 
     /// Only these endpoints are the peer's from now on.

@@ -10,6 +10,7 @@ use crate::packet::SegmentRef;
 use crate::rules::Treatment;
 use crate::units::{ByteCount, Time};
 use crate::wire::{DataFlags, FlowBucket, FlowSequence};
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -24,49 +25,122 @@ pub(super) struct SegmentRecord {
     pub flags: DataFlags,
     pub len: u16,
     pub tries: u8,
+    pub order: SendOrder,
     pub first_sent: Time,
     pub treatment: Treatment,
 }
 
-/// Segments to be retransmitted, ordered by when they were first sent. Empty at first; one session owns it.
+/// Its place among all that the session sent, modulo 2^32. A plain number.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct SendOrder(pub u32);
+
+impl SendOrder {
+    /// The place so many behind this one.
+    pub fn after(self, count: u16) -> SendOrder {
+        SendOrder(self.0.wrapping_add(u32::from(count)))
+    }
+
+    /// Of two that lie less than 2^31 apart.
+    fn compare(self, other: SendOrder) -> Ordering {
+        (self.0.wrapping_sub(other.0) as i32).cmp(&0)
+    }
+}
+
+/// A segment that waits, or one that arrived meanwhile and keeps its place until those before it are gone.
+#[derive(Copy, Clone, Debug)]
+struct Place {
+    record: SegmentRecord,
+    arrived: bool,
+}
+
+/// Segments to be retransmitted, in the order that they were first sent in. Empty at first; one session owns it.
+///
+/// After a silence thousands may come here and be acknowledged late, in any order: each costs a search by halves.
 #[derive(Default)]
 pub(super) struct RetransmitQueue {
-    segments: VecDeque<SegmentRecord>,
+    /// In order; neither the first nor the last one has arrived.
+    places: VecDeque<Place>,
     bytes: ByteCount,
     /// Lost, and not to be retransmitted.
     refused: Vec<SegmentRecord>,
+    /// What is to go before others that wait, and those others: empty between calls.
+    early: Vec<SegmentRecord>,
+    later: Vec<Place>,
+    /// Places that were looked at or moved.
+    #[cfg(test)]
+    steps: std::cell::Cell<u64>,
 }
 
 impl RetransmitQueue {
-    /// Adds a segment at its place; nearly always the end.
-    pub fn push(&mut self, segment: SegmentRecord) {
-        if !segment.treatment.resend {
-            return self.refused.push(segment);
+    /// Adds segments at their places; nearly always the end.
+    pub fn extend(&mut self, records: impl Iterator<Item = SegmentRecord>) {
+        for record in records {
+            if !record.treatment.resend {
+                self.refused.push(record);
+                continue;
+            }
+            self.bytes += ByteCount(u64::from(record.len));
+            match self.places.back() {
+                Some(last) if last.record.order.compare(record.order).is_gt() => self.early.push(record),
+                _ => self.places.push_back(Place { record, arrived: false }),
+            }
         }
-        self.bytes += ByteCount(u64::from(segment.len));
-        let place = self.segments.iter().rposition(|other| other.first_sent <= segment.first_sent);
-        self.segments.insert(place.map_or(0, |at| at + 1), segment);
+        if !self.early.is_empty() {
+            self.merge();
+        }
+    }
+
+    /// Gives the early ones their places: those behind the earliest are moved once.
+    fn merge(&mut self) {
+        self.early.sort_unstable_by(|one, other| one.order.compare(other.order));
+        while let Some(record) = self.early.pop() {
+            while let Some(last) = self.places.pop_back_if(|last| last.record.order.compare(record.order).is_gt()) {
+                self.note_step();
+                self.later.push(last);
+            }
+            self.later.push(Place { record, arrived: false });
+        }
+        self.places.extend(self.later.drain(..).rev());
     }
 
     /// The oldest segment.
     pub fn peek(&self) -> Option<&SegmentRecord> {
-        self.segments.front()
+        self.places.front().map(|place| &place.record)
     }
 
     /// Takes the oldest segment.
     pub fn pop(&mut self) -> Option<SegmentRecord> {
-        let segment = self.segments.pop_front()?;
-        self.bytes -= ByteCount(u64::from(segment.len));
-        Some(segment)
+        let Place { record, .. } = self.places.pop_front()?;
+        self.bytes -= ByteCount(u64::from(record.len));
+        self.forget_arrived();
+        Some(record)
     }
 
-    /// Takes out a segment that arrived after all, if it still waits. What is acknowledged late comes
-    /// in the order of sending, so it stands near the front.
-    pub fn cancel(&mut self, segment: SegmentRef) -> Option<SegmentRecord> {
-        let at = self.segments.iter().position(|record| record.segment == segment)?;
-        let record = self.segments.remove(at)?;
+    /// Takes out a segment that arrived after all, if it still waits.
+    pub fn cancel(&mut self, wanted: &SegmentRecord) -> Option<SegmentRecord> {
+        let looked = self.places.binary_search_by(|place| {
+            self.note_step();
+            place.record.order.compare(wanted.order)
+        });
+        let place = &mut self.places[looked.ok()?];
+        if place.arrived || place.record.segment != wanted.segment {
+            return None;
+        }
+        place.arrived = true;
+        let record = place.record;
         self.bytes -= ByteCount(u64::from(record.len));
+        self.forget_arrived();
         Some(record)
+    }
+
+    /// Lets go of the places of what arrived, as far as nothing that waits lies beyond them.
+    fn forget_arrived(&mut self) {
+        while self.places.pop_front_if(|place| place.arrived).is_some() {
+            self.note_step();
+        }
+        while self.places.pop_back_if(|place| place.arrived).is_some() {
+            self.note_step();
+        }
     }
 
     /// Takes a segment that is not to be retransmitted.
@@ -77,7 +151,7 @@ impl RetransmitQueue {
     /// Takes the oldest segment if it is of no use any more: first sent more than `useful` ago, or
     /// tried too often.
     pub fn pop_useless(&mut self, now: Time, useful: Duration) -> Option<SegmentRecord> {
-        let oldest = self.segments.front()?;
+        let oldest = self.peek()?;
         if oldest.tries >= MAX_TRIES || now.since(oldest.first_sent) > useful { self.pop() } else { None }
     }
 
@@ -93,7 +167,12 @@ impl RetransmitQueue {
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.segments.is_empty()
+        self.places.is_empty()
+    }
+
+    fn note_step(&self) {
+        #[cfg(test)]
+        self.steps.set(self.steps.get() + 1);
     }
 }
 

@@ -1,10 +1,10 @@
 //! A session's state as a user sees it.
 
-use super::Session;
+use super::{KeyEnd, Session};
 use crate::fec::FecSnapshot;
 use crate::path::health::HealthState;
 use crate::units::{ByteCount, LinkId, PathId, Rate, Time};
-use crate::wire::{Cipher, Protection};
+use crate::wire::{Cipher, Protection, Version};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -52,10 +52,14 @@ pub struct PathSnapshot {
 pub struct SessionSnapshot {
     /// Age of the present keys.
     pub key_age: Duration,
+    /// Why nothing is sealed under them any more, if so.
+    pub keys_over: Option<KeyEnd>,
     /// What they do to inner packets.
     pub protection: Protection,
     /// Their cipher.
     pub cipher: Cipher,
+    /// What the peer speaks.
+    pub version: Version,
     /// Age of the session.
     pub age: Duration,
     /// Inner bytes received.
@@ -100,7 +104,9 @@ impl Session {
         SessionSnapshot {
             protection,
             cipher,
+            version: self.version,
             key_age: now.since(self.keyring.made_at()),
+            keys_over: self.keyring.permit(now).err(),
             age: now.since(self.started),
             rx_bytes: self.rx_inner,
             tx_bytes: self.tx_inner,

@@ -8,7 +8,7 @@ use super::{Session, reliable};
 use crate::rules::Rules;
 use crate::scheduler::Weight;
 use crate::units::{LinkGroup, PathId, Rate};
-use crate::wire::TermsFrame;
+use crate::wire::{Capabilities, TermsFrame};
 
 /// Bits a second in a kbit/s.
 const KILOBIT: u64 = 1_000;
@@ -77,6 +77,9 @@ impl Session {
     }
 
     fn say_terms(&mut self, index: usize) {
+        if !self.version.capabilities.contain(Capabilities::TERMS) {
+            return;
+        }
         let path = &self.paths[index];
         self.info_revision += 1;
         self.reliable.push(reliable::Frame::Terms(path.terms.frame(path.id, self.info_revision)));

@@ -1,11 +1,12 @@
 //! Deadlines: which is next and why, and what is done when it comes.
 
-use super::constants::{ASLEEP, KEEPALIVE, SILENCE};
+use super::constants::{ASK_LEAST, ASLEEP, EAGER, EAGER_PARTS, KEEPALIVE, QUEUED_FOR, SESSION_SILENCE, SILENCE};
 use super::{Context, Event, Session, Sink};
-use crate::path::constants::SUSPECT_PTOS;
+use crate::path::constants::{DOWN_PROBE_INTERVAL, SUSPECT_PTOS};
 use crate::path::health::{HealthAction, Others};
 use crate::path::sent::PtoKind;
 use crate::units::{Random, Time};
+use std::time::Duration;
 
 /// Why the driver is to wake the core. For logs, metrics and tests.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -57,15 +58,35 @@ impl Session {
     pub fn poll_timeout(&self, now: Time) -> Option<(Time, Reason)> {
         let mut next = self.resequencer.poll_timeout().map(|at| (at, Reason::Resequence));
         next = earlier(next, self.keyring.expires().map(|at| (at, Reason::KeysExpire)));
-        next = earlier(next, self.fec.poll_timeout().map(|at| (at, Reason::Repair)));
+        // What may not be sealed wakes nobody.
+        let mute = self.keyring.permit(now).is_err();
+        next = earlier(next, self.fec.poll_timeout().filter(|_| !mute).map(|at| (at, Reason::Repair)));
         next = earlier(next, self.queue.poll_timeout().map(|at| (at, Reason::InnerAck)));
         for index in 0..self.paths.len() {
             next = earlier(next, self.path_deadline(now, index));
+            if !mute {
+                next = earlier(next, self.speaking_deadline(now, index));
+            }
         }
         next
     }
 
+    /// When something is due of a path, whether or not it may speak.
     fn path_deadline(&self, now: Time, index: usize) -> Option<(Time, Reason)> {
+        let path = &self.paths[index];
+        let waits = !self.nothing_waits();
+        let candidates = [
+            path.sent.loss_time().map(|at| (at, Reason::Loss)),
+            path.sent.pto_deadline(path.probe_timeout()).map(|(at, _)| (at, Reason::ProbeTimeout)),
+            path.health.poll_timeout().map(|(at, _)| (at, Reason::Health)),
+            path.validation.poll_timeout().map(|at| (at, Reason::Validation)),
+            path.doubted_until().filter(|at| waits && *at > now).map(|at| (at, Reason::Health)),
+        ];
+        candidates.into_iter().fold(None, earlier)
+    }
+
+    /// When a path has something to say.
+    fn speaking_deadline(&self, now: Time, index: usize) -> Option<(Time, Reason)> {
         let waits = !self.nothing_waits();
         let spokesman = (0..self.paths.len()).any(|other| self.is_spokesman(other) && !self.paths[other].blocked);
         let path = &self.paths[index];
@@ -79,19 +100,13 @@ impl Session {
         // What may not go yet is woken for when it may; an acknowledgement that others carry is not waited for.
         let by_quota = (quota > now && asked && !path.blocked).then_some((quota, Reason::Quota));
         let ack_due = path.received.ack_due().filter(heard).filter(|at| spokesman || quota <= now || *at > now);
-        let pto = path.probe_timeout();
         let paced = path.paced_until.filter(|_| waits);
         let candidates = [
-            path.sent.loss_time().map(|at| (at, Reason::Loss)),
-            path.sent.pto_deadline(pto).map(|(at, _)| (at, Reason::ProbeTimeout)),
-            path.health.poll_timeout().map(|(at, _)| (at, Reason::Health)),
-            path.validation.poll_timeout().map(|at| (at, Reason::Validation)),
             active.then(|| path.pmtu.poll_timeout()).flatten().filter(may_speak).map(|at| (at, Reason::Pmtu)),
             ack_due.map(|at| (at, Reason::Ack)),
             by_quota,
             path.hedge_at().filter(|_| self.policy.decisions().reinjection.second_path).map(|at| (at, Reason::Hedge)),
             paced.map(|at| (at, Reason::Pacing)),
-            path.doubted_until().filter(|at| waits && *at > now).map(|at| (at, Reason::Health)),
             (active && !path.wants.ping).then(|| (path.last_sent + KEEPALIVE, Reason::Keepalive)),
         ];
         candidates.into_iter().fold(None, earlier)
@@ -112,10 +127,37 @@ impl Session {
         }
         let drops = &mut *cx.drops;
         self.queue.handle_timeout(now, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
+        // CoDel looks at what is pulled, and from a peer that is away nothing is.
+        self.queue.drop_old(now, QUEUED_FOR, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
         self.sweep_closed();
         self.resequencer.handle_timeout(now, sink);
         while let Some(retired) = self.keyring.retire(now) {
             self.events.push(Event::KeysRetired(retired));
+        }
+        if now.since(self.heard_at) >= SESSION_SILENCE {
+            self.events.push(Event::Silent);
+        }
+    }
+
+    /// An authentic datagram came: who was silent for long is asked by all paths at once.
+    pub(super) fn note_heard(&mut self, now: Time) {
+        if now.since(std::mem::replace(&mut self.heard_at, now)) > EAGER {
+            self.paths.iter_mut().for_each(|path| path.health.probe_now(now));
+        }
+    }
+
+    /// For how long nothing authentic came.
+    pub fn silence(&self, now: Time) -> Duration {
+        now.since(self.heard_at)
+    }
+
+    /// How often a path that is down is probed: ever more seldom where the peer is silent altogether.
+    fn probe_interval(&self, now: Time) -> Duration {
+        let silence = self.silence(now);
+        if silence < EAGER {
+            DOWN_PROBE_INTERVAL
+        } else {
+            (silence / EAGER_PARTS).clamp(DOWN_PROBE_INTERVAL, ASK_LEAST)
         }
     }
 
@@ -125,9 +167,9 @@ impl Session {
             self.declare_losses(now, index);
         }
         self.probe_timeout(now, index);
-        let others = self.others(index);
+        let (others, every) = (self.others(index), self.probe_interval(now));
         let path = &mut self.paths[index];
-        match path.health.handle_timeout(now, others) {
+        match path.health.handle_timeout(now, others, every) {
             HealthAction::None => {}
             HealthAction::Ping => path.wants.ping = true,
             HealthAction::Probe => self.probe(now, index),

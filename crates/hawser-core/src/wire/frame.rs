@@ -2,7 +2,7 @@
 
 use super::{
     AckFrame, Close, DataFrame, Gone, Hold, PathChallenge, PathInfo, PathResponse, ProtectedFrame, Reader, RepairFrame,
-    SplitFrame, TermsFrame, WireError,
+    ReservedFrame, SplitFrame, TermsFrame, WireError,
 };
 
 /// The type byte of a frame. A plain value.
@@ -96,12 +96,18 @@ pub enum Frame<'a> {
     Terms(TermsFrame),
     /// An inner packet that repairs cover.
     Protected(ProtectedFrame<'a>),
+    /// Something that a later version says, to be skipped.
+    Reserved(ReservedFrame<'a>),
 }
 
 impl<'a> Frame<'a> {
     /// Whether a datagram with this frame is to be acknowledged.
     pub const fn is_acked(&self) -> bool {
-        !matches!(self, Frame::Ack(_) | Frame::Close(_) | Frame::Hold(_))
+        match self {
+            Frame::Ack(_) | Frame::Close(_) | Frame::Hold(_) => false,
+            Frame::Reserved(frame) => frame.is_acked(),
+            _ => true,
+        }
     }
 
     /// Reads one frame.
@@ -109,7 +115,11 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// [`WireError`] where the bytes are none; the reader's place is then of no use.
     pub fn decode(from: &mut Reader<'a>) -> Result<Self, WireError> {
-        Ok(match FrameType::of(from.u8()?)? {
+        let kind = from.u8()?;
+        if ReservedFrame::holds(kind) {
+            return ReservedFrame::decode(kind, from).map(Frame::Reserved);
+        }
+        Ok(match FrameType::of(kind)? {
             FrameType::Padding => Frame::Padding(1 + skip_padding(from)?),
             FrameType::Ping => Frame::Ping,
             FrameType::Ack => Frame::Ack(AckFrame::decode(from)?),

@@ -67,5 +67,6 @@ pub(super) fn encode(frame: &Frame<'_>, out: &mut Writer<'_>) -> Result<(), Enco
         Frame::Repair(frame) => frame.encode(out),
         Frame::Protected(frame) => frame.encode(out),
         Frame::Terms(frame) => frame.encode(out),
+        Frame::Reserved(frame) => frame.encode(out),
     }
 }

@@ -6,7 +6,7 @@
 //! 4. What was opened is read with [`Frames`], which borrows and never allocates.
 //!
 //! Decoders accept exactly what the page allows: an unknown type, a reserved flag, a missing or a
-//! left-over byte is a typed [`WireError`].
+//! left-over byte is a typed [`WireError`]. Only frames of a reserved range are for later versions.
 
 mod ack;
 mod close;
@@ -25,9 +25,11 @@ mod path_challenge;
 mod path_info;
 mod protected;
 mod repair;
+mod reserved;
 mod split;
 mod terms;
 pub mod varint;
+mod version;
 
 #[cfg(test)]
 mod tests;
@@ -46,8 +48,10 @@ pub use path_challenge::{PathChallenge, PathResponse, Token};
 pub use path_info::{LinkState, PathInfo};
 pub use protected::{ProtectedFrame, SymbolNumber};
 pub use repair::RepairFrame;
+pub use reserved::ReservedFrame;
 pub use split::{SplitFrame, SplitId};
 pub use terms::TermsFrame;
+pub use version::{Capabilities, Version};
 
 /// Bytes of an authentication tag: AES-128-GCM and ChaCha20-Poly1305 have the same (RFC 5116
 /// section 5.1, RFC 8439 section 2.8).

@@ -1,10 +1,10 @@
 //! The payload of both handshake messages: what a side can and wishes, and what was chosen.
 //!
 //! ```text
-//! version 1 | protection 1 | ciphers 1 | chosen 1 | instance 8 | freshness 12 (zero in a response)
+//! version 1 | protection 1 | ciphers 1 | chosen 1 | instance 8 (with what is spoken) | freshness 12 (zero in a response)
 //! ```
 
-use super::{Reader, WireError};
+use super::{Reader, Version, WireError};
 
 /// The version of the protocol that this code speaks.
 const VERSION: u8 = 1;
@@ -76,6 +76,8 @@ impl Cipher {
 pub struct CipherSet(u8);
 
 impl CipherSet {
+    /// No cipher: the instance says what is spoken.
+    const SAYS_VERSION: u8 = 1 << 7;
     /// The ones that this version knows, best first.
     const KNOWN: [Cipher; 3] = [Cipher::Aes128Gcm, Cipher::ChaCha20Poly1305, Cipher::Blake2s];
 
@@ -126,6 +128,35 @@ pub struct Offer {
 impl Offer {
     /// Bytes of the payload.
     pub const LEN: usize = 24;
+
+    /// The same, of a portal that speaks `version`.
+    #[must_use]
+    pub fn speaking(self, version: Version) -> Self {
+        let ciphers = CipherSet(self.ciphers.0 | CipherSet::SAYS_VERSION);
+        Offer { ciphers, instance: InstanceId(version.put(self.instance.0)), ..self }
+    }
+
+    /// The same; if it says nothing of what is spoken, it says our version.
+    #[must_use]
+    pub fn spoken(self) -> Self {
+        if self.says_version() { self } else { self.speaking(Version::OURS) }
+    }
+
+    /// The same of another start of the portal.
+    #[must_use]
+    pub fn started_as(self, instance: InstanceId) -> Self {
+        let other = Offer { instance, ..self };
+        if self.says_version() { other.speaking(self.version()) } else { other }
+    }
+
+    /// What its portal speaks.
+    pub fn version(&self) -> Version {
+        if self.says_version() { Version::take(self.instance.0) } else { Version::UNSAID }
+    }
+
+    fn says_version(&self) -> bool {
+        self.ciphers.0 & CipherSet::SAYS_VERSION != 0
+    }
 
     /// The payload: in a response with the cipher that was chosen, in an initiation with none.
     pub fn encode(&self, chosen: Option<Cipher>) -> [u8; Self::LEN] {

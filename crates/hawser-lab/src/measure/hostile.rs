@@ -148,12 +148,11 @@ impl Arsenal {
             ciphers: CipherSet::for_machine(true),
             instance: InstanceId(rng.next_u64()),
         };
-        let (key, index) = (PublicKey(*key), HandshakeIndex(1));
-        let (mut initiator, first) =
-            Initiator::start(&stranger, &key, Psk::default(), offer, index, None, &mut rng).map_err(failed)?;
-        let mut greetings = vec![first.to_vec()];
-        while greetings.len() < GREETINGS {
-            greetings.push(initiator.retransmit(&mut rng).map_err(failed)?.to_vec());
+        let key = PublicKey(*key);
+        let mut greetings = Vec::new();
+        for index in (0..GREETINGS as u32).map(HandshakeIndex) {
+            let started = Initiator::start(&stranger, &key, Psk::default(), offer, index, None, &mut rng);
+            greetings.push(started.map_err(failed)?.1.to_vec());
         }
         Ok(Self { recorded, greetings, noise: vec![0; NOISE], rng, turn: 0 })
     }

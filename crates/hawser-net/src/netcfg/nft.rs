@@ -17,8 +17,11 @@ use crate::powers::lending;
 const PREFIX: &str = "hawser_";
 /// Longest name of a table, in bytes (`NFT_NAME_MAXLEN` less the closing zero, linux/netfilter/nf_tables.h).
 const NAME_MAX: usize = 255;
-/// Where `nft` is where PATH does not say so: a user's PATH often has no sbin (hier(7)).
-const PROGRAMS: [&str; 3] = ["nft", "/usr/sbin/nft", "/sbin/nft"];
+/// Where `nft` is (hier(7); the last is NixOS's). PATH is not asked: what it names would get CAP_NET_ADMIN.
+const PROGRAMS: [&str; 5] =
+    ["/usr/sbin/nft", "/sbin/nft", "/usr/bin/nft", "/usr/local/sbin/nft", "/run/current-system/sw/bin/nft"];
+/// All of its environment: its words are read here, in English, please.
+const ENVIRONMENT: [(&str, &str); 2] = [("LC_ALL", "C"), ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")];
 /// `nft` has this long: it takes milliseconds, and seconds with the rulesets of others in the thousands.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// What would end a quoted interface name, escape, or match more than one.
@@ -161,8 +164,7 @@ pub(super) async fn run(arguments: &[&str], input: &str) -> Result<Vec<u8>, NftE
 fn spawn(arguments: &[&str]) -> Result<tokio::process::Child, NftError> {
     for program in PROGRAMS {
         let mut command = Command::new(program);
-        // Its words are read here: in English, please.
-        command.args(arguments).env("LC_ALL", "C").kill_on_drop(true);
+        command.args(arguments).env_clear().envs(ENVIRONMENT).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         match lending(|| command.spawn()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -187,7 +189,7 @@ fn refusal(said: &str) -> NftError {
 #[non_exhaustive]
 pub enum NftError {
     /// The program is not installed.
-    #[error("run nft: there is no such program")]
+    #[error("run nft: there is no such program where it belongs")]
     Missing,
     /// The program could not be run.
     #[error("run nft: {source}")]

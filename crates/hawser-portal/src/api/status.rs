@@ -12,6 +12,9 @@ pub struct Status {
     pub version: String,
     /// Since it started, in seconds.
     pub uptime_s: f64,
+    /// Version of the protocol that it speaks (docs/wire.md).
+    #[serde(default)]
+    pub protocol: String,
     /// The peers, in the order of the configuration.
     pub peers: Vec<PeerStatus>,
     /// Packets dropped since the start, by reason.
@@ -61,6 +64,9 @@ pub struct PeerStatus {
     /// By which cipher, in the configuration's word; none before the first handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cipher: Option<String>,
+    /// Version of the protocol that it speaks; none before the first handshake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
     /// Bytes of inner packets received from it.
     pub rx_bytes: u64,
     /// Bytes of inner packets sent to it.
@@ -198,6 +204,7 @@ mod tests {
             handshake_age_s: None,
             protection: None,
             cipher: None,
+            protocol: None,
             rx_bytes: 3,
             tx_bytes: 4,
             paths: vec![path],
@@ -206,6 +213,7 @@ mod tests {
         let status = Status {
             version: "0.1.0".into(),
             uptime_s: 7.0,
+            protocol: "1.1".into(),
             peers: vec![peer],
             drops: [("replay".to_owned(), 5)].into(),
             scheduler: "adaptive".into(),
@@ -220,8 +228,8 @@ mod tests {
         assert_eq!(
             text,
             concat!(
-                r#"{"version":"0.1.0","uptime_s":7.0,"peers":[{"name":"hub","handshake_age_s":null,"rx_bytes":3,"#,
-                r#""tx_bytes":4,"paths":[{"name":"dsl","transport":"udp","state":"active","metric":0,"rtt_ms":12.5,"#,
+                r#"{"version":"0.1.0","uptime_s":7.0,"protocol":"1.1","peers":[{"name":"hub","handshake_age_s":null,"#,
+                r#""rx_bytes":3,"tx_bytes":4,"paths":[{"name":"dsl","transport":"udp","state":"active","metric":0,"rtt_ms":12.5,"#,
                 r#""rate_mbps":48.0,"loss_pct":0.5,"cwnd_bytes":120000,"mtu":1472,"rx_bytes":1,"tx_bytes":2}],"fec":{"#,
                 r#""protected_packets":8,"repairs":2,"repair_bytes":600,"overhead_pct":25.0,"repaired_packets":1}}],"#,
                 r#""drops":{"replay":5},"scheduler":"adaptive","links":[{"name":"dsl","weight":1,"max_rate_mbps":20.0,"#,

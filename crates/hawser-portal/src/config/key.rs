@@ -54,6 +54,16 @@ pub enum KeyFileError {
         /// Its permission bits.
         mode: u32,
     },
+    /// Somebody else than the user who reads it, or root, may change it.
+    #[error("read key {}: it belongs to user {owner}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+        /// Who reads it.
+        reader: u32,
+    },
     /// Not a regular file.
     #[error("read key {}: not a regular file", path.display())]
     NotAFile {
@@ -85,6 +95,7 @@ impl KeyFileError {
             }
             Self::Read { .. } => "run as the user who owns the file".to_owned(),
             Self::Exposed { path, .. } => format!("chmod 600 {}", path.display()),
+            Self::Foreign { path, reader, .. } => format!("chown {reader} {}", path.display()),
             Self::NotAFile { .. } | Self::Malformed { .. } => {
                 "the file must hold one line, as printed by `hawser genkey`".to_owned()
             }
@@ -203,7 +214,7 @@ impl fmt::Debug for PresharedKey {
     }
 }
 
-/// Opens, checks the opened file's mode (not the path's, which may change meanwhile), reads, decodes.
+/// Opens, checks the opened file's mode and owner (not the path's, which may change meanwhile), reads, decodes.
 fn load(path: &Path) -> Result<Zeroizing<[u8; KEY_BYTES]>, KeyFileError> {
     let failed = |source| KeyFileError::Read { path: path.to_owned(), source };
     // Else the call would wait for a FIFO's other end.
@@ -215,6 +226,10 @@ fn load(path: &Path) -> Result<Zeroizing<[u8; KEY_BYTES]>, KeyFileError> {
     }
     if meta.mode() & OTHERS != 0 {
         return Err(KeyFileError::Exposed { path: path.to_owned(), mode: meta.mode() & 0o7777 });
+    }
+    let reader = rustix::process::geteuid().as_raw();
+    if meta.uid() != 0 && meta.uid() != reader {
+        return Err(KeyFileError::Foreign { path: path.to_owned(), owner: meta.uid(), reader });
     }
     // Room for all of it, so that growing leaves no unwiped copy behind.
     let mut text = Zeroizing::new(Vec::with_capacity(KEY_FILE_LIMIT as usize + 1));

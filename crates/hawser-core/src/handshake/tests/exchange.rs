@@ -1,6 +1,9 @@
 //! The handshake between honest sides, and between strangers.
 
+use std::time::Duration;
+
 use super::*;
+use crate::units::LinkId;
 
 #[test]
 fn both_sides_agree_for_every_pair_of_offers() {
@@ -124,19 +127,73 @@ fn a_wrong_pre_shared_key_is_found_by_the_initiator() {
 }
 
 #[test]
-fn a_response_to_any_of_the_last_four_attempts_is_taken_once() {
+fn a_response_to_any_attempt_of_the_last_two_seconds_is_taken_once() {
     let mut pair = Pair::new(both(), both());
-    let (mut initiator, first) = pair.start();
-    let later: Vec<_> = (0..4).map(|_| initiator.retransmit(pair.rng.as_mut()).expect("a message")).collect();
-    assert!(later.iter().all(|message| *message != first), "each has an ephemeral key of its own");
+    let mut initiator =
+        Initiator::new(&pair.local, &pair.remote, pair.psk.clone(), pair.local_offer, Memory::default());
+    let sent: Vec<_> =
+        (0..5).map(|round| pair.again_at(NOW + round * Duration::from_millis(500), &mut initiator)).collect();
+    assert!(sent[1..].iter().all(|message| *message != sent[0]), "each has an ephemeral key of its own");
 
-    let forgotten = pair.accept(&first);
-    assert!(initiator.on_response(&forgotten.response).is_err(), "the fifth oldest is forgotten");
-    let (oldest, newest) = (pair.accept(&later[0]), pair.accept(&later[3]));
+    let forgotten = pair.accept(&sent[0]);
+    assert!(initiator.on_response(&forgotten.response).is_err(), "that of two seconds ago is forgotten");
+    let (oldest, newest) = (pair.accept(&sent[1]), pair.accept(&sent[4]));
     let established = initiator.on_response(&oldest.response).expect("the oldest of four");
     assert!(carries(&established.keys, &oldest.established.keys));
     let again = initiator.on_response(&newest.response);
     assert!(matches!(again, Err(HandshakeError::NotPending)), "{again:?}");
+}
+
+#[test]
+fn an_attempt_younger_than_two_seconds_is_never_given_up_for_another() {
+    let mut pair = Pair::new(both(), both());
+    let (mut initiator, first) = pair.start();
+    let way = |last: u16| Way { link: LinkId(last), remote: address(1) };
+    let index = HandshakeIndex(11);
+    let refused = (0..1_000).find(|last| initiator.initiation(NOW, way(*last), index, pair.rng.as_mut()).is_err());
+    assert_eq!(refused, Some(63), "and no more than 64 wait at once");
+    let accepted = pair.accept(&first);
+    let established = initiator.on_response(&accepted.response).expect("the right response");
+    assert!(carries(&established.keys, &accepted.established.keys));
+}
+
+#[test]
+fn initiations_by_two_links_have_no_byte_in_common_but_their_type() {
+    let mut pair = Pair::new(both(), both());
+    let (mut initiator, _) = pair.start();
+    initiator.begin_round(NOW);
+    let mut by = |link: u16, index: u32| {
+        let way = Way { link: LinkId(link), remote: address(1) };
+        initiator.initiation(NOW, way, HandshakeIndex(index), pair.rng.as_mut()).expect("a message")
+    };
+    let (one, other) = (by(0, 0x0102_0304), by(1, 0x0506_0708));
+    // Everything between the type and the cookie's mac, which nobody asked for.
+    let runs = one[1..141].windows(4).filter(|run| other[1..141].windows(4).any(|theirs| theirs == *run));
+    assert_eq!(runs.count(), 0, "{one:x?} {other:x?}");
+    let (one, other) = (pair.accept(&one), pair.accept(&other));
+    assert_eq!(one.count, other.count, "both are of one round");
+    assert_ne!(one.response[5..9], other.response[5..9], "nor do the answers");
+}
+
+#[test]
+fn a_cookie_goes_by_the_way_that_it_came_for() {
+    let mut pair = Pair::new(both(), both());
+    let (mut initiator, _) = pair.start();
+    let way = |link: u16| Way { link: LinkId(link), remote: address(9) };
+    let by = |initiator: &mut Initiator, link: u16, rng: &mut dyn Random| {
+        initiator.initiation(NOW, way(link), HandshakeIndex(u32::from(link)), rng).expect("a message")
+    };
+    for link in [1, 2] {
+        let message = by(&mut initiator, link, pair.rng.as_mut());
+        let from = address(link as u8);
+        let cookie = pair.responder.cookie(NOW, &message, from, pair.rng.as_mut()).expect("a cookie");
+        initiator.on_cookie(&cookie).expect("our cookie");
+    }
+    for link in [1, 2] {
+        let message = by(&mut initiator, link, pair.rng.as_mut());
+        let Verdict::Accept(accepted) = pair.judge(NOW, &message, address(link as u8)) else { panic!("not accepted") };
+        assert!(accepted.fresh, "link {link} has its own cookie");
+    }
 }
 
 #[test]
@@ -164,7 +221,7 @@ fn a_wrong_response_leaves_the_initiator_able_to_take_the_right_one() {
 fn an_initiation_is_known_again_by_its_id() {
     let mut pair = Pair::new(both(), both());
     let (mut initiator, message) = pair.start();
-    let again = initiator.retransmit(pair.rng.as_mut()).expect("a message");
+    let again = pair.again(&mut initiator);
     let id = pair.responder.initiation_id(&message);
     assert!(id.is_some() && id == pair.responder.initiation_id(&message.clone()));
     assert_ne!(id, pair.responder.initiation_id(&again));

@@ -29,7 +29,7 @@ fn under_load_a_cookie_is_asked_for_and_opens_the_door() {
     let reply = cookie_for(&mut pair, NOW, &message, address(1));
     assert!(reply.len() < message.len(), "an answer is no amplifier");
     initiator.on_cookie(&reply).expect("our cookie");
-    let with_cookie = initiator.retransmit(pair.rng.as_mut()).expect("a message");
+    let with_cookie = pair.again(&mut initiator);
     let Verdict::Accept(accepted) = pair.judge(NOW, &with_cookie, address(1)) else { panic!("not accepted") };
     let established = initiator.on_response(&accepted.response).expect("the right response");
     assert!(carries(&established.keys, &accepted.established.keys));
@@ -42,7 +42,7 @@ fn a_cookie_is_good_for_its_address_and_port_only() {
     let (mut initiator, message) = pair.start();
     let reply = cookie_for(&mut pair, NOW, &message, address(1));
     initiator.on_cookie(&reply).expect("our cookie");
-    let with_cookie = initiator.retransmit(pair.rng.as_mut()).expect("a message");
+    let with_cookie = pair.again(&mut initiator);
     let other_port = SocketAddr::from(([192, 0, 2, 1], 4921));
     for spoofed in [address(2), other_port, SocketAddr::from(([0x2001, 0, 0, 0, 0, 0, 0, 1], 4920))] {
         cookie_for(&mut pair, NOW, &with_cookie, spoofed);
@@ -60,10 +60,10 @@ fn a_cookie_ends_with_its_secret() {
     initiator.on_cookie(&cookie_for(&mut pair, NOW, &message, address(1))).expect("our cookie");
     let later = NOW + Duration::from_secs(121);
     flood(&mut pair, later);
-    let stale = initiator.retransmit(pair.rng.as_mut()).expect("a message");
+    let stale = pair.again(&mut initiator);
     let fresh = cookie_for(&mut pair, later, &stale, address(1));
     initiator.on_cookie(&fresh).expect("a new cookie");
-    let message = initiator.retransmit(pair.rng.as_mut()).expect("a message");
+    let message = pair.again(&mut initiator);
     assert!(matches!(pair.judge(later, &message, address(1)), Verdict::Accept(_)));
 }
 
@@ -91,7 +91,7 @@ fn every_flipped_bit_of_mac2_under_load_is_asked_again() {
     flood(&mut pair, NOW);
     let (mut initiator, message) = pair.start();
     initiator.on_cookie(&cookie_for(&mut pair, NOW, &message, address(1))).expect("our cookie");
-    let with_cookie = initiator.retransmit(pair.rng.as_mut()).expect("a message");
+    let with_cookie = pair.again(&mut initiator);
     for bit in (INITIATION_LEN - 16) * 8..INITIATION_LEN * 8 {
         let mut forged = with_cookie;
         forged[bit / 8] ^= 1 << (bit % 8);
@@ -108,7 +108,7 @@ fn one_address_has_no_more_than_its_share_and_others_have_theirs() {
         let (mut initiator, message) = pair.start();
         initiator.on_cookie(&cookie_for(pair, NOW, &message, from)).expect("our cookie");
         let mut next = |pair: &mut Pair| {
-            let message = initiator.retransmit(pair.rng.as_mut()).expect("a message");
+            let message = pair.again(&mut initiator);
             pair.judge(NOW, &message, from)
         };
         let verdicts = (0..30).map(|_| next(pair)).collect::<Vec<_>>();
@@ -126,12 +126,12 @@ fn under_load_a_recording_takes_nothing_of_the_share() {
     flood(&mut pair, NOW);
     let (mut initiator, message) = pair.start();
     initiator.on_cookie(&cookie_for(&mut pair, NOW, &message, address(1))).expect("our cookie");
-    let recorded = initiator.retransmit(pair.rng.as_mut()).expect("a message");
+    let recorded = pair.again(&mut initiator);
     assert!(matches!(pair.judge(NOW, &recorded, address(1)), Verdict::Accept(_)));
     for _ in 0..100 {
         assert!(matches!(pair.judge(NOW, &recorded, address(1)), Verdict::Drop(HandshakeDrop::Again)));
     }
-    let genuine = initiator.retransmit(pair.rng.as_mut()).expect("a message");
+    let genuine = pair.again(&mut initiator);
     assert!(matches!(pair.judge(NOW, &genuine, address(1)), Verdict::Accept(_)));
 }
 
@@ -144,7 +144,7 @@ fn an_initiation_is_fresh_only_with_the_cookie_of_its_address_and_time() {
     let (rng, from) = (&mut Seeded::new(5), address(1));
     let cookie = pair.responder.cookie(NOW, &message, from, rng).expect("a cookie");
     initiator.on_cookie(&cookie).expect("our cookie");
-    let fresh = initiator.retransmit(pair.rng.as_mut()).expect("a message");
+    let fresh = pair.again(&mut initiator);
     let life = Duration::from_secs(120);
     for (now, from, is_fresh) in [(NOW, from, true), (NOW, address(2), false), (NOW + life, from, false)] {
         let Verdict::Accept(accepted) = pair.judge(now, &fresh, from) else { panic!("not accepted") };

@@ -252,8 +252,8 @@ impl Health {
         self.deadline.map(|deadline| (deadline, timer))
     }
 
-    /// Does what is due.
-    pub fn handle_timeout(&mut self, now: Time, others: Others) -> HealthAction {
+    /// Does what is due; `every`: how often a path that is down is probed.
+    pub fn handle_timeout(&mut self, now: Time, others: Others, every: Duration) -> HealthAction {
         if self.deadline.is_none_or(|deadline| deadline > now) {
             return HealthAction::None;
         }
@@ -265,7 +265,7 @@ impl Health {
             HealthState::Suspect => self.on_down(now, DownReason::Timeout),
             HealthState::Down(_) => {
                 // The end of a hold is worth a probe of its own: no answer before it counts.
-                let next = now + DOWN_PROBE_INTERVAL;
+                let next = now + every;
                 let hold = self.held_until(now).unwrap_or(next);
                 self.deadline = Some(next.min(hold));
                 HealthAction::Probe

@@ -110,8 +110,8 @@ fn a_suspect_path_is_down_after_300_ms_but_never_before_a_probe_timeout() {
         let mut health = path(Active);
         assert_eq!(health.on_pto(at(0), Duration::from_millis(pto_ms), Work), HealthAction::BecameSuspect);
         assert_eq!(health.poll_timeout(), Some((at(over_ms), HealthTimer::SuspectOver)));
-        assert_eq!(health.handle_timeout(at(over_ms - 1), Work), HealthAction::None);
-        assert_eq!(health.handle_timeout(at(over_ms), Work), HealthAction::BecameDown);
+        assert_eq!(health.handle_timeout(at(over_ms - 1), Work, DOWN_PROBE_INTERVAL), HealthAction::None);
+        assert_eq!(health.handle_timeout(at(over_ms), Work, DOWN_PROBE_INTERVAL), HealthAction::BecameDown);
         assert_eq!(health.state(), Down(Timeout));
     }
 }
@@ -135,7 +135,7 @@ fn only_what_was_sent_since_the_suspicion_is_a_sign_of_life() {
     assert_eq!(health.state(), Suspect);
     assert!(health.on_ack(at(50)), "the probe");
     let _ = health.on_pto(at(200), PTO, Work);
-    assert_eq!(health.handle_timeout(at(500), Work), HealthAction::BecameDown);
+    assert_eq!(health.handle_timeout(at(500), Work, DOWN_PROBE_INTERVAL), HealthAction::BecameDown);
     assert!(!health.on_ack(at(199)));
     assert!(!health.on_ack(at(520)), "a challenge came: its response says so itself");
     assert_eq!(health.poll_timeout(), Some((at(1_000), HealthTimer::Probe)), "acknowledgements do not hasten probes");
@@ -147,7 +147,7 @@ fn a_down_path_is_probed_every_500_ms_and_a_closed_one_never() {
         let mut health = path(Down(reason));
         for ms in [500, 1_000, 1_500] {
             assert_eq!(health.poll_timeout(), Some((at(ms), HealthTimer::Probe)), "{reason:?}");
-            assert_eq!(health.handle_timeout(at(ms), Work), HealthAction::Probe);
+            assert_eq!(health.handle_timeout(at(ms), Work, DOWN_PROBE_INTERVAL), HealthAction::Probe);
         }
     }
     let mut closed = path(Down(Closed));
@@ -162,7 +162,7 @@ fn what_speaks_for_a_down_path_has_it_probed_at_once() {
         health.on_ack(at(100));
         assert_eq!(health.poll_timeout(), Some((at(500), HealthTimer::Probe)), "an acknowledgement is no word for it");
         health.probe_now(at(120));
-        assert_eq!(health.handle_timeout(at(120), Work), HealthAction::Probe);
+        assert_eq!(health.handle_timeout(at(120), Work, DOWN_PROBE_INTERVAL), HealthAction::Probe);
     }
 }
 
@@ -234,10 +234,10 @@ fn a_held_path_is_probed_when_the_hold_ends() {
     drop_and_return(&mut health, 10);
     assert_eq!(health.on_down(at(20), LinkLost), HealthAction::BecameDown);
     health.probe_now(at(100));
-    assert_eq!(health.handle_timeout(at(100), Work), HealthAction::Probe);
+    assert_eq!(health.handle_timeout(at(100), Work, DOWN_PROBE_INTERVAL), HealthAction::Probe);
     assert!(!health.on_validated(at(110)));
     assert_eq!(health.poll_timeout(), Some((at(520), HealthTimer::Probe)));
-    assert_eq!(health.handle_timeout(at(520), Work), HealthAction::Probe);
+    assert_eq!(health.handle_timeout(at(520), Work, DOWN_PROBE_INTERVAL), HealthAction::Probe);
     assert!(health.on_validated(at(530)));
 }
 
@@ -267,14 +267,14 @@ fn a_path_without_others_is_asked_until_it_answers_and_given_up_after_a_while() 
         assert_eq!(alone.on_pto(at(0), PTO, Others::None), HealthAction::BecameSuspect);
         for ms in (300..1_500).step_by(300) {
             assert_eq!(alone.on_pto(at(ms - 10), PTO, Others::None), HealthAction::None);
-            assert_eq!(alone.handle_timeout(at(ms), Others::None), HealthAction::Ping);
+            assert_eq!(alone.handle_timeout(at(ms), Others::None, DOWN_PROBE_INTERVAL), HealthAction::Ping);
         }
         alone
     };
     let mut answers = suspect();
     assert!(answers.on_ack(at(10)), "whatever was sent since the suspicion");
     assert_eq!(answers.state(), Active);
-    assert_eq!(suspect().handle_timeout(at(1_500), Others::None), HealthAction::BecameDown);
-    assert_eq!(suspect().handle_timeout(at(1_499), Work), HealthAction::None, "not due");
+    assert_eq!(suspect().handle_timeout(at(1_500), Others::None, DOWN_PROBE_INTERVAL), HealthAction::BecameDown);
+    assert_eq!(suspect().handle_timeout(at(1_499), Work, DOWN_PROBE_INTERVAL), HealthAction::None, "not due");
     assert_eq!(suspect().on_pto(at(1_490), PTO, Work), HealthAction::BecameDown, "another path works now");
 }

@@ -151,7 +151,7 @@ impl Pmtu {
         if self.doubt.is_some() {
             return Some(self.current);
         }
-        if self.too_big - self.current <= 1 {
+        if self.too_big.saturating_sub(self.current) <= 1 {
             return None;
         }
         if self.too_big > self.max {
@@ -291,8 +291,10 @@ impl Pmtu {
 
     /// Sizes from `size` on do not pass.
     fn fall_below(&mut self, size: u16) {
-        self.current = if self.base < size { self.base } else { self.floor };
         self.too_big = self.too_big.min(size).max(self.floor + 1);
+        // Never up: a large datagram of before may be lost once smaller sizes than the base are known not to pass.
+        let refuge = if self.base < self.too_big { self.base } else { self.floor };
+        self.current = self.current.min(refuge);
         self.search_again();
     }
 

@@ -269,6 +269,22 @@ fn a_routers_word_is_tested_by_probes_of_the_present_size() {
 }
 
 #[test]
+fn losses_of_larger_datagrams_from_before_do_not_raise_what_passes() {
+    let mut pmtu = Pmtu::new(1500, OVERHEAD);
+    pmtu.on_probe_acked(1472);
+    pmtu.on_too_big(1000);
+    let floor = pmtu.current();
+    assert!(floor < 1000 && pmtu.too_big == 1000);
+    // What was under way before the socket said so is declared lost only now.
+    for _ in 0..2 * BLACK_HOLE_BURSTS {
+        pmtu.on_lost(1472);
+        pmtu.on_acked(100);
+    }
+    assert_eq!((pmtu.current(), pmtu.too_big), (floor, 1000));
+    assert!(pmtu.poll_probe(at(1)).is_some_and(|size| floor < size && size < 1000));
+}
+
+#[test]
 fn a_new_link_mtu_bounds_at_once_and_is_searched_up_to() {
     let mut pmtu = Pmtu::new(1500, OVERHEAD);
     settle(&mut pmtu, 1500, at(0));
@@ -280,6 +296,27 @@ fn a_new_link_mtu_bounds_at_once_and_is_searched_up_to() {
 }
 
 proptest! {
+    /// Whatever is said in whatever order, what passes stays below what does not.
+    #[test]
+    fn what_passes_is_less_than_what_is_too_big(words in prop::collection::vec((0u8..8, 400u16..2_000), 1..200)) {
+        let mut pmtu = Pmtu::new(1500, OVERHEAD);
+        for (second, (word, size)) in words.into_iter().enumerate() {
+            match word {
+                0 => pmtu.on_probe_acked(size),
+                1 => _ = pmtu.on_lost(size),
+                2 => pmtu.on_acked(size),
+                3 => _ = pmtu.on_hint(size),
+                4 => pmtu.on_too_big(size),
+                5 => pmtu.on_black_holed(size),
+                6 => _ = pmtu.on_life(),
+                _ => pmtu.set_link_mtu(size),
+            }
+            prop_assert!(pmtu.current < pmtu.too_big, "{pmtu:?}");
+            pmtu.poll_probe(at(second as u64));
+            prop_assert!(pmtu.current < pmtu.too_big, "{pmtu:?}");
+        }
+    }
+
     #[test]
     fn the_true_mtu_is_found_and_found_again(
         link_mtu in MIN_MTU..=u16::MAX,

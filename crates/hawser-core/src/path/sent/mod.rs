@@ -119,6 +119,9 @@ pub struct SentPackets<S, T> {
     pto: PtoState,
     reordering: Reordering,
     persistence: loss::Persistence,
+    /// Numbers that acknowledgements made us look at.
+    #[cfg(test)]
+    looks: std::cell::Cell<u64>,
 }
 
 impl<S, T> Default for SentPackets<S, T> {
@@ -137,6 +140,8 @@ impl<S, T> Default for SentPackets<S, T> {
             pto: PtoState::default(),
             reordering: Reordering::default(),
             persistence: loss::Persistence::default(),
+            #[cfg(test)]
+            looks: Default::default(),
         }
     }
 }

@@ -382,3 +382,20 @@ fn a_path_that_reorders_is_understood_after_a_few_mistakes() {
     assert!((1..20).contains(&first), "{first} mistakes at first");
     assert_eq!(last, 0, "mistakes at last");
 }
+
+/// A path kept thousands of packets and lets them go: whatever the frames tell again, each number is looked at a few times.
+#[test]
+fn thousands_that_are_acknowledged_late_cost_a_few_looks_each() {
+    const MANY: u64 = 10_000;
+    let mut sent = sent(MANY);
+    sent.drain(at(MANY), |_, _| {});
+    let last = MANY - 1;
+    // From the newest down, a number in each frame; then frames that were overtaken by those.
+    for low in (0..MANY).rev() {
+        assert_eq!(ack(&mut sent, MANY + 1, &[(low, last)]).after_drain, 1);
+    }
+    for high in (0..MANY).rev() {
+        assert_eq!(ack(&mut sent, MANY + 2, &[(0, high)]).after_drain, 0);
+    }
+    assert!(sent.looks.get() <= 5 * MANY, "{} looks", sent.looks.get());
+}

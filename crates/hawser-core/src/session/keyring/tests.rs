@@ -91,12 +91,51 @@ fn new_keys_are_due_after_their_time_or_as_many_packets_either_way() {
     let table = [(0, 0, at(120_000)), (REKEY_AFTER_PACKETS, 0, Time::ZERO), (0, REKEY_AFTER_PACKETS, Time::ZERO)];
     for (sealed, opened, due) in table {
         let mut keyring = Keyring::new(keys(1, at(0), true));
-        (keyring.sealed, keyring.opened) = (sealed, opened);
-        assert_eq!(keyring.rekey_at(), due, "{sealed} sealed, {opened} opened");
+        (keyring.current.sealed, keyring.current.opened) = (sealed, opened);
+        assert_eq!(keyring.rekey_at(Rekey::Lead), due, "{sealed} sealed, {opened} opened");
+        // Who follows leaves half a minute, and half as many packets again, to who leads.
+        assert_eq!(keyring.rekey_at(Rekey::Follow), at(150_000), "{sealed} sealed, {opened} opened");
+        keyring.current.opened = ASK_AFTER_PACKETS;
+        assert_eq!(keyring.rekey_at(Rekey::Follow), Time::ZERO);
     }
     let mut keyring = Keyring::new(keys(1, at(0), true));
     keyring.seal();
     keyring.note_opened(KeyId(1));
     keyring.note_opened(KeyId(9));
-    assert_eq!((keyring.sealed, keyring.opened), (1, 1));
+    assert_eq!((keyring.current.sealed, keyring.current.opened), (1, 1));
+}
+
+#[test]
+fn keys_neither_seal_nor_open_beyond_180_seconds_or_as_many_packets_as_they_may() {
+    let whole = u64::from(BATCH_SEGMENTS);
+    let table = [
+        (179_999, 0, 0, Ok(()), true),
+        (180_000, 0, 0, Err(KeyEnd::Age), false),
+        (1, REJECT_AFTER_PACKETS - whole, 0, Ok(()), true),
+        // A whole batch has no room any more, a single packet would.
+        (1, REJECT_AFTER_PACKETS - whole + 1, 0, Err(KeyEnd::Packets), true),
+        (1, 0, REJECT_AFTER_PACKETS - 1, Err(KeyEnd::Packets), true),
+        (1, 0, REJECT_AFTER_PACKETS, Err(KeyEnd::Packets), false),
+    ];
+    for (now, sealed, opened, seals, opens) in table {
+        let mut keyring = Keyring::new(keys(1, at(0), true));
+        (keyring.current.sealed, keyring.current.opened) = (sealed, opened);
+        assert_eq!(keyring.permit(at(now)), seals, "{now} ms, {sealed} sealed, {opened} opened");
+        let opener = keyring.opener(at(now), KeyId(1));
+        assert_eq!(opener.err(), (!opens).then_some(DropReason::KeyExpired), "{now} ms, {opened} opened");
+    }
+    // Old keys that still open have the same end.
+    let mut keyring = Keyring::new(keys(1, at(0), true));
+    keyring.install(at(179_990), keys(2, at(179_990), true), TIMEOUT);
+    assert!(keyring.opener(at(179_999), KeyId(1)).is_ok());
+    assert_eq!(keyring.opener(at(180_000), KeyId(1)).err(), Some(DropReason::KeyExpired));
+    assert_eq!(keyring.opener(at(180_000), KeyId(3)).err(), Some(DropReason::UnknownLabel));
+}
+
+#[test]
+#[should_panic(expected = "keys beyond their end")]
+fn a_worn_out_key_is_never_sealed_with() {
+    let mut keyring = Keyring::new(keys(1, at(0), true));
+    keyring.current.sealed = REJECT_AFTER_PACKETS;
+    keyring.seal();
 }

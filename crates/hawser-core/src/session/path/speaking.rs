@@ -55,7 +55,7 @@ impl Path {
 
     /// Whether a small datagram may go back the way that datagrams come.
     pub(in crate::session) fn may_answer(&self, now: Time) -> bool {
-        !matches!(self.health.state(), HealthState::Down(_)) && self.control_room(now, self.route) > 0
+        !matches!(self.health.state(), HealthState::Down(_)) && self.control_room(now, self.route) > self.starved
     }
 
     pub(in crate::session) fn ack_waits(&self) -> bool {

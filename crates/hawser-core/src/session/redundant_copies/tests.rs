@@ -15,6 +15,7 @@ fn tried(store: &mut TrainStore, tries: u8) -> SegmentRecord {
         flags: DataFlags::default(),
         len: 20,
         tries,
+        order: Default::default(),
         first_sent: Time::ZERO,
         treatment: Default::default(),
     }

@@ -14,6 +14,7 @@ fn packet(len: u16) -> SegmentRecord {
         flags: DataFlags::default(),
         len,
         tries: 1,
+        order: Default::default(),
         first_sent: Time::ZERO,
         treatment: Default::default(),
     }

@@ -44,6 +44,10 @@ fn golden_frames() -> Vec<(&'static str, Frame<'static>)> {
                 packet: &[0x60],
             }),
         ),
+        ("40 00", Frame::Reserved(ReservedFrame::new(0x40, &[]).expect("reserved"))),
+        ("5f 02 c0ff", Frame::Reserved(ReservedFrame::new(0x5f, &[0xc0, 0xff]).expect("reserved"))),
+        ("60 01 00", Frame::Reserved(ReservedFrame::new(0x60, &[0]).expect("reserved"))),
+        ("7f 01 2a", Frame::Reserved(ReservedFrame::new(0x7f, &[42]).expect("reserved"))),
         ("09 00", Frame::Close(Close { reason: CloseReason::Shutdown })),
         ("09 01", Frame::Close(Close { reason: CloseReason::PeerRemoved })),
         ("09 02", Frame::Close(Close { reason: CloseReason::Violation })),
@@ -153,6 +157,11 @@ fn hostile_frames_are_refused_with_their_reason() {
         ("02 00 05 00 00 01 00 03 01 00 00 00", WireError::AckRanges),
         ("02 00 05 00 00 ffffffffffffffff 00 00 00", WireError::Truncated),
         ("0a 80", WireError::Truncated),
+        ("3f 00", WireError::UnknownType(0x3f)),
+        ("80 00", WireError::UnknownType(0x80)),
+        ("40", WireError::Truncated),
+        ("40 02 00", WireError::Truncated),
+        ("7f ffffffffffffffff 00", WireError::Truncated),
     ] {
         let bytes = hex(text);
         let mut frames = Frames::new(&bytes);
@@ -162,9 +171,10 @@ fn hostile_frames_are_refused_with_their_reason() {
 }
 
 #[test]
-fn only_ack_close_and_hold_are_not_acknowledged() {
+fn only_ack_close_hold_and_the_upper_reserved_half_are_not_acknowledged() {
     for (text, frame) in golden_frames() {
-        assert_eq!(frame.is_acked(), !text.starts_with("09") && !text.starts_with("0a"), "{text}");
+        let unacked = ["09", "0a", "60", "7f"].iter().any(|kind| text.starts_with(kind));
+        assert_eq!(frame.is_acked(), !unacked, "{text}");
     }
     let bytes = hex(ACK_GOLDEN);
     assert!(!Frames::new(&bytes).next().expect("a frame").expect("an ACK").is_acked());

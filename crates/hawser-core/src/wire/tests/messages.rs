@@ -130,6 +130,25 @@ fn an_offer_has_its_golden_bytes() {
 }
 
 #[test]
+fn an_offer_that_says_what_is_spoken_has_its_golden_bytes() {
+    let offer = Offer {
+        protection: Protection::Encrypt,
+        ciphers: CipherSet::for_machine(true),
+        instance: InstanceId(0x0102_0304_0506_0708),
+    };
+    assert_eq!(offer.version(), Version::UNSAID, "a portal from before this says nothing");
+    let bytes = hex("01 00 83 00 0100070405060708 000000000000000000000000");
+    assert_eq!(offer.spoken().encode(None).to_vec(), bytes);
+    let (read, _) = Offer::decode(&bytes).expect("an offer");
+    assert_eq!((read, read.version()), (offer.spoken(), Version::OURS));
+    assert_eq!(read.ciphers.best_common(offer.ciphers, Protection::Encrypt), Some(Cipher::Aes128Gcm), "no cipher more");
+    let later = Version { revision: 9, capabilities: Capabilities::SKIPS };
+    let other = offer.speaking(later).spoken().started_as(InstanceId(u64::MAX));
+    assert_eq!((other.version(), other.instance.0), (later, 0x0900_01ff_ffff_ffff), "another start speaks the same");
+    assert_eq!(offer.started_as(InstanceId(3)).version(), Version::UNSAID);
+}
+
+#[test]
 fn the_best_common_cipher_is_chosen_and_the_stricter_protection() {
     let (aes, chacha) = (Cipher::Aes128Gcm, Cipher::ChaCha20Poly1305);
     let both = CipherSet::of(&[aes, chacha]);

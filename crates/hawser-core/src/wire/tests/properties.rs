@@ -23,6 +23,9 @@ fn any_small_frame() -> impl Strategy<Value = Frame<'static>> {
         place.prop_map(|(number, upto)| Frame::Gone(Gone { bucket: bucket(number), upto: FlowSequence::of(upto) })),
         any::<u8>().prop_map(|code| Close::decode(&mut Reader::new(&[code])).map(Frame::Close).expect("a reason")),
         any_varint().prop_map(|hold_us| Frame::Hold(Hold { hold_us })),
+        (0x40..0x80_u8, 0..3_usize).prop_map(|(kind, len)| {
+            Frame::Reserved(ReservedFrame::new(kind, &[0xaa, 0, 0x40][..len]).expect("of the range"))
+        }),
         (any::<u32>(), any::<bool>(), 1..=u8::MAX, any_varint(), any_varint()).prop_map(
             |(path, barred, weight, max_kbit, revision)| {
                 Frame::Terms(TermsFrame { path: PathId(path), barred, weight, max_kbit, revision })

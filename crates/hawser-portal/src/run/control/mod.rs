@@ -63,6 +63,9 @@ struct PacketThread {
 
 /// Runs a portal until `host` orders its end.
 pub async fn run(config: Config, keys: Keys, host: &mut impl Host<(Config, Keys)>) -> Result<(), RunError> {
+    if let Err(error) = hawser_net::powers::hide_memory() {
+        tracing::warn!(%error, "memory may be dumped");
+    }
     let socket = ControlSocket::bind(&config.portal.socket)?;
     let mut system = System::open(config.tun.name.as_str()).await?;
     let result = forward(&config, keys, host, socket, &mut system).await;

@@ -219,6 +219,9 @@ impl<'a> Serving<'a> {
             }
             Event::Session { peer, new: true } => tracing::info!(peer = self.name(peer), "session"),
             Event::Session { peer, new: false } => tracing::debug!(peer = self.name(peer), "new keys"),
+            Event::OtherVersion { peer, theirs, ours } => {
+                tracing::warn!(peer = self.name(peer), %theirs, %ours, "peer of another protocol version")
+            }
             Event::TrainsLost { peer, link, remote } => {
                 let plan = self.plans.get(usize::from(link.0));
                 let link = plan.map_or("", |plan| plan.name.as_str());
@@ -231,6 +234,10 @@ impl<'a> Serving<'a> {
                 );
             }
             Event::Closed { peer } => tracing::info!(peer = self.name(peer), "peer said good-bye"),
+            Event::Silent { peer } => tracing::info!(peer = self.name(peer), "session over: peer silent"),
+            Event::KeysOver { peer, end } => {
+                tracing::warn!(peer = self.name(peer), cause = %end, "no new keys: traffic stops until a handshake succeeds")
+            }
             Event::Keys { peer, new, secrets } => {
                 let name = self.name(peer).to_owned();
                 if let Some(log) = &mut self.key_log {

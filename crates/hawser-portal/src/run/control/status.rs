@@ -6,6 +6,7 @@ use hawser_core::fec::FecSnapshot;
 use hawser_core::path::health::{DownReason, HealthState};
 use hawser_core::session::{PathSnapshot, SessionSnapshot};
 use hawser_core::units::PeerId;
+use hawser_core::wire::Version;
 
 use super::reload::Places;
 use super::routes::Routes;
@@ -45,6 +46,7 @@ pub fn compose(
     Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_s: uptime.as_secs_f64(),
+        protocol: Version::OURS.to_string(),
         peers: peers.map(|(peer, session)| peer_status(peer, session, plans, routes, pathfinder, state)).collect(),
         scheduler: config.traffic.scheduler.to_string(),
         links: links.iter().map(|link| link_status(link, usage)).collect(),
@@ -90,6 +92,7 @@ fn peer_status(
         handshake_age_s: session.map(|session| session.key_age.as_secs_f64()),
         protection: session.map(|session| session.protection.name().to_owned()),
         cipher: session.map(|session| session.cipher.name().to_owned()),
+        protocol: session.map(|session| session.version.to_string()),
         rx_bytes: session.map_or(0, |session| session.rx_bytes.0),
         tx_bytes: session.map_or(0, |session| session.tx_bytes.0),
         paths,

@@ -112,3 +112,10 @@ fn what_only_the_packet_thread_needs_is_not_kept_by_the_control_thread() {
         assert_eq!(holds(CapSet::Permitted), [Capability::CAP_NET_ADMIN].into());
     });
 }
+
+#[test]
+fn nobody_looks_into_the_memory_of_a_process_that_hides_it() {
+    hawser_net::powers::hide_memory().expect("it can be hidden");
+    let dumpable = rustix::process::dumpable_behavior().expect("it can be read");
+    assert_eq!(dumpable, rustix::process::DumpableBehavior::NotDumpable);
+}

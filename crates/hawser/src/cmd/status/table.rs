@@ -33,7 +33,7 @@ pub fn render(status: &Status) -> String {
         text.push_str("no peers\n");
     }
     for peer in &status.peers {
-        render_peer(&mut text, peer);
+        render_peer(&mut text, peer, &status.protocol);
     }
     let drops: Vec<String> = status.drops.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
     if !drops.is_empty() {
@@ -54,13 +54,17 @@ fn terms(link: &LinkStatus) -> Option<String> {
     (!words.is_empty()).then(|| format!("link {}: {}\n", link.name, words.join(", ")))
 }
 
-fn render_peer(text: &mut String, peer: &PeerStatus) {
+fn render_peer(text: &mut String, peer: &PeerStatus, ours: &str) {
     let handshake = match peer.handshake_age_s {
         Some(age) => format!("handshake {} ago", duration(age)),
         None => "no handshake yet".to_owned(),
     };
     let (received, sent) = (bytes(peer.rx_bytes), bytes(peer.tx_bytes));
     let _ = writeln!(text, "\npeer {}: {handshake}, received {received}, sent {sent}", peer.name);
+    if let Some(theirs) = peer.protocol.as_deref().filter(|theirs| *theirs != ours) {
+        let _ =
+            writeln!(text, "  speaks protocol {theirs}, this portal {ours}: what one of them alone knows is not used");
+    }
     if peer.paths.is_empty() {
         text.push_str("  no paths\n");
         return;

@@ -1,0 +1,106 @@
+//! What others make of initiations that they see: forged cookie replies, and which links belong together.
+
+mod support;
+
+use hawser_core::handshake::{Identity, Responder};
+use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use support::Seeded;
+use support::world::{Fate, Flight, LOCAL, World, ms};
+
+const INITIATION: u8 = 1;
+
+/// What the local portal's initiations were, as they left.
+type Heard = Rc<RefCell<Vec<Flight>>>;
+
+/// A world of this many links, whose local portal's initiations are heard.
+fn heard(links: usize) -> (World, Heard) {
+    let heard = Heard::default();
+    let log = heard.clone();
+    let mut world = World::new(&vec![0; links], 1);
+    world.rule = Box::new(move |_, flight| {
+        if flight.from == LOCAL && flight.bytes[0] >> 4 == INITIATION {
+            log.borrow_mut().push(flight.clone());
+        }
+        Fate::Pass
+    });
+    (world, heard)
+}
+
+/// Somebody who makes cookie replies in the remote portal's name.
+fn forger() -> Responder {
+    let offer =
+        Offer { protection: Protection::Encrypt, ciphers: CipherSet::for_machine(true), instance: InstanceId(9) };
+    Responder::new(Identity::new([2; 32]), offer)
+}
+
+/// Lets `milliseconds` pass, with a forged reply to the newest initiation in each of them.
+fn forge(world: &mut World, heard: &Heard, milliseconds: u64) {
+    let (mut forger, mut rng) = (forger(), Seeded(7));
+    for _ in 0..milliseconds {
+        let newest = heard.borrow().last().cloned();
+        if let Some(Flight { source, to, bytes, .. }) = newest {
+            let bytes = forger.cookie(world.now, &bytes, source, &mut rng).expect("a cookie").to_vec();
+            world.inject(Flight { from: 1 - LOCAL, link: 0, source: to, to: source, bytes, in_train: false });
+        }
+        world.run(ms(1));
+    }
+}
+
+#[test]
+fn forged_cookie_replies_bring_no_initiation_before_its_time() {
+    let (mut world, heard) = heard(1);
+    world.cut.insert(0);
+    forge(&mut world, &heard, 2_000);
+    let sent = heard.borrow().len();
+    assert!((4..=5).contains(&sent), "{sent} initiations in two seconds, at one every 500 ms");
+}
+
+#[test]
+fn forged_cookie_replies_push_out_no_attempt_that_is_still_answered() {
+    let (mut world, heard) = heard(1);
+    world.delay = ms(900);
+    forge(&mut world, &heard, 1_750);
+    assert_eq!((heard.borrow().len(), world.sessions(LOCAL)), (4, 0), "no answer has come yet");
+    forge(&mut world, &heard, 100);
+    assert_eq!(world.sessions(LOCAL), 1, "the answer to the first was taken");
+    world.run(ms(2_500));
+    assert_eq!(world.active(LOCAL), 1, "and its path validated a round trip later");
+}
+
+#[test]
+fn each_links_initiations_are_its_own() {
+    let (mut world, heard) = heard(2);
+    world.cut.extend([0, 1]);
+    world.run(ms(1_100));
+    let heard = heard.borrow();
+    assert_eq!(heard.len(), 6, "three rounds by two links");
+    let indices: BTreeSet<_> = heard.iter().map(|flight| flight.bytes[1..5].to_vec()).collect();
+    let ephemeral: BTreeSet<_> = heard.iter().map(|flight| flight.bytes[5..37].to_vec()).collect();
+    assert_eq!((indices.len(), ephemeral.len()), (6, 6), "neither index nor ephemeral key is met twice");
+}
+
+#[test]
+fn a_handshake_ends_by_whichever_link_is_answered() {
+    for cut in [0, 1] {
+        let (mut world, _) = heard(2);
+        world.cut.insert(cut);
+        world.run(ms(300));
+        assert_eq!(world.active(LOCAL), 1, "link {cut} is cut");
+    }
+}
+
+#[test]
+fn a_session_that_only_one_side_ended_begins_anew_on_both() {
+    for closes in [LOCAL, 1 - LOCAL] {
+        let mut world = World::new(&[0, 0], 1).settled();
+        assert_eq!(world.stream(LOCAL, 50), 50);
+        // Its peer ends the session; it does not, for it goes on running.
+        world.portals[closes].endpoint.close();
+        world.run(ms(3_000));
+        assert_eq!(world.active(LOCAL), 2, "portal {closes} said good-bye");
+        assert_eq!((world.stream(LOCAL, 50), world.stream(1 - LOCAL, 50)), (50, 50), "portal {closes} said good-bye");
+    }
+}

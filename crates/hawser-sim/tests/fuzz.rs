@@ -1,0 +1,24 @@
+//! The stateful fuzzer for as long as CI has: a bounded number of steps of seeds that do not change.
+//!
+//! `--example fuzz` runs others, for hours.
+
+use hawser_sim::fuzz::run;
+
+/// Seeds, and steps of each: twenty seconds.
+const SEEDS: u64 = 200;
+const STEPS: u64 = 3_000;
+
+#[test]
+fn whatever_happens_nothing_is_delivered_twice_and_all_heals() {
+    let reports: Vec<_> = (0..SEEDS).map(|seed| run(seed, STEPS)).collect();
+    let sum = |of: fn(&hawser_sim::fuzz::Report) -> u64| reports.iter().map(of).sum::<u64>();
+    // What does nothing finds nothing.
+    assert!(sum(|one| one.packets.1) > SEEDS * 100, "packets arrive");
+    assert!(sum(|one| one.hostile) > SEEDS * 100, "somebody is hostile");
+    assert!(sum(|one| one.sessions) > SEEDS * 4, "sessions begin, and begin again");
+}
+
+#[test]
+fn the_same_seed_is_the_same_run() {
+    assert_eq!(run(7, STEPS), run(7, STEPS));
+}
