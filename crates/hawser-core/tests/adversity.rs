@@ -376,6 +376,39 @@ fn a_path_cut_in_one_direction_alone_does_not_stop_the_bond() {
     }
 }
 
+/// Receiving, it owes more acknowledgements than its quota takes; the question whether the path lives goes all the same.
+#[test]
+fn a_path_that_is_suspected_while_it_receives_much_is_asked_and_returns_at_once() {
+    let mut world = World::new(&[0, 0], 1);
+    world.delay = ms(1);
+    let mut world = world.settled();
+    let streams = |world: &mut World, millis: u16| {
+        for number in 0..millis {
+            (0..40).for_each(|_| world.inner(LOCAL, number, 1_000));
+            world.run(ms(1));
+        }
+    };
+    streams(&mut world, 500);
+    let one: std::net::SocketAddr = world.portals[LOCAL].links[0];
+    // What the remote portal asks on the first path is not answered, until it doubts the path.
+    world.rule = Box::new(
+        move |_, flight| {
+            if flight.source == one && flight.bytes.len() < 200 { Fate::Drop } else { Fate::Pass }
+        },
+    );
+    let suspect = |world: &World| world.paths(REMOTE).iter().any(|path| path.state == HealthState::Suspect);
+    let doubted = (0..3_000).any(|_| {
+        streams(&mut world, 1);
+        suspect(&world)
+    });
+    assert!(doubted, "{:#?}", world.paths(REMOTE));
+    // Nor the first question after that.
+    streams(&mut world, 10);
+    world.rule = Box::new(|_, _| Fate::Pass);
+    streams(&mut world, 100);
+    assert_eq!((world.active(LOCAL), world.active(REMOTE)), (2, 2), "{:#?}", world.paths(REMOTE));
+}
+
 #[test]
 fn a_delay_that_jumps_makes_a_path_suspect_and_brings_it_back() {
     let mut world = World::new(&[0, 0], 1).settled();

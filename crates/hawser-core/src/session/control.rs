@@ -173,9 +173,11 @@ impl Session {
         for other in 0..self.paths.len() {
             let path = &mut self.paths[other];
             let mine = other == index;
-            if !(mine && path.ack_waits() || speaks_for_all && !path.health.is_active() && path.ack_is_due(now)) {
+            let by_itself = mine && path.ack_waits() && path.may_acknowledge_at(now) <= now;
+            if !(by_itself || speaks_for_all && !path.health.is_active() && path.ack_is_due(now)) {
                 continue;
             }
+            let budget = if mine { path.ack_room(now) } else { usize::MAX };
             let (Some(largest), Some(at)) = (path.received.largest(), path.received.largest_received_at()) else {
                 continue;
             };
@@ -185,7 +187,7 @@ impl Session {
                 received_at_us: at.as_micros(),
                 ecn: path.received.ecn_counts(),
             };
-            head.encode(path.received.ack_ranges(), out.remaining(), out)?;
+            head.encode(path.received.ack_ranges(), budget, out)?;
             path.received.on_ack_sent();
             if mine {
                 written.acked = Some(largest);

@@ -95,16 +95,17 @@ impl Session {
         // acknowledgement that nobody can carry.
         let may_speak = |at: &Time| *at > now || !path.blocked;
         let heard = |at: &Time| (may_speak(at) && path.may_answer(now)) || (!active && spokesman);
-        let quota = path.may_speak_at(now);
-        let asked = path.wants.any() || path.received.ack_due().is_some_and(|at| at <= now);
         // What may not go yet is woken for when it may; an acknowledgement that others carry is not waited for.
-        let by_quota = (quota > now && asked && !path.blocked).then_some((quota, Reason::Quota));
-        let ack_due = path.received.ack_due().filter(heard).filter(|at| spokesman || quota <= now || *at > now);
+        let (quota, ack_quota) = (path.may_speak_at(now), path.may_acknowledge_at(now));
+        let asked = path.wants.any().then_some(quota);
+        let acknowledges = path.ack_is_due(now).then_some(ack_quota);
+        let by_quota = [asked, acknowledges].into_iter().flatten().filter(|at| *at > now && !path.blocked).min();
+        let ack_due = path.received.ack_due().filter(heard).filter(|at| spokesman || ack_quota <= now || *at > now);
         let paced = path.paced_until.filter(|_| waits);
         let candidates = [
             active.then(|| path.pmtu.poll_timeout()).flatten().filter(may_speak).map(|at| (at, Reason::Pmtu)),
             ack_due.map(|at| (at, Reason::Ack)),
-            by_quota,
+            by_quota.map(|at| (at, Reason::Quota)),
             path.hedge_at().filter(|_| self.policy.decisions().reinjection.second_path).map(|at| (at, Reason::Hedge)),
             paced.map(|at| (at, Reason::Pacing)),
             (active && !path.wants.ping).then(|| (path.last_sent + KEEPALIVE, Reason::Keepalive)),

@@ -15,16 +15,28 @@ const USUAL_CONTROL: usize = 96;
 impl Path {
     /// Whether this path has something to say for itself, and may.
     pub(in crate::session) fn speaks(&self, now: Time) -> bool {
-        let asked = self.wants.any() || self.ack_is_due(now);
-        if self.health.is_active() {
-            return asked || self.pmtu.poll_timeout().is_some_and(|at| at <= now);
+        if self.health.is_active() && self.pmtu.poll_timeout().is_some_and(|at| at <= now) {
+            return true;
         }
-        asked && self.may_speak_at(now) <= now
+        self.wants.any() && self.may_speak_at(now) <= now || self.ack_is_due(now) && self.may_acknowledge_at(now) <= now
     }
 
     /// From when on a small control datagram may go: at once, but for the quota of a path that is not active.
     pub(in crate::session) fn may_speak_at(&self, now: Time) -> Time {
         if self.health.is_active() { now } else { self.quota.ready_at(now, self.on_wire(USUAL_CONTROL)) }
+    }
+
+    /// The same of an acknowledgement, which leaves some of the quota to what asks.
+    pub(in crate::session) fn may_acknowledge_at(&self, now: Time) -> Time {
+        if self.health.is_active() { now } else { self.quota.ack_ready_at(now, self.on_wire(USUAL_CONTROL)) }
+    }
+
+    /// Bytes that an ACK frame of this path may take in a datagram of its own.
+    pub(in crate::session) fn ack_room(&self, now: Time) -> usize {
+        if self.health.is_active() {
+            return usize::MAX;
+        }
+        (self.quota.ack_room(now).0 as usize).saturating_sub(self.overhead() + DATA_HEADER_LEN + TAG_LEN)
     }
 
     /// Bytes of an IP packet with a datagram of `size`.
