@@ -410,6 +410,24 @@ fn a_path_that_is_suspected_while_it_receives_much_is_asked_and_returns_at_once(
 }
 
 #[test]
+fn a_lost_ping_makes_no_path_suspect_that_the_peer_goes_on_sending_by() {
+    let mut world = World::new(&[0, 0], 1).settled();
+    let mut small = 0;
+    // Of what the local portal acknowledges every second word is lost.
+    world.rule = Box::new(move |_, flight| {
+        let word = flight.from == LOCAL && flight.bytes.len() < 200;
+        small += u32::from(word);
+        if word && small % 2 == 0 { Fate::Drop } else { Fate::Pass }
+    });
+    for number in 0..20_000 {
+        world.inner(LOCAL, number, 1_000);
+        world.run(ms(1));
+        let busy = world.paths(REMOTE).into_iter().max_by_key(|path| path.rx_bytes).expect("a path");
+        assert_eq!(busy.state, HealthState::Active, "after {number} ms");
+    }
+}
+
+#[test]
 fn a_delay_that_jumps_makes_a_path_suspect_and_brings_it_back() {
     let mut world = World::new(&[0, 0], 1).settled();
     let one = world.portals[LOCAL].links[0];

@@ -3,7 +3,7 @@
 //! Challenges, responses, acknowledgements and pings of such a path all go through it. So no rule that answers a packet by a
 //! packet can fill a link, however many of them a link kept and delivers at once.
 
-use super::constants::{INACTIVE_BURST, INACTIVE_RATE, INACTIVE_RESERVE};
+use super::constants::{INACTIVE_BURST, INACTIVE_RATE};
 use crate::units::{ByteCount, Rate, Time};
 use std::time::Duration;
 
@@ -26,16 +26,6 @@ impl InactiveQuota {
     /// Bytes that may go now.
     pub fn room(&self, now: Time) -> ByteCount {
         ByteCount(INACTIVE_BURST) - RATE.bytes_in(self.full_at.since(now)).min(ByteCount(INACTIVE_BURST))
-    }
-
-    /// Bytes that acknowledgements may take of them.
-    pub fn ack_room(&self, now: Time) -> ByteCount {
-        ByteCount(self.room(now).0.saturating_sub(INACTIVE_RESERVE))
-    }
-
-    /// When an acknowledgement of `bytes` may go: `now`, or later.
-    pub fn ack_ready_at(&self, now: Time, bytes: ByteCount) -> Time {
-        self.ready_at(now, bytes + ByteCount(INACTIVE_RESERVE))
     }
 
     /// When `bytes` may go: `now`, or later.

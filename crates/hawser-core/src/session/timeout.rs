@@ -199,8 +199,10 @@ impl Session {
         let Some((_, kind)) = path.sent.pto_deadline(pto).filter(|(at, _)| *at <= now) else { return };
         path.sent.on_pto(now, kind);
         path.wants.ping = true;
-        // Where no other path could take over nothing is won by doubting this one early, and what its link keeps comes late.
-        let patient = others == Others::None && path.sent.pto_count() < SUSPECT_PTOS;
+        // Where no other path could take over nothing is won by doubting this one early, and what its link keeps comes late. And
+        // where nothing but a ping is missing, the peer goes on sending: it would not without acknowledgements.
+        let unhurried = others == Others::None || path.is_heard_without_data(now, pto);
+        let patient = unhurried && path.sent.pto_count() < SUSPECT_PTOS;
         if kind == PtoKind::Silence && !patient {
             match path.health.on_pto(now, pto, others) {
                 HealthAction::BecameSuspect => self.on_suspect(now, index),

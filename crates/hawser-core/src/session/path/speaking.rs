@@ -1,11 +1,13 @@
 //! What a path may say beside data, when, and where to: its quota while it is not active, and amplification, bound it.
 
 use super::{Path, size_of_datagram};
+use crate::path::constants::INACTIVE_RESERVE;
 use crate::path::health::HealthState;
 use crate::session::constants::LATELY;
 use crate::session::{Route, Transmit};
 use crate::units::{ByteCount, Ecn, PacketNumber, Time};
 use crate::wire::{DATA_HEADER_LEN, DataHeader, PathChallenge, Reader, TAG_LEN, Token};
+use std::time::Duration;
 
 /// Bytes of a datagram with a token and nothing else.
 const LEAST_CONTROL: usize = DATA_HEADER_LEN + PathChallenge::LEN + TAG_LEN;
@@ -26,9 +28,13 @@ impl Path {
         if self.health.is_active() { now } else { self.quota.ready_at(now, self.on_wire(USUAL_CONTROL)) }
     }
 
-    /// The same of an acknowledgement, which leaves some of the quota to what asks.
+    /// The same of an acknowledgement.
     pub(in crate::session) fn may_acknowledge_at(&self, now: Time) -> Time {
-        if self.health.is_active() { now } else { self.quota.ack_ready_at(now, self.on_wire(USUAL_CONTROL)) }
+        if self.health.is_active() {
+            now
+        } else {
+            self.quota.ready_at(now, self.on_wire(USUAL_CONTROL) + self.reserve())
+        }
     }
 
     /// Bytes that an ACK frame of this path may take in a datagram of its own.
@@ -36,7 +42,13 @@ impl Path {
         if self.health.is_active() {
             return usize::MAX;
         }
-        (self.quota.ack_room(now).0 as usize).saturating_sub(self.overhead() + DATA_HEADER_LEN + TAG_LEN)
+        let taken = self.on_wire(DATA_HEADER_LEN + TAG_LEN) + self.reserve();
+        self.quota.room(now).0.saturating_sub(taken.0) as usize
+    }
+
+    /// What acknowledgements leave of the quota for the question whether the path lives.
+    fn reserve(&self) -> ByteCount {
+        ByteCount(if self.health.state() == HealthState::Suspect { INACTIVE_RESERVE } else { 0 })
     }
 
     /// Bytes of an IP packet with a datagram of `size`.
@@ -81,6 +93,12 @@ impl Path {
     /// Whether inner packets went by this path in the last second.
     pub(in crate::session) fn carried_data_lately(&self, now: Time) -> bool {
         self.last_data != Time::ZERO && now.since(self.last_data) < LATELY
+    }
+
+    /// Whether something came by it within the last `time`, and all that goes by it are words about paths.
+    pub(in crate::session) fn is_heard_without_data(&self, now: Time, time: Duration) -> bool {
+        let heard = self.received.largest_received_at().is_some_and(|at| now.since(at) < time);
+        heard && !self.carried_data_lately(now)
     }
 
     /// Whether `quoted` begins a datagram of `size` bytes at least that went by this path and was not acknowledged.
