@@ -68,12 +68,13 @@ impl Bbr {
             let window = initial_window(self.mtu);
             self.pacing = Rate::of(window, sample.smoothed_rtt).scale(STARTUP_PACING_GAIN);
         }
+        self.least_pacing = Rate::of(self.mtu, sample.smoothed_rtt);
         self.set_pacing_with_gain(self.pacing_gain(sample.in_flight));
     }
 
     pub(super) fn set_pacing_with_gain(&mut self, gain: f64) {
         let trim = if gain == 1.0 { self.trim } else { 1.0 };
-        let rate = self.bw.scale(gain * trim * PACING_MARGIN);
+        let rate = self.bw.scale(gain * trim * PACING_MARGIN).max(self.least_pacing);
         if self.full.reached || rate > self.pacing {
             self.pacing = rate;
         }

@@ -125,6 +125,9 @@ pub struct Bbr {
     prior_window: ByteCount,
     /// Zero before the first acknowledgement.
     pacing: Rate,
+    /// A datagram a round trip, which any path may be sent (RFC 8085 section 3.1.2). A stall or a sleep leaves a rate of some bytes
+    /// a second behind, and what is sent at that rate measures no other.
+    least_pacing: Rate,
     delivered: ByteCount,
     rounds: Rounds,
     max_bw: MaxBandwidth,
@@ -169,6 +172,7 @@ impl Bbr {
             window: initial_window(mtu),
             prior_window: ByteCount::ZERO,
             pacing: Rate::ZERO,
+            least_pacing: Rate::ZERO,
             delivered: ByteCount::ZERO,
             rounds: Rounds::default(),
             max_bw: MaxBandwidth::default(),
