@@ -102,13 +102,18 @@ impl PendingTable {
     }
 
     /// Takes out the handshake of these keys, which a datagram opened under. Others that its start of the peer made
-    /// until then are of no use any more: `retire` their keys.
+    /// until then are of no use any more, nor are those of other starts that we answered before: `retire` their keys. A first
+    /// datagram of a start that has ended may still be under way, and would replace the session of the one that lives.
     pub fn take(&mut self, key: KeyId, mut retire: impl FnMut(KeyId)) -> Option<Pending> {
         let at = self.places.iter().position(|place| place.keys.id == key)?;
         let taken = self.places.remove(at);
         self.note_genuine(Genuine { instance: taken.offer.instance, count: taken.count, over: true });
         self.places.retain(|place| {
-            let useless = place.offer.instance == taken.offer.instance && place.count <= taken.count;
+            let useless = if place.offer.instance == taken.offer.instance {
+                place.count <= taken.count
+            } else {
+                place.keys.made_at <= taken.keys.made_at
+            };
             if useless {
                 retire(place.keys.id);
             }
