@@ -7,10 +7,13 @@ use hawser_sim::fuzz::run;
 /// Seeds, and steps of each: twenty seconds.
 const SEEDS: u64 = 200;
 const STEPS: u64 = 3_000;
+/// Seeds that found a fault, which is mended: a path paced at 15 bytes a second after a sleep; the first datagram of a start that
+/// had ended, which replaced the session of the one that lived (three times); an outage's doublings kept after it.
+const FOUND: [u64; 5] = [1_462, 2_584, 1_041, 3_522, 5_040];
 
 #[test]
 fn whatever_happens_nothing_is_delivered_twice_and_all_heals() {
-    let reports: Vec<_> = (0..SEEDS).map(|seed| run(seed, STEPS)).collect();
+    let reports: Vec<_> = (0..SEEDS).chain(FOUND).map(|seed| run(seed, STEPS)).collect();
     let sum = |of: fn(&hawser_sim::fuzz::Report) -> u64| reports.iter().map(of).sum::<u64>();
     // What does nothing finds nothing.
     assert!(sum(|one| one.packets.1) > SEEDS * 100, "packets arrive");

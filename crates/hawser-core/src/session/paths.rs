@@ -91,6 +91,7 @@ impl Session {
         path.transport = self.transports.of(path.route.link);
         let before = path.health.state();
         let returned = path.health.on_validated(now);
+        path.sent.on_answer(now);
         if moved == Some(Moved::Address) {
             // The link may have kept the challenge for long: that is no round trip.
             self.relocate(now, index, now.since(validated.challenged_at).min(INITIAL_RTT));

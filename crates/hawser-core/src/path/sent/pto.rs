@@ -25,7 +25,7 @@ pub enum PtoKind {
 /// What the timers remember. Nothing at first. A part of [`SentPackets`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct PtoState {
-    /// Silences since anything was newly acknowledged.
+    /// Silences since anything was newly acknowledged, or answered.
     count: u32,
     last_news_at: Time,
     last_silence_at: Time,
@@ -74,7 +74,13 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
         }
     }
 
-    /// Silences since anything was newly acknowledged.
+    /// The path answered otherwise than by an acknowledgement: silences count anew. A path that returns after long would else
+    /// keep the doublings of its outage, and its next one be noticed a minute late.
+    pub fn on_answer(&mut self, now: Time) {
+        self.pto.on_news(now);
+    }
+
+    /// Silences since anything was newly acknowledged, or answered.
     pub fn pto_count(&self) -> u32 {
         self.pto.count
     }
