@@ -4,7 +4,7 @@
 mod support;
 
 use hawser_core::endpoint::Event;
-use hawser_core::handshake::REKEY_AFTER;
+use hawser_core::handshake::IDLE_REKEY;
 use hawser_core::handshake::secrets::SessionSecrets;
 use hawser_core::transport::Transport;
 use hawser_core::units::Time;
@@ -22,7 +22,7 @@ fn after_a_rekey(ask: bool) -> (Portal, Portal) {
     let mut now = Time::from_nanos(1_000_000_000);
     local.endpoint.add_link(now, link(0, Transport::Udp, true));
     remote.endpoint.add_link(now, link(0, Transport::Udp, false));
-    let end = now + REKEY_AFTER + Duration::from_secs(2);
+    let end = now + IDLE_REKEY + Duration::from_secs(2);
     while now < end {
         step(now, &mut local, &mut remote);
         now = now + Duration::from_millis(20);

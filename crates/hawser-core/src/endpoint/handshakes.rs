@@ -261,6 +261,12 @@ impl Endpoint {
 
 /// Every way from a link to an endpoint of `peer`; to one that called, the ways back.
 fn routes(links: &[Link], peer: &Peer) -> Vec<Route> {
+    // New keys of a session whose peer answers go by its best path, and by all others where there was no answer by then: each
+    // costs a metered link 300 bytes.
+    let first = peer.asking_since == Some(peer.asked_at);
+    if let Some(way) = peer.session.as_ref().filter(|_| first).and_then(|session| session.best_way(peer.asked_at)) {
+        return vec![way];
+    }
     if peer.config.endpoints.is_empty() {
         return peer.session.iter().flat_map(|session| session.ways_back()).collect();
     }

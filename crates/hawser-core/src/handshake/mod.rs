@@ -52,6 +52,10 @@ pub const REKEY_AFTER_PACKETS: u64 = 1 << 26;
 pub const ASK_AFTER: Duration = Duration::from_secs(150);
 /// The same in packets: half as many again.
 pub const ASK_AFTER_PACKETS: u64 = REKEY_AFTER_PACKETS + REKEY_AFTER_PACKETS / 2;
+/// When keys of an idle session are replaced: late, to send less, with 8 s of attempts before the end.
+pub const IDLE_REKEY: Duration = Duration::from_secs(172);
+/// And when who answered begins the handshake itself then.
+pub const IDLE_ASK: Duration = Duration::from_secs(176);
 /// Nothing is sealed or opened under older keys (WireGuard whitepaper section 6.1, Reject-After-Time).
 pub const REJECT_AFTER: Duration = Duration::from_secs(180);
 /// Nor under keys that sealed or opened so many packets: half of what AES-GCM allows (RFC 9001 appendix B.1.1).

@@ -113,7 +113,9 @@ impl Session {
         if !path.health.is_active() {
             path.quota.spend(now, path.on_wire(size));
         }
-        if written.elicits {
+        // That a path which is down does not answer says nothing of a peer that others may reach.
+        let works = self.paths[index].health.is_active() || !self.paths.iter().any(|path| path.health.is_active());
+        if written.elicits && works {
             self.unanswered_since.get_or_insert(now);
         }
         let path = &self.paths[index];
@@ -158,6 +160,11 @@ impl Session {
             written.elicits = true;
         }
         path.wants.ping &= !written.elicits;
+        // Of an idle session nothing that was sent can be repaired any more, and that is the shortest thing to say.
+        if std::mem::take(&mut path.wants.alive) && out.is_empty() {
+            let hold = if self.idle { Duration::ZERO } else { self.hold.told.max(self.hold_time(now)) };
+            Hold { hold_us: u64::try_from(hold.as_micros()).unwrap_or(u64::MAX) }.encode(out)?;
+        }
         Ok(())
     }
 
@@ -237,7 +244,7 @@ impl Session {
     /// A datagram of the size that the path's MTU search asks for.
     fn write_mtu_probe(&mut self, now: Time, index: usize, buffer: &mut [u8]) -> Option<Transmit> {
         let path = &mut self.paths[index];
-        if !path.health.is_active() {
+        if !path.health.is_active() || path.quiet {
             return None;
         }
         let size = path.pmtu.poll_probe(now)?;

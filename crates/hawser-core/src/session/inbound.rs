@@ -96,6 +96,7 @@ impl Session {
     ) {
         let path = &mut self.paths[index];
         path.received.on_packet(now, number, elicits, ecn);
+        path.heard_at = now;
         path.rx_bytes += ByteCount(size as u64);
         path.carried += ByteCount((size + path.overhead()) as u64);
         path.validation.on_received(now, route, u32::try_from(size).unwrap_or(u32::MAX), newest);
@@ -137,6 +138,7 @@ impl Session {
         sink: &mut dyn Sink,
         cx: &mut Context<'_>,
     ) -> Result<(), DropReason> {
+        self.note_busy(now);
         let arrival = arrival(frame.bucket, frame.flags, frame.sequence);
         self.on_whole(now, arrival, frame.packet, sink, cx)
     }
@@ -185,6 +187,7 @@ impl Session {
         sink: &mut dyn Sink,
         cx: &mut Context<'_>,
     ) -> Result<(), DropReason> {
+        self.note_busy(now);
         let arrival = arrival(frame.bucket, frame.flags, frame.sequence);
         let hold = self.patience().max(PIECES_WAIT);
         let mut reassembler = std::mem::take(&mut self.reassembler);

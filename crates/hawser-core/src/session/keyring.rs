@@ -17,8 +17,8 @@ use super::constants::{BATCH_SEGMENTS, OLD_KEY_TIMEOUTS};
 use crate::drops::DropReason;
 use crate::endpoint::labels::KeyId;
 use crate::handshake::{
-    ASK_AFTER, ASK_AFTER_PACKETS, OpenKey, REJECT_AFTER, REJECT_AFTER_PACKETS, REKEY_AFTER, REKEY_AFTER_PACKETS,
-    TransportKeys,
+    ASK_AFTER, ASK_AFTER_PACKETS, IDLE_ASK, IDLE_REKEY, OpenKey, REJECT_AFTER, REJECT_AFTER_PACKETS, REKEY_AFTER,
+    REKEY_AFTER_PACKETS, TransportKeys,
 };
 use crate::units::{PathId, Time};
 use crate::wire::{Cipher, Label, Protection};
@@ -186,11 +186,13 @@ impl Keyring {
         Some(self.previous.remove(over).0.set.id)
     }
 
-    /// When we are to begin a handshake for new keys.
-    pub fn rekey_at(&self, who: Rekey) -> Time {
-        let (after, packets) = match who {
-            Rekey::Lead => (REKEY_AFTER, REKEY_AFTER_PACKETS),
-            Rekey::Follow => (ASK_AFTER, ASK_AFTER_PACKETS),
+    /// When we are to begin a handshake for new keys; later where the session is `idle`.
+    pub fn rekey_at(&self, who: Rekey, idle: bool) -> Time {
+        let (after, packets) = match (who, idle) {
+            (Rekey::Lead, false) => (REKEY_AFTER, REKEY_AFTER_PACKETS),
+            (Rekey::Lead, true) => (IDLE_REKEY, REKEY_AFTER_PACKETS),
+            (Rekey::Follow, false) => (ASK_AFTER, ASK_AFTER_PACKETS),
+            (Rekey::Follow, true) => (IDLE_ASK, ASK_AFTER_PACKETS),
         };
         let served = self.current.sealed.max(self.current.opened);
         if served >= packets { Time::ZERO } else { self.current.set.made_at + after }

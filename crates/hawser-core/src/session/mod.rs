@@ -30,6 +30,7 @@ pub mod constants;
 mod control;
 mod fec;
 mod hedge;
+mod idle;
 mod inbound;
 mod keyring;
 mod outbound;
@@ -224,6 +225,11 @@ pub(crate) struct Session {
     fec: Fec,
     /// Since when something was sent and nothing at all was acknowledged.
     unanswered_since: Option<Time>,
+    /// When inner packets last went or came; none do for long.
+    busy_at: Time,
+    idle: bool,
+    /// When they did again after they did not for long, and the peer was not silent.
+    resumed_at: Time,
     /// When an authentic datagram last came.
     heard_at: Time,
     /// That the present keys are over was told.
@@ -294,6 +300,9 @@ impl Session {
             hedge_credit: Credit::new(&settings.tuning.hedge),
             fec: Fec::default(),
             unanswered_since: None,
+            busy_at: now,
+            idle: false,
+            resumed_at: now,
             heard_at: now,
             told_over: false,
             called_at: now,
@@ -326,6 +335,7 @@ impl Session {
 
     /// Steps 2 and 3 out: a classified train joins the queue of its flow.
     pub fn enqueue(&mut self, now: Time, train: TrainId, cx: &mut Context<'_>) {
+        self.note_busy(now);
         let first = cx.store.train(train);
         // GSO packets carry no MPTCP handshake options.
         if first.treatment().scheduler == SchedulerKind::Flow
@@ -340,16 +350,22 @@ impl Session {
 
     /// Seals under new keys from now on; the old ones open what is still under way.
     pub fn install_keys(&mut self, now: Time, keys: KeySet) {
-        let were_over = self.keyring.permit(now).is_err();
+        // The peer answered, or asked.
+        (self.heard_at, self.unanswered_since) = (now, None);
+        let (were_over, ours) = (self.keyring.permit(now).is_err(), keys.ours);
         let retired = self.keyring.install(now, keys, self.longest_timeout());
         self.events.extend(retired.map(Event::KeysRetired));
         self.told_over = false;
         for path in &mut self.paths {
             path.label = self.keyring.label(path.id);
-            path.wants.ping = true;
+            path.wants.ping |= !path.quiet;
             if were_over {
                 path.health.probe_now(now);
             }
+        }
+        // The peer seals under keys of our initiation once it heard us under them.
+        if let Some(index) = (0..self.paths.len()).find(|index| ours && self.is_spokesman(*index)) {
+            self.paths[index].wants.alive = true;
         }
     }
 
@@ -370,7 +386,14 @@ impl Session {
 
     /// When new keys are due.
     pub fn rekey_at(&self, who: Rekey) -> Time {
-        self.keyring.rekey_at(who)
+        self.keyring.rekey_at(who, self.idle)
+    }
+
+    /// The way of the path that speaks for all, while the peer answers.
+    pub fn best_way(&self, now: Time) -> Option<Route> {
+        let answers = self.silence_deadline().is_none_or(|at| now < at);
+        let spokesman = (0..self.paths.len()).find(|index| self.is_spokesman(*index));
+        spokesman.filter(|_| answers).map(|index| self.paths[index].route)
     }
 
     /// The ways back to a peer that is at an address of no configuration: those of validated paths.

@@ -55,6 +55,8 @@ pub(super) struct Wants {
     pub close: bool,
     /// Any datagram that is acknowledged.
     pub ping: bool,
+    /// Any datagram.
+    pub alive: bool,
     /// The echo of a challenge, by the way that it came.
     pub response: Option<(Token, Route)>,
     /// A challenge of our own, and where to.
@@ -64,7 +66,7 @@ pub(super) struct Wants {
 impl Wants {
     /// Whether anything waits.
     pub fn any(&self) -> bool {
-        self.close || self.ping || self.response.is_some() || self.challenge.is_some()
+        self.close || self.ping || self.alive || self.response.is_some() || self.challenge.is_some()
     }
 }
 
@@ -115,6 +117,11 @@ pub(super) struct Path {
     pub moved_at: Time,
     /// When an acknowledged datagram was last sent on it.
     pub last_sent: Time,
+    /// When any datagram was last sent on it, and when one last came.
+    pub spoke_at: Time,
+    pub heard_at: Time,
+    /// Nothing is sent on it but keepalives.
+    pub quiet: bool,
     /// When it last carried inner packets.
     pub last_data: Time,
     /// When it last carried what another scheduler than `adaptive` gave it.
@@ -184,6 +191,9 @@ impl Path {
             next_number: PacketNumber::default(),
             moved_at: Time::ZERO,
             last_sent: Time::ZERO,
+            spoke_at: Time::ZERO,
+            heard_at: Time::ZERO,
+            quiet: false,
             last_data: Time::ZERO,
             last_given: Time::ZERO,
             paused: false,
@@ -222,6 +232,11 @@ impl Path {
         self.episode = LossEpisode::default();
         self.moved_at = now;
         self.restart(now, settings);
+    }
+
+    /// Since when what is known of its rate counts: since it began, or began again.
+    pub fn known_since(&self) -> Time {
+        self.known_since
     }
 
     /// Bytes of a datagram that this path carries.

@@ -1,11 +1,14 @@
 //! Deadlines: which is next and why, and what is done when it comes.
 
-use super::constants::{ASK_LEAST, ASLEEP, EAGER, EAGER_PARTS, KEEPALIVE, QUEUED_FOR, SESSION_SILENCE, SILENCE};
+use super::constants::{
+    ASK_LEAST, ASLEEP, EAGER, EAGER_PARTS, IDLE_DEAF, IDLE_PROBE, QUEUED_FOR, SESSION_SILENCE, SILENCE,
+};
 use super::{Context, Event, Session, Sink};
 use crate::path::constants::{DOWN_PROBE_INTERVAL, SUSPECT_PTOS};
-use crate::path::health::{HealthAction, Others};
+use crate::path::health::{HealthAction, HealthState, Others};
 use crate::path::sent::PtoKind;
 use crate::units::{Random, Time};
+use crate::wire::LinkState;
 use std::time::Duration;
 
 /// Why the driver is to wake the core. For logs, metrics and tests.
@@ -103,12 +106,12 @@ impl Session {
         let ack_due = path.received.ack_due().filter(heard).filter(|at| spokesman || ack_quota <= now || *at > now);
         let paced = path.paced_until.filter(|_| waits);
         let candidates = [
-            active.then(|| path.pmtu.poll_timeout()).flatten().filter(may_speak).map(|at| (at, Reason::Pmtu)),
+            active.then(|| path.mtu_probe_at()).flatten().filter(may_speak).map(|at| (at, Reason::Pmtu)),
             ack_due.map(|at| (at, Reason::Ack)),
             by_quota.map(|at| (at, Reason::Quota)),
             path.hedge_at().filter(|_| self.policy.decisions().reinjection.second_path).map(|at| (at, Reason::Hedge)),
             paced.map(|at| (at, Reason::Pacing)),
-            (active && !path.wants.ping).then(|| (path.last_sent + KEEPALIVE, Reason::Keepalive)),
+            self.keepalive_at(index).map(|at| (at, Reason::Keepalive)),
         ];
         candidates.into_iter().fold(None, earlier)
     }
@@ -123,6 +126,7 @@ impl Session {
     /// Does all that is due.
     pub fn handle_timeout(&mut self, now: Time, sink: &mut dyn Sink, cx: &mut Context<'_>) {
         self.note_call(now);
+        self.note_idle(now);
         for index in 0..self.paths.len() {
             self.path_timeout(now, index, cx.rng);
         }
@@ -147,14 +151,19 @@ impl Session {
         }
     }
 
-    /// For how long nothing authentic came.
+    /// For how long nothing came of what should have.
     pub fn silence(&self, now: Time) -> Duration {
-        now.since(self.heard_at)
+        let silence = now.since(self.heard_at.max(self.resumed_at));
+        // The far side of an idle session says nothing until it asks, or keys are due.
+        if self.idle { silence.saturating_sub(IDLE_DEAF) } else { silence }
     }
 
     /// How often a path that is down is probed: ever more seldom where the peer is silent altogether.
     fn probe_interval(&self, now: Time) -> Duration {
         let silence = self.silence(now);
+        if self.idle && silence < EAGER {
+            return IDLE_PROBE;
+        }
         if silence < EAGER {
             DOWN_PROBE_INTERVAL
         } else {
@@ -175,13 +184,10 @@ impl Session {
             HealthAction::Ping => path.wants.ping = true,
             HealthAction::Probe => self.probe(now, index),
             HealthAction::BecameSuspect => self.on_suspect(now, index),
-            HealthAction::BecameDown => self.reinject(now, index),
+            HealthAction::BecameDown => self.on_gave_up(now, index),
         }
         self.validation_timeout(now, index, rng);
-        let path = &mut self.paths[index];
-        if path.health.is_active() && now >= path.last_sent + KEEPALIVE {
-            path.wants.ping = true;
-        }
+        self.keep_alive(now, index);
     }
 
     /// A path that is down is challenged again; what the last challenge left behind is forgotten.
@@ -198,7 +204,8 @@ impl Session {
         let pto = path.probe_timeout();
         let Some((_, kind)) = path.sent.pto_deadline(pto).filter(|(at, _)| *at <= now) else { return };
         path.sent.on_pto(now, kind);
-        path.wants.ping = true;
+        // Of a path that is down only challenges ask.
+        path.wants.ping |= !matches!(path.health.state(), HealthState::Down(_));
         // Where no other path could take over nothing is won by doubting this one early, and what its link keeps comes late. And
         // where nothing but a ping is missing, the peer goes on sending: it would not without acknowledgements.
         let unhurried = others == Others::None || path.is_heard_without_data(now, pto);
@@ -206,9 +213,17 @@ impl Session {
         if kind == PtoKind::Silence && !patient {
             match path.health.on_pto(now, pto, others) {
                 HealthAction::BecameSuspect => self.on_suspect(now, index),
-                HealthAction::BecameDown => self.reinject(now, index),
+                HealthAction::BecameDown => self.on_gave_up(now, index),
                 HealthAction::None | HealthAction::Ping | HealthAction::Probe => {}
             }
+        }
+    }
+
+    /// A path is down because nothing came. The far side of an idle one may not have noticed.
+    fn on_gave_up(&mut self, now: Time, index: usize) {
+        self.reinject(now, index);
+        if self.idle {
+            self.announce(self.paths[index].id, LinkState::Down);
         }
     }
 

@@ -229,7 +229,9 @@ impl Bbr {
 
     /// PROBE_RTT: when the least round trip is old, empty the queue to see it (draft section 5.3.4).
     pub(super) fn check_probe_rtt(&mut self, sample: &Sample) {
-        if self.state != State::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
+        // Whatever comes of it, the sample that found it old is the new one.
+        let expired = std::mem::take(&mut self.min_rtt.expired);
+        if self.state != State::ProbeRtt && expired && !self.idle_restart {
             self.save_window();
             self.state = State::ProbeRtt;
             self.probe_rtt_done = None;
@@ -239,7 +241,7 @@ impl Bbr {
         if self.state == State::ProbeRtt {
             self.hold_probe_rtt(sample);
         }
-        self.idle_restart = false;
+        self.idle_restart &= sample.rtt.is_none();
     }
 
     fn hold_probe_rtt(&mut self, sample: &Sample) {

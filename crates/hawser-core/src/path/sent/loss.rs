@@ -108,7 +108,7 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
 
     /// Lets go of settled packets before the cursor: at once those acked, after a while those that may
     /// still turn out to have arrived.
-    fn forget(&mut self, now: Time, pto: Duration) {
+    pub fn forget(&mut self, now: Time, pto: Duration) {
         let keep = pto * LOST_KEPT_PTOS;
         while self.base < self.cursor {
             let slot = self.slot(self.base);

@@ -92,11 +92,11 @@ fn new_keys_are_due_after_their_time_or_as_many_packets_either_way() {
     for (sealed, opened, due) in table {
         let mut keyring = Keyring::new(keys(1, at(0), true));
         (keyring.current.sealed, keyring.current.opened) = (sealed, opened);
-        assert_eq!(keyring.rekey_at(Rekey::Lead), due, "{sealed} sealed, {opened} opened");
+        assert_eq!(keyring.rekey_at(Rekey::Lead, false), due, "{sealed} sealed, {opened} opened");
         // Who follows leaves half a minute, and half as many packets again, to who leads.
-        assert_eq!(keyring.rekey_at(Rekey::Follow), at(150_000), "{sealed} sealed, {opened} opened");
+        assert_eq!(keyring.rekey_at(Rekey::Follow, false), at(150_000), "{sealed} sealed, {opened} opened");
         keyring.current.opened = ASK_AFTER_PACKETS;
-        assert_eq!(keyring.rekey_at(Rekey::Follow), Time::ZERO);
+        assert_eq!(keyring.rekey_at(Rekey::Follow, false), Time::ZERO);
     }
     let mut keyring = Keyring::new(keys(1, at(0), true));
     keyring.seal();

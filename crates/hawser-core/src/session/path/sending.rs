@@ -51,6 +51,10 @@ impl Path {
             self.sampler.mark_app_limited(self.sent.bytes_in_flight());
         }
         self.remember_as(now, number, size, elicits, counts, content);
+        if !elicits {
+            // Who only acknowledges may never be acknowledged.
+            self.sent.forget(now, self.probe_timeout());
+        }
     }
 
     /// Remembers a probe of the MTU, whose loss says nothing of congestion (RFC 9000 section 14.4).
@@ -73,6 +77,7 @@ impl Path {
         let in_train = false;
         let packet = SentPacket { sent_at: now, bytes, ack_eliciting, in_flight, in_train, stamp, content };
         self.sent.on_sent(number, packet);
+        self.spoke_at = now;
         if ack_eliciting {
             self.last_sent = now;
         }
@@ -83,13 +88,13 @@ impl Path {
 
     /// A batch of inner packets, `wire` bytes of it, went out; `idle`: nothing more waits.
     pub fn on_batch_sent(&mut self, now: Time, wire: ByteCount, idle: bool) {
-        let in_flight = self.sent.bytes_in_flight();
+        let rested = self.idle_since.take().map_or(Duration::ZERO, |since| now.since(since));
+        self.idle += rested;
+        // What is in flight after so long is a word about the path, and no data: the sender was idle all the same.
+        let in_flight = if rested > self.probe_timeout() { wire } else { self.sent.bytes_in_flight() };
         self.controller.on_sent(now, wire, in_flight, idle);
         self.pacer.on_sent(now, wire);
         self.paused = false;
-        if let Some(since) = self.idle_since.take() {
-            self.idle += now.since(since);
-        }
         self.last_data = now;
     }
 

@@ -17,10 +17,15 @@ const USUAL_CONTROL: usize = 96;
 impl Path {
     /// Whether this path has something to say for itself, and may.
     pub(in crate::session) fn speaks(&self, now: Time) -> bool {
-        if self.health.is_active() && self.pmtu.poll_timeout().is_some_and(|at| at <= now) {
+        if self.health.is_active() && self.mtu_probe_at().is_some_and(|at| at <= now) {
             return true;
         }
         self.wants.any() && self.may_speak_at(now) <= now || self.ack_is_due(now) && self.may_acknowledge_at(now) <= now
+    }
+
+    /// When the search for its MTU goes on: not while it is quiet.
+    pub(in crate::session) fn mtu_probe_at(&self) -> Option<Time> {
+        self.pmtu.poll_timeout().filter(|_| !self.quiet)
     }
 
     /// From when on a small control datagram may go: at once, but for the quota of a path that is not active.
@@ -97,8 +102,7 @@ impl Path {
 
     /// Whether something came by it within the last `time`, and all that goes by it are words about paths.
     pub(in crate::session) fn is_heard_without_data(&self, now: Time, time: Duration) -> bool {
-        let heard = self.received.largest_received_at().is_some_and(|at| now.since(at) < time);
-        heard && !self.carried_data_lately(now)
+        now.since(self.heard_at) < time && !self.carried_data_lately(now)
     }
 
     /// Whether `quoted` begins a datagram of `size` bytes at least that went by this path and was not acknowledged.

@@ -1,0 +1,78 @@
+//! What an idle session says, and how it is busy again at once.
+//!
+//! 1. `note_idle`: no inner packet went or came for a while, or the path's tier is not used: the path is quiet.
+//! 2. `keepalive_at`, `keep_alive`: a quiet path's opener keeps NAT bindings by datagrams that nobody answers. The other side asks
+//!    only where it did not hear of that path for long.
+//! 3. `note_busy`: an inner packet is there. It goes at once by what is known of the paths; each of them is asked, so that one
+//!    that died meanwhile is noticed as soon as on a busy path.
+
+use super::Session;
+use super::constants::{EAGER, IDLE_AFTER, IDLE_DEAF, IDLE_KEEPALIVE, KEEPALIVE, STANDBY_KEEPALIVE};
+use super::path::Path;
+use crate::units::Time;
+
+impl Path {
+    /// When it last carried inner packets, or began.
+    fn busy_at(&self) -> Time {
+        self.last_data.max(self.known_since())
+    }
+}
+
+impl Session {
+    /// Step 1.
+    pub(super) fn note_idle(&mut self, now: Time) {
+        self.idle = now.since(self.busy_at) >= IDLE_AFTER;
+        let tier = self.used_tier();
+        for path in &mut self.paths {
+            let unused = Some(path.tier()) > tier && now.since(path.busy_at()) >= IDLE_AFTER;
+            path.quiet = self.idle || unused;
+        }
+    }
+
+    /// The lowest tier that works.
+    fn used_tier(&self) -> Option<u16> {
+        self.paths.iter().filter(|path| path.works()).map(Path::tier).min()
+    }
+
+    /// Step 2: when a path is to say that it lives, or to be asked whether it does.
+    pub(super) fn keepalive_at(&self, index: usize) -> Option<Time> {
+        let path = &self.paths[index];
+        if !path.health.is_active() || path.wants.ping || path.wants.alive {
+            return None;
+        }
+        let at = match (path.quiet, self.path_ids.is_ours(path.id)) {
+            (false, _) => path.last_sent + KEEPALIVE,
+            (true, true) if Some(path.tier()) > self.used_tier() => path.spoke_at + STANDBY_KEEPALIVE,
+            (true, true) => path.spoke_at + IDLE_KEEPALIVE,
+            (true, false) => path.heard_at.max(path.last_sent) + IDLE_DEAF,
+        };
+        Some(at)
+    }
+
+    /// Step 2: does so, if it is due.
+    pub(super) fn keep_alive(&mut self, now: Time, index: usize) {
+        if self.keepalive_at(index).is_none_or(|at| at > now) {
+            return;
+        }
+        let says = self.paths[index].quiet && self.path_ids.is_ours(self.paths[index].id);
+        let wants = &mut self.paths[index].wants;
+        if says { wants.alive = true } else { wants.ping = true }
+    }
+
+    /// Step 3.
+    pub(super) fn note_busy(&mut self, now: Time) {
+        self.busy_at = now;
+        if !std::mem::take(&mut self.idle) {
+            return;
+        }
+        if now.since(self.heard_at) < IDLE_DEAF + EAGER {
+            self.resumed_at = now;
+        }
+        let tier = self.used_tier();
+        for path in self.paths.iter_mut().filter(|path| tier.is_none() || Some(path.tier()) <= tier) {
+            path.quiet = false;
+            path.wants.ping |= path.health.is_active();
+            path.health.probe_now(now);
+        }
+    }
+}
