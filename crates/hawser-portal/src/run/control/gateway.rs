@@ -67,6 +67,11 @@ pub fn table(config: &Config) -> Result<Option<NftTable>, NftError> {
         let stays = taken_over(config).map(|(ip, address)| format!("iifname {tun} {ip} saddr {address} accept"));
         chains.push(chain("postrouting", POSTROUTING_HOOK, stays.chain(inner.iter().map(leave)).collect()));
     }
+    if config.gateway.masquerade {
+        let served: Result<Vec<String>, NftError> = config.gateway.serve.iter().map(|name| quoted(name.as_str())).collect();
+        let rules = served?.iter().map(|name| format!("iifname {name} oifname {tun} masquerade")).collect();
+        chains.push(chain("to_peers", POSTROUTING_HOOK, rules));
+    }
     chains.insert(0, chain("forward", FORWARD_HOOK, forward));
     Ok(Some(NftTable { name: NftName::of_tun(config.tun.name.as_str()), chains }))
 }
