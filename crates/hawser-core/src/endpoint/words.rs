@@ -3,8 +3,8 @@
 use super::peer::PeerConfig;
 use crate::drops::Drops;
 use crate::handshake::enrolment::InvitationId;
-use crate::handshake::{Identity, PublicKey};
 use crate::handshake::secrets::SessionSecrets;
+use crate::handshake::{Identity, PublicKey};
 use crate::session::{KeyEnd, SessionSnapshot, Settings};
 use crate::transport::Transport;
 use crate::units::{ByteCount, LinkGroup, LinkId, PeerId};

@@ -39,11 +39,7 @@ pub(super) fn initiator(
 
 /// A responder's handshake with a fresh ephemeral key. Its pre-shared key follows with [`set_psk`],
 /// once the first message has told who the initiator is.
-pub(super) fn responder(
-    identity: &Identity,
-    prologue: &'static [u8],
-    rng: &mut dyn Random,
-) -> Result<HandshakeState> {
+pub(super) fn responder(identity: &Identity, prologue: &'static [u8], rng: &mut dyn Random) -> Result<HandshakeState> {
     builder(prologue, rng)?.local_private_key(identity.private())?.build_responder()
 }
 

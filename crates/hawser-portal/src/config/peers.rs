@@ -115,7 +115,8 @@ mod tests {
     use super::super::{load, read};
     use super::*;
 
-    const MAIN: &str = "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n[tun]\naddresses = [\"10.77.0.1/24\"]\n";
+    const MAIN: &str =
+        "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n[tun]\naddresses = [\"10.77.0.1/24\"]\n";
     const KEYS: [&str; 2] =
         ["RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=", "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="];
 
@@ -177,14 +178,17 @@ mod tests {
             (MAIN, &[("a.toml", &one), ("b.toml", &same_key)], &["b.toml:1: another peer has the public key"]),
             (&format!("{MAIN}{one}"), &[("b.toml", &same_net)], &["b.toml:1: the network belongs to a peer already"]),
             (MAIN, &[("a.toml", "[tun]\nname = \"x\"\n")], &["a.toml:1: unknown section `tun`"]),
-            (MAIN, &[("a.toml", &one.replace("name", "nam"))], &[
-                "a.toml:1: missing key `name` in [[peer]]",
-                "a.toml:2: unknown key `nam` in [[peer]]",
-            ]),
+            (
+                MAIN,
+                &[("a.toml", &one.replace("name", "nam"))],
+                &["a.toml:1: missing key `name` in [[peer]]", "a.toml:2: unknown key `nam` in [[peer]]"],
+            ),
             (MAIN, &[("a.toml", "[[peer")], &["a.toml:1: unclosed array table, expected `]]`"]),
-            (&MAIN.replace("listen = [\"0.0.0.0:4920\"]", ""), &[("a.toml", &one)], &[
-                "hawser.toml:1: peer \"one\" has no `endpoints`, and the portal does not `listen`",
-            ]),
+            (
+                &MAIN.replace("listen = [\"0.0.0.0:4920\"]", ""),
+                &[("a.toml", &one)],
+                &["hawser.toml:1: peer \"one\" has no `endpoints`, and the portal does not `listen`"],
+            ),
         ];
         for (main, files, expect) in table {
             assert_eq!(faults(main, files), expect, "{files:?}");

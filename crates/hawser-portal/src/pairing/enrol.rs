@@ -105,6 +105,11 @@ pub fn enrol(
             return Err(EnrolError::Refused(called(&calls)));
         }
     }
+    // Who said nothing may be behind who refused, on another uplink.
+    if calls.iter().any(|call| call.refused) {
+        calls.retain(|call| call.refused);
+        return Err(EnrolError::Refused(called(&calls)));
+    }
     Err(EnrolError::Silence(called(&calls), patience))
 }
 

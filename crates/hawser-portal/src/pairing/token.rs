@@ -62,7 +62,9 @@ impl TokenError {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Prefix | Self::Altered => "copy all of it, in one line, as the server printed it; or scan its QR code",
+            Self::Prefix | Self::Altered => {
+                "copy all of it, in one line, as the server printed it; or scan its QR code"
+            }
             Self::Version(_) => "install the same version of hawser on both sides",
             Self::Malformed(_) => "have the server print another: sudo hawser peer add NAME",
         }

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 #[cfg(feature = "scion")]
 use hawser_core::alias::Alias;
-use hawser_core::handshake::enrolment::Invitation;
 use hawser_core::endpoint::{Event, PeerConfig, Snapshot};
+use hawser_core::handshake::enrolment::Invitation;
 use hawser_core::rules::Rules;
 use hawser_core::session::Terms;
 use hawser_core::units::{LinkGroup, LinkId, PeerId};

@@ -88,7 +88,12 @@ fn list(home: &Home) -> Result<(), Failure> {
     }
     for token in &keys.invitations.list {
         let left = duration(f64::from(token.expires.saturating_sub(now())));
-        rows.push([token.name.to_string(), "-".to_owned(), networks(&token.allowed_ips), format!("token, {left} left")]);
+        rows.push([
+            token.name.to_string(),
+            "-".to_owned(),
+            networks(&token.allowed_ips),
+            format!("token, {left} left"),
+        ]);
     }
     let mut text = String::new();
     aligned(&mut text, [Align::Left; 4], &rows);
@@ -137,9 +142,14 @@ fn remove(home: &Home, name: &str) -> Result<(), Failure> {
     if !had_token && !had_file {
         let (config, _) = config::read(&home.config)?;
         let elsewhere = config.peers.iter().any(|peer| peer.name == name);
-        let why = if elsewhere { "it stands in a file that no command wrote" } else { "there is no such peer or token" };
+        let why =
+            if elsewhere { "it stands in a file that no command wrote" } else { "there is no such peer or token" };
         let failure = Failure::wrong(format!("remove peer \"{name}\": {why}"));
-        return Err(if elsewhere { failure.hint("take its [[peer]] out, then: systemctl reload hawser") } else { failure });
+        return Err(if elsewhere {
+            failure.hint("take its [[peer]] out, then: systemctl reload hawser")
+        } else {
+            failure
+        });
     }
     reload(home)
 }

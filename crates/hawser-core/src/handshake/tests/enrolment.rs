@@ -1,7 +1,7 @@
 //! A key that nobody knows, and somebody who holds a secret.
 
-use crate::handshake::enrolment::{EnrolmentVerdict, Invitation, InvitationId, SECRET_LEN, Secret};
 use super::*;
+use crate::handshake::enrolment::{EnrolmentVerdict, Invitation, InvitationId, SECRET_LEN, Secret};
 
 const ID: InvitationId = InvitationId(7);
 

@@ -68,7 +68,8 @@ pub fn table(config: &Config) -> Result<Option<NftTable>, NftError> {
         chains.push(chain("postrouting", POSTROUTING_HOOK, stays.chain(inner.iter().map(leave)).collect()));
     }
     if config.gateway.masquerade {
-        let served: Result<Vec<String>, NftError> = config.gateway.serve.iter().map(|name| quoted(name.as_str())).collect();
+        let served: Result<Vec<String>, NftError> =
+            config.gateway.serve.iter().map(|name| quoted(name.as_str())).collect();
         let rules = served?.iter().map(|name| format!("iifname {name} oifname {tun} masquerade")).collect();
         chains.push(chain("to_peers", POSTROUTING_HOOK, rules));
     }

@@ -143,14 +143,17 @@ fn endpoints(config: &Config, options: &TokenOptions) -> Result<Vec<Endpoint>, F
     });
     let own: Vec<Endpoint> = own.collect();
     if own.is_empty() {
-        let failure = Failure::failed("make token: this host has no route into the world, and no address to be reached at");
+        let failure =
+            Failure::failed("make token: this host has no route into the world, and no address to be reached at");
         return Err(failure.hint("say where it is reached: --endpoint HOST"));
     }
     for endpoint in &own {
         if let Host::Address(IpAddr::V4(address)) = endpoint.host
             && address.is_private()
         {
-            eprintln!("hint: {address} is a private address: who is elsewhere needs --endpoint HOST, and the port let in there");
+            eprintln!(
+                "hint: {address} is a private address: who is elsewhere needs --endpoint HOST, and the port let in there"
+            );
         }
     }
     Ok(own)

@@ -57,9 +57,9 @@ impl Service {
     /// Starts it, and waits until it answers.
     pub fn start(&mut self, home: &Home) -> Result<(), Failure> {
         match self {
-            Self::Systemd => run("systemctl", &["start", UNIT]).map_err(|said| {
-                Failure::failed(format!("start {UNIT}: {said}")).hint("journalctl -u hawser -n 20")
-            }),
+            Self::Systemd => run("systemctl", &["start", UNIT])
+                .map(drop)
+                .map_err(|said| Failure::failed(format!("start {UNIT}: {said}")).hint("journalctl -u hawser -n 20")),
             Self::Background { log, child } => start_in_background(home, log, child),
         }
     }
@@ -67,12 +67,14 @@ impl Service {
     /// Has it start with the machine; what to do where this command cannot say so.
     pub fn keep(&self) -> Option<String> {
         match self {
-            Self::Systemd => {
-                run("systemctl", &["enable", UNIT]).err().map(|said| format!("it does not start with the machine: {said}"))
-            }
+            Self::Systemd => run("systemctl", &["enable", UNIT])
+                .err()
+                .map(|said| format!("it does not start with the machine: {said}")),
             Self::Background { log, .. } => {
                 let log = log.display();
-                Some(format!("it runs in the background until the machine stops, and logs to {log}; have `hawser up` started at boot"))
+                Some(format!(
+                    "it runs in the background until the machine stops, and logs to {log}; have `hawser up` started at boot"
+                ))
             }
         }
     }
@@ -105,7 +107,14 @@ fn start_in_background(home: &Home, log: &Path, child: &mut Option<Child>) -> Re
     let file = File::create(log).map_err(failed)?;
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
     // Signals of the terminal are not for it.
-    command.arg("up").arg("-c").arg(&home.config).stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).process_group(0);
+    command
+        .arg("up")
+        .arg("-c")
+        .arg(&home.config)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(file)
+        .process_group(0);
     let mut started = command.spawn().map_err(failed)?;
     let start = Instant::now();
     while !is_running(home) {
@@ -159,7 +168,8 @@ fn lives(pid: Pid, child: &mut Option<Child>) -> bool {
 
 /// Runs a program; what it says where it fails.
 pub fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    let output =
+        Command::new(program).args(arguments).stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
