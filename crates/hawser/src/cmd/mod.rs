@@ -32,7 +32,7 @@ pub enum Command {
     Serve(serve::Serve),
     /// Join the portal that printed a token, by every uplink of this host
     Join(join::Join),
-    /// Undo `hawser join`
+    /// Undo `hawser join`: end the portal, and remove its key and configuration
     Leave(leave::Leave),
     /// Peers of this portal, and tokens for new ones
     Peer(peer::Peer),

@@ -13,6 +13,7 @@ mod uplinks;
 mod written;
 
 use std::fmt::Write as _;
+use std::io::{self, Read as _};
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,12 +33,14 @@ use super::table::duration;
 use crate::failure::Failure;
 
 /// How long the other side may take to answer.
-const ENROLS_WITHIN: Duration = Duration::from_secs(10);
+const ENROLS_WITHIN: Duration = Duration::from_secs(8);
+/// Bytes that are read of a token: no token has as many.
+const TOKEN_LIMIT: u64 = 8192;
 
 /// Join the portal that printed a token, by every uplink of this host
 #[derive(Debug, Args)]
 pub struct Join {
-    /// What `hawser serve` or `hawser peer add` printed
+    /// What `hawser serve` or `hawser peer add` printed; `-` reads it from standard input, where no other user sees it
     #[arg(value_name = "TOKEN")]
     token: String,
     /// The configuration that is written
@@ -101,6 +104,12 @@ fn names(texts: &[String]) -> Result<Vec<InterfaceName>, Failure> {
 }
 
 fn read(text: &str) -> Result<Token, Failure> {
+    let mut typed = String::new();
+    if text == "-" {
+        let read = io::stdin().take(TOKEN_LIMIT).read_to_string(&mut typed);
+        read.map_err(|error| Failure::wrong(format!("read token from standard input: {error}")))?;
+    }
+    let text = if text == "-" { typed.as_str() } else { text };
     let token: Token = text.parse().map_err(|error: TokenError| {
         let hint = error.hint();
         Failure::wrong(error).hint(hint)

@@ -19,10 +19,10 @@ fn a_bond_that_brings_no_internet_is_undone_byte_by_byte_and_the_shell_over_an_u
     nft(&home.remote, NO_WORLD);
     let before = Footprint::of(&home.local);
     let mut shells = [Shell::new(home, "192.0.1.1", 9001), Shell::new(home, "192.0.2.1", 9001)];
-    let said = scene.join(&token, "--within 6");
+    let said = scene.join(&token, "--within 5");
     assert_eq!(said.status, Some(1), "{}", said.err);
     assert!(said.err.contains("link one: active") && said.err.contains("link two: active"), "{}", said.err);
-    assert!(said.err.contains("the internet, which answered before, did not within 6 s"), "{}", said.err);
+    assert!(said.err.contains("the internet, which answered before, did not within 5 s"), "{}", said.err);
     assert!(said.err.contains("undone: ") && said.err.contains("hint: on the server"), "{}", said.err);
     before.assert_same(&home.local, "after the roll-back");
     assert!(!scene.file("home").parent().expect("a folder").exists(), "no file is left");
