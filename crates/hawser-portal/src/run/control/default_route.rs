@@ -116,4 +116,27 @@ mod tests {
         assert_eq!(said(both, "\"10.0.0.0/8\", \"::/0\"", &[Family::V4, Family::V6]), v6);
         assert_eq!(said(both, "\"0.0.0.0/0\", \"::/0\"", &[Family::V4, Family::V6]), [v4, v6].concat());
     }
+
+    #[test]
+    fn addresses_of_links_answer_by_the_main_table_before_anything_goes_by_the_tunnel() {
+        let mut places = Places(vec![(Family::V4, [RulePriority(32_764), RulePriority(32_765)])], Vec::new());
+        let addresses = || vec!["192.0.2.5/32".parse().expect("a net"), "2001:db8::5/128".parse().expect("a net")];
+        assert!(places.answer(addresses()) && !places.answer(addresses()), "the same again is no change");
+        let text = "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n[tun]\n\
+                    addresses = [\"10.77.0.2/24\"]\ndefault_route = true\n[[peer]]\nname = \"hub\"\n\
+                    public_key = \"RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=\"\nallowed_ips = [\"0.0.0.0/0\"]\n";
+        let config = Config::parse(text, "test.toml").expect("a right configuration");
+        let changes = changes(&config, IfIndex::new(5).expect("not zero"), &places);
+        let rules = changes.iter().filter_map(|change| match change {
+            Change::Rule(rule) => Some((rule.source, rule.priority.0, rule.table, rule.suppress_prefix_length)),
+            _ => None,
+        });
+        let link = "192.0.2.5/32".parse().ok();
+        let expect = [
+            (link, 32_764, TableId::MAIN, None),
+            (None, 32_764, TableId::MAIN, Some(DEFAULT_ROUTES)),
+            (None, 32_765, own::table("hawser0"), None),
+        ];
+        assert_eq!(rules.collect::<Vec<_>>(), expect, "ipv6 has no default route by the tunnel, and needs none");
+    }
 }

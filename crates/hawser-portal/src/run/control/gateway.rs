@@ -236,6 +236,9 @@ mod tests {
         let home = "\"192.168.8.0/24\", \"192.168.8.7/32\", \"10.77.0.2/32\"";
         assert_eq!(rules("", home), [""; 0]);
         assert_eq!(rules("[gateway]\nserve = [\"lan0\"]", home), clamped);
+        let behind = rules("[gateway]\nserve = [\"lan0\"]\nmasquerade = true", home);
+        assert_eq!(behind[..2], clamped);
+        assert_eq!(behind[2..], ["iifname \"lan0\" oifname \"hawser0\" masquerade"]);
         let nets = "{ 10.77.0.2/32, 192.168.8.0/24 }";
         let guard = |ip: &str, nets: &str| {
             format!("iifname \"eth0\" oifname \"hawser0\" {ip} daddr {nets} ct state new,invalid ct status ! dnat drop")
