@@ -148,8 +148,8 @@ fn missing_sections(tree: &DeTable<'_>, has_others: bool, faults: &mut Faults<'_
         ("tun", "addresses = [\"10.77.0.2/24\"]"),
         ("peer", "name = \"hub\", public_key = \"…\", allowed_ips = [\"10.77.0.1/32\"]"),
     ];
-    let lacks = |name: &str| !tree.contains_key(name) && !(name == "peer" && has_others);
-    for (name, with) in needed.into_iter().filter(|(name, _)| lacks(name)) {
+    let has = |name: &str| tree.contains_key(name) || name == "peer" && has_others;
+    for (name, with) in needed.into_iter().filter(|(name, _)| !has(name)) {
         let fault = Fault::new(format!("missing section {}", title(name)));
         faults.add(0..0, fault.hint(format!("add {} with {with}", title(name))));
     }

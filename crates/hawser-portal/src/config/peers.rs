@@ -173,7 +173,9 @@ mod tests {
     fn faults_are_told_with_the_file_that_has_them() {
         let (one, again) = (peer("one", 0, "10.77.0.2/32"), peer("one", 1, "10.77.0.3/32"));
         let (same_key, same_net) = (peer("two", 0, "10.77.0.3/32"), peer("two", 1, "10.77.0.2/32"));
-        let table: [(&str, &[(&str, &str)], &[&str]); 7] = [
+        // A configuration, files beside it, and what is said.
+        type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
+        let table: [Row<'_>; 7] = [
             (MAIN, &[("a.toml", &one), ("b.toml", &again)], &["b.toml:1: the peer name is taken"]),
             (MAIN, &[("a.toml", &one), ("b.toml", &same_key)], &["b.toml:1: another peer has the public key"]),
             (&format!("{MAIN}{one}"), &[("b.toml", &same_net)], &["b.toml:1: the network belongs to a peer already"]),

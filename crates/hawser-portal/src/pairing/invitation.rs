@@ -157,7 +157,7 @@ mod tests {
         all.iter().for_each(|one| one.write(folder).expect("it is written"));
         fs::write(folder.join(TOKENS_FOLDER).join("broken.toml"), "secret = 7").expect("a file");
         let [_, used, wanted] = &all;
-        assert_eq!(Invitations::load(folder, &[&used.name]).list, [wanted.clone()]);
+        assert_eq!(Invitations::load(folder, &[&used.name]).list, std::slice::from_ref(wanted));
         assert!(Invitations::remove(folder, &wanted.name).expect("it is removed"));
         assert!(!Invitations::remove(folder, &wanted.name).expect("it is gone"));
         assert_eq!(Invitations::load(folder, &[&used.name]).list, []);
