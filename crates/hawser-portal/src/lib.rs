@@ -3,4 +3,5 @@
 pub mod api;
 pub mod config;
 pub mod offload;
+pub mod pairing;
 pub mod run;

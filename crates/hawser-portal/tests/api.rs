@@ -142,3 +142,43 @@ fn a_client_says_when_the_answer_is_no_status() {
         assert_eq!(portal.join().expect("it does not panic"), "{\"get\":\"status\"}\n");
     }
 }
+
+#[test]
+fn an_order_to_read_the_configuration_again_is_heard_and_its_outcome_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("hawser.sock");
+    let answers = runtime().block_on(async {
+        let socket = ControlSocket::bind(&path).expect("it binds");
+        let (reloads, mut asked) = tokio::sync::mpsc::unbounded_channel();
+        let obey = async {
+            for done in [true, false] {
+                let answer: tokio::sync::oneshot::Sender<bool> = asked.recv().await.expect("an order");
+                answer.send(done).expect("somebody waits");
+            }
+            std::future::pending::<()>().await
+        };
+        let path = path.clone();
+        tokio::select! {
+            () = socket.serve_with(status, Some(reloads)) => panic!("it serves until it is dropped"),
+            () = obey => panic!("it waits for more"),
+            answers = tokio::task::spawn_blocking(move || [(); 2].map(|()| Client::reload(&path))) => answers,
+        }
+    });
+    let [done, refused] = answers.expect("the question does not panic");
+    done.expect("it was read");
+    match refused {
+        Err(ClientError::Refused { reason, .. }) => assert!(reason.contains("its log says what is wrong"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn who_takes_no_orders_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("hawser.sock");
+    let asked = path.clone();
+    match while_served(&path, move || Client::reload(&asked)) {
+        Err(ClientError::Refused { reason, .. }) => assert!(reason.contains("by this socket"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+}

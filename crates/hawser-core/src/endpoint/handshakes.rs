@@ -36,7 +36,7 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    fn push(&mut self, route: Route, message: &[u8]) {
+    pub fn push(&mut self, route: Route, message: &[u8]) {
         if self.messages.len() < OUTBOX_MAX {
             self.messages.push_back((route, message.to_vec()));
         }
@@ -95,7 +95,7 @@ impl Endpoint {
 
     /// Somebody greets us. Nothing is kept or answered unless it is a known key.
     pub(super) fn on_initiation(&mut self, now: Time, route: Route, bytes: &[u8]) -> Result<(), DropReason> {
-        let id = self.responder.initiation_id(bytes).ok_or(DropReason::Handshake)?;
+        let Some(id) = self.responder.initiation_id(bytes) else { return self.on_enrolment(now, route, bytes) };
         let known = self.peers.iter().flat_map(|peer| peer.pending.iter()).find(|pending| pending.id == id);
         if let Some(known) = known {
             self.outbox.push(route, &known.response);

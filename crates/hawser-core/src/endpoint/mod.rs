@@ -10,6 +10,7 @@
 //! ```
 
 mod aliases;
+mod enrolment;
 mod handshakes;
 pub(crate) mod labels;
 mod peer;

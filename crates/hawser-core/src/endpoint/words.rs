@@ -2,8 +2,9 @@
 
 use super::peer::PeerConfig;
 use crate::drops::Drops;
-use crate::handshake::Identity;
+use crate::handshake::enrolment::InvitationId;
 use crate::handshake::secrets::SessionSecrets;
+use crate::handshake::{Identity, PublicKey};
 use crate::session::{KeyEnd, SessionSnapshot, Settings};
 use crate::transport::Transport;
 use crate::units::{ByteCount, LinkGroup, LinkId, PeerId};
@@ -91,6 +92,14 @@ pub enum Event {
         link: LinkId,
         /// Where to.
         remote: SocketAddr,
+    },
+    /// The holder of an invitation's secret has this key. It waits, and asks again: it is answered once the invitation is
+    /// bound to the key ([`super::Endpoint::set_invitations`]).
+    Enrolment {
+        /// Whose secret.
+        invitation: InvitationId,
+        /// Its key.
+        key: PublicKey,
     },
     /// The secrets of a session's keys, before anything is opened under them; only after [`super::Endpoint::tell_keys`].
     Keys {

@@ -86,6 +86,9 @@ pub struct Initiator {
     identity: Identity,
     peer: PublicKey,
     psk: Psk,
+    /// What mac1 is made with, and what Noise binds: an enrolment has its own.
+    pub(super) mac1_key: Mac1Key,
+    pub(super) prologue: &'static [u8],
     offer: Offer,
     memory: Memory,
     /// Oldest first; none are left when the handshake is done.
@@ -95,7 +98,16 @@ pub struct Initiator {
 impl Initiator {
     /// Who waits for the answer of `peer`; `memory` is that of the handshake before.
     pub fn new(identity: &Identity, peer: &PublicKey, psk: Psk, offer: Offer, memory: Memory) -> Self {
-        Initiator { identity: identity.clone(), peer: *peer, psk, offer, memory, attempts: VecDeque::new() }
+        Initiator {
+            identity: identity.clone(),
+            peer: *peer,
+            psk,
+            mac1_key: Mac1Key::to(peer),
+            prologue: noise::SESSION,
+            offer,
+            memory,
+            attempts: VecDeque::new(),
+        }
     }
 
     /// Begins a handshake with `peer` by [`Way::ONLY`]: who waits for the answer, and what to send. `memory` is that of
@@ -141,7 +153,8 @@ impl Initiator {
         if self.attempts.len() >= MAX_ATTEMPTS {
             return Err(HandshakeError::Waiting);
         }
-        let mut noise = noise::initiator(&self.identity, &self.peer, &self.psk, rng).map_err(HandshakeError::Noise)?;
+        let noise = noise::initiator(&self.identity, &self.peer, &self.psk, self.prologue, rng);
+        let mut noise = noise.map_err(HandshakeError::Noise)?;
         let mut bytes = [0; INITIATION_NOISE_LEN];
         let mut payload = self.offer.encode(None);
         let cookie = self.memory.cookie(way);
@@ -149,7 +162,7 @@ impl Initiator {
         Freshness { echo, count: self.memory.rounds.saturating_sub(1) }.put(&mut payload);
         noise.write_message(&payload, &mut bytes).map_err(HandshakeError::Noise)?;
         let mut message = Initiation::encode(index, &bytes);
-        let mac1 = Mac1Key::to(&self.peer).sign(&mut message);
+        let mac1 = self.mac1_key.sign(&mut message);
         if let Some(cookie) = cookie {
             cookie.sign(&mut message);
         }

@@ -14,6 +14,8 @@ use crate::wire::{Freshness, TAG_LEN};
 
 /// Sets the key of mac1 apart from every other hash.
 const MAC1_LABEL: &[u8] = b"hawser mac1";
+/// Sets the key of an enrolment's mac1 apart from every other hash.
+pub(super) const ENROLMENT_LABEL: &[u8] = b"hawser enrolment mac1";
 /// Sets the key that seals a cookie apart from every other hash.
 const COOKIE_LABEL: &[u8] = b"hawser cookie";
 /// Sets an echo apart from mac2.
@@ -49,7 +51,7 @@ fn mac_of(key: &[u8], parts: &[&[u8]]) -> Blake2s128Mac {
     parts.iter().fold(mac, |mac, part| mac.chain_update(part))
 }
 
-/// The key of mac1 of messages to one portal: known to all who know its public key. No zero value;
+/// The key of mac1 of messages to one portal: known to all who know its public key, and its secret where it enrols. No zero value;
 /// share it.
 #[derive(Clone)]
 pub(super) struct Mac1Key([u8; KEY_LEN]);
@@ -57,7 +59,13 @@ pub(super) struct Mac1Key([u8; KEY_LEN]);
 impl Mac1Key {
     /// For messages to `receiver`.
     pub(super) fn to(receiver: &PublicKey) -> Self {
-        Mac1Key(Blake2s256::new().chain_update(MAC1_LABEL).chain_update(receiver.0).finalize().into())
+        Mac1Key::of(MAC1_LABEL, receiver, &[])
+    }
+
+    /// For messages to `receiver` from who also knows `secret`.
+    pub(super) fn of(label: &[u8], receiver: &PublicKey, secret: &[u8]) -> Self {
+        let hash = Blake2s256::new().chain_update(label).chain_update(receiver.0).chain_update(secret);
+        Mac1Key(hash.finalize().into())
     }
 
     /// Writes mac1 into the last but 16 of a message's bytes.

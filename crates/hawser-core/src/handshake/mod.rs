@@ -18,6 +18,7 @@
 //! Neither side reads a clock or draws randomness: both come in as arguments. Nothing that fails
 //! changes anything: a wrong response leaves the handshake waiting for the right one.
 
+pub mod enrolment;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod identity;

@@ -12,8 +12,10 @@ use crate::wire::handshake::KEY_LEN;
 
 /// The pattern and the primitives (Noise revision 34, sections 7.5 and 9).
 const PATTERN: &str = "Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s";
-/// Binds the protocol and its version.
-const PROLOGUE: &[u8] = b"hawser 1";
+/// Binds the protocol and its version, where a session is to begin.
+pub(super) const SESSION: &[u8] = b"hawser 1";
+/// The same where a key is to be enrolled.
+pub(super) const ENROLMENT: &[u8] = b"hawser 1 enrolment";
 /// Where the pattern mixes in the pre-shared key.
 const PSK_LOCATION: u8 = 2;
 
@@ -25,9 +27,10 @@ pub(super) fn initiator(
     identity: &Identity,
     peer: &PublicKey,
     psk: &Psk,
+    prologue: &'static [u8],
     rng: &mut dyn Random,
 ) -> Result<HandshakeState> {
-    builder(rng)?
+    builder(prologue, rng)?
         .local_private_key(identity.private())?
         .remote_public_key(&peer.0)?
         .psk(PSK_LOCATION, psk.bytes())?
@@ -36,8 +39,8 @@ pub(super) fn initiator(
 
 /// A responder's handshake with a fresh ephemeral key. Its pre-shared key follows with [`set_psk`],
 /// once the first message has told who the initiator is.
-pub(super) fn responder(identity: &Identity, rng: &mut dyn Random) -> Result<HandshakeState> {
-    builder(rng)?.local_private_key(identity.private())?.build_responder()
+pub(super) fn responder(identity: &Identity, prologue: &'static [u8], rng: &mut dyn Random) -> Result<HandshakeState> {
+    builder(prologue, rng)?.local_private_key(identity.private())?.build_responder()
 }
 
 /// Sets the pre-shared key of the initiator that the first message named.
@@ -50,10 +53,10 @@ pub(super) fn initiator_key(state: &HandshakeState) -> Option<PublicKey> {
     state.get_remote_static()?.try_into().ok().map(PublicKey)
 }
 
-fn builder(rng: &mut dyn Random) -> Result<Builder<'static>> {
+fn builder(prologue: &'static [u8], rng: &mut dyn Random) -> Result<Builder<'static>> {
     let mut ephemeral = Zeroizing::new([0; KEY_LEN]);
     rng.fill(&mut *ephemeral);
-    Builder::with_resolver(PATTERN.parse()?, Box::new(Resolver { ephemeral })).prologue(PROLOGUE)
+    Builder::with_resolver(PATTERN.parse()?, Box::new(Resolver { ephemeral })).prologue(prologue)
 }
 
 /// `snow`'s own primitives, and an ephemeral key that was drawn beforehand.

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
+use super::enrolment::Invited;
 use super::identity::{Identity, Psk, PublicKey};
 use super::keys::{Side, TransportKeys};
 use super::limit::{Allowance, Limit};
@@ -116,8 +117,10 @@ pub struct InitiationId(MacBytes);
 
 /// Answers initiations. Without load at first; exclusive.
 pub struct Responder {
-    identity: Identity,
+    pub(super) identity: Identity,
     mac1_key: Mac1Key,
+    /// Who may enrol.
+    pub(super) invited: Vec<Invited>,
     offer: Offer,
     unasked: Limit,
     per_address: Box<[Limit; ADDRESS_BUCKETS]>,
@@ -141,6 +144,7 @@ impl Responder {
         Responder {
             identity,
             mac1_key,
+            invited: Vec::new(),
             offer,
             unasked: Limit::FULL,
             per_address,
@@ -180,12 +184,10 @@ impl Responder {
         if !self.mac1_key.verify(datagram, initiation.mac1) {
             return Verdict::Drop(HandshakeDrop::Mac1);
         }
-        if !self.unasked.take(now, UNASKED)
-            && let Some(verdict) = self.guard(now, bytes, &initiation, from, rng)
-        {
+        if let Some(verdict) = self.admit(now, bytes, &initiation, from, rng) {
             return verdict;
         }
-        match self.answer(&initiation, index, lookup, rng) {
+        match self.answer(noise::SESSION, &initiation, index, lookup, rng) {
             Ok((mut accepted, echo)) => {
                 accepted.fresh =
                     echo != Freshness::default().echo && Cookie::of(&self.secret_at(now, rng), from).echo() == echo;
@@ -221,7 +223,18 @@ impl Responder {
         CookieReply { receiver: initiation.index, salt: &salt, sealed: &sealed }.encode()
     }
 
-    /// Step 2: the verdict on an initiation under load, or none where it may pass.
+    /// Step 2: the verdict on an initiation that may not pass, which is under load alone.
+    pub(super) fn admit(
+        &mut self,
+        now: Time,
+        bytes: &[u8; INITIATION_LEN],
+        initiation: &Initiation<'_>,
+        from: SocketAddr,
+        rng: &mut dyn Random,
+    ) -> Option<Verdict> {
+        if self.unasked.take(now, UNASKED) { None } else { self.guard(now, bytes, initiation, from, rng) }
+    }
+
     fn guard(
         &mut self,
         now: Time,
@@ -262,15 +275,16 @@ impl Responder {
     }
 
     /// Steps 3 to 5; tells the initiation's echo too.
-    fn answer(
+    pub(super) fn answer(
         &self,
+        prologue: &'static [u8],
         initiation: &Initiation<'_>,
         index: HandshakeIndex,
         lookup: &mut dyn FnMut(&PublicKey) -> Option<Known>,
         rng: &mut dyn Random,
     ) -> Result<(Accepted, [u8; Freshness::ECHO_LEN]), HandshakeDrop> {
         let failed = |_| HandshakeDrop::Noise;
-        let mut noise = noise::responder(&self.identity, rng).map_err(failed)?;
+        let mut noise = noise::responder(&self.identity, prologue, rng).map_err(failed)?;
         let mut payload = [0; Offer::LEN];
         noise.read_message(initiation.noise, &mut payload).map_err(failed)?;
         let peer = noise::initiator_key(&noise).ok_or(HandshakeDrop::Noise)?;

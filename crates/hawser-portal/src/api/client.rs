@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
-use super::{Document, Program, Refusal, Request, Status};
+use super::{Deed, Document, Done, Program, Refusal, Request, Status};
 
 /// How long a portal may take to answer: it does so from memory, at once.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -82,13 +82,25 @@ impl Client {
         Self::status_of(Program::Portal, path)
     }
 
+    /// Has the portal read its configuration again. Blocks for at most some seconds.
+    ///
+    /// # Errors
+    /// As [`Client::status`]; [`ClientError::Refused`] where the configuration has faults: the old one stays in force.
+    pub fn reload(path: &Path) -> Result<(), ClientError> {
+        Self::ask(Program::Portal, path, Request::Do(Deed::Reload)).map(|Done { .. }| ())
+    }
+
     /// The same of any program, with its own document.
     ///
     /// # Errors
     /// As [`Client::status`].
     pub fn status_of<S: DeserializeOwned>(program: Program, path: &Path) -> Result<S, ClientError> {
+        Self::ask(program, path, Request::Get(Document::Status))
+    }
+
+    fn ask<S: DeserializeOwned>(program: Program, path: &Path, request: Request) -> Result<S, ClientError> {
         let stream = UnixStream::connect(path).map_err(|source| not_connected(program, path, source))?;
-        let answer = exchange(stream, Request::Get(Document::Status)).map_err(|source| ClientError::Exchange {
+        let answer = exchange(stream, request).map_err(|source| ClientError::Exchange {
             program,
             path: path.to_owned(),
             source,

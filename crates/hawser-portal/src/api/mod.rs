@@ -1,7 +1,7 @@
 //! The control socket: what a portal says about itself, and how it is asked. A shim has one of the same kind.
 //!
 //! One JSON object a line in both directions over a Unix socket: `{"get":"status"}` is answered with a [`Status`],
-//! anything wrong with `{"error":"…"}`. A connection may ask again and again.
+//! `{"do":"reload"}` with `{"done":"reload"}`, anything wrong with `{"error":"…"}`. A connection may ask again and again.
 
 mod client;
 mod server;
@@ -12,7 +12,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use client::{Client, ClientError};
-pub use server::{ControlSocket, ServeError};
+pub use server::{ControlSocket, Reloads, ServeError};
 pub use status::{DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, ScionStatus, Status};
 
 /// Longest question, in bytes: far more than any question there is, so that memory stays bounded.
@@ -42,6 +42,8 @@ impl fmt::Display for Program {
 enum Request {
     /// Asks for one of the documents.
     Get(Document),
+    /// Asks for something to be done.
+    Do(Deed),
 }
 
 /// What can be asked for. Plain data.
@@ -50,6 +52,21 @@ enum Request {
 enum Document {
     /// [`Status`], or that of a shim.
     Status,
+}
+
+/// What can be done. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Deed {
+    /// The configuration is read again, as by SIGHUP.
+    Reload,
+}
+
+/// It was done. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Done {
+    done: Deed,
 }
 
 /// The answer to a question that is none. Plain data.

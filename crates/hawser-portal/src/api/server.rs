@@ -17,10 +17,11 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, 
 use serde::Serialize;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
-use super::{Document, Program, REQUEST_LIMIT, Refusal, Request};
+use super::{Deed, Document, Done, Program, REQUEST_LIMIT, Refusal, Request};
 
 /// Owner and group may ask.
 const SOCKET_MODE: u32 = 0o660;
@@ -34,6 +35,9 @@ const CONNECTIONS_MAX: usize = 16;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Pause after a failed accept (out of file descriptors), so that it does not become a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Where those who ask for the configuration to be read again are heard; each is told whether it was.
+pub type Reloads = UnboundedSender<oneshot::Sender<bool>>;
 
 /// Why the control socket is not there.
 #[derive(Debug, thiserror::Error)]
@@ -99,14 +103,23 @@ impl ControlSocket {
 
     /// Answers until it is dropped; `source` gives the status of the moment and must not block.
     pub async fn serve<S: Serialize>(self, source: impl Fn() -> S + Send + Sync + 'static) {
+        self.serve_with(source, None).await;
+    }
+
+    /// The same by who also reads its configuration again when it is asked to.
+    pub async fn serve_with<S: Serialize>(
+        self,
+        source: impl Fn() -> S + Send + Sync + 'static,
+        reloads: Option<Reloads>,
+    ) {
         let source = Arc::new(source);
         let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let source = Arc::clone(&source);
+                    let (source, reloads) = (Arc::clone(&source), reloads.clone());
                     tokio::spawn(async move {
-                        if let Err(error) = converse(stream, &*source).await {
+                        if let Err(error) = converse(stream, &*source, reloads.as_ref()).await {
                             tracing::debug!(%error, "control connection ended");
                         }
                         drop(permit);
@@ -162,7 +175,11 @@ fn listen_on(path: &Path) -> io::Result<std_net::UnixListener> {
 }
 
 /// Answers one connection, line by line, until it ends.
-async fn converse<S: Serialize>(stream: UnixStream, source: &(impl Fn() -> S + Send + Sync)) -> io::Result<()> {
+async fn converse<S: Serialize>(
+    stream: UnixStream,
+    source: &(impl Fn() -> S + Send + Sync),
+    reloads: Option<&Reloads>,
+) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
@@ -177,6 +194,7 @@ async fn converse<S: Serialize>(stream: UnixStream, source: &(impl Fn() -> S + S
         let whole = line.ends_with(b"\n");
         let mut answer = match serde_json::from_slice(&line) {
             Ok(Request::Get(Document::Status)) if whole => serde_json::to_vec(&source())?,
+            Ok(Request::Do(Deed::Reload)) if whole => reload(reloads).await?,
             Ok(_) => refusal("the request has no end of line")?,
             Err(error) => refusal(&format!("read request: {error}; ask {{\"get\":\"status\"}}"))?,
         };
@@ -188,6 +206,19 @@ async fn converse<S: Serialize>(stream: UnixStream, source: &(impl Fn() -> S + S
         if !whole {
             return Ok(());
         }
+    }
+}
+
+/// Whoever reads the configuration does so, and says how that went.
+async fn reload(reloads: Option<&Reloads>) -> io::Result<Vec<u8>> {
+    let Some(reloads) = reloads else { return refusal("it does not read its configuration again by this socket") };
+    let (answer, answered) = oneshot::channel();
+    // Fails where it is ending.
+    let _ = reloads.send(answer);
+    match answered.await {
+        Ok(true) => Ok(serde_json::to_vec(&Done { done: Deed::Reload })?),
+        Ok(false) => refusal("the configuration was not read again: its log says what is wrong"),
+        Err(_) => refusal("it is ending"),
     }
 }
 

@@ -21,6 +21,15 @@ pub(super) fn check(
             "add \"0.0.0.0/0\" or \"::/0\" to a peer's `allowed_ips`, and an address of that IP version to [tun]";
         faults.add(span(tree, "tun", "default_route"), fault.hint(hint));
     }
+    if gateway.is_some_and(|gateway| gateway.masquerade && gateway.serve.is_empty()) {
+        let fault = Fault::new("`masquerade`, and no network behind this portal to put behind it");
+        faults.add(span(tree, "gateway", "masquerade"), fault.hint("add: serve = [\"lan0\"]"));
+    }
+    if tun.answer_by_link && !tun.default_route {
+        let fault =
+            Fault::new("`answer_by_link` without a `default_route`: nothing goes by the tunnel that would not anyway");
+        faults.add(span(tree, "tun", "answer_by_link"), fault.hint("leave it out, or add: default_route = true"));
+    }
     let served = gateway.iter().flat_map(|gateway| &gateway.serve).map(|name| ("gateway", "serve", name));
     let masqueraded = nat.iter().filter_map(|nat| nat.masquerade.as_ref()).map(|name| ("nat", "masquerade", name));
     for (section, key, name) in served.chain(masqueraded) {

@@ -116,6 +116,14 @@ impl PublicKey {
         decode(text).map(|bytes| Self(*bytes))
     }
 
+    /// The key of these bytes.
+    ///
+    /// # Errors
+    /// [`KeyError::Zero`] where all are.
+    pub fn new(bytes: [u8; KEY_BYTES]) -> Result<Self, KeyError> {
+        if bytes == [0; KEY_BYTES] { Err(KeyError::Zero) } else { Ok(Self(bytes)) }
+    }
+
     /// The raw key.
     pub fn as_bytes(&self) -> &[u8; KEY_BYTES] {
         &self.0

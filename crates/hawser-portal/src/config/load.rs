@@ -1,7 +1,7 @@
 //! From files to a configuration and its keys.
 //!
-//! 1. [`read`] the text and parse it.
-//! 2. [`Keys::load`] the key files it names, relative to its folder.
+//! 1. [`read`] the text, that of the peers beside it (`peers.d/NAME.toml`), and parse them.
+//! 2. [`Keys::load`] the key files it names, relative to its folder, and what tokens are out.
 //! 3. Refuse a peer that has our own key.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::{Fault, Faults};
-use super::{Config, ConfigError, KeyFileError, PeerName, PresharedKey, PrivateKey, read_text};
+use super::peers::{self, PeerFile};
+use super::{Config, ConfigError, KeyFileError, Peer, PeerName, PresharedKey, PrivateKey, read_text};
+use crate::pairing::Invitations;
 
 /// Why a configuration was not loaded.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +53,8 @@ pub struct Keys {
     pub private: PrivateKey,
     /// Those shared with peers beforehand.
     pub preshared: BTreeMap<PeerName, PresharedKey>,
+    /// Those of tokens that may be used.
+    pub invitations: Invitations,
 }
 
 /// Reads the configuration at `path`, without its keys. Gives its text too.
@@ -59,8 +63,14 @@ pub struct Keys {
 /// [`LoadError::Read`] and [`LoadError::Faulty`].
 pub fn read(path: &Path) -> Result<(Config, String), LoadError> {
     let text = read_text(path)?;
-    match Config::parse(&text, &path.display().to_string()) {
-        Ok(config) => Ok((beside(config, path), text)),
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let files = PeerFile::read_all(folder)?;
+    let others: Option<Vec<Peer>> = files.as_ref().map(|files| files.iter().flat_map(PeerFile::peers).collect());
+    match Config::parse_beside(&text, &path.display().to_string(), others.as_deref()) {
+        Ok(config) => {
+            peers::distinct(path, &config, files.as_deref().unwrap_or_default())?;
+            Ok((beside(config, path), text))
+        }
         Err(errors) => Err(LoadError::Faulty { path: path.to_owned(), text, errors }),
     }
 }
@@ -98,7 +108,9 @@ impl Keys {
                 preshared.insert(peer.name.clone(), PresharedKey::load(&folder.join(file))?);
             }
         }
-        Ok(Self { private, preshared })
+        let known: Vec<&PeerName> = config.peers.iter().map(|peer| &peer.name).collect();
+        let invitations = Invitations::load(folder, &known);
+        Ok(Self { private, preshared, invitations })
     }
 }
 

@@ -3,7 +3,7 @@
 //! 1. `toml` reads the text into a tree that knows its bytes.
 //! 2. Each section is read by its reader in `sections.rs`; what nobody asked for is unknown.
 //! 3. `together.rs` looks at what must fit together across sections.
-//! 4. [`load()`] does all that for a file, and reads the keys it names.
+//! 4. [`load()`] does all that for a file and those of peers beside it (`peers.rs`), and reads the keys it names.
 
 mod amounts;
 mod error;
@@ -14,6 +14,7 @@ mod marks;
 mod parsers;
 mod parsers_transport;
 mod pattern;
+mod peers;
 mod reader;
 pub mod reading;
 mod rules;
@@ -40,6 +41,7 @@ pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, Publi
 pub use load::{Keys, LoadError, load, read};
 pub use marks::{MarkKinds, MarkMatch};
 pub use pattern::InterfacePattern;
+pub use peers::PEERS_FOLDER;
 pub use rules::{PortRange, Rule};
 pub use scion::{ScionEndpoint, ScionPaths};
 pub use takeover::{Kept, KeptProtocol, Takeover, TakeoverRole};
@@ -72,9 +74,14 @@ impl Config {
     /// # Errors
     /// Every fault found, in the order of the file. Where the text is no TOML, only what is wrong with that.
     pub fn parse(text: &str, file: &str) -> Result<Self, Vec<ConfigError>> {
+        Self::parse_beside(text, file, None)
+    }
+
+    /// The same with the peers of other files, where there is a folder for them: then this one need not have any.
+    fn parse_beside(text: &str, file: &str, others: Option<&[Peer]>) -> Result<Self, Vec<ConfigError>> {
         let mut faults = Faults::new(file, text);
         let Some(tree) = reading::tree(text, &mut faults) else { return Err(faults.into_sorted()) };
-        let config = read_sections(tree.get_ref(), &mut faults);
+        let config = read_sections(tree.get_ref(), others, &mut faults);
         match config {
             Some(config) if faults.is_empty() => Ok(config),
             _ => Err(faults.into_sorted()),
@@ -83,7 +90,7 @@ impl Config {
 }
 
 /// Reads all sections, and then looks at them together. None only where a fault was noted.
-fn read_sections<'t>(tree: &DeTable<'t>, faults: &mut Faults<'_>) -> Option<Config> {
+fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut Faults<'_>) -> Option<Config> {
     let portal = single(tree, "portal", faults).and_then(|(t, s)| sections::portal(open("portal", t, s, faults)));
     let tun = single(tree, "tun", faults).and_then(|(t, s)| sections::tun(open("tun", t, s, faults)));
     let gateway = single(tree, "gateway", faults).map(|(t, s)| sections::gateway(open("gateway", t, s, faults)));
@@ -99,10 +106,11 @@ fn read_sections<'t>(tree: &DeTable<'t>, faults: &mut Faults<'_>) -> Option<Conf
     let rules: Vec<_> = rules.map(|(t, s)| rules::rule(open("rule", t, s, faults), &mut marks)).collect();
     let takeover = single(tree, "takeover", faults).and_then(|(t, s)| takeover::read(open("takeover", t, s, faults)));
     shape::unknown_sections(schema::SCHEMA, tree, faults);
-    missing_sections(tree, faults);
+    missing_sections(tree, others.is_some(), faults);
 
     let links: Vec<Sited<Link>> = links.into_iter().collect::<Option<_>>()?;
-    let peers: Vec<Sited<Peer>> = peers.into_iter().collect::<Option<_>>()?;
+    let mut peers: Vec<Sited<Peer>> = peers.into_iter().collect::<Option<_>>()?;
+    peers.extend(others.into_iter().flatten().map(|peer| Sited { value: peer.clone(), span: 0..0 }));
     let (portal, tun) = (portal?, tun?);
     let mut settled = None;
     if faults.is_empty() {
@@ -134,13 +142,14 @@ fn title(name: &str) -> String {
     shape::title(schema::SCHEMA, name)
 }
 
-fn missing_sections(tree: &DeTable<'_>, faults: &mut Faults<'_>) {
+fn missing_sections(tree: &DeTable<'_>, has_others: bool, faults: &mut Faults<'_>) {
     let needed = [
         ("portal", "private_key_file = \"/etc/hawser/private.key\""),
         ("tun", "addresses = [\"10.77.0.2/24\"]"),
         ("peer", "name = \"hub\", public_key = \"…\", allowed_ips = [\"10.77.0.1/32\"]"),
     ];
-    for (name, with) in needed.into_iter().filter(|(name, _)| !tree.contains_key(*name)) {
+    let has = |name: &str| tree.contains_key(name) || name == "peer" && has_others;
+    for (name, with) in needed.into_iter().filter(|(name, _)| !has(name)) {
         let fault = Fault::new(format!("missing section {}", title(name)));
         faults.add(0..0, fault.hint(format!("add {} with {with}", title(name))));
     }

@@ -54,9 +54,14 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("addresses", "list of address/prefix", "required"),
             key("mtu", "0 or 1280 to 65535", "0"),
             key("default_route", "true or false", "false"),
+            key("answer_by_link", "true or false", "false"),
         ],
     },
-    SectionSchema { name: "gateway", repeated: false, keys: &[key("serve", "list of interface names", "[]")] },
+    SectionSchema {
+        name: "gateway",
+        repeated: false,
+        keys: &[key("serve", "list of interface names", "[]"), key("masquerade", "true or false", "false")],
+    },
     SectionSchema { name: "nat", repeated: false, keys: &[key("masquerade", "interface name", "\"\"")] },
     SectionSchema {
         name: "link",

@@ -82,6 +82,7 @@ pub(super) fn tun(mut table: Table<'_, '_, '_>) -> Option<Tun> {
     let addresses = table.required_list("addresses", "addresses = [\"10.77.0.2/24\"]", interface_address);
     let mtu = table.optional("mtu", mtu);
     let default_route = table.optional("default_route", boolean);
+    let answer_by_link = table.optional("answer_by_link", boolean);
     let mut seen = Unique::default();
     for a in addresses.iter().flatten() {
         seen.claim(&mut table, a.value.addr(), a.span.clone(), "the address is there twice");
@@ -92,6 +93,7 @@ pub(super) fn tun(mut table: Table<'_, '_, '_>) -> Option<Tun> {
         addresses: values(addresses?),
         mtu: mtu.and_then(|m| m.value),
         default_route: default_route.is_some_and(|d| d.value),
+        answer_by_link: answer_by_link.is_some_and(|a| a.value),
     })
 }
 
@@ -102,12 +104,13 @@ pub(super) fn default_tun_name() -> InterfaceName {
 
 pub(super) fn gateway(mut table: Table<'_, '_, '_>) -> Gateway {
     let serve = table.list("serve", interface_name);
+    let masquerade = table.optional("masquerade", boolean);
     let mut seen = Unique::default();
     for s in serve.iter().flatten() {
         seen.claim(&mut table, s.value.clone(), s.span.clone(), "the interface is there twice");
     }
     table.finish();
-    Gateway { serve: values(serve.unwrap_or_default()) }
+    Gateway { serve: values(serve.unwrap_or_default()), masquerade: masquerade.is_some_and(|m| m.value) }
 }
 
 pub(super) fn nat(mut table: Table<'_, '_, '_>) -> Nat {

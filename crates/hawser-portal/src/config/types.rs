@@ -78,6 +78,8 @@ pub struct Tun {
     pub mtu: Option<Mtu>,
     /// Whether everything goes by the tunnel.
     pub default_route: bool,
+    /// Whether what comes in for a link's address is answered past the tunnel, as before there was one.
+    pub answer_by_link: bool,
 }
 
 impl Tun {
@@ -93,6 +95,8 @@ impl Tun {
 pub struct Gateway {
     /// The interfaces of the networks behind this portal, whose packets go by the tunnel and back; none: it serves its host alone.
     pub serve: Vec<InterfaceName>,
+    /// Whether they are behind the portal's inner address there, so that the peer need not know them.
+    pub masquerade: bool,
 }
 
 /// `[nat]`. Plain data.

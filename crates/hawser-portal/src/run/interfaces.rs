@@ -67,6 +67,12 @@ impl Interfaces {
         self.0.values().find(has).map(|known| known.name.as_str())
     }
 
+    /// The addresses of an interface that are valid beyond its link.
+    pub fn addresses(&self, name: &str) -> impl Iterator<Item = IpAddr> + '_ {
+        let known = self.0.values().find(|known| known.name == name);
+        known.into_iter().flat_map(|known| &known.addresses).filter(|address| !is_link_local(address)).copied()
+    }
+
     /// Where the socket may be bound now; `None` while its interface or address is missing or down.
     /// `now` is where it is bound: an address stays in use while it is there.
     pub fn place(&self, plan: &SocketPlan, now: Option<&Place>) -> Option<Place> {

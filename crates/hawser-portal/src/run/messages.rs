@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 #[cfg(feature = "scion")]
 use hawser_core::alias::Alias;
 use hawser_core::endpoint::{Event, PeerConfig, Snapshot};
+use hawser_core::handshake::enrolment::Invitation;
 use hawser_core::rules::Rules;
 use hawser_core::session::Terms;
 use hawser_core::units::{LinkGroup, LinkId, PeerId};
@@ -26,6 +27,8 @@ pub enum Command {
     /// Paths were found, chosen anew or renewed.
     #[cfg(feature = "scion")]
     Ways(Ways),
+    /// These may enrol from now on.
+    Invitations(Vec<Invitation>),
     /// Report the present state.
     Snapshot,
     /// Say good-bye to the peers, and end.

@@ -24,6 +24,7 @@ mod terms;
 pub use control::TakeoverError;
 pub use error::RunError;
 pub use host::{Host, Order, orders_of};
+pub(crate) use random::SystemRandom;
 
 use crate::config::{Config, Keys};
 

@@ -5,12 +5,17 @@ mod decode;
 #[cfg(feature = "lab")]
 mod demo;
 mod genkey;
+mod join;
 #[cfg(feature = "lab")]
 mod lab;
+mod leave;
 mod output;
+mod pairing;
+mod peer;
 mod pubkey;
 #[cfg(feature = "scion")]
 mod scion;
+mod serve;
 mod shim;
 mod status;
 mod table;
@@ -23,6 +28,14 @@ use crate::failure::Failure;
 /// What `hawser` can be told to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Make this host a portal that others join, and print a token for the first
+    Serve(serve::Serve),
+    /// Join the portal that printed a token, by every uplink of this host
+    Join(join::Join),
+    /// Undo `hawser join`: end the portal, and remove its key and configuration
+    Leave(leave::Leave),
+    /// Peers of this portal, and tokens for new ones
+    Peer(peer::Peer),
     /// Run a portal in the foreground
     Up(up::Up),
     /// Print a new private key
@@ -52,6 +65,10 @@ impl Command {
     /// Runs the command.
     pub fn run(self) -> Result<(), Failure> {
         match self {
+            Self::Serve(serve) => serve.run(),
+            Self::Join(join) => join.run(),
+            Self::Leave(leave) => leave.run(),
+            Self::Peer(peer) => peer.run(),
             Self::Up(up) => up.run(),
             Self::Genkey(genkey) => genkey.run(),
             Self::Pubkey(pubkey) => pubkey.run(),

@@ -19,6 +19,7 @@ mod living;
 mod marks;
 mod nat_and_trains;
 mod nested;
+mod pairing;
 mod protection;
 mod reload;
 mod repairs;

@@ -1,5 +1,6 @@
 //! Both sides against each other, and an attacker between them.
 
+mod enrolment;
 mod exchange;
 mod flood;
 mod golden;

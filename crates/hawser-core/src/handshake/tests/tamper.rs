@@ -79,7 +79,7 @@ fn a_peer_that_chooses_another_cipher_than_the_best_is_refused() {
     let (mut initiator, message) = pair.start();
     // A responder with the right keys that answers with its second best.
     let remote = Identity::new([2; 32]);
-    let mut state = noise::responder(&remote, pair.rng.as_mut()).expect("a state");
+    let mut state = noise::responder(&remote, noise::SESSION, pair.rng.as_mut()).expect("a state");
     let mut payload = [0; Offer::LEN];
     let noise_part = crate::wire::handshake::Initiation::decode(&message).expect("an initiation").noise;
     state.read_message(noise_part, &mut payload).expect("the right key");

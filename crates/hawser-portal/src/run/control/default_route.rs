@@ -5,6 +5,9 @@
 //!   32765  not from all fwmark MARK lookup TABLE            the rest goes by the tunnel: TABLE has its default route
 //!   32766  from all lookup main                             the links' own traffic, by MARK, goes on to here
 //! ```
+//! With `answer_by_link`, `from ADDRESS lookup main` stands beside the first for each address of a link: who calls this host
+//! there is answered as before.
+//!
 //! Rules of others that mean something particular stay before these, and also hold for the links' traffic
 //! (`hawser_net::netcfg::Rtnl::place_for_rules`).
 
@@ -21,9 +24,10 @@ const WHOLE_MARK: u32 = u32::MAX;
 /// Passes over default routes (`FRA_SUPPRESS_PREFIXLEN`, ip-rule(8)).
 const DEFAULT_ROUTES: u32 = 0;
 
-/// The priorities of the rules in each IP version that has a default route. Initially none; the control thread owns it.
+/// The priorities of the rules in each IP version that has a default route, and the addresses of links that answer past the
+/// tunnel. Initially none; the control thread owns it.
 #[derive(Debug, Default)]
-pub struct Places(Vec<(Family, [RulePriority; 2])>);
+pub struct Places(Vec<(Family, [RulePriority; 2])>, Vec<IpNet>);
 
 impl Places {
     /// Looks at the rules that are there, where the configuration wants a default route in any IP version.
@@ -35,7 +39,14 @@ impl Places {
                 places.push((family, rtnl.place_for_rules(family).await?));
             }
         }
-        Ok(Self(places))
+        Ok(Self(places, Vec::new()))
+    }
+
+    /// These addresses answer past the tunnel from now on; whether others did before.
+    pub fn answer(&mut self, addresses: Vec<IpNet>) -> bool {
+        let changed = self.1 != addresses;
+        self.1 = addresses;
+        changed
     }
 }
 
@@ -56,6 +67,9 @@ pub fn changes(config: &Config, interface: IfIndex, places: &Places) -> Vec<Chan
         let Some(everything) = default_route(*family) else { continue };
         let mark = Some(MarkMatch { mark: own::mark(tun), mask: WHOLE_MARK });
         let passing_over = Some(DEFAULT_ROUTES);
+        let answering = places.1.iter().filter(|net| Family::of(net.addr()) == *family);
+        let from = |net: &IpNet| RuleSpec { source: Some(*net), ..RuleSpec::at(*family, *first, TableId::MAIN) };
+        changes.extend(answering.map(from).map(Change::Rule));
         changes.extend([
             Change::Route(RouteSpec { table: Some(table), ..RouteSpec::to(everything, interface) }),
             Change::Rule(RuleSpec {
@@ -81,7 +95,7 @@ mod tests {
         let config = Config::parse(&text, "test.toml").expect("a right configuration");
         assert_eq!(families_of_device(&config).collect::<Vec<_>>(), families);
         let places = families.iter().map(|family| (*family, [RulePriority(32_764), RulePriority(32_765)]));
-        let changes = changes(&config, IfIndex::new(5).expect("not zero"), &Places(places.collect()));
+        let changes = changes(&config, IfIndex::new(5).expect("not zero"), &Places(places.collect(), Vec::new()));
         changes.iter().map(ToString::to_string).collect()
     }
 
@@ -101,5 +115,28 @@ mod tests {
         assert_eq!(said(one, "\"0.0.0.0/0\", \"::/0\"", &[Family::V4]), v4);
         assert_eq!(said(both, "\"10.0.0.0/8\", \"::/0\"", &[Family::V4, Family::V6]), v6);
         assert_eq!(said(both, "\"0.0.0.0/0\", \"::/0\"", &[Family::V4, Family::V6]), [v4, v6].concat());
+    }
+
+    #[test]
+    fn addresses_of_links_answer_by_the_main_table_before_anything_goes_by_the_tunnel() {
+        let mut places = Places(vec![(Family::V4, [RulePriority(32_764), RulePriority(32_765)])], Vec::new());
+        let addresses = || vec!["192.0.2.5/32".parse().expect("a net"), "2001:db8::5/128".parse().expect("a net")];
+        assert!(places.answer(addresses()) && !places.answer(addresses()), "the same again is no change");
+        let text = "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n[tun]\n\
+                    addresses = [\"10.77.0.2/24\"]\ndefault_route = true\n[[peer]]\nname = \"hub\"\n\
+                    public_key = \"RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=\"\nallowed_ips = [\"0.0.0.0/0\"]\n";
+        let config = Config::parse(text, "test.toml").expect("a right configuration");
+        let changes = changes(&config, IfIndex::new(5).expect("not zero"), &places);
+        let rules = changes.iter().filter_map(|change| match change {
+            Change::Rule(rule) => Some((rule.source, rule.priority.0, rule.table, rule.suppress_prefix_length)),
+            _ => None,
+        });
+        let link = "192.0.2.5/32".parse().ok();
+        let expect = [
+            (link, 32_764, TableId::MAIN, None),
+            (None, 32_764, TableId::MAIN, Some(DEFAULT_ROUTES)),
+            (None, 32_765, own::table("hawser0"), None),
+        ];
+        assert_eq!(rules.collect::<Vec<_>>(), expect, "ipv6 has no default route by the tunnel, and needs none");
     }
 }

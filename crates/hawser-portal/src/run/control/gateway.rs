@@ -67,6 +67,12 @@ pub fn table(config: &Config) -> Result<Option<NftTable>, NftError> {
         let stays = taken_over(config).map(|(ip, address)| format!("iifname {tun} {ip} saddr {address} accept"));
         chains.push(chain("postrouting", POSTROUTING_HOOK, stays.chain(inner.iter().map(leave)).collect()));
     }
+    if config.gateway.masquerade {
+        let served: Result<Vec<String>, NftError> =
+            config.gateway.serve.iter().map(|name| quoted(name.as_str())).collect();
+        let rules = served?.iter().map(|name| format!("iifname {name} oifname {tun} masquerade")).collect();
+        chains.push(chain("to_peers", POSTROUTING_HOOK, rules));
+    }
     chains.insert(0, chain("forward", FORWARD_HOOK, forward));
     Ok(Some(NftTable { name: NftName::of_tun(config.tun.name.as_str()), chains }))
 }
@@ -230,6 +236,9 @@ mod tests {
         let home = "\"192.168.8.0/24\", \"192.168.8.7/32\", \"10.77.0.2/32\"";
         assert_eq!(rules("", home), [""; 0]);
         assert_eq!(rules("[gateway]\nserve = [\"lan0\"]", home), clamped);
+        let behind = rules("[gateway]\nserve = [\"lan0\"]\nmasquerade = true", home);
+        assert_eq!(behind[..2], clamped);
+        assert_eq!(behind[2..], ["iifname \"lan0\" oifname \"hawser0\" masquerade"]);
         let nets = "{ 10.77.0.2/32, 192.168.8.0/24 }";
         let guard = |ip: &str, nets: &str| {
             format!("iifname \"eth0\" oifname \"hawser0\" {ip} daddr {nets} ct state new,invalid ct status ! dnat drop")

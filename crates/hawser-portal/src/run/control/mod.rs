@@ -10,6 +10,7 @@ mod any_interface;
 mod calendar;
 mod default_route;
 mod gateway;
+mod guests;
 mod key_log;
 mod observe;
 mod reload;
@@ -42,6 +43,7 @@ use super::random::SystemRandom;
 use super::{Host, RunError, terms};
 use crate::api::ControlSocket;
 use crate::config::{Config, Keys, MarkKinds};
+use guests::Guests;
 use key_log::KeyLog;
 use serve::Serving;
 use system::System;
@@ -89,11 +91,13 @@ async fn forward(
     let watch = LinkWatch::open(WatchOptions::default())?;
     let mut random = SystemRandom::new()?;
     let core = plan::core_config(config, &keys, &mut random as &mut dyn Random);
+    let guests = Guests::new(keys.invitations.clone());
     drop(keys);
     let mut endpoint = Endpoint::new(core, Box::new(random));
     if key_log.is_some() {
         endpoint.tell_keys();
     }
+    endpoint.set_invitations(guests.core());
     endpoint.set_rules(terms::rules(config));
     let usage = Usage::load(&config.portal.state_dir, config.tun.name.as_str());
     terms::terms(&config.links, &plans, |link| usage.is_spent(link))
@@ -103,7 +107,7 @@ async fn forward(
         endpoint.isolate_peers(config.tun.addresses.iter().map(IpNet::addr).collect());
     }
     let mut packets = PacketThread::start(endpoint, tun, plans.clone(), &Powers::of(config))?;
-    let serving = Serving::new(config, plans, system, usage, &packets.commands, key_log);
+    let serving = Serving::new(config, plans, system, usage, &packets.commands, key_log, guests);
     let result = serving.run(watch, &mut packets.reports, socket, host).await;
     host.stopping();
     // The TUN device lives until everything on it is undone.

@@ -165,7 +165,11 @@ mod tests {
 
     #[test]
     fn a_peer_keeps_its_place_and_one_that_goes_leaves_it_to_the_next() {
-        let keys = Keys { private: PrivateKey::generate().expect("randomness"), preshared: BTreeMap::new() };
+        let keys = Keys {
+            private: PrivateKey::generate().expect("randomness"),
+            preshared: BTreeMap::new(),
+            invitations: Default::default(),
+        };
         let mut places = Places::new(&config("10.77.0.1/24", 0, &[ONE, TWO]).peers);
         let mut follow = |peers: &[(usize, &str, &str)]| {
             let reload = places.follow(&config("10.77.0.1/24", 0, peers).peers, &keys);

@@ -3,14 +3,17 @@
 use std::time::{Duration, Instant};
 
 use hawser_core::endpoint::Event;
+use hawser_core::handshake::PublicKey;
+use hawser_core::handshake::enrolment::InvitationId;
 use hawser_core::handshake::secrets::KeyLogEntry;
 use hawser_core::units::PeerId;
 use hawser_net::netcfg::{EventSender, LinkEvent, LinkWatch};
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 
 use super::any_interface::Taken;
 use super::calendar::Date;
+use super::guests::Guests;
 use super::key_log::KeyLog;
 use super::observe::Observer;
 use super::reload::{self, Places};
@@ -58,6 +61,7 @@ pub struct Serving<'a> {
     status: watch::Sender<Status>,
     started: Instant,
     key_log: Option<KeyLog>,
+    guests: Guests,
 }
 
 /// Whether the loop goes on.
@@ -75,6 +79,7 @@ impl<'a> Serving<'a> {
         usage: Usage,
         commands: &'a EventSender<Command>,
         key_log: Option<KeyLog>,
+        guests: Guests,
     ) -> Self {
         Self {
             spent: config.links.iter().map(|link| usage.is_spent(link)).collect(),
@@ -96,6 +101,7 @@ impl<'a> Serving<'a> {
             status: watch::Sender::new(Status { version: env!("CARGO_PKG_VERSION").to_owned(), ..Status::default() }),
             started: Instant::now(),
             key_log,
+            guests,
         }
     }
 
@@ -117,13 +123,15 @@ impl<'a> Serving<'a> {
         self.find_paths();
         host.ready(&self.summary());
         let status = self.status.subscribe();
-        let mut answering = std::pin::pin!(socket.serve(move || status.borrow().clone()));
+        let (reloads, mut asked) = unbounded_channel();
+        let mut answering = std::pin::pin!(socket.serve_with(move || status.borrow().clone(), Some(reloads)));
         let mut ticks = tokio::time::interval(REPORT_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 events = link_watch.next() => self.on_links(&events?).await,
                 report = reports.recv() => match report {
+                    Some(Report::Event(Event::Enrolment { invitation, key })) => self.enrol(invitation, key, host).await,
                     Some(report) => self.on_report(report).await,
                     // The packet thread has ended by itself; how, its handle tells.
                     None => return Ok(()),
@@ -133,8 +141,14 @@ impl<'a> Serving<'a> {
                     self.command(commands);
                 }
                 () = &mut answering => {}
+                // The socket keeps a sender as long as it answers.
+                Some(answer) = asked.recv() => {
+                    let done = self.read_again(host).await;
+                    let _ = answer.send(done);
+                }
                 _ = ticks.tick() => {
                     self.command([Command::Snapshot]);
+                    self.expire_guests();
                     self.system.retry().await;
                 }
                 ready = orders.readable() => {
@@ -174,8 +188,16 @@ impl<'a> Serving<'a> {
             self.pass_on(reload).await;
             self.find_paths();
         }
+        self.answer_by_links().await;
         let rtnl = self.system.rtnl();
         self.routes.ask(&rtnl, &self.plans, &self.interfaces).await;
+    }
+
+    async fn answer_by_links(&mut self) {
+        let links = self.plans.iter().filter(|plan| plan.opens());
+        let links = links.filter_map(|plan| self.interfaces.of(plan));
+        let addresses = links.flat_map(|name| self.interfaces.addresses(name));
+        self.system.answer_by(&self.config, addresses).await;
     }
 
     async fn on_report(&mut self, report: Report) {
@@ -233,6 +255,8 @@ impl<'a> Serving<'a> {
                      that changes ports spoils them"
                 );
             }
+            // Taken up before, with the host.
+            Event::Enrolment { .. } => {}
             Event::Closed { peer } => tracing::info!(peer = self.name(peer), "peer said good-bye"),
             Event::Silent { peer } => tracing::info!(peer = self.name(peer), "session over: peer silent"),
             Event::KeysOver { peer, end } => {
@@ -285,14 +309,37 @@ impl<'a> Serving<'a> {
             match order {
                 Order::Shutdown => return Next::Stop,
                 Order::Reload => {
-                    if let Some((config, keys)) = host.reload() {
-                        self.reload(&config, &keys).await;
-                    }
-                    host.ready(&self.summary());
+                    self.read_again(host).await;
                 }
             }
         }
         Next::GoOn
+    }
+
+    /// The configuration is read again; whether it could be.
+    async fn read_again(&mut self, host: &mut impl Host<(Config, Keys)>) -> bool {
+        let read = host.reload();
+        if let Some((config, keys)) = &read {
+            self.reload(config, keys).await;
+            self.guests.follow(keys.invitations.clone());
+            self.command([Command::Invitations(self.guests.core())]);
+        }
+        host.ready(&self.summary());
+        read.is_some()
+    }
+
+    /// The holder of a token has shown its key: it becomes a peer, and is answered from then on.
+    async fn enrol(&mut self, id: InvitationId, key: PublicKey, host: &mut impl Host<(Config, Keys)>) {
+        // Answered as bound once the peer is known: that order is the channel's.
+        if self.guests.admit(id, key, &self.config) && !self.read_again(host).await {
+            self.guests.forget(id);
+        }
+    }
+
+    fn expire_guests(&mut self) {
+        if self.guests.expire() {
+            self.command([Command::Invitations(self.guests.core())]);
+        }
     }
 
     /// Which sockets there should be now.
@@ -332,6 +379,7 @@ impl<'a> Serving<'a> {
             self.pass_on(reload).await;
             self.find_paths();
             self.system.reconfigure(&self.config).await;
+            self.answer_by_links().await;
             let rtnl = self.system.rtnl();
             self.routes.ask(&rtnl, &self.plans, &self.interfaces).await;
         }

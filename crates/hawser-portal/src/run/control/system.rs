@@ -5,6 +5,7 @@
 //! 3. [`System::on_event`] follows the interfaces of links and of the networks beyond, and puts back what the kernel drops
 //!    when the device goes down. 4. [`System::undo`] leaves nothing behind.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -147,6 +148,16 @@ impl System {
                     self.missing.push(change);
                 }
             }
+        }
+    }
+
+    /// What comes in for these addresses is answered past the tunnel, where the configuration wants that.
+    pub async fn answer_by(&mut self, config: &Config, addresses: impl Iterator<Item = IpAddr>) {
+        let mut addresses: Vec<IpNet> = addresses.map(IpNet::from).filter(|_| config.tun.answer_by_link).collect();
+        addresses.sort();
+        addresses.dedup();
+        if self.places.answer(addresses) {
+            self.reconfigure(config).await;
         }
     }
 

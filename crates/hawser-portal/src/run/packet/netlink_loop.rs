@@ -39,6 +39,7 @@ pub fn on_commands(parts: &mut Parts, commands: &EventReceiver<Command>, now: Ti
             Command::Reload(reload) => super::reload::carry_out(parts, reload, now),
             #[cfg(feature = "scion")]
             Command::Ways(ways) => super::ways::take(parts, ways, now),
+            Command::Invitations(invitations) => parts.endpoint.set_invitations(invitations),
             Command::Snapshot => report_state(parts, now),
             Command::Stop => return Next::Stop,
         }

@@ -1,0 +1,75 @@
+//! Inner addresses for the next peer: the first that nobody has, in each network of the TUN device.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::IpNet;
+
+use super::Invitation;
+use crate::config::Config;
+
+/// Hosts that are tried in a network: no portal has more peers.
+const HOSTS_TRIED: u32 = 65_536;
+
+/// A network of the TUN device is full. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("find an inner address: {0} has none left")]
+pub struct NoRoom(pub IpNet);
+
+/// Addresses for one more peer, with the prefix of their networks.
+///
+/// # Errors
+/// [`NoRoom`].
+pub fn inner_addresses(config: &Config, invited: &[Invitation]) -> Result<Vec<IpNet>, NoRoom> {
+    let own: Vec<IpAddr> = config.tun.addresses.iter().map(IpNet::addr).collect();
+    let allowed = config.peers.iter().flat_map(|peer| &peer.allowed_ips);
+    let taken: Vec<&IpNet> = allowed.chain(invited.iter().flat_map(|one| &one.allowed_ips)).collect();
+    // A peer that takes everything has no claim to the device's own network.
+    let is_free = |address: &IpAddr| {
+        !own.contains(address) && !taken.iter().any(|net| net.prefix_len() > 0 && net.contains(address))
+    };
+    let free = |net: &IpNet| hosts(*net).find(is_free).map(|address| with_prefix(address, *net)).ok_or(NoRoom(*net));
+    config.tun.addresses.iter().map(free).collect()
+}
+
+/// The addresses of a network, from the second on: the first is the network's own, or every router's (RFC 4291 section 2.6.1).
+fn hosts(net: IpNet) -> impl Iterator<Item = IpAddr> {
+    let nth = move |n: u32| match net.network() {
+        IpAddr::V4(first) => first.to_bits().checked_add(n).map(Ipv4Addr::from_bits).map(IpAddr::from),
+        IpAddr::V6(first) => first.to_bits().checked_add(n.into()).map(Ipv6Addr::from_bits).map(IpAddr::from),
+    };
+    // The last is the broadcast address in IPv4; nobody misses one in IPv6.
+    (1..HOSTS_TRIED).map_while(nth).take_while(move |address| net.contains(address) && *address != net.broadcast())
+}
+
+fn with_prefix(address: IpAddr, net: IpNet) -> IpNet {
+    IpNet::new(address, net.prefix_len()).expect("the length of a network of the same IP version")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(addresses: &str, allowed: &str) -> Result<Vec<String>, NoRoom> {
+        let text = format!(
+            "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n[tun]\naddresses = [{addresses}]\n[[peer]]\n\
+             name = \"home\"\npublic_key = \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\"\nallowed_ips = [{allowed}]\n"
+        );
+        let config = Config::parse(&text, "test.toml").expect("a right configuration");
+        Ok(inner_addresses(&config, &[])?.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn the_first_free_address_of_each_network_is_given() {
+        let both = "\"10.77.0.1/24\", \"fd77::1/64\"";
+        let table = [
+            ("\"10.77.0.2/32\", \"fd77::2/128\"", ["10.77.0.3/24", "fd77::3/64"]),
+            ("\"10.77.0.3/32\", \"192.168.8.0/24\"", ["10.77.0.2/24", "fd77::2/64"]),
+            ("\"10.77.0.0/29\", \"0.0.0.0/0\"", ["10.77.0.8/24", "fd77::2/64"]),
+        ];
+        for (allowed, expect) in table {
+            assert_eq!(next(both, allowed).expect("there is room"), expect, "{allowed}");
+        }
+        let full = next("\"10.77.0.1/30\"", "\"10.77.0.2/32\"").expect_err("it is full");
+        assert_eq!(full.to_string(), "find an inner address: 10.77.0.1/30 has none left");
+    }
+}

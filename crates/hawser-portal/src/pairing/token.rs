@@ -1,0 +1,321 @@
+//! What one user gives to another: everything that a portal needs to enrol at another one, in a line of text.
+//!
+//! `hwr1:` and base64url (RFC 4648 section 5, without padding) of:
+//!
+//! ```text
+//! version 1 | public key 32 | secret 16 | expires 4 | name | addresses | gateways | endpoints | checksum 4
+//!   name       length 1, bytes
+//!   addresses  count 1, each: prefix length 1, address        the inner ones of who enrols
+//!   gateways   count 1, each: address                         those of the portal that invites
+//!   endpoints  count 1, each: transports 1 (bits: udp, tcp), port 2, host
+//!   address    4 or 6, then 4 or 16 bytes                     host: an address, or 0, length 1, the name's bytes
+//! ```
+//! Numbers are big-endian, `expires` counts seconds since 1970. The checksum is the beginning of SHA-256 over all before.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hawser_core::handshake::enrolment::{SECRET_LEN, Secret};
+use ipnet::IpNet;
+
+use crate::config::{KEY_BYTES, PeerName, PublicKey, TlsName};
+
+/// How a token begins.
+pub const TOKEN_PREFIX: &str = "hwr1:";
+/// The version of its bytes.
+const VERSION: u8 = 1;
+/// Bytes of the checksum: one slip in four thousand million goes unseen, and then it is an unknown token.
+const CHECKSUM_LEN: usize = 4;
+/// Longest text that is looked at: every list may have 255 items, and a token has three.
+const TEXT_MAX: usize = 4096;
+/// Kinds of an address, and of a host name.
+const NAME: u8 = 0;
+const V4: u8 = 4;
+const V6: u8 = 6;
+/// Transports of an endpoint, as bits.
+const UDP: u8 = 1;
+const TCP: u8 = 2;
+
+/// Why text is no token. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// It begins otherwise.
+    #[error("read token: a token begins with `{TOKEN_PREFIX}`")]
+    Prefix,
+    /// Its checksum is wrong.
+    #[error("read token: it was altered, or is not whole")]
+    Altered,
+    /// Another version made it.
+    #[error("read token: it is of version {0}, and this program knows version {VERSION}")]
+    Version(u8),
+    /// It was made wrongly: the checksum is right.
+    #[error("read token: its {0} is wrong")]
+    Malformed(&'static str),
+}
+
+impl TokenError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Prefix | Self::Altered => {
+                "copy all of it, in one line, as the server printed it; or scan its QR code"
+            }
+            Self::Version(_) => "install the same version of hawser on both sides",
+            Self::Malformed(_) => "have the server print another: sudo hawser peer add NAME",
+        }
+    }
+}
+
+/// Where a portal is reached: an address or a name. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// An address.
+    Address(IpAddr),
+    /// A name, for the resolver of who enrols.
+    Name(HostName),
+}
+
+/// A name that a host could have. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostName(String);
+
+impl Host {
+    /// Reads an address, in brackets or not, or a name; none where it is neither.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+        match bare.parse() {
+            Ok(address) => Some(Self::Address(address)),
+            Err(_) => TlsName::parse(text).map(|_| Self::Name(HostName(text.to_owned()))),
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+            Self::Address(address) => address.fmt(f),
+            Self::Name(HostName(name)) => f.write_str(name),
+        }
+    }
+}
+
+/// A place where a portal listens. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Where.
+    pub host: Host,
+    /// At which port.
+    pub port: u16,
+    /// By UDP.
+    pub udp: bool,
+    /// In streams of TCP.
+    pub tcp: bool,
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+/// A token. Everything in it is right; it holds a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Whose portal it is.
+    pub public_key: PublicKey,
+    /// By which its holder enrols.
+    pub secret: Secret,
+    /// Until when, in seconds since 1970.
+    pub expires: u32,
+    /// What its holder is called there.
+    pub name: PeerName,
+    /// The inner addresses of its holder, with the prefix of their networks; at least one.
+    pub addresses: Vec<IpNet>,
+    /// Those of the portal.
+    pub gateways: Vec<IpAddr>,
+    /// Where that is reached, the best first; at least one.
+    pub endpoints: Vec<Endpoint>,
+}
+
+impl Token {
+    /// How long ago it expired; none: it has not.
+    pub fn expired(&self, now: SystemTime) -> Option<Duration> {
+        let end = UNIX_EPOCH + Duration::from_secs(self.expires.into());
+        now.duration_since(end).ok().filter(|since| !since.is_zero())
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut out = vec![VERSION];
+        out.extend(self.public_key.as_bytes());
+        out.extend(self.secret.bytes());
+        out.extend(self.expires.to_be_bytes());
+        put_text(&mut out, self.name.as_str());
+        put_count(&mut out, self.addresses.len());
+        for net in &self.addresses {
+            out.push(net.prefix_len());
+            put_address(&mut out, net.addr());
+        }
+        put_count(&mut out, self.gateways.len());
+        self.gateways.iter().for_each(|address| put_address(&mut out, *address));
+        put_count(&mut out, self.endpoints.len());
+        for endpoint in &self.endpoints {
+            out.push(if endpoint.udp { UDP } else { 0 } | if endpoint.tcp { TCP } else { 0 });
+            out.extend(endpoint.port.to_be_bytes());
+            match &endpoint.host {
+                Host::Address(address) => put_address(&mut out, *address),
+                Host::Name(HostName(name)) => {
+                    out.push(NAME);
+                    put_text(&mut out, name);
+                }
+            }
+        }
+        let checksum = checksum(&out);
+        out.extend(checksum);
+        out
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, TokenError> {
+        let (body, sum) = bytes.split_last_chunk::<CHECKSUM_LEN>().ok_or(TokenError::Altered)?;
+        if checksum(body) != *sum {
+            return Err(TokenError::Altered);
+        }
+        let mut from = Reader(body);
+        match from.byte("version")? {
+            VERSION => {}
+            other => return Err(TokenError::Version(other)),
+        }
+        let public_key = PublicKey::new(from.array::<KEY_BYTES>("public key")?);
+        let token = Self {
+            public_key: public_key.map_err(|_| TokenError::Malformed("public key"))?,
+            secret: Secret::new(from.array::<SECRET_LEN>("secret")?),
+            expires: u32::from_be_bytes(from.array("expiry")?),
+            name: PeerName::parse(from.text("name")?).map_err(|_| TokenError::Malformed("name"))?,
+            addresses: from.list("inner address", Reader::network)?,
+            gateways: from.list("gateway", |from| from.address("gateway"))?,
+            endpoints: from.list("endpoint", Reader::endpoint)?,
+        };
+        let whole = from.0.is_empty() && !token.addresses.is_empty() && !token.endpoints.is_empty();
+        if whole { Ok(token) } else { Err(TokenError::Malformed("length")) }
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(self.to_bytes()))
+    }
+}
+
+impl FromStr for Token {
+    type Err = TokenError;
+
+    fn from_str(text: &str) -> Result<Self, TokenError> {
+        let text = text.trim().strip_prefix(TOKEN_PREFIX).ok_or(TokenError::Prefix)?;
+        if text.len() > TEXT_MAX {
+            return Err(TokenError::Altered);
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| TokenError::Altered)?;
+        Self::from_bytes(&bytes)
+    }
+}
+
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_LEN] {
+    *digest(&SHA256, bytes).as_ref().first_chunk().expect("a digest is longer")
+}
+
+fn put_count(out: &mut Vec<u8>, count: usize) {
+    out.push(u8::try_from(count).expect("whoever makes a token has few of anything"));
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_count(out, text.len());
+    out.extend(text.as_bytes());
+}
+
+fn put_address(out: &mut Vec<u8>, address: IpAddr) {
+    match address {
+        IpAddr::V4(address) => {
+            out.push(V4);
+            out.extend(address.octets());
+        }
+        IpAddr::V6(address) => {
+            out.push(V6);
+            out.extend(address.octets());
+        }
+    }
+}
+
+/// What is left of a token's bytes. Used by one thread.
+struct Reader<'t>(&'t [u8]);
+
+impl<'t> Reader<'t> {
+    fn take(&mut self, count: usize, what: &'static str) -> Result<&'t [u8], TokenError> {
+        let (taken, rest) = self.0.split_at_checked(count).ok_or(TokenError::Malformed(what))?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn array<const LEN: usize>(&mut self, what: &'static str) -> Result<[u8; LEN], TokenError> {
+        self.take(LEN, what)?.try_into().map_err(|_| TokenError::Malformed(what))
+    }
+
+    fn byte(&mut self, what: &'static str) -> Result<u8, TokenError> {
+        self.array::<1>(what).map(|[byte]| byte)
+    }
+
+    fn text(&mut self, what: &'static str) -> Result<&'t str, TokenError> {
+        let count = self.byte(what)?;
+        std::str::from_utf8(self.take(count.into(), what)?).map_err(|_| TokenError::Malformed(what))
+    }
+
+    fn list<T>(
+        &mut self,
+        what: &'static str,
+        mut item: impl FnMut(&mut Self) -> Result<T, TokenError>,
+    ) -> Result<Vec<T>, TokenError> {
+        let count = self.byte(what)?;
+        (0..count).map(|_| item(self)).collect()
+    }
+
+    fn address(&mut self, what: &'static str) -> Result<IpAddr, TokenError> {
+        match self.byte(what)? {
+            V4 => Ok(Ipv4Addr::from(self.array::<4>(what)?).into()),
+            V6 => Ok(Ipv6Addr::from(self.array::<16>(what)?).into()),
+            _ => Err(TokenError::Malformed(what)),
+        }
+    }
+
+    fn network(&mut self) -> Result<IpNet, TokenError> {
+        const WHAT: &str = "inner address";
+        let length = self.byte(WHAT)?;
+        IpNet::new(self.address(WHAT)?, length).map_err(|_| TokenError::Malformed(WHAT))
+    }
+
+    fn endpoint(&mut self) -> Result<Endpoint, TokenError> {
+        const WHAT: &str = "endpoint";
+        let wrong = TokenError::Malformed(WHAT);
+        let transports = self.byte(WHAT)?;
+        let port = u16::from_be_bytes(self.array(WHAT)?);
+        let host = if self.0.first() == Some(&NAME) {
+            self.byte(WHAT)?;
+            match Host::parse(self.text(WHAT)?) {
+                Some(name @ Host::Name(_)) => name,
+                _ => return Err(wrong),
+            }
+        } else {
+            Host::Address(self.address(WHAT)?)
+        };
+        if port == 0 || transports == 0 || transports & !(UDP | TCP) != 0 {
+            return Err(wrong);
+        }
+        Ok(Endpoint { host, port, udp: transports & UDP != 0, tcp: transports & TCP != 0 })
+    }
+}

@@ -1,0 +1,99 @@
+//! Tokens that read back, and text that is none.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn token() -> Token {
+    let endpoint = |host, port| Endpoint { host, port, udp: true, tcp: false };
+    Token {
+        public_key: PublicKey::new([3; KEY_BYTES]).expect("a key"),
+        secret: Secret::new([5; SECRET_LEN]),
+        expires: 1_764_000_000,
+        name: PeerName::parse("home").expect("a name"),
+        addresses: vec!["10.77.0.2/24".parse().expect("a net"), "fd77::2/64".parse().expect("a net")],
+        gateways: vec!["10.77.0.1".parse().expect("an address")],
+        endpoints: vec![
+            endpoint(Host::parse("198.51.100.7").expect("an address"), 4920),
+            endpoint(Host::parse("hub.example").expect("a name"), 443),
+        ],
+    }
+}
+
+#[test]
+fn a_token_reads_back_and_fits_a_line() {
+    let text = token().to_string();
+    assert_eq!(text.parse(), Ok(token()));
+    assert_eq!(format!(" {text}\n").parse(), Ok(token()), "as it is pasted");
+    assert!(text.len() < 220, "{} characters", text.len());
+}
+
+#[test]
+fn the_secret_is_not_shown_for_debugging() {
+    assert!(format!("{:?}", token()).contains("Secret(…)"));
+}
+
+#[test]
+fn what_is_no_token_is_refused_by_its_fault() {
+    let text = token().to_string();
+    let other = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = token().to_bytes();
+        bytes.truncate(bytes.len() - CHECKSUM_LEN);
+        change(&mut bytes);
+        bytes.extend(checksum(&bytes));
+        format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
+    };
+    let table = [
+        (String::new(), TokenError::Prefix),
+        (text.replace("hwr1:", "hwr2:"), TokenError::Prefix),
+        (text[..text.len() - 1].to_owned(), TokenError::Altered),
+        (text[..30].to_owned(), TokenError::Altered),
+        (format!("{text}!"), TokenError::Altered),
+        (format!("{TOKEN_PREFIX}{}", "A".repeat(TEXT_MAX + 1)), TokenError::Altered),
+        (other(&|bytes| bytes[0] = 9), TokenError::Version(9)),
+        (other(&|bytes| bytes[1..33].fill(0)), TokenError::Malformed("public key")),
+        (other(&|bytes| bytes[54] = b'/'), TokenError::Malformed("name")),
+        (other(&|bytes| bytes[59] = 33), TokenError::Malformed("inner address")),
+        (other(&|bytes| bytes.push(0)), TokenError::Malformed("length")),
+        (other(&|bytes| bytes.truncate(80)), TokenError::Malformed("inner address")),
+    ];
+    for (text, error) in table {
+        assert_eq!(text.parse::<Token>(), Err(error), "{text}");
+        assert!(error.to_string().starts_with("read token: ") && !error.hint().is_empty());
+    }
+}
+
+#[test]
+fn a_token_is_over_when_its_time_is() {
+    let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+    assert_eq!(token().expired(at(1_764_000_000)), None);
+    assert_eq!(token().expired(at(1_764_000_060)), Some(Duration::from_secs(60)));
+}
+
+proptest! {
+    #[test]
+    fn no_text_brings_the_reader_to_its_end(text in "\\PC*") {
+        let _ = text.parse::<Token>();
+        let _ = format!("{TOKEN_PREFIX}{text}").parse::<Token>();
+    }
+
+    #[test]
+    fn bytes_under_a_right_checksum_are_a_token_that_reads_back_or_are_refused(
+        bytes in prop::collection::vec(any::<u8>(), 0..160), whole: bool
+    ) {
+        let mut bytes = if whole { [&token().to_bytes()[..53], &bytes].concat() } else { bytes };
+        bytes.extend(checksum(&bytes));
+        if let Ok(token) = Token::from_bytes(&bytes) {
+            prop_assert_eq!(token.to_bytes(), bytes);
+        }
+    }
+
+    #[test]
+    fn every_altered_character_is_seen(at in 5_usize..180, with in "[A-Za-z0-9_-]") {
+        let text = token().to_string();
+        let at = at.min(text.len() - 1);
+        let mut altered = text.clone();
+        altered.replace_range(at..=at, &with);
+        prop_assert!(altered == text || altered.parse::<Token>() == Err(TokenError::Altered));
+    }
+}

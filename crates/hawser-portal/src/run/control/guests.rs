@@ -1,0 +1,120 @@
+//! Those who may enrol by a token, and those who just did.
+//!
+//! ```text
+//!   file in tokens.d --follow--> invited --admit: peers.d/NAME.toml, the token's file goes--> bound --60 s--> forgotten
+//!                                   \--expire: the file goes
+//! ```
+//! Who just enrolled is answered for a while: the first answer may be lost. Whoever else holds the token is not.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use hawser_core::handshake::PublicKey as CoreKey;
+use hawser_core::handshake::enrolment::{Invitation as CoreInvitation, InvitationId};
+
+use crate::config::{Config, PublicKey};
+use crate::pairing::{self, Invitation, Invitations};
+
+/// How long who enrolled is answered: as long as `hawser join` asks.
+const ANSWERED_FOR: Duration = Duration::from_secs(60);
+
+/// Somebody with a token. Begins unbound; [`Guests`] owns it.
+#[derive(Debug)]
+struct Guest {
+    id: InvitationId,
+    invitation: Invitation,
+    /// Its key, and since when it has been known.
+    bound: Option<(CoreKey, Instant)>,
+}
+
+/// All of them. Begins with the files of the start; the control thread owns it.
+#[derive(Debug)]
+pub struct Guests {
+    invitations: Invitations,
+    guests: Vec<Guest>,
+    next: u32,
+}
+
+impl Guests {
+    pub fn new(invitations: Invitations) -> Self {
+        let mut guests = Self { invitations: Invitations::default(), guests: Vec::new(), next: 0 };
+        guests.follow(invitations);
+        guests
+    }
+
+    /// The files were read again: who was taken back may not enrol any more.
+    pub fn follow(&mut self, invitations: Invitations) {
+        self.guests.retain(|guest| guest.bound.is_some() || invitations.list.contains(&guest.invitation));
+        for invitation in &invitations.list {
+            if self.guests.iter().all(|guest| guest.invitation != *invitation) {
+                let id = InvitationId(self.next);
+                self.next = self.next.wrapping_add(1);
+                self.guests.push(Guest { id, invitation: invitation.clone(), bound: None });
+            }
+        }
+        self.invitations = invitations;
+    }
+
+    /// For the core.
+    pub fn core(&self) -> Vec<CoreInvitation> {
+        let core = |guest: &Guest| CoreInvitation {
+            id: guest.id,
+            secret: guest.invitation.secret.clone(),
+            bound: guest.bound.map(|(key, _)| key),
+        };
+        self.guests.iter().map(core).collect()
+    }
+
+    /// Makes a peer of who has shown this key, and binds its token to that. Whether the configuration is to be read again; what fails is told.
+    pub fn admit(&mut self, id: InvitationId, core_key: CoreKey, config: &Config) -> bool {
+        let guest = self.guests.iter_mut().find(|guest| guest.id == id && guest.bound.is_none());
+        let (Some(guest), Ok(key)) = (guest, PublicKey::new(core_key.0)) else { return false };
+        let Invitation { name, allowed_ips, .. } = &guest.invitation;
+        let known = config.peers.iter().find(|peer| peer.public_key == key || peer.name == *name);
+        if let Some(peer) = known {
+            tracing::warn!(token = %name, peer = %peer.name, "token not taken: the name or the key is a peer's");
+            return false;
+        }
+        let folder = &self.invitations.folder;
+        let written = pairing::add_peer(folder, name, &key, allowed_ips);
+        // The peer first: a token that was used must not be lost with nothing to show for it.
+        match written.and_then(|()| Invitations::remove(folder, name)) {
+            Ok(_) => {
+                tracing::info!(peer = %name, public_key = %key, "peer enrolled by its token");
+                guest.bound = Some((core_key, Instant::now()));
+                true
+            }
+            Err(error) => {
+                let cause = std::error::Error::source(&error).map(ToString::to_string);
+                tracing::error!(peer = %name, %error, cause, "peer not enrolled");
+                false
+            }
+        }
+    }
+
+    /// It is no peer after all: nobody is answered.
+    pub fn forget(&mut self, id: InvitationId) {
+        self.guests.retain(|guest| guest.id != id);
+    }
+
+    /// Forgets those whose time is over; whether there were any.
+    pub fn expire(&mut self) -> bool {
+        if self.guests.is_empty() {
+            return false;
+        }
+        let (before, now) = (self.guests.len(), SystemTime::now());
+        let folder = &self.invitations.folder;
+        self.guests.retain(|guest| match guest.bound {
+            Some((_, since)) => since.elapsed() < ANSWERED_FOR,
+            None if guest.invitation.is_over(now) => {
+                let name = &guest.invitation.name;
+                match Invitations::remove(folder, name) {
+                    Ok(_) => tracing::info!(token = %name, "token expired"),
+                    Err(error) => tracing::warn!(token = %name, %error, "token expired, and its file stays"),
+                }
+                false
+            }
+            None => true,
+        });
+        self.guests.len() != before
+    }
+}

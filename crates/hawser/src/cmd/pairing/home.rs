@@ -1,0 +1,63 @@
+//! Where a portal's files are, by the name of its configuration.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hawser_portal::config::{DEFAULT_FILE, DEFAULT_SOCKET, DEFAULT_STATE_DIR};
+
+/// Of the private key, beside the configuration.
+const KEY_FILE: &str = "private.key";
+
+/// A portal's files. Plain data.
+#[derive(Clone, Debug)]
+pub struct Home {
+    /// The configuration.
+    pub config: PathBuf,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
+    /// The control socket.
+    pub socket: PathBuf,
+    /// What the portal keeps.
+    pub state: PathBuf,
+}
+
+impl Home {
+    /// The usual one's are where the system has such files; another one's are beside its configuration.
+    pub fn of(config: &Path) -> Self {
+        let folder = config.parent().unwrap_or(Path::new("")).to_owned();
+        let (socket, state) = if config == Path::new(DEFAULT_FILE) {
+            (DEFAULT_SOCKET.into(), DEFAULT_STATE_DIR.into())
+        } else {
+            let folder = std::path::absolute(&folder).unwrap_or_else(|_| folder.clone());
+            (folder.join("hawser.sock"), folder.join("state"))
+        };
+        Self { config: config.to_owned(), key: folder.join(KEY_FILE), folder, socket, state }
+    }
+
+    /// `[portal]` with what is not the default.
+    pub fn portal_section(&self) -> String {
+        let mut text = format!("[portal]\nprivate_key_file = \"{KEY_FILE}\"\n");
+        if self.socket != Path::new(DEFAULT_SOCKET) {
+            text += &format!("socket = \"{}\"\nstate_dir = \"{}\"\n", self.socket.display(), self.state.display());
+        }
+        text
+    }
+
+    /// A command line for this configuration.
+    pub fn command(&self, words: &str) -> String {
+        let c = if self.config == Path::new(DEFAULT_FILE) {
+            String::new()
+        } else {
+            format!(" -c {}", self.config.display())
+        };
+        format!("sudo hawser {words}{c}")
+    }
+}
+
+/// Seconds since 1970, as tokens count them.
+pub fn now() -> u32 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
+}

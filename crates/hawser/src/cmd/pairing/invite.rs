@@ -1,0 +1,212 @@
+//! A token for one more peer: made, kept, printed.
+
+use std::io::{self, IsTerminal};
+use std::net::{IpAddr, SocketAddr};
+
+use clap::Args;
+use hawser_net::netcfg::{RouteQuery, Rtnl};
+use hawser_portal::api::{Client, ClientError};
+use hawser_portal::config::{self, Config, Keys, PeerName, Transport};
+use hawser_portal::pairing::{self, Endpoint, Host, Invitation, Invitations, Token, peer_file};
+use ipnet::IpNet;
+use qrcode::QrCode;
+use qrcode::render::unicode::Dense1x2;
+
+use super::home::{Home, now};
+use crate::cmd::output::print;
+use crate::failure::Failure;
+
+/// Minutes that a token may be used, unless said otherwise.
+const MINUTES: u32 = 60;
+/// Longest of these: a month.
+const MINUTES_MAX: i64 = 31 * 24 * 60;
+/// Somewhere in the world, of either IP version: nothing is sent there, the system is asked for its route.
+const FAR: [&str; 2] = ["192.88.99.1", "2001:4860:4860::8888"];
+
+/// What may be said of a token
+#[derive(Debug, Args)]
+pub struct TokenOptions {
+    /// Where the other side reaches this one: an address or name, with a port if it is not the one listened on; may be repeated
+    #[arg(long = "endpoint", value_name = "HOST[:PORT]")]
+    endpoints: Vec<String>,
+    /// For how many minutes the token may be used
+    #[arg(long, value_name = "MINUTES", default_value_t = MINUTES, value_parser = clap::value_parser!(u32).range(1..=MINUTES_MAX))]
+    expires: u32,
+    /// Print the token's QR code also where standard output is no terminal
+    #[arg(long)]
+    qr: bool,
+}
+
+/// By which interface, and with which address, the world is reached, in each IP version.
+pub struct Way {
+    /// The interface's name.
+    pub interface: String,
+    /// The address that it is reached from.
+    pub address: IpAddr,
+}
+
+/// Asks the system for its ways into the world.
+pub fn ways() -> Result<Vec<Way>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
+    runtime.block_on(async {
+        let rtnl = Rtnl::open().map_err(Failure::failed)?;
+        let mut ways = Vec::new();
+        for far in FAR {
+            let destination = far.parse().expect("the constants are addresses");
+            let query = RouteQuery { destination, source: None, interface: None, mark: None };
+            let Ok(answer) = rtnl.route_get(query).await else { continue };
+            if let (Some(address), Ok(Some(link))) = (answer.source, rtnl.link(answer.interface).await) {
+                ways.push(Way { interface: link.name, address });
+            }
+        }
+        Ok(ways)
+    })
+}
+
+/// Makes a token for the peer `name`, keeps it, has a running portal know it, and prints it.
+pub fn invite(home: &Home, name: &str, options: &TokenOptions) -> Result<(), Failure> {
+    let name = PeerName::parse(name).map_err(|error| Failure::wrong(format!("name the peer {name:?}: {error}")))?;
+    let (config, keys) = config::load(&home.config)?;
+    refuse_taken(home, &config, &name)?;
+    let token = make(home, &config, &keys, name, options)?;
+    let known = match Client::reload(&home.socket) {
+        Ok(()) => true,
+        Err(ClientError::NotRunning { .. }) => false,
+        Err(error) => return Err(Failure::failed(error)),
+    };
+    show(&token, options)?;
+    if !known {
+        eprintln!("hint: the portal does not run: {}", home.command("serve"));
+    }
+    Ok(())
+}
+
+fn refuse_taken(home: &Home, config: &Config, name: &PeerName) -> Result<(), Failure> {
+    if config.peers.iter().any(|peer| peer.name == *name) {
+        let failure = Failure::wrong(format!("make token: there is a peer \"{name}\" already"));
+        let instead = if peer_file(&home.folder, name).exists() {
+            format!("take another name, or: {}", home.command(&format!("peer remove {name}")))
+        } else {
+            "take another name, or take the peer out of the configuration".to_owned()
+        };
+        return Err(failure.hint(instead));
+    }
+    Ok(())
+}
+
+fn make(home: &Home, config: &Config, keys: &Keys, name: PeerName, options: &TokenOptions) -> Result<Token, Failure> {
+    if config.portal.listen.is_empty() {
+        let failure = Failure::wrong("make token: the portal does not listen, and nobody could use it");
+        return Err(failure.hint("add to [portal]: listen = [\"0.0.0.0:4920\"]"));
+    }
+    let others: Vec<Invitation> = keys.invitations.list.iter().filter(|other| other.name != name).cloned().collect();
+    let addresses = pairing::inner_addresses(config, &others).map_err(Failure::failed)?;
+    let allowed_ips = addresses.iter().map(|net| IpNet::from(net.addr())).collect();
+    let expires = now().saturating_add(options.expires.saturating_mul(60));
+    let endpoints = endpoints(config, options)?;
+    let invitation = Invitation::new(name, expires, allowed_ips).map_err(Failure::failed)?;
+    invitation.write(&home.folder).map_err(|error| {
+        let hint = format!("take one back: {}", home.command("peer remove NAME"));
+        Failure::hinted(matches!(error, pairing::InvitationError::TooMany).then_some(hint), error)
+    })?;
+    Ok(Token {
+        public_key: keys.private.public(),
+        secret: invitation.secret,
+        expires,
+        name: invitation.name,
+        addresses,
+        gateways: config.tun.addresses.iter().map(IpNet::addr).collect(),
+        endpoints,
+    })
+}
+
+/// Those that were named, else this host's addresses by which it reaches the world.
+fn endpoints(config: &Config, options: &TokenOptions) -> Result<Vec<Endpoint>, Failure> {
+    let listens = |transport| config.portal.transports.contains(&transport);
+    let (udp, tcp) = (listens(Transport::Udp), listens(Transport::Tcp));
+    let wrong = |text: &str| Failure::wrong(format!("read endpoint {text:?}: expected HOST or HOST:PORT"));
+    let port_of = |is_v4: bool| {
+        let own = |address: &&SocketAddr| address.is_ipv4() == is_v4;
+        config.portal.listen.iter().find(own).map(SocketAddr::port)
+    };
+    let any_port = config.portal.listen[0].port();
+    if !options.endpoints.is_empty() {
+        let one = |text: &String| {
+            let (host, port) = split(text, any_port).ok_or_else(|| wrong(text))?;
+            Ok(Endpoint { host, port, udp, tcp })
+        };
+        return options.endpoints.iter().map(one).collect();
+    }
+    let own = ways()?.into_iter().filter_map(|way| {
+        let port = port_of(way.address.is_ipv4())?;
+        Some(Endpoint { host: Host::Address(way.address), port, udp, tcp })
+    });
+    let own: Vec<Endpoint> = own.collect();
+    if own.is_empty() {
+        let failure =
+            Failure::failed("make token: this host has no route into the world, and no address to be reached at");
+        return Err(failure.hint("say where it is reached: --endpoint HOST"));
+    }
+    for endpoint in &own {
+        if let Host::Address(IpAddr::V4(address)) = endpoint.host
+            && address.is_private()
+        {
+            eprintln!(
+                "hint: {address} is a private address: who is elsewhere needs --endpoint HOST, and the port let in there"
+            );
+        }
+    }
+    Ok(own)
+}
+
+fn split(text: &str, port: u16) -> Option<(Host, u16)> {
+    if let Some(host) = Host::parse(text) {
+        return Some((host, port));
+    }
+    let (host, port) = text.rsplit_once(':')?;
+    Some((Host::parse(host)?, port.parse().ok().filter(|port| *port != 0)?))
+}
+
+/// The token alone on standard output where a program reads it.
+fn show(token: &Token, options: &TokenOptions) -> Result<(), Failure> {
+    let is_terminal = io::stdout().is_terminal();
+    if is_terminal || options.qr {
+        match QrCode::new(token.to_string()) {
+            Ok(code) => print(&format!("{}\n", code.render::<Dense1x2>().build()))?,
+            Err(error) => eprintln!("hint: no QR code: {error}"),
+        }
+    }
+    let at: Vec<String> = token.endpoints.iter().map(ToString::to_string).collect();
+    eprintln!("for \"{}\", good once and for {} minutes, at {}:", token.name, options.expires, at.join(", "));
+    print(&format!("sudo hawser join {token}\n"))
+}
+
+/// Takes a token back; whether there was one.
+pub fn withdraw(home: &Home, name: &PeerName) -> Result<bool, Failure> {
+    Invitations::remove(&home.folder, name).map_err(Failure::failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_has_a_port_or_takes_that_of_the_portal() {
+        let table = [
+            ("198.51.100.7", Some("198.51.100.7:1")),
+            ("198.51.100.7:443", Some("198.51.100.7:443")),
+            ("[2001:db8::7]:443", Some("[2001:db8::7]:443")),
+            ("2001:db8::7", Some("[2001:db8::7]:1")),
+            ("hub.example", Some("hub.example:1")),
+            ("hub.example:443", Some("hub.example:443")),
+            ("hub.example:0", None),
+            ("hub.example:https", None),
+            ("no host", None),
+            ("", None),
+        ];
+        for (text, expect) in table {
+            let found = split(text, 1).map(|(host, port)| format!("{host}:{port}"));
+            assert_eq!(found.as_deref(), expect, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! What `serve`, `join`, `leave` and `peer` have in common.
+
+pub mod home;
+pub mod invite;
+pub mod service;
