@@ -68,7 +68,9 @@ impl Bbr {
             let window = initial_window(self.mtu);
             self.pacing = Rate::of(window, sample.smoothed_rtt).scale(STARTUP_PACING_GAIN);
         }
-        self.least_pacing = Rate::of(self.mtu, sample.smoothed_rtt);
+        if self.departures.least_pace {
+            self.least_pacing = Rate::of(self.mtu, sample.smoothed_rtt);
+        }
         self.set_pacing_with_gain(self.pacing_gain(sample.in_flight));
     }
 

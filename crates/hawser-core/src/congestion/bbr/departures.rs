@@ -49,6 +49,9 @@ pub struct Departures {
     pub host_time: bool,
     /// What an average packet takes beyond the least round trip counts to the path's product.
     pub spread: bool,
+    /// Pacing never falls below a datagram a round trip, which any path may be sent (RFC 8085 section 3.1.2). A stall or a sleep
+    /// leaves a rate of some bytes a second behind, and what is sent at that rate measures no other.
+    pub least_pace: bool,
 }
 
 impl Departures {
@@ -73,6 +76,7 @@ impl Departures {
             headroom: hold,
             host_time: hold,
             spread: hold,
+            least_pace: hold,
         }
     }
 }

@@ -125,8 +125,7 @@ pub struct Bbr {
     prior_window: ByteCount,
     /// Zero before the first acknowledgement.
     pacing: Rate,
-    /// A datagram a round trip, which any path may be sent (RFC 8085 section 3.1.2). A stall or a sleep leaves a rate of some bytes
-    /// a second behind, and what is sent at that rate measures no other.
+    /// A datagram a round trip (`Departures::least_pace`); zero before the first acknowledgement.
     least_pacing: Rate,
     delivered: ByteCount,
     rounds: Rounds,
@@ -295,7 +294,10 @@ impl Controller for Bbr {
 
     fn on_mtu(&mut self, mtu: ByteCount) {
         self.mtu = mtu;
-        self.window = self.window.max(self.min_window());
+        // The initial window is one of the new size (RFC 9002 section 7.2), while it has not been delivered once.
+        let initial = initial_window(mtu);
+        let least = if self.delivered < initial { initial } else { self.min_window() };
+        self.window = self.window.max(least);
     }
 
     fn on_spurious_loss(&mut self, _now: Time) {
