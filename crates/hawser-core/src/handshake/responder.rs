@@ -232,17 +232,9 @@ impl Responder {
         from: SocketAddr,
         rng: &mut dyn Random,
     ) -> Option<Verdict> {
-        if self.unasked.take(now, UNASKED) { None } else { self.guard(now, bytes, initiation, from, rng) }
-    }
-
-    fn guard(
-        &mut self,
-        now: Time,
-        bytes: &[u8; INITIATION_LEN],
-        initiation: &Initiation<'_>,
-        from: SocketAddr,
-        rng: &mut dyn Random,
-    ) -> Option<Verdict> {
+        if self.unasked.take(now, UNASKED) {
+            return None;
+        }
         let secret = self.secret_at(now, rng);
         let cookie = Cookie::of(&secret, from);
         if !cookie.verify(bytes) {

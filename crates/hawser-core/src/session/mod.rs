@@ -33,6 +33,7 @@ mod hedge;
 mod idle;
 mod inbound;
 mod keyring;
+mod keys;
 mod outbound;
 mod path;
 mod path_ids;
@@ -348,47 +349,6 @@ impl Session {
         self.queue.enqueue(now, train, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
     }
 
-    /// Seals under new keys from now on; the old ones open what is still under way.
-    pub fn install_keys(&mut self, now: Time, keys: KeySet) {
-        // The peer answered, or asked.
-        (self.heard_at, self.unanswered_since) = (now, None);
-        let (were_over, ours) = (self.keyring.permit(now).is_err(), keys.ours);
-        let retired = self.keyring.install(now, keys, self.longest_timeout());
-        self.events.extend(retired.map(Event::KeysRetired));
-        self.told_over = false;
-        for path in &mut self.paths {
-            path.label = self.keyring.label(path.id);
-            path.wants.ping |= !path.quiet;
-            if were_over {
-                path.health.probe_now(now);
-            }
-        }
-        // The peer seals under keys of our initiation once it heard us under them.
-        if let Some(index) = (0..self.paths.len()).find(|index| ours && self.is_spokesman(*index)) {
-            self.paths[index].wants.alive = true;
-        }
-    }
-
-    /// Keys of the peer's initiation, which crossed ours: they open what comes, and ours stay.
-    pub fn admit_keys(&mut self, now: Time, keys: KeySet) {
-        let retired = self.keyring.admit(now, keys, self.longest_timeout());
-        self.events.extend(retired.map(Event::KeysRetired));
-    }
-
-    /// Whether keys of the peer's initiation are to give way to the present ones.
-    pub fn insists_on_keys(&self) -> bool {
-        self.side == 0 && self.keyring.awaits_first_datagram()
-    }
-
-    fn longest_timeout(&self) -> std::time::Duration {
-        self.paths.iter().map(|path| path.probe_timeout()).max().unwrap_or(constants::INITIAL_RTT * 3)
-    }
-
-    /// When new keys are due.
-    pub fn rekey_at(&self, who: Rekey) -> Time {
-        self.keyring.rekey_at(who, self.idle)
-    }
-
     /// The way of the path that speaks for all, while the peer answers.
     pub fn best_way(&self, now: Time) -> Option<Route> {
         let answers = self.silence_deadline().is_none_or(|at| now < at);
@@ -400,16 +360,6 @@ impl Session {
     pub fn ways_back(&self) -> impl Iterator<Item = Route> + '_ {
         let known = |path: &&Path| path.validation.is_validated() && !path.is_closed();
         self.paths.iter().filter(known).map(|path| path.route)
-    }
-
-    /// Every live set of keys.
-    pub fn key_ids(&self) -> impl Iterator<Item = KeyId> + '_ {
-        self.keyring.ids()
-    }
-
-    /// The receive key of that name, while it lives.
-    pub fn open_key(&self, id: KeyId) -> Option<&crate::handshake::OpenKey> {
-        self.keyring.open(id)
     }
 
     /// What the endpoint must do.

@@ -97,20 +97,20 @@ fn messages_of_an_enrolment_are_of_no_use_for_a_session_or_the_other_way() {
     let (_, enrolling) = inviting.ask(&local, &secret());
     assert!(inviting.pair.responder.initiation_id(&enrolling).is_none());
     // Somebody on the way knows the portal's public key, and puts an ordinary mac1 in the place of the other.
-    let mut as_greeting = enrolling;
-    mac::Mac1Key::to(&inviting.pair.remote).sign(&mut as_greeting);
-    match inviting.pair.judge(NOW, &as_greeting, address(1)) {
+    let mut as_initiation = enrolling;
+    mac::Mac1Key::to(&inviting.pair.remote).sign(&mut as_initiation);
+    match inviting.pair.judge(NOW, &as_initiation, address(1)) {
         Verdict::Drop(reason) => assert_eq!(reason, HandshakeDrop::Noise),
         other => panic!("{other:?}"),
     }
     // And the holder of a token cannot have a peer enrolled by what that sends of itself.
     let (local, remote) = (&inviting.pair.local, &inviting.pair.remote);
     let (index, rng) = (HandshakeIndex(11), inviting.pair.rng.as_mut());
-    let (_, mut greeting) = Initiator::start(local, remote, psk, both(), index, None, rng).expect("a message");
+    let (_, mut initiation) = Initiator::start(local, remote, psk, both(), index, None, rng).expect("a message");
     let mut as_enrolment = Initiator::enrolling(local, remote, &secret(), both());
-    as_enrolment.mac1_key.sign(&mut greeting);
+    as_enrolment.mac1_key.sign(&mut initiation);
     as_enrolment.begin_round(NOW);
-    assert!(is_dropped(&inviting.judge(&greeting), HandshakeDrop::Noise));
+    assert!(is_dropped(&inviting.judge(&initiation), HandshakeDrop::Noise));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn under_load_an_enrolment_needs_a_cookie_as_any_initiation() {
     let (mut inviting, joiner) = (Inviting::new(), Identity::new([9; 32]));
     let (mut initiator, _) = inviting.ask(&joiner, &secret());
     let cookie = loop {
-        // Only so many wait at once: the older ones are forgotten.
+        // A new round: attempts of the last one are forgotten.
         initiator.begin_round(Time::NEVER);
         let message = inviting.pair.again_at(NOW, &mut initiator);
         match inviting.judge(&message) {

@@ -1,0 +1,65 @@
+//! New keys for a session, and those that are left (`keyring.rs` holds them).
+//!
+//! 1. `rekey_at`: when we are to begin a handshake.
+//! 2. `install_keys`: its keys seal from now on. `admit_keys`: where both sides began one, keys that only open.
+//! 3. `key_ids`, `open_key`: what opens meanwhile.
+
+use super::constants::INITIAL_RTT;
+use super::keyring::{KeySet, Rekey};
+use super::{Event, Session};
+use crate::endpoint::labels::KeyId;
+use crate::units::Time;
+use std::time::Duration;
+
+impl Session {
+    /// Seals under new keys from now on; the old ones open what is still under way.
+    pub fn install_keys(&mut self, now: Time, keys: KeySet) {
+        // The peer answered, or asked.
+        (self.heard_at, self.unanswered_since) = (now, None);
+        let (were_over, ours) = (self.keyring.permit(now).is_err(), keys.ours);
+        let retired = self.keyring.install(now, keys, self.longest_timeout());
+        self.events.extend(retired.map(Event::KeysRetired));
+        self.told_over = false;
+        for path in &mut self.paths {
+            path.label = self.keyring.label(path.id);
+            path.wants.ping |= !path.quiet;
+            if were_over {
+                path.health.probe_now(now);
+            }
+        }
+        // The peer seals under keys of our initiation once it heard us under them.
+        if let Some(index) = (0..self.paths.len()).find(|index| ours && self.is_spokesman(*index)) {
+            self.paths[index].wants.alive = true;
+        }
+    }
+
+    /// Keys of the peer's initiation, which crossed ours: they open what comes, and ours stay.
+    pub fn admit_keys(&mut self, now: Time, keys: KeySet) {
+        let retired = self.keyring.admit(now, keys, self.longest_timeout());
+        self.events.extend(retired.map(Event::KeysRetired));
+    }
+
+    /// Whether keys of the peer's initiation are to give way to the present ones.
+    pub fn insists_on_keys(&self) -> bool {
+        self.side == 0 && self.keyring.awaits_first_datagram()
+    }
+
+    fn longest_timeout(&self) -> Duration {
+        self.paths.iter().map(|path| path.probe_timeout()).max().unwrap_or(INITIAL_RTT * 3)
+    }
+
+    /// When new keys are due.
+    pub fn rekey_at(&self, who: Rekey) -> Time {
+        self.keyring.rekey_at(who, self.idle)
+    }
+
+    /// Every live set of keys.
+    pub fn key_ids(&self) -> impl Iterator<Item = KeyId> + '_ {
+        self.keyring.ids()
+    }
+
+    /// The receive key of that name, while it lives.
+    pub fn open_key(&self, id: KeyId) -> Option<&crate::handshake::OpenKey> {
+        self.keyring.open(id)
+    }
+}
