@@ -24,10 +24,14 @@ const WHOLE_MARK: u32 = u32::MAX;
 /// Passes over default routes (`FRA_SUPPRESS_PREFIXLEN`, ip-rule(8)).
 const DEFAULT_ROUTES: u32 = 0;
 
-/// The priorities of the rules in each IP version that has a default route, and the addresses of links that answer past the
-/// tunnel. Initially none; the control thread owns it.
+/// Where the rules stand. Initially nowhere; the control thread owns it.
 #[derive(Debug, Default)]
-pub struct Places(Vec<(Family, [RulePriority; 2])>, Vec<IpNet>);
+pub struct Places {
+    /// The priorities of the rules in each IP version that has a default route.
+    priorities: Vec<(Family, [RulePriority; 2])>,
+    /// The addresses of links that answer past the tunnel.
+    answering: Vec<IpNet>,
+}
 
 impl Places {
     /// Looks at the rules that are there, where the configuration wants a default route in any IP version.
@@ -39,13 +43,13 @@ impl Places {
                 places.push((family, rtnl.place_for_rules(family).await?));
             }
         }
-        Ok(Self(places, Vec::new()))
+        Ok(Self { priorities: places, answering: Vec::new() })
     }
 
     /// These addresses answer past the tunnel from now on; whether others did before.
     pub fn answer(&mut self, addresses: Vec<IpNet>) -> bool {
-        let changed = self.1 != addresses;
-        self.1 = addresses;
+        let changed = self.answering != addresses;
+        self.answering = addresses;
         changed
     }
 }
@@ -63,11 +67,11 @@ pub fn changes(config: &Config, interface: IfIndex, places: &Places) -> Vec<Chan
     let default_route =
         |family| allowed().find(|net: &&IpNet| net.prefix_len() == 0 && Family::of(net.addr()) == family).copied();
     let mut changes = Vec::new();
-    for (family, [first, second]) in &places.0 {
+    for (family, [first, second]) in &places.priorities {
         let Some(everything) = default_route(*family) else { continue };
         let mark = Some(MarkMatch { mark: own::mark(tun), mask: WHOLE_MARK });
         let passing_over = Some(DEFAULT_ROUTES);
-        let answering = places.1.iter().filter(|net| Family::of(net.addr()) == *family);
+        let answering = places.answering.iter().filter(|net| Family::of(net.addr()) == *family);
         let from = |net: &IpNet| RuleSpec { source: Some(*net), ..RuleSpec::at(*family, *first, TableId::MAIN) };
         changes.extend(answering.map(from).map(Change::Rule));
         changes.extend([
@@ -95,7 +99,11 @@ mod tests {
         let config = Config::parse(&text, "test.toml").expect("a right configuration");
         assert_eq!(families_of_device(&config).collect::<Vec<_>>(), families);
         let places = families.iter().map(|family| (*family, [RulePriority(32_764), RulePriority(32_765)]));
-        let changes = changes(&config, IfIndex::new(5).expect("not zero"), &Places(places.collect(), Vec::new()));
+        let changes = changes(
+            &config,
+            IfIndex::new(5).expect("not zero"),
+            &Places { priorities: places.collect(), answering: Vec::new() },
+        );
         changes.iter().map(ToString::to_string).collect()
     }
 
@@ -119,7 +127,10 @@ mod tests {
 
     #[test]
     fn addresses_of_links_answer_by_the_main_table_before_anything_goes_by_the_tunnel() {
-        let mut places = Places(vec![(Family::V4, [RulePriority(32_764), RulePriority(32_765)])], Vec::new());
+        let mut places = Places {
+            priorities: vec![(Family::V4, [RulePriority(32_764), RulePriority(32_765)])],
+            answering: Vec::new(),
+        };
         let addresses = || vec!["192.0.2.5/32".parse().expect("a net"), "2001:db8::5/128".parse().expect("a net")];
         assert!(places.answer(addresses()) && !places.answer(addresses()), "the same again is no change");
         let text = "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n[tun]\n\

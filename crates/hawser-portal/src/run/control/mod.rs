@@ -9,8 +9,8 @@
 mod any_interface;
 mod calendar;
 mod default_route;
+mod enrolments;
 mod gateway;
-mod guests;
 mod key_log;
 mod observe;
 mod reload;
@@ -43,7 +43,7 @@ use super::random::SystemRandom;
 use super::{Host, RunError, terms};
 use crate::api::ControlSocket;
 use crate::config::{Config, Keys, MarkKinds};
-use guests::Guests;
+use enrolments::Enrolments;
 use key_log::KeyLog;
 use serve::Serving;
 use system::System;
@@ -91,13 +91,13 @@ async fn forward(
     let watch = LinkWatch::open(WatchOptions::default())?;
     let mut random = SystemRandom::new()?;
     let core = plan::core_config(config, &keys, &mut random as &mut dyn Random);
-    let guests = Guests::new(keys.invitations.clone());
+    let enrolments = Enrolments::new(keys.invitations.clone());
     drop(keys);
     let mut endpoint = Endpoint::new(core, Box::new(random));
     if key_log.is_some() {
         endpoint.tell_keys();
     }
-    endpoint.set_invitations(guests.core());
+    endpoint.set_invitations(enrolments.core());
     endpoint.set_rules(terms::rules(config));
     let usage = Usage::load(&config.portal.state_dir, config.tun.name.as_str());
     terms::terms(&config.links, &plans, |link| usage.is_spent(link))
@@ -107,7 +107,7 @@ async fn forward(
         endpoint.isolate_peers(config.tun.addresses.iter().map(IpNet::addr).collect());
     }
     let mut packets = PacketThread::start(endpoint, tun, plans.clone(), &Powers::of(config))?;
-    let serving = Serving::new(config, plans, system, usage, &packets.commands, key_log, guests);
+    let serving = Serving::new(config, plans, system, usage, &packets.commands, key_log, enrolments);
     let result = serving.run(watch, &mut packets.reports, socket, host).await;
     host.stopping();
     // The TUN device lives until everything on it is undone.

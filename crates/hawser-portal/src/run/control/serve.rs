@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::any_interface::Taken;
 use super::calendar::Date;
-use super::guests::Guests;
+use super::enrolments::Enrolments;
 use super::key_log::KeyLog;
 use super::observe::Observer;
 use super::reload::{self, Places};
@@ -61,7 +61,7 @@ pub struct Serving<'a> {
     status: watch::Sender<Status>,
     started: Instant,
     key_log: Option<KeyLog>,
-    guests: Guests,
+    enrolments: Enrolments,
 }
 
 /// Whether the loop goes on.
@@ -79,7 +79,7 @@ impl<'a> Serving<'a> {
         usage: Usage,
         commands: &'a EventSender<Command>,
         key_log: Option<KeyLog>,
-        guests: Guests,
+        enrolments: Enrolments,
     ) -> Self {
         Self {
             spent: config.links.iter().map(|link| usage.is_spent(link)).collect(),
@@ -101,7 +101,7 @@ impl<'a> Serving<'a> {
             status: watch::Sender::new(Status { version: env!("CARGO_PKG_VERSION").to_owned(), ..Status::default() }),
             started: Instant::now(),
             key_log,
-            guests,
+            enrolments,
         }
     }
 
@@ -148,7 +148,7 @@ impl<'a> Serving<'a> {
                 }
                 _ = ticks.tick() => {
                     self.command([Command::Snapshot]);
-                    self.expire_guests();
+                    self.expire_enrolments();
                     self.system.retry().await;
                 }
                 ready = orders.readable() => {
@@ -321,8 +321,8 @@ impl<'a> Serving<'a> {
         let read = host.reload();
         if let Some((config, keys)) = &read {
             self.reload(config, keys).await;
-            self.guests.follow(keys.invitations.clone());
-            self.command([Command::Invitations(self.guests.core())]);
+            self.enrolments.follow(keys.invitations.clone());
+            self.command([Command::Invitations(self.enrolments.core())]);
         }
         host.ready(&self.summary());
         read.is_some()
@@ -331,14 +331,14 @@ impl<'a> Serving<'a> {
     /// The holder of a token has shown its key: it becomes a peer, and is answered from then on.
     async fn enrol(&mut self, id: InvitationId, key: PublicKey, host: &mut impl Host<(Config, Keys)>) {
         // Answered as bound once the peer is known: that order is the channel's.
-        if self.guests.admit(id, key, &self.config) && !self.read_again(host).await {
-            self.guests.forget(id);
+        if self.enrolments.admit(id, key, &self.config) && !self.read_again(host).await {
+            self.enrolments.forget(id);
         }
     }
 
-    fn expire_guests(&mut self) {
-        if self.guests.expire() {
-            self.command([Command::Invitations(self.guests.core())]);
+    fn expire_enrolments(&mut self) {
+        if self.enrolments.expire() {
+            self.command([Command::Invitations(self.enrolments.core())]);
         }
     }
 

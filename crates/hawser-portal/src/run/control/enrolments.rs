@@ -17,9 +17,9 @@ use crate::pairing::{self, Invitation, Invitations};
 /// How long who enrolled is answered: as long as `hawser join` asks.
 const ANSWERED_FOR: Duration = Duration::from_secs(60);
 
-/// Somebody with a token. Begins unbound; [`Guests`] owns it.
+/// A token that may be used, and who enrolled by it. Begins unbound; [`Enrolments`] owns it.
 #[derive(Debug)]
-struct Guest {
+struct Enrolment {
     id: InvitationId,
     invitation: Invitation,
     /// Its key, and since when it has been known.
@@ -28,27 +28,28 @@ struct Guest {
 
 /// All of them. Begins with the files of the start; the control thread owns it.
 #[derive(Debug)]
-pub struct Guests {
+pub struct Enrolments {
     invitations: Invitations,
-    guests: Vec<Guest>,
+    enrolments: Vec<Enrolment>,
     next: u32,
 }
 
-impl Guests {
+impl Enrolments {
     pub fn new(invitations: Invitations) -> Self {
-        let mut guests = Self { invitations: Invitations::default(), guests: Vec::new(), next: 0 };
-        guests.follow(invitations);
-        guests
+        let mut enrolments = Self { invitations: Invitations::default(), enrolments: Vec::new(), next: 0 };
+        enrolments.follow(invitations);
+        enrolments
     }
 
     /// The files were read again: who was taken back may not enrol any more.
     pub fn follow(&mut self, invitations: Invitations) {
-        self.guests.retain(|guest| guest.bound.is_some() || invitations.list.contains(&guest.invitation));
+        self.enrolments
+            .retain(|enrolment| enrolment.bound.is_some() || invitations.list.contains(&enrolment.invitation));
         for invitation in &invitations.list {
-            if self.guests.iter().all(|guest| guest.invitation != *invitation) {
+            if self.enrolments.iter().all(|enrolment| enrolment.invitation != *invitation) {
                 let id = InvitationId(self.next);
                 self.next = self.next.wrapping_add(1);
-                self.guests.push(Guest { id, invitation: invitation.clone(), bound: None });
+                self.enrolments.push(Enrolment { id, invitation: invitation.clone(), bound: None });
             }
         }
         self.invitations = invitations;
@@ -56,19 +57,19 @@ impl Guests {
 
     /// For the core.
     pub fn core(&self) -> Vec<CoreInvitation> {
-        let core = |guest: &Guest| CoreInvitation {
-            id: guest.id,
-            secret: guest.invitation.secret.clone(),
-            bound: guest.bound.map(|(key, _)| key),
+        let core = |enrolment: &Enrolment| CoreInvitation {
+            id: enrolment.id,
+            secret: enrolment.invitation.secret.clone(),
+            bound: enrolment.bound.map(|(key, _)| key),
         };
-        self.guests.iter().map(core).collect()
+        self.enrolments.iter().map(core).collect()
     }
 
     /// Makes a peer of who has shown this key, and binds its token to that. Whether the configuration is to be read again; what fails is told.
     pub fn admit(&mut self, id: InvitationId, core_key: CoreKey, config: &Config) -> bool {
-        let guest = self.guests.iter_mut().find(|guest| guest.id == id && guest.bound.is_none());
-        let (Some(guest), Ok(key)) = (guest, PublicKey::new(core_key.0)) else { return false };
-        let Invitation { name, allowed_ips, .. } = &guest.invitation;
+        let enrolment = self.enrolments.iter_mut().find(|enrolment| enrolment.id == id && enrolment.bound.is_none());
+        let (Some(enrolment), Ok(key)) = (enrolment, PublicKey::new(core_key.0)) else { return false };
+        let Invitation { name, allowed_ips, .. } = &enrolment.invitation;
         let known = config.peers.iter().find(|peer| peer.public_key == key || peer.name == *name);
         if let Some(peer) = known {
             tracing::warn!(token = %name, peer = %peer.name, "token not taken: the name or the key is a peer's");
@@ -80,7 +81,7 @@ impl Guests {
         match written.and_then(|()| Invitations::remove(folder, name)) {
             Ok(_) => {
                 tracing::info!(peer = %name, public_key = %key, "peer enrolled by its token");
-                guest.bound = Some((core_key, Instant::now()));
+                enrolment.bound = Some((core_key, Instant::now()));
                 true
             }
             Err(error) => {
@@ -93,20 +94,20 @@ impl Guests {
 
     /// It is no peer after all: nobody is answered.
     pub fn forget(&mut self, id: InvitationId) {
-        self.guests.retain(|guest| guest.id != id);
+        self.enrolments.retain(|enrolment| enrolment.id != id);
     }
 
     /// Forgets those whose time is over; whether there were any.
     pub fn expire(&mut self) -> bool {
-        if self.guests.is_empty() {
+        if self.enrolments.is_empty() {
             return false;
         }
-        let (before, now) = (self.guests.len(), SystemTime::now());
+        let (before, now) = (self.enrolments.len(), SystemTime::now());
         let folder = &self.invitations.folder;
-        self.guests.retain(|guest| match guest.bound {
+        self.enrolments.retain(|enrolment| match enrolment.bound {
             Some((_, since)) => since.elapsed() < ANSWERED_FOR,
-            None if guest.invitation.is_over(now) => {
-                let name = &guest.invitation.name;
+            None if enrolment.invitation.is_over(now) => {
+                let name = &enrolment.invitation.name;
                 match Invitations::remove(folder, name) {
                     Ok(_) => tracing::info!(token = %name, "token expired"),
                     Err(error) => tracing::warn!(token = %name, %error, "token expired, and its file stays"),
@@ -115,6 +116,6 @@ impl Guests {
             }
             None => true,
         });
-        self.guests.len() != before
+        self.enrolments.len() != before
     }
 }
