@@ -26,7 +26,7 @@ const ARRIVED_MIN: u32 = 8;
 const TRIED_MAX: u32 = 24;
 /// A try takes no longer; three of the longest probe timeouts that a path begins with (RFC 9002 section 6.2.2).
 const TRY_MAX: Duration = Duration::from_secs(2);
-/// The next try comes so long after one that failed.
+/// The time between a try that failed and the next.
 const TRY_AGAIN: Duration = Duration::from_secs(60);
 
 /// What is to change for the path.

@@ -14,7 +14,7 @@ pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 /// An idle path is asked this often whether it still lives: it finds a silent cut before traffic
 /// does and keeps a NAT binding; at most one probe a second is what a metered link accepts.
 pub const KEEPALIVE: Duration = Duration::from_secs(1);
-/// A session without inner packets for so long is idle, and so is a path of a tier that is not used. Until then it is asked as
+/// Time without inner packets after which a session is idle, and so is a path of a tier that is not used. Until then it is asked as
 /// often as one in use: pauses of web and calls are shorter.
 pub const IDLE_AFTER: Duration = Duration::from_secs(10);
 /// On an idle path its opener says something this often, which keeps a NAT binding and is not answered: Linux forgets a UDP flow
@@ -23,7 +23,7 @@ pub const IDLE_AFTER: Duration = Duration::from_secs(10);
 pub const IDLE_KEEPALIVE: Duration = Duration::from_secs(29);
 /// The same on a path of a tier that is not used: 85 kB a day. Linux keeps a flow that was answered for 120 s.
 pub const STANDBY_KEEPALIVE: Duration = Duration::from_secs(55);
-/// Whom nothing came from on an idle path for so long asks whether it lives: three keepalives of a standby path were lost.
+/// Time without a datagram on an idle path after which the receiving side pings it: three keepalives of a standby path were lost.
 pub const IDLE_DEAF: Duration = Duration::from_secs(180);
 /// A path that is down is probed this often while the session is idle.
 pub const IDLE_PROBE: Duration = Duration::from_secs(60);

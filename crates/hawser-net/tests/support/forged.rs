@@ -28,7 +28,7 @@ pub fn message(kind: [u8; 2], ours: SocketAddrV4, theirs: SocketAddrV4, mtu: u16
     bytes
 }
 
-/// Sends them in turn, so many a second, from the calling thread's namespace; tells how many went.
+/// Sends the messages in turn at `rate` a second from the calling thread's namespace. Returns how many were sent.
 pub fn flood(to: SocketAddrV4, messages: &[Vec<u8>], rate: u64, time: Duration) -> u64 {
     let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4)).expect("a raw socket (needs root)");
     let to = SockAddr::from(SocketAddrV4::new(*to.ip(), 0));

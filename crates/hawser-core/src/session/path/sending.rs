@@ -90,7 +90,7 @@ impl Path {
     pub fn on_batch_sent(&mut self, now: Time, wire: ByteCount, idle: bool) {
         let rested = self.idle_since.take().map_or(Duration::ZERO, |since| now.since(since));
         self.idle += rested;
-        // What is in flight after so long is a word about the path, and no data: the sender was idle all the same.
+        // What is in flight after a rest of a probe timeout is a ping, and no data: the sender was idle all the same.
         let in_flight = if rested > self.probe_timeout() { wire } else { self.sent.bytes_in_flight() };
         self.controller.on_sent(now, wire, in_flight, idle);
         self.pacer.on_sent(now, wire);

@@ -91,7 +91,7 @@ fn lose_segmentation(link: &mut UdpLink, outcome: &mut SendOutcome) {
     link.segmentation = false;
 }
 
-/// Step 4: whether an error says nothing of the datagram at hand, after so many that did not.
+/// Step 4: whether an error may be of another datagram than the one at hand; `doubts`: errors in a row before it.
 fn is_doubted(link: &mut UdpLink, doubts: usize) -> io::Result<bool> {
     match doubts {
         0 => Ok(true),
