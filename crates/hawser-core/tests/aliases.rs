@@ -16,6 +16,8 @@ use support::{Buffer, Delivered, endpoint, packet, peer};
 /// Bytes that the link writes before each datagram, and the largest datagram behind them.
 const HEADER: u16 = 80;
 const LARGEST: u16 = 1392;
+/// Datagrams that acknowledge only are shorter, bytes.
+const WORD: usize = 80;
 /// The link of the local portal, and that of the remote one.
 const OURS: LinkId = LinkId(3);
 const THEIRS: LinkId = LinkId(0);
@@ -36,6 +38,8 @@ struct World {
     generation: u16,
     /// Batches of several datagrams that were seen.
     trains: usize,
+    /// The local portal's last datagram along each way that is more than an acknowledgement.
+    sent: BTreeMap<u32, Vec<u8>>,
 }
 
 impl World {
@@ -55,8 +59,8 @@ impl World {
         let mut remote = endpoint(2, vec![peer(1, &[], "10.0.0.2/32")]);
         local.add_link(now, link(OURS, true));
         remote.add_link(now, link(THEIRS, false));
-        let mut world =
-            World { local, remote, delivered: Delivered::default(), now, cut: vec![], generation: 1, trains: 0 };
+        let (delivered, cut, sent) = (Delivered::default(), vec![], BTreeMap::new());
+        let mut world = World { local, remote, delivered, now, cut, generation: 1, trains: 0, sent };
         world.set(ways);
         world
     }
@@ -88,6 +92,9 @@ impl World {
             for from in (0..transmit.len).step_by(step) {
                 let mut datagram = buffer.0[from..transmit.len.min(from + transmit.segment_size)].to_vec();
                 assert!(datagram.len() <= usize::from(LARGEST));
+                if ours && datagram.len() >= WORD {
+                    self.sent.insert(way.name(), datagram.clone());
+                }
                 if !self.cut.contains(&way.name()) {
                     let source = alias(link, way.name(), generation).address();
                     to.handle_datagram(self.now, link, source, None, Ecn::NotEct, &mut datagram, &mut self.delivered);
@@ -103,6 +110,12 @@ impl World {
             self.local.read_buffer()[..packet.len()].copy_from_slice(&packet);
             self.local.handle_inner(self.now, packet.len(), Offload::default());
         }
+    }
+
+    /// A router says that way 1 is broken, and quotes the last datagram along it. Whether that is believed.
+    fn say_broken(&mut self) -> bool {
+        let quoted = &self.sent[&1];
+        self.local.handle_broken(self.now, OURS, alias(OURS, 1, 1).address(), &quoted[..quoted.len().min(16)])
     }
 
     /// The paths of either portal, by the names of their ways.
@@ -161,20 +174,53 @@ fn the_paths_follow_the_ways_and_those_that_stay_do_not_notice() {
 fn a_way_that_is_said_to_be_broken_is_suspected_at_once_and_believed_in_when_it_answers() {
     let mut world = World::new(&[1, 2]);
     world.run(300);
-    let broken = alias(OURS, 1, 1).address();
-    world.local.handle_broken(world.now, OURS, broken);
-    assert_eq!(world.paths(true)[&1].0, HealthState::Suspect);
-    world.run(20);
-    assert_eq!(active(&world.paths(true)), [1, 2], "it was a lie");
     world.cut = vec![1];
     world.offer(20);
-    world.local.handle_broken(world.now, OURS, broken);
+    world.run(1);
+    assert!(world.say_broken(), "it quotes what is under way");
+    assert_eq!(world.paths(true)[&1].0, HealthState::Suspect);
+    world.cut.clear();
+    world.run(20);
+    assert_eq!(active(&world.paths(true)), [1, 2], "it was a lie");
+    assert_eq!(world.delivered.0.len(), 20, "what was under way went by the other");
+    world.run(300);
+    world.cut = vec![1];
+    world.offer(20);
+    world.run(1);
+    assert!(world.say_broken());
     world.run(400);
     assert_eq!(world.paths(true)[&1].0, HealthState::Down(DownReason::Timeout));
-    assert_eq!(world.delivered.0.len(), 20, "what was under way went by the other");
+    assert_eq!(world.delivered.0.len(), 40);
     world.cut.clear();
     world.run(1_000);
     assert_eq!(active(&world.paths(true)), [1, 2], "it came back by itself");
+}
+
+#[test]
+fn who_quotes_nothing_that_is_under_way_breaks_no_way() {
+    let mut world = World::new(&[1, 2]);
+    let broken = alias(OURS, 1, 1).address();
+    // The first initiation is on its way.
+    world.cut = vec![1, 2];
+    world.run(1);
+    assert!(world.say_broken(), "an initiation that waits for its answer");
+    let initiation = world.sent[&1].clone();
+    world.cut.clear();
+    world.run(3_000);
+    world.offer(20);
+    world.run(300);
+    assert!(!world.say_broken(), "what has arrived");
+    let guessed = [0x40, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+    for quoted in [&[][..], &[0x10], &guessed, &initiation[..16]] {
+        assert!(!world.local.handle_broken(world.now, OURS, broken, quoted), "{quoted:?}");
+    }
+    // By another way.
+    world.cut = vec![2];
+    world.offer(20);
+    world.run(1);
+    let of_another = world.sent[&2].clone();
+    assert!(!world.local.handle_broken(world.now, OURS, broken, &of_another[..16]));
+    assert_eq!(active(&world.paths(true)), [1, 2]);
 }
 
 #[test]

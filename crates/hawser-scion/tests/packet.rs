@@ -291,7 +291,7 @@ fn a_quote_tells_where_our_packet_was_going() {
     let quote = Quote::read(message.quoted().expect("an error quotes")).expect("a quote");
     assert_eq!(quote.header.destination(), (bob().isd_as, Host::Ip(bob().host.ip())));
     assert_eq!(quote.header.dataplane().position(), Some((1, 3)));
-    assert_eq!(quote.carried, Quoted::Udp { source_port: 31000, destination_port: 31001 });
+    assert_eq!(quote.carried, Quoted::Udp { source_port: 31000, destination_port: 31001, payload: b"he" });
 }
 
 #[test]

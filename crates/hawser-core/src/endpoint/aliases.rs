@@ -21,10 +21,14 @@ impl Endpoint {
         self.reopen_paths(now);
     }
 
-    /// Somebody on the way says that it is broken. Anybody could: the paths along it are suspected, not given up.
-    pub fn handle_broken(&mut self, now: Time, link: LinkId, remote: SocketAddr) {
-        for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
-            session.on_broken(now, link, remote);
+    /// Somebody on the way says that it is broken, and quotes the first bytes of a datagram. Whether that one is under way: then the
+    /// paths along it are suspected, not given up, for whoever saw it could say so.
+    pub fn handle_broken(&mut self, now: Time, link: LinkId, remote: SocketAddr, quoted: &[u8]) -> bool {
+        let mut sent = false;
+        for peer in &mut self.peers {
+            sent |= peer.greeting.as_ref().is_some_and(|greeting| greeting.sent_quoted(quoted));
+            sent |= peer.session.as_mut().is_some_and(|session| session.on_broken(now, link, remote, quoted));
         }
+        sent
     }
 }

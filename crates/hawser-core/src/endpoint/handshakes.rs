@@ -18,7 +18,7 @@ use crate::handshake::{Accepted, Established, InitiationId, Initiator, Known, Ve
 use crate::session::{Buffers, KeySet, Route, Transmit};
 use crate::units::{Ecn, PeerId, Time};
 use crate::wire::handshake::{CookieReply, HandshakeIndex, Response};
-use crate::wire::{DataHeader, Offer};
+use crate::wire::{DataHeader, DatagramKind, Offer};
 use std::collections::VecDeque;
 
 /// Messages that may wait for a link; more are not sent.
@@ -27,6 +27,15 @@ const OUTBOX_MAX: usize = 256;
 /// A handshake that we began. The peer owns it until it is answered.
 pub(super) struct Greeting {
     initiator: Initiator,
+}
+
+impl Greeting {
+    /// Whether `quoted` begins an initiation that still waits for its answer.
+    pub fn sent_quoted(&self, quoted: &[u8]) -> bool {
+        let [kind, index @ ..] = quoted else { return false };
+        let index = index.first_chunk().map(|index| HandshakeIndex(u32::from_be_bytes(*index)));
+        *kind == DatagramKind::Initiation.first_byte() && index.is_some_and(|index| self.initiator.waits_for(index))
+    }
 }
 
 /// Handshake messages that wait for their links. Empty at first; the endpoint owns it.

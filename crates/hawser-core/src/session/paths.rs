@@ -328,15 +328,22 @@ impl Session {
         self.paths.iter_mut().filter(|path| path.goes_by(link, remote)).for_each(|path| path.on_socket(state));
     }
 
-    /// Somebody says that the way of this link to `remote` is broken: what is under way goes by others at once, and a probe asks.
-    pub fn on_broken(&mut self, now: Time, link: LinkId, remote: SocketAddr) {
+    /// Somebody says that the way of this link to `remote` is broken. Where `quoted` begins a datagram that went by it and was not
+    /// acknowledged, what is under way goes by others at once, and a probe asks. Whether it does.
+    pub fn on_broken(&mut self, now: Time, link: LinkId, remote: SocketAddr, quoted: &[u8]) -> bool {
+        let mut sent = false;
         for index in 0..self.paths.len() {
             let path = &mut self.paths[index];
-            if path.goes_by(link, remote) && path.health.on_doubt(now, path.probe_timeout()) {
+            if !path.goes_by(link, remote) || !path.sent_quoted(quoted, 0) {
+                continue;
+            }
+            sent = true;
+            if path.health.on_doubt(now, path.probe_timeout()) {
                 path.wants.ping = true;
                 self.on_suspect(now, index);
             }
         }
+        sent
     }
 
     /// The driver says that a link's address changed: the peer learns the new one from a datagram.

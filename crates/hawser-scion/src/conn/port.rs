@@ -26,6 +26,7 @@ use super::opts::{ConnOpts, Finding, PortRange, TcpPackets};
 use super::paths::Paths;
 use super::receive::{Datagram, RxHalf, Take};
 use super::renewal::Chance;
+use super::scmp::Guesses;
 use super::send::{Batch, Sent, TxHalf, Wait};
 use super::way::{Local, Now};
 use super::{END_HOST_PORT, Pace};
@@ -43,6 +44,7 @@ pub(super) struct Port {
     pub(super) events: Events,
     pub(super) dead: Mutex<DeadParts>,
     pub(super) flows: Flows,
+    pub(super) guesses: Guesses,
     pub(super) paths: Arc<dyn Paths>,
     pub(super) keeper: Arc<Keeper>,
     pub(super) opts: ConnOpts,
@@ -81,6 +83,7 @@ impl Port {
             events: Events::default(),
             dead: Mutex::default(),
             flows: Flows::default(),
+            guesses: Guesses::default(),
             paths,
             keeper: Arc::default(),
             findings,

@@ -1,14 +1,16 @@
 //! Control messages heeded: what routers say of the packets this socket sent.
 //!
-//! 1. The packet that a message quotes must be one of ours: from this socket, to a destination it has.
+//! 1. The packet that a message quotes must be one of ours: from this socket, to a destination it has, with this socket's flow id.
+//!    Who guesses that wrong too often in a second makes the socket deaf for the rest of it ([`Guesses`]).
 //! 2. Who says so must be in a position to: an AS speaks of its own interfaces, and lies on the path.
 //! 3. A dead interface takes the path away from all flows that cross it; a smaller MTU is that flow's.
 //!
 //! Nothing of this is authenticated: a host that sees our packets can forge all of it. One that does not would have
-//! to guess both ports and the path.
+//! to guess both ports, the path, and 20 random bits of flow id.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::dead::DeadPart;
 use super::events::{Event, Remote, Unreachable};
@@ -17,6 +19,26 @@ use super::port::Port;
 use crate::addr::{EndpointAddr, IsdAs};
 use crate::packet::{Packet, Quote, Quoted, ScmpView};
 use crate::path::PathInterface;
+
+/// Wrong flow ids that are listened to in a second: 2^20 of them take nine hours in the mean.
+const GUESSES: u32 = 16;
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Wrong flow ids in the present second. None at first; for several threads.
+#[derive(Debug, Default)]
+pub(super) struct Guesses(Mutex<(Option<Instant>, u32)>);
+
+impl Guesses {
+    /// Whether a quote with a right flow id, or with a wrong one, may be believed now.
+    fn admit(&self, now: Instant, right: bool) -> bool {
+        let mut guesses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if guesses.0.is_none_or(|since| now.duration_since(since) >= SECOND) {
+            *guesses = (Some(now), 0);
+        }
+        guesses.1 = guesses.1.saturating_add(u32::from(!right));
+        right && guesses.1 <= GUESSES
+    }
+}
 
 /// Whether a message changed or told something.
 pub(super) fn heed(port: &Port, packet: &Packet<'_>, message: &ScmpView<'_>) -> bool {
@@ -43,12 +65,14 @@ pub(super) fn heed(port: &Port, packet: &Packet<'_>, message: &ScmpView<'_>) -> 
 /// Step 1: the flow that a quoted packet belongs to.
 fn our_flow(port: &Port, quoted: &[u8]) -> Option<Arc<Flow>> {
     let quote = Quote::read(quoted).ok()?;
-    let Quoted::Udp { source_port, destination_port } = quote.carried else { return None };
+    let Quoted::Udp { source_port, destination_port, .. } = quote.carried else { return None };
     let endpoint = |(isd_as, host): (IsdAs, crate::packet::Host), port| {
         Some(EndpointAddr::new(isd_as, SocketAddr::new(host.ip().ok()?, port)))
     };
     let ours = endpoint(quote.header.source(), source_port)? == port.local.endpoint;
-    ours.then(|| port.flows.get(&endpoint(quote.header.destination(), destination_port)?))?
+    let flow = ours.then(|| port.flows.get(&endpoint(quote.header.destination(), destination_port)?))??;
+    let right = quote.header.flow_id() == port.local.flow.get();
+    port.guesses.admit(Instant::now(), right).then_some(flow)
 }
 
 /// Step 2: whether an AS lies on a flow's path. Of a way back no ASes are known.
@@ -75,4 +99,21 @@ fn died(port: &Port, flow: &Flow, part: DeadPart) -> bool {
     });
     port.keeper.wake();
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_guesses_flow_ids_makes_the_socket_deaf_until_the_second_is_over() {
+        let (guesses, start) = (Guesses::default(), Instant::now());
+        for _ in 0..GUESSES {
+            assert!(!guesses.admit(start, false));
+            assert!(guesses.admit(start, true), "few are mistakes");
+        }
+        assert!(!guesses.admit(start, false));
+        assert!(!guesses.admit(start + SECOND / 2, true), "the right one may be a guess, too");
+        assert!(guesses.admit(start + SECOND, true));
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use hawser_net::link::{Refusal, Unwrapped};
+use hawser_net::link::{self, Refusal, Unwrapped};
 
 use super::key::Key;
 use crate::addr::{EndpointAddr, IsdAs};
@@ -41,6 +41,8 @@ pub(super) struct Word {
     pub(super) reason: Refusal,
     /// Bytes that the packet might have had, from its SCION header on.
     pub(super) mtu: Option<u16>,
+    /// How the datagram in that packet began.
+    pub(super) quoted: link::Quoted,
 }
 
 /// What a packet is.
@@ -79,7 +81,7 @@ pub(super) fn read<'a>(packet: &'a [u8], local: SocketAddr, key: &mut Key) -> Ca
 /// What an error says, if it is about a datagram of this socket.
 fn word(message: &ScmpView<'_>, local: SocketAddr, key: &mut Key) -> Option<Word> {
     let quote = Quote::read(message.quoted()?).ok()?;
-    let Quoted::Udp { source_port, destination_port } = quote.carried else { return None };
+    let Quoted::Udp { source_port, destination_port, payload } = quote.carried else { return None };
     let host = quote.header.source().1.ip().ok()?;
     if source_port != local.port() || !(local.ip().is_unspecified() || host == local.ip()) {
         return None;
@@ -95,7 +97,7 @@ fn word(message: &ScmpView<'_>, local: SocketAddr, key: &mut Key) -> Option<Word
         // It was not understood, for example as its path has expired.
         _ => (Refusal::Unreachable, None),
     };
-    Some(Word { reason, mtu })
+    Some(Word { reason, mtu, quoted: link::Quoted::of(payload) })
 }
 
 fn endpoint(isd_as: IsdAs, host: IpAddr, port: u16) -> EndpointAddr {

@@ -188,7 +188,7 @@ impl Reader<'_> {
     }
 
     /// Word about the way that the key says.
-    fn hear(&mut self, Word { reason, mtu }: Word) {
+    fn hear(&mut self, Word { reason, mtu, quoted }: Word) {
         let alias = match self.ways {
             Ways::Ours(ours) => ours.iter().find(|way| way.key == *self.key).map(|way| way.alias),
             Ways::Theirs(callers) => callers.named(self.key),
@@ -196,7 +196,7 @@ impl Reader<'_> {
         let Some(alias) = alias.filter(|_| self.words.len() < WORDS_MAX) else { return };
         // As an IP packet that carries a datagram without the headers in between would have it.
         let mtu = mtu.map(|mtu| (usize::from(mtu).saturating_sub(alias.header()) + self.headroom) as u32);
-        self.words.push_back(PathError { remote: alias.address(), reason, mtu, from: None, quoted: None });
+        self.words.push_back(PathError { remote: alias.address(), reason, mtu, from: None, quoted: Some(quoted) });
     }
 }
 

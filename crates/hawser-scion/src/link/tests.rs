@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 use std::time::{Duration, Instant, SystemTime};
 
-use hawser_net::link::{Ecn, Refusal, Route};
+use hawser_net::link::{Ecn, PathError, QUOTED_BYTES, Refusal, Route};
 
 use super::testing::{dataplane, endpoint};
 use super::*;
@@ -290,14 +290,16 @@ fn what_routers_say_is_told_of_the_way_that_it_is_about() {
         receive_nothing(link);
         let word = link.has_word().then(|| link.next_error().expect("word").expect("some"));
         assert!(!link.has_word());
-        word.map(|word| (Alias::of(&word.remote).expect("an alias"), word.reason, word.mtu))
+        let quoted = |word: &PathError| word.quoted.expect("a quote").as_bytes().to_vec();
+        word.map(|word| (Alias::of(&word.remote).expect("an alias"), word.reason, word.mtu, quoted(&word)))
     };
-    assert_eq!(say(&mut caller, down(&sent)), Some((way.alias(), Refusal::Unreachable, None)));
-    let cut = &sent[..way.alias().header() + 20];
-    assert_eq!(say(&mut caller, down(cut)), Some((way.alias(), Refusal::Unreachable, None)), "quotes are cut");
+    let begun = vec![1; QUOTED_BYTES];
+    assert_eq!(say(&mut caller, down(&sent)), Some((way.alias(), Refusal::Unreachable, None, begun.clone())));
+    let cut = &sent[..way.alias().header() + 5];
+    assert_eq!(say(&mut caller, down(cut)), Some((way.alias(), Refusal::Unreachable, None, vec![1; 5])), "it is cut");
     let carried = 1300 - way.alias().header() as u32;
     let too_big = say(&mut caller, ScmpView::PacketTooBig { mtu: 1300, quoted: &sent });
-    assert_eq!(too_big, Some((way.alias(), Refusal::TooBig, Some(carried + 28))));
+    assert_eq!(too_big, Some((way.alias(), Refusal::TooBig, Some(carried + 28), begun)));
     let mut of_another = sent.clone();
     of_another[12 + 7] ^= 1;
     assert_eq!(say(&mut caller, down(&of_another)), None, "it went to another AS");

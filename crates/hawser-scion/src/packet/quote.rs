@@ -23,6 +23,8 @@ pub enum Quoted<'a> {
         source_port: u16,
         /// Who was to get it.
         destination_port: u16,
+        /// How its payload began; may be empty.
+        payload: &'a [u8],
     },
     /// A control message. What it carried may be cut.
     Scmp(ScmpView<'a>),
@@ -38,7 +40,8 @@ impl<'a> Quote<'a> {
         let carried = match carried {
             protocol::UDP => {
                 need(bytes, UDP_LEN, Part::Udp)?;
-                Quoted::Udp { source_port: u16_at(bytes, 0), destination_port: u16_at(bytes, DESTINATION_PORT_AT) }
+                let (source_port, destination_port) = (u16_at(bytes, 0), u16_at(bytes, DESTINATION_PORT_AT));
+                Quoted::Udp { source_port, destination_port, payload: &bytes[UDP_LEN..] }
             }
             protocol::SCMP => Quoted::Scmp(ScmpView::read(bytes)?),
             other => Quoted::Other(other),

@@ -171,9 +171,9 @@ fn forged_messages_change_nothing() {
         quote[at] ^= 1;
         quote
     };
-    // Destination AS, source AS, destination host, source host, source port, destination port.
+    // Flow id, destination AS, source AS, destination host, source host, source port, destination port.
     let ports_at = parse_ports_at(&quote);
-    for at in [19, 27, 31, 35, ports_at + 1, ports_at + 3] {
+    for at in [3, 19, 27, 31, 35, ports_at + 1, ports_at + 3] {
         forged(as_120(), external(as_120(), 1, &changed(at)));
     }
     let echo = Echo { id: 31000, seq: 1, data: b"?" };

@@ -117,8 +117,8 @@ fn take_errors(parts: &mut Parts, index: usize, now: Time) {
                 if size.is_some_and(|size| endpoint.handle_hint(socket.plan.id, error.remote, size, quoted)) {
                     continue;
                 }
-                if error.reason == Refusal::Unreachable && Alias::of(&error.remote).is_some() {
-                    endpoint.handle_broken(now, socket.plan.id, error.remote);
+                let broken = error.reason == Refusal::Unreachable && Alias::of(&error.remote).is_some();
+                if broken && endpoint.handle_broken(now, socket.plan.id, error.remote, quoted.unwrap_or_default()) {
                     let _ = reports.send(Report::Broken(error.remote));
                 } else {
                     lost.icmp_ignored += 1;
