@@ -7,7 +7,7 @@ use hawser_core::endpoint::{Endpoint, Event};
 use hawser_core::packet::Offload;
 use hawser_core::path::health::{DownReason, HealthState};
 use hawser_core::transport::Transport;
-use hawser_core::units::{ByteCount, Ecn, LinkId, Rate, Time};
+use hawser_core::units::{ByteCount, Ecn, LinkId, PeerId, Rate, Time};
 use std::net::SocketAddr;
 use std::time::Duration;
 use support::{Buffer, connected_by, packet, step};
@@ -54,7 +54,7 @@ fn a_streams_datagram_has_one_size_that_needs_no_search() {
     let snapshot = local.endpoint.snapshot(now);
     assert!(snapshot.peers.iter().flatten().flat_map(|peer| &peer.paths).all(|path| path.mtu == 1480));
     let told: Vec<Event> = std::iter::from_fn(|| local.endpoint.poll_event()).collect();
-    assert!(told.contains(&Event::TunMtu(1449)), "{told:?}");
+    assert!(told.contains(&Event::PeerMtu { peer: PeerId(0), mtu: 1449 }), "{told:?}");
 }
 
 #[test]

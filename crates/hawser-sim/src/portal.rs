@@ -213,7 +213,7 @@ impl Portal {
     /// Takes what the core has to tell.
     pub fn take_events(&mut self, now: Time) {
         while let Some(event) = self.endpoint.poll_event() {
-            if let Event::TunMtu(mtu) = event {
+            if let Event::PeerMtu { mtu, .. } = event {
                 self.mtu = mtu;
             }
             self.told.push((now, event));

@@ -17,10 +17,12 @@ mod peer;
 mod pending;
 mod reload;
 pub(crate) mod routing;
+mod share;
 mod streams;
 mod words;
 
 pub use peer::PeerConfig;
+pub use share::Load;
 pub use streams::Verdict;
 pub use words::{Config, Event, Link, Snapshot};
 
@@ -29,7 +31,6 @@ use crate::handshake::{Identity, Responder};
 use crate::packet::{FlowKey, Offload, PacketDrop, TrainStore};
 use crate::path::health::DownReason;
 use crate::rules::{Mark, Rules};
-use crate::session::constants::{DATA_OVERHEAD, TUN_MTU_MIN, TUN_MTU_RAISE};
 use crate::session::timeout::earlier;
 use crate::session::{
     Buffers, Context, Datagram, Event as SessionEvent, Moved, Reason, Route, Settings, Sink, Terms, Transmit,
@@ -40,11 +41,10 @@ use handshakes::Outbox;
 use labels::{KeyId, Labels, Owner};
 use peer::Peer;
 use routing::Routing;
+use share::Shares;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// The search for a new path's MTU takes no longer than this, a lost probe or two included.
-const MTU_SEARCH: Duration = Duration::from_secs(5);
 /// Buffers that were idle for this long are given back.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
@@ -62,6 +62,7 @@ pub struct Endpoint {
     routing: Routing,
     labels: Labels,
     store: TrainStore,
+    shares: Shares,
     rules: Rules,
     terms: Vec<(LinkGroup, Terms)>,
     drops: Drops,
@@ -77,8 +78,6 @@ pub struct Endpoint {
     isolated: bool,
     /// The portal's own inner addresses.
     own: Vec<IpAddr>,
-    tun_mtu: u16,
-    tun_mtu_raised: Option<Time>,
     housekeeping: Time,
     scratch: Vec<u8>,
     tells_keys: bool,
@@ -100,6 +99,7 @@ impl Endpoint {
             routing: Routing::default(),
             labels: Labels::default(),
             store: TrainStore::new(flow_key),
+            shares: Shares::default(),
             rules: Rules::default(),
             terms: Vec::new(),
             drops: Drops::default(),
@@ -111,8 +111,6 @@ impl Endpoint {
             turn: 0,
             isolated: false,
             own: Vec::new(),
-            tun_mtu: TUN_MTU_MIN,
-            tun_mtu_raised: None,
             housekeeping: Time::ZERO,
             scratch: Vec::new(),
             tells_keys: false,
@@ -207,6 +205,9 @@ impl Endpoint {
                 several.into_iter().find(opens).ok_or(DropReason::Forged)?
             }
         };
+        if !self.shares.admits(owner.peer) {
+            return Err(DropReason::TimeShare);
+        }
         let index = owner.peer.0 as usize;
         if !self.peers[index].has_live_key(owner.key) {
             self.promote(now, &owner, &header, datagram.bytes)?;
@@ -216,6 +217,17 @@ impl Endpoint {
         let verdict = session.on_datagram(now, owner.key, owner.path, datagram, sink, &mut cx);
         self.settle(now, owner.peer);
         verdict
+    }
+
+    /// A window of 10 ms is over, in which the sockets stood so. Whether [`Endpoint::charge`] is to be told what datagrams cost.
+    pub fn handle_load(&mut self, load: Load) -> bool {
+        self.shares.on_window(load);
+        self.shares.measures()
+    }
+
+    /// What the datagrams from one address since the last call cost, processor time: their peer may be limited for it.
+    pub fn charge(&mut self, time: Duration) {
+        self.shares.charge(time);
     }
 
     /// A peer with what its session borrows.
@@ -262,7 +274,7 @@ impl Endpoint {
         }
         // Streams that begin meanwhile would keep a size that is too small, or need pieces.
         if mtu_changed {
-            self.follow_mtu(now);
+            self.follow_mtu(now, id);
         }
     }
 
@@ -308,7 +320,7 @@ impl Endpoint {
             self.housekeeping = now + HOUSEKEEPING;
             self.store.trim();
             self.peers.iter_mut().for_each(|peer| peer.trim(now, &mut self.labels, &mut self.store, &mut self.drops));
-            self.follow_mtu(now);
+            (0..self.peers.len()).for_each(|place| self.follow_mtu(now, PeerId(place as u32)));
             self.reopen_paths(now);
         }
     }
@@ -333,21 +345,10 @@ impl Endpoint {
         if self.events.is_empty() { None } else { Some(self.events.remove(0)) }
     }
 
-    /// The TUN's MTU: lowered at once, raised at most once a minute (the first time when it is known).
-    fn follow_mtu(&mut self, now: Time) {
-        let least = self.peers.iter().filter_map(|peer| peer.session.as_ref()?.least_mtu()).min();
-        let Some(least) = least else { return };
-        let fits = least.saturating_sub(DATA_OVERHEAD as u16).max(TUN_MTU_MIN);
-        let sessions = self.peers.iter().filter_map(|peer| peer.session.as_ref());
-        // While a young session still finds out what its paths carry, the MTU may follow.
-        let young = sessions.map(|session| session.started()).max().is_some_and(|at| now.since(at) < MTU_SEARCH);
-        let may_raise = young || self.tun_mtu_raised.is_none_or(|at| now.since(at) >= TUN_MTU_RAISE);
-        if fits < self.tun_mtu || fits > self.tun_mtu && may_raise {
-            if fits > self.tun_mtu {
-                self.tun_mtu_raised = Some(now);
-            }
-            self.tun_mtu = fits;
-            self.events.push(Event::TunMtu(fits));
+    /// What fits to a peer may have changed.
+    fn follow_mtu(&mut self, now: Time, id: PeerId) {
+        if let Some(mtu) = self.peers[id.0 as usize].follow_mtu(now) {
+            self.events.push(Event::PeerMtu { peer: id, mtu });
         }
     }
 
@@ -398,13 +399,11 @@ impl Endpoint {
 
     /// A link's socket refused datagrams of `size` bytes to `remote` as too large.
     pub fn handle_too_big(&mut self, id: LinkId, remote: SocketAddr, size: u16) {
-        let mut found = false;
-        for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
-            found |= session.on_too_big(id, remote, size);
-        }
-        if found {
-            self.tun_mtu_raised = None;
-            self.housekeeping = Time::ZERO;
+        for peer in &mut self.peers {
+            if peer.session.as_mut().is_some_and(|session| session.on_too_big(id, remote, size)) {
+                peer.mtu_raised = None;
+                self.housekeeping = Time::ZERO;
+            }
         }
     }
 

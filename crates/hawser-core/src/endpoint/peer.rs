@@ -9,7 +9,7 @@ use crate::drops::{DropReason, Drops};
 use crate::handshake::{Memory, OpenKey, Psk, PublicKey};
 use crate::packet::{SegmentRef, TrainId, TrainStore};
 use crate::queue::{Choice, FlowView, Queue};
-use crate::session::constants::{ASK_LEAST, EAGER, EAGER_PARTS, QUEUED_FOR};
+use crate::session::constants::{ASK_LEAST, DATA_OVERHEAD, EAGER, EAGER_PARTS, QUEUED_FOR, TUN_MTU_MIN, TUN_MTU_RAISE};
 use crate::session::timeout::earlier;
 use crate::session::{Context, KeySet, Reason, Rekey, Route, Session, Settings, first_ids, ingress_queue};
 use crate::units::{PathId, PeerId, Time};
@@ -22,6 +22,8 @@ use std::time::Duration;
 const GREET_EVERY: Duration = Duration::from_millis(500);
 /// And at least this often for ever, where nobody has anything to send: 8 MB a month on each link.
 const ASK_IDLE: Duration = Duration::from_secs(60);
+/// The search for a new path's MTU takes no longer than this, a lost probe or two included.
+const MTU_SEARCH: Duration = Duration::from_secs(5);
 /// Trains kept for a peer whose session is still being made: a few first packets of connections.
 const WAITING_TRAINS: usize = 64;
 
@@ -61,6 +63,9 @@ pub(super) struct Peer {
     pub asked_at: Time,
     /// Something is to be sent to it.
     pub wanted: bool,
+    /// What inner packets to it may have, bytes, and when that was raised last.
+    mtu: u16,
+    pub mtu_raised: Option<Time>,
 }
 
 impl Peer {
@@ -81,7 +86,26 @@ impl Peer {
             asking_since: None,
             asked_at: Time::ZERO,
             wanted: false,
+            mtu: TUN_MTU_MIN,
+            mtu_raised: None,
         }
+    }
+
+    /// What fits to it, if that is news: lowered at once, raised at most once a minute (the first time when it is known).
+    pub fn follow_mtu(&mut self, now: Time) -> Option<u16> {
+        let session = self.session.as_ref()?;
+        let fits = session.least_mtu()?.saturating_sub(DATA_OVERHEAD as u16).max(TUN_MTU_MIN);
+        // While a young session still finds out what its paths carry, the MTU may follow.
+        let young = now.since(session.started()) < MTU_SEARCH;
+        let may_raise = young || self.mtu_raised.is_none_or(|at| now.since(at) >= TUN_MTU_RAISE);
+        if fits == self.mtu || fits > self.mtu && !may_raise {
+            return None;
+        }
+        if fits > self.mtu {
+            self.mtu_raised = Some(now);
+        }
+        self.mtu = fits;
+        Some(fits)
     }
 
     /// A train for this peer; kept for a moment if there is no session yet.

@@ -49,8 +49,13 @@ pub struct Link {
 /// What the driver is to do or to tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Set the TUN's MTU to this many bytes.
-    TunMtu(u16),
+    /// What goes to this peer by TUN should have no more bytes than this: larger packets go in pieces.
+    PeerMtu {
+        /// To whom.
+        peer: PeerId,
+        /// Bytes of an inner packet.
+        mtu: u16,
+    },
     /// A session with this peer began, as `new` or under fresh keys.
     Session {
         /// With whom.

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each user takes what it needs")]
 #![allow(missing_docs, reason = "shared by tests and benchmarks, not published")]
 
+pub mod sender;
 pub mod world;
 
 use hawser_core::congestion::Kind;

@@ -115,7 +115,7 @@ impl NetConfig {
         let before = earlier.as_ref().map_or(before, |entry| entry.before.clone());
         let interface = self.rtnl.interface_name(&change).await?;
         let id = self.journal.set(change.clone(), interface, before, earlier.as_ref())?;
-        if let Err(error) = self.rtnl.set(&change).await {
+        if let Err(error) = self.rtnl.set(&change, earlier.as_ref().map(|entry| &entry.change)).await {
             let retracted = match earlier {
                 Some(entry) => self.journal.restore(entry).map(drop),
                 None => self.journal.undone(id),
@@ -172,7 +172,7 @@ impl NetConfig {
         {
             return Ok(Applied::AlreadySo);
         }
-        match self.rtnl.set(change).await {
+        match self.rtnl.set(change, None).await {
             Ok(()) => Ok(Applied::Set),
             Err(error) if error.errno() == Some(libc::EEXIST) => Ok(Applied::AlreadySo),
             Err(error) => Err(error),

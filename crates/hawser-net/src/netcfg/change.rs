@@ -85,6 +85,9 @@ pub struct RouteSpec {
     /// By which router.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
+    /// The most bytes that packets by it may have; none leaves it to the interface. A later one takes the earlier one's place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Mtu>,
     /// What becomes of the packets.
     #[serde(default, skip_serializing_if = "RouteKind::is_unicast")]
     pub kind: RouteKind,
@@ -163,8 +166,8 @@ pub struct MarkMatch {
 impl RouteSpec {
     /// The plain route to `destination` out of `interface`, in the main table.
     pub fn to(destination: IpNet, interface: IfIndex) -> Self {
-        let (table, metric, source, gateway) = (None, None, None, None);
-        Self { destination, interface, table, metric, source, gateway, kind: RouteKind::Unicast }
+        let (table, metric, source, gateway, mtu) = (None, None, None, None, None);
+        Self { destination, interface, table, metric, source, gateway, mtu, kind: RouteKind::Unicast }
     }
 }
 
@@ -213,6 +216,7 @@ impl Change {
         match (self, earlier) {
             (Self::Mtu { interface: a, .. }, Self::Mtu { interface: b, .. }) => a == b,
             (Self::Sysctl { key: a, .. }, Self::Sysctl { key: b, .. }) => a == b,
+            (Self::Route(a), Self::Route(b)) => a.mtu != b.mtu && RouteSpec { mtu: b.mtu, ..a.clone() } == *b,
             (Self::Nft(a), Self::Nft(b)) => a.name == b.name,
             (Self::MptcpLimits(_), Self::MptcpLimits(_)) => true,
             _ => false,
@@ -257,6 +261,9 @@ impl fmt::Display for RouteSpec {
         }
         if let Some(metric) = self.metric {
             write!(f, " metric {metric}")?;
+        }
+        if let Some(mtu) = self.mtu {
+            write!(f, " mtu {mtu}")?;
         }
         self.source.map_or(Ok(()), |source| write!(f, " source {source}"))
     }

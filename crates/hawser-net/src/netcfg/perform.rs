@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use netlink_packet_route::{
     AddressFamily,
     address::{AddressAttribute, AddressFlags, AddressMessage},
-    route::{RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType},
+    route::{RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType},
     rule::{RuleAction, RuleAttribute, RuleFlags, RuleHeader, RuleMessage, RulePortRange},
 };
 use rtnetlink::{AddressMessageBuilder, LinkUnspec};
@@ -80,8 +80,8 @@ impl Rtnl {
         })
     }
 
-    /// Sets `change`.
-    pub(super) async fn set(&self, change: &Change) -> Result<(), NetConfigError> {
+    /// Sets `change`, which may take the place of an `earlier` one.
+    pub(super) async fn set(&self, change: &Change, earlier: Option<&Change>) -> Result<(), NetConfigError> {
         let handle = &self.handle;
         let subject = change.to_string();
         let (done, missing) = match change {
@@ -101,7 +101,11 @@ impl Rtnl {
                 (handle.link().set(message).execute().await, None)
             }
             Change::Route(route) => {
-                let request = handle.route().add(route_message(route));
+                let mut message = route_message(route);
+                let mtu = route.mtu.map(|Mtu(mtu)| RouteAttribute::Metrics(vec![RouteMetric::Mtu(mtu)]));
+                message.attributes.extend(mtu);
+                let request = handle.route().add(message);
+                let request = if earlier.is_some() { request.replace() } else { request };
                 let missing = route.destination.addr().is_ipv6().then_some(Feature::Ipv6);
                 (request.execute().await, missing)
             }
@@ -256,6 +260,7 @@ fn address_message(interface: IfIndex, address: IpAddr, length: u8) -> AddressMe
     }
 }
 
+/// Without its MTU: a route is found, to be removed, whatever it is.
 fn route_message(route: &RouteSpec) -> RouteMessage {
     let destination = route.destination.trunc();
     let table = route.table.unwrap_or(TableId::MAIN);

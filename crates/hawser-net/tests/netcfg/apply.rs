@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hawser_net::netcfg::{Applied, Change, Family, IfIndex, Mtu, NetConfigError, RulePriority, SysctlKey};
+use hawser_net::netcfg::{Applied, Change, Family, IfIndex, Mtu, NetConfigError, RouteSpec, RulePriority, SysctlKey};
 
 use crate::lab::{assert_restored, config, every_change, in_namespace, index, ip, shown, system, until_shown, veth};
 
@@ -54,6 +54,34 @@ fn each_change_alone_is_undone() {
             config.undo(&change).await.unwrap();
         }
         assert_eq!(config.applied().count(), 0);
+    });
+}
+
+#[test]
+fn a_route_gets_another_mtu_in_its_place_and_goes_whatever_it_has() {
+    in_namespace(|| async {
+        let directory = tempfile::tempdir().unwrap();
+        veth("v0", "v1");
+        let mut config = config(directory.path());
+        let interface = index("v0");
+        config.apply(Change::LinkUp { interface }).await.unwrap();
+        for (destination, question) in [("192.168.8.0/24", "-4 route"), ("fd88::/48", "-6 route")] {
+            let before = system();
+            let route = |mtu: Option<u32>| {
+                Change::Route(RouteSpec { mtu: mtu.map(Mtu), ..RouteSpec::to(destination.parse().unwrap(), interface) })
+            };
+            for mtu in [None, Some(1_300), Some(1_290), None, Some(1_400)] {
+                config.apply(route(mtu)).await.unwrap();
+                let lines: Vec<String> =
+                    shown(question).lines().filter(|line| line.contains(destination)).map(str::to_owned).collect();
+                assert_eq!(lines.len(), 1, "{lines:?}");
+                let wanted = mtu.map_or_else(|| "mtu".to_owned(), |mtu| format!("mtu {mtu}"));
+                assert_eq!(lines[0].contains(&wanted), mtu.is_some(), "{mtu:?}: {lines:?}");
+            }
+            assert_eq!(config.applied().count(), 2);
+            config.undo(&route(Some(1_400))).await.unwrap();
+            assert_restored(&before);
+        }
     });
 }
 

@@ -1,5 +1,7 @@
 //! The packet thread's clock.
 
+use std::time::Duration;
+
 use hawser_core::units::Time;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -16,6 +18,12 @@ impl Clock {
     pub fn now(self) -> Time {
         let now = clock_gettime(ClockId::Boottime);
         Time::from_nanos(now.tv_sec.unsigned_abs() * NANOS_PER_SEC + now.tv_nsec.unsigned_abs())
+    }
+
+    /// Processor time of the calling thread so far. A system call.
+    pub fn spent(self) -> Duration {
+        let spent = clock_gettime(ClockId::ThreadCPUTime);
+        Duration::new(spent.tv_sec.unsigned_abs(), u32::try_from(spent.tv_nsec).unwrap_or_default())
     }
 }
 

@@ -20,6 +20,7 @@ mod marks;
 mod nat_and_trains;
 mod nested;
 mod pairing;
+mod peers;
 mod protection;
 mod reload;
 mod repairs;

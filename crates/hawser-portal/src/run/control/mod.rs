@@ -12,6 +12,7 @@ mod default_route;
 mod enrolments;
 mod gateway;
 mod key_log;
+mod mtu;
 mod observe;
 mod reload;
 mod routes;

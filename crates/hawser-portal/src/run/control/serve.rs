@@ -234,9 +234,9 @@ impl<'a> Serving<'a> {
 
     async fn on_event(&mut self, event: Event) {
         match event {
-            Event::TunMtu(mtu) => {
-                if self.config.tun.mtu.is_none() {
-                    self.system.set_tun_mtu(mtu).await;
+            Event::PeerMtu { peer, mtu } => {
+                if let Some(peer) = self.places.peer(peer) {
+                    self.system.set_peer_mtu(&self.config, peer.name.as_str(), mtu).await;
                 }
             }
             Event::Session { peer, new: true } => tracing::info!(peer = self.name(peer), "session"),

@@ -10,14 +10,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hawser_net::netcfg::{
-    Change, IfIndex, InstanceName, Interface, LinkEvent, Mtu, NetConfig, NetConfigError, RouteSpec, Rtnl, SysctlKey,
+    Change, IfIndex, InstanceName, Interface, LinkEvent, NetConfig, NetConfigError, RouteSpec, Rtnl, SysctlKey,
 };
 use ipnet::IpNet;
 
 use super::default_route::{self, Places};
 use super::gateway::{self, Beyond};
+use super::mtu::Mtus;
 use super::takeover::Taken;
-use crate::config::{Config, MTU_MIN};
+use crate::config::Config;
 use crate::run::RunError;
 use crate::run::interfaces::Interfaces;
 use crate::run::plan::SocketPlan;
@@ -40,6 +41,7 @@ pub struct System {
     wanted: Vec<Change>,
     /// Where the rules of the default route are, once they are set.
     places: Places,
+    mtus: Mtus,
     beyond: Beyond,
     takeover: Option<Taken>,
     /// What of that could not be set, and when it was tried last.
@@ -62,9 +64,9 @@ impl System {
                 "cleaned up after a killed portal"
             );
         }
-        let (places, beyond) = (Places::default(), Beyond::default());
+        let (places, mtus, beyond) = (Places::default(), Mtus::default(), Beyond::default());
         let (wanted, missing) = (Vec::new(), Vec::new());
-        Ok(Self { net, tun: None, wanted, places, beyond, takeover: None, missing, tried: Instant::now() })
+        Ok(Self { net, tun: None, wanted, places, mtus, beyond, takeover: None, missing, tried: Instant::now() })
     }
 
     /// The connection to the kernel, for questions.
@@ -77,7 +79,7 @@ impl System {
         self.tun = Some(tun);
         self.places = Places::ask(self.net.rtnl(), config).await?;
         self.beyond = Beyond::new(config);
-        self.wanted = changes(config, tun, &self.places)?;
+        self.wanted = changes(config, tun, &self.places, &self.mtus)?;
         self.takeover = Taken::new(config, self.net.rtnl(), tun).await?;
         if let Some(taken) = &self.takeover {
             self.beyond.open_to(taken.worlds());
@@ -104,7 +106,7 @@ impl System {
     }
 
     fn wanted_by(&mut self, config: &Config, tun: IfIndex) -> Result<Vec<Change>, RunError> {
-        let mut wanted = changes(config, tun, &self.places)?;
+        let mut wanted = changes(config, tun, &self.places, &self.mtus)?;
         if let Some(taken) = &mut self.takeover {
             taken.follow(config);
             wanted.extend(taken.changes()?);
@@ -170,13 +172,15 @@ impl System {
         }
     }
 
-    /// Sets the TUN device's MTU; a failure is told, and the old one kept.
-    pub async fn set_tun_mtu(&mut self, mtu: u16) {
-        let Some(interface) = self.tun else { return };
-        match self.net.apply(Change::Mtu { interface, mtu: Mtu(mtu.into()) }).await {
-            Ok(_) => tracing::info!(mtu, "tun mtu"),
-            Err(error) => tracing::warn!(mtu, %error, "tun mtu not set"),
+    /// Packets to this peer may be so long: the TUN device or routes to it follow; a failure is told.
+    pub async fn set_peer_mtu(&mut self, config: &Config, peer: &str, mtu: u16) {
+        let before = self.mtus.of_device(config);
+        self.mtus.note(peer, mtu);
+        let device = self.mtus.of_device(config);
+        if device != before {
+            tracing::info!(mtu = device.0, "tun mtu");
         }
+        self.reconfigure(config).await;
     }
 
     /// The kernel said so.
@@ -245,14 +249,12 @@ fn plain(tun: &str) -> String {
 }
 
 /// What the TUN device is to have.
-fn changes(config: &Config, interface: IfIndex, places: &Places) -> Result<Vec<Change>, NetConfigError> {
-    let mtu = config.tun.mtu.map_or(MTU_MIN, |mtu| mtu.bytes());
-    let mut changes = vec![Change::Mtu { interface, mtu: Mtu(mtu.into()) }];
+fn changes(config: &Config, interface: IfIndex, places: &Places, mtus: &Mtus) -> Result<Vec<Change>, NetConfigError> {
+    let mut changes = vec![Change::Mtu { interface, mtu: mtus.of_device(config) }];
     changes.extend(config.tun.addresses.iter().map(|address| Change::Address { interface, address: *address }));
     changes.push(Change::LinkUp { interface });
-    let allowed = config.peers.iter().flat_map(|peer| &peer.allowed_ips);
-    let routed = allowed.filter(|net| needs_route(config, net));
-    changes.extend(routed.map(|destination| Change::Route(RouteSpec::to(*destination, interface))));
+    let route = |(net, mtu)| Change::Route(RouteSpec { mtu, ..RouteSpec::to(net, interface) });
+    changes.extend(mtus.routes(config).map(route));
     changes.extend(default_route::changes(config, interface, places));
     changes.extend(gateway::table(config)?.map(Change::Nft));
     Ok(changes)
@@ -260,7 +262,7 @@ fn changes(config: &Config, interface: IfIndex, places: &Places) -> Result<Vec<C
 
 /// The device's own network is routed by the kernel, and an address that is taken over by a table of its own. A default route is `default_route`'s to set: in the main table
 /// it would take the host's other traffic too.
-fn needs_route(config: &Config, net: &IpNet) -> bool {
+pub(super) fn needs_route(config: &Config, net: &IpNet) -> bool {
     let taken_over = config.takeover.iter().flat_map(|takeover| &takeover.addresses);
     net.prefix_len() > 0
         && !taken_over.into_iter().any(|address| IpNet::from(*address) == *net)
@@ -294,17 +296,19 @@ mod tests {
         Config::parse(&text, "test.toml").expect("a right configuration")
     }
 
+    fn said(config: &Config, mtus: &Mtus) -> Vec<String> {
+        let changes = changes(config, IfIndex::new(5).expect("not zero"), &Places::default(), mtus);
+        changes.expect("it can be written").iter().map(ToString::to_string).collect()
+    }
+
     #[test]
     fn the_device_gets_mtu_addresses_and_the_routes_that_nobody_else_sets() {
         let config = config(
             "addresses = [\"10.77.0.1/24\"]",
             "\"10.77.0.0/24\", \"192.168.8.0/24\", \"0.0.0.0/0\", \"fd77::2/128\"",
         );
-        let changes =
-            changes(&config, IfIndex::new(5).expect("not zero"), &Places::default()).expect("it can be written");
-        let said: Vec<String> = changes.iter().map(ToString::to_string).collect();
         assert_eq!(
-            said,
+            said(&config, &Mtus::default()),
             [
                 "mtu 1280 on interface 5",
                 "address 10.77.0.1/24 on interface 5",
@@ -318,8 +322,41 @@ mod tests {
     #[test]
     fn an_mtu_of_the_configuration_is_set_as_it_is() {
         let config = config("addresses = [\"10.77.0.1/24\"]\nmtu = 1400", "\"192.168.8.0/24\"");
-        let changes =
-            changes(&config, IfIndex::new(5).expect("not zero"), &Places::default()).expect("it can be written");
-        assert_eq!(changes[0].to_string(), "mtu 1400 on interface 5");
+        let mut mtus = Mtus::default();
+        mtus.note("home", 1300);
+        let said = said(&config, &mtus);
+        assert_eq!(
+            (said[0].as_str(), said[3].as_str()),
+            ("mtu 1400 on interface 5", "route 192.168.8.0/24 out of interface 5")
+        );
+    }
+
+    #[test]
+    fn a_peer_that_takes_less_has_routes_that_say_so_unless_it_is_the_way_to_everywhere() {
+        let two = |more: &str| {
+            let tun = "addresses = [\"10.77.0.1/24\"]";
+            let key = "q7FhFz2qNi2zhvYb1Kuj4ZUIDTlEzb8CyZk7BkvPMFk=";
+            let other = format!(
+                "\"192.168.8.0/24\"]\n[[peer]]\nname = \"away\"\npublic_key = \"{key}\"\nallowed_ips = [\"10.5.0.0/16\"{more}"
+            );
+            config(tun, &other)
+        };
+        let routes = |config: &Config, home: u16, away: u16| {
+            let mut mtus = Mtus::default();
+            mtus.note("home", home);
+            mtus.note("away", away);
+            let said = said(config, &mtus);
+            [0, 3, 4].map(|place| said[place].clone())
+        };
+        let route = |net: &str, mtu: &str| format!("route {net} out of interface 5{mtu}");
+        let mtu = |mtu: u16| format!("mtu {mtu} on interface 5");
+        let apart = two("");
+        let (home, away) = ("192.168.8.0/24", "10.5.0.0/16");
+        assert_eq!(routes(&apart, 1449, 1449), [mtu(1449), route(home, ""), route(away, "")]);
+        assert_eq!(routes(&apart, 1449, 1300), [mtu(1449), route(home, ""), route(away, " mtu 1300")]);
+        assert_eq!(routes(&apart, 1280, 1300), [mtu(1300), route(home, " mtu 1280"), route(away, "")]);
+        let everywhere = two(", \"0.0.0.0/0\"");
+        assert_eq!(routes(&everywhere, 1449, 1300), [mtu(1300), route(home, ""), route(away, "")]);
+        assert_eq!(routes(&everywhere, 1280, 1449), [mtu(1449), route(home, " mtu 1280"), route(away, "")]);
     }
 }

@@ -10,6 +10,7 @@ use hawser_net::link::{Link, PathError, Quoted, RUNS_PER_BATCH, Refusal};
 use rustix::event::PollFlags;
 
 use super::any_link::AnyLink;
+use super::load::Meter;
 use super::socket::LinkSocket;
 use super::{Parts, RunError, tun_loop};
 use crate::run::messages::Report;
@@ -59,7 +60,7 @@ pub fn on_ready(parts: &mut Parts, index: usize, flags: PollFlags) -> Result<boo
 
 /// Step 3, one batch: gives the number of runs in it, and of datagrams.
 fn receive(parts: &mut Parts, index: usize) -> (usize, usize) {
-    let Parts { clock, endpoint, home, sockets, received, moderation, .. } = parts;
+    let Parts { clock, endpoint, home, sockets, received, moderation, load, .. } = parts;
     let Some((socket, link)) = sockets.get_mut(index).and_then(split) else { return (0, 0) };
     let runs = link.recv(received);
     let now = clock.now();
@@ -70,7 +71,7 @@ fn receive(parts: &mut Parts, index: usize) -> (usize, usize) {
             return (0, 0);
         }
     };
-    let mut datagrams = 0;
+    let (mut datagrams, mut meter) = (0, Meter::start(load, *clock));
     for run in received.runs() {
         // A socket with one address needs no telling which.
         let local = run.local.filter(|_| socket.answers_from_several);
@@ -82,6 +83,7 @@ fn receive(parts: &mut Parts, index: usize) -> (usize, usize) {
             let verdict = endpoint.handle_datagram(now, socket.id, remote, local, ecn, datagram, home);
             proven |= verdict == Verdict::OfSession;
         }
+        meter.charge(*clock, endpoint);
         if proven {
             link.prove(remote);
         }

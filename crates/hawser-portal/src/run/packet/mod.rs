@@ -8,6 +8,7 @@
 
 mod any_link;
 mod link_loop;
+mod load;
 mod moderation;
 mod netlink_loop;
 mod ready;
@@ -39,6 +40,7 @@ use super::clock::Clock;
 use super::interfaces::Interfaces;
 use super::messages::{Command, Lost, Report};
 use super::plan::SocketPlan;
+use load::Load;
 use moderation::Moderation;
 use ready::Ready;
 use socket::LinkSocket;
@@ -61,6 +63,7 @@ pub struct Parts {
     lost: Lost,
     moderation: Moderation,
     trimmed: Time,
+    load: Load,
 }
 
 /// The packet thread's story. At first its listening sockets are open; the packet thread owns it.
@@ -101,6 +104,7 @@ impl Driver {
             lost: Lost::default(),
             moderation: Moderation::new(),
             trimmed: Time::ZERO,
+            load: Load::default(),
         };
         netlink_loop::open_listening(&mut parts)?;
         Ok(Self { parts, commands })
@@ -153,6 +157,9 @@ impl Driver {
         let next = if ready.commands { netlink_loop::on_commands(parts, &self.commands, now) } else { Next::GoOn };
         netlink_loop::settle(parts, now);
         *more = transmit::on_round(parts) || left;
+        if !left {
+            parts.load.on_empty();
+        }
         tun_loop::flush(parts)?;
         tell_events(parts);
         Ok(next)

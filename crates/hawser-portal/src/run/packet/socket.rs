@@ -235,6 +235,11 @@ impl LinkSocket {
         self.link.as_mut().and_then(AnyLink::streams).is_some_and(|streams| streams.has_more())
     }
 
+    /// Datagrams that the kernel dropped before this portal saw them.
+    pub fn kernel_drops(&self) -> u64 {
+        self.drops_before + self.link.as_ref().map_or(0, Link::kernel_drops)
+    }
+
     /// What is waited for, where there is a socket.
     pub fn watched(&self) -> Option<PollFd<'_>> {
         let flags = if self.blocked { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
@@ -269,7 +274,7 @@ impl LinkSocket {
 
     /// Adds what was lost here.
     pub fn add_lost(&self, lost: &mut Lost) {
-        lost.kernel_dropped += self.drops_before + self.link.as_ref().map_or(0, Link::kernel_drops);
+        lost.kernel_dropped += self.kernel_drops();
         lost.connections_refused += self.refused_before + self.link.as_ref().map_or(0, AnyLink::connections_refused);
         lost.send_refused_bytes += self.refused_bytes;
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hawser_core::units::Time;
 
-use super::{Parts, netlink_loop, streams};
+use super::{Parts, load, netlink_loop, streams};
 
 /// Idle buffers are given back this often.
 const TRIM_EVERY: Duration = Duration::from_secs(1);
@@ -31,6 +31,7 @@ pub fn on_wake(parts: &mut Parts, now: Time) {
         }
     }
     streams::on_timer(parts);
+    load::judge(parts, now);
     if now.since(parts.trimmed) >= TRIM_EVERY {
         parts.trimmed = now;
         parts.home.trim();
