@@ -46,6 +46,8 @@ pub enum DropReason {
     StoreFull,
     /// The peer's trains hold as many bytes as they may beside those of others.
     StoreShare,
+    /// It waited, or was under way without an acknowledgement, when its session ended or gave way to another.
+    SessionEnded,
 }
 
 impl From<queue::DropReason> for DropReason {
@@ -60,7 +62,7 @@ impl From<queue::DropReason> for DropReason {
 }
 
 /// The names under which status and metrics show the reasons.
-pub const NAMES: [&str; 20] = [
+pub const NAMES: [&str; 21] = [
     "malformed",
     "unknown_label",
     "forged",
@@ -81,6 +83,7 @@ pub const NAMES: [&str; 20] = [
     "too_old",
     "store_full",
     "store_share",
+    "session_ended",
 ];
 
 /// Counters by reason. Zero at first; one portal owns it.
@@ -116,7 +119,7 @@ mod tests {
     #[test]
     fn the_last_reason_has_the_last_name() {
         assert_eq!(NAMES[DropReason::Superseded as usize], "superseded");
-        assert_eq!(NAMES[DropReason::StoreShare as usize], "store_share");
+        assert_eq!(NAMES[DropReason::SessionEnded as usize], "session_ended");
         assert_eq!(NAMES[DropReason::Malformed as usize], "malformed");
     }
 }
