@@ -33,7 +33,7 @@ use crate::world::{LOCAL, REMOTE, Setup, World};
 use account::{Account, Gauge};
 use fault::Fault;
 use hawser_core::congestion::Kind as Congestion;
-use hawser_core::drops::NAMES;
+use hawser_core::drops::{DropReason, NAMES};
 use hawser_core::endpoint::Snapshot;
 use hawser_core::units::Time;
 use kind::{AT_NIGHT, KINDS, Kind};
@@ -61,14 +61,24 @@ const PAGES: f64 = 72.0;
 /// Looks while somebody calls, and otherwise.
 const LOOK: Duration = Duration::from_secs(1);
 const SELDOM: Duration = Duration::from_secs(60);
-/// A call over a whole line has no longer gap, once it has gone on for this time.
+/// A call over a whole line has no longer gap, nor do both portals use no such line for longer.
 const GAP_MAX: Duration = Duration::from_secs(2);
 /// Nothing wrong and nothing said for so long: nothing is under way. Longer than packets wait for a path (10 s), and are sent
 /// again for (six probe timeouts).
 const REST: Duration = Duration::from_secs(45);
 /// Drops of inner packets that are for good.
-const FINAL: [&str; 9] =
-    ["bad_inner", "no_peer", "no_session", "queue_full", "codel", "gave_up", "too_old", "store_full", "store_share"];
+const FINAL: [DropReason; 10] = [
+    DropReason::BadInner,
+    DropReason::NoPeer,
+    DropReason::NoSession,
+    DropReason::QueueFull,
+    DropReason::Codel,
+    DropReason::GaveUp,
+    DropReason::TooOld,
+    DropReason::StoreFull,
+    DropReason::StoreShare,
+    DropReason::SessionEnded,
+];
 /// How fast both clocks are, parts per million: quartz, one way and the other.
 const PPM: [i32; 2] = [40, -60];
 
@@ -111,6 +121,8 @@ struct Year {
     nonces: Rc<RefCell<Nonces>>,
     call_since: Time,
     quiet_since: Time,
+    /// When a whole line was last used by both portals.
+    unused_since: Time,
     next_fault: u64,
     /// Faults of late, with when they ended, or will: for those beside each other.
     lately: Vec<(u64, Time, Time)>,
@@ -182,6 +194,7 @@ impl Year {
             nonces,
             call_since: Time::ZERO,
             quiet_since: Time::ZERO,
+            unused_since: Time::ZERO,
             next_fault: 0,
             lately: Vec::new(),
             dropped: [[0; NAMES.len()]; 2],
@@ -418,12 +431,17 @@ impl Year {
         let whole = self.wrong_until.map(|until| now.since(until) >= SETTLED);
         let calls = self.orders.borrow().call_until > now && now.since(self.call_since) >= SETTLED;
         if !calls || !whole.contains(&true) || now.since(self.general_until) < SETTLED {
+            self.unused_since = now;
             return;
         }
         self.report.looks += 1;
         let used = watch::live_lines(local, remote);
-        let both = (0..LINES.len()).any(|place| whole[place] && used[place]);
-        assert!(both, "at {now:?} whole lines {whole:?}, used {used:?}:\n{local:?}\n{remote:?}");
+        if (0..LINES.len()).any(|place| whole[place] && used[place]) {
+            self.unused_since = now;
+        }
+        // One that is suspected is so for a round trip or two.
+        let waits = now.since(self.unused_since);
+        assert!(waits <= GAP_MAX, "at {now:?} whole lines {whole:?}, used {used:?}:\n{local:?}\n{remote:?}");
         let gaps = self.account.borrow().last_call.map(|last| now.since(last));
         assert!(gaps.iter().all(|gap| *gap <= GAP_MAX), "at {now:?} a call over {whole:?} waits for {gaps:?}: {:?}", self.live);
     }
@@ -440,7 +458,7 @@ impl Year {
             let trains = snapshots[side].trains;
             assert_eq!(trains.0, 0, "at {now:?} side {side} holds trains at rest");
             let all = self.drops(side);
-            let counted = all.iter().filter(|(name, _)| FINAL.contains(name)).map(|(_, count)| count).sum::<u64>();
+            let counted = FINAL.iter().map(|reason| all[*reason as usize].1).sum::<u64>();
             let since = counted - std::mem::replace(&mut self.settled[side], counted);
             assert!(lost[side] <= since, "at {now:?} side {side} lost {} packets and counted {since}: {all:?}", lost[side]);
         }
