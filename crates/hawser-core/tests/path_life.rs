@@ -187,3 +187,38 @@ fn a_black_hole_on_one_of_two_paths_costs_nothing_and_is_found_when_that_path_mu
     world.run(ms(10_000));
     assert_eq!(world.stream(LOCAL, 100), 100);
 }
+
+/// The long path speaks for one that is suspect: were its acknowledgements to go by the long one alone, each end would find the
+/// other's late, and suspect it anew.
+#[test]
+fn a_short_path_that_both_ends_suspected_is_trusted_again_beside_a_long_one() {
+    let mut world = World::new(&[0, 0], 1);
+    let [long, short] = [world.portals[LOCAL].links[0], world.portals[LOCAL].links[1]];
+    let is_on = |link: SocketAddr, flight: &support::world::Flight| flight.source == link || flight.to == link;
+    world.rule = Box::new(move |_, flight| if is_on(long, flight) { Fate::Delay(ms(15)) } else { Fate::Pass });
+    world.run(ms(3_000));
+    let talk = |world: &mut World, millis: u16| {
+        let mut suspected = 0;
+        for number in (0..millis).step_by(40) {
+            for portal in [LOCAL, REMOTE] {
+                world.inner(portal, number, 200);
+            }
+            for _ in 0..40 {
+                world.run(ms(1));
+                let states = [LOCAL, REMOTE].map(|portal| world.paths(portal)[1].state);
+                suspected += u32::from(states != [HealthState::Active; 2]);
+            }
+        }
+        suspected
+    };
+    assert_eq!(talk(&mut world, 4_000), 0, "it is used");
+    let ends = world.now + ms(60);
+    world.rule = Box::new(move |now, flight| match is_on(long, flight) {
+        true => Fate::Delay(ms(15)),
+        false if now < ends && is_on(short, flight) => Fate::Drop,
+        false => Fate::Pass,
+    });
+    assert!(talk(&mut world, 1_000) > 0, "a suspicion");
+    let suspected = talk(&mut world, 4_000);
+    assert_eq!(suspected, 0, "ms of 4,000 in which an end suspects a whole path");
+}

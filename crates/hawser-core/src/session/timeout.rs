@@ -101,7 +101,7 @@ impl Session {
         // What may not go yet is woken for when it may; an acknowledgement that others carry is not waited for.
         let (quota, ack_quota) = (path.may_speak_at(now), path.may_acknowledge_at(now));
         let asked = path.wants.any().then_some(quota);
-        let acknowledges = path.ack_is_due(now).then_some(ack_quota);
+        let acknowledges = (path.ack_is_due(now) || path.repeats_ack()).then_some(ack_quota);
         let by_quota = [asked, acknowledges].into_iter().flatten().filter(|at| *at > now && !path.blocked).min();
         let ack_due = path.received.ack_due().filter(heard).filter(|at| spokesman || ack_quota <= now || *at > now);
         let paced = path.paced_until.filter(|_| waits);

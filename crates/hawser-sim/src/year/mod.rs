@@ -53,7 +53,7 @@ const CALM: Duration = Duration::from_secs(600);
 /// The reconnection comes in this part of the night.
 const RECONNECTS: (f64, f64) = (2.0, 5.0);
 /// The share of faults by day that somebody calls beside, and from when to when.
-const CALLED: f64 = 0.7;
+const CALLED: f64 = 0.35;
 const BEFORE: Duration = Duration::from_secs(5);
 const AFTER: Duration = Duration::from_secs(10);
 /// A web page is asked for this often by day.
@@ -109,7 +109,10 @@ enum Happens {
 /// All of it. Made by [`run`].
 struct Year {
     world: World,
+    /// Draws faults, calls and pages.
     rng: Seeded,
+    /// Draws what is of a fault's own: how often it draws depends on what portals send.
+    dice: Seeded,
     agenda: EventQueue<Happens>,
     /// The faults that last now.
     live: Vec<Fault>,
@@ -123,6 +126,7 @@ struct Year {
     quiet_since: Time,
     /// When a whole line was last used by both portals.
     unused_since: Time,
+    look_at: Time,
     next_fault: u64,
     /// Faults of late, with when they ended, or will: for those beside each other.
     lately: Vec<(u64, Time, Time)>,
@@ -175,7 +179,7 @@ impl Year {
         let clocks = PPM.map(|ppm| Clock { offset: Duration::from_nanos(rng.below(1 << 50)), ppm });
         let setup = Setup { seed: rng.below(u64::MAX), links: normal(), recipes, clocks: Some(clocks), both_greet: false };
         let mut world = World::new(setup);
-        let (orders, account, nonces) = Default::default();
+        let (dice, (orders, account, nonces)) = (rng.fork(), Default::default());
         for side in [LOCAL, REMOTE] {
             let talker = Talker::new(side, Rc::clone(&orders), Rc::clone(&account));
             world.add_host(side, account::address(side), talker);
@@ -185,6 +189,7 @@ impl Year {
         let mut year = Year {
             world,
             rng,
+            dice,
             agenda: EventQueue::default(),
             live: Vec::new(),
             wrong_until: [Time::ZERO; LINES.len()],
@@ -195,6 +200,7 @@ impl Year {
             call_since: Time::ZERO,
             quiet_since: Time::ZERO,
             unused_since: Time::ZERO,
+            look_at: Time::ZERO,
             next_fault: 0,
             lately: Vec::new(),
             dropped: [[0; NAMES.len()]; 2],
@@ -225,7 +231,7 @@ impl Year {
             self.agenda.push(midnight + CALM, Happens::Calm(true));
             self.agenda.push(midnight + NIGHT, Happens::Calm(false));
         }
-        self.agenda.push(Time::ZERO + SELDOM, Happens::Look);
+        self.look_later(SELDOM);
         self.agenda.push(Time::ZERO + NIGHT, Happens::Page);
     }
 
@@ -263,10 +269,12 @@ impl Year {
                 let wait = -(1.0 - self.rng.unit()).ln() * DAY.as_secs_f64() / PAGES;
                 self.agenda.push(now + Duration::from_secs_f64(wait), Happens::Page);
             }
+            // A call that began since brought it forward.
+            Happens::Look if now != self.look_at => {}
             Happens::Look => {
                 self.look();
                 let next = if self.orders.borrow().call_until > now { LOOK } else { SELDOM };
-                self.agenda.push(now + next, Happens::Look);
+                self.look_later(next);
             }
             Happens::Calm(begins) => {
                 self.count_idle();
@@ -304,7 +312,8 @@ impl Year {
         if orders.call_until <= now {
             self.call_since = now;
             self.account.borrow_mut().last_call = [now; 2];
-            self.agenda.push(now + LOOK, Happens::Look);
+            self.look_at = now + LOOK;
+            self.agenda.push(self.look_at, Happens::Look);
         }
         orders.call_until = orders.call_until.max(until);
     }
@@ -363,6 +372,11 @@ impl Year {
         }
     }
 
+    fn look_later(&mut self, wait: Duration) {
+        self.look_at = self.world.now + wait;
+        self.agenda.push(self.look_at, Happens::Look);
+    }
+
     /// What the call felt of a fault.
     fn measured(&mut self, fault: &Fault) {
         let now = self.world.now;
@@ -384,8 +398,8 @@ impl Year {
     /// A web page: requests, and what comes back for them.
     fn page(&mut self) {
         self.quiet_since = self.world.now;
-        let (now, flow) = (self.world.now, 1 + self.rng.below(6) as u16);
-        let packets = self.rng.log_between(5.0, 120.0) as u32;
+        let (now, flow) = (self.world.now, 1 + self.dice.below(6) as u16);
+        let packets = self.dice.log_between(5.0, 120.0) as u32;
         let mut orders = self.orders.borrow_mut();
         orders.burst(Burst { at: now, side: LOCAL, flow, packets: 3, len: 400 });
         let later = now + Duration::from_millis(80);

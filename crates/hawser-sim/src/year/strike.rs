@@ -40,7 +40,7 @@ impl Year {
             Kind::Rebind => self.world.links[fault.line.expect("a line")].rebind(),
             Kind::ClockJump => {
                 let side = usize::from(fault.severity < 0.5);
-                let seconds = self.rng.log_between(1.0, 3_600.0);
+                let seconds = self.dice.log_between(1.0, 3_600.0);
                 self.world.portals[side].clock.offset += Duration::from_secs_f64(seconds);
             }
             Kind::Forged | Kind::Replayed | Kind::ForgedIcmp => {
@@ -148,7 +148,7 @@ impl Year {
     }
 
     fn flood(&mut self, fault: &Fault) {
-        let (side, len) = (usize::from(fault.severity < 0.5), 100 + self.rng.below(1_100) as usize);
+        let (side, len) = (usize::from(fault.severity < 0.5), 100 + self.dice.below(1_100) as usize);
         let burst = Burst { at: self.world.now, side, flow: 9, packets: FLOOD, len };
         self.orders.borrow_mut().burst(burst);
     }
@@ -196,12 +196,12 @@ impl Year {
 
     /// Noise, an initiation of nobody, or something of now with a bit changed, to either portal.
     fn forge(&mut self) {
-        let side = usize::from(self.rng.chance(0.7));
-        let bytes = match self.rng.below(3) {
-            0 => Some(hostile::noise(&mut self.rng)),
+        let side = usize::from(self.dice.chance(0.7));
+        let bytes = match self.dice.below(3) {
+            0 => Some(hostile::noise(&mut self.dice)),
             1 => {
                 let to = self.world.portals[side].recipe.identity.public();
-                hostile::initiation(&Identity::new([77; 32]), &to, offer, &mut self.rng)
+                hostile::initiation(&Identity::new([77; 32]), &to, offer, &mut self.dice)
             }
             _ => return self.replay(true),
         };
@@ -212,18 +212,18 @@ impl Year {
 
     /// Something recorded comes again, from where it came or from elsewhere; perhaps with a bit changed.
     fn replay(&mut self, changed: bool) {
-        let side = usize::from(self.rng.chance(0.5));
+        let side = usize::from(self.dice.chance(0.5));
         let fresh = self.world.taps[side].as_deref().unwrap_or_default();
-        let known = if self.rng.chance(0.5) && !self.recorded[side].is_empty() { &self.recorded[side] } else { fresh };
+        let known = if self.dice.chance(0.5) && !self.recorded[side].is_empty() { &self.recorded[side] } else { fresh };
         if known.is_empty() {
             return;
         }
-        let mut datagram = known[self.rng.below(known.len() as u64) as usize].clone();
+        let mut datagram = known[self.dice.below(known.len() as u64) as usize].clone();
         if changed {
-            let bit = self.rng.below(8 * datagram.bytes.len() as u64);
+            let bit = self.dice.below(8 * datagram.bytes.len() as u64);
             datagram.bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
         }
-        if self.rng.chance(0.3) {
+        if self.dice.chance(0.3) {
             datagram.from = self.stranger();
         }
         self.hostile(side, datagram);
@@ -231,21 +231,21 @@ impl Year {
 
     /// A router that is none says that something does not pass, and quotes what nobody sent.
     fn forge_icmp(&mut self) {
-        let side = usize::from(self.rng.chance(0.5));
+        let side = usize::from(self.dice.chance(0.5));
         let tap = self.world.taps[1 - side].as_deref().unwrap_or_default();
         let Some(seen) = tap.last() else { return };
         let mut quoted = seen.bytes.clone();
-        let at = self.rng.below(quoted.len().min(9) as u64) as usize;
-        quoted[at] ^= 1 << self.rng.below(8);
+        let at = self.dice.below(quoted.len().min(9) as u64) as usize;
+        quoted[at] ^= 1 << self.dice.below(8);
         let (to, link) = (seen.to, if side == LOCAL { LTE as u16 } else { 0 });
-        let size = 300 + self.rng.below(1_100) as u16;
+        let size = 300 + self.dice.below(1_100) as u16;
         self.report.hostile += 1;
         self.world.portals[side].endpoint.handle_hint(LinkId(link), to, size, Some(&quoted));
         self.world.settle(side);
     }
 
     fn hostile(&mut self, side: usize, datagram: Datagram) {
-        let link = if side == REMOTE { LISTENER } else { LinkId([DSL, LTE, STARLINK][self.rng.below(3) as usize] as u16) };
+        let link = if side == REMOTE { LISTENER } else { LinkId([DSL, LTE, STARLINK][self.dice.below(3) as usize] as u16) };
         self.report.hostile += 1;
         // What is hostile is not recorded: it would be repeated ever more often.
         let tap = self.world.taps[side].take();
@@ -254,7 +254,7 @@ impl Year {
     }
 
     fn stranger(&mut self) -> SocketAddr {
-        SocketAddr::from(([100, 64, 0, self.rng.below(256) as u8], 1_000 + self.rng.below(10) as u16))
+        SocketAddr::from(([100, 64, 0, self.dice.below(256) as u8], 1_000 + self.dice.below(10) as u16))
     }
 
     /// Some of what was recorded is kept for other days.
@@ -264,7 +264,7 @@ impl Year {
         }
         for side in [LOCAL, REMOTE] {
             for datagram in self.world.taps[side].take().unwrap_or_default().into_iter().take(KEPT / 2) {
-                let place = self.rng.below(KEPT as u64) as usize;
+                let place = self.dice.below(KEPT as u64) as usize;
                 match self.recorded[side].get_mut(place) {
                     Some(old) => *old = datagram,
                     None => self.recorded[side].push(datagram),
