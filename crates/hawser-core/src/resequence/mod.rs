@@ -7,6 +7,8 @@
 
 mod bucket;
 mod deadlines;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod reassembly;
 mod recent;
 mod shelf;

@@ -180,8 +180,7 @@ impl Session {
         for other in 0..self.paths.len() {
             let path = &mut self.paths[other];
             let mine = other == index;
-            let waits = path.ack_waits() || path.repeats_ack();
-            let by_itself = mine && waits && path.may_acknowledge_at(now) <= now;
+            let by_itself = mine && path.ack_waits() && path.may_acknowledge_at(now) <= now;
             if !(by_itself || speaks_for_all && !path.health.is_active() && path.ack_is_due(now)) {
                 continue;
             }
@@ -197,7 +196,6 @@ impl Session {
             };
             head.encode(path.received.ack_ranges(), budget, out)?;
             path.received.on_ack_sent();
-            path.repeats_ack = !mine;
             if mine {
                 written.acked = Some(largest);
             }

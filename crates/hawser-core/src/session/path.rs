@@ -98,8 +98,6 @@ pub(super) struct Path {
     /// The number above the last one reinjected while the fastest path was idle: what lies below is not looked at again.
     pub reinjected: PacketNumber,
     pub received: ReceivedPackets,
-    /// Another path acknowledged for this one while it was suspect: it does so itself too.
-    pub repeats_ack: bool,
     pub controller: Box<dyn Controller>,
     pub sampler: DeliverySampler,
     pub pacer: Pacer,
@@ -204,7 +202,6 @@ impl Path {
             known_since: Time::ZERO,
             blocked: false,
             starved: 0,
-            repeats_ack: false,
             paced_until: None,
             tx_bytes: ByteCount::ZERO,
             rx_bytes: ByteCount::ZERO,

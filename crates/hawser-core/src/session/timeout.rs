@@ -101,7 +101,7 @@ impl Session {
         // What may not go yet is woken for when it may; an acknowledgement that others carry is not waited for.
         let (quota, ack_quota) = (path.may_speak_at(now), path.may_acknowledge_at(now));
         let asked = path.wants.any().then_some(quota);
-        let acknowledges = (path.ack_is_due(now) || path.repeats_ack()).then_some(ack_quota);
+        let acknowledges = path.ack_is_due(now).then_some(ack_quota);
         let by_quota = [asked, acknowledges].into_iter().flatten().filter(|at| *at > now && !path.blocked).min();
         let ack_due = path.received.ack_due().filter(heard).filter(|at| spokesman || ack_quota <= now || *at > now);
         let paced = path.paced_until.filter(|_| waits);
@@ -209,7 +209,8 @@ impl Session {
         // Where no other path could take over nothing is won by doubting this one early, and what its link keeps comes late. And
         // where nothing but a ping is missing, the peer goes on sending: it would not without acknowledgements.
         let unhurried = others == Others::None || path.is_heard_without_data(now, pto);
-        let patient = unhurried && path.sent.pto_count() < SUSPECT_PTOS;
+        let patience = path.health.patience(now).max(if unhurried { SUSPECT_PTOS } else { 1 });
+        let patient = path.sent.pto_count() < patience;
         if kind == PtoKind::Silence && !patient {
             match path.health.on_pto(now, pto, others) {
                 HealthAction::BecameSuspect => self.on_suspect(now, index),

@@ -20,8 +20,7 @@ impl Path {
         if self.health.is_active() && self.mtu_probe_at().is_some_and(|at| at <= now) {
             return true;
         }
-        self.wants.any() && self.may_speak_at(now) <= now
-            || (self.ack_is_due(now) || self.repeats_ack()) && self.may_acknowledge_at(now) <= now
+        self.wants.any() && self.may_speak_at(now) <= now || self.ack_is_due(now) && self.may_acknowledge_at(now) <= now
     }
 
     /// When the search for its MTU goes on: not while it is quiet.
@@ -94,12 +93,6 @@ impl Path {
 
     pub(in crate::session) fn ack_is_due(&self, now: Time) -> bool {
         self.received.ack_due().is_some_and(|due| due <= now)
-    }
-
-    /// Whether it is to say itself what another path acknowledged for it. Were a suspect path's acknowledgements to go by a longer
-    /// one alone, both ends could suspect each other's for ever, each for the lateness of the other's.
-    pub(in crate::session) fn repeats_ack(&self) -> bool {
-        self.repeats_ack && self.health.state() == HealthState::Suspect
     }
 
     /// Whether inner packets went by this path in the last second.
