@@ -194,7 +194,8 @@ fn suspected_after(mut seed: u64, apart: u64) -> u32 {
     let mut world = World::new(&[0, 0], 1);
     let [long, short] = [world.portals[LOCAL].links[0], world.portals[LOCAL].links[1]];
     let is_on = |link: SocketAddr, flight: &support::world::Flight| flight.source == link || flight.to == link;
-    let clean = move |flight: &support::world::Flight| if is_on(long, flight) { Fate::Delay(ms(15)) } else { Fate::Pass };
+    let clean =
+        move |flight: &support::world::Flight| if is_on(long, flight) { Fate::Delay(ms(15)) } else { Fate::Pass };
     world.rule = Box::new(move |_, flight| clean(flight));
     world.run(ms(3_000));
     let talk = |world: &mut World, millis: u64| {

@@ -38,17 +38,27 @@ fn main() {
 }
 
 fn print(report: &Report) {
-    println!("{:>22} {:>7} {:>7} {:>8} {:>8} {:>5} {:>8}", "fault", "count", "called", "longest", "median", "> 1 s", "beside");
+    println!(
+        "{:>22} {:>7} {:>7} {:>8} {:>8} {:>5} {:>8}",
+        "fault", "count", "called", "longest", "median", "> 1 s", "beside"
+    );
     for (row, of_kind) in KINDS.iter().zip(&report.kinds) {
         let (longest, median, over) = of_kind.gaps.summary();
         let (called, beside) = (of_kind.gaps.alone.len(), of_kind.gaps.worst_beside_others);
-        println!("{:>22} {:>7} {called:>7} {longest:>8.3} {median:>8.3} {over:>5} {beside:>8.3}", row.name, of_kind.faults);
+        println!(
+            "{:>22} {:>7} {called:>7} {longest:>8.3} {median:>8.3} {over:>5} {beside:>8.3}",
+            row.name, of_kind.faults
+        );
     }
     println!("{} faults; {} hostile datagrams; sealed {:?}", report.faults(), report.hostile, report.sealed);
     println!("packets {:?}\ndrops {:?}", report.packets, report.drops);
     println!("looks {}, rests {}; memory grows by {:.0} bytes a day", report.looks, report.rests, report.slope());
     for (name, idle) in [("all", &report.idle[0]), ("calm", &report.idle[1])] {
-        println!("idle, {name}: {:?} MB in 30 days by line, of {:.0} h", monthly(idle), idle.time.as_secs_f64() / 3_600.0);
+        println!(
+            "idle, {name}: {:?} MB in 30 days by line, of {:.0} h",
+            monthly(idle),
+            idle.time.as_secs_f64() / 3_600.0
+        );
     }
 }
 
@@ -95,10 +105,13 @@ fn fields(plan: Plan, report: &Report, command: &str, seconds: f64) -> Vec<(&'st
         ("faults", int(report.faults())),
         ("kinds", array(kinds)),
         ("packets", array(report.packets.iter().zip(["local", "remote"]).map(|(totals, side)| packets(side, totals)))),
-        ("drops", array(report.drops.iter().map(|drops| {
-            let named: Vec<_> = drops.iter().map(|(name, count)| (*name, int(*count))).collect();
-            object(&named)
-        }))),
+        (
+            "drops",
+            array(report.drops.iter().map(|drops| {
+                let named: Vec<_> = drops.iter().map(|(name, count)| (*name, int(*count))).collect();
+                object(&named)
+            })),
+        ),
         ("lines", array(ways)),
         ("handshake_messages_lost", int(report.handshakes_lost)),
         ("hostile_datagrams", int(report.hostile)),

@@ -17,7 +17,12 @@ pub fn noise(rng: &mut Seeded) -> Vec<u8> {
 }
 
 /// An initiation of somebody whom the portal with the key `to` does not know.
-pub fn initiation(who: &Identity, to: &PublicKey, offer: impl FnOnce(u64) -> Offer, rng: &mut Seeded) -> Option<Vec<u8>> {
+pub fn initiation(
+    who: &Identity,
+    to: &PublicKey,
+    offer: impl FnOnce(u64) -> Offer,
+    rng: &mut Seeded,
+) -> Option<Vec<u8>> {
     let index = HandshakeIndex(rng.next_u64() as u32);
     let instance = offer(rng.next_u64());
     let started = Initiator::start(who, to, Psk::default(), instance, index, None, rng);

@@ -178,7 +178,8 @@ mod tests {
             let set = set(&of_mask(all));
             let ranges = listed(&set);
             for room in 0..ranges.len() {
-                let newest = ranges.iter().take(room + 1).flat_map(|(start, end)| *start..=*end).map(|pn| 1 << pn).sum();
+                let newest =
+                    ranges.iter().take(room + 1).flat_map(|(start, end)| *start..=*end).map(|pn| 1 << pn).sum();
                 assert_eq!(acknowledged(&set, HEAD + 2 * room), (newest, room + 1), "{ranges:?}");
             }
         }

@@ -151,7 +151,11 @@ mod tests {
                 _ => Fresh,
             };
             let mut window = window.clone();
-            assert_eq!((window.check(PacketNumber(pn)), window.mark(PacketNumber(pn))), (expected, expected), "{seen:?}, {pn}");
+            assert_eq!(
+                (window.check(PacketNumber(pn)), window.mark(PacketNumber(pn))),
+                (expected, expected),
+                "{seen:?}, {pn}"
+            );
             if expected == Fresh {
                 seen.push(pn);
             }

@@ -164,7 +164,11 @@ impl Account {
             direction.first += direction.given.len() as u64;
             for given in direction.given.drain(..).filter(|given| !given.came) {
                 let totals = &mut self.totals[side];
-                if given.excused { totals.forgotten += 1 } else { totals.lost += 1 }
+                if given.excused {
+                    totals.forgotten += 1
+                } else {
+                    totals.lost += 1
+                }
                 lost[side] += u64::from(!given.excused);
             }
         }

@@ -47,7 +47,9 @@ impl Fault {
     pub fn shape(&self, up: bool, way: &mut Way) {
         let between = |low: f64, high: f64| low * (high / low).powf(self.severity);
         match self.row.kind {
-            Kind::Reconnect | Kind::Cut | Kind::Down | Kind::FirstTier | Kind::AllCut | Kind::Unplugged => way.hole = true,
+            Kind::Reconnect | Kind::Cut | Kind::Down | Kind::FirstTier | Kind::AllCut | Kind::Unplugged => {
+                way.hole = true
+            }
             Kind::CutUp => way.hole |= up,
             Kind::CutDown => way.hole |= !up,
             Kind::Flapping => way.hole |= self.phase,

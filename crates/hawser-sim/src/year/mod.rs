@@ -177,7 +177,8 @@ impl Year {
         let mut rng = Seeded::new(plan.seed);
         let recipes = [LOCAL, REMOTE].map(|side| Recipe::of(side, Congestion::Bbr));
         let clocks = PPM.map(|ppm| Clock { offset: Duration::from_nanos(rng.below(1 << 50)), ppm });
-        let setup = Setup { seed: rng.below(u64::MAX), links: normal(), recipes, clocks: Some(clocks), both_greet: false };
+        let setup =
+            Setup { seed: rng.below(u64::MAX), links: normal(), recipes, clocks: Some(clocks), both_greet: false };
         let mut world = World::new(setup);
         let (dice, (orders, account, nonces)) = (rng.fork(), Default::default());
         for side in [LOCAL, REMOTE] {
@@ -457,7 +458,11 @@ impl Year {
         let waits = now.since(self.unused_since);
         assert!(waits <= GAP_MAX, "at {now:?} whole lines {whole:?}, used {used:?}:\n{local:?}\n{remote:?}");
         let gaps = self.account.borrow().last_call.map(|last| now.since(last));
-        assert!(gaps.iter().all(|gap| *gap <= GAP_MAX), "at {now:?} a call over {whole:?} waits for {gaps:?}: {:?}", self.live);
+        assert!(
+            gaps.iter().all(|gap| *gap <= GAP_MAX),
+            "at {now:?} a call over {whole:?} waits for {gaps:?}: {:?}",
+            self.live
+        );
     }
 
     /// Step 5.
@@ -474,7 +479,11 @@ impl Year {
             let all = self.drops(side);
             let counted = FINAL.iter().map(|reason| all[*reason as usize].1).sum::<u64>();
             let since = counted - std::mem::replace(&mut self.settled[side], counted);
-            assert!(lost[side] <= since, "at {now:?} side {side} lost {} packets and counted {since}: {all:?}", lost[side]);
+            assert!(
+                lost[side] <= since,
+                "at {now:?} side {side} lost {} packets and counted {since}: {all:?}",
+                lost[side]
+            );
         }
     }
 

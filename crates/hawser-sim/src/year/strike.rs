@@ -245,7 +245,8 @@ impl Year {
     }
 
     fn hostile(&mut self, side: usize, datagram: Datagram) {
-        let link = if side == REMOTE { LISTENER } else { LinkId([DSL, LTE, STARLINK][self.dice.below(3) as usize] as u16) };
+        let link =
+            if side == REMOTE { LISTENER } else { LinkId([DSL, LTE, STARLINK][self.dice.below(3) as usize] as u16) };
         self.report.hostile += 1;
         // What is hostile is not recorded: it would be repeated ever more often.
         let tap = self.world.taps[side].take();

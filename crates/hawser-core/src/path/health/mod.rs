@@ -198,7 +198,8 @@ impl Health {
     /// How many silences in a row it is suspected after. One, unless acknowledgements were merely late lately: they may come round
     /// by a longer path, for the peer suspects this one, and were it to wait no longer, both ends could do so for ever.
     pub fn patience(&self, now: Time) -> u32 {
-        if now.since(self.suspected_at) < LATE_MEMORY { 1 + self.late + u32::from(self.was_late) } else { 1 }
+        let late = (self.late + u32::from(self.was_late)).min(LATE_MAX);
+        if now.since(self.suspected_at) < LATE_MEMORY { 1 + late } else { 1 }
     }
 
     /// A probe timeout passed without any acknowledgement (`PtoKind::Silence`); `pto` is its length: a path with a
@@ -207,7 +208,7 @@ impl Health {
         match self.state {
             HealthState::Active => {
                 self.state = HealthState::Suspect;
-                self.late = (self.patience(now) - 1).min(LATE_MAX);
+                self.late = self.patience(now) - 1;
                 self.was_late = false;
                 self.ptos = 0;
                 self.suspected_at = now;
