@@ -48,6 +48,8 @@ pub enum DropReason {
     StoreShare,
     /// The peer's datagrams took as much of the packet thread's time as they may, while those of others are dropped unseen.
     TimeShare,
+    /// It waited, or was under way without an acknowledgement, when its session ended or gave way to another.
+    SessionEnded,
 }
 
 impl From<queue::DropReason> for DropReason {
@@ -62,7 +64,7 @@ impl From<queue::DropReason> for DropReason {
 }
 
 /// The names under which status and metrics show the reasons.
-pub const NAMES: [&str; 21] = [
+pub const NAMES: [&str; 22] = [
     "malformed",
     "unknown_label",
     "forged",
@@ -84,6 +86,7 @@ pub const NAMES: [&str; 21] = [
     "store_full",
     "store_share",
     "time_share",
+    "session_ended",
 ];
 
 /// Counters by reason. Zero at first; one portal owns it.
@@ -120,6 +123,7 @@ mod tests {
     fn the_last_reason_has_the_last_name() {
         assert_eq!(NAMES[DropReason::Superseded as usize], "superseded");
         assert_eq!(NAMES[DropReason::TimeShare as usize], "time_share");
+        assert_eq!(NAMES[DropReason::SessionEnded as usize], "session_ended");
         assert_eq!(NAMES[DropReason::Malformed as usize], "malformed");
     }
 }

@@ -66,6 +66,21 @@ fn repairs_survive_hostile_bytes() {
 }
 
 #[test]
+fn inner_packets_survive_hostile_bytes() {
+    smoke("inner", crate::packet::fuzz::packet, INPUTS);
+}
+
+#[test]
+fn coalescing_survives_hostile_packets() {
+    smoke("coalesce", crate::packet::fuzz::coalesce, INPUTS);
+}
+
+#[test]
+fn reassembly_survives_hostile_pieces() {
+    smoke("pieces", crate::resequence::fuzz::pieces, INPUTS);
+}
+
+#[test]
 fn headers_survive_hostile_bytes() {
     smoke("header", crate::wire::fuzz::header, INPUTS);
 }

@@ -187,3 +187,47 @@ fn a_black_hole_on_one_of_two_paths_costs_nothing_and_is_found_when_that_path_mu
     world.run(ms(10_000));
     assert_eq!(world.stream(LOCAL, 100), 100);
 }
+
+/// A call over a long and a short path after a pause, of which the short one loses three of ten datagrams for a while: for how
+/// many ms of three seconds, a second after that, an end suspects it.
+fn suspected_after(mut seed: u64, apart: u64) -> u32 {
+    let mut world = World::new(&[0, 0], 1);
+    let [long, short] = [world.portals[LOCAL].links[0], world.portals[LOCAL].links[1]];
+    let is_on = |link: SocketAddr, flight: &support::world::Flight| flight.source == link || flight.to == link;
+    let clean =
+        move |flight: &support::world::Flight| if is_on(long, flight) { Fate::Delay(ms(15)) } else { Fate::Pass };
+    world.rule = Box::new(move |_, flight| clean(flight));
+    world.run(ms(3_000));
+    let talk = |world: &mut World, millis: u64| {
+        let mut suspected = 0;
+        for at in 0..millis {
+            for (portal, phase) in [(LOCAL, 0), (REMOTE, apart)] {
+                if (at + phase) % 40 == 0 {
+                    world.inner(portal, (at / 40) as u16, 200);
+                }
+            }
+            world.run(ms(1));
+            let states = [LOCAL, REMOTE].map(|portal| world.paths(portal)[1].state);
+            suspected += u32::from(states != [HealthState::Active; 2]);
+        }
+        suspected
+    };
+    talk(&mut world, 2_000);
+    world.run(ms(15_000));
+    let ends = world.now + ms(1_500);
+    world.rule = Box::new(move |now, flight| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        if now < ends && is_on(short, flight) && (seed >> 33) % 10 < 3 { Fate::Drop } else { clean(flight) }
+    });
+    talk(&mut world, 2_500);
+    talk(&mut world, 3_000)
+}
+
+/// The long path speaks for one that is suspect: its acknowledgements go by the long one, each end finds the other's late, and
+/// would suspect it anew for as long as anybody talks.
+#[test]
+fn a_short_path_that_both_ends_suspected_is_trusted_again_beside_a_long_one() {
+    let suspected: Vec<(u64, u32)> =
+        (0..24).map(|seed| (seed, suspected_after(seed, seed * 7 % 40))).filter(|(_, ms)| *ms > 300).collect();
+    assert!(suspected.is_empty(), "ms of 3,000 in which an end suspects a whole path, by seed: {suspected:?}");
+}

@@ -10,6 +10,8 @@
 //!    capture again, [`json`] lists datagrams.
 
 mod capture;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod inner;
 pub mod json;
 mod keys;

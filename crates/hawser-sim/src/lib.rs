@@ -14,12 +14,14 @@
 #![forbid(unsafe_code)]
 
 pub mod ablation;
+pub mod bounds;
 pub mod direct;
 pub mod drive;
 pub mod events;
 pub mod family;
 pub mod fuzz;
 pub mod host;
+pub mod hostile;
 pub mod judge;
 pub mod net;
 pub mod outage;
@@ -31,6 +33,7 @@ pub mod tcp;
 pub mod topology;
 pub mod trace;
 pub mod world;
+pub mod year;
 
 pub use situation::{Case, on};
 pub use world::{Act, LOCAL, REMOTE, World};

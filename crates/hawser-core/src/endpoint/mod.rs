@@ -257,7 +257,7 @@ impl Endpoint {
                 }
                 SessionEvent::Closed | SessionEvent::Silent => {
                     let told = InstanceId(self.rng.next_u64());
-                    peer.end_alone(now, told, &mut self.labels, &mut self.store);
+                    peer.end_alone(now, told, &mut self.labels, &mut self.store, &mut self.drops);
                     let silent = event == SessionEvent::Silent;
                     self.events.push(if silent { Event::Silent { peer: id } } else { Event::Closed { peer: id } });
                     ended = true;

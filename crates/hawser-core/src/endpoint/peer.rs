@@ -135,7 +135,7 @@ impl Peer {
     ) {
         let queue = self.session.take().map(|old| {
             old.key_ids().for_each(|key| labels.remove_key(key));
-            old.dismantle(now, cx.store)
+            old.dismantle(now, cx.store, cx.drops)
         });
         self.session = Some(Session::new(now, id, self.side, keys, settings, queue.unwrap_or_else(ingress_queue)));
         for (_, train) in std::mem::take(&mut self.waiting) {
@@ -144,18 +144,25 @@ impl Peer {
     }
 
     /// Ends the session: its keys, labels and trains go.
-    pub fn end_session(&mut self, now: Time, labels: &mut Labels, store: &mut TrainStore) {
+    pub fn end_session(&mut self, now: Time, labels: &mut Labels, store: &mut TrainStore, drops: &mut Drops) {
         let Some(session) = self.session.take() else { return };
         session.key_ids().for_each(|key| labels.remove_key(key));
-        empty(now, session.dismantle(now, store), store);
+        empty(now, session.dismantle(now, store, drops), store, drops);
         self.instance = None;
         self.greet_at = Some(now);
     }
 
     /// Ends the session with a peer that closed it, or was silent for too long: the peer may have kept its own, or may hold
     /// answers that go on with it. `told` says from now on that ours is another; handshakes of before are given up.
-    pub fn end_alone(&mut self, now: Time, told: InstanceId, labels: &mut Labels, store: &mut TrainStore) {
-        self.end_session(now, labels, store);
+    pub fn end_alone(
+        &mut self,
+        now: Time,
+        told: InstanceId,
+        labels: &mut Labels,
+        store: &mut TrainStore,
+        drops: &mut Drops,
+    ) {
+        self.end_session(now, labels, store, drops);
         self.pending.forget(|_| true, |key| labels.remove_key(key));
         (self.told, self.greeting) = (told, None);
     }
@@ -177,11 +184,14 @@ impl Peer {
     }
 
     /// Nothing is left of it but its place.
-    pub fn retire(&mut self, now: Time, labels: &mut Labels, store: &mut TrainStore) {
-        self.end_session(now, labels, store);
+    pub fn retire(&mut self, now: Time, labels: &mut Labels, store: &mut TrainStore, drops: &mut Drops) {
+        self.end_session(now, labels, store, drops);
         self.pending.iter().for_each(|pending| labels.remove_key(pending.keys.id));
         self.pending = PendingTable::default();
-        self.waiting.drain(..).for_each(|(_, train)| store.release_all(train));
+        for (_, train) in self.waiting.drain(..) {
+            drops.count(DropReason::SessionEnded);
+            store.release_all(train);
+        }
         (self.config.endpoints, self.config.allowed_ips) = (Vec::new(), Vec::new());
         (self.greeting, self.greet_at, self.greeted, self.gone) = (None, None, Memory::default(), true);
     }
@@ -306,10 +316,13 @@ fn label_paths(labels: &mut Labels, peer: PeerId, key: KeyId, open: &OpenKey, id
     }
 }
 
-/// Gives back every train of a queue that nobody will pull from.
-fn empty(now: Time, mut queue: Queue, store: &mut TrainStore) {
+/// Gives back every train of a queue that nobody will pull from, and counts its packets.
+fn empty(now: Time, mut queue: Queue, store: &mut TrainStore, drops: &mut Drops) {
     let mut all = |flow: &FlowView| Choice::Take { max_bytes: flow.backlog, max_segments: u16::MAX };
-    while let Some(pulled) = queue.pull(now, store, &mut all, &mut |_| {}) {
+    loop {
+        let pulled = queue.pull(now, store, &mut all, &mut |dropped| drops.count(dropped.reason.into()));
+        let Some(pulled) = pulled else { return };
+        drops.add(DropReason::SessionEnded, u64::from(pulled.count));
         for segment in pulled.first..pulled.first + pulled.count {
             store.release(SegmentRef { train: pulled.train, segment });
         }

@@ -24,7 +24,7 @@ impl Endpoint {
     /// Forgets a peer: its session, its keys, what waits for it.
     pub fn remove_peer(&mut self, now: Time, PeerId(id): PeerId) {
         if let Some(peer) = self.peers.get_mut(id as usize) {
-            peer.retire(now, &mut self.labels, &mut self.store);
+            peer.retire(now, &mut self.labels, &mut self.store, &mut self.drops);
             self.route_anew();
         }
     }

@@ -9,6 +9,8 @@
 pub mod checksum;
 pub mod coalesce;
 pub mod flow;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 pub mod inner;
 pub mod pool;
 mod pure_ack;

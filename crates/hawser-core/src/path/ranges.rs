@@ -80,6 +80,7 @@ impl RangeSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::{AckHead, Frame, Frames, Writer};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -133,6 +134,71 @@ mod tests {
     #[test]
     fn the_largest_number_of_all_does_no_harm() {
         assert_eq!(listed(&set(&[u64::MAX - 1])), [(u64::MAX - 1, u64::MAX - 1)]);
+    }
+
+    /// The numbers of a set, as the bits of a mask.
+    fn mask(set: &RangeSet) -> u32 {
+        listed(set).into_iter().flat_map(|(start, end)| start..=end).map(|pn| 1 << pn).sum()
+    }
+
+    fn of_mask(mask: u32) -> Vec<u64> {
+        (0..32).filter(|pn| mask & 1 << pn != 0).collect()
+    }
+
+    /// The numbers of an ACK frame of at most so many bytes, as the bits of a mask, and how many ranges it has.
+    fn acknowledged(set: &RangeSet, budget: usize) -> (u32, usize) {
+        let mut buffer = [0; 100];
+        let mut out = Writer::new(&mut buffer);
+        let written = AckHead::default().encode(set.newest_first(), budget, &mut out).expect("a range fits");
+        let Some(Ok(Frame::Ack(ack))) = Frames::new(out.written()).next() else { panic!("not read as an ACK") };
+        assert_eq!(ack.ranges().count(), written);
+        (ack.ranges().flat_map(|range| range.start().0..=range.end().0).map(|pn| 1 << pn).sum(), written)
+    }
+
+    #[test]
+    fn every_set_of_twelve_numbers_is_acknowledged_as_it_is_in_whatever_order_they_came() {
+        for all in 1..1_u32 << 12 {
+            let ascending = of_mask(all);
+            let mut mixed: Vec<u64> = ascending.iter().copied().filter(|pn| pn % 2 == 1).collect();
+            mixed.extend(ascending.iter().rev().filter(|pn| **pn % 2 == 0));
+            let descending: Vec<u64> = ascending.iter().rev().copied().collect();
+            for order in [&ascending, &descending, &mixed] {
+                let set = set(order);
+                assert_eq!((mask(&set), acknowledged(&set, 100).0), (all, all), "{order:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_set_of_ten_numbers_loses_its_oldest_ranges_where_an_acknowledgement_has_no_room_for_them() {
+        // A frame of small numbers takes a byte for each but the count: type, path, largest, delay, time, the first range and
+        // three counts of ECN; and two for each further range.
+        const HEAD: usize = 11;
+        for all in 1..1_u32 << 10 {
+            let set = set(&of_mask(all));
+            let ranges = listed(&set);
+            for room in 0..ranges.len() {
+                let newest =
+                    ranges.iter().take(room + 1).flat_map(|(start, end)| *start..=*end).map(|pn| 1 << pn).sum();
+                assert_eq!(acknowledged(&set, HEAD + 2 * room), (newest, room + 1), "{ranges:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_two_sets_of_seven_numbers_become_one_and_lose_what_lies_below_every_floor() {
+        for one in 0..1_u32 << 7 {
+            for other in 0..1_u32 << 7 {
+                let whole = set(&[of_mask(one), of_mask(other)].concat());
+                assert_eq!(mask(&whole), one | other, "{one:b} and {other:b}");
+                assert!(listed(&whole).windows(2).all(|two| two[1].1 + 1 < two[0].0), "ranges touch");
+                for floor in 0..8 {
+                    let mut rest = whole.clone();
+                    rest.remove_below(PacketNumber(floor));
+                    assert_eq!(mask(&rest), (one | other) >> floor << floor, "{one:b} and {other:b} from {floor} on");
+                }
+            }
+        }
     }
 
     proptest! {

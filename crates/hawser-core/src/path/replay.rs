@@ -137,6 +137,43 @@ mod tests {
         })
     }
 
+    /// Marks each of `numbers` in every order, again and again, `depth` deep; tells how many sequences there were.
+    fn each_order(window: &ReplayWindow, seen: &mut Vec<u64>, numbers: &[u64], depth: u32) -> u64 {
+        if depth == 0 {
+            return 1;
+        }
+        let mut sequences = 0;
+        for &pn in numbers {
+            let largest = seen.iter().max();
+            let expected = match largest {
+                Some(largest) if pn + REPLAY_WINDOW <= *largest => TooOld,
+                _ if seen.contains(&pn) => Duplicate,
+                _ => Fresh,
+            };
+            let mut window = window.clone();
+            assert_eq!(
+                (window.check(PacketNumber(pn)), window.mark(PacketNumber(pn))),
+                (expected, expected),
+                "{seen:?}, {pn}"
+            );
+            if expected == Fresh {
+                seen.push(pn);
+            }
+            sequences += each_order(&window, seen, numbers, depth - 1);
+            if expected == Fresh {
+                seen.pop();
+            }
+        }
+        sequences
+    }
+
+    /// Each that lies on an edge: of a word, of the window, of one that was filled anew.
+    #[test]
+    fn every_order_of_six_numbers_on_the_edges_of_words_and_window_is_judged_as_a_set_judges_it() {
+        let edges = [0, 63, 64, REPLAY_WINDOW - 1, REPLAY_WINDOW, REPLAY_WINDOW + 63, 2 * REPLAY_WINDOW + 64];
+        assert_eq!(each_order(&ReplayWindow::default(), &mut Vec::new(), &edges, 6), 7_u64.pow(6));
+    }
+
     proptest! {
         #[test]
         fn it_agrees_with_a_set_of_all_numbers_ever_seen(numbers in numbers()) {

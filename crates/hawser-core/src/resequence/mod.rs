@@ -7,6 +7,8 @@
 
 mod bucket;
 mod deadlines;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod reassembly;
 mod recent;
 mod shelf;
@@ -279,8 +281,11 @@ impl Resequencer {
 
     /// Frees memory that was idle since the last call. Call it every few seconds.
     pub fn shrink_idle(&mut self) {
-        self.buckets.iter_mut().flatten().for_each(|bucket| bucket.shrink_idle());
-        self.places = self.buckets.iter().flatten().map(|bucket| bucket.places()).sum();
+        // Every gap has places in a ring: without any, no bucket has something to free.
+        if self.places > 0 {
+            self.buckets.iter_mut().flatten().for_each(|bucket| bucket.shrink_idle());
+            self.places = self.buckets.iter().flatten().map(|bucket| bucket.places()).sum();
+        }
         self.shelf.trim();
     }
 }

@@ -55,7 +55,7 @@ pub use terms::Terms;
 pub use timeout::Reason;
 
 use crate::congestion::{self, Kind};
-use crate::drops::Drops;
+use crate::drops::{DropReason, Drops};
 use crate::endpoint::labels::KeyId;
 use crate::endpoint::routing::Routing;
 use crate::fec::Fec;
@@ -389,13 +389,14 @@ impl Session {
         self.paths.iter_mut().filter(|path| path.works()).for_each(|path| path.wants.close = true);
     }
 
-    /// Ends the session: what was in flight is given back; what waits to be sent is the caller's.
-    pub fn dismantle(mut self, now: Time, store: &mut TrainStore) -> Queue {
+    /// Ends the session: what was in flight is given back, and counted; what waits to be sent is the caller's.
+    pub fn dismantle(mut self, now: Time, store: &mut TrainStore, drops: &mut Drops) -> Queue {
         for index in 0..self.paths.len() {
             self.reinject(now, index);
         }
         while let Some(record) = self.retransmit.pop_any() {
             store.release(record.segment);
+            drops.count(DropReason::SessionEnded);
         }
         // What it holds back waits like all else.
         self.queue.release_acks(now, Time::NEVER, store, &mut |_| ());

@@ -159,6 +159,68 @@ mod tests {
         assert!(ids(&window).iter().all(|id| *id < u32::MAX));
     }
 
+    /// What the window is to say, of places: the used ones, and one more than the highest that may not be skipped any more.
+    #[derive(Clone, Default)]
+    struct Model {
+        used: Vec<u32>,
+        after: u32,
+    }
+
+    impl Model {
+        fn may(&self, place: u32) -> bool {
+            !self.used.contains(&place) && place + KEPT >= self.after && place < self.after + LABELS_AHEAD
+        }
+
+        fn open(&mut self, place: u32) {
+            if self.may(place) {
+                self.used.push(place);
+                self.after = self.after.max(place + 1);
+            }
+        }
+
+        fn hear(&mut self, place: u32) {
+            if place < self.after + KEPT {
+                self.after = self.after.max((place + 1).saturating_sub(LABELS_AHEAD));
+            }
+        }
+    }
+
+    /// Opens and closes each place in every order, `depth` deep; tells how many sequences there were.
+    fn each_order(window: &PathIds, model: &Model, places: &[u32], depth: u32) -> u64 {
+        for &place in places {
+            let id = window.id_at(place);
+            assert_eq!(window.may_open(id), model.may(place), "{place} where {:?} were used", model.used);
+        }
+        if depth == 0 {
+            return 1;
+        }
+        let mut sequences = 0;
+        for &place in places {
+            for opens in [true, false] {
+                let (mut window, mut model) = (window.clone(), model.clone());
+                if opens {
+                    window.use_up(window.id_at(place));
+                    model.open(place);
+                } else {
+                    window.hear_of(window.id_at(place));
+                    model.hear(place);
+                }
+                assert_eq!(window.floor(), window.id_at(model.after.saturating_sub(KEPT)));
+                sequences += each_order(&window, &model, places, depth - 1);
+            }
+        }
+        sequences
+    }
+
+    #[test]
+    fn every_order_of_five_openings_and_closings_on_the_edges_of_the_window_is_judged_as_a_set_judges_it() {
+        let edges = [0, 1, LABELS_AHEAD - 1, LABELS_AHEAD, KEPT - 1, KEPT, KEPT + LABELS_AHEAD];
+        for side in [0, 1] {
+            let sequences = each_order(&PathIds::new(side), &Model::default(), &edges, 5);
+            assert_eq!(sequences, 14_u64.pow(5));
+        }
+    }
+
     proptest! {
         /// Whatever is asked for in whatever order, no id begins a path twice, and what may come is as many as fit the window.
         #[test]

@@ -8,6 +8,8 @@
 
 mod callers;
 mod came;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod key;
 #[cfg(test)]
 mod testing;

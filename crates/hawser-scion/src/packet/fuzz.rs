@@ -123,6 +123,11 @@ mod tests {
     }
 
     #[test]
+    fn hostile_words_about_ways_are_survived() {
+        smoke(crate::link::fuzz::words);
+    }
+
+    #[test]
     fn what_is_read_is_written_alike() {
         smoke(super::roundtrip);
     }

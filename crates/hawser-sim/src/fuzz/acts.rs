@@ -4,12 +4,12 @@ use super::Fuzz;
 use super::ledger::LENGTHS;
 use super::net::{Flight, Line};
 use super::portal::{HOMES, HUB, LINKS, identity, offer};
+use crate::hostile;
 use crate::random::Seeded;
-use hawser_core::handshake::{Initiator, Psk, Responder};
+use hawser_core::handshake::Responder;
 use hawser_core::path::health::DownReason;
 use hawser_core::session::Moved;
-use hawser_core::units::{LinkId, Random};
-use hawser_core::wire::handshake::HandshakeIndex;
+use hawser_core::units::LinkId;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -73,21 +73,8 @@ impl Fuzz {
         let to = self.portals[self.rng.below(1 + HOMES as u64) as usize].links[0].0;
         let source = stranger(&mut self.rng);
         let bytes = match self.rng.below(3) {
-            0 => {
-                let mut bytes = vec![0; self.rng.below(200) as usize];
-                self.rng.fill(&mut bytes);
-                if let Some(first) = bytes.first_mut() {
-                    *first = [0x10, 0x20, 0x30, 0x40, *first][self.rng.below(5) as usize];
-                }
-                Some(bytes)
-            }
-            1 => {
-                let (nobody, hub) = (identity(77), identity(HUB).public());
-                let index = HandshakeIndex(self.rng.next_u64() as u32);
-                let instance = offer(self.rng.next_u64());
-                let started = Initiator::start(&nobody, &hub, Psk::default(), instance, index, None, &mut self.rng);
-                started.ok().map(|(_, message)| message.to_vec())
-            }
+            0 => Some(hostile::noise(&mut self.rng)),
+            1 => hostile::initiation(&identity(77), &identity(HUB).public(), offer, &mut self.rng),
             _ => return self.forge_cookie(),
         };
         let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) else { return };

@@ -16,6 +16,7 @@ mod liar;
 mod net;
 mod portal;
 
+use crate::bounds;
 use crate::random::Seeded;
 use hawser_core::path::health::HealthState;
 use hawser_core::units::Time;
@@ -37,12 +38,6 @@ const PROOF: usize = 20;
 const RESTS_WITHIN: Duration = Duration::from_secs(15);
 /// Trains of a portal in bytes, at most: three peers' ingress queues of 32 MiB (`queue_limit`), and as much in flight.
 const TRAINS_MAX: u64 = 192 << 20;
-/// Bytes that a resequencer holds at most, and a packet more (`resequence::MAX_HELD`).
-const HELD_MAX: u64 = (32 << 20) + (1 << 16);
-/// Paths of a session: 64 of the peer's, and our own, of which links come and go.
-const PATHS_MAX: usize = 160;
-/// No portal sleeps longer: it looks after its buffers every second.
-const SLEEP_MAX: Duration = Duration::from_millis(1_001);
 
 /// What a run did. Plain data.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -160,14 +155,7 @@ impl Fuzz {
     /// Step 3.
     fn look(&mut self) {
         for portal in &mut self.portals {
-            let due = portal.due(self.now).expect("a portal always has something to do");
-            assert!(due <= self.now + SLEEP_MAX, "portal {} sleeps until {due:?}, now {:?}", portal.place, self.now);
-            let snapshot = portal.endpoint.snapshot(self.now);
-            assert!(snapshot.trains.0 <= TRAINS_MAX, "portal {} holds {:?} of trains", portal.place, snapshot.trains);
-            for session in snapshot.peers.iter().flatten() {
-                assert!(session.held.0 <= HELD_MAX, "portal {} holds {:?} back", portal.place, session.held);
-                assert!(session.paths.len() <= PATHS_MAX, "portal {} has {} paths", portal.place, session.paths.len());
-            }
+            bounds::check(&format!("portal {}", portal.place), &mut portal.endpoint, self.now, TRAINS_MAX);
         }
     }
 

@@ -58,6 +58,14 @@ impl<'a> Ingress<'a> {
         }
     }
 
+    /// Whether the portal runs, and takes what it is given.
+    pub fn is_running(&self) -> bool {
+        match &self.way {
+            Way::Portal(portal) => !portal.stopped,
+            Way::Wire(_) => true,
+        }
+    }
+
     /// Whether the portal has a session to send by.
     pub fn is_open(&mut self) -> bool {
         self.queued();

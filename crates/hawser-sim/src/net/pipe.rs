@@ -12,6 +12,7 @@ use super::recording::BYTE;
 use super::spec::Way;
 use crate::random::Seeded;
 use hawser_core::units::{ByteCount, Ecn, Time};
+use hawser_core::wire::header::DatagramKind;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -24,6 +25,8 @@ const HEADERS_V6: usize = 48;
 pub trait Parcel: Clone {
     /// Bytes of the IP packet.
     fn wire_len(&self) -> usize;
+    /// Its bytes, as far as they can be changed on the way.
+    fn bytes(&mut self) -> &mut [u8];
 }
 
 /// A datagram under way. A plain value with its bytes.
@@ -39,9 +42,20 @@ pub struct Datagram {
     pub bytes: Vec<u8>,
 }
 
+impl Datagram {
+    /// Whether it is one of a session; else it is of a handshake.
+    pub fn is_data(&self) -> bool {
+        self.bytes.first() == Some(&DatagramKind::Data.first_byte())
+    }
+}
+
 impl Parcel for Datagram {
     fn wire_len(&self) -> usize {
         self.bytes.len() + if self.to.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 }
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        &mut self.bytes
     }
 }
 
@@ -49,6 +63,10 @@ impl Parcel for Datagram {
 impl Parcel for Vec<u8> {
     fn wire_len(&self) -> usize {
         self.len()
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        self
     }
 }
 
@@ -65,6 +83,8 @@ pub struct Counters {
     pub lost: u64,
     /// Vanished in a hole, or for their size.
     pub vanished: u64,
+    /// Arrive with a wrong bit.
+    pub damaged: u64,
     /// Sent over the link, bytes of IP packets.
     pub sent_bytes: u64,
 }
@@ -145,7 +165,7 @@ impl<P: Parcel> Pipe<P> {
     /// Steps 2 and 3.
     pub fn depart(&mut self, now: Time, due: Due) -> Departure<P> {
         let mut departure = Departure { arrivals: [None, None], next: None, vanished: None };
-        let Some(parcel) = self.queue.pop_front_if(|_| due == self.due) else { return departure };
+        let Some(mut parcel) = self.queue.pop_front_if(|_| due == self.due) else { return departure };
         let len = ByteCount(parcel.wire_len() as u64);
         self.queued -= len;
         self.counters.sent_bytes += len.0;
@@ -156,12 +176,22 @@ impl<P: Parcel> Pipe<P> {
         } else if self.loss.loses(self.way.loss, &mut self.rng) {
             self.counters.lost += 1;
         } else {
+            if self.rng.chance(self.way.bit_errors) {
+                self.damage(parcel.bytes());
+            }
             if self.rng.chance(self.way.duplicates) {
                 departure.arrivals[1] = Some((self.arrival(now), parcel.clone()));
             }
             departure.arrivals[0] = Some((self.arrival(now), parcel));
         }
         departure
+    }
+
+    /// One bit is another.
+    fn damage(&mut self, bytes: &mut [u8]) {
+        let bit = self.rng.below(8 * bytes.len() as u64);
+        bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
+        self.counters.damaged += 1;
     }
 
     /// Step 3. Tells when the head departs.
@@ -283,6 +313,15 @@ mod tests {
                 .offer(Time::ZERO, datagram(1_221))
                 .is_some_and(|due| due.at > Time::ZERO + Duration::from_micros(900))
         );
+    }
+
+    #[test]
+    fn a_bit_error_changes_one_bit() {
+        let mut pipe = Pipe::new(link(10.0, 20.0).both(|way| way.bit_errors = 1.0).up, Seeded::new(1));
+        let due = pipe.offer(Time::ZERO, datagram(1_222)).expect("it begins to be sent");
+        let (_, came) = pipe.depart(due.at, due).arrivals[0].take().expect("it arrives");
+        assert_eq!(came.bytes.iter().map(|byte| byte.count_ones()).sum::<u32>(), 1);
+        assert_eq!(pipe.counters.damaged, 1);
     }
 
     #[test]

@@ -31,12 +31,16 @@ pub struct Way {
     pub loss: Loss,
     /// The share of datagrams that arrive twice.
     pub duplicates: f64,
+    /// The share of datagrams in which a bit is flipped, unseen by any checksum on the way.
+    pub bit_errors: f64,
     /// Bytes that may wait; more are dropped at the tail.
     pub queue: ByteCount,
     /// The largest IP packet, bytes.
     pub mtu: usize,
     /// A larger one is refused by the sender's socket; else it vanishes.
     pub refuses: bool,
+    /// Of a larger one that vanishes a router tells the sender (RFC 1191), quoting it.
+    pub reports: bool,
     /// Whatever is sent vanishes.
     pub hole: bool,
 }
@@ -56,6 +60,8 @@ pub struct LinkSpec {
     pub nat: Option<Duration>,
     /// It leads through the pipes of this link, whose ways count then: a bottleneck that both share.
     pub through: Option<usize>,
+    /// It is another socket of this link: of one configured link, over another IP version.
+    pub socket_of: Option<usize>,
 }
 
 /// A symmetric link of `mbit` Mbit/s and a round trip of `rtt_ms`, with a buffer of one
@@ -72,12 +78,14 @@ pub fn link(mbit: f64, rtt_ms: f64) -> LinkSpec {
         reorders: false,
         loss: Loss::None,
         duplicates: 0.0,
+        bit_errors: 0.0,
         queue: rate.bytes_in(rtt).max(ByteCount(QUEUE_MIN)),
         mtu: 1500,
         refuses: false,
+        reports: false,
         hole: false,
     };
-    LinkSpec { up: way.clone(), down: way, metric: 0, ipv6: false, nat: None, through: None }
+    LinkSpec { up: way.clone(), down: way, metric: 0, ipv6: false, nat: None, through: None, socket_of: None }
 }
 
 /// So many Mbit/s.
@@ -197,6 +205,12 @@ impl LinkSpec {
     pub fn through(mut self, link: usize) -> Self {
         self.through = Some(link);
         self
+    }
+
+    /// Is the socket for another IP version of that link, whose pipes it leads through.
+    pub fn socket_of(mut self, link: usize) -> Self {
+        self.socket_of = Some(link);
+        self.through(link)
     }
 
     /// Behind a NAT that forgets a binding after so many seconds of silence.

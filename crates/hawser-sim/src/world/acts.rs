@@ -94,8 +94,7 @@ impl World {
         if let Some((link, ways)) = act.touches() {
             for (up, touched) in [true, false].into_iter().zip(ways) {
                 if touched {
-                    let due = self.links[link].pipe(up).change(self.now, |way| act.change(way));
-                    self.departs(link, up, due);
+                    self.change_way(link, up, |way| act.change(way));
                 }
             }
         }
@@ -126,7 +125,8 @@ impl World {
         }
     }
 
-    fn set_up(&mut self, link: usize, up: bool) {
+    /// The socket of a link goes or comes back, and the local portal is told.
+    pub fn set_up(&mut self, link: usize, up: bool) {
         let (portal, id) = (&mut self.portals[LOCAL], LinkId(link as u16));
         portal.set_up(id, up);
         let now = portal.clock.show(self.now);

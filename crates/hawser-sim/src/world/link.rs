@@ -5,6 +5,8 @@ use crate::random::Seeded;
 use hawser_core::units::Time;
 use std::net::{IpAddr, SocketAddr};
 
+/// After so many addresses the first comes again.
+const MOVES: u8 = 200;
 /// The port of the local portal's sockets.
 const PORT: u16 = 5_000;
 
@@ -93,6 +95,6 @@ impl VirtualLink {
 
     /// Its own address changes.
     pub fn change_address(&mut self) {
-        self.moves += 1;
+        self.moves = (self.moves + 1) % MOVES;
     }
 }

@@ -15,7 +15,7 @@ pub use link::VirtualLink;
 
 use crate::events::EventQueue;
 use crate::host::{Host, Hosts, Ingress};
-use crate::net::{Datagram, Due, LinkSpec};
+use crate::net::{Datagram, Due, LinkSpec, Parcel, Way};
 use crate::portal::{Clock, Portal, Recipe};
 use crate::random::Seeded;
 use hawser_core::endpoint::Link;
@@ -49,7 +49,11 @@ enum Happening {
     Depart { link: usize, up: bool, due: Due },
     Arrive { link: usize, up: bool, datagram: Datagram },
     Act(Act),
+    TooBig { side: usize, link: LinkId, datagram: Datagram, mtu: usize },
 }
+
+/// Sees when which side sends what.
+pub type Witness = Box<dyn FnMut(Time, usize, &[u8])>;
 
 /// What a portal sent to an address that is nobody's. Nothing at first. A plain value.
 #[derive(Copy, Clone, Debug, Default)]
@@ -105,8 +109,12 @@ pub struct World {
     pub taps: [Option<Vec<Datagram>>; 2],
     /// What is sent and delivered, while recorded.
     pub journal: Option<Journal>,
+    /// Is shown every datagram that a side sends.
+    pub witness: Option<Witness>,
     /// Inner packets delivered to nobody.
     pub unclaimed: u64,
+    /// Handshake messages vanish on their way, and these did.
+    pub handshakes_lost: Option<u64>,
     hosts: Hosts,
     events: EventQueue<Happening>,
     deadlines: [Option<Time>; 2],
@@ -138,7 +146,9 @@ impl World {
             strays: BTreeMap::new(),
             taps: [None, None],
             journal: None,
+            witness: None,
             unclaimed: 0,
+            handshakes_lost: None,
             hosts: Hosts::default(),
             events: EventQueue::default(),
             deadlines: [None, None],
@@ -170,7 +180,7 @@ impl World {
         let id = LinkId(number as u16);
         let link = Link {
             id,
-            group: LinkGroup(id.0),
+            group: LinkGroup(spec.socket_of.map_or(id.0, |first| first as u16)),
             metric: spec.metric,
             transport: Transport::Udp,
             ipv4: !spec.ipv6,
@@ -261,6 +271,7 @@ impl World {
                     self.receive(LOCAL, LinkId(link as u16), datagram);
                 }
             }
+            Happening::TooBig { side, link, datagram, mtu } => self.report(side, link, datagram, mtu),
             Happening::Act(act) => {
                 self.act(act);
                 self.settle(LOCAL);
@@ -275,7 +286,7 @@ impl World {
             tap.push(datagram.clone());
         }
         let portal = &mut self.portals[side];
-        if portal.stopped || !portal.is_up(link) {
+        if !portal.is_up(link) || portal.keeps(link, &datagram) || portal.stopped {
             return;
         }
         let (now, local) = (portal.clock.show(self.now), (side == REMOTE).then_some(datagram.to.ip()));
@@ -345,16 +356,45 @@ impl World {
             if let Some(journal) = &mut self.journal {
                 journal.note(self.now, Event::Sent { side, link, bytes: &bytes });
             }
+            if let Some(witness) = &mut self.witness {
+                witness(self.now, side, &bytes);
+            }
             let datagram = Datagram { from, to, ecn: transmit.ecn, bytes };
+            if let Some(lost) = self.handshakes_lost.as_mut().filter(|_| !datagram.is_data()) {
+                *lost += 1;
+                continue;
+            }
             if self.links[link].refuses(up, &datagram) {
                 let size = u16::try_from(datagram.bytes.len()).unwrap_or(u16::MAX);
                 self.portals[side].endpoint.handle_too_big(transmit.link, to, size);
                 continue;
             }
             let link = self.links[link].through;
+            let way = &self.links[link].pipe(up).way;
+            if way.reports && datagram.wire_len() > way.mtu {
+                let (at, mtu) = (self.now + way.delay, way.mtu);
+                let told = Happening::TooBig { side, link: transmit.link, datagram: datagram.clone(), mtu };
+                self.events.push(at, told);
+            }
             let due = self.links[link].pipe(up).offer(self.now, datagram);
             self.departs(link, up, due);
         }
+    }
+
+    /// A router tells a portal that a datagram was too large for what comes next.
+    fn report(&mut self, side: usize, link: LinkId, datagram: Datagram, mtu: usize) {
+        let headers = datagram.wire_len() - datagram.bytes.len();
+        let size = u16::try_from(mtu + 1 - headers).unwrap_or(u16::MAX);
+        if !self.portals[side].stopped {
+            self.portals[side].endpoint.handle_hint(link, datagram.to, size, Some(&datagram.bytes));
+            self.settle(side);
+        }
+    }
+
+    /// Changes a way of a link from now on.
+    pub fn change_way(&mut self, link: usize, up: bool, change: impl FnOnce(&mut Way)) {
+        let due = self.links[link].pipe(up).change(self.now, change);
+        self.departs(link, up, due);
     }
 
     fn departs(&mut self, link: usize, up: bool, due: Option<Due>) {

@@ -139,3 +139,96 @@ fn a_worn_out_key_is_never_sealed_with() {
     keyring.current.sealed = REJECT_AFTER_PACKETS;
     keyring.seal();
 }
+
+/// What may happen to keys.
+#[derive(Copy, Clone, Debug)]
+enum Event {
+    Install,
+    Admit,
+    /// Time passes: until old keys may go, or until present ones are over.
+    Pass(u64),
+    Retire,
+}
+
+const EVENTS: [Event; 5] = [Event::Install, Event::Admit, Event::Pass(150), Event::Pass(179_900), Event::Retire];
+
+/// Keys as their rules say: the present one, and old ones with when they go; each with when it was made.
+struct Model {
+    now: u64,
+    made: u64,
+    current: (u64, u64),
+    old: Vec<(u64, u64, u64)>,
+}
+
+impl Model {
+    fn keep(&mut self, (id, made): (u64, u64)) -> Option<KeyId> {
+        self.old.push((id, made, self.now + 3 * TIMEOUT.as_millis() as u64));
+        (self.old.len() > 2).then(|| KeyId(self.old.remove(0).0))
+    }
+
+    /// The keyring does the same, and knows the same afterwards.
+    fn step(&mut self, event: Event, keyring: &mut Keyring, next: &mut dyn FnMut(u64, Time) -> KeySet) {
+        match event {
+            Event::Install | Event::Admit => {
+                self.made += 1;
+                let (id, now) = (self.made, at(self.now));
+                let keys = next(id, now);
+                let (gone, expected) = match event {
+                    Event::Install => {
+                        let old = std::mem::replace(&mut self.current, (id, self.now));
+                        (keyring.install(now, keys, TIMEOUT), self.keep(old))
+                    }
+                    _ => (keyring.admit(now, keys, TIMEOUT), self.keep((id, self.now))),
+                };
+                assert_eq!(gone, expected);
+            }
+            Event::Pass(ms) => self.now += ms,
+            Event::Retire => {
+                let due = self.old.iter().position(|(.., goes)| *goes <= self.now);
+                assert_eq!(keyring.retire(at(self.now)), due.map(|place| KeyId(self.old.remove(place).0)));
+            }
+        }
+        self.check(keyring);
+    }
+
+    fn check(&self, keyring: &Keyring) {
+        let now = at(self.now);
+        let lives = |made: u64| self.now - made < 180_000;
+        assert_eq!(keyring.permit(now).is_ok(), lives(self.current.1), "sealing at {} ms", self.now);
+        let old = self.old.iter().map(|(id, made, _)| (*id, *made));
+        let known: Vec<(u64, u64)> = std::iter::once(self.current).chain(old).collect();
+        assert_eq!(names(keyring), known.iter().map(|(id, _)| *id).collect::<Vec<_>>());
+        for id in 1..=self.made {
+            let expected = match known.iter().find(|(other, _)| *other == id) {
+                None => Some(DropReason::UnknownLabel),
+                Some((_, made)) => (!lives(*made)).then_some(DropReason::KeyExpired),
+            };
+            assert_eq!(keyring.opener(now, KeyId(id)).err(), expected, "keys {id} at {} ms", self.now);
+        }
+        assert_eq!(keyring.expires(), self.old.iter().map(|(.., goes)| at(*goes)).min());
+    }
+}
+
+#[test]
+fn every_order_of_six_events_leaves_the_keys_that_the_rules_leave() {
+    // Handshakes take time: keys are made anew of the secrets of one, under other names.
+    let first = keys(1, at(0), true);
+    let secrets = first.keys.secrets();
+    let mut next = |id: u64, made_at: Time| KeySet {
+        id: KeyId(id),
+        keys: TransportKeys {
+            send: crate::handshake::SealKey::new(&secrets.sent),
+            recv: OpenKey::new(&secrets.received),
+        },
+        made_at,
+        ours: true,
+    };
+    for mut order in 0..EVENTS.len().pow(6) {
+        let mut keyring = Keyring::new(next(1, at(0)));
+        let mut model = Model { now: 0, made: 1, current: (1, 0), old: Vec::new() };
+        for _ in 0..6 {
+            model.step(EVENTS[order % EVENTS.len()], &mut keyring, &mut next);
+            order /= EVENTS.len();
+        }
+    }
+}

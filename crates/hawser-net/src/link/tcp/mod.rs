@@ -9,6 +9,8 @@
 
 mod accept;
 mod accept_limit;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod info;
 mod receive;
 mod records;
