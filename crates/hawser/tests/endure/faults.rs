@@ -203,10 +203,10 @@ impl Field {
     /// Routers' words that no router said, about the datagrams of a link, to both portals.
     fn forge(&self, fault: &Fault) {
         let log = self.portals[0].log();
-        let word = format!("link={}", LINKS[fault.which]);
-        let line = log.lines().rfind(|line| line.contains("link open") && line.contains(&word));
+        let name = LINKS[fault.which];
+        let line = log.lines().rfind(|line| line.contains("link open") && line.contains(name));
         let at = line.and_then(|line| line.split("local=").nth(1)?.split_whitespace().next());
-        let ours: SocketAddrV4 = parse(at.unwrap_or_else(|| panic!("no address of {word} in the log")));
+        let ours: SocketAddrV4 = parse(at.unwrap_or_else(|| panic!("no address of {name} in the log")));
         let theirs = SocketAddrV4::new(parse(ENDPOINT), 4_920);
         let about = |ours, theirs| {
             let small = |mtu| forged::message(forged::FRAGMENTATION_NEEDED, ours, theirs, mtu, &[0x40, 1, 2, 3, 4]);
