@@ -5,7 +5,7 @@
 //! 3. [`Fault::silence`] says how long nothing can pass by any portal's doing, and [`Fault::back`] how soon after it must.
 
 use std::net::SocketAddrV4;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hawser_wire::{Direction, EmulatedLink, GilbertElliott, Loss, Moment, Probability, Rate, Way};
@@ -14,6 +14,8 @@ use rand_chacha::rand_core::RngCore;
 use rustix::process::Signal;
 use serde::Serialize;
 
+use crate::census::Process;
+use crate::footprint::Footprint;
 use crate::lab::{ENDPOINT, LINKS, Lab, Portal, ms, parse};
 use crate::{forged, replays};
 
@@ -112,29 +114,52 @@ impl Fault {
 
 /// Two portals, and two links between them that can be spoilt. One owner.
 pub struct Field {
-    pub lab: Lab,
-    pub links: [EmulatedLink; 2],
     /// The local one first.
     pub portals: [Portal; 2],
+    pub links: [EmulatedLink; 2],
+    pub lab: Lab,
+    /// Both hosts, before there were portals.
+    before: [Footprint; 2],
     /// A copy of the program, which a build beside does not change.
     program: PathBuf,
     /// How often each link has changed its address.
     moved: [usize; 2],
 }
 
-const NAMES: [&str; 2] = ["local", "remote"];
+pub const NAMES: [&str; 2] = ["local", "remote"];
 
 impl Field {
     pub fn new(tag: &str, traffic: &str) -> Self {
+        Self::by(tag, traffic, [&[]; 2])
+    }
+
+    /// The same with portals that programs become.
+    pub fn by(tag: &str, traffic: &str, by: [&[&str]; 2]) -> Self {
         let lab = Lab::new(tag, traffic);
         let links = LINKS.map(|link| lab.emulate(link, &Direction::shaped(LINK_MBPS, DELAY, QUEUE)));
         for (number, link) in LINKS.iter().enumerate() {
             lab.remote.add_address(link, parse(&format!("192.0.{}.2/24", 101 + number))).expect("an address");
         }
         let program = lab.path("hawser");
-        crate::copied::program(std::path::Path::new(env!("CARGO_BIN_EXE_hawser")), &program);
-        let portals = NAMES.map(|name| start(&lab, &program, name));
-        Self { lab, links, portals, program, moved: [0, 0] }
+        crate::copied::program(Path::new(env!("CARGO_BIN_EXE_hawser")), &program);
+        let before = [&lab.local, &lab.remote].map(Footprint::of);
+        let portals = [0, 1].map(|side| start(&lab, &program, NAMES[side], by[side]));
+        Self { portals, links, lab, before, program, moved: [0, 0] }
+    }
+
+    /// What processes there are of both portals.
+    pub fn processes(&self) -> [Option<Process>; 2] {
+        [0, 1].map(|side| Process::of(self.portals[side].pid()))
+    }
+
+    /// Ends both portals; gives what they left behind in their hosts.
+    pub fn end(self) -> Vec<String> {
+        let Self { portals, links, lab, before, .. } = self;
+        drop(portals);
+        let hosts = [&lab.local, &lab.remote];
+        let left = hosts.iter().zip(&before).filter_map(|(host, before)| before.left_in(host)).collect();
+        drop(links);
+        left
     }
 
     pub fn namespace(&self, portal: usize) -> &hawser_wire::Namespace {
@@ -172,18 +197,19 @@ impl Field {
             Kind::Replays => {
                 replays::send(&self.lab.local, &self.lab.remote, dice, fault.length());
             }
-            Kind::Terminated => self.restart(fault, Signal::TERM),
-            Kind::Killed => self.restart(fault, Signal::KILL),
+            Kind::Terminated => self.restart(fault.which, Signal::TERM, fault.length()),
+            Kind::Killed => self.restart(fault.which, Signal::KILL, fault.length()),
         }
         Moment::now()
     }
 
-    fn restart(&mut self, fault: &Fault, signal: Signal) {
-        let portal = &mut self.portals[fault.which];
+    /// Ends a portal, and starts it after that time.
+    pub fn restart(&mut self, side: usize, signal: Signal, after: Duration) {
+        let portal = &mut self.portals[side];
         portal.signal(signal);
         portal.wait();
-        std::thread::sleep(fault.length());
-        self.portals[fault.which] = start(&self.lab, &self.program, NAMES[fault.which]);
+        std::thread::sleep(after);
+        self.portals[side] = start(&self.lab, &self.program, NAMES[side], &[]);
     }
 
     /// Moves the local end of a link into another network, and back the next time.
@@ -222,8 +248,10 @@ impl Field {
     }
 }
 
-fn start(lab: &Lab, program: &std::path::Path, name: &str) -> Portal {
-    lab.start_by(name, &["sh", "-c", &format!("exec {} \"$@\"", program.display())])
+/// Starts the copied program, by others that become it.
+fn start(lab: &Lab, program: &Path, name: &str, by: &[&str]) -> Portal {
+    let copied = format!("exec {} \"$@\"", program.display());
+    lab.start_by(name, &[by, &["sh", "-c", &copied]].concat())
 }
 
 /// Losses in bursts of ten: three in ten packets.

@@ -82,7 +82,7 @@ struct Sent {
 }
 
 /// What became of the datagrams of a span of time.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize)]
 pub struct Lost {
     pub sent: usize,
     pub refused: usize,
@@ -258,16 +258,17 @@ impl Flows {
         [&self.udp[0].heard, &self.udp[1].heard, &self.tcp[0].heard, &self.tcp[1].heard].map(|heard| lock(heard))
     }
 
-    /// Waits until every flow has been heard after a moment; those that are not in time are named.
-    pub fn heard_after(&self, moment: Moment, limit: Duration) -> Vec<&'static str> {
-        let late = Moment::now() + limit;
+    /// Waits until every flow has been heard after a moment: how long after it that was; none where it is not in time.
+    pub fn back_after(&self, moment: Moment, limit: Duration) -> [Option<Duration>; 4] {
+        let (late, mut back) = (Moment::now() + limit, [None; 4]);
         loop {
-            let heard = self.heard().map(|heard| heard.last() > moment);
-            let silent: Vec<_> = Self::NAMES.into_iter().zip(heard).filter(|(_, heard)| !heard).collect();
-            if silent.is_empty() || Moment::now() > late {
-                return silent.into_iter().map(|(name, _)| name).collect();
+            for (back, heard) in back.iter_mut().zip(self.heard()) {
+                *back = back.or((heard.last() > moment).then(|| heard.last() - moment));
             }
-            std::thread::sleep(ms(10));
+            if back.iter().all(Option::is_some) || Moment::now() > late {
+                return back;
+            }
+            std::thread::sleep(ms(5));
         }
     }
 }

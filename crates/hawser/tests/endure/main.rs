@@ -1,6 +1,7 @@
 //! What real portals must hold out for longer than CI lasts: run by `make endure`, for hours, or case by case. Each case writes
 //! its figures to a file below target/tmp/endure, from which docs/results/endurance.md is made. Needs root.
 
+mod cases;
 mod census;
 #[path = "../support/copied.rs"]
 mod copied;
@@ -8,12 +9,16 @@ mod faults;
 mod figures;
 mod flows;
 #[allow(dead_code, reason = "each test program takes what it needs of it")]
+#[path = "../tunnel/footprint.rs"]
+mod footprint;
+#[allow(dead_code, reason = "each test program takes what it needs of it")]
 #[path = "../../../hawser-net/tests/support/forged.rs"]
 mod forged;
 mod idle;
 #[allow(dead_code, reason = "each test program takes what it needs of it")]
 #[path = "../tunnel/lab.rs"]
 mod lab;
+mod ordeals;
 mod replays;
 mod slope;
 mod soak;

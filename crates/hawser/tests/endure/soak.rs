@@ -7,7 +7,6 @@
 //! 4. The figures: by kind how many, the longest gap, the packets lost and what was counted meanwhile; memory's slope.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use hawser_portal::api::PathState;
@@ -20,8 +19,8 @@ use serde_json::{Value, json};
 use crate::census::{Process, Tally, grown};
 use crate::faults::{Fault, Field, Kind};
 use crate::figures;
-use crate::flows::{Flows, Lost, Tcp, Udp};
-use crate::lab::{LOCAL, REMOTE, ms, parse, states};
+use crate::flows::{Flows, Lost};
+use crate::lab::{REMOTE, ms, states};
 use crate::slope::slope;
 
 /// Each stream's rate, in Mbit/s.
@@ -48,26 +47,12 @@ struct Episode {
     took_ms: u64,
     /// The longest silence of each flow, in the order of [`Flows::NAMES`].
     gaps_ms: [u64; 4],
-    udp: [Figures; 2],
+    udp: [Lost; 2],
     drops: [BTreeMap<String, u64>; 2],
     links: BTreeMap<&'static str, u64>,
     misses: Vec<String>,
     #[serde(skip)]
     span: (Moment, Moment),
-}
-
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-struct Figures {
-    sent: usize,
-    refused: usize,
-    lost: usize,
-    twice: usize,
-}
-
-impl From<Lost> for Figures {
-    fn from(lost: Lost) -> Self {
-        Self { sent: lost.sent, refused: lost.refused, lost: lost.lost, twice: lost.twice }
-    }
 }
 
 /// A soak under way.
@@ -124,13 +109,9 @@ impl Soak {
     fn begin(seed: u64) -> Self {
         let field = Field::new("soak", "");
         field.portals[0].wait_for("all paths to be active", |status| states(status) == [PathState::Active; 2]);
-        let ways = [(&field.lab.local, &field.lab.remote, REMOTE), (&field.lab.remote, &field.lab.local, LOCAL)];
-        let at = |address: &str, port| SocketAddr::new(parse(address), port);
-        let udp = ways.map(|(from, to, address)| Udp::start(from, to, at(address, 6_001)));
-        let tcp = ways.map(|(from, to, address)| Tcp::start(from, to, at(address, 6_002), STREAM_MBPS));
         let dice = ChaCha8Rng::seed_from_u64(seed);
         let (tallies, counted, start) = (Default::default(), Counted::default(), Moment::now());
-        let flows = Flows { udp, tcp };
+        let flows = Flows::start(&field.lab, STREAM_MBPS);
         let mut soak = Self { field, flows, tallies, counted, dice, start, episodes: Vec::new(), census: Vec::new() };
         soak.count();
         soak
@@ -157,13 +138,14 @@ impl Soak {
         let fault = Fault::draw(&mut self.dice, restarts);
         let begin = Moment::now();
         let mended = self.field.suffer(&fault, &mut self.dice);
-        let dead = self.flows.heard_after(mended, PATIENCE);
+        let back = self.flows.back_after(mended, PATIENCE);
         std::thread::sleep(ms(1_000 + u64::from(self.dice.next_u32()) % 1_500));
         let (end, before) = (Moment::now(), self.counted.clone());
         self.count();
         let gaps = self.flows.heard().map(|heard| heard.longest(begin, end));
         let took = mended - begin;
-        let mut misses: Vec<String> = dead.iter().map(|flow| format!("{flow} is dead")).collect();
+        let dead = Flows::NAMES.iter().zip(back).filter(|(_, back)| back.is_none());
+        let mut misses: Vec<String> = dead.map(|(flow, _)| format!("{flow} is dead")).collect();
         for (number, gap) in gaps.iter().enumerate() {
             let bound = bound(&fault, took, number >= 2);
             if *gap > bound {
@@ -208,7 +190,7 @@ impl Soak {
     fn settle_accounts(&mut self) {
         for episode in &mut self.episodes {
             let (from, to) = episode.span;
-            episode.udp = [0, 1].map(|way| self.flows.udp[way].lost(from, to).into());
+            episode.udp = [0, 1].map(|way| self.flows.udp[way].lost(from, to));
         }
     }
 
@@ -246,7 +228,7 @@ impl Soak {
         let longest = |flows: std::ops::Range<usize>| {
             all.iter().flat_map(|episode| &episode.gaps_ms[flows.clone()]).max().copied().unwrap_or_default()
         };
-        let sum = |of: fn(&Figures) -> usize| -> usize { all.iter().flat_map(|episode| &episode.udp).map(of).sum() };
+        let sum = |of: fn(&Lost) -> usize| -> usize { all.iter().flat_map(|episode| &episode.udp).map(of).sum() };
         let mut drops = BTreeMap::<&str, u64>::new();
         for (name, count) in all.iter().flat_map(|episode| &episode.drops).flatten() {
             *drops.entry(name).or_default() += count;
