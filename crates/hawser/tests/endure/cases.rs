@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hawser_wire::Moment;
+use hawser_wire::{Moment, Way};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -109,9 +109,13 @@ fn a_link_that_flaps_a_hundred_times_costs_no_flow() {
 }
 
 /// Ends and starts a portal so often in a minute; gives the longest silence of datagrams, either way, by each.
-fn restarts(side: usize, signal: Signal, times: u32, misses: &mut Vec<String>) -> Value {
-    let case = format!("{} restarted {times} times by {signal:?}", NAMES[side]);
+fn restarts(side: usize, signal: Signal, times: u32, delay: Duration, misses: &mut Vec<String>) -> Value {
+    let name = if signal == Signal::KILL { "kill -9" } else { "SIGTERM" };
+    let case = format!("{} restarted {times} times by {name}, links of {delay:?}", NAMES[side]);
     let mut ordeal = Ordeal::begin(&case, [&[]; 2]);
+    for (link, way) in ordeal.field.links.iter().flat_map(|link| Way::BOTH.map(|way| (link, way))) {
+        link.set(way, |settings| settings.delay = delay).expect("it can be set");
+    }
     let mut outages = Vec::new();
     ordeal.suffer(|ordeal| {
         let (mut due, mut mended) = (Moment::now(), Moment::now());
@@ -139,8 +143,9 @@ fn restarts(side: usize, signal: Signal, times: u32, misses: &mut Vec<String>) -
 fn restarts_by_the_dozen_cost_no_flow_and_leave_nothing() {
     let (mut misses, mut found) = (Vec::new(), Vec::new());
     for side in [0, 1] {
-        for (signal, times) in [(Signal::TERM, 20), (Signal::KILL, 20), (Signal::KILL, 10)] {
-            found.push(restarts(side, signal, times, &mut misses));
+        let plans = [(Signal::TERM, 20, 10), (Signal::KILL, 20, 10), (Signal::KILL, 10, 10), (Signal::KILL, 10, 0)];
+        for (signal, times, delay) in plans {
+            found.push(restarts(side, signal, times, ms(delay), &mut misses));
         }
     }
     judge("restarts", found, &misses);

@@ -53,7 +53,14 @@ impl Heard {
         self.last
     }
 
-    /// The longest silence that lies, at least by its end or beginning, between two moments.
+    /// How long after a moment something came; nothing where no silence worth a note holds it, none where it lasts.
+    pub fn back(&self, moment: Moment) -> Option<Duration> {
+        let mut within = self.silences.iter().rev().take_while(|(_, end)| *end > moment);
+        let held = within.find(|(begin, _)| *begin <= moment).map(|(_, end)| *end - moment);
+        held.or((self.last > moment).then_some(Duration::ZERO))
+    }
+
+    /// The longest silence, of those worth a note, that lies at least by its end or beginning between two moments.
     pub fn longest(&self, from: Moment, to: Moment) -> Duration {
         let open = (self.last, to);
         let within = self.silences.iter().rev().take_while(|(_, end)| *end > from).chain([&open]);
@@ -263,7 +270,7 @@ impl Flows {
         let (late, mut back) = (Moment::now() + limit, [None; 4]);
         loop {
             for (back, heard) in back.iter_mut().zip(self.heard()) {
-                *back = back.or((heard.last() > moment).then(|| heard.last() - moment));
+                *back = back.or(heard.back(moment));
             }
             if back.iter().all(Option::is_some) || Moment::now() > late {
                 return back;
