@@ -108,45 +108,64 @@ fn a_link_that_flaps_a_hundred_times_costs_no_flow() {
     judge("flaps", found, &misses);
 }
 
-/// Ends and starts a portal so often in a minute; gives the longest silence of datagrams, either way, by each.
-fn restarts(side: usize, signal: Signal, times: u32, delay: Duration, misses: &mut Vec<String>) -> Value {
-    let name = if signal == Signal::KILL { "kill -9" } else { "SIGTERM" };
-    let case = format!("{} restarted {times} times by {name}, links of {delay:?}", NAMES[side]);
-    let mut ordeal = Ordeal::begin(&case, [&[]; 2]);
-    for (link, way) in ordeal.field.links.iter().flat_map(|link| Way::BOTH.map(|way| (link, way))) {
-        link.set(way, |settings| settings.delay = delay).expect("it can be set");
-    }
-    let mut outages = Vec::new();
-    ordeal.suffer(|ordeal| {
-        let (mut due, mut mended) = (Moment::now(), Moment::now());
-        for _ in 0..times {
-            let begin = Moment::now();
-            ordeal.field.restart(side, signal, Duration::ZERO);
-            mended = Moment::now();
-            due = due + MINUTE / times;
-            due.sleep_until();
-            let gaps = ordeal.flows.heard().map(|heard| heard.longest(begin, Moment::now()));
-            outages.push(gaps[0].max(gaps[1]));
+/// How a portal is restarted: which, by what, how often in a minute, how long it is not there, and the links' delay.
+struct Restarts {
+    side: usize,
+    signal: Signal,
+    times: u32,
+    gone: Duration,
+    delay: Duration,
+}
+
+impl Restarts {
+    /// The longest silence of datagrams, and of streams, by each.
+    fn run(&self, misses: &mut Vec<String>) -> Value {
+        let Self { side, signal, times, gone, delay } = *self;
+        let name = if signal == Signal::KILL { "kill -9" } else { "SIGTERM" };
+        let case = format!("{} restarted {times} times by {name}, gone for {gone:?}, links of {delay:?}", NAMES[side]);
+        let mut ordeal = Ordeal::begin(&case, [&[]; 2]);
+        for (link, way) in ordeal.field.links.iter().flat_map(|link| Way::BOTH.map(|way| (link, way))) {
+            link.set(way, |settings| settings.delay = delay).expect("it can be set");
         }
-        mended
-    });
-    outages.sort();
-    let (median, most) = (outages[outages.len() / 2], outages[outages.len() - 1]);
-    if times == 10 && median > OUTAGES[side] {
-        ordeal.miss(format!("an outage of {median:?} in the median, {most:?} at most"));
+        let (mut datagrams, mut streams) = (Vec::new(), Vec::new());
+        ordeal.suffer(|ordeal| {
+            let (mut due, mut mended) = (Moment::now(), Moment::now());
+            for _ in 0..times {
+                let begin = Moment::now();
+                ordeal.field.restart(side, signal, gone);
+                mended = Moment::now();
+                due = due + MINUTE / times;
+                due.sleep_until();
+                let gaps = ordeal.flows.heard().map(|heard| heard.longest(begin, Moment::now()).as_millis() as u64);
+                datagrams.push(gaps[0].max(gaps[1]));
+                streams.push(gaps[2].max(gaps[3]));
+            }
+            mended
+        });
+        datagrams.sort_unstable();
+        streams.sort_unstable();
+        let median = Duration::from_millis(datagrams[datagrams.len() / 2]);
+        if times == 10 && signal == Signal::KILL && median > OUTAGES[side] {
+            ordeal.miss(format!("an outage of {median:?} in the median"));
+        }
+        ordeal.note("outages_ms", &datagrams);
+        ordeal.note("stream_outages_ms", &streams);
+        ordeal.end(misses)
     }
-    ordeal.note("outages_ms", outages.iter().map(|outage| outage.as_millis() as u64).collect::<Vec<_>>());
-    ordeal.end(misses)
 }
 
 #[test]
 fn restarts_by_the_dozen_cost_no_flow_and_leave_nothing() {
     let (mut misses, mut found) = (Vec::new(), Vec::new());
-    for side in [0, 1] {
-        let plans = [(Signal::TERM, 20, 10), (Signal::KILL, 20, 10), (Signal::KILL, 10, 10), (Signal::KILL, 10, 0)];
-        for (signal, times, delay) in plans {
-            found.push(restarts(side, signal, times, ms(delay), &mut misses));
-        }
+    let plans = [
+        (Signal::TERM, 20, 0, 10),
+        (Signal::KILL, 20, 0, 10),
+        (Signal::KILL, 10, 0, 10),
+        (Signal::KILL, 10, 0, 0),
+        (Signal::TERM, 6, 1_700, 10),
+    ];
+    for (side, (signal, times, gone, delay)) in [0, 1].into_iter().flat_map(|side| plans.map(|plan| (side, plan))) {
+        found.push(Restarts { side, signal, times, gone: ms(gone), delay: ms(delay) }.run(&mut misses));
     }
     judge("restarts", found, &misses);
 }

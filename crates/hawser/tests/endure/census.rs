@@ -83,7 +83,7 @@ pub fn grown(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> B
 }
 
 /// Packets that the kernel dropped because the portal did not read them.
-fn dropped_by_tun(namespace: &Namespace) -> Option<u64> {
+pub fn dropped_by_tun(namespace: &Namespace) -> Option<u64> {
     let read = || fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
     let devices = namespace.run(read).expect("the namespace can be entered");
     let line = devices.lines().find_map(|line| line.trim_start().strip_prefix("hawser0:"))?;

@@ -177,7 +177,7 @@ impl Field {
                 let way = Way::BOTH[dice.next_u32() as usize % 2];
                 during(fault, |on| link.black_hole_way(way, on));
             }
-            Kind::LinkDown => during(fault, |on| if on { link.cut() } else { link.restore() }),
+            Kind::LinkDown => self.set_down(fault),
             Kind::LossBurst => changed(fault, link, |way| way.loss = Loss::Bursts(bursts())),
             Kind::DelayJump => changed(fault, link, |way| way.delay = DELAY + ms(100)),
             Kind::RateFall => changed(fault, link, |way| way.rate = Some(Rate::mbit(3.0))),
@@ -214,17 +214,34 @@ impl Field {
         self.portals[side] = start(&self.lab, &self.program, NAMES[side], &[]);
     }
 
-    /// Moves the local end of a link into another network, and back the next time.
-    fn change_address(&mut self, link: usize) {
-        let (name, now) = (LINKS[link], self.moved[link] % 2);
-        self.moved[link] += 1;
-        let net = |which: usize| link + 1 + 100 * which;
-        let (old, new) = (net(now), net(1 - now));
-        self.lab.local.add_address(name, parse(&format!("192.0.{new}.1/24"))).expect("an address");
+    /// Sets a link down at both ends; with it go its routes, and come back.
+    fn set_down(&self, fault: &Fault) {
+        let (name, hosts) = (LINKS[fault.which], [&self.lab.local, &self.lab.remote]);
+        hosts.iter().for_each(|host| host.set_down(name).expect("it goes down"));
+        std::thread::sleep(fault.length());
+        hosts.iter().for_each(|host| host.set_up(name).expect("it comes up"));
+        self.route(fault.which);
+    }
+
+    /// The route of a link's local end to the remote portal, by the network that it is in now.
+    fn route(&self, link: usize) {
         let prefix = if link == 0 { format!("{ENDPOINT}/32") } else { "198.51.100.0/24".to_owned() };
-        let words = format!("route replace {prefix} via 192.0.{new}.2 dev {name}");
+        let words = format!("route replace {prefix} via 192.0.{}.2 dev {}", self.network(link), LINKS[link]);
         let out = self.lab.local.command("ip").args(words.split(' ')).output().expect("run ip (iproute2)");
         assert!(out.status.success(), "{words}: {}", String::from_utf8_lossy(&out.stderr));
+    }
+
+    /// The third number of the network that a link's ends are in.
+    fn network(&self, link: usize) -> usize {
+        link + 1 + 100 * (self.moved[link] % 2)
+    }
+
+    /// Moves the local end of a link into another network, and back the next time.
+    fn change_address(&mut self, link: usize) {
+        let (name, old) = (LINKS[link], self.network(link));
+        self.moved[link] += 1;
+        self.lab.local.add_address(name, parse(&format!("192.0.{}.1/24", self.network(link)))).expect("an address");
+        self.route(link);
         self.lab.local.remove_address(name, parse(&format!("192.0.{old}.1/24"))).expect("it had it");
     }
 

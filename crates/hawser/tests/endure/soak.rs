@@ -37,6 +37,8 @@ const RESTARTS: f64 = 0.25;
 const WARM: f64 = 0.08;
 /// So many misses end it.
 const MISSES: usize = 200;
+/// After so many faults the figures so far are written.
+const SAVED: usize = 50;
 
 /// A fault and what came of it. Plain data.
 #[derive(Serialize)]
@@ -80,12 +82,17 @@ fn two_portals_live_through_hours_of_faults() {
     let (seconds, seed) = (figures::given("HAWSER_SOAK_S", 7_200), figures::given("HAWSER_SEED", 1));
     eprintln!("{seconds} s, seed {seed}");
     let on = figures::on();
+    let command = format!("make endure CASE=soak SOAK_S={seconds} SEED={seed}");
     let mut soak = Soak::begin(seed);
     let time = Duration::from_secs(seconds);
     let ping = soak.field.lab.ping(REMOTE, PING, time).start().expect("a ping");
     while soak.start + time > Moment::now() && soak.misses().count() < MISSES && soak.all_live() {
         let restarts = soak.seconds() < seconds as f64 * RESTARTS;
         soak.one(restarts);
+        if soak.episodes.len().is_multiple_of(SAVED) {
+            soak.settle_accounts();
+            figures::write("soak-so-far", &command, &soak.figures(seconds as f64));
+        }
     }
     ping.stop();
     let ping = ping.finish().expect("a report");
@@ -99,7 +106,6 @@ fn two_portals_live_through_hours_of_faults() {
         json!({ "sent": ping.sent.len(), "lost": ping.lost(), "median_ms": ping.round_trips().percentile(50.0) });
     figures["began_on"] = on;
     (figures["seed"], figures["seconds"], figures["wrong"]) = (json!(seed), json!(soak.seconds()), json!(wrong));
-    let command = format!("make endure CASE=soak SOAK_S={seconds} SEED={seed}");
     figures::write("soak", &command, &figures);
     assert!(wrong.is_empty(), "{wrong:?}");
     assert!(misses.is_empty(), "seed {seed}: {} misses: {misses:#?}", misses.len());
