@@ -23,7 +23,7 @@ BPF_CLANG   := clang-14
 BPF_VERSION := 14.0.6
 BPF_FLAGS   := -O2 -target bpf -mcpu=v3 -Wall -Wextra -Werror
 
-.PHONY: compat demo test scion check cross cross-tools router bench measure build tools fuzz scion-golden bpf bpf-check bpf-tools
+.PHONY: compat endure demo test scion check cross cross-tools router bench measure build tools fuzz scion-golden bpf bpf-check bpf-tools
 
 build:
 	$(CARGO) build --release --workspace
@@ -53,10 +53,21 @@ compat: tools
 	$(CARGO) test --release -p hawser --features compat --test compat --no-run
 	$(SUDO) env HAWSER_OTHER=$(COMPAT)/build/release/hawser $(CARGO) test --release -p hawser --features compat --test compat
 
+## endure: what lasts for hours, and is no part of CI: a soak under faults, an idle bond, restarts, attacks at full length; or one case:
+## make endure CASE=soak SOAK_S=7200 SEED=1. The figures are below target/tmp/endure
+SOAK_S ?= 7200
+IDLE_S ?= 3600
+SEED   ?= 1
+endure: tools
+	@$(MAKE) --no-print-directory tools TOOLS="libfaketime:/usr/lib/*/faketime/libfaketime.so.1"
+	$(CARGO) test --release -p hawser --features endure --test endure --no-run
+	$(SUDO) env HAWSER_SOAK_S=$(SOAK_S) HAWSER_IDLE_S=$(IDLE_S) HAWSER_SEED=$(SEED) \
+	  $(CARGO) test --release -p hawser --features endure --test endure -- --test-threads 1 --nocapture $(filter-out all,$(CASE))
+
 ## check: formatting, lints (the fence around the core among them), documentation
 check:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --release --workspace --all-targets --features hawser/compat,hawser/endure -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --release --workspace --no-deps --quiet
 
 ## cross: that the product compiles for other processors, as a router has it; its C is not run, and so not optimised

@@ -3,6 +3,9 @@
 
 mod support;
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use hawser_core::endpoint::Event;
 use hawser_core::path::health::{DownReason, HealthState};
 use hawser_core::units::{ByteCount, LinkId, PeerId};
@@ -170,6 +173,39 @@ fn a_restart_of_either_side_is_over_in_three_seconds() {
         assert_eq!((world.active(LOCAL), world.active(REMOTE)), (2, 2));
         assert_nothing_is_owed(&mut world);
     }
+}
+
+#[test]
+fn a_peer_that_was_killed_and_started_under_traffic_is_back_within_half_a_second() {
+    let mut world = World::new(&[0, 0], 1).settled();
+    assert_eq!(world.stream(LOCAL, 50), 50);
+    world.restart(REMOTE);
+    world.portals[REMOTE].inbox.0.clear();
+    let back = (0..100).find(|number| {
+        world.inner(LOCAL, *number, 400);
+        world.run(ms(10));
+        !world.portals[REMOTE].inbox.0.is_empty()
+    });
+    assert!(back.is_some_and(|tens| tens < 50), "after {back:?} times 10 ms");
+}
+
+#[test]
+fn a_peer_that_is_only_far_away_is_not_taken_for_silent() {
+    let mut world = World::new(&[0, 0], 1);
+    let greetings = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&greetings);
+    world.rule = Box::new(move |_, flight| {
+        counted.set(counted.get() + usize::from(!flight.is_data()));
+        Fate::Delay(ms(250))
+    });
+    world.run(ms(20_000));
+    assert_eq!((world.active(LOCAL), world.active(REMOTE)), (2, 2));
+    let before = greetings.get();
+    for number in 0..20 {
+        world.inner(LOCAL, number, 400);
+        world.run(ms(1_500));
+    }
+    assert_eq!(greetings.get(), before, "each was acknowledged half a second later");
 }
 
 #[test]

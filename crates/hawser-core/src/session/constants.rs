@@ -31,8 +31,13 @@ pub const IDLE_PROBE: Duration = Duration::from_secs(60);
 pub const MAX_TRIES: u8 = 6;
 /// A path that carried data within this time counts for the hold time.
 pub const LATELY: Duration = Duration::from_secs(1);
-/// Without an acknowledgement on any path for this long, the peer is sent a new initiation (DESIGN section 4).
+/// Without an acknowledgement on any path for this long at most, the peer is sent a new initiation (DESIGN section 4).
 pub const SILENCE: Duration = Duration::from_secs(1);
+/// But for this many probe timeouts of its slowest path, and at least so long: a peer that was killed and started again is back
+/// within half a second, and one that is only slow is left alone.
+pub const SILENCE_PTOS: u32 = 3;
+/// See [`SILENCE_PTOS`].
+pub const SILENCE_LEAST: Duration = Duration::from_millis(350);
 /// A peer that was not heard for so long is gone: its session ends, and its keys are erased (WireGuard whitepaper section 6.3:
 /// three times Reject-After-Time).
 pub const SESSION_SILENCE: Duration = Duration::from_secs(540);

@@ -1,7 +1,8 @@
 //! Deadlines: which is next and why, and what is done when it comes.
 
 use super::constants::{
-    ASK_LEAST, ASLEEP, EAGER, EAGER_PARTS, IDLE_DEAF, IDLE_PROBE, QUEUED_FOR, SESSION_SILENCE, SILENCE,
+    ASK_LEAST, ASLEEP, EAGER, EAGER_PARTS, IDLE_DEAF, IDLE_PROBE, QUEUED_FOR, SESSION_SILENCE, SILENCE, SILENCE_LEAST,
+    SILENCE_PTOS,
 };
 use super::{Context, Event, Session, Sink};
 use crate::path::constants::{DOWN_PROBE_INTERVAL, SUSPECT_PTOS};
@@ -245,6 +246,13 @@ impl Session {
 
     /// When the peer is to be sent a new initiation because nothing at all was acknowledged for too long.
     pub fn silence_deadline(&self) -> Option<Time> {
-        self.unanswered_since.map(|since| since + SILENCE)
+        self.unanswered_since.map(|since| since + self.silence_allowed())
+    }
+
+    /// How long nothing may be acknowledged: a path that was never measured says nothing.
+    fn silence_allowed(&self) -> Duration {
+        let measured = self.paths.iter().filter(|path| !path.is_closed() && path.rtt.has_sample());
+        let slowest = measured.map(|path| path.probe_timeout()).max();
+        slowest.map_or(SILENCE, |timeout| (timeout * SILENCE_PTOS).clamp(SILENCE_LEAST, SILENCE))
     }
 }

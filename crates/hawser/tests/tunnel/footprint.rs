@@ -79,13 +79,21 @@ impl Footprint {
 
     /// Waits until the namespace is as it was.
     pub fn assert_same(&self, namespace: &Namespace, when: &str) {
+        let left = self.left_in(namespace);
+        assert!(left.is_none(), "{when} {} is not as it was:{}", namespace.name(), left.unwrap_or_default());
+    }
+
+    /// The same, giving what differs in the end.
+    pub fn left_in(&self, namespace: &Namespace) -> Option<String> {
         let end = Instant::now() + PATIENCE;
         loop {
             let now = Self::of(namespace);
             if now == *self {
-                return;
+                return None;
             }
-            assert!(Instant::now() < end, "{when} {} is not as it was:{}", namespace.name(), self.difference(&now));
+            if Instant::now() > end {
+                return Some(self.difference(&now));
+            }
             sleep(GLANCE);
         }
     }

@@ -2,6 +2,10 @@
 
 #[path = "../../../hawser-wire/tests/support/at_rest.rs"]
 mod at_rest;
+#[path = "../support/attacks.rs"]
+mod attacks;
+#[allow(dead_code, reason = "each test program takes what it needs of it")]
+#[path = "../support/bystander.rs"]
 mod bystander;
 mod capture;
 mod dual;
@@ -32,3 +36,6 @@ mod traffic;
 mod transports;
 #[path = "../support/tshark.rs"]
 mod tshark;
+
+/// How long each attack goes on here; `make endure` has them at full length.
+const SPELL: std::time::Duration = std::time::Duration::from_secs(4);

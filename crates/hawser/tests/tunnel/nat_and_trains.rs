@@ -1,54 +1,13 @@
 //! A NAT on the local portal's own host that changes ports: the kernel then spoils every segment that it cuts of a train.
 
-use hawser_portal::api::PathState;
-use hawser_wire::{Direction, Rate};
-
-use crate::lab::{LINKS, Lab, REMOTE, ms, parse, paths, states, transfer};
-
-/// What the link carries, in Mbit/s, and how long one way takes.
-const LINK_MBPS: f64 = 40.0;
-/// From this long after its start on, a transfer must have its rate.
-const BY: std::time::Duration = std::time::Duration::from_secs(2);
-/// Of what the same transfer has without a NAT.
-const SHARE: f64 = 0.9;
-
-fn masquerade(lab: &Lab) {
-    let rules = "add table ip nat; add chain ip nat out { type nat hook postrouting priority srcnat; }; \
-                 add rule ip nat out oifname \"one\" masquerade random";
-    let output = lab.local.command("nft").arg(rules).output().expect("run nft (nftables)");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// The rate from two seconds after the start on, in Mbit/s, of an upload; and what local log and status say of it.
-fn upload(nat: bool) -> (f64, usize, bool) {
-    let lab = Lab::new("nat", "");
-    lab.edit("local.toml", "[[link]]\nname = \"two\"\ninterface = \"two\"\n", "");
-    let _link = lab.emulate(
-        LINKS[0],
-        &Direction { rate: Some(Rate::mbit(LINK_MBPS)), ..Direction::shaped(LINK_MBPS, ms(10), ms(100)) },
-    );
-    if nat {
-        masquerade(&lab);
-    }
-    let (remote, local) = (lab.start("remote"), lab.start("local"));
-    local.wait_for("the path to be active", |status| states(status) == [PathState::Active]);
-    let timeline = transfer(&lab.local, &lab.remote, parse(&format!("{REMOTE}:5001")), ms(6_000)).run();
-    let timeline = timeline.expect("a transfer");
-    let late = timeline.mbps_by(ms(500));
-    let from = (BY.as_millis() / 500) as usize;
-    let late = &late[from..late.len() - 1];
-    let rate = late.iter().sum::<f64>() / late.len() as f64;
-    let status = local.wait_for("a status", |_| true);
-    let told = local.log().matches("without udp gso").count();
-    eprintln!("nat {nat}: {:?}, remote {:?}", timeline.mbps_by(ms(500)), remote.status().map(|status| status.drops));
-    (rate, told, paths(&status)[0].without_gso)
-}
+use crate::attacks::nat_and_trains::{SHARE, upload};
+use crate::lab::ms;
 
 #[test]
 fn behind_a_nat_that_spoils_trains_datagrams_go_one_by_one() {
-    let (usual, told, without) = upload(false);
+    let (usual, told, without) = upload(false, ms(6_000));
     assert_eq!((told, without), (0, false));
-    let (rate, told, without) = upload(true);
+    let (rate, told, without) = upload(true, ms(6_000));
     assert_eq!((told, without), (1, true), "the log says so once, and the status");
     assert!(rate >= usual * SHARE, "{rate} Mbit/s from the third second on, {usual} without a NAT");
 }
