@@ -1,23 +1,22 @@
 //! What a datagram costs the portal that receives it, by what a peer with keys puts into it: the dearest decide how much of the packet
 //! thread's time one peer can take (`endpoint/share.rs`). Sealing is not counted.
-#![allow(missing_docs, reason = "a benchmark")]
+#![allow(missing_docs, reason = "criterion's macros make public items")]
 
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use hawser_core::units::{ByteCount, PacketNumber, PathId};
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use hawser_core::units::{PacketNumber, PathId};
 use hawser_core::wire::{
     AckHead, DataFlags, DataFrame, EcnCounts, FlowBucket, FlowSequence, Gone, LinkState, PathChallenge, PathInfo,
     ProtectedFrame, RepairFrame, SplitFrame, SplitId, SymbolNumber, Token, Writer,
 };
-use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
 use support::packet;
 use support::sender::{PING, Sender};
 use support::world::ms;
 
-/// Datagrams of each kind.
-const COUNT: u64 = 20_000;
 /// Every so many, the portal says what it has to.
 const ROUND: u64 = 16;
 
@@ -90,24 +89,26 @@ const KINDS: [(&str, Write); 10] = [
     }),
 ];
 
-fn main() {
-    println!("{:<34} {:>10} {:>14}", "datagrams of", "bytes", "µs a datagram");
+fn hostile(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("a datagram of");
+    group.measurement_time(Duration::from_secs(1)).warm_up_time(Duration::from_millis(300)).sample_size(20);
     for (name, write) in KINDS {
-        let mut sender = Sender::new().greet();
-        let (mut spent, mut bytes) = (Duration::ZERO, 0);
-        for number in 0..COUNT {
-            let datagram = sender.seal(0, |out| write(out, number));
-            bytes += datagram.len() as u64;
-            let start = Instant::now();
+        let (sender, number) = (RefCell::new(Sender::new().greet()), Cell::new(0));
+        let seal = || {
+            number.set(number.get() + 1);
+            (number.get(), sender.borrow_mut().seal(0, |out| write(out, number.get())))
+        };
+        let take = |(number, datagram): (u64, Vec<u8>)| {
+            let mut sender = sender.borrow_mut();
             sender.send(&datagram);
-            spent += start.elapsed();
             if number % ROUND == 0 {
-                let start = Instant::now();
-                black_box(sender.hear(ms(1)));
-                spent += start.elapsed();
+                sender.hear(ms(1));
             }
-        }
-        let micros = spent.as_secs_f64() * 1e6 / COUNT as f64;
-        println!("{name:<34} {:>10} {micros:>14.2}", ByteCount(bytes / COUNT).0);
+        };
+        group.bench_function(name, |bencher| bencher.iter_batched(seal, take, BatchSize::SmallInput));
     }
+    group.finish();
 }
+
+criterion_group!(benches, hostile);
+criterion_main!(benches);
