@@ -56,7 +56,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(3_000))]
+        #![proptest_config(ProptestConfig::with_cases(500))]
 
         #[test]
         fn captures_of_changed_seeds_are_read_as_far_as_they_go(
