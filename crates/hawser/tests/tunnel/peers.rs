@@ -18,8 +18,10 @@ use hawser_portal::api::PathState;
 use hawser_portal::config::PrivateKey;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
+use serde_json::json;
 
-use crate::bystander::Bystander;
+use crate::SPELL;
+use crate::bystander::{Attack, Bystander};
 use crate::lab::{ENDPOINT, LOCAL, Lab, Portal, states};
 
 /// What the narrow link carries, and what is left of it for inner packets: IPv4, UDP, and Hawser's 31 bytes.
@@ -146,7 +148,7 @@ fn a_peer_at_its_worst_leaves_the_others_nine_tenths() {
     let lab = lab("worst", &key.public().to_string());
     let (remote, local) = (lab.start("remote"), lab.start("local"));
     local.wait_for("its path to be active", |status| states(status) == [PathState::Active]);
-    let peace = Bystander::watch(&lab);
+    let peace = Bystander::watch(&lab, SPELL);
     let before = remote.wait_for("its status", |_| true).drops["time_share"];
     let ended = Arc::new(AtomicBool::new(false));
     let (end, from) = (Arc::clone(&ended), lab.local.clone());
@@ -165,11 +167,9 @@ fn a_peer_at_its_worst_leaves_the_others_nine_tenths() {
         })
     });
     remote.wait_for("its datagrams to be limited", |status| status.drops["time_share"] > before);
-    let attacked = Bystander::watch(&lab);
+    let attacked = Bystander::watch(&lab, SPELL);
     ended.store(true, Ordering::Relaxed);
     let sent = stranger.join().expect("the stranger").expect("the namespace can be entered");
     let drops = remote.wait_for("its status", |_| true).drops;
-    let said = format!("{sent} sent; drops: {drops:?}");
-    eprintln!("{said}");
-    attacked.assert_unharmed(&peace, &said);
+    Attack::of(&peace, &attacked, json!({ "sent": sent, "drops": drops })).assert();
 }
