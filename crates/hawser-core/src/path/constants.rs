@@ -99,10 +99,6 @@ pub const SUSPECT_PTOS: u32 = 3;
 pub const SUSPECT_FOR: Duration = Duration::from_millis(300);
 /// How long where no other path works: what a link keeps it mostly delivers within that, and the path goes on as it was.
 pub const SUSPECT_ALONE: Duration = Duration::from_millis(1_500);
-/// How long a path whose acknowledgements were late, and not lost, is suspected later than others.
-pub const LATE_MEMORY: Duration = Duration::from_secs(10);
-/// Silences that it is given more at most: three are fifteen probe timeouts, as silences double.
-pub const LATE_MAX: u32 = 3;
 /// Drops within [`FLAP_WINDOW`] that are flapping: two returns are free, the third waits.
 pub const FLAP_DROPS: usize = 3;
 /// See [`FLAP_DROPS`].

@@ -210,8 +210,7 @@ impl Session {
         // Where no other path could take over nothing is won by doubting this one early, and what its link keeps comes late. And
         // where nothing but a ping is missing, the peer goes on sending: it would not without acknowledgements.
         let unhurried = others == Others::None || path.is_heard_without_data(now, pto);
-        let patience = path.health.patience(now).max(if unhurried { SUSPECT_PTOS } else { 1 });
-        let patient = path.sent.pto_count() < patience;
+        let patient = unhurried && path.sent.pto_count() < SUSPECT_PTOS;
         if kind == PtoKind::Silence && !patient {
             match path.health.on_pto(now, pto, others) {
                 HealthAction::BecameSuspect => self.on_suspect(now, index),

@@ -27,7 +27,7 @@ mod flaps;
 #[cfg(test)]
 mod tests;
 
-use super::constants::{DOWN_PROBE_INTERVAL, LATE_MAX, LATE_MEMORY, SUSPECT_ALONE, SUSPECT_FOR, SUSPECT_PTOS};
+use super::constants::{DOWN_PROBE_INTERVAL, SUSPECT_ALONE, SUSPECT_FOR, SUSPECT_PTOS};
 use crate::units::Time;
 pub use flaps::FlapHold;
 use flaps::Flaps;
@@ -109,10 +109,6 @@ pub struct Health {
     active_at: Time,
     /// When it was last suspected: only what was sent since is a sign of life.
     suspected_at: Time,
-    /// Suspicions in a row after which what had been missed was acknowledged after all.
-    late: u32,
-    /// Whether that is so of the last one.
-    was_late: bool,
     flaps: Flaps,
 }
 
@@ -125,8 +121,6 @@ impl Health {
             ptos: 0,
             active_at: Time::ZERO,
             suspected_at: Time::ZERO,
-            late: 0,
-            was_late: false,
             flaps: Flaps::new(hold),
         }
     }
@@ -185,21 +179,12 @@ impl Health {
     /// sent before the silence says nothing: its acknowledgement may be late, or have come round by another path. One of
     /// a path that is down makes it ask for nothing: a link that kept its challenges delivers all of them at once.
     pub fn on_ack(&mut self, sent_at: Time) -> bool {
-        let suspect = self.state == HealthState::Suspect;
-        let returned = suspect && sent_at >= self.suspected_at;
-        self.was_late |= suspect && !returned;
+        let returned = self.state == HealthState::Suspect && sent_at >= self.suspected_at;
         if returned {
             self.state = HealthState::Active;
             self.deadline = None;
         }
         returned
-    }
-
-    /// How many silences in a row it is suspected after. One, unless acknowledgements were merely late lately: they may come round
-    /// by a longer path, for the peer suspects this one, and were it to wait no longer, both ends could do so for ever.
-    pub fn patience(&self, now: Time) -> u32 {
-        let late = (self.late + u32::from(self.was_late)).min(LATE_MAX);
-        if now.since(self.suspected_at) < LATE_MEMORY { 1 + late } else { 1 }
     }
 
     /// A probe timeout passed without any acknowledgement (`PtoKind::Silence`); `pto` is its length: a path with a
@@ -208,8 +193,6 @@ impl Health {
         match self.state {
             HealthState::Active => {
                 self.state = HealthState::Suspect;
-                self.late = self.patience(now) - 1;
-                self.was_late = false;
                 self.ptos = 0;
                 self.suspected_at = now;
                 self.deadline = Some(now + SUSPECT_FOR.max(pto));

@@ -278,20 +278,3 @@ fn a_path_without_others_is_asked_until_it_answers_and_given_up_after_a_while() 
     assert_eq!(suspect().handle_timeout(at(1_499), Work, DOWN_PROBE_INTERVAL), HealthAction::None, "not due");
     assert_eq!(suspect().on_pto(at(1_490), PTO, Work), HealthAction::BecameDown, "another path works now");
 }
-
-#[test]
-fn a_path_whose_acknowledgements_are_late_is_suspected_later_each_time_until_it_was_quiet_for_a_while() {
-    let mut health = path(Active);
-    for (round, patience) in [(0, 1), (1, 2), (2, 3), (3, 4), (4, 4)] {
-        let start = 1_000 * round;
-        assert_eq!(health.patience(at(start)), patience, "round {round}");
-        assert_eq!(health.on_pto(at(start + 10), PTO, Work), HealthAction::BecameSuspect);
-        assert!(!health.on_ack(at(start)), "sent before: it was late, and not lost");
-        assert!(health.on_ack(at(start + 20)));
-    }
-    assert_eq!(health.patience(at(4_010) + LATE_MEMORY), 1);
-    // What was lost is no lateness.
-    assert_eq!(health.on_pto(at(20_000), PTO, Work), HealthAction::BecameSuspect);
-    assert!(health.on_ack(at(20_010)));
-    assert_eq!(health.patience(at(20_020)), 1);
-}
