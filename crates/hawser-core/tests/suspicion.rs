@@ -5,7 +5,7 @@ mod support;
 use hawser_core::path::health::HealthState;
 use hawser_core::units::ByteCount;
 use std::net::SocketAddr;
-use support::world::{Fate, LOCAL, REMOTE, World, ms};
+use support::world::{Fate, Flight, LOCAL, REMOTE, World, ms};
 
 /// Receiving, it owes more acknowledgements than its quota takes; the question whether the path lives goes all the same.
 #[test]
@@ -74,4 +74,46 @@ fn a_delay_that_jumps_makes_a_path_suspect_and_brings_it_back() {
         let trains = world.portals[portal].endpoint.snapshot(world.now).trains;
         assert_eq!(trains, ByteCount::ZERO, "portal {portal}");
     }
+}
+
+/// A call of both, a packet every 40 ms, `apart` ms between theirs: for how many of these ms an end does not use the second path.
+fn call(world: &mut World, millis: u64, apart: u64) -> u32 {
+    let mut doubted = 0;
+    for at in 0..millis {
+        for (portal, phase) in [(LOCAL, 0), (REMOTE, apart)] {
+            if (at + phase) % 40 == 0 {
+                world.inner(portal, (at / 40) as u16, 200);
+            }
+        }
+        world.run(ms(1));
+        doubted += u32::from([LOCAL, REMOTE].iter().any(|end| world.paths(*end)[1].state != HealthState::Active));
+    }
+    doubted
+}
+
+/// For how many ms of three seconds an end doubts a short path beside a long one, a second after it lost three of ten datagrams.
+fn doubted_after_losses(mut seed: u64) -> u32 {
+    let mut world = World::new(&[0, 0], 1);
+    let [long, short] = [world.portals[LOCAL].links[0], world.portals[LOCAL].links[1]];
+    let is_on = |link: SocketAddr, flight: &Flight| flight.source == link || flight.to == link;
+    let whole = move |flight: &Flight| if is_on(long, flight) { Fate::Delay(ms(15)) } else { Fate::Pass };
+    world.rule = Box::new(move |_, flight| whole(flight));
+    let (mut world, apart) = (world.settled(), seed * 7 % 40);
+    call(&mut world, 2_000, apart);
+    world.run(ms(15_000));
+    let ends = world.now + ms(1_500);
+    world.rule = Box::new(move |now, flight| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        if now < ends && is_on(short, flight) && (seed >> 33) % 10 < 3 { Fate::Drop } else { whole(flight) }
+    });
+    call(&mut world, 2_500, apart);
+    call(&mut world, 3_000, apart)
+}
+
+/// The acknowledgements of a suspect path go by the long one. Each end finds the other's late, and would suspect it anew for as
+/// long as anybody talks.
+#[test]
+fn a_short_path_that_both_ends_suspected_is_trusted_again_beside_a_long_one() {
+    let doubted: Vec<(u64, u32)> = (0..24).map(|seed| (seed, doubted_after_losses(seed))).collect();
+    assert!(doubted.iter().all(|(_, millis)| *millis <= 300), "ms of 3,000, by seed: {doubted:?}");
 }

@@ -22,6 +22,8 @@ pub struct RttEstimator {
     /// Frames that it was smoothed over, as far as it matters.
     aged: u32,
     least_age: WindowedMin,
+    /// How much longer than the smoothed round trip the last acknowledgement took, where another path brought it.
+    detour: Duration,
 }
 
 impl RttEstimator {
@@ -41,12 +43,14 @@ impl RttEstimator {
             age: Duration::ZERO,
             aged: 0,
             least_age: WindowedMin::new(MIN_WINDOW),
+            detour: Duration::ZERO,
         }
     }
 
     /// Takes in the round trip `latest` of the largest newly acknowledged packet, whose
     /// acknowledgement the peer says it held back for `ack_delay` (believed up to [`MAX_ACK_DELAY`]).
     pub fn on_sample(&mut self, now: Time, latest: Duration, ack_delay: Duration) {
+        self.detour = Duration::ZERO;
         let nanos = i64::try_from(latest.as_nanos()).unwrap_or(i64::MAX);
         let min = Duration::from_nanos(self.min.record(now, nanos).unsigned_abs());
         self.snapshot.latest = latest;
@@ -74,6 +78,12 @@ impl RttEstimator {
         self.snapshot.smoothed = (self.snapshot.smoothed * 7 + adjusted) / 8;
     }
 
+    /// Takes in the round trip of a packet whose acknowledgement came by another path: the next may come that way too, and is
+    /// not overdue before. It is no sample of this path.
+    pub fn on_detour(&mut self, latest: Duration) {
+        self.detour = latest.saturating_sub(self.snapshot.smoothed);
+    }
+
     /// Takes in how old the packets were on the average that a frame newly acknowledged.
     pub fn on_ages(&mut self, now: Time, mean: Duration) {
         self.aged = (self.aged + 1).min(AGE_MEMORY);
@@ -92,9 +102,9 @@ impl RttEstimator {
         self.snapshot
     }
 
-    /// How long after a packet its acknowledgement is overdue (RFC 9002 section 6.2.1).
+    /// How long after a packet its acknowledgement is overdue (RFC 9002 section 6.2.1), by the way that the last one came.
     pub fn pto(&self, max_ack_delay: Duration) -> Duration {
-        self.snapshot.smoothed + (self.snapshot.variance * 4).max(GRANULARITY) + max_ack_delay
+        self.snapshot.smoothed + (self.snapshot.variance * 4).max(GRANULARITY) + max_ack_delay + self.detour
     }
 
     /// Whether anything was measured yet.
@@ -152,6 +162,18 @@ mod tests {
         let rtt = sampled(&[(0, 20, 0), (20, 28, 4)]);
         assert_eq!(rtt.snapshot().smoothed, Duration::from_micros(20_500));
         assert_eq!(rtt.snapshot().variance, Duration::from_micros(8_500));
+    }
+
+    #[test]
+    fn an_acknowledgement_that_comes_round_by_another_path_is_awaited_as_long_as_the_last_one_took() {
+        let mut rtt = sampled(&[(0, 20, 0)]);
+        rtt.on_detour(ms(75));
+        assert_eq!((rtt.pto(ms(5)), rtt.snapshot().smoothed), (ms(20 + 40 + 5 + 55), ms(20)));
+        rtt.on_detour(ms(15));
+        assert_eq!(rtt.pto(ms(5)), ms(20 + 40 + 5), "it came before its own would have");
+        rtt.on_detour(ms(75));
+        rtt.on_sample(Time::ZERO + ms(20), ms(20), ms(0));
+        assert_eq!(rtt.pto(ms(5)), ms(20 + 30 + 5), "they come by its own again");
     }
 
     #[test]

@@ -111,9 +111,11 @@ impl Session {
         // its window down until that is forgotten. What came while this portal did not run waited for it, not on the path.
         let awake = newest.sent_at >= self.woke_at;
         let round_trip = outcome.rtt_sample.filter(|_| own_way && awake);
-        if outcome.rtt_sample.is_some() && awake {
-            if let Some(sample) = round_trip {
+        if let Some(sample) = outcome.rtt_sample.filter(|_| awake) {
+            if own_way {
                 path.rtt.on_sample(now, sample, Duration::from_micros(frame.delay_us));
+            } else {
+                path.rtt.on_detour(sample);
             }
             path.oneway.on_sample(now, newest.sent_at.as_micros(), frame.received_at_us);
             path.received.set_policy(AckPolicy::for_rtt(path.rtt.snapshot().smoothed));
