@@ -12,7 +12,7 @@ fn days(seed: u64, days: u64) -> Report {
 }
 
 #[test]
-fn two_days_of_faults_lose_nothing_that_is_not_counted_and_calls_go_on() {
+fn two_days_of_faults_lose_nothing_that_is_not_counted_and_a_whole_line_is_always_used() {
     let report = days(4, 2);
     // What does nothing finds nothing.
     assert!(report.faults() > 400, "{} faults", report.faults());
@@ -23,7 +23,7 @@ fn two_days_of_faults_lose_nothing_that_is_not_counted_and_calls_go_on() {
     assert!(local.came > 50_000 && remote.came > 50_000, "{local:?}, {remote:?}");
     assert!(report.hostile > 1_000, "{} hostile datagrams", report.hostile);
     let lost = local.lost + remote.lost;
-    assert!(lost * 5 < local.given + remote.given, "{local:?}, {remote:?}");
+    assert!(lost * 10 < local.given + remote.given, "{local:?}, {remote:?}");
 }
 
 #[test]

@@ -19,12 +19,12 @@ pub mod account;
 pub mod fault;
 pub mod kind;
 pub mod lines;
+mod look;
 pub mod report;
 mod strike;
 pub mod talk;
 pub mod watch;
 
-use crate::bounds;
 use crate::events::EventQueue;
 use crate::net::Datagram;
 use crate::portal::{Clock, Recipe};
@@ -33,8 +33,7 @@ use crate::world::{LOCAL, REMOTE, Setup, World};
 use account::{Account, Gauge};
 use fault::Fault;
 use hawser_core::congestion::Kind as Congestion;
-use hawser_core::drops::{DropReason, NAMES};
-use hawser_core::endpoint::Snapshot;
+use hawser_core::drops::NAMES;
 use hawser_core::units::Time;
 use kind::{AT_NIGHT, KINDS, Kind};
 use lines::{LINES, normal};
@@ -43,11 +42,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 use talk::{Burst, Orders, Talker};
-use watch::{LABELS_MAX, Nonces, SETTLED, TRAINS_MAX};
+use watch::Nonces;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(86_400);
-/// A night begins at midnight, and lasts so long; idle bytes are counted from a while after its beginning.
+/// How long a night is, from midnight; idle bytes are counted from a while after its beginning.
 const NIGHT: Duration = Duration::from_secs(6 * 3_600);
 const CALM: Duration = Duration::from_secs(600);
 /// The reconnection comes in this part of the night.
@@ -61,24 +60,6 @@ const PAGES: f64 = 72.0;
 /// Looks while somebody calls, and otherwise.
 const LOOK: Duration = Duration::from_secs(1);
 const SELDOM: Duration = Duration::from_secs(60);
-/// A call over a whole line has no longer gap, nor do both portals use no such line for longer.
-const GAP_MAX: Duration = Duration::from_secs(2);
-/// Nothing wrong and nothing said for so long: nothing is under way. Longer than packets wait for a path (10 s), and are sent
-/// again for (six probe timeouts).
-const REST: Duration = Duration::from_secs(45);
-/// Drops of inner packets that are for good.
-const FINAL: [DropReason; 10] = [
-    DropReason::BadInner,
-    DropReason::NoPeer,
-    DropReason::NoSession,
-    DropReason::QueueFull,
-    DropReason::Codel,
-    DropReason::GaveUp,
-    DropReason::TooOld,
-    DropReason::StoreFull,
-    DropReason::StoreShare,
-    DropReason::SessionEnded,
-];
 /// How fast both clocks are, parts per million: quartz, one way and the other.
 const PPM: [i32; 2] = [40, -60];
 
@@ -405,124 +386,6 @@ impl Year {
         orders.burst(Burst { at: now, side: LOCAL, flow, packets: 3, len: 400 });
         let later = now + Duration::from_millis(80);
         orders.burst(Burst { at: later, side: REMOTE, flow, packets, len: 1_200 });
-    }
-
-    /// Step 4.
-    fn look(&mut self) {
-        let now = self.world.now;
-        self.nonces.borrow_mut().forget(now);
-        self.live.clone().iter().for_each(|fault| self.note_wrong(fault));
-        let mut snapshots = [None, None];
-        for side in [LOCAL, REMOTE] {
-            let portal = &mut self.world.portals[side];
-            portal.told.clear();
-            if portal.stopped {
-                continue;
-            }
-            let name = ["the local portal", "the remote portal"][side];
-            let snapshot = bounds::check(name, &mut portal.endpoint, portal.clock.show(now), TRAINS_MAX);
-            assert!(snapshot.labels <= LABELS_MAX, "{name} knows {} labels", snapshot.labels);
-            let held = snapshot.peers.iter().flatten().map(|session| session.held.0).sum();
-            self.report.most[0] = self.report.most[0].max(snapshot.trains.0);
-            self.report.most[1] = self.report.most[1].max(held);
-            snapshots[side] = Some(snapshot);
-        }
-        assert_eq!(self.world.unclaimed, 0, "inner packets for nobody");
-        self.world.strays.clear();
-        if !self.live.is_empty() || !self.orders.borrow().is_quiet(now) {
-            self.quiet_since = now;
-        }
-        self.quiet_since = self.quiet_since.max(self.orders.borrow().call_until.min(now));
-        self.count_calm();
-        if let [Some(local), Some(remote)] = &snapshots {
-            self.look_at_paths(local, remote);
-            self.rest([local, remote]);
-        }
-    }
-
-    /// While a line was whole for long enough, calls go on.
-    fn look_at_paths(&mut self, local: &Snapshot, remote: &Snapshot) {
-        let now = self.world.now;
-        let whole = self.wrong_until.map(|until| now.since(until) >= SETTLED);
-        let calls = self.orders.borrow().call_until > now && now.since(self.call_since) >= SETTLED;
-        if !calls || !whole.contains(&true) || now.since(self.general_until) < SETTLED {
-            self.unused_since = now;
-            return;
-        }
-        self.report.looks += 1;
-        let used = watch::live_lines(local, remote);
-        if (0..LINES.len()).any(|place| whole[place] && used[place]) {
-            self.unused_since = now;
-        }
-        // Two ends can suspect one whole line for as long as they talk (open, docs/security.md); calls go on all the same.
-        let gaps = self.account.borrow().last_call.map(|last| now.since(last));
-        assert!(
-            gaps.iter().all(|gap| *gap <= GAP_MAX),
-            "at {now:?} a call over {whole:?} waits for {gaps:?}: {:?}",
-            self.live
-        );
-    }
-
-    /// Step 5.
-    fn rest(&mut self, snapshots: [&Snapshot; 2]) {
-        let now = self.world.now;
-        if now.since(self.quiet_since) < REST {
-            return;
-        }
-        let lost = self.account.borrow_mut().close();
-        self.report.rests += 1;
-        for side in [LOCAL, REMOTE] {
-            let trains = snapshots[side].trains;
-            assert_eq!(trains.0, 0, "at {now:?} side {side} holds trains at rest");
-            let all = self.drops(side);
-            let counted = FINAL.iter().map(|reason| all[*reason as usize].1).sum::<u64>();
-            let since = counted - std::mem::replace(&mut self.settled[side], counted);
-            assert!(
-                lost[side] <= since,
-                "at {now:?} side {side} lost {} packets and counted {since}: {all:?}",
-                lost[side]
-            );
-        }
-    }
-
-    /// All that the portals of a side have dropped, by reason.
-    fn drops(&self, side: usize) -> Vec<(&'static str, u64)> {
-        let present = self.world.portals[side].endpoint.snapshot(Time::ZERO).drops;
-        present.iter().zip(self.dropped[side]).map(|((name, now), before)| (name, now + before)).collect()
-    }
-
-    /// A portal is about to lose its counters.
-    fn keep_drops(&mut self, side: usize) {
-        let present = self.world.portals[side].endpoint.snapshot(Time::ZERO).drops;
-        present.iter().zip(&mut self.dropped[side]).for_each(|((_, now), sum)| *sum += now);
-    }
-
-    /// Bytes that each line has carried.
-    fn carried(&self) -> [u64; LINES.len()] {
-        LINES.map(|line| {
-            let link = &self.world.links[line];
-            link.up.counters.sent_bytes + link.down.counters.sent_bytes
-        })
-    }
-
-    fn count_idle(&mut self) {
-        let Some(since) = self.idle_from.take() else { return };
-        self.add_idle(0, since);
-    }
-
-    /// Minutes of idle nights in which nothing was wrong, nor lately.
-    fn count_calm(&mut self) {
-        let looked = (self.world.now, self.carried());
-        let since = std::mem::replace(&mut self.looked, looked);
-        if self.idle_from.is_some_and(|(from, _)| from <= since.0) && self.quiet_since + REST <= since.0 {
-            self.add_idle(1, since);
-        }
-    }
-
-    fn add_idle(&mut self, which: usize, (from, before): (Time, [u64; LINES.len()])) {
-        let (carried, idle) = (self.carried(), &mut self.report.idle[which]);
-        idle.time += self.world.now.since(from);
-        idle.bytes.iter_mut().zip(carried.iter().zip(before)).for_each(|(sum, (now, before))| *sum += now - before);
     }
 
     fn finish(mut self) -> Report {

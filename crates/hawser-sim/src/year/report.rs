@@ -43,7 +43,7 @@ pub struct Report {
     pub packets: [Totals; 2],
     /// What each portal dropped, by reason.
     pub drops: [Vec<(&'static str, u64)>; 2],
-    /// What each line's ways (up, down) dropped at their queues, lost and swallowed; datagrams damaged.
+    /// What each line's ways (up, down) dropped at their queues, lost and black-holed; datagrams damaged.
     pub lines: [[[u64; 4]; 2]; LINES.len()],
     /// Handshake messages that vanished by themselves.
     pub handshakes_lost: u64,

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// A call has a packet this often in each direction, of so many bytes: 40 ms of Opus at 32 kbit/s.
+/// A call has a packet this often in each direction, of this many bytes: 40 ms of Opus at 32 kbit/s.
 pub const CALL_EVERY: Duration = Duration::from_millis(40);
 const CALL_BYTES: usize = 200;
 /// The flow of calls; web pages have others.
