@@ -4,7 +4,7 @@ mod support;
 
 use hawser_core::drops::DropReason;
 use hawser_core::units::PeerId;
-use support::world::{LOCAL, REMOTE, World, ms};
+use support::world::{LOCAL, REMOTE, World, ms, number};
 
 /// Packets that enter.
 const GIVEN: u16 = 50;
@@ -56,4 +56,16 @@ fn what_is_under_way_to_a_peer_that_says_good_bye_is_counted() {
     assert!(lost > 0, "the session took them with it");
     // Some may have come, and not been acknowledged yet.
     assert!((lost..=u64::from(GIVEN)).contains(&counted), "{lost} lost, {counted} counted");
+}
+
+#[test]
+fn the_newest_packets_wait_for_a_session() {
+    let mut world = World::new(&[0], 1);
+    world.cut.insert(0);
+    (0..100).for_each(|number| world.inner(LOCAL, number, 400));
+    assert_eq!(world.dropped(LOCAL, DropReason::NoSession), 36);
+    world.cut.clear();
+    let world = world.settled();
+    let came: Vec<u16> = world.portals[REMOTE].inbox.0.iter().map(|packet| number(packet)).collect();
+    assert_eq!(came, (36..100).collect::<Vec<u16>>());
 }

@@ -15,6 +15,7 @@ use crate::session::{Context, KeySet, Reason, Rekey, Route, Session, Settings, f
 use crate::units::{PathId, PeerId, Time};
 use crate::wire::{DataHeader, InstanceId};
 use ipnet::IpNet;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -24,7 +25,8 @@ const GREET_EVERY: Duration = Duration::from_millis(500);
 const ASK_IDLE: Duration = Duration::from_secs(60);
 /// The search for a new path's MTU takes no longer than this, a lost probe or two included.
 const MTU_SEARCH: Duration = Duration::from_secs(5);
-/// Trains kept for a peer whose session is still being made: a few first packets of connections.
+/// Trains kept for a peer whose session is still being made, the newest: a few first packets of connections, and of a stream
+/// what its sender still waits for.
 const WAITING_TRAINS: usize = 64;
 
 /// What a portal is told of a peer. No default; moved into the endpoint.
@@ -57,7 +59,7 @@ pub(super) struct Peer {
     pub greeted: Memory,
     pub pending: PendingTable,
     /// First packets for a session that is still being made, and since when.
-    waiting: Vec<(Time, TrainId)>,
+    waiting: VecDeque<(Time, TrainId)>,
     /// Since when initiations go unanswered, and when the last one went.
     pub asking_since: Option<Time>,
     pub asked_at: Time,
@@ -82,7 +84,7 @@ impl Peer {
             greet_at: None,
             greeted: Memory::default(),
             pending: PendingTable::default(),
-            waiting: Vec::new(),
+            waiting: VecDeque::new(),
             asking_since: None,
             asked_at: Time::ZERO,
             wanted: false,
@@ -114,13 +116,15 @@ impl Peer {
             self.want();
         }
         if let Some(session) = &mut self.session {
-            session.enqueue(now, train, cx);
-        } else if self.waiting.len() < WAITING_TRAINS {
-            self.waiting.push((now, train));
-        } else {
-            cx.store.release_all(train);
+            return session.enqueue(now, train, cx);
+        }
+        if self.waiting.len() == WAITING_TRAINS
+            && let Some((_, oldest)) = self.waiting.pop_front()
+        {
+            cx.store.release_all(oldest);
             cx.drops.count(DropReason::NoSession);
         }
+        self.waiting.push_back((now, train));
     }
 
     /// Begins a session under `keys`, which takes over what waits to be sent.
