@@ -17,7 +17,7 @@ use support::packet;
 use support::sender::{PING, Sender};
 use support::world::ms;
 
-/// Every so many, the portal says what it has to.
+/// After this many datagrams the portal sends what it has to.
 const ROUND: u64 = 16;
 
 fn bucket(number: u64) -> FlowBucket {

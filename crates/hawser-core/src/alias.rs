@@ -20,7 +20,7 @@ const PREFIX: u64 = 0x0100_0000_0000_0000;
 const NAME_BITS: u32 = 22;
 /// Names are less than this.
 const NAMES: u32 = 1 << NAME_BITS;
-/// Headers are counted in so many bytes: SCION's own unit of length (draft-dekater-scion-dataplane, HdrLen).
+/// Headers are counted in this many bytes: SCION's own unit of length (draft-dekater-scion-dataplane, HdrLen).
 const HEADER_UNIT: u16 = 4;
 /// Headers of more bytes do not fit in 9 bits: SCION's longest is 1020, and 8 of UDP in it.
 const MAX_HEADER: u16 = 511 * HEADER_UNIT;

@@ -18,7 +18,7 @@ fn paths(world: &World, portal: usize) -> Vec<(u16, HealthState)> {
     world.paths(portal).iter().map(|path| (path.link.0, path.state)).collect()
 }
 
-/// A world whose IPv6 way is longer by so many milliseconds, or IPv4's by as many less than none.
+/// A world whose IPv6 way is longer by this many milliseconds, or IPv4's by as many less than none.
 fn longer_by_v6(world: &mut World, more: i64) {
     world.rule = Box::new(move |_, flight| {
         let late = if flight.to.is_ipv6() { more } else { -more };

@@ -21,7 +21,7 @@ use support::*;
 const REMOTE: &str = "192.0.2.2:4920";
 /// How often the portals speak.
 const STEP: Duration = Duration::from_millis(20);
-/// One datagram of so many is lost behind the capture.
+/// One datagram of this many is lost behind the capture.
 const LOST: usize = 23;
 
 struct Seeded(u64);

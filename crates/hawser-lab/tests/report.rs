@@ -10,7 +10,7 @@ use synthetic::{FAILED, KERNEL, SKIPPED, keep, runs, scenario};
 
 /// How many experiments are made up.
 const SEEDS: u64 = 100;
-/// Of these, at most so many may be called wrongly: twice the level of the test, for chance.
+/// Of these, at most this many may be called wrongly: twice the level of the test, for chance.
 const FALSE_ALARMS: u64 = 10;
 
 #[test]

@@ -1,4 +1,4 @@
-//! The stateful fuzzer by hand, for as long as one likes: seeds from one on, each a run of so many steps.
+//! The stateful fuzzer by hand, for as long as one likes: seeds from one on, each a run of this many steps.
 //!
 //! `cargo run --release -p hawser-sim --example fuzz -- [--seed 0] [--seeds 1000] [--steps 3000]`
 //!

@@ -41,7 +41,7 @@ const DRAIN: Duration = Duration::from_secs(8);
 /// Delivery of a thin flow's packets in order is judged against later packets only.
 const ADDRESSES: [[u8; 4]; 2] = [[10, 1, 0, 0], [10, 2, 0, 0]];
 
-/// So many seconds from the start.
+/// This many seconds from the start.
 pub fn second(seconds: f64) -> Time {
     Time::ZERO + Duration::from_secs_f64(seconds)
 }
@@ -117,7 +117,7 @@ impl Case {
         self
     }
 
-    /// Traffic for so many seconds.
+    /// Traffic for this many seconds.
     pub fn lasts(mut self, seconds: f64) -> Self {
         self.seconds = seconds;
         self
@@ -183,25 +183,25 @@ impl Case {
         self
     }
 
-    /// At least so many Mbit/s of bulk between two seconds.
+    /// At least this many Mbit/s of bulk between two seconds.
     pub fn rate(mut self, from: f64, to: f64, mbit: f64) -> Self {
         self.expect.rate.push((from, to, mbit));
         self
     }
 
-    /// Never longer than so many ms without bulk between two seconds.
+    /// Never longer than this many ms without bulk between two seconds.
     pub fn gap(mut self, from: f64, to: f64, ms: f64) -> Self {
         self.expect.gap.push((from, to, ms));
         self
     }
 
-    /// Nine of ten pings between two seconds are back within so many ms.
+    /// Nine of ten pings between two seconds are back within this many ms.
     pub fn ping(mut self, from: f64, to: f64, ms: f64) -> Self {
         self.expect.ping.push((from, to, ms));
         self
     }
 
-    /// At most so many pings are lost.
+    /// At most this many pings are lost.
     pub fn pings_lost(mut self, most: usize) -> Self {
         self.expect.pings_lost = Some(most);
         self
@@ -213,13 +213,13 @@ impl Case {
         self
     }
 
-    /// A link sends at most so many bytes between two seconds.
+    /// A link sends at most this many bytes between two seconds.
     pub fn quiet(mut self, from: f64, to: f64, link: usize, bytes: u64) -> Self {
         self.expect.quiet.push((from, to, link, bytes));
         self
     }
 
-    /// So many bytes may go to addresses that are nobody's any more.
+    /// This many bytes may go to addresses that are nobody's any more.
     pub fn strays(mut self, bytes: u64) -> Self {
         self.expect.strays = bytes;
         self

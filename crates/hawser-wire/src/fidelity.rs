@@ -81,7 +81,7 @@ pub struct OfRate {
     pub sent: u64,
     /// Those lost.
     pub lost: u64,
-    /// As many as chance allows (99.9 %) of so many, at least and at most.
+    /// As many as chance allows (99.9 %) of this many, at least and at most.
     pub allowed: (u64, u64),
 }
 
@@ -219,7 +219,7 @@ fn nothing() -> WireError {
     WireError::system("judge a link", std::io::Error::other("nothing arrived"))
 }
 
-/// The share of draws that are told to lie at most so many amplitudes above the mean.
+/// The share of draws that are told to lie at most this many amplitudes above the mean.
 fn share_up_to(spread: Spread, amplitudes: f64) -> f64 {
     match spread {
         Spread::Uniform => amplitudes.midpoint(1.0).clamp(0.0, 1.0),
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(binomial(10, 0.5, 0.05), (2, 8));
         let (least, most) = binomial(1000, 0.02, 0.001);
         assert!((6..=8).contains(&least) && (35..=37).contains(&most), "{least} to {most}");
-        // So many that one alone is less likely than a float can say.
+        // This many that one alone is less likely than a float can say.
         let (least, most) = binomial(60_000, 0.02, 0.001);
         assert!((1085..=1092).contains(&least) && (1310..=1318).contains(&most), "{least} to {most}");
     }

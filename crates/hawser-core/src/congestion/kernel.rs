@@ -1,6 +1,6 @@
 //! No controller: below a stream the kernel has its own, and tells through the driver how much it takes now.
 //!
-//! 1. `on_socket`: the socket has room for so many bytes, and delivers at such a rate.
+//! 1. `on_socket`: the socket has room for this many bytes, and delivers at such a rate.
 //! 2. `on_sent`: what goes takes of the room. 3. The window is what is in flight, and the room.
 
 use super::{AckEvent, Controller, LossEvent, PathSnapshot, SocketState, initial_window};

@@ -41,7 +41,7 @@ impl Demand {
         }
     }
 
-    /// There is a repair for so many packets; none: there are no repairs.
+    /// There is a repair for this many packets; none: there are no repairs.
     pub fn interval(&self) -> Option<usize> {
         self.step.checked_sub(1).map(|index| STEPS[index].1)
     }

@@ -15,11 +15,11 @@ pub(crate) const WINDOW: usize = RepairFrame::MAX_COUNT as usize;
 /// A repair covers what left in this time before it: the 60 ms within which a repair shall have come, less the
 /// hosts' and the path's own jitter.
 const REACH: Duration = Duration::from_millis(50);
-/// Yet at least so many intervals: a flow too thin for two repairs in that time is repaired later.
+/// Yet at least this many intervals: a flow too thin for two repairs in that time is repaired later.
 const LEAST_INTERVALS: usize = 2;
 /// But nothing older: no real-time flow has a use for it.
 const REACH_MAX: Duration = Duration::from_millis(400);
-/// When nothing left for so many of the usual gaps, what left last gets repairs.
+/// When nothing left for this many of the usual gaps, what left last gets repairs.
 const SILENCE_GAPS: u32 = 2;
 /// And for this long at least: half of what a repair may take.
 const SILENCE_MIN: Duration = Duration::from_millis(25);

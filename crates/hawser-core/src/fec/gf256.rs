@@ -5,7 +5,7 @@
 const REDUCTION: u8 = 0x1d;
 /// Field elements.
 const ELEMENTS: usize = 256;
-/// 2 generates all elements but zero; so many (RFC 5510 section 8.1).
+/// 2 generates all elements but zero, of which there are this many (RFC 5510 section 8.1).
 const GENERATED: usize = ELEMENTS - 1;
 /// Half of the elements name symbols, the other half repairs.
 pub(super) const HALF: usize = ELEMENTS / 2;

@@ -66,14 +66,14 @@ impl Fec {
         self.mute = mute;
     }
 
-    /// Whether a packet of so many bytes is protected on a path with datagrams of `mtu` bytes: if it asks for it,
+    /// Whether a packet of this many bytes is protected on a path with datagrams of `mtu` bytes: if it asks for it,
     /// loss does, and a repair of that size has room.
     pub fn protects(&self, asked: bool, len: usize, mtu: usize) -> bool {
         let fits = len <= MAX_PACKET && RepairFrame::OVERHEAD + SYMBOL_HEAD + len <= mtu;
         asked && !self.mute && self.demand.interval().is_some() && fits
     }
 
-    /// Bytes that a datagram costs beside a packet of so many bytes.
+    /// Bytes that a datagram costs beside a packet of this many bytes.
     pub fn overhead(&self, asked: bool, len: usize, mtu: usize) -> usize {
         if self.protects(asked, len, mtu) { ProtectedFrame::OVERHEAD } else { DATA_OVERHEAD }
     }

@@ -27,7 +27,7 @@ const OUTER: usize = 28;
 enum Channel {
     /// Each by itself.
     Independent(f64),
-    /// Gilbert's model: this share, in bursts of so many packets on average.
+    /// Gilbert's model: this share, in bursts of this many packets on average.
     Bursts(f64, f64),
 }
 

@@ -44,7 +44,7 @@ use crate::wire::{Cipher, Offer, Protection, WireError};
 
 /// Keys are replaced after this time (DESIGN section 3; WireGuard's rekey time).
 pub const REKEY_AFTER: Duration = Duration::from_secs(120);
-/// Keys are replaced after so many packets over all paths: 100 GB at 1500 bytes, a quarter of the
+/// Keys are replaced after this many packets over all paths: 100 GB at 1500 bytes, a quarter of the
 /// 2^28 packets of 2 KiB that AES-GCM allows under one key (RFC 9001 appendix B.1.1).
 pub const REKEY_AFTER_PACKETS: u64 = 1 << 26;
 
@@ -59,7 +59,7 @@ pub const IDLE_REKEY: Duration = Duration::from_secs(172);
 pub const IDLE_ASK: Duration = Duration::from_secs(176);
 /// Nothing is sealed or opened under older keys (WireGuard whitepaper section 6.1, Reject-After-Time).
 pub const REJECT_AFTER: Duration = Duration::from_secs(180);
-/// Nor under keys that sealed or opened so many packets: half of what AES-GCM allows (RFC 9001 appendix B.1.1).
+/// Nor under keys that sealed or opened this many packets: half of what AES-GCM allows (RFC 9001 appendix B.1.1).
 pub const REJECT_AFTER_PACKETS: u64 = 1 << 27;
 
 /// What a handshake gives. No zero value; move it into the session.

@@ -153,7 +153,7 @@ pub const BLACK_HOLE_BURSTS: u32 = 3;
 
 // One-way delay.
 
-/// One part in so many of a new sample enters the smoothed delay (as RFC 6298 section 2, alpha).
+/// One part in this many of a new sample enters the smoothed delay (as RFC 6298 section 2, alpha).
 pub const SMOOTH_PARTS: i64 = 8;
-/// One part in so many of a new deviation enters the jitter (as RFC 6298 section 2, beta).
+/// One part in this many of a new deviation enters the jitter (as RFC 6298 section 2, beta).
 pub const JITTER_PARTS: i64 = 4;

@@ -3,7 +3,7 @@
 use crate::units::Time;
 use std::time::Duration;
 
-/// Weight of one packet: the meter forgets over about so many packets.
+/// Weight of one packet: the meter forgets over about this many packets.
 const MEMORY_PACKETS: f64 = 1_000.0;
 
 /// The same of the average that repair symbols follow: at 200 packets a second it rises within a second or two.

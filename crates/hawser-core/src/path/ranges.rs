@@ -145,7 +145,7 @@ mod tests {
         (0..32).filter(|pn| mask & 1 << pn != 0).collect()
     }
 
-    /// The numbers of an ACK frame of at most so many bytes, as the bits of a mask, and how many ranges it has.
+    /// The numbers of an ACK frame of at most `budget` bytes, as the bits of a mask, and how many ranges it has.
     fn acknowledged(set: &RangeSet, budget: usize) -> (u32, usize) {
         let mut buffer = [0; 100];
         let mut out = Writer::new(&mut buffer);

@@ -18,7 +18,7 @@ impl PathSet {
         path < MAX_PATHS && self.0 & (1 << path) != 0
     }
 
-    /// These and that one, if there may be so many.
+    /// These and that one, if there may be this many.
     #[must_use]
     pub fn with(self, path: usize) -> PathSet {
         if path < MAX_PATHS { PathSet(self.0 | 1 << path) } else { self }

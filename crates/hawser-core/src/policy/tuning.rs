@@ -248,9 +248,9 @@ constants! {
         /// The time between two: HyStart takes a gap of 2 ms for the end of a train of them (Linux,
         /// `hystart_ack_delta_us`), and hosts are late by half a millisecond. Neutral: 0.
         gap: Duration = Duration::from_millis(3),
-        /// But only where the least round trip is so many times as long.
+        /// But only where the least round trip is this many times as long.
         part: u32 = 6,
-        /// A slow start is over in so many round trips: ten segments (RFC 6928) that double each time are 40 MB then.
+        /// A slow start is over in this many round trips: ten segments (RFC 6928) that double each time are 40 MB then.
         slow_start_rounds: u32 = 12,
         /// As many go at once after a pause: what acknowledges an answer of thirty packets.
         burst: u16 = 16,
@@ -272,7 +272,7 @@ constants! {
         repeat: Duration = Duration::from_millis(200),
         /// A change by more than this share is told at once.
         change: f64 = 0.25,
-        /// A lost packet is worth retransmitting for so many times as long.
+        /// A lost packet is worth retransmitting for this many times as long.
         useful: u32 = 2,
     }
 }

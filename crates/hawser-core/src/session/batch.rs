@@ -15,7 +15,7 @@ pub(super) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// In this buffer, with so many bytes of room before each datagram.
+    /// In this buffer, with this many bytes of room before each datagram.
     pub fn new(buffer: &'a mut [u8], room_before: usize) -> Self {
         Batch { buffer, len: 0, segment_size: 0, segments: 0, room_before, closed: false }
     }

@@ -80,7 +80,7 @@ impl Session {
         None
     }
 
-    /// The path for a repair of so many bytes: not the one that its last packet took, if another one is as good.
+    /// The path for a repair of this many bytes: not the one that its last packet took, if another one is as good.
     fn repair_path(&self, size: usize) -> Option<usize> {
         let last = self.fec.last_path();
         let usable = |(index, view): &(usize, &PathView)| view.usable && size <= self.paths[*index].mtu();

@@ -35,7 +35,7 @@ pub(super) struct SegmentRecord {
 pub(super) struct SendOrder(pub u32);
 
 impl SendOrder {
-    /// The place so many behind this one.
+    /// The place this many behind this one.
     pub fn after(self, count: u16) -> SendOrder {
         SendOrder(self.0.wrapping_add(u32::from(count)))
     }

@@ -69,7 +69,7 @@ impl History {
     }
 }
 
-/// The chart, for a terminal of so many columns.
+/// The chart, for a terminal of this many columns.
 pub(super) fn lines(history: &History, now: &Now, width: usize) -> Vec<String> {
     let count = width.saturating_sub(SCALE + 1).clamp(FEWEST_COLUMNS, MOST_COLUMNS);
     let columns = history.columns(count);

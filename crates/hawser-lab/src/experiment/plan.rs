@@ -20,7 +20,7 @@ const ATTEMPTS: usize = 2;
 /// What the command line says about how often and how long. Plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// So many runs of each series, whatever the scenario says.
+    /// This many runs of each series, whatever the scenario says.
     pub repetitions: Option<u32>,
     /// One run, and a short one.
     pub quick: bool,
@@ -156,7 +156,7 @@ pub fn next<'a>(all: &'a [Series<'a>], runs: &[Run], repeat: &Repeat) -> Option<
     Some(Planned { series: &all[index], repetition: round, seed: repeat.seed.wrapping_add(round.into()) })
 }
 
-/// A round's order of so many series.
+/// A round's order of this many series.
 fn order(count: usize, seed: u64, round: u32) -> Vec<usize> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(round.into());

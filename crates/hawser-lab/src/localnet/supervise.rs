@@ -49,7 +49,7 @@ const GO_ON: u8 = b'.';
 pub enum Progress {
     /// Its processes run.
     Started,
-    /// It was whole after so many seconds.
+    /// It was whole after this many seconds.
     Ready(f64),
     /// It ends, or will never be whole.
     Failed(String),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::report::Report;
 use crate::error::LabError;
 
-/// Figures are rounded to one part of so many.
+/// Figures are rounded to one part of this many.
 const GRAINS: f64 = 1e3;
 /// From here on a figure is named as worse.
 const WORSE: f64 = 0.10;

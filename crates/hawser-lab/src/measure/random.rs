@@ -27,7 +27,7 @@ use crate::topology::{Flow, LinkPlan, Over};
 
 /// Topologies a run. Source: issue 2, "Against tuning to a table".
 const TOPOLOGIES: usize = 12;
-/// The bond carries a flow as well as the best link alone from this ratio on; with one of so many it may be less. Source: there.
+/// The bond carries a flow as well as the best link alone from this ratio on; with one of this many it may be less. Source: there.
 const GOOD: f64 = 0.95;
 const ONE_OF: usize = 20;
 /// What all links of a topology may carry together, in Mbit/s: emulation, portals and hosts share the cores, and above

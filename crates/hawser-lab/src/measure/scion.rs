@@ -160,7 +160,7 @@ fn shaped() -> Direction {
     Direction::shaped(MBPS, DELAY, QUEUE)
 }
 
-/// TCP payload of a packet that fills a path of one segment over so many ASes.
+/// TCP payload of a packet that fills a path of one segment over this many ASes.
 fn payload(ases: u8) -> f64 {
     let headers = ADDRESSES + META + INFO + HOP * f64::from(ases) + INNER_UDP;
     MTU - OUTER - headers - SEALED - INNER_HEADERS

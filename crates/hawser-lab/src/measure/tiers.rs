@@ -24,7 +24,7 @@ const END: Duration = Duration::from_secs(16);
 const WATCHED: Duration = Duration::from_secs(3);
 /// 100 a second, as beside other cuts.
 const PING_INTERVAL: Duration = Duration::from_millis(10);
-/// A probe from either side each second, and its acknowledgement: so many packets a second each way. Watched for three
+/// A probe from either side each second, and its acknowledgement: this many packets a second each way. Watched for three
 /// seconds they may be one more.
 const PROBES: f64 = 2.0 + 2.0 / 3.0;
 /// No inner packet is as small with its headers: a probe or an acknowledgement has less, in bytes.

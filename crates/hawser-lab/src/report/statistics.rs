@@ -84,7 +84,7 @@ pub struct Welch {
     pub degrees: f64,
     /// How often chance alone makes as large a difference, either way.
     pub p: f64,
-    /// The minimal relevant difference: with such spreads and so many runs a smaller one is not told from chance.
+    /// The minimal relevant difference: with such spreads and this many runs a smaller one is not told from chance.
     pub relevant: f64,
 }
 

@@ -37,9 +37,9 @@ pub struct Claim {
 /// What is enough: the figure itself, in its metric's unit, or in relation to the best of others. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
-    /// So much, or so many times the highest of the others.
+    /// So much, or this many times the highest of the others.
     AtLeast(f64),
-    /// So much, or so many times the lowest of the others.
+    /// So much, or this many times the lowest of the others.
     AtMost(f64),
     /// So much above the lowest of the others.
     Within(f64),

@@ -176,7 +176,7 @@ fn time(millis: u64) -> Option<QueueDepth> {
     Some(QueueDepth::Time(Duration::from_millis(millis)))
 }
 
-/// Bursts of so many packets, all lost, that begin with so many percent of packets.
+/// Bursts of this many packets, all lost, that begin with this many percent of packets.
 fn bursts(begin_percent: f64, length: f64) -> Option<Loss> {
     Some(Loss::Bursts(GilbertElliott {
         to_bad: Probability::percent(begin_percent)?,

@@ -23,7 +23,7 @@ pub(crate) struct MemoryFile {
 }
 
 impl MemoryFile {
-    /// Of so many zero bytes.
+    /// Of this many zero bytes.
     pub fn empty(bytes: u64) -> Result<Self, LabError> {
         let file = memfd_create("hawser-bench", MemfdFlags::CLOEXEC).map_err(failed)?;
         let file = File::from(file);
@@ -31,7 +31,7 @@ impl MemoryFile {
         Ok(Self { file, bytes })
     }
 
-    /// Of so many random bytes.
+    /// Of this many random bytes.
     pub fn random(bytes: u64, seed: u64) -> Result<Self, LabError> {
         let made = Self::empty(bytes)?;
         let mut random = ChaCha8Rng::seed_from_u64(seed);

@@ -25,9 +25,9 @@ pub(super) enum Place {
 /// What the ends exchange. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Load {
-    /// Packets of so many bytes of payload.
+    /// Packets of this many bytes of payload.
     Packets { bytes: usize, pace: Pace },
-    /// A file of so many bytes, over QUIC.
+    /// A file of this many bytes, over QUIC.
     File { bytes: u64 },
 }
 

@@ -37,7 +37,7 @@ impl Choice {
         })
     }
 
-    /// Step 2: in each metric, what the best set of so many paths has.
+    /// Step 2: in each metric, what the best set of this many paths has.
     pub fn best(all: &[Path], count: usize) -> Self {
         let chosen = |criterion| -> Vec<&Path> {
             choose(all, criterion, count, &HealthTable::default()).into_iter().map(|index| &all[index]).collect()

@@ -153,7 +153,7 @@ impl Ground {
         files::by_quinn(hawser, [&self.client, &self.server], path, bytes)
     }
 
-    /// Through a tunnel that is bonded over so many paths.
+    /// Through a tunnel that is bonded over this many paths.
     fn by_portals(&self, hawser: &Path, count: u8, select: Criterion, bytes: u64) -> Result<Sent, LabError> {
         let lines = format!("daemon = \"{}\"\npaths = {count}\nselect = \"{select}\"\n", self.client.daemon);
         let site = Site {

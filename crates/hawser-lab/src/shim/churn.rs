@@ -1,4 +1,4 @@
-//! Connections opened and closed, so many a second.
+//! Connections opened and closed, this many a second.
 //!
 //! 1. The server's first thread accepts, the others take turns: each reads a request, answers and closes.
 //! 2. The client's threads take turns, too: each connection has its time, asks, and reads to the end.

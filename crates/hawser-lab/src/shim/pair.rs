@@ -106,7 +106,7 @@ impl ShimPair {
         }
     }
 
-    /// Waits until a connection of the client has so many established flows; gives it.
+    /// Waits until a connection of the client has this many established flows; gives it.
     ///
     /// # Errors
     /// Where none has in time: with what the client's shim says of them.

@@ -100,7 +100,7 @@ mod tests {
     const CLIENT: &str = "1-ff00:0:111,10.111.0.10:31000";
     const SERVER: &str = "1-ff00:0:112,10.112.0.10:31000";
 
-    /// A frame with a SCION packet of so many bytes of payload, from one outer address to another.
+    /// A frame with a SCION packet of this many bytes of payload, from one outer address to another.
     fn frame(ends: [&str; 2], outer: [u8; 2], payload: usize) -> Vec<u8> {
         let [from, to] = ends.map(|end| end.parse::<EndpointAddr>().expect("an endpoint"));
         let template = Template::new(from, to, &Dataplane::Empty, FlowId::default()).expect("a template");

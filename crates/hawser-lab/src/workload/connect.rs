@@ -1,4 +1,4 @@
-//! How long it takes to connect: a new stream every so often, closed as soon as it stands.
+//! How long it takes to connect: a new stream now and then, closed as soon as it stands.
 //!
 //! 1. A stream is begun whenever one is due, however many are under way: a slow one delays no other.
 //! 2. Its time counts from when it was due until the client may send. Then it is reset, so that no port is held.

@@ -1,7 +1,7 @@
 //! Requests and answers over reliable streams: what request, web and connect are made of.
 //!
 //! 1. A server in its namespace accepts whoever comes, on one thread.
-//! 2. A request says how many bytes it has, and how many it wants; the server answers so many.
+//! 2. A request says how many bytes it has, and how many it wants; the server answers this many.
 //! 3. The client's side is a thread of its own; each stream is asked by a task.
 //! 4. When a stream ends, its kernel is asked what it knew; streams of both ends count together.
 

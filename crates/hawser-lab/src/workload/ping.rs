@@ -1,6 +1,6 @@
 //! A ping: alone, for the latency of an idle network, or beside any other workload.
 //!
-//! 1. From the start on an echo is asked every so often, until the end.
+//! 1. From the start on an echo is asked now and then, until the end.
 //! 2. Beside another workload it runs on its own thread, and its figures join the other's.
 
 use std::thread;

@@ -211,7 +211,7 @@ impl Contest<'_> {
         got.mbps_between(got.start() + duration / 4, got.start() + duration)
     }
 
-    /// Waits until a link has carried so many bytes.
+    /// Waits until a link has carried this many bytes.
     pub fn await_carried(&self, link: &str, bytes: u64) {
         let late = Instant::now() + PATIENCE;
         while self.carried(link) < bytes {
@@ -220,7 +220,7 @@ impl Contest<'_> {
         }
     }
 
-    /// So many connections, which end at once.
+    /// This many connections, which end at once.
     pub fn assert_flows(&self, flows: usize) {
         let (stage, ends) = (&self.ground.stage, self.offer.ends);
         let listen = || TcpListener::bind(SocketAddr::new(ends.server, PORT + 1)).expect("listens");

@@ -89,7 +89,7 @@ fn socket(address: SocketAddr) -> Socket {
     socket
 }
 
-/// Waits until there are so many subflows, and names their ends if there are never.
+/// Waits until there are this many subflows, and names their ends if that does not come.
 fn await_subflows(client: &Namespace, wanted: usize) {
     let late = Instant::now() + PATIENCE;
     loop {

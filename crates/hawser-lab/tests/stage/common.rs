@@ -29,7 +29,7 @@ pub const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// A link of so many Mbit/s and ms, the same both ways.
+/// A link of this many Mbit/s and ms, the same both ways.
 pub fn link(name: &str, mbps: f64, delay: u64) -> LinkPlan {
     let way = Direction::shaped(mbps, ms(delay), ms(100));
     LinkPlan {

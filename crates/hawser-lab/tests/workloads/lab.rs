@@ -79,7 +79,7 @@ pub fn run(ground: &Ground, kind: &str, options: &str) -> Findings {
     found
 }
 
-/// A link with so many Mbit/s, 10 ms each way, and a queue of 50 ms.
+/// A link with this many Mbit/s, 10 ms each way, and a queue of 50 ms.
 pub fn shaped(mbps: f64) -> Direction {
     Direction::shaped(mbps, ms(10), ms(50))
 }

@@ -2,7 +2,7 @@
 
 use hawser_portal::config::schema::{KeySchema, SectionSchema};
 
-/// Holds each section's chapter, whose title has so many `#`, against the section.
+/// Holds each section's chapter, whose title has this many `#`, against the section.
 pub fn assert_documented(text: &str, level: &str, schema: &[SectionSchema]) {
     let heading = |section: &SectionSchema| match section.repeated {
         true => format!("{level} `[[{}]]`", section.name),

@@ -39,7 +39,7 @@ enum Book {
     Inside,
     /// By asking.
     LookedUp(LookedUp),
-    /// By whoever uses it, who also renews it; its packets may have no more than so many bytes.
+    /// By whoever uses it, who also renews it; its packets may have no more than this many bytes.
     Given(u16),
     /// From a packet with this path in its header.
     Learned(Box<[u8]>),

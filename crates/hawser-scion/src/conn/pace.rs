@@ -11,7 +11,7 @@ const BURST: Duration = Duration::from_millis(1);
 pub struct Pace(u64);
 
 impl Pace {
-    /// A pace of so many bits a second; at least one.
+    /// A pace of this many bits a second; at least one.
     pub const fn bits_per_second(bits: u64) -> Pace {
         Pace(if bits == 0 { 1 } else { bits })
     }

@@ -127,7 +127,7 @@ impl Template {
         self.headers.len()
     }
 
-    /// Bytes of payload that fit, where a packet may have so many bytes from its SCION header on.
+    /// Bytes of payload that fit, where a packet may have this many bytes from its SCION header on.
     pub fn max_payload(&self, mtu: u16) -> usize {
         usize::from(mtu).saturating_sub(self.headroom())
     }

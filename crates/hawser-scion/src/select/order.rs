@@ -70,7 +70,7 @@ pub fn listed(paths: &[Path]) -> Vec<usize> {
     order
 }
 
-/// The best paths by a criterion, the best first, where each stands among those given; fewer if there are not so many.
+/// The best paths by a criterion, the best first, where each stands among those given; fewer if there are not this many.
 pub fn choose(paths: &[Path], criterion: Criterion, count: usize, health: &HealthTable) -> Vec<usize> {
     let unknown = Health::default();
     let health = |index: usize| health.get(&paths[index].interfaces).unwrap_or(&unknown);

@@ -65,7 +65,7 @@ pub fn greedy(paths: &[&Fingerprint], count: usize) -> Vec<usize> {
     cheapest_one_by_one(&mut Used::new(&ways), count).0
 }
 
-/// The set of so many paths that share least; all, if there are no more. The paths are as listed, and differ.
+/// The set of this many paths that share least; all, if there are no more. The paths are as listed, and differ.
 pub fn least_shared(paths: &[&Fingerprint], count: usize) -> LeastShared {
     let ways = ways(paths);
     let count = count.min(ways.len());

@@ -199,7 +199,7 @@ fn sharing(paths: &[&Fingerprint]) -> (usize, usize) {
     (links.into_values().map(beyond_one).sum(), ases.into_values().map(beyond_one).sum())
 }
 
-/// The least sharing that any set of so many has: all of them are looked at.
+/// The least sharing that any set of this many has: all of them are looked at.
 fn least_by_trying(ways: &[&Fingerprint], count: usize) -> (usize, usize) {
     let sets = (0u32..1 << ways.len()).filter(|set| set.count_ones() as usize == count);
     let costs = sets.map(|set| {

@@ -15,7 +15,7 @@ pub fn bob() -> EndpointAddr {
     "1-ff00:0:120,10.0.0.2:31001".parse().expect("an endpoint")
 }
 
-/// A path whose segments have so many hops, at one of them; every info field is in direction of construction.
+/// A path whose segments have this many hops, at one of them; every info field is in direction of construction.
 pub fn path(segments: &[u8], hop: u8) -> Dataplane {
     let mut end = 0;
     let ends = segments.iter().map(|len| {

@@ -72,7 +72,7 @@ impl Constants {
         is_plain.then_some((all, Varying { traffic_class, identification: 0 }))
     }
 
-    /// Writes the IP header of a packet with so many bytes after it.
+    /// Writes the IP header of a packet with this many bytes after it.
     pub(crate) fn write(&self, varying: Varying, len: usize, out: &mut Vec<u8>) -> Option<()> {
         match (self.source.ip(), self.destination.ip()) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {

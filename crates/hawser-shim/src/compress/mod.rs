@@ -95,7 +95,7 @@ pub struct Counters {
 }
 
 impl Compression {
-    /// For one peer, with so many flows at most; those beyond go whole.
+    /// For one peer, with this many flows at most; those beyond go whole.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,

@@ -14,7 +14,7 @@ use hawser_scion::{Fingerprint, Path};
 /// Paths of one AS that are kept; what is further down the order is left out.
 pub(super) const MOST_PATHS: usize = 64;
 
-/// Step 1: the paths in the order in which they are to be used, of which so many are planned to be used together.
+/// Step 1: the paths in the order in which they are to be used, of which this many are planned to be used together.
 pub fn ranked(paths: &[Path], select: Criterion, together: usize) -> Vec<Path> {
     let unknown = HealthTable::new();
     let mut order = choose(paths, select, together, &unknown);
@@ -50,7 +50,7 @@ pub(super) struct Known {
 pub(super) struct Wish<'a> {
     pub now: Time,
     pub select: Criterion,
-    /// So many of the first are planned to be used together.
+    /// This many of the first are planned to be used together.
     pub planned: usize,
     /// In use by the connection.
     pub used: &'a [Fingerprint],

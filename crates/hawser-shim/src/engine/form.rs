@@ -57,7 +57,7 @@ impl Writer<'_> {
         bare(headers, self.room, port, self.out).map(Form::Segments)
     }
 
-    /// Data of a segment with so many bytes of options that fits, whatever else its header has.
+    /// Data of a segment with this many bytes of options that fits, whatever else its header has.
     pub fn most(&self, options: u16) -> u16 {
         let room = match self.outer {
             None => self.room.saturating_sub(COMPACT_HEADER + SPARE),

@@ -13,7 +13,7 @@ use hawser_scion::select::{Health as Measured, Loss};
 
 use super::notice::Reason;
 
-/// Silence after which a path is doubted: so many round trips, and at least so long (less is a delayed acknowledgment,
+/// Silence after which a path is doubted: this many round trips, and at least so long (less is a delayed acknowledgment,
 /// RFC 9293 section 3.8.6.3: up to 500 ms, Linux: 40 ms, and a scheduler's whim).
 const PATIENCE_ROUND_TRIPS: u32 = 3;
 const LEAST_PATIENCE: Duration = Duration::from_millis(200);
@@ -25,7 +25,7 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 const AWAITED: usize = 4;
 /// Weight of the newest round trip, and of the newest probe's fate (RFC 6298 section 2: 1/8).
 const WEIGHT: u32 = 8;
-/// Loss is counted in so many parts (hawser-scion's `Loss`).
+/// Loss is counted in this many parts (hawser-scion's `Loss`).
 const LOSS_PARTS: u32 = 1000;
 
 /// What a probe bears, and its answer. There is no default. Plain value.

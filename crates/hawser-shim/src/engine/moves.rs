@@ -15,7 +15,7 @@ use super::lanes::{Announcement, Lane, Way};
 use super::{ConnId, Engine, Notice, Outside, Reason, Sent, Via};
 use crate::flow::{Direction, FlowId};
 
-/// Headers go alone at once, and so often again, so long after each other, until something comes back.
+/// Headers go alone at once, and this often again, so long after each other, until something comes back.
 const ANNOUNCEMENTS: u8 = 5;
 const BETWEEN: Duration = Duration::from_millis(200);
 /// Paths that are tried for one flow at a time.

@@ -9,7 +9,7 @@ use crate::route::ScionHost;
 /// Something that happened. There is no default. Plain data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Notice {
-    /// A connection that this host's application asked for may have so many more subflows now: told when it is established, and
+    /// A connection that this host's application asked for may have this many more subflows now: told when it is established, and
     /// whenever the number changes.
     Room {
         /// The connection, as this host's kernel knows it.

@@ -361,7 +361,7 @@ fn token_of(segment: &Segment<'_>) -> Option<Token> {
     })
 }
 
-/// Bytes of TCP's options, of a packet whose headers have so many bytes.
+/// Bytes of TCP's options, of a packet whose headers have this many bytes.
 fn options_of(packet: &[u8], headers: usize) -> usize {
     headers.saturating_sub(TCP_HEADER + ip_header(packet))
 }

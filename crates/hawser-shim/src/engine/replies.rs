@@ -28,7 +28,7 @@ const MP_TCPRST: [u8; 3] = [30, 4, 0x81];
 pub(super) enum Refusal {
     /// No way leads there.
     Unreachable,
-    /// The way takes packets of so many bytes.
+    /// The way takes packets of this many bytes.
     TooLarge(u16),
     /// This protocol does not cross.
     Prohibited,

@@ -6,7 +6,7 @@ use hawser_core::units::Time;
 
 use crate::mptcp::{Flags, Segment, Sequence};
 
-/// What counts as of late: so many intervals of a second.
+/// What counts as of late: this many intervals of a second.
 pub const INTERVALS: usize = 8;
 const INTERVAL: Duration = Duration::from_secs(1);
 

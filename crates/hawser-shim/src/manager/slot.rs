@@ -13,7 +13,7 @@ const LIVED: Duration = Duration::from_secs(10);
 /// What was asked for and not heard of for so long never came to be: SYNs go after 0, 1, 3 and 7 s (RFC 6298), and not every kernel tells
 /// of their failure.
 pub const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
-/// From so many failures on pauses are no longer doubled: they are the longest by then.
+/// From this many failures on pauses are no longer doubled: they are the longest by then.
 const DOUBLED: u32 = 6;
 
 /// An address that a subflow may come from.

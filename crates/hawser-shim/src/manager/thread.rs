@@ -16,7 +16,7 @@ use crate::mptcp::Token;
 /// What the manager is told. There is no default.
 #[derive(Debug)]
 pub enum Input {
-    /// A connection may have so many more subflows.
+    /// A connection may have this many more subflows.
     Room(Token, usize),
     /// A subflow's path is dead, and there is no other.
     Lost(Token, FlowKey),

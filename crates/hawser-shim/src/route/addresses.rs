@@ -59,7 +59,7 @@ impl InterfaceIndex {
         self.0 == 0
     }
 
-    /// The first so many egresses, in order.
+    /// The first this many egresses, in order.
     pub fn egresses(count: u8) -> impl Iterator<Item = InterfaceIndex> + Clone {
         (1..=count.min(MAX_EGRESS)).map(InterfaceIndex)
     }

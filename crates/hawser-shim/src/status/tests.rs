@@ -22,7 +22,7 @@ fn isd_as(text: &str) -> IsdAs {
     text.parse().expect("it is an AS")
 }
 
-/// By so many interfaces of one link, or two where `middle` is an AS between.
+/// By this many interfaces of one link, or two where `middle` is an AS between.
 fn path(out: u16, middle: bool) -> Fingerprint {
     let interface = |text, id| PathInterface { isd_as: isd_as(text), id: InterfaceId(id) };
     let (first, last) = (interface("1-ff00:0:110", out), interface(PEER_AS, 9));

@@ -41,7 +41,7 @@ fn connect(host: &Host, address: SocketAddr, protocol: Protocol) -> std::io::Res
     host.namespace.run(open).unwrap()
 }
 
-/// Sends so many bytes and has the other end count what is right of them; says how long it took.
+/// Sends this many bytes and has the other end count what is right of them; says how long it took.
 fn transfer(mut from: TcpStream, mut to: TcpStream, bytes: usize) -> Duration {
     let began = Instant::now();
     to.set_read_timeout(Some(PATIENCE)).unwrap();

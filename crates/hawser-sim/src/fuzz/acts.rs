@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Inner packets given at once.
 const BURST: u64 = 12;
-/// Acts that happen seldom, one in so many where they are drawn: each begins something that takes a while.
+/// Acts that happen seldom, one in this many where they are drawn: each begins something that takes a while.
 const SELDOM: u64 = 12;
 /// How long a machine sleeps at most: past a key's life.
 const SLEEP: Duration = Duration::from_secs(150);

@@ -4,7 +4,7 @@
 //!    portals, what is forged, replayed and said under valid keys.
 //! 2. Each step is an event of the network (`net.rs`), or an act (`acts.rs`). After each the ledger (`ledger.rs`) has
 //!    been asked: no nonce twice, no inner packet twice, none changed, none to anybody else.
-//! 3. Every so often memory is held against its bounds, and every deadline against the next second.
+//! 3. Now and then memory is held against its bounds, and every deadline against the next second.
 //! 4. At last the acts end, and one link at least of each home heals. Within [`HEALS_WITHIN`] each home has its session
 //!    over it, what is sent then arrives, and afterwards no buffer is held.
 //!
@@ -26,9 +26,9 @@ use net::Network;
 use portal::{HOMES, HUB, LINKS, Portal};
 use std::time::Duration;
 
-/// Of so many steps one is an act.
+/// Of this many steps one is an act.
 const ACT_EVERY: u64 = 6;
-/// Memory and deadlines are looked at every so many steps.
+/// Memory and deadlines are looked at every this many steps.
 const LOOK_EVERY: u64 = 128;
 /// A home has its session over a healed link within this time: a handshake, a held back path (8 s at most), a search.
 const HEALS_WITHIN: Duration = Duration::from_secs(30);

@@ -21,7 +21,7 @@ pub const HUB: usize = 0;
 pub const HOMES: usize = 2;
 /// Links of each portal.
 pub const LINKS: usize = 2;
-/// A deadline that is not cleared by so many rounds at one moment never is.
+/// A deadline that is not cleared by this many rounds at one moment never is.
 const SPINS: u32 = 60;
 const PORT: u16 = 4_920;
 const FULL: usize = 65_536;

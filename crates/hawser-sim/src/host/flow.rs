@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// TSO super-packets are at most this long, bytes: what Linux makes for IPv4.
 const SUPER_PACKET: usize = 65_000;
-/// A paced source that was late catches up at most so many packets at once.
+/// A paced source that was late catches up at most this many packets at once.
 const CATCH_UP: u32 = 4;
 
 /// How much a source wants to send.
@@ -53,7 +53,7 @@ impl Plan {
         Plan { demand, flows: 1, from: Time::ZERO, until: Time::NEVER, size: 0, train: 1 }
     }
 
-    /// UDP packets of `size` bytes at so many Mbit/s.
+    /// UDP packets of `size` bytes at this many Mbit/s.
     pub fn steady(mbit: f64, size: usize) -> Self {
         let demand = Demand::Pace(mbit_rate(mbit));
         Plan { demand, flows: 1, from: Time::ZERO, until: Time::NEVER, size, train: 0 }

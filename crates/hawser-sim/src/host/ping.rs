@@ -26,7 +26,7 @@ pub struct Ping {
 }
 
 impl Ping {
-    /// A ping `every` so often.
+    /// A ping `every` this often.
     pub fn new(from: Ipv4Addr, to: Ipv4Addr, every: Duration, start: Time, until: Time) -> Self {
         Ping { from, to, every, until, next: start, sent: Vec::new(), round_trips: Vec::new() }
     }

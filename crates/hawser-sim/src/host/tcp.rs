@@ -39,7 +39,7 @@ pub struct TcpSender {
 }
 
 impl TcpSender {
-    /// Sends so many bytes, once it is `start`.
+    /// Sends this many bytes, once it is `start`.
     pub fn new(from: Ipv4Addr, to: Ipv4Addr, start: Time, bytes: u64) -> Self {
         let mut stack = Stack::new(from, bytes);
         let handle = stack.sockets.add(socket());

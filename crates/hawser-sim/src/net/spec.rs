@@ -88,12 +88,12 @@ pub fn link(mbit: f64, rtt_ms: f64) -> LinkSpec {
     LinkSpec { up: way.clone(), down: way, metric: 0, ipv6: false, nat: None, through: None, socket_of: None }
 }
 
-/// So many Mbit/s.
+/// This many Mbit/s.
 pub fn mbit_rate(mbit: f64) -> Rate {
     Rate::from_bits((mbit * MEGABIT) as u64)
 }
 
-/// So many ms.
+/// This many ms.
 pub fn millis(ms: f64) -> Duration {
     Duration::from_secs_f64(ms / 1e3)
 }
@@ -164,12 +164,12 @@ impl LinkSpec {
         self.both(|way| way.loss = Loss::Bursts { enter, leave })
     }
 
-    /// Varies its delay by up to so many ms, in order.
+    /// Varies its delay by up to this many ms, in order.
     pub fn jitter(self, ms: f64) -> Self {
         self.both(|way| way.jitter = millis(ms))
     }
 
-    /// Varies its delay by up to so many ms; datagrams overtake each other.
+    /// Varies its delay by up to this many ms; datagrams overtake each other.
     pub fn reordering(self, ms: f64) -> Self {
         self.jitter(ms).both(|way| way.reorders = true)
     }
@@ -179,12 +179,12 @@ impl LinkSpec {
         self.both(|way| way.duplicates = share)
     }
 
-    /// Has a buffer of so many ms at its rate.
+    /// Has a buffer of this many ms at its rate.
     pub fn queue_ms(self, ms: f64) -> Self {
         self.both(|way| way.queue = way.rate.bytes_in(millis(ms)).max(ByteCount(QUEUE_LEAST)))
     }
 
-    /// Carries IP packets of at most so many bytes.
+    /// Carries IP packets of at most this many bytes.
     pub fn mtu(self, bytes: usize) -> Self {
         self.both(|way| way.mtu = bytes)
     }
@@ -213,7 +213,7 @@ impl LinkSpec {
         self.through(link)
     }
 
-    /// Behind a NAT that forgets a binding after so many seconds of silence.
+    /// Behind a NAT that forgets a binding after this many seconds of silence.
     pub fn nat(mut self, seconds: u64) -> Self {
         self.nat = Some(Duration::from_secs(seconds));
         self

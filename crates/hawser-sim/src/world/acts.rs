@@ -40,9 +40,9 @@ pub enum Act {
     RateUp(usize, f64),
     /// The way to the local portal sends at this rate, Mbit/s.
     RateDown(usize, f64),
-    /// The round trip is so many ms.
+    /// The round trip is this many ms.
     RoundTrip(usize, f64),
-    /// Both ways carry IP packets of at most so many bytes.
+    /// Both ways carry IP packets of at most this many bytes.
     Mtu(usize, usize),
     /// This share is lost at random, both ways.
     Loss(usize, f64),

@@ -5,7 +5,7 @@ use crate::random::Seeded;
 use hawser_core::units::Time;
 use std::net::{IpAddr, SocketAddr};
 
-/// After so many addresses the first comes again.
+/// After this many addresses the first comes again.
 const MOVES: u8 = 200;
 /// The port of the local portal's sockets.
 const PORT: u16 = 5_000;

@@ -15,7 +15,7 @@ use crate::clock::Moment;
 /// Acceptable standing delay, and how long it may be exceeded. Source: RFC 8289, sections 4.3 and 4.4.
 const TARGET: Duration = Duration::from_millis(5);
 const INTERVAL: Duration = Duration::from_millis(100);
-/// Dropping that begins again so many intervals after it would have gone on takes its count up. Source: RFC 8289, section 5.5.
+/// Dropping that begins again this many intervals after it would have gone on takes its count up. Source: RFC 8289, section 5.5.
 const RECENT_INTERVALS: u32 = 16;
 /// What it takes up are the drops of last time, if they were more than this.
 const FEW_DROPS: u32 = 1;

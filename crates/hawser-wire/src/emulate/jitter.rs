@@ -1,7 +1,7 @@
 //! Delay that varies, with and without reordering.
 //!
 //! With reordering each packet draws an extra delay of its own, and overtakes where it drew less.
-//! Without, the extra delay *wanders*: a new value is drawn every so often and approached in a straight
+//! Without, the extra delay *wanders*: a new value is drawn now and then and approached in a straight
 //! line, never falling faster than time passes, so that no packet can overtake and yet the mean stays
 //! the delay. (Drawing per packet and holding back what would overtake makes the mean the maximum.)
 //!

@@ -38,7 +38,7 @@ const ENOUGH_BYTES: u64 = 1 << 30;
 /// The smallest packets whose flight netem shall hold, and how many it holds in any case.
 const SMALL: u64 = 64;
 const FLIGHT_PACKETS: u64 = 100_000;
-/// A jitter lies within so many amplitudes: netem's table of the normal distribution ends there. Source: iproute2, netem/normal.c.
+/// A jitter lies within this many amplitudes: netem's table of the normal distribution ends there. Source: iproute2, netem/normal.c.
 const SIGMAS: u32 = 4;
 
 /// A queueing discipline with its settings. Plain data.

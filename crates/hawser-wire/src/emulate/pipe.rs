@@ -196,7 +196,7 @@ impl Pipe {
         self.queue.front().filter(|_| self.sending == 0).map(|head| head.arrived)
     }
 
-    /// A turn begins: how long so many packets at most take.
+    /// A turn begins: how long this many packets at most take.
     pub(crate) fn take_turn(&mut self, starts: Moment, burst: u32) -> Duration {
         self.drop_stale(starts);
         self.sending = self.queue.len().min(burst.max(1) as usize);
@@ -262,7 +262,7 @@ impl Pipe {
         self.advance(now);
     }
 
-    /// When so many bytes have gone at the rate.
+    /// When this many bytes have gone at the rate.
     fn goes_on(&self, bytes: u64, now: Moment) -> Moment {
         now + Duration::from_nanos(self.settings.rate.map_or(0, |rate| rate.time_of(bytes)))
     }

@@ -57,7 +57,7 @@ impl Rate {
         self.0
     }
 
-    /// How long so many bytes take, in nanoseconds.
+    /// How long this many bytes take, in nanoseconds.
     pub(crate) fn time_of(self, bytes: u64) -> u64 {
         let nanos = u128::from(bytes) * u128::from(BYTE_BITS * SECOND_NS) / u128::from(self.0);
         u64::try_from(nanos).unwrap_or(u64::MAX)

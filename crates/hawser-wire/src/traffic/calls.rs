@@ -1,4 +1,4 @@
-//! Short TCP flows, so many a second: connect, a small request, a small answer, close.
+//! Short TCP flows, this many a second: connect, a small request, a small answer, close.
 //!
 //! 1. The server accepts, reads a request, answers it.
 //! 2. The client starts a call whenever one is due, however many are under way: a slow one delays no other.

@@ -60,7 +60,7 @@ impl Sample {
         self.percentile(50.0)
     }
 
-    /// The value below which so many percent lie, interpolated between neighbours; percent is brought into 0 to 100.
+    /// The value below which this many percent lie, interpolated between neighbours; percent is brought into 0 to 100.
     #[must_use]
     #[expect(
         clippy::cast_precision_loss,

@@ -46,7 +46,7 @@ enum Task {
         /// Names of scenarios or groups, or scenario files
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
-        /// Run each series so often [default: as the scenario says]
+        /// Run each series this often [default: as the scenario says]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         reps: Option<u32>,
         /// Run each series once, and for a few seconds

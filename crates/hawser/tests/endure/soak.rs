@@ -35,9 +35,9 @@ const STREAM_MORE: Duration = Duration::from_secs(1);
 /// From this part of the time on portals live; and how much later their memory is regarded.
 const RESTARTS: f64 = 0.25;
 const WARM: f64 = 0.08;
-/// So many misses end it.
+/// The soak ends after this many misses.
 const MISSES: usize = 200;
-/// After so many faults the figures so far are written.
+/// The figures so far are written after this many faults.
 const SAVED: usize = 50;
 
 /// A fault and what came of it. Plain data.

@@ -34,7 +34,7 @@ fn messages(ours: SocketAddrV4, theirs: SocketAddrV4) -> Vec<Vec<u8>> {
     messages
 }
 
-/// Forged messages to both portals, so many a second each, for a spell.
+/// Forged messages to both portals, this many a second each, for a spell.
 pub fn flood(rates: &[u64], spell: Duration) -> Vec<Attack> {
     let lab = Lab::new("forge", "");
     let (local, remote) = lab.start_both();

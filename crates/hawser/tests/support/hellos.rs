@@ -118,7 +118,7 @@ pub fn by_the_thousand(spell: Duration) -> Attack {
     attack
 }
 
-/// 200 connections at any time, each there for a quarter of a second, to a portal that may have so many descriptors.
+/// 200 connections at any time, each there for a quarter of a second, to a portal that may have this many descriptors.
 pub fn few_descriptors(descriptors: u32, spell: Duration) -> Attack {
     let lab = lab("few");
     let limit = format!("ulimit -n {descriptors}; exec \"$@\"");

@@ -172,7 +172,7 @@ impl Drop for Host {
     }
 }
 
-/// Serves a page over MPTCP, so many times.
+/// Serves a page over MPTCP, this many times.
 pub fn web_server(host: &Host, times: usize) -> JoinHandle<()> {
     let listen = || {
         let socket = Socket::new(Domain::IPV6, Type::STREAM, Some(Protocol::MPTCP)).expect("a kernel with mptcp");

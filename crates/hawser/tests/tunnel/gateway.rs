@@ -127,7 +127,7 @@ fn connections_stand_where_no_router_may_say_what_does_not_fit() {
     }
 }
 
-/// What `ping` says of one request of so many bytes that may not be cut.
+/// What `ping` says of one request of this many bytes that may not be cut.
 fn ping_whole(from: &Namespace, destination: &str, bytes: usize) -> String {
     let arguments = format!("-n -c 3 -i 0.2 -W 2 -M do -s {bytes} {destination}");
     let output = from.command("ping").args(arguments.split(' ')).output().expect("run ping (iputils-ping)");

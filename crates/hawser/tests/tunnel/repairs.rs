@@ -13,7 +13,7 @@ const PAYLOAD: usize = 200;
 const PACKET_BITS: f64 = (PAYLOAD + 28) as f64 * 8.0;
 /// Per cent that the link loses, either way.
 const LOSS: f64 = 5.0;
-/// Of a hundred packets at most so many are lost after repair.
+/// Of a hundred packets at most this many are lost after repair.
 const STILL_LOST: f64 = 0.5;
 /// Bytes on the wire for each without repairs, at most.
 const BYTES: f64 = 1.3;

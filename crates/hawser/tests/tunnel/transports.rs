@@ -18,7 +18,7 @@ const SPELL: Duration = Duration::from_millis(250);
 const TRANSFER_MIN: u64 = 200_000;
 /// Of a UDP flow of a few packets a millisecond at most so much is lost at its start and end.
 const UDP_SHARE_MIN: f64 = 0.95;
-/// A silent cut of one of three paths costs a ping of 100 a second at most so many.
+/// A silent cut of one of three paths costs a ping of 100 a second at most this many.
 const CUT_LOST_MAX: usize = 5;
 /// Only CAP_NET_ADMIN (linux/capability.h: number 12).
 const NET_ADMIN: &str = "0000000000001000";

@@ -18,7 +18,7 @@ const QUEUE_PART: u32 = 4;
 const QUEUE_FLOOR: Duration = Duration::from_millis(3);
 /// A span lasts for one least round trip, and for this long: clumps of acknowledgements blur less.
 const SPAN: Duration = Duration::from_millis(25);
-/// And for so many of its longest gaps: a link that rests for a while, then passes all at once, has not fallen.
+/// And for this many of its longest gaps: a link that rests for a while, then passes all at once, has not fallen.
 const SPAN_GAPS: u32 = 4;
 /// Arriving at less than this part of the model's rate is no longer the same path (as `signals::COLLAPSE`).
 const FALLEN: f64 = 0.6;

@@ -3,7 +3,7 @@ use crate::packet::{FlowKey, Offload, SegmentRef, TrainStore};
 use crate::units::Time;
 use crate::wire::{DataFlags, FlowBucket, FlowSequence};
 
-/// A segment tried so often.
+/// A segment tried this often.
 fn tried(store: &mut TrainStore, tries: u8) -> SegmentRecord {
     let packet = [[0x45, 0, 0, 20].as_slice(), &[0; 16]].concat();
     store.read_buffer()[..20].copy_from_slice(&packet);

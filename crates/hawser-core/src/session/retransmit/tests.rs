@@ -79,7 +79,7 @@ fn what_is_not_to_be_sent_again_is_given_up_at_once() {
 #[test]
 fn thousands_that_arrive_after_all_cost_a_search_by_halves_each() {
     const MANY: u64 = 20_000;
-    // The n-th to be acknowledged, from a first one on and so many places further each time.
+    // The n-th to be acknowledged, from a first one on and this many places further each time.
     for (what, first, stride) in [("in order", 0, 1), ("the newest first", MANY - 1, MANY - 1), ("scattered", 0, 7_919)]
     {
         let place = |n: u64| (first + n * stride) % MANY;

@@ -1,7 +1,7 @@
 //! Several subflows between the same two addresses, by the userspace path manager.
 //!
 //! 1. A thread hears of each connection that the client has established.
-//! 2. It opens so many subflows beside the first, from the same address to the same one and port.
+//! 2. It opens this many subflows beside the first, from the same address to the same one and port.
 //!
 //! Ended on drop.
 
@@ -48,7 +48,7 @@ struct Connection {
 }
 
 impl Opener {
-    /// Step 1, for connections of so many subflows.
+    /// Step 1, for connections of this many subflows.
     pub(super) fn start(client: &Namespace, subflows: u32) -> Result<Self, LabError> {
         let events = client.run(|| Generic::subscribe(FAMILY, VERSION, EVENTS))?;
         let events = events.map_err(|error| refused("listen for connections of MPTCP", error))?;

@@ -16,7 +16,7 @@ use crate::experiment::{Findings, Line};
 use crate::scenario::Event;
 use crate::stage::StageLink;
 
-/// From one look to the next. Source: Barreira's testbed, which read interface counters so often.
+/// From one look to the next. Source: Barreira's testbed, which read interface counters this often.
 const STEP: Duration = Duration::from_millis(500);
 /// From one look to the next, where a recovery is told; a whole number of these is a step.
 const GLANCE: Duration = Duration::from_millis(100);

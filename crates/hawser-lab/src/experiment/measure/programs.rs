@@ -25,7 +25,7 @@ impl Meter {
         Self(programs.iter().filter_map(look).collect())
     }
 
-    /// The second look, after some time in which the application got so many bytes. A program that has ended meanwhile is left out:
+    /// The second look, after some time in which the application got this many bytes. A program that has ended meanwhile is left out:
     /// what it cost can no longer be told.
     pub fn finish(&self, time: Duration, application_bytes: Option<f64>) -> Findings {
         let (mut user, mut system) = (0.0, 0.0);

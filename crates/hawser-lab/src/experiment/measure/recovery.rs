@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// Rates, each for so many steps of 10 ms.
+    /// Rates, each for this many steps of 10 ms.
     fn line(parts: &[(f64, usize)]) -> Line {
         let values = parts.iter().flat_map(|&(rate, steps)| std::iter::repeat_n(rate, steps)).collect();
         Line { name: FINE.to_owned(), link: None, step_s: 0.01, values }

@@ -40,7 +40,7 @@ pub(super) enum Contender {
     WireGuard,
     /// The minimal forwarder.
     Yardstick(Cipher),
-    /// Hawser on so many links.
+    /// Hawser on this many links.
     Hawser(Cipher, Links),
 }
 

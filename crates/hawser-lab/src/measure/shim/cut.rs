@@ -55,7 +55,7 @@ pub(super) fn run(bench: &Bench, flow: Flow) -> Result<Vec<(String, Figures)>, L
     ])
 }
 
-/// Cuts so many links at once, and brings them back together.
+/// Cuts this many links at once, and brings them back together.
 fn cut(bench: &Bench, flow: Flow, links: u8, how: How, [back, end]: [Duration; 2]) -> Result<Figures, LabError> {
     let ground = Ground::start(bench, &Place::parallel(PATHS, Some(&shaped()))?, PATHS, Criterion::Sharability)?;
     let flows = ground.pair.flows(towards(flow), 1).connect()?;

@@ -30,7 +30,7 @@ pub(super) fn front<'a>(bytes: &'a [u8], sizes: &RangeInclusive<usize>) -> Front
     rest.get(..length).map_or(Front::Part, Front::Datagram)
 }
 
-/// The length before a datagram of so many bytes; none is longer than a record may be.
+/// The length before a datagram of this many bytes; none is longer than a record may be.
 pub(super) fn length_of(datagram: &[u8]) -> [u8; LENGTH_BYTES] {
     u16::try_from(datagram.len()).unwrap_or(u16::MAX).to_be_bytes()
 }

@@ -24,7 +24,7 @@ const AHEAD_LEAST: usize = 16 << 10;
 const AHEAD_MOST: usize = 512 << 10;
 /// Beyond that, room for what is no data: acknowledgements do not wait for it, in bytes.
 const CONTROL_ROOM: usize = 8 << 10;
-/// One part in so many of a new rate enters the smoothed one (as RFC 6298 section 2, alpha).
+/// One part in this many of a new rate enters the smoothed one (as RFC 6298 section 2, alpha).
 const SMOOTH_PARTS: u64 = 8;
 
 /// How far a stream is.

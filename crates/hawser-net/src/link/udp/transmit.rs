@@ -24,12 +24,12 @@ const PIECES_PER_CALL: usize = 32;
 
 /// What one system call came to.
 enum Sent {
-    /// So many bytes, the first piece at least.
+    /// This many bytes, the first piece at least.
     Bytes(usize),
     /// The first piece was refused.
     Refused {
         errno: i32,
-        /// It is a train of so many bytes a datagram.
+        /// It is a train of this many bytes a datagram.
         train: bool,
     },
     /// There was nothing to send.

@@ -15,7 +15,7 @@ use super::socket::LinkSocket;
 use super::{Parts, RunError, tun_loop};
 use crate::run::messages::Report;
 
-/// Datagrams taken from a link in one round, where there are so many: a batch holds few of those that the kernel does not merge.
+/// Datagrams taken from a link in one round, where there are this many: a batch holds few of those that the kernel does not merge.
 const DATAGRAMS_PER_ROUND: usize = 64;
 /// Errors taken off a link in one round.
 const ERRORS_PER_ROUND: usize = 16;

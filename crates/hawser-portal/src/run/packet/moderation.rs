@@ -11,14 +11,14 @@ use hawser_core::units::Time;
 
 /// The rate is taken over so long.
 const WINDOW: Duration = Duration::from_millis(1);
-/// From so many packets in a window on: 10,000 a second, or 110 Mbit/s of full ones.
+/// From this many packets in a window on: 10,000 a second, or 110 Mbit/s of full ones.
 const LEAST: u64 = 10;
 /// How long packets are left be. Most network cards let 50 to 250 µs pass between interrupts under load; measured here: 100 µs
 /// bring half of what 200 do, 300 no more, and 500 less (docs/performance.md).
 const REST: Duration = Duration::from_micros(200);
-/// From so many bytes in a window on, 100 Mbit/s, it is no conversation, in which each waits for the other's few bytes.
+/// From this many bytes in a window on, 100 Mbit/s, it is no conversation, in which each waits for the other's few bytes.
 const BULK: u64 = 12_500;
-/// Of bulk, a round should find so many packets, ...
+/// Of bulk, a round should find this many packets, ...
 const BATCH: u32 = 8;
 /// ... but they are not left be for longer: measured with 150 Mbit/s, this brings most of what longer ones do.
 const LONG_REST: Duration = Duration::from_micros(400);
@@ -38,7 +38,7 @@ impl Moderation {
         Self { since: Time::ZERO, packets: 0, bytes: 0, rest: None }
     }
 
-    /// So many packets were received or read, of so many bytes in all.
+    /// This many packets were received or read, of this many bytes in all.
     pub const fn count(&mut self, packets: usize, bytes: usize) {
         self.packets += packets as u64;
         self.bytes += bytes as u64;

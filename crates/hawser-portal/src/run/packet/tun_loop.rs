@@ -1,6 +1,6 @@
 //! The TUN loop: trains from the host to the core, and what came home to the host.
 //!
-//! 1. [`on_ready`] reads trains straight into the core's buffer, so many at a time; what bears marks that rules look at has
+//! 1. [`on_ready`] reads trains straight into the core's buffer, this many at a time; what bears marks that rules look at has
 //!    queues of its own.
 //! 2. [`flush`] writes each super-packet that the coalescer has with one system call.
 
@@ -33,7 +33,7 @@ pub fn on_ready(parts: &mut Parts, ready: &Ready) -> Result<(), RunError> {
     Ok(())
 }
 
-/// One of so many queues. What is left is told of again at once.
+/// One of this many queues. What is left is told of again at once.
 fn read(
     parts: &mut Parts,
     queues: usize,

@@ -104,7 +104,7 @@ fn checksum(parts: &[&[u8]]) -> u16 {
     !(sum as u16)
 }
 
-/// A path of so many hops in each segment; what their fields say is nothing to an end host.
+/// A path of this many hops in each segment; what their fields say is nothing to an end host.
 pub fn path(segments: &[usize]) -> Dataplane {
     if segments.is_empty() {
         return Dataplane::Empty;

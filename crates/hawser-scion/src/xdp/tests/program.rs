@@ -240,7 +240,7 @@ fn a_path_must_fill_its_header() {
     for (outer, application) in families() {
         let good = datagram(&template(application, application, &[2, 3]), b"by a path");
         let meta = 28 + if application.is_ipv4() { 8 } else { 32 };
-        // Segments of so many hops in the same 80 bytes.
+        // Segments of this many hops in the same 80 bytes.
         let table: [([u32; 3], bool); 6] = [
             ([2, 3, 0], true),
             ([4, 1, 0], true),

@@ -187,7 +187,7 @@ pub fn path(k: usize, through: &[u16]) -> Path {
 }
 
 impl Sim {
-    /// With so many disjoint paths, which the client knows already.
+    /// With this many disjoint paths, which the client knows already.
     pub fn new(paths: usize) -> Self {
         Self::with((0..paths).map(|k| path(k, &[])).collect(), Criterion::Length)
     }
@@ -233,7 +233,7 @@ impl Sim {
         }
     }
 
-    /// Paths take datagrams of so many bytes, from now on.
+    /// Paths take datagrams of this many bytes, from now on.
     pub fn set_room(&mut self, link: usize, room: u16) {
         self.links[link].room = room;
         self.outer[0].rooms.insert(self.paths[link].interfaces.clone(), room);

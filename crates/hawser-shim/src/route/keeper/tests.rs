@@ -15,7 +15,7 @@ use crate::config::parse;
 
 /// Far longer than anything here takes on a loaded machine.
 const LONG: Duration = Duration::from_secs(60);
-/// Names are asked for again so often.
+/// Names are asked for again this often.
 const OFTEN: Duration = Duration::from_millis(20);
 
 const OWN: &str = "1-ff00:0:110,10.110.0.10:31000";

@@ -15,7 +15,7 @@ fn at(micros: u64) -> Moment {
     Moment::from_nanos(1_000_000_000) + us(micros)
 }
 
-/// A medium and so many ways on it, each with packets waiting.
+/// A medium and this many ways on it, each with packets waiting.
 fn saturated(access: Access, ways: usize, packets: u32) -> (Air, Vec<Pipe>) {
     let medium = Medium::new(access);
     let settings = Direction {

@@ -36,7 +36,7 @@ pub struct Bench {
     /// Run this candidate, or this experiment; may be given several times [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
-    /// Run each series so often [default: as the scenarios say, 3 to 5]
+    /// Run each series this often [default: as the scenarios say, 3 to 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     reps: Option<u32>,
     /// The folder for results; what it holds already is not run again

@@ -32,7 +32,7 @@ pub struct Paths {
     /// What makes paths the best: mtu, length, latency, bandwidth, sharability, or health (with --probe)
     #[arg(long, value_name = "WHAT", default_value_t)]
     select: Criterion,
-    /// Choose so many
+    /// Choose this many
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     count: u16,
     /// Only paths with these hops, such as "0* 1-ff00:0:110 0*"

@@ -7,7 +7,7 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A path over one link by this interface, renewed so often.
+/// A path over one link by this interface, renewed this often.
 fn path(by: u16, renewed: u8) -> Path {
     let isd_as = |text: &str| text.parse::<IsdAs>().expect("an AS");
     let (source, destination) = (isd_as("1-ff00:0:110"), isd_as("1-ff00:0:120"));
