@@ -93,7 +93,7 @@ fn hostile(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("a datagram of");
     group.measurement_time(Duration::from_secs(1)).warm_up_time(Duration::from_millis(300)).sample_size(20);
     for (name, write) in KINDS {
-        let (sender, number) = (RefCell::new(Sender::new().greet()), Cell::new(0));
+        let (sender, number) = (RefCell::new(Sender::new().handshake()), Cell::new(0));
         let seal = || {
             number.set(number.get() + 1);
             (number.get(), sender.borrow_mut().seal(0, |out| write(out, number.get())))

@@ -111,8 +111,8 @@ fn new_keys_come_although_their_first_responses_are_lost() {
 }
 
 #[test]
-fn portals_that_greet_each_other_at_once_agree_on_keys() {
-    // Both know the other's address, so both greet at the start, and again when keys grow old.
+fn portals_that_initiate_at_once_agree_on_keys() {
+    // Both know the other's address, so both initiate at the start, and again when keys grow old.
     let mut world = World::mutual().settled();
     assert_eq!((world.stream(LOCAL, 200), world.stream(REMOTE, 200)), (200, 200));
     for _ in 0..3 {
@@ -137,7 +137,7 @@ fn portals_that_greet_each_other_at_once_agree_on_keys() {
 }
 
 #[test]
-fn portals_that_lost_each_other_and_greet_at_once_find_together() {
+fn portals_that_lost_each_other_and_initiate_at_once_find_together() {
     let mut world = World::mutual().settled();
     world.cut.insert(0);
     world.run(ms(20_000));
@@ -192,20 +192,20 @@ fn a_peer_that_was_killed_and_started_under_traffic_is_back_within_half_a_second
 #[test]
 fn a_peer_that_is_only_far_away_is_not_taken_for_silent() {
     let mut world = World::new(&[0, 0], 1);
-    let greetings = Rc::new(Cell::new(0));
-    let counted = Rc::clone(&greetings);
+    let initiations = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&initiations);
     world.rule = Box::new(move |_, flight| {
         counted.set(counted.get() + usize::from(!flight.is_data()));
         Fate::Delay(ms(250))
     });
     world.run(ms(20_000));
     assert_eq!((world.active(LOCAL), world.active(REMOTE)), (2, 2));
-    let before = greetings.get();
+    let before = initiations.get();
     for number in 0..20 {
         world.inner(LOCAL, number, 400);
         world.run(ms(1_500));
     }
-    assert_eq!(greetings.get(), before, "each was acknowledged half a second later");
+    assert_eq!(initiations.get(), before, "each was acknowledged half a second later");
 }
 
 #[test]

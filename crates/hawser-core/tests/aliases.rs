@@ -249,10 +249,10 @@ fn a_link_of_aliases_and_one_of_addresses_keep_apart() {
     let other = alias(LinkId(7), 1, 1);
     local.set_aliases(now, PeerId(0), LinkId(1), &[alias(LinkId(1), 1, 1), other]);
     local.handle_timeout(now, &mut Delivered::default());
-    let (mut buffer, mut greeted) = (Buffer(vec![0; 65_536]), Vec::new());
+    let (mut buffer, mut initiated) = (Buffer(vec![0; 65_536]), Vec::new());
     while let Some(transmit) = local.poll_transmit(now, &mut buffer) {
-        greeted.push((transmit.link, transmit.remote));
+        initiated.push((transmit.link, transmit.remote));
     }
     let address = "198.51.100.1:4920".parse().expect("an address");
-    assert_eq!(greeted, [(LinkId(0), address), (LinkId(1), alias(LinkId(1), 1, 1).address())]);
+    assert_eq!(initiated, [(LinkId(0), address), (LinkId(1), alias(LinkId(1), 1, 1).address())]);
 }

@@ -58,7 +58,7 @@ fn truncated_lengthened_and_random_datagrams_get_no_byte() {
 }
 
 #[test]
-fn a_flood_of_greetings_never_gets_more_bytes_than_it_costs_and_keeps_no_state() {
+fn a_flood_of_initiations_never_gets_more_bytes_than_it_costs_and_keeps_no_state() {
     let mut sender = Sender::new();
     for index in 0..2_000 {
         let (_, message) = sender.initiation(9, index);
@@ -70,12 +70,12 @@ fn a_flood_of_greetings_never_gets_more_bytes_than_it_costs_and_keeps_no_state()
     assert!(sender.session().is_none());
     // The peer itself gets through once the flood is over.
     sender.hear(ms(2_000));
-    let sender = sender.greet();
+    let sender = sender.handshake();
     assert!(sender.session().is_some());
 }
 
 #[test]
-fn the_same_greeting_again_gets_the_same_answer_and_replaces_nothing() {
+fn the_same_initiation_again_gets_the_same_answer_and_replaces_nothing() {
     let mut sender = Sender::new();
     let (mut initiator, message) = sender.initiation(1, 1);
     sender.send(&message);
@@ -164,7 +164,7 @@ fn a_datagram_forwarded_from_a_foreign_address_brings_it_at_most_three_times_its
 
 #[test]
 fn a_peer_that_acknowledges_what_was_never_sent_is_not_believed() {
-    let mut sender = Sender::new().greet();
+    let mut sender = Sender::new().handshake();
     sender.portal.read_buffer()[..100].copy_from_slice(&answer());
     let now = sender.now;
     sender.portal.handle_inner(now, 100, Offload::default());
@@ -186,7 +186,7 @@ fn answer() -> Vec<u8> {
 
 #[test]
 fn a_peer_that_lies_about_everything_harms_itself_alone() {
-    let mut sender = Sender::new().greet();
+    let mut sender = Sender::new().handshake();
     for path in [0, 1, 2, 3, 9, 31, HUGE as u32] {
         for state in [LinkState::Down, LinkState::Usable, LinkState::Closed] {
             let info = PathInfo { path: PathId(path), state, metric: u16::MAX, revision: HUGE };
@@ -207,14 +207,14 @@ fn a_peer_that_lies_about_everything_harms_itself_alone() {
     }
     sender.hear(ms(5_000));
     assert!(sender.session().is_some_and(|session| session.paths.len() <= 64));
-    sender.greet_again();
+    sender.initiate_anew();
 }
 
 impl Sender {
     /// The peer is itself again: a new start of its portal.
-    fn greet_again(mut self) -> Sender {
+    fn initiate_anew(mut self) -> Sender {
         (self.number, self.keys, self.instance) = (0, None, self.instance + 1);
-        self.greet()
+        self.handshake()
     }
 }
 
@@ -225,7 +225,7 @@ fn a_refused_inner_packet_holds_up_no_other_of_its_bucket() {
         packet[12..16].copy_from_slice(&[10, 9, 9, 9]);
         packet
     };
-    let mut sender = Sender::new().greet();
+    let mut sender = Sender::new().handshake();
     sender.say(0, |out| Hold { hold_us: 3_000_000 }.encode(out));
     let data = |sequence: u32, packet: Vec<u8>| {
         move |out: &mut Writer<'_>| {
@@ -263,7 +263,7 @@ fn a_refused_inner_packet_holds_up_no_other_of_its_bucket() {
 
 #[test]
 fn a_flood_of_path_ids_makes_at_most_64_paths() {
-    let mut sender = Sender::new().greet();
+    let mut sender = Sender::new().handshake();
     for path in (0..20_000).step_by(2) {
         sender.say(path, |out| out.put_u8(PING));
     }
@@ -284,7 +284,7 @@ const LABELS_MOST: usize = 64 + 16 + 8;
 
 #[test]
 fn a_peer_that_closes_paths_that_are_none_costs_no_labels_and_closes_none_of_ours() {
-    let mut sender = Sender::new().greet();
+    let mut sender = Sender::new().handshake();
     let closed = |path| PathInfo { path: PathId(path), state: LinkState::Closed, metric: 0, revision: 1 };
     let labels = |sender: &Sender| sender.portal.snapshot(sender.now).labels;
     let before = labels(&sender);
@@ -312,7 +312,7 @@ const FRAMES: [u8; 12] = [0, 1, 2, 3, 4, 6, 7, 8, 0xa, 0xb, 0xc, 0xd];
 
 #[test]
 fn random_frames_under_valid_keys_break_nothing() {
-    let mut sender = Sender::new().greet();
+    let mut sender = Sender::new().handshake();
     for round in 0..20_000u32 {
         let mut noise = vec![0; 1 + round as usize % 200];
         sender.rng.fill(&mut noise);
@@ -334,7 +334,7 @@ fn random_frames_under_valid_keys_break_nothing() {
     }
     sender.hear(ms(10_000));
     assert!(sender.dropped(DropReason::BadFrame) > 1_000 && sender.dropped(DropReason::Forged) == 0);
-    let mut sender = sender.greet_again();
+    let mut sender = sender.initiate_anew();
     let begun = std::iter::from_fn(|| sender.portal.poll_event())
         .filter(|event| matches!(event, Event::Session { new: true, .. }));
     assert_eq!(begun.count(), 2);

@@ -122,7 +122,7 @@ fn world(seed: u64, tuning: Tuning) -> World {
     };
     let recipes = [LOCAL, REMOTE].map(|side| Recipe { rules: rules(seed), tuning, ..Recipe::of(side, congestion) });
     let count = links.len();
-    let mut world = World::new(Setup { seed, links, recipes, clocks: None, both_greet: false });
+    let mut world = World::new(Setup { seed, links, recipes, clocks: None, both_initiate: false });
     let (from, to) = if rng.chance(0.5) { (LOCAL, REMOTE) } else { (REMOTE, LOCAL) };
     let greedy = Plan {
         from: second(rng.unit() * 2.0),

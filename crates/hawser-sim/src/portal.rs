@@ -65,7 +65,7 @@ pub struct Recipe {
     pub identity: Identity,
     /// Its peer's key.
     pub peer: PublicKey,
-    /// Where its peer listens; empty if it waits to be greeted.
+    /// Where its peer listens; empty if it waits for initiations.
     pub endpoints: Vec<SocketAddr>,
     /// The prefixes of its peer.
     pub allowed_ips: Vec<IpNet>,

@@ -86,7 +86,7 @@ pub struct Case {
     rules: Rules,
     terms: Vec<(LinkGroup, Terms)>,
     clocks: Option<[Clock; 2]>,
-    both_greet: bool,
+    both_initiate: bool,
     down: bool,
     seed: u64,
     expect: Expect,
@@ -103,7 +103,7 @@ pub fn on(links: &[LinkSpec]) -> Case {
         rules: Rules::default(),
         terms: Vec::new(),
         clocks: None,
-        both_greet: false,
+        both_initiate: false,
         down: false,
         seed: 1,
         expect: Expect::default(),
@@ -159,9 +159,9 @@ impl Case {
         self
     }
 
-    /// Both portals greet.
-    pub fn both_greet(mut self) -> Self {
-        self.both_greet = true;
+    /// Both portals initiate.
+    pub fn both_initiate(mut self) -> Self {
+        self.both_initiate = true;
         self
     }
 
@@ -276,7 +276,7 @@ impl Running {
             links: case.links.clone(),
             recipes,
             clocks: case.clocks,
-            both_greet: case.both_greet,
+            both_initiate: case.both_initiate,
         };
         let mut world = World::new(setup);
         let until = second(case.seconds);
@@ -295,7 +295,7 @@ impl Running {
             address(from, 12),
             TcpSender::new(address(from, 12), address(to, 12), second(0.5), STREAM),
         );
-        // Before it every session is young, and first greetings may be lost.
+        // Before it every session is young, and first initiations may be lost.
         let ping = Ping::new(address(from, 13), address(to, 12), PING_EVERY, second(1.5), until);
         let ping = world.add_host(from, address(from, 13), ping);
         for (at, act) in &case.acts {

@@ -122,7 +122,7 @@ impl Topology {
             links: links.to_vec(),
             recipes: [LOCAL, REMOTE].map(|side| Recipe::of(side, kind)),
             clocks: None,
-            both_greet: false,
+            both_initiate: false,
         };
         let mut world = World::new(setup);
         let ledger = Rc::<RefCell<Ledger>>::default();

@@ -129,7 +129,7 @@ fn a_conversation_with_nobody_there_does_not_begin() {
     measured(|| {
         let link = link(&Direction::default());
         link.black_hole(true).expect("it opens");
-        let error = duplex(&link, ms(20)).prepare().expect_err("no greeting arrives");
-        assert!(error.to_string().contains("greeting"), "{error}");
+        let error = duplex(&link, ms(20)).prepare().expect_err("no hello arrives");
+        assert!(error.to_string().contains("hello"), "{error}");
     });
 }

@@ -17,7 +17,7 @@ impl Endpoint {
             session.keep_aliases(now, link, aliases);
         }
         self.count_active();
-        self.greet_at(now, PeerId(id));
+        self.initiate_at(now, PeerId(id));
         self.reopen_paths(now);
     }
 
@@ -26,7 +26,7 @@ impl Endpoint {
     pub fn handle_broken(&mut self, now: Time, link: LinkId, remote: SocketAddr, quoted: &[u8]) -> bool {
         let mut sent = false;
         for peer in &mut self.peers {
-            sent |= peer.greeting.as_ref().is_some_and(|greeting| greeting.sent_quoted(quoted));
+            sent |= peer.handshake.as_ref().is_some_and(|handshake| handshake.sent_quoted(quoted));
             sent |= peer.session.as_mut().is_some_and(|session| session.on_broken(now, link, remote, quoted));
         }
         sent

@@ -1,8 +1,8 @@
-//! Sessions begin: greetings sent, answered and taken up.
+//! Sessions begin: initiations sent, answered and taken up.
 //!
 //! ```text
-//!   this side greets                              this side is greeted
-//!   greet_if_due: an initiation by each link       on_initiation: response, keys pending
+//!   this side initiates                           this side responds
+//!   initiate_if_due: an initiation by each link   on_initiation: response, keys pending
 //!   on_handshake_response: keys installed,        promote: the first datagram that opens under
 //!   paths opened                                  pending keys makes them the session's
 //! ```
@@ -25,11 +25,11 @@ use std::collections::VecDeque;
 const OUTBOX_MAX: usize = 256;
 
 /// A handshake that we began. The peer owns it until it is answered.
-pub(super) struct Greeting {
+pub(super) struct OwnHandshake {
     initiator: Initiator,
 }
 
-impl Greeting {
+impl OwnHandshake {
     /// Whether `quoted` begins an initiation that still waits for its answer.
     pub fn sent_quoted(&self, quoted: &[u8]) -> bool {
         let [kind, index @ ..] = quoted else { return false };
@@ -71,38 +71,38 @@ impl Outbox {
 }
 
 impl Endpoint {
-    /// Greets a peer by every link at once, if that is due. Each way has an initiation of its own, so that their bytes do
-    /// not tie the links together.
-    pub(super) fn greet_if_due(&mut self, now: Time, id: PeerId) {
+    /// Initiates a handshake with a peer by every link at once, if that is due. Each way has an initiation of its own, so that
+    /// their bytes do not tie the links together.
+    pub(super) fn initiate_if_due(&mut self, now: Time, id: PeerId) {
         let peer = &mut self.peers[id.0 as usize];
-        if peer.next_greeting().is_none_or(|at| at > now) {
+        if peer.next_initiation().is_none_or(|at| at > now) {
             return;
         }
         peer.note_asked(now);
         let routes = routes(&self.links, peer);
         let (key, psk, offer) = (peer.config.public_key, &peer.config.psk, self.config_offer.started_as(peer.told));
-        let greeting = peer.greeting.get_or_insert_with(|| {
-            let memory = std::mem::take(&mut peer.greeted);
-            Greeting { initiator: Initiator::new(&self.identity, &key, psk.clone(), offer, memory) }
+        let handshake = peer.handshake.get_or_insert_with(|| {
+            let memory = std::mem::take(&mut peer.remembered);
+            OwnHandshake { initiator: Initiator::new(&self.identity, &key, psk.clone(), offer, memory) }
         });
-        greeting.initiator.begin_round(now);
+        handshake.initiator.begin_round(now);
         for route in routes {
             let index = HandshakeIndex(self.rng.next_u64() as u32);
             let way = Way { link: route.link, remote: route.remote };
-            match greeting.initiator.initiation(now, way, index, &mut *self.rng) {
+            match handshake.initiator.initiation(now, way, index, &mut *self.rng) {
                 Ok(message) => self.outbox.push(route, &message),
                 Err(_) => self.drops.count(DropReason::Handshake),
             }
         }
-        peer.greeted = greeting.initiator.memory().clone();
+        peer.remembered = handshake.initiator.memory().clone();
     }
 
-    /// Greets a peer as soon as possible, if it is to be greeted.
-    pub(super) fn greet_at(&mut self, now: Time, id: PeerId) {
+    /// Initiates a handshake as soon as possible, if this side is to.
+    pub(super) fn initiate_at(&mut self, now: Time, id: PeerId) {
         self.peers[id.0 as usize].ask_anew(now);
     }
 
-    /// Somebody greets us. Nothing is kept or answered unless it is a known key.
+    /// An initiation came. Nothing is kept or answered unless it is a known key.
     pub(super) fn on_initiation(&mut self, now: Time, route: Route, bytes: &[u8]) -> Result<(), DropReason> {
         let Some(id) = self.responder.initiation_id(bytes) else { return self.on_enrolment(now, route, bytes) };
         let known = self.peers.iter().flat_map(|peer| peer.pending.iter()).find(|pending| pending.id == id);
@@ -183,20 +183,20 @@ impl Endpoint {
         let labels = &mut self.labels;
         let pending = peer.pending.take(owner.key, |useless| labels.remove_key(useless));
         let pending = pending.ok_or(DropReason::UnknownLabel)?;
-        // New keys are here: an answer to our own greeting would only cross them.
-        peer.greeting = None;
+        // New keys are here: an answer to our own initiation would only cross them.
+        peer.handshake = None;
         self.install(now, owner.peer, pending.keys, &pending.offer);
         Ok(())
     }
 
-    /// Our greeting was answered.
+    /// Our initiation was answered.
     pub(super) fn on_handshake_response(&mut self, now: Time, bytes: &[u8]) -> Result<(), DropReason> {
         let response = Response::decode(bytes).map_err(|_| DropReason::Malformed)?;
-        let index = self.greeted(response.receiver).ok_or(DropReason::Handshake)?;
+        let index = self.awaiting(response.receiver).ok_or(DropReason::Handshake)?;
         let peer = &mut self.peers[index];
-        let greeting = peer.greeting.as_mut().ok_or(DropReason::Handshake)?;
-        let established = greeting.initiator.on_response(bytes).map_err(|_| DropReason::Handshake)?;
-        peer.greeting = None;
+        let handshake = peer.handshake.as_mut().ok_or(DropReason::Handshake)?;
+        let established = handshake.initiator.on_response(bytes).map_err(|_| DropReason::Handshake)?;
+        peer.handshake = None;
         let keys = KeySet { id: name_key(&mut self.next_key), keys: established.keys, made_at: now, ours: true };
         let id = PeerId(index as u32);
         self.install(now, id, keys, &established.peer_offer);
@@ -207,16 +207,17 @@ impl Endpoint {
     /// the reply may be forged (WireGuard's paper, section 5.4.7).
     pub(super) fn on_cookie(&mut self, bytes: &[u8]) -> Result<(), DropReason> {
         let reply = CookieReply::decode(bytes).map_err(|_| DropReason::Malformed)?;
-        let index = self.greeted(reply.receiver).ok_or(DropReason::Handshake)?;
+        let index = self.awaiting(reply.receiver).ok_or(DropReason::Handshake)?;
         let peer = &mut self.peers[index];
-        let greeting = peer.greeting.as_mut().ok_or(DropReason::Handshake)?;
-        greeting.initiator.on_cookie(bytes).map_err(|_| DropReason::Handshake)?;
-        peer.greeted = greeting.initiator.memory().clone();
+        let handshake = peer.handshake.as_mut().ok_or(DropReason::Handshake)?;
+        handshake.initiator.on_cookie(bytes).map_err(|_| DropReason::Handshake)?;
+        peer.remembered = handshake.initiator.memory().clone();
         Ok(())
     }
 
-    fn greeted(&self, receiver: HandshakeIndex) -> Option<usize> {
-        let waits = |peer: &Peer| peer.greeting.as_ref().is_some_and(|greeting| greeting.initiator.waits_for(receiver));
+    fn awaiting(&self, receiver: HandshakeIndex) -> Option<usize> {
+        let waits =
+            |peer: &Peer| peer.handshake.as_ref().is_some_and(|handshake| handshake.initiator.waits_for(receiver));
         self.peers.iter().position(waits)
     }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! handle_inner     -> routing (which peer) -> Session::enqueue
 //! handle_datagram  -> handshakes, or labels (which session) -> Session::on_datagram -> Sink
-//! handle_timeout   -> greetings, sessions
+//! handle_timeout   -> initiations, sessions
 //! poll_transmit    <- handshake messages first, then each session in turn
 //! poll_timeout     <- the next deadline and its reason
 //! poll_event       <- what the driver is to do or to tell
@@ -70,7 +70,7 @@ pub struct Endpoint {
     events: Vec<Event>,
     rng: Box<dyn Random + Send>,
     next_key: u64,
-    /// Peers that have a session or may greet: the others cost nothing while they are away.
+    /// Peers that have a session, or that handshakes are initiated with: the others cost nothing while they are away.
     active: Vec<PeerId>,
     /// Whose turn of them it is to send, so that one busy peer does not starve the others.
     turn: usize,
@@ -314,7 +314,7 @@ impl Endpoint {
                 session.handle_timeout(now, sink, &mut cx);
             }
             self.settle(now, id);
-            self.greet_if_due(now, id);
+            self.initiate_if_due(now, id);
         }
         if now >= self.housekeeping {
             self.housekeeping = now + HOUSEKEEPING;
@@ -376,7 +376,7 @@ impl Endpoint {
                 peer.open_paths(now, &link);
             }
             self.settle(now, PeerId(index as u32));
-            self.greet_at(now, PeerId(index as u32));
+            self.initiate_at(now, PeerId(index as u32));
         }
     }
 

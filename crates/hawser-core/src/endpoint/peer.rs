@@ -1,7 +1,7 @@
 //! A configured peer: its session if there is one, and the handshakes that may bring one.
 
 use super::Link;
-use super::handshakes::Greeting;
+use super::handshakes::OwnHandshake;
 use super::labels::{KeyId, Labels, Owner};
 use super::pending::{Pending, PendingTable};
 use crate::alias::Alias;
@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// An initiation is repeated this often at first (DESIGN section 4).
-const GREET_EVERY: Duration = Duration::from_millis(500);
+const INITIATE_EVERY: Duration = Duration::from_millis(500);
 /// And at least this often for ever, where nobody has anything to send: 8 MB a month on each link.
 const ASK_IDLE: Duration = Duration::from_secs(60);
 /// The search for a new path's MTU takes no longer than this, a lost probe or two included.
@@ -53,10 +53,10 @@ pub(super) struct Peer {
     pub instance: Option<InstanceId>,
     /// The instance that we tell it: another one whenever it is added, for it may remember us.
     pub told: InstanceId,
-    pub greeting: Option<Greeting>,
-    pub greet_at: Option<Time>,
-    /// What the next greeting is to know of those before.
-    pub greeted: Memory,
+    pub handshake: Option<OwnHandshake>,
+    pub initiate_at: Option<Time>,
+    /// What the next handshake is to know of those before.
+    pub remembered: Memory,
     pub pending: PendingTable,
     /// First packets for a session that is still being made, and since when.
     waiting: VecDeque<(Time, TrainId)>,
@@ -80,9 +80,9 @@ impl Peer {
             session: None,
             instance: None,
             told,
-            greeting: None,
-            greet_at: None,
-            greeted: Memory::default(),
+            handshake: None,
+            initiate_at: None,
+            remembered: Memory::default(),
             pending: PendingTable::default(),
             waiting: VecDeque::new(),
             asking_since: None,
@@ -112,7 +112,7 @@ impl Peer {
 
     /// A train for this peer; kept for a moment if there is no session yet.
     pub fn enqueue(&mut self, now: Time, train: TrainId, cx: &mut Context<'_>) {
-        if self.greeting.is_some() {
+        if self.handshake.is_some() {
             self.want();
         }
         if let Some(session) = &mut self.session {
@@ -153,7 +153,7 @@ impl Peer {
         session.key_ids().for_each(|key| labels.remove_key(key));
         empty(now, session.dismantle(now, store, drops), store, drops);
         self.instance = None;
-        self.greet_at = Some(now);
+        self.initiate_at = Some(now);
     }
 
     /// Ends the session with a peer that closed it, or was silent for too long: the peer may have kept its own, or may hold
@@ -168,7 +168,7 @@ impl Peer {
     ) {
         self.end_session(now, labels, store, drops);
         self.pending.forget(|_| true, |key| labels.remove_key(key));
-        (self.told, self.greeting) = (told, None);
+        (self.told, self.handshake) = (told, None);
     }
 
     /// Lets go of what waited for too long, and of buffers that were idle.
@@ -197,7 +197,7 @@ impl Peer {
             store.release_all(train);
         }
         (self.config.endpoints, self.config.allowed_ips) = (Vec::new(), Vec::new());
-        (self.greeting, self.greet_at, self.greeted, self.gone) = (None, None, Memory::default(), true);
+        (self.handshake, self.initiate_at, self.remembered, self.gone) = (None, None, Memory::default(), true);
     }
 
     /// Whether anything may become due, or sent.
@@ -269,16 +269,16 @@ impl Peer {
 
     /// The next deadline of this peer.
     pub fn poll_timeout(&mut self, now: Time) -> Option<(Time, Reason)> {
-        let greet = self.next_greeting().map(|at| (at, Reason::Handshake));
-        earlier(greet, self.session.as_mut().and_then(|session| session.poll_timeout(now)))
+        let initiates = self.next_initiation().map(|at| (at, Reason::Handshake));
+        earlier(initiates, self.session.as_mut().and_then(|session| session.poll_timeout(now)))
     }
 
     /// When the peer is to be sent an initiation: by whom it called, only for new keys of a session.
-    pub fn next_greeting(&self) -> Option<Time> {
+    pub fn next_initiation(&self) -> Option<Time> {
         let leads = !self.config.endpoints.is_empty();
-        let Some(session) = &self.session else { return self.greet_at.filter(|_| leads) };
-        if self.greeting.is_some() {
-            return self.greet_at;
+        let Some(session) = &self.session else { return self.initiate_at.filter(|_| leads) };
+        if self.handshake.is_some() {
+            return self.initiate_at;
         }
         let due = if leads {
             let rekey = session.rekey_at(Rekey::Lead);
@@ -286,7 +286,7 @@ impl Peer {
         } else {
             session.rekey_at(Rekey::Follow)
         };
-        Some(due.max(self.greet_at.unwrap_or(Time::ZERO)))
+        Some(due.max(self.initiate_at.unwrap_or(Time::ZERO)))
     }
 
     /// An initiation goes out: the next one follows soon at first, and ever more seldom while there is no answer.
@@ -294,21 +294,21 @@ impl Peer {
         let unanswered = now.since(*self.asking_since.get_or_insert(now));
         let silence = self.session.as_ref().map_or(Duration::ZERO, |session| session.silence(now)).max(unanswered);
         let most = if std::mem::take(&mut self.wanted) { ASK_LEAST } else { ASK_IDLE };
-        let every = if silence < EAGER { GREET_EVERY } else { (silence / EAGER_PARTS).clamp(GREET_EVERY, most) };
-        (self.asked_at, self.greet_at) = (now, Some(now + every));
+        let every = if silence < EAGER { INITIATE_EVERY } else { (silence / EAGER_PARTS).clamp(INITIATE_EVERY, most) };
+        (self.asked_at, self.initiate_at) = (now, Some(now + every));
     }
 
     /// Something waits for it: the next initiation is not put off for long.
     fn want(&mut self) {
         self.wanted = true;
-        self.greet_at = self.greet_at.map(|at| at.min(self.asked_at + ASK_LEAST));
+        self.initiate_at = self.initiate_at.map(|at| at.min(self.asked_at + ASK_LEAST));
     }
 
     /// Something speaks for an answer: initiations go as often as at first, and one at once.
     pub fn ask_anew(&mut self, now: Time) {
         self.asking_since = None;
-        if self.session.is_none() || self.greeting.is_some() {
-            self.greet_at = Some(now);
+        if self.session.is_none() || self.handshake.is_some() {
+            self.initiate_at = Some(now);
         }
     }
 }

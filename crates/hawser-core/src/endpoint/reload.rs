@@ -42,7 +42,7 @@ impl Endpoint {
         }
         self.route_anew();
         let id = PeerId(place as u32);
-        self.greet_at(now, id);
+        self.initiate_at(now, id);
         id
     }
 
@@ -63,7 +63,7 @@ impl Endpoint {
                 session.keep_endpoints(now, &addresses);
             }
         } else {
-            peer.greet_at = Some(now);
+            peer.initiate_at = Some(now);
         }
         self.route_anew();
         self.reopen_paths(now);

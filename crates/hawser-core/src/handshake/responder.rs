@@ -96,7 +96,7 @@ pub struct Accepted {
     pub count: u32,
 }
 
-/// What we know of a peer that greets us. A plain value.
+/// What we know of a peer that sends an initiation. A plain value.
 #[derive(Clone)]
 pub struct Known {
     /// Zero where none is set.

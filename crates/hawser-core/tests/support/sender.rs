@@ -95,8 +95,8 @@ impl Sender {
         (initiator, message.to_vec())
     }
 
-    /// Greets as the known peer, and holds the keys then.
-    pub fn greet(mut self) -> Sender {
+    /// Does the handshake as the known peer, and holds the keys then.
+    pub fn handshake(mut self) -> Sender {
         let (mut initiator, message) = self.initiation(1, 1);
         self.send(&message);
         let heard = self.hear(ms(1));

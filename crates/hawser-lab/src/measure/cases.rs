@@ -364,7 +364,7 @@ pub const CASES: &[Case] = &[
         targets: &[
             target("ratio", Bound::AtLeast(0.90)),
             target("hostile_per_s", Bound::AtLeast(49_000.0)),
-            // All but the greetings, which are answered with a cookie.
+            // All but the initiations, which are answered with a cookie.
             target("dropped_per_s", Bound::AtLeast(35_000.0)),
             target("grown_mib", Bound::AtMost(GROWN_MIB)),
         ],

@@ -5,9 +5,9 @@
 //!          └ datagrams are recorded    └ the attack begins
 //! ```
 //!
-//! 1. Genuine datagrams are recorded before the remote portal, and greetings made that know its public key.
+//! 1. Genuine datagrams are recorded before the remote portal, and initiations made that know its public key.
 //! 2. One stream runs all the time; from the half on come 50,000 datagrams a second: noise that looks like each kind of
-//!    datagram, recorded ones again, cut ones, greetings with a right mac1 from a stranger.
+//!    datagram, recorded ones again, cut ones, initiations with a right mac1 from a stranger.
 //! 3. Goodput and the portal's memory are held against those before.
 
 use std::io::{self, Read};
@@ -42,8 +42,8 @@ const SETTLE: Duration = Duration::from_secs(1);
 /// Genuine datagrams that are recorded, and how long that may take.
 const RECORDED: usize = 512;
 const RECORDING: Duration = Duration::from_secs(3);
-/// Greetings of a stranger: more than the 256 that a responder remembers (docs/wire.md).
-const GREETINGS: usize = 1_024;
+/// Initiations of a stranger: more than the 256 that a responder remembers (docs/wire.md).
+const INITIATIONS: usize = 1_024;
 /// Bytes of noise, as many as a full datagram carries.
 const NOISE: usize = 1_400;
 /// First bytes of datagrams of each kind (docs/wire.md): the type above four zero bits.
@@ -132,7 +132,7 @@ fn datagram(packet: &[u8]) -> Option<&[u8]> {
 /// What is thrown, and whose turn it is. Begins with noise; the attack's thread owns it.
 struct Arsenal {
     recorded: Vec<Vec<u8>>,
-    greetings: Vec<Vec<u8>>,
+    initiations: Vec<Vec<u8>>,
     noise: Vec<u8>,
     rng: Seeded,
     turn: usize,
@@ -140,7 +140,7 @@ struct Arsenal {
 
 impl Arsenal {
     fn new(recorded: Vec<Vec<u8>>, key: &[u8; 32]) -> Result<Self, LabError> {
-        let failed = |error| LabError::system("make greetings", io::Error::other(error));
+        let failed = |error| LabError::system("make initiations", io::Error::other(error));
         let mut rng = Seeded::new(1);
         let stranger = Identity::new([0x5a; 32]);
         let offer = Offer {
@@ -149,12 +149,12 @@ impl Arsenal {
             instance: InstanceId(rng.next_u64()),
         };
         let key = PublicKey(*key);
-        let mut greetings = Vec::new();
-        for index in (0..GREETINGS as u32).map(HandshakeIndex) {
+        let mut initiations = Vec::new();
+        for index in (0..INITIATIONS as u32).map(HandshakeIndex) {
             let started = Initiator::start(&stranger, &key, Psk::default(), offer, index, None, &mut rng);
-            greetings.push(started.map_err(failed)?.1.to_vec());
+            initiations.push(started.map_err(failed)?.1.to_vec());
         }
-        Ok(Self { recorded, greetings, noise: vec![0; NOISE], rng, turn: 0 })
+        Ok(Self { recorded, initiations, noise: vec![0; NOISE], rng, turn: 0 })
     }
 
     /// The next datagram.
@@ -172,7 +172,7 @@ impl Arsenal {
             }
             1 => again,
             2 => &again[..round % again.len()],
-            _ => &self.greetings[round % self.greetings.len()],
+            _ => &self.initiations[round % self.initiations.len()],
         }
     }
 }
@@ -235,7 +235,7 @@ mod tests {
     fn every_kind_of_hostile_datagram_is_thrown() {
         let recorded = vec![vec![0x40; 100], vec![0x40; 90]];
         let key = Identity::new([7; 32]).public();
-        let mut arsenal = Arsenal::new(recorded.clone(), &key.0).expect("greetings are made");
+        let mut arsenal = Arsenal::new(recorded.clone(), &key.0).expect("initiations are made");
         let mut seen = [0; 4];
         for _ in 0..4_000 {
             let (turn, bytes) = (arsenal.turn + 1, arsenal.next().to_vec());

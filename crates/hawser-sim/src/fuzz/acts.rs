@@ -90,10 +90,11 @@ impl Fuzz {
         self.hostile(Flight { from: HUB, link: 0, source: seen.to, to: seen.source, bytes: reply.to_vec() });
     }
 
-    /// The liar greets, or says something.
+    /// The liar initiates, or says something.
     fn lie(&mut self) {
-        let said = if self.rng.below(30) == 0 { self.liar.greet(&mut self.rng) } else { self.liar.say(&mut self.rng) };
-        let said = said.or_else(|| self.liar.greet(&mut self.rng));
+        let said =
+            if self.rng.below(30) == 0 { self.liar.handshake(&mut self.rng) } else { self.liar.say(&mut self.rng) };
+        let said = said.or_else(|| self.liar.handshake(&mut self.rng));
         let Some(bytes) = said else { return };
         let to = self.portals[HUB].links[self.rng.below(LINKS as u64) as usize].0;
         let source = if self.rng.chance(0.05) { stranger(&mut self.rng) } else { self.liar.address };

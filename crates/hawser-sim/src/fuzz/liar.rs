@@ -23,7 +23,7 @@ const CLOSES: u64 = 200;
 pub struct Liar {
     pub address: SocketAddr,
     instance: u64,
-    greeting: Option<Initiator>,
+    initiation: Option<Initiator>,
     keys: Option<TransportKeys>,
     numbers: u64,
     told: u64,
@@ -32,11 +32,11 @@ pub struct Liar {
 impl Liar {
     pub fn new(rng: &mut Seeded) -> Self {
         let address = SocketAddr::from(([203, 0, 113, 66], 6_666));
-        Liar { address, instance: rng.next_u64(), greeting: None, keys: None, numbers: 0, told: 0 }
+        Liar { address, instance: rng.next_u64(), initiation: None, keys: None, numbers: 0, told: 0 }
     }
 
     /// An initiation, of the same start or of another.
-    pub fn greet(&mut self, rng: &mut Seeded) -> Option<Vec<u8>> {
+    pub fn handshake(&mut self, rng: &mut Seeded) -> Option<Vec<u8>> {
         if rng.chance(0.3) {
             self.instance = rng.next_u64();
         }
@@ -44,13 +44,13 @@ impl Liar {
         let (ours, hub) = (identity(PLACE), identity(HUB).public());
         let started = Initiator::start(&ours, &hub, Psk::default(), offer(self.instance), index, None, rng);
         let (initiator, message) = started.ok()?;
-        self.greeting = Some(initiator);
+        self.initiation = Some(initiator);
         Some(message.to_vec())
     }
 
     /// Something came for it: a response, or what it cannot use.
     pub fn hear(&mut self, bytes: &[u8]) {
-        let established = self.greeting.as_mut().and_then(|greeting| greeting.on_response(bytes).ok());
+        let established = self.initiation.as_mut().and_then(|initiation| initiation.on_response(bytes).ok());
         if let Some(established) = established {
             (self.keys, self.numbers) = (Some(established.keys), 0);
         }

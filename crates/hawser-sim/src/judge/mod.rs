@@ -132,7 +132,7 @@ impl Network {
             links: self.links.clone(),
             recipes: [LOCAL, REMOTE].map(|side| Recipe { tuning: self.tuning, ..Recipe::of(side, Kind::Bbr) }),
             clocks: None,
-            both_greet: false,
+            both_initiate: false,
         };
         let mut world = World::new(setup);
         self.acts.iter().for_each(|(at, act)| world.at(second(*at), act.clone()));

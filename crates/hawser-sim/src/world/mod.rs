@@ -75,8 +75,8 @@ pub struct Setup {
     pub recipes: [Recipe; 2],
     /// Their clocks; `None`: by the seed.
     pub clocks: Option<[Clock; 2]>,
-    /// The remote portal greets too, at the address of link 0.
-    pub both_greet: bool,
+    /// The remote portal initiates too, at the address of link 0.
+    pub both_initiate: bool,
 }
 
 /// Inner packets on their way from a core to the hosts.
@@ -126,7 +126,7 @@ pub struct World {
 impl World {
     /// A world at time zero, in which nothing has been sent yet.
     pub fn new(setup: Setup) -> Self {
-        let Setup { seed, links, recipes, clocks, both_greet } = setup;
+        let Setup { seed, links, recipes, clocks, both_initiate } = setup;
         let mut rng = Seeded::new(seed);
         let mut any_clock = || Clock { offset: Duration::from_nanos(rng.below(1 << 50)), ppm: 0 };
         let drawn = [any_clock(), any_clock()];
@@ -134,7 +134,7 @@ impl World {
         let [mut local, mut remote] = recipes;
         let family = |ipv6| links.iter().any(|link: &LinkSpec| link.ipv6 == ipv6);
         local.endpoints = [false, true].into_iter().filter(|ipv6| family(*ipv6)).map(listening).collect();
-        if both_greet {
+        if both_initiate {
             remote.endpoints = vec![link::inside(0, links[0].ipv6, 0)];
         }
         let portals = [Portal::new(local, clocks[LOCAL], rng.fork()), Portal::new(remote, clocks[REMOTE], rng.fork())];
@@ -163,7 +163,7 @@ impl World {
             transport: Transport::Udp,
             ipv4: true,
             ipv6: true,
-            opens: both_greet,
+            opens: both_initiate,
             up: true,
         };
         world.portals[REMOTE].add_link(world.now, listener);

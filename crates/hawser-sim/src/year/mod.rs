@@ -159,7 +159,7 @@ impl Year {
         let recipes = [LOCAL, REMOTE].map(|side| Recipe::of(side, Congestion::Bbr));
         let clocks = PPM.map(|ppm| Clock { offset: Duration::from_nanos(rng.below(1 << 50)), ppm });
         let setup =
-            Setup { seed: rng.below(u64::MAX), links: normal(), recipes, clocks: Some(clocks), both_greet: false };
+            Setup { seed: rng.below(u64::MAX), links: normal(), recipes, clocks: Some(clocks), both_initiate: false };
         let mut world = World::new(setup);
         let (dice, (orders, account, nonces)) = (rng.fork(), Default::default());
         for side in [LOCAL, REMOTE] {

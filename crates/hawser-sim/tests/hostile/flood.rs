@@ -20,13 +20,13 @@ fn heap(stage: &mut Stage) -> i64 {
 }
 
 #[test]
-fn greetings_without_a_valid_mac() {
+fn initiations_without_a_valid_mac() {
     let mut stage = Stage::new(20);
-    let mut greeting = stage.initiation(&Identity::new([9; 32]));
+    let mut initiation = stage.initiation(&Identity::new([9; 32]));
     let before = (heap(&mut stage), stage.dropped(DropReason::Handshake));
     for number in 0..20_000u32 {
-        greeting[20..24].copy_from_slice(&number.to_be_bytes());
-        stage.inject(stranger(number), greeting.clone());
+        initiation[20..24].copy_from_slice(&number.to_be_bytes());
+        stage.inject(stranger(number), initiation.clone());
     }
     assert_eq!(stage.answered_all(), 0, "bytes came back");
     assert_eq!(stage.dropped(DropReason::Handshake) - before.1, 20_000);
@@ -35,14 +35,14 @@ fn greetings_without_a_valid_mac() {
 }
 
 #[test]
-fn greetings_with_a_valid_mac_and_an_unknown_key() {
+fn initiations_with_a_valid_mac_and_an_unknown_key() {
     let mut stage = Stage::new(21);
     let stranger_key = Identity::new([9; 32]);
-    let greetings: Vec<Vec<u8>> = (0..300).map(|_| stage.initiation(&stranger_key)).collect();
+    let initiations: Vec<Vec<u8>> = (0..300).map(|_| stage.initiation(&stranger_key)).collect();
     let before = heap(&mut stage);
     for number in 0..20_000u32 {
-        let greeting = greetings[number as usize % greetings.len()].clone();
-        stage.inject(stranger(number), greeting);
+        let initiation = initiations[number as usize % initiations.len()].clone();
+        stage.inject(stranger(number), initiation);
     }
     // Beyond what it works on unasked, it sends cookies: shorter than what came.
     let (sent, back) = (20_000 * INITIATION_LEN as u64, stage.answered_all());
@@ -54,17 +54,17 @@ fn greetings_with_a_valid_mac_and_an_unknown_key() {
 }
 
 #[test]
-fn a_known_key_greets_without_end() {
+fn a_known_key_initiates_without_end() {
     let mut stage = Stage::new(22);
-    // Somebody replays what the local portal once greeted with, or holds its key.
+    // Somebody replays what the local portal once initiated with, or holds its key.
     let local = recipes()[LOCAL].identity.clone();
-    let greetings: Vec<Vec<u8>> = (0..200).map(|_| stage.initiation(&local)).collect();
+    let initiations: Vec<Vec<u8>> = (0..200).map(|_| stage.initiation(&local)).collect();
     let before = heap(&mut stage);
     let mut sent = 0;
     for round in 0..20u32 {
-        for greeting in &greetings {
-            sent += greeting.len() as u64;
-            stage.inject(stranger(round), greeting.clone());
+        for initiation in &initiations {
+            sent += initiation.len() as u64;
+            stage.inject(stranger(round), initiation.clone());
         }
         stage.pass(50);
     }
@@ -80,7 +80,7 @@ fn a_known_key_greets_without_end() {
 fn an_honest_portal_gets_its_session_during_a_flood() {
     let mut stage = Stage::new(23);
     let stranger_key = Identity::new([9; 32]);
-    let greetings: Vec<Vec<u8>> = (0..300).map(|_| stage.initiation(&stranger_key)).collect();
+    let initiations: Vec<Vec<u8>> = (0..300).map(|_| stage.initiation(&stranger_key)).collect();
     let sessions = stage.sessions()[1];
     stage.world.act(Act::Kill(LOCAL));
     for millisecond in 0..4_000u32 {
@@ -88,7 +88,7 @@ fn an_honest_portal_gets_its_session_during_a_flood() {
             stage.world.act(Act::Start(LOCAL));
             stage.world.settle(LOCAL);
         }
-        stage.inject(stranger(millisecond), greetings[millisecond as usize % greetings.len()].clone());
+        stage.inject(stranger(millisecond), initiations[millisecond as usize % initiations.len()].clone());
         stage.pass(1);
     }
     assert!(stage.sessions()[1] > sessions, "no new session in 3 s of flood");
@@ -99,12 +99,12 @@ fn an_honest_portal_gets_its_session_during_a_flood() {
 fn a_hundred_thousand_hostile_datagrams_leave_nothing() {
     let mut stage = Stage::new(24);
     let stranger_key = Identity::new([9; 32]);
-    let greetings: Vec<Vec<u8>> = (0..50).map(|_| stage.initiation(&stranger_key)).collect();
+    let initiations: Vec<Vec<u8>> = (0..50).map(|_| stage.initiation(&stranger_key)).collect();
     let tape = stage.take_tape(1);
     let before = heap(&mut stage);
     for number in 0..100_000u32 {
         let bytes = match number % 4 {
-            0 => greetings[number as usize / 4 % greetings.len()].clone(),
+            0 => initiations[number as usize / 4 % initiations.len()].clone(),
             1 => tape[number as usize / 4 % tape.len()].bytes.clone(),
             2 => {
                 let mut bytes = tape[number as usize / 4 % tape.len()].bytes.clone();

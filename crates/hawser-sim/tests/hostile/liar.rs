@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Bytes of a datagram's frames at most.
 const ROOM: usize = 1_400;
 
-/// The peer. It has greeted and was answered; nothing under the new keys was sent yet.
+/// The peer. It has sent an initiation and was answered; nothing under the new keys was sent yet.
 pub struct Liar {
     pub world: World,
     /// What the remote side's hosts got from it.
@@ -36,7 +36,7 @@ impl Liar {
     /// A peer in place of the local portal, to which the remote side's hosts send `mbit`.
     pub fn new(seed: u64, mbit: f64) -> Self {
         let links = vec![link(100.0, 2.0)];
-        let mut world = World::new(Setup { seed, links, recipes: recipes(), clocks: None, both_greet: false });
+        let mut world = World::new(Setup { seed, links, recipes: recipes(), clocks: None, both_initiate: false });
         world.act(Act::Kill(LOCAL));
         world.taps[LOCAL] = Some(Vec::new());
         let delivered = Rc::<RefCell<Ledger>>::default();
@@ -51,8 +51,8 @@ impl Liar {
         let remote = remote.identity.public();
         let index = HandshakeIndex(7);
         let started = Initiator::start(&local.identity, &remote, Psk::default(), offer(1), index, None, &mut rng);
-        let (mut initiator, greeting) = started.expect("a handshake starts");
-        Self::give(&mut world, greeting.to_vec());
+        let (mut initiator, initiation) = started.expect("a handshake starts");
+        Self::give(&mut world, initiation.to_vec());
         world.run_until(second(0.05));
         let heard = world.taps[LOCAL].take().expect("a tape is on");
         let established = heard.iter().find_map(|datagram| initiator.on_response(&datagram.bytes).ok());

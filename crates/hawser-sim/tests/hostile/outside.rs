@@ -36,7 +36,7 @@ fn everything_recorded_is_replayed_from_elsewhere() {
         stage.inject(elsewhere, datagram.bytes);
     }
     stage.pass(500);
-    // A recorded greeting is answered by a shorter response, data by nothing.
+    // A recorded initiation is answered by a shorter response, data by nothing.
     assert!(stage.answered(elsewhere) <= sent, "{} bytes for {sent}", stage.answered(elsewhere));
     stage.all_is_well();
 }
@@ -56,11 +56,11 @@ fn everything_recorded_is_replayed_to_the_local_portal() {
 fn recorded_datagrams_are_cut_at_every_length() {
     let mut stage = Stage::new(4);
     let tape = stage.take_tape(REMOTE);
-    let (greeting, data) = (&tape[0], &tape[tape.len() - 1]);
+    let (initiation, data) = (&tape[0], &tape[tape.len() - 1]);
     let before = stage.honest.borrow().arrivals.len();
     let forged = stage.dropped(DropReason::Forged) + stage.dropped(DropReason::Malformed);
     let mut cuts = 0;
-    for datagram in [greeting, data] {
+    for datagram in [initiation, data] {
         for len in 0..datagram.bytes.len() {
             stage.inject(stranger(4), datagram.bytes[..len].to_vec());
             cuts += 1;
@@ -82,7 +82,7 @@ fn one_bit_of_recorded_datagrams_is_flipped() {
     for datagram in &tape {
         let mut bytes = datagram.bytes.clone();
         let bit = stage.rng.below(bytes.len() as u64 * 8);
-        // The last 16 bytes of a greeting are mac2, which only matters under load.
+        // The last 16 bytes of an initiation are mac2, which only matters under load.
         let counts = is_data(datagram) || bit < (INITIATION_LEN as u64 - 16) * 8;
         bytes[bit as usize / 8] ^= 1 << (bit % 8);
         if counts {
@@ -95,7 +95,7 @@ fn one_bit_of_recorded_datagrams_is_flipped() {
 }
 
 #[test]
-fn every_byte_of_a_greeting_counts() {
+fn every_byte_of_an_initiation_counts() {
     let mut stage = Stage::new(6);
     let tape = stage.take_tape(REMOTE);
     let before = stage.dropped(DropReason::Handshake) + stage.dropped(DropReason::Malformed);

@@ -38,7 +38,7 @@ impl Stage {
     /// that arrives at either side is recorded.
     pub fn new(seed: u64) -> Self {
         let links = vec![link(50.0, 20.0), link(50.0, 20.0)];
-        let mut world = World::new(Setup { seed, links, recipes: recipes(), clocks: None, both_greet: false });
+        let mut world = World::new(Setup { seed, links, recipes: recipes(), clocks: None, both_initiate: false });
         world.taps = [Some(Vec::new()), Some(Vec::new())];
         let honest = Rc::<RefCell<Ledger>>::default();
         let ends = [LOCAL, REMOTE].map(|side| address(side, 10));

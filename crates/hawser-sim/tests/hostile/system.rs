@@ -29,7 +29,8 @@ fn a_clock_jumps_an_hour_ahead() {
 #[test]
 fn a_full_queue_is_bounded_and_drains() {
     let before = live();
-    let setup = Setup { seed: 41, links: vec![link(1.0, 40.0)], recipes: recipes(), clocks: None, both_greet: false };
+    let setup =
+        Setup { seed: 41, links: vec![link(1.0, 40.0)], recipes: recipes(), clocks: None, both_initiate: false };
     let mut world = World::new(setup);
     let ledger = Rc::<RefCell<Ledger>>::default();
     let ends = [LOCAL, REMOTE].map(|side| address(side, 10));
@@ -55,7 +56,7 @@ fn a_full_queue_is_bounded_and_drains() {
 fn a_hundred_mbit_over_300_ms_with_loss_stays_within_64_mib_for_both_portals() {
     let before = live();
     let links = vec![link(50.0, 300.0).loss(0.01), link(50.0, 300.0)];
-    let mut world = World::new(Setup { seed: 42, links, recipes: recipes(), clocks: None, both_greet: false });
+    let mut world = World::new(Setup { seed: 42, links, recipes: recipes(), clocks: None, both_initiate: false });
     let ledger = Rc::<RefCell<Ledger>>::default();
     let ends = [LOCAL, REMOTE].map(|side| address(side, 10));
     let plan = Plan { train: 40, until: second(6.0), ..Plan::greedy(1 << 20) };

@@ -1,4 +1,4 @@
-//! Portals that greet, restart, change keys, or have odd clocks.
+//! Portals that initiate, restart, change keys, or have odd clocks.
 
 use crate::situations;
 use hawser_core::endpoint::Event;
@@ -16,8 +16,8 @@ fn clock(days: u64, ppm: i32) -> Clock {
 }
 
 situations! {
-    both_greet_at_once: on(&[link(50.0, 20.0), link(50.0, 20.0)]).both_greet().share(0.9);
-    first_greetings_lost: on(&pair()).at(0.0, Act::Loss(0, 1.0)).at(0.0, Act::Loss(1, 1.0)).at(1.2, Act::Loss(0, 0.0)).at(1.2, Act::Loss(1, 0.0))
+    both_initiate_at_once: on(&[link(50.0, 20.0), link(50.0, 20.0)]).both_initiate().share(0.9);
+    first_initiations_lost: on(&pair()).at(0.0, Act::Loss(0, 1.0)).at(0.0, Act::Loss(1, 1.0)).at(1.2, Act::Loss(0, 0.0)).at(1.2, Act::Loss(1, 0.0))
         .lasts(8.0).gap(3.0, 8.0, 200.0).share_between(5.0, 8.0, 0.9);
     half_of_everything_lost_at_first: on(&pair()).at(0.0, Act::Loss(0, 0.5)).at(0.0, Act::Loss(1, 0.5)).at(2.0, Act::Loss(0, 0.0)).at(2.0, Act::Loss(1, 0.0))
         .disorder(0.001).lasts(10.0).share_between(7.0, 10.0, 0.85);

@@ -36,7 +36,7 @@ struct Outcome {
 /// The flow from the second second on, its losses not sent again.
 fn thin_flow(links: &[LinkSpec], seconds: f64, fec: bool, acts: &[(f64, Act)]) -> Outcome {
     let recipes = [LOCAL, REMOTE].map(|side| Recipe::of(side, Kind::Bbr));
-    let mut world = World::new(Setup { seed: 5, links: links.to_vec(), recipes, clocks: None, both_greet: false });
+    let mut world = World::new(Setup { seed: 5, links: links.to_vec(), recipes, clocks: None, both_initiate: false });
     let treatment = Treatment { resend: false, fec, ..Treatment::default() };
     world.portals[LOCAL].endpoint.set_rules(Rules::new(Vec::new(), treatment));
     let ledger = Rc::<RefCell<Ledger>>::default();

@@ -1,6 +1,6 @@
 //! A conversation: constant-rate UDP both ways between one socket of a client and one of a server, as a call is.
 //!
-//! 1. The server binds its port; the client greets until the greeting arrives, which also opens what NATs there are.
+//! 1. The server binds its port; the client says hello until that arrives, which also opens what NATs there are.
 //! 2. From the start on, each end that speaks sends on an absolute schedule; each datagram carries its number and time.
 //! 3. The server answers to wherever the client was last heard from, so that a new address of the client's is followed.
 //! 4. Both ends listen until the end and a while after.
@@ -18,11 +18,11 @@ use crate::clock::{Moment, keep_time};
 use crate::error::WireError;
 use crate::namespace::Namespace;
 
-/// How long the client greets in vain before it gives up, and how often.
-const GREETING: Duration = Duration::from_secs(5);
-const GREETING_INTERVAL: Duration = Duration::from_millis(50);
-/// The number of a greeting, which no datagram of the conversation has.
-const GREETING_NUMBER: u64 = u64::MAX;
+/// How long the client says hello in vain before it gives up, and how often.
+const HELLO: Duration = Duration::from_secs(5);
+const HELLO_INTERVAL: Duration = Duration::from_millis(50);
+/// The number of a hello, which no datagram of the conversation has.
+const HELLO_NUMBER: u64 = u64::MAX;
 /// A speaker wakes at most this often, and sends what is due: finer costs more processor time than sending.
 const GRAIN: Duration = Duration::from_micros(100);
 
@@ -81,26 +81,26 @@ impl Duplex {
     /// Step 1.
     ///
     /// # Errors
-    /// Where a port cannot be bound, or no greeting arrives.
+    /// Where a port cannot be bound, or no hello arrives.
     pub fn prepare(&self) -> Result<ReadyDuplex, WireError> {
         let system = |error| WireError::system(format!("begin a conversation with {}", self.destination), error);
         let far = self.server.run(|| bind_receiver(self.destination))?.map_err(system)?;
         let port = far.local_addr().map_err(system)?.port();
         let server = SocketAddr::new(self.destination.ip(), port);
         let near = self.client.run(|| bind_receiver(SocketAddr::new(any(server), 0)))?.map_err(system)?;
-        let client = greet(&near, &far, server).map_err(system)?;
+        let client = say_hello(&near, &far, server).map_err(system)?;
         Ok(ReadyDuplex { plan: self.clone(), near, far, client, server })
     }
 }
 
-/// Until a greeting arrives: where it came from.
-fn greet(near: &UdpSocket, far: &UdpSocket, server: SocketAddr) -> io::Result<SocketAddr> {
-    let (greeting, mut got) = (stamped(STAMP_BYTES, GREETING_NUMBER), [0; STAMP_BYTES]);
-    let late = Moment::now() + GREETING;
+/// Until a hello arrives: where it came from.
+fn say_hello(near: &UdpSocket, far: &UdpSocket, server: SocketAddr) -> io::Result<SocketAddr> {
+    let (hello, mut got) = (stamped(STAMP_BYTES, HELLO_NUMBER), [0; STAMP_BYTES]);
+    let late = Moment::now() + HELLO;
     while Moment::now() < late {
         // One that is refused now is tried again.
-        let _ = near.send_to(&greeting, server);
-        let next = Moment::now() + GREETING_INTERVAL;
+        let _ = near.send_to(&hello, server);
+        let next = Moment::now() + HELLO_INTERVAL;
         while Moment::now() < next {
             match far.recv_from(&mut got) {
                 Ok((_, client)) => return Ok(client),
@@ -109,7 +109,7 @@ fn greet(near: &UdpSocket, far: &UdpSocket, server: SocketAddr) -> io::Result<So
             }
         }
     }
-    Err(io::Error::new(io::ErrorKind::TimedOut, "no greeting arrived"))
+    Err(io::Error::new(io::ErrorKind::TimedOut, "no hello arrived"))
 }
 
 impl ReadyDuplex {
@@ -204,7 +204,7 @@ fn listen(socket: &UdpSocket, heard: &Mutex<SocketAddr>, over: Moment) -> io::Re
                 let received = Moment::now();
                 let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| payload[at + i]));
                 *heard.lock().unwrap_or_else(PoisonError::into_inner) = from;
-                if word(0) != GREETING_NUMBER {
+                if word(0) != HELLO_NUMBER {
                     arrivals.push(Arrival { number: word(0), sent: Moment::from_nanos(word(8)), received });
                 }
             }

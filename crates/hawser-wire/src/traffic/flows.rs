@@ -140,7 +140,7 @@ impl Flows {
         let near = self.kind.connect(at, CONNECT_TIMEOUT)?;
         let (far, _) = listener.accept()?;
         self.kind.accepted(&far)?;
-        greet(&near, &far)?;
+        say_hello(&near, &far)?;
         for socket in [&near, &far] {
             socket.set_nonblocking(true)?;
         }
@@ -149,7 +149,7 @@ impl Flows {
 }
 
 /// The client's first byte, which counts for nothing.
-fn greet(mut near: &Socket, mut far: &Socket) -> io::Result<()> {
+fn say_hello(mut near: &Socket, mut far: &Socket) -> io::Result<()> {
     near.write_all(&[0])?;
     far.set_read_timeout(Some(CONNECT_TIMEOUT))?;
     far.read_exact(&mut [0])

@@ -178,7 +178,7 @@ impl Random for Counting {
     }
 }
 
-/// Greets the remote portal as a stranger who knows its key, until it asks for a cookie.
+/// Sends the remote portal initiations as a stranger who knows its key, until it asks for a cookie.
 fn flood(lab: &Lab) {
     let text = fs::read_to_string(lab.path("local.toml")).expect("a configuration");
     let key = text.split("public_key = \"").nth(1).and_then(|rest| rest.split('"').next()).expect("a key");

@@ -104,8 +104,8 @@ impl Random for Chance {
 }
 
 impl Worst {
-    /// Has greeted the portal from the calling thread's namespace.
-    fn greet(ours: &Identity, theirs: [u8; 32]) -> Self {
+    /// Has done its handshake with the portal from the calling thread's namespace.
+    fn handshake(ours: &Identity, theirs: [u8; 32]) -> Self {
         let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
         socket.connect((ENDPOINT, 4_920)).expect("an address");
         socket.set_read_timeout(Some(Duration::from_secs(1))).expect("a timeout");
@@ -155,7 +155,7 @@ fn a_peer_at_its_worst_leaves_the_others_nine_tenths() {
     let theirs = PrivateKey::load(&lab.path("remote.key")).expect("a key").public();
     let stranger = std::thread::spawn(move || {
         from.run(|| {
-            let mut worst = Worst::greet(&Identity::new(*key.as_bytes()), *theirs.as_bytes());
+            let mut worst = Worst::handshake(&Identity::new(*key.as_bytes()), *theirs.as_bytes());
             let start = Instant::now();
             while !end.load(Ordering::Relaxed) {
                 while worst.number < start.elapsed().as_micros() as u64 * RATE / 1_000_000 {

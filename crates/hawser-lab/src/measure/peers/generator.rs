@@ -82,7 +82,7 @@ impl Drop for Generator {
     }
 }
 
-/// A core with its socket. Begins with a greeting due; the thread owns it.
+/// A core with its socket. Begins with an initiation due; the thread owns it.
 struct Caller {
     endpoint: Endpoint,
     socket: UdpSocket,

@@ -26,9 +26,9 @@ const MBPS: f64 = 400.0;
 /// One way, and what waits before the link at most: an Internet path's.
 const DELAY: Duration = Duration::from_millis(20);
 const QUEUE: Duration = Duration::from_millis(40);
-/// All greet at once from one address, of which 20 a second are answered under load (docs/wire.md): ten seconds, and as
-/// much again for greetings that were lost.
-const GREETING: Duration = Duration::from_secs(30);
+/// All initiate at once from one address, of which 20 a second are answered under load (docs/wire.md): ten seconds, and as
+/// much again for initiations that were lost.
+const HANDSHAKES: Duration = Duration::from_secs(30);
 /// Until the sessions that came last have found their share.
 const SETTLE: Duration = Duration::from_secs(5);
 /// How often the hub is asked meanwhile.
@@ -72,7 +72,7 @@ pub(super) fn share(bench: &Bench, run: u32) -> Result<Figures, LabError> {
 }
 
 fn await_sessions(hub: &mut Hub) -> Result<(), LabError> {
-    let late = Instant::now() + GREETING;
+    let late = Instant::now() + HANDSHAKES;
     loop {
         let there = hub.sessions()?;
         if there >= ACTIVE {

@@ -295,7 +295,7 @@ impl TcpLink {
 
     /// The other side, or the network, broke a stream.
     fn broken(&mut self, key: u64) {
-        let refused = self.streams.get(&key).filter(|stream| stream.phase == Phase::Greeting);
+        let refused = self.streams.get(&key).filter(|stream| stream.phase == Phase::Handshake);
         self.news.extend(refused.map(|stream| StreamNews::TlsRefused(stream.remote)));
         self.end(key);
     }

@@ -88,7 +88,7 @@ fn on_ready(link: &mut TcpLink, key: u64, flags: EventFlags) -> io::Result<()> {
     {
         link.held = Some(Held { key, start: 0, end });
     }
-    if stream.greeted() {
+    if stream.handshake_is_over() {
         link.news.push_back(StreamNews::Up(stream.remote));
         link.stale.push(key);
     }

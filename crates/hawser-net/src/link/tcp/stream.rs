@@ -32,14 +32,14 @@ const SMOOTH_PARTS: u64 = 8;
 /// ```text
 ///   CONNECTING --writable, no error--> OPEN --its end, an error, a malformed record, silence--> gone
 ///        |                               ^
-///        +----> GREETING --TLS agreed----+
+///        +----> HANDSHAKE --TLS agreed---+
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// We called, and were not answered yet.
     Connecting,
     /// The two agree on TLS.
-    Greeting,
+    Handshake,
     /// Records come and go.
     Open,
 }
@@ -160,7 +160,7 @@ impl Stream {
     /// When it ends unless something comes.
     pub(super) fn deadline(&self) -> Instant {
         match self.phase {
-            Phase::Connecting | Phase::Greeting => self.began + CALL,
+            Phase::Connecting | Phase::Handshake => self.began + CALL,
             Phase::Open if self.accepted && !self.proven => self.began + PROOF,
             Phase::Open => self.heard + SILENCE,
         }
@@ -174,16 +174,16 @@ impl Stream {
         self.heard = Instant::now();
         self.phase = Phase::Open;
         if let Channel::Tls(tls) = &mut self.channel {
-            self.phase = Phase::Greeting;
+            self.phase = Phase::Handshake;
             tls.flush(&self.socket)?;
         }
         Ok(())
     }
 
     /// Whether TLS was agreed on just now.
-    pub(super) fn greeted(&mut self) -> bool {
+    pub(super) fn handshake_is_over(&mut self) -> bool {
         let done = matches!(&self.channel, Channel::Tls(tls) if !tls.begins());
-        let news = done && self.phase == Phase::Greeting;
+        let news = done && self.phase == Phase::Handshake;
         if news {
             self.phase = Phase::Open;
         }
@@ -323,8 +323,8 @@ impl Stream {
     pub(super) fn interest(&self) -> EventFlags {
         match self.phase {
             Phase::Connecting => EventFlags::OUT,
-            Phase::Open | Phase::Greeting if !self.waits() && self.unsent < self.ahead.max(1) => EventFlags::IN,
-            Phase::Open | Phase::Greeting => EventFlags::IN | EventFlags::OUT,
+            Phase::Open | Phase::Handshake if !self.waits() && self.unsent < self.ahead.max(1) => EventFlags::IN,
+            Phase::Open | Phase::Handshake => EventFlags::IN | EventFlags::OUT,
         }
     }
 }
