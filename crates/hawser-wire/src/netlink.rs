@@ -10,7 +10,7 @@ use futures_util::TryStreamExt;
 use ipnet::IpNet;
 use netlink_packet_route::address::{AddressAttribute, AddressFlags};
 use netlink_packet_route::link::{InfoData, InfoVeth, LinkAttribute, LinkMessage};
-use netlink_packet_route::route::{RouteAttribute, RouteHeader, RouteMessage, RouteProtocol};
+use netlink_packet_route::route::{RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteProtocol};
 use rtnetlink::{AddressMessageBuilder, Handle, LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder};
 
 use crate::error::WireError;
@@ -186,7 +186,7 @@ impl Namespace {
         self.add_route(any, Some(gateway), None)
     }
 
-    /// The main table's routes by an interface which the kernel did not make itself.
+    /// The main table's routes by an interface which the kernel did not make itself, nor learnt as exceptions from ICMP.
     pub(crate) fn routes_of(&self, interface: &str) -> Result<Vec<RouteMessage>, WireError> {
         let action = format!("list routes of {interface}");
         self.with_index(&action, interface, async |handle, index| {
@@ -294,5 +294,6 @@ async fn index_of(handle: &Handle, action: &str, interface: &str) -> Result<u32,
 fn is_static_by(route: &RouteMessage, index: u32) -> bool {
     route.header.table == RouteHeader::RT_TABLE_MAIN
         && route.header.protocol != RouteProtocol::Kernel
+        && !route.header.flags.contains(RouteFlags::Cloned)
         && route.attributes.contains(&RouteAttribute::Oif(index))
 }

@@ -1,8 +1,11 @@
 //! Namespaces, and links that are cut, swallowed and restored. Needs root.
 
 mod common;
+#[path = "../../hawser-net/tests/support/forged.rs"]
+mod forged;
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -181,6 +184,31 @@ fn a_cut_takes_both_ends_down_and_restore_brings_routes_back() {
         assert!(ip(&a.namespace, "route show default").contains("via 10.9.0.2"));
         assert!(ip(&a.namespace, "-6 route show fd10::/64").contains("via fd09::2"));
         assert_eq!(crossing(&link), [10; 4]);
+    });
+}
+
+/// To a host behind the link a smaller MTU holds: that is an exception, and no route.
+#[test]
+fn a_cut_forgets_what_a_router_said_and_restore_brings_the_route_back() {
+    measured(|| {
+        let link = link("told");
+        let [a, b] = link.ends();
+        a.namespace.add_default_route(ADDRESS_B.parse().expect("an address")).expect("routes");
+        let (ours, theirs) =
+            ("10.9.0.1:9000".parse().expect("an address"), "10.50.0.9:9001".parse().expect("an address"));
+        let _socket = a.namespace.run(|| {
+            let socket = UdpSocket::bind(SocketAddr::V4(ours)).expect("a socket");
+            socket.connect(SocketAddr::V4(theirs)).expect("connects");
+            socket
+        });
+        let said = [forged::FRAGMENTATION_NEEDED, forged::PORT_UNREACHABLE];
+        let said = said.map(|kind| forged::message(kind, ours, theirs, 1_300, &[0; 8]));
+        b.namespace.run(|| forged::flood(ours, &said, 1_000, ms(20))).expect("entered");
+        assert!(ip(&a.namespace, "route show cache").contains("mtu 1300"));
+        link.cut().expect("cuts");
+        link.restore().expect("restores");
+        assert!(ip(&a.namespace, "route show default").contains("via 10.9.0.2"));
+        assert!(!ip(&a.namespace, "route show cache").contains("mtu 1300"));
     });
 }
 
