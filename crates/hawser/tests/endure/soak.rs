@@ -147,6 +147,8 @@ impl Soak {
         let back = self.flows.back_after(mended, PATIENCE);
         std::thread::sleep(ms(1_000 + u64::from(self.dice.next_u32()) % 1_500));
         let (end, before) = (Moment::now(), self.counted.clone());
+        // A status is a quarter of a second old at most.
+        std::thread::sleep(ms(300));
         self.count();
         let gaps = self.flows.heard().map(|heard| heard.longest(begin, end));
         let took = mended - begin;
@@ -253,7 +255,7 @@ impl Soak {
 }
 
 /// Reasons for which a portal drops inner packets that were to arrive, and the kernel before it.
-const LOSSES: [&str; 9] = [
+const LOSSES: [&str; 10] = [
     "gave_up",
     "too_old",
     "queue_full",
@@ -262,6 +264,7 @@ const LOSSES: [&str; 9] = [
     "store_share",
     "no_session",
     "key_expired",
+    "session_ended",
     "tun_queue_full",
 ];
 
