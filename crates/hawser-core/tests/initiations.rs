@@ -2,13 +2,15 @@
 
 mod support;
 
+use hawser_core::endpoint::{Event, Refusal};
 use hawser_core::handshake::{Identity, Responder};
+use hawser_core::units::PeerId;
 use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use support::Seeded;
-use support::world::{Fate, Flight, LOCAL, World, ms};
+use support::world::{Fate, Flight, LOCAL, REMOTE, World, ms};
 
 const INITIATION: u8 = 1;
 
@@ -103,4 +105,26 @@ fn a_session_that_only_one_side_ended_begins_anew_on_both() {
         assert_eq!(world.active(LOCAL), 2, "portal {closes} said good-bye");
         assert_eq!((world.stream(LOCAL, 50), world.stream(1 - LOCAL, 50)), (50, 50), "portal {closes} said good-bye");
     }
+}
+
+#[test]
+fn a_portal_whose_key_is_unknown_there_is_told_so_once_and_by_nobody_who_is_merely_away() {
+    let refusals = |world: &World| {
+        let told = world.portals[LOCAL].events.iter();
+        told.filter(|event| matches!(event, Event::Refused { refusal: Refusal::UnknownKey, .. })).count()
+    };
+    let mut world = World::new(&[0, 0], 1);
+    world.cut.extend([0, 1]);
+    world.run(ms(10_000));
+    assert_eq!(refusals(&world), 0, "nobody answers");
+    world.cut.clear();
+    let now = world.now;
+    world.portals[REMOTE].endpoint.remove_peer(now, PeerId(0));
+    world.run(ms(10_000));
+    assert_eq!(refusals(&world), 1);
+    assert_eq!(world.portals[LOCAL].endpoint.snapshot(world.now).refusals, [Some(Refusal::UnknownKey)]);
+    world.restart(REMOTE);
+    world.run(ms(10_000));
+    assert_eq!((world.sessions(LOCAL), refusals(&world)), (1, 1));
+    assert_eq!(world.portals[LOCAL].endpoint.snapshot(world.now).refusals, [None]);
 }

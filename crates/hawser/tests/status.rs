@@ -40,6 +40,7 @@ fn over_scion() -> PathStatus {
 
 fn status() -> Status {
     let hub = PeerStatus {
+        refused: None,
         name: "hub".into(),
         handshake_age_s: Some(75.2),
         protection: Some("encrypt".into()),
@@ -61,6 +62,7 @@ fn status() -> Status {
         },
     };
     let idle = PeerStatus {
+        refused: Some("unknown_key".into()),
         name: "office".into(),
         handshake_age_s: None,
         protection: None,
@@ -109,6 +111,7 @@ peer hub: handshake 1 min 15 s ago, received 5.0 GiB, sent 2.0 KiB
   repairs: 17 packets came back; 1000 sent for 4000 packets, now 25 %
 
 peer office: no handshake yet, received 0 B, sent 0 B
+  it answers, and does not know this portal's public key: there, `hawser peer list`; here, `hawser pubkey`
   no paths
 
 dropped: replay 3, unknown label 1

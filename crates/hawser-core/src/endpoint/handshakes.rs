@@ -12,9 +12,11 @@
 use super::labels::Owner;
 use super::peer::Peer;
 use super::pending::{Admission, Pending};
-use super::{Endpoint, Event, Link, name_key};
+use super::{Endpoint, Event, Link, Refusal, name_key};
 use crate::drops::DropReason;
-use crate::handshake::{Accepted, Established, InitiationId, Initiator, Known, Verdict, Way};
+use crate::handshake::{
+    Accepted, Established, HandshakeDrop, HandshakeError, InitiationId, Initiator, Known, Verdict, Way,
+};
 use crate::session::{Buffers, KeySet, Route, Transmit};
 use crate::units::{Ecn, PeerId, Time};
 use crate::wire::handshake::{CookieReply, HandshakeIndex, Response};
@@ -23,6 +25,8 @@ use std::collections::VecDeque;
 
 /// Messages that may wait for a link; more are not sent.
 const OUTBOX_MAX: usize = 256;
+/// Initiations with a cookie that are answered by another one, until the peer is taken to have no such key.
+const REFUSED_AFTER: u32 = 3;
 
 /// A handshake that we began. The peer owns it until it is answered.
 pub(super) struct OwnHandshake {
@@ -102,7 +106,8 @@ impl Endpoint {
         self.peers[id.0 as usize].ask_anew(now);
     }
 
-    /// An initiation came. Nothing is kept or answered unless it is a known key.
+    /// An initiation came. Nothing is kept unless it is a known key. A stranger who knows ours gets a cookie, as under load: so
+    /// somebody whose key was forgotten here is told from somebody whom nothing answers.
     pub(super) fn on_initiation(&mut self, now: Time, route: Route, bytes: &[u8]) -> Result<(), DropReason> {
         let Some(id) = self.responder.initiation_id(bytes) else { return self.on_enrolment(now, route, bytes) };
         let known = self.peers.iter().flat_map(|peer| peer.pending.iter()).find(|pending| pending.id == id);
@@ -118,6 +123,11 @@ impl Endpoint {
         };
         let verdict = self.responder.on_initiation(now, bytes, route.remote, index, &mut lookup, &mut *self.rng);
         let accepted = match verdict {
+            Verdict::Drop(HandshakeDrop::UnknownKey) => {
+                let cookie = self.responder.cookie(now, bytes, route.remote, &mut *self.rng);
+                cookie.iter().for_each(|cookie| self.outbox.push(route, cookie));
+                return Err(DropReason::Handshake);
+            }
             Verdict::Drop(_) => return Err(DropReason::Handshake),
             Verdict::Cookie(cookie) => {
                 self.outbox.push(route, &cookie);
@@ -195,7 +205,15 @@ impl Endpoint {
         let index = self.awaiting(response.receiver).ok_or(DropReason::Handshake)?;
         let peer = &mut self.peers[index];
         let handshake = peer.handshake.as_mut().ok_or(DropReason::Handshake)?;
-        let established = handshake.initiator.on_response(bytes).map_err(|_| DropReason::Handshake)?;
+        let established = match handshake.initiator.on_response(bytes) {
+            Ok(established) => established,
+            Err(error) => {
+                if matches!(error, HandshakeError::Noise(_)) {
+                    self.note_refused(PeerId(index as u32), Refusal::PresharedKey);
+                }
+                return Err(DropReason::Handshake);
+            }
+        };
         peer.handshake = None;
         let keys = KeySet { id: name_key(&mut self.next_key), keys: established.keys, made_at: now, ours: true };
         let id = PeerId(index as u32);
@@ -210,9 +228,21 @@ impl Endpoint {
         let index = self.awaiting(reply.receiver).ok_or(DropReason::Handshake)?;
         let peer = &mut self.peers[index];
         let handshake = peer.handshake.as_mut().ok_or(DropReason::Handshake)?;
-        handshake.initiator.on_cookie(bytes).map_err(|_| DropReason::Handshake)?;
+        let had_cookie = handshake.initiator.on_cookie(bytes).map_err(|_| DropReason::Handshake)?;
         peer.remembered = handshake.initiator.memory().clone();
+        // Under load that is asked for once; a secret that was drawn anew meanwhile makes it twice.
+        peer.cookies_in_vain += u32::from(had_cookie);
+        if peer.cookies_in_vain >= REFUSED_AFTER {
+            self.note_refused(PeerId(index as u32), Refusal::UnknownKey);
+        }
         Ok(())
+    }
+
+    /// The peer answers, and there is no session: that is told once.
+    fn note_refused(&mut self, id: PeerId, refusal: Refusal) {
+        if self.peers[id.0 as usize].refused.replace(refusal) != Some(refusal) {
+            self.events.push(Event::Refused { peer: id, refusal });
+        }
     }
 
     fn awaiting(&self, receiver: HandshakeIndex) -> Option<usize> {
@@ -229,7 +259,7 @@ impl Endpoint {
         let links = self.links.clone();
         let (peer, key) = (&mut self.peers[id.0 as usize], keys.id);
         let new = !(same && peer.session.is_some());
-        peer.asking_since = None;
+        (peer.asking_since, peer.refused, peer.cookies_in_vain) = (None, None, 0);
         if self.tells_keys {
             self.events.push(Event::Keys { peer: id, new, secrets: Box::new(keys.keys.secrets()) });
         }

@@ -24,7 +24,7 @@ mod words;
 pub use peer::PeerConfig;
 pub use share::Load;
 pub use streams::Verdict;
-pub use words::{Config, Event, Link, Snapshot};
+pub use words::{Config, Event, Link, Refusal, Snapshot};
 
 use crate::drops::{DropReason, Drops};
 use crate::handshake::{Identity, Responder};
@@ -433,6 +433,7 @@ impl Endpoint {
         let session = |peer: &Peer| peer.session.as_ref().map(|session| session.snapshot(now));
         Snapshot {
             peers: self.peers.iter().map(session).collect(),
+            refusals: self.peers.iter().map(|peer| peer.refused).collect(),
             drops: self.drops.clone(),
             trains: ByteCount(self.store.bytes_held() as u64),
             labels: self.labels.len(),

@@ -1,9 +1,9 @@
 //! A configured peer: its session if there is one, and the handshakes that may bring one.
 
-use super::Link;
 use super::handshakes::OwnHandshake;
 use super::labels::{KeyId, Labels, Owner};
 use super::pending::{Pending, PendingTable};
+use super::{Link, Refusal};
 use crate::alias::Alias;
 use crate::drops::{DropReason, Drops};
 use crate::handshake::{Memory, OpenKey, Psk, PublicKey};
@@ -58,6 +58,9 @@ pub(super) struct Peer {
     /// What the next handshake is to know of those before.
     pub remembered: Memory,
     pub pending: PendingTable,
+    /// Why it has no session with us although it answers, and its cookies for initiations that had one.
+    pub refused: Option<Refusal>,
+    pub cookies_in_vain: u32,
     /// First packets for a session that is still being made, and since when.
     waiting: VecDeque<(Time, TrainId)>,
     /// Since when initiations go unanswered, and when the last one went.
@@ -84,6 +87,8 @@ impl Peer {
             initiate_at: None,
             remembered: Memory::default(),
             pending: PendingTable::default(),
+            refused: None,
+            cookies_in_vain: 0,
             waiting: VecDeque::new(),
             asking_since: None,
             asked_at: Time::ZERO,

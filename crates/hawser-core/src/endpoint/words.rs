@@ -72,7 +72,14 @@ pub enum Event {
         /// What this portal speaks.
         ours: Version,
     },
-    /// The peer said good-bye.
+    /// A peer answers our initiations, and no session follows.
+    Refused {
+        /// Who.
+        peer: PeerId,
+        /// Why, as far as it shows.
+        refusal: Refusal,
+    },
+    /// The peer closed the session.
     Closed {
         /// Who.
         peer: PeerId,
@@ -117,11 +124,22 @@ pub enum Event {
     },
 }
 
+/// Why a peer that answers has no session with us. A plain value.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It answers initiations with cookies alone: it does not know our public key.
+    UnknownKey,
+    /// Its response does not open: it has another preshared key for us.
+    PresharedKey,
+}
+
 /// What a portal shows of itself.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// By `PeerId`; none while there is no session.
     pub peers: Vec<Option<SessionSnapshot>>,
+    /// By `PeerId`: why a peer that answers has no session with us.
+    pub refusals: Vec<Option<Refusal>>,
     /// Everything dropped so far, by reason.
     pub drops: Drops,
     /// Bytes of trains that wait or are not yet acknowledged.

@@ -55,6 +55,7 @@ struct Attempt {
     index: HandshakeIndex,
     noise: HandshakeState,
     mac1: MacBytes,
+    has_cookie: bool,
 }
 
 /// What is kept from one handshake with a peer to the next. Nothing at first; a plain value.
@@ -166,16 +167,16 @@ impl Initiator {
         if let Some(cookie) = cookie {
             cookie.sign(&mut message);
         }
-        self.attempts.push_back(Attempt { made_at: now, way, index, noise, mac1 });
+        self.attempts.push_back(Attempt { made_at: now, way, index, noise, mac1, has_cookie: cookie.is_some() });
         Ok(message)
     }
 
     /// Takes a cookie reply: the next initiation by its way says it. Anybody who saw an initiation and knows the peer's
-    /// public key can make one, so that nothing else may follow from it.
+    /// public key can make one, so that nothing else may follow from it. Says whether the initiation had a cookie already.
     ///
     /// # Errors
     /// [`HandshakeError`] where it answers none of the attempts; nothing has changed.
-    pub fn on_cookie(&mut self, datagram: &[u8]) -> Result<(), HandshakeError> {
+    pub fn on_cookie(&mut self, datagram: &[u8]) -> Result<bool, HandshakeError> {
         let reply = CookieReply::decode(datagram)?;
         if !self.waits_for(reply.receiver) {
             return Err(HandshakeError::NotPending);
@@ -183,11 +184,11 @@ impl Initiator {
         let named = self.attempts.iter().rev().filter(|attempt| attempt.index == reply.receiver);
         let mut opened = named.filter_map(|attempt| {
             let cookie = Cookie::open(reply.sealed, &self.peer, reply.salt, &attempt.mac1)?;
-            Some((attempt.way, cookie))
+            Some((attempt.way, cookie, attempt.has_cookie))
         });
-        let (way, cookie) = opened.next().ok_or(HandshakeError::Cookie)?;
+        let (way, cookie, had_cookie) = opened.next().ok_or(HandshakeError::Cookie)?;
         self.memory.keep(way, cookie);
-        Ok(())
+        Ok(had_cookie)
     }
 
     /// Takes the response to any of the attempts.

@@ -67,6 +67,10 @@ pub struct PeerStatus {
     /// Version of the protocol that it speaks; none before the first handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
+    /// Why it has no session with this portal although it answers: `unknown_key`, where it does not know this portal's public
+    /// key, or `preshared_key`, where it has another one; none otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// Bytes of inner packets received from it.
     pub rx_bytes: u64,
     /// Bytes of inner packets sent to it.
@@ -205,6 +209,7 @@ mod tests {
             protection: None,
             cipher: None,
             protocol: None,
+            refused: None,
             rx_bytes: 3,
             tx_bytes: 4,
             paths: vec![path],

@@ -26,6 +26,7 @@ mod nested;
 mod pairing;
 mod peers;
 mod protection;
+mod refused;
 mod reload;
 mod repairs;
 mod sandbox;

@@ -257,7 +257,10 @@ impl<'a> Serving<'a> {
             }
             // Taken up before, with the host.
             Event::Enrolment { .. } => {}
-            Event::Closed { peer } => tracing::info!(peer = self.name(peer), "peer said good-bye"),
+            Event::Refused { peer, refusal } => {
+                tracing::warn!(peer = self.name(peer), cause = status::refusal(refusal), "peer answers, and no session")
+            }
+            Event::Closed { peer } => tracing::info!(peer = self.name(peer), "session closed by peer"),
             Event::Silent { peer } => tracing::info!(peer = self.name(peer), "session over: peer silent"),
             Event::KeysOver { peer, end } => {
                 tracing::warn!(peer = self.name(peer), cause = %end, "no new keys: traffic stops until a handshake succeeds")

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hawser_core::endpoint::Refusal;
 use hawser_core::fec::FecSnapshot;
 use hawser_core::path::health::{DownReason, HealthState};
 use hawser_core::session::{PathSnapshot, SessionSnapshot};
@@ -41,13 +42,17 @@ pub fn compose(
 ) -> Status {
     // A state from before a reload does not know the newest peers yet.
     let session = |peer: &Peer| places.of(peer).and_then(|PeerId(id)| state.core.peers.get(id as usize)?.as_ref());
-    let peers = config.peers.iter().map(|peer| (peer, session(peer)));
+    let refused = |peer: &Peer| places.of(peer).and_then(|PeerId(id)| *state.core.refusals.get(id as usize)?);
+    let one = |peer: &Peer| PeerStatus {
+        refused: refused(peer).map(|why| refusal(why).to_owned()),
+        ..peer_status(peer, session(peer), plans, routes, pathfinder, state)
+    };
     let lost = state.lost.iter().map(|(name, count)| (name.to_owned(), count));
     Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_s: uptime.as_secs_f64(),
         protocol: Version::OURS.to_string(),
-        peers: peers.map(|(peer, session)| peer_status(peer, session, plans, routes, pathfinder, state)).collect(),
+        peers: config.peers.iter().map(one).collect(),
         scheduler: config.traffic.scheduler.to_string(),
         links: links.iter().map(|link| link_status(link, usage)).collect(),
         drops: state.core.drops.iter().map(|(name, count)| (name.to_owned(), count)).chain(lost).collect(),
@@ -92,11 +97,20 @@ fn peer_status(
         handshake_age_s: session.map(|session| session.key_age.as_secs_f64()),
         protection: session.map(|session| session.protection.name().to_owned()),
         cipher: session.map(|session| session.cipher.name().to_owned()),
+        refused: None,
         protocol: session.map(|session| session.version.to_string()),
         rx_bytes: session.map_or(0, |session| session.rx_bytes.0),
         tx_bytes: session.map_or(0, |session| session.tx_bytes.0),
         paths,
         fec: session.map_or_else(FecStatus::default, |session| fec_status(&session.fec)),
+    }
+}
+
+/// Why a peer that answers has no session with this portal, in the status' and the log's word.
+pub fn refusal(why: Refusal) -> &'static str {
+    match why {
+        Refusal::UnknownKey => "unknown_key",
+        Refusal::PresharedKey => "preshared_key",
     }
 }
 

@@ -61,6 +61,9 @@ fn render_peer(text: &mut String, peer: &PeerStatus, ours: &str) {
     };
     let (received, sent) = (bytes(peer.rx_bytes), bytes(peer.tx_bytes));
     let _ = writeln!(text, "\npeer {}: {handshake}, received {received}, sent {sent}", peer.name);
+    if let Some(refused) = &peer.refused {
+        let _ = writeln!(text, "  it answers, and {}", refusal(refused));
+    }
     if let Some(theirs) = peer.protocol.as_deref().filter(|theirs| *theirs != ours) {
         let _ =
             writeln!(text, "  speaks protocol {theirs}, this portal {ours}: what one of them alone knows is not used");
@@ -75,6 +78,15 @@ fn render_peer(text: &mut String, peer: &PeerStatus, ours: &str) {
     render_scion(text, &peer.paths);
     render_gso(text, &peer.paths);
     render_fec(text, &peer.fec);
+}
+
+/// Why there is no session, and what helps.
+fn refusal(word: &str) -> &str {
+    match word {
+        "unknown_key" => "does not know this portal's public key: there, `hawser peer list`; here, `hawser pubkey`",
+        "preshared_key" => "has another preshared key: give both sides the same `preshared_key_file`, or none",
+        other => other,
+    }
 }
 
 /// A line for each SCION path, in the order of the table.
