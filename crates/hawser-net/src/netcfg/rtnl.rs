@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use netlink_packet_route::{
     address::{AddressAttribute, AddressFlags, AddressMessage, AddressScope},
     link::{LinkAttribute, LinkFlags, LinkMessage, State},
+    neighbour::{NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState},
 };
 use rtnetlink::Handle;
 
@@ -87,6 +88,25 @@ impl Rtnl {
         Ok(self.addresses(None).await?.iter().map(|one| one.address.addr()).collect())
     }
 
+    /// Whether somebody on the link has this address, as far as the kernel knows; none where it did not ask, or knows none.
+    pub async fn neighbour_answers(&self, link: IfIndex, address: IpAddr) -> Result<Option<bool>, NetConfigError> {
+        let neighbours: Vec<NeighbourMessage> = self
+            .handle
+            .neighbours()
+            .get()
+            .execute()
+            .try_collect()
+            .await
+            .map_err(|error| NetConfigError::netlink("list", "neighbours", None, error))?;
+        let is_it = |one: &&NeighbourMessage| {
+            one.header.ifindex == link.get() && one.attributes.iter().any(|attribute| has_address(attribute, address))
+        };
+        Ok(neighbours
+            .iter()
+            .find(is_it)
+            .map(|one| !matches!(one.header.state, NeighbourState::Incomplete | NeighbourState::Failed)))
+    }
+
     /// All addresses, or those of one interface.
     pub(super) async fn addresses(&self, interface: Option<IfIndex>) -> Result<Vec<InterfaceAddress>, NetConfigError> {
         let messages: Vec<AddressMessage> = self
@@ -100,6 +120,14 @@ impl Rtnl {
         let mut addresses: Vec<_> = messages.iter().filter_map(interface_address).collect();
         addresses.retain(|address| interface.is_none_or(|wanted| wanted == address.interface));
         Ok(addresses)
+    }
+}
+
+fn has_address(attribute: &NeighbourAttribute, address: IpAddr) -> bool {
+    match (attribute, address) {
+        (NeighbourAttribute::Destination(NeighbourAddress::Inet(one)), IpAddr::V4(other)) => *one == other,
+        (NeighbourAttribute::Destination(NeighbourAddress::Inet6(one)), IpAddr::V6(other)) => *one == other,
+        _ => false,
     }
 }
 

@@ -4,6 +4,7 @@ mod check;
 mod decode;
 #[cfg(feature = "lab")]
 mod demo;
+mod doctor;
 mod genkey;
 mod join;
 #[cfg(feature = "lab")]
@@ -12,6 +13,7 @@ mod leave;
 mod output;
 mod pairing;
 mod peer;
+mod ping;
 mod pubkey;
 #[cfg(feature = "scion")]
 mod scion;
@@ -46,6 +48,8 @@ pub enum Command {
     Check(check::Check),
     /// Show the peers and paths of the running portal
     Status(status::Status),
+    /// Find what is wrong with this portal, its links and its peers, and what mends it
+    Doctor(doctor::Doctor),
     /// Read captured tunnel traffic with the keys of a key log
     Decode(decode::Decode),
     /// Unmodified TCP applications over many paths
@@ -74,6 +78,7 @@ impl Command {
             Self::Pubkey(pubkey) => pubkey.run(),
             Self::Check(check) => check.run(),
             Self::Status(status) => status.run(),
+            Self::Doctor(doctor) => doctor.run(),
             Self::Decode(decode) => decode.run(),
             Self::Shim(shim) => shim.run(),
             #[cfg(feature = "lab")]

@@ -8,6 +8,7 @@ mod attacks;
 #[path = "../support/bystander.rs"]
 mod bystander;
 mod capture;
+mod doctor;
 mod dual;
 mod ends;
 mod footprint;

@@ -7,7 +7,6 @@
 //!
 //! Whoever came in over an uplink may lose the terminal meanwhile: this goes on without it.
 
-mod ping;
 mod proof;
 mod uplinks;
 mod written;
@@ -27,6 +26,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use self::proof::Proof;
 use self::written::Written;
+use super::doctor;
 use super::pairing::home::Home;
 use super::pairing::service::Service;
 use super::table::duration;
@@ -199,10 +199,14 @@ fn undo(home: &Home, written: Written, service: &mut Service, failure: Failure) 
     }
 }
 
-/// What was found wrong is printed here, before anything is undone: the place for the doctor's findings.
+/// What is wrong, as `hawser doctor` finds it while the portal still runs.
 fn print_findings(home: &Home) {
     if let Some(text) = proof::paths(home) {
         say(&text);
+    }
+    match doctor::examine(&home.config) {
+        Ok(findings) => say(doctor::render(&findings).trim_end()),
+        Err(failure) => drop(failure.report()),
     }
 }
 

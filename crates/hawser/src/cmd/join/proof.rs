@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use hawser_portal::api::{Client, PathState, Status};
 use hawser_portal::pairing::Token;
 
-use super::{Home, is_interrupted, ping};
+use super::{Home, is_interrupted};
+use crate::cmd::ping;
 use crate::failure::Failure;
 
 /// Public resolvers (Cloudflare's, Quad9's, Google's), by TCP: a connection and nothing more.
@@ -86,7 +87,7 @@ impl Proof {
         let session = Client::status(&home.socket).is_ok_and(|status| !active(&status).is_empty());
         if !session {
             Reached::Nothing
-        } else if !self.gateways.iter().any(|gateway| ping::answers(*gateway, ANSWERS_WITHIN)) {
+        } else if !self.gateways.iter().any(|gateway| ping::answers(*gateway, None, ANSWERS_WITHIN)) {
             Reached::Session
         } else if !self.probes.is_empty() && answering(&self.probes).is_empty() {
             Reached::Gateway

@@ -14,16 +14,17 @@ const ANSWER_MAX: usize = 256;
 /// Bytes of a header with identifier and sequence, which is all that we send.
 const LENGTH: usize = 8;
 
-/// Whether `address` answers within `patience`.
-pub fn answers(address: IpAddr, patience: Duration) -> bool {
-    ask(address, patience).unwrap_or(false)
+/// Whether `address` answers within `patience`, asked by `interface` where one is named.
+pub fn answers(address: IpAddr, interface: Option<&str>, patience: Duration) -> bool {
+    ask(address, interface, patience).unwrap_or(false)
 }
 
-fn ask(address: IpAddr, patience: Duration) -> io::Result<bool> {
+fn ask(address: IpAddr, interface: Option<&str>, patience: Duration) -> io::Result<bool> {
     let to = SocketAddr::new(address, 0);
     let (protocol, (request, reply)) =
         if address.is_ipv4() { (Protocol::ICMPV4, ECHO) } else { (Protocol::ICMPV6, ECHO_V6) };
     let mut socket = Socket::new(Domain::for_address(to), Type::RAW, Some(protocol))?;
+    socket.bind_device(interface.map(str::as_bytes))?;
     socket.connect(&to.into())?;
     let id = (std::process::id() as u16).to_be_bytes();
     let mut message = [request, 0, 0, 0, id[0], id[1], 0, 1];

@@ -1,0 +1,149 @@
+//! Step 2: what the system has of each link. The first thing that is missing explains all that follow.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use hawser_net::netcfg::{LinkInfo, NetConfigError, NoRoute, RouteQuery, Rtnl};
+use hawser_portal::config::{ANY_INTERFACE, Config, InterfaceName, Link, LinkName, Transport};
+
+use super::finding::Finding;
+
+/// Until the kernel has asked for a neighbour that does not answer a second time (`retrans_timer`, arp(7)).
+const NEIGHBOUR_WITHIN: Duration = Duration::from_millis(1_500);
+/// Where a datagram to a gateway goes, so that the kernel asks who has its address: discard (RFC 863).
+const DISCARD: u16 = 9;
+
+/// A link by one interface. Plain data.
+#[derive(Clone, Debug)]
+pub struct OneLink {
+    /// The configured link.
+    pub name: LinkName,
+    /// By which interface.
+    pub interface: InterfaceName,
+    /// Where it leads.
+    pub endpoints: Vec<SocketAddr>,
+}
+
+/// The links that name their interface and lead to endpoints by IP. One of every interface is as many as there are.
+pub fn all(config: &Config) -> Vec<OneLink> {
+    let endpoints: Vec<SocketAddr> = config.peers.iter().flat_map(|peer| peer.endpoints.iter().copied()).collect();
+    let named = |link: &Link| {
+        let interface = link.interface.clone().filter(|name| name.as_str() != ANY_INTERFACE)?;
+        let own = |endpoint: &&SocketAddr| link.address.is_none_or(|address| address.is_ipv4() == endpoint.is_ipv4());
+        let endpoints = endpoints.iter().filter(own).copied().collect();
+        Some(OneLink { name: link.name.clone(), interface, endpoints })
+    };
+    config.links.iter().filter(|link| link.transport != Transport::Scion).filter_map(named).collect()
+}
+
+/// Whether the system has all that the link needs.
+pub async fn look(
+    rtnl: &Rtnl,
+    config: &Config,
+    link: &OneLink,
+    findings: &mut Vec<Finding>,
+) -> Result<bool, NetConfigError> {
+    let found = match rtnl.link_named(link.interface.as_str()).await? {
+        None => Some(missing(link)),
+        Some(info) if !info.administratively_up => Some(down(link)),
+        Some(info) if !info.up => Some(no_carrier(link)),
+        Some(info) => match no_address(rtnl, config, link).await? {
+            Some(found) => Some(found),
+            None => no_way(rtnl, link, &info).await?,
+        },
+    };
+    let sound = found.is_none();
+    findings.extend(found);
+    Ok(sound)
+}
+
+fn missing(link: &OneLink) -> Finding {
+    let OneLink { name, interface, .. } = link;
+    let text = format!("link {name}: there is no interface {interface}");
+    Finding::fault("no-interface", name, text, "ip link lists them; correct `interface` in the configuration")
+}
+
+fn down(link: &OneLink) -> Finding {
+    let OneLink { name, interface, .. } = link;
+    let text = format!("link {name}: interface {interface} is down");
+    Finding::fault("interface-down", name, text, format!("sudo ip link set {interface} up"))
+}
+
+fn no_carrier(link: &OneLink) -> Finding {
+    let OneLink { name, interface, .. } = link;
+    let text = format!("link {name}: interface {interface} has no carrier");
+    Finding::fault("no-carrier", name, text, "look at the cable, the Wi-Fi network or the modem")
+}
+
+async fn no_address(rtnl: &Rtnl, config: &Config, link: &OneLink) -> Result<Option<Finding>, NetConfigError> {
+    let OneLink { name, interface, endpoints } = link;
+    let addresses = rtnl.interface_addresses(interface.as_str()).await?.unwrap_or_default();
+    let wanted = config.links.iter().find(|one| one.name == *name).and_then(|one| one.address);
+    if let Some(wanted) = wanted.filter(|wanted| addresses.iter().all(|one| one.address.addr() != *wanted)) {
+        let text =
+            format!("link {name}: interface {interface} does not have the address {wanted} of the configuration");
+        return Ok(Some(Finding::fault("other-address", name, text, format!("ip address show {interface}"))));
+    }
+    let fits = |endpoint: &SocketAddr| {
+        addresses.iter().any(|one| one.global && one.usable && one.address.addr().is_ipv4() == endpoint.is_ipv4())
+    };
+    if endpoints.is_empty() && addresses.iter().any(|one| one.global) || endpoints.iter().any(fits) {
+        return Ok(None);
+    }
+    let version = match (endpoints.iter().any(SocketAddr::is_ipv4), endpoints.iter().any(SocketAddr::is_ipv6)) {
+        (true, false) => "IPv4 address, and the peers' endpoints are of IPv4",
+        (false, true) => "IPv6 address, and the peers' endpoints are of IPv6",
+        _ => "address",
+    };
+    let text = format!("link {name}: interface {interface} has no {version}");
+    Ok(Some(Finding::fault("no-address", name, text, format!("does DHCP answer there? ip address show {interface}"))))
+}
+
+/// No route to any endpoint, or a gateway that nobody is.
+async fn no_way(rtnl: &Rtnl, link: &OneLink, info: &LinkInfo) -> Result<Option<Finding>, NetConfigError> {
+    let OneLink { name, interface, endpoints } = link;
+    let (mut gateways, mut refusal) = (Vec::new(), None);
+    for endpoint in endpoints {
+        let query = RouteQuery { destination: endpoint.ip(), source: None, interface: Some(info.index), mark: None };
+        match rtnl.route_get(query).await {
+            Ok(answer) => gateways.push(answer.gateway),
+            Err(error) => refusal = Some((endpoint.ip(), error.no_route().unwrap_or(NoRoute::Unreachable))),
+        }
+    }
+    if let (true, Some((destination, reason))) = (gateways.is_empty(), refusal) {
+        let text = format!("link {name}: no way to {destination} by {interface}: {reason}");
+        let cure =
+            format!("each link needs a route of its own, as DHCP gives it: ip route get {destination} oif {interface}");
+        return Ok(Some(Finding::fault("no-route", name, text, cure)));
+    }
+    for gateway in gateways.into_iter().flatten() {
+        if !answers(rtnl, link, info, gateway).await? {
+            let text = format!("link {name}: the gateway {gateway} does not answer on {interface}");
+            let cure = "is the router there on, and is it still this host's? renew the lease, or replug the cable";
+            return Ok(Some(Finding::fault("gateway-silent", name, text, cure)));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether anybody on the link has this address: the kernel asks once there is a datagram for it.
+async fn answers(rtnl: &Rtnl, link: &OneLink, info: &LinkInfo, gateway: IpAddr) -> Result<bool, NetConfigError> {
+    let any: IpAddr = if gateway.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
+    let socket = UdpSocket::bind(SocketAddr::new(any, 0));
+    let sent = socket.and_then(|socket| {
+        socket2::SockRef::from(&socket).bind_device(Some(link.interface.as_str().as_bytes()))?;
+        socket.send_to(&[], SocketAddr::new(gateway, DISCARD))
+    });
+    // Who may not send there, or needs no neighbour, knows nothing.
+    if sent.is_err() {
+        return Ok(true);
+    }
+    let start = std::time::Instant::now();
+    loop {
+        match rtnl.neighbour_answers(info.index, gateway).await? {
+            None | Some(true) => return Ok(true),
+            Some(false) if start.elapsed() > NEIGHBOUR_WITHIN => return Ok(false),
+            Some(false) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}

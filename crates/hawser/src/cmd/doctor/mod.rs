@@ -1,0 +1,84 @@
+//! `hawser doctor`: asks everything once, and names what is wrong with what mends it.
+//!
+//! 1. The configuration and its keys are read, and the portal is asked for its status (`portal`).
+//! 2. Each link: its interface, addresses, route and gateway (`links`); where it has no path, what passes by it (`reach`).
+//! 3. What the portal says of peers and paths (`paths`).
+//! 4. Where packets go: routes of others, IPv6, DNS, forwarding and firewalls (`routes`, `forwarding`).
+//!
+//! A fault explains others: of a link with one only the first is named, as its interface is down before it has no route.
+//! Nothing is changed. Exit status 1 where there is a fault.
+
+mod finding;
+mod forwarding;
+mod links;
+mod paths;
+mod portal;
+mod reach;
+mod routes;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use hawser_net::netcfg::Rtnl;
+use hawser_portal::config::DEFAULT_FILE;
+
+pub use self::finding::render;
+use self::finding::{Finding, Severity};
+use super::output::print;
+use crate::failure::Failure;
+
+/// Find what is wrong with this portal, its links and its peers, and what mends it
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// The configuration
+    #[arg(short, long, value_name = "FILE", default_value = DEFAULT_FILE)]
+    config: PathBuf,
+    /// Print the findings as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Doctor {
+    /// Looks, and prints what it found.
+    pub fn run(self) -> Result<(), Failure> {
+        let findings = examine(&self.config)?;
+        if self.json {
+            let text = serde_json::to_string_pretty(&findings).map_err(Failure::failed)?;
+            print(&format!("{text}\n"))?;
+        } else if findings.is_empty() {
+            print("no fault found\n")?;
+        } else {
+            print(&render(&findings))?;
+        }
+        match findings.iter().filter(|found| found.severity == Severity::Fault).count() {
+            0 => Ok(()),
+            faults => {
+                Err(Failure::failed(format!("doctor: {faults} {}", if faults == 1 { "fault" } else { "faults" })))
+            }
+        }
+    }
+}
+
+/// All that is wrong, faults first.
+pub fn examine(file: &Path) -> Result<Vec<Finding>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
+    runtime.block_on(async {
+        let rtnl = Rtnl::open().map_err(Failure::failed)?;
+        let mut findings = Vec::new();
+        let Some(config) = portal::configuration(file, &mut findings) else { return Ok(findings) };
+        let status = portal::status(&config, &mut findings);
+        for link in links::all(&config) {
+            let sound = links::look(&rtnl, &config, &link, &mut findings).await.map_err(Failure::failed)?;
+            if sound && !paths::carries(status.as_ref(), link.name.as_str()) {
+                reach::look(&config, &link, status.is_some(), &mut findings);
+            }
+        }
+        if let Some(status) = &status {
+            paths::look(status, &mut findings);
+            routes::look(&rtnl, &config, &mut findings).await.map_err(Failure::failed)?;
+            forwarding::look(&rtnl, &config, &mut findings).await.map_err(Failure::failed)?;
+        }
+        findings.sort_by_key(|found| found.severity);
+        Ok(findings)
+    })
+}

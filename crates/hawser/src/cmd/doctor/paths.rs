@@ -1,0 +1,129 @@
+//! Step 3: what the portal says of its peers, paths and links.
+
+use hawser_portal::api::{PathState, PathStatus, PeerStatus, Status};
+
+use super::finding::Finding;
+
+/// Loss from which on a line is worth looking at, in per cent: a good one has a hundredth of it.
+const LOSS_PCT: f64 = 3.0;
+/// A round trip from which on the queue of a line is too long, in ms: more than a geostationary satellite's.
+const SLOW_MS: f64 = 800.0;
+/// Bytes of a datagram that IPv6 asks of every link, less the largest headers (RFC 8200 section 5).
+const SMALL_MTU: u16 = 1232;
+/// Drops of a kind from which on they are no accident.
+const MANY: u64 = 20;
+
+/// Whether a link carries packets.
+pub fn carries(status: Option<&Status>, link: &str) -> bool {
+    let paths = status.into_iter().flat_map(|status| &status.peers).flat_map(|peer| &peer.paths);
+    paths.filter(|path| path.name == link).any(|path| matches!(path.state, PathState::Active | PathState::Suspect))
+}
+
+/// All of it.
+pub fn look(status: &Status, findings: &mut Vec<Finding>) {
+    for peer in &status.peers {
+        findings.extend(refused(peer));
+        findings.extend(other_version(peer, &status.protocol));
+        findings.extend(peer.paths.iter().filter(|path| path.state == PathState::Active).filter_map(degraded));
+        findings.extend(peer.paths.iter().filter(|path| path.without_gso).map(without_gso));
+    }
+    for link in &status.links {
+        if link.data_cap.is_some_and(|cap| cap.reached) {
+            let text =
+                format!("link {}: its data cap is reached, and it carries nothing until its month ends", link.name);
+            findings.push(Finding::fault(
+                "data-cap",
+                &link.name,
+                text,
+                "raise `data_cap`, or wait for `data_cap_reset`",
+            ));
+        }
+    }
+    findings.extend(DROPS.iter().filter_map(|(reason, text, cure)| {
+        let count = status.drops.get(*reason).copied().unwrap_or(0);
+        let said = format!("{count} packets {text}");
+        (count >= MANY).then(|| Finding::notice("drops", *reason, said, *cure))
+    }));
+}
+
+/// Drops that a configuration brings, with what mends it.
+const DROPS: [(&str, &str, &str); 3] = [
+    (
+        "no_peer",
+        "were for nobody: no peer's `allowed_ips` hold their destination",
+        "add the network to the peer's `allowed_ips`",
+    ),
+    (
+        "wrong_source",
+        "came from a peer that may not send from their address",
+        "add the network to that peer's `allowed_ips`, or have it masquerade: [gateway] masquerade = true",
+    ),
+    ("between_peers", "were from one peer to another, which may not talk to each other", "[portal] relay = true"),
+];
+
+fn refused(peer: &PeerStatus) -> Option<Finding> {
+    let name = &peer.name;
+    let (id, text, cure) = match peer.refused.as_deref()? {
+        "unknown_key" => (
+            "unknown-key",
+            format!("peer {name} answers, and does not know this portal's public key"),
+            "on its side: sudo hawser peer list; this portal's key: sudo cat /etc/hawser/private.key | hawser pubkey",
+        ),
+        "preshared_key" => (
+            "preshared-key",
+            format!("peer {name} answers, and has another preshared key"),
+            "give both sides the same `preshared_key_file`, or none",
+        ),
+        _ => return None,
+    };
+    Some(Finding::fault(id, name, text, cure))
+}
+
+fn other_version(peer: &PeerStatus, ours: &str) -> Option<Finding> {
+    let theirs = peer.protocol.as_deref().filter(|theirs| *theirs != ours)?;
+    let text =
+        format!("peer {} speaks protocol {theirs}, this portal {ours}: what one alone knows is not used", peer.name);
+    Some(Finding::notice("other-version", &peer.name, text, "install the same version of hawser on both sides"))
+}
+
+fn degraded(path: &PathStatus) -> Option<Finding> {
+    let name = &path.name;
+    if path.loss_pct >= LOSS_PCT {
+        let text = format!("link {name} loses {:.0} % of its packets", path.loss_pct);
+        return Some(Finding::notice(
+            "loss",
+            name,
+            text,
+            "look at its signal or line; fec = \"auto\" in a [[rule]] repairs calls",
+        ));
+    }
+    if let Some(rtt) = path.rtt_ms.filter(|rtt| *rtt >= SLOW_MS) {
+        let text = format!("link {name} has a round trip of {rtt:.0} ms");
+        return Some(Finding::notice(
+            "slow",
+            name,
+            text,
+            "a queue on the way is too long: `max_rate` a little below the line's keeps it empty",
+        ));
+    }
+    if path.mtu > 0 && path.mtu < SMALL_MTU {
+        let text = format!("link {name} carries datagrams of {} bytes at most", path.mtu);
+        return Some(Finding::notice(
+            "small-mtu",
+            name,
+            text,
+            "another tunnel is on the way, or an interface with a small MTU: ip link",
+        ));
+    }
+    None
+}
+
+fn without_gso(path: &PathStatus) -> Finding {
+    let text = format!("link {} goes without UDP GSO: trains do not arrive, single datagrams do", path.name);
+    Finding::notice(
+        "gso",
+        &path.name,
+        text,
+        "a NAT on this host changes ports: leave Hawser's port out of masquerade … random",
+    )
+}

@@ -1,0 +1,88 @@
+//! Step 4: whether packets for the tunnel go by it, and others that should.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use hawser_net::netcfg::{NetConfigError, RouteQuery, Rtnl};
+use hawser_portal::config::Config;
+
+use super::finding::Finding;
+
+/// Somewhere in the world, of either IP version: nothing is sent there, the system is asked for its route (RFC 7526; Google).
+const FAR: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::new(192, 88, 99, 1)), IpAddr::V6(Ipv6Addr::new(0x2001, 0x4860, 0x4860, 0, 0, 0, 0, 0x8888))];
+const RESOLVERS: &str = "/etc/resolv.conf";
+
+/// All of it.
+pub async fn look(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> Result<(), NetConfigError> {
+    let tun = config.tun.name.as_str();
+    let Some(device) = rtnl.link_named(tun).await? else {
+        let text = format!("the portal runs, and there is no device {tun}");
+        findings.push(Finding::fault("no-device", tun, text, "sudo systemctl restart hawser"));
+        return Ok(());
+    };
+    for address in &config.tun.addresses {
+        let same = rtnl.interface_with(address.addr()).await?;
+        if let Some(other) = same.filter(|other| other.index != device.index) {
+            let text = format!("the inner address {address} is an address of {}, too", other.name);
+            findings.push(Finding::fault("address-twice", tun, text, "take another one in [tun] addresses"));
+        }
+    }
+    for net in config.peers.iter().flat_map(|peer| &peer.allowed_ips) {
+        // A default route by the tunnel is looked at below; it is there by a rule, not for every host.
+        if net.prefix_len() == 0 {
+            continue;
+        }
+        if let Some(other) = goes_by(rtnl, net.addr(), tun).await? {
+            let text = format!("packets for {net}, which is a peer's, go by {other}");
+            let cure = format!("another route or tunnel takes them: ip route get {}; ip rule", net.addr());
+            findings.push(Finding::fault("other-route", net, text, cure));
+        }
+    }
+    if config.tun.default_route {
+        world(rtnl, config, findings).await?;
+    }
+    Ok(())
+}
+
+/// By which other interface than the tunnel packets leave; none where they go by it, or nowhere.
+async fn goes_by(rtnl: &Rtnl, destination: IpAddr, tun: &str) -> Result<Option<String>, NetConfigError> {
+    let query = RouteQuery { destination, source: None, interface: None, mark: None };
+    let Ok(answer) = rtnl.route_get(query).await else { return Ok(None) };
+    let link = rtnl.link(answer.interface).await?;
+    Ok(link.map(|link| link.name).filter(|name| name != tun && name != "lo"))
+}
+
+/// What is for the internet, and the names that are asked for.
+async fn world(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> Result<(), NetConfigError> {
+    let tun = config.tun.name.as_str();
+    for far in FAR {
+        let Some(other) = goes_by(rtnl, far, tun).await? else { continue };
+        let has = config.tun.addresses.iter().any(|address| address.addr().is_ipv4() == far.is_ipv4());
+        if has {
+            let text = format!("the internet goes by {other}, past the tunnel");
+            let cure = "another tunnel's rules or routes come first: ip rule; ip route show table all";
+            findings.push(Finding::fault("internet-outside", other, text, cure));
+        } else {
+            let version = if far.is_ipv4() { "IPv4" } else { "IPv6" };
+            let text = format!("{version} goes by {other}, past the tunnel: the tunnel has no {version} address");
+            let cure = format!("give [tun] an {version} address, and the peer the default route of {version}");
+            findings.push(Finding::notice("leak", other, text, cure));
+        }
+    }
+    for resolver in resolvers() {
+        if let Some(other) = goes_by(rtnl, resolver, tun).await? {
+            let text = format!("names are asked for at {resolver} by {other}, past the tunnel");
+            let cure = format!("name a resolver behind the tunnel in {RESOLVERS}, or by resolvectl dns {tun} ADDRESS");
+            findings.push(Finding::notice("dns-outside", resolver, text, cure));
+        }
+    }
+    Ok(())
+}
+
+/// The name servers of resolv.conf(5), but those on this host.
+fn resolvers() -> Vec<IpAddr> {
+    let text = std::fs::read_to_string(RESOLVERS).unwrap_or_default();
+    let named =
+        text.lines().filter_map(|line| line.strip_prefix("nameserver")?.split_whitespace().next()?.parse().ok());
+    named.filter(|address: &IpAddr| !address.is_loopback()).collect()
+}
