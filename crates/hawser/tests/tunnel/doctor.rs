@@ -8,12 +8,13 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hawser_portal::api::PathState;
+use hawser_portal::api::{LinkStatus, PathState};
 use hawser_portal::config::PrivateKey;
+use hawser_wire::traffic::UdpFlow;
 use hawser_wire::{Direction, Loss, Namespace, Probability, Rate, Way};
 
 use crate::home::{Home, nft, run};
-use crate::lab::{Lab, Portal, REMOTE, ms, paths};
+use crate::lab::{Lab, Portal, REMOTE, ms, paths, states};
 
 /// Where each finding is explained.
 const PAGE: &str = include_str!("../../../../docs/troubleshooting.md");
@@ -71,14 +72,18 @@ fn wait_for_down(local: &Portal) {
     local.wait_for("a path to be down", |status| paths(status).iter().any(|path| !is_up(path.state)));
 }
 
+fn first_active(_: &Lab, local: &Portal) {
+    local.wait_for("the first path", |status| states(status).first() == Some(&PathState::Active));
+}
+
 fn both_active(local: &Portal) {
-    local.wait_for("both paths", |status| paths(status).iter().all(|path| path.state == PathState::Active));
+    local.wait_for("both paths", |status| states(status) == [PathState::Active; 2]);
 }
 
 #[test]
 fn an_interface_that_is_missing_down_unplugged_or_without_address_is_named() {
     assert_found(&[
-        ("no-interface", |lab| lab.edit("local.toml", "interface = \"two\"", "interface = \"three\""), |_, _| {}),
+        ("no-interface", |lab| lab.edit("local.toml", "interface = \"two\"", "interface = \"three\""), first_active),
         ("interface-down", nothing, |lab, local| {
             both_active(local);
             run(&lab.local, "ip", "link set two down");
@@ -94,7 +99,7 @@ fn an_interface_that_is_missing_down_unplugged_or_without_address_is_named() {
         (
             "other-address",
             |lab| lab.edit("local.toml", "interface = \"two\"", "interface = \"two\"\naddress = \"192.0.2.9\""),
-            |_, _| {},
+            first_active,
         ),
     ]);
 }
@@ -169,9 +174,7 @@ fn what_does_not_pass_by_a_link_is_named() {
         (
             "tcp-closed",
             |lab| lab.edit("local.toml", "interface = \"two\"", "interface = \"two\"\ntransport = \"tcp\""),
-            |_, local| {
-                local.wait_for("the first path", |status| paths(status)[0].state == PathState::Active);
-            },
+            first_active,
         ),
     ]);
 }
@@ -195,13 +198,15 @@ fn a_portal_that_is_not_there_or_does_not_know_the_other_is_named() {
     let text = std::fs::read_to_string(lab.path("remote.toml")).expect("a configuration");
     lab.write("remote.toml", &text.replace("public_key =", "preshared_key_file = \"shared.key\"\npublic_key ="));
     let remote = lab.start("remote");
-    local.wait_for("the reason", |status| status.peers[0].refused.is_some());
+    local.wait_for("the reason", |status| status.peers.first().is_some_and(|peer| peer.refused.is_some()));
     assert!(found(&lab.local, &file).contains("preshared-key"));
     drop(remote);
     let key = text.lines().find(|line| line.starts_with("public_key")).expect("a key");
     lab.write("remote.toml", &text.replace(key, &format!("public_key = \"{}\"", other.public())));
     let _remote = lab.start("remote");
-    local.wait_for("the reason", |status| status.peers[0].refused.as_deref() == Some("unknown_key"));
+    local.wait_for("the reason", |status| {
+        status.peers.first().and_then(|peer| peer.refused.as_deref()) == Some("unknown_key")
+    });
     assert!(found(&lab.local, &file).contains("unknown-key"));
 }
 
@@ -234,35 +239,33 @@ fn packets_that_go_elsewhere_or_are_dropped_are_named() {
         }),
         (
             "data-cap",
-            |lab| lab.edit("local.toml", "interface = \"two\"", "interface = \"two\"\ndata_cap = \"1k\""),
-            |_, local| {
-                local.wait_for("the cap", |status| {
-                    status.links.iter().any(|link| link.data_cap.is_some_and(|cap| cap.reached))
-                });
+            |lab| lab.edit("local.toml", "[[link]]\n", "[[link]]\ndata_cap = \"1M\"\n"),
+            |lab, local| {
+                both_active(local);
+                bulk(lab, ms(1_000)).run().expect("a flow");
+                let reached = |link: &LinkStatus| link.data_cap.is_some_and(|cap| cap.reached);
+                local.wait_for("the cap", |status| status.links.iter().any(reached));
             },
         ),
     ]);
 }
 
+/// Datagrams to the remote portal, at more than one link carries.
+fn bulk(lab: &Lab, duration: Duration) -> UdpFlow {
+    let destination = format!("{REMOTE}:5001").parse().expect("an address");
+    let (from, to) = (lab.local.clone(), lab.remote.clone());
+    UdpFlow { from, to, destination, payload: 1_200, rate: Rate::mbit(25.0), duration, linger: ms(100) }
+}
+
 #[test]
 fn a_link_that_loses_packets_is_named() {
     let lab = Lab::new("doctor", "");
-    let link = lab.emulate("two", &Direction::shaped(20.0, ms(5), ms(50)));
-    lab.emulate("one", &Direction::shaped(20.0, ms(5), ms(50)));
+    let links = ["one", "two"].map(|link| lab.emulate(link, &Direction::shaped(20.0, ms(5), ms(50))));
     let (local, _remote) = lab.start_both();
-    for way in Way::BOTH {
+    for (link, way) in links.iter().flat_map(|link| Way::BOTH.map(|way| (link, way))) {
         link.set(way, |way| way.loss = Loss::Random(Probability::new(0.15).expect("a share"))).expect("it can be set");
     }
-    let flow = hawser_wire::traffic::UdpFlow {
-        from: lab.local.clone(),
-        to: lab.remote.clone(),
-        destination: format!("{REMOTE}:5001").parse().expect("an address"),
-        payload: 1_200,
-        rate: Rate::mbit(25.0),
-        duration: ms(4_000),
-        linger: ms(100),
-    };
-    let flow = flow.start().expect("a flow");
+    let flow = bulk(&lab, ms(8_000)).start().expect("a flow");
     local.wait_for("loss", |status| paths(status).iter().any(|path| path.loss_pct >= 5.0));
     assert_eq!(found(&lab.local, &lab.path("local.toml")), BTreeSet::from(["loss".to_owned()]));
     flow.finish().expect("a flow");

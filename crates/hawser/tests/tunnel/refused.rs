@@ -22,7 +22,9 @@ fn a_key_that_is_unknown_there_and_another_preshared_key_are_told_apart() {
         write_private(&file, &text);
         let _remote = lab.start("remote");
         let local = lab.start("local");
-        local.wait_for("the reason", |status| status.peers[0].refused.as_deref() == Some(word));
+        local.wait_for("the reason", |status| {
+            status.peers.first().and_then(|peer| peer.refused.as_deref()) == Some(word)
+        });
         assert!(local.log().contains(&format!("cause=\"{word}\"")), "{}", local.log());
     }
 }

@@ -69,8 +69,9 @@ pub fn examine(file: &Path) -> Result<Vec<Finding>, Failure> {
         let status = portal::status(&config, &mut findings);
         for link in links::all(&config) {
             let sound = links::look(&rtnl, &config, &link, &mut findings).await.map_err(Failure::failed)?;
-            if sound && !paths::carries(status.as_ref(), link.name.as_str()) {
-                reach::look(&config, &link, status.is_some(), &mut findings);
+            // Only a portal that runs has tried; and it sets what lets a host have several uplinks.
+            if sound && status.as_ref().is_some_and(|status| !paths::carries(status, link.name.as_str())) {
+                reach::look(&config, &link, &mut findings);
             }
         }
         if let Some(status) = &status {

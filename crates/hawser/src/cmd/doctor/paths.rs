@@ -14,8 +14,8 @@ const SMALL_MTU: u16 = 1232;
 const MANY: u64 = 20;
 
 /// Whether a link carries packets.
-pub fn carries(status: Option<&Status>, link: &str) -> bool {
-    let paths = status.into_iter().flat_map(|status| &status.peers).flat_map(|peer| &peer.paths);
+pub fn carries(status: &Status, link: &str) -> bool {
+    let paths = status.peers.iter().flat_map(|peer| &peer.paths);
     paths.filter(|path| path.name == link).any(|path| matches!(path.state, PathState::Active | PathState::Suspect))
 }
 

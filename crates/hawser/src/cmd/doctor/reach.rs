@@ -41,11 +41,11 @@ struct Passes {
     captive: Option<String>,
 }
 
-/// What is wrong on the way; `runs`: a portal has been trying.
-pub fn look(config: &Config, link: &OneLink, runs: bool, findings: &mut Vec<Finding>) {
+/// What is wrong on the way; a portal has been trying.
+pub fn look(config: &Config, link: &OneLink, findings: &mut Vec<Finding>) {
     let Some(&endpoint) = link.endpoints.first() else { return };
     let passes = ask(link.interface.as_str(), endpoint);
-    findings.extend(judge(config, link, endpoint, runs, &passes));
+    findings.extend(judge(config, link, endpoint, &passes));
 }
 
 fn ask(interface: &str, endpoint: SocketAddr) -> Passes {
@@ -63,7 +63,7 @@ fn ask(interface: &str, endpoint: SocketAddr) -> Passes {
     })
 }
 
-fn judge(config: &Config, link: &OneLink, endpoint: SocketAddr, runs: bool, passes: &Passes) -> Option<Finding> {
+fn judge(config: &Config, link: &OneLink, endpoint: SocketAddr, passes: &Passes) -> Option<Finding> {
     let (name, host) = (&link.name, endpoint.ip());
     let by_udp = config.links.iter().any(|one| one.name == *name && one.transport.to_string() == "udp");
     if let Some(location) = &passes.captive {
@@ -78,7 +78,7 @@ fn judge(config: &Config, link: &OneLink, endpoint: SocketAddr, runs: bool, pass
         return Some(Finding::fault("port-closed", name, text, cure));
     }
     match (passes.tcp, passes.ping) {
-        (Tcp::Open, _) if by_udp && runs => {
+        (Tcp::Open, _) if by_udp => {
             let text = format!("link {name}: TCP to {endpoint} passes, and UDP does not");
             let cure = format!("in [[link]] \"{name}\": transport = \"tcp\"; or let UDP {} through", endpoint.port());
             Some(Finding::fault("udp-blocked", name, text, cure))
@@ -88,15 +88,6 @@ fn judge(config: &Config, link: &OneLink, endpoint: SocketAddr, runs: bool, pass
             let cure = "on the server, in [portal]: transports = [\"udp\", \"tcp\"], and let the port in";
             Some(Finding::fault("tcp-closed", name, text, cure))
         }
-        (Tcp::Refused, _) | (_, true) if runs => {
-            let text = format!("link {name}: {host} answers, and no handshake by UDP to {endpoint} does");
-            let cure = format!(
-                "let UDP {} in on the server (its provider's firewall, too); is the peer's public_key the server's? there: \
-                 sudo hawser peer list",
-                endpoint.port()
-            );
-            Some(Finding::fault("no-handshake", name, text, cure))
-        }
         (Tcp::Silent, false) => {
             let text = format!(
                 "link {name}: nothing passes to {host} by {}, neither UDP, nor TCP, nor a ping",
@@ -105,7 +96,15 @@ fn judge(config: &Config, link: &OneLink, endpoint: SocketAddr, runs: bool, pass
             let cure = format!("is the provider's line up? traceroute -i {} {host}", link.interface);
             Some(Finding::fault("nothing-passes", name, text, cure))
         }
-        _ => None,
+        _ => {
+            let text = format!("link {name}: {host} answers, and no handshake with {endpoint} succeeds");
+            let cure = format!(
+                "let port {} in on the server (its provider's firewall, too); is the peer's public_key the server's? there: \
+                 sudo hawser peer list",
+                endpoint.port()
+            );
+            Some(Finding::fault("no-handshake", name, text, cure))
+        }
     }
 }
 
@@ -143,7 +142,7 @@ fn tcp(interface: &str, endpoint: SocketAddr) -> Tcp {
 fn captive(interface: &str, host: IpAddr) -> io::Result<Option<String>> {
     let mut stream = connect(interface, SocketAddr::new(host, HTTP))?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    write!(stream, "GET / HTTP/1.0\r\nHost: {host}\r\n\r\n")?;
+    stream.write_all(format!("GET / HTTP/1.0\r\nHost: {host}\r\n\r\n").as_bytes())?;
     let mut page = Vec::new();
     let read = stream.take(PAGE_MAX).read_to_end(&mut page);
     if page.is_empty() {

@@ -62,6 +62,7 @@ async fn world(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> Res
             let text = format!("the internet goes by {other}, past the tunnel");
             let cure = "another tunnel's rules or routes come first: ip rule; ip route show table all";
             findings.push(Finding::fault("internet-outside", other, text, cure));
+            return Ok(());
         } else {
             let version = if far.is_ipv4() { "IPv4" } else { "IPv6" };
             let text = format!("{version} goes by {other}, past the tunnel: the tunnel has no {version} address");
