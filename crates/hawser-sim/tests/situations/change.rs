@@ -19,6 +19,9 @@ situations! {
     // BBR believes in the least round trip of the last ten seconds; left out for its poor rate, the
     // path is tried again after five.
     delay_steps_up: on(&pair()).lasts(26.0).at(3.0, Act::RoundTrip(0, 100.0)).share_between(22.0, 26.0, 0.85).gap(2.0, 9.0, 300.0);
+    // What was acknowledged late, by whichever path, says little of how long to wait now.
+    cut_after_a_delay_that_jumped_and_fell_back: on(&[link(40.0, 20.0), link(40.0, 20.0)]).lasts(10.0).at(3.0, Act::RoundTrip(0, 220.0))
+        .at(5.2, Act::RoundTrip(0, 20.0)).at(6.6, Act::Loss(0, 1.0)).gap(2.0, 10.0, 300.0);
     delay_steps_down: on(&[link(50.0, 100.0), link(50.0, 20.0)]).lasts(9.0).at(4.0, Act::RoundTrip(0, 20.0))
         .share_between(6.0, 9.0, 0.85).gap(2.0, 9.0, 200.0);
     loss_begins: on(&pair()).lasts(9.0).at(3.0, Act::Loss(0, 0.03)).share_between(6.0, 9.0, 0.85).gap(2.0, 9.0, 200.0);
