@@ -350,7 +350,7 @@ fn a_link_that_flaps_often_costs_no_memory_of_paths() {
 }
 
 #[test]
-fn a_good_bye_ends_the_session_and_a_new_one_begins() {
+fn a_close_ends_the_session_and_a_new_one_begins() {
     let mut world = World::new(&[0, 0], 1).settled();
     world.portals[REMOTE].endpoint.close();
     world.run(ms(50));

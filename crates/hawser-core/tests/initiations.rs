@@ -102,8 +102,8 @@ fn a_session_that_only_one_side_ended_begins_anew_on_both() {
         // Its peer ends the session; it does not, for it goes on running.
         world.portals[closes].endpoint.close();
         world.run(ms(3_000));
-        assert_eq!(world.active(LOCAL), 2, "portal {closes} said good-bye");
-        assert_eq!((world.stream(LOCAL, 50), world.stream(1 - LOCAL, 50)), (50, 50), "portal {closes} said good-bye");
+        assert_eq!(world.active(LOCAL), 2, "portal {closes} closed");
+        assert_eq!((world.stream(LOCAL, 50), world.stream(1 - LOCAL, 50)), (50, 50), "portal {closes} closed");
     }
 }
 

@@ -42,7 +42,7 @@ fn a_removed_peer_leaves_nothing_and_comes_back_when_it_is_added() {
     assert_eq!((world.stream(LOCAL, 100), world.stream(REMOTE, 100)), (100, 100));
 }
 
-/// Its good-bye is lost, and the other side goes on with the session that it has.
+/// Its CLOSE is lost, and the other side goes on with the session that it has.
 #[test]
 fn a_peer_that_is_added_again_gets_a_session_though_the_other_side_remembers_all_before() {
     for portal in [LOCAL, REMOTE] {

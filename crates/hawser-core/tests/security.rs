@@ -308,7 +308,7 @@ fn a_peer_that_closes_paths_that_are_none_costs_no_labels_and_closes_none_of_our
     assert_eq!((paths, sender.dropped(DropReason::UnknownLabel)), (vec![0, 20_000], 2));
 }
 
-/// Every type of frame but word about paths and good-bye.
+/// Every type of frame but word about paths and CLOSE.
 const FRAMES: [u8; 12] = [0, 1, 2, 3, 4, 6, 7, 8, 0xa, 0xb, 0xc, 0xd];
 
 #[test]
@@ -317,7 +317,7 @@ fn random_frames_under_valid_keys_break_nothing() {
     for round in 0..20_000u32 {
         let mut noise = vec![0; 1 + round as usize % 200];
         sender.rng.fill(&mut noise);
-        // A type that exists, but no good-bye; word about paths seldom, because it closes them.
+        // A type that exists, but no CLOSE; word about paths seldom, because it closes them.
         noise[0] = if round % 400 == 0 { 5 } else { FRAMES[usize::from(noise[0]) % FRAMES.len()] };
         noise.iter_mut().filter(|byte| **byte == 9).for_each(|byte| *byte = 8);
         // Often small numbers, which come near to what is so.

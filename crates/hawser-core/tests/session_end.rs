@@ -45,7 +45,7 @@ fn what_is_under_way_to_a_peer_that_is_removed_is_counted() {
 }
 
 #[test]
-fn what_is_under_way_to_a_peer_that_says_good_bye_is_counted() {
+fn what_is_under_way_to_a_peer_that_closes_is_counted() {
     let (lost, counted) = lost_and_counted(|world| {
         world.cut.clear();
         world.portals[REMOTE].endpoint.close();

@@ -421,7 +421,7 @@ impl Endpoint {
         news
     }
 
-    /// Says good-bye to every peer: call `poll_transmit` afterwards, until it gives nothing.
+    /// Closes the session with every peer: call `poll_transmit` afterwards, until it gives nothing.
     pub fn close(&mut self) {
         for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
             session.close();

@@ -1,7 +1,7 @@
 //! Peers and links that change while the portal runs.
 //!
-//! A peer keeps its id; one that goes leaves its place to the next that comes. Call `dismiss_peer` and let the good-bye
-//! out by `poll_transmit` before a peer is removed.
+//! A peer keeps its id; one that goes leaves its place to the next that comes. Call `dismiss_peer` and let its
+//! CLOSE out by `poll_transmit` before a peer is removed.
 
 use super::peer::Peer;
 use super::routing::Routing;
@@ -14,7 +14,7 @@ use crate::wire::InstanceId;
 use std::net::{IpAddr, SocketAddr};
 
 impl Endpoint {
-    /// Says good-bye to a peer, with the next datagram of every path that works.
+    /// Closes the session with a peer, by the next datagram of every path that works.
     pub fn dismiss_peer(&mut self, PeerId(id): PeerId) {
         if let Some(session) = self.peers.get_mut(id as usize).and_then(|peer| peer.session.as_mut()) {
             session.close();

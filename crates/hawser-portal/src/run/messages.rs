@@ -31,7 +31,7 @@ pub enum Command {
     Invitations(Vec<Invitation>),
     /// Report the present state.
     Snapshot,
-    /// Say good-bye to the peers, and end.
+    /// Close the sessions, and end.
     Stop,
 }
 

@@ -152,7 +152,7 @@ impl Fuzz {
         }
     }
 
-    /// A portal is killed and started again, says good-bye, or all machines sleep.
+    /// A portal is killed and started again, closes its sessions, or all machines sleep.
     fn disrupt(&mut self) {
         let place = self.rng.below(1 + HOMES as u64) as usize;
         match self.rng.below(4) {

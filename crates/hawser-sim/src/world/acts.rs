@@ -50,7 +50,7 @@ pub enum Act {
     Terms(usize, Terms),
     /// The portal of that side is killed.
     Kill(usize),
-    /// It says good-bye and stops.
+    /// It closes its sessions and stops.
     Close(usize),
     /// It starts again.
     Start(usize),

@@ -23,7 +23,7 @@ fn a_portal_that_is_told_to_end_leaves_nothing_behind() {
     assert_eq!(lab.traces(), before, "{}", local.log());
     assert!(!local.socket.exists());
     // The other one was told.
-    remote.wait_for_log("peer said good-bye");
+    remote.wait_for_log("session closed by peer");
     remote.signal(Signal::INT);
     assert!(remote.wait().success(), "{}", remote.log());
 }

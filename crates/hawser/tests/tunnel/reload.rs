@@ -61,7 +61,7 @@ fn a_peer_that_was_removed_has_no_traffic_and_one_that_was_added_has() {
     let foreign = format!("\"{}\"", stranger());
     lab.edit("remote.toml", &key, &foreign);
     remote.signal(Signal::HUP);
-    local.wait_for_log("peer said good-bye");
+    local.wait_for_log("session closed by peer");
     let report = lab.ping(REMOTE, ms(50), ms(1_500)).run().expect("a ping");
     assert!(report.echoes.is_empty(), "{} answers of a peer that is gone", report.echoes.len());
     lab.edit("remote.toml", &foreign, &key);

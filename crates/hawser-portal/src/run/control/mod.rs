@@ -54,7 +54,7 @@ pub use key_log::KeyLogFileError;
 pub use takeover::TakeoverError;
 pub use tun_queue::QUEUE_LEN as TUN_QUEUE_LEN;
 
-/// The packet thread has this long to say good-bye before the system is cleaned up without it.
+/// The packet thread has this long to close the sessions before the system is cleaned up without it.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The packet thread, seen from the control thread. It runs from the start; the control thread owns this.

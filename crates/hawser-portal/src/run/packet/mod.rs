@@ -124,7 +124,7 @@ impl Driver {
             self.wait(more, &mut ready)?;
             let next = self.step(&ready, &mut more)?;
             if next == Next::Stop {
-                self.say_good_bye();
+                self.close_sessions();
                 return Ok(self.parts.tun);
             }
         }
@@ -166,7 +166,7 @@ impl Driver {
     }
 
     /// Peers that are told need not find out by silence.
-    fn say_good_bye(&mut self) {
+    fn close_sessions(&mut self) {
         self.parts.endpoint.close();
         transmit::farewell(&mut self.parts);
     }

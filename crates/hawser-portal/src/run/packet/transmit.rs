@@ -14,7 +14,7 @@ use super::{Parts, streams};
 /// Batches in one round: up to 512 KiB.
 const BATCHES_PER_ROUND: usize = 8;
 
-/// Rounds in which all that is to be said at the end is said: a good-bye for each path of 500 peers.
+/// Rounds in which all that is to be said at the end is said: a CLOSE for each path of 500 peers.
 const FAREWELL_ROUNDS: usize = 64;
 
 /// The links' buffers, lent to the core. Lives for a round.
