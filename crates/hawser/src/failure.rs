@@ -67,10 +67,15 @@ impl Failure {
 
     /// Tells it, and gives the exit status.
     pub fn report(self) -> ExitCode {
-        let text = format!("{}{}", self.faults, plain(&*self.error, self.hint.as_deref()));
         // Where standard error is closed there is nobody left to tell.
-        let _ = io::stderr().write_all(text.as_bytes());
+        let _ = io::stderr().write_all(self.to_string().as_bytes());
         ExitCode::from(self.status)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.faults, plain(&*self.error, self.hint.as_deref()))
     }
 }
 

@@ -1,8 +1,11 @@
 //! `hawser status` against a control socket that answers.
 
 use hawser_portal::api::{
-    DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Program, ScionStatus, Status,
+    DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Program, SCHEMA, ScionStatus, Status,
 };
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 
 #[path = "support/asked.rs"]
 mod asked;
@@ -15,6 +18,9 @@ fn path(name: &str, state: PathState, rtt_ms: Option<f64>) -> PathStatus {
         name: name.into(),
         transport: "udp".into(),
         state,
+        reason: (state == PathState::NoRoute).then(|| "the interface is down".into()),
+        interface: Some("eth0".into()),
+        endpoint: busy.then(|| "198.51.100.7:4920".into()),
         metric: u16::from(!busy),
         rtt_ms,
         rate_mbps: if busy { 48.25 } else { 0.0 },
@@ -35,7 +41,12 @@ fn over_scion() -> PathStatus {
         hops: 2,
         mtu: 1472,
     };
-    PathStatus { transport: "scion".into(), scion: Some(scion), ..path("as", PathState::Active, Some(20.0)) }
+    PathStatus {
+        transport: "scion".into(),
+        endpoint: None,
+        scion: Some(scion),
+        ..path("as", PathState::Active, Some(20.0))
+    }
 }
 
 fn status() -> Status {
@@ -74,6 +85,7 @@ fn status() -> Status {
         fec: FecStatus::default(),
     };
     Status {
+        schema: SCHEMA,
         version: "0.1.0".into(),
         uptime_s: 7_260.0,
         protocol: "1.1".into(),
@@ -107,6 +119,9 @@ peer hub: handshake 1 min 15 s ago, received 5.0 GiB, sent 2.0 KiB
   dsl         udp        active         0  12.3 ms  48.2 Mbit/s    0.1 %  120.6 KiB  1472   5.0 GiB  999 B
   lte-backup  udp        no route       1        -   0.0 Mbit/s  100.0 %  120.6 KiB  1472   5.0 GiB  999 B
   as          scion      active         0  20.0 ms  48.2 Mbit/s    0.1 %  120.6 KiB  1472   5.0 GiB  999 B
+  dsl by eth0 to 198.51.100.7:4920
+  lte-backup by eth0: the interface is down
+  as by eth0
   as to 1-ff00:0:120,10.120.0.10:31000: 2 hops, mtu 1472: 1-ff00:0:110 1>2 1-ff00:0:120
   repairs: 17 packets came back; 1000 sent for 4000 packets, now 25 %
 
@@ -130,4 +145,17 @@ fn programs_get_the_document_as_it_was_sent() {
 fn a_portal_without_peers_says_so() {
     let out = asked(Program::Portal, Status { version: "0.1.0".into(), ..Status::default() }, &["status"]);
     assert_eq!(String::from_utf8_lossy(&out.stdout), "hawser 0.1.0, up 0 s\nno peers\n");
+}
+
+#[test]
+fn who_watches_goes_on_while_no_portal_is_there_and_ends_when_nobody_reads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut watch = Command::new(env!("CARGO_BIN_EXE_hawser"));
+    watch.args(["status", "--watch", "--socket"]).arg(folder.path().join("none.sock")).stdout(Stdio::piped());
+    let mut watch = watch.spawn().expect("it runs");
+    let mut lines = BufReader::new(watch.stdout.take().expect("a pipe")).lines();
+    let asked: Vec<String> = (0..4).map(|_| lines.next().expect("a line").expect("text")).collect();
+    assert!(asked[0].starts_with("error: ask portal at") && asked[2] == asked[0], "{asked:?}");
+    drop(lines);
+    assert!(watch.wait().expect("it ends").success());
 }

@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 
 pub use client::{Client, ClientError};
 pub use server::{ControlSocket, Reloads, ServeError};
-pub use status::{DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, ScionStatus, Status};
+pub use status::{
+    DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, SCHEMA, ScionStatus, Status,
+};
 
 /// Longest question, in bytes: far more than any question there is, so that memory stays bounded.
 const REQUEST_LIMIT: u64 = 4096;

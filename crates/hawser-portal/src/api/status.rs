@@ -5,9 +5,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// The version of the document: it grows by one where a field goes or changes its meaning, and not where one comes.
+pub const SCHEMA: u32 = 1;
+
 /// A portal at one moment. The default is a portal without peers that has just started; plain data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
+    /// [`SCHEMA`] of who wrote it; zero before there was one.
+    #[serde(default)]
+    pub schema: u32,
     /// Version of the running program.
     pub version: String,
     /// Since it started, in seconds.
@@ -106,6 +112,15 @@ pub struct PathStatus {
     pub transport: String,
     /// Its state.
     pub state: PathState,
+    /// Why it carries nothing, in a few words; none while it does, or where nothing is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The interface that it leaves by, where its link has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+    /// Where it leads, as an address and port; none before there is a path, and over SCION.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
     /// Its tier.
     pub metric: u16,
     /// Smoothed round-trip time in milliseconds; none before the first sample.
@@ -190,6 +205,9 @@ mod tests {
             name: "dsl".into(),
             transport: "udp".into(),
             state: PathState::Active,
+            reason: None,
+            interface: Some("eth0".into()),
+            endpoint: Some("198.51.100.7:4920".into()),
             metric: 0,
             rtt_ms: Some(12.5),
             rate_mbps: 48.0,
@@ -216,6 +234,7 @@ mod tests {
             fec,
         };
         let status = Status {
+            schema: SCHEMA,
             version: "0.1.0".into(),
             uptime_s: 7.0,
             protocol: "1.1".into(),
@@ -233,8 +252,9 @@ mod tests {
         assert_eq!(
             text,
             concat!(
-                r#"{"version":"0.1.0","uptime_s":7.0,"protocol":"1.1","peers":[{"name":"hub","handshake_age_s":null,"#,
-                r#""rx_bytes":3,"tx_bytes":4,"paths":[{"name":"dsl","transport":"udp","state":"active","metric":0,"rtt_ms":12.5,"#,
+                r#"{"schema":1,"version":"0.1.0","uptime_s":7.0,"protocol":"1.1","peers":[{"name":"hub","handshake_age_s":null,"#,
+                r#""rx_bytes":3,"tx_bytes":4,"paths":[{"name":"dsl","transport":"udp","state":"active","interface":"eth0","endpoint":"198.51.100.7:4920","#,
+                r#""metric":0,"rtt_ms":12.5,"#,
                 r#""rate_mbps":48.0,"loss_pct":0.5,"cwnd_bytes":120000,"mtu":1472,"rx_bytes":1,"tx_bytes":2}],"fec":{"#,
                 r#""protected_packets":8,"repairs":2,"repair_bytes":600,"overhead_pct":25.0,"repaired_packets":1}}],"#,
                 r#""drops":{"replay":5},"scheduler":"adaptive","links":[{"name":"dsl","weight":1,"max_rate_mbps":20.0,"#,

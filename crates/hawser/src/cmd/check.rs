@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hawser_portal::config::{self, Keys, LoadError};
+use hawser_portal::config::{self, DEFAULT_FILE, Keys, LoadError};
 
 use crate::failure::Failure;
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 pub struct Check {
     /// The configuration
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", default_value = DEFAULT_FILE)]
     config: PathBuf,
 }
 

@@ -7,10 +7,15 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
+/// Writes to standard output, at once.
+pub(super) fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+}
+
 /// Prints a command's result.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match write(text) {
         // Whoever reads only the first lines (`| head`) has what they wanted.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(format!("print: {error}"))),
         _ => Ok(()),
@@ -19,11 +24,16 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
 
 /// Prints what a daemon says of itself: as JSON, or as people read it.
 pub(super) fn print_status<S: Serialize>(status: &S, json: bool, table: fn(&S) -> String) -> Result<(), Failure> {
+    print(&shown(status, json, table)?)
+}
+
+/// The same as text.
+pub(super) fn shown<S: Serialize>(status: &S, json: bool, table: fn(&S) -> String) -> Result<String, Failure> {
     if !json {
-        return print(&table(status));
+        return Ok(table(status));
     }
     let text = serde_json::to_string_pretty(status).map_err(Failure::failed)?;
-    print(&format!("{text}\n"))
+    Ok(format!("{text}\n"))
 }
 
 /// A daemon did not answer: by which command it is started, and by which it was asked.

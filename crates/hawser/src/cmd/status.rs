@@ -2,14 +2,22 @@
 
 mod table;
 
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::Duration;
 
 use clap::Args;
 use hawser_portal::api::Client;
 use hawser_portal::config::DEFAULT_SOCKET;
 
-use super::output::{print_status, unanswered};
+use super::output::{print, shown, unanswered, write};
 use crate::failure::Failure;
+
+/// From one look to the next of who watches.
+const EVERY: Duration = Duration::from_secs(1);
+/// To the corner of the terminal, and nothing from there on (ECMA-48, CUP and ED).
+const CLEAR: &str = "\x1b[H\x1b[J";
 
 /// Show the peers and paths of the running portal
 #[derive(Debug, Args)]
@@ -17,6 +25,9 @@ pub struct Status {
     /// Print the status as JSON
     #[arg(long)]
     json: bool,
+    /// Print it again each second, until interrupted; on a terminal in the same place
+    #[arg(long)]
+    watch: bool,
     /// The portal's control socket
     #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET)]
     socket: PathBuf,
@@ -25,8 +36,28 @@ pub struct Status {
 impl Status {
     /// Asks the portal and prints its answer.
     pub fn run(self) -> Result<(), Failure> {
+        if self.watch {
+            self.watch();
+            return Ok(());
+        }
+        print(&self.ask()?)
+    }
+
+    /// Until nobody reads it any more. Who watches does so over the portal's restarts, too.
+    fn watch(&self) {
+        let place = if io::stdout().is_terminal() { CLEAR } else { "" };
+        loop {
+            let text = self.ask().unwrap_or_else(|failure| failure.to_string());
+            if write(&format!("{place}{text}")).is_err() {
+                return;
+            }
+            sleep(EVERY);
+        }
+    }
+
+    fn ask(&self) -> Result<String, Failure> {
         let asked = Client::status(&self.socket);
         let status = asked.map_err(|error| unanswered(error, "up", "status"))?;
-        print_status(&status, self.json, table::render)
+        shown(&status, self.json, table::render)
     }
 }

@@ -8,13 +8,14 @@ use hawser_core::path::health::{DownReason, HealthState};
 use hawser_core::session::{PathSnapshot, SessionSnapshot};
 use hawser_core::units::PeerId;
 use hawser_core::wire::Version;
+use hawser_net::netcfg::NoRoute;
 
 use super::reload::Places;
 use super::routes::Routes;
 use super::scion::Pathfinder;
 use super::usage::Usage;
-use crate::api::{DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Status};
-use crate::config::{Config, Link, Peer};
+use crate::api::{DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, SCHEMA, Status};
+use crate::config::{Config, Link, Peer, Transport};
 use crate::run::messages::State;
 use crate::run::plan::SocketPlan;
 
@@ -49,6 +50,7 @@ pub fn compose(
     };
     let lost = state.lost.iter().map(|(name, count)| (name.to_owned(), count));
     Status {
+        schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_s: uptime.as_secs_f64(),
         protocol: Version::OURS.to_string(),
@@ -77,7 +79,7 @@ fn peer_status(
                 all.iter().filter(|path| path.link == plan.id && path.state != HealthState::Down(DownReason::Closed));
             paths.extend(of_socket.map(|path| {
                 let scion = pathfinder.describe(&path.remote);
-                PathStatus { scion, ..path_status(plan, path, routes.lacking(plan).is_some()) }
+                PathStatus { scion, ..path_status(plan, path, routes.lacking(plan)) }
             }));
         }
         // A link without any path is a state too, where this peer could be reached by it.
@@ -137,12 +139,16 @@ fn link_status(link: &Link, usage: &Usage) -> LinkStatus {
     }
 }
 
-fn path_status(plan: &SocketPlan, path: &PathSnapshot, lacking: bool) -> PathStatus {
+fn path_status(plan: &SocketPlan, path: &PathSnapshot, lacking: Option<NoRoute>) -> PathStatus {
     let measured = !matches!(path.state, HealthState::New | HealthState::Validating);
+    let state = path_state(path.state, lacking.is_some());
     PathStatus {
         name: plan.name.clone(),
         transport: plan.carriage.transport().to_string(),
-        state: path_state(path.state, lacking),
+        state,
+        reason: reason(state, path.state, lacking),
+        interface: plan.interface.clone(),
+        endpoint: (plan.carriage.transport() != Transport::Scion).then(|| path.remote.to_string()),
         metric: path.metric,
         rtt_ms: measured.then_some(path.rtt.as_secs_f64() * MILLIS),
         rate_mbps: path.rate.map_or(0.0, |rate| rate.0 as f64 / BYTES_PER_MBIT),
@@ -169,6 +175,20 @@ fn path_state(state: HealthState, lacking: bool) -> PathState {
     }
 }
 
+/// Why a path carries nothing.
+fn reason(shown: PathState, state: HealthState, lacking: Option<NoRoute>) -> Option<String> {
+    let said = match (shown, state) {
+        (PathState::Active, _) => return None,
+        (PathState::NoRoute, _) => return Some(lacking.unwrap_or(NoRoute::Unreachable).to_string()),
+        (_, HealthState::Down(DownReason::LinkLost)) => "its interface or address is gone",
+        (_, HealthState::Down(DownReason::PeerSaidDown)) => "the peer says that it is down",
+        (_, HealthState::Down(_)) => "nothing comes back",
+        (_, HealthState::Suspect) => "an acknowledgement is overdue",
+        _ => "nothing came back yet",
+    };
+    Some(said.to_owned())
+}
+
 /// Of a link's sockets without a path the one that comes nearest to one speaks for the link.
 fn rank(state: PathState) -> u8 {
     match state {
@@ -180,14 +200,18 @@ fn rank(state: PathState) -> u8 {
 
 fn no_path(plan: &SocketPlan, routes: &Routes, state: &State) -> PathStatus {
     let usable = state.usable.get(usize::from(plan.id.0)).copied().unwrap_or(false);
+    let (state, reason) = match (usable, routes.lacking(plan)) {
+        (false, lacking) => (PathState::Down, lacking.map(|why| why.to_string())),
+        (true, Some(why)) => (PathState::NoRoute, Some(why.to_string())),
+        (true, None) => (PathState::New, None),
+    };
     PathStatus {
         name: plan.name.clone(),
         transport: plan.carriage.transport().to_string(),
-        state: match (usable, routes.lacking(plan).is_some()) {
-            (false, _) => PathState::Down,
-            (true, true) => PathState::NoRoute,
-            (true, false) => PathState::New,
-        },
+        state,
+        reason,
+        interface: plan.interface.clone(),
+        endpoint: None,
         metric: plan.metric,
         rtt_ms: None,
         rate_mbps: 0.0,

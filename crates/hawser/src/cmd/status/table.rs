@@ -75,6 +75,7 @@ fn render_peer(text: &mut String, peer: &PeerStatus, ours: &str) {
     let mut rows = vec![HEADINGS.map(|(heading, _)| heading.to_owned())];
     rows.extend(peer.paths.iter().map(cells));
     aligned(text, HEADINGS.map(|(_, align)| align), &rows);
+    render_ways(text, &peer.paths);
     render_scion(text, &peer.paths);
     render_gso(text, &peer.paths);
     render_fec(text, &peer.fec);
@@ -86,6 +87,19 @@ fn refusal(word: &str) -> &str {
         "unknown_key" => "does not know this portal's public key: there, `hawser peer list`; here, `hawser pubkey`",
         "preshared_key" => "has another preshared key: give both sides the same `preshared_key_file`, or none",
         other => other,
+    }
+}
+
+/// A line for each path: by which interface and where to, and why it carries nothing.
+fn render_ways(text: &mut String, paths: &[PathStatus]) {
+    for PathStatus { name, interface, endpoint, reason, .. } in paths {
+        let by = interface.iter().map(|interface| format!(" by {interface}"));
+        let to = endpoint.iter().map(|endpoint| format!(" to {endpoint}"));
+        let way: String = by.chain(to).collect();
+        let why = reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+        if !way.is_empty() || !why.is_empty() {
+            let _ = writeln!(text, "  {name}{way}{why}");
+        }
     }
 }
 
