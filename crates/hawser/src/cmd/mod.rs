@@ -10,6 +10,8 @@ mod join;
 mod lab;
 mod leave;
 mod output;
+#[cfg(feature = "pages")]
+mod pages;
 mod pairing;
 mod peer;
 mod pubkey;
@@ -59,6 +61,10 @@ pub enum Command {
     /// SCION: paths, the dispatcher bypass, test networks, measurements
     #[cfg(feature = "scion")]
     Scion(scion::Scion),
+    // Hidden: whoever makes a package looks for it, and nobody else.
+    #[cfg(feature = "pages")]
+    #[command(hide = true)]
+    Pages(pages::Pages),
 }
 
 impl Command {
@@ -82,6 +88,8 @@ impl Command {
             Self::Lab(lab) => lab.run(),
             #[cfg(feature = "scion")]
             Self::Scion(scion) => scion.run(),
+            #[cfg(feature = "pages")]
+            Self::Pages(pages) => pages.run(),
         }
     }
 }
