@@ -23,7 +23,7 @@ BPF_CLANG   := clang-14
 BPF_VERSION := 14.0.6
 BPF_FLAGS   := -O2 -target bpf -mcpu=v3 -Wall -Wextra -Werror
 
-.PHONY: compat endure demo test scion check cross cross-tools router bench measure build tools fuzz scion-golden bpf bpf-check bpf-tools
+.PHONY: compat dist dist-test dist-tools endure demo test scion check cross cross-tools router bench measure build tools fuzz scion-golden bpf bpf-check bpf-tools
 
 build:
 	$(CARGO) build --release --workspace
@@ -98,10 +98,54 @@ bpf-tools:
 	@$(BPF_CLANG) --version | grep -qF "version $(BPF_VERSION)" \
 	|| { echo "error: $(BPF_CLANG) $(BPF_VERSION) is needed (Debian 12 has it), not $$($(BPF_CLANG) --version | head -n 1)" >&2; exit 1; }
 
-## router: a small hawser without demo and lab, for a router's flash
-router:
-	$(CARGO) build --profile router -p hawser --no-default-features
-	ls -l target/router/hawser
+## dist: what is released, below target/packages: static binaries, Debian packages, an OCI image, SHA256SUMS; for some processors
+## alone: make dist PROCESSORS=x86_64. It needs rustup and pip for what Debian does not have
+PROCESSORS ?= x86_64 aarch64 armv7
+PACKAGES   := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/packages
+VERSION    := $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+# Zig is the C compiler for musl, of one version: PyPI has it.
+ZIG        := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/zig
+ZIG_VERSION := 0.17.1
+export HAWSER_ZIG := $(ZIG)/bin/python
+dist: dist-tools
+	for processor in $(PROCESSORS); do \
+	  dist/build product $$processor $(PACKAGES) && dist/deb $$processor $(PACKAGES) || exit 1; \
+	done
+	dist/image $(PACKAGES) $(VERSION) $(PROCESSORS)
+	cd $(PACKAGES) && sha256sum $$(ls | grep -v -e SHA256SUMS -e parts) > SHA256SUMS
+	ls -l $(PACKAGES)
+
+## router: a small static hawser without demo, lab and SCION, for a router's flash (docs/openwrt.md)
+router: dist-tools
+	for processor in $(PROCESSORS); do dist/build router $$processor $(PACKAGES) || exit 1; done
+	cd $(PACKAGES) && sha256sum $$(ls | grep -v -e SHA256SUMS -e parts) > SHA256SUMS
+	ls -l $(PACKAGES)
+
+## dist-test: that what make dist made is small, static, runs on its processor, installs on these systems, and starts from the
+## image (root). Ubuntu's roots need Ubuntu's keyring: make dist-test SUITES="bookworm trixie noble"
+SUITES ?= bookworm trixie
+DIST_TEST_TOOLS := qemu-user-static:qemu-arm-static file:file mmdebstrap:mmdebstrap umoci:umoci crun:crun
+dist-test:
+	@[ -e $(PACKAGES)/SHA256SUMS ] || { echo "error: nothing was made yet: make dist" >&2; exit 1; }
+	@$(MAKE) --no-print-directory tools TOOLS="$(DIST_TEST_TOOLS)"
+	dist/test-binaries $(PACKAGES) $(PROCESSORS)
+	$(SUDO) dist/test-deb $(PACKAGES) $(SUITES)
+	$(SUDO) dist/test-image $(PACKAGES) $(VERSION)
+
+DIST_TOOLS := dpkg-dev+xz-utils:dpkg-deb qemu-user-static:qemu-arm-static python3-venv+python3:python3 $(CROSS_TOOLS)
+dist-tools:
+	@[ "$$(uname -m)" = x86_64 ] || { echo "error: packages are made on x86-64, and this is $$(uname -m)" >&2; exit 1; }
+	@command -v rustup >/dev/null || { echo "error: no rustup, to add the standard libraries of other processors" >&2; exit 1; }
+	@$(MAKE) --no-print-directory tools TOOLS="$(DIST_TOOLS)"
+	@. dist/processors.sh && for processor in $(PROCESSORS); do \
+	  target=$$(target_of $$processor) && rustup target add $$target $$(shared_target_of $$processor) 2>&1 | grep -v 'up to date' >&2; \
+	  [ -d "$$(rustc --print target-libdir --target $$target)" ] || { echo "error: rustup has no standard library for $$target" >&2; exit 1; }; \
+	done
+	@$(HAWSER_ZIG) -c 'import importlib.metadata as m; assert m.version("ziglang") == "$(ZIG_VERSION)"' 2>/dev/null || { \
+	  echo "installing ziglang $(ZIG_VERSION) into $(ZIG)" >&2; \
+	  python3 -m venv $(ZIG) && $(ZIG)/bin/pip install --quiet ziglang==$(ZIG_VERSION) \
+	  || { echo "error: no ziglang $(ZIG_VERSION) from pip" >&2; exit 1; }; \
+	}
 
 ## bench: each step of the packet's story; then Hawser beside plain forwarding, wireguard-go and the yardstick
 ## (12 minutes, root, and Go to build wireguard-go).

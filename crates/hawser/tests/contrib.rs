@@ -61,3 +61,46 @@ fn runs_commands_that_there_are(unit: &str) {
         assert!(out.status.success(), "hawser {command}");
     }
 }
+
+/// What the shell has before OpenWrt's script: procd's functions, which say how they were called.
+const PROCD: &str = r#"
+procd_open_instance() { :; }
+procd_close_instance() { :; }
+procd_set_param() { echo "$*"; }
+procd_send_signal() { echo "signal $*"; }
+"#;
+
+/// What a function of OpenWrt's script has procd do, with this configuration and this binary in the place of the installed.
+fn procd_is_told(function: &str, config: &Path) -> String {
+    let script = format!(
+        "{PROCD}\n. {}\nPROGRAM={}\nCONFIG={}\n{function}",
+        contrib().join("openwrt/hawser.init").display(),
+        env!("CARGO_BIN_EXE_hawser"),
+        config.display()
+    );
+    let out = Command::new("sh").args(["-euc", &script]).output().expect("a shell starts");
+    String::from_utf8(out.stdout).expect("it is text")
+}
+
+#[test]
+fn openwrts_service_runs_a_command_that_there_is() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let config = folder.path().join("hawser.toml");
+    assert_eq!(procd_is_told("start_service", &config), "", "without a configuration nothing is started");
+    let key = folder.path().join("private.key");
+    let made = Command::new(env!("CARGO_BIN_EXE_hawser")).arg("genkey").output().expect("the binary starts");
+    std::fs::write(&key, made.stdout).expect("written");
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("its own");
+    let example = std::fs::read_to_string(contrib().join("remote.toml")).expect("it is there");
+    std::fs::write(&config, example.replace("/etc/hawser/private.key", key.to_str().expect("text"))).expect("written");
+    let told = procd_is_told("start_service", &config);
+    let command = told.lines().find_map(|line| line.strip_prefix("command ")).expect("a command is run");
+    let words: Vec<&str> = command.split(' ').collect();
+    let out = Command::new(words[0]).args(&words[1..]).arg("--help").output().expect("it starts");
+    assert!(out.status.success() && words[1] == "up", "{command}");
+    assert!(told.contains("respawn 3600 5 0"), "{told}");
+    assert_eq!(procd_is_told("reload_service", &config), "signal hawser * HUP\n");
+    // A faulty one neither starts nor reaches the portal that runs.
+    std::fs::write(&config, "[portal]\nnoise = 1\n").expect("written");
+    assert_eq!(procd_is_told("start_service || reload_service || true", &config), "");
+}

@@ -11,6 +11,8 @@ mod join;
 mod lab;
 mod leave;
 mod output;
+#[cfg(feature = "pages")]
+mod pages;
 mod pairing;
 mod peer;
 mod ping;
@@ -63,6 +65,10 @@ pub enum Command {
     /// SCION: paths, the dispatcher bypass, test networks, measurements
     #[cfg(feature = "scion")]
     Scion(scion::Scion),
+    // Hidden: whoever makes a package looks for it, and nobody else.
+    #[cfg(feature = "pages")]
+    #[command(hide = true)]
+    Pages(pages::Pages),
 }
 
 impl Command {
@@ -87,6 +93,8 @@ impl Command {
             Self::Lab(lab) => lab.run(),
             #[cfg(feature = "scion")]
             Self::Scion(scion) => scion.run(),
+            #[cfg(feature = "pages")]
+            Self::Pages(pages) => pages.run(),
         }
     }
 }

@@ -13,7 +13,9 @@ use std::path::PathBuf;
 use clap::Args;
 use hawser_portal::config::{self, DEFAULT_FILE};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
+use tracing_subscriber::{fmt, registry};
 
 use self::host::ServiceManager;
 use crate::failure::Failure;
@@ -61,19 +63,17 @@ fn raise_descriptors() {
 /// Log lines to standard error, in colour on a terminal; without a time of their own where the journal adds one.
 pub(super) fn start_log() -> Result<(), Failure> {
     let filter = std::env::var(LOG_VARIABLE).unwrap_or_else(|_| LOG_DEFAULT.to_owned());
-    let filter = EnvFilter::try_new(&filter).map_err(|e| {
+    let filter: Targets = filter.parse().map_err(|e| {
         Failure::wrong(format!("read {LOG_VARIABLE}={filter}: {e}"))
             .hint(format!("such as {LOG_VARIABLE}=debug or {LOG_VARIABLE}=info,hawser_net=trace"))
     })?;
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .compact();
+    let others = filter.default_level().unwrap_or(LevelFilter::ERROR);
+    let log = registry().with(filter.with_default(others));
+    let lines = fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal()).compact();
     if std::env::var_os("JOURNAL_STREAM").is_some() {
-        log.without_time().init();
+        log.with(lines.without_time()).init();
     } else {
-        log.init();
+        log.with(lines).init();
     }
     Ok(())
 }

@@ -99,7 +99,7 @@ fn receive_messages(
             for (message, told) in messages.iter().zip(told).take(count) {
                 *told = Some(Told {
                     len: message.msg_len as usize,
-                    control_len: message.msg_hdr.msg_controllen,
+                    control_len: message.msg_hdr.msg_controllen as _,
                     complete: message.msg_hdr.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) == 0,
                 });
             }
@@ -144,8 +144,8 @@ pub(super) fn next_error(link: &mut UdpLink) -> io::Result<Option<PathError>> {
         }
         link.icmp.on_error(&link.socket, link.local.is_ipv6())?;
         let quoted = Quoted::of(&payload[..got.unsigned_abs().min(QUOTED_BYTES)]);
-        let control_len = header.msg_controllen.min(ERROR_CONTROL_BYTES);
-        let error = ExtendedError::parse(&control.0[..control_len]);
+        let control_len: usize = header.msg_controllen as _;
+        let error = ExtendedError::parse(&control.0[..control_len.min(ERROR_CONTROL_BYTES)]);
         if let (Some(remote), Some(error)) = (name.get(), error) {
             let reason = Refusal::from_errno(error.errno);
             return Ok(Some(PathError {

@@ -134,10 +134,11 @@ fn send_pieces(link: &UdpLink, batch: &SendBatch, most: usize, trains: bool) -> 
     if count == 0 {
         return Sent::Nothing;
     }
+    // The system call itself: musl's function of the name sends one message at a time.
     // SAFETY: every pointer in the first `count` messages leads to memory that outlives the call
-    // and is as long as the length beside it says; the kernel only reads it.
+    // and is as long as the length beside it says; the kernel only reads it. Padding is zero, as the kernel's layout wants it.
     let sent = unsafe {
-        libc::sendmmsg(link.socket.as_raw_fd(), messages.as_mut_ptr(), count as libc::c_uint, libc::MSG_DONTWAIT as _)
+        libc::syscall(libc::SYS_sendmmsg, link.socket.as_raw_fd(), messages.as_mut_ptr(), count, libc::MSG_DONTWAIT)
     };
     match usize::try_from(sent) {
         Ok(sent) => Sent::Bytes(slices[..sent].iter().map(|slice| slice.iov_len).sum()),
