@@ -22,7 +22,7 @@ pub struct RttEstimator {
     /// Frames that it was smoothed over, as far as it matters.
     aged: u32,
     least_age: WindowedMin,
-    /// The round trip by the way that the last acknowledgement took, where another path brought it.
+    /// How much longer than the smoothed round trip the last acknowledgement took, where another path brought it.
     detour: Duration,
 }
 
@@ -81,7 +81,7 @@ impl RttEstimator {
     /// Takes in the round trip of a packet whose acknowledgement came by another path: the next may come that way too, and is
     /// not overdue before. It is no sample of this path.
     pub fn on_detour(&mut self, latest: Duration) {
-        self.detour = latest;
+        self.detour = latest.saturating_sub(self.snapshot.smoothed);
     }
 
     /// Takes in how old the packets were on the average that a frame newly acknowledged.
@@ -102,11 +102,9 @@ impl RttEstimator {
         self.snapshot
     }
 
-    /// How long after a packet its acknowledgement is overdue (RFC 9002 section 6.2.1), by its own way or that of the last one,
-    /// whichever is longer: 9/8 of a single round trip are late (section 6.1.2).
+    /// How long after a packet its acknowledgement is overdue (RFC 9002 section 6.2.1), by the way that the last one came.
     pub fn pto(&self, max_ack_delay: Duration) -> Duration {
-        let own = self.snapshot.smoothed + (self.snapshot.variance * 4).max(GRANULARITY);
-        own.max(self.detour * 9 / 8) + max_ack_delay
+        self.snapshot.smoothed + (self.snapshot.variance * 4).max(GRANULARITY) + max_ack_delay + self.detour
     }
 
     /// Whether anything was measured yet.
@@ -169,11 +167,11 @@ mod tests {
     #[test]
     fn an_acknowledgement_that_comes_round_by_another_path_is_awaited_as_long_as_the_last_one_took() {
         let mut rtt = sampled(&[(0, 20, 0)]);
-        rtt.on_detour(ms(80));
-        assert_eq!((rtt.pto(ms(5)), rtt.snapshot().smoothed), (ms(90 + 5), ms(20)));
-        rtt.on_detour(ms(40));
-        assert_eq!(rtt.pto(ms(5)), ms(20 + 40 + 5), "it came before its own would be overdue");
-        rtt.on_detour(ms(80));
+        rtt.on_detour(ms(75));
+        assert_eq!((rtt.pto(ms(5)), rtt.snapshot().smoothed), (ms(20 + 40 + 5 + 55), ms(20)));
+        rtt.on_detour(ms(15));
+        assert_eq!(rtt.pto(ms(5)), ms(20 + 40 + 5), "it came before its own would have");
+        rtt.on_detour(ms(75));
         rtt.on_sample(Time::ZERO + ms(20), ms(20), ms(0));
         assert_eq!(rtt.pto(ms(5)), ms(20 + 30 + 5), "they come by its own again");
     }
