@@ -238,9 +238,9 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The peer answers, and there is no session: that is told once.
+    /// The peer answers, and there is no session: that is told once until there is one, for answers may be forged.
     fn note_refused(&mut self, id: PeerId, refusal: Refusal) {
-        if self.peers[id.0 as usize].refused.replace(refusal) != Some(refusal) {
+        if self.peers[id.0 as usize].refused.replace(refusal).is_none() {
             self.events.push(Event::Refused { peer: id, refusal });
         }
     }
