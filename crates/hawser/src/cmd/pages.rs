@@ -1,6 +1,7 @@
 //! `hawser pages`: man pages and completions, written where packages and `/usr/local` keep them.
 //!
 //! 1. A man page for the program and for each command, below `share/man/man1`. 2. Completions for bash, zsh and fish.
+//!
 //! They are made from the arguments that this very binary understands, so that they never say anything else.
 
 use std::io;
