@@ -101,15 +101,20 @@ impl From<LoadError> for Failure {
     }
 }
 
-/// `error: operation: cause: cause`, and the hint.
-fn plain(error: &dyn Error, hint: Option<&str>) -> String {
-    let mut text = format!("error: {error}");
+/// `operation: cause: cause`.
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
         let _ = write!(text, ": {error}");
         cause = error.source();
     }
-    text.push('\n');
+    text
+}
+
+/// `error: operation: cause: cause`, and the hint.
+fn plain(error: &dyn Error, hint: Option<&str>) -> String {
+    let mut text = format!("error: {}\n", with_causes(error));
     if let Some(hint) = hint {
         let _ = writeln!(text, "hint: {hint}");
     }

@@ -126,7 +126,7 @@ peer hub: handshake 1 min 15 s ago, received 5.0 GiB, sent 2.0 KiB
   repairs: 17 packets came back; 1000 sent for 4000 packets, now 25 %
 
 peer office: no handshake yet, received 0 B, sent 0 B
-  it answers, and does not know this portal's public key: there, `hawser peer list`; here, `hawser pubkey`
+  it answers, and does not know this portal's public key: on its side, sudo hawser peer list; on this one, hawser pubkey of the private key
   no paths
 
 dropped: replay 3, unknown label 1

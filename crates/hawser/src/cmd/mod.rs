@@ -24,6 +24,7 @@ mod shim;
 mod status;
 mod table;
 mod up;
+mod world;
 
 use clap::Subcommand;
 

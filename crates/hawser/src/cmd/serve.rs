@@ -13,8 +13,9 @@ use hawser_portal::pairing::{make_folder, write_private};
 use ipnet::{IpNet, Ipv4Net};
 
 use super::pairing::home::Home;
-use super::pairing::invite::{TokenOptions, Way, invite, ways};
+use super::pairing::invite::{TokenOptions, invite};
 use super::pairing::service::{Service, is_running};
+use super::world::{Way, ways};
 use crate::failure::Failure;
 
 /// Inner networks that are tried, `10.N.0.0/24` from here on: nobody's default, as far as is known.

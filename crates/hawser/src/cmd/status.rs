@@ -61,3 +61,17 @@ impl Status {
         shown(&status, self.json, table::render)
     }
 }
+
+/// Why a peer that answers has no session with the portal, and what mends it; none for a word of a newer version.
+pub(super) fn refusal(word: &str) -> Option<[&'static str; 2]> {
+    match word {
+        "unknown_key" => Some([
+            "does not know this portal's public key",
+            "on its side, sudo hawser peer list; on this one, hawser pubkey of the private key",
+        ]),
+        "preshared_key" => {
+            Some(["has another preshared key", "give both sides the same `preshared_key_file`, or none"])
+        }
+        _ => None,
+    }
+}

@@ -1,19 +1,18 @@
 //! Step 4, of a portal with others behind it: whether the system forwards their packets.
 
-use hawser_net::netcfg::{NetConfigError, RouteQuery, Rtnl, SysctlKey};
+use hawser_net::netcfg::{ForwardDrop, NetConfigError, NftError, Rtnl, SysctlKey};
 use hawser_portal::config::Config;
 
 use super::finding::Finding;
-
-/// Somewhere in the world: the system is asked for its route (RFC 7526).
-const FAR: &str = "192.88.99.1";
+use crate::cmd::world;
+use crate::failure::with_causes;
 
 /// All of it; nothing where packets of others are none of this portal's business.
 pub async fn look(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> Result<(), NetConfigError> {
     let tun = config.tun.name.as_str();
-    let world = config.nat.masquerade.as_ref().map(|name| name.as_str());
+    let masquerade = config.nat.masquerade.as_ref().map(|name| name.as_str());
     let served = config.gateway.serve.iter().map(|name| name.as_str());
-    let interfaces: Vec<&str> = world.into_iter().chain(served).collect();
+    let interfaces: Vec<&str> = masquerade.into_iter().chain(served).collect();
     if interfaces.is_empty() {
         return Ok(());
     }
@@ -45,17 +44,26 @@ pub async fn look(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> 
             Some(_) => {}
         }
     }
-    // Without nftables nobody drops by it.
-    for found in rtnl.forward_drops(tun).await.unwrap_or_default() {
-        let text = format!("a firewall drops what is forwarded by {tun}: {found}");
-        let chain = found.to_string().replace("table ", "").replace(" chain", "");
-        let cure = format!("sudo nft insert rule {chain} iifname {tun} accept; the same with oifname");
-        findings.push(Finding::fault("forward-firewall", tun, text, cure));
+    match rtnl.forward_drops(tun).await {
+        Ok(drops) => findings.extend(drops.iter().map(|found| dropped(tun, found))),
+        // Without nftables nobody drops by it.
+        Err(NftError::Missing) => {}
+        Err(error) => {
+            let text = format!("whether a firewall drops what is forwarded is not known: {}", with_causes(&error));
+            findings.push(Finding::notice("firewall-unknown", tun, text, "sudo nft list ruleset"));
+        }
     }
-    if let Some(world) = world {
-        findings.extend(other_world(rtnl, world).await?);
+    if let Some(masquerade) = masquerade {
+        findings.extend(other_world(rtnl, masquerade).await?);
     }
     Ok(())
+}
+
+fn dropped(tun: &str, by: &ForwardDrop) -> Finding {
+    let text = format!("a firewall drops what is forwarded by {tun}: {by}");
+    let ForwardDrop { table, chain } = by;
+    let cure = format!("sudo nft insert rule {table} {chain} iifname {tun} accept; the same with oifname");
+    Finding::fault("forward-firewall", tun, text, cure)
 }
 
 fn forwards(interface: &str) -> bool {
@@ -64,14 +72,10 @@ fn forwards(interface: &str) -> bool {
 }
 
 /// The internet is by another interface than the one that translates.
-async fn other_world(rtnl: &Rtnl, world: &str) -> Result<Option<Finding>, NetConfigError> {
-    let destination = FAR.parse().expect("the constant is an address");
-    let Ok(answer) = rtnl.route_get(RouteQuery { destination, source: None, interface: None, mark: None }).await else {
-        return Ok(None);
-    };
-    let link = rtnl.link(answer.interface).await?.map(|link| link.name);
-    Ok(link.filter(|name| name != world).map(|name| {
-        let text = format!("[nat] masquerade is {world}, and the internet is by {name}");
-        Finding::fault("other-masquerade", world, text, format!("in [nat]: masquerade = \"{name}\""))
+async fn other_world(rtnl: &Rtnl, masquerade: &str) -> Result<Option<Finding>, NetConfigError> {
+    let way = world::way(rtnl, world::FAR[0]).await?;
+    Ok(way.map(|way| way.interface).filter(|name| name != masquerade).map(|name| {
+        let text = format!("[nat] masquerade is {masquerade}, and the internet is by {name}");
+        Finding::fault("other-masquerade", masquerade, text, format!("in [nat]: masquerade = \"{name}\""))
     }))
 }

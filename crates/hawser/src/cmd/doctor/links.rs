@@ -20,34 +20,34 @@ pub struct OneLink {
     pub name: LinkName,
     /// By which interface.
     pub interface: InterfaceName,
+    /// The address that it has to have, if one was configured.
+    pub address: Option<IpAddr>,
+    /// How it carries packets.
+    pub transport: Transport,
     /// Where it leads.
     pub endpoints: Vec<SocketAddr>,
 }
 
-/// The links that name their interface and lead to endpoints by IP. One of every interface is as many as there are.
+/// The links that name their interface and lead to endpoints by IP; which interfaces a link of all of them is to have, nobody said.
 pub fn all(config: &Config) -> Vec<OneLink> {
     let endpoints: Vec<SocketAddr> = config.peers.iter().flat_map(|peer| peer.endpoints.iter().copied()).collect();
     let named = |link: &Link| {
         let interface = link.interface.clone().filter(|name| name.as_str() != ANY_INTERFACE)?;
         let own = |endpoint: &&SocketAddr| link.address.is_none_or(|address| address.is_ipv4() == endpoint.is_ipv4());
         let endpoints = endpoints.iter().filter(own).copied().collect();
-        Some(OneLink { name: link.name.clone(), interface, endpoints })
+        let (name, address, transport) = (link.name.clone(), link.address, link.transport);
+        Some(OneLink { name, interface, address, transport, endpoints })
     };
     config.links.iter().filter(|link| link.transport != Transport::Scion).filter_map(named).collect()
 }
 
 /// Whether the system has all that the link needs.
-pub async fn look(
-    rtnl: &Rtnl,
-    config: &Config,
-    link: &OneLink,
-    findings: &mut Vec<Finding>,
-) -> Result<bool, NetConfigError> {
+pub async fn look(rtnl: &Rtnl, link: &OneLink, findings: &mut Vec<Finding>) -> Result<bool, NetConfigError> {
     let found = match rtnl.link_named(link.interface.as_str()).await? {
         None => Some(missing(link)),
         Some(info) if !info.administratively_up => Some(down(link)),
         Some(info) if !info.up => Some(no_carrier(link)),
-        Some(info) => match no_address(rtnl, config, link).await? {
+        Some(info) => match no_address(rtnl, link).await? {
             Some(found) => Some(found),
             None => no_way(rtnl, link, &info).await?,
         },
@@ -75,11 +75,10 @@ fn no_carrier(link: &OneLink) -> Finding {
     Finding::fault("no-carrier", name, text, "look at the cable, the Wi-Fi network or the modem")
 }
 
-async fn no_address(rtnl: &Rtnl, config: &Config, link: &OneLink) -> Result<Option<Finding>, NetConfigError> {
-    let OneLink { name, interface, endpoints } = link;
+async fn no_address(rtnl: &Rtnl, link: &OneLink) -> Result<Option<Finding>, NetConfigError> {
+    let OneLink { name, interface, address, endpoints, .. } = link;
     let addresses = rtnl.interface_addresses(interface.as_str()).await?.unwrap_or_default();
-    let wanted = config.links.iter().find(|one| one.name == *name).and_then(|one| one.address);
-    if let Some(wanted) = wanted.filter(|wanted| addresses.iter().all(|one| one.address.addr() != *wanted)) {
+    if let Some(wanted) = address.filter(|wanted| addresses.iter().all(|one| one.address.addr() != *wanted)) {
         let text =
             format!("link {name}: interface {interface} does not have the address {wanted} of the configuration");
         return Ok(Some(Finding::fault("other-address", name, text, format!("ip address show {interface}"))));
@@ -101,7 +100,7 @@ async fn no_address(rtnl: &Rtnl, config: &Config, link: &OneLink) -> Result<Opti
 
 /// No route to any endpoint, or a gateway that nobody is.
 async fn no_way(rtnl: &Rtnl, link: &OneLink, info: &LinkInfo) -> Result<Option<Finding>, NetConfigError> {
-    let OneLink { name, interface, endpoints } = link;
+    let OneLink { name, interface, endpoints, .. } = link;
     let (mut gateways, mut refusal) = (Vec::new(), None);
     for endpoint in endpoints {
         let query = RouteQuery { destination: endpoint.ip(), source: None, interface: Some(info.index), mark: None };

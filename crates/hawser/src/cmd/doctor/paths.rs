@@ -3,6 +3,7 @@
 use hawser_portal::api::{PathState, PathStatus, PeerStatus, Status};
 
 use super::finding::Finding;
+use crate::cmd::status::refusal;
 
 /// Loss from which on a line is worth looking at, in per cent: a good one has a hundredth of it.
 const LOSS_PCT: f64 = 3.0;
@@ -62,21 +63,10 @@ const DROPS: [(&str, &str, &str); 3] = [
 ];
 
 fn refused(peer: &PeerStatus) -> Option<Finding> {
-    let name = &peer.name;
-    let (id, text, cure) = match peer.refused.as_deref()? {
-        "unknown_key" => (
-            "unknown-key",
-            format!("peer {name} answers, and does not know this portal's public key"),
-            "on its side: sudo hawser peer list; this portal's key: sudo cat /etc/hawser/private.key | hawser pubkey",
-        ),
-        "preshared_key" => (
-            "preshared-key",
-            format!("peer {name} answers, and has another preshared key"),
-            "give both sides the same `preshared_key_file`, or none",
-        ),
-        _ => return None,
-    };
-    Some(Finding::fault(id, name, text, cure))
+    let (name, word) = (&peer.name, peer.refused.as_deref()?);
+    let [why, cure] = refusal(word)?;
+    let id = if word == "unknown_key" { "unknown-key" } else { "preshared-key" };
+    Some(Finding::fault(id, name, format!("peer {name} answers, and {why}"), cure))
 }
 
 fn other_version(peer: &PeerStatus, ours: &str) -> Option<Finding> {

@@ -6,6 +6,7 @@ use hawser_portal::api::{Client, ClientError, Status};
 use hawser_portal::config::{self, Config, Keys, LoadError};
 
 use super::finding::Finding;
+use crate::failure::with_causes;
 
 /// The configuration, where it can be read; what is wrong with it, or its keys.
 pub fn configuration(file: &Path, findings: &mut Vec<Finding>) -> Option<Config> {
@@ -21,7 +22,7 @@ pub fn configuration(file: &Path, findings: &mut Vec<Finding>) -> Option<Config>
             LoadError::Key(key) => key.hint(),
             _ => format!("hawser check -c {}", file.display()),
         };
-        findings.push(Finding::fault("key", file.display(), sentence(&error), cure));
+        findings.push(Finding::fault("key", file.display(), with_causes(&error), cure));
     }
     Some(config)
 }
@@ -33,18 +34,7 @@ fn unread(file: &Path, error: &LoadError) -> Finding {
     } else {
         format!("hawser check -c {}", file.display())
     };
-    Finding::fault("configuration", file.display(), sentence(error), cure)
-}
-
-/// An error with its causes.
-fn sentence(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text += &format!(": {error}");
-        cause = error.source();
-    }
-    text
+    Finding::fault("configuration", file.display(), with_causes(error), cure)
 }
 
 /// What the running portal says, where one does.
@@ -64,10 +54,9 @@ pub fn status(config: &Config, findings: &mut Vec<Finding>) -> Option<Status> {
                 ClientError::NotRunning { .. } => {
                     ("not-running", "sudo systemctl start hawser; why it ended: journalctl -u hawser".to_owned())
                 }
-                ClientError::NotAllowed { .. } => ("not-allowed", "sudo hawser doctor".to_owned()),
                 _ => ("no-answer", "sudo systemctl restart hawser".to_owned()),
             };
-            findings.push(Finding::fault(id, socket.display(), sentence(&error), cure));
+            findings.push(Finding::fault(id, socket.display(), with_causes(&error), cure));
             None
         }
     }

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use hawser_portal::config::Config;
+use hawser_portal::config::Transport;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::finding::Finding;
@@ -42,10 +42,10 @@ struct Passes {
 }
 
 /// What is wrong on the way; a portal has been trying.
-pub fn look(config: &Config, link: &OneLink, findings: &mut Vec<Finding>) {
+pub fn look(link: &OneLink, findings: &mut Vec<Finding>) {
     let Some(&endpoint) = link.endpoints.first() else { return };
     let passes = ask(link.interface.as_str(), endpoint);
-    findings.extend(judge(config, link, endpoint, &passes));
+    findings.extend(judge(link, endpoint, &passes));
 }
 
 fn ask(interface: &str, endpoint: SocketAddr) -> Passes {
@@ -63,9 +63,9 @@ fn ask(interface: &str, endpoint: SocketAddr) -> Passes {
     })
 }
 
-fn judge(config: &Config, link: &OneLink, endpoint: SocketAddr, passes: &Passes) -> Option<Finding> {
+fn judge(link: &OneLink, endpoint: SocketAddr, passes: &Passes) -> Option<Finding> {
     let (name, host) = (&link.name, endpoint.ip());
-    let by_udp = config.links.iter().any(|one| one.name == *name && one.transport.to_string() == "udp");
+    let (by_udp, by_tcp) = (link.transport == Transport::Udp, link.transport == Transport::Tcp);
     if let Some(location) = &passes.captive {
         let text = format!("link {name}: a captive portal answers in the place of {host}: {location}");
         let cure =
@@ -83,7 +83,7 @@ fn judge(config: &Config, link: &OneLink, endpoint: SocketAddr, passes: &Passes)
             let cure = format!("in [[link]] \"{name}\": transport = \"tcp\"; or let UDP {} through", endpoint.port());
             Some(Finding::fault("udp-blocked", name, text, cure))
         }
-        (Tcp::Refused | Tcp::Silent, _) if !by_udp && (passes.ping || passes.tcp == Tcp::Refused) => {
+        (Tcp::Refused | Tcp::Silent, _) if by_tcp && (passes.ping || passes.tcp == Tcp::Refused) => {
             let text = format!("link {name}: {host} answers, and takes no TCP connection at port {}", endpoint.port());
             let cure = "on the server, in [portal]: transports = [\"udp\", \"tcp\"], and let the port in";
             Some(Finding::fault("tcp-closed", name, text, cure))

@@ -1,15 +1,14 @@
 //! Step 4: whether packets for the tunnel go by it, and others that should.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
-use hawser_net::netcfg::{NetConfigError, RouteQuery, Rtnl};
+use hawser_net::netcfg::{NetConfigError, Rtnl};
 use hawser_portal::config::Config;
 
 use super::finding::Finding;
+use crate::cmd::world;
 
-/// Somewhere in the world, of either IP version: nothing is sent there, the system is asked for its route (RFC 7526; Google).
-const FAR: [IpAddr; 2] =
-    [IpAddr::V4(Ipv4Addr::new(192, 88, 99, 1)), IpAddr::V6(Ipv6Addr::new(0x2001, 0x4860, 0x4860, 0, 0, 0, 0, 0x8888))];
+/// Where the system has its name servers (resolv.conf(5)).
 const RESOLVERS: &str = "/etc/resolv.conf";
 
 /// All of it.
@@ -39,36 +38,34 @@ pub async fn look(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> 
         }
     }
     if config.tun.default_route {
-        world(rtnl, config, findings).await?;
+        internet(rtnl, config, findings).await?;
     }
     Ok(())
 }
 
 /// By which other interface than the tunnel packets leave; none where they go by it, or nowhere.
 async fn goes_by(rtnl: &Rtnl, destination: IpAddr, tun: &str) -> Result<Option<String>, NetConfigError> {
-    let query = RouteQuery { destination, source: None, interface: None, mark: None };
-    let Ok(answer) = rtnl.route_get(query).await else { return Ok(None) };
-    let link = rtnl.link(answer.interface).await?;
-    Ok(link.map(|link| link.name).filter(|name| name != tun && name != "lo"))
+    let way = world::way(rtnl, destination).await?;
+    Ok(way.map(|way| way.interface).filter(|name| name != tun && name != "lo"))
 }
 
 /// What is for the internet, and the names that are asked for.
-async fn world(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> Result<(), NetConfigError> {
+async fn internet(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> Result<(), NetConfigError> {
     let tun = config.tun.name.as_str();
-    for far in FAR {
+    for far in world::FAR {
         let Some(other) = goes_by(rtnl, far, tun).await? else { continue };
         let has = config.tun.addresses.iter().any(|address| address.addr().is_ipv4() == far.is_ipv4());
         if has {
             let text = format!("the internet goes by {other}, past the tunnel");
             let cure = "another tunnel's rules or routes come first: ip rule; ip route show table all";
             findings.push(Finding::fault("internet-outside", other, text, cure));
+            // Names are asked for the same way.
             return Ok(());
-        } else {
-            let version = if far.is_ipv4() { "IPv4" } else { "IPv6" };
-            let text = format!("{version} goes by {other}, past the tunnel: the tunnel has no {version} address");
-            let cure = format!("give [tun] an {version} address, and the peer the default route of {version}");
-            findings.push(Finding::notice("leak", other, text, cure));
         }
+        let version = if far.is_ipv4() { "IPv4" } else { "IPv6" };
+        let text = format!("{version} goes by {other}, past the tunnel: the tunnel has no {version} address");
+        let cure = format!("give [tun] an {version} address, and the peer the default route of {version}");
+        findings.push(Finding::notice("leak", other, text, cure));
     }
     for resolver in resolvers() {
         if let Some(other) = goes_by(rtnl, resolver, tun).await? {

@@ -4,7 +4,6 @@ use std::io::{self, IsTerminal};
 use std::net::{IpAddr, SocketAddr};
 
 use clap::Args;
-use hawser_net::netcfg::{RouteQuery, Rtnl};
 use hawser_portal::api::{Client, ClientError};
 use hawser_portal::config::{self, Config, Keys, PeerName, Transport};
 use hawser_portal::pairing::{self, Endpoint, Host, Invitation, Invitations, Token, peer_file};
@@ -14,14 +13,13 @@ use qrcode::render::unicode::Dense1x2;
 
 use super::home::{Home, now};
 use crate::cmd::output::print;
+use crate::cmd::world::ways;
 use crate::failure::Failure;
 
 /// Minutes that a token may be used, unless said otherwise.
 const MINUTES: u32 = 60;
 /// Longest of these: a month.
 const MINUTES_MAX: i64 = 31 * 24 * 60;
-/// Somewhere in the world, of either IP version: nothing is sent there, the system is asked for its route.
-const FAR: [&str; 2] = ["192.88.99.1", "2001:4860:4860::8888"];
 
 /// What may be said of a token
 #[derive(Debug, Args)]
@@ -35,32 +33,6 @@ pub struct TokenOptions {
     /// Print the token's QR code also where standard output is no terminal
     #[arg(long)]
     qr: bool,
-}
-
-/// By which interface, and with which address, the world is reached, in each IP version.
-pub struct Way {
-    /// The interface's name.
-    pub interface: String,
-    /// The address that it is reached from.
-    pub address: IpAddr,
-}
-
-/// Asks the system for its ways into the world.
-pub fn ways() -> Result<Vec<Way>, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
-    runtime.block_on(async {
-        let rtnl = Rtnl::open().map_err(Failure::failed)?;
-        let mut ways = Vec::new();
-        for far in FAR {
-            let destination = far.parse().expect("the constants are addresses");
-            let query = RouteQuery { destination, source: None, interface: None, mark: None };
-            let Ok(answer) = rtnl.route_get(query).await else { continue };
-            if let (Some(address), Ok(Some(link))) = (answer.source, rtnl.link(answer.interface).await) {
-                ways.push(Way { interface: link.name, address });
-            }
-        }
-        Ok(ways)
-    })
 }
 
 /// Makes a token for the peer `name`, keeps it, has a running portal know it, and prints it.

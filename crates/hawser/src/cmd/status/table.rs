@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use hawser_portal::api::{FecStatus, LinkStatus, PathStatus, PeerStatus, ScionStatus, Status};
 
+use super::refusal;
 use crate::cmd::table::{Align, aligned, bytes, duration};
 
 /// Headings of the paths' table. Text columns are flush left, numbers flush right.
@@ -61,8 +62,8 @@ fn render_peer(text: &mut String, peer: &PeerStatus, ours: &str) {
     };
     let (received, sent) = (bytes(peer.rx_bytes), bytes(peer.tx_bytes));
     let _ = writeln!(text, "\npeer {}: {handshake}, received {received}, sent {sent}", peer.name);
-    if let Some(refused) = &peer.refused {
-        let _ = writeln!(text, "  it answers, and {}", refusal(refused));
+    if let Some([why, cure]) = peer.refused.as_deref().and_then(refusal) {
+        let _ = writeln!(text, "  it answers, and {why}: {cure}");
     }
     if let Some(theirs) = peer.protocol.as_deref().filter(|theirs| *theirs != ours) {
         let _ =
@@ -79,15 +80,6 @@ fn render_peer(text: &mut String, peer: &PeerStatus, ours: &str) {
     render_scion(text, &peer.paths);
     render_gso(text, &peer.paths);
     render_fec(text, &peer.fec);
-}
-
-/// Why there is no session, and what helps.
-fn refusal(word: &str) -> &str {
-    match word {
-        "unknown_key" => "does not know this portal's public key: there, `hawser peer list`; here, `hawser pubkey`",
-        "preshared_key" => "has another preshared key: give both sides the same `preshared_key_file`, or none",
-        other => other,
-    }
 }
 
 /// A line for each path: by which interface and where to, and why it carries nothing.
