@@ -26,7 +26,9 @@ fn core_rule(rule: &Rule, otherwise: Treatment) -> CoreRule {
             scheduler: rule.scheduler.map_or(otherwise.scheduler, kind),
             resend: rule.resend,
             fec: rule.fec,
+            ..otherwise
         },
+        ..CoreRule::default()
     }
 }
 
@@ -51,6 +53,7 @@ fn link_terms(link: &Link, barred: bool) -> Terms {
         weight: Weight::new(link.weight).unwrap_or_default(),
         max_rate: link.max_rate.map(|rate| Rate::from_bits(rate.0)),
         barred,
+        ..Terms::default()
     }
 }
 

@@ -30,7 +30,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hawser_core::endpoint::Endpoint;
-use hawser_core::units::Random;
+use hawser_core::units::{Random, Time};
 use hawser_net::netcfg::{EventSender, IfIndex, LinkWatch, Mark, MarkMatch, WatchOptions, event_channel};
 use hawser_net::tun::{Tun, TunOpts};
 use ipnet::IpNet;
@@ -99,7 +99,7 @@ async fn forward(
         endpoint.tell_keys();
     }
     endpoint.set_invitations(enrolments.core());
-    endpoint.set_rules(terms::rules(config));
+    endpoint.set_rules(Time::ZERO, terms::rules(config));
     let usage = Usage::load(&config.portal.state_dir, config.tun.name.as_str());
     terms::terms(&config.links, &plans, |link| usage.is_spent(link))
         .into_iter()
