@@ -121,6 +121,15 @@ pub const SCHEMA: &[SectionSchema] = &[
         ],
     },
     SectionSchema {
+        name: "forward",
+        repeated: true,
+        keys: &[
+            key("port", "port or range of ports", "required"),
+            key("protocols", "list of `tcp` and `udp`", "[\"tcp\"]"),
+            key("to", "IP address, perhaps with :port", "required"),
+        ],
+    },
+    SectionSchema {
         name: "rule",
         repeated: true,
         keys: &[
@@ -133,6 +142,10 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("scheduler", "scheduler", "none"),
             key("resend", "true or false", "true"),
             key("fec", "repairs", "\"off\""),
+            key("via", "list of links", "none"),
+            key("strict", "true or false", "false"),
+            key("weights", "part for each link", "none"),
+            key("priority", "-3 to 3", "0"),
         ],
     },
 ];

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use ipnet::IpNet;
 
 use super::amounts::{BitRate, MonthDay, Volume};
+use super::forward::Forward;
 use super::key::PublicKey;
 use super::pattern::InterfacePattern;
 use super::rules::Rule;
@@ -38,6 +39,8 @@ pub struct Config {
     pub traffic: Traffic,
     /// What is treated otherwise; the first match wins.
     pub rules: Vec<Rule>,
+    /// Ports of this host that lead to hosts behind peers.
+    pub forwards: Vec<Forward>,
     /// An address that a client behind the local portal has in the remote one's place; none: all keep theirs.
     pub takeover: Option<Takeover>,
 }

@@ -378,7 +378,7 @@ impl<'a> Serving<'a> {
             reload.rules = Some(terms::rules(&self.config));
         }
         self.plan_anew(&mut reload).await;
-        if !reload.is_empty() {
+        if !reload.is_empty() || old.forwards != self.config.forwards {
             self.pass_on(reload).await;
             self.find_paths();
             self.system.reconfigure(&self.config).await;
