@@ -110,7 +110,8 @@ impl Forward {
         };
         let here = |address: &SocketAddr| address.is_ipv4() == self.host.is_ipv4() || address.is_ipv6();
         let listens = portal.listen.iter().filter(|address| here(address)).map(SocketAddr::port);
-        let taken = |port: &u16| portal.transports.iter().filter_map(protocol).any(|protocol| self.has(protocol, *port));
+        let taken =
+            |port: &u16| portal.transports.iter().filter_map(protocol).any(|protocol| self.has(protocol, *port));
         let over_scion = portal.scion_sockets().map(|address| address.port());
         let mut ports = listens.filter(taken).chain(over_scion.filter(|port| self.has(Transported::Udp, *port)));
         ports.next()
@@ -169,7 +170,11 @@ mod tests {
         let table = [
             (one("80", "", "192.168.8.5"), "", "a [[forward]], and no interface towards the world"),
             (one("80", "", "192.168.9.5"), NAT, "no peer has 192.168.9.5 among its `allowed_ips`"),
-            (one("\"4900-4999\"", "protocols = [\"udp\"]", "192.168.8.5"), NAT, "the portal itself listens on port 4920"),
+            (
+                one("\"4900-4999\"", "protocols = [\"udp\"]", "192.168.8.5"),
+                NAT,
+                "the portal itself listens on port 4920",
+            ),
             (one("\"80-90\"", "", "192.168.8.5:80"), NAT, "several ports, and one to lead to"),
             (one("0", "", "192.168.8.5"), NAT, "there is no port 0"),
             (one("80", "", "web.example"), NAT, "`to`: \"web.example\" is not an address"),

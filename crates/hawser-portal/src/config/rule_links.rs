@@ -51,11 +51,7 @@ pub(super) struct RuleLinks {
 }
 
 /// Reads them. `scheduler` is the rule's own.
-pub(super) fn read(
-    table: &mut Table<'_, '_, '_>,
-    known: &Known,
-    scheduler: Option<&Sited<Scheduler>>,
-) -> RuleLinks {
+pub(super) fn read(table: &mut Table<'_, '_, '_>, known: &Known, scheduler: Option<&Sited<Scheduler>>) -> RuleLinks {
     let via = table.list("via", link_name);
     let weights = table.optional("weights", weights);
     let strict = table.optional("strict", boolean);

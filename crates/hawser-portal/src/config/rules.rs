@@ -155,7 +155,10 @@ impl Rule {
     /// What matches, in a few words.
     pub fn matches(&self) -> String {
         let named = |names: &[(&str, u8)], number: u8| {
-            names.iter().find(|(_, known)| *known == number).map_or_else(|| number.to_string(), |(name, _)| (*name).to_owned())
+            names
+                .iter()
+                .find(|(_, known)| *known == number)
+                .map_or_else(|| number.to_string(), |(name, _)| (*name).to_owned())
         };
         let ports = self.ports.iter().map(|PortRange { first, last }| match first == last {
             true => first.to_string(),

@@ -55,6 +55,7 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("mtu", "0 or 1280 to 65535", "0"),
             key("default_route", "true or false", "false"),
             key("answer_by_link", "true or false", "false"),
+            key("fail", "`open` or `closed`", "\"open\""),
         ],
     },
     SectionSchema {

@@ -13,7 +13,7 @@ use super::rules::Rule;
 use super::scion::{ScionEndpoint, ScionPaths};
 use super::takeover::Takeover;
 use super::values::{
-    Cipher, Congestion, InterfaceName, IpProtocol, LinkName, Metric, Mtu, PeerName, Protection, Scheduler,
+    Cipher, Congestion, Fail, InterfaceName, IpProtocol, LinkName, Metric, Mtu, PeerName, Protection, Scheduler,
     TcpCongestion, TlsName, Transport,
 };
 
@@ -83,6 +83,8 @@ pub struct Tun {
     pub default_route: bool,
     /// Whether what comes in for a link's address is answered past the tunnel, as before there was one.
     pub answer_by_link: bool,
+    /// What becomes of all that while the tunnel is away.
+    pub fail: Fail,
 }
 
 impl Tun {

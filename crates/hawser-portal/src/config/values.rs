@@ -81,6 +81,16 @@ keyword! {
 }
 
 keyword! {
+    /// What becomes of the default route's traffic while the tunnel is away. Plain data.
+    Fail {
+        /// It goes by the links, as before there was a tunnel.
+        Open = "open",
+        /// It goes nowhere.
+        Closed = "closed",
+    }
+}
+
+keyword! {
     /// A protocol with ports. Plain data.
     Transported {
         /// TCP.

@@ -19,6 +19,7 @@ mod forward;
 mod gateway;
 mod hellos;
 mod home;
+mod kill_switch;
 mod lab;
 mod links;
 mod living;

@@ -113,7 +113,9 @@ fn lead<'f>(forward: &'f Forward, world: &'f str) -> impl Iterator<Item = String
         (host, Some(port)) => SocketAddr::new(*host, *port).to_string(),
     };
     protocols.iter().map(move |protocol| {
-        format!("iifname {world} meta nfproto {version} fib daddr type local {protocol} dport {ports} dnat {ip} to {to}")
+        format!(
+            "iifname {world} meta nfproto {version} fib daddr type local {protocol} dport {ports} dnat {ip} to {to}"
+        )
     })
 }
 
@@ -276,7 +278,9 @@ mod tests {
         assert_eq!(taken[4], "iifname \"hawser0\" ip saddr 198.51.100.7 accept");
         assert!(taken[3].ends_with("drop") && taken[5].ends_with("masquerade"), "{taken:?}");
         let led = rules(
-            &format!("{nat}\n[[forward]]\nport = 8080\nto = \"192.168.8.5:80\"\n[[forward]]\nport = \"60-70\"\nprotocols = [\"udp\"]\nto = \"fd08::5\""),
+            &format!(
+                "{nat}\n[[forward]]\nport = 8080\nto = \"192.168.8.5:80\"\n[[forward]]\nport = \"60-70\"\nprotocols = [\"udp\"]\nto = \"fd08::5\""
+            ),
             "\"192.168.8.0/24\", \"fd08::/64\"",
         );
         let way = "iifname \"eth0\" meta nfproto";

@@ -1,6 +1,6 @@
 //! The control thread: everything that is not a packet.
 //!
-//! 1. Take the control socket and the journal, which also shows whether such a portal runs already; undo what a
+//! 1. Close the way past the tunnel, where it is to be. Take the control socket and the journal, which also shows whether such a portal runs already; undo what a
 //!    killed predecessor left.
 //! 2. Make the TUN device and configure it (`system`). 3. Give up privileges, start the packet thread.
 //! 4. Until the end: pass on what the kernel says of links, ask for their routes (`routes`), publish the status
@@ -41,7 +41,7 @@ use super::packet::Driver;
 use super::plan::{self, SocketPlan};
 use super::privileges::{self, Powers};
 use super::random::SystemRandom;
-use super::{Host, RunError, terms};
+use super::{Host, RunError, kill_switch, terms};
 use crate::api::ControlSocket;
 use crate::config::{Config, Keys, MarkKinds};
 use enrolments::Enrolments;
@@ -69,10 +69,14 @@ pub async fn run(config: Config, keys: Keys, host: &mut impl Host<(Config, Keys)
     if let Err(error) = hawser_net::powers::hide_memory() {
         tracing::warn!(%error, "memory may be dumped");
     }
+    let closed = kill_switch::follow(&config).await?;
     let socket = ControlSocket::bind(&config.portal.socket)?;
     let mut system = System::open(config.tun.name.as_str()).await?;
     let result = forward(&config, keys, host, socket, &mut system).await;
     system.undo().await;
+    if closed {
+        tracing::warn!("way past the tunnel stays closed: hawser kill-switch off opens it");
+    }
     result
 }
 
