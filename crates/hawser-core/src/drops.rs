@@ -48,6 +48,8 @@ pub enum DropReason {
     StoreShare,
     /// The peer's datagrams took as much of the packet thread's time as they may, while those of others are dropped unseen.
     TimeShare,
+    /// No link of its rule, which is strict, works.
+    NoLink,
     /// It waited, or was under way without an acknowledgement, when its session ended or gave way to another.
     SessionEnded,
 }
@@ -59,12 +61,13 @@ impl From<queue::DropReason> for DropReason {
             queue::DropReason::Codel => DropReason::Codel,
             queue::DropReason::Superseded => DropReason::Superseded,
             queue::DropReason::Old => DropReason::TooOld,
+            queue::DropReason::Discarded => DropReason::NoLink,
         }
     }
 }
 
 /// The names under which status and metrics show the reasons.
-pub const NAMES: [&str; 22] = [
+pub const NAMES: [&str; 23] = [
     "malformed",
     "unknown_label",
     "forged",
@@ -86,6 +89,7 @@ pub const NAMES: [&str; 22] = [
     "store_full",
     "store_share",
     "time_share",
+    "no_link",
     "session_ended",
 ];
 

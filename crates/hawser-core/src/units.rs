@@ -1,5 +1,6 @@
 //! Numbers that must not be mixed: time, sizes, rates and the names of things.
 
+use blake2::{Blake2s256, Digest};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::time::Duration;
@@ -168,6 +169,19 @@ pub struct LinkId(pub u16);
 /// A plain number.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct LinkGroup(pub u16);
+
+/// What a configured link is called, as both portals tell it by: the first eight bytes of its name's BLAKE2s-256. Zero: it has
+/// no name. A plain number.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct LinkTag(pub u64);
+
+impl LinkTag {
+    /// The tag of a link of this name.
+    pub fn of(name: &str) -> LinkTag {
+        let digest = Blake2s256::digest(name.as_bytes());
+        LinkTag(digest.first_chunk().map_or(0, |first| u64::from_be_bytes(*first)))
+    }
+}
 
 /// The index of a configured peer. A plain number.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

@@ -5,8 +5,10 @@ mod support;
 
 use hawser_core::packet::Offload;
 use hawser_core::path::health::DownReason;
-use hawser_core::rules::{Rules, Treatment};
-use hawser_core::units::{LinkId, Time};
+use hawser_core::rules::{Rule, Rules, Treatment, Via};
+use hawser_core::scheduler::{Kind, Weight};
+use hawser_core::session::Terms;
+use hawser_core::units::{LinkGroup, LinkId, LinkTag, Time};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
@@ -134,7 +136,7 @@ fn a_packet_from_tun_to_tun_allocates_nothing() {
 fn a_packet_that_repairs_cover_allocates_nothing() {
     let (mut local, mut remote, mut now) = connected();
     let treatment = Treatment { resend: false, fec: true, ..Treatment::default() };
-    local.endpoint.set_rules(Rules::new(Vec::new(), treatment));
+    local.endpoint.set_rules(Time::ZERO, Rules::new(Vec::new(), treatment));
     let mut buffer = Buffer(vec![0; 65_536]);
     let inner = packet(7);
     let mut go = |rounds: u64| {
@@ -153,6 +155,44 @@ fn a_packet_that_repairs_cover_allocates_nothing() {
     assert!(repaired > 1_000, "{repaired} packets came back");
     // As above.
     assert!(allocations < 40, "{allocations} allocations while {repaired} packets came back");
+}
+
+/// The same under rules that name links, with losses: each has its own queue of what is to be retransmitted, and shares of its own.
+#[test]
+fn a_packet_of_a_rule_that_names_links_allocates_nothing() {
+    let names = [LinkTag::of("dsl"), LinkTag::of("lte")];
+    let weight = |parts| Weight::new(parts).expect("not zero");
+    let shares = names.into_iter().zip([weight(3), weight(1)]).collect();
+    let weighted = Treatment { scheduler: Kind::Weighted, ..Treatment::default() };
+    let table = [
+        (Via::in_order(&names[1..], true), Treatment { priority: 2, ..Treatment::default() }),
+        (Via::by_weight(shares, true), weighted),
+    ];
+    for (via, treatment) in table {
+        let (mut local, mut remote, mut now) = connected();
+        for (group, name) in (0..).map(LinkGroup).zip(names) {
+            local.endpoint.set_terms(group, Terms { name, ..Terms::default() });
+        }
+        let rule = Rule { via: via.clone(), treatment, ..Rule::default() };
+        local.endpoint.set_rules(now, Rules::new(vec![rule], Treatment::default()));
+        let mut buffer = Buffer(vec![0; 65_536]);
+        let inner = packet(7);
+        let mut go = |rounds: u64| {
+            for _ in 0..rounds {
+                round(now, &mut local, &mut remote, &mut buffer, &inner, 1_000);
+                now = now + ms(1);
+            }
+            let paths = local.endpoint.snapshot(now).peers.remove(0).expect("a session").paths;
+            let sent =
+                |index: usize| paths[index].by_rule.iter().find(|(rule, _)| rule.0 == 1).map_or(0, |(_, sent)| sent.0);
+            ([sent(0), sent(1)], ALLOCATIONS.with(Cell::get))
+        };
+        let (_, before) = go(3_000);
+        let (sent, after) = go(2_000);
+        assert!(sent[1] > 1_000_000 && (sent[0] > 0) == via.shared, "{via:?}: {sent:?}");
+        // As above.
+        assert!(after - before < 40, "{via:?}: {} allocations", after - before);
+    }
 }
 
 /// What forty minutes of `life` cost beyond the first twenty, in bytes.

@@ -118,7 +118,7 @@ impl Recipe {
             peers: vec![self.peer_config()],
         };
         let mut endpoint = Endpoint::new(config, Box::new(rng.fork()));
-        endpoint.set_rules(self.rules.clone());
+        endpoint.set_rules(Time::ZERO, self.rules.clone());
         self.terms.iter().for_each(|(group, terms)| endpoint.set_terms(*group, *terms));
         endpoint
     }

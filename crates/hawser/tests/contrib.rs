@@ -38,19 +38,24 @@ fn is_correct(example: &str, what: &str) {
 
 #[test]
 fn the_service_runs_commands_that_there_are() {
-    runs_commands_that_there_are("systemd/hawser.service");
+    runs_commands_that_there_are("systemd/hawser.service", 2);
+}
+
+#[test]
+fn the_kill_switchs_service_runs_a_command_that_there_is() {
+    runs_commands_that_there_are("systemd/hawser-kill-switch.service", 1);
 }
 
 #[test]
 #[cfg(feature = "scion")]
 fn the_shims_service_runs_commands_that_there_are() {
-    runs_commands_that_there_are("systemd/hawser-shim.service");
+    runs_commands_that_there_are("systemd/hawser-shim.service", 2);
 }
 
-fn runs_commands_that_there_are(unit: &str) {
+fn runs_commands_that_there_are(unit: &str, count: usize) {
     let unit = std::fs::read_to_string(contrib().join(unit)).expect("it is there");
     let commands: Vec<&str> = unit.lines().filter_map(|l| l.split_once("=/usr/bin/hawser ")).map(|(_, c)| c).collect();
-    assert_eq!(commands.len(), 2, "check and up: {commands:?}");
+    assert_eq!(commands.len(), count, "{commands:?}");
     for command in commands {
         // The help of the command with its arguments: a wrong one is exit status 2.
         let out = Command::new(env!("CARGO_BIN_EXE_hawser"))

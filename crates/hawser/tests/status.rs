@@ -1,7 +1,8 @@
 //! `hawser status` against a control socket that answers.
 
 use hawser_portal::api::{
-    DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Program, SCHEMA, ScionStatus, Status,
+    DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Program, RuleStatus, SCHEMA, ScionStatus,
+    Status,
 };
 
 use std::io::{BufRead as _, BufReader};
@@ -101,6 +102,18 @@ fn status() -> Status {
                 data_cap: Some(DataCapStatus { used_bytes: 6 << 30, cap_bytes: 5 << 30, reached: true }),
             },
         ],
+        rules: vec![
+            RuleStatus {
+                matches: "ef, udp".into(),
+                scheduler: "adaptive".into(),
+                via: vec!["dsl".into(), "lte-backup".into()],
+                strict: true,
+                priority: 2,
+                sent_bytes: [("dsl".into(), 5 << 20), ("lte-backup".into(), 0)].into(),
+                ..RuleStatus::default()
+            },
+            RuleStatus { matches: "everything else".into(), scheduler: "weighted".into(), ..RuleStatus::default() },
+        ],
     }
 }
 
@@ -112,6 +125,8 @@ fn people_get_a_table_with_units() {
 hawser 0.1.0, up 2 h 1 min
 scheduler weighted
 link lte-backup: weight 3, at most 20.5 Mbit/s, 6.0 GiB of 5.0 GiB this month, reached: no traffic until the month ends
+rule ef, udp: adaptive, via dsl, lte-backup, strict, priority 2; sent 5.0 MiB by dsl, 0 B by lte-backup
+rule everything else: weighted; sent nothing yet
 
 peer hub: handshake 1 min 15 s ago, received 5.0 GiB, sent 2.0 KiB
   speaks protocol 1.0, this portal 1.1: what one of them alone knows is not used

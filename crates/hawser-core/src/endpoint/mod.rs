@@ -434,6 +434,7 @@ impl Endpoint {
         Snapshot {
             peers: self.peers.iter().map(session).collect(),
             refusals: self.peers.iter().map(|peer| peer.refused).collect(),
+            rules: self.rules.numbers().collect(),
             drops: self.drops.clone(),
             trains: ByteCount(self.store.bytes_held() as u64),
             labels: self.labels.len(),

@@ -78,8 +78,8 @@ impl Endpoint {
     }
 
     /// Other rules for what comes from TUN from now on.
-    pub fn set_rules(&mut self, rules: Rules) {
-        self.rules = rules;
+    pub fn set_rules(&mut self, now: Time, rules: Rules) {
+        self.rules = rules.following(now, std::mem::take(&mut self.rules));
         for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
             session.begin_as_told(&self.rules, &[]);
         }

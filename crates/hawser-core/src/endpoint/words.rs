@@ -5,6 +5,7 @@ use crate::drops::Drops;
 use crate::handshake::enrolment::InvitationId;
 use crate::handshake::secrets::SessionSecrets;
 use crate::handshake::{Identity, PublicKey};
+use crate::rules::RuleId;
 use crate::session::{KeyEnd, SessionSnapshot, Settings};
 use crate::transport::Transport;
 use crate::units::{ByteCount, LinkGroup, LinkId, PeerId};
@@ -140,6 +141,8 @@ pub struct Snapshot {
     pub peers: Vec<Option<SessionSnapshot>>,
     /// By `PeerId`: why a peer that answers has no session with us.
     pub refusals: Vec<Option<Refusal>>,
+    /// The rules' numbers, in their order.
+    pub rules: Vec<RuleId>,
     /// Everything dropped so far, by reason.
     pub drops: Drops,
     /// Bytes of trains that wait or are not yet acknowledged.

@@ -6,6 +6,7 @@
 
 use super::gf256::{HALF, add_scaled, coefficient};
 use super::symbol::{self, MAX_SYMBOL, SymbolHead};
+use crate::rules::RuleId;
 use crate::units::Time;
 use crate::wire::{RepairFrame, SymbolNumber};
 use std::time::Duration;
@@ -55,18 +56,26 @@ pub(crate) struct Encoder {
 #[derive(Debug, Default)]
 struct Kept {
     sent: Time,
+    rule: RuleId,
     bytes: Vec<u8>,
 }
 
 impl Encoder {
     /// Step 1: a packet, in two parts, leaves now. Tells the number that its frame carries.
-    pub fn protect(&mut self, now: Time, head: &SymbolHead, packet: (&[u8], &[u8]), interval: usize) -> SymbolNumber {
+    pub fn protect(
+        &mut self,
+        now: Time,
+        rule: RuleId,
+        head: &SymbolHead,
+        packet: (&[u8], &[u8]),
+        interval: usize,
+    ) -> SymbolNumber {
         if self.ring.is_empty() {
             self.ring.resize_with(WINDOW, Kept::default);
         }
         self.note_gap(now);
         let kept = &mut self.ring[place(self.next)];
-        kept.sent = now;
+        (kept.sent, kept.rule) = (now, rule);
         symbol::write(&mut kept.bytes, head, packet.0, packet.1);
         debug_assert!(kept.bytes.len() <= MAX_SYMBOL, "a packet too long to be protected");
         self.owed = (self.owed + 1).min(interval * DUE_MAX);
@@ -104,6 +113,12 @@ impl Encoder {
         };
         let count = (1..=self.kept).take_while(belongs).count() as u64;
         (self.next - count, self.next)
+    }
+
+    /// The rules of the packets that `repair` would be of now.
+    pub fn rules(&self, now: Time, interval: usize) -> impl Iterator<Item = RuleId> + '_ {
+        let (first, end) = self.window(now, interval);
+        (first..end).map(|number| self.ring[place(number)].rule)
     }
 
     /// Bytes of the symbol that `repair` would write now; zero when there is nothing to repair.

@@ -17,6 +17,7 @@ mod gf256;
 mod strength;
 pub(crate) mod symbol;
 
+use crate::rules::RuleId;
 use crate::units::{ByteCount, Time};
 use crate::wire::{DATA_HEADER_LEN, DATA_OVERHEAD, ProtectedFrame, RepairFrame, SymbolNumber, TAG_LEN};
 use decoder::{Decoder, Repaired};
@@ -78,11 +79,23 @@ impl Fec {
         if self.protects(asked, len, mtu) { ProtectedFrame::OVERHEAD } else { DATA_OVERHEAD }
     }
 
-    /// A packet, in two parts, leaves now by this path of the session, under this number.
-    pub fn protect(&mut self, now: Time, path: usize, head: &SymbolHead, packet: (&[u8], &[u8])) -> SymbolNumber {
+    /// A packet of that rule, in two parts, leaves now by this path of the session, under this number.
+    pub fn protect(
+        &mut self,
+        now: Time,
+        path: usize,
+        rule: RuleId,
+        head: &SymbolHead,
+        packet: (&[u8], &[u8]),
+    ) -> SymbolNumber {
         self.counts.protected += 1;
         self.last_path = path;
-        self.encoder.protect(now, head, packet, self.demand.interval().unwrap_or(1))
+        self.encoder.protect(now, rule, head, packet, self.demand.interval().unwrap_or(1))
+    }
+
+    /// The rules of the packets that a repair would be of now.
+    pub fn rules(&self, now: Time) -> impl Iterator<Item = RuleId> + '_ {
+        self.encoder.rules(now, self.demand.interval().unwrap_or(1))
     }
 
     /// The path that the last protected packet took.

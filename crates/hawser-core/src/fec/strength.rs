@@ -5,6 +5,7 @@ use super::demand::{Demand, STEPS};
 use super::encoder::Encoder;
 use super::symbol::SymbolHead;
 use crate::path::loss_meter::LossMeter;
+use crate::rules::RuleId;
 use crate::units::Time;
 use crate::wire::{DataFlags, DataFrame, FlowBucket, FlowSequence, Frame, Frames, ProtectedFrame, RepairFrame};
 use rand_chacha::ChaCha20Rng;
@@ -70,7 +71,7 @@ fn run(channel: Channel, gap: Duration, interval: usize, packets: u64) -> Outcom
         let (now, packet) = (sent_at(sequence), packet_of(sequence));
         let head =
             SymbolHead { bucket: FlowBucket(7), sequence: FlowSequence::of(sequence), flags: DataFlags::default() };
-        let symbol = encoder.protect(now, &head, (&packet, &[]), interval);
+        let symbol = encoder.protect(now, RuleId::default(), &head, (&packet, &[]), interval);
         let mut back = Vec::new();
         if !channel.loses(&mut rng, &mut bad) {
             let data = DataFrame { bucket: head.bucket, flags: head.flags, sequence: head.sequence, packet: &packet };

@@ -5,8 +5,8 @@
 //! whatever came after it in its flow. Sparse packets are few, so copies are cheap; they cost at most a share of what is sent,
 //! and what there is no credit for is not copied.
 
-use super::PathView;
 use super::tuning::Hedge as Tuning;
+use super::{PathSet, PathView};
 use crate::units::ByteCount;
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ pub fn answer_time(tuning: &Tuning, smoothed: Duration, latest: Duration, deviat
     usual + (deviation * tuning.deviations).min(usual).max(tuning.patience)
 }
 
-/// The path that carries copies of what `late` holds: that of least delay beside it.
-pub fn copies_by(paths: &[PathView], late: usize) -> Option<usize> {
-    let others = paths.iter().enumerate().filter(|(index, view)| *index != late && view.usable);
+/// The path that carries copies of what `late` holds: that of least delay beside it, of those that may.
+pub fn copies_by(paths: &[PathView], set: PathSet, late: usize) -> Option<usize> {
+    let others = paths.iter().enumerate().filter(|(index, _)| *index != late && set.contains(*index));
     others.min_by_key(|(_, view)| view.delay_us).map(|(index, _)| index)
 }
 
@@ -67,9 +67,10 @@ mod tests {
 
     #[test]
     fn copies_go_by_the_best_other_path() {
-        let gone = PathView { usable: false, ..path(50, 1) };
-        assert_eq!(copies_by(&[path(50, 10), path(50, 40), path(50, 30), gone], 0), Some(2));
-        assert_eq!(copies_by(&[path(50, 10), gone], 0), None, "there is none");
+        let paths = [path(50, 10), path(50, 40), path(50, 30), path(50, 1)];
+        let copies_by = |set: &[usize]| copies_by(&paths, set.iter().copied().collect(), 0);
+        assert_eq!(copies_by(&[0, 1, 2]), Some(2));
+        assert_eq!(copies_by(&[0]), None, "there is none");
     }
 
     #[test]

@@ -24,6 +24,29 @@ impl PathSet {
         if path < MAX_PATHS { PathSet(self.0 | 1 << path) } else { self }
     }
 
+    /// All of both.
+    #[must_use]
+    pub fn and(self, other: PathSet) -> PathSet {
+        PathSet(self.0 | other.0)
+    }
+
+    /// Those that are in both.
+    #[must_use]
+    pub fn common(self, other: PathSet) -> PathSet {
+        PathSet(self.0 & other.0)
+    }
+
+    /// Those that are not in `other`.
+    #[must_use]
+    pub fn without(self, other: PathSet) -> PathSet {
+        PathSet(self.0 & !other.0)
+    }
+
+    /// How many.
+    pub fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
     /// Whether there is none.
     pub fn is_empty(self) -> bool {
         self.0 == 0

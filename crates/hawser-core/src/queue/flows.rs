@@ -1,4 +1,5 @@
-//! The flows of a queue and the two lists that deficit round robin walks (RFC 8290 section 4).
+//! The flows of a queue and the two lists that deficit round robin walks (RFC 8290 section 4): a pair of lists for each priority
+//! (`levels`).
 //!
 //! ```text
 //!            enqueue                 quantum used up, or empty
@@ -12,6 +13,7 @@
 
 use super::ack_filter::Acks;
 use super::codel::Codel;
+use super::levels::{LEVELS, Precedence, Waiting, Walk, level};
 use super::line::NONE;
 use crate::packet::FlowBucket;
 use crate::packet::flow::FLOW_BUCKETS;
@@ -57,6 +59,8 @@ pub(super) struct Flow {
     pub(super) lately: (Time, ByteCount),
     pub(super) codel: Codel,
     pub(super) acks: Acks,
+    /// That of the packet which it awoke with.
+    level: u8,
     before: u16,
     after: u16,
 }
@@ -80,16 +84,23 @@ struct List {
     tail: u16,
 }
 
-/// All flows. One owner. Idle flows are in no list and are never looked at.
-#[derive(Debug)]
-pub(super) struct Flows {
-    table: Vec<Flow>,
+/// The flows of one priority.
+#[derive(Copy, Clone, Debug)]
+struct Level {
     new: List,
     old: List,
     /// Flows in the old list.
     old_len: u64,
     /// Turns that flows of the old list have had: as many as there are make a round.
     turns: u64,
+}
+
+/// All flows. One owner. Idle flows are in no list and are never looked at.
+#[derive(Debug)]
+pub(super) struct Flows {
+    table: Vec<Flow>,
+    levels: [Level; LEVELS],
+    precedence: Precedence,
 }
 
 impl Flows {
@@ -107,11 +118,13 @@ impl Flows {
             lately: (Time::ZERO, ByteCount::ZERO),
             codel: Codel::default(),
             acks: Acks::default(),
+            level: 0,
             before: NO_FLOW,
             after: NO_FLOW,
         };
         let empty = List { head: NO_FLOW, tail: NO_FLOW };
-        Flows { table: vec![idle; FLOW_BUCKETS], new: empty, old: empty, old_len: 0, turns: 0 }
+        let level = Level { new: empty, old: empty, old_len: 0, turns: 0 };
+        Flows { table: vec![idle; FLOW_BUCKETS], levels: [level; LEVELS], precedence: Precedence::default() }
     }
 
     pub(super) fn get(&self, bucket: FlowBucket) -> &Flow {
@@ -122,29 +135,58 @@ impl Flows {
         &mut self.table[bucket.index()]
     }
 
-    /// Whose turn it is: new flows first.
-    pub(super) fn first(&self) -> Option<FlowBucket> {
-        bucket(self.new.head).or(bucket(self.old.head))
+    /// The order in which one pull looks at priorities, where a turn is worth `quantum`.
+    pub(super) fn walk(&self, quantum: ByteCount) -> Walk {
+        self.precedence.walk(self.waiting(), quantum)
     }
 
-    /// Whose turn it is after `at`.
-    pub(super) fn after(&self, at: FlowBucket) -> Option<FlowBucket> {
+    /// A flow sent so much.
+    pub(super) fn note_served(&mut self, at: FlowBucket, bytes: ByteCount) {
+        let (level, waiting) = (self.get(at).level, self.waiting());
+        self.precedence.note_served(usize::from(level), waiting, bytes);
+    }
+
+    fn waiting(&self) -> Waiting {
+        let wait = |level: &Level| level.new.head != NO_FLOW || level.old.head != NO_FLOW;
+        let levels = self.levels.iter().enumerate().filter(|(_, level)| wait(level));
+        levels.fold(Waiting::default(), |waiting, (at, _)| waiting.with(at))
+    }
+
+    /// Whose turn it is at the walk's next priority: new flows first.
+    pub(super) fn first(&self, walk: &mut Walk) -> Option<FlowBucket> {
+        walk.next(self.waiting()).and_then(|level| self.first_of(&self.levels[level]))
+    }
+
+    fn first_of(&self, level: &Level) -> Option<FlowBucket> {
+        bucket(level.new.head).or(bucket(level.old.head))
+    }
+
+    /// Whose turn it is after `at`, of its priority.
+    pub(super) fn beside(&self, at: FlowBucket) -> Option<FlowBucket> {
         let flow = self.get(at);
         match flow.place {
-            Place::New => bucket(flow.after).or(bucket(self.old.head)),
+            Place::New => bucket(flow.after).or(bucket(self.levels[usize::from(flow.level)].old.head)),
             _ => bucket(flow.after),
         }
     }
 
     /// The flow with the most bytes waiting.
     pub(super) fn fattest(&self) -> Option<FlowBucket> {
-        std::iter::successors(self.first(), |&at| self.after(at)).max_by_key(|&at| self.get(at).backlog)
+        let firsts = self.levels.iter().filter_map(|level| self.first_of(level));
+        let all = firsts.flat_map(|first| std::iter::successors(Some(first), |&at| self.beside(at)));
+        all.max_by_key(|&at| self.get(at).backlog)
     }
 
-    /// A flow that had nothing waiting got something. New ones, and old ones for which a round has passed, may send
-    /// `quantum` before all others.
-    pub(super) fn awake(&mut self, at: FlowBucket, quantum: ByteCount) {
-        let (turns, round) = (self.turns, self.old_len);
+    /// A flow that had nothing waiting got something of this priority. New ones, and old ones for which a round has passed, may send
+    /// `quantum` before all others of theirs.
+    pub(super) fn awake(&mut self, at: FlowBucket, priority: i8, quantum: ByteCount) {
+        if usize::from(self.get(at).level) != level(priority) {
+            self.unlink(at);
+            let flow = self.get_mut(at);
+            (flow.place, flow.before, flow.after) = (Place::Idle, NO_FLOW, NO_FLOW);
+            flow.level = level(priority) as u8;
+        }
+        let Level { turns, old_len: round, .. } = *self.level_of(at);
         let flow = self.get_mut(at);
         if flow.place == Place::Idle || flow.place == Place::Old && turns - flow.round_at >= round {
             (flow.deficit, flow.sparse, flow.round_at) = (quantum.0 as i64, true, turns);
@@ -156,15 +198,16 @@ impl Flows {
 
     /// A flow's turn is over; of an old one it counts.
     pub(super) fn end_turn(&mut self, at: FlowBucket, place: Place) {
-        self.turns += u64::from(self.get(at).place == Place::Old);
+        let old = self.get(at).place == Place::Old;
+        self.level_of(at).turns += u64::from(old);
         self.move_to(at, place);
     }
 
     /// Moves a flow to the tail of another list, or out of both.
     fn move_to(&mut self, at: FlowBucket, place: Place) {
         self.unlink(at);
-        self.old_len += u64::from(place == Place::Old);
-        let tail = match self.list(place) {
+        self.level_of(at).old_len += u64::from(place == Place::Old);
+        let tail = match self.list(at, place) {
             Some(list) => std::mem::replace(&mut list.tail, at.0),
             None => NO_FLOW,
         };
@@ -172,31 +215,37 @@ impl Flows {
         (flow.place, flow.before, flow.after) = (place, tail, NO_FLOW);
         if let Some(tail) = bucket(tail) {
             self.get_mut(tail).after = at.0;
-        } else if let Some(list) = self.list(place) {
+        } else if let Some(list) = self.list(at, place) {
             list.head = at.0;
         }
     }
 
     fn unlink(&mut self, at: FlowBucket) {
         let Flow { place, before, after, .. } = *self.get(at);
-        self.old_len -= u64::from(place == Place::Old);
+        self.level_of(at).old_len -= u64::from(place == Place::Old);
         if let Some(before) = bucket(before) {
             self.get_mut(before).after = after;
-        } else if let Some(list) = self.list(place) {
+        } else if let Some(list) = self.list(at, place) {
             list.head = after;
         }
         if let Some(after) = bucket(after) {
             self.get_mut(after).before = before;
-        } else if let Some(list) = self.list(place) {
+        } else if let Some(list) = self.list(at, place) {
             list.tail = before;
         }
     }
 
-    fn list(&mut self, place: Place) -> Option<&mut List> {
+    fn level_of(&mut self, at: FlowBucket) -> &mut Level {
+        let level = self.get(at).level;
+        &mut self.levels[usize::from(level)]
+    }
+
+    fn list(&mut self, at: FlowBucket, place: Place) -> Option<&mut List> {
+        let level = self.level_of(at);
         match place {
             Place::Idle => None,
-            Place::New => Some(&mut self.new),
-            Place::Old => Some(&mut self.old),
+            Place::New => Some(&mut level.new),
+            Place::Old => Some(&mut level.old),
         }
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! 1. `enqueue` puts a train behind its flow, or an acknowledgement in the place of an older one (`ack_filter` holds
 //!    some of those for a moment); too much altogether costs the fattest flow its head.
-//! 2. `pull` walks the flows in turn; the path that pulls takes, skips or stops at each.
+//! 2. `pull` walks the flows in turn, those of a higher priority first (`levels`); the path that pulls takes, skips or stops at each.
 //! 3. CoDel judges what is about to be taken: one segment is dropped, or marked where ECN allows.
 //! 4. What is taken are consecutive segments of one train; the rest of it stays at the head.
 
 mod ack_filter;
 mod codel;
 mod flows;
+mod levels;
 mod line;
 #[cfg(test)]
 mod tests;
@@ -117,7 +118,7 @@ impl Queue {
         if self.supersede(&item, store, dropped) {
             return;
         }
-        let (bucket, bytes) = (item.bucket, item.len_of(item.count()));
+        let (bucket, bytes, priority) = (item.bucket, item.len_of(item.count()), item.treatment.priority);
         self.segments += usize::from(item.count());
         self.bytes += bytes;
         let index = self.line.push(item);
@@ -137,7 +138,7 @@ impl Queue {
         flow.tail = index;
         flow.backlog += bytes;
         if was_empty {
-            self.flows.awake(bucket, self.mtu);
+            self.flows.awake(bucket, priority, self.mtu);
         }
         while self.bytes > self.limit {
             self.shorten_fattest(store, dropped);
@@ -181,21 +182,24 @@ impl Queue {
         dropped: &mut dyn FnMut(Dropped),
     ) -> Option<Pulled> {
         let (mut looks, mut passed) = (0, 0);
-        let mut turn = self.flows.first();
+        let mut walk = self.flows.walk(self.quantum);
+        let mut turn = self.flows.first(&mut walk);
         while let Some(bucket) = turn {
-            turn = self.flows.after(bucket);
+            // Within its level: a flow that has used up its turn does not give way to a lower priority.
+            let beside = self.flows.beside(bucket);
             let flow = self.flows.get_mut(bucket);
             if flow.deficit <= 0 {
                 flow.deficit += self.quantum.0 as i64;
                 flow.sparse = false;
                 self.flows.end_turn(bucket, Place::Old);
-                turn = turn.or(Some(bucket));
+                turn = beside.or(Some(bucket));
                 continue;
             }
             if flow.head == NONE {
-                turn = self.retire(bucket, turn);
+                turn = self.retire(bucket, beside).or_else(|| self.flows.first(&mut walk));
                 continue;
             }
+            turn = beside.or_else(|| self.flows.first(&mut walk));
             if looks == MAX_LOOKS || passed == MAX_PASSED {
                 return None;
             }
@@ -205,6 +209,11 @@ impl Queue {
                 Choice::Stop => return None,
                 Choice::Skip => {}
                 Choice::Foreign => (looks, passed) = (looks - 1, passed + 1),
+                Choice::Discard => {
+                    (looks, passed) = (looks - 1, passed + 1);
+                    self.drop_head(bucket, DropReason::Discarded, store, dropped);
+                    turn = Some(bucket);
+                }
                 Choice::Take { max_bytes, max_segments } if max_segments > 0 && view.head_len <= max_bytes => {
                     let marked = self.judge(now, bucket, store, dropped);
                     let pulled = self.take(now, bucket, max_bytes, max_segments, marked);
@@ -296,6 +305,7 @@ impl Queue {
         }
         let bytes = head.len_of(count);
         let sparse = flow.on_pulled(now, bytes);
+        self.flows.note_served(bucket, bytes);
         self.advance(bucket, count, bytes);
         Some(Pulled { train: head.train, first: head.first, count, bucket, bytes, marked, sparse })
     }

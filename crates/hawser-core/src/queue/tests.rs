@@ -6,6 +6,8 @@ use crate::packet::samples::{KEY, Sample, admit};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
+mod priorities;
+
 const MS: Duration = Duration::from_millis(1);
 const ALL: Choice = Choice::Take { max_bytes: ByteCount::MAX, max_segments: u16::MAX };
 

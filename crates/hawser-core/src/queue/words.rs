@@ -69,6 +69,8 @@ pub enum Choice {
     Skip,
     /// The same of a flow that is another path's own: many of them may stand before one of this path's.
     Foreign,
+    /// It can go nowhere: its next segment is dropped.
+    Discard,
     /// Nothing more.
     Stop,
 }
@@ -103,6 +105,8 @@ pub enum DropReason {
     Superseded,
     /// It waited longer than it can be of use, and no path took it.
     Old,
+    /// No path may carry it.
+    Discarded,
 }
 
 /// A dropped segment. It has been released already. A plain value.

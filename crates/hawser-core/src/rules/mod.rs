@@ -3,22 +3,38 @@
 //! 1. A train is admitted; [`Rules::treatment`] looks at what was parsed of it. Without rules there is nothing to look at.
 //! 2. The train keeps its [`Treatment`]; the queue shows it to the paths, and whoever answers for a segment knows it.
 //!
+//! A rule may name the links that its packets go by ([`Via`]); which paths those are, the scheduler knows. Each rule has a
+//! number ([`RuleId`]) that its packets bear; it keeps it while the portal runs, so that rules can change under traffic.
+//!
 //! A rule looks at one packet, so all packets of a 5-tuple match alike, but for class and mark, which may change. Fragments
 //! have no ports that could be told, the first one neither: a rule with `ports` matches none of them, so that all fragments
 //! of a packet are treated alike.
 
 use crate::packet::{Inner, Transport};
 use crate::scheduler::Kind;
+use crate::units::Time;
 use ipnet::IpNet;
+use std::time::Duration;
 
 mod mark;
 #[cfg(test)]
 mod tests;
+mod via;
 
 pub use mark::Mark;
+pub use via::Via;
 
 /// Bits of ECN below those of DSCP in the traffic class (RFC 3168 section 5).
 const ECN_BITS: u32 = 2;
+
+/// The packets of a rule that went are under way for less than this.
+const UNDER_WAY: Duration = Duration::from_secs(60);
+/// The most that a priority is above or below that of all other traffic.
+pub const PRIORITY_MOST: i8 = 3;
+
+/// A rule by its number, from one; zero: none. A plain number.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct RuleId(pub u16);
 
 /// What is done with the packets of a flow. The default is that of a portal without rules. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -29,11 +45,15 @@ pub struct Treatment {
     pub resend: bool,
     /// Repair symbols go along.
     pub fec: bool,
+    /// When they leave the ingress queue, against others: higher first. From -[`PRIORITY_MOST`] to [`PRIORITY_MOST`].
+    pub priority: i8,
+    /// The rule that says so.
+    pub rule: RuleId,
 }
 
 impl Default for Treatment {
     fn default() -> Treatment {
-        Treatment { scheduler: Kind::Adaptive, resend: true, fec: false }
+        Treatment { scheduler: Kind::Adaptive, resend: true, fec: false, priority: 0, rule: RuleId::default() }
     }
 }
 
@@ -75,11 +95,21 @@ pub struct Rule {
     pub ports: Vec<Ports>,
     /// Its mark.
     pub mark: Option<Mark>,
-    /// What is done with what matches.
+    /// The links that what matches goes by; none: any.
+    pub via: Via,
+    /// What is done with what matches; [`Rules`] give it its number.
     pub treatment: Treatment,
 }
 
 impl Rule {
+    /// Whether it says the same, whatever its number.
+    fn is_same(&self, other: &Rule) -> bool {
+        let treatment = Treatment { rule: other.treatment.rule, ..self.treatment };
+        let alike = |rule: &Rule| (rule.dscp, rule.protocol, rule.source, rule.destination, rule.mark);
+        alike(self) == alike(other)
+            && (&self.ports, &self.via, &treatment) == (&other.ports, &other.via, &other.treatment)
+    }
+
     fn matches(&self, inner: &Inner, mark: Mark) -> bool {
         self.dscp.is_none_or(|dscp| dscp.0 == inner.traffic_class >> ECN_BITS)
             && self.protocol.is_none_or(|protocol| protocol == inner.protocol)
@@ -102,14 +132,55 @@ pub struct Rules {
     rules: Box<[Rule]>,
     otherwise: Treatment,
     by_flow: bool,
+    /// Rules that went, and when: packets of theirs may be under way.
+    gone: Vec<(Time, Rule)>,
 }
 
 impl Rules {
     /// These rules, and `otherwise` for all that they do not match.
     pub fn new(rules: Vec<Rule>, otherwise: Treatment) -> Rules {
-        let mut rules = Rules { rules: rules.into_boxed_slice(), otherwise, by_flow: false };
+        let mut rules = Rules { rules: rules.into_boxed_slice(), otherwise, by_flow: false, gone: Vec::new() };
         rules.by_flow = rules.uses(Kind::Flow);
+        rules.rules.iter_mut().zip(1..).for_each(|(rule, number)| rule.treatment.rule = RuleId(number));
         rules
+    }
+
+    /// These in the place of those from now on: a rule that was among them keeps its number, and no other gets a number that
+    /// packets under way bear.
+    #[must_use]
+    pub fn following(mut self, now: Time, before: Rules) -> Rules {
+        self.gone = before.gone.into_iter().filter(|(since, _)| now.since(*since) < UNDER_WAY).collect();
+        let mut known: Vec<Option<Rule>> = before.rules.into_vec().into_iter().map(Some).collect();
+        self.rules.iter_mut().for_each(|rule| rule.treatment.rule = RuleId::default());
+        for rule in &mut self.rules {
+            let same = |known: &&mut Option<Rule>| known.as_ref().is_some_and(|known| known.is_same(rule));
+            if let Some(known) = known.iter_mut().find(same).and_then(Option::take) {
+                rule.treatment.rule = known.treatment.rule;
+            }
+        }
+        self.gone.extend(known.into_iter().flatten().map(|rule| (now, rule)));
+        for at in 0..self.rules.len() {
+            if self.rules[at].treatment.rule == RuleId::default() {
+                self.rules[at].treatment.rule = self.free_number();
+            }
+        }
+        self
+    }
+
+    fn free_number(&self) -> RuleId {
+        let taken = |number: &RuleId| self.known().any(|rule| rule.treatment.rule == *number);
+        // Nobody writes 65,535 rules in a minute.
+        (1..=u16::MAX).map(RuleId).find(|number| !taken(number)).unwrap_or_default()
+    }
+
+    /// All rules whose packets may be under way.
+    pub fn known(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().chain(self.gone.iter().map(|(_, rule)| rule))
+    }
+
+    /// The rules' numbers, in their order.
+    pub fn numbers(&self) -> impl Iterator<Item = RuleId> + '_ {
+        self.rules.iter().map(|rule| rule.treatment.rule)
     }
 
     /// What is done with a packet that no rule matches.

@@ -75,3 +75,20 @@ fn the_first_match_wins_and_the_rest_gets_what_holds_for_all() {
 fn there_are_64_classes() {
     assert_eq!((Dscp::new(0), Dscp::new(63).is_some(), Dscp::new(64)), (Some(Dscp(0)), true, None));
 }
+
+#[test]
+fn a_rule_that_stays_keeps_its_number_and_no_packet_under_way_is_taken_for_anothers() {
+    let rule = |protocol| Rule { protocol: Some(protocol), ..Rule::default() };
+    let rules =
+        |protocols: &[u8]| Rules::new(protocols.iter().map(|protocol| rule(*protocol)).collect(), Treatment::default());
+    let numbers = |rules: &Rules| rules.numbers().map(|number| number.0).collect::<Vec<_>>();
+    let at = |seconds| Time::ZERO + Duration::from_secs(seconds);
+    let first = rules(&[6, 17, 1]);
+    assert_eq!(numbers(&first), [1, 2, 3]);
+    let second = rules(&[1, 50, 6]).following(at(10), first);
+    assert_eq!(numbers(&second), [3, 4, 1], "2 may be under way");
+    assert_eq!(second.known().count(), 4);
+    let third = rules(&[47, 50]).following(at(80), second);
+    assert_eq!(numbers(&third), [2, 4], "and is free again");
+    assert_eq!(third.treatment(&parse(&voice().full()).expect("a packet"), Mark::default()).rule, RuleId::default());
+}

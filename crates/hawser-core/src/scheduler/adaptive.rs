@@ -10,58 +10,68 @@
 //! 3. a slower path of the *active set* takes it earlier than that, as long as the fastest path is never idle by it: at
 //!    the policy's *overflow threshold*.
 //!
+//! All of this among the paths that may carry the flow. Where the fastest of all is none of them, their own fastest takes its place.
+//!
 //! By 2 alone a flow whose window fills the fast paths keeps their round trip, and only what they cannot carry overflows;
 //! but a window grows slowly over a full queue. By 3 the bond's whole rate is there at once, for the slow path's delay.
 
-use super::{Room, Round};
+use super::{PathSet, Room, Round};
 use crate::policy::delay::{micros, own_jitter, repair_us};
 use crate::policy::{PathView, tuning};
 use crate::queue::{Choice, FlowView};
 use crate::units::{ByteCount, Rate};
 use std::time::Duration;
 
-/// Whether `path`, which has room, takes from `flow`.
-pub fn choose(round: &Round<'_>, path: usize, flow: &FlowView, room: Room) -> Choice {
+/// Whether `path`, which has room, takes from `flow`, which those of `set` may carry.
+pub fn choose(round: &Round<'_>, path: usize, set: PathSet, flow: &FlowView, room: Room) -> Choice {
     let Round { paths, decisions, tuning, .. } = *round;
     let ahead = ByteCount(flow.queue_backlog.0.min(flow.backlog.0.saturating_mul(flow.flows.max(1) as u64)));
     let repair = |path| repair_us(&tuning.delay, path);
+    let fastest = fastest(round, set);
     // What is not worth its losses as a part of the set, is not where it only takes what overflows.
     let (threshold, repair) = match decisions.active_set.contains(path) {
         true => (decisions.overflow.threshold, 0),
-        false => (1.0, repair(&paths[path]) - paths.get(decisions.fastest).map_or(0, repair)),
+        false => (1.0, repair(&paths[path]) - paths.get(fastest).map_or(0, repair)),
     };
-    if path == decisions.fastest || sooner(round, path, ahead, threshold, repair.max(0)) {
+    if path == fastest || sooner(round, path, set, ahead, threshold, repair.max(0)) {
         room.take()
     } else {
         Choice::Skip
     }
 }
 
-/// Whether `path` delivers a packet that is to be retransmitted before any other path would,
+/// The path of these that sparse flows go by.
+fn fastest(round: &Round<'_>, set: PathSet) -> usize {
+    let chosen = round.decisions.fastest;
+    let least = || set.iter().filter(|at| *at < round.paths.len()).min_by_key(|at| round.paths[*at].delay_us);
+    if set.contains(chosen) { chosen } else { least().unwrap_or(chosen) }
+}
+
+/// Whether `path` delivers a packet that is to be retransmitted before any other path of `set` would,
 /// with `ahead` bytes to be retransmitted before it.
-pub fn takes_retransmit(round: &Round<'_>, path: usize, ahead: ByteCount) -> bool {
+pub fn takes_retransmit(round: &Round<'_>, path: usize, set: PathSet, ahead: ByteCount) -> bool {
     let delay_us = round.paths[path].delay_us;
-    by_faster(round, path, ahead).is_none_or(|(start, serial)| delay_us < start.saturating_add(micros(serial)))
+    by_faster(round, path, set, ahead).is_none_or(|(start, serial)| delay_us < start.saturating_add(micros(serial)))
 }
 
 /// Earliest completion: would `ahead` bytes, the packet in question at their end, be delivered later
 /// by the paths that are faster than this one? So much of the difference counts as `threshold` says;
 /// a queue of the path's own counts whole. `repair`: what its losses cost on top, in µs.
-fn sooner(round: &Round<'_>, path: usize, ahead: ByteCount, threshold: f64, repair: i64) -> bool {
+fn sooner(round: &Round<'_>, path: usize, set: PathSet, ahead: ByteCount, threshold: f64, repair: i64) -> bool {
     let view = &round.paths[path];
     let here = view.floor_us.saturating_add(micros(own_jitter(&round.tuning.delay, view))).saturating_add(repair);
     let queued = view.delay_us.saturating_sub(view.floor_us).max(0);
-    let Some((start, serial)) = by_faster(round, path, ahead) else { return true };
+    let Some((start, serial)) = by_faster(round, path, set, ahead) else { return true };
     let before = (here.saturating_sub(start).max(0) as f64) * threshold + queued as f64;
     before < serial.as_micros() as f64 || here.saturating_add(queued) < start
 }
 
-/// When the usable paths of less delay than this one would deliver the first byte, on the delays' scale in µs, and
+/// When the paths of `set` with less delay than this one would deliver the first byte, on the delays' scale in µs, and
 /// how long `ahead` bytes take behind it; none where there is no such path.
-fn by_faster(round: &Round<'_>, path: usize, ahead: ByteCount) -> Option<(i64, Duration)> {
+fn by_faster(round: &Round<'_>, path: usize, set: PathSet, ahead: ByteCount) -> Option<(i64, Duration)> {
     let (mut rate, mut start) = (0u64, None::<i64>);
-    for view in round.paths {
-        if !view.usable || view.delay_us >= round.paths[path].delay_us {
+    for (at, view) in round.paths.iter().enumerate() {
+        if !set.contains(at) || view.delay_us >= round.paths[path].delay_us {
             continue;
         }
         let first = view.delay_us.saturating_add(micros(view.ready_in));

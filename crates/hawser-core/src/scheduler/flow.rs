@@ -1,13 +1,13 @@
 //! The `flow` scheduler: a flow stays on a path, so that nothing of it is ever reordered.
 //!
-//! 1. A flow that has none is given the path with the fewest flows for its rate.
-//! 2. It stays there until the path is gone, or a path of a better tier works again.
+//! 1. A flow that has none is given the path with the fewest flows for its rate, of those that may carry it.
+//! 2. It stays there until the path may not any more: it is gone, or one of a better tier works again.
 //! 3. The subflows of one MPTCP connection go to different paths, as far as there are enough (`connections`).
 //!
 //! Flows are told apart by their bucket: two of one bucket share its path.
 
 use super::connections::{ConnectionId, Connections, MptcpOption};
-use super::{MAX_PATHS, PathView, Room};
+use super::{MAX_PATHS, PathSet, PathView, Room};
 use crate::packet::FlowBucket;
 use crate::queue::Choice;
 use crate::units::{PathId, Time};
@@ -35,8 +35,16 @@ pub(super) struct ByFlow {
 
 impl ByFlow {
     /// Whether `path` takes from the flow: if it is the flow's own.
-    pub fn choose(&mut self, now: Time, path: usize, paths: &[PathView], bucket: FlowBucket, room: Room) -> Choice {
-        let own = self.path_of(now, bucket, paths);
+    pub fn choose(
+        &mut self,
+        now: Time,
+        path: usize,
+        paths: &[PathView],
+        set: PathSet,
+        bucket: FlowBucket,
+        room: Room,
+    ) -> Choice {
+        let own = self.path_of(now, bucket, paths, set);
         if own == paths.get(path).map(|view| view.id) { room.take() } else { Choice::Foreign }
     }
 
@@ -56,26 +64,26 @@ impl ByFlow {
         pin.connection = Some(connection);
     }
 
-    fn path_of(&mut self, now: Time, bucket: FlowBucket, paths: &[PathView]) -> Option<PathId> {
+    fn path_of(&mut self, now: Time, bucket: FlowBucket, paths: &[PathView], set: PathSet) -> Option<PathId> {
         let pin = *self.pin(bucket);
-        let works = |id: &PathId| paths.iter().any(|view| view.id == *id && view.usable);
+        let works = |id: &PathId| paths.iter().position(|view| view.id == *id).is_some_and(|at| set.contains(at));
         let kept = pin.path.filter(|id| works(id) && now.since(pin.used) < FORGOTTEN);
         if kept.is_some() {
             return kept;
         }
-        let path = self.least_loaded(now, bucket, pin.connection, paths);
+        let path = self.least_loaded(now, bucket, pin.connection, (paths, set));
         let pin = self.pin(bucket);
         (pin.path, pin.used) = (path, now);
         path
     }
 
-    /// The usable path with the fewest live flows for its rate; one without a sibling if there is any.
+    /// Of these paths the one with the fewest live flows for its rate; one without a sibling if there is any.
     fn least_loaded(
         &self,
         now: Time,
         bucket: FlowBucket,
         connection: Option<ConnectionId>,
-        paths: &[PathView],
+        (paths, set): (&[PathView], PathSet),
     ) -> Option<PathId> {
         let (mut flows, mut siblings) = ([0u32; MAX_PATHS], [0u32; MAX_PATHS]);
         for (at, pin) in self.pins.iter().enumerate().filter(|(at, _)| *at != bucket.index()) {
@@ -86,13 +94,13 @@ impl ByFlow {
             siblings[index] += u32::from(sibling);
         }
         // Rates that are not all known compare nothing.
-        let known = paths.iter().filter(|view| view.usable).all(|view| view.rate.is_some());
+        let known = set.iter().filter_map(|at| paths.get(at)).all(|view| view.rate.is_some());
         let load = |index: usize, view: &PathView| {
             let rate = view.rate.filter(|_| known).map_or(1.0, |rate| rate.0.max(1) as f64);
             f64::from(flows[index] + 1) / rate
         };
-        let usable = paths.iter().take(MAX_PATHS).enumerate().filter(|(_, view)| view.usable);
-        let best = usable.min_by(|(one, a), (other, b)| {
+        let allowed = paths.iter().take(MAX_PATHS).enumerate().filter(|(at, _)| set.contains(*at));
+        let best = allowed.min_by(|(one, a), (other, b)| {
             let order = siblings[*one].cmp(&siblings[*other]);
             order.then(load(*one, a).total_cmp(&load(*other, b))).then(a.floor_us.cmp(&b.floor_us))
         });
@@ -122,7 +130,8 @@ mod tests {
 
     /// The path of a bucket: the one that takes from it, if one does.
     fn asked(by_flow: &mut ByFlow, now: Time, bucket: u16, paths: &[PathView]) -> Option<usize> {
-        let takes = |at: &usize| by_flow.choose(now, *at, paths, FlowBucket(bucket), ROOM) != Choice::Foreign;
+        let set = paths.iter().enumerate().filter(|(_, view)| view.usable).map(|(at, _)| at).collect();
+        let takes = |at: &usize| by_flow.choose(now, *at, paths, set, FlowBucket(bucket), ROOM) != Choice::Foreign;
         let taker: Vec<usize> = (0..paths.len()).filter(takes).collect();
         assert!(taker.len() <= 1, "one path at most");
         by_flow.on_taken(now, FlowBucket(bucket));

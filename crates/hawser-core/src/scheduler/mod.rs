@@ -8,10 +8,13 @@
 //! - `flow`: a path takes the flows that are its own.
 //! - `redundant`: the two best paths take, and each sends redundant copies of what the other took.
 //!
+//! Which paths may carry a flow at all, its rule says ([`Allowed`]): no scheduler looks at others.
+//!
 //! It chooses packet by packet. What holds for longer, such as which paths bulk flows use, the policy decides
 //! (`policy`).
 
 mod adaptive;
+mod allowed;
 mod connections;
 mod flow;
 mod redundant;
@@ -19,11 +22,13 @@ mod weighted;
 
 pub use crate::policy::{MAX_PATHS, Weight};
 pub use adaptive::takes_retransmit;
+pub use allowed::{Allowed, Candidate};
 pub use connections::MptcpOption;
 
 use crate::packet::FlowBucket;
-use crate::policy::{Decisions, PathView, Tuning};
+use crate::policy::{Decisions, PathSet, PathView, Tuning};
 use crate::queue::{Choice, FlowView};
+use crate::rules::{RuleId, Treatment};
 use crate::units::{ByteCount, Time};
 use flow::ByFlow;
 use weighted::Weighted;
@@ -49,6 +54,8 @@ pub struct Round<'a> {
     pub now: Time,
     /// The paths.
     pub paths: &'a [PathView],
+    /// Which of them may carry what.
+    pub allowed: &'a Allowed,
     /// What was decided on them.
     pub decisions: &'a Decisions,
     /// The policy's constants.
@@ -59,49 +66,65 @@ pub struct Round<'a> {
 #[derive(Default)]
 pub struct Scheduler {
     weighted: Weighted,
+    /// Those of rules that name links.
+    weighted_by_rule: Vec<(RuleId, Weighted)>,
     flow: ByFlow,
 }
 
 impl Scheduler {
+    /// Follows the rules: those that name links have shares of their own.
+    pub fn follow(&mut self, allowed: &Allowed) {
+        self.weighted_by_rule.clear();
+        self.weighted_by_rule.extend(allowed.rules().map(|rule| (rule, Weighted::default())));
+    }
+
     /// Follows the paths; call it before a round of `choose`. `anew`: a path came or went.
-    pub fn refresh(&mut self, paths: &[PathView], anew: bool) {
-        if anew {
-            self.weighted.begin_anew();
+    pub fn refresh(&mut self, paths: &[PathView], allowed: &Allowed, anew: bool) {
+        let everybodys = [(RuleId::default(), &mut self.weighted)];
+        for (rule, weighted) in everybodys.into_iter().chain(self.weighted_by_rule.iter_mut().map(|(r, w)| (*r, w))) {
+            if anew {
+                weighted.begin_anew();
+            }
+            let set = allowed.of(rule);
+            let weight = |(at, view): (usize, &PathView)| {
+                set.contains(at).then(|| allowed.weight(rule, at).unwrap_or(view.weight))
+            };
+            weighted.refresh(paths, paths.iter().enumerate().map(weight));
         }
-        self.weighted.refresh(paths);
     }
 
     /// Whether `path`, which has room, takes from `flow`.
     pub fn choose(&mut self, round: &Round<'_>, path: usize, flow: &FlowView, room: Room) -> Choice {
-        let Round { now, paths, .. } = *round;
+        let Round { now, paths, allowed, .. } = *round;
+        let set = allowed.of(flow.treatment.rule);
+        if !set.contains(path) {
+            return Choice::Foreign;
+        }
         match flow.treatment.scheduler {
-            Kind::Adaptive => adaptive::choose(round, path, flow, room),
-            Kind::Weighted => self.weighted.choose(path, paths, flow, room),
-            Kind::Flow => self.flow.choose(now, path, paths, flow.bucket, room),
-            Kind::Redundant => redundant::choose(path, paths, room),
+            Kind::Adaptive => adaptive::choose(round, path, set, flow, room),
+            Kind::Weighted => self.weighted_of(flow.treatment.rule).choose(path, flow, room),
+            Kind::Flow => self.flow.choose(now, path, paths, set, flow.bucket, room),
+            Kind::Redundant => redundant::choose(path, paths, set, room),
         }
     }
 
-    /// `path` took so much of a flow of that kind.
-    pub fn on_taken(
-        &mut self,
-        now: Time,
-        path: usize,
-        paths: &[PathView],
-        kind: Kind,
-        bucket: FlowBucket,
-        bytes: ByteCount,
-    ) {
-        match kind {
-            Kind::Weighted => self.weighted.on_taken(path, paths, bytes),
+    fn weighted_of(&mut self, rule: RuleId) -> &mut Weighted {
+        let own = self.weighted_by_rule.iter_mut().find(|(of, _)| *of == rule);
+        own.map_or(&mut self.weighted, |(_, weighted)| weighted)
+    }
+
+    /// `path` took so much of a flow that is treated so.
+    pub fn on_taken(&mut self, now: Time, path: usize, treatment: Treatment, bucket: FlowBucket, bytes: ByteCount) {
+        match treatment.scheduler {
+            Kind::Weighted => self.weighted_of(treatment.rule).on_taken(path, bytes),
             Kind::Flow => self.flow.on_taken(now, bucket),
             Kind::Adaptive | Kind::Redundant => {}
         }
     }
 
-    /// The path that is to carry a redundant copy of what `path` took of a `redundant` flow.
-    pub fn twin_of(&self, path: usize, paths: &[PathView]) -> Option<usize> {
-        redundant::twin(path, paths)
+    /// The path that is to carry a redundant copy of what `path` took of a `redundant` flow that these may carry.
+    pub fn twin_of(&self, path: usize, paths: &[PathView], set: PathSet) -> Option<usize> {
+        redundant::twin(path, paths, set)
     }
 
     /// A packet of a `flow` flow, in either direction, told something of its MPTCP connection.

@@ -4,23 +4,23 @@
 //! (`session::redundant_copies`). Neither waits for the other: a path that was cut and does not know it yet would stop
 //! the flow that is to outlive it.
 
-use super::{PathView, Room};
+use super::{PathSet, PathView, Room};
 use crate::queue::Choice;
 
-/// Whether `path` takes from a redundant flow.
-pub(super) fn choose(path: usize, paths: &[PathView], room: Room) -> Choice {
-    if best_two(paths).contains(&Some(path)) { room.take() } else { Choice::Skip }
+/// Whether `path` takes from a redundant flow that these paths may carry.
+pub(super) fn choose(path: usize, paths: &[PathView], set: PathSet, room: Room) -> Choice {
+    if best_two(paths, set).contains(&Some(path)) { room.take() } else { Choice::Skip }
 }
 
 /// The path that carries the redundant copies of what `path` takes: none where no other works.
-pub(super) fn twin(path: usize, paths: &[PathView]) -> Option<usize> {
-    best_two(paths).into_iter().flatten().find(|best| *best != path)
+pub(super) fn twin(path: usize, paths: &[PathView], set: PathSet) -> Option<usize> {
+    best_two(paths, set).into_iter().flatten().find(|best| *best != path)
 }
 
-/// The usable paths of least delay, the first first.
-fn best_two(paths: &[PathView]) -> [Option<usize>; 2] {
+/// Those of these paths with the least delay, the first first.
+fn best_two(paths: &[PathView], set: PathSet) -> [Option<usize>; 2] {
     let mut best = [None, None];
-    for (index, view) in paths.iter().enumerate().filter(|(_, view)| view.usable) {
+    for (index, view) in paths.iter().enumerate().filter(|(index, _)| set.contains(*index)) {
         let sooner = |than: Option<usize>| than.is_none_or(|than: usize| view.floor_us < paths[than].floor_us);
         if sooner(best[0]) {
             best = [Some(index), best[0]];
@@ -39,15 +39,15 @@ mod tests {
 
     #[test]
     fn the_two_paths_of_least_delay_take_and_are_each_others_twin() {
-        let mut paths = [path(50, 40), path(50, 10), path(50, 30), path(50, 20)];
-        let takes =
-            |paths: &[PathView]| -> Vec<bool> { (0..4).map(|at| choose(at, paths, ROOM) != Choice::Skip).collect() };
-        assert_eq!(takes(&paths), [false, true, false, true]);
-        assert_eq!((twin(1, &paths), twin(3, &paths)), (Some(3), Some(1)));
-        paths[1].usable = false;
-        assert_eq!(takes(&paths), [false, false, true, true]);
-        (paths[0].usable, paths[2].usable) = (false, false);
-        assert_eq!(takes(&paths), [false, false, false, true]);
-        assert_eq!(twin(3, &paths), None, "on that one");
+        let paths = [path(50, 40), path(50, 10), path(50, 30), path(50, 20)];
+        let takes = |set: &[usize]| -> Vec<bool> {
+            let set = set.iter().copied().collect();
+            (0..4).map(|at| choose(at, &paths, set, ROOM) != Choice::Skip).collect()
+        };
+        assert_eq!(takes(&[0, 1, 2, 3]), [false, true, false, true]);
+        assert_eq!((twin(1, &paths, PathSet::ALL), twin(3, &paths, PathSet::ALL)), (Some(3), Some(1)));
+        assert_eq!(takes(&[0, 2, 3]), [false, false, true, true]);
+        assert_eq!(takes(&[3]), [false, false, false, true]);
+        assert_eq!(twin(3, &paths, PathSet::NONE.with(3)), None, "on that one");
     }
 }

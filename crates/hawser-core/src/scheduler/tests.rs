@@ -29,9 +29,18 @@ fn decided(tuning: Tuning, paths: &[PathView]) -> Decisions {
     Policy::new(START, tuning).update(START, paths, &FlowsView { adaptive: true, overflows: 0 })
 }
 
+/// Where no rule names links.
+fn usable(paths: &[PathView]) -> Allowed {
+    let mut allowed = Allowed::default();
+    let link = crate::units::LinkTag::default();
+    allowed.refresh(paths.iter().map(|view| Candidate { link, works: view.usable, hoped_for: view.usable, tier: 0 }));
+    allowed
+}
+
 /// Whether `path` takes from a flow with these bytes in the queue.
 fn takes_as(tuning: &Tuning, decisions: &Decisions, paths: &[PathView], path: usize, backlog: u64) -> bool {
-    let round = Round { now: START, paths, decisions, tuning };
+    let allowed = usable(paths);
+    let round = Round { now: START, paths, allowed: &allowed, decisions, tuning };
     Scheduler::default().choose(&round, path, &flow(backlog, 0), ROOM) != Choice::Skip
 }
 
@@ -79,6 +88,29 @@ fn a_path_that_is_probed_promises_a_window_that_doubles() {
 }
 
 #[test]
+fn a_flow_goes_by_the_fastest_of_its_rules_paths_and_never_by_another() {
+    let links = [crate::units::LinkTag(1), crate::units::LinkTag(2)];
+    let treatment = crate::rules::Treatment::default();
+    let rule = |links: &[_]| crate::rules::Rule { via: crate::rules::Via::in_order(links, true), ..Default::default() };
+    let rules = crate::rules::Rules::new(vec![rule(&links[1..]), rule(&links[..1])], treatment);
+    let mut allowed = Allowed::default();
+    allowed.follow(&rules);
+    allowed.refresh(links.map(|link| Candidate { link, works: true, hoped_for: true, tier: 0 }).into_iter());
+    let (paths, tuning) = ([path(40, 10), path(10, 40)], Tuning::default());
+    let decisions = decided(tuning, &paths);
+    let round = Round { now: START, paths: &paths, allowed: &allowed, decisions: &decisions, tuning: &tuning };
+    for (at, rule) in [(1, 1), (0, 2)] {
+        let treatment = crate::rules::Treatment { rule: crate::rules::RuleId(rule), ..treatment };
+        for backlog in [100, 10_000_000] {
+            let flow = FlowView { treatment, ..flow(backlog, 0) };
+            let takes = [0, 1].map(|path| Scheduler::default().choose(&round, path, &flow, ROOM));
+            assert!(matches!(takes[at], Choice::Take { .. }), "rule {rule}, {backlog} bytes: {takes:?}");
+            assert_eq!(takes[1 - at], Choice::Foreign, "rule {rule}, {backlog} bytes");
+        }
+    }
+}
+
+#[test]
 fn what_overflows_to_a_path_outside_the_active_set_pays_for_its_losses() {
     let takes = |loss, backlog| takes(&[path(300, 8), PathView { loss, ..path(3, 40) }], 1, backlog);
     // 32 ms at 300 Mbit/s; half the packets wait for a repair of 100 ms.
@@ -113,8 +145,9 @@ fn a_queue_of_the_slow_path_counts_whole() {
 fn what_was_lost_goes_by_the_path_that_delivers_it_first() {
     let retransmitted_by = |paths: &[PathView], ahead| {
         let (tuning, decisions) = (Tuning::default(), decided(Tuning::default(), paths));
-        let round = Round { now: START, paths, decisions: &decisions, tuning: &tuning };
-        let takes = |&path: &usize| takes_retransmit(&round, path, ByteCount(ahead));
+        let allowed = usable(paths);
+        let round = Round { now: START, paths, allowed: &allowed, decisions: &decisions, tuning: &tuning };
+        let takes = |&path: &usize| takes_retransmit(&round, path, PathSet::ALL, ByteCount(ahead));
         (0..paths.len()).filter(takes).collect::<Vec<_>>()
     };
     let apart = [path(40, 10), path(10, 40)];

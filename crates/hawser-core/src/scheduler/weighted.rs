@@ -30,22 +30,22 @@ impl Weighted {
         self.shares.clear();
     }
 
-    /// Follows paths that came, went, or have another weight.
-    pub fn refresh(&mut self, paths: &[PathView]) {
-        let share = |view: &PathView| view.usable.then_some(view.weight);
-        if !paths.iter().map(share).eq(self.shares.iter().copied()) {
+    /// Follows paths that came, went, or have another weight. `shares`: of each path its part, if it has one.
+    pub fn refresh(&mut self, paths: &[PathView], shares: impl Iterator<Item = Option<Weight>> + Clone) {
+        if !shares.clone().eq(self.shares.iter().copied()) {
             self.shares.clear();
-            self.shares.extend(paths.iter().map(share));
+            self.shares.extend(shares);
             self.credit.clear();
             self.credit.resize(paths.len(), 0.0);
         }
-        let rate = paths.iter().filter(|view| view.usable).filter_map(|view| view.rate).map(|rate| rate.0).sum();
+        let sharing = paths.iter().zip(&self.shares).filter(|(_, share)| share.is_some());
+        let rate = sharing.filter_map(|(view, _)| view.rate).map(|rate| rate.0).sum();
         self.lead = LEAD.max(Rate(rate).bytes_in(LEAD_TIME));
     }
 
     /// Whether `path` takes from `flow`: what its share allows, a packet more at the end.
-    pub fn choose(&self, path: usize, paths: &[PathView], flow: &FlowView, room: Room) -> Choice {
-        let alone = paths.iter().filter(|view| view.usable).count() < 2;
+    pub fn choose(&self, path: usize, flow: &FlowView, room: Room) -> Choice {
+        let alone = self.shares.iter().flatten().count() < 2;
         let left = self.credit.get(path).copied().unwrap_or(0.0) + self.lead.0 as f64;
         if alone {
             room.take()
@@ -58,11 +58,11 @@ impl Weighted {
     }
 
     /// `path` took so much.
-    pub fn on_taken(&mut self, path: usize, paths: &[PathView], bytes: ByteCount) {
-        let parts: f64 = paths.iter().filter(|view| view.usable).map(|view| f64::from(view.weight.get())).sum();
+    pub fn on_taken(&mut self, path: usize, bytes: ByteCount) {
+        let parts: f64 = self.shares.iter().flatten().map(|weight| f64::from(weight.get())).sum();
         let bytes = bytes.0 as f64;
-        for (credit, view) in self.credit.iter_mut().zip(paths).filter(|(_, view)| view.usable) {
-            *credit += bytes * f64::from(view.weight.get()) / parts;
+        for (credit, weight) in self.credit.iter_mut().zip(&self.shares) {
+            *credit += weight.map_or(0.0, |weight| bytes * f64::from(weight.get()) / parts);
         }
         if let Some(credit) = self.credit.get_mut(path) {
             *credit -= bytes;
@@ -85,15 +85,15 @@ mod tests {
     /// Offers rounds of packets to the paths in turn, and counts what each took. `able`: how many packets a round.
     fn share(weighted: &mut Weighted, paths: &[PathView], able: &[u64], rounds: u32) -> Vec<u64> {
         let mut took = vec![0; paths.len()];
-        weighted.refresh(paths);
+        weighted.refresh(paths, paths.iter().map(|view| view.usable.then_some(view.weight)));
         for _ in 0..rounds {
             for (at, most) in able.iter().enumerate().filter(|(at, _)| paths[*at].usable) {
                 for _ in 0..*most {
-                    let Choice::Take { max_bytes, .. } = weighted.choose(at, paths, &flow(1 << 20, 5), ROOM) else {
+                    let Choice::Take { max_bytes, .. } = weighted.choose(at, &flow(1 << 20, 5), ROOM) else {
                         break;
                     };
                     assert!(max_bytes.0 >= PACKET);
-                    weighted.on_taken(at, paths, ByteCount(PACKET));
+                    weighted.on_taken(at, ByteCount(PACKET));
                     took[at] += PACKET;
                 }
             }

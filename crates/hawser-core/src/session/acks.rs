@@ -261,7 +261,8 @@ impl Session {
     }
 
     fn requeue_lost(&mut self) {
-        self.retransmit.extend(self.lost.drain(..));
+        let allowed = &self.allowed;
+        self.retransmit.extend(&mut self.lost, |rule| allowed.is_bound(rule));
     }
 }
 

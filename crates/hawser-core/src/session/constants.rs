@@ -49,6 +49,8 @@ pub const EAGER_PARTS: u32 = 24;
 pub const ASK_LEAST: Duration = Duration::from_secs(5);
 /// What waited so long in the ingress queue is of no use: TCP has sent it three times since (RFC 6298 section 5.5: after 1, 3 and 7 s).
 pub const QUEUED_FOR: Duration = Duration::from_secs(10);
+/// What waits this long for a strict rule's links, none of which works, is dropped: a link that was lost for a moment is back.
+pub const STRICT_WAIT: Duration = Duration::from_secs(1);
 /// The TUN's MTU never goes below this (RFC 8200 section 5).
 pub const TUN_MTU_MIN: u16 = 1280;
 /// The TUN's MTU is raised at most this often (DESIGN section 4).

@@ -15,7 +15,7 @@ use crate::fec::Fec;
 use crate::fec::decoder::Repaired;
 use crate::fec::symbol::SymbolHead;
 use crate::packet::Train;
-use crate::policy::PathView;
+use crate::policy::{PathSet, PathView};
 use crate::units::{ByteCount, Time};
 use crate::wire::{DATA_HEADER_LEN, ProtectedFrame, RepairFrame};
 
@@ -48,11 +48,13 @@ impl Session {
         let head = PREFIX + train.head(record.segment.segment, &mut out[PREFIX..]);
         let body = train.body(record.segment.segment);
         let symbol = SymbolHead { bucket, sequence, flags };
-        let symbol = self.fec.protect(now, index, &symbol, (&out[PREFIX..head], body));
+        let symbol = self.fec.protect(now, index, record.rule(), &symbol, (&out[PREFIX..head], body));
         out[DATA_HEADER_LEN..PREFIX].copy_from_slice(&ProtectedFrame::head(symbol, bucket, flags, sequence));
         let sealed = self.keyring.seal().send.seal_from(path.id, number, out, head, body);
         debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");
-        path.remember(now, number, size, Content::Segment(record))
+        let wire = path.remember(now, number, size, Content::Segment(record));
+        path.count(record.rule(), wire);
+        wire
     }
 
     /// Step 2. Window and pacing do not count it: it is a fixed part of what they let go, and a sparse flow's least
@@ -60,7 +62,7 @@ impl Session {
     pub(super) fn transmit_repair(&mut self, now: Time, buffers: &mut dyn Buffers) -> Option<Transmit> {
         while let Some(size) = self.fec.repair_due(now) {
             self.refresh_views(now);
-            let index = self.repair_path(size);
+            let index = self.repair_path(now, size);
             let route = index.map(|index| (index, self.paths[index].route));
             let spare = route.and_then(|(index, route)| Some((index, buffers.spare(route.link, route.remote)?)));
             let Some((index, buffer)) = spare else {
@@ -80,10 +82,12 @@ impl Session {
         None
     }
 
-    /// The path for a repair of this many bytes: not the one that its last packet took, if another one is as good.
-    fn repair_path(&self, size: usize) -> Option<usize> {
+    /// The path for a repair of this many bytes: not the one that its last packet took, if another one is as good. It is one
+    /// that may carry every packet of which the repair tells something.
+    fn repair_path(&self, now: Time, size: usize) -> Option<usize> {
         let last = self.fec.last_path();
-        let usable = |(index, view): &(usize, &PathView)| view.usable && size <= self.paths[*index].mtu();
+        let set = self.fec.rules(now).fold(PathSet::ALL, |set, rule| set.common(self.allowed.of(rule)));
+        let usable = |(index, _): &(usize, &PathView)| set.contains(*index) && size <= self.paths[*index].mtu();
         let usable = || self.views.iter().enumerate().filter(usable);
         let fastest = usable().map(|(_, view)| view.delay_us).min()?;
         let cost = |(index, view): &(usize, &PathView)| {

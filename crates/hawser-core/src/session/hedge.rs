@@ -90,8 +90,9 @@ impl Session {
                 continue;
             }
             let held = std::mem::take(&mut path.sparse.0);
-            let Some(other) = hedge::copies_by(&self.views, index) else { continue };
             for Noted { number, record, .. } in held {
+                let set = self.allowed.of(record.rule());
+                let Some(other) = hedge::copies_by(&self.views, set, index) else { continue };
                 let size = ByteCount((DATA_OVERHEAD + usize::from(record.len)) as u64);
                 if self.paths[index].sent.is_outstanding(number) && self.hedge_credit.pay(size) {
                     self.copies.note_twin(&record, self.views[other].id);
@@ -129,7 +130,8 @@ impl Session {
             let Content::Segment(record) = packet.content else { continue };
             let size = ByteCount((DATA_OVERHEAD + usize::from(record.len)) as u64);
             let sooner = reinjection::is_sooner(&tuning, now.since(packet.sent_at), there, here);
-            if may_be_copied(record.treatment) && sooner && self.hedge_credit.pay(size) {
+            let may = may_be_copied(record.treatment) && self.allowed.of(record.rule()).contains(fastest);
+            if may && sooner && self.hedge_credit.pay(size) {
                 self.copies.note_twin(&record, here.id);
                 path.reinjected = number.next();
             }

@@ -17,8 +17,8 @@ use crate::rules::Mark;
 use crate::scheduler::{Kind, MptcpOption};
 use crate::units::{ByteCount, Ecn, PacketNumber, PathId, Time};
 use crate::wire::{
-    DataFlags, DataFrame, DataHeader, FlowBucket, FlowSequence, Frame, Frames, Hold, LinkState, PathInfo, Reader,
-    SplitFrame,
+    DataFlags, DataFrame, DataHeader, FlowBucket, FlowSequence, Frame, Frames, Hold, LinkNameFrame, LinkState,
+    PathInfo, Reader, SplitFrame,
 };
 use std::net::IpAddr;
 use std::time::Duration;
@@ -116,7 +116,8 @@ impl Session {
         cx: &mut Context<'_>,
     ) -> Result<(), DropReason> {
         match frame {
-            Frame::Padding(_) | Frame::Ping | Frame::Reserved(_) => {}
+            Frame::Padding(_) | Frame::Ping => {}
+            Frame::Reserved(frame) => LinkNameFrame::of(&frame).iter().for_each(|name| self.on_name(name)),
             Frame::Data(data) => self.on_data(now, &data, sink, cx)?,
             Frame::Ack(ack) => self.on_ack(now, index, &ack, cx).map_err(|_| DropReason::BadFrame)?,
             Frame::Split(split) => self.on_split(now, &split, sink, cx)?,

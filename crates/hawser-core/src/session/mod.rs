@@ -64,8 +64,8 @@ use crate::policy::hedge::Credit;
 use crate::policy::{PathView, Policy, Tuning};
 use crate::queue::{Queue, QueueParams};
 use crate::resequence::{Reassembler, Resequencer};
-use crate::rules::Rules;
-use crate::scheduler::{Kind as SchedulerKind, MptcpOption, Scheduler};
+use crate::rules::{RuleId, Rules};
+use crate::scheduler::{Allowed, Kind as SchedulerKind, MptcpOption, Scheduler};
 use crate::transport::Transport;
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PacketNumber, PathId, PeerId, Random, Time};
 use crate::wire::{Capabilities, FlowBucket, Version};
@@ -74,7 +74,7 @@ use path::Path;
 use path_ids::PathIds;
 use redundant_copies::RedundantCopies;
 use reliable::Reliable;
-use retransmit::{RetransmitQueue, SendOrder};
+use retransmit::{Retransmits, SendOrder};
 use split::Splits;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -210,6 +210,10 @@ pub(crate) struct Session {
     policy: Policy,
     /// Any flow may be `adaptive`.
     adaptive: bool,
+    /// The numbers of the rules, in order; zero first.
+    rules: Vec<RuleId>,
+    /// Which paths may carry what.
+    allowed: Allowed,
     scheduler: Scheduler,
     queue: Queue,
     /// Batches that other paths than the fastest took.
@@ -218,7 +222,7 @@ pub(crate) struct Session {
     sequences: Box<[u64]>,
     /// The place of the next segment among all that were sent.
     next_order: SendOrder,
-    retransmit: RetransmitQueue,
+    retransmit: Retransmits,
     splits: Splits,
     copies: RedundantCopies,
     /// What copies of sparse packets may cost.
@@ -290,12 +294,14 @@ impl Session {
             views: Vec::new(),
             policy: Policy::new(now, settings.tuning),
             adaptive: true,
+            rules: vec![RuleId::default()],
+            allowed: Allowed::default(),
             scheduler: Scheduler::default(),
             queue,
             overflows: 0,
             sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
             next_order: SendOrder::default(),
-            retransmit: RetransmitQueue::default(),
+            retransmit: Retransmits::default(),
             splits: Splits::default(),
             copies: RedundantCopies::default(),
             hedge_credit: Credit::new(&settings.tuning.hedge),

@@ -9,7 +9,7 @@
 //! 5. Every segment gets its numbers, is remembered, and sealed into the batch.
 
 use super::batch::Batch;
-use super::constants::DATA_OVERHEAD;
+use super::constants::{DATA_OVERHEAD, STRICT_WAIT};
 use super::hedge::may_be_copied;
 use super::path::{Content, Path};
 use super::reliable;
@@ -80,11 +80,12 @@ impl Session {
 
     fn next_to_ask(&self, asked: u64) -> Option<usize> {
         let fastest = self.policy.decisions().fastest;
+        let any = self.allowed.any();
         let ready = self
             .views
             .iter()
             .enumerate()
-            .filter(|(index, view)| view.usable && view.ready_in.is_zero() && asked & (1 << index) == 0);
+            .filter(|(index, view)| any.contains(*index) && view.ready_in.is_zero() && asked & (1 << index) == 0);
         ready.min_by_key(|(index, view)| (view.delay_us, *index != fastest)).map(|(index, _)| index)
     }
 
@@ -94,13 +95,15 @@ impl Session {
         let mut budget = self.paths[index].budget(now);
         let mut batch = Batch::new(buffer, self.paths[index].room_before());
         self.fill_reinjections(now, index, &mut batch, &mut budget, cx.store);
-        self.fill_retransmits(now, index, &mut batch, &mut budget, cx);
+        let mut free = self.fill_retransmits(now, index, &mut batch, &mut budget, cx);
         while budget > ByteCount::ZERO && !batch.is_closed() {
             let Some(pulled) = self.pull(now, index, &batch, budget, cx) else { break };
             let sparse = is_hedged(&pulled, cx.store);
+            let rule = cx.store.train(pulled.train).treatment().rule;
+            free |= !self.allowed.is_bound(rule);
             for record in self.number(now, pulled, cx.store) {
                 if record.treatment.scheduler == Kind::Redundant
-                    && let Some(twin) = self.scheduler.twin_of(index, &self.views)
+                    && let Some(twin) = self.scheduler.twin_of(index, &self.views, self.allowed.of(rule))
                 {
                     self.copies.note_twin(&record, self.views[twin].id);
                 }
@@ -114,7 +117,7 @@ impl Session {
         if batch.is_empty() && self.policy.decisions().probes.by_copies.contains(index) {
             self.fill_copies(now, index, &mut batch, budget, cx.store);
         }
-        self.finish(now, index, &batch)
+        self.finish(now, index, &batch, free)
     }
 
     /// A path that declines everything, and whose rate is to be found out, gets redundant copies.
@@ -144,7 +147,10 @@ impl Session {
     ) {
         while *budget > ByteCount::ZERO {
             let (id, mtu) = (self.paths[index].id, self.paths[index].mtu());
-            let Some(record) = self.copies.next_reinjection(id, |record| has_room(batch, mtu, record)) else { break };
+            let allowed = &self.allowed;
+            let fits =
+                |record: &SegmentRecord| allowed.of(record.rule()).contains(index) && has_room(batch, mtu, record);
+            let Some(record) = self.copies.next_reinjection(id, fits) else { break };
             *budget -= self.send_copy(now, index, &record, batch, store);
         }
     }
@@ -165,7 +171,7 @@ impl Session {
         }
     }
 
-    /// What was lost goes before what is new, if this path brings it home soonest.
+    /// What was lost goes before what is new, if this path brings it home soonest. Whether any of it may go by any link.
     fn fill_retransmits(
         &mut self,
         now: Time,
@@ -173,24 +179,29 @@ impl Session {
         batch: &mut Batch<'_>,
         budget: &mut ByteCount,
         cx: &mut Context<'_>,
-    ) {
-        while let Some(next) = self.retransmit.peek() {
-            let size = DATA_OVERHEAD + usize::from(next.len);
-            let fits = if size > self.paths[index].mtu() { batch.is_empty() } else { batch.room_for(size) > 0 };
-            if !fits || !takes_retransmit(&self.round(now), index, self.retransmit.bytes()) {
-                break;
-            }
-            if *budget == ByteCount::ZERO {
-                break;
-            }
-            if let Some(mut record) = self.retransmit.pop() {
+    ) -> bool {
+        let (mut at, mut free) = (0, false);
+        while let Some(rule) = self.retransmit.rule(at) {
+            let set = self.allowed.of(rule);
+            while set.contains(index) && *budget > ByteCount::ZERO {
+                let queue = self.retransmit.queue(at);
+                let (Some(next), ahead) = (queue.peek(), queue.bytes()) else { break };
+                let size = DATA_OVERHEAD + usize::from(next.len);
+                let fits = if size > self.paths[index].mtu() { batch.is_empty() } else { batch.room_for(size) > 0 };
+                if !fits || !takes_retransmit(&self.round(now), index, set, ahead) {
+                    break;
+                }
+                let Some(mut record) = self.retransmit.queue(at).pop() else { break };
                 record.tries += 1;
-                if self.policy.decisions().reinjection.duplicates(record.tries) {
+                if set.len() > 1 && self.policy.decisions().reinjection.duplicates(record.tries) {
                     self.copies.note_retransmitted(&record, self.paths[index].id);
                 }
+                free |= at == 0;
                 *budget -= self.send(now, index, record, batch, cx.store);
             }
+            at += 1;
         }
+        free
     }
 
     /// Takes the next segments of one train from the queue, as many as the batch and the budget hold.
@@ -203,11 +214,18 @@ impl Session {
         cx: &mut Context<'_>,
     ) -> Option<Pulled> {
         let (decisions, tuning) = (self.policy.decisions(), self.policy.tuning());
-        let round = Round { now, paths: &self.views, decisions, tuning };
+        let allowed = &self.allowed;
+        let round = Round { now, paths: &self.views, allowed, decisions, tuning };
         let (scheduler, fec) = (&mut self.scheduler, &self.fec);
         let mtu = self.paths[index].mtu();
         let drops = &mut *cx.drops;
         let choose = &mut |flow: &crate::queue::FlowView| {
+            if flow.head_wait > STRICT_WAIT && allowed.is_hopeless(flow.treatment.rule) {
+                return Choice::Discard;
+            }
+            if !allowed.of(flow.treatment.rule).contains(index) {
+                return Choice::Foreign;
+            }
             let len = flow.head_len.0 as usize;
             let size = fec.overhead(flow.treatment.fec, len, mtu) + len;
             // A packet too large for the path goes alone, in pieces.
@@ -220,9 +238,9 @@ impl Session {
             scheduler.choose(&round, index, flow, Room { bytes, segments })
         };
         let pulled = self.queue.pull(now, cx.store, choose, &mut |dropped| drops.count(dropped.reason.into()))?;
-        let kind = cx.store.train(pulled.train).treatment().scheduler;
-        self.scheduler.on_taken(now, index, &self.views, kind, pulled.bucket, pulled.bytes);
-        if kind != Kind::Adaptive {
+        let treatment = cx.store.train(pulled.train).treatment();
+        self.scheduler.on_taken(now, index, treatment, pulled.bucket, pulled.bytes);
+        if treatment.scheduler != Kind::Adaptive || self.allowed.is_bound(treatment.rule) {
             self.paths[index].last_given = now;
         }
         Some(pulled)
@@ -276,7 +294,10 @@ impl Session {
         if size > self.paths[index].mtu() {
             return self.send_in_pieces(now, index, record, batch, store);
         }
-        self.copies.note(&record);
+        // What may go by some paths only probes none of the others.
+        if !self.allowed.is_bound(record.rule()) {
+            self.copies.note(&record);
+        }
         let train = store.train(record.segment.train);
         if self.is_protected(index, &record, train) {
             return self.seal_protected(now, index, record, batch, train);
@@ -305,7 +326,9 @@ impl Session {
         let seal = &self.keyring.seal().send;
         let sealed = seal.seal_from(path.id, number, out, DATA_PREFIX + head, train.body(record.segment.segment));
         debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");
-        path.remember(now, number, size, content)
+        let wire = path.remember(now, number, size, content);
+        path.count(record.rule(), wire);
+        wire
     }
 
     /// The same for a segment larger than the path's datagrams (SPLIT).
@@ -343,20 +366,22 @@ impl Session {
             debug_assert_eq!(written, Ok(()), "a piece fills its datagram");
             let sealed = self.keyring.seal().send.seal(path.id, number, out);
             debug_assert_eq!(sealed, Ok(()), "a piece fills its datagram");
-            bytes += path.remember(now, number, size, Content::Piece(split));
+            let wire = path.remember(now, number, size, Content::Piece(split));
+            path.count(record.rule(), wire);
+            bytes += wire;
         }
         batch.close();
         bytes
     }
 
-    /// Step 8: the batch as the driver sends it; the controller hears of it.
-    fn finish(&mut self, now: Time, index: usize, batch: &Batch<'_>) -> Option<Transmit> {
+    /// Step 8: the batch as the driver sends it; the controller hears of it. `free`: some of it might have gone by another path.
+    fn finish(&mut self, now: Time, index: usize, batch: &Batch<'_>, free: bool) -> Option<Transmit> {
         if batch.is_empty() {
             return None;
         }
         let idle = self.nothing_waits();
         self.unanswered_since.get_or_insert(now);
-        self.overflows += u64::from(index != self.policy.decisions().fastest);
+        self.overflows += u64::from(free && index != self.policy.decisions().fastest);
         let path = &mut self.paths[index];
         if !idle {
             path.probing.on_fed(now);
@@ -373,7 +398,11 @@ impl Session {
     /// Step 2: what the far resequencer cannot use any more is let go, and it is told.
     fn give_up_useless(&mut self, now: Time, cx: &mut Context<'_>) {
         let useful = self.useful_for();
-        while let Some(record) = self.retransmit.pop_useless(now, useful) {
+        loop {
+            // Where its rule is strict and no link of it works, nothing is to be waited for.
+            let hopeless = |rule| self.allowed.is_hopeless(rule);
+            let useful = |rule| if hopeless(rule) { useful.min(STRICT_WAIT) } else { useful };
+            let Some(record) = self.retransmit.pop_useless(now, useful) else { break };
             self.give_up(record, cx);
         }
     }

@@ -24,6 +24,7 @@ use crate::path::sent::{SentPacket, SentPackets};
 use crate::path::trains::TrainWatch;
 use crate::path::validation::PathValidation;
 use crate::policy::{Probing, Tuning, hold};
+use crate::rules::RuleId;
 use crate::transport::Transport;
 use crate::units::{ByteCount, LinkGroup, LinkId, PacketNumber, PathId, Rate, Time};
 use crate::wire::{Label, LinkState, SplitId, Token};
@@ -144,6 +145,8 @@ pub(super) struct Path {
     pub rx_bytes: ByteCount,
     /// Bytes of IP packets, both ways.
     pub carried: ByteCount,
+    /// Those sent with inner packets, by the rules' numbers.
+    by_rule: Vec<(RuleId, ByteCount)>,
 }
 
 impl Path {
@@ -206,7 +209,33 @@ impl Path {
             tx_bytes: ByteCount::ZERO,
             rx_bytes: ByteCount::ZERO,
             carried: ByteCount::ZERO,
+            by_rule: Vec::new(),
         }
+    }
+
+    /// Counts by these rules from now on; what it counted of those that stay, stays.
+    pub fn follow_rules(&mut self, rules: &[RuleId]) {
+        let known = |rule: &RuleId| {
+            let known = self.by_rule.binary_search_by_key(rule, |(known, _)| *known);
+            (*rule, known.map_or(ByteCount::ZERO, |at| self.by_rule[at].1))
+        };
+        self.by_rule = rules.iter().map(known).collect();
+    }
+
+    /// An IP packet of so many bytes carried an inner packet of this rule.
+    pub fn count(&mut self, rule: RuleId, bytes: ByteCount) {
+        // As a rule the numbers are those from zero on.
+        let place = usize::from(rule.0);
+        let direct = self.by_rule.get(place).is_some_and(|(at, _)| *at == rule);
+        let found = if direct { Ok(place) } else { self.by_rule.binary_search_by_key(&rule, |(known, _)| *known) };
+        if let Ok(place) = found {
+            self.by_rule[place].1 += bytes;
+        }
+    }
+
+    /// Bytes of IP packets sent with inner packets, by rule.
+    pub fn by_rule(&self) -> &[(RuleId, ByteCount)] {
+        &self.by_rule
     }
 
     /// Forgets what the congestion control had learnt: the path was away.

@@ -60,6 +60,7 @@ impl Session {
         path.validation.begin(now);
         path.health.on_probe();
         path.follow_controller();
+        path.follow_rules(&self.rules);
         self.paths.push(path);
         self.events.push(Event::PathsSeen);
         self.policy.reconsider();

@@ -65,9 +65,14 @@ impl RedundantCopies {
         self.twins.push_back((*record, twin));
     }
 
-    /// Only these paths still carry copies.
-    pub fn keep_twins(&mut self, works: impl Fn(PathId) -> bool) {
-        self.twins.retain(|(_, twin)| works(*twin));
+    /// Only what may still go by its other path, or by any but the one that carries it, is to be copied.
+    pub fn keep(
+        &mut self,
+        by: impl Fn(&SegmentRecord, PathId) -> bool,
+        beside: impl Fn(&SegmentRecord, PathId) -> bool,
+    ) {
+        self.twins.retain(|(record, twin)| by(record, *twin));
+        self.reinjections.retain(|(record, path)| beside(record, *path));
     }
 
     /// The next segment that `path` is to reinject, or to carry as a twin, and that fits.
@@ -82,12 +87,6 @@ impl RedundantCopies {
     /// Whether any path has something to reinject.
     pub fn reinjections_wait(&self) -> bool {
         !self.reinjections.is_empty() || !self.twins.is_empty()
-    }
-
-    /// There is no second path, or it has no use for them.
-    pub fn forget_reinjections(&mut self) {
-        self.reinjections.clear();
-        self.twins.clear();
     }
 }
 

@@ -1,7 +1,7 @@
-//! Control frames that are repeated until they are acknowledged: GONE, PATH_INFO and TERMS.
+//! Control frames that are repeated until they are acknowledged: GONE, PATH_INFO, TERMS and LINK_NAME.
 
 use crate::units::{PacketNumber, PathId};
-use crate::wire::{EncodeError, Gone, PathInfo, TermsFrame, Writer};
+use crate::wire::{EncodeError, Gone, LinkNameFrame, PathInfo, TermsFrame, Writer};
 
 /// A frame that must arrive.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -12,6 +12,8 @@ pub(super) enum Frame {
     Info(PathInfo),
     /// On what terms one of our paths is offered.
     Terms(TermsFrame),
+    /// What the link of one of our paths is called.
+    Name(LinkNameFrame),
 }
 
 struct Entry {
@@ -46,6 +48,7 @@ impl Reliable {
                 Frame::Gone(gone) => gone.encode(out),
                 Frame::Info(info) => info.encode(out),
                 Frame::Terms(terms) => terms.encode(out),
+                Frame::Name(name) => name.encode(out),
             };
             match encoded {
                 Ok(()) => entry.carrier = Some((path, number)),
@@ -78,6 +81,7 @@ fn supersedes(new: &Frame, old: &Frame) -> bool {
         (Frame::Gone(new), Frame::Gone(old)) => new.bucket == old.bucket && !new.upto.precedes(old.upto),
         (Frame::Info(new), Frame::Info(old)) => new.path == old.path,
         (Frame::Terms(new), Frame::Terms(old)) => new.path == old.path,
+        (Frame::Name(new), Frame::Name(old)) => new.path == old.path,
         _ => false,
     }
 }

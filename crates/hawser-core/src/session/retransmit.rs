@@ -2,12 +2,13 @@
 //!
 //! 1. A path declares a segment lost, or dies: the segment comes here, oldest first.
 //! 2. The path that delivers it soonest takes it, before anything new.
-//! 3. What is too old for the far resequencer to use, was tried too often, or is not to be retransmitted by its rule, is
+//! 3. What is of a rule that names links waits apart ([`Retransmits`]): no other flow waits for its paths.
+//! 4. What is too old for the far resequencer to use, was tried too often, or is not to be retransmitted by its rule, is
 //!    given up; the far side learns it by GONE.
 
 use super::constants::MAX_TRIES;
 use crate::packet::SegmentRef;
-use crate::rules::Treatment;
+use crate::rules::{RuleId, Treatment};
 use crate::units::{ByteCount, Time};
 use crate::wire::{DataFlags, FlowBucket, FlowSequence};
 use std::cmp::Ordering;
@@ -28,6 +29,13 @@ pub(super) struct SegmentRecord {
     pub order: SendOrder,
     pub first_sent: Time,
     pub treatment: Treatment,
+}
+
+impl SegmentRecord {
+    /// The rule that it is of.
+    pub fn rule(&self) -> RuleId {
+        self.treatment.rule
+    }
 }
 
 /// Its place among all that the session sent, modulo 2^32. A plain number.
@@ -144,19 +152,19 @@ impl RetransmitQueue {
     }
 
     /// Takes a segment that is not to be retransmitted.
-    pub fn pop_refused(&mut self) -> Option<SegmentRecord> {
+    fn pop_refused(&mut self) -> Option<SegmentRecord> {
         self.refused.pop()
     }
 
     /// Takes the oldest segment if it is of no use any more: first sent more than `useful` ago, or
     /// tried too often.
-    pub fn pop_useless(&mut self, now: Time, useful: Duration) -> Option<SegmentRecord> {
+    fn pop_useless(&mut self, now: Time, useful: Duration) -> Option<SegmentRecord> {
         let oldest = self.peek()?;
         if oldest.tries >= MAX_TRIES || now.since(oldest.first_sent) > useful { self.pop() } else { None }
     }
 
     /// Takes any segment: the session ends.
-    pub fn pop_any(&mut self) -> Option<SegmentRecord> {
+    fn pop_any(&mut self) -> Option<SegmentRecord> {
         self.refused.pop().or_else(|| self.pop())
     }
 
@@ -166,7 +174,7 @@ impl RetransmitQueue {
     }
 
     /// Whether nothing waits.
-    pub fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
@@ -176,5 +184,8 @@ impl RetransmitQueue {
     }
 }
 
+mod by_rule;
 #[cfg(test)]
 mod tests;
+
+pub(super) use by_rule::Retransmits;

@@ -3,7 +3,8 @@
 use super::{KeyEnd, Session};
 use crate::fec::FecSnapshot;
 use crate::path::health::HealthState;
-use crate::units::{ByteCount, LinkId, PathId, Rate, Time};
+use crate::rules::RuleId;
+use crate::units::{ByteCount, LinkId, LinkTag, PathId, Rate, Time};
 use crate::wire::{Cipher, Protection, Version};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -41,6 +42,10 @@ pub struct PathSnapshot {
     pub tx_bytes: ByteCount,
     /// Bytes of IP packets that it has carried, both ways.
     pub carried: ByteCount,
+    /// Bytes of IP packets that it was sent with inner packets, by rule; of no rule first.
+    pub by_rule: Vec<(RuleId, ByteCount)>,
+    /// What its link is called; zero where nobody said.
+    pub link_tag: LinkTag,
     /// Bulk flows use it.
     pub in_active_set: bool,
     /// One-way delay on the session's scale, µs, and its jitter.
@@ -97,6 +102,8 @@ impl Session {
             rx_bytes: path.rx_bytes,
             tx_bytes: path.tx_bytes,
             carried: path.carried,
+            by_rule: path.by_rule().to_vec(),
+            link_tag: path.terms.name,
             in_active_set: self.policy.decisions().active_set.contains(index),
             delay_us: (path.oneway.smoothed_us().unwrap_or(0), path.oneway.jitter_us()),
         };

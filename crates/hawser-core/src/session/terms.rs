@@ -2,13 +2,15 @@
 //!
 //! The portal that configured a link says so for the link's paths. Its peer learns it by TERMS, so that what it sends by
 //! them follows the same terms. Without any terms nothing is said.
+//!
+//! It also says what the link is called (LINK_NAME), so that the peer's rules can name it.
 
 use super::path::Path;
 use super::{Session, reliable};
 use crate::rules::Rules;
 use crate::scheduler::Weight;
-use crate::units::{LinkGroup, PathId, Rate};
-use crate::wire::{Capabilities, TermsFrame};
+use crate::units::{LinkGroup, LinkTag, PathId, Rate};
+use crate::wire::{Capabilities, LinkNameFrame, TermsFrame};
 
 /// Bits a second in a kbit/s.
 const KILOBIT: u64 = 1_000;
@@ -22,6 +24,8 @@ pub struct Terms {
     pub max_rate: Option<Rate>,
     /// They carry no inner packets.
     pub barred: bool,
+    /// What rules name the link by.
+    pub name: LinkTag,
 }
 
 impl Terms {
@@ -30,16 +34,22 @@ impl Terms {
         TermsFrame { path, barred: self.barred, weight: self.weight.get(), max_kbit, revision }
     }
 
-    fn of(frame: &TermsFrame) -> Terms {
+    /// Those that the frame says, of the link that these are of.
+    fn said(self, frame: &TermsFrame) -> Terms {
         let max_rate = (frame.max_kbit > 0).then(|| Rate::from_bits(frame.max_kbit.saturating_mul(KILOBIT)));
-        Terms { weight: Weight::new(frame.weight).unwrap_or_default(), max_rate, barred: frame.barred }
+        Terms { weight: Weight::new(frame.weight).unwrap_or_default(), max_rate, barred: frame.barred, ..self }
+    }
+
+    /// Those of a link that nobody asked anything of.
+    fn are_usual(&self) -> bool {
+        Terms { name: LinkTag::default(), ..*self } == Terms::default()
     }
 }
 
 impl Session {
     /// What holds for all of a portal's sessions when this one begins, or when it changes.
     pub fn begin_as_told(&mut self, rules: &Rules, terms: &[(LinkGroup, Terms)]) {
-        self.adaptive = rules.adaptive();
+        self.follow_rules(rules);
         terms.iter().for_each(|(group, terms)| self.set_terms(*group, *terms));
     }
 
@@ -62,17 +72,40 @@ impl Session {
         if path.is_closed() || terms == path.terms {
             return;
         }
-        path.terms = terms;
+        let before = std::mem::replace(&mut path.terms, terms);
         path.follow_controller();
-        self.say_terms(index);
+        if (Terms { name: terms.name, ..before }) != terms {
+            self.say_terms(index);
+        }
+        self.say_name(index);
         self.policy.reconsider();
     }
 
     /// The peer may have heard of a path's terms before the path: one that was validated says them again.
     pub(super) fn repeat_terms(&mut self, index: usize) {
         let path = &self.paths[index];
-        if path.group.is_some() && path.terms != Terms::default() {
+        if path.group.is_some() && !path.terms.are_usual() {
             self.say_terms(index);
+        }
+        self.say_name(index);
+    }
+
+    /// What a path's link is called: the peer's rules may name it.
+    fn say_name(&mut self, index: usize) {
+        let path = &self.paths[index];
+        let known = self.version.capabilities.contain(Capabilities::SKIPS);
+        if known && path.group.is_some() && path.terms.name != LinkTag::default() {
+            self.reliable.push(reliable::Frame::Name(LinkNameFrame { path: path.id, name: path.terms.name }));
+        }
+    }
+
+    /// What the peer calls the link of a path that it opened.
+    pub(super) fn on_name(&mut self, frame: &LinkNameFrame) {
+        let Some(index) = self.index_of(frame.path) else { return };
+        let path = &mut self.paths[index];
+        if path.group.is_none() && path.terms.name != frame.name {
+            path.terms.name = frame.name;
+            self.policy.reconsider();
         }
     }
 
@@ -93,7 +126,7 @@ impl Session {
             return;
         }
         path.terms_revision = Some(frame.revision);
-        path.terms = Terms::of(frame);
+        path.terms = path.terms.said(frame);
         path.follow_controller();
         self.policy.reconsider();
     }

@@ -96,6 +96,11 @@ impl NetConfig {
         UndoReport { unreadable_lines: self.journal.unreadable().to_vec(), ..report }
     }
 
+    /// Takes over what a predecessor left as it is: it stays set, can be replaced, and is undone with all else.
+    pub fn adopt(&mut self) {
+        self.leftovers = false;
+    }
+
     /// Journals `change`, then sets it.
     ///
     /// A new MTU of an interface, value of a sysctl or table of nftables takes the place of the one applied before.

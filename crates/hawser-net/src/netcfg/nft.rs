@@ -68,6 +68,11 @@ impl NftName {
         Self(Self::of_tun(tun).0 + "_takeover")
     }
 
+    /// The third table of the same device, with what `fail = "closed"` needs.
+    pub fn of_kill_switch(tun: &str) -> Self {
+        Self(Self::of_tun(tun).0 + "_closed")
+    }
+
     fn parse(name: String) -> Result<Self, NftError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let good = name.starts_with(PREFIX) && name.len() <= NAME_MAX && name.chars().all(plain);

@@ -31,6 +31,32 @@ pub struct Status {
     /// The links, in the order of the configuration.
     #[serde(default)]
     pub links: Vec<LinkStatus>,
+    /// The rules, in the order of the configuration, and last what holds where none matches; none where there is no rule.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleStatus>,
+}
+
+/// A rule, and what it did. Plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleStatus {
+    /// What matches, in a few words.
+    pub matches: String,
+    /// What chooses the paths of that, in the configuration's word.
+    pub scheduler: String,
+    /// The links that it goes by: the first that works.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub via: Vec<String>,
+    /// Or all of these, by shares.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub weights: BTreeMap<String, u8>,
+    /// By those, or not at all.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
+    /// When it leaves, against others: higher first.
+    #[serde(default)]
+    pub priority: i8,
+    /// Bytes of IP packets that carried it, copies and what was retransmitted too, by link, since the session with each peer began.
+    pub sent_bytes: BTreeMap<String, u64>,
 }
 
 /// What is asked of a link. Plain data.
@@ -247,6 +273,7 @@ mod tests {
                 max_rate_mbps: Some(20.0),
                 data_cap: Some(DataCapStatus { used_bytes: 6, cap_bytes: 7, reached: false }),
             }],
+            rules: Vec::new(),
         };
         let text = serde_json::to_string(&status).expect("it is plain data");
         assert_eq!(

@@ -4,7 +4,7 @@ use toml::de::DeTable;
 
 use super::error::{Fault, Faults, Span};
 use super::reader::Sited;
-use super::{Gateway, InterfaceName, Nat, Peer, Tun};
+use super::{Fail, Gateway, InterfaceName, Nat, Peer, Tun};
 
 /// Notes a fault for everything that can never carry a packet.
 pub(super) fn check(
@@ -29,6 +29,12 @@ pub(super) fn check(
         let fault =
             Fault::new("`answer_by_link` without a `default_route`: nothing goes by the tunnel that would not anyway");
         faults.add(span(tree, "tun", "answer_by_link"), fault.hint("leave it out, or add: default_route = true"));
+    }
+    if tun.fail == Fail::Closed && !tun.default_route {
+        let fault = Fault::new(
+            "`fail = \"closed\"` without a `default_route`: the tunnel is no way for anything that could fail",
+        );
+        faults.add(span(tree, "tun", "fail"), fault.hint("leave it out, or add: default_route = true"));
     }
     let served = gateway.iter().flat_map(|gateway| &gateway.serve).map(|name| ("gateway", "serve", name));
     let masqueraded = nat.iter().filter_map(|nat| nat.masquerade.as_ref()).map(|name| ("nat", "masquerade", name));

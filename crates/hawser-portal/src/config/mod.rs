@@ -7,6 +7,7 @@
 
 mod amounts;
 mod error;
+mod forward;
 mod gateway;
 mod key;
 mod load;
@@ -17,6 +18,7 @@ mod pattern;
 mod peers;
 mod reader;
 pub mod reading;
+mod rule_links;
 mod rules;
 pub mod schema;
 #[cfg_attr(not(feature = "scion"), path = "scion_absent.rs")]
@@ -37,6 +39,7 @@ use toml::de::DeTable;
 
 pub use amounts::{BitRate, MonthDay, Volume};
 pub use error::{ConfigError, Span};
+pub use forward::Forward;
 pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, PublicKey};
 pub use load::{Keys, LoadError, load, read};
 pub use marks::{MarkKinds, MarkMatch};
@@ -48,8 +51,8 @@ pub use takeover::{Kept, KeptProtocol, Takeover, TakeoverRole};
 pub use text::{TEXT_LIMIT, read_text};
 pub use types::{ANY_INTERFACE, Config, DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
 pub use values::{
-    Cipher, Congestion, InterfaceName, IpProtocol, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName,
-    Protection, Scheduler, TcpCongestion, TlsName, Transport,
+    Cipher, Congestion, Fail, InterfaceName, IpProtocol, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName,
+    Protection, Scheduler, TcpCongestion, TlsName, Transport, Transported,
 };
 
 use error::{Fault, Faults};
@@ -103,7 +106,10 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
     let traffic = single(tree, "traffic", faults).map(|(t, s)| sections::traffic(open("traffic", t, s, faults)));
     let rules = repeated(tree, "rule", faults).into_iter();
     let mut marks = MarkKinds::default();
-    let rules: Vec<_> = rules.map(|(t, s)| rules::rule(open("rule", t, s, faults), &mut marks)).collect();
+    let known = rule_links::Known::of(tree);
+    let rules: Vec<_> = rules.map(|(t, s)| rules::rule(open("rule", t, s, faults), &mut marks, &known)).collect();
+    let forwards = repeated(tree, "forward", faults).into_iter();
+    let forwards: Vec<_> = forwards.map(|(t, s)| forward::forward(open("forward", t, s, faults))).collect();
     let takeover = single(tree, "takeover", faults).and_then(|(t, s)| takeover::read(open("takeover", t, s, faults)));
     shape::unknown_sections(schema::SCHEMA, tree, faults);
     missing_sections(tree, others.is_some(), faults);
@@ -111,6 +117,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
     let links: Vec<Sited<Link>> = links.into_iter().collect::<Option<_>>()?;
     let mut peers: Vec<Sited<Peer>> = peers.into_iter().collect::<Option<_>>()?;
     peers.extend(others.into_iter().flatten().map(|peer| Sited { value: peer.clone(), span: 0..0 }));
+    let forwards: Vec<Sited<Forward>> = forwards.into_iter().collect::<Option<_>>()?;
     let (portal, tun) = (portal?, tun?);
     let mut settled = None;
     if faults.is_empty() {
@@ -118,6 +125,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
         together::check(&portal, &tun, &links, &peers, faults);
         let (gateway, nat) = (gateway.as_ref(), nat.as_ref());
         gateway::check(tree, &tun, gateway, nat, &peers, faults);
+        forward::check(&forwards, nat, &portal, &peers, faults);
         settled = takeover.and_then(|section| takeover::settle(section, &tun, &peers, faults));
     }
     Some(Config {
@@ -129,6 +137,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
         peers: peers.into_iter().map(|p| p.value).collect(),
         traffic: traffic.unwrap_or_default(),
         rules: rules.into_iter().collect::<Option<_>>()?,
+        forwards: forwards.into_iter().map(|f| f.value).collect(),
         takeover: settled,
     })
 }

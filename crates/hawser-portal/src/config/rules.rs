@@ -1,5 +1,6 @@
 //! `[[rule]]`: which packets are treated in another way than `[traffic]` says, and how.
 
+use hawser_core::rules::PRIORITY_MOST;
 use ipnet::IpNet;
 use toml::de::DeValue;
 
@@ -7,7 +8,8 @@ use super::error::{Fault, did_you_mean};
 use super::marks::{self, MarkKinds, MarkMatch};
 use super::parsers::{keyword, network};
 use super::reader::{Table, boolean, integer, kind, quoted, string};
-use super::values::{Fec, Scheduler};
+use super::rule_links::{self, Known};
+use super::values::{Fec, LinkName, Scheduler};
 
 /// Classes by name (RFC 2474, 2597, 3246, 5865, 8622), with their numbers.
 const CLASSES: [(&str, u8); 23] = [
@@ -80,10 +82,18 @@ pub struct Rule {
     pub resend: bool,
     /// Whether repairs go along.
     pub fec: bool,
+    /// The links that they go by: the first that works.
+    pub via: Vec<LinkName>,
+    /// Or all of these, by shares.
+    pub weights: Vec<(LinkName, u8)>,
+    /// By those, or not at all.
+    pub strict: bool,
+    /// When they leave, against others: higher first.
+    pub priority: i8,
 }
 
-/// `marks` is what the rules before it tell apart.
-pub(super) fn rule(mut table: Table<'_, '_, '_>, marks: &mut MarkKinds) -> Option<Rule> {
+/// `marks` is what the rules before it tell apart, `known` the links that it may name.
+pub(super) fn rule(mut table: Table<'_, '_, '_>, marks: &mut MarkKinds, known: &Known) -> Option<Rule> {
     let dscp = table.optional("dscp", |value| number_or_name(value, "class", &CLASSES, CLASS_MAX));
     let protocol = table.optional("protocol", |value| number_or_name(value, "protocol", &PROTOCOLS, u8::MAX));
     let source = table.optional("source", network);
@@ -98,12 +108,14 @@ pub(super) fn rule(mut table: Table<'_, '_, '_>, marks: &mut MarkKinds) -> Optio
     let scheduler = table.optional("scheduler", |value| keyword::<Scheduler>("rule.scheduler", value));
     let resend = table.optional("resend", boolean);
     let fec = table.optional("fec", |value| keyword::<Fec>("rule.fec", value));
-    let acts = ["scheduler", "resend", "fec"];
+    let links = rule_links::read(&mut table, known, scheduler.as_ref());
+    let priority = table.optional("priority", priority);
+    let acts = ["scheduler", "resend", "fec", "via", "weights", "priority"];
     if !acts.iter().any(|key| table.has(key)) {
         let fault = Fault::new("a [[rule]] that changes nothing");
         table.fault(
             table.header(),
-            fault.hint("add what its packets get: scheduler = \"redundant\", resend = false, or fec = \"auto\""),
+            fault.hint("add what its packets get: via = [\"dsl\"], scheduler = \"redundant\", resend = false, or fec = \"auto\""),
         );
     }
     if let (Some(from), Some(to)) = (&source, &destination)
@@ -120,10 +132,50 @@ pub(super) fn rule(mut table: Table<'_, '_, '_>, marks: &mut MarkKinds) -> Optio
         destination: destination.map(|d| d.value),
         ports: ports.into_iter().flatten().map(|p| p.value).collect(),
         mark: mark.map(|m| m.value),
-        scheduler: scheduler.map(|s| s.value),
+        scheduler: scheduler.map(|s| s.value).or((!links.weights.is_empty()).then_some(Scheduler::Weighted)),
         resend: resend.is_none_or(|r| r.value),
         fec: fec.is_some_and(|f| f.value == Fec::Auto),
+        via: links.via,
+        weights: links.weights,
+        strict: links.strict,
+        priority: priority.map_or(0, |p| p.value),
     })
+}
+
+fn priority(value: &DeValue<'_>) -> Result<i8, Fault> {
+    let number = integer(value)?;
+    let fits = i8::try_from(number).ok().filter(|number| number.abs() <= PRIORITY_MOST);
+    fits.ok_or_else(|| {
+        Fault::new(format!("{number} is not between -{PRIORITY_MOST} and {PRIORITY_MOST}"))
+            .hint("higher goes first; all other traffic has 0")
+    })
+}
+
+impl Rule {
+    /// What matches, in a few words.
+    pub fn matches(&self) -> String {
+        let named = |names: &[(&str, u8)], number: u8| {
+            names
+                .iter()
+                .find(|(_, known)| *known == number)
+                .map_or_else(|| number.to_string(), |(name, _)| (*name).to_owned())
+        };
+        let ports = self.ports.iter().map(|PortRange { first, last }| match first == last {
+            true => first.to_string(),
+            false => format!("{first}-{last}"),
+        });
+        let ports = ports.collect::<Vec<_>>().join(" ");
+        let words = [
+            self.dscp.map(|class| named(&CLASSES, class)),
+            self.protocol.map(|protocol| named(&PROTOCOLS, protocol)),
+            self.source.map(|net| format!("from {net}")),
+            self.destination.map(|net| format!("to {net}")),
+            (!ports.is_empty()).then(|| format!("ports {ports}")),
+            self.mark.map(|mark| format!("mark {:#x}/{:#x}", mark.value, mark.mask)),
+        ];
+        let words: Vec<String> = words.into_iter().flatten().collect();
+        if words.is_empty() { "everything".to_owned() } else { words.join(", ") }
+    }
 }
 
 /// A number up to `max`, or one of the names.
@@ -148,7 +200,7 @@ fn number_or_name(value: &DeValue<'_>, what: &str, names: &[(&str, u8)], max: u8
 }
 
 /// A port, or a range of them.
-fn ports(value: &DeValue<'_>) -> Result<PortRange, Fault> {
+pub(super) fn ports(value: &DeValue<'_>) -> Result<PortRange, Fault> {
     let hint = "a port such as 443, or a range such as \"5000-5999\"";
     match value {
         DeValue::Integer(_) => {

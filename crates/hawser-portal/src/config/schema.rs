@@ -55,6 +55,7 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("mtu", "0 or 1280 to 65535", "0"),
             key("default_route", "true or false", "false"),
             key("answer_by_link", "true or false", "false"),
+            key("fail", "`open` or `closed`", "\"open\""),
         ],
     },
     SectionSchema {
@@ -121,6 +122,15 @@ pub const SCHEMA: &[SectionSchema] = &[
         ],
     },
     SectionSchema {
+        name: "forward",
+        repeated: true,
+        keys: &[
+            key("port", "port or range of ports", "required"),
+            key("protocols", "list of `tcp` and `udp`", "[\"tcp\"]"),
+            key("to", "IP address, perhaps with :port", "required"),
+        ],
+    },
+    SectionSchema {
         name: "rule",
         repeated: true,
         keys: &[
@@ -133,6 +143,10 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("scheduler", "scheduler", "none"),
             key("resend", "true or false", "true"),
             key("fec", "repairs", "\"off\""),
+            key("via", "list of links", "none"),
+            key("strict", "true or false", "false"),
+            key("weights", "part for each link", "none"),
+            key("priority", "-3 to 3", "0"),
         ],
     },
 ];

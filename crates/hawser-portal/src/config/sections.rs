@@ -17,7 +17,7 @@ use super::reader::{Sited, Table, boolean};
 use super::scion::{self, ScionEndpoint};
 use super::unique::Unique;
 use super::values::{
-    Cipher, Congestion, InterfaceName, IpProtocol, LinkName, PeerName, Protection, Scheduler, TlsName, Transport,
+    Cipher, Congestion, Fail, InterfaceName, IpProtocol, LinkName, PeerName, Protection, Scheduler, TlsName, Transport,
 };
 use super::{ANY_INTERFACE, DEFAULT_SOCKET, DEFAULT_STATE_DIR, DEFAULT_TUN_NAME};
 use super::{DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
@@ -83,6 +83,7 @@ pub(super) fn tun(mut table: Table<'_, '_, '_>) -> Option<Tun> {
     let mtu = table.optional("mtu", mtu);
     let default_route = table.optional("default_route", boolean);
     let answer_by_link = table.optional("answer_by_link", boolean);
+    let fail = table.optional("fail", |v| keyword::<Fail>("tun.fail", v));
     let mut seen = Unique::default();
     for a in addresses.iter().flatten() {
         seen.claim(&mut table, a.value.addr(), a.span.clone(), "the address is there twice");
@@ -94,6 +95,7 @@ pub(super) fn tun(mut table: Table<'_, '_, '_>) -> Option<Tun> {
         mtu: mtu.and_then(|m| m.value),
         default_route: default_route.is_some_and(|d| d.value),
         answer_by_link: answer_by_link.is_some_and(|a| a.value),
+        fail: fail.map_or(Fail::Open, |f| f.value),
     })
 }
 

@@ -53,6 +53,12 @@ pub fn repeated<'a, 't>(tree: &'a DeTable<'t>, name: &str, faults: &mut Faults<'
     }
 }
 
+/// The tables of the sections `[[name]]`, as far as they are such; nothing is noted.
+pub fn tables<'a, 't>(tree: &'a DeTable<'t>, name: &str) -> impl Iterator<Item = &'a DeTable<'t>> {
+    let items = tree.get(name).and_then(|value| value.get_ref().as_array());
+    items.into_iter().flat_map(|items| items.iter()).filter_map(|item| item.get_ref().as_table())
+}
+
 /// Notes what stands outside of the sections of `schema`.
 pub fn unknown_sections(schema: &[SectionSchema], tree: &DeTable<'_>, faults: &mut Faults<'_>) {
     let names: Vec<&str> = schema.iter().map(|s| s.name).collect();

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use ipnet::IpNet;
 
 use super::amounts::{BitRate, MonthDay, Volume};
+use super::forward::Forward;
 use super::key::PublicKey;
 use super::pattern::InterfacePattern;
 use super::rules::Rule;
 use super::scion::{ScionEndpoint, ScionPaths};
 use super::takeover::Takeover;
 use super::values::{
-    Cipher, Congestion, InterfaceName, IpProtocol, LinkName, Metric, Mtu, PeerName, Protection, Scheduler,
+    Cipher, Congestion, Fail, InterfaceName, IpProtocol, LinkName, Metric, Mtu, PeerName, Protection, Scheduler,
     TcpCongestion, TlsName, Transport,
 };
 
@@ -38,6 +39,8 @@ pub struct Config {
     pub traffic: Traffic,
     /// What is treated otherwise; the first match wins.
     pub rules: Vec<Rule>,
+    /// Ports of this host that lead to hosts behind peers.
+    pub forwards: Vec<Forward>,
     /// An address that a client behind the local portal has in the remote one's place; none: all keep theirs.
     pub takeover: Option<Takeover>,
 }
@@ -80,6 +83,8 @@ pub struct Tun {
     pub default_route: bool,
     /// Whether what comes in for a link's address is answered past the tunnel, as before there was one.
     pub answer_by_link: bool,
+    /// What becomes of all that while the tunnel is away.
+    pub fail: Fail,
 }
 
 impl Tun {

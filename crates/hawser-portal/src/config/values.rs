@@ -81,6 +81,26 @@ keyword! {
 }
 
 keyword! {
+    /// What becomes of the default route's traffic while the tunnel is away. Plain data.
+    Fail {
+        /// It goes by the links, as before there was a tunnel.
+        Open = "open",
+        /// It goes nowhere.
+        Closed = "closed",
+    }
+}
+
+keyword! {
+    /// A protocol with ports. Plain data.
+    Transported {
+        /// TCP.
+        Tcp = "tcp",
+        /// UDP.
+        Udp = "udp",
+    }
+}
+
+keyword! {
     /// What decides how much a path may have in flight. Plain data.
     Congestion {
         /// RFC 9002 section 7.
@@ -194,6 +214,11 @@ impl LinkName {
     /// The name of the link that one interface has, of a link that stands for every one: no other has a colon.
     pub fn with_interface(&self, interface: &InterfaceName) -> Self {
         Self(format!("{self}:{interface}"))
+    }
+
+    /// The name of the link that stands for every interface, of one that it stands for; of any other its own.
+    pub fn without_interface(&self) -> &str {
+        self.0.split_once(':').map_or(self.as_str(), |(name, _)| name)
     }
 }
 

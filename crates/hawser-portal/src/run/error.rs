@@ -7,6 +7,7 @@ use hawser_net::netcfg::NetConfigError;
 use hawser_net::tun::{SteeringError, TunError};
 
 use super::control::{KeyLogFileError, TakeoverError};
+use super::kill_switch::KillSwitchError;
 use crate::api::ServeError;
 
 /// Why a portal did not start, or ended by itself. Owned data only, so it crosses threads.
@@ -22,6 +23,9 @@ pub enum RunError {
     /// The network configuration could not be read or set.
     #[error(transparent)]
     NetConfig(#[from] NetConfigError),
+    /// The way past the tunnel could not be closed, or opened.
+    #[error(transparent)]
+    KillSwitch(#[from] KillSwitchError),
     /// An address could not be taken over.
     #[error(transparent)]
     Takeover(#[from] TakeoverError),
@@ -64,6 +68,7 @@ impl RunError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NetConfig(error) => error.hint().map(str::to_owned),
+            Self::KillSwitch(error) => error.hint(),
             Self::Takeover(error) => error.hint(),
             Self::Tun(TunError::NotPermitted(_)) => Some("run as root or with CAP_NET_ADMIN".to_owned()),
             Self::Tun(TunError::InUse { .. }) => Some("choose another [tun] name, or delete that device".to_owned()),

@@ -1,6 +1,6 @@
 //! A portal that runs: the core of `hawser-core` between a TUN device and its links.
 //!
-//! 1. The calling thread becomes the control thread. It cleans up after a killed predecessor, makes the TUN
+//! 1. The calling thread becomes the control thread. It closes the way past the tunnel, where it is to be (`kill_switch`), cleans up after a killed predecessor, makes the TUN
 //!    device and configures the system (`control/`), and gives up the privileges that are not needed any more (`privileges`).
 //! 2. It starts the packet thread, which owns the core, the TUN device and all sockets (`packet/`).
 //! 3. The two exchange messages: [`messages::Command`] to the packet thread, [`messages::Report`] back.
@@ -13,6 +13,7 @@ mod control;
 mod error;
 mod host;
 mod interfaces;
+pub mod kill_switch;
 mod messages;
 mod own;
 mod packet;

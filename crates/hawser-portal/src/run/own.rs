@@ -5,6 +5,8 @@ use hawser_net::netcfg::{Mark, TableId};
 
 /// The numbers begin here: 'H' and 'W'. iproute2 names tables up to 255, and others' numbers are mostly below 65536.
 const FIRST: u32 = 0x4857_0000;
+/// Where journals are.
+pub const JOURNALS: &str = "/run/hawser";
 /// FNV-1a with 32 bits (draft-eastlake-fnv, section 5).
 const FNV_OFFSET: u32 = 0x811c_9dc5;
 const FNV_PRIME: u32 = 0x0100_0193;
@@ -17,6 +19,11 @@ pub fn mark(tun: &str) -> Mark {
 /// The routing table of its default route.
 pub fn table(tun: &str) -> TableId {
     TableId(number(tun))
+}
+
+/// A name that a directory can have: an interface's may have other characters.
+pub fn plain(tun: &str) -> String {
+    tun.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn number(tun: &str) -> u32 {

@@ -1,12 +1,12 @@
 //! From `[traffic]`, `[[rule]]` and `[[link]]` to what the core is told of flows and paths.
 
-use hawser_core::rules::{Dscp, Mark, Ports, Rule as CoreRule, Rules, Treatment};
+use hawser_core::rules::{Dscp, Mark, Ports, Rule as CoreRule, Rules, Treatment, Via};
 use hawser_core::scheduler::{Kind, Weight};
 use hawser_core::session::Terms;
-use hawser_core::units::{LinkGroup, Rate};
+use hawser_core::units::{LinkGroup, LinkTag, Rate};
 
 use super::plan::SocketPlan;
-use crate::config::{Config, Link, MarkMatch, Rule, Scheduler};
+use crate::config::{Config, Link, LinkName, MarkMatch, Rule, Scheduler};
 
 /// How flows are treated.
 pub fn rules(config: &Config) -> Rules {
@@ -22,12 +22,28 @@ fn core_rule(rule: &Rule, otherwise: Treatment) -> CoreRule {
         destination: rule.destination,
         ports: rule.ports.iter().map(|range| Ports { first: range.first, last: range.last }).collect(),
         mark: rule.mark.map(|MarkMatch { value, mask }| Mark::new(value, mask)),
+        via: via(rule),
         treatment: Treatment {
             scheduler: rule.scheduler.map_or(otherwise.scheduler, kind),
             resend: rule.resend,
             fec: rule.fec,
+            priority: rule.priority,
+            ..otherwise
         },
     }
+}
+
+fn via(rule: &Rule) -> Via {
+    if rule.weights.is_empty() {
+        return Via::in_order(&rule.via.iter().map(tag).collect::<Vec<_>>(), rule.strict);
+    }
+    let part = |(name, parts): &(LinkName, u8)| (tag(name), Weight::new(*parts).unwrap_or_default());
+    Via::by_weight(rule.weights.iter().map(part).collect(), rule.strict)
+}
+
+/// What the core tells a link by: that of every interface has one name with all its own.
+pub fn tag(name: &LinkName) -> LinkTag {
+    LinkTag::of(name.without_interface())
 }
 
 fn kind(scheduler: Scheduler) -> Kind {
@@ -51,6 +67,7 @@ fn link_terms(link: &Link, barred: bool) -> Terms {
         weight: Weight::new(link.weight).unwrap_or_default(),
         max_rate: link.max_rate.map(|rate| Rate::from_bits(rate.0)),
         barred,
+        name: tag(&link.name),
     }
 }
 
@@ -75,6 +92,7 @@ mod tests {
         let plans = crate::run::plan::sockets(&config);
         let [(group, terms)] = terms(&config.links, &plans, |_| true)[..] else { panic!("one link") };
         assert_eq!((group, terms.weight.get(), terms.barred), (LinkGroup(0), 3, true));
+        assert_eq!(terms.name, LinkTag::of("a"));
         assert_eq!(terms.max_rate, Some(Rate(2_500_000)));
     }
 }

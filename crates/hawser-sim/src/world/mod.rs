@@ -52,8 +52,8 @@ enum Happening {
     TooBig { side: usize, link: LinkId, datagram: Datagram, mtu: usize },
 }
 
-/// Sees when which side sends what.
-pub type Witness = Box<dyn FnMut(Time, usize, &[u8])>;
+/// Sees when which side sends what, by which link.
+pub type Witness = Box<dyn FnMut(Time, usize, usize, &[u8])>;
 
 /// What a portal sent to an address that is nobody's. Nothing at first. A plain value.
 #[derive(Copy, Clone, Debug, Default)]
@@ -357,7 +357,7 @@ impl World {
                 journal.note(self.now, Event::Sent { side, link, bytes: &bytes });
             }
             if let Some(witness) = &mut self.witness {
-                witness(self.now, side, &bytes);
+                witness(self.now, side, link, &bytes);
             }
             let datagram = Datagram { from, to, ecn: transmit.ecn, bytes };
             if let Some(lost) = self.handshakes_lost.as_mut().filter(|_| !datagram.is_data()) {

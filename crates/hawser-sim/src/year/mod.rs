@@ -167,7 +167,7 @@ impl Year {
             world.add_host(side, account::address(side), talker);
         }
         let seen: Rc<RefCell<Nonces>> = Rc::clone(&nonces);
-        world.witness = Some(Box::new(move |now, side, bytes| seen.borrow_mut().note(now, side, bytes)));
+        world.witness = Some(Box::new(move |now, side, _, bytes| seen.borrow_mut().note(now, side, bytes)));
         let mut year = Year {
             world,
             rng,

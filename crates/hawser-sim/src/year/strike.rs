@@ -158,7 +158,7 @@ impl Year {
         for portal in self.world.portals.iter_mut().filter(|portal| !portal.stopped) {
             let shown = portal.clock.show(self.world.now);
             portal.endpoint.change_peer(shown, PeerId(0), portal.recipe.peer_config());
-            portal.endpoint.set_rules(portal.recipe.rules.clone());
+            portal.endpoint.set_rules(shown, portal.recipe.rules.clone());
         }
     }
 

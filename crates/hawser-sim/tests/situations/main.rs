@@ -4,6 +4,7 @@ mod bottleneck;
 mod change;
 mod cut;
 mod judged;
+mod links;
 mod outages;
 mod peers;
 mod repair;

@@ -2,7 +2,7 @@
 
 use hawser_core::congestion::Kind;
 use hawser_core::rules::{Rules, Treatment};
-use hawser_core::units::ByteCount;
+use hawser_core::units::{ByteCount, Time};
 use hawser_sim::Act;
 use hawser_sim::host::flow::{Ledger, Plan, Sink, Source};
 use hawser_sim::net::{LinkSpec, link};
@@ -38,7 +38,7 @@ fn thin_flow(links: &[LinkSpec], seconds: f64, fec: bool, acts: &[(f64, Act)]) -
     let recipes = [LOCAL, REMOTE].map(|side| Recipe::of(side, Kind::Bbr));
     let mut world = World::new(Setup { seed: 5, links: links.to_vec(), recipes, clocks: None, both_initiate: false });
     let treatment = Treatment { resend: false, fec, ..Treatment::default() };
-    world.portals[LOCAL].endpoint.set_rules(Rules::new(Vec::new(), treatment));
+    world.portals[LOCAL].endpoint.set_rules(Time::ZERO, Rules::new(Vec::new(), treatment));
     let ledger = Rc::<RefCell<Ledger>>::default();
     let ends = [LOCAL, REMOTE].map(|side| address(side, 10));
     let plan = Plan { from: second(1.0), until: second(seconds), ..Plan::steady(THIN.0, THIN.1) };

@@ -7,6 +7,7 @@ use hawser_portal::config::DEFAULT_FILE;
 use hawser_portal::pairing::remove_file;
 
 use super::join::was_written_by_join;
+use super::kill_switch;
 use super::pairing::home::Home;
 use super::pairing::service::Service;
 use crate::failure::Failure;
@@ -31,6 +32,7 @@ impl Leave {
             return Err(failure.hint("end that portal and remove its files yourself: systemctl disable --now hawser"));
         }
         Service::of(&home).stop(&home)?;
+        kill_switch::open(&home.config)?;
         for file in [&home.config, &home.key] {
             remove_file(file).map_err(Failure::failed)?;
         }

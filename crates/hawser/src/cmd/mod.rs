@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod genkey;
 mod join;
+mod kill_switch;
 #[cfg(feature = "lab")]
 mod lab;
 mod leave;
@@ -43,6 +44,8 @@ pub enum Command {
     Peer(peer::Peer),
     /// Run a portal in the foreground
     Up(up::Up),
+    /// Close or open the way past the tunnel, by which traffic leaves while there is none
+    KillSwitch(kill_switch::KillSwitch),
     /// Print a new private key
     Genkey(genkey::Genkey),
     /// Print the public key of the private key on standard input
@@ -81,6 +84,7 @@ impl Command {
             Self::Leave(leave) => leave.run(),
             Self::Peer(peer) => peer.run(),
             Self::Up(up) => up.run(),
+            Self::KillSwitch(kill_switch) => kill_switch.run(),
             Self::Genkey(genkey) => genkey.run(),
             Self::Pubkey(pubkey) => pubkey.run(),
             Self::Check(check) => check.run(),

@@ -1,7 +1,7 @@
 //! `hawser up`: a portal in the foreground.
 //!
 //! 1. Say what happens on standard error, as `HAWSER_LOG` asks; raise the limit of descriptors. 2. Catch signals, so that none is lost from here on.
-//! 3. Load the configuration and the keys. 4. Start the portal, and run until a signal ends it.
+//! 3. Load the configuration and the keys; where they cannot be, nothing is let past the tunnel that was not before (`kill_switch`). 4. Start the portal, and run until a signal ends it.
 
 pub(super) mod host;
 mod notify;
@@ -18,6 +18,7 @@ use tracing_subscriber::prelude::*;
 use tracing_subscriber::{fmt, registry};
 
 use self::host::ServiceManager;
+use super::kill_switch;
 use crate::failure::Failure;
 
 /// The environment variable that chooses what is logged.
@@ -39,7 +40,14 @@ impl Up {
         start_log()?;
         raise_descriptors();
         let shown = self.config.display().to_string();
-        let ((config, keys), mut host) = ServiceManager::start(self.config, config::load)?;
+        let loaded = ServiceManager::start(self.config.clone(), config::load);
+        if loaded.is_err() {
+            // Nothing leaks because of a slip in a file. What is wrong with that file is told all the same.
+            if let Err(failure) = kill_switch::by_records(&self.config) {
+                let _ = failure.report();
+            }
+        }
+        let ((config, keys), mut host) = loaded?;
         tracing::info!(
             config = shown,
             public_key = %keys.private.public(),

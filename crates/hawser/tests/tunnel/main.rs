@@ -15,9 +15,11 @@ mod footprint;
 #[path = "../../../hawser-net/tests/support/forged.rs"]
 mod forged;
 mod forged_icmp;
+mod forward;
 mod gateway;
 mod hellos;
 mod home;
+mod kill_switch;
 mod lab;
 mod links;
 mod living;
@@ -38,6 +40,7 @@ mod traffic;
 mod transports;
 #[path = "../support/tshark.rs"]
 mod tshark;
+mod via;
 
 /// How long each attack goes on here; `make endure` has them at full length.
 const SPELL: std::time::Duration = std::time::Duration::from_secs(4);

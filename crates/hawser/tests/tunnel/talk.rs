@@ -38,7 +38,12 @@ pub fn talk(from: &Namespace, to: &Namespace, destination: &str) -> String {
 /// Both sides send at once as much as they can.
 pub fn tcp(from: &Namespace, to: &Namespace, destination: IpAddr) -> IpAddr {
     let address = SocketAddr::new(destination, PORT);
-    let listener = to.run(|| TcpListener::bind(address)).expect("the namespace").expect("a listener");
+    tcp_by(from, to, address, address)
+}
+
+/// The same, where who calls `address` is led to `there`.
+pub fn tcp_by(from: &Namespace, to: &Namespace, address: SocketAddr, there: SocketAddr) -> IpAddr {
+    let listener = to.run(|| TcpListener::bind(there)).expect("the namespace").expect("a listener");
     thread::scope(|scope| {
         let server = scope.spawn(move || {
             let (stream, peer) = accept(&listener);
@@ -85,14 +90,20 @@ fn speak(stream: &TcpStream, who: &str) {
 
 /// A question and its answer.
 pub fn udp(from: &Namespace, to: &Namespace, destination: IpAddr) -> IpAddr {
+    let address = SocketAddr::new(destination, PORT);
+    udp_by(from, to, address, address)
+}
+
+/// The same, where who asks at `address` is led to `there`.
+pub fn udp_by(from: &Namespace, to: &Namespace, address: SocketAddr, there: SocketAddr) -> IpAddr {
+    let destination = address.ip();
     let any = |port| SocketAddr::new(if destination.is_ipv4() { [0; 4].into() } else { [0; 16].into() }, port);
     let bind = |namespace: &Namespace, address: SocketAddr, wait| {
         let socket = namespace.run(|| UdpSocket::bind(address)).expect("the namespace").expect("a socket");
         socket.set_read_timeout(Some(wait)).expect("a timeout");
         socket
     };
-    let address = SocketAddr::new(destination, PORT);
-    let server = bind(to, address, PATIENCE);
+    let server = bind(to, there, PATIENCE);
     let client = bind(from, any(0), AGAIN);
     thread::scope(|scope| {
         let answering = scope.spawn(move || {

@@ -1,5 +1,6 @@
 use super::super::encoder::Encoder;
 use super::*;
+use crate::rules::RuleId;
 use crate::wire::{DataFlags, DataFrame, FlowBucket, FlowSequence, Frame, Frames};
 use proptest::prelude::*;
 
@@ -26,7 +27,7 @@ impl Sender {
         let packet = Self::packet(self.sequence);
         let flags = DataFlags { partial: self.sequence.is_multiple_of(2), ..DataFlags::default() };
         let head = SymbolHead { bucket: FlowBucket(5), sequence: FlowSequence::of(self.sequence), flags };
-        let symbol = self.encoder.protect(now, &head, (&packet[..8], &packet[8..]), INTERVAL);
+        let symbol = self.encoder.protect(now, RuleId::default(), &head, (&packet[..8], &packet[8..]), INTERVAL);
         self.sequence += 1;
         let data = DataFrame { bucket: head.bucket, flags, sequence: head.sequence, packet: &packet };
         let mut buffer = [0; 200];

@@ -17,7 +17,7 @@ fn repair(encoder: &mut Encoder, now: Time) -> (u16, u8, u8) {
 }
 
 fn protect(encoder: &mut Encoder, now: Time, packet: &[u8]) -> u16 {
-    encoder.protect(now, &SymbolHead::default(), (packet, &[]), INTERVAL).0
+    encoder.protect(now, RuleId::default(), &SymbolHead::default(), (packet, &[]), INTERVAL).0
 }
 
 #[test]

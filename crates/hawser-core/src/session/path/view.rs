@@ -7,8 +7,8 @@ use crate::units::Time;
 use std::time::Duration;
 
 impl Path {
-    /// What is known of it; `scale` puts a path without one-way samples on the others' scale.
-    pub fn view(&mut self, now: Time, usable: bool, scale: i64) -> PathView {
+    /// What is known of it. `usable`: it may carry any packet; `carries`: it may carry some. `scale` puts a path without one-way samples on the others' scale.
+    pub fn view(&mut self, now: Time, usable: bool, carries: bool, scale: i64) -> PathView {
         let half = i64::try_from(self.rtt.snapshot().smoothed.as_micros() / 2).unwrap_or(i64::MAX);
         let delay = self.oneway.smoothed_us().unwrap_or(half.saturating_add(scale));
         // Probing makes a queue, and a path that nobody uses has none. The queue that the kernel's controller
@@ -36,7 +36,7 @@ impl Path {
             variation: self.controller.variation(),
             window: self.controller.window(),
             loss: self.loss.share(),
-            ready_in: if usable { self.ready_in(now) } else { Duration::ZERO },
+            ready_in: if carries { self.ready_in(now) } else { Duration::ZERO },
             probing: self.probing.is_on(),
             idle_for: self.idle_for(now),
             last_given: self.last_given,

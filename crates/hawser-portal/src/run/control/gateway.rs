@@ -1,7 +1,7 @@
 //! Packets of others: forwarded between the tunnel and the networks beyond this host, and translated where they leave.
 //!
 //! 1. [`table`] is what nftables does: the segment size of TCP clamped to what the way carries, both ways; translation of
-//!    inner addresses, and nothing but answers let in where that is done.
+//!    inner addresses, and nothing but answers and forwarded ports let in where that is done.
 //! 2. [`Beyond::follow`] makes each interface forward when it appears, and no other. IPv6 needs linux 6.17 for that; an
 //!    older one forwards by all interfaces, which is said.
 //! 3. [`Beyond::warn_of_drops`] tells of tables of others that would drop what is forwarded.
@@ -9,7 +9,7 @@
 //! A host that becomes a router on one interface forgets the routers that it heard of on all others, unless these are set
 //! to listen even as a router (`rt6_purge_dflt_routers`, linux ipv6/route.c): they are, before.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use hawser_net::netcfg::{
     Change, Feature, NetConfig, NetConfigError, NftChain, NftError, NftName, NftTable, Rtnl, SysctlError, SysctlKey,
@@ -17,11 +17,12 @@ use hawser_net::netcfg::{
 };
 use ipnet::IpNet;
 
-use crate::config::{Config, InterfaceName, TakeoverRole};
+use crate::config::{Config, Forward, InterfaceName, PortRange, TakeoverRole};
 
 /// Where the chains are called (nft(8)): segment sizes where packets are mangled, translation as the last thing.
 const FORWARD_HOOK: &str = "type filter hook forward priority mangle";
 const POSTROUTING_HOOK: &str = "type nat hook postrouting priority srcnat";
+const PREROUTING_HOOK: &str = "type nat hook prerouting priority dstnat";
 /// To the largest segment that both ways carry; never a larger one than asked for.
 const CLAMP: &str = "tcp flags syn tcp option maxseg size set rt mtu";
 /// The interface that stands for all of them in sysctls.
@@ -66,11 +67,18 @@ pub fn table(config: &Config) -> Result<Option<NftTable>, NftError> {
             |(ip, nets): &(&str, String)| format!("iifname {tun} oifname {world} {ip} saddr {{ {nets} }} masquerade");
         let stays = taken_over(config).map(|(ip, address)| format!("iifname {tun} {ip} saddr {address} accept"));
         chains.push(chain("postrouting", POSTROUTING_HOOK, stays.chain(inner.iter().map(leave)).collect()));
+        if !config.forwards.is_empty() {
+            let rules = config.forwards.iter().flat_map(|forward| lead(forward, &world)).collect();
+            chains.push(chain("prerouting", PREROUTING_HOOK, rules));
+        }
     }
     if config.gateway.masquerade {
         let served: Result<Vec<String>, NftError> =
             config.gateway.serve.iter().map(|name| quoted(name.as_str())).collect();
-        let rules = served?.iter().map(|name| format!("iifname {name} oifname {tun} masquerade")).collect();
+        // Who calls a forwarded port is known by his own address behind the peer.
+        let known = (!config.forwards.is_empty()).then(|| "ct status dnat accept".to_owned());
+        let hidden = served?.into_iter().map(|name| format!("iifname {name} oifname {tun} masquerade"));
+        let rules = known.into_iter().chain(hidden).collect();
         chains.push(chain("to_peers", POSTROUTING_HOOK, rules));
     }
     chains.insert(0, chain("forward", FORWARD_HOOK, forward));
@@ -93,6 +101,22 @@ fn client_interface(config: &Config) -> Option<&InterfaceName> {
 fn taken_over(config: &Config) -> impl Iterator<Item = (&'static str, &IpAddr)> {
     let addresses = config.takeover.iter().flat_map(|takeover| &takeover.addresses);
     addresses.map(|address| (if address.is_ipv4() { "ip" } else { "ip6" }, address))
+}
+
+/// What comes from the world for a port of this host goes to the host behind a peer; the caller's address stays.
+fn lead<'f>(forward: &'f Forward, world: &'f str) -> impl Iterator<Item = String> + 'f {
+    let Forward { ports: PortRange { first, last }, protocols, host, host_port } = forward;
+    let ports = if first == last { first.to_string() } else { format!("{first}-{last}") };
+    let (version, ip) = if host.is_ipv4() { ("ipv4", "ip") } else { ("ipv6", "ip6") };
+    let to = match (host, host_port) {
+        (host, None) => host.to_string(),
+        (host, Some(port)) => SocketAddr::new(*host, *port).to_string(),
+    };
+    protocols.iter().map(move |protocol| {
+        format!(
+            "iifname {world} meta nfproto {version} fib daddr type local {protocol} dport {ports} dnat {ip} to {to}"
+        )
+    })
 }
 
 fn chain(name: &str, hook: &str, rules: Vec<String>) -> NftChain {
@@ -253,6 +277,18 @@ mod tests {
         assert_eq!(taken[2], "ip daddr 198.51.100.7 accept");
         assert_eq!(taken[4], "iifname \"hawser0\" ip saddr 198.51.100.7 accept");
         assert!(taken[3].ends_with("drop") && taken[5].ends_with("masquerade"), "{taken:?}");
+        let led = rules(
+            &format!(
+                "{nat}\n[[forward]]\nport = 8080\nto = \"192.168.8.5:80\"\n[[forward]]\nport = \"60-70\"\nprotocols = [\"udp\"]\nto = \"fd08::5\""
+            ),
+            "\"192.168.8.0/24\", \"fd08::/64\"",
+        );
+        let way = "iifname \"eth0\" meta nfproto";
+        let want = [
+            format!("{way} ipv4 fib daddr type local tcp dport 8080 dnat ip to 192.168.8.5:80"),
+            format!("{way} ipv6 fib daddr type local udp dport 60-70 dnat ip6 to fd08::5"),
+        ];
+        assert_eq!(led[led.len() - 2..], want);
         let both = rules(nat, "\"10.77.0.2/32\", \"fd08::/64\"");
         assert_eq!(
             both[3..],

@@ -1,6 +1,6 @@
 //! The control thread: everything that is not a packet.
 //!
-//! 1. Take the control socket and the journal, which also shows whether such a portal runs already; undo what a
+//! 1. Close the way past the tunnel, where it is to be. Take the control socket and the journal, which also shows whether such a portal runs already; undo what a
 //!    killed predecessor left.
 //! 2. Make the TUN device and configure it (`system`). 3. Give up privileges, start the packet thread.
 //! 4. Until the end: pass on what the kernel says of links, ask for their routes (`routes`), publish the status
@@ -30,7 +30,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hawser_core::endpoint::Endpoint;
-use hawser_core::units::Random;
+use hawser_core::units::{Random, Time};
 use hawser_net::netcfg::{EventSender, IfIndex, LinkWatch, Mark, MarkMatch, WatchOptions, event_channel};
 use hawser_net::tun::{Tun, TunOpts};
 use ipnet::IpNet;
@@ -41,7 +41,7 @@ use super::packet::Driver;
 use super::plan::{self, SocketPlan};
 use super::privileges::{self, Powers};
 use super::random::SystemRandom;
-use super::{Host, RunError, terms};
+use super::{Host, RunError, kill_switch, terms};
 use crate::api::ControlSocket;
 use crate::config::{Config, Keys, MarkKinds};
 use enrolments::Enrolments;
@@ -69,10 +69,14 @@ pub async fn run(config: Config, keys: Keys, host: &mut impl Host<(Config, Keys)
     if let Err(error) = hawser_net::powers::hide_memory() {
         tracing::warn!(%error, "memory may be dumped");
     }
+    let closed = kill_switch::follow(&config).await?;
     let socket = ControlSocket::bind(&config.portal.socket)?;
     let mut system = System::open(config.tun.name.as_str()).await?;
     let result = forward(&config, keys, host, socket, &mut system).await;
     system.undo().await;
+    if closed {
+        tracing::warn!("way past the tunnel stays closed: hawser kill-switch off opens it");
+    }
     result
 }
 
@@ -99,7 +103,7 @@ async fn forward(
         endpoint.tell_keys();
     }
     endpoint.set_invitations(enrolments.core());
-    endpoint.set_rules(terms::rules(config));
+    endpoint.set_rules(Time::ZERO, terms::rules(config));
     let usage = Usage::load(&config.portal.state_dir, config.tun.name.as_str());
     terms::terms(&config.links, &plans, |link| usage.is_spent(link))
         .into_iter()

@@ -17,6 +17,10 @@ use crate::run::privileges::Powers;
 pub fn effective(old: &Config, new: &Config, powers: &Powers, marks: &MarkKinds) -> Config {
     let (links, peers, rules) = (new.links.clone(), new.peers.clone(), new.rules.clone());
     let mut config = Config { links, peers, rules, ..old.clone() };
+    // They need the interface towards the world, which the portal opened at its start.
+    if new.forwards.is_empty() || old.nat == new.nat {
+        config.forwards.clone_from(&new.forwards);
+    }
     config.traffic.scheduler = new.traffic.scheduler;
     if !powers.suffice(&config) {
         config.links.clone_from(&old.links);
@@ -38,6 +42,7 @@ pub fn changed_sections(old: &Config, new: &Config) -> Vec<&'static str> {
         ("peer", old.peers != new.peers),
         ("traffic", old.traffic != new.traffic),
         ("rule", old.rules != new.rules),
+        ("forward", old.forwards != new.forwards),
         ("takeover", old.takeover != new.takeover),
     ];
     changes.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()

@@ -29,7 +29,7 @@ use crate::run::interfaces::Interfaces;
 use crate::run::messages::{Command, Lost, Reload, Report, State};
 use crate::run::plan::{self, SocketPlan};
 use crate::run::privileges::Powers;
-use crate::run::{Host, Order, RunError, orders_of, terms};
+use crate::run::{Host, Order, RunError, kill_switch, orders_of, terms};
 
 /// The packet thread reports its state this often: no status is older, and it costs that thread nothing measurable.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
@@ -378,13 +378,17 @@ impl<'a> Serving<'a> {
             reload.rules = Some(terms::rules(&self.config));
         }
         self.plan_anew(&mut reload).await;
-        if !reload.is_empty() {
+        if !reload.is_empty() || old.forwards != self.config.forwards {
             self.pass_on(reload).await;
             self.find_paths();
             self.system.reconfigure(&self.config).await;
             self.answer_by_links().await;
             let rtnl = self.system.rtnl();
             self.routes.ask(&rtnl, &self.plans, &self.interfaces).await;
+        }
+        // Others flush nftables when their own rules are read anew: ours come back with a reload.
+        if let Err(error) = kill_switch::follow(&self.config).await {
+            tracing::warn!(%error, "way past the tunnel not closed anew");
         }
         let done = reload::changed_sections(&old, &self.config).join(", ");
         let left = reload::changed_sections(&self.config, new).join(", ");

@@ -10,6 +10,8 @@ use hawser_core::units::PeerId;
 use hawser_core::wire::Version;
 use hawser_net::netcfg::NoRoute;
 
+mod rules;
+
 use super::reload::Places;
 use super::routes::Routes;
 use super::scion::Pathfinder;
@@ -57,6 +59,7 @@ pub fn compose(
         peers: config.peers.iter().map(one).collect(),
         scheduler: config.traffic.scheduler.to_string(),
         links: links.iter().map(|link| link_status(link, usage)).collect(),
+        rules: rules::status(config, plans, state),
         drops: state.core.drops.iter().map(|(name, count)| (name.to_owned(), count)).chain(lost).collect(),
     }
 }

@@ -21,10 +21,9 @@ use super::takeover::Taken;
 use crate::config::Config;
 use crate::run::RunError;
 use crate::run::interfaces::Interfaces;
+use crate::run::own;
 use crate::run::plan::SocketPlan;
 
-/// Where journals are.
-const JOURNALS: &str = "/run/hawser";
 /// Values of `rp_filter` (RFC 3704, ip-sysctl): a strict one drops what comes back by another link than the best.
 const RP_FILTER_STRICT: &str = "1";
 const RP_FILTER_LOOSE: &str = "2";
@@ -52,8 +51,8 @@ pub struct System {
 impl System {
     /// Takes the journal of the portal whose TUN device has this name, and cleans up after a killed one.
     pub async fn open(tun: &str) -> Result<Self, NetConfigError> {
-        let instance = InstanceName::new(tun).or_else(|_| InstanceName::new(&plain(tun)))?;
-        let mut net = NetConfig::new(Path::new(JOURNALS), &instance)?;
+        let instance = InstanceName::new(tun).or_else(|_| InstanceName::new(&own::plain(tun)))?;
+        let mut net = NetConfig::new(Path::new(own::JOURNALS), &instance)?;
         let report = net.recover().await;
         if !report.undone.is_empty() || !report.is_clean() {
             let (undone, failed) = (report.undone.len(), report.failed.len());
@@ -241,11 +240,6 @@ impl System {
             tracing::warn!(%change, %error, "not undone, the next start tries again");
         }
     }
-}
-
-/// A name that a directory can have, for interface names with other characters.
-fn plain(tun: &str) -> String {
-    tun.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What the TUN device is to have.

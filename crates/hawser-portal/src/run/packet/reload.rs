@@ -35,7 +35,7 @@ pub fn carry_out(parts: &mut Parts, reload: Reload, now: Time) {
         tracing::info!(link = gone.plan.name, "link gone: it is not configured any more, or its interface is no more");
     }
     if let Some(rules) = rules {
-        parts.endpoint.set_rules(rules);
+        parts.endpoint.set_rules(now, rules);
     }
     for (group, terms) in terms {
         parts.endpoint.set_terms(group, terms);

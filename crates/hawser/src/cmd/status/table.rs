@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hawser_portal::api::{FecStatus, LinkStatus, PathStatus, PeerStatus, ScionStatus, Status};
+use hawser_portal::api::{FecStatus, LinkStatus, PathStatus, PeerStatus, RuleStatus, ScionStatus, Status};
 
 use super::refusal;
 use crate::cmd::table::{Align, aligned, bytes, duration};
@@ -30,6 +30,7 @@ pub fn render(status: &Status) -> String {
         let _ = writeln!(text, "scheduler {}", status.scheduler);
     }
     status.links.iter().filter_map(terms).for_each(|line| text.push_str(&line));
+    status.rules.iter().for_each(|rule| text.push_str(&render_rule(rule)));
     if status.peers.is_empty() {
         text.push_str("no peers\n");
     }
@@ -53,6 +54,22 @@ fn terms(link: &LinkStatus) -> Option<String> {
     });
     let words: Vec<String> = [weight, rate, cap].into_iter().flatten().collect();
     (!words.is_empty()).then(|| format!("link {}: {}\n", link.name, words.join(", ")))
+}
+
+/// A line for a rule: what it matches, what it does, and what it did.
+fn render_rule(rule: &RuleStatus) -> String {
+    let shares: Vec<String> = rule.weights.iter().map(|(link, parts)| format!("{link} {parts}")).collect();
+    let words = [
+        Some(rule.scheduler.clone()),
+        (!rule.via.is_empty()).then(|| format!("via {}", rule.via.join(", "))),
+        (!shares.is_empty()).then(|| format!("weights {}", shares.join(", "))),
+        rule.strict.then(|| "strict".to_owned()),
+        (rule.priority != 0).then(|| format!("priority {}", rule.priority)),
+    ];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    let sent: Vec<String> = rule.sent_bytes.iter().map(|(link, sent)| format!("{} by {link}", bytes(*sent))).collect();
+    let sent = if sent.is_empty() { "nothing yet".to_owned() } else { sent.join(", ") };
+    format!("rule {}: {}; sent {sent}\n", rule.matches, words.join(", "))
 }
 
 fn render_peer(text: &mut String, peer: &PeerStatus, ours: &str) {
