@@ -2,6 +2,8 @@
 
 pub mod api;
 pub mod config;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 pub mod offload;
 pub mod pairing;
 pub mod run;

@@ -1,9 +1,10 @@
 //! The control socket: what a portal says about itself, and how it is asked. A shim has one of the same kind.
 //!
 //! One JSON object a line in both directions over a Unix socket: `{"get":"status"}` is answered with a [`Status`],
-//! `{"do":"reload"}` with `{"done":"reload"}`, anything wrong with `{"error":"…"}`. A connection may ask again and again.
+//! `{"get":"flows"}` with [`Flows`], `{"do":"reload"}` with `{"done":"reload"}`, anything wrong with `{"error":"…"}`. A connection may ask again and again.
 
 mod client;
+mod flows;
 mod server;
 mod status;
 
@@ -12,7 +13,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use client::{Client, ClientError};
-pub use server::{ControlSocket, Reloads, ServeError};
+pub use flows::{FLOWS_SCHEMA, FlowPathStatus, FlowStatus, Flows};
+pub use server::{ControlSocket, FlowQuestions, Hearers, Reloads, ServeError};
 pub use status::{
     DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, SCHEMA, ScionStatus, Status,
 };
@@ -54,6 +56,8 @@ enum Request {
 enum Document {
     /// [`Status`], or that of a shim.
     Status,
+    /// [`Flows`].
+    Flows,
 }
 
 /// What can be done. Plain data.

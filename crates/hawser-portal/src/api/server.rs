@@ -21,7 +21,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
-use super::{Deed, Document, Done, Program, REQUEST_LIMIT, Refusal, Request};
+use super::{Deed, Document, Done, Flows, Program, REQUEST_LIMIT, Refusal, Request};
 
 /// Owner and group may ask.
 const SOCKET_MODE: u32 = 0o660;
@@ -38,6 +38,17 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Where those who ask for the configuration to be read again are heard; each is told whether it was.
 pub type Reloads = UnboundedSender<oneshot::Sender<bool>>;
+/// Where those who ask for flows are heard.
+pub type FlowQuestions = UnboundedSender<oneshot::Sender<Flows>>;
+
+/// Who hears what is not answered from the status alone. Nobody by default, and then it is refused; cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Hearers {
+    /// Reads the configuration again.
+    pub reloads: Option<Reloads>,
+    /// Has flows counted.
+    pub flows: Option<FlowQuestions>,
+}
 
 /// Why the control socket is not there.
 #[derive(Debug, thiserror::Error)]
@@ -103,23 +114,19 @@ impl ControlSocket {
 
     /// Answers until it is dropped; `source` gives the status of the moment and must not block.
     pub async fn serve<S: Serialize>(self, source: impl Fn() -> S + Send + Sync + 'static) {
-        self.serve_with(source, None).await;
+        self.serve_with(source, Hearers::default()).await;
     }
 
-    /// The same by who also reads its configuration again when it is asked to.
-    pub async fn serve_with<S: Serialize>(
-        self,
-        source: impl Fn() -> S + Send + Sync + 'static,
-        reloads: Option<Reloads>,
-    ) {
+    /// The same by who can also be asked for more.
+    pub async fn serve_with<S: Serialize>(self, source: impl Fn() -> S + Send + Sync + 'static, hearers: Hearers) {
         let source = Arc::new(source);
         let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let (source, reloads) = (Arc::clone(&source), reloads.clone());
+                    let (source, hearers) = (Arc::clone(&source), hearers.clone());
                     tokio::spawn(async move {
-                        if let Err(error) = converse(stream, &*source, reloads.as_ref()).await {
+                        if let Err(error) = converse(stream, &*source, &hearers).await {
                             tracing::debug!(%error, "control connection ended");
                         }
                         drop(permit);
@@ -178,7 +185,7 @@ fn listen_on(path: &Path) -> io::Result<std_net::UnixListener> {
 async fn converse<S: Serialize>(
     stream: UnixStream,
     source: &(impl Fn() -> S + Send + Sync),
-    reloads: Option<&Reloads>,
+    hearers: &Hearers,
 ) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
@@ -194,7 +201,8 @@ async fn converse<S: Serialize>(
         let whole = line.ends_with(b"\n");
         let mut answer = match serde_json::from_slice(&line) {
             Ok(Request::Get(Document::Status)) if whole => serde_json::to_vec(&source())?,
-            Ok(Request::Do(Deed::Reload)) if whole => reload(reloads).await?,
+            Ok(Request::Get(Document::Flows)) if whole => flows(hearers.flows.as_ref()).await?,
+            Ok(Request::Do(Deed::Reload)) if whole => reload(hearers.reloads.as_ref()).await?,
             Ok(_) => refusal("the request has no end of line")?,
             Err(error) => refusal(&format!("read request: {error}; ask {{\"get\":\"status\"}}"))?,
         };
@@ -218,6 +226,18 @@ async fn reload(reloads: Option<&Reloads>) -> io::Result<Vec<u8>> {
     match answered.await {
         Ok(true) => Ok(serde_json::to_vec(&Done { done: Deed::Reload })?),
         Ok(false) => refusal("the configuration was not read again: its log says what is wrong"),
+        Err(_) => refusal("it is ending"),
+    }
+}
+
+/// Whoever has them counted tells of the last second.
+async fn flows(questions: Option<&FlowQuestions>) -> io::Result<Vec<u8>> {
+    let Some(questions) = questions else { return refusal("it counts no flows") };
+    let (answer, answered) = oneshot::channel();
+    // Fails where it is ending.
+    let _ = questions.send(answer);
+    match answered.await {
+        Ok(flows) => Ok(serde_json::to_vec(&flows)?),
         Err(_) => refusal("it is ending"),
     }
 }

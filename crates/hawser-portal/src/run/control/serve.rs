@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use super::any_interface::Taken;
 use super::calendar::Date;
 use super::enrolments::Enrolments;
+use super::flows::{self, FlowDesk};
 use super::key_log::KeyLog;
 use super::observe::Observer;
 use super::reload::{self, Places};
@@ -23,7 +24,7 @@ use super::sockets;
 use super::status;
 use super::system::System;
 use super::usage::Usage;
-use crate::api::{ControlSocket, Status};
+use crate::api::{ControlSocket, Hearers, Status};
 use crate::config::{Config, Keys, Link, MarkKinds};
 use crate::run::interfaces::Interfaces;
 use crate::run::messages::{Command, Lost, Reload, Report, State};
@@ -54,6 +55,7 @@ pub struct Serving<'a> {
     routes: Routes,
     observer: Observer,
     usage: Usage,
+    flows: FlowDesk,
     pathfinder: Pathfinder,
     /// The links that have carried all that they may, as the packet thread was told.
     spent: Vec<bool>,
@@ -96,6 +98,7 @@ impl<'a> Serving<'a> {
             interfaces: Interfaces::default(),
             routes: Routes::default(),
             observer: Observer::default(),
+            flows: FlowDesk::default(),
             pathfinder: Pathfinder::new(),
             lost: Lost::default(),
             status: watch::Sender::new(Status { version: env!("CARGO_PKG_VERSION").to_owned(), ..Status::default() }),
@@ -124,7 +127,9 @@ impl<'a> Serving<'a> {
         host.ready(&self.summary());
         let status = self.status.subscribe();
         let (reloads, mut asked) = unbounded_channel();
-        let mut answering = std::pin::pin!(socket.serve_with(move || status.borrow().clone(), Some(reloads)));
+        let (questions, mut of_flows) = unbounded_channel();
+        let hearers = Hearers { reloads: Some(reloads), flows: Some(questions) };
+        let mut answering = std::pin::pin!(socket.serve_with(move || status.borrow().clone(), hearers));
         let mut ticks = tokio::time::interval(REPORT_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -146,8 +151,13 @@ impl<'a> Serving<'a> {
                     let done = self.read_again(host).await;
                     let _ = answer.send(done);
                 }
+                Some(answer) = of_flows.recv() => {
+                    let command = self.flows.ask(Instant::now(), answer);
+                    self.command(command);
+                }
                 _ = ticks.tick() => {
-                    self.command([Command::Snapshot]);
+                    let flows = self.flows.tick(Instant::now());
+                    self.command([Command::Snapshot].into_iter().chain(flows));
                     self.expire_enrolments();
                     self.system.retry().await;
                 }
@@ -162,6 +172,13 @@ impl<'a> Serving<'a> {
                 }
             }
         }
+    }
+
+    /// What gives the status of the moment.
+    #[cfg(feature = "metrics")]
+    pub fn source(&self) -> crate::metrics::Source {
+        let status = self.status.subscribe();
+        std::sync::Arc::new(move || status.borrow().clone())
     }
 
     fn command(&self, commands: impl IntoIterator<Item = Command>) {
@@ -224,6 +241,7 @@ impl<'a> Serving<'a> {
                 self.observer.look_at(&status);
                 self.status.send_replace(status);
             }
+            Report::Flows(told, now) => self.flows.take(flows::compose(&self.places, &self.plans, &told, now)),
             Report::Event(event) => self.on_event(event).await,
             Report::Broken(remote) => {
                 let commands = self.pathfinder.on_broken(remote);
