@@ -159,7 +159,7 @@ mod tests {
             Some(Command::Flows) => "tell",
             Some(other) => panic!("{other:?}"),
         };
-        let mut ask = |desk: &mut FlowDesk, millis| {
+        let ask = |desk: &mut FlowDesk, millis| {
             let (answer, answered) = oneshot::channel();
             (word(desk.ask(at(start, millis), answer)), answered)
         };
