@@ -2,6 +2,9 @@
 
 pub mod api;
 pub mod config;
+mod monitor;
 pub mod offload;
 pub mod pairing;
 pub mod run;
+#[path = "web_absent.rs"]
+mod web;

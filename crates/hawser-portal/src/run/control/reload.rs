@@ -39,6 +39,7 @@ pub fn changed_sections(old: &Config, new: &Config) -> Vec<&'static str> {
         ("traffic", old.traffic != new.traffic),
         ("rule", old.rules != new.rules),
         ("takeover", old.takeover != new.takeover),
+        ("web", old.web != new.web),
     ];
     changes.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
 }
