@@ -4,8 +4,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::sync::Arc;
 
-use hawser_portal::api::{Client, ClientError, ControlSocket, ServeError, Status};
+use hawser_portal::api::{
+    Answers, Asked, Client, ClientError, ControlSocket, Deed, Document, FLOWS_SCHEMA, Flows, ServeError, Status,
+};
 use tokio::runtime::Runtime;
 
 fn runtime() -> Runtime {
@@ -143,6 +146,15 @@ fn a_client_says_when_the_answer_is_no_status() {
     }
 }
 
+/// It has nothing to show.
+struct NoDocument;
+
+impl Answers for NoDocument {
+    fn get(&self, _: &Document) -> Result<Vec<u8>, String> {
+        Err("there is none".to_owned())
+    }
+}
+
 #[test]
 fn an_order_to_read_the_configuration_again_is_heard_and_its_outcome_told() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -152,14 +164,16 @@ fn an_order_to_read_the_configuration_again_is_heard_and_its_outcome_told() {
         let (reloads, mut asked) = tokio::sync::mpsc::unbounded_channel();
         let obey = async {
             for done in [true, false] {
-                let answer: tokio::sync::oneshot::Sender<bool> = asked.recv().await.expect("an order");
-                answer.send(done).expect("somebody waits");
+                let Asked { deed, answer } = asked.recv().await.expect("an order");
+                assert_eq!(deed, Deed::Reload);
+                let outcome = if done { Ok(None) } else { Err("its log says what is wrong".to_owned()) };
+                answer.send(outcome).expect("somebody waits");
             }
             std::future::pending::<()>().await
         };
         let path = path.clone();
         tokio::select! {
-            () = socket.serve_with(status, Some(reloads)) => panic!("it serves until it is dropped"),
+            () = socket.serve_with(Arc::new(NoDocument), Some(reloads)) => panic!("it serves until it is dropped"),
             () = obey => panic!("it waits for more"),
             answers = tokio::task::spawn_blocking(move || [(); 2].map(|()| Client::reload(&path))) => answers,
         }
@@ -173,12 +187,52 @@ fn an_order_to_read_the_configuration_again_is_heard_and_its_outcome_told() {
 }
 
 #[test]
+fn a_question_for_flows_waits_for_who_counts_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("hawser.sock");
+    let flows = Flows { schema: FLOWS_SCHEMA, interval_s: 1.0, flows: Vec::new() };
+    let told = flows.clone();
+    let answers = runtime().block_on(async {
+        let socket = ControlSocket::bind(&path).expect("it binds");
+        let (questions, mut asked) = tokio::sync::mpsc::unbounded_channel();
+        let count = async {
+            let answer: tokio::sync::oneshot::Sender<Flows> = asked.recv().await.expect("a question");
+            answer.send(told).expect("somebody waits");
+            // The portal ends while the second one waits.
+            drop(asked.recv().await);
+            std::future::pending::<()>().await
+        };
+        let path = path.clone();
+        let socket = socket.with_flows(questions);
+        tokio::select! {
+            () = socket.serve(status) => panic!("it serves until it is dropped"),
+            () = count => panic!("it waits for more"),
+            answers = tokio::task::spawn_blocking(move || [(); 2].map(|()| Client::flows(&path))) => answers,
+        }
+    });
+    let [first, second] = answers.expect("the question does not panic");
+    assert_eq!(first.expect("it was counted"), flows);
+    assert!(second.expect_err("it ends").to_string().contains("it is ending"));
+}
+
+#[test]
 fn who_takes_no_orders_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("hawser.sock");
     let asked = path.clone();
     match while_served(&path, move || Client::reload(&asked)) {
         Err(ClientError::Refused { reason, .. }) => assert!(reason.contains("by this socket"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn who_counts_no_flows_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("hawser.sock");
+    let asked = path.clone();
+    match while_served(&path, move || Client::flows(&asked)) {
+        Err(ClientError::Refused { reason, .. }) => assert!(reason.contains("counts no flows"), "{reason}"),
         other => panic!("{other:?}"),
     }
 }

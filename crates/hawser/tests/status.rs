@@ -31,7 +31,7 @@ fn path(name: &str, state: PathState, rtt_ms: Option<f64>) -> PathStatus {
         rx_bytes: 5 << 30,
         tx_bytes: 999,
         without_gso: false,
-        scion: None,
+        ..PathStatus::default()
     }
 }
 
@@ -94,12 +94,14 @@ fn status() -> Status {
         drops: [("replay".to_owned(), 3), ("unknown label".to_owned(), 1)].into(),
         scheduler: "weighted".into(),
         links: vec![
-            LinkStatus { name: "dsl".into(), weight: 1, max_rate_mbps: None, data_cap: None },
+            LinkStatus { name: "dsl".into(), weight: 1, max_rate_mbps: None, data_cap: None, metric: 0, paused: false },
             LinkStatus {
                 name: "lte-backup".into(),
                 weight: 3,
                 max_rate_mbps: Some(20.5),
                 data_cap: Some(DataCapStatus { used_bytes: 6 << 30, cap_bytes: 5 << 30, reached: true }),
+                metric: 0,
+                paused: false,
             },
         ],
         rules: vec![
@@ -114,6 +116,7 @@ fn status() -> Status {
             },
             RuleStatus { matches: "everything else".into(), scheduler: "weighted".into(), ..RuleStatus::default() },
         ],
+        ..Status::default()
     }
 }
 

@@ -98,6 +98,10 @@ impl Session {
         let mut free = self.fill_retransmits(now, index, &mut batch, &mut budget, cx);
         while budget > ByteCount::ZERO && !batch.is_closed() {
             let Some(pulled) = self.pull(now, index, &batch, budget, cx) else { break };
+            if cx.flows.is_on() {
+                let inner = cx.store.train(pulled.train).inner();
+                cx.flows.note_sent(now, self.peer, inner, self.paths[index].route.into(), pulled.bytes);
+            }
             let sparse = is_hedged(&pulled, cx.store);
             let rule = cx.store.train(pulled.train).treatment().rule;
             free |= !self.allowed.is_bound(rule);
@@ -151,7 +155,9 @@ impl Session {
             let fits =
                 |record: &SegmentRecord| allowed.of(record.rule()).contains(index) && has_room(batch, mtu, record);
             let Some(record) = self.copies.next_reinjection(id, fits) else { break };
-            *budget -= self.send_copy(now, index, &record, batch, store);
+            let sent = self.send_copy(now, index, &record, batch, store);
+            self.paths[index].reinjected_copies += sent;
+            *budget -= sent;
         }
     }
 
@@ -193,6 +199,7 @@ impl Session {
                 }
                 let Some(mut record) = self.retransmit.queue(at).pop() else { break };
                 record.tries += 1;
+                self.paths[index].retransmitted += ByteCount(u64::from(record.len));
                 if set.len() > 1 && self.policy.decisions().reinjection.duplicates(record.tries) {
                     self.copies.note_retransmitted(&record, self.paths[index].id);
                 }

@@ -147,6 +147,10 @@ pub(super) struct Path {
     pub carried: ByteCount,
     /// Those sent with inner packets, by the rules' numbers.
     by_rule: Vec<(RuleId, ByteCount)>,
+    /// Bytes of inner packets that were lost on whatever path and retransmitted on this one.
+    pub retransmitted: ByteCount,
+    /// Bytes on the wire of copies of what was in doubt on another path.
+    pub reinjected_copies: ByteCount,
 }
 
 impl Path {
@@ -210,6 +214,8 @@ impl Path {
             rx_bytes: ByteCount::ZERO,
             carried: ByteCount::ZERO,
             by_rule: Vec::new(),
+            retransmitted: ByteCount::ZERO,
+            reinjected_copies: ByteCount::ZERO,
         }
     }
 

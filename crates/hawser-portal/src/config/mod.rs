@@ -12,6 +12,7 @@ mod gateway;
 mod key;
 mod load;
 mod marks;
+mod metrics;
 mod parsers;
 mod parsers_transport;
 mod pattern;
@@ -49,7 +50,7 @@ pub use rules::{PortRange, Rule};
 pub use scion::{ScionEndpoint, ScionPaths};
 pub use takeover::{Kept, KeptProtocol, Takeover, TakeoverRole};
 pub use text::{TEXT_LIMIT, read_text};
-pub use types::{ANY_INTERFACE, Config, DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
+pub use types::{ANY_INTERFACE, Config, DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun, Web};
 pub use values::{
     Cipher, Congestion, Fail, InterfaceName, IpProtocol, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName,
     Protection, Scheduler, TcpCongestion, TlsName, Transport, Transported,
@@ -110,7 +111,9 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
     let rules: Vec<_> = rules.map(|(t, s)| rules::rule(open("rule", t, s, faults), &mut marks, &known)).collect();
     let forwards = repeated(tree, "forward", faults).into_iter();
     let forwards: Vec<_> = forwards.map(|(t, s)| forward::forward(open("forward", t, s, faults))).collect();
+    let metrics = single(tree, "metrics", faults).map(|(t, s)| metrics::read(open("metrics", t, s, faults)));
     let takeover = single(tree, "takeover", faults).and_then(|(t, s)| takeover::read(open("takeover", t, s, faults)));
+    let web = single(tree, "web", faults).map(|(t, s)| sections::web(open("web", t, s, faults)));
     shape::unknown_sections(schema::SCHEMA, tree, faults);
     missing_sections(tree, others.is_some(), faults);
 
@@ -138,7 +141,9 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
         traffic: traffic.unwrap_or_default(),
         rules: rules.into_iter().collect::<Option<_>>()?,
         forwards: forwards.into_iter().map(|f| f.value).collect(),
+        metrics: metrics.flatten(),
         takeover: settled,
+        web: web.unwrap_or_default(),
     })
 }
 

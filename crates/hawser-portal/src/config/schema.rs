@@ -149,6 +149,8 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("priority", "-3 to 3", "0"),
         ],
     },
+    SectionSchema { name: "metrics", repeated: false, keys: &[key("listen", "IP:port", "required")] },
+    SectionSchema { name: "web", repeated: false, keys: &[key("listen", "IP:port", "none")] },
 ];
 
 /// The section called `name`.

@@ -41,8 +41,12 @@ pub struct Config {
     pub rules: Vec<Rule>,
     /// Ports of this host that lead to hosts behind peers.
     pub forwards: Vec<Forward>,
+    /// Where Prometheus scrapes it; none: nowhere.
+    pub metrics: Option<SocketAddr>,
     /// An address that a client behind the local portal has in the remote one's place; none: all keep theirs.
     pub takeover: Option<Takeover>,
+    /// The page that shows the portal.
+    pub web: Web,
 }
 
 /// `[portal]`. Plain data.
@@ -93,6 +97,13 @@ impl Tun {
         let is_v4 = net.addr().is_ipv4();
         self.addresses.iter().any(|address| address.addr().is_ipv4() == is_v4)
     }
+}
+
+/// `[web]`. Plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Web {
+    /// Where it listens from the start; none: nowhere until `hawser web` asks.
+    pub listen: Option<SocketAddr>,
 }
 
 /// `[gateway]`. Plain data.

@@ -24,6 +24,8 @@ mod serve;
 mod shim;
 mod status;
 mod table;
+#[cfg(feature = "top")]
+mod top;
 mod up;
 mod world;
 
@@ -54,6 +56,9 @@ pub enum Command {
     Check(check::Check),
     /// Show the peers and paths of the running portal
     Status(status::Status),
+    /// Show links, paths, the largest flows and events of the running portal, live
+    #[cfg(feature = "top")]
+    Top(top::Top),
     /// Find what is wrong with this portal, its links and its peers, and what mends it
     Doctor(doctor::Doctor),
     /// Read captured tunnel traffic with the keys of a key log
@@ -89,6 +94,8 @@ impl Command {
             Self::Pubkey(pubkey) => pubkey.run(),
             Self::Check(check) => check.run(),
             Self::Status(status) => status.run(),
+            #[cfg(feature = "top")]
+            Self::Top(top) => top.run(),
             Self::Doctor(doctor) => doctor.run(),
             Self::Decode(decode) => decode.run(),
             Self::Shim(shim) => shim.run(),

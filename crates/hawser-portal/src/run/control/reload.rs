@@ -43,7 +43,9 @@ pub fn changed_sections(old: &Config, new: &Config) -> Vec<&'static str> {
         ("traffic", old.traffic != new.traffic),
         ("rule", old.rules != new.rules),
         ("forward", old.forwards != new.forwards),
+        ("metrics", old.metrics != new.metrics),
         ("takeover", old.takeover != new.takeover),
+        ("web", old.web != new.web),
     ];
     changes.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
 }
