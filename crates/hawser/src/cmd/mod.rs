@@ -24,6 +24,8 @@ mod shim;
 mod status;
 mod table;
 mod up;
+#[cfg(feature = "web")]
+mod web;
 mod world;
 
 use clap::Subcommand;
@@ -51,6 +53,9 @@ pub enum Command {
     Check(check::Check),
     /// Show the peers and paths of the running portal
     Status(status::Status),
+    /// Print a link to the page that shows the running portal
+    #[cfg(feature = "web")]
+    Web(web::Web),
     /// Find what is wrong with this portal, its links and its peers, and what mends it
     Doctor(doctor::Doctor),
     /// Read captured tunnel traffic with the keys of a key log
@@ -85,6 +90,8 @@ impl Command {
             Self::Pubkey(pubkey) => pubkey.run(),
             Self::Check(check) => check.run(),
             Self::Status(status) => status.run(),
+            #[cfg(feature = "web")]
+            Self::Web(web) => web.run(),
             Self::Doctor(doctor) => doctor.run(),
             Self::Decode(decode) => decode.run(),
             Self::Shim(shim) => shim.run(),
