@@ -4,6 +4,9 @@ pub mod api;
 pub mod config;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+mod monitor;
 pub mod offload;
 pub mod pairing;
 pub mod run;
+#[path = "web_absent.rs"]
+mod web;

@@ -4,8 +4,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::sync::Arc;
 
-use hawser_portal::api::{Client, ClientError, ControlSocket, FLOWS_SCHEMA, Flows, Hearers, ServeError, Status};
+use hawser_portal::api::{
+    Answers, Asked, Client, ClientError, ControlSocket, Deed, Document, FLOWS_SCHEMA, Flows, ServeError, Status,
+};
 use tokio::runtime::Runtime;
 
 fn runtime() -> Runtime {
@@ -143,6 +146,15 @@ fn a_client_says_when_the_answer_is_no_status() {
     }
 }
 
+/// It has nothing to show.
+struct NoDocument;
+
+impl Answers for NoDocument {
+    fn get(&self, _: &Document) -> Result<Vec<u8>, String> {
+        Err("there is none".to_owned())
+    }
+}
+
 #[test]
 fn an_order_to_read_the_configuration_again_is_heard_and_its_outcome_told() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -152,14 +164,16 @@ fn an_order_to_read_the_configuration_again_is_heard_and_its_outcome_told() {
         let (reloads, mut asked) = tokio::sync::mpsc::unbounded_channel();
         let obey = async {
             for done in [true, false] {
-                let answer: tokio::sync::oneshot::Sender<bool> = asked.recv().await.expect("an order");
-                answer.send(done).expect("somebody waits");
+                let Asked { deed, answer } = asked.recv().await.expect("an order");
+                assert_eq!(deed, Deed::Reload);
+                let outcome = if done { Ok(None) } else { Err("its log says what is wrong".to_owned()) };
+                answer.send(outcome).expect("somebody waits");
             }
             std::future::pending::<()>().await
         };
         let path = path.clone();
         tokio::select! {
-            () = socket.serve_with(status, Hearers { reloads: Some(reloads), ..Hearers::default() }) => panic!("it serves until it is dropped"),
+            () = socket.serve_with(Arc::new(NoDocument), Some(reloads)) => panic!("it serves until it is dropped"),
             () = obey => panic!("it waits for more"),
             answers = tokio::task::spawn_blocking(move || [(); 2].map(|()| Client::reload(&path))) => answers,
         }
@@ -189,9 +203,9 @@ fn a_question_for_flows_waits_for_who_counts_them() {
             std::future::pending::<()>().await
         };
         let path = path.clone();
-        let hearers = Hearers { flows: Some(questions), ..Hearers::default() };
+        let socket = socket.with_flows(questions);
         tokio::select! {
-            () = socket.serve_with(status, hearers) => panic!("it serves until it is dropped"),
+            () = socket.serve(status) => panic!("it serves until it is dropped"),
             () = count => panic!("it waits for more"),
             answers = tokio::task::spawn_blocking(move || [(); 2].map(|()| Client::flows(&path))) => answers,
         }

@@ -30,7 +30,7 @@ fn path(name: &str, state: PathState, rtt_ms: Option<f64>) -> PathStatus {
         rx_bytes: 5 << 30,
         tx_bytes: 999,
         without_gso: false,
-        scion: None,
+        ..PathStatus::default()
     }
 }
 

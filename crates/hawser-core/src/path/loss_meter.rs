@@ -16,23 +16,27 @@ const PRIOR: f64 = 0.02;
 pub struct LossMeter {
     share: f64,
     recent: f64,
+    acked: u64,
+    lost: u64,
 }
 
 impl Default for LossMeter {
     fn default() -> Self {
-        LossMeter { share: 0.0, recent: PRIOR }
+        LossMeter { share: 0.0, recent: PRIOR, acked: 0, lost: 0 }
     }
 }
 
 impl LossMeter {
     /// A packet arrived.
     pub fn on_acked(&mut self) {
+        self.acked += 1;
         self.share -= self.share / MEMORY_PACKETS;
         self.recent -= self.recent / SHORT_MEMORY_PACKETS;
     }
 
     /// A packet was lost; `typical`: of what the path loses when nobody looks for its rate.
     pub fn on_lost(&mut self, typical: bool) {
+        self.lost += 1;
         if typical {
             self.share += (1.0 - self.share) / MEMORY_PACKETS;
         }
@@ -42,6 +46,11 @@ impl LossMeter {
     /// The share, 0 to 1.
     pub fn share(&self) -> f64 {
         self.share
+    }
+
+    /// Packets that arrived, and packets declared lost, since the path began or began again.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.acked, self.lost)
     }
 
     /// The larger of the two averages: what one does well to be ready for.
@@ -104,6 +113,7 @@ mod tests {
             if packet % 100 == 0 { meter.on_lost(true) } else { meter.on_acked() }
         }
         assert!((meter.share() - 0.01).abs() < 0.001, "{}", meter.share());
+        assert_eq!(meter.counts(), (19_800, 200));
     }
 
     #[test]

@@ -149,7 +149,9 @@ impl Session {
         while *budget > ByteCount::ZERO {
             let (id, mtu) = (self.paths[index].id, self.paths[index].mtu());
             let Some(record) = self.copies.next_reinjection(id, |record| has_room(batch, mtu, record)) else { break };
-            *budget -= self.send_copy(now, index, &record, batch, store);
+            let sent = self.send_copy(now, index, &record, batch, store);
+            self.paths[index].reinjected_copies += sent;
+            *budget -= sent;
         }
     }
 
@@ -189,6 +191,7 @@ impl Session {
             }
             if let Some(mut record) = self.retransmit.pop() {
                 record.tries += 1;
+                self.paths[index].retransmitted += ByteCount(u64::from(record.len));
                 if self.policy.decisions().reinjection.duplicates(record.tries) {
                     self.copies.note_retransmitted(&record, self.paths[index].id);
                 }

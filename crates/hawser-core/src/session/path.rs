@@ -144,6 +144,10 @@ pub(super) struct Path {
     pub rx_bytes: ByteCount,
     /// Bytes of IP packets, both ways.
     pub carried: ByteCount,
+    /// Bytes of inner packets that were lost on whatever path and retransmitted on this one.
+    pub retransmitted: ByteCount,
+    /// Bytes on the wire of copies of what was in doubt on another path.
+    pub reinjected_copies: ByteCount,
 }
 
 impl Path {
@@ -206,6 +210,8 @@ impl Path {
             tx_bytes: ByteCount::ZERO,
             rx_bytes: ByteCount::ZERO,
             carried: ByteCount::ZERO,
+            retransmitted: ByteCount::ZERO,
+            reinjected_copies: ByteCount::ZERO,
         }
     }
 

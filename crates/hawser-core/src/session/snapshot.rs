@@ -1,6 +1,7 @@
 //! A session's state as a user sees it.
 
 use super::{KeyEnd, Session};
+use crate::congestion::RttSnapshot;
 use crate::fec::FecSnapshot;
 use crate::path::health::HealthState;
 use crate::units::{ByteCount, LinkId, PathId, Rate, Time};
@@ -23,10 +24,20 @@ pub struct PathSnapshot {
     pub metric: u16,
     /// Smoothed round trip.
     pub rtt: Duration,
+    /// The least round trip of the last ten seconds.
+    pub least_rtt: Duration,
+    /// What of the round trip is spent waiting, by its smoothed value and by the latest sample.
+    pub queue_delay: Duration,
     /// What its controller believes that it carries.
     pub rate: Option<Rate>,
     /// The share of packets lost.
     pub loss: f64,
+    /// Packets that arrived, and packets declared lost, since the path began or began again.
+    pub outcomes: (u64, u64),
+    /// Bytes of inner packets that it retransmitted, lost on whatever path.
+    pub retransmitted: ByteCount,
+    /// Bytes on the wire of copies of what was in doubt on another path.
+    pub reinjected: ByteCount,
     /// Congestion window.
     pub window: ByteCount,
     /// Bytes in flight.
@@ -88,8 +99,13 @@ impl Session {
             state: path.health.state(),
             metric: path.tier(),
             rtt: path.rtt.snapshot().smoothed,
+            least_rtt: path.rtt.snapshot().min,
+            queue_delay: queue_delay(path.rtt.snapshot()),
             rate: path.rate(),
             loss: path.loss.share(),
+            outcomes: path.loss.counts(),
+            retransmitted: path.retransmitted,
+            reinjected: path.reinjected_copies,
             window: path.controller.window(),
             in_flight: path.sent.bytes_in_flight(),
             mtu: path.pmtu.current(),
@@ -122,4 +138,9 @@ impl Session {
     pub fn least_mtu(&self) -> Option<u16> {
         self.paths.iter().filter(|path| path.works() && path.pmtu.is_found()).map(|path| path.pmtu.current()).min()
     }
+}
+
+/// After a flow's end the smoothed round trip stays as long as nothing is measured; the latest one alone is noise.
+fn queue_delay(rtt: RttSnapshot) -> Duration {
+    rtt.smoothed.min(rtt.latest).saturating_sub(rtt.min)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
-use super::{Deed, Document, Done, Flows, Program, Refusal, Request, Status};
+use super::{Deed, Document, Done, Events, Flows, History, HistoryQuestion, Program, Refusal, Request, Status};
 
 /// How long a portal may take to answer: it does so from memory, at once, but for what it has to count for a second first.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -95,7 +95,31 @@ impl Client {
     /// # Errors
     /// As [`Client::status`]; [`ClientError::Refused`] where the configuration has faults: the old one stays in force.
     pub fn reload(path: &Path) -> Result<(), ClientError> {
-        Self::ask(Program::Portal, path, Request::Do(Deed::Reload)).map(|Done { .. }| ())
+        Self::order(path, Deed::Reload).map(|_| ())
+    }
+
+    /// Has the portal do something; what came of it, where it is more than that it was done.
+    ///
+    /// # Errors
+    /// As [`Client::reload`].
+    pub fn order(path: &Path, deed: Deed) -> Result<Option<serde_json::Value>, ClientError> {
+        Self::ask(Program::Portal, path, Request::Do(deed)).map(|Done { result, .. }| result)
+    }
+
+    /// The events with a larger number than `since`.
+    ///
+    /// # Errors
+    /// As [`Client::status`].
+    pub fn events(path: &Path, since: u64) -> Result<Events, ClientError> {
+        Self::ask(Program::Portal, path, Request::Get(Document::Events { since }))
+    }
+
+    /// What paths did.
+    ///
+    /// # Errors
+    /// As [`Client::status`].
+    pub fn history(path: &Path, question: HistoryQuestion) -> Result<History, ClientError> {
+        Self::ask(Program::Portal, path, Request::Get(Document::History(question)))
     }
 
     /// The same of any program, with its own document.

@@ -1,10 +1,15 @@
 //! The control socket: what a portal says about itself, and how it is asked. A shim has one of the same kind.
 //!
 //! One JSON object a line in both directions over a Unix socket: `{"get":"status"}` is answered with a [`Status`],
-//! `{"get":"flows"}` with [`Flows`], `{"do":"reload"}` with `{"done":"reload"}`, anything wrong with `{"error":"…"}`. A connection may ask again and again.
+//! `{"get":"events"}` with [`Events`], `{"get":"history"}` with [`History`], `{"get":"flows"}` with [`Flows`],
+//! `{"do":"reload"}` with `{"done":"reload"}`, anything wrong with `{"error":"…"}`. A connection may ask again and again.
 
 mod client;
+mod events;
 mod flows;
+mod history;
+mod live;
+mod request;
 mod server;
 mod status;
 
@@ -13,11 +18,18 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use client::{Client, ClientError};
+pub use events::{Event, EventKind, Events};
 pub use flows::{FLOWS_SCHEMA, FlowPathStatus, FlowStatus, Flows};
-pub use server::{ControlSocket, FlowQuestions, Hearers, Reloads, ServeError};
+pub use history::{History, HistoryQuestion, METRICS, PathHistory, Span};
+pub use live::{Condition, Live};
+pub use request::{Deed, Document};
+pub use server::{Answers, Asked, ControlSocket, FlowQuestions, Orders, ServeError};
 pub use status::{
-    DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, SCHEMA, ScionStatus, Status,
+    DataCapStatus, FecStatus, LinkStatus, NOTHING_COMES_BACK, PEER_SAYS_DOWN, PathState, PathStatus, PeerStatus,
+    SCHEMA, ScionStatus, Status, WebStatus,
 };
+
+use request::Request;
 
 /// Longest question, in bytes: far more than any question there is, so that memory stays bounded.
 const REQUEST_LIMIT: u64 = 4096;
@@ -40,39 +52,15 @@ impl fmt::Display for Program {
     }
 }
 
-/// A question. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
-enum Request {
-    /// Asks for one of the documents.
-    Get(Document),
-    /// Asks for something to be done.
-    Do(Deed),
-}
-
-/// What can be asked for. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Document {
-    /// [`Status`], or that of a shim.
-    Status,
-    /// [`Flows`].
-    Flows,
-}
-
-/// What can be done. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Deed {
-    /// The configuration is read again, as by SIGHUP.
-    Reload,
-}
-
 /// It was done. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Done {
-    done: Deed,
+    /// The deed's word.
+    done: String,
+    /// What came of it, where it is more than that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    result: Option<serde_json::Value>,
 }
 
 /// The answer to a question that is none. Plain data.

@@ -36,19 +36,40 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Pause after a failed accept (out of file descriptors), so that it does not become a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Where those who ask for the configuration to be read again are heard; each is told whether it was.
-pub type Reloads = UnboundedSender<oneshot::Sender<bool>>;
-/// Where those who ask for flows are heard.
-pub type FlowQuestions = UnboundedSender<oneshot::Sender<Flows>>;
-
-/// Who hears what is not answered from the status alone. Nobody by default, and then it is refused; cheap to clone.
-#[derive(Clone, Debug, Default)]
-pub struct Hearers {
-    /// Reads the configuration again.
-    pub reloads: Option<Reloads>,
-    /// Has flows counted.
-    pub flows: Option<FlowQuestions>,
+/// Who has the documents. Shared by the tasks that answer.
+pub trait Answers: Send + Sync {
+    /// The document as JSON, from memory; or why there is none.
+    ///
+    /// # Errors
+    /// The reason, in words.
+    fn get(&self, document: &Document) -> Result<Vec<u8>, String>;
 }
+
+/// The status, and no other document.
+struct StatusAlone<F>(F);
+
+impl<S: Serialize, F: Fn() -> S + Send + Sync> Answers for StatusAlone<F> {
+    fn get(&self, document: &Document) -> Result<Vec<u8>, String> {
+        match document {
+            Document::Status => serde_json::to_vec(&self.0()).map_err(|error| error.to_string()),
+            _ => Err("it has a status and no other document".to_owned()),
+        }
+    }
+}
+
+/// Something that was asked for, and who waits for what comes of it, or for why it was not done. Owned by who does it.
+#[derive(Debug)]
+pub struct Asked {
+    /// What.
+    pub deed: Deed,
+    /// Who waits.
+    pub answer: oneshot::Sender<Result<Option<serde_json::Value>, String>>,
+}
+
+/// Where orders are heard.
+pub type Orders = UnboundedSender<Asked>;
+/// Where those who ask for flows are heard: they are counted only while somebody does.
+pub type FlowQuestions = UnboundedSender<oneshot::Sender<Flows>>;
 
 /// Why the control socket is not there.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +105,7 @@ pub struct ControlSocket {
     path: PathBuf,
     /// Device and inode: another portal's socket of the same name is not ours to remove.
     identity: (u64, u64),
+    flows: Option<FlowQuestions>,
 }
 
 impl ControlSocket {
@@ -109,24 +131,29 @@ impl ControlSocket {
         let listener = listen_on(path).map_err(failed)?;
         let listener = UnixListener::from_std(listener).map_err(failed)?;
         let meta = std::fs::symlink_metadata(path).map_err(failed)?;
-        Ok(Self { listener, path: path.to_owned(), identity: (meta.dev(), meta.ino()) })
+        Ok(Self { listener, path: path.to_owned(), identity: (meta.dev(), meta.ino()), flows: None })
+    }
+
+    /// Has these asked for flows.
+    pub fn with_flows(mut self, questions: FlowQuestions) -> Self {
+        self.flows = Some(questions);
+        self
     }
 
     /// Answers until it is dropped; `source` gives the status of the moment and must not block.
-    pub async fn serve<S: Serialize>(self, source: impl Fn() -> S + Send + Sync + 'static) {
-        self.serve_with(source, Hearers::default()).await;
+    pub async fn serve<S: Serialize + 'static>(self, source: impl Fn() -> S + Send + Sync + 'static) {
+        self.serve_with(Arc::new(StatusAlone(source)), None).await;
     }
 
-    /// The same by who can also be asked for more.
-    pub async fn serve_with<S: Serialize>(self, source: impl Fn() -> S + Send + Sync + 'static, hearers: Hearers) {
-        let source = Arc::new(source);
+    /// The same by who has more documents, and does what it is asked to.
+    pub async fn serve_with(self, answers: Arc<dyn Answers>, orders: Option<Orders>) {
         let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let (source, hearers) = (Arc::clone(&source), hearers.clone());
+                    let (answers, orders, flows) = (Arc::clone(&answers), orders.clone(), self.flows.clone());
                     tokio::spawn(async move {
-                        if let Err(error) = converse(stream, &*source, &hearers).await {
+                        if let Err(error) = converse(stream, &*answers, orders.as_ref(), flows.as_ref()).await {
                             tracing::debug!(%error, "control connection ended");
                         }
                         drop(permit);
@@ -182,10 +209,11 @@ fn listen_on(path: &Path) -> io::Result<std_net::UnixListener> {
 }
 
 /// Answers one connection, line by line, until it ends.
-async fn converse<S: Serialize>(
+async fn converse(
     stream: UnixStream,
-    source: &(impl Fn() -> S + Send + Sync),
-    hearers: &Hearers,
+    answers: &dyn Answers,
+    orders: Option<&Orders>,
+    flows: Option<&FlowQuestions>,
 ) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
@@ -199,10 +227,10 @@ async fn converse<S: Serialize>(
             Ok(read) => read?,
         };
         let whole = line.ends_with(b"\n");
-        let mut answer = match serde_json::from_slice(&line) {
-            Ok(Request::Get(Document::Status)) if whole => serde_json::to_vec(&source())?,
-            Ok(Request::Get(Document::Flows)) if whole => flows(hearers.flows.as_ref()).await?,
-            Ok(Request::Do(Deed::Reload)) if whole => reload(hearers.reloads.as_ref()).await?,
+        let mut answer = match Request::parse(&line) {
+            Ok(Request::Get(Document::Flows)) if whole => tell_flows(flows).await?,
+            Ok(Request::Get(document)) if whole => answers.get(&document).or_else(|why| refusal(&why))?,
+            Ok(Request::Do(deed)) if whole => obey(deed, orders).await?,
             Ok(_) => refusal("the request has no end of line")?,
             Err(error) => refusal(&format!("read request: {error}; ask {{\"get\":\"status\"}}"))?,
         };
@@ -217,21 +245,22 @@ async fn converse<S: Serialize>(
     }
 }
 
-/// Whoever reads the configuration does so, and says how that went.
-async fn reload(reloads: Option<&Reloads>) -> io::Result<Vec<u8>> {
-    let Some(reloads) = reloads else { return refusal("it does not read its configuration again by this socket") };
+/// Whoever does such things does this one, and says how that went.
+async fn obey(deed: Deed, orders: Option<&Orders>) -> io::Result<Vec<u8>> {
+    let Some(orders) = orders else { return refusal("nothing is done by this socket") };
+    let word = deed.word();
     let (answer, answered) = oneshot::channel();
     // Fails where it is ending.
-    let _ = reloads.send(answer);
+    let _ = orders.send(Asked { deed, answer });
     match answered.await {
-        Ok(true) => Ok(serde_json::to_vec(&Done { done: Deed::Reload })?),
-        Ok(false) => refusal("the configuration was not read again: its log says what is wrong"),
+        Ok(Ok(result)) => Ok(serde_json::to_vec(&Done { done: word.to_owned(), result })?),
+        Ok(Err(reason)) => refusal(&reason),
         Err(_) => refusal("it is ending"),
     }
 }
 
 /// Whoever has them counted tells of the last second.
-async fn flows(questions: Option<&FlowQuestions>) -> io::Result<Vec<u8>> {
+async fn tell_flows(questions: Option<&FlowQuestions>) -> io::Result<Vec<u8>> {
     let Some(questions) = questions else { return refusal("it counts no flows") };
     let (answer, answered) = oneshot::channel();
     // Fails where it is ending.

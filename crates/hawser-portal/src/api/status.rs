@@ -5,8 +5,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the document: it grows by one where a field goes or changes its meaning, and not where one comes.
-pub const SCHEMA: u32 = 1;
+use super::Live;
+
+/// The version of the document (docs/monitoring.md): it grows by one where a field comes, goes or changes its meaning.
+pub const SCHEMA: u32 = 2;
+
+/// The reason of a path that is down because nothing comes back.
+pub const NOTHING_COMES_BACK: &str = "nothing comes back";
+/// The reason of a path that is down because the peer says so.
+pub const PEER_SAYS_DOWN: &str = "the peer says that it is down";
 
 /// A portal at one moment. The default is a portal without peers that has just started; plain data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -31,10 +38,27 @@ pub struct Status {
     /// The links, in the order of the configuration.
     #[serde(default)]
     pub links: Vec<LinkStatus>,
+    /// The largest number of an event.
+    #[serde(default)]
+    pub events_latest: u64,
+    /// The page, while it is served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub web: Option<WebStatus>,
+}
+
+/// The page that is served. Plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WebStatus {
+    /// Where it listens.
+    pub listen: String,
+    /// Pages that are open.
+    pub streams: usize,
+    /// What was refused, by reason.
+    pub refused: BTreeMap<String, u64>,
 }
 
 /// What is asked of a link. Plain data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkStatus {
     /// Its name.
     pub name: String,
@@ -44,6 +68,12 @@ pub struct LinkStatus {
     pub max_rate_mbps: Option<f64>,
     /// What it may carry in a month; none: what it can.
     pub data_cap: Option<DataCapStatus>,
+    /// Its tier.
+    #[serde(default)]
+    pub metric: u16,
+    /// Somebody paused it: it carries no inner packets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
 }
 
 /// What of a link's cap is used. Plain data.
@@ -103,8 +133,8 @@ pub struct FecStatus {
     pub repaired_packets: u64,
 }
 
-/// A path at one moment. Plain data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A path at one moment. The default is a new one without a name; plain data.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PathStatus {
     /// Its link's name.
     pub name: String,
@@ -143,6 +173,9 @@ pub struct PathStatus {
     /// Its SCION path, where this portal chose one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scion: Option<ScionStatus>,
+    /// What is seen of it while the portal runs.
+    #[serde(default)]
+    pub live: Live,
 }
 
 /// A SCION path. Plain data.
@@ -198,6 +231,7 @@ impl fmt::Display for PathState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::Condition;
 
     #[test]
     fn the_document_has_the_contracts_field_names() {
@@ -218,6 +252,7 @@ mod tests {
             tx_bytes: 2,
             without_gso: false,
             scion: None,
+            live: Live { id: Some(3), condition: Condition::Degraded, rx_mbps: 1.5, ..Live::default() },
         };
         let fec =
             FecStatus { protected_packets: 8, repairs: 2, repair_bytes: 600, overhead_pct: 25.0, repaired_packets: 1 };
@@ -246,19 +281,26 @@ mod tests {
                 weight: 1,
                 max_rate_mbps: Some(20.0),
                 data_cap: Some(DataCapStatus { used_bytes: 6, cap_bytes: 7, reached: false }),
+                metric: 2,
+                paused: false,
             }],
+            events_latest: 9,
+            web: None,
         };
         let text = serde_json::to_string(&status).expect("it is plain data");
         assert_eq!(
             text,
             concat!(
-                r#"{"schema":1,"version":"0.1.0","uptime_s":7.0,"protocol":"1.1","peers":[{"name":"hub","handshake_age_s":null,"#,
+                r#"{"schema":2,"version":"0.1.0","uptime_s":7.0,"protocol":"1.1","peers":[{"name":"hub","handshake_age_s":null,"#,
                 r#""rx_bytes":3,"tx_bytes":4,"paths":[{"name":"dsl","transport":"udp","state":"active","interface":"eth0","endpoint":"198.51.100.7:4920","#,
                 r#""metric":0,"rtt_ms":12.5,"#,
-                r#""rate_mbps":48.0,"loss_pct":0.5,"cwnd_bytes":120000,"mtu":1472,"rx_bytes":1,"tx_bytes":2}],"fec":{"#,
+                r#""rate_mbps":48.0,"loss_pct":0.5,"cwnd_bytes":120000,"mtu":1472,"rx_bytes":1,"tx_bytes":2,"#,
+                r#""live":{"id":3,"place":0,"condition":"degraded","condition_s":0.0,"rx_mbps":1.5,"tx_mbps":0.0,"share_pct":0.0,"#,
+                r#""rtt_min_ms":null,"queue_ms":null,"active_set":false,"acked_packets":0,"lost_packets":0,"#,
+                r#""retransmitted_bytes":0,"reinjected_bytes":0}}],"fec":{"#,
                 r#""protected_packets":8,"repairs":2,"repair_bytes":600,"overhead_pct":25.0,"repaired_packets":1}}],"#,
                 r#""drops":{"replay":5},"scheduler":"adaptive","links":[{"name":"dsl","weight":1,"max_rate_mbps":20.0,"#,
-                r#""data_cap":{"used_bytes":6,"cap_bytes":7,"reached":false}}]}"#
+                r#""data_cap":{"used_bytes":6,"cap_bytes":7,"reached":false},"metric":2}],"events_latest":9}"#
             )
         );
         assert_eq!(serde_json::from_str::<Status>(&text).expect("it reads back"), status);

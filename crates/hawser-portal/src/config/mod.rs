@@ -47,7 +47,7 @@ pub use rules::{PortRange, Rule};
 pub use scion::{ScionEndpoint, ScionPaths};
 pub use takeover::{Kept, KeptProtocol, Takeover, TakeoverRole};
 pub use text::{TEXT_LIMIT, read_text};
-pub use types::{ANY_INTERFACE, Config, DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
+pub use types::{ANY_INTERFACE, Config, DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun, Web};
 pub use values::{
     Cipher, Congestion, InterfaceName, IpProtocol, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName,
     Protection, Scheduler, TcpCongestion, TlsName, Transport,
@@ -107,6 +107,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
     let rules: Vec<_> = rules.map(|(t, s)| rules::rule(open("rule", t, s, faults), &mut marks)).collect();
     let metrics = single(tree, "metrics", faults).map(|(t, s)| metrics::read(open("metrics", t, s, faults)));
     let takeover = single(tree, "takeover", faults).and_then(|(t, s)| takeover::read(open("takeover", t, s, faults)));
+    let web = single(tree, "web", faults).map(|(t, s)| sections::web(open("web", t, s, faults)));
     shape::unknown_sections(schema::SCHEMA, tree, faults);
     missing_sections(tree, others.is_some(), faults);
 
@@ -133,6 +134,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
         rules: rules.into_iter().collect::<Option<_>>()?,
         metrics: metrics.flatten(),
         takeover: settled,
+        web: web.unwrap_or_default(),
     })
 }
 

@@ -187,6 +187,21 @@ pub(super) fn listen_address(value: &DeValue<'_>) -> Result<Endpoint, Fault> {
     string(value, any_endpoint)
 }
 
+/// Where the page listens: what serves it has no power to take a low port.
+pub(super) fn web_address(value: &DeValue<'_>) -> Result<SocketAddr, Fault> {
+    const EXAMPLE: &str = "such as \"127.0.0.1:4921\"";
+    if cfg!(not(feature = "web")) {
+        return Err(not_supported("a page"));
+    }
+    string(value, |text| match text.parse::<SocketAddr>() {
+        Ok(address) if address.port() < 1024 => {
+            Err(Fault::new(format!("port {} is below 1024", address.port())).hint(EXAMPLE))
+        }
+        Ok(address) => Ok(address),
+        Err(_) => Err(Fault::new(format!("{} is not an address and port", quoted(text))).hint(EXAMPLE)),
+    })
+}
+
 /// Where a peer is reached.
 pub(super) fn endpoint(value: &DeValue<'_>) -> Result<Endpoint, Fault> {
     string(value, |text| {

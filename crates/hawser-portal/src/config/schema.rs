@@ -136,6 +136,7 @@ pub const SCHEMA: &[SectionSchema] = &[
         ],
     },
     SectionSchema { name: "metrics", repeated: false, keys: &[key("listen", "IP:port", "required")] },
+    SectionSchema { name: "web", repeated: false, keys: &[key("listen", "IP:port", "none")] },
 ];
 
 /// The section called `name`.

@@ -10,7 +10,7 @@ use super::error::Fault;
 use super::key::PublicKey;
 use super::parsers::{
     Endpoint, endpoint, interface_address, interface_name, interface_pattern, ip_address, keyword, link_name,
-    listen_address, masquerade, metric, mtu, network, path, peer_name, public_key, weight,
+    listen_address, masquerade, metric, mtu, network, path, peer_name, public_key, web_address, weight,
 };
 use super::parsers_transport::{ip_protocol, tcp_congestion, tls_name};
 use super::reader::{Sited, Table, boolean};
@@ -20,7 +20,7 @@ use super::values::{
     Cipher, Congestion, InterfaceName, IpProtocol, LinkName, PeerName, Protection, Scheduler, TlsName, Transport,
 };
 use super::{ANY_INTERFACE, DEFAULT_SOCKET, DEFAULT_STATE_DIR, DEFAULT_TUN_NAME};
-use super::{DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
+use super::{DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun, Web};
 
 /// What must be there once in the whole file. Starts empty; used by one thread.
 #[derive(Default)]
@@ -111,6 +111,12 @@ pub(super) fn gateway(mut table: Table<'_, '_, '_>) -> Gateway {
     }
     table.finish();
     Gateway { serve: values(serve.unwrap_or_default()), masquerade: masquerade.is_some_and(|m| m.value) }
+}
+
+pub(super) fn web(mut table: Table<'_, '_, '_>) -> Web {
+    let listen = table.optional("listen", web_address);
+    table.finish();
+    Web { listen: listen.map(|listen| listen.value) }
 }
 
 pub(super) fn nat(mut table: Table<'_, '_, '_>) -> Nat {

@@ -42,6 +42,8 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// An address that a client behind the local portal has in the remote one's place; none: all keep theirs.
     pub takeover: Option<Takeover>,
+    /// The page that shows the portal.
+    pub web: Web,
 }
 
 /// `[portal]`. Plain data.
@@ -90,6 +92,13 @@ impl Tun {
         let is_v4 = net.addr().is_ipv4();
         self.addresses.iter().any(|address| address.addr().is_ipv4() == is_v4)
     }
+}
+
+/// `[web]`. Plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Web {
+    /// Where it listens from the start; none: nowhere until `hawser web` asks.
+    pub listen: Option<SocketAddr>,
 }
 
 /// `[gateway]`. Plain data.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::process::Command;
 
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -29,6 +30,11 @@ pub trait Host<C>: AsFd {
 
     /// The daemon is undoing what it made.
     fn stopping(&mut self);
+
+    /// The program that looks for faults and prints what it found as JSON, where there is one.
+    fn doctor(&self) -> Option<Command> {
+        None
+    }
 }
 
 /// Is readable while orders wait: a descriptor of our own, as the host is asked mutably while it is waited for.

@@ -24,6 +24,8 @@ mod sockets;
 mod status;
 mod system;
 mod takeover;
+mod tell;
+mod told;
 mod tun_queue;
 mod usage;
 

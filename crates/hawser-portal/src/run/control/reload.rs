@@ -40,6 +40,7 @@ pub fn changed_sections(old: &Config, new: &Config) -> Vec<&'static str> {
         ("rule", old.rules != new.rules),
         ("metrics", old.metrics != new.metrics),
         ("takeover", old.takeover != new.takeover),
+        ("web", old.web != new.web),
     ];
     changes.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
 }

@@ -1,15 +1,16 @@
 //! The control thread's loop, once everything is set up.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hawser_core::endpoint::Event;
 use hawser_core::handshake::PublicKey;
 use hawser_core::handshake::enrolment::InvitationId;
 use hawser_core::handshake::secrets::KeyLogEntry;
-use hawser_core::units::PeerId;
+use hawser_core::units::{LinkId, PeerId};
 use hawser_net::netcfg::{EventSender, LinkEvent, LinkWatch};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::sync::watch;
 
 use super::any_interface::Taken;
 use super::calendar::Date;
@@ -23,14 +24,19 @@ use super::scion::Pathfinder;
 use super::sockets;
 use super::status;
 use super::system::System;
+use super::tell;
+use super::told::Told;
 use super::usage::Usage;
-use crate::api::{ControlSocket, Hearers, Status};
-use crate::config::{Config, Keys, Link, MarkKinds};
+use crate::api::{ControlSocket, EventKind, Orders};
+use crate::config::{Config, Keys, Link, MarkKinds, Metric};
 use crate::run::interfaces::Interfaces;
 use crate::run::messages::{Command, Lost, Reload, Report, State};
 use crate::run::plan::{self, SocketPlan};
 use crate::run::privileges::Powers;
 use crate::run::{Host, Order, RunError, orders_of, terms};
+use crate::web::Web;
+
+mod deeds;
 
 /// The packet thread reports its state this often: no status is older, and it costs that thread nothing measurable.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
@@ -60,7 +66,13 @@ pub struct Serving<'a> {
     /// The links that have carried all that they may, as the packet thread was told.
     spent: Vec<bool>,
     lost: Lost,
-    status: watch::Sender<Status>,
+    told: Arc<Told>,
+    web: Option<Web>,
+    /// Where orders of pages, and of the control socket, are heard.
+    orders: Option<Orders>,
+    /// The links that somebody paused, and the tiers that somebody set.
+    paused: BTreeSet<String>,
+    tiers: BTreeMap<String, Metric>,
     started: Instant,
     key_log: Option<KeyLog>,
     enrolments: Enrolments,
@@ -93,7 +105,6 @@ impl<'a> Serving<'a> {
             links: config.links.clone(),
             powers: Powers::of(config),
             marks: MarkKinds::of(&config.rules),
-            system,
             commands,
             interfaces: Interfaces::default(),
             routes: Routes::default(),
@@ -101,7 +112,12 @@ impl<'a> Serving<'a> {
             flows: FlowDesk::default(),
             pathfinder: Pathfinder::new(),
             lost: Lost::default(),
-            status: watch::Sender::new(Status { version: env!("CARGO_PKG_VERSION").to_owned(), ..Status::default() }),
+            told: Arc::new(Told::new(system.cleaned_up())),
+            web: None,
+            orders: None,
+            paused: BTreeSet::new(),
+            tiers: BTreeMap::new(),
+            system,
             started: Instant::now(),
             key_log,
             enrolments,
@@ -125,16 +141,21 @@ impl<'a> Serving<'a> {
         self.on_links(&events).await;
         self.find_paths();
         host.ready(&self.summary());
-        let status = self.status.subscribe();
-        let (reloads, mut asked) = unbounded_channel();
+        let (orders_in, mut asked) = unbounded_channel();
+        self.orders = Some(orders_in.clone());
+        self.open_configured_page();
         let (questions, mut of_flows) = unbounded_channel();
-        let hearers = Hearers { reloads: Some(reloads), flows: Some(questions) };
-        let mut answering = std::pin::pin!(socket.serve_with(move || status.borrow().clone(), hearers));
+        let socket = socket.with_flows(questions);
+        let mut answering = std::pin::pin!(socket.serve_with(self.told.clone(), Some(orders_in)));
         let mut ticks = tokio::time::interval(REPORT_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                events = link_watch.next() => self.on_links(&events?).await,
+                events = link_watch.next() => {
+                    let events = events?;
+                    self.on_links(&events).await;
+                    self.tell_addresses(&events);
+                }
                 report = reports.recv() => match report {
                     Some(Report::Event(Event::Enrolment { invitation, key })) => self.enrol(invitation, key, host).await,
                     Some(report) => self.on_report(report).await,
@@ -147,10 +168,7 @@ impl<'a> Serving<'a> {
                 }
                 () = &mut answering => {}
                 // The socket keeps a sender as long as it answers.
-                Some(answer) = asked.recv() => {
-                    let done = self.read_again(host).await;
-                    let _ = answer.send(done);
-                }
+                Some(asked) = asked.recv() => self.carry_out(asked, host).await,
                 Some(answer) = of_flows.recv() => {
                     let command = self.flows.ask(Instant::now(), answer);
                     self.command(command);
@@ -177,8 +195,7 @@ impl<'a> Serving<'a> {
     /// What gives the status of the moment.
     #[cfg(feature = "metrics")]
     pub fn source(&self) -> crate::metrics::Source {
-        let status = self.status.subscribe();
-        std::sync::Arc::new(move || status.borrow().clone())
+        self.told.source()
     }
 
     fn command(&self, commands: impl IntoIterator<Item = Command>) {
@@ -210,6 +227,18 @@ impl<'a> Serving<'a> {
         self.routes.ask(&rtnl, &self.plans, &self.interfaces).await;
     }
 
+    /// A link whose interface has another address leads from elsewhere.
+    fn tell_addresses(&self, events: &[LinkEvent]) {
+        for event in events {
+            let LinkEvent::AddressAdded(interface, address) = event else { continue };
+            let is_its_own = |plan: &&SocketPlan| plan.opens() && self.interfaces.of(plan) == Some(&*interface.name);
+            for plan in self.plans.iter().filter(is_its_own) {
+                let cause = format!("{} has the address {}", interface.name, address.addr());
+                self.told.note(EventKind::Roaming, "", &plan.name, &cause);
+            }
+        }
+    }
+
     async fn answer_by_links(&mut self) {
         let links = self.plans.iter().filter(|plan| plan.opens());
         let links = links.filter_map(|plan| self.interfaces.of(plan));
@@ -227,19 +256,22 @@ impl<'a> Serving<'a> {
                 self.count(&state);
                 let commands = self.pathfinder.look_at(&state.core);
                 self.command(commands);
-                let status = status::compose(
+                let mut status = status::compose(
                     &self.config,
                     &self.links,
                     &self.places,
                     &self.plans,
                     &self.routes,
                     &self.usage,
+                    &self.paused,
                     &self.pathfinder,
                     &state,
                     self.started.elapsed(),
                 );
+                self.told.look_at(&mut status);
+                status.web = self.web.as_ref().map(Web::status);
                 self.observer.look_at(&status);
-                self.status.send_replace(status);
+                self.told.publish(status);
             }
             Report::Flows(told, now) => self.flows.take(flows::compose(&self.places, &self.plans, &told, now)),
             Report::Event(event) => self.on_event(event).await,
@@ -257,38 +289,22 @@ impl<'a> Serving<'a> {
                     self.system.set_peer_mtu(&self.config, peer.name.as_str(), mtu).await;
                 }
             }
-            Event::Session { peer, new: true } => tracing::info!(peer = self.name(peer), "session"),
-            Event::Session { peer, new: false } => tracing::debug!(peer = self.name(peer), "new keys"),
-            Event::OtherVersion { peer, theirs, ours } => {
-                tracing::warn!(peer = self.name(peer), %theirs, %ours, "peer of another protocol version")
-            }
-            Event::TrainsLost { peer, link, remote } => {
-                let plan = self.plans.get(usize::from(link.0));
-                let link = plan.map_or("", |plan| plan.name.as_str());
-                tracing::warn!(
-                    peer = self.name(peer),
-                    link,
-                    %remote,
-                    "path without udp gso from now on: trains do not arrive and single datagrams do; a NAT on this host \
-                     that changes ports spoils them"
-                );
-            }
-            // Taken up before, with the host.
-            Event::Enrolment { .. } => {}
-            Event::Refused { peer, refusal } => {
-                tracing::warn!(peer = self.name(peer), cause = status::refusal(refusal), "peer answers, and no session")
-            }
-            Event::Closed { peer } => tracing::info!(peer = self.name(peer), "session closed by peer"),
-            Event::Silent { peer } => tracing::info!(peer = self.name(peer), "session over: peer silent"),
-            Event::KeysOver { peer, end } => {
-                tracing::warn!(peer = self.name(peer), cause = %end, "no new keys: traffic stops until a handshake succeeds")
-            }
             Event::Keys { peer, new, secrets } => {
                 let name = self.name(peer).to_owned();
                 if let Some(log) = &mut self.key_log {
                     log.write(KeyLogEntry { peer: name, new, secrets: *secrets });
                 }
             }
+            event => self.tell(&event),
+        }
+    }
+
+    /// What is to be known of the core, and nothing else is to be done for.
+    fn tell(&self, event: &Event) {
+        let Some(peer) = tell::peer_of(event) else { return };
+        let link = |link: LinkId| self.plans.get(usize::from(link.0)).map_or("", |plan| plan.name.as_str());
+        if let Some((kind, cause)) = tell::core_event(event, self.name(peer), link) {
+            self.told.note(kind, self.name(peer), "", &cause);
         }
     }
 
@@ -305,9 +321,14 @@ impl<'a> Serving<'a> {
         for ((link, now), before) in self.links.iter().zip(&spent).zip(&self.spent) {
             match (now, before) {
                 (true, false) => {
-                    tracing::warn!(link = %link.name, used = self.usage.used(&link.name), "data cap reached")
+                    let used = self.usage.used(&link.name);
+                    tracing::warn!(link = %link.name, used, "data cap reached");
+                    self.told.note(EventKind::CapReached, "", link.name.as_str(), &tell::cap(used));
                 }
-                (false, true) => tracing::info!(link = %link.name, "data cap: the link may carry packets again"),
+                (false, true) => {
+                    tracing::info!(link = %link.name, "data cap: the link may carry packets again");
+                    self.told.note(EventKind::CapLifted, "", link.name.as_str(), "");
+                }
                 _ => {}
             }
         }
@@ -317,7 +338,8 @@ impl<'a> Serving<'a> {
     }
 
     fn terms(&self) -> Reload {
-        let terms = terms::terms(&self.links, &self.plans, |link| self.usage.is_spent(link));
+        let barred = |link: &Link| self.usage.is_spent(link) || self.paused.contains(link.name.as_str());
+        let terms = terms::terms(&self.links, &self.plans, barred);
         Reload { terms, ..Reload::default() }
     }
 
@@ -366,7 +388,8 @@ impl<'a> Serving<'a> {
     /// Which sockets there should be now.
     async fn plan_anew(&mut self, reload: &mut Reload) {
         let rtnl = self.system.rtnl();
-        let expanded = self.taken.expand(&self.config, &rtnl, &self.interfaces).await;
+        let mut expanded = self.taken.expand(&self.config, &rtnl, &self.interfaces).await;
+        self.set_tiers(&mut expanded.links);
         sockets::follow(&mut self.plans, plan::sockets(&expanded), reload);
         if self.links == expanded.links {
             return;
@@ -404,16 +427,8 @@ impl<'a> Serving<'a> {
             let rtnl = self.system.rtnl();
             self.routes.ask(&rtnl, &self.plans, &self.interfaces).await;
         }
-        let done = reload::changed_sections(&old, &self.config).join(", ");
-        let left = reload::changed_sections(&self.config, new).join(", ");
-        match (done.as_str(), left.as_str()) {
-            ("", "") => tracing::info!("configuration read again: nothing has changed"),
-            (_, "") => tracing::info!(sections = done, "configuration read again: changed"),
-            ("", _) => tracing::warn!(sections = left, "configuration read again: the changes need a restart"),
-            _ => {
-                tracing::warn!(changed = done, sections = left, "configuration read again: some changes need a restart")
-            }
-        }
+        let done = reload::changed_sections(&old, &self.config);
+        tell::reload(&self.told, &done, &reload::changed_sections(&self.config, new));
     }
 
     /// A line for `systemctl status`.

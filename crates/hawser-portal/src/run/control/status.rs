@@ -1,5 +1,6 @@
 //! The status document, from what the packet thread reports and the kernel answers.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use hawser_core::endpoint::Refusal;
@@ -14,7 +15,10 @@ use super::reload::Places;
 use super::routes::Routes;
 use super::scion::Pathfinder;
 use super::usage::Usage;
-use crate::api::{DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, SCHEMA, Status};
+use crate::api::{
+    DataCapStatus, FecStatus, LinkStatus, Live, NOTHING_COMES_BACK, PEER_SAYS_DOWN, PathState, PathStatus, PeerStatus,
+    SCHEMA, Status,
+};
 use crate::config::{Config, Link, Peer, Transport};
 use crate::run::messages::State;
 use crate::run::plan::SocketPlan;
@@ -37,6 +41,7 @@ pub fn compose(
     plans: &[SocketPlan],
     routes: &Routes,
     usage: &Usage,
+    paused: &BTreeSet<String>,
     pathfinder: &Pathfinder,
     state: &State,
     uptime: Duration,
@@ -56,8 +61,11 @@ pub fn compose(
         protocol: Version::OURS.to_string(),
         peers: config.peers.iter().map(one).collect(),
         scheduler: config.traffic.scheduler.to_string(),
-        links: links.iter().map(|link| link_status(link, usage)).collect(),
+        links: links.iter().map(|link| link_status(link, usage, paused)).collect(),
         drops: state.core.drops.iter().map(|(name, count)| (name.to_owned(), count)).chain(lost).collect(),
+        // Whoever remembers events, and serves the page, says so.
+        events_latest: 0,
+        web: None,
     }
 }
 
@@ -126,7 +134,7 @@ fn fec_status(fec: &FecSnapshot) -> FecStatus {
     }
 }
 
-fn link_status(link: &Link, usage: &Usage) -> LinkStatus {
+fn link_status(link: &Link, usage: &Usage, paused: &BTreeSet<String>) -> LinkStatus {
     LinkStatus {
         name: link.name.to_string(),
         weight: link.weight,
@@ -136,6 +144,8 @@ fn link_status(link: &Link, usage: &Usage) -> LinkStatus {
             cap_bytes: cap.volume.0,
             reached: usage.is_spent(link),
         }),
+        metric: link.metric.0,
+        paused: paused.contains(link.name.as_str()),
     }
 }
 
@@ -159,6 +169,23 @@ fn path_status(plan: &SocketPlan, path: &PathSnapshot, lacking: Option<NoRoute>)
         tx_bytes: path.tx_bytes.0,
         without_gso: path.apart,
         scion: None,
+        live: live(path, measured),
+    }
+}
+
+/// What the core counts of a path; the rest comes from looking at it again and again (`monitor`).
+fn live(path: &PathSnapshot, measured: bool) -> Live {
+    let (acked_packets, lost_packets) = path.outcomes;
+    Live {
+        id: Some(path.id.0),
+        rtt_min_ms: measured.then_some(path.least_rtt.as_secs_f64() * MILLIS),
+        queue_ms: measured.then_some(path.queue_delay.as_secs_f64() * MILLIS),
+        active_set: path.in_active_set,
+        acked_packets,
+        lost_packets,
+        retransmitted_bytes: path.retransmitted.0,
+        reinjected_bytes: path.reinjected.0,
+        ..Live::default()
     }
 }
 
@@ -181,8 +208,8 @@ fn reason(shown: PathState, state: HealthState, lacking: Option<NoRoute>) -> Opt
         (PathState::Active, _) => return None,
         (PathState::NoRoute, _) => return Some(lacking.unwrap_or(NoRoute::Unreachable).to_string()),
         (_, HealthState::Down(DownReason::LinkLost)) => "its interface or address is gone",
-        (_, HealthState::Down(DownReason::PeerSaidDown)) => "the peer says that it is down",
-        (_, HealthState::Down(_)) => "nothing comes back",
+        (_, HealthState::Down(DownReason::PeerSaidDown)) => PEER_SAYS_DOWN,
+        (_, HealthState::Down(_)) => NOTHING_COMES_BACK,
         (_, HealthState::Suspect) => "an acknowledgement is overdue",
         _ => "nothing came back yet",
     };
@@ -213,15 +240,7 @@ fn no_path(plan: &SocketPlan, routes: &Routes, state: &State) -> PathStatus {
         interface: plan.interface.clone(),
         endpoint: None,
         metric: plan.metric,
-        rtt_ms: None,
-        rate_mbps: 0.0,
-        loss_pct: 0.0,
-        cwnd_bytes: 0,
-        mtu: 0,
-        rx_bytes: 0,
-        tx_bytes: 0,
-        without_gso: false,
-        scion: None,
+        ..PathStatus::default()
     }
 }
 

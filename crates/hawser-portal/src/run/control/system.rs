@@ -47,6 +47,8 @@ pub struct System {
     /// What of that could not be set, and when it was tried last.
     missing: Vec<Change>,
     tried: Instant,
+    /// There was something of a killed portal to be undone.
+    cleaned_up: bool,
 }
 
 impl System {
@@ -55,7 +57,8 @@ impl System {
         let instance = InstanceName::new(tun).or_else(|_| InstanceName::new(&plain(tun)))?;
         let mut net = NetConfig::new(Path::new(JOURNALS), &instance)?;
         let report = net.recover().await;
-        if !report.undone.is_empty() || !report.is_clean() {
+        let cleaned_up = !report.undone.is_empty() || !report.is_clean();
+        if cleaned_up {
             let (undone, failed) = (report.undone.len(), report.failed.len());
             tracing::info!(
                 undone,
@@ -66,7 +69,13 @@ impl System {
         }
         let (places, mtus, beyond) = (Places::default(), Mtus::default(), Beyond::default());
         let (wanted, missing) = (Vec::new(), Vec::new());
-        Ok(Self { net, tun: None, wanted, places, mtus, beyond, takeover: None, missing, tried: Instant::now() })
+        let tried = Instant::now();
+        Ok(Self { net, tun: None, wanted, places, mtus, beyond, takeover: None, missing, tried, cleaned_up })
+    }
+
+    /// Whether a killed portal had left something.
+    pub fn cleaned_up(&self) -> bool {
+        self.cleaned_up
     }
 
     /// The connection to the kernel, for questions.

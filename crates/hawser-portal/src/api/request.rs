@@ -1,0 +1,135 @@
+//! What can be asked on a control socket.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::HistoryQuestion;
+
+/// A question. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub(super) enum Request {
+    /// Asks for one of the documents.
+    Get(Document),
+    /// Asks for something to be done.
+    Do(Deed),
+}
+
+/// What can be asked for. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "get", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Document {
+    /// [`super::Status`], or that of a shim.
+    Status,
+    /// [`super::Events`].
+    Events {
+        /// Those with a larger number than this; without, all.
+        #[serde(default)]
+        since: u64,
+    },
+    /// [`super::History`].
+    History(HistoryQuestion),
+    /// [`super::Flows`].
+    Flows,
+}
+
+/// What can be done. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Deed {
+    /// The configuration is read again, as by SIGHUP.
+    Reload,
+    /// A link that logs a browser in, once; the page is opened for it where it is not yet.
+    Login,
+    /// A link carries no inner packets until it is resumed, or the portal starts again.
+    Pause {
+        /// Its name.
+        link: String,
+    },
+    /// That ends.
+    Resume {
+        /// Its name.
+        link: String,
+    },
+    /// A link has another tier until the portal starts again.
+    Tier {
+        /// Its name.
+        link: String,
+        /// The tier; none: that of the configuration.
+        metric: Option<u16>,
+    },
+    /// Findings of `hawser doctor`.
+    Doctor,
+}
+
+impl Deed {
+    /// Its word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Reload => "reload",
+            Self::Login => "login",
+            Self::Pause { .. } => "pause",
+            Self::Resume { .. } => "resume",
+            Self::Tier { .. } => "tier",
+            Self::Doctor => "doctor",
+        }
+    }
+
+    /// Whether a page may ask for it.
+    pub fn is_for_pages(&self) -> bool {
+        !matches!(self, Self::Reload | Self::Login)
+    }
+}
+
+impl Request {
+    /// Reads a question, so that what is wrong with it is told.
+    pub fn parse(line: &[u8]) -> Result<Self, serde_json::Error> {
+        let value: Value = serde_json::from_slice(line)?;
+        if value.get("do").is_some() {
+            Deed::deserialize(value).map(Self::Do)
+        } else {
+            Document::deserialize(value).map(Self::Get)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Span;
+
+    #[test]
+    fn a_question_reads_as_it_is_written() {
+        let dsl = HistoryQuestion { span: Span::Day, path: Some("dsl".into()), last: Some(60), ..Default::default() };
+        for (text, request) in [
+            (r#"{"get":"status"}"#, Request::Get(Document::Status)),
+            (r#"{"get":"events","since":7}"#, Request::Get(Document::Events { since: 7 })),
+            (r#"{"get":"history","span":"day","path":"dsl","last":60}"#, Request::Get(Document::History(dsl))),
+            (r#"{"do":"reload"}"#, Request::Do(Deed::Reload)),
+            (
+                r#"{"do":"tier","link":"lte","metric":9}"#,
+                Request::Do(Deed::Tier { link: "lte".into(), metric: Some(9) }),
+            ),
+        ] {
+            assert_eq!(Request::parse(text.as_bytes()).expect(text), request);
+            assert_eq!(serde_json::to_string(&request).expect("plain data"), text);
+        }
+        let short = Request::parse(br#"{"get":"events"}"#).expect("all events");
+        assert_eq!(short, Request::Get(Document::Events { since: 0 }));
+    }
+
+    #[test]
+    fn what_is_no_question_is_refused_by_name() {
+        for (text, why) in [
+            (r#"{"get":"keys"}"#, "unknown variant `keys`"),
+            (r#"{"get":"events","sinse":7}"#, "unknown field `sinse`"),
+            (r#"{"get":"history","span":"year"}"#, "unknown variant `year`"),
+            (r#"{"do":"stop"}"#, "unknown variant `stop`"),
+            (r#"{"set":1}"#, "missing field `get`"),
+            ("nonsense", "expected"),
+        ] {
+            let error = Request::parse(text.as_bytes()).expect_err(text).to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+}
