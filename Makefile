@@ -9,7 +9,7 @@ APT    := env DEBIAN_FRONTEND=noninteractive apt-get
 # Programs that the tests run in their namespaces: package (or several, with +) and command.
 TOOLS  := python3:python3 iproute2:ip procps:sysctl iputils-ping:ping ethtool:ethtool nftables:nft openssl:openssl tshark:tshark systemd:systemd-analyze \
 	strace:strace udhcpc:udhcpc udhcpd:udhcpd iperf3:iperf3 chromium:chromium openvpn:openvpn curl:curl \
-	nginx-light:/usr/sbin/nginx openssh-client:ssh openssh-server:/usr/sbin/sshd postgresql:/usr/lib/postgresql/*/bin/postgres
+	prometheus:promtool tmux:tmux nginx-light:/usr/sbin/nginx openssh-client:ssh openssh-server:/usr/sbin/sshd postgresql:/usr/lib/postgresql/*/bin/postgres
 # While this stands there, packages of servers are installed without starting them (invoke-rc.d(8)): tests run the programs themselves.
 POLICY := /usr/sbin/policy-rc.d
 # Processors beside this one that the product must compile for, and what its C (aws-lc) needs for them.
@@ -23,7 +23,7 @@ BPF_CLANG   := clang-14
 BPF_VERSION := 14.0.6
 BPF_FLAGS   := -O2 -target bpf -mcpu=v3 -Wall -Wextra -Werror
 
-.PHONY: compat dist dist-test dist-tools endure demo page-test test scion check cross cross-tools router bench measure build tools fuzz scion-golden bpf bpf-check bpf-tools
+.PHONY: compat dist dist-test dist-tools endure demo page-test test scion check cross cross-tools router bench measure metrics-test build tools fuzz scion-golden bpf bpf-check bpf-tools
 
 build:
 	$(CARGO) build --release --workspace
@@ -74,6 +74,11 @@ page-test: tools
 	$(CARGO) test --release -p hawser --features page-test --test page --no-run
 	$(SUDO) env HAWSER_AXE=$(AXE)/package/axe.min.js \
 	  $(CARGO) test --release -p hawser --features page-test --test page -- --test-threads 1 --nocapture
+
+## metrics-test: a real Prometheus scrapes a bond for five minutes, with a cut in it (root; six minutes)
+metrics-test: tools
+	$(CARGO) test --release -p hawser --features endure --test tunnel --no-run
+	$(SUDO) $(CARGO) test --release -p hawser --features endure --test tunnel -- --nocapture metrics::long
 
 ## check: formatting, lints (the fence around the core among them), documentation
 check:

@@ -12,6 +12,7 @@ pub mod congestion;
 pub mod drops;
 pub mod endpoint;
 pub mod fec;
+pub mod flows;
 #[cfg(test)]
 mod fuzz_smoke;
 pub mod handshake;

@@ -2,6 +2,8 @@
 
 pub mod api;
 pub mod config;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 mod monitor;
 pub mod offload;
 pub mod pairing;

@@ -6,7 +6,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
 
-use hawser_portal::api::{Answers, Asked, Client, ClientError, ControlSocket, Deed, Document, ServeError, Status};
+use hawser_portal::api::{
+    Answers, Asked, Client, ClientError, ControlSocket, Deed, Document, FLOWS_SCHEMA, Flows, ServeError, Status,
+};
 use tokio::runtime::Runtime;
 
 fn runtime() -> Runtime {
@@ -185,12 +187,52 @@ fn an_order_to_read_the_configuration_again_is_heard_and_its_outcome_told() {
 }
 
 #[test]
+fn a_question_for_flows_waits_for_who_counts_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("hawser.sock");
+    let flows = Flows { schema: FLOWS_SCHEMA, interval_s: 1.0, flows: Vec::new() };
+    let told = flows.clone();
+    let answers = runtime().block_on(async {
+        let socket = ControlSocket::bind(&path).expect("it binds");
+        let (questions, mut asked) = tokio::sync::mpsc::unbounded_channel();
+        let count = async {
+            let answer: tokio::sync::oneshot::Sender<Flows> = asked.recv().await.expect("a question");
+            answer.send(told).expect("somebody waits");
+            // The portal ends while the second one waits.
+            drop(asked.recv().await);
+            std::future::pending::<()>().await
+        };
+        let path = path.clone();
+        let socket = socket.with_flows(questions);
+        tokio::select! {
+            () = socket.serve(status) => panic!("it serves until it is dropped"),
+            () = count => panic!("it waits for more"),
+            answers = tokio::task::spawn_blocking(move || [(); 2].map(|()| Client::flows(&path))) => answers,
+        }
+    });
+    let [first, second] = answers.expect("the question does not panic");
+    assert_eq!(first.expect("it was counted"), flows);
+    assert!(second.expect_err("it ends").to_string().contains("it is ending"));
+}
+
+#[test]
 fn who_takes_no_orders_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("hawser.sock");
     let asked = path.clone();
     match while_served(&path, move || Client::reload(&asked)) {
         Err(ClientError::Refused { reason, .. }) => assert!(reason.contains("by this socket"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn who_counts_no_flows_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("hawser.sock");
+    let asked = path.clone();
+    match while_served(&path, move || Client::flows(&asked)) {
+        Err(ClientError::Refused { reason, .. }) => assert!(reason.contains("counts no flows"), "{reason}"),
         other => panic!("{other:?}"),
     }
 }

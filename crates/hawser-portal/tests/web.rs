@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hawser_portal::api::{Answers, Asked, Deed, Document, Status};
+use hawser_portal::api::{Answers, Asked, Deed, Document, Flows, Status};
 use hawser_portal::web::Web;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::oneshot;
 
 /// How long an answer may take on a busy machine, where it should take none.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -36,6 +37,7 @@ struct Site {
     web: Web,
     address: SocketAddr,
     orders: UnboundedReceiver<Asked>,
+    _flows: UnboundedReceiver<oneshot::Sender<Flows>>,
 }
 
 /// An answer: its status, head and body.
@@ -48,9 +50,11 @@ struct Answer {
 impl Site {
     fn new() -> Self {
         let (orders_in, orders) = unbounded_channel();
-        let web = Web::open("127.0.0.1:0".parse().expect("an address"), Arc::new(Portal), orders_in).expect("it opens");
+        let (flows_in, flows) = unbounded_channel();
+        let web = Web::open("127.0.0.1:0".parse().expect("an address"), Arc::new(Portal), orders_in, flows_in)
+            .expect("it opens");
         let address = web.status().listen.parse().expect("an address");
-        Self { web, address, orders }
+        Self { web, address, orders, _flows: flows }
     }
 
     fn connect(&self) -> TcpStream {

@@ -277,6 +277,7 @@ impl Endpoint {
                 drops: &mut self.drops,
                 rng: &mut *self.rng,
                 rules: &self.rules,
+                flows: &mut self.flows,
             };
             peer.begin_session(now, id, keys, settings, &mut self.labels, &mut cx);
             if let Some(session) = &mut peer.session {

@@ -19,6 +19,7 @@ mod reload;
 pub(crate) mod routing;
 mod share;
 mod streams;
+mod telling;
 mod words;
 
 pub use peer::PeerConfig;
@@ -27,6 +28,7 @@ pub use streams::Verdict;
 pub use words::{Config, Event, Link, Refusal, Snapshot};
 
 use crate::drops::{DropReason, Drops};
+use crate::flows::FlowWatch;
 use crate::handshake::{Identity, Responder};
 use crate::packet::{FlowKey, Offload, PacketDrop, TrainStore};
 use crate::path::health::DownReason;
@@ -35,7 +37,7 @@ use crate::session::timeout::earlier;
 use crate::session::{
     Buffers, Context, Datagram, Event as SessionEvent, Moved, Reason, Route, Settings, Sink, Terms, Transmit,
 };
-use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PeerId, Random, Time};
+use crate::units::{Ecn, LinkGroup, LinkId, PeerId, Random, Time};
 use crate::wire::{DataHeader, DatagramKind, InstanceId, Offer, Reader};
 use handshakes::Outbox;
 use labels::{KeyId, Labels, Owner};
@@ -64,6 +66,7 @@ pub struct Endpoint {
     store: TrainStore,
     shares: Shares,
     rules: Rules,
+    flows: FlowWatch,
     terms: Vec<(LinkGroup, Terms)>,
     drops: Drops,
     outbox: Outbox,
@@ -101,6 +104,7 @@ impl Endpoint {
             store: TrainStore::new(flow_key),
             shares: Shares::default(),
             rules: Rules::default(),
+            flows: FlowWatch::default(),
             terms: Vec::new(),
             drops: Drops::default(),
             outbox: Outbox::default(),
@@ -150,6 +154,7 @@ impl Endpoint {
             Ok(peer) => {
                 let treatment = self.rules.treatment(self.store.train(train).inner(), mark);
                 self.store.treat(train, treatment);
+                self.note_flow(now, peer, train, mark);
                 let (peer, mut cx) = self.parts(peer);
                 peer.enqueue(now, train, &mut cx);
             }
@@ -212,6 +217,7 @@ impl Endpoint {
         if !self.peers[index].has_live_key(owner.key) {
             self.promote(now, &owner, &header, datagram.bytes)?;
         }
+        self.flows.arrive_by(datagram.route.into());
         let (peer, mut cx) = self.parts(owner.peer);
         let session = peer.session.as_mut().ok_or(DropReason::UnknownLabel)?;
         let verdict = session.on_datagram(now, owner.key, owner.path, datagram, sink, &mut cx);
@@ -238,6 +244,7 @@ impl Endpoint {
             drops: &mut self.drops,
             rng: &mut *self.rng,
             rules: &self.rules,
+            flows: &mut self.flows,
         };
         (&mut self.peers[peer.0 as usize], cx)
     }
@@ -425,18 +432,6 @@ impl Endpoint {
     pub fn close(&mut self) {
         for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {
             session.close();
-        }
-    }
-
-    /// The present state.
-    pub fn snapshot(&self, now: Time) -> Snapshot {
-        let session = |peer: &Peer| peer.session.as_ref().map(|session| session.snapshot(now));
-        Snapshot {
-            peers: self.peers.iter().map(session).collect(),
-            refusals: self.peers.iter().map(|peer| peer.refused).collect(),
-            drops: self.drops.clone(),
-            trains: ByteCount(self.store.bytes_held() as u64),
-            labels: self.labels.len(),
         }
     }
 }

@@ -136,4 +136,9 @@ impl Rules {
     pub fn treatment(&self, inner: &Inner, mark: Mark) -> Treatment {
         self.rules.iter().find(|rule| rule.matches(inner, mark)).map_or(self.otherwise, |rule| rule.treatment)
     }
+
+    /// The place of the rule that says so; none: what holds where none matches.
+    pub fn place(&self, inner: &Inner, mark: Mark) -> Option<usize> {
+        self.rules.iter().position(|rule| rule.matches(inner, mark))
+    }
 }

@@ -65,6 +65,8 @@ fn the_first_match_wins_and_the_rest_gets_what_holds_for_all() {
     let of = |sample: Sample| rules.treatment(&parse(&sample.full()).expect("a packet"), Mark::default()).scheduler;
     assert_eq!(of(voice()), Kind::Redundant);
     assert_eq!(of(Sample::default()), Kind::Weighted);
+    let place = |sample: Sample| rules.place(&parse(&sample.full()).expect("a packet"), Mark::default());
+    assert_eq!((place(voice()), place(Sample::default())), (Some(0), None));
     assert_eq!(
         Rules::default().treatment(&parse(&voice().full()).expect("a packet"), Mark::default()),
         Treatment::default()

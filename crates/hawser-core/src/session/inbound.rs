@@ -165,7 +165,11 @@ impl Session {
             self.note_connection(now, packet, cx);
         }
         self.rx_inner += ByteCount(packet.len() as u64);
-        judge(self.resequencer.on_packet(now, arrival, packet, patience, sink))
+        let outcome = self.resequencer.on_packet(now, arrival, packet, patience, sink);
+        if cx.flows.is_on() && outcome != Outcome::Duplicate {
+            cx.flows.note_received(now, self.peer, packet);
+        }
+        judge(outcome)
     }
 
     /// A subflow of MPTCP that comes by the tunnel goes back by it: what it says holds for its other direction.

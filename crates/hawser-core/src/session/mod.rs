@@ -59,6 +59,7 @@ use crate::drops::{DropReason, Drops};
 use crate::endpoint::labels::KeyId;
 use crate::endpoint::routing::Routing;
 use crate::fec::Fec;
+use crate::flows::{FlowPath, FlowWatch};
 use crate::packet::{TrainId, TrainStore};
 use crate::policy::hedge::Credit;
 use crate::policy::{PathView, Policy, Tuning};
@@ -127,6 +128,12 @@ impl Moved {
     }
 }
 
+impl From<Route> for FlowPath {
+    fn from(route: Route) -> Self {
+        FlowPath { link: route.link, remote: route.remote }
+    }
+}
+
 impl Route {
     /// What changes from this route to that one.
     fn moved_to(&self, other: &Route) -> Option<Moved> {
@@ -166,6 +173,7 @@ pub(crate) struct Context<'a> {
     pub drops: &'a mut Drops,
     pub rng: &'a mut dyn Random,
     pub rules: &'a Rules,
+    pub flows: &'a mut FlowWatch,
 }
 
 /// What the endpoint must do after a call.

@@ -97,6 +97,10 @@ impl Session {
         self.fill_retransmits(now, index, &mut batch, &mut budget, cx);
         while budget > ByteCount::ZERO && !batch.is_closed() {
             let Some(pulled) = self.pull(now, index, &batch, budget, cx) else { break };
+            if cx.flows.is_on() {
+                let inner = cx.store.train(pulled.train).inner();
+                cx.flows.note_sent(now, self.peer, inner, self.paths[index].route.into(), pulled.bytes);
+            }
             let sparse = is_hedged(&pulled, cx.store);
             for record in self.number(now, pulled, cx.store) {
                 if record.treatment.scheduler == Kind::Redundant

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
-use super::{Deed, Document, Done, Events, History, HistoryQuestion, Program, Refusal, Request, Status};
+use super::{Deed, Document, Done, Events, Flows, History, HistoryQuestion, Program, Refusal, Request, Status};
 
-/// How long a portal may take to answer: it does so from memory, at once.
+/// How long a portal may take to answer: it does so from memory, at once, but for what it has to count for a second first.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest answer, in bytes: thousands of peers, and no flood from something that is no portal.
 const ANSWER_LIMIT: u64 = 16 << 20;
@@ -80,6 +80,14 @@ impl Client {
     /// [`ClientError`] where nobody listens, this user may not ask, or the answer is no status.
     pub fn status(path: &Path) -> Result<Status, ClientError> {
         Self::status_of(Program::Portal, path)
+    }
+
+    /// The largest flows of the last second. Where nobody asked lately, the portal begins to count them, which takes a second.
+    ///
+    /// # Errors
+    /// As [`Client::status`].
+    pub fn flows(path: &Path) -> Result<Flows, ClientError> {
+        Self::ask(Program::Portal, path, Request::Get(Document::Flows))
     }
 
     /// Has the portal read its configuration again. Blocks for at most some seconds.

@@ -1,11 +1,12 @@
 //! The control socket: what a portal says about itself, and how it is asked. A shim has one of the same kind.
 //!
 //! One JSON object a line in both directions over a Unix socket: `{"get":"status"}` is answered with a [`Status`],
-//! `{"get":"events"}` with [`Events`], `{"get":"history"}` with [`History`], `{"do":"reload"}` with `{"done":"reload"}`,
-//! anything wrong with `{"error":"…"}`. A connection may ask again and again.
+//! `{"get":"events"}` with [`Events`], `{"get":"history"}` with [`History`], `{"get":"flows"}` with [`Flows`],
+//! `{"do":"reload"}` with `{"done":"reload"}`, anything wrong with `{"error":"…"}`. A connection may ask again and again.
 
 mod client;
 mod events;
+mod flows;
 mod history;
 mod live;
 mod request;
@@ -18,10 +19,11 @@ use serde::{Deserialize, Serialize};
 
 pub use client::{Client, ClientError};
 pub use events::{Event, EventKind, Events};
+pub use flows::{FLOWS_SCHEMA, FlowPathStatus, FlowStatus, Flows};
 pub use history::{History, HistoryQuestion, METRICS, PathHistory, Span};
 pub use live::{Condition, Live};
 pub use request::{Deed, Document};
-pub use server::{Answers, Asked, ControlSocket, Orders, ServeError};
+pub use server::{Answers, Asked, ControlSocket, FlowQuestions, Orders, ServeError};
 pub use status::{
     DataCapStatus, FecStatus, LinkStatus, NOTHING_COMES_BACK, PEER_SAYS_DOWN, PathState, PathStatus, PeerStatus,
     SCHEMA, ScionStatus, Status, WebStatus,

@@ -29,6 +29,8 @@ pub enum Document {
     },
     /// [`super::History`].
     History(HistoryQuestion),
+    /// [`super::Flows`].
+    Flows,
 }
 
 /// What can be done. Plain data.

@@ -21,7 +21,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
-use super::{Deed, Document, Done, Program, REQUEST_LIMIT, Refusal, Request};
+use super::{Deed, Document, Done, Flows, Program, REQUEST_LIMIT, Refusal, Request};
 
 /// Owner and group may ask.
 const SOCKET_MODE: u32 = 0o660;
@@ -68,6 +68,8 @@ pub struct Asked {
 
 /// Where orders are heard.
 pub type Orders = UnboundedSender<Asked>;
+/// Where those who ask for flows are heard: they are counted only while somebody does.
+pub type FlowQuestions = UnboundedSender<oneshot::Sender<Flows>>;
 
 /// Why the control socket is not there.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +105,7 @@ pub struct ControlSocket {
     path: PathBuf,
     /// Device and inode: another portal's socket of the same name is not ours to remove.
     identity: (u64, u64),
+    flows: Option<FlowQuestions>,
 }
 
 impl ControlSocket {
@@ -128,7 +131,13 @@ impl ControlSocket {
         let listener = listen_on(path).map_err(failed)?;
         let listener = UnixListener::from_std(listener).map_err(failed)?;
         let meta = std::fs::symlink_metadata(path).map_err(failed)?;
-        Ok(Self { listener, path: path.to_owned(), identity: (meta.dev(), meta.ino()) })
+        Ok(Self { listener, path: path.to_owned(), identity: (meta.dev(), meta.ino()), flows: None })
+    }
+
+    /// Has these asked for flows.
+    pub fn with_flows(mut self, questions: FlowQuestions) -> Self {
+        self.flows = Some(questions);
+        self
     }
 
     /// Answers until it is dropped; `source` gives the status of the moment and must not block.
@@ -142,9 +151,9 @@ impl ControlSocket {
         while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let (answers, orders) = (Arc::clone(&answers), orders.clone());
+                    let (answers, orders, flows) = (Arc::clone(&answers), orders.clone(), self.flows.clone());
                     tokio::spawn(async move {
-                        if let Err(error) = converse(stream, &*answers, orders.as_ref()).await {
+                        if let Err(error) = converse(stream, &*answers, orders.as_ref(), flows.as_ref()).await {
                             tracing::debug!(%error, "control connection ended");
                         }
                         drop(permit);
@@ -200,7 +209,12 @@ fn listen_on(path: &Path) -> io::Result<std_net::UnixListener> {
 }
 
 /// Answers one connection, line by line, until it ends.
-async fn converse(stream: UnixStream, answers: &dyn Answers, orders: Option<&Orders>) -> io::Result<()> {
+async fn converse(
+    stream: UnixStream,
+    answers: &dyn Answers,
+    orders: Option<&Orders>,
+    flows: Option<&FlowQuestions>,
+) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
@@ -214,6 +228,7 @@ async fn converse(stream: UnixStream, answers: &dyn Answers, orders: Option<&Ord
         };
         let whole = line.ends_with(b"\n");
         let mut answer = match Request::parse(&line) {
+            Ok(Request::Get(Document::Flows)) if whole => tell_flows(flows).await?,
             Ok(Request::Get(document)) if whole => answers.get(&document).or_else(|why| refusal(&why))?,
             Ok(Request::Do(deed)) if whole => obey(deed, orders).await?,
             Ok(_) => refusal("the request has no end of line")?,
@@ -240,6 +255,18 @@ async fn obey(deed: Deed, orders: Option<&Orders>) -> io::Result<Vec<u8>> {
     match answered.await {
         Ok(Ok(result)) => Ok(serde_json::to_vec(&Done { done: word.to_owned(), result })?),
         Ok(Err(reason)) => refusal(&reason),
+        Err(_) => refusal("it is ending"),
+    }
+}
+
+/// Whoever has them counted tells of the last second.
+async fn tell_flows(questions: Option<&FlowQuestions>) -> io::Result<Vec<u8>> {
+    let Some(questions) = questions else { return refusal("it counts no flows") };
+    let (answer, answered) = oneshot::channel();
+    // Fails where it is ending.
+    let _ = questions.send(answer);
+    match answered.await {
+        Ok(flows) => Ok(serde_json::to_vec(&flows)?),
         Err(_) => refusal("it is ending"),
     }
 }

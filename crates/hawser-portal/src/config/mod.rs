@@ -11,6 +11,7 @@ mod gateway;
 mod key;
 mod load;
 mod marks;
+mod metrics;
 mod parsers;
 mod parsers_transport;
 mod pattern;
@@ -104,6 +105,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
     let rules = repeated(tree, "rule", faults).into_iter();
     let mut marks = MarkKinds::default();
     let rules: Vec<_> = rules.map(|(t, s)| rules::rule(open("rule", t, s, faults), &mut marks)).collect();
+    let metrics = single(tree, "metrics", faults).map(|(t, s)| metrics::read(open("metrics", t, s, faults)));
     let takeover = single(tree, "takeover", faults).and_then(|(t, s)| takeover::read(open("takeover", t, s, faults)));
     let web = single(tree, "web", faults).map(|(t, s)| sections::web(open("web", t, s, faults)));
     shape::unknown_sections(schema::SCHEMA, tree, faults);
@@ -130,6 +132,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
         peers: peers.into_iter().map(|p| p.value).collect(),
         traffic: traffic.unwrap_or_default(),
         rules: rules.into_iter().collect::<Option<_>>()?,
+        metrics: metrics.flatten(),
         takeover: settled,
         web: web.unwrap_or_default(),
     })

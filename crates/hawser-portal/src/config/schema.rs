@@ -135,6 +135,7 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("fec", "repairs", "\"off\""),
         ],
     },
+    SectionSchema { name: "metrics", repeated: false, keys: &[key("listen", "IP:port", "required")] },
     SectionSchema { name: "web", repeated: false, keys: &[key("listen", "IP:port", "none")] },
 ];
 

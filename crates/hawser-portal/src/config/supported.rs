@@ -18,6 +18,8 @@ const LATER_VALUES: &[Later] = &[
     later("portal.transports", "scion"),
     #[cfg(not(feature = "scion"))]
     later("link.transport", "scion"),
+    #[cfg(not(feature = "metrics"))]
+    later("metrics.listen", "*"),
 ];
 
 /// Whether this version carries out `value` of `key` (`section.key`).

@@ -38,6 +38,8 @@ pub struct Config {
     pub traffic: Traffic,
     /// What is treated otherwise; the first match wins.
     pub rules: Vec<Rule>,
+    /// Where Prometheus scrapes it; none: nowhere.
+    pub metrics: Option<SocketAddr>,
     /// An address that a client behind the local portal has in the remote one's place; none: all keep theirs.
     pub takeover: Option<Takeover>,
     /// The page that shows the portal.

@@ -1,6 +1,7 @@
 //! Why a portal did not start, or ended by itself.
 
 use std::io;
+use std::net::SocketAddr;
 
 use hawser_net::link::LinkError;
 use hawser_net::netcfg::NetConfigError;
@@ -34,6 +35,14 @@ pub enum RunError {
     /// The control socket could not be made.
     #[error(transparent)]
     ControlSocket(#[from] ServeError),
+    /// The address of `[metrics]` could not be opened.
+    #[error("listen on metrics address {address}")]
+    Metrics {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The key log cannot be written.
     #[error(transparent)]
     KeyLog(#[from] KeyLogFileError),

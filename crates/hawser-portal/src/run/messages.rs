@@ -5,10 +5,11 @@ use std::net::SocketAddr;
 #[cfg(feature = "scion")]
 use hawser_core::alias::Alias;
 use hawser_core::endpoint::{Event, PeerConfig, Snapshot};
+use hawser_core::flows::LargestFlows;
 use hawser_core::handshake::enrolment::Invitation;
 use hawser_core::rules::Rules;
 use hawser_core::session::Terms;
-use hawser_core::units::{LinkGroup, LinkId, PeerId};
+use hawser_core::units::{LinkGroup, LinkId, PeerId, Time};
 use hawser_net::netcfg::LinkEvent;
 #[cfg(feature = "scion")]
 use hawser_scion::daemon::PortRange;
@@ -31,6 +32,10 @@ pub enum Command {
     Invitations(Vec<Invitation>),
     /// Report the present state.
     Snapshot,
+    /// Count flows from now on, or no more.
+    WatchFlows(bool),
+    /// Report the largest flows, if they are counted.
+    Flows,
     /// Close the sessions, and end.
     Stop,
 }
@@ -79,6 +84,8 @@ impl std::fmt::Debug for Reload {
 pub enum Report {
     /// The present state.
     State(Box<State>),
+    /// The largest flows, and when that was.
+    Flows(LargestFlows, Time),
     /// What the core wants done or told.
     Event(Event),
     /// Somebody on the way says that the one of this alias is broken.

@@ -39,6 +39,16 @@ fn kind(scheduler: Scheduler) -> Kind {
     }
 }
 
+/// What a flow's scheduler is called in the configuration.
+pub fn name(kind: Kind) -> Scheduler {
+    match kind {
+        Kind::Adaptive => Scheduler::Adaptive,
+        Kind::Weighted => Scheduler::Weighted,
+        Kind::Flow => Scheduler::Flow,
+        Kind::Redundant => Scheduler::Redundant,
+    }
+}
+
 /// On what terms each link is offered; `barred` says which have carried all that they may.
 pub fn terms(links: &[Link], plans: &[SocketPlan], barred: impl Fn(&Link) -> bool) -> Vec<(LinkGroup, Terms)> {
     let group = |link: &Link| plans.iter().find(|plan| plan.opens() && plan.name == link.name.as_str());

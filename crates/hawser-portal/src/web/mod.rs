@@ -24,7 +24,7 @@ use std::thread::JoinHandle;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::sync::oneshot;
 
-use crate::api::{Answers, Orders, WebStatus};
+use crate::api::{Answers, FlowQuestions, Orders, WebStatus};
 use site::Site;
 
 /// Where it listens unless `[web]` says otherwise.
@@ -62,14 +62,19 @@ pub struct Web {
 }
 
 impl Web {
-    /// Begins to serve what `answers` has; what pages ask for goes to `orders`.
+    /// Begins to serve what `answers` has; what pages ask for goes to `orders`, and who looks at flows is heard by `flows`.
     ///
     /// # Errors
     /// [`WebError`] where the address is taken or forbidden, or there is no thread.
-    pub fn open(address: SocketAddr, answers: Arc<dyn Answers>, orders: Orders) -> Result<Self, WebError> {
+    pub fn open(
+        address: SocketAddr,
+        answers: Arc<dyn Answers>,
+        orders: Orders,
+        flows: FlowQuestions,
+    ) -> Result<Self, WebError> {
         let listener = listen(address).map_err(|source| WebError::Listen { address, source })?;
         let address = listener.local_addr().map_err(WebError::Start)?;
-        let site = Arc::new(Site::new(address.port(), answers, orders).map_err(WebError::Start)?);
+        let site = Arc::new(Site::new(address.port(), answers, orders, flows).map_err(WebError::Start)?);
         let (stop, stopped) = oneshot::channel();
         let shared = Arc::clone(&site);
         let work = move || work(listener, shared, stopped);

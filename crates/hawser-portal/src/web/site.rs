@@ -23,7 +23,7 @@ use tokio::time::{sleep, timeout};
 use super::access::Access;
 use super::refusals::{Refusals, Refused};
 use super::{assets, guard, stream};
-use crate::api::{Answers, Asked, Deed, Document, Orders, WebStatus};
+use crate::api::{Answers, Asked, Deed, Document, FlowQuestions, Orders, WebStatus};
 use crate::run::SystemRandom;
 use hawser_core::units::Random as _;
 
@@ -60,6 +60,7 @@ pub struct Site {
     cookie: String,
     answers: Arc<dyn Answers>,
     orders: Orders,
+    flows: FlowQuestions,
     access: Mutex<(Access, SystemRandom)>,
     refusals: Refusals,
     frames: watch::Sender<Bytes>,
@@ -76,11 +77,12 @@ impl std::fmt::Debug for Site {
 
 impl Site {
     /// A site that nobody is logged in at.
-    pub fn new(port: u16, answers: Arc<dyn Answers>, orders: Orders) -> io::Result<Self> {
+    pub fn new(port: u16, answers: Arc<dyn Answers>, orders: Orders, flows: FlowQuestions) -> io::Result<Self> {
         Ok(Self {
             cookie: format!("hawser-{port}"),
             answers,
             orders,
+            flows,
             access: Mutex::new((Access::default(), SystemRandom::new().map_err(io::Error::other)?)),
             refusals: Refusals::default(),
             frames: watch::Sender::new(Bytes::new()),
@@ -195,6 +197,7 @@ impl Site {
         match (request.method(), request.uri().path()) {
             (&Method::GET, "/api/session") => Ok(told(StatusCode::OK, &json!({}))),
             (&Method::GET, "/api/stream") => self.open_stream(),
+            (&Method::GET, "/api/flows") => Ok(self.count_flows().await),
             (&Method::GET, path) => {
                 let name = path.strip_prefix("/api/").unwrap_or_default();
                 let document = document(name, query).ok_or(Refused::Path)?;
@@ -223,6 +226,17 @@ impl Site {
         let mut response = Response::new(stream::body(frames, permit).boxed_unsync());
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         Ok(response)
+    }
+
+    /// They are counted for a second, and as long as somebody asks.
+    async fn count_flows(&self) -> Response<Body> {
+        let (answer, answered) = oneshot::channel();
+        // Fails where the portal is ending.
+        let _ = self.flows.send(answer);
+        match answered.await {
+            Ok(flows) => told(StatusCode::OK, &json!(flows)),
+            Err(_) => told(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": "the portal is ending" })),
+        }
     }
 
     async fn order(&self, deed: Deed) -> Response<Body> {

@@ -23,6 +23,8 @@ mod serve;
 mod shim;
 mod status;
 mod table;
+#[cfg(feature = "top")]
+mod top;
 mod up;
 #[cfg(feature = "web")]
 mod web;
@@ -53,6 +55,9 @@ pub enum Command {
     Check(check::Check),
     /// Show the peers and paths of the running portal
     Status(status::Status),
+    /// Show links, paths, the largest flows and events of the running portal, live
+    #[cfg(feature = "top")]
+    Top(top::Top),
     /// Print a link to the page that shows the running portal
     #[cfg(feature = "web")]
     Web(web::Web),
@@ -90,6 +95,8 @@ impl Command {
             Self::Pubkey(pubkey) => pubkey.run(),
             Self::Check(check) => check.run(),
             Self::Status(status) => status.run(),
+            #[cfg(feature = "top")]
+            Self::Top(top) => top.run(),
             #[cfg(feature = "web")]
             Self::Web(web) => web.run(),
             Self::Doctor(doctor) => doctor.run(),

@@ -31,7 +31,7 @@ pub const ENDPOINT: &str = "198.51.100.7";
 pub const ENDPOINT_V6: &str = "fd98::7";
 const MTU: u32 = 1500;
 /// How long anything may take to happen where builds have the processors: a bound of waiting, not of what is promised.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 const GLANCE: Duration = Duration::from_millis(20);
 
 pub struct Lab {

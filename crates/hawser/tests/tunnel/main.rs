@@ -11,6 +11,7 @@ mod capture;
 mod doctor;
 mod dual;
 mod ends;
+mod flows;
 mod footprint;
 #[path = "../../../hawser-net/tests/support/forged.rs"]
 mod forged;
@@ -22,6 +23,7 @@ mod lab;
 mod links;
 mod living;
 mod marks;
+mod metrics;
 mod nat_and_trains;
 mod nested;
 mod pairing;
@@ -34,6 +36,11 @@ mod sandbox;
 mod takeover;
 mod talk;
 mod terms;
+#[allow(dead_code, reason = "each test program takes what it needs of it")]
+#[path = "../support/tmux.rs"]
+mod tmux;
+#[cfg(feature = "top")]
+mod top;
 mod traffic;
 mod transports;
 #[path = "../support/tshark.rs"]

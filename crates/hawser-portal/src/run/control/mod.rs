@@ -10,6 +10,7 @@ mod any_interface;
 mod calendar;
 mod default_route;
 mod enrolments;
+mod flows;
 mod gateway;
 mod key_log;
 mod mtu;
@@ -52,6 +53,7 @@ use serve::Serving;
 use system::System;
 use usage::Usage;
 
+pub use flows::FLOWS_TOLD;
 pub use key_log::KeyLogFileError;
 pub use takeover::TakeoverError;
 pub use tun_queue::QUEUE_LEN as TUN_QUEUE_LEN;
@@ -91,6 +93,8 @@ async fn forward(
     let tun = make_tun(config)?;
     let index = IfIndex::new(tun.index()).expect("a device that was made has an index");
     system.configure(config, index).await?;
+    #[cfg(feature = "metrics")]
+    let metrics = listen_for_scrapes(config).await?;
     let watch = LinkWatch::open(WatchOptions::default())?;
     let mut random = SystemRandom::new()?;
     let core = plan::core_config(config, &keys, &mut random as &mut dyn Random);
@@ -111,12 +115,22 @@ async fn forward(
     }
     let mut packets = PacketThread::start(endpoint, tun, plans.clone(), &Powers::of(config))?;
     let serving = Serving::new(config, plans, system, usage, &packets.commands, key_log, enrolments);
+    #[cfg(feature = "metrics")]
+    metrics.map(|server| tokio::spawn(server.serve(serving.source())));
     let result = serving.run(watch, &mut packets.reports, socket, host).await;
     host.stopping();
     // The TUN device lives until everything on it is undone.
     let ended = packets.stop().await;
     system.undo().await;
     result.and(ended.map(drop))
+}
+
+/// The TUN device has its address by now, so that it can be scraped through the tunnel.
+#[cfg(feature = "metrics")]
+async fn listen_for_scrapes(config: &Config) -> Result<Option<crate::metrics::Server>, RunError> {
+    let Some(address) = config.metrics else { return Ok(None) };
+    let server = crate::metrics::Server::bind(address).await;
+    server.map(Some).map_err(|source| RunError::Metrics { address, source })
 }
 
 fn make_tun(config: &Config) -> Result<Tun, RunError> {

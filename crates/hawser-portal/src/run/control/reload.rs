@@ -38,6 +38,7 @@ pub fn changed_sections(old: &Config, new: &Config) -> Vec<&'static str> {
         ("peer", old.peers != new.peers),
         ("traffic", old.traffic != new.traffic),
         ("rule", old.rules != new.rules),
+        ("metrics", old.metrics != new.metrics),
         ("takeover", old.takeover != new.takeover),
         ("web", old.web != new.web),
     ];

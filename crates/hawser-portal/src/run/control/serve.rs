@@ -15,6 +15,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::any_interface::Taken;
 use super::calendar::Date;
 use super::enrolments::Enrolments;
+use super::flows::{self, FlowDesk};
 use super::key_log::KeyLog;
 use super::observe::Observer;
 use super::reload::{self, Places};
@@ -26,7 +27,7 @@ use super::system::System;
 use super::tell;
 use super::told::Told;
 use super::usage::Usage;
-use crate::api::{ControlSocket, EventKind, Orders};
+use crate::api::{ControlSocket, EventKind, FlowQuestions, Orders};
 use crate::config::{Config, Keys, Link, MarkKinds, Metric};
 use crate::run::interfaces::Interfaces;
 use crate::run::messages::{Command, Lost, Reload, Report, State};
@@ -60,14 +61,15 @@ pub struct Serving<'a> {
     routes: Routes,
     observer: Observer,
     usage: Usage,
+    flows: FlowDesk,
     pathfinder: Pathfinder,
     /// The links that have carried all that they may, as the packet thread was told.
     spent: Vec<bool>,
     lost: Lost,
     told: Arc<Told>,
     web: Option<Web>,
-    /// Where orders of pages, and of the control socket, are heard.
-    orders: Option<Orders>,
+    /// Where orders of pages and of the control socket are heard, and questions for flows.
+    heard: Option<(Orders, FlowQuestions)>,
     /// The links that somebody paused, and the tiers that somebody set.
     paused: BTreeSet<String>,
     tiers: BTreeMap<String, Metric>,
@@ -107,11 +109,12 @@ impl<'a> Serving<'a> {
             interfaces: Interfaces::default(),
             routes: Routes::default(),
             observer: Observer::default(),
+            flows: FlowDesk::default(),
             pathfinder: Pathfinder::new(),
             lost: Lost::default(),
             told: Arc::new(Told::new(system.cleaned_up())),
             web: None,
-            orders: None,
+            heard: None,
             paused: BTreeSet::new(),
             tiers: BTreeMap::new(),
             system,
@@ -139,8 +142,10 @@ impl<'a> Serving<'a> {
         self.find_paths();
         host.ready(&self.summary());
         let (orders_in, mut asked) = unbounded_channel();
-        self.orders = Some(orders_in.clone());
+        let (questions, mut of_flows) = unbounded_channel();
+        self.heard = Some((orders_in.clone(), questions.clone()));
         self.open_configured_page();
+        let socket = socket.with_flows(questions);
         let mut answering = std::pin::pin!(socket.serve_with(self.told.clone(), Some(orders_in)));
         let mut ticks = tokio::time::interval(REPORT_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -164,8 +169,13 @@ impl<'a> Serving<'a> {
                 () = &mut answering => {}
                 // The socket keeps a sender as long as it answers.
                 Some(asked) = asked.recv() => self.carry_out(asked, host).await,
+                Some(answer) = of_flows.recv() => {
+                    let command = self.flows.ask(Instant::now(), answer);
+                    self.command(command);
+                }
                 _ = ticks.tick() => {
-                    self.command([Command::Snapshot]);
+                    let flows = self.flows.tick(Instant::now());
+                    self.command([Command::Snapshot].into_iter().chain(flows));
                     self.expire_enrolments();
                     self.system.retry().await;
                 }
@@ -180,6 +190,12 @@ impl<'a> Serving<'a> {
                 }
             }
         }
+    }
+
+    /// What gives the status of the moment.
+    #[cfg(feature = "metrics")]
+    pub fn source(&self) -> crate::metrics::Source {
+        self.told.source()
     }
 
     fn command(&self, commands: impl IntoIterator<Item = Command>) {
@@ -257,6 +273,7 @@ impl<'a> Serving<'a> {
                 self.observer.look_at(&status);
                 self.told.publish(status);
             }
+            Report::Flows(told, now) => self.flows.take(flows::compose(&self.places, &self.plans, &told, now)),
             Report::Event(event) => self.on_event(event).await,
             Report::Broken(remote) => {
                 let commands = self.pathfinder.on_broken(remote);

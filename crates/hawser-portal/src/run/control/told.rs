@@ -39,6 +39,13 @@ impl Told {
         self.status.send_replace(status);
     }
 
+    /// What gives the status of the moment.
+    #[cfg(feature = "metrics")]
+    pub fn source(&self) -> crate::metrics::Source {
+        let status = self.status.subscribe();
+        std::sync::Arc::new(move || status.borrow().clone())
+    }
+
     /// Remembers that something happened.
     pub fn note(&self, kind: EventKind, peer: &str, path: &str, cause: &str) {
         self.monitor().note(moment(self.started), kind, peer, path, cause);
@@ -56,6 +63,8 @@ impl Answers for Told {
             Document::Status => json(&*self.status.borrow()),
             Document::Events { since } => json(&self.monitor().events(*since)),
             Document::History(question) => json(&self.monitor().history(question)),
+            // The control socket asks the control thread itself.
+            Document::Flows => Err("it counts no flows".to_owned()),
         }
     }
 }

@@ -12,6 +12,7 @@ use hawser_net::powers::raised;
 
 use super::socket::{LinkSocket, Standing};
 use super::{Next, Parts, RunError};
+use crate::run::control::FLOWS_TOLD;
 use crate::run::messages::{Command, Report, State};
 
 /// Opens the sockets that listen, at the start: an address that is taken is an error then, one that is missing is not.
@@ -41,6 +42,8 @@ pub fn on_commands(parts: &mut Parts, commands: &EventReceiver<Command>, now: Ti
             Command::Ways(ways) => super::ways::take(parts, ways, now),
             Command::Invitations(invitations) => parts.endpoint.set_invitations(invitations),
             Command::Snapshot => report_state(parts, now),
+            Command::WatchFlows(on) => parts.endpoint.watch_flows(now, on),
+            Command::Flows => report_flows(parts, now),
             Command::Stop => return Next::Stop,
         }
     }
@@ -128,6 +131,13 @@ fn reason(standing: Standing) -> DownReason {
     match standing {
         Standing::Parked(_) => DownReason::NoRoute,
         Standing::Closed(_) | Standing::Open => DownReason::LinkLost,
+    }
+}
+
+fn report_flows(parts: &mut Parts, now: Time) {
+    if let Some(flows) = parts.endpoint.largest_flows(now, FLOWS_TOLD) {
+        // As below.
+        let _ = parts.reports.send(Report::Flows(flows, now));
     }
 }
 

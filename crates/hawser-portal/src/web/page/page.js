@@ -5,7 +5,7 @@
 // 3. What is to be done is asked for again, and goes with the session's second secret.
 
 import { Chart, METRICS, Record, SPANS, UNITS } from "./charts.js";
-import { Cards, access, events, find, findings, head, make, paths, text } from "./view.js";
+import { Cards, access, events, find, findings, flows, head, make, paths, text } from "./view.js";
 
 const state = { status: null, events: [], hour: new Record(), day: new Record(), metric: "rate", span: 120, drawn: 0 };
 const chart = new Chart(find("chart"));
@@ -140,6 +140,7 @@ choices("spans", SPANS, state.span, async (span) => {
   if (state.span > 3600) state.day.load(await get("/api/history?span=day"));
   draw();
 });
+setInterval(async () => { if (!find("view").hidden && !document.hidden) await get("/api/flows").then((told) => flows(told.flows), () => flows([])); }, 2000);
 setInterval(async () => { if (state.span > 3600) state.day.load(await get("/api/history?span=day")); }, 60000);
 find("all-events").addEventListener("change", () => events(state.events, find("all-events").checked));
 addEventListener("resize", draw);

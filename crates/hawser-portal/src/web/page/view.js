@@ -39,12 +39,8 @@ export function head(status) {
   const sum = (field) => all.reduce((total, path) => total + path.live[field] * 1e6, 0);
   figure(find("total-rx"), sum("rx_mbps"));
   figure(find("total-tx"), sum("tx_mbps"));
-  limits(status.limits ?? []);
-}
-
-/** What limits, and why: a sentence for each direction that the portal names. */
-function limits(list) {
-  text(find("limit"), list.map((limit) => (typeof limit === "string" ? limit : limit.text ?? "")).join(" "));
+  // What limits what is sent to each peer, and why, where the portal says so.
+  text(find("limit"), status.peers.map(({ limit }) => limit?.text ?? "").join(" ").trim());
 }
 
 /** All paths in the order of the status, each with its colour: that of its link. */
@@ -167,10 +163,13 @@ export function access(web) {
   text(find("access"), `Served on ${web.listen} to ${web.streams} ${web.streams === 1 ? "page" : "pages"}. Refused: ${refused || "nothing"}.`);
 }
 
-/** The largest flows, where the portal tells them. */
+/** The largest flows, where the portal counts them. */
 export function flows(list) {
   find("flows").hidden = !list.length;
+  const end = (address, port) => (address.includes(":") ? `[${address}]` : address) + (port == null ? "" : `:${port}`);
   const cell = (value, of) => make("td", of ? { class: of } : {}, value);
   find("flows").querySelector("tbody").replaceChildren(...list.slice(0, 12).map((flow) => make("tr", {},
-    cell(flow.name), cell(flow.rule), cell(flow.link), cell(words.rateText(flow.rx_bps), "number"), cell(words.rateText(flow.tx_bps), "number"))));
+    cell(`${flow.protocol} ${end(flow.local_address, flow.local_port)} – ${end(flow.remote_address, flow.remote_port)}`),
+    cell(flow.rule == null ? "none" : String(flow.rule)), cell([...new Set(flow.paths.map(({ name }) => name))].join(", ")),
+    cell(words.rateText(flow.rx_bytes_per_s * 8), "number"), cell(words.rateText(flow.tx_bytes_per_s * 8), "number"))));
 }
