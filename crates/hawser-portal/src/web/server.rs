@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::refusals::Refused;
 use super::site::Site;
@@ -83,7 +83,14 @@ async fn converse(stream: TcpStream, site: Arc<Site>, known: Arc<AtomicBool>) {
     if let Err(error) = bounded {
         return tracing::debug!(%error, "web connection closed");
     }
+    // Browsers connect before they need it: that is nobody's slow request.
+    let first = timeout(HEAD_TIMEOUT, stream.peek(&mut [0])).await;
+    if !matches!(first, Ok(Ok(1..))) {
+        return;
+    }
+    let served = AtomicBool::new(false);
     let service = service_fn(|request| {
+        served.store(true, Ordering::Relaxed);
         let (site, known) = (Arc::clone(&site), Arc::clone(&known));
         async move { Ok::<_, Infallible>(site.answer(request, &known).await) }
     });
@@ -98,12 +105,12 @@ async fn converse(stream: TcpStream, site: Arc<Site>, known: Arc<AtomicBool>) {
         ended = &mut connection => ended,
         () = sleep(STRANGER_FOR) => match known.load(Ordering::Relaxed) {
             true => connection.await,
-            false => return site.refuse(Refused::Slow),
+            false => return,
         },
     };
     match ended {
         // Between requests that is how a connection ends.
-        Err(error) if error.is_timeout() && !known.load(Ordering::Relaxed) => site.refuse(Refused::Slow),
+        Err(error) if error.is_timeout() && !served.load(Ordering::Relaxed) => site.refuse(Refused::Slow),
         Err(error) => tracing::debug!(%error, "web connection ended"),
         Ok(()) => {}
     }

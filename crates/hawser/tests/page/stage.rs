@@ -25,7 +25,7 @@ pub const LINK_MBPS: f64 = 20.0;
 pub struct Stage {
     pub browser: Browser,
     pub local: Portal,
-    pub remote: Portal,
+    _remote: Portal,
     pub links: [EmulatedLink; 2],
     pub lab: Lab,
 }
@@ -38,7 +38,7 @@ impl Stage {
         prepare(&lab);
         let (local, remote) = lab.start_both();
         let browser = browser_beside(&lab);
-        let mut stage = Self { browser, local, remote, links, lab };
+        let mut stage = Self { browser, local, _remote: remote, links, lab };
         stage.log_in();
         stage.wait("the page to be live", "document.getElementById('live').dataset.is === 'live'");
         stage

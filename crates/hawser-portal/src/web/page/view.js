@@ -87,7 +87,7 @@ export class Cards {
     );
     parts.chart = new Spark(parts.spark, index);
     parts.pause = make("button", {}, "Pause");
-    parts.retier = make("button", { "aria-label": `Set the tier of ${label}` }, "Set tier");
+    parts.retier = make("button", { "aria-label": `Set tier of ${label}` }, "Set tier");
     parts.pause.addEventListener("click", () => this.deeds.pause(path.name, parts.pause.dataset.does));
     parts.retier.addEventListener("click", () => this.deeds.tier(path.name, Number(parts.tier.textContent)));
     parts.deeds.append(parts.pause, parts.retier);
