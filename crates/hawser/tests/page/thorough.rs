@@ -67,6 +67,7 @@ fn a_cut_a_return_and_a_fade_are_seen_within_two_seconds_and_every_view_is_acces
     assert_accessible(&mut stage.browser, "all is well");
     let transfer = stage.transfer(Duration::from_secs(75));
     stage.wait("traffic", "parseFloat(document.getElementById('total-tx').textContent) > 20");
+    stage.wait("the flow", "document.querySelector('#flows td')?.textContent.includes(':5000') ?? false");
     sleep(Duration::from_secs(20));
 
     let since = Instant::now();
