@@ -65,11 +65,14 @@ mod tests {
         map
     }
 
+    /// What is asked, how, with which headers, and why it is refused.
+    type Row<'a> = (&'a str, Method, &'a [(&'static str, &'static str)], Option<Refused>);
+
     #[test]
     fn only_this_site_asks_here() {
         let (get, post) = (Method::GET, Method::POST);
         let here = ("host", "127.0.0.1:4921");
-        let table: [(&str, Method, &[(&'static str, &'static str)], Option<Refused>); 19] = [
+        let table: [Row<'_>; 19] = [
             ("a browser's address bar", get.clone(), &[here, ("sec-fetch-site", "none")], None),
             ("curl", get.clone(), &[here], None),
             ("by name", get.clone(), &[("host", "localhost:4921")], None),
