@@ -23,7 +23,7 @@ BPF_CLANG   := clang-14
 BPF_VERSION := 14.0.6
 BPF_FLAGS   := -O2 -target bpf -mcpu=v3 -Wall -Wextra -Werror
 
-.PHONY: compat dist dist-test dist-tools endure demo test scion check cross cross-tools router bench measure metrics-test build tools fuzz scion-golden bpf bpf-check bpf-tools
+.PHONY: compat dist dist-test dist-tools endure demo page-test test scion check cross cross-tools router bench measure metrics-test build tools fuzz scion-golden bpf bpf-check bpf-tools
 
 build:
 	$(CARGO) build --release --workspace
@@ -64,6 +64,17 @@ endure: tools
 	$(SUDO) env HAWSER_SOAK_S=$(SOAK_S) HAWSER_IDLE_S=$(IDLE_S) HAWSER_SEED=$(SEED) \
 	  $(CARGO) test --release -p hawser --features endure --test endure -- --test-threads 1 --nocapture $(filter-out all,$(CASE))
 
+## page-test: the page at length (root): every story of a link and the time until it is seen, axe-core on every view, attacks, cost;
+## and its pictures in docs/pictures, made anew. axe-core comes from npm
+AXE         := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/axe
+AXE_VERSION := 4.14.1
+page-test: tools
+	@$(MAKE) --no-print-directory tools TOOLS=npm:npm
+	mkdir -p $(AXE) && cd $(AXE) && npm pack --silent axe-core@$(AXE_VERSION) >/dev/null && tar -xzf axe-core-$(AXE_VERSION).tgz
+	$(CARGO) test --release -p hawser --features page-test --test page --no-run
+	$(SUDO) env HAWSER_AXE=$(AXE)/package/axe.min.js \
+	  $(CARGO) test --release -p hawser --features page-test --test page -- --test-threads 1 --nocapture
+
 ## metrics-test: a real Prometheus scrapes a bond for five minutes, with a cut in it (root; six minutes)
 metrics-test: tools
 	$(CARGO) test --release -p hawser --features endure --test tunnel --no-run
@@ -72,7 +83,7 @@ metrics-test: tools
 ## check: formatting, lints (the fence around the core among them), documentation
 check:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --release --workspace --all-targets --features hawser/compat,hawser/endure -- -D warnings
+	$(CARGO) clippy --release --workspace --all-targets --features hawser/compat,hawser/endure,hawser/page-test -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --release --workspace --no-deps --quiet
 
 ## cross: that the product compiles for other processors, as a router has it; its C is not run, and so not optimised

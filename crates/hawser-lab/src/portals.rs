@@ -228,6 +228,11 @@ impl Portals {
         &self.remote_key
     }
 
+    /// Where the local portal is asked.
+    pub(crate) fn local_socket(&self) -> &Path {
+        &self.local.socket
+    }
+
     /// What the local portal says; none while it does not answer.
     #[must_use]
     pub fn local_status(&self) -> Option<Status> {

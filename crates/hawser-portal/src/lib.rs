@@ -8,5 +8,5 @@ mod monitor;
 pub mod offload;
 pub mod pairing;
 pub mod run;
-#[path = "web_absent.rs"]
-mod web;
+#[cfg_attr(not(feature = "web"), path = "web_absent.rs")]
+pub mod web;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::api::{Answers, Orders, WebStatus};
+use crate::api::{Answers, FlowQuestions, Orders, WebStatus};
 
 /// Never listened on.
 pub const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 4921);
@@ -19,7 +19,7 @@ pub struct WebError;
 
 impl Web {
     /// Refused.
-    pub fn open(_: SocketAddr, _: Arc<dyn Answers>, _: Orders) -> Result<Self, WebError> {
+    pub fn open(_: SocketAddr, _: Arc<dyn Answers>, _: Orders, _: FlowQuestions) -> Result<Self, WebError> {
         Err(WebError)
     }
 

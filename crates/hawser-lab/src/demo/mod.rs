@@ -10,6 +10,7 @@
 
 mod chart;
 mod figures;
+mod page;
 mod script;
 mod view;
 
@@ -30,4 +31,13 @@ pub fn run(program: &Path, view: &mut dyn View) -> Result<Figures, LabError> {
     let figures = script::play(program, view);
     view.close();
     figures
+}
+
+/// Plays on until this process is ended, for whoever looks at the local portal's page; `tell` is given the link to it.
+///
+/// # Errors
+/// Where it lacks root, a portal does not come to work, or serves no page.
+pub fn run_page(program: &Path, tell: &mut dyn FnMut(&str)) -> Result<(), LabError> {
+    cleanup::start()?;
+    page::play(program, tell)
 }

@@ -48,9 +48,7 @@ pub(super) const SHOWN: Duration =
 
 /// The whole demo.
 pub(super) fn play(program: &Path, view: &mut dyn View) -> Result<Figures, LabError> {
-    let direction = |line: &Line| Direction::shaped(line.mbps, line.one_way, QUEUE);
-    let plans = LINES.each_ref().map(|line| LinkPlan::symmetric(&direction(line)));
-    let bond = Bond::new(&plans)?;
+    let bond = Bond::new(&plans())?;
     let mut stage = Stage { bond: &bond, view, shown: Duration::ZERO };
 
     let single = stage.single()?;
@@ -58,6 +56,11 @@ pub(super) fn play(program: &Path, view: &mut dyn View) -> Result<Figures, LabEr
     let idle = bond.ping(PING_INTERVAL, IDLE_TIME).run()?;
     let bonded = stage.bonded()?;
     figures::of(&single, &idle, &bonded)
+}
+
+/// What the links are.
+pub(super) fn plans() -> [LinkPlan; 2] {
+    LINES.each_ref().map(|line| LinkPlan::symmetric(&Direction::shaped(line.mbps, line.one_way, QUEUE)))
 }
 
 /// A transfer over link 1 and the part of it that counts. Plain data.

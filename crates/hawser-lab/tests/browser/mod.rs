@@ -123,13 +123,25 @@ impl Browser {
 
     /// Shows a file, on a screen of that width, light or dark.
     pub fn show(&mut self, file: &Path, width: u32, scheme: &str) {
+        self.dress(width, scheme);
+        self.open(&format!("file://{}", file.display()));
+    }
+
+    /// A screen of that width, light or dark.
+    pub fn dress(&mut self, width: u32, scheme: &str) {
         let screen = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
         self.command("Emulation.setDeviceMetricsOverride", &screen);
         let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
         self.command("Emulation.setEmulatedMedia", &media);
-        let url = format!("file://{}", file.display());
+    }
+
+    /// Goes to an address, and waits until it is there.
+    pub fn open(&mut self, url: &str) {
         self.command("Page.navigate", &json!({"url": url}));
-        let is_complete = format!("document.readyState === 'complete' && location.href === {}", json!(url));
+        // What is behind # is the page's own business.
+        let place = url.split('#').next().unwrap_or(url);
+        let is_complete =
+            format!("document.readyState === 'complete' && location.href.split('#')[0] === {}", json!(place));
         let end = Instant::now() + PATIENCE;
         while self.evaluate(&is_complete) != json!(true) {
             assert!(Instant::now() < end, "{url} is not shown");
@@ -147,9 +159,13 @@ impl Browser {
 
     /// The whole page.
     pub fn screen(&mut self) -> Screen {
+        Screen::decode(&self.picture())
+    }
+
+    /// The whole page as a PNG.
+    pub fn picture(&mut self) -> Vec<u8> {
         let answer = self.command("Page.captureScreenshot", &json!({"format": "png", "captureBeyondViewport": true}));
-        let data = STANDARD.decode(answer["data"].as_str().expect("a picture")).expect("base64");
-        Screen::decode(&data)
+        STANDARD.decode(answer["data"].as_str().expect("a picture")).expect("base64")
     }
 }
 

@@ -29,6 +29,9 @@ fn state(state: PathState) -> Sight<'static> {
     Sight { state, fresh: false, ..well() }
 }
 
+/// What happens, for how many milliseconds each, and what is told of it.
+type Story<'a> = (&'a str, &'a [(u64, Sight<'static>)], &'a [EventKind]);
+
 fn told(story: &[(u64, Sight<'_>)]) -> Vec<(Duration, EventKind)> {
     let (mut judge, mut at, mut told) = (Judge::default(), Duration::ZERO, Vec::new());
     for (millis, sight) in story {
@@ -52,7 +55,7 @@ fn each_story_is_told_once_and_in_its_words() {
     let idle_after_load = Sight { rtt_ms: 150.0, queue_ms: 130.0, ..idle };
     let trickle = Sight { mbps: 0.2, ..well() };
     let lacks = "its interface or address is gone";
-    let table: [(&str, &[(u64, Sight<'_>)], &[EventKind]); 18] = [
+    let table: [Story<'_>; 18] = [
         ("a path that works", &[(60_000, well())], &[LinkUp]),
         (
             "one cut and back",

@@ -27,6 +27,8 @@ mod table;
 #[cfg(feature = "top")]
 mod top;
 mod up;
+#[cfg(feature = "web")]
+mod web;
 mod world;
 
 use clap::Subcommand;
@@ -59,6 +61,9 @@ pub enum Command {
     /// Show links, paths, the largest flows and events of the running portal, live
     #[cfg(feature = "top")]
     Top(top::Top),
+    /// Print a link to the page that shows the running portal
+    #[cfg(feature = "web")]
+    Web(web::Web),
     /// Find what is wrong with this portal, its links and its peers, and what mends it
     Doctor(doctor::Doctor),
     /// Read captured tunnel traffic with the keys of a key log
@@ -96,6 +101,8 @@ impl Command {
             Self::Status(status) => status.run(),
             #[cfg(feature = "top")]
             Self::Top(top) => top.run(),
+            #[cfg(feature = "web")]
+            Self::Web(web) => web.run(),
             Self::Doctor(doctor) => doctor.run(),
             Self::Decode(decode) => decode.run(),
             Self::Shim(shim) => shim.run(),

@@ -27,7 +27,7 @@ use super::system::System;
 use super::tell;
 use super::told::Told;
 use super::usage::Usage;
-use crate::api::{ControlSocket, EventKind, Orders};
+use crate::api::{ControlSocket, EventKind, FlowQuestions, Orders};
 use crate::config::{Config, Keys, Link, MarkKinds, Metric};
 use crate::run::interfaces::Interfaces;
 use crate::run::messages::{Command, Lost, Reload, Report, State};
@@ -68,8 +68,8 @@ pub struct Serving<'a> {
     lost: Lost,
     told: Arc<Told>,
     web: Option<Web>,
-    /// Where orders of pages, and of the control socket, are heard.
-    orders: Option<Orders>,
+    /// Where orders of pages and of the control socket are heard, and questions for flows.
+    heard: Option<(Orders, FlowQuestions)>,
     /// The links that somebody paused, and the tiers that somebody set.
     paused: BTreeSet<String>,
     tiers: BTreeMap<String, Metric>,
@@ -114,7 +114,7 @@ impl<'a> Serving<'a> {
             lost: Lost::default(),
             told: Arc::new(Told::new(system.cleaned_up())),
             web: None,
-            orders: None,
+            heard: None,
             paused: BTreeSet::new(),
             tiers: BTreeMap::new(),
             system,
@@ -142,9 +142,9 @@ impl<'a> Serving<'a> {
         self.find_paths();
         host.ready(&self.summary());
         let (orders_in, mut asked) = unbounded_channel();
-        self.orders = Some(orders_in.clone());
-        self.open_configured_page();
         let (questions, mut of_flows) = unbounded_channel();
+        self.heard = Some((orders_in.clone(), questions.clone()));
+        self.open_configured_page();
         let socket = socket.with_flows(questions);
         let mut answering = std::pin::pin!(socket.serve_with(self.told.clone(), Some(orders_in)));
         let mut ticks = tokio::time::interval(REPORT_EVERY);

@@ -7,7 +7,8 @@ use super::status;
 use super::told::Told;
 use crate::api::EventKind;
 
-/// Bytes in a GB, as data caps are counted.
+/// Bytes in a MB and a GB, as data caps are counted.
+const MEGA: f64 = 1e6;
 const GIGA: f64 = 1e9;
 
 /// Whose event it is, where it is one that is told.
@@ -72,7 +73,10 @@ pub fn core_event<'a>(event: &Event, peer: &str, link: impl Fn(LinkId) -> &'a st
 
 /// What a link with a cap has carried.
 pub fn cap(used_bytes: u64) -> String {
-    format!("{:.2} GB this month", used_bytes as f64 / GIGA)
+    match used_bytes as f64 {
+        bytes if bytes < GIGA => format!("{:.1} MB this month", bytes / MEGA),
+        bytes => format!("{:.2} GB this month", bytes / GIGA),
+    }
 }
 
 /// Which sections of the configuration were changed, and which wait for a restart.

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use hawser_portal::config::LoadError;
 use hawser_portal::run::{Host, Order};
@@ -10,6 +11,9 @@ use hawser_portal::run::{Host, Order};
 use super::notify;
 use super::signals::{Event, Signals};
 use crate::failure::Failure;
+
+/// The program that runs, also where its file has been replaced (proc(5)).
+const OURSELVES: &str = "/proc/self/exe";
 
 /// Reads a configuration from its file.
 pub type Load<C> = fn(&Path) -> Result<C, LoadError>;
@@ -72,5 +76,11 @@ impl<C> Host<C> for ServiceManager<C> {
     fn stopping(&mut self) {
         notify::stopping();
         tracing::info!("stopping");
+    }
+
+    fn doctor(&self) -> Option<Command> {
+        let mut doctor = Command::new(OURSELVES);
+        doctor.args(["doctor", "--json", "-c"]).arg(&self.config);
+        Some(doctor)
     }
 }

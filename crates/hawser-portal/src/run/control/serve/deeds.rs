@@ -55,8 +55,8 @@ impl Serving<'_> {
     fn open_page(&mut self) -> Result<&Web, String> {
         if self.web.is_none() {
             let address = self.config.web.listen.unwrap_or(DEFAULT_ADDRESS);
-            let orders = self.orders.clone().ok_or("it is starting")?;
-            let web = Web::open(address, Arc::clone(&self.told) as _, orders).map_err(|error| {
+            let (orders, flows) = self.heard.clone().ok_or("it is starting")?;
+            let web = Web::open(address, Arc::clone(&self.told) as _, orders, flows).map_err(|error| {
                 let cause = std::error::Error::source(&error).map_or_else(String::new, |cause| format!(": {cause}"));
                 format!("{error}{cause}")
             })?;

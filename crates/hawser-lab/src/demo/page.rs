@@ -1,0 +1,92 @@
+//! The demo to look at: the local portal's page, led out of its namespace to this host's loopback.
+//!
+//! 1. The bond and its portals start, and the local one is asked for a link to its page. 2. Connections to a port of this host
+//!    are taken up in the portal's namespace. 3. Traffic goes both ways, and link 1 goes silent and comes back, until somebody
+//!    ends it.
+
+use std::io;
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use hawser_portal::api::{Client, Deed};
+use hawser_wire::Namespace;
+
+use super::script;
+use crate::error::LabError;
+use crate::portals::Portals;
+use crate::topology::{Bond, Flow, Over};
+
+/// A round: until link 1 goes silent, until it is back, until the next one.
+const UNTIL_CUT: Duration = Duration::from_secs(25);
+const CUT_TIME: Duration = Duration::from_secs(8);
+const AFTER_RETURN: Duration = Duration::from_secs(27);
+
+/// Plays until this process is ended; `tell` is given the link.
+pub(super) fn play(program: &Path, tell: &mut dyn FnMut(&str)) -> Result<(), LabError> {
+    let bond = Bond::new(&script::plans())?;
+    let portals = Portals::start(program, &bond, "")?;
+    let link = link(&portals)?;
+    let inside = address_of(&link).ok_or_else(|| refused("its link has no address"))?;
+    let outside = lead_out(&bond.local, inside).map_err(|error| LabError::system("lead page out", error))?;
+    tell(&link.replacen(&inside.to_string(), &outside.to_string(), 1));
+    loop {
+        round(&bond)?;
+    }
+}
+
+/// Step 1.
+fn link(portals: &Portals) -> Result<String, LabError> {
+    let answer = Client::order(portals.local_socket(), Deed::Login)
+        .map_err(|error| LabError::system("ask for page", io::Error::other(error)))?;
+    let link = answer.as_ref().and_then(|answer| answer.get("link")?.as_str().map(str::to_owned));
+    link.ok_or_else(|| refused("it has none"))
+}
+
+fn refused(why: &'static str) -> LabError {
+    LabError::system("ask for page", io::Error::other(why))
+}
+
+fn address_of(link: &str) -> Option<SocketAddr> {
+    link.strip_prefix("http://")?.split('/').next()?.parse().ok()
+}
+
+/// Step 2: where the page is on this host.
+fn lead_out(namespace: &Namespace, inside: SocketAddr) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let outside = listener.local_addr()?;
+    let namespace = namespace.clone();
+    let accept = move || {
+        for caller in listener.incoming().filter_map(Result::ok) {
+            // A portal that is ending closes the caller's connection, too.
+            let Ok(Ok(page)) = namespace.run(|| TcpStream::connect(inside)) else { continue };
+            if let (Ok(to_page), Ok(to_caller)) = (page.try_clone(), caller.try_clone()) {
+                thread::spawn(move || pass(caller, to_page));
+                thread::spawn(move || pass(page, to_caller));
+            }
+        }
+    };
+    thread::Builder::new().name("page".to_owned()).spawn(accept)?;
+    Ok(outside)
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream) {
+    // Either side may end it.
+    let _ = io::copy(&mut from, &mut to);
+    let _ = to.shutdown(Shutdown::Both);
+}
+
+/// Step 3.
+fn round(bond: &Bond) -> Result<(), LabError> {
+    let whole = UNTIL_CUT + CUT_TIME + AFTER_RETURN;
+    let transfers = [Flow::Up, Flow::Down].map(|flow| bond.transfer(flow, Over::Tunnel, whole).start());
+    thread::sleep(UNTIL_CUT);
+    bond.links()[0].black_hole(true)?;
+    thread::sleep(CUT_TIME);
+    bond.links()[0].black_hole(false)?;
+    for transfer in transfers {
+        transfer?.finish()?;
+    }
+    Ok(())
+}
