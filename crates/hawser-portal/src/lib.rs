@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod config;
+pub mod limits;
 pub mod offload;
 pub mod pairing;
 pub mod run;

@@ -1,8 +1,11 @@
 //! `hawser status` against a control socket that answers.
 
 use hawser_portal::api::{
-    DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Program, SCHEMA, ScionStatus, Status,
+    DataCapStatus, FecStatus, LinkStatus, PathLoad, PathState, PathStatus, PeerStatus, Program, SCHEMA, ScionStatus,
+    Status,
 };
+
+use hawser_portal::limits::{Cause, Limit};
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -31,6 +34,7 @@ fn path(name: &str, state: PathState, rtt_ms: Option<f64>) -> PathStatus {
         tx_bytes: 999,
         without_gso: false,
         scion: None,
+        load: PathLoad::default(),
     }
 }
 
@@ -71,6 +75,8 @@ fn status() -> Status {
             overhead_pct: 25.0,
             repaired_packets: 17,
         },
+        queued_bytes: 0,
+        limit: Some(limit()),
     };
     let idle = PeerStatus {
         refused: Some("unknown_key".into()),
@@ -83,6 +89,8 @@ fn status() -> Status {
         tx_bytes: 0,
         paths: vec![],
         fec: FecStatus::default(),
+        queued_bytes: 0,
+        limit: None,
     };
     Status {
         schema: SCHEMA,
@@ -101,7 +109,13 @@ fn status() -> Status {
                 data_cap: Some(DataCapStatus { used_bytes: 6 << 30, cap_bytes: 5 << 30, reached: true }),
             },
         ],
+        packet_busy_s: 12.5,
     }
+}
+
+fn limit() -> Limit {
+    let text = "the links: lte-backup has no route: the interface is down".to_owned();
+    Limit { cause: Cause::Links, links: vec!["lte-backup".into()], text, rate_mbps: 1.5, paths: vec![] }
 }
 
 #[test]
@@ -124,6 +138,7 @@ peer hub: handshake 1 min 15 s ago, received 5.0 GiB, sent 2.0 KiB
   as by eth0
   as to 1-ff00:0:120,10.120.0.10:31000: 2 hops, mtu 1472: 1-ff00:0:110 1>2 1-ff00:0:120
   repairs: 17 packets came back; 1000 sent for 4000 packets, now 25 %
+  what limits what is sent: the links: lte-backup has no route: the interface is down
 
 peer office: no handshake yet, received 0 B, sent 0 B
   it answers, and does not know this portal's public key: on its side, sudo hawser peer list; on this one, hawser pubkey of the private key

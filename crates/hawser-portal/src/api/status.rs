@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::Limit;
+
 /// The version of the document: it grows by one where a field goes or changes its meaning, and not where one comes.
 pub const SCHEMA: u32 = 1;
 
@@ -31,6 +33,9 @@ pub struct Status {
     /// The links, in the order of the configuration.
     #[serde(default)]
     pub links: Vec<LinkStatus>,
+    /// For how long altogether the packet thread had a processor or waited for one, in seconds.
+    #[serde(default)]
+    pub packet_busy_s: f64,
 }
 
 /// What is asked of a link. Plain data.
@@ -86,6 +91,12 @@ pub struct PeerStatus {
     /// Forward error correction.
     #[serde(default)]
     pub fec: FecStatus,
+    /// Bytes of inner packets that wait for a path to it.
+    #[serde(default)]
+    pub queued_bytes: u64,
+    /// What limits what this portal sends to it; none in the first seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
 }
 
 /// What repairs did for the flows of rules with `fec`. Nothing at first; plain data.
@@ -143,6 +154,32 @@ pub struct PathStatus {
     /// Its SCION path, where this portal chose one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scion: Option<ScionStatus>,
+    /// How it is used.
+    #[serde(default)]
+    pub load: PathLoad,
+}
+
+/// How a path is used by what this portal sends. An unused path by default; plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PathLoad {
+    /// Its number, the same on both sides.
+    pub id: u32,
+    /// Bytes of datagrams that were sent and not acknowledged yet.
+    pub in_flight_bytes: u64,
+    /// For how long altogether it could have sent and had nothing to send, in seconds.
+    pub idle_s: f64,
+    /// Bulk flows use it.
+    pub active_set: bool,
+    /// One side says that it carries no inner packets: its data cap is reached.
+    pub barred: bool,
+    /// One-way delay to the peer in milliseconds, on a scale that all paths to it share and nobody else.
+    pub delay_ms: f64,
+    /// How much of that is a queue: beyond the least of the last ten seconds.
+    pub queue_ms: f64,
+    /// The largest rate of the last minute, in Mbit/s.
+    pub peak_mbps: f64,
+    /// Its queue rises and falls with that of another path: they share a line.
+    pub shares_queue: bool,
 }
 
 /// A SCION path. Plain data.
@@ -218,6 +255,7 @@ mod tests {
             tx_bytes: 2,
             without_gso: false,
             scion: None,
+            load: PathLoad::default(),
         };
         let fec =
             FecStatus { protected_packets: 8, repairs: 2, repair_bytes: 600, overhead_pct: 25.0, repaired_packets: 1 };
@@ -232,6 +270,8 @@ mod tests {
             tx_bytes: 4,
             paths: vec![path],
             fec,
+            queued_bytes: 5,
+            limit: None,
         };
         let status = Status {
             schema: SCHEMA,
@@ -247,6 +287,7 @@ mod tests {
                 max_rate_mbps: Some(20.0),
                 data_cap: Some(DataCapStatus { used_bytes: 6, cap_bytes: 7, reached: false }),
             }],
+            packet_busy_s: 0.5,
         };
         let text = serde_json::to_string(&status).expect("it is plain data");
         assert_eq!(
@@ -255,10 +296,12 @@ mod tests {
                 r#"{"schema":1,"version":"0.1.0","uptime_s":7.0,"protocol":"1.1","peers":[{"name":"hub","handshake_age_s":null,"#,
                 r#""rx_bytes":3,"tx_bytes":4,"paths":[{"name":"dsl","transport":"udp","state":"active","interface":"eth0","endpoint":"198.51.100.7:4920","#,
                 r#""metric":0,"rtt_ms":12.5,"#,
-                r#""rate_mbps":48.0,"loss_pct":0.5,"cwnd_bytes":120000,"mtu":1472,"rx_bytes":1,"tx_bytes":2}],"fec":{"#,
-                r#""protected_packets":8,"repairs":2,"repair_bytes":600,"overhead_pct":25.0,"repaired_packets":1}}],"#,
+                r#""rate_mbps":48.0,"loss_pct":0.5,"cwnd_bytes":120000,"mtu":1472,"rx_bytes":1,"tx_bytes":2,"#,
+                r#""load":{"id":0,"in_flight_bytes":0,"idle_s":0.0,"active_set":false,"barred":false,"delay_ms":0.0,"queue_ms":0.0,"#,
+                r#""peak_mbps":0.0,"shares_queue":false}}],"fec":{"#,
+                r#""protected_packets":8,"repairs":2,"repair_bytes":600,"overhead_pct":25.0,"repaired_packets":1},"queued_bytes":5}],"#,
                 r#""drops":{"replay":5},"scheduler":"adaptive","links":[{"name":"dsl","weight":1,"max_rate_mbps":20.0,"#,
-                r#""data_cap":{"used_bytes":6,"cap_bytes":7,"reached":false}}]}"#
+                r#""data_cap":{"used_bytes":6,"cap_bytes":7,"reached":false}}],"packet_busy_s":0.5}"#
             )
         );
         assert_eq!(serde_json::from_str::<Status>(&text).expect("it reads back"), status);

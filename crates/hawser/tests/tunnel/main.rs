@@ -19,6 +19,7 @@ mod gateway;
 mod hellos;
 mod home;
 mod lab;
+mod limits;
 mod links;
 mod living;
 mod marks;

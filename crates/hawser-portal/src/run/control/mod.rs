@@ -23,6 +23,7 @@ mod sockets;
 mod status;
 mod system;
 mod takeover;
+mod trend;
 mod tun_queue;
 mod usage;
 

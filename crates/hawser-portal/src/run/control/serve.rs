@@ -22,6 +22,7 @@ use super::scion::Pathfinder;
 use super::sockets;
 use super::status;
 use super::system::System;
+use super::trend::Trend;
 use super::usage::Usage;
 use crate::api::{ControlSocket, Status};
 use crate::config::{Config, Keys, Link, MarkKinds};
@@ -53,6 +54,7 @@ pub struct Serving<'a> {
     interfaces: Interfaces,
     routes: Routes,
     observer: Observer,
+    trend: Trend,
     usage: Usage,
     pathfinder: Pathfinder,
     /// The links that have carried all that they may, as the packet thread was told.
@@ -96,6 +98,7 @@ impl<'a> Serving<'a> {
             interfaces: Interfaces::default(),
             routes: Routes::default(),
             observer: Observer::default(),
+            trend: Trend::default(),
             pathfinder: Pathfinder::new(),
             lost: Lost::default(),
             status: watch::Sender::new(Status { version: env!("CARGO_PKG_VERSION").to_owned(), ..Status::default() }),
@@ -210,7 +213,7 @@ impl<'a> Serving<'a> {
                 self.count(&state);
                 let commands = self.pathfinder.look_at(&state.core);
                 self.command(commands);
-                let status = status::compose(
+                let mut status = status::compose(
                     &self.config,
                     &self.links,
                     &self.places,
@@ -221,6 +224,7 @@ impl<'a> Serving<'a> {
                     &state,
                     self.started.elapsed(),
                 );
+                self.trend.complete(&mut status);
                 self.observer.look_at(&status);
                 self.status.send_replace(status);
             }

@@ -14,7 +14,7 @@ use super::reload::Places;
 use super::routes::Routes;
 use super::scion::Pathfinder;
 use super::usage::Usage;
-use crate::api::{DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, SCHEMA, Status};
+use crate::api::{DataCapStatus, FecStatus, LinkStatus, PathLoad, PathState, PathStatus, PeerStatus, SCHEMA, Status};
 use crate::config::{Config, Link, Peer, Transport};
 use crate::run::messages::State;
 use crate::run::plan::SocketPlan;
@@ -57,6 +57,7 @@ pub fn compose(
         peers: config.peers.iter().map(one).collect(),
         scheduler: config.traffic.scheduler.to_string(),
         links: links.iter().map(|link| link_status(link, usage)).collect(),
+        packet_busy_s: state.busy.as_secs_f64(),
         drops: state.core.drops.iter().map(|(name, count)| (name.to_owned(), count)).chain(lost).collect(),
     }
 }
@@ -105,6 +106,8 @@ fn peer_status(
         tx_bytes: session.map_or(0, |session| session.tx_bytes.0),
         paths,
         fec: session.map_or_else(FecStatus::default, |session| fec_status(&session.fec)),
+        queued_bytes: session.map_or(0, |session| session.queued.0),
+        limit: None,
     }
 }
 
@@ -159,6 +162,23 @@ fn path_status(plan: &SocketPlan, path: &PathSnapshot, lacking: Option<NoRoute>)
         tx_bytes: path.tx_bytes.0,
         without_gso: path.apart,
         scion: None,
+        load: path_load(path),
+    }
+}
+
+/// What is known at this moment; `trend` adds what only time tells.
+fn path_load(path: &PathSnapshot) -> PathLoad {
+    let (delay_us, _) = path.delay_us;
+    PathLoad {
+        id: path.id.0,
+        in_flight_bytes: path.in_flight.0,
+        idle_s: path.idle.as_secs_f64(),
+        active_set: path.in_active_set,
+        barred: !path.offered,
+        delay_ms: delay_us as f64 / MILLIS,
+        queue_ms: path.queue.as_secs_f64() * MILLIS,
+        peak_mbps: 0.0,
+        shares_queue: false,
     }
 }
 
@@ -222,6 +242,7 @@ fn no_path(plan: &SocketPlan, routes: &Routes, state: &State) -> PathStatus {
         tx_bytes: 0,
         without_gso: false,
         scion: None,
+        load: PathLoad::default(),
     }
 }
 

@@ -137,7 +137,7 @@ fn report_state(parts: &mut Parts, now: Time) {
         socket.add_lost(&mut lost);
     }
     let usable = parts.sockets.iter().map(LinkSocket::is_usable).collect();
-    let state = State { core: parts.endpoint.snapshot(now), usable, lost };
+    let state = State { core: parts.endpoint.snapshot(now), usable, lost, busy: parts.account.busy(parts.clock) };
     // The control thread may be gone: then this one ends soon.
     let _ = parts.reports.send(Report::State(Box::new(state)));
 }

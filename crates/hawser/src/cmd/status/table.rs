@@ -80,6 +80,9 @@ fn render_peer(text: &mut String, peer: &PeerStatus, ours: &str) {
     render_scion(text, &peer.paths);
     render_gso(text, &peer.paths);
     render_fec(text, &peer.fec);
+    if let Some(limit) = &peer.limit {
+        let _ = writeln!(text, "  what limits what is sent: {}", limit.text);
+    }
 }
 
 /// A line for each path: by which interface and where to, and why it carries nothing.
