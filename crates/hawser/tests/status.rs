@@ -33,6 +33,7 @@ fn path(name: &str, state: PathState, rtt_ms: Option<f64>) -> PathStatus {
         rx_bytes: 5 << 30,
         tx_bytes: 999,
         without_gso: false,
+        instead_of: None,
         scion: None,
         load: PathLoad::default(),
     }
@@ -68,6 +69,7 @@ fn status() -> Status {
             path("lte-backup", PathState::NoRoute, None),
             over_scion(),
         ],
+        names: vec![],
         fec: FecStatus {
             protected_packets: 4_000,
             repairs: 1_000,
@@ -88,6 +90,7 @@ fn status() -> Status {
         rx_bytes: 0,
         tx_bytes: 0,
         paths: vec![],
+        names: vec![],
         fec: FecStatus::default(),
         queued_bytes: 0,
         limit: None,

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 pub use client::{Client, ClientError};
 pub use server::{ControlSocket, Reloads, ServeError};
 pub use status::{
-    DataCapStatus, FecStatus, LinkStatus, PathLoad, PathState, PathStatus, PeerStatus, SCHEMA, ScionStatus, Status,
+    DataCapStatus, FecStatus, LinkStatus, NameStatus, PathLoad, PathState, PathStatus, PeerStatus, SCHEMA, ScionStatus,
+    Status,
 };
 
 /// Longest question, in bytes: far more than any question there is, so that memory stays bounded.

@@ -88,6 +88,9 @@ pub struct PeerStatus {
     pub tx_bytes: u64,
     /// Its paths, one a link.
     pub paths: Vec<PathStatus>,
+    /// The names that it is reached by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<NameStatus>,
     /// Forward error correction.
     #[serde(default)]
     pub fec: FecStatus,
@@ -97,6 +100,18 @@ pub struct PeerStatus {
     /// What limits what this portal sends to it; none in the first seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+}
+
+/// A name that a peer is reached by. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameStatus {
+    /// The name and the port, as they are configured.
+    pub endpoint: String,
+    /// The addresses that are in use for it; none before the first answer.
+    pub addresses: Vec<std::net::IpAddr>,
+    /// Why it was not resolved when it was asked for last; none where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// What repairs did for the flows of rules with `fec`. Nothing at first; plain data.
@@ -151,6 +166,9 @@ pub struct PathStatus {
     /// Its datagrams leave one by one, without UDP GSO: trains of them did not arrive.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_gso: bool,
+    /// What its link would rather go by, which does not pass now; none where it goes by the best that it may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<String>,
     /// Its SCION path, where this portal chose one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scion: Option<ScionStatus>,
@@ -254,6 +272,7 @@ mod tests {
             rx_bytes: 1,
             tx_bytes: 2,
             without_gso: false,
+            instead_of: None,
             scion: None,
             load: PathLoad::default(),
         };
@@ -269,6 +288,7 @@ mod tests {
             rx_bytes: 3,
             tx_bytes: 4,
             paths: vec![path],
+            names: Vec::new(),
             fec,
             queued_bytes: 5,
             limit: None,

@@ -46,10 +46,10 @@ pub use rules::{PortRange, Rule};
 pub use scion::{ScionEndpoint, ScionPaths};
 pub use takeover::{Kept, KeptProtocol, Takeover, TakeoverRole};
 pub use text::{TEXT_LIMIT, read_text};
-pub use types::{ANY_INTERFACE, Config, DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun};
+pub use types::{ANY_INTERFACE, Config, DataCap, Gateway, Link, NamedEndpoint, Nat, Peer, Portal, Traffic, Tun};
 pub use values::{
-    Cipher, Congestion, InterfaceName, IpProtocol, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError, PeerName,
-    Protection, Scheduler, TcpCongestion, TlsName, Transport,
+    Cipher, Congestion, HostName, InterfaceName, IpProtocol, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError,
+    PeerName, Protection, Scheduler, TcpCongestion, TlsName, Transport,
 };
 
 use error::{Fault, Faults};

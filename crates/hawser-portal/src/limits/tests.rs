@@ -22,6 +22,7 @@ fn path(name: &str, mbps: f64, idle: f64) -> [PathStatus; 2] {
         rx_bytes: 0,
         tx_bytes: 7,
         without_gso: false,
+        instead_of: None,
         scion: None,
         load: PathLoad { active_set: true, idle_s: 3.0, delay_ms: 10.0, peak_mbps: mbps, ..PathLoad::default() },
     };
@@ -45,6 +46,7 @@ fn judged(paths: &[[PathStatus; 2]], links: Vec<LinkStatus>, busy: f64) -> Limit
             rx_bytes: 0,
             tx_bytes: paths.iter().map(|path| path.tx_bytes).sum(),
             paths,
+            names: Vec::new(),
             fec: Default::default(),
             queued_bytes: 0,
             limit: None,
@@ -175,6 +177,7 @@ fn peer() -> PeerStatus {
         rx_bytes: 0,
         tx_bytes: 0,
         paths: Vec::new(),
+        names: Vec::new(),
         fec: Default::default(),
         queued_bytes: 0,
         limit: None,

@@ -4,6 +4,7 @@
 mod at_rest;
 #[path = "../support/attacks.rs"]
 mod attacks;
+mod auto;
 #[allow(dead_code, reason = "each test program takes what it needs of it")]
 #[path = "../support/bystander.rs"]
 mod bystander;
@@ -23,6 +24,7 @@ mod limits;
 mod links;
 mod living;
 mod marks;
+mod names;
 mod nat_and_trains;
 mod nested;
 mod pairing;

@@ -13,6 +13,7 @@ mod enrolments;
 mod gateway;
 mod key_log;
 mod mtu;
+mod names;
 mod observe;
 mod reload;
 mod routes;

@@ -1,5 +1,7 @@
 //! The control thread's loop, once everything is set up.
 
+mod naming;
+
 use std::time::{Duration, Instant};
 
 use hawser_core::endpoint::Event;
@@ -15,6 +17,7 @@ use super::any_interface::Taken;
 use super::calendar::Date;
 use super::enrolments::Enrolments;
 use super::key_log::KeyLog;
+use super::names::Names;
 use super::observe::Observer;
 use super::reload::{self, Places};
 use super::routes::Routes;
@@ -25,7 +28,7 @@ use super::system::System;
 use super::trend::Trend;
 use super::usage::Usage;
 use crate::api::{ControlSocket, Status};
-use crate::config::{Config, Keys, Link, MarkKinds};
+use crate::config::{Config, Keys, Link, MarkKinds, Peer};
 use crate::run::interfaces::Interfaces;
 use crate::run::messages::{Command, Lost, Reload, Report, State};
 use crate::run::plan::{self, SocketPlan};
@@ -45,6 +48,9 @@ pub struct Serving<'a> {
     taken: Taken,
     /// The links, with one for each interface that was taken in the place of that for all.
     links: Vec<Link>,
+    /// The peers, with the addresses that their names have.
+    peers: Vec<Peer>,
+    names: Names,
     /// What was kept at the start.
     powers: Powers,
     /// What the TUN device, as it was made at the start, tells apart by marks.
@@ -91,6 +97,8 @@ impl<'a> Serving<'a> {
             plans,
             taken: Taken::default(),
             links: config.links.clone(),
+            peers: config.peers.clone(),
+            names: Names::new(&config.peers, Instant::now()),
             powers: Powers::of(config),
             marks: MarkKinds::of(&config.rules),
             system,
@@ -143,6 +151,11 @@ impl<'a> Serving<'a> {
                     let commands = self.pathfinder.take(heard);
                     self.command(commands);
                 }
+                heard = self.names.next() => {
+                    if self.names.take(heard, Instant::now()) {
+                        self.readdress().await;
+                    }
+                }
                 () = &mut answering => {}
                 // The socket keeps a sender as long as it answers.
                 Some(answer) = asked.recv() => {
@@ -152,6 +165,7 @@ impl<'a> Serving<'a> {
                 _ = ticks.tick() => {
                     self.command([Command::Snapshot]);
                     self.expire_enrolments();
+                    self.ask_names();
                     self.system.retry().await;
                 }
                 ready = orders.readable() => {
@@ -213,9 +227,12 @@ impl<'a> Serving<'a> {
                 self.count(&state);
                 let commands = self.pathfinder.look_at(&state.core);
                 self.command(commands);
+                self.look_at_names(&state).await;
                 let mut status = status::compose(
                     &self.config,
                     &self.links,
+                    &self.peers,
+                    &self.names,
                     &self.places,
                     &self.plans,
                     &self.routes,
@@ -352,9 +369,14 @@ impl<'a> Serving<'a> {
     /// Which sockets there should be now.
     async fn plan_anew(&mut self, reload: &mut Reload) {
         let rtnl = self.system.rtnl();
-        let expanded = self.taken.expand(&self.config, &rtnl, &self.interfaces).await;
+        let named = Config { peers: self.peers.clone(), ..self.config.clone() };
+        let expanded = self.taken.expand(&named, &rtnl, &self.interfaces).await;
         sockets::follow(&mut self.plans, plan::sockets(&expanded), reload);
         if self.links == expanded.links {
+            // Sockets that come when a name is resolved know no terms yet.
+            if !reload.links_added.is_empty() {
+                reload.terms = self.terms().terms;
+            }
             return;
         }
         if self.links.iter().all(|link| link.data_cap.is_none()) {
@@ -377,7 +399,9 @@ impl<'a> Serving<'a> {
     async fn reload(&mut self, new: &Config, keys: &Keys) {
         let effective = reload::effective(&self.config, new, &self.powers, &self.marks);
         let old = std::mem::replace(&mut self.config, effective);
-        let mut reload = self.places.follow(&self.config.peers, keys);
+        self.names.follow(&self.config.peers, Instant::now());
+        self.peers = self.names.fill(&self.config.peers);
+        let mut reload = self.places.follow(&self.peers, keys);
         if (&old.traffic, &old.rules) != (&self.config.traffic, &self.config.rules) {
             reload.rules = Some(terms::rules(&self.config));
         }

@@ -115,6 +115,7 @@ fn core_link(socket: &LinkSocket) -> CoreLink {
     CoreLink {
         id: socket.plan.id,
         group: socket.plan.group,
+        preference: socket.plan.preference,
         metric: socket.plan.metric,
         transport: socket.plan.carriage.core(),
         ipv4: socket.plan.family == Family::V4,
