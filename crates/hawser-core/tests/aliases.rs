@@ -47,6 +47,7 @@ impl World {
         let link = |id, opens| Link {
             id,
             group: LinkGroup(id.0),
+            preference: 0,
             metric: 0,
             transport: Transport::Scion,
             ipv4: false,

@@ -15,6 +15,7 @@ fn local_as(allowed: &str, endpoints: &[&str]) -> PeerConfig {
         public_key: Identity::new([1; 32]).public(),
         psk: Psk::default(),
         endpoints: endpoints.iter().map(|endpoint| endpoint.parse().expect("an endpoint")).collect(),
+        ranks: Vec::new(),
         allowed_ips: vec![allowed.parse().expect("a prefix")],
     }
 }

@@ -68,6 +68,7 @@ impl Portal {
                 public_key: Identity::new([theirs; 32]).public(),
                 psk: Psk::default(),
                 endpoints: endpoint.into_iter().collect(),
+                ranks: Vec::new(),
                 allowed_ips: vec![allowed.parse().expect("a prefix")],
             }],
         };
@@ -78,6 +79,7 @@ impl Portal {
             let link = Link {
                 id: LinkId(id),
                 group,
+                preference: 0,
                 metric: 0,
                 transport: Transport::Udp,
                 ipv4: true,

@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod config;
+pub mod limits;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 mod monitor;

@@ -105,6 +105,7 @@ impl Recipe {
             public_key: self.peer,
             psk: Psk::default(),
             endpoints: self.endpoints.clone(),
+            ranks: Vec::new(),
             allowed_ips: self.allowed_ips.clone(),
         }
     }

@@ -5,6 +5,8 @@ use hawser_portal::api::{
     Status,
 };
 
+use hawser_portal::limits::{Cause, Limit};
+
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
@@ -65,6 +67,7 @@ fn status() -> Status {
             path("lte-backup", PathState::NoRoute, None),
             over_scion(),
         ],
+        names: vec![],
         fec: FecStatus {
             protected_packets: 4_000,
             repairs: 1_000,
@@ -72,6 +75,8 @@ fn status() -> Status {
             overhead_pct: 25.0,
             repaired_packets: 17,
         },
+        queued_bytes: 0,
+        limit: Some(limit()),
     };
     let idle = PeerStatus {
         refused: Some("unknown_key".into()),
@@ -83,7 +88,10 @@ fn status() -> Status {
         rx_bytes: 0,
         tx_bytes: 0,
         paths: vec![],
+        names: vec![],
         fec: FecStatus::default(),
+        queued_bytes: 0,
+        limit: None,
     };
     Status {
         schema: SCHEMA,
@@ -116,8 +124,14 @@ fn status() -> Status {
             },
             RuleStatus { matches: "everything else".into(), scheduler: "weighted".into(), ..RuleStatus::default() },
         ],
+        packet_busy_s: 12.5,
         ..Status::default()
     }
+}
+
+fn limit() -> Limit {
+    let text = "the links: lte-backup has no route: the interface is down".to_owned();
+    Limit { cause: Cause::Links, links: vec!["lte-backup".into()], text, rate_mbps: 1.5, paths: vec![] }
 }
 
 #[test]
@@ -142,6 +156,7 @@ peer hub: handshake 1 min 15 s ago, received 5.0 GiB, sent 2.0 KiB
   as by eth0
   as to 1-ff00:0:120,10.120.0.10:31000: 2 hops, mtu 1472: 1-ff00:0:110 1>2 1-ff00:0:120
   repairs: 17 packets came back; 1000 sent for 4000 packets, now 25 %
+  what limits what is sent: the links: lte-backup has no route: the interface is down
 
 peer office: no handshake yet, received 0 B, sent 0 B
   it answers, and does not know this portal's public key: on its side, sudo hawser peer list; on this one, hawser pubkey of the private key

@@ -10,14 +10,14 @@
 //! The same instance of the peer means new keys for a live session, another one a new session.
 
 use super::labels::Owner;
-use super::peer::Peer;
+use super::peer::{Peer, Preferred};
 use super::pending::{Admission, Pending};
 use super::{Endpoint, Event, Link, Refusal, name_key};
 use crate::drops::DropReason;
 use crate::handshake::{
     Accepted, Established, HandshakeDrop, HandshakeError, InitiationId, Initiator, Known, Verdict, Way,
 };
-use crate::session::{Buffers, KeySet, Route, Transmit};
+use crate::session::{Buffers, KeySet, Route, Session, Transmit};
 use crate::units::{Ecn, PeerId, Time};
 use crate::wire::handshake::{CookieReply, HandshakeIndex, Response};
 use crate::wire::{DataHeader, DatagramKind, Offer};
@@ -259,6 +259,7 @@ impl Endpoint {
         let links = self.links.clone();
         let (peer, key) = (&mut self.peers[id.0 as usize], keys.id);
         let new = !(same && peer.session.is_some());
+        let preferred = peer.tries_all();
         (peer.asking_since, peer.refused, peer.cookies_in_vain) = (None, None, 0);
         if self.tells_keys {
             self.events.push(Event::Keys { peer: id, new, secrets: Box::new(keys.keys.secrets()) });
@@ -285,7 +286,7 @@ impl Endpoint {
                 session.begin_as_told(&self.rules, &self.terms);
                 links.iter().for_each(|link| session.learn_link(link.id, link.transport));
             }
-            links.iter().for_each(|link| peer.open_paths(now, link));
+            links.iter().for_each(|link| peer.open_paths(now, link, preferred));
             self.count_active();
         }
         self.events.push(Event::Session { peer: id, new });
@@ -316,5 +317,12 @@ fn routes(links: &[Link], peer: &Peer) -> Vec<Route> {
         let reached = peer.config.endpoints.iter().filter(move |endpoint| link.reaches(endpoint));
         reached.map(move |endpoint| Route { link: link.id, remote: link.address_of(endpoint), source: None })
     };
-    links.iter().flat_map(from).collect()
+    links.iter().filter(|link| may_ask(link, peer)).flat_map(from).collect()
+}
+
+/// A link that is not preferred asks where those of its group that are do not help.
+fn may_ask(link: &Link, peer: &Peer) -> bool {
+    let failed = peer.tries_all() == Preferred::Failed;
+    let needed = |session: &Session| session.works_by(link.id) || !session.hopes_for(link.group, true);
+    link.preference == 0 || peer.session.as_ref().map_or(failed, |session| failed || needed(session))
 }

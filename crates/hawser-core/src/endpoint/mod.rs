@@ -41,7 +41,7 @@ use crate::units::{Ecn, LinkGroup, LinkId, PeerId, Random, Time};
 use crate::wire::{DataHeader, DatagramKind, InstanceId, Offer, Reader};
 use handshakes::Outbox;
 use labels::{KeyId, Labels, Owner};
-use peer::Peer;
+use peer::{Peer, Preferred};
 use routing::Routing;
 use share::Shares;
 use std::net::{IpAddr, SocketAddr};
@@ -259,6 +259,7 @@ impl Endpoint {
                 SessionEvent::PathClosed(path) => peer.forget_path(path, &mut self.labels),
                 SessionEvent::KeysRetired(key) => self.labels.remove_key(key),
                 SessionEvent::MtuChanged => mtu_changed = true,
+                SessionEvent::PathDown => self.housekeeping = Time::ZERO,
                 SessionEvent::TrainsLost(link, remote) => {
                     self.events.push(Event::TrainsLost { peer: id, link, remote });
                 }
@@ -332,21 +333,6 @@ impl Endpoint {
         }
     }
 
-    /// A configured link whose path is down tries its other endpoints again, of either IP version: of those the first stays.
-    /// One with aliases keeps a path along each.
-    fn reopen_paths(&mut self, now: Time) {
-        for index in 0..self.peers.len() {
-            let peer = &mut self.peers[index];
-            let fails = |link: &&Link| {
-                let session = peer.session.as_ref();
-                session.is_some_and(|session| link.transport.has_aliases() || !session.hopes_for(link.group))
-            };
-            let failing: Vec<Link> = self.links.iter().filter(fails).copied().collect();
-            failing.iter().for_each(|link| peer.open_paths(now, link));
-            self.settle(now, PeerId(index as u32));
-        }
-    }
-
     /// What the driver is to do or to tell.
     pub fn poll_event(&mut self) -> Option<Event> {
         if self.events.is_empty() { None } else { Some(self.events.remove(0)) }
@@ -380,7 +366,7 @@ impl Endpoint {
             let peer = &mut self.peers[index];
             if let Some(session) = &mut peer.session {
                 session.on_link_up(now, id);
-                peer.open_paths(now, &link);
+                peer.open_paths(now, &link, Preferred::MayWork);
             }
             self.settle(now, PeerId(index as u32));
             self.initiate_at(now, PeerId(index as u32));

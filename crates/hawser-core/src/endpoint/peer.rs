@@ -11,7 +11,7 @@ use crate::packet::{SegmentRef, TrainId, TrainStore};
 use crate::queue::{Choice, FlowView, Queue};
 use crate::session::constants::{ASK_LEAST, DATA_OVERHEAD, EAGER, EAGER_PARTS, QUEUED_FOR, TUN_MTU_MIN, TUN_MTU_RAISE};
 use crate::session::timeout::earlier;
-use crate::session::{Context, KeySet, Reason, Rekey, Route, Session, Settings, first_ids, ingress_queue};
+use crate::session::{Context, KeySet, Rank, Reason, Rekey, Route, Session, Settings, first_ids, ingress_queue};
 use crate::units::{PathId, PeerId, Time};
 use crate::wire::{DataHeader, InstanceId};
 use ipnet::IpNet;
@@ -29,6 +29,19 @@ const MTU_SEARCH: Duration = Duration::from_secs(5);
 /// what its sender still waits for.
 const WAITING_TRAINS: usize = 64;
 
+/// Without an answer for this long a handshake is tried on links that are not preferred, too: twice as long as the round trip that
+/// is assumed before one is known (RFC 9002 section 6.2.2), and the second repetition.
+const FALL_BACK: Duration = Duration::from_millis(700);
+
+/// How the preferred links of a group stand. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Preferred {
+    /// A path on them works, or may soon.
+    MayWork,
+    /// They were tried in vain.
+    Failed,
+}
+
 /// What a portal is told of a peer. No default; moved into the endpoint.
 pub struct PeerConfig {
     /// Its public key.
@@ -37,6 +50,8 @@ pub struct PeerConfig {
     pub psk: Psk,
     /// Where it listens; empty for a peer that comes to us.
     pub endpoints: Vec<SocketAddr>,
+    /// How little each of them is preferred; one without is as good as the best.
+    pub ranks: Vec<u8>,
     /// The inner addresses that are its own.
     pub allowed_ips: Vec<IpNet>,
 }
@@ -215,13 +230,25 @@ impl Peer {
         !self.gone && self.config.public_key == *key
     }
 
-    /// Opens a path on `link` to every endpoint that it can reach.
-    pub fn open_paths(&mut self, now: Time, link: &Link) {
+    /// Opens a path on `link` to every endpoint that it can reach: on one that is not preferred only where the others fail, and
+    /// beside a path that works only those that are better.
+    pub fn open_paths(&mut self, now: Time, link: &Link, others: Preferred) {
         let Some(session) = &mut self.session else { return };
-        for endpoint in self.config.endpoints.iter().filter(|endpoint| link.reaches(endpoint)) {
-            let remote = link.address_of(endpoint);
-            session.open_path(now, Route { link: link.id, remote, source: None }, link.group, link.metric);
+        let best = session.best_rank(link.group).filter(|_| !link.transport.has_aliases());
+        let waits = link.preference > 0 && others == Preferred::MayWork && session.hopes_for(link.group, true);
+        for (at, endpoint) in self.config.endpoints.iter().enumerate().filter(|(_, endpoint)| link.reaches(endpoint)) {
+            let (remote, of_endpoint) = (link.address_of(endpoint), self.config.ranks.get(at).copied().unwrap_or(0));
+            let rank = Rank::new(link.preference, of_endpoint);
+            if best.map_or(!waits, |best| rank < best) {
+                session.open_path(now, Route { link: link.id, remote, source: None }, (link.group, rank), link.metric);
+            }
         }
+    }
+
+    /// Whether those links on which handshakes are tried first have not been answered for so long that all are tried.
+    pub fn tries_all(&self) -> Preferred {
+        let unanswered = self.asking_since.map_or(Duration::ZERO, |since| self.asked_at.since(since));
+        if unanswered >= FALL_BACK { Preferred::Failed } else { Preferred::MayWork }
     }
 
     /// Whether these keys are the session's.

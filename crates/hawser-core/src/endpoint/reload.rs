@@ -3,7 +3,7 @@
 //! A peer keeps its id; one that goes leaves its place to the next that comes. Call `dismiss_peer` and let its
 //! CLOSE out by `poll_transmit` before a peer is removed.
 
-use super::peer::Peer;
+use super::peer::{Peer, Preferred};
 use super::routing::Routing;
 use super::{Endpoint, Link, PeerConfig};
 use crate::alias::Alias;
@@ -122,6 +122,26 @@ impl Endpoint {
         }
     }
 
+    /// A configured link whose path is down tries all that it has: other endpoints, of either IP version, and sockets that are not
+    /// preferred; one whose path works, what would be better. One with aliases keeps a path along each.
+    pub(super) fn reopen_paths(&mut self, now: Time) {
+        for index in 0..self.peers.len() {
+            let peer = &mut self.peers[index];
+            let falls_back = |link: &Link| self.links.iter().any(|one| one.group == link.group && one.preference > 0);
+            let tries = |link: &&Link| {
+                let session = peer.session.as_ref();
+                session.is_some_and(|session| {
+                    let settled =
+                        session.hopes_for(link.group, falls_back(link)) && session.best_rank(link.group).is_none();
+                    link.transport.has_aliases() || !settled
+                })
+            };
+            let trying: Vec<Link> = self.links.iter().filter(tries).copied().collect();
+            trying.iter().for_each(|link| peer.open_paths(now, link, Preferred::MayWork));
+            self.settle(now, PeerId(index as u32));
+        }
+    }
+
     /// The networks of all peers, and who of them is active.
     pub(super) fn route_anew(&mut self) {
         self.count_active();
@@ -161,6 +181,7 @@ mod tests {
             public_key: Identity::new(key).public(),
             psk: Psk::default(),
             endpoints: endpoints.iter().map(|text| text.parse().expect("an endpoint")).collect(),
+            ranks: Vec::new(),
             allowed_ips: Vec::new(),
         }
     }

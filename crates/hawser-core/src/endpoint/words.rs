@@ -30,9 +30,11 @@ pub struct Config {
 pub struct Link {
     /// The driver's name of it.
     pub id: LinkId,
-    /// The configured link that it belongs to, which keeps one path: to the endpoint that validates first. Where endpoints are
-    /// aliases it keeps one along each.
+    /// The configured link that it belongs to, which keeps one path: the most preferred that works, and of equal ones the first
+    /// that validates. Where endpoints are aliases it keeps one along each.
     pub group: LinkGroup,
+    /// How little it is preferred among those of its group: with 0 it is used at once, else where the others fail.
+    pub preference: u8,
     /// Its tier.
     pub metric: u16,
     /// How it carries datagrams.

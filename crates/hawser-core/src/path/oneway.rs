@@ -83,6 +83,12 @@ impl OneWayDelay {
         Duration::from_micros(u64::try_from(waited).unwrap_or(0))
     }
 
+    /// What packets take beyond the least of the last ten seconds, smoothed; zero before a sample.
+    pub fn queue(&self, now: Time) -> Duration {
+        let queue = self.min_us(now).zip(self.smoothed).map_or(0, |(least, smoothed)| smoothed.saturating_sub(least));
+        Duration::from_micros(u64::try_from(queue).unwrap_or(0))
+    }
+
     /// The least delay of the last ten seconds, µs.
     pub fn min_us(&self, now: Time) -> Option<i64> {
         self.min.min(now)

@@ -126,6 +126,9 @@ impl Session {
                 path.follow_mtu();
                 self.events.push(Event::MtuChanged);
             }
+            // Its link may have fallen back meanwhile.
+            let id = path.id;
+            self.close_rivals(now, id);
         }
         self.declare_losses(now, index);
         self.refresh_siblings(now, index);

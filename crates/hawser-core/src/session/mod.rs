@@ -41,6 +41,7 @@ mod paths;
 mod redundant_copies;
 mod reliable;
 mod retransmit;
+mod rivals;
 mod snapshot;
 mod split;
 mod terms;
@@ -50,6 +51,7 @@ mod views;
 pub(crate) use inbound::Datagram;
 pub use keyring::KeyEnd;
 pub(crate) use keyring::{KeySet, Rekey};
+pub use rivals::Rank;
 pub use snapshot::{PathSnapshot, SessionSnapshot};
 pub use terms::Terms;
 pub use timeout::Reason;
@@ -187,6 +189,8 @@ pub(crate) enum Event {
     KeysRetired(KeyId),
     /// A path carries larger datagrams than was known, or only smaller ones.
     MtuChanged,
+    /// A path is down, or in doubt for long.
+    PathDown,
     /// Trains do not arrive on a path by this link to there; its datagrams leave one by one from now on.
     TrainsLost(LinkId, SocketAddr),
     /// The peer closed the session.

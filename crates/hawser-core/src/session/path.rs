@@ -7,7 +7,7 @@ mod view;
 use super::constants::{BATCH_BYTES, INITIAL_RTT};
 use super::hedge::SparseInFlight;
 use super::retransmit::SegmentRecord;
-use super::{Route, Settings, Terms};
+use super::{Rank, Route, Settings, Terms};
 use crate::congestion::pacer::{Pacer, initial_rate};
 use crate::congestion::sampler::{DeliverySampler, Stamp};
 use crate::congestion::{self, Controller, Kind};
@@ -79,6 +79,8 @@ pub(super) struct Path {
     pub transport: Transport,
     /// The configured link that we opened it on; none where the peer opened it.
     pub group: Option<LinkGroup>,
+    /// How little it is preferred among those of that link.
+    pub rank: Rank,
     /// The tier that this side configured.
     pub metric: u16,
     /// What the peer said of it, with the revision that said it.
@@ -170,6 +172,7 @@ impl Path {
             route,
             transport,
             group: None,
+            rank: Rank::default(),
             metric,
             peer: None,
             terms: Terms::default(),

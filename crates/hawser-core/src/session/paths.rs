@@ -1,14 +1,14 @@
 //! Paths come, are validated, move, go down and are closed.
 //!
 //! The local portal opens a path on every link to every endpoint that the link can reach; of those
-//! of one configured link (a socket for each IP version) the first to be validated stays. The remote portal makes a path when the first
+//! of one configured link (a socket for each IP version and transport) one stays (`rivals`). The remote portal makes a path when the first
 //! authentic datagram of a new path id arrives. Either side challenges the address that it was
 //! given before it sends more than a little there. A path that leads to or from another address is
 //! a new one but for its name; another port alone is a NAT's doing (RFC 9000 section 9.4).
 
 use super::constants::INITIAL_RTT;
 use super::path::Path;
-use super::{Event, Moved, Route, Session, reliable};
+use super::{Event, Moved, Rank, Route, Session, reliable};
 use crate::alias::Alias;
 use crate::congestion::SocketState;
 use crate::drops::DropReason;
@@ -27,23 +27,23 @@ impl Session {
     }
 
     /// Opens a path of our own; it is challenged at once. `None` when the session has too many.
-    pub fn open_path(&mut self, now: Time, route: Route, group: LinkGroup, metric: u16) -> Option<PathId> {
+    pub fn open_path(
+        &mut self,
+        now: Time,
+        route: Route,
+        (group, rank): (LinkGroup, Rank),
+        metric: u16,
+    ) -> Option<PathId> {
         if self.paths.len() >= MAX_PATHS || self.paths.iter().any(|path| path.route == route && !path.is_closed()) {
             return None;
         }
         let id = self.path_ids.give()?;
         // We chose this address ourselves: nobody can use us to flood it.
         let index = self.add_path(now, id, route, metric, PathValidation::opened_by_us(route));
-        self.paths[index].group = Some(group);
+        (self.paths[index].group, self.paths[index].rank) = (Some(group), rank);
         self.announce(id, LinkState::Usable);
         self.offer_terms(index);
         Some(id)
-    }
-
-    /// Whether a path that we opened on this configured link works, or may soon.
-    pub fn hopes_for(&self, group: LinkGroup) -> bool {
-        let ours = |path: &&Path| path.group == Some(group);
-        self.paths.iter().filter(ours).any(|path| !matches!(path.health.state(), HealthState::Down(_)))
     }
 
     fn add_path(
@@ -114,49 +114,8 @@ impl Session {
         self.reinject_stranded(now);
     }
 
-    /// Of the paths that we opened on one configured link, only one stays: this one, unless another works already.
-    /// Tells whether it was this one, or was not ours to close.
-    fn close_rivals(&mut self, now: Time, id: PathId) -> bool {
-        let Some(index) = self.index_of(id) else { return false };
-        self.close_twin(now, index);
-        let Some(group) = self.paths[index].group else { return true };
-        if self.paths[index].is_closed() {
-            return false;
-        }
-        let alias = self.paths[index].transport.has_aliases();
-        let rival = |path: &Path| path.group == Some(group) && path.id != id && !alias;
-        if self.paths.iter().any(|path| rival(path) && path.health.is_active()) {
-            self.close_path(now, index);
-            return false;
-        }
-        for other in 0..self.paths.len() {
-            if rival(&self.paths[other]) {
-                self.close_path(now, other);
-            }
-        }
-        true
-    }
-
-    /// Where both portals opened a path between the same two addresses, side 1 closes its own.
-    fn close_twin(&mut self, now: Time, index: usize) {
-        if self.side == 0 {
-            return;
-        }
-        let (route, theirs) = (self.paths[index].route, |path: &Path| path.id.0 & 1 == 0);
-        let same =
-            |path: &Path| path.route.link == route.link && path.route.remote == route.remote && path.health.is_active();
-        if !self.paths.iter().any(|path| theirs(path) && same(path)) {
-            return;
-        }
-        for other in 0..self.paths.len() {
-            if !theirs(&self.paths[other]) && same(&self.paths[other]) {
-                self.close_path(now, other);
-            }
-        }
-    }
-
     /// Closes a path for good, and says so.
-    fn close_path(&mut self, now: Time, index: usize) {
+    pub(super) fn close_path(&mut self, now: Time, index: usize) {
         let id = self.paths[index].id;
         self.take_down(now, index, DownReason::Closed);
         self.announce(id, LinkState::Closed);
@@ -200,6 +159,7 @@ impl Session {
             path.received.repeat_ack(now);
         }
         if action == HealthAction::BecameDown {
+            self.events.push(Event::PathDown);
             self.reinject(now, index);
         }
     }

@@ -61,6 +61,12 @@ pub struct PathSnapshot {
     pub in_active_set: bool,
     /// One-way delay on the session's scale, µs, and its jitter.
     pub delay_us: (i64, i64),
+    /// How much of that delay is a queue: beyond the least of the last ten seconds.
+    pub queue: Duration,
+    /// For how long altogether it could have sent and had nothing to send.
+    pub idle: Duration,
+    /// Neither side says that it carries no inner packets.
+    pub offered: bool,
 }
 
 /// A session at one moment. A plain value.
@@ -122,6 +128,9 @@ impl Session {
             link_tag: path.terms.name,
             in_active_set: self.policy.decisions().active_set.contains(index),
             delay_us: (path.oneway.smoothed_us().unwrap_or(0), path.oneway.jitter_us()),
+            queue: path.oneway.queue(now),
+            idle: path.idle_for(now),
+            offered: path.is_offered(),
         };
         let (protection, cipher) = self.keyring.kind();
         SessionSnapshot {

@@ -182,7 +182,10 @@ impl Session {
         let path = &mut self.paths[index];
         match path.health.handle_timeout(now, others, every) {
             HealthAction::None => {}
-            HealthAction::Ping => path.wants.ping = true,
+            HealthAction::Ping => {
+                path.wants.ping = true;
+                self.events.push(Event::PathDown);
+            }
             HealthAction::Probe => self.probe(now, index),
             HealthAction::BecameSuspect => self.on_suspect(now, index),
             HealthAction::BecameDown => self.on_gave_up(now, index),
@@ -222,6 +225,7 @@ impl Session {
 
     /// A path is down because nothing came. The far side of an idle one may not have noticed.
     fn on_gave_up(&mut self, now: Time, index: usize) {
+        self.events.push(Event::PathDown);
         self.reinject(now, index);
         if self.idle {
             self.announce(self.paths[index].id, LinkState::Down);

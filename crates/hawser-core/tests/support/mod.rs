@@ -65,6 +65,7 @@ pub fn peer(key: u8, endpoints: &[&str], allowed: &str) -> PeerConfig {
         public_key: Identity::new([key; 32]).public(),
         psk: Psk::default(),
         endpoints: endpoints.iter().map(|text| text.parse().expect("an endpoint")).collect(),
+        ranks: Vec::new(),
         allowed_ips: vec![allowed.parse().expect("a prefix")],
     }
 }
@@ -72,7 +73,7 @@ pub fn peer(key: u8, endpoints: &[&str], allowed: &str) -> PeerConfig {
 /// A link of metric 0 over IPv4, up, in a group of its own.
 pub fn link(id: u16, transport: Transport, opens: bool) -> Link {
     let group = LinkGroup(id);
-    Link { id: LinkId(id), group, metric: 0, transport, ipv4: true, ipv6: false, opens, up: true }
+    Link { id: LinkId(id), group, preference: 0, metric: 0, transport, ipv4: true, ipv6: false, opens, up: true }
 }
 
 pub struct Portal {

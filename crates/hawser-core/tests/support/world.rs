@@ -97,16 +97,23 @@ pub struct Portal {
     metrics: Vec<u16>,
     /// All its links are sockets of one configured link.
     one_group: bool,
+    /// How little each of its links is preferred.
+    preferences: Vec<u8>,
 }
 
-fn endpoint(key: u8, theirs: u8, instance: u64, endpoints: &[SocketAddr]) -> Endpoint {
+/// The other portal, as one of them knows it.
+pub fn peer(theirs: u8, endpoints: &[SocketAddr]) -> PeerConfig {
     let allowed = if theirs == 2 { "10.0.0.1/32" } else { "10.0.0.2/32" };
-    let peer = PeerConfig {
+    PeerConfig {
         public_key: Identity::new([theirs; 32]).public(),
         psk: Psk::default(),
         endpoints: endpoints.to_vec(),
+        ranks: Vec::new(),
         allowed_ips: vec![allowed.parse().expect("a prefix")],
-    };
+    }
+}
+
+fn endpoint(key: u8, theirs: u8, instance: u64, endpoints: &[SocketAddr]) -> Endpoint {
     let config = Config {
         identity: Identity::new([key; 32]),
         offer: Offer {
@@ -115,7 +122,7 @@ fn endpoint(key: u8, theirs: u8, instance: u64, endpoints: &[SocketAddr]) -> End
             instance: InstanceId(instance),
         },
         settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500, tuning: Tuning::default() },
-        peers: vec![peer],
+        peers: vec![peer(theirs, endpoints)],
     };
     Endpoint::new(config, Box::new(Seeded(instance)))
 }
@@ -136,6 +143,7 @@ impl Portal {
             endpoints,
             metrics: metrics.to_vec(),
             one_group: false,
+            preferences: Vec::new(),
         }
     }
 
@@ -144,10 +152,20 @@ impl Portal {
         for id in 0..self.links.len() {
             let metric = self.metrics.get(id).copied().unwrap_or(0);
             let opens = !self.endpoints.is_empty();
+            let preference = self.preferences.get(id).copied().unwrap_or(0);
             let (id, ipv4) = (id as u16, self.links[id].is_ipv4());
             let group = LinkGroup(if self.one_group { 0 } else { id });
-            let link =
-                Link { id: LinkId(id), group, metric, transport: Transport::Udp, ipv4, ipv6: !ipv4, opens, up: true };
+            let link = Link {
+                id: LinkId(id),
+                group,
+                preference,
+                metric,
+                transport: Transport::Udp,
+                ipv4,
+                ipv6: !ipv4,
+                opens,
+                up: true,
+            };
             self.endpoint.add_link(now, link);
         }
     }
@@ -195,6 +213,13 @@ impl World {
     pub fn dual_stack() -> World {
         let mut local = Portal::new(1, &DUAL_LOCALS, &DUAL_REMOTES, &[]);
         local.one_group = true;
+        World::of(local, Portal::new(2, &DUAL_REMOTES, &[], &[]))
+    }
+
+    /// The same, whose first socket is preferred.
+    pub fn preferring() -> World {
+        let mut local = Portal::new(1, &DUAL_LOCALS, &DUAL_REMOTES, &[]);
+        (local.one_group, local.preferences) = (true, vec![0, 1]);
         World::of(local, Portal::new(2, &DUAL_REMOTES, &[], &[]))
     }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Live;
+use crate::limits::Limit;
 
 /// The version of the document (docs/monitoring.md): it grows by one where a field comes, goes or changes its meaning.
 pub const SCHEMA: u32 = 2;
@@ -47,6 +48,9 @@ pub struct Status {
     /// The page, while it is served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web: Option<WebStatus>,
+    /// For how long altogether the packet thread had a processor or waited for one, in seconds.
+    #[serde(default)]
+    pub packet_busy_s: f64,
 }
 
 /// A rule, and what it did. Plain data.
@@ -139,9 +143,30 @@ pub struct PeerStatus {
     pub tx_bytes: u64,
     /// Its paths, one a link.
     pub paths: Vec<PathStatus>,
+    /// The names that it is reached by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<NameStatus>,
     /// Forward error correction.
     #[serde(default)]
     pub fec: FecStatus,
+    /// Bytes of inner packets that wait for a path to it.
+    #[serde(default)]
+    pub queued_bytes: u64,
+    /// What limits what this portal sends to it; none in the first seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+}
+
+/// A name that a peer is reached by. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameStatus {
+    /// The name and the port, as they are configured.
+    pub endpoint: String,
+    /// The addresses that are in use for it; none before the first answer.
+    pub addresses: Vec<std::net::IpAddr>,
+    /// Why it was not resolved when it was asked for last; none where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// What repairs did for the flows of rules with `fec`. Nothing at first; plain data.
@@ -196,12 +221,41 @@ pub struct PathStatus {
     /// Its datagrams leave one by one, without UDP GSO: trains of them did not arrive.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_gso: bool,
+    /// What its link would rather go by, which does not pass now; none where it goes by the best that it may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<String>,
     /// Its SCION path, where this portal chose one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scion: Option<ScionStatus>,
     /// What is seen of it while the portal runs.
     #[serde(default)]
     pub live: Live,
+    /// How it is used.
+    #[serde(default)]
+    pub load: PathLoad,
+}
+
+/// How a path is used by what this portal sends. An unused path by default; plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PathLoad {
+    /// Its number, the same on both sides.
+    pub id: u32,
+    /// Bytes of datagrams that were sent and not acknowledged yet.
+    pub in_flight_bytes: u64,
+    /// For how long altogether it could have sent and had nothing to send, in seconds.
+    pub idle_s: f64,
+    /// Bulk flows use it.
+    pub active_set: bool,
+    /// One side says that it carries no inner packets: its data cap is reached.
+    pub barred: bool,
+    /// One-way delay to the peer in milliseconds, on a scale that all paths to it share and nobody else.
+    pub delay_ms: f64,
+    /// How much of that is a queue: beyond the least of the last ten seconds.
+    pub queue_ms: f64,
+    /// The largest rate of the last minute, in Mbit/s.
+    pub peak_mbps: f64,
+    /// Its queue rises and falls with that of another path: they share a line.
+    pub shares_queue: bool,
 }
 
 /// A SCION path. Plain data.
@@ -277,8 +331,10 @@ mod tests {
             rx_bytes: 1,
             tx_bytes: 2,
             without_gso: false,
+            instead_of: None,
             scion: None,
             live: Live { id: Some(3), condition: Condition::Degraded, rx_mbps: 1.5, ..Live::default() },
+            load: PathLoad::default(),
         };
         let fec =
             FecStatus { protected_packets: 8, repairs: 2, repair_bytes: 600, overhead_pct: 25.0, repaired_packets: 1 };
@@ -292,7 +348,10 @@ mod tests {
             rx_bytes: 3,
             tx_bytes: 4,
             paths: vec![path],
+            names: Vec::new(),
             fec,
+            queued_bytes: 5,
+            limit: None,
         };
         let status = Status {
             schema: SCHEMA,
@@ -313,6 +372,7 @@ mod tests {
             rules: Vec::new(),
             events_latest: 9,
             web: None,
+            packet_busy_s: 0.5,
         };
         let text = serde_json::to_string(&status).expect("it is plain data");
         assert_eq!(
@@ -324,10 +384,12 @@ mod tests {
                 r#""rate_mbps":48.0,"loss_pct":0.5,"cwnd_bytes":120000,"mtu":1472,"rx_bytes":1,"tx_bytes":2,"#,
                 r#""live":{"id":3,"place":0,"condition":"degraded","condition_s":0.0,"rx_mbps":1.5,"tx_mbps":0.0,"share_pct":0.0,"#,
                 r#""rtt_min_ms":null,"queue_ms":null,"active_set":false,"acked_packets":0,"lost_packets":0,"#,
-                r#""retransmitted_bytes":0,"reinjected_bytes":0}}],"fec":{"#,
-                r#""protected_packets":8,"repairs":2,"repair_bytes":600,"overhead_pct":25.0,"repaired_packets":1}}],"#,
+                r#""retransmitted_bytes":0,"reinjected_bytes":0},"#,
+                r#""load":{"id":0,"in_flight_bytes":0,"idle_s":0.0,"active_set":false,"barred":false,"delay_ms":0.0,"queue_ms":0.0,"#,
+                r#""peak_mbps":0.0,"shares_queue":false}}],"fec":{"#,
+                r#""protected_packets":8,"repairs":2,"repair_bytes":600,"overhead_pct":25.0,"repaired_packets":1},"queued_bytes":5}],"#,
                 r#""drops":{"replay":5},"scheduler":"adaptive","links":[{"name":"dsl","weight":1,"max_rate_mbps":20.0,"#,
-                r#""data_cap":{"used_bytes":6,"cap_bytes":7,"reached":false},"metric":2}],"events_latest":9}"#
+                r#""data_cap":{"used_bytes":6,"cap_bytes":7,"reached":false},"metric":2}],"events_latest":9,"packet_busy_s":0.5}"#
             )
         );
         assert_eq!(serde_json::from_str::<Status>(&text).expect("it reads back"), status);

@@ -106,7 +106,7 @@ impl Forward {
         let protocol = |transport: &Transport| match transport {
             Transport::Udp => Some(Transported::Udp),
             Transport::Tcp => Some(Transported::Tcp),
-            Transport::Ip | Transport::Scion => None,
+            Transport::Ip | Transport::Scion | Transport::Auto => None,
         };
         let here = |address: &SocketAddr| address.is_ipv4() == self.host.is_ipv4() || address.is_ipv6();
         let listens = portal.listen.iter().filter(|address| here(address)).map(SocketAddr::port);

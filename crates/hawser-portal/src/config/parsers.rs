@@ -1,5 +1,6 @@
 //! From a TOML value to a value that is right, or a fault that says how to write it.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -14,7 +15,9 @@ use super::reader::{integer, quoted, string};
 use super::reading::no_such_word;
 use super::scion::{self, ScionEndpoint};
 use super::supported;
-use super::values::{InterfaceName, Keyword, LinkName, METRIC_RANGE, MTU_MIN, Metric, Mtu, NameError, PeerName};
+use super::values::{
+    HostName, InterfaceName, Keyword, LinkName, METRIC_RANGE, MTU_MIN, Metric, Mtu, NameError, PeerName,
+};
 
 /// One of the words of `K`, which this version carries out; `key` is `section.key`.
 pub(super) fn keyword<K: Keyword>(key: &str, value: &DeValue<'_>) -> Result<K, Fault> {
@@ -176,10 +179,21 @@ fn host(address: IpAddr) -> IpNet {
     IpNet::from(address)
 }
 
-/// An address of either kind. Plain data.
+/// An address of either kind, or a name. Plain data.
 pub(super) enum Endpoint {
     Socket(SocketAddr),
+    Name(HostName, u16),
     Scion(ScionEndpoint),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(address) => address.fmt(f),
+            Self::Name(name, port) => write!(f, "{name}:{port}"),
+            Self::Scion(endpoint) => endpoint.fmt(f),
+        }
+    }
 }
 
 /// Where a portal listens: the address may be unspecified.
@@ -205,10 +219,14 @@ pub(super) fn web_address(value: &DeValue<'_>) -> Result<SocketAddr, Fault> {
 /// Where a peer is reached.
 pub(super) fn endpoint(value: &DeValue<'_>) -> Result<Endpoint, Fault> {
     string(value, |text| {
+        if let Some(named) = named_endpoint(text)? {
+            return Ok(named);
+        }
         let endpoint = any_endpoint(text)?;
         let host = match &endpoint {
             Endpoint::Socket(address) => address.ip(),
             Endpoint::Scion(endpoint) => scion::host(endpoint).ip(),
+            Endpoint::Name(..) => return Ok(endpoint),
         };
         if host.is_unspecified() || host.is_multicast() {
             return Err(
@@ -217,6 +235,21 @@ pub(super) fn endpoint(value: &DeValue<'_>) -> Result<Endpoint, Fault> {
         }
         Ok(endpoint)
     })
+}
+
+/// A name and a port; none where it is something else.
+fn named_endpoint(text: &str) -> Result<Option<Endpoint>, Fault> {
+    let (host, port) = text.rsplit_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
+    // Of numbers alone is a mistyped address.
+    let Some(name) = HostName::parse(host).filter(|_| host.chars().any(|c| c.is_ascii_alphabetic())) else {
+        return Ok(None);
+    };
+    let whole = || quoted(&format!("{host}:{DEFAULT_PORT}"));
+    match port.map(str::parse) {
+        None => Err(Fault::new(format!("{text} has no port")).hint("name and port").fix(whole())),
+        Some(Ok(0) | Err(_)) => Err(Fault::new(format!("{text}: its port is none")).hint("1 to 65535").fix(whole())),
+        Some(Ok(port)) => Ok(Some(Endpoint::Name(name, port))),
+    }
 }
 
 fn any_endpoint(text: &str) -> Result<Endpoint, Fault> {
@@ -257,15 +290,10 @@ fn socket_address(text: &str) -> Result<SocketAddr, Fault> {
         let whole = SocketAddr::new(address, DEFAULT_PORT).to_string();
         return Err(Fault::new(format!("{} is not a port", quoted(port))).hint("1 to 65535").fix(quoted(&whole)));
     }
-    if is_host_name(name) {
-        return Err(not_supported(&format!("the host name {}", quoted(name)))
-            .hint(format!("write an address; to look it up: getent ahosts {name}")));
+    if name.chars().any(|c| c.is_ascii_alphabetic()) && HostName::parse(name).is_some() {
+        return Err(Fault::new(format!("a portal listens on addresses, and {} is a name", quoted(name)))
+            .hint(format!("on all of them: \"0.0.0.0:{DEFAULT_PORT}\" and \"[::]:{DEFAULT_PORT}\"")));
     }
     Err(Fault::new(format!("{} is not an address and port", quoted(text)))
         .hint("such as \"198.51.100.7:4920\" or \"[2001:db8::7]:4920\""))
-}
-
-fn is_host_name(text: &str) -> bool {
-    text.chars().any(|c| c.is_ascii_alphabetic())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '-')
 }

@@ -96,7 +96,7 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("name", "name", "required"),
             key("public_key", "key", "required"),
             key("preshared_key_file", "path", "none"),
-            key("endpoints", "list of IP:port or `scion://…`", "[]"),
+            key("endpoints", "list of host:port or `scion://…`", "[]"),
             key("allowed_ips", "list of network/prefix", "required"),
         ],
     },

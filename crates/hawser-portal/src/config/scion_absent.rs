@@ -14,6 +14,12 @@ pub(super) const SCHEME: &str = "scion://";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ScionEndpoint {}
 
+impl std::fmt::Display for ScionEndpoint {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {}
+    }
+}
+
 /// There are none. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScionPaths {}

@@ -20,7 +20,7 @@ use super::values::{
     Cipher, Congestion, Fail, InterfaceName, IpProtocol, LinkName, PeerName, Protection, Scheduler, TlsName, Transport,
 };
 use super::{ANY_INTERFACE, DEFAULT_SOCKET, DEFAULT_STATE_DIR, DEFAULT_TUN_NAME};
-use super::{DataCap, Gateway, Link, Nat, Peer, Portal, Traffic, Tun, Web};
+use super::{DataCap, Gateway, Link, NamedEndpoint, Nat, Peer, Portal, Traffic, Tun, Web};
 
 /// What must be there once in the whole file. Starts empty; used by one thread.
 #[derive(Default)]
@@ -182,11 +182,12 @@ pub(super) fn link(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
     Some(Sited { value: link, span: header })
 }
 
-/// TLS is of streams alone.
+/// TLS is of streams alone. A link that chooses by itself falls back to it.
 fn tls(table: &mut Table<'_, '_, '_>, transport: Option<Transport>) -> Option<TlsName> {
     let tls = table.optional("tls", boolean);
     let name = table.optional("tls_name", tls_name);
-    let on = tls.as_ref().is_some_and(|tls| tls.value);
+    let auto = transport == Some(Transport::Auto);
+    let on = tls.as_ref().is_some_and(|tls| tls.value) || auto;
     if let Some(tls) = tls.filter(|tls| tls.value && transport != Some(Transport::Tcp)) {
         table.fault(tls.span, Fault::new("`tls` is of the transport `tcp` alone").hint("add: transport = \"tcp\""));
     }
@@ -215,17 +216,17 @@ pub(super) fn peer(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
     for net in allowed.iter().flatten() {
         claims.networks.claim(&mut table, net.value, net.span.clone(), "the network belongs to a peer already");
     }
+    let mut seen: Unique<String> = Unique::default();
+    for (e, text) in endpoints.iter().flatten().map(|e| (e, e.value.to_string())) {
+        seen.claim(&mut table, text, e.span.clone(), "the endpoint is there twice");
+    }
+    let names = named(endpoints.iter().flatten());
+    let ranks = ranked(endpoints.iter().flatten());
     let (endpoints, scion_endpoints) = by_kind(endpoints.unwrap_or_default());
-    let mut seen: Unique<SocketAddr> = Unique::default();
-    for e in &endpoints {
-        seen.claim(&mut table, e.value, e.span.clone(), "the endpoint is there twice");
-    }
-    let mut seen: Unique<ScionEndpoint> = Unique::default();
-    for e in &scion_endpoints {
-        seen.claim(&mut table, e.value, e.span.clone(), "the endpoint is there twice");
-    }
     table.finish();
     let peer = Peer {
+        names,
+        ranks,
         name: name?.value,
         public_key: key?.value,
         preshared_key_file: preshared.map(|p| p.value),
@@ -260,6 +261,25 @@ pub(super) fn traffic(mut table: Table<'_, '_, '_>) -> Traffic {
     }
 }
 
+/// Endpoints with their places in the list.
+fn placed<'e>(endpoints: impl Iterator<Item = &'e Sited<Endpoint>>) -> impl Iterator<Item = (u8, &'e Endpoint)> {
+    // Beyond 255 all are as good.
+    endpoints.enumerate().map(|(place, e)| (u8::try_from(place).unwrap_or(u8::MAX), &e.value))
+}
+
+fn named<'e>(endpoints: impl Iterator<Item = &'e Sited<Endpoint>>) -> Vec<NamedEndpoint> {
+    let named = placed(endpoints).filter_map(|(rank, endpoint)| match endpoint {
+        Endpoint::Name(name, port) => Some(NamedEndpoint { name: name.clone(), port: *port, rank }),
+        _ => None,
+    });
+    named.collect()
+}
+
+/// The places of the addresses.
+fn ranked<'e>(endpoints: impl Iterator<Item = &'e Sited<Endpoint>>) -> Vec<u8> {
+    placed(endpoints).filter(|(_, endpoint)| matches!(endpoint, Endpoint::Socket(_))).map(|(rank, _)| rank).collect()
+}
+
 /// Socket addresses, and SCION's.
 fn by_kind(endpoints: Vec<Sited<Endpoint>>) -> (Vec<Sited<SocketAddr>>, Vec<Sited<ScionEndpoint>>) {
     let (mut sockets, mut scion) = (Vec::new(), Vec::new());
@@ -267,6 +287,7 @@ fn by_kind(endpoints: Vec<Sited<Endpoint>>) -> (Vec<Sited<SocketAddr>>, Vec<Site
         match value {
             Endpoint::Socket(value) => sockets.push(Sited { value, span }),
             Endpoint::Scion(value) => scion.push(Sited { value, span }),
+            Endpoint::Name(..) => {}
         }
     }
     (sockets, scion)

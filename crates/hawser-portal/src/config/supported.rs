@@ -16,6 +16,8 @@ const fn later(key: &'static str, value: &'static str) -> Later {
 const LATER_VALUES: &[Later] = &[
     // It listens at addresses of its own.
     later("portal.transports", "scion"),
+    // Who listens takes what is named.
+    later("portal.transports", "auto"),
     #[cfg(not(feature = "scion"))]
     later("link.transport", "scion"),
     #[cfg(not(feature = "metrics"))]

@@ -57,6 +57,8 @@ fn every_link_has_somewhere_to_go(links: &[Sited<Link>], peers: &[Sited<Peer>], 
                 let hint = "add to a [[peer]]: endpoints = [\"scion://1-ff00:0:110,10.0.0.1:31000\"]";
                 faults.add(link.span.clone(), nowhere("SCION `endpoints`").hint(hint));
             }
+        } else if peers.iter().any(|peer| !peer.value.names.is_empty()) {
+            // Of which IP version they are is known once they are resolved.
         } else if endpoints.is_empty() {
             let hint = "add endpoints to a [[peer]], or leave the link out";
             faults.add(link.span.clone(), nowhere("`endpoints` for it").hint(hint));

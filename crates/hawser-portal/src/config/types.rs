@@ -13,7 +13,7 @@ use super::rules::Rule;
 use super::scion::{ScionEndpoint, ScionPaths};
 use super::takeover::Takeover;
 use super::values::{
-    Cipher, Congestion, Fail, InterfaceName, IpProtocol, LinkName, Metric, Mtu, PeerName, Protection, Scheduler,
+    Cipher, Congestion, Fail, HostName, InterfaceName, IpProtocol, LinkName, Metric, Mtu, PeerName, Protection, Scheduler,
     TcpCongestion, TlsName, Transport,
 };
 
@@ -173,7 +173,7 @@ impl Portal {
 impl Peer {
     /// Whether we may call it.
     pub fn has_endpoints(&self) -> bool {
-        !self.endpoints.is_empty() || !self.scion_endpoints.is_empty()
+        !self.endpoints.is_empty() || !self.names.is_empty() || !self.scion_endpoints.is_empty()
     }
 }
 
@@ -199,12 +199,34 @@ pub struct Peer {
     pub public_key: PublicKey,
     /// The file with a preshared key; relative to the configuration's folder.
     pub preshared_key_file: Option<PathBuf>,
-    /// Where it is reached by all others.
+    /// Where it is reached by all others, as far as that is known: the addresses of the file, and of a portal that runs those of
+    /// `names`, too.
     pub endpoints: Vec<SocketAddr>,
+    /// How little each of them is preferred: its place in the list of the file, where all addresses of a name have one.
+    pub ranks: Vec<u8>,
+    /// The endpoints that are names.
+    pub names: Vec<NamedEndpoint>,
     /// Where it is reached by links over SCION.
     pub scion_endpoints: Vec<ScionEndpoint>,
     /// The networks behind it, host bits zero; at least one, none of them twice.
     pub allowed_ips: Vec<IpNet>,
+}
+
+/// An endpoint that is a name. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedEndpoint {
+    /// The name.
+    pub name: HostName,
+    /// The port.
+    pub port: u16,
+    /// How little it is preferred.
+    pub rank: u8,
+}
+
+impl std::fmt::Display for NamedEndpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.name, self.port)
+    }
 }
 
 /// `[traffic]`. Plain data; the default is the contract's.

@@ -53,6 +53,8 @@ keyword! {
         Ip = "ip",
         /// SCION packets.
         Scion = "scion",
+        /// UDP where it passes, else TCP, else TCP inside TLS.
+        Auto = "auto",
     }
 }
 
@@ -287,11 +289,11 @@ impl TcpCongestion {
     }
 }
 
-/// The name that a link's TLS asks for; none by default. A host name; plain data.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TlsName(Option<String>);
+/// A name that a host could have. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HostName(String);
 
-impl TlsName {
+impl HostName {
     /// Takes `name` where a host could have it (RFC 1123 section 2.1, lengths of RFC 1035 section 2.3.4).
     pub fn parse(name: &str) -> Option<Self> {
         let label = |label: &str| {
@@ -299,12 +301,34 @@ impl TlsName {
             (1..=63).contains(&label.len()) && plain && !label.starts_with('-') && !label.ends_with('-')
         };
         let address = name.parse::<std::net::IpAddr>().is_ok();
-        (name.len() <= 253 && name.split('.').all(label) && !address).then(|| Self(Some(name.to_owned())))
+        (name.len() <= 253 && name.split('.').all(label) && !address).then(|| Self(name.to_owned()))
+    }
+
+    /// The name itself.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The name that a link's TLS asks for; none by default. Plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsName(Option<HostName>);
+
+impl TlsName {
+    /// Takes `name` where a host could have it.
+    pub fn parse(name: &str) -> Option<Self> {
+        HostName::parse(name).map(|name| Self(Some(name)))
     }
 
     /// The name itself, if one is asked for.
     pub fn as_str(&self) -> Option<&str> {
-        self.0.as_deref()
+        self.0.as_ref().map(HostName::as_str)
     }
 }
 

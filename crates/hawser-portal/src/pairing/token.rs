@@ -26,7 +26,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hawser_core::handshake::enrolment::{SECRET_LEN, Secret};
 use ipnet::IpNet;
 
-use crate::config::{KEY_BYTES, PeerName, PublicKey, TlsName};
+use crate::config::{HostName, KEY_BYTES, PeerName, PublicKey};
 
 /// How a token begins.
 pub const TOKEN_PREFIX: &str = "hwr1:";
@@ -83,17 +83,13 @@ pub enum Host {
     Name(HostName),
 }
 
-/// A name that a host could have. Plain data.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostName(String);
-
 impl Host {
     /// Reads an address, in brackets or not, or a name; none where it is neither.
     pub fn parse(text: &str) -> Option<Self> {
         let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
         match bare.parse() {
             Ok(address) => Some(Self::Address(address)),
-            Err(_) => TlsName::parse(text).map(|_| Self::Name(HostName(text.to_owned()))),
+            Err(_) => HostName::parse(text).map(Self::Name),
         }
     }
 }
@@ -103,7 +99,7 @@ impl fmt::Display for Host {
         match self {
             Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
             Self::Address(address) => address.fmt(f),
-            Self::Name(HostName(name)) => f.write_str(name),
+            Self::Name(name) => name.fmt(f),
         }
     }
 }
@@ -172,9 +168,9 @@ impl Token {
             out.extend(endpoint.port.to_be_bytes());
             match &endpoint.host {
                 Host::Address(address) => put_address(&mut out, *address),
-                Host::Name(HostName(name)) => {
+                Host::Name(name) => {
                     out.push(NAME);
-                    put_text(&mut out, name);
+                    put_text(&mut out, name.as_str());
                 }
             }
         }

@@ -133,6 +133,7 @@ mod tests {
             port,
             carriage: Carriage::Udp,
             family: address.map_or(Family::V4, Family::of),
+            preference: 0,
             metric: 0,
             mark: Mark(0),
             endpoints: Vec::new(),

@@ -1,6 +1,7 @@
 //! What the control thread and the packet thread say to each other.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 #[cfg(feature = "scion")]
 use hawser_core::alias::Alias;
@@ -115,6 +116,8 @@ pub struct State {
     pub usable: Vec<bool>,
     /// What was lost outside the core.
     pub lost: Lost,
+    /// For how long altogether the thread had a processor, or waited for one.
+    pub busy: Duration,
 }
 
 /// Packets lost outside the core, since the start. Zero at first. Plain data.

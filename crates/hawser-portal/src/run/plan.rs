@@ -48,6 +48,8 @@ pub struct SocketPlan {
     pub carriage: Carriage,
     /// Its IP version.
     pub family: Family,
+    /// How little it is preferred among the sockets of its link: 0 is used at once.
+    pub preference: u8,
     /// Its tier.
     pub metric: u16,
     /// The mark of all it sends, by which policy routing keeps it off the tunnel.
@@ -69,6 +71,7 @@ impl SocketPlan {
             port: 0,
             carriage: Carriage::Udp,
             family: Family::V4,
+            preference: 0,
             metric: 0,
             mark: Mark(0),
             endpoints: Vec::new(),
@@ -142,8 +145,19 @@ impl Carriage {
         match transport {
             Transport::Ip => Self::Ip(config.portal.ip_protocol),
             Transport::Tcp => Self::Tcp { congestion: config.traffic.tcp_congestion.clone(), tls },
-            // SCION's sockets are planned apart.
-            Transport::Udp | Transport::Scion => Self::Udp,
+            // SCION's sockets are planned apart, and who listens does so for each transport that is named.
+            Transport::Udp | Transport::Scion | Transport::Auto => Self::Udp,
+        }
+    }
+
+    /// How the sockets of a link carry datagrams, the preferred one first.
+    fn of_link(link: &Link, config: &Config) -> Vec<Self> {
+        let one = |transport, tls| Self::new(transport, config, tls);
+        match link.transport {
+            Transport::Auto => {
+                vec![one(Transport::Udp, None), one(Transport::Tcp, None), one(Transport::Tcp, link.tls.clone())]
+            }
+            transport => vec![one(transport, link.tls.clone())],
         }
     }
 
@@ -182,10 +196,11 @@ pub fn sockets(config: &Config) -> Vec<SocketPlan> {
         for family in [Family::V4, Family::V6] {
             let reached: Vec<_> = endpoints.iter().filter(|e| Family::of(e.ip()) == family).copied().collect();
             let bindable = link.address.is_none_or(|address| Family::of(address) == family);
-            if bindable && !reached.is_empty() {
-                let carriage = Carriage::new(link.transport, config, link.tls.clone());
-                plans.push(for_link(link, group, family, reached, carriage));
+            if !bindable || reached.is_empty() {
+                continue;
             }
+            let carriages = (0..).zip(Carriage::of_link(link, config));
+            plans.extend(carriages.map(|carriage| for_link(link, group, family, reached.clone(), carriage)));
         }
     }
     let mark = own::mark(config.tun.name.as_str());
@@ -220,11 +235,12 @@ fn for_link(
     group: LinkGroup,
     family: Family,
     endpoints: Vec<SocketAddr>,
-    carriage: Carriage,
+    (preference, carriage): (u8, Carriage),
 ) -> SocketPlan {
     SocketPlan {
         id: LinkId::default(),
         group,
+        preference,
         name: link.name.to_string(),
         interface: link.interface.as_ref().map(ToString::to_string),
         address: link.address,
@@ -247,6 +263,7 @@ fn for_listen(address: SocketAddr, group: LinkGroup, carriage: Carriage) -> Sock
         port: address.port(),
         carriage,
         family: Family::of(address.ip()),
+        preference: 0,
         metric: 0,
         mark: Mark(0),
         endpoints: Vec::new(),
@@ -269,10 +286,17 @@ pub fn core_config(config: &Config, keys: &Keys, rng: &mut dyn Random) -> CoreCo
 
 /// A peer as the core knows it.
 pub fn core_peer(peer: &Peer, keys: &Keys) -> PeerConfig {
+    let psk = keys.preshared.get(&peer.name).map_or_else(Psk::default, |key| Psk::new(*key.as_bytes()));
+    PeerConfig { psk, ..known_peer(peer) }
+}
+
+/// A peer whose keys the core knows already: what may change of it.
+pub fn known_peer(peer: &Peer) -> PeerConfig {
     PeerConfig {
         public_key: PublicKey(*peer.public_key.as_bytes()),
-        psk: keys.preshared.get(&peer.name).map_or_else(Psk::default, |key| Psk::new(*key.as_bytes())),
+        psk: Psk::default(),
         endpoints: peer.endpoints.clone(),
+        ranks: peer.ranks.clone(),
         allowed_ips: peer.allowed_ips.clone(),
     }
 }
@@ -381,6 +405,16 @@ mod tests {
         let tls = Some(TlsName::default());
         assert_eq!(plans[0].carriage, Carriage::Tcp { congestion: None, tls });
         assert_eq!(plans[1].carriage, Carriage::Ip(IpProtocol::EXPERIMENT));
+    }
+
+    #[test]
+    fn a_link_that_chooses_by_itself_has_a_socket_for_each_transport_the_preferred_first() {
+        let links =
+            "[[link]]\nname = \"a\"\ninterface = \"eth0\"\ntransport = \"auto\"\ntls_name = \"www.example.com\"";
+        let plans = sockets(&config("", links, "endpoints = [\"198.51.100.7:4920\"]"));
+        let tcp = |tls: Option<&str>| Carriage::Tcp { congestion: None, tls: tls.and_then(TlsName::parse) };
+        let seen: Vec<_> = plans.iter().map(|p| (p.group.0, p.preference, p.carriage.clone())).collect();
+        assert_eq!(seen, [(0, 0, Carriage::Udp), (0, 1, tcp(None)), (0, 2, tcp(Some("www.example.com")))]);
     }
 
     #[test]

@@ -93,7 +93,17 @@ impl Portal {
         let (id, group, metric) = (LinkId(id), LinkGroup(id), 0);
         self.endpoint.add_link(
             now,
-            Link { id, group, metric, transport: Transport::Udp, ipv4: true, ipv6: false, opens, up: true },
+            Link {
+                id,
+                group,
+                preference: 0,
+                metric,
+                transport: Transport::Udp,
+                ipv4: true,
+                ipv6: false,
+                opens,
+                up: true,
+            },
         );
     }
 
@@ -158,6 +168,7 @@ fn endpoint(place: usize, rng: &mut Seeded) -> Endpoint {
         public_key: identity(other).public(),
         psk: Psk::default(),
         endpoints,
+        ranks: Vec::new(),
         allowed_ips: vec![format!("10.0.0.{}/32", 1 + other).parse().expect("a prefix")],
     };
     let hub = || (0..LINKS).map(|link| SocketAddr::from(([198, 51, 100, 1 + link as u8], PORT))).collect();

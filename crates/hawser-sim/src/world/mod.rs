@@ -159,6 +159,7 @@ impl World {
         let listener = Link {
             id: LinkId(0),
             group: LinkGroup(0),
+            preference: 0,
             metric: 0,
             transport: Transport::Udp,
             ipv4: true,
@@ -181,6 +182,7 @@ impl World {
         let link = Link {
             id,
             group: LinkGroup(spec.socket_of.map_or(id.0, |first| first as u16)),
+            preference: 0,
             metric: spec.metric,
             transport: Transport::Udp,
             ipv4: !spec.ipv6,

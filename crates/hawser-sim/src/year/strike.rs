@@ -190,7 +190,17 @@ impl Year {
         let id = LinkId(LTE as u16);
         let up = !self.live.iter().any(|fault| fault.takes(LTE));
         let group = LinkGroup(id.0);
-        let link = Link { id, group, metric: 1, transport: Transport::Udp, ipv4: true, ipv6: false, opens: true, up };
+        let link = Link {
+            id,
+            group,
+            preference: 0,
+            metric: 1,
+            transport: Transport::Udp,
+            ipv4: true,
+            ipv6: false,
+            opens: true,
+            up,
+        };
         self.world.portals[LOCAL].add_link(self.world.now, link);
     }
 

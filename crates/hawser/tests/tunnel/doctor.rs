@@ -38,6 +38,8 @@ fn found_by(namespace: &Namespace, file: &Path, by: &[&str]) -> BTreeSet<String>
         .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr)));
     let faults = findings.iter().filter(|found| found["severity"] == "fault").count();
     assert_eq!(output.status.success(), faults == 0, "{text}");
+    // What limits the bond is no fault, and has no cure.
+    let findings: Vec<_> = findings.iter().filter(|found| found["severity"] != "info").collect();
     assert!(findings.iter().all(|found| found["cure"].as_str().is_some_and(|cure| !cure.is_empty())), "{text}");
     let names: BTreeSet<String> =
         findings.iter().map(|found| found["id"].as_str().expect("a name").to_owned()).collect();

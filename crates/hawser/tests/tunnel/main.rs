@@ -4,6 +4,7 @@
 mod at_rest;
 #[path = "../support/attacks.rs"]
 mod attacks;
+mod auto;
 #[allow(dead_code, reason = "each test program takes what it needs of it")]
 #[path = "../support/bystander.rs"]
 mod bystander;
@@ -22,10 +23,12 @@ mod hellos;
 mod home;
 mod kill_switch;
 mod lab;
+mod limits;
 mod links;
 mod living;
 mod marks;
 mod metrics;
+mod names;
 mod nat_and_trains;
 mod nested;
 mod pairing;

@@ -116,7 +116,7 @@ impl Path {
     }
 
     /// For how long altogether the path could have sent and had nothing to send.
-    pub(super) fn idle_for(&self, now: Time) -> Duration {
+    pub fn idle_for(&self, now: Time) -> Duration {
         self.idle + self.idle_since.map_or(Duration::ZERO, |since| now.since(since))
     }
 

@@ -115,6 +115,7 @@ impl Caller {
             public_key: PublicKey(*hub.as_bytes()),
             psk: Psk::default(),
             endpoints: vec![SocketAddr::from((ENDPOINT, PORT))],
+            ranks: Vec::new(),
             allowed_ips: vec![IpAddr::from(ADDRESS).into()],
         };
         let seed = number as u64;
@@ -132,7 +133,17 @@ impl Caller {
         let (id, group) = (LinkId::default(), LinkGroup::default());
         endpoint.add_link(
             Time::ZERO,
-            Link { id, group, metric: 0, transport: Transport::Udp, ipv4: true, ipv6: false, opens: true, up: true },
+            Link {
+                id,
+                group,
+                preference: 0,
+                metric: 0,
+                transport: Transport::Udp,
+                ipv4: true,
+                ipv6: false,
+                opens: true,
+                up: true,
+            },
         );
         Ok(Self { endpoint, socket, packet: inner_packet(inner_address(number)), due: Some(Time::ZERO) })
     }

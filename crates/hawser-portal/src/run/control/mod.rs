@@ -14,6 +14,7 @@ mod flows;
 mod gateway;
 mod key_log;
 mod mtu;
+mod names;
 mod observe;
 mod reload;
 mod routes;
@@ -26,6 +27,7 @@ mod system;
 mod takeover;
 mod tell;
 mod told;
+mod trend;
 mod tun_queue;
 mod usage;
 

@@ -70,6 +70,20 @@ impl Places {
         Some(PeerId(at as u32))
     }
 
+    /// Peers that are the same but for their endpoints: tells what the core is to do for those that have others.
+    pub fn readdress(&mut self, peers: &[Peer]) -> Reload {
+        let mut reload = Reload::default();
+        for (id, place) in (0..).map(PeerId).zip(&mut self.0) {
+            let Some(known) = place else { continue };
+            let Some(new) = peers.iter().find(|new| is_same(known, new)) else { continue };
+            if (&known.endpoints, &known.ranks) != (&new.endpoints, &new.ranks) {
+                reload.changed.push((id, plan::known_peer(new)));
+                *place = Some(new.clone());
+            }
+        }
+        reload
+    }
+
     /// Takes over the new peers, and tells what the core is to do for it.
     pub fn follow(&mut self, peers: &[Peer], keys: &Keys) -> Reload {
         let mut reload = Reload::default();
@@ -81,7 +95,8 @@ impl Places {
                     *place = None;
                 }
                 Some(new) => {
-                    if (&old.endpoints, &old.allowed_ips) != (&new.endpoints, &new.allowed_ips) {
+                    let told = |peer: &Peer| (peer.endpoints.clone(), peer.ranks.clone(), peer.allowed_ips.clone());
+                    if told(old) != told(new) {
                         reload.changed.push((id, plan::core_peer(new, keys)));
                     }
                     *place = Some(new.clone());

@@ -1,5 +1,7 @@
 //! The control thread's loop, once everything is set up.
 
+mod naming;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,6 +19,7 @@ use super::calendar::Date;
 use super::enrolments::Enrolments;
 use super::flows::{self, FlowDesk};
 use super::key_log::KeyLog;
+use super::names::Names;
 use super::observe::Observer;
 use super::reload::{self, Places};
 use super::routes::Routes;
@@ -26,9 +29,10 @@ use super::status;
 use super::system::System;
 use super::tell;
 use super::told::Told;
+use super::trend::Trend;
 use super::usage::Usage;
 use crate::api::{ControlSocket, EventKind, FlowQuestions, Orders};
-use crate::config::{Config, Keys, Link, MarkKinds, Metric};
+use crate::config::{Config, Keys, Link, MarkKinds, Metric, Peer};
 use crate::run::interfaces::Interfaces;
 use crate::run::messages::{Command, Lost, Reload, Report, State};
 use crate::run::plan::{self, SocketPlan};
@@ -51,6 +55,9 @@ pub struct Serving<'a> {
     taken: Taken,
     /// The links, with one for each interface that was taken in the place of that for all.
     links: Vec<Link>,
+    /// The peers, with the addresses that their names have.
+    peers: Vec<Peer>,
+    names: Names,
     /// What was kept at the start.
     powers: Powers,
     /// What the TUN device, as it was made at the start, tells apart by marks.
@@ -60,6 +67,7 @@ pub struct Serving<'a> {
     interfaces: Interfaces,
     routes: Routes,
     observer: Observer,
+    trend: Trend,
     usage: Usage,
     flows: FlowDesk,
     pathfinder: Pathfinder,
@@ -103,6 +111,8 @@ impl<'a> Serving<'a> {
             plans,
             taken: Taken::default(),
             links: config.links.clone(),
+            peers: config.peers.clone(),
+            names: Names::new(&config.peers, Instant::now()),
             powers: Powers::of(config),
             marks: MarkKinds::of(&config.rules),
             commands,
@@ -110,6 +120,7 @@ impl<'a> Serving<'a> {
             routes: Routes::default(),
             observer: Observer::default(),
             flows: FlowDesk::default(),
+            trend: Trend::default(),
             pathfinder: Pathfinder::new(),
             lost: Lost::default(),
             told: Arc::new(Told::new(system.cleaned_up())),
@@ -166,6 +177,11 @@ impl<'a> Serving<'a> {
                     let commands = self.pathfinder.take(heard);
                     self.command(commands);
                 }
+                heard = self.names.next() => {
+                    if self.names.take(heard, Instant::now()) {
+                        self.readdress().await;
+                    }
+                }
                 () = &mut answering => {}
                 // The socket keeps a sender as long as it answers.
                 Some(asked) = asked.recv() => self.carry_out(asked, host).await,
@@ -177,6 +193,7 @@ impl<'a> Serving<'a> {
                     let flows = self.flows.tick(Instant::now());
                     self.command([Command::Snapshot].into_iter().chain(flows));
                     self.expire_enrolments();
+                    self.ask_names();
                     self.system.retry().await;
                 }
                 ready = orders.readable() => {
@@ -256,9 +273,12 @@ impl<'a> Serving<'a> {
                 self.count(&state);
                 let commands = self.pathfinder.look_at(&state.core);
                 self.command(commands);
+                self.look_at_names(&state).await;
                 let mut status = status::compose(
                     &self.config,
                     &self.links,
+                    &self.peers,
+                    &self.names,
                     &self.places,
                     &self.plans,
                     &self.routes,
@@ -268,6 +288,7 @@ impl<'a> Serving<'a> {
                     &state,
                     self.started.elapsed(),
                 );
+                self.trend.complete(&mut status);
                 self.told.look_at(&mut status);
                 status.web = self.web.as_ref().map(Web::status);
                 self.observer.look_at(&status);
@@ -388,10 +409,15 @@ impl<'a> Serving<'a> {
     /// Which sockets there should be now.
     async fn plan_anew(&mut self, reload: &mut Reload) {
         let rtnl = self.system.rtnl();
-        let mut expanded = self.taken.expand(&self.config, &rtnl, &self.interfaces).await;
+        let named = Config { peers: self.peers.clone(), ..self.config.clone() };
+        let mut expanded = self.taken.expand(&named, &rtnl, &self.interfaces).await;
         self.set_tiers(&mut expanded.links);
         sockets::follow(&mut self.plans, plan::sockets(&expanded), reload);
         if self.links == expanded.links {
+            // Sockets that come when a name is resolved know no terms yet.
+            if !reload.links_added.is_empty() {
+                reload.terms = self.terms().terms;
+            }
             return;
         }
         if self.links.iter().all(|link| link.data_cap.is_none()) {
@@ -414,7 +440,9 @@ impl<'a> Serving<'a> {
     async fn reload(&mut self, new: &Config, keys: &Keys) {
         let effective = reload::effective(&self.config, new, &self.powers, &self.marks);
         let old = std::mem::replace(&mut self.config, effective);
-        let mut reload = self.places.follow(&self.config.peers, keys);
+        self.names.follow(&self.config.peers, Instant::now());
+        self.peers = self.names.fill(&self.config.peers);
+        let mut reload = self.places.follow(&self.peers, keys);
         if (&old.traffic, &old.rules) != (&self.config.traffic, &self.config.rules) {
             reload.rules = Some(terms::rules(&self.config));
         }

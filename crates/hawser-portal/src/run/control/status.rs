@@ -13,13 +13,14 @@ use hawser_net::netcfg::NoRoute;
 
 mod rules;
 
+use super::names::Names;
 use super::reload::Places;
 use super::routes::Routes;
 use super::scion::Pathfinder;
 use super::usage::Usage;
 use crate::api::{
-    DataCapStatus, FecStatus, LinkStatus, Live, NOTHING_COMES_BACK, PEER_SAYS_DOWN, PathState, PathStatus, PeerStatus,
-    SCHEMA, Status,
+    DataCapStatus, FecStatus, LinkStatus, Live, NOTHING_COMES_BACK, PEER_SAYS_DOWN, PathLoad, PathState, PathStatus,
+    PeerStatus, SCHEMA, Status,
 };
 use crate::config::{Config, Link, Peer, Transport};
 use crate::run::messages::State;
@@ -34,11 +35,14 @@ const MILLIS: f64 = 1_000.0;
 /// Parts of a whole in per cent.
 const PER_CENT: f64 = 100.0;
 
-/// The status of the moment. `links` are those of the configuration, with one for each interface in the place of that for all.
+/// The status of the moment. `links` are those of the configuration, with one for each interface in the place of that for all, and
+/// `peers` its peers with the addresses of their names.
 #[expect(clippy::too_many_arguments, reason = "what the control thread knows")]
 pub fn compose(
     config: &Config,
     links: &[Link],
+    peers: &[Peer],
+    names: &Names,
     places: &Places,
     plans: &[SocketPlan],
     routes: &Routes,
@@ -53,6 +57,7 @@ pub fn compose(
     let refused = |peer: &Peer| places.of(peer).and_then(|PeerId(id)| *state.core.refusals.get(id as usize)?);
     let one = |peer: &Peer| PeerStatus {
         refused: refused(peer).map(|why| refusal(why).to_owned()),
+        names: names.status(peer),
         ..peer_status(peer, session(peer), plans, routes, pathfinder, state)
     };
     let lost = state.lost.iter().map(|(name, count)| (name.to_owned(), count));
@@ -61,10 +66,11 @@ pub fn compose(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_s: uptime.as_secs_f64(),
         protocol: Version::OURS.to_string(),
-        peers: config.peers.iter().map(one).collect(),
+        peers: peers.iter().map(one).collect(),
         scheduler: config.traffic.scheduler.to_string(),
         links: links.iter().map(|link| link_status(link, usage, paused)).collect(),
         rules: rules::status(config, plans, state),
+        packet_busy_s: state.busy.as_secs_f64(),
         drops: state.core.drops.iter().map(|(name, count)| (name.to_owned(), count)).chain(lost).collect(),
         // Whoever remembers events, and serves the page, says so.
         events_latest: 0,
@@ -85,12 +91,17 @@ fn peer_status(
     // The sockets of a link stand side by side.
     for sockets in plans.chunk_by(|one, next| one.group == next.group) {
         let before = paths.len();
+        // Those that stand back for one that works are not shown: it is that of the link.
+        let carries = |plan: &SocketPlan| all.iter().any(|path| path.link == plan.id && works(path.state));
+        let one_carries = sockets.iter().any(carries);
         for plan in sockets {
-            let of_socket =
-                all.iter().filter(|path| path.link == plan.id && path.state != HealthState::Down(DownReason::Closed));
+            let of_socket = all.iter().filter(|path| path.link == plan.id && is_shown(path.state, one_carries, plan));
             paths.extend(of_socket.map(|path| {
                 let scion = pathfinder.describe(&path.remote);
-                PathStatus { scion, ..path_status(plan, path, routes.lacking(plan)) }
+                let best =
+                    sockets.iter().min_by_key(|plan| plan.preference).filter(|best| best.preference < plan.preference);
+                let instead_of = best.map(|best| best.carriage.transport().to_string());
+                PathStatus { scion, instead_of, ..path_status(plan, path, routes.lacking(plan)) }
             }));
         }
         // A link without any path is a state too, where this peer could be reached by it.
@@ -115,7 +126,10 @@ fn peer_status(
         rx_bytes: session.map_or(0, |session| session.rx_bytes.0),
         tx_bytes: session.map_or(0, |session| session.tx_bytes.0),
         paths,
+        names: Vec::new(),
         fec: session.map_or_else(FecStatus::default, |session| fec_status(&session.fec)),
+        queued_bytes: session.map_or(0, |session| session.queued.0),
+        limit: None,
     }
 }
 
@@ -152,6 +166,17 @@ fn link_status(link: &Link, usage: &Usage, paused: &BTreeSet<String>) -> LinkSta
     }
 }
 
+/// Whether inner packets go by a path, or may again in a moment.
+fn works(state: HealthState) -> bool {
+    matches!(state, HealthState::Active | HealthState::Suspect)
+}
+
+/// Whether a path is one of its link: one along each way over SCION, else the one that works, or all that are tried.
+fn is_shown(state: HealthState, one_carries: bool, plan: &SocketPlan) -> bool {
+    let stands_back = one_carries && !works(state) && plan.carriage.transport() != Transport::Scion;
+    state != HealthState::Down(DownReason::Closed) && !stands_back
+}
+
 fn path_status(plan: &SocketPlan, path: &PathSnapshot, lacking: Option<NoRoute>) -> PathStatus {
     let measured = !matches!(path.state, HealthState::New | HealthState::Validating);
     let state = path_state(path.state, lacking.is_some());
@@ -171,8 +196,10 @@ fn path_status(plan: &SocketPlan, path: &PathSnapshot, lacking: Option<NoRoute>)
         rx_bytes: path.rx_bytes.0,
         tx_bytes: path.tx_bytes.0,
         without_gso: path.apart,
+        instead_of: None,
         scion: None,
         live: live(path, measured),
+        load: path_load(path),
     }
 }
 
@@ -189,6 +216,22 @@ fn live(path: &PathSnapshot, measured: bool) -> Live {
         retransmitted_bytes: path.retransmitted.0,
         reinjected_bytes: path.reinjected.0,
         ..Live::default()
+    }
+}
+
+/// What is known at this moment; `trend` adds what only time tells.
+fn path_load(path: &PathSnapshot) -> PathLoad {
+    let (delay_us, _) = path.delay_us;
+    PathLoad {
+        id: path.id.0,
+        in_flight_bytes: path.in_flight.0,
+        idle_s: path.idle.as_secs_f64(),
+        active_set: path.in_active_set,
+        barred: !path.offered,
+        delay_ms: delay_us as f64 / MILLIS,
+        queue_ms: path.queue.as_secs_f64() * MILLIS,
+        peak_mbps: 0.0,
+        shares_queue: false,
     }
 }
 

@@ -4,7 +4,10 @@
 //!    datagrams meanwhile ([`judge`])? Drops alone say nothing: the kernel counts wrong checksums with them, which any stranger
 //!    can send; nor does the clock, for the thread may wait for a processor in poll(2).
 //! 3. While the core wants to know, the thread's processor time is read after each run of datagrams ([`Meter`]).
+//! 4. For the status: how long the thread had a processor, or waited for one ([`Account`]).
 
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
 use hawser_core::endpoint::{self, Endpoint};
@@ -63,5 +66,50 @@ impl Meter {
             endpoint.charge(spent.saturating_sub(*before));
             *before = spent;
         }
+    }
+}
+
+/// Step 4. What the kernel keeps of the thread: nanoseconds on a processor, nanoseconds that it waited for one, and how often
+/// (Documentation/scheduler/sched-stats.rst). Of nobody at first; the packet thread owns its own.
+#[derive(Debug, Default)]
+pub struct Account(Option<File>);
+
+/// Longest text of it, in bytes: three numbers.
+const ACCOUNT_MAX: usize = 64;
+
+impl Account {
+    /// Of the calling thread. A kernel without it tells the processor time alone.
+    pub fn of_this_thread() -> Self {
+        Self(File::open("/proc/thread-self/schedstat").ok())
+    }
+
+    /// For how long altogether the thread had a processor, or waited for one; to be asked by the thread itself.
+    pub fn busy(&self, clock: Clock) -> Duration {
+        let mut text = [0; ACCOUNT_MAX];
+        let read = self.0.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
+        let waited =
+            std::str::from_utf8(&text[..read]).ok().and_then(|text| text.split_whitespace().nth(1)?.parse().ok());
+        clock.spent() + Duration::from_nanos(waited.unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_never_rests_is_busy_all_the_time_and_one_that_sleeps_is_not() {
+        let busy = |work: fn(Duration)| {
+            let (account, spell) = (Account::of_this_thread(), Duration::from_millis(60));
+            let (start, before) = (std::time::Instant::now(), account.busy(Clock));
+            work(spell);
+            (account.busy(Clock) - before).as_secs_f64() / start.elapsed().as_secs_f64()
+        };
+        let spin = |spell| {
+            let start = std::time::Instant::now();
+            while start.elapsed() < spell {}
+        };
+        assert!(busy(spin) > 0.9, "the kernel counts what this thread waits for a processor, too");
+        assert!(busy(std::thread::sleep) < 0.5);
     }
 }

@@ -40,7 +40,7 @@ use super::clock::Clock;
 use super::interfaces::Interfaces;
 use super::messages::{Command, Lost, Report};
 use super::plan::SocketPlan;
-use load::Load;
+use load::{Account, Load};
 use moderation::Moderation;
 use ready::Ready;
 use socket::LinkSocket;
@@ -64,6 +64,7 @@ pub struct Parts {
     moderation: Moderation,
     trimmed: Time,
     load: Load,
+    account: Account,
 }
 
 /// The packet thread's story. At first its listening sockets are open; the packet thread owns it.
@@ -105,6 +106,7 @@ impl Driver {
             moderation: Moderation::new(),
             trimmed: Time::ZERO,
             load: Load::default(),
+            account: Account::default(),
         };
         netlink_loop::open_listening(&mut parts)?;
         Ok(Self { parts, commands })
@@ -118,6 +120,7 @@ impl Driver {
         if let Err(error) = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NANOS)) {
             tracing::warn!(%error, "timer slack not set: pacing is less even");
         }
+        self.parts.account = Account::of_this_thread();
         let mut ready = Ready::default();
         let mut more = true;
         loop {

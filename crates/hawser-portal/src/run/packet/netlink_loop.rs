@@ -118,6 +118,7 @@ fn core_link(socket: &LinkSocket) -> CoreLink {
     CoreLink {
         id: socket.plan.id,
         group: socket.plan.group,
+        preference: socket.plan.preference,
         metric: socket.plan.metric,
         transport: socket.plan.carriage.core(),
         ipv4: socket.plan.family == Family::V4,
@@ -147,7 +148,7 @@ fn report_state(parts: &mut Parts, now: Time) {
         socket.add_lost(&mut lost);
     }
     let usable = parts.sockets.iter().map(LinkSocket::is_usable).collect();
-    let state = State { core: parts.endpoint.snapshot(now), usable, lost };
+    let state = State { core: parts.endpoint.snapshot(now), usable, lost, busy: parts.account.busy(parts.clock) };
     // The control thread may be gone: then this one ends soon.
     let _ = parts.reports.send(Report::State(Box::new(state)));
 }

@@ -12,6 +12,8 @@ pub enum Severity {
     Fault,
     /// It works, and less than it could.
     Notice,
+    /// Nothing is wrong.
+    Info,
 }
 
 /// Something that was found. Plain data.
@@ -25,7 +27,7 @@ pub struct Finding {
     pub about: String,
     /// What is wrong, in a sentence.
     pub text: String,
-    /// What mends it: a command where there is one.
+    /// What mends it: a command where there is one; empty where nothing is wrong.
     pub cure: String,
 }
 
@@ -35,18 +37,30 @@ impl Finding {
         Self { severity: Severity::Fault, id, about: about.to_string(), text: text.into(), cure: cure.into() }
     }
 
+    /// Nothing is wrong; worth knowing.
+    pub fn info(id: &'static str, about: impl ToString, text: impl Into<String>) -> Self {
+        Self { severity: Severity::Info, ..Self::fault(id, about, text, "") }
+    }
+
     /// It works, and less than it could.
     pub fn notice(id: &'static str, about: impl ToString, text: impl Into<String>, cure: impl Into<String>) -> Self {
         Self { severity: Severity::Notice, ..Self::fault(id, about, text, cure) }
     }
 }
 
-/// Two lines for each, faults first.
+/// Two lines for each, faults first; one where there is nothing to mend.
 pub fn render(findings: &[Finding]) -> String {
     let mut text = String::new();
     for Finding { severity, id, text: said, cure, .. } in findings {
-        let word = if *severity == Severity::Fault { "fault" } else { "notice" };
-        let _ = writeln!(text, "{word}: {said} [{id}]\n  cure: {cure}");
+        let word = match severity {
+            Severity::Fault => "fault",
+            Severity::Notice => "notice",
+            Severity::Info => "info",
+        };
+        let _ = writeln!(text, "{word}: {said} [{id}]");
+        if !cure.is_empty() {
+            let _ = writeln!(text, "  cure: {cure}");
+        }
     }
     text
 }
@@ -60,11 +74,13 @@ mod tests {
         let found = [
             Finding::fault("no-carrier", "lte", "link lte: wwan0 has no carrier", "look at the modem"),
             Finding::notice("loss", "dsl", "link dsl loses 7 % of its packets", "look at the line"),
+            Finding::info("limit", "hub", "what limits what is sent to hub: the sender"),
         ];
         assert_eq!(
             render(&found),
             "fault: link lte: wwan0 has no carrier [no-carrier]\n  cure: look at the modem\n\
-             notice: link dsl loses 7 % of its packets [loss]\n  cure: look at the line\n"
+             notice: link dsl loses 7 % of its packets [loss]\n  cure: look at the line\n\
+             info: what limits what is sent to hub: the sender [limit]\n"
         );
     }
 }

@@ -49,10 +49,9 @@ impl Doctor {
         if self.json {
             let text = serde_json::to_string_pretty(&findings).map_err(Failure::failed)?;
             print(&format!("{text}\n"))?;
-        } else if findings.is_empty() {
-            print("no fault found\n")?;
         } else {
-            print(&render(&findings))?;
+            let sound = findings.iter().all(|found| found.severity == Severity::Info);
+            print(&format!("{}{}", if sound { "no fault found\n" } else { "" }, render(&findings)))?;
         }
         match findings.iter().filter(|found| found.severity == Severity::Fault).count() {
             0 => Ok(()),

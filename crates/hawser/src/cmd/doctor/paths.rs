@@ -1,12 +1,11 @@
 //! Step 3: what the portal says of its peers, paths and links.
 
-use hawser_portal::api::{PathState, PathStatus, PeerStatus, Status};
+use hawser_portal::api::{NameStatus, PathState, PathStatus, PeerStatus, Status};
+use hawser_portal::limits::{Cause, LOSS_PCT};
 
 use super::finding::Finding;
 use crate::cmd::status::refusal;
 
-/// Loss from which on a line is worth looking at, in per cent: a good one has a hundredth of it.
-const LOSS_PCT: f64 = 3.0;
 /// A round trip from which on the queue of a line is too long, in ms: more than a geostationary satellite's.
 const SLOW_MS: f64 = 800.0;
 /// Bytes of a datagram that IPv6 asks of every link, less the largest headers (RFC 8200 section 5).
@@ -27,6 +26,9 @@ pub fn look(status: &Status, findings: &mut Vec<Finding>) {
         findings.extend(other_version(peer, &status.protocol));
         findings.extend(peer.paths.iter().filter(|path| path.state == PathState::Active).filter_map(degraded));
         findings.extend(peer.paths.iter().filter(|path| path.without_gso).map(without_gso));
+        findings.extend(peer.paths.iter().filter_map(fallen_back));
+        findings.extend(peer.names.iter().filter_map(|name| unresolved(peer, name)));
+        findings.extend(limit(peer));
     }
     for link in &status.links {
         if link.data_cap.is_some_and(|cap| cap.reached) {
@@ -67,6 +69,31 @@ fn refused(peer: &PeerStatus) -> Option<Finding> {
     let [why, cure] = refusal(word)?;
     let id = if word == "unknown_key" { "unknown-key" } else { "preshared-key" };
     Some(Finding::fault(id, name, format!("peer {name} answers, and {why}"), cure))
+}
+
+fn fallen_back(path: &PathStatus) -> Option<Finding> {
+    let (name, best) = (&path.name, path.instead_of.as_ref().filter(|_| path.state == PathState::Active)?);
+    let text = format!("link {name} goes by {}: {best} does not pass", path.transport);
+    let cure = format!("let {best} pass on the way; the link goes back to it by itself");
+    Some(Finding::notice("fallen-back", name, text, cure))
+}
+
+/// A name without an answer; without addresses of before the peer is not reached by it.
+fn unresolved(peer: &PeerStatus, name: &NameStatus) -> Option<Finding> {
+    let (NameStatus { endpoint, addresses, error }, peer) = (name, &peer.name);
+    let text = format!("peer {peer}: {endpoint} is not resolved: {}", error.as_ref()?);
+    let cure = "is the name right? has this host DNS? getent ahosts NAME; cat /etc/resolv.conf";
+    Some(match addresses.is_empty() {
+        true => Finding::fault("name-unknown", peer, text, cure),
+        false => Finding::notice("name-unknown", peer, text, cure),
+    })
+}
+
+/// What limits what is sent; faults and notices may say the same of a link.
+fn limit(peer: &PeerStatus) -> Option<Finding> {
+    let limit = peer.limit.as_ref().filter(|limit| limit.cause != Cause::Nothing && limit.rate_mbps > 0.0)?;
+    let text = format!("what limits what is sent to {}: {}", peer.name, limit.text);
+    Some(Finding::info("limit", &peer.name, text))
 }
 
 fn other_version(peer: &PeerStatus, ours: &str) -> Option<Finding> {

@@ -65,7 +65,8 @@ fn ask(interface: &str, endpoint: SocketAddr) -> Passes {
 
 fn judge(link: &OneLink, endpoint: SocketAddr, passes: &Passes) -> Option<Finding> {
     let (name, host) = (&link.name, endpoint.ip());
-    let (by_udp, by_tcp) = (link.transport == Transport::Udp, link.transport == Transport::Tcp);
+    let by_udp = matches!(link.transport, Transport::Udp | Transport::Auto);
+    let by_tcp = link.transport == Transport::Tcp;
     if let Some(location) = &passes.captive {
         let text = format!("link {name}: a captive portal answers in the place of {host}: {location}");
         let cure =

@@ -80,7 +80,7 @@ impl Join {
         say(&format!("enrolled as \"{}\" at {answered}", token.name));
         let interrupted = go_on_without_a_terminal()?;
         let mut proof = Proof::before(&token, &self.probes, !self.no_default_route);
-        let text = written::configuration(&home, &token, &endpoints, &links, &served, !self.no_default_route);
+        let text = written::configuration(&home, &token, &links, &served, !self.no_default_route);
         let mut written = Written::default();
         let mut service = Service::of(&home);
         let tried = written.write(&home, &key, &text).and_then(|()| service.start(&home));

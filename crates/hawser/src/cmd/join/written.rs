@@ -1,7 +1,6 @@
 //! What `join` writes, and takes back.
 
 use std::fmt::Display;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use hawser_portal::config::{InterfaceName, PrivateKey};
@@ -59,7 +58,6 @@ pub fn is_ours(config: &Path) -> bool {
 pub fn configuration(
     home: &Home,
     token: &Token,
-    endpoints: &[SocketAddr],
     links: &[Uplink],
     served: &[InterfaceName],
     default_route: bool,
@@ -74,6 +72,9 @@ pub fn configuration(
     }
     for link in links {
         text += &format!("\n[[link]]\nname = \"{0}\"\ninterface = \"{0}\"\n", link.interface);
+        if token.endpoints.iter().any(|endpoint| endpoint.udp && endpoint.tcp) {
+            text += "transport = \"auto\"\n";
+        }
     }
     let everything = |net: &IpNet| if net.addr().is_ipv4() { "0.0.0.0/0" } else { "::/0" }.to_owned();
     let networks: Vec<String> = if default_route {
@@ -84,7 +85,7 @@ pub fn configuration(
     text += &format!(
         "\n[[peer]]\nname = \"{HUB}\"\npublic_key = \"{}\"\nendpoints = [{}]\nallowed_ips = [{}]\n",
         token.public_key,
-        list(endpoints),
+        list(&token.endpoints.iter().filter(|endpoint| endpoint.udp).collect::<Vec<_>>()),
         list(&networks)
     );
     text

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hawser_portal::api::{FecStatus, LinkStatus, PathStatus, PeerStatus, RuleStatus, ScionStatus, Status};
+use hawser_portal::api::{FecStatus, LinkStatus, NameStatus, PathStatus, PeerStatus, RuleStatus, ScionStatus, Status};
 
 use super::refusal;
 use crate::cmd::table::{Align, aligned, bytes, duration};
@@ -96,15 +96,20 @@ fn render_peer(text: &mut String, peer: &PeerStatus, ours: &str) {
     render_ways(text, &peer.paths);
     render_scion(text, &peer.paths);
     render_gso(text, &peer.paths);
+    render_names(text, &peer.names);
     render_fec(text, &peer.fec);
+    if let Some(limit) = &peer.limit {
+        let _ = writeln!(text, "  what limits what is sent: {}", limit.text);
+    }
 }
 
 /// A line for each path: by which interface and where to, and why it carries nothing.
 fn render_ways(text: &mut String, paths: &[PathStatus]) {
-    for PathStatus { name, interface, endpoint, reason, .. } in paths {
+    for PathStatus { name, interface, endpoint, reason, instead_of, .. } in paths {
         let by = interface.iter().map(|interface| format!(" by {interface}"));
         let to = endpoint.iter().map(|endpoint| format!(" to {endpoint}"));
-        let way: String = by.chain(to).collect();
+        let instead = instead_of.iter().map(|best| format!(", as {best} does not pass"));
+        let way: String = by.chain(to).chain(instead).collect();
         let why = reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
         if !way.is_empty() || !why.is_empty() {
             let _ = writeln!(text, "  {name}{way}{why}");
@@ -125,6 +130,16 @@ fn render_scion(text: &mut String, paths: &[PathStatus]) {
 fn render_gso(text: &mut String, paths: &[PathStatus]) {
     for PathStatus { name, .. } in paths.iter().filter(|path| path.without_gso) {
         let _ = writeln!(text, "  {name} sends without udp gso: trains do not arrive, single datagrams do");
+    }
+}
+
+/// A line for each name that the peer is reached by.
+fn render_names(text: &mut String, names: &[NameStatus]) {
+    for NameStatus { endpoint, addresses, error } in names {
+        let known: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        let known = if known.is_empty() { "not known yet".to_owned() } else { known.join(", ") };
+        let error = error.as_ref().map_or_else(String::new, |error| format!("; {error}"));
+        let _ = writeln!(text, "  {endpoint} is {known}{error}");
     }
 }
 

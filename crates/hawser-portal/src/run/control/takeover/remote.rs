@@ -188,7 +188,7 @@ fn listened(config: &Config) -> impl Iterator<Item = [String; 2]> {
     let scion = scion.into_iter().map(|port| sides("udp", &port));
     let protocol = config.portal.ip_protocol.number();
     let others = config.portal.transports.iter().flat_map(move |transport| match transport {
-        Transport::Udp | Transport::Scion => ports.iter().map(|port| sides("udp", port)).collect(),
+        Transport::Udp | Transport::Scion | Transport::Auto => ports.iter().map(|port| sides("udp", port)).collect(),
         Transport::Tcp => ports.iter().map(|port| sides("tcp", port)).collect(),
         Transport::Ip => vec![[(); 2].map(|()| format!("meta l4proto {protocol}"))],
     });
