@@ -13,7 +13,7 @@
 //!
 //! 1. [`cleanup`] sees to it that nothing is left behind, whatever ends the program.
 //! 2. [`topology`] builds the bond: client, local portal, links, routers, remote portal, server.
-//! 3. [`portals`] runs two portals in it; [`wireguard`] runs wireguard-go in their place, [`yardstick`] the minimal forwarder.
+//! 3. [`portals`] runs two portals in it; [`wireguard`] builds wireguard-go, and runs it for a contender.
 //! 4. [`demo`] is what `hawser demo` shows.
 //! 5. [`measure`] holds the cases of the `measure` program, and their targets.
 //!
@@ -24,6 +24,7 @@
 //!
 //! Everything here needs root.
 
+mod attack;
 pub mod cleanup;
 pub mod contender;
 pub mod demo;
@@ -45,6 +46,5 @@ pub mod stage;
 pub mod topology;
 pub mod wireguard;
 pub mod workload;
-pub mod yardstick;
 
 pub use error::LabError;

@@ -1,4 +1,4 @@
-//! `measure`: the figures of issues 2 and 3, "Must show", each by a command.
+//! `measure`: figures that are no scenario of the lab yet, each by a command.
 //!
 //! 1. The case is looked up. 2. It is run, each run told on standard error. 3. The report goes to standard output, and to
 //!    docs/results/ where asked. Exit status: 0 all targets reached, 1 not, 2 wrong use.
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use hawser_lab::measure::{Bench, CASES, Case, History, PAIRED, Probe, Report};
+use hawser_lab::measure::{Bench, CASES, Case, Probe, Report};
 use hawser_lab::{LabError, cleanup};
 
 /// What the shim's cases are called together.
@@ -22,7 +22,7 @@ const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results")
 #[derive(Debug, Parser)]
 #[command(name = "measure")]
 struct Arguments {
-    /// The case, `all` (but `random` and `outages`, which take minutes a run), `shim` (all of the shim), `bench` (against others), or `list`
+    /// The case, `all` (but `outages`, which takes minutes a run), `shim` (all of the shim), or `list`
     case: String,
     /// How often each case is run
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
@@ -30,19 +30,16 @@ struct Arguments {
     /// Print JSON, one object a case
     #[arg(long)]
     json: bool,
-    /// Write JSON to docs/results/CASE.json; of `bench` cases append it to docs/results/performance.jsonl
+    /// Write JSON to docs/results/CASE.json
     #[arg(long, conflicts_with = "traffic")]
     save: bool,
     /// A line for `[traffic]` of both portals, such as 'congestion = "cubic"'
     #[arg(long, value_name = "LINE")]
     traffic: Vec<String>,
-    /// Of a `bench` case: this contender alone, such as `hawser` or `yardstick`; may be repeated
-    #[arg(long, value_name = "NAME", conflicts_with = "save")]
-    only: Vec<String>,
     /// Of a case that lasts as long as told, such as coupling: seconds of a run
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
-    /// Where the seeds of cases random and outages begin; each run goes on where the one before ended
+    /// Where the seeds of case outages begin; each run goes on where the one before ended
     #[arg(long, default_value_t = 0)]
     seed: u32,
     /// The hawser executable, where it does not lie beside this one
@@ -54,11 +51,10 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let cases: Vec<&'static Case> = match arguments.case.as_str() {
         "list" => {
-            CASES.iter().chain(PAIRED).for_each(|case| println!("{:<14} {}", case.name, case.about));
+            CASES.iter().for_each(|case| println!("{:<14} {}", case.name, case.about));
             return ExitCode::SUCCESS;
         }
-        "all" => CASES.iter().filter(|case| !matches!(case.probe, Probe::Random | Probe::Outages)).collect(),
-        "bench" => PAIRED.iter().collect(),
+        "all" => CASES.iter().filter(|case| case.probe != Probe::Outages).collect(),
         GROUP => CASES.iter().filter(|case| matches!(case.probe, Probe::Shim(_))).collect(),
         name => Case::named(name).into_iter().collect(),
     };
@@ -90,13 +86,10 @@ fn measure(arguments: &Arguments, cases: &[&'static Case]) -> Result<bool, Box<d
     let beside = own.parent().unwrap_or(Path::new("."));
     let bench = Bench {
         program: arguments.program.clone().unwrap_or_else(|| beside.join("hawser")),
-        yardstick: beside.join("yardstick"),
-        tools: beside.join("../lab"),
         runs: arguments.runs,
         duration: Duration::from_secs(arguments.seconds),
         seed: arguments.seed.into(),
         traffic: arguments.traffic.join("\n"),
-        only: arguments.only.clone(),
     };
     cleanup::start()?;
     let mut ok = true;
@@ -115,13 +108,7 @@ fn tell(arguments: &Arguments, case: &Case, report: &Report) -> Result<(), Box<d
     } else {
         println!("{report}");
     }
-    if let Probe::Paired(_) = case.probe {
-        let history = History::new(format!("{RESULTS}/performance.jsonl"));
-        history.worse(report)?.iter().for_each(|words| eprintln!("WORSE {words}"));
-        if arguments.save {
-            history.append(report)?;
-        }
-    } else if arguments.save {
+    if arguments.save {
         fs::create_dir_all(RESULTS)?;
         fs::write(format!("{RESULTS}/{}.json", case.name), report.json()? + "\n")?;
     }

@@ -62,6 +62,7 @@ pub(super) fn scenario() -> Scenario {
         lan: false,
         server_links: false,
         nat: false,
+        routers: true,
         backend: Backend::default(),
         links: vec![link()],
         bystanders: Vec::new(),

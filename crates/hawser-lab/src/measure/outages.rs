@@ -16,7 +16,7 @@ use hawser_wire::{Moment, Trace, Way};
 
 use super::bench::{Bench, Figures, Running};
 use super::cases::{Bound, Case, Probe, always};
-use super::random::plan;
+use crate::scenario::random;
 use super::report::{Report, words};
 use crate::error::LabError;
 use crate::topology::{Flow, Over};
@@ -44,8 +44,6 @@ const SEEDS: u64 = 1000;
 pub(super) const CASE: Case = Case {
     name: "outages",
     about: "10 outages of one link of two, drawn by seed: kept or lost, idle and loaded",
-    lines: &[],
-    beside: &[],
     flows: &[Flow::Down],
     probe: Probe::Outages,
     targets: &[always("late", Bound::AtMost(0.0)), always("too_loud", Bound::AtMost(0.0))],
@@ -102,6 +100,14 @@ fn suffer(bench: &Bench, outage: &Outage) -> Result<Vec<Look>, LabError> {
         tracing::info!(%error, seed = outage.seed, "stream beside an outage ended early");
     }
     Ok(looks)
+}
+
+fn plan(link: &hawser_sim::net::LinkSpec, seed: u64) -> crate::topology::LinkPlan {
+    let crate::scenario::LinkPlan { up, down, .. } = random::plan("link", link);
+    crate::topology::LinkPlan::Emulated {
+        up: hawser_wire::Direction { seed, ..up },
+        down: hawser_wire::Direction { seed: seed + 1, ..down },
+    }
 }
 
 /// The link goes, and returns.

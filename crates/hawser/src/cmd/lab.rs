@@ -52,6 +52,9 @@ enum Task {
         /// Run each series once, and for a few seconds
         #[arg(long)]
         quick: bool,
+        /// Run this case, contender or workload alone; may be repeated
+        #[arg(long, value_name = "NAME")]
+        only: Vec<String>,
         /// The folder of recorded links; without it drives are generated for experiments that have them
         #[arg(long, value_name = "DIR")]
         traces: Option<PathBuf>,
@@ -91,8 +94,9 @@ impl Lab {
         match self.task {
             Task::List => list(),
             Task::Show { name } => show(&name),
-            Task::Run { names, reps, quick, traces, out } => {
-                run(&names, Choice { repetitions: reps, quick }, traces.as_deref(), out)
+            Task::Run { names, reps, quick, only, traces, out } => {
+                let scenarios = part(chosen(&names, traces.as_deref())?, &only)?;
+                run(&names, scenarios, Choice { repetitions: reps, quick }, out)
             }
             Task::Drives { traces, seeds } => print(&drives::compared(seeds, traces.as_deref()).map_err(told)?),
             Task::Report { dir } => write_report(&dir),
@@ -129,8 +133,7 @@ fn show(name: &str) -> Result<(), Failure> {
 }
 
 /// Steps 1 to 3.
-fn run(names: &[String], choice: Choice, traces: Option<&Path>, out: Option<PathBuf>) -> Result<(), Failure> {
-    let scenarios = chosen(names, traces)?;
+fn run(names: &[String], scenarios: Vec<Scenario>, choice: Choice, out: Option<PathBuf>) -> Result<(), Failure> {
     tell_generated(&scenarios);
     let program = std::env::current_exe().map_err(|e| Failure::failed(format!("find this executable: {e}")))?;
     let programs = Programs { hawser: program, cache: go::cache() };
@@ -163,6 +166,18 @@ fn chosen(names: &[String], traces: Option<&Path>) -> Result<Vec<Scenario>, Fail
         }
     }
     Ok(chosen)
+}
+
+/// Step 1: what is named of them alone.
+fn part(scenarios: Vec<Scenario>, only: &[String]) -> Result<Vec<Scenario>, Failure> {
+    let part = |scenario: Scenario| {
+        let name = scenario.name.clone();
+        scenario.only(only).map_err(|(stranger, known)| {
+            let hint = format!("of {name} there are: {}", known.join(", "));
+            Failure::wrong(format!("run {stranger} alone: {name} has no such case, contender or workload")).hint(hint)
+        })
+    };
+    scenarios.into_iter().map(part).collect()
 }
 
 /// Whoever gave no recordings is told what stands in their place.

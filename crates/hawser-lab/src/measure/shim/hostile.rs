@@ -16,7 +16,8 @@ use hawser_wire::traffic::Towards;
 use super::{Bound, Figures, Ground, MEBIBYTE, Target, WARM, never, shaped};
 use crate::error::LabError;
 use crate::measure::Bench;
-use crate::shim::hostile::{Arsenal, Attack};
+use crate::attack::Attack;
+use crate::attack::shim::{PORT, ShimArsenal};
 use crate::shim::{Place, Shim};
 
 /// Source: issue 7, "Must show"; the rate: issue 4.
@@ -57,7 +58,7 @@ pub(super) fn run(bench: &Bench) -> Result<Figures, LabError> {
         figure: "hostile",
         reason: "the server's AS has no second host".to_owned(),
     })?;
-    let arsenal = Arsenal::new(stranger, server.end(), client.end())?;
+    let arsenal = ShimArsenal::new(stranger, server.end(), client.end())?;
 
     let flows = ground.pair.flows(Towards::Server, 1).connect()?;
     ground.pair.wait_flows(usize::from(PATHS))?;
@@ -66,7 +67,8 @@ pub(super) fn run(bench: &Bench) -> Result<Figures, LabError> {
     let calm = (start + WARM, start + WARM + HALF);
     calm.1.sleep_until();
     let (resident, counted) = (server.process().usage()?.resident, counted(server)?);
-    let attack = Attack::start(&stranger.namespace, arsenal, target(server), PER_SECOND)?;
+    let own = SocketAddr::from(([0, 0, 0, 0], PORT));
+    let attack = Attack::start(&stranger.namespace, arsenal, [own, target(server)], PER_SECOND)?;
     let attacked = (calm.1 + SETTLE, calm.1 + SETTLE + HALF);
     attacked.1.sleep_until();
     let thrown = attack.stop()?;

@@ -73,7 +73,7 @@ const fn case(
     what: What,
     targets: &'static [Target],
 ) -> Case {
-    Case { name, about, lines: &[], beside: &[], flows, probe: Probe::Shim(what), targets }
+    Case { name, about, flows, probe: Probe::Shim(what), targets }
 }
 
 const fn labelled(label: &'static str, figure: &'static str, bound: Bound) -> Target {

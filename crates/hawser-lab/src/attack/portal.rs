@@ -1,20 +1,12 @@
-//! A stream beside hostile datagrams that come to the remote portal by an interface of their own.
+//! Hostile datagrams against a portal, by an interface of their own.
 //!
-//! ```text
-//!  0 ── warm ── 3 s ──── calm ──── half ── 1 s ──── attacked ──── end
-//!          └ datagrams are recorded    └ the attack begins
-//! ```
-//!
-//! 1. Genuine datagrams are recorded before the remote portal, and initiations made that know its public key.
-//! 2. One stream runs all the time; from the half on come 50,000 datagrams a second: noise that looks like each kind of
-//!    datagram, recorded ones again, cut ones, initiations with a right mac1 from a stranger.
-//! 3. Goodput and the portal's memory are held against those before.
+//! 1. An attacker's host is joined to the remote portal's.
+//! 2. Genuine datagrams are recorded before the portal, and initiations made that know its public key.
+//! 3. Thrown are, in turns: noise that looks like each kind of datagram, recorded ones again, cut ones, initiations with a right
+//!    mac1 from a stranger.
 
 use std::io::{self, Read};
-use std::net::{Ipv4Addr, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use hawser_core::handshake::{Identity, Initiator, Psk, PublicKey};
@@ -22,23 +14,14 @@ use hawser_core::units::Random;
 use hawser_core::wire::handshake::HandshakeIndex;
 use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
 use hawser_sim::random::Seeded;
-use hawser_wire::{End, Moment, Namespace, veth};
+use hawser_wire::{End, Namespace, veth};
 use ipnet::{IpNet, Ipv4Net};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::bench::{Figures, Running};
+use super::{Arsenal, Attack};
 use crate::error::LabError;
 use crate::portals::PORT;
-use crate::topology::{ENDPOINT, Flow, Over};
 
-/// Source: issue 4, "Must show".
-const PER_SECOND: u32 = 50_000;
-/// The attack's pulse, and how much it sends in each.
-const PULSE: Duration = Duration::from_millis(1);
-const PER_PULSE: u32 = PER_SECOND / 1_000;
-/// What of the start is not counted, and of the attack's.
-const WARM: Duration = Duration::from_secs(3);
-const SETTLE: Duration = Duration::from_secs(1);
 /// Genuine datagrams that are recorded, and how long that may take.
 const RECORDED: usize = 512;
 const RECORDING: Duration = Duration::from_secs(3);
@@ -58,53 +41,26 @@ const ETHERTYPE_IPV4: u16 = 0x0800;
 const IPV4_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 const UDP: u8 = 17;
-/// Bytes of a mebibyte.
-const MEBIBYTE: f64 = 1_048_576.0;
 
-/// Steps 1 to 3.
-#[expect(clippy::cast_precision_loss, reason = "bytes and datagrams of one run")]
-pub(super) fn withstand(running: &Running, flow: Flow, duration: Duration) -> Result<Figures, LabError> {
-    let Running { portals, bond } = running;
+/// Begins an attack on the portal at this address of a namespace, which has this public key. It must have traffic to be recorded.
+///
+/// # Errors
+/// Where nothing comes to the portal's port, or the kernel refuses.
+pub(crate) fn begin(remote: &Namespace, endpoint: IpAddr, key: &[u8; 32], per_second: u32) -> Result<Attack, LabError> {
     let attacker = Namespace::new("attacker")?;
     let end = |namespace: &Namespace, address: Ipv4Addr| End {
         namespace: namespace.clone(),
         interface: INTERFACE.to_owned(),
         addresses: vec![IpNet::new_assert(address.into(), NETWORK.prefix_len())],
     };
-    veth(&end(&attacker, ATTACKER), &end(&bond.remote, PORTAL), 1500)?;
-    attacker.add_route(Ipv4Net::new_assert(ENDPOINT, 32).into(), Some(PORTAL.into()), None)?;
-    let half = duration.max(WARM) / 2;
-    let transfer = bond.transfer(flow, Over::Tunnel, WARM + half + SETTLE + half).start()?;
-    let start = Moment::now();
-    let recorded = record(&bond.remote)?;
-    let arsenal = Arsenal::new(recorded, portals.remote_key().as_bytes())?;
-    let [_, remote] = portals.processes();
-    let calm = (start + WARM, start + WARM + half);
-    calm.1.sleep_until();
-    let before = remote.usage()?.resident;
-    let drops = || portals.remote_drops().ok_or_else(|| remote.fault("it does not tell its status"));
-    let attack = Attack::start(&attacker, arsenal)?;
-    let attacked = (calm.1 + SETTLE, calm.1 + SETTLE + half);
-    attacked.0.sleep_until();
-    let dropped = drops()?;
-    attacked.1.sleep_until();
-    let dropped = drops()? - dropped;
-    let after = remote.usage()?.resident_most;
-    let per_second = attack.stop()?;
-    let got = transfer.finish()?;
-    let (calm, attacked) = (got.mbps_between(calm.0, calm.1), got.mbps_between(attacked.0, attacked.1));
-    let grown = after.saturating_sub(before) as f64 / MEBIBYTE;
-    Ok(Figures::from([
-        ("calm_mbps", calm),
-        ("attacked_mbps", attacked),
-        ("ratio", attacked / calm),
-        ("hostile_per_s", per_second),
-        ("dropped_per_s", dropped as f64 / half.as_secs_f64()),
-        ("grown_mib", grown),
-    ]))
+    veth(&end(&attacker, ATTACKER), &end(remote, PORTAL), 1500)?;
+    attacker.add_route(IpNet::from(endpoint), Some(PORTAL.into()), None)?;
+    let arsenal = PortalArsenal::new(record(remote)?, key)?;
+    let ends = [SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0), SocketAddr::new(endpoint, PORT)];
+    Attack::start(&attacker, arsenal, ends, per_second)
 }
 
-/// Step 1: what comes to the portal's port.
+/// Step 2: what comes to the portal's port.
 fn record(remote: &Namespace) -> Result<Vec<Vec<u8>>, LabError> {
     let failed = |error| LabError::system("record datagrams", error);
     let protocol = Protocol::from(i32::from(ETHERTYPE_IPV4.to_be()));
@@ -130,7 +86,7 @@ fn datagram(packet: &[u8]) -> Option<&[u8]> {
 }
 
 /// What is thrown, and whose turn it is. Begins with noise; the attack's thread owns it.
-struct Arsenal {
+struct PortalArsenal {
     recorded: Vec<Vec<u8>>,
     initiations: Vec<Vec<u8>>,
     noise: Vec<u8>,
@@ -138,7 +94,7 @@ struct Arsenal {
     turn: usize,
 }
 
-impl Arsenal {
+impl PortalArsenal {
     fn new(recorded: Vec<Vec<u8>>, key: &[u8; 32]) -> Result<Self, LabError> {
         let failed = |error| LabError::system("make initiations", io::Error::other(error));
         let mut rng = Seeded::new(1);
@@ -156,8 +112,10 @@ impl Arsenal {
         }
         Ok(Self { recorded, initiations, noise: vec![0; NOISE], rng, turn: 0 })
     }
+}
 
-    /// The next datagram.
+impl Arsenal for PortalArsenal {
+    /// Step 3.
     fn next(&mut self) -> &[u8] {
         self.turn += 1;
         let round = self.turn / 4;
@@ -177,56 +135,6 @@ impl Arsenal {
     }
 }
 
-/// Step 2: the attack's thread. Runs from the start; stopped on drop.
-struct Attack {
-    stop: Arc<AtomicBool>,
-    thread: Option<thread::JoinHandle<io::Result<f64>>>,
-}
-
-impl Attack {
-    fn start(from: &Namespace, arsenal: Arsenal) -> Result<Self, LabError> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
-        let thread = from.spawn_thread("attack", move || throw(arsenal, &told))?;
-        Ok(Self { stop, thread: Some(thread) })
-    }
-
-    /// Ends it; how many datagrams a second it threw.
-    fn stop(mut self) -> Result<f64, LabError> {
-        self.join().map_err(|error| LabError::system("throw hostile datagrams", error))
-    }
-
-    fn join(&mut self) -> io::Result<f64> {
-        self.stop.store(true, Ordering::Release);
-        let panicked = |_| Err(io::Error::other("the attack panicked"));
-        self.thread.take().map_or(Ok(0.0), |thread| thread.join().unwrap_or_else(panicked))
-    }
-}
-
-impl Drop for Attack {
-    fn drop(&mut self) {
-        // Who drops it has no use for its end.
-        let _ = self.join();
-    }
-}
-
-/// As many as are due in each pulse; those of pulses that were slept through too.
-fn throw(mut arsenal: Arsenal, stop: &AtomicBool) -> io::Result<f64> {
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    let (start, mut thrown) = (Instant::now(), 0_u64);
-    while !stop.load(Ordering::Acquire) {
-        let pulses = u64::try_from(start.elapsed().as_nanos() / PULSE.as_nanos()).unwrap_or(u64::MAX);
-        while thrown < pulses * u64::from(PER_PULSE) {
-            socket.send_to(arsenal.next(), (ENDPOINT, PORT))?;
-            thrown += 1;
-        }
-        thread::sleep(PULSE);
-    }
-    #[expect(clippy::cast_precision_loss, reason = "datagrams of one run")]
-    let per_second = thrown as f64 / start.elapsed().as_secs_f64();
-    Ok(per_second)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,7 +143,7 @@ mod tests {
     fn every_kind_of_hostile_datagram_is_thrown() {
         let recorded = vec![vec![0x40; 100], vec![0x40; 90]];
         let key = Identity::new([7; 32]).public();
-        let mut arsenal = Arsenal::new(recorded.clone(), &key.0).expect("initiations are made");
+        let mut arsenal = PortalArsenal::new(recorded.clone(), &key.0).expect("initiations are made");
         let mut seen = [0; 4];
         for _ in 0..4_000 {
             let (turn, bytes) = (arsenal.turn + 1, arsenal.next().to_vec());

@@ -14,7 +14,7 @@ const COLUMNS: usize = 7;
 const TICK: Duration = Duration::from_millis(10);
 
 /// What all processors have worked since boot, kernel and interrupts included.
-pub(super) fn busy() -> Result<Duration, LabError> {
+pub(crate) fn busy() -> Result<Duration, LabError> {
     let parsed = fs::read_to_string("/proc/stat")
         .and_then(|text| parse(&text).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData)));
     parsed.map_err(|error| LabError::system("read /proc/stat", error))

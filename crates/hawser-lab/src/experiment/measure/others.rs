@@ -18,7 +18,7 @@ const TIMES: std::ops::RangeInclusive<usize> = 14 - 3..=17 - 3;
 const TICK: Duration = Duration::from_millis(10);
 
 /// Processor time of all processes so far, but for those of these ids, this one and the kernel's.
-pub(super) fn so_far(ours: &[u32]) -> Result<Duration, LabError> {
+pub(crate) fn so_far(ours: &[u32]) -> Result<Duration, LabError> {
     let entries = fs::read_dir("/proc").map_err(|error| LabError::system("read /proc", error))?;
     let mut total = Duration::ZERO;
     for entry in entries.flatten() {

@@ -1,30 +1,22 @@
-//! A stranger's datagrams, as fast as told: nonsense, unknown ids, forged tokens, addresses of others.
+//! A stranger's datagrams against a shim: nonsense, unknown ids, forged tokens, addresses of others.
 //!
-//! 1. An [`Arsenal`] writes one after the other, each within a SCION packet of the stranger's own AS.
-//! 2. An [`Attack`] throws as many as are due in each pulse, and counts what comes back.
+//! [`ShimArsenal`] writes one after the other, each within a SCION packet of the stranger's own AS.
 
 use std::io;
-use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::net::{Ipv6Addr, SocketAddr};
 
 use hawser_core::units::Random;
 use hawser_scion::packet::{FlowId, Template};
 use hawser_scion::{Dataplane, EndpointAddr};
 use hawser_shim::route::{InterfaceIndex, NoSurrogate, ShimEnd, Surrogate};
 use hawser_sim::random::Seeded;
-use hawser_wire::Namespace;
 
+use super::Arsenal;
 use crate::error::LabError;
 use crate::localnet::Host;
 
-/// The attack's pulse.
-const PULSE: Duration = Duration::from_millis(1);
-const PULSES_A_SECOND: u32 = 1_000;
 /// The stranger's port, which its SCION end names too.
-const PORT: u16 = 31_600;
+pub(crate) const PORT: u16 = 31_600;
 /// Bytes of noise: as many as a datagram may have, and no more than the network takes.
 const NOISE: usize = 1_300;
 /// What a datagram's first byte says. Source: docs/shim.md, "Datagrams".
@@ -63,7 +55,7 @@ pub(crate) const KINDS: [Kind; 5] =
     [Kind::Noise, Kind::UnknownId, Kind::ForgedToken, Kind::OthersName, Kind::ShortControl];
 
 /// What is thrown, and whose turn it is. Begins with noise; the attack's thread owns it.
-pub(crate) struct Arsenal {
+pub(crate) struct ShimArsenal {
     template: Template,
     sources: [Ipv6Addr; 2],
     target: Ipv6Addr,
@@ -72,7 +64,7 @@ pub(crate) struct Arsenal {
     packet: Vec<u8>,
 }
 
-impl Arsenal {
+impl ShimArsenal {
     /// Of a stranger at a host, against a shim of the same AS; in the name of another one, too.
     pub fn new(stranger: &Host, target: ShimEnd, other: ShimEnd) -> Result<Self, LabError> {
         let failed = |error: String| LabError::system("make hostile datagrams", io::Error::other(error));
@@ -89,38 +81,6 @@ impl Arsenal {
             turn: 0,
             packet: Vec::new(),
         })
-    }
-
-    /// Step 1: the next packet, from its SCION header on.
-    pub fn next(&mut self) -> &[u8] {
-        let kind = KINDS[self.turn % KINDS.len()];
-        self.turn += 1;
-        let headroom = self.template.headroom();
-        self.packet.clear();
-        self.packet.resize(headroom, 0);
-        match kind {
-            Kind::Noise => {
-                let len = 1 + self.rng.next_u64() as usize % NOISE;
-                self.random(len);
-                if self.packet[headroom] & CONTROL == CONTROL {
-                    // A probe that is right may be answered: chance must not make one.
-                    self.packet[headroom] ^= CONTROL ^ COMPACT;
-                }
-            }
-            Kind::UnknownId => {
-                self.packet.push(COMPACT);
-                let payload = self.turn / KINDS.len() % NOISE;
-                self.random(ID + FIXED + payload);
-            }
-            Kind::ForgedToken => self.join(self.sources[0]),
-            Kind::OthersName => self.join(self.sources[1]),
-            Kind::ShortControl => {
-                self.packet.push(CONTROL);
-                self.random(2);
-            }
-        }
-        self.template.finish(&mut self.packet);
-        &self.packet
     }
 
     fn random(&mut self, len: usize) {
@@ -156,6 +116,40 @@ impl Arsenal {
     }
 }
 
+impl Arsenal for ShimArsenal {
+    /// From its SCION header on.
+    fn next(&mut self) -> &[u8] {
+        let kind = KINDS[self.turn % KINDS.len()];
+        self.turn += 1;
+        let headroom = self.template.headroom();
+        self.packet.clear();
+        self.packet.resize(headroom, 0);
+        match kind {
+            Kind::Noise => {
+                let len = 1 + self.rng.next_u64() as usize % NOISE;
+                self.random(len);
+                if self.packet[headroom] & CONTROL == CONTROL {
+                    // A probe that is right may be answered: chance must not make one.
+                    self.packet[headroom] ^= CONTROL ^ COMPACT;
+                }
+            }
+            Kind::UnknownId => {
+                self.packet.push(COMPACT);
+                let payload = self.turn / KINDS.len() % NOISE;
+                self.random(ID + FIXED + payload);
+            }
+            Kind::ForgedToken => self.join(self.sources[0]),
+            Kind::OthersName => self.join(self.sources[1]),
+            Kind::ShortControl => {
+                self.packet.push(CONTROL);
+                self.random(2);
+            }
+        }
+        self.template.finish(&mut self.packet);
+        &self.packet
+    }
+}
+
 /// TCP's checksum in an IPv6 packet (RFC 8200 section 8.1), whose field is 0.
 fn checksum(packet: &[u8]) -> u16 {
     let words = packet[8..].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
@@ -166,87 +160,17 @@ fn checksum(packet: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// What came of an attack. Plain data.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Thrown {
-    /// Datagrams.
-    pub count: u64,
-    /// How many of them in a second.
-    pub per_second: f64,
-    /// Packets that came back.
-    pub answers: u64,
-}
-
-/// Step 2: the attack's thread. Runs from the start; stopped on drop.
-pub(crate) struct Attack {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<io::Result<Thrown>>>,
-}
-
-impl Attack {
-    /// Against a shim's port, from a namespace.
-    pub fn start(from: &Namespace, arsenal: Arsenal, target: SocketAddr, per_second: u32) -> Result<Self, LabError> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
-        let work = move || throw(arsenal, target, per_second, &told);
-        let thread = from.spawn_thread("stranger", work)?;
-        Ok(Self { stop, thread: Some(thread) })
-    }
-
-    /// Ends it.
-    pub fn stop(mut self) -> Result<Thrown, LabError> {
-        self.join().map_err(|error| LabError::system("throw hostile datagrams", error))
-    }
-
-    fn join(&mut self) -> io::Result<Thrown> {
-        self.stop.store(true, Ordering::Release);
-        let panicked = |_| Err(io::Error::other("the attack panicked"));
-        self.thread.take().map_or(Ok(Thrown::default()), |thread| thread.join().unwrap_or_else(panicked))
-    }
-}
-
-impl Drop for Attack {
-    fn drop(&mut self) {
-        // Who drops it has no use for its end.
-        let _ = self.join();
-    }
-}
-
-/// As many as are due in each pulse; those of pulses that were slept through too.
-fn throw(mut arsenal: Arsenal, target: SocketAddr, per_second: u32, stop: &AtomicBool) -> io::Result<Thrown> {
-    let socket = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, PORT))?;
-    socket.set_nonblocking(true)?;
-    let (start, mut thrown) = (Instant::now(), Thrown::default());
-    let per_pulse = u64::from(per_second / PULSES_A_SECOND).max(1);
-    while !stop.load(Ordering::Acquire) {
-        let pulses = u64::try_from(start.elapsed().as_nanos() / PULSE.as_nanos()).unwrap_or(u64::MAX);
-        while thrown.count < pulses * per_pulse {
-            match socket.send_to(arsenal.next(), target) {
-                Ok(_) => thrown.count += 1,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
-            }
-        }
-        while socket.recv(&mut [0; 2048]).is_ok() {
-            thrown.answers += 1;
-        }
-        thread::sleep(PULSE);
-    }
-    #[expect(clippy::cast_precision_loss, reason = "datagrams of one run")]
-    let per_second = thrown.count as f64 / start.elapsed().as_secs_f64();
-    Ok(Thrown { per_second, ..thrown })
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::IpAddr;
 
     use hawser_scion::packet::{Upper, parse};
     use hawser_shim::mptcp::Segment;
+    use hawser_wire::Namespace;
 
     use super::*;
 
-    fn arsenal() -> Arsenal {
+    fn arsenal() -> ShimArsenal {
         let end = |text: &str| ShimEnd::new(text.parse().expect("an endpoint")).expect("an IPv4 host");
         let namespace = Namespace::new("stranger").expect("this test needs root: it makes a network namespace");
         let stranger = Host {
@@ -257,7 +181,7 @@ mod tests {
             daemon: ([127, 0, 0, 1], 30_255).into(),
         };
         let (target, other) = (end("2-ff00:0:210,10.210.0.10:31000"), end("1-ff00:0:110,10.110.0.10:31000"));
-        Arsenal::new(&stranger, target, other).expect("it is made")
+        ShimArsenal::new(&stranger, target, other).expect("it is made")
     }
 
     #[test]
