@@ -95,38 +95,7 @@ impl Portals {
     /// # Errors
     /// [`LabError::Process`] with what a portal said, where it ends or its paths do not become active.
     pub fn start(program: &Path, bond: &Bond, traffic: &str) -> Result<Self, LabError> {
-        Self::start_with(program, bond, traffic, &|_| String::new())
-    }
-
-    /// The same with more lines for each `[[link]]`, counted from 0.
-    ///
-    /// # Errors
-    /// As [`Portals::start`].
-    pub fn start_with(
-        program: &Path,
-        bond: &Bond,
-        traffic: &str,
-        link: &dyn Fn(usize) -> String,
-    ) -> Result<Self, LabError> {
-        Self::launch(program, bond, "udp", traffic, link)
-    }
-
-    /// The same, with links of this transport.
-    ///
-    /// # Errors
-    /// As [`Portals::start`].
-    pub fn start_over(program: &Path, bond: &Bond, transport: &str, traffic: &str) -> Result<Self, LabError> {
-        Self::launch(program, bond, transport, traffic, &|_| String::new())
-    }
-
-    fn launch(
-        program: &Path,
-        bond: &Bond,
-        transport: &str,
-        traffic: &str,
-        link: &dyn Fn(usize) -> String,
-    ) -> Result<Self, LabError> {
-        let section = |index| link_section(&bond.interface(index), transport, &link(index));
+        let section = |index| link_section(&bond.interface(index), "udp", "");
         let site = Site {
             local: &bond.local,
             remote: &bond.remote,
@@ -134,7 +103,7 @@ impl Portals {
             scion: None,
             links: (0..bond.link_count()).map(section).collect(),
             paths: bond.link_count(),
-            transports: vec![transport.to_owned()],
+            transports: vec!["udp".to_owned()],
             tun: [LOCAL_TUN, REMOTE_TUN].map(|address| vec![parsed(address)]),
             behind: [CLIENT_NETWORK, SERVER_NETWORK].map(|network| vec![network.into()]),
             traffic,
@@ -185,8 +154,7 @@ impl Portals {
         };
         let local = start("local", site.local, &local_key, &local)?;
         drop(making);
-        let mut portals =
-            Self { local, remote, program: program.to_owned(), remote_key: remote_key.public(), folder };
+        let mut portals = Self { local, remote, program: program.to_owned(), remote_key: remote_key.public(), folder };
         portals.wait_active(site.paths)?;
         std::thread::sleep(SETTLE);
         Ok(portals)

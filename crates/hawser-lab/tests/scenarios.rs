@@ -56,7 +56,19 @@ fn the_groups_are_those_that_are_promised() {
     let groups: BTreeSet<String> = all().into_iter().map(|scenario| scenario.group).collect();
     assert_eq!(
         groups.into_iter().collect::<Vec<_>>(),
-        ["aggregation", "bench", "bond", "drives", "environments", "links", "proxy", "scion", "shila", "testbed"]
+        [
+            "aggregation",
+            "bench",
+            "bond",
+            "drives",
+            "environments",
+            "links",
+            "proxy",
+            "scion",
+            "shila",
+            "shim",
+            "testbed"
+        ]
     );
 }
 

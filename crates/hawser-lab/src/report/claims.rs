@@ -187,13 +187,7 @@ impl Verdict {
 }
 
 /// Step 1: a figure for each repetition.
-fn figures(
-    claim: &Claim,
-    workload: Option<&str>,
-    scenario: &Scenario,
-    case: &Case,
-    runs: &[Run],
-) -> Vec<f64> {
+fn figures(claim: &Claim, workload: Option<&str>, scenario: &Scenario, case: &Case, runs: &[Run]) -> Vec<f64> {
     let named =
         |case: &Case, label: &str, workload: Option<&str>| by_repetition(case, label, workload, &claim.metric, runs);
     let beyond = |case: &Case, label: &str, workload: Option<&str>| {
@@ -216,13 +210,7 @@ fn figures(
 }
 
 /// Of the workload, or of the first of the case's that has the metric.
-fn by_repetition(
-    case: &Case,
-    label: &str,
-    workload: Option<&str>,
-    metric: &str,
-    runs: &[Run],
-) -> BTreeMap<u32, f64> {
+fn by_repetition(case: &Case, label: &str, workload: Option<&str>, metric: &str, runs: &[Run]) -> BTreeMap<u32, f64> {
     let mut figures = BTreeMap::new();
     let is_meant = |name: &&String| workload.is_none_or(|workload| workload == *name);
     for workload in case.workloads.iter().filter(is_meant) {

@@ -101,7 +101,10 @@ fn topologies(
     #[expect(clippy::cast_precision_loss, reason = "a rate")]
     let most = most.bits_per_second() as f64 / 1e6;
     let drawn = random::topologies(count as usize, seed, most);
-    Some((Draw::Random(drawn, quick as usize), format!("{count} topologies of at most {most} Mbit/s, from seed {seed} on")))
+    Some((
+        Draw::Random(drawn, quick as usize),
+        format!("{count} topologies of at most {most} Mbit/s, from seed {seed} on"),
+    ))
 }
 
 /// Step 2; none where no drive is long enough.
@@ -195,14 +198,7 @@ fn random_cases(
 }
 
 /// A case with these links.
-fn case(
-    name: String,
-    title: String,
-    names: &[String],
-    links: Vec<LinkPlan>,
-    events: &[Event],
-    known: &Known,
-) -> Case {
+fn case(name: String, title: String, names: &[String], links: Vec<LinkPlan>, events: &[Event], known: &Known) -> Case {
     Case {
         name,
         title,

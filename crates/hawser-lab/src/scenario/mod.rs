@@ -64,6 +64,8 @@ pub struct Scenario {
     pub tables: Vec<Table>,
     /// How results are drawn.
     pub plots: Vec<Plot>,
+    /// Files and folders of the repository whose changes make its results stale; none: what carries packets.
+    pub counts: Vec<String>,
     /// The file's text, kept with the results.
     pub text: String,
     /// The texts of the traces that it names, kept beside it.

@@ -22,7 +22,7 @@ const DEFAULT_DURATION: std::time::Duration = std::time::Duration::from_secs(12)
 
 const FAMILIES: [(&str, Family); 2] = [("ipv4", Family::V4), ("ipv6", Family::V6)];
 const BACKENDS: [(&str, Backend); 2] = [("thread", Backend::Thread), ("netem", Backend::Netem)];
-const CONTENDERS: [&str; 14] = [
+const CONTENDERS: [&str; 15] = [
     "tcp",
     "mptcp",
     "hawser",
@@ -37,8 +37,9 @@ const CONTENDERS: [&str; 14] = [
     "yardstick",
     "scion",
     "shila",
+    "shim",
 ];
-const WORKLOADS: [&str; 12] = [
+const WORKLOADS: [&str; 24] = [
     "bulk",
     "request",
     "voip",
@@ -51,6 +52,18 @@ const WORKLOADS: [&str; 12] = [
     "scion-packets",
     "scion-file",
     "shila-file",
+    "beside-reno",
+    "outage",
+    "peers",
+    "scion-paths",
+    "scion-mixed",
+    "scion-sharing",
+    "shim-disjoint",
+    "shim-sharing",
+    "shim-cut",
+    "shim-wire",
+    "shim-quic",
+    "shim-strain",
 ];
 const SECTIONS: [&str; 11] =
     ["draw", "network", "contender", "workload", "event", "case", "repeat", "published", "claim", "table", "plot"];
@@ -97,7 +110,7 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
     };
     // Options are handed on as they are: read once more, without their places.
     let plain: toml::Table = text.parse().unwrap_or_default();
-    let [name, group, title, source, finding] = head(tree, &mut faults);
+    let ([name, group, title, source, finding], counts) = head(tree, &mut faults);
     let draw = draw::read(tree, traces, &mut faults);
     let drawn = draw.as_ref().map(|(_, told)| told.clone());
     let network = network(tree, traces, &mut known, &mut faults);
@@ -130,6 +143,7 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
             claims,
             tables,
             plots,
+            counts,
             text: text.to_owned(),
             traces: BTreeMap::new(),
             is_recorded: false,
@@ -140,17 +154,19 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
     }
 }
 
-/// Step 2: name, group, title, source, finding.
-fn head(tree: &DeTable<'_>, faults: &mut Faults<'_>) -> [String; 5] {
+/// Step 2: name, group, title, source, finding; what counts.
+fn head(tree: &DeTable<'_>, faults: &mut Faults<'_>) -> ([String; 5], Vec<String>) {
     let mut table = Table::new("the scenario".to_owned(), tree, 0..0, faults);
     let name = table.required("name", "name = \"two-links\"", values::slug);
     let group = table.optional("group", values::slug);
     let [title, source, finding] = ["title", "source", "finding"].map(|key| table.optional(key, values::text));
+    let counts = table.list("counts", values::text).unwrap_or_default();
     for section in SECTIONS {
         table.optional(section, |_| Ok(()));
     }
     table.finish();
-    [name, group, title, source, finding].map(|sited| sited.map(|sited| sited.value).unwrap_or_default())
+    let texts = [name, group, title, source, finding].map(|sited| sited.map(|sited| sited.value).unwrap_or_default());
+    (texts, counts.into_iter().map(|sited| sited.value).collect())
 }
 
 fn network(tree: &DeTable<'_>, traces: Traces<'_>, known: &mut Known, faults: &mut Faults<'_>) -> Option<Network> {

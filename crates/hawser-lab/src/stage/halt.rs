@@ -77,7 +77,8 @@ impl Halt {
     /// Packets that the remote portal has dropped so far.
     fn dropped(&self) -> Result<u64, LabError> {
         let [_, remote] = self.portals()?.statuses();
-        let silent = || LabError::system("ask the remote portal what it dropped", io::Error::from(io::ErrorKind::TimedOut));
+        let silent =
+            || LabError::system("ask the remote portal what it dropped", io::Error::from(io::ErrorKind::TimedOut));
         Ok(remote.ok_or_else(silent)?.drops.values().sum())
     }
 
@@ -128,7 +129,10 @@ mod tests {
     fn waiting() -> (Child, Halt) {
         let child = Command::new("sleep").arg("60").spawn().expect("sleep is there");
         let pid = Pid::from_child(&child);
-        (child, Halt { programs: vec![Program { role: "local", pid }], portals: None, stopped: Vec::new(), attack: None })
+        (
+            child,
+            Halt { programs: vec![Program { role: "local", pid }], portals: None, stopped: Vec::new(), attack: None },
+        )
     }
 
     fn becomes(child: &Child, stopped: bool) {

@@ -178,12 +178,7 @@ impl Counted {
 }
 
 /// Step 2, at the client: asks, and tells of each part of the answer how long it is.
-pub(super) async fn ask(
-    stream: &mut TcpStream,
-    request: u64,
-    answer: u64,
-    mut got: impl FnMut(u64),
-) -> io::Result<()> {
+pub(super) async fn ask(stream: &mut TcpStream, request: u64, answer: u64, mut got: impl FnMut(u64)) -> io::Result<()> {
     let whole = request.max(HEAD_BYTES as u64);
     stream.write_u64(whole).await?;
     stream.write_u64(answer).await?;

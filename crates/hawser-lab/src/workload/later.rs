@@ -13,11 +13,8 @@ use crate::error::LabError;
 use crate::experiment::Findings;
 
 /// Lines, and what their later parts are called.
-const LATER: [(&str, &str); 3] = [
-    ("goodput_mbps", "later_mbps"),
-    ("goodput_up_mbps", "later_up_mbps"),
-    ("goodput_down_mbps", "later_down_mbps"),
-];
+const LATER: [(&str, &str); 3] =
+    [("goodput_mbps", "later_mbps"), ("goodput_up_mbps", "later_up_mbps"), ("goodput_down_mbps", "later_down_mbps")];
 /// What `least_stretch_mbps` is of: longer than an inner stream waits for one retransmission.
 const STRETCH: Duration = Duration::from_secs(5);
 

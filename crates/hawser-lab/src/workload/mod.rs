@@ -166,6 +166,7 @@ mod tests {
             ("bulk", "busy = 2", "true | false"),
             ("bulk", "after = 5", "4s"),
             ("request", "answers = ['30kB', '0B']", "64kB"),
+            ("connect", "request = '100B'", "say both"),
             ("request", "answers = ['30kB']\nanswer = '3kB'", "leave one of them out"),
         ];
         for (kind, options, exists) in table {

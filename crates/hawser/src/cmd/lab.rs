@@ -21,6 +21,8 @@ use crate::failure::{Failure, faults};
 
 /// Where results go, where no folder is named: each scenario into a folder of its name.
 const RESULTS: &str = "hawser-lab";
+/// Where the repository keeps results.
+const SAVED: &str = "docs/results";
 
 /// Compare ways to use several links, on emulated networks
 #[derive(Debug, Args)]
@@ -84,6 +86,19 @@ enum Task {
         /// The results after
         new: PathBuf,
     },
+    /// Keep results for a repository: every figure of every run, without lines and samples
+    Save {
+        /// The folder of results
+        from: PathBuf,
+        /// Where each scenario gets a folder
+        to: PathBuf,
+    },
+    /// Tell which saved results are of code that has changed since: exit status 1 where any is
+    Stale {
+        /// The folder of saved results
+        #[arg(default_value = SAVED)]
+        dir: PathBuf,
+    },
     /// Switch each law of the policy off in turn, on networks drawn by seed, in virtual time
     Ablate(ablate::Ablate),
 }
@@ -101,6 +116,8 @@ impl Lab {
             Task::Drives { traces, seeds } => print(&drives::compared(seeds, traces.as_deref()).map_err(told)?),
             Task::Report { dir } => write_report(&dir),
             Task::Compare { old, new } => compare(&old, &new),
+            Task::Save { from, to } => save(&from, &to),
+            Task::Stale { dir } => stale(&dir),
             Task::Ablate(ablate) => ablate.run(),
         }
     }
@@ -213,6 +230,21 @@ pub(super) fn judge(summaries: &[Summary]) -> Result<(), Failure> {
         0 => Ok(()),
         count => Err(Failure::failed(format!("{count} series could not be measured"))
             .hint("what they said stands in the report; the same command tries them no more, another --out does")),
+    }
+}
+
+fn save(from: &Path, to: &Path) -> Result<(), Failure> {
+    print(&format!("saved in {}: {}\n", to.display(), report::save(from, to).map_err(told)?.join(", ")))
+}
+
+fn stale(dir: &Path) -> Result<(), Failure> {
+    let ages = report::ages(dir).map_err(told)?;
+    let lines: String = ages.iter().map(|age| format!("{age}\n")).collect();
+    print(&lines)?;
+    match ages.iter().filter(|age| age.stale.is_some()).count() {
+        0 => Ok(()),
+        count => Err(Failure::failed(format!("{count} of {} results are stale", ages.len()))
+            .hint("measure them anew: make results")),
     }
 }
 

@@ -200,7 +200,8 @@ pub fn handed(names: &[&str], carried: &Carried, events: &[Event]) -> Findings {
                 let packets = number(after.packets_in - before.packets_in);
                 (packets / seconds, number(after.bytes_in - before.bytes_in) / packets.max(1.0))
             });
-            let (packets, bytes) = ways.fold((0.0, 0.0), |most: (f64, f64), way| (most.0.max(way.0), most.1.max(way.1)));
+            let (packets, bytes) =
+                ways.fold((0.0, 0.0), |most: (f64, f64), way| (most.0.max(way.0), most.1.max(way.1)));
             findings.metrics.insert(format!("{word}_{name}_packets_per_s"), packets);
             findings.metrics.insert(format!("{word}_{name}_packet_bytes"), bytes);
         }

@@ -168,10 +168,8 @@ impl Cost {
 
     /// The part of it in user space.
     fn share(&self) -> f64 {
-        let [user, all] = [
-            self.after.user.saturating_sub(self.before.user),
-            self.after.cpu.saturating_sub(self.before.cpu),
-        ];
+        let [user, all] =
+            [self.after.user.saturating_sub(self.before.user), self.after.cpu.saturating_sub(self.before.cpu)];
         if all.is_zero() { 0.0 } else { user.as_secs_f64() / all.as_secs_f64() }
     }
 }

@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 
 use hawser_scion::select::Criterion;
 
-use super::{Bound, Figures, Ground, MEBIBYTE, Target, never};
+use super::{Asked, Figures, Ground, MEBIBYTE};
 use crate::error::LabError;
-use crate::measure::Bench;
 use crate::shim::{Churn, Place};
 
 /// Source: issue 7, "Must show".
@@ -26,21 +25,10 @@ const PATHS: u8 = 2;
 /// How long ended flows may be remembered: 2 s (docs/shim.md, "Flows"), and the kernel's own end of MPTCP connections.
 const PATIENCE: Duration = Duration::from_secs(20);
 const GLANCE: Duration = Duration::from_millis(200);
-/// Memory that is flat may still fill what a busier moment needs, in MiB.
-const GROWN_MIB: f64 = 2.0;
-/// What a busy machine may miss of the rate.
-const NEARLY: f64 = 0.98;
-
-pub(super) const TARGETS: &[Target] = &[
-    never("500 a second", "opened_per_s", Bound::AtLeast(PER_SECOND as f64 * NEARLY)),
-    never("500 a second", "failed", Bound::AtMost(0.0)),
-    never("500 a second", "left", Bound::AtMost(0.0)),
-    never("500 a second", "grown_mib", Bound::AtMost(GROWN_MIB)),
-];
 
 #[expect(clippy::cast_precision_loss, reason = "connections and bytes of one run")]
-pub(super) fn run(bench: &Bench) -> Result<Figures, LabError> {
-    let ground = Ground::start(bench, &Place::parallel(PATHS, None)?, PATHS, Criterion::Sharability)?;
+pub(in super::super) fn run(asked: &Asked) -> Result<Figures, LabError> {
+    let ground = Ground::start(asked, &Place::parallel(PATHS, None)?, PATHS, Criterion::Sharability)?;
     let shims = [&ground.pair.client, &ground.pair.server];
     let churn = |duration| Churn {
         client: shims[0].namespace().clone(),

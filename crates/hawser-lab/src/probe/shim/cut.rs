@@ -12,10 +12,8 @@ use std::time::Duration;
 use hawser_scion::select::Criterion;
 use hawser_wire::Moment;
 
-use super::super::cases::How;
-use super::{Bound, Figures, Ground, Target, WARM, never, shaped, towards};
+use super::{Asked, Figures, Ground, WARM, shaped, towards};
 use crate::error::LabError;
-use crate::measure::Bench;
 use crate::shim::Place;
 use crate::topology::Flow;
 
@@ -28,36 +26,28 @@ const ALL: [Duration; 2] = [Duration::from_secs(18), Duration::from_secs(40)];
 const BACK_SHARE: f64 = 0.5;
 const BACK_OVER: Duration = Duration::from_secs(1);
 
-/// Without a byte, after the cut and after the link is back.
-const GAP_MS: f64 = 1000.0;
-/// Source: issue 7, "Must show".
-pub(super) const TARGETS: &[Target] = &[
-    never("one of 4 up", "gap_ms", Bound::AtMost(GAP_MS)),
-    never("one of 4 up", "gap_back_ms", Bound::AtMost(GAP_MS)),
-    never("one of 4 down", "gap_ms", Bound::AtMost(GAP_MS)),
-    never("one of 4 down", "gap_back_ms", Bound::AtMost(GAP_MS)),
-    never("one of 4 silently up", "gap_ms", Bound::AtMost(GAP_MS)),
-    never("one of 4 silently up", "gap_back_ms", Bound::AtMost(GAP_MS)),
-    never("one of 4 silently down", "gap_ms", Bound::AtMost(GAP_MS)),
-    never("one of 4 silently down", "gap_back_ms", Bound::AtMost(GAP_MS)),
-    never("one of 4 up", "survived", Bound::AtLeast(1.0)),
-    never("one of 4 down", "survived", Bound::AtLeast(1.0)),
-    never("all of 4 up", "survived", Bound::AtLeast(1.0)),
-    never("all of 4 down", "survived", Bound::AtLeast(1.0)),
-];
+/// Which links are cut, and how. Plain data.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) enum What {
+    /// One is taken down.
+    One,
+    /// One loses every packet.
+    Silently,
+    /// All are taken down.
+    All,
+}
 
-pub(super) fn run(bench: &Bench, flow: Flow) -> Result<Vec<(String, Figures)>, LabError> {
-    let named = |what: &str| format!("{what} {}", flow.name());
-    Ok(vec![
-        (named("one of 4"), cut(bench, flow, 1, How::Down, ONE)?),
-        (named("one of 4 silently"), cut(bench, flow, 1, How::Silent, ONE)?),
-        (named("all of 4"), cut(bench, flow, PATHS, How::Down, ALL)?),
-    ])
+pub(in super::super) fn run(asked: &Asked, what: What, flow: Flow) -> Result<Figures, LabError> {
+    match what {
+        What::One => cut(asked, flow, 1, false, ONE),
+        What::Silently => cut(asked, flow, 1, true, ONE),
+        What::All => cut(asked, flow, PATHS, false, ALL),
+    }
 }
 
 /// Cuts this many links at once, and brings them back together.
-fn cut(bench: &Bench, flow: Flow, links: u8, how: How, [back, end]: [Duration; 2]) -> Result<Figures, LabError> {
-    let ground = Ground::start(bench, &Place::parallel(PATHS, Some(&shaped()))?, PATHS, Criterion::Sharability)?;
+fn cut(asked: &Asked, flow: Flow, links: u8, is_silent: bool, [back, end]: [Duration; 2]) -> Result<Figures, LabError> {
+    let ground = Ground::start(asked, &Place::parallel(PATHS, Some(&shaped()))?, PATHS, Criterion::Sharability)?;
     let flows = ground.pair.flows(towards(flow), 1).connect()?;
     ground.pair.wait_flows(usize::from(PATHS))?;
     let start = Moment::now();
@@ -65,10 +55,10 @@ fn cut(bench: &Bench, flow: Flow, links: u8, how: How, [back, end]: [Duration; 2
     (start + CUT).sleep_until();
     let chosen = &ground.net.links()[..usize::from(links)];
     let cut = Moment::now();
-    chosen.iter().try_for_each(|link| if how == How::Down { link.cut() } else { link.black_hole(true) })?;
+    chosen.iter().try_for_each(|link| if is_silent { link.black_hole(true) } else { link.cut() })?;
     (start + back).sleep_until();
     let restored = Moment::now();
-    chosen.iter().try_for_each(|link| if how == How::Down { link.restore() } else { link.black_hole(false) })?;
+    chosen.iter().try_for_each(|link| if is_silent { link.black_hole(false) } else { link.restore() })?;
     let report = running.finish()?;
     let got = &report.all;
     let before = got.mbps_between(start + WARM, cut);
@@ -80,7 +70,7 @@ fn cut(bench: &Bench, flow: Flow, links: u8, how: How, [back, end]: [Duration; 2
         ("during_mbps", got.mbps_between(cut, restored)),
         ("gap_ms", got.longest_gap(cut, restored).as_secs_f64() * 1e3),
         ("gap_back_ms", got.longest_gap(restored, start + end).as_secs_f64() * 1e3),
-        ("back_s", recovered.map_or(f64::INFINITY, |time| time.as_secs_f64())),
+        ("back_s", recovered.unwrap_or(end - back).as_secs_f64()),
         ("survived", f64::from(u8::from(survived))),
     ]))
 }

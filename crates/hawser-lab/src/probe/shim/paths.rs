@@ -9,40 +9,20 @@ use std::time::Duration;
 use hawser_scion::select::Criterion;
 use hawser_wire::Moment;
 
-use super::{Bound, Figures, Ground, MBPS, Target, WARM, labelled, shaped, share, towards};
+use super::{Asked, Figures, Ground, MBPS, WARM, shaped, share, towards};
 use crate::error::LabError;
-use crate::measure::Bench;
 use crate::shim::{Carried, Place};
 use crate::topology::Flow;
 
 /// How long a stream lasts.
 const END: Duration = Duration::from_secs(15);
-/// What one link carries; segments may use three bytes that are kept free of each (docs/shim.md, "What it costs").
-const ONE_LINK: f64 = 1.01;
-/// 85 % of the usable sum; shared paths do not pretend. Source: issue 7, "Must show".
-pub(super) const TARGETS: &[Target] = &[
-    labelled("4 paths up", "ratio", Bound::AtLeast(0.85)),
-    labelled("4 paths down", "ratio", Bound::AtLeast(0.85)),
-    labelled("sharing up", "shared_ratio", Bound::AtMost(ONE_LINK)),
-    labelled("sharing down", "shared_ratio", Bound::AtMost(ONE_LINK)),
-    labelled("sharing up", "shared_told", Bound::AtLeast(1.0)),
-    labelled("sharing up", "disjoint_told", Bound::AtMost(0.0)),
-    labelled("sharing up", "gain", Bound::AtLeast(1.7)),
-    labelled("sharing down", "gain", Bound::AtLeast(1.7)),
-];
-
-pub(super) fn run(bench: &Bench, flow: Flow) -> Result<Vec<(String, Figures)>, LabError> {
-    let named = |what: &str| format!("{what} {}", flow.name());
-    Ok(vec![(named("4 paths"), disjoint(bench, flow)?), (named("sharing"), sharing(bench, flow)?)])
-}
-
 /// Step 1.
-fn disjoint(bench: &Bench, flow: Flow) -> Result<Figures, LabError> {
+pub(in super::super) fn disjoint(asked: &Asked, flow: Flow) -> Result<Figures, LabError> {
     const PATHS: u8 = 4;
-    let found = stream(bench, &Place::parallel(PATHS, Some(&shaped()))?, PATHS, Criterion::Sharability, flow)?;
+    let found = stream(asked, &Place::parallel(PATHS, Some(&shaped()))?, PATHS, Criterion::Sharability, flow)?;
     let usable = f64::from(PATHS) * MBPS * share(1, 2, Carried::Udp);
     Ok(Figures::from([
-        ("mbps", found.mbps),
+        ("goodput_mbps", found.mbps),
         ("usable_mbps", usable),
         ("ratio", found.mbps / usable),
         ("different_paths", found.different),
@@ -50,10 +30,10 @@ fn disjoint(bench: &Bench, flow: Flow) -> Result<Figures, LabError> {
 }
 
 /// Step 2.
-fn sharing(bench: &Bench, flow: Flow) -> Result<Figures, LabError> {
+pub(in super::super) fn sharing(asked: &Asked, flow: Flow) -> Result<Figures, LabError> {
     let place = Place::sharing()?;
-    let shared = stream(bench, &place, 2, Criterion::Latency, flow)?;
-    let disjoint = stream(bench, &place, 2, Criterion::Sharability, flow)?;
+    let shared = stream(asked, &place, 2, Criterion::Latency, flow)?;
+    let disjoint = stream(asked, &place, 2, Criterion::Sharability, flow)?;
     let usable = MBPS * share(1, 3, Carried::Udp);
     Ok(Figures::from([
         ("shared_mbps", shared.mbps),
@@ -76,8 +56,8 @@ struct Found {
 
 /// One stream with a flow for each egress.
 #[expect(clippy::cast_precision_loss, reason = "a few paths")]
-fn stream(bench: &Bench, place: &Place, egress: u8, select: Criterion, flow: Flow) -> Result<Found, LabError> {
-    let ground = Ground::start(bench, place, egress, select)?;
+fn stream(asked: &Asked, place: &Place, egress: u8, select: Criterion, flow: Flow) -> Result<Found, LabError> {
+    let ground = Ground::start(asked, place, egress, select)?;
     let flows = ground.pair.flows(towards(flow), 1).connect()?;
     let connection = ground.pair.wait_flows(usize::from(egress))?;
     let mut paths: Vec<String> =

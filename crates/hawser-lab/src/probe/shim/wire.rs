@@ -4,9 +4,8 @@
 use hawser_scion::select::Criterion;
 use hawser_wire::Capture;
 
-use super::{Bound, Figures, Ground, Target, labelled, share};
+use super::{Asked, Figures, Ground, share};
 use crate::error::LabError;
-use crate::measure::Bench;
 use crate::shim::{Carried, Place, files, scion_flow};
 
 /// The file, in bytes: thousands of full segments.
@@ -14,24 +13,13 @@ const FILE: u64 = 10_000_000;
 /// The core AS between the leaves, whose router sees every packet.
 const MIDDLE: &str = "1-ff00:0:110";
 
-/// The original: 1.5 to 1.6; QUIC over SCION: 1.11. Source: issue 7, "Must show".
-pub(super) const TARGETS: &[Target] = &[labelled(DATAGRAMS, "wire_over_goodput", Bound::AtMost(1.16))];
-
-/// What is measured.
-const DATAGRAMS: &str = "three hops";
-const KINDS: [(&str, Carried); 2] = [(DATAGRAMS, Carried::Udp), ("three hops, tcp as layer 4", Carried::Tcp)];
-
-pub(super) fn run(bench: &Bench) -> Result<Vec<(String, Figures)>, LabError> {
-    KINDS.into_iter().map(|(label, carried)| Ok((label.to_owned(), one(bench, carried)?))).collect()
-}
-
 #[expect(clippy::cast_precision_loss, reason = "bytes of one file")]
-fn one(bench: &Bench, carried: Carried) -> Result<Figures, LabError> {
+pub(in super::super) fn one(asked: &Asked, carried: Carried) -> Result<Figures, LabError> {
     let told = match carried {
         Carried::Udp => String::new(),
         Carried::Tcp => format!("layer4 = \"tcp\"\nserver_ports = [{}]\n", files::TCP_PORT),
     };
-    let ground = Ground::told(bench, &Place::three_hops()?, 1, Criterion::Length, &told)?;
+    let ground = Ground::told(asked, &Place::three_hops()?, 1, Criterion::Length, &told)?;
     let [client, server] = [&ground.pair.client, &ground.pair.server].map(|shim| shim.host().address);
     let capture = Capture::start(ground.net.router(MIDDLE)?)?;
     let sent = files::through_shims(&ground.pair, FILE)?;
@@ -43,6 +31,6 @@ fn one(bench: &Bench, carried: Carried) -> Result<Figures, LabError> {
         ("wire_over_goodput", wire.ip_bytes as f64 / FILE as f64),
         ("full_segment_over_data", 1.0 / share(2, 4, carried)),
         ("ip_bytes_per_packet", wire.ip_bytes as f64 / wire.packets as f64),
-        ("mbps", sent.mbps()),
+        ("goodput_mbps", sent.mbps()),
     ]))
 }

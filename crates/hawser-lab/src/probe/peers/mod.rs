@@ -15,7 +15,7 @@ use hawser_wire::Direction;
 
 use self::generator::Generator;
 use self::hub::Hub;
-use super::bench::{Bench, Figures};
+use super::{Asked, Figures};
 use crate::error::LabError;
 use crate::topology::{Bond, LinkPlan};
 
@@ -38,19 +38,19 @@ const MEBIBYTE: f64 = 1_048_576.0;
 
 /// Steps 1 to 3.
 #[expect(clippy::cast_precision_loss, reason = "bytes of one run")]
-pub(super) fn share(bench: &Bench, run: u32) -> Result<Figures, LabError> {
-    let seed = u64::from(run) * 1000;
+pub(super) fn share(asked: &Asked) -> Result<Figures, LabError> {
+    let seed = asked.seed();
     let plan = LinkPlan::symmetric(&Direction { seed, ..Direction::shaped(MBPS, DELAY, QUEUE) });
     let bond = Bond::new(&[plan])?;
     let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
     let keys: Vec<PrivateKey> = (0..CONFIGURED).map(|_| generated()).collect::<Result<_, _>>()?;
-    let (mut hub, startup) = Hub::start(&bench.program, &bond, &keys, &bench.traffic)?;
+    let (mut hub, startup) = Hub::start(&asked.program, &bond, &keys, &asked.traffic)?;
     let idle = hub.usage()?.resident;
     let generator = Generator::start(&bond.local, &keys[..ACTIVE], hub.key())?;
     await_sessions(&mut hub)?;
     thread::sleep(SETTLE);
     let (before, from) = (hub.received()?, Instant::now());
-    thread::sleep(bench.duration);
+    thread::sleep(asked.duration);
     let (after, time) = (hub.received()?, from.elapsed());
     let usage = hub.usage()?;
     generator.stop()?;
@@ -62,10 +62,10 @@ pub(super) fn share(bench: &Bench, run: u32) -> Result<Figures, LabError> {
         .collect();
     Ok(Figures::from([
         ("jain", jain(&mbps)),
-        ("mib_a_peer", (usage.resident_most - idle) as f64 / MEBIBYTE / ACTIVE as f64),
-        ("idle_mib", idle as f64 / MEBIBYTE),
+        ("peer_mib", (usage.resident_most - idle) as f64 / MEBIBYTE / ACTIVE as f64),
+        ("memory_idle_mib", idle as f64 / MEBIBYTE),
         ("startup_s", startup.as_secs_f64()),
-        ("mbps", mbps.iter().sum()),
+        ("goodput_mbps", mbps.iter().sum()),
         ("least_mbps", mbps.iter().copied().fold(f64::INFINITY, f64::min)),
         ("most_mbps", mbps.iter().copied().fold(0.0, f64::max)),
     ]))

@@ -1,4 +1,4 @@
-//! The shim, between hosts of SCION networks: every line of issue 7, "Must show", that is a figure. `measure shim` runs all.
+//! The shim, between hosts of SCION networks.
 //!
 //! 1. [`paths`]: four disjoint paths together; two that share a link, against two that do not.
 //! 2. [`cut`]: one path of four cut under a stream; all of them, for ten seconds.
@@ -6,12 +6,12 @@
 //! 4. [`quic`]: the same file by quinn over the same path, in turns.
 //! 5. [`churn`]: 500 connections a second. 6. [`hostile`]: a stream beside a stranger's datagrams.
 
-mod churn;
-mod cut;
-mod hostile;
-mod paths;
-mod quic;
-mod wire;
+pub(super) mod churn;
+pub(super) mod cut;
+pub(super) mod hostile;
+pub(super) mod paths;
+pub(super) mod quic;
+pub(super) mod wire;
 
 use std::time::Duration;
 
@@ -19,8 +19,7 @@ use hawser_scion::select::Criterion;
 use hawser_wire::Direction;
 use hawser_wire::traffic::Towards;
 
-use super::bench::{Bench, Figures};
-use super::cases::{Bound, Case, Probe, Target, always, target};
+use super::{Asked, Figures};
 use crate::error::LabError;
 use crate::localnet::Localnet;
 use crate::shim::{Carried, Place, ShimPair, ShimPlan};
@@ -49,84 +48,6 @@ const TCP: f64 = 20.0;
 /// Bytes of a mebibyte.
 const MEBIBYTE: f64 = 1_048_576.0;
 
-/// What is measured. Constant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// Disjoint paths and shared ones.
-    Paths,
-    /// Paths that are cut.
-    Cut,
-    /// Bytes on the wire.
-    Wire,
-    /// Against quinn.
-    Quic,
-    /// Connections opened and closed.
-    Churn,
-    /// A stranger.
-    Hostile,
-}
-
-const fn case(
-    name: &'static str,
-    about: &'static str,
-    flows: &'static [Flow],
-    what: What,
-    targets: &'static [Target],
-) -> Case {
-    Case { name, about, flows, probe: Probe::Shim(what), targets }
-}
-
-const fn labelled(label: &'static str, figure: &'static str, bound: Bound) -> Target {
-    Target { label, ..target(figure, bound) }
-}
-
-const fn never(label: &'static str, figure: &'static str, bound: Bound) -> Target {
-    Target { label, ..always(figure, bound) }
-}
-
-const BOTH: &[Flow] = &[Flow::Up, Flow::Down];
-const UP: &[Flow] = &[Flow::Up];
-
-/// Source: issue 7, "Must show".
-pub(super) const CASES: [Case; 6] = [
-    case(
-        "shim-paths",
-        "4 SCION paths of 20 Mbit/s through the shim; 2 of them shared or disjoint",
-        BOTH,
-        What::Paths,
-        paths::TARGETS,
-    ),
-    case("shim-cut", "one of 4 SCION paths cut under a stream; all of them, for 10 s", BOTH, What::Cut, cut::TARGETS),
-    case(
-        "shim-wire",
-        "IP bytes on the wire over goodput, three hops, MTU 1472, by capture",
-        UP,
-        What::Wire,
-        wire::TARGETS,
-    ),
-    case(
-        "shim-quic",
-        "a file through the shim and by quinn over the same path, in turns",
-        UP,
-        What::Quic,
-        quic::TARGETS,
-    ),
-    case("shim-churn", "500 connections opened and closed a second for 30 s", UP, What::Churn, churn::TARGETS),
-    case("shim-hostile", "a stream beside 50,000 hostile datagrams a second", UP, What::Hostile, hostile::TARGETS),
-];
-
-/// All figures of one direction.
-pub(super) fn run(bench: &Bench, what: What, flow: Flow, run: u32) -> Result<Vec<(String, Figures)>, LabError> {
-    match what {
-        What::Paths => paths::run(bench, flow),
-        What::Cut => cut::run(bench, flow),
-        What::Wire => wire::run(bench),
-        What::Quic => quic::run(bench, run),
-        What::Churn => Ok(vec![("500 a second".to_owned(), churn::run(bench)?)]),
-        What::Hostile => Ok(vec![("beside".to_owned(), hostile::run(bench)?)]),
-    }
-}
-
 /// A network with shims in it. The shims end before the network does.
 struct Ground {
     pair: ShimPair,
@@ -134,16 +55,16 @@ struct Ground {
 }
 
 impl Ground {
-    fn start(bench: &Bench, place: &Place, egress: u8, select: Criterion) -> Result<Self, LabError> {
-        Self::told(bench, place, egress, select, "")
+    fn start(asked: &Asked, place: &Place, egress: u8, select: Criterion) -> Result<Self, LabError> {
+        Self::told(asked, place, egress, select, "")
     }
 
     /// The same, with these lines more in the configuration of both shims.
-    fn told(bench: &Bench, place: &Place, egress: u8, select: Criterion, more: &str) -> Result<Self, LabError> {
+    fn told(asked: &Asked, place: &Place, egress: u8, select: Criterion, more: &str) -> Result<Self, LabError> {
         let net = Localnet::up(&place.topology)?;
         let between = ShimPlan::between(place.ends, egress, select);
         let plan = ShimPlan { client: more.to_owned(), server: more.to_owned(), ..between };
-        let pair = ShimPair::start(&bench.program, &net, &plan)?;
+        let pair = ShimPair::start(&asked.program, &net, &plan)?;
         Ok(Self { pair, net })
     }
 }
@@ -180,12 +101,5 @@ mod tests {
         assert!((share(2, 4, Carried::Udp) * IP_PACKET - 1298.0).abs() < 1e-9);
         // And 1308 where TCP is SCION's layer 4.
         assert!((share(2, 4, Carried::Tcp) * IP_PACKET - 1308.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn every_target_is_of_a_label_that_its_case_has() {
-        for case in CASES {
-            assert!(case.targets.iter().all(|target| !target.label.is_empty()), "{}", case.name);
-        }
     }
 }

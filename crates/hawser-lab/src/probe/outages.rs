@@ -1,7 +1,7 @@
 //! Outages of one link of two, with processes: when both portals have its path active again, and what they send on it meanwhile.
 //!
 //! 1. Outages are drawn seed after seed, by the simulator's own generator: what is measured here can be looked at there
-//!    (`cargo run --release -p hawser-sim --example outages SEED SEED+1`). A run takes the next ten.
+//!    (`cargo run --release -p hawser-sim --example outages SEED SEED+1`). A case's `x` is its seed; a repetition adds ten.
 //! 2. The link keeps what it holds (its rate is zero) or loses it (a black hole), idle or beside a stream of the kernel's TCP.
 //! 3. Both portals are asked every 20 ms. Their answers are up to 200 ms old, so a return is told that much late at most, and what
 //!    is sent counts as an inactive path's where the path was inactive that long before and after.
@@ -11,18 +11,17 @@ use std::thread;
 use std::time::Duration;
 
 use hawser_portal::api::{PathState, Status};
-use hawser_sim::outage::{BACK_WITHIN, INACTIVE_BITS, Load, Outage};
+use hawser_sim::outage::{Load, Outage};
 use hawser_wire::{Moment, Trace, Way};
 
-use super::bench::{Bench, Figures, Running};
-use super::cases::{Bound, Case, Probe, always};
-use crate::scenario::random;
-use super::report::{Report, words};
+use super::{Asked, Figures};
 use crate::error::LabError;
-use crate::topology::{Flow, Over};
+use crate::portals::Portals;
+use crate::scenario::random;
+use crate::topology::{Bond, Flow, LinkPlan, Over};
 
-/// Outages a run. Source: the least that shows both kinds, idle and loaded, several times.
-const OUTAGES: usize = 10;
+/// Outages a repetition: as many as the scenario has cases, which shows both kinds, idle and loaded, several times.
+const OUTAGES: u64 = 10;
 /// The link that goes, counted from 0; the other one stays. Source: the simulator's generator.
 const LINK: usize = 1;
 /// From one look to the next.
@@ -40,14 +39,11 @@ const BYTE_BITS: f64 = 8.0;
 /// Seeds of an outage's links lie this far from the next one's.
 const SEEDS: u64 = 1000;
 
-/// Both targets are the simulator's. Source: docs/architecture.md, what an inactive path may send.
-pub(super) const CASE: Case = Case {
-    name: "outages",
-    about: "10 outages of one link of two, drawn by seed: kept or lost, idle and loaded",
-    flows: &[Flow::Down],
-    probe: Probe::Outages,
-    targets: &[always("late", Bound::AtMost(0.0)), always("too_loud", Bound::AtMost(0.0))],
-};
+/// A topology with portals in it. Removed on drop, the portals first.
+struct Running {
+    portals: Portals,
+    bond: Bond,
+}
 
 /// What was seen at one moment. Plain data.
 #[derive(Clone, Copy, Debug)]
@@ -59,28 +55,20 @@ struct Look {
     handed: [u64; 2],
 }
 
-/// All runs of the case. `told` hears of each outage.
-pub(super) fn run(bench: &Bench, case: &'static Case, mut told: impl FnMut(&str)) -> Result<Report, LabError> {
-    let mut report = Report::new(case);
-    let mut drawn = (bench.seed..).map(Outage::draw);
-    for run in 0..bench.runs {
-        let mut all = Vec::new();
-        for outage in drawn.by_ref().take(OUTAGES) {
-            let figures = judged(&outage, &suffer(bench, &outage)?);
-            told(&format!("run {} of {}, {outage}: {}", run + 1, bench.runs, words(&figures)));
-            report.add_part(&outage.to_string(), figures.clone());
-            all.push(figures);
-        }
-        report.add("all", together(&all));
-    }
-    Ok(report)
+/// An outage of this seed.
+pub(super) fn suffer(asked: &Asked) -> Result<Figures, LabError> {
+    let outage = Outage::draw(asked.place() + u64::from(asked.run) * OUTAGES);
+    tracing::info!(%outage, "outage begins");
+    Ok(judged(&outage, &looked(asked, &outage)?))
 }
 
 /// Step 2.
-fn suffer(bench: &Bench, outage: &Outage) -> Result<Vec<Look>, LabError> {
+fn looked(asked: &Asked, outage: &Outage) -> Result<Vec<Look>, LabError> {
     let plans: Vec<_> =
         outage.links.iter().zip(0..).map(|(link, index)| plan(link, outage.seed * SEEDS + 2 * index)).collect();
-    let running = bench.on(&plans)?;
+    let bond = Bond::new(&plans)?;
+    let portals = Portals::start(&asked.program, &bond, &asked.traffic)?;
+    let running = Running { portals, bond };
     let whole = end_of(outage);
     let flow = match outage.load {
         Load::Idle => None,
@@ -102,12 +90,9 @@ fn suffer(bench: &Bench, outage: &Outage) -> Result<Vec<Look>, LabError> {
     Ok(looks)
 }
 
-fn plan(link: &hawser_sim::net::LinkSpec, seed: u64) -> crate::topology::LinkPlan {
+fn plan(link: &hawser_sim::net::LinkSpec, seed: u64) -> LinkPlan {
     let crate::scenario::LinkPlan { up, down, .. } = random::plan("link", link);
-    crate::topology::LinkPlan::Emulated {
-        up: hawser_wire::Direction { seed, ..up },
-        down: hawser_wire::Direction { seed: seed + 1, ..down },
-    }
+    LinkPlan { up: hawser_wire::Direction { seed, ..up }, down: hawser_wire::Direction { seed: seed + 1, ..down } }
 }
 
 /// The link goes, and returns.
@@ -171,9 +156,9 @@ fn has_both(status: &Status) -> bool {
 fn judged(outage: &Outage, looks: &[Look]) -> Figures {
     let returned = return_of(outage);
     let is_back = |look: &&Look| look.at >= returned && look.active == [Some(true); 2];
-    let back = looks.iter().find(is_back).map_or(f64::INFINITY, |look| (look.at - returned).as_secs_f64());
+    let back = looks.iter().find(is_back).map_or(AFTER.as_secs_f64(), |look| (look.at - returned).as_secs_f64());
     let [local, remote] = [0, 1].map(|end| loudest(looks, end));
-    Figures::from([("back_s", back), ("local_bits", local), ("remote_bits", remote)])
+    Figures::from([("back_s", back), ("inactive_bits", local.max(remote))])
 }
 
 /// The most bits in a second that a portal sent on the path while it was not active.
@@ -197,20 +182,6 @@ fn loudest(looks: &[Look], end: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "bytes of a second")]
     let most = most as f64;
     most * BYTE_BITS
-}
-
-/// What ten outages come to.
-#[expect(clippy::cast_precision_loss, reason = "a handful")]
-fn together(all: &[Figures]) -> Figures {
-    let of = |name: &'static str| all.iter().map(move |figures| figures[name]);
-    let most = |name| of(name).fold(0.0, f64::max);
-    let loud = all.iter().filter(|one| one["local_bits"].max(one["remote_bits"]) > INACTIVE_BITS);
-    Figures::from([
-        ("late", of("back_s").filter(|back| *back > BACK_WITHIN).count() as f64),
-        ("too_loud", loud.count() as f64),
-        ("back_most_s", most("back_s")),
-        ("bits_most", most("local_bits").max(most("remote_bits"))),
-    ])
 }
 
 #[cfg(test)]
@@ -241,14 +212,12 @@ mod tests {
         let outage = Outage { begin: 0.5, lasts: 1.0, ..Outage::draw(1) };
         let back = |at_ms: u64| judged(&outage, &looks(|at| !(1200..at_ms).contains(&at), |_| 0))["back_s"];
         assert!((back(2500) - 0.5).abs() < 1e-9, "{}", back(2500));
-        assert_eq!(back(9000), f64::INFINITY);
-        let figures = together(&[judged(&outage, &looks(|at| !(1200..3600).contains(&at), |_| 0))]);
-        assert_eq!((figures["late"], figures["too_loud"]), (1.0, 0.0));
+        assert_eq!(back(9000), AFTER.as_secs_f64(), "not within the time");
     }
 
     #[test]
     fn ten_outages_are_of_every_kind() {
-        let drawn: Vec<Outage> = (0..OUTAGES as u64).map(Outage::draw).collect();
+        let drawn: Vec<Outage> = (0..OUTAGES).map(Outage::draw).collect();
         for keeps in [true, false] {
             assert!(drawn.iter().any(|outage| outage.keeps == keeps));
         }

@@ -2,14 +2,14 @@
 
 /// An IP packet on a link, in bytes. Source: RFC 894.
 pub(super) const MTU: f64 = 1500.0;
-/// What a datagram costs beside the inner packet over IPv4 and UDP, in bytes. Source: DESIGN section 3.
+/// What a datagram costs beside the inner packet over IPv4 and UDP, in bytes. Source: docs/wire.md.
 pub(super) const OVERHEAD: f64 = 59.0;
 /// IPv4 and TCP headers of the inner packet, with timestamps, in bytes. Sources: RFC 791, RFC 9293, RFC 7323.
 pub(super) const INNER_HEADERS: f64 = 20.0 + 32.0;
 
 /// Inner TCP payload that links of a total rate (both in Mbit/s) can carry.
 #[must_use]
-pub fn usable_mbps(total_mbps: f64) -> f64 {
+pub(super) fn usable_mbps(total_mbps: f64) -> f64 {
     total_mbps * (MTU - OVERHEAD - INNER_HEADERS) / MTU
 }
 

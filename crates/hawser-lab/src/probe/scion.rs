@@ -12,9 +12,8 @@ use std::time::Duration;
 
 use hawser_wire::{Direction, Moment};
 
-use super::bench::{Bench, Figures};
-use super::cases::{Bound, Target, always, target};
 use super::usable::{INNER_HEADERS, MTU};
+use super::{Asked, Figures};
 use crate::error::LabError;
 use crate::localnet::{Topology, TopologyError};
 use crate::scion_bond::{ScionBond, ScionPlan};
@@ -50,41 +49,9 @@ const ENDS: [&str; 2] = ["1-ff00:0:110", "1-ff00:0:120"];
 /// Three paths from 110 to 120: two by 130, where the second link is the same, and a slower one by 140.
 const SHARING: &str = include_str!("../../topologies/sharing.toml");
 
-/// 90 % of what is usable, and a gap under 300 ms. Source: issue 6, "Must show".
-pub(super) const TARGETS: &[Target] = &[
-    labelled("2 paths up", "ratio", Bound::AtLeast(0.90)),
-    labelled("2 paths down", "ratio", Bound::AtLeast(0.90)),
-    labelled("4 paths up", "ratio", Bound::AtLeast(0.90)),
-    labelled("4 paths down", "ratio", Bound::AtLeast(0.90)),
-    labelled("mixed up", "ratio", Bound::AtLeast(0.90)),
-    labelled("mixed down", "ratio", Bound::AtLeast(0.90)),
-    Target { label: "2 paths up", ..always("gap_ms", Bound::AtMost(300.0)) },
-    Target { label: "2 paths down", ..always("gap_ms", Bound::AtMost(300.0)) },
-    Target { label: "4 paths up", ..always("gap_ms", Bound::AtMost(300.0)) },
-    Target { label: "4 paths down", ..always("gap_ms", Bound::AtMost(300.0)) },
-    // Two disjoint paths carry twice what two do that share a link, less what finding it out costs.
-    labelled("sharing up", "gain", Bound::AtLeast(1.8)),
-    labelled("sharing down", "gain", Bound::AtLeast(1.8)),
-];
-
-const fn labelled(label: &'static str, figure: &'static str, bound: Bound) -> Target {
-    Target { label, ..target(figure, bound) }
-}
-
-/// All figures of one direction.
-pub(super) fn run(bench: &Bench, flow: Flow) -> Result<Vec<(String, Figures)>, LabError> {
-    let named = |what: &str| format!("{what} {}", flow.name());
-    Ok(vec![
-        (named("2 paths"), several(bench, 2, flow)?),
-        (named("4 paths"), several(bench, 4, flow)?),
-        (named("mixed"), mixed(bench, flow)?),
-        (named("sharing"), sharability(bench, flow)?),
-    ])
-}
-
 /// Step 1.
-fn several(bench: &Bench, paths: u8, flow: Flow) -> Result<Figures, LabError> {
-    let bond = start(bench, &two_cores(paths)?, usize::from(paths), "", None)?;
+pub(super) fn several(asked: &Asked, paths: u8, flow: Flow) -> Result<Figures, LabError> {
+    let bond = start(asked, &two_cores(paths)?, usize::from(paths), "", None)?;
     let transfer = bond.transfer(flow, END).start()?;
     let start = Moment::now();
     (start + CUT).sleep_until();
@@ -100,28 +67,28 @@ fn several(bench: &Bench, paths: u8, flow: Flow) -> Result<Figures, LabError> {
     let recovered = got.recovered_after(back, before * RECOVERED_SHARE, RECOVERED_OVER);
     let usable = f64::from(paths) * payload(2) / MTU * MBPS;
     Ok(Figures::from([
-        ("mbps", mbps),
+        ("goodput_mbps", mbps),
         ("usable_mbps", usable),
         ("ratio", mbps / usable),
         ("gap_ms", got.longest_gap(cut, start + END).as_secs_f64() * 1e3),
-        ("recovered_s", recovered.map_or(f64::INFINITY, |time| time.as_secs_f64())),
+        ("back_s", recovered.unwrap_or(END - BACK).as_secs_f64()),
     ]))
 }
 
 /// Step 2.
-fn mixed(bench: &Bench, flow: Flow) -> Result<Figures, LabError> {
-    let bond = start(bench, &two_cores(2)?, 2, "", Some(shaped()))?;
+pub(super) fn mixed(asked: &Asked, flow: Flow) -> Result<Figures, LabError> {
+    let bond = start(asked, &two_cores(2)?, 2, "", Some(shaped()))?;
     let mbps = stream(&bond, flow)?;
     // Packets are as large as the SCION paths carry, by the plain link too.
     let plain = payload(2) / (payload(2) + INNER_HEADERS + SEALED + OUTER);
     let usable = (2.0 * payload(2) / MTU + plain) * MBPS;
-    Ok(Figures::from([("mbps", mbps), ("usable_mbps", usable), ("ratio", mbps / usable)]))
+    Ok(Figures::from([("goodput_mbps", mbps), ("usable_mbps", usable), ("ratio", mbps / usable)]))
 }
 
 /// Step 3.
-fn sharability(bench: &Bench, flow: Flow) -> Result<Figures, LabError> {
+pub(super) fn sharability(asked: &Asked, flow: Flow) -> Result<Figures, LabError> {
     let topology = Topology::parse(SHARING, "sharing.toml", None, None).map_err(told)?;
-    let chosen = |by: &str| stream(&start(bench, &topology, 2, &format!("select = \"{by}\""), None)?, flow);
+    let chosen = |by: &str| stream(&start(asked, &topology, 2, &format!("select = \"{by}\""), None)?, flow);
     let (shared, disjoint) = (chosen("latency")?, chosen("sharability")?);
     let usable = payload(3) / MTU * MBPS;
     Ok(Figures::from([
@@ -134,14 +101,14 @@ fn sharability(bench: &Bench, flow: Flow) -> Result<Figures, LabError> {
 }
 
 fn start(
-    bench: &Bench,
+    asked: &Asked,
     topology: &Topology,
     paths: usize,
     link: &str,
     beside: Option<Direction>,
 ) -> Result<ScionBond, LabError> {
-    let plan = ScionPlan { topology, ends: ENDS, paths, link, beside, traffic: &bench.traffic };
-    ScionBond::start(&bench.program, &plan)
+    let plan = ScionPlan { topology, ends: ENDS, paths, link, beside, traffic: &asked.traffic };
+    ScionBond::start(&asked.program, &plan)
 }
 
 /// What the receiver got after the warm-up, in Mbit/s.

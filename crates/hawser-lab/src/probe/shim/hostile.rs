@@ -13,11 +13,10 @@ use hawser_shim::status::Status;
 use hawser_wire::Moment;
 use hawser_wire::traffic::Towards;
 
-use super::{Bound, Figures, Ground, MEBIBYTE, Target, WARM, never, shaped};
-use crate::error::LabError;
-use crate::measure::Bench;
+use super::{Asked, Figures, Ground, MEBIBYTE, WARM, shaped};
 use crate::attack::Attack;
 use crate::attack::shim::{PORT, ShimArsenal};
+use crate::error::LabError;
 use crate::shim::{Place, Shim};
 
 /// Source: issue 7, "Must show"; the rate: issue 4.
@@ -35,23 +34,11 @@ const COUNTED: [&str; 6] = [
     "drop_strange_probe",
     "drop_stray",
 ];
-/// Of what was thrown so much must be counted: the rest was lost before the shim, in its socket's buffer.
-const NEARLY_ALL: f64 = 0.9;
-/// Memory that is flat may still fill what a busier moment needs, in MiB.
-const GROWN_MIB: f64 = 4.0;
-
-pub(super) const TARGETS: &[Target] = &[
-    never("beside", "ratio", Bound::AtLeast(0.9)),
-    never("beside", "hostile_per_s", Bound::AtLeast(PER_SECOND as f64 * NEARLY_ALL)),
-    never("beside", "counted_share", Bound::AtLeast(NEARLY_ALL)),
-    never("beside", "answers", Bound::AtMost(0.0)),
-    never("beside", "grown_mib", Bound::AtMost(GROWN_MIB)),
-];
 
 #[expect(clippy::cast_precision_loss, reason = "datagrams and bytes of one run")]
-pub(super) fn run(bench: &Bench) -> Result<Figures, LabError> {
+pub(in super::super) fn run(asked: &Asked) -> Result<Figures, LabError> {
     let place = Place::parallel(PATHS, Some(&shaped()))?;
-    let ground = Ground::start(bench, &place, PATHS, Criterion::Sharability)?;
+    let ground = Ground::start(asked, &place, PATHS, Criterion::Sharability)?;
     let (client, server) = (&ground.pair.client, &ground.pair.server);
     let stranger = ground.net.hosts().iter().find(|host| host.isd_as == server.host().isd_as && host.number > 1);
     let stranger = stranger.ok_or_else(|| LabError::NoFigure {
