@@ -3,7 +3,6 @@
 mod common;
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use common::measured::measured;
 use common::{ADDRESS_B, between, ms};
