@@ -29,6 +29,8 @@ use crate::workload::options::Options;
 type Figures = BTreeMap<&'static str, f64>;
 /// What a run does.
 type Work = Box<dyn Fn(&Asked) -> Result<Figures, LabError>>;
+/// What strains the shim.
+type Strain = fn(&Asked) -> Result<Figures, LabError>;
 /// What reads a workload's options.
 type Read = fn(&mut Options) -> Result<Work, LabError>;
 
@@ -60,9 +62,8 @@ const KINDS: [(&str, Read); 12] = [
         Ok(work(move |asked| shim::quic::pair(asked, links, mbps, bytes)))
     }),
     ("shim-strain", |options| {
-        let works: [(&str, fn(&Asked) -> Result<Figures, LabError>); 2] =
-            [("churn", shim::churn::run), ("hostile", shim::hostile::run)];
-        Ok(work(options.choice("by", &works, shim::churn::run as fn(&Asked) -> _)?))
+        let works: [(&str, Strain); 2] = [("churn", shim::churn::run), ("hostile", shim::hostile::run)];
+        Ok(work(options.choice("by", &works, shim::churn::run as Strain)?))
     }),
 ];
 /// A file, where the scenario does not say.

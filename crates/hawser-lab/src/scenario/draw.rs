@@ -25,7 +25,7 @@ const QUICK: u32 = 3;
 /// What is drawn. Plain data.
 pub(super) enum Draw {
     /// Stretches of drives.
-    Drives(Drives),
+    Drives(Box<Drives>),
     /// Topologies by seed; so many of them are run with `--quick`.
     Random(Vec<Topology>, usize),
 }
@@ -77,7 +77,7 @@ pub(super) fn read(tree: &DeTable<'_>, traces: Traces<'_>, faults: &mut Faults<'
     traces.set_stretch(first);
     let told = format!("{count} stretches of {} s of {from}, by seed {seed}", length.as_secs_f64());
     let sizes = sizes.into_iter().map(|sited| usize::from(sited.value)).collect();
-    Some((Draw::Drives(Drives { stretches, sizes, quick: quick as usize, random }), told))
+    Some((Draw::Drives(Box::new(Drives { stretches, sizes, quick: quick as usize, random })), told))
 }
 
 /// The same of topologies.
