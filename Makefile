@@ -23,7 +23,7 @@ BPF_CLANG   := clang-14
 BPF_VERSION := 14.0.6
 BPF_FLAGS   := -O2 -target bpf -mcpu=v3 -Wall -Wextra -Werror
 
-.PHONY: compat dist dist-test dist-tools endure demo page-test test scion check cross cross-tools router bench measure metrics-test build tools fuzz scion-golden bpf bpf-check bpf-tools
+.PHONY: compat dist dist-test dist-tools endure demo page-test test scion check cross cross-tools router bench measure metrics-test results build tools fuzz scion-golden bpf bpf-check bpf-tools
 
 build:
 	$(CARGO) build --release --workspace
@@ -164,20 +164,42 @@ dist-tools:
 	}
 
 ## bench: each step of the packet's story; then Hawser beside plain forwarding, wireguard-go and the yardstick
-## (12 minutes, root, and Go to build wireguard-go).
-## make bench SAVE=--save appends to docs/results/performance.jsonl; what got worse since is named in any case
-RUNS ?= 3
-SAVE ?=
+## (15 minutes, root, and Go to build wireguard-go): the lab's group bench, into target/lab/bench.
+## Results that were saved before are compared with: make bench SAVED=DIR
+RUNS  ?= 3
+SAVED ?=
+LAB   := target/lab
 bench:
 	$(CARGO) bench -p hawser-core --bench seal --bench story
 	$(CARGO) build --release --workspace --bins
-	$(SUDO) target/release/measure bench --runs $(RUNS) $(SAVE)
+	$(SUDO) rm -rf $(LAB)/bench
+	$(SUDO) target/release/hawser lab run bench --reps $(RUNS) --out $(LAB)/bench
+	[ -z "$(SAVED)" ] || target/release/hawser lab compare $(SAVED) $(LAB)/bench
 
-## measure: the figures of docs/results, or one case: make measure CASE=equal
+## measure: the lab's groups bond and shim, or a scenario, or a part of one: make measure CASE=bond-links ONLY=equal. CASE=fidelity
+## is the emulated links' own. What target/lab holds is not measured again: an interrupted run goes on
 CASE ?= all
+ONLY ?=
 measure:
+ifeq ($(CASE),fidelity)
+	$(CARGO) build --release -p hawser-wire --example fidelity
+	$(SUDO) target/release/examples/fidelity
+else
 	$(CARGO) build --release --workspace --bins
-	$(SUDO) target/release/measure $(CASE)
+	for case in $(if $(filter all,$(CASE)),bond shim,$(CASE)); do \
+	  $(SUDO) target/release/hawser lab run $$case $(addprefix --only=,$(ONLY)) --out $(LAB)/$$case || exit 1; \
+	done
+endif
+
+## results: saved results anew, by group; an interrupted run goes on. It takes hours: make results GROUPS=bench
+GROUPS ?= bond bench shim links
+results:
+	$(CARGO) build --release --workspace --bins
+	for group in $(GROUPS); do \
+	  $(SUDO) target/release/hawser lab run $$group --out $(LAB)/results/$$group || exit 1; \
+	  target/release/hawser lab save $(LAB)/results/$$group docs/results/runs || exit 1; \
+	done
+	target/release/hawser lab stale docs/results/runs
 
 ## fuzz: each decoder for a minute (needs cargo-fuzz and a nightly toolchain)
 fuzz:

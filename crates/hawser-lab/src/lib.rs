@@ -9,14 +9,14 @@
 //!
 //! [`drives`]: generated drives against recorded ones, which `hawser lab drives` prints.
 //!
-//! `hawser demo` and `measure`:
+//! `hawser demo`:
 //!
 //! 1. [`cleanup`] sees to it that nothing is left behind, whatever ends the program.
 //! 2. [`topology`] builds the bond: client, local portal, links, routers, remote portal, server.
-//! 3. [`portals`] runs two portals in it; [`wireguard`] runs wireguard-go in their place, [`yardstick`] the minimal forwarder.
+//! 3. [`portals`] runs two portals in it; [`wireguard`] builds wireguard-go, and runs it for a contender.
 //! 4. [`demo`] is what `hawser demo` shows.
-//! 5. [`measure`] holds the cases of the `measure` program, and their targets.
 //!
+//! [`probe`]: scenarios that bring a network or programs of their own.
 //! [`scion_bench`]: `hawser scion bench`, the lab's scenarios of SCION end hosts.
 //! [`shila`]: the lab's scenarios of the shim. [`shim`]: shims on hosts of such a network, and what is done with them.
 //! [`localnet`]: a SCION network of the reference services, for tests, measurements and `hawser scion net`.
@@ -24,6 +24,7 @@
 //!
 //! Everything here needs root.
 
+mod attack;
 pub mod cleanup;
 pub mod contender;
 pub mod demo;
@@ -32,8 +33,8 @@ mod error;
 pub mod experiment;
 pub mod go;
 pub mod localnet;
-pub mod measure;
 pub mod portals;
+pub mod probe;
 mod process;
 pub mod report;
 pub mod scenario;
@@ -45,6 +46,5 @@ pub mod stage;
 pub mod topology;
 pub mod wireguard;
 pub mod workload;
-pub mod yardstick;
 
 pub use error::LabError;

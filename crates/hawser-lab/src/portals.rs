@@ -21,6 +21,7 @@ use ipnet::IpNet;
 use crate::cleanup::{self, Folder};
 use crate::error::LabError;
 use crate::process::Process;
+use crate::scenario::TunnelEnd;
 use crate::topology::{Bond, CLIENT_NETWORK, ENDPOINT, SERVER_NETWORK};
 
 mod settings;
@@ -75,7 +76,7 @@ pub struct Portals {
     remote: Portal,
     program: PathBuf,
     remote_key: PublicKey,
-    _folder: Folder,
+    folder: Folder,
 }
 
 /// One of them. Starts running; ended on drop.
@@ -94,38 +95,7 @@ impl Portals {
     /// # Errors
     /// [`LabError::Process`] with what a portal said, where it ends or its paths do not become active.
     pub fn start(program: &Path, bond: &Bond, traffic: &str) -> Result<Self, LabError> {
-        Self::start_with(program, bond, traffic, &|_| String::new())
-    }
-
-    /// The same with more lines for each `[[link]]`, counted from 0.
-    ///
-    /// # Errors
-    /// As [`Portals::start`].
-    pub fn start_with(
-        program: &Path,
-        bond: &Bond,
-        traffic: &str,
-        link: &dyn Fn(usize) -> String,
-    ) -> Result<Self, LabError> {
-        Self::launch(program, bond, "udp", traffic, link)
-    }
-
-    /// The same, with links of this transport.
-    ///
-    /// # Errors
-    /// As [`Portals::start`].
-    pub fn start_over(program: &Path, bond: &Bond, transport: &str, traffic: &str) -> Result<Self, LabError> {
-        Self::launch(program, bond, transport, traffic, &|_| String::new())
-    }
-
-    fn launch(
-        program: &Path,
-        bond: &Bond,
-        transport: &str,
-        traffic: &str,
-        link: &dyn Fn(usize) -> String,
-    ) -> Result<Self, LabError> {
-        let section = |index| link_section(&bond.interface(index), transport, &link(index));
+        let section = |index| link_section(&bond.interface(index), "udp", "");
         let site = Site {
             local: &bond.local,
             remote: &bond.remote,
@@ -133,7 +103,7 @@ impl Portals {
             scion: None,
             links: (0..bond.link_count()).map(section).collect(),
             paths: bond.link_count(),
-            transports: vec![transport.to_owned()],
+            transports: vec!["udp".to_owned()],
             tun: [LOCAL_TUN, REMOTE_TUN].map(|address| vec![parsed(address)]),
             behind: [CLIENT_NETWORK, SERVER_NETWORK].map(|network| vec![network.into()]),
             traffic,
@@ -184,8 +154,7 @@ impl Portals {
         };
         let local = start("local", site.local, &local_key, &local)?;
         drop(making);
-        let mut portals =
-            Self { local, remote, program: program.to_owned(), remote_key: remote_key.public(), _folder: folder };
+        let mut portals = Self { local, remote, program: program.to_owned(), remote_key: remote_key.public(), folder };
         portals.wait_active(site.paths)?;
         std::thread::sleep(SETTLE);
         Ok(portals)
@@ -244,58 +213,19 @@ impl Portals {
         [self.local.status(), self.remote.status()]
     }
 
-    /// How many packets the remote portal has dropped, for whatever reason; none while it does not answer.
-    pub(crate) fn remote_drops(&self) -> Option<u64> {
-        Some(self.remote.status()?.drops.values().sum())
-    }
-
     /// The processes: local, remote.
     pub(crate) fn processes(&self) -> [&Process; 2] {
         [&self.local.process, &self.remote.process]
     }
 
-    /// Kills the remote portal (SIGKILL): nothing is undone.
-    ///
-    /// # Errors
-    /// Where what follows, [`Killed::restart`], fails.
-    pub fn kill_remote(self) -> Killed {
-        let Self { local, remote, program, remote_key, _folder } = self;
-        let Portal { name, process, config, socket } = remote;
-        process.kill();
-        Killed { local, remote: Remains { name, config, socket }, program, remote_key, folder: _folder }
-    }
-}
-
-/// The local portal alone, after the remote one was killed. One owner.
-#[derive(Debug)]
-pub struct Killed {
-    local: Portal,
-    remote: Remains,
-    program: PathBuf,
-    remote_key: PublicKey,
-    folder: Folder,
-}
-
-/// What a killed portal leaves.
-#[derive(Debug)]
-struct Remains {
-    name: &'static str,
-    config: PathBuf,
-    socket: PathBuf,
-}
-
-impl Killed {
-    /// Starts the remote portal again, with what it had; does not wait.
-    ///
-    /// # Errors
-    /// Where it cannot be started.
-    pub fn restart(self, bond: &Bond) -> Result<Portals, LabError> {
+    /// Starts an end's portal, which was killed, with what it had; does not wait.
+    pub(crate) fn start_again(&mut self, end: TunnelEnd, namespace: &Namespace) -> Result<(), LabError> {
         let _making = cleanup::making();
-        let Self { local, remote: Remains { name, config, socket }, program, remote_key, folder } = self;
-        let arguments = ["up", "-c", &config.to_string_lossy()];
-        let process = Process::start(&process_name(name), &bond.remote, &program, &arguments, &folder)?;
-        let remote = Portal { name, process, config, socket };
-        Ok(Portals { local, remote, program, remote_key, _folder: folder })
+        let portal = if end == TunnelEnd::Local { &mut self.local } else { &mut self.remote };
+        let arguments = ["up", "-c", &portal.config.to_string_lossy()];
+        portal.process =
+            Process::start(&process_name(portal.name), namespace, &self.program, &arguments, &self.folder)?;
+        Ok(())
     }
 }
 

@@ -7,8 +7,7 @@
 //! ```
 //!
 //! 1. Namespaces; the two LANs (veth); forwarding.
-//! 2. For each link an emulated one to a router of its own, and a veth from there to the remote portal;
-//!    a plain link is a veth without offloads, straight to the remote portal.
+//! 2. For each link an emulated one to a router of its own, and a veth from there to the remote portal.
 //! 3. Routes: each link has its own to the one endpoint, with its own gateway and metric.
 //!    Links that share a bottleneck lead to one router by veths; the emulated link goes from there to a second one.
 //! 4. Beside the addresses that the tunnel serves, client and server have *plain* ones: what goes between them is
@@ -17,8 +16,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use hawser_wire::traffic::{Congestion, Ping, TcpTransfer, UdpFlow};
-use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, Rate, veth};
+use hawser_wire::traffic::{Congestion, Ping, TcpTransfer};
+use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
 use ipnet::{IpNet, Ipv4Net};
 
 use crate::cleanup;
@@ -37,10 +36,6 @@ const LAN: &str = "lan0";
 const UPLINK: &str = "up0";
 /// The port of the transfers.
 const TRANSFER_PORT: u16 = 5001;
-/// UDP payload of a datagram: with its headers 1228 bytes, within the least MTU that a tunnel has. Source: DESIGN section 4.
-const DATAGRAM_BYTES: usize = 1200;
-/// How long the last datagrams may be on their way: a round trip of 300 ms and full queues.
-const LINGER: Duration = Duration::from_millis(500);
 /// Room for what is in flight, so that the hosts' buffers are never what limits a transfer, in bytes: the greatest
 /// product here, 100 Mbit/s times 300 ms and a full queue, four times over. Least, default and most, as the sysctls have it.
 const RECEIVE_BUFFER: &str = "4096 131072 33554432";
@@ -61,25 +56,19 @@ const HOST: u8 = 2;
 
 /// What a link is to be. Plain data.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "there are a handful, and most are the large one")]
-pub enum LinkPlan {
-    /// Emulated, with these ways from and to the local portal.
-    Emulated {
-        /// From the local portal.
-        up: Direction,
-        /// Towards it.
-        down: Direction,
-    },
-    /// Unshaped: a veth that carries single packets, as a wire does.
-    Plain,
+pub struct LinkPlan {
+    /// From the local portal.
+    pub up: Direction,
+    /// Towards it.
+    pub down: Direction,
 }
 
 impl LinkPlan {
-    /// Emulated, the same both ways, with a seed of its own for each.
+    /// The same both ways, with a seed of its own for each.
     #[must_use]
     pub fn symmetric(direction: &Direction) -> Self {
         let down = Direction { seed: direction.seed.wrapping_add(1), ..direction.clone() };
-        Self::Emulated { up: direction.clone(), down }
+        Self { up: direction.clone(), down }
     }
 }
 
@@ -140,10 +129,7 @@ impl Bond {
         let mut bond = Self::hosts()?;
         for plan in plans {
             bond.count += 1;
-            match plan {
-                LinkPlan::Emulated { up, down } => bond.add_emulated(up, down)?,
-                LinkPlan::Plain => bond.add_plain()?,
-            }
+            bond.add_emulated(&plan.up, &plan.down)?;
             bond.route_link(bond.count)?;
         }
         bond.local.add_route(PLAIN_SERVER_NETWORK.into(), Some(gateway_of(1).into()), None)?;
@@ -213,19 +199,6 @@ impl Bond {
         Ok(())
     }
 
-    /// Step 2, unshaped.
-    fn add_plain(&mut self) -> Result<(), LabError> {
-        let (name, network) = (link_name(self.count), link_network(self.count));
-        veth(&end(&self.local, &name, [network], HOST), &end(&self.remote, &name, [network], GATEWAY), MTU)?;
-        for portal in [&self.local, &self.remote] {
-            portal.set_plain_packets(&name)?;
-        }
-        if self.count == 1 {
-            self.remote.add_route(PLAIN_CLIENT_NETWORK.into(), Some(address(network, HOST).into()), None)?;
-        }
-        Ok(())
-    }
-
     /// Step 3.
     fn route_link(&self, number: u8) -> Result<(), LabError> {
         let route = routes::Route {
@@ -235,24 +208,6 @@ impl Bond {
             metric: number.into(),
         };
         routes::add(&self.local, &route)
-    }
-
-    /// Forwards what the tunnel would carry over link 1, as a router does: for a comparison without any tunnel.
-    ///
-    /// # Errors
-    /// Where the routes are there already.
-    pub fn forward_plainly(&self) -> Result<(), LabError> {
-        let (near, far) = (address(link_network(1), HOST), address(uplink_network(1), HOST));
-        self.local.add_route(SERVER_NETWORK.into(), Some(gateway_of(1).into()), None)?;
-        let back = match self.routers.first() {
-            Some(router) => {
-                router.add_route(SERVER_NETWORK.into(), Some(far.into()), None)?;
-                router.add_route(CLIENT_NETWORK.into(), Some(near.into()), None)?;
-                address(uplink_network(1), GATEWAY)
-            }
-            None => near,
-        };
-        Ok(self.remote.add_route(CLIENT_NETWORK.into(), Some(back.into()), None)?)
     }
 
     /// How many links there are.
@@ -315,13 +270,6 @@ impl Bond {
             congestion: Congestion::Cubic,
             duration,
         }
-    }
-
-    /// Datagrams at a constant rate from client to server or back, by the tunnel.
-    #[must_use]
-    pub fn datagrams(&self, flow: Flow, rate: Rate, duration: Duration) -> UdpFlow {
-        let TcpTransfer { from, to, destination, .. } = self.transfer(flow, Over::Tunnel, duration);
-        UdpFlow { from, to, destination, payload: DATAGRAM_BYTES, rate, duration, linger: LINGER }
     }
 
     /// A ping from the client to the server, by the tunnel.

@@ -1,9 +1,8 @@
-//! wireguard-go in the place of the portals, for comparison over one link.
+//! wireguard-go: built, and started at an end of a tunnel.
 //!
 //! 1. Go builds it from its module, at the exact version that go/go.mod names.
-//! 2. A process each in the portals' namespaces makes its TUN device.
+//! 2. A process makes its TUN device in a namespace.
 //! 3. Keys, endpoint and allowed addresses go by its control socket (no `wg` program is needed).
-//! 4. Addresses and routes by netlink. Both processes end on drop, and their devices with them.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
@@ -16,11 +15,10 @@ use hawser_portal::config::PrivateKey;
 use hawser_wire::Namespace;
 use ipnet::IpNet;
 
-use crate::cleanup::{self, Folder};
+use crate::cleanup::Folder;
 use crate::error::LabError;
 use crate::go::GoModule;
 use crate::process::Process;
-use crate::topology::{Bond, CLIENT_NETWORK, ENDPOINT, SERVER_NETWORK};
 
 /// The program, which is a module of its own.
 const MODULE: GoModule = GoModule {
@@ -38,49 +36,12 @@ pub(crate) const PORT: u16 = 51820;
 const PATIENCE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(10);
 
-/// Two wireguard-go processes, configured. Ended on drop; one owner.
-#[derive(Debug)]
-pub struct WireGuard {
-    local: Process,
-    remote: Process,
-    _folder: Folder,
-}
-
 /// Step 1: builds it into a cache, where it is not there yet, and gives its path.
 ///
 /// # Errors
 /// [`LabError::Missing`] where there is no Go, [`LabError::Build`] where it cannot build.
 pub fn build(cache: &Path) -> Result<PathBuf, LabError> {
     Ok(MODULE.build(cache, &|line| tracing::info!("{line}"))?.join(PROGRAM))
-}
-
-impl WireGuard {
-    /// Steps 2 to 4, in the place of the portals of a topology.
-    ///
-    /// # Errors
-    /// [`LabError::Process`] with what a process said, where it does not come to work.
-    pub fn start(program: &Path, bond: &Bond) -> Result<Self, LabError> {
-        let _making = cleanup::making();
-        let folder = Folder::new()?;
-        let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
-        let (local_key, remote_key) = (generated()?, generated()?);
-        let side = |name: &str, namespace: &Namespace, text: String, far| {
-            let process = launch(name, program, namespace, &folder, &text)?;
-            namespace.add_route(IpNet::V4(far), None, Some(&device(name)))?;
-            Ok::<_, LabError>(process)
-        };
-        let endpoint = Some(SocketAddr::new(ENDPOINT.into(), PORT));
-        let local_text = configuration(&local_key, None, &remote_key, endpoint, &[SERVER_NETWORK.into()]);
-        let remote_text = configuration(&remote_key, Some(PORT), &local_key, None, &[CLIENT_NETWORK.into()]);
-        let remote = side("remote", &bond.remote, remote_text, CLIENT_NETWORK)?;
-        let local = side("local", &bond.local, local_text, SERVER_NETWORK)?;
-        Ok(Self { local, remote, _folder: folder })
-    }
-
-    /// The processes: local, remote.
-    pub(crate) fn processes(&self) -> [&Process; 2] {
-        [&self.local, &self.remote]
-    }
 }
 
 /// The device of an end. Both ends' sockets lie in one folder: their devices' names tell them apart.
@@ -155,6 +116,7 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::{ENDPOINT, SERVER_NETWORK};
 
     #[test]
     fn a_configuration_is_what_the_control_socket_takes() {

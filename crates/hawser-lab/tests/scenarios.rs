@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use hawser_lab::contender::{self, Programs};
+use hawser_lab::probe;
 use hawser_lab::scenario::{self, PlotKind, Scenario, ScenarioError};
 use hawser_lab::scion_bench::{self, Bench};
 use hawser_lab::shila;
@@ -56,7 +57,19 @@ fn the_groups_are_those_that_are_promised() {
     let groups: BTreeSet<String> = all().into_iter().map(|scenario| scenario.group).collect();
     assert_eq!(
         groups.into_iter().collect::<Vec<_>>(),
-        ["aggregation", "drives", "environments", "links", "proxy", "scion", "shila", "testbed"]
+        [
+            "aggregation",
+            "bench",
+            "bond",
+            "drives",
+            "environments",
+            "links",
+            "proxy",
+            "scion",
+            "shila",
+            "shim",
+            "testbed"
+        ]
     );
 }
 
@@ -162,6 +175,11 @@ fn those_who_carry_it_out_understand_every_option() {
     for scenario in all() {
         if scion_bench::is_ours(&scenario) {
             let made = Bench::new(&scenario, &programs).map(drop);
+            assert!(made.is_ok(), "{}: {}", scenario.name, made.unwrap_err());
+            continue;
+        }
+        if probe::is_ours(&scenario) {
+            let made = probe::Bench::new(&scenario, &programs).map(drop);
             assert!(made.is_ok(), "{}: {}", scenario.name, made.unwrap_err());
             continue;
         }

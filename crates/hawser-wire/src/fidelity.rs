@@ -6,7 +6,7 @@
 //! 4. `of_jitter`: packets of a link that only delays, each by a draw of its own: their delays are held against the distribution
 //!    that was told.
 //!
-//! `measure fidelity` tells the figures; the tests of this crate hold a short form of them against the bounds.
+//! `make measure CASE=fidelity` (examples/fidelity.rs) tells the figures; the tests of this crate hold a short form of them against the bounds.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;

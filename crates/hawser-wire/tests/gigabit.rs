@@ -11,7 +11,7 @@ fn one_stream_fills_a_gigabit_one_way() {
     measured(|| {
         let filled = of_tcp(1000.0, ms(1500)).expect("the stream runs (this test needs root)");
         println!("{:.1} % of what the link could bring", filled * 1e2);
-        // `measure fidelity` asks for 0.97, of a machine that has nothing else to do.
+        // `make measure CASE=fidelity` asks for 0.97, of a machine that has nothing else to do.
         assert!((0.85..1.01).contains(&filled), "{filled:.3} of what the link could bring");
     });
 }

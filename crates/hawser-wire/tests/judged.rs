@@ -1,4 +1,4 @@
-//! How true the emulation is, in short; `measure fidelity` tells the figures. Needs root.
+//! How true the emulation is, in short; `make measure CASE=fidelity` tells the figures. Needs root.
 
 mod common;
 

@@ -3,11 +3,10 @@
 mod common;
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use common::measured::measured;
 use common::{ADDRESS_B, between, ms};
-use hawser_wire::traffic::{Calls, Congestion, Ping, TcpStreams, TcpTransfer, UdpFlow};
+use hawser_wire::traffic::{Congestion, Ping, TcpStreams, TcpTransfer, UdpFlow};
 use hawser_wire::{Direction, EmulatedLink, LinkSpec, Loss, Moment, Rate, Way};
 
 fn link(direction: &Direction) -> EmulatedLink {
@@ -22,11 +21,6 @@ fn ping(link: &EmulatedLink, address: &str) -> Ping {
         interval: ms(10),
         duration: ms(500),
     }
-}
-
-fn calls(link: &EmulatedLink, interval: Duration, duration: Duration) -> Calls {
-    let [from, to] = link.ends().each_ref().map(|end| end.namespace.clone());
-    Calls { from, to, destination: format!("{ADDRESS_B}:5002").parse().expect("an address"), interval, duration }
 }
 
 #[test]
@@ -153,27 +147,5 @@ fn many_streams_share_a_link_and_each_gets_some() {
         assert!((44.0..=50.0).contains(&rate), "{rate} Mbit/s");
         assert_eq!(report.bytes.iter().sum::<u64>(), report.timeline.total_bytes());
         assert!(report.bytes.iter().all(|&bytes| bytes > 0), "{:?}", report.bytes);
-    });
-}
-
-#[test]
-fn a_call_takes_two_round_trips_and_none_is_lost() {
-    measured(|| {
-        let link = link(&Direction { delay: ms(10), ..Direction::default() });
-        let report = calls(&link, ms(2), ms(400)).run().expect("it runs");
-        assert_eq!((report.made, report.lost()), (200, 0));
-        let median = report.times().median().expect("answers");
-        // A third round trip would make it 60.
-        assert!((40.0..50.0).contains(&median), "{median} ms");
-    });
-}
-
-#[test]
-fn a_call_into_a_black_hole_is_lost() {
-    measured(|| {
-        let link = link(&Direction::default());
-        link.black_hole(true).expect("opens");
-        let report = calls(&link, ms(10), ms(100)).run().expect("it runs");
-        assert_eq!((report.made, report.lost()), (10, 10));
     });
 }

@@ -1,6 +1,6 @@
 //! The yardstick: the least that carries IP packets over UDP, encrypted, as fast as ready-made parts allow.
 //!
-//! **Frozen.** Hawser is measured against it, in turns on one machine (`measure bench`). No feature may enter it, and nothing that
+//! **Frozen.** Hawser is measured against it, in turns on one machine (`make bench`). No feature may enter it, and nothing that
 //! Hawser does better may be brought here: else the bar moves with what it measures. It has one path, one static key, no
 //! scheduling, no acknowledgements, no replay window, no rekey. It is a tool of the lab, and protects nobody.
 //!

@@ -20,7 +20,7 @@ impl Contender for Ecmp {
     fn up(&mut self, stage: &Stage) -> Result<Offer, LabError> {
         let links: Vec<_> = (0..stage.links.len()).collect();
         let ends = stage.forward_over(&links, Forward::Flows)?;
-        Ok(Offer { ends, socket: Transport::Tcp, programs: Vec::new() })
+        Ok(Offer { ends, socket: Transport::Tcp, programs: Vec::new(), portals: None })
     }
 
     fn down(&mut self, stage: &Stage) -> Result<(), LabError> {

@@ -7,7 +7,10 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hawser_portal::api::Status;
+use hawser_wire::Namespace;
 use ipnet::IpNet;
 use toml::{Table, Value};
 
@@ -16,7 +19,7 @@ use super::options::Options;
 use super::{Contender, Offer, Program, Programs, Transport};
 use crate::error::LabError;
 use crate::portals::{Portals, Site, link_section};
-use crate::scenario::ContenderPlan;
+use crate::scenario::{ContenderPlan, TunnelEnd};
 use crate::stage::Stage;
 
 /// Lengths of the devices' networks. Source: DESIGN section 5.
@@ -40,13 +43,44 @@ const FEC: [&str; 2] = ["off", "auto"];
 struct Hawser {
     program: PathBuf,
     settings: Settings,
-    portals: Option<Portals>,
+    portals: Option<Arc<Running>>,
+}
+
+/// The portals at work, and where. Shared with what happens to them; ended on drop.
+#[derive(Debug)]
+pub struct Running {
+    portals: Mutex<Portals>,
+    /// Local, remote.
+    hosts: [Namespace; 2],
+}
+
+impl Running {
+    /// Starts the portal of an end, as it was started first; does not wait until it works. It ends with the calling thread.
+    pub(crate) fn start(&self, end: TunnelEnd) -> Result<(), LabError> {
+        self.lock().start_again(end, &self.hosts[usize::from(end == TunnelEnd::Remote)])
+    }
+
+    /// The remote one's public key.
+    pub(crate) fn remote_key(&self) -> [u8; 32] {
+        *self.lock().remote_key().as_bytes()
+    }
+
+    /// What both say: local, remote; none of one that does not answer.
+    pub(crate) fn statuses(&self) -> [Option<Status>; 2] {
+        self.lock().statuses()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Portals> {
+        self.portals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What the options say. Plain data.
 #[derive(Debug)]
 struct Settings {
     label: String,
+    /// Another executable than this one.
+    program: Option<PathBuf>,
     /// The only link it goes by, where it is not all of them.
     link: Option<String>,
     /// Of all links, or of those named.
@@ -61,7 +95,8 @@ struct Settings {
 
 pub(super) fn make(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn Contender>, LabError> {
     let settings = Settings::parse(plan)?;
-    Ok(Box::new(Hawser { program: programs.hawser.clone(), settings, portals: None }))
+    let program = settings.program.clone().unwrap_or_else(|| programs.hawser.clone());
+    Ok(Box::new(Hawser { program, settings, portals: None }))
 }
 
 impl Settings {
@@ -69,6 +104,7 @@ impl Settings {
     fn parse(plan: &ContenderPlan) -> Result<Self, LabError> {
         let mut options = Options::new(plan);
         let link = options.string("link")?;
+        let program = options.string("program")?.map(PathBuf::from);
         let transport = options.value("transport").cloned();
         if !matches!(transport, None | Some(Value::String(_) | Value::Table(_))) {
             return Err(options.fault("transport is neither a string nor a table of links"));
@@ -86,7 +122,7 @@ impl Settings {
             more += "\n[[rule]]\nfec = \"auto\"\n";
         }
         options.finish()?;
-        Ok(Self { label: plan.label.clone(), link, transport, links, traffic, more })
+        Ok(Self { label: plan.label.clone(), program, link, transport, links, traffic, more })
     }
 
     /// The links it goes by, by their places.
@@ -156,9 +192,11 @@ impl Contender for Hawser {
         let portals = Portals::join(&self.program, &site)?;
         let programs = portals.processes().into_iter().zip(["local", "remote"]);
         let programs = programs.map(|(process, role)| Program { role, pid: process.pid() }).collect();
-        self.portals = Some(portals);
+        let hosts = [stage.local.clone(), stage.remote.clone()];
+        let running = Arc::new(Running { portals: Mutex::new(portals), hosts });
+        self.portals = Some(Arc::clone(&running));
         let ends = if has_lan(stage) { stage.hosts } else { tun_ends(stage.inner) };
-        Ok(Offer { ends, socket: Transport::Tcp, programs })
+        Ok(Offer { ends, socket: Transport::Tcp, programs, portals: Some(running) })
     }
 
     fn down(&mut self, _: &Stage) -> Result<(), LabError> {

@@ -8,12 +8,15 @@
 //! common; each adapter only says what its program is told.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustix::process::Pid;
 
 use crate::error::LabError;
 use crate::scenario::ContenderPlan;
 use crate::stage::{Ends, Stage};
+
+pub use hawser::Running;
 
 mod ecmp;
 mod hawser;
@@ -42,6 +45,8 @@ pub struct Offer {
     pub socket: Transport,
     /// Its programs, for their costs.
     pub programs: Vec<Program>,
+    /// Its portals, where it has any: for what happens to them, and what they tell.
+    pub portals: Option<Arc<Running>>,
 }
 
 /// A process of a contender. Plain data.
@@ -81,7 +86,7 @@ pub trait Contender: Send {
 type Make = fn(&ContenderPlan, &Programs) -> Result<Box<dyn Contender>, LabError>;
 
 /// Every kind there is.
-const KINDS: [(&str, Make); 11] = [
+const KINDS: [(&str, Make); 12] = [
     ("tcp", tcp::make),
     ("mptcp", mptcp::make),
     ("hawser", hawser::make),
@@ -93,6 +98,7 @@ const KINDS: [(&str, Make); 11] = [
     ("engarde", tunnel::engarde::make),
     ("openvpn", tunnel::openvpn::make),
     ("mqvpn", tunnel::mqvpn::make),
+    ("yardstick", tunnel::yardstick::make),
 ];
 
 /// Step 1: a contender as planned, down.

@@ -33,7 +33,7 @@ impl Contender for Tcp {
         if !has_lan(stage) {
             lead(stage, link, ends.server, &mut self.undo)?;
         }
-        Ok(Offer { ends, socket: Transport::Tcp, programs: Vec::new() })
+        Ok(Offer { ends, socket: Transport::Tcp, programs: Vec::new(), portals: None })
     }
 
     fn down(&mut self, stage: &Stage) -> Result<(), LabError> {

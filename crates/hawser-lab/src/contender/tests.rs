@@ -24,7 +24,7 @@ fn what_is_not_known_is_refused_and_what_exists_is_named() {
             "tpc",
             "",
             "set up tpc: there is no kind \"tpc\", but: tcp, mptcp, hawser, ecmp, wireguard-go, mlvpn, mlvpn-rs, \
-                     glorytun, engarde, openvpn, mqvpn",
+                     glorytun, engarde, openvpn, mqvpn, yardstick",
         ),
         ("ecmp", "link = \"eth\"", "set up ecmp: ecmp has no option \"link\", nor any other"),
         ("tcp", "links = \"eth\"", "set up tcp: tcp has no option \"links\", but: link"),

@@ -14,13 +14,13 @@ use std::time::Duration;
 use hawser_wire::traffic::Ping;
 use hawser_wire::{Moment, Watch};
 
-use super::measure::{self, Meter, SIGNALS, Sends, Signals};
-use super::{Findings, Outcome, Planned};
+use super::measure::{self, Carried, Meter, SIGNALS, Sends, Signals, When};
+use super::{Findings, Outcome, Planned, Series};
 use crate::contender::{Contender, Offer};
 use crate::error::LabError;
 use crate::scenario::{ContenderPlan, Scenario, WorkloadPlan};
 use crate::stage::{Stage, Timeline};
-use crate::workload::{Beside, Ground, Workload};
+use crate::workload::{self, Beside, Ground, Workload};
 
 /// Between a contender's coming up and what is done with it: late answers and path probes have come by then.
 const SETTLE: Duration = Duration::from_millis(500);
@@ -33,6 +33,10 @@ const IDLE_PING: (Duration, Duration) = (Duration::from_millis(25), Duration::fr
 const ADDED: &str = "added_ms";
 const LOADED: &str = "rtt_ms";
 const IDLE: &str = "idle_ms";
+/// How long a contender takes until hosts behind it reach each other, and the ping that tells: what it is exact to, and how long
+/// it may take at most.
+const START: &str = "start_ms";
+const START_PING: (Duration, Duration) = (Duration::from_millis(2), Duration::from_secs(30));
 
 /// Makes what is planned.
 pub type Make<P, M> = Box<dyn Fn(&P) -> Result<Box<M>, LabError>>;
@@ -44,6 +48,7 @@ pub struct Live<'s> {
     make_workload: Make<WorkloadPlan, dyn Workload>,
     wants_signals: bool,
     wants_idle: bool,
+    wants_start: bool,
 }
 
 impl<'s> Live<'s> {
@@ -66,7 +71,8 @@ impl<'s> Live<'s> {
         let shown = shown(scenario);
         let wants_signals = shown.iter().any(|metric| SIGNALS.contains(metric));
         let wants_idle = shown.contains(ADDED);
-        Ok(Self { scenario, make_contender, make_workload, wants_signals, wants_idle })
+        let wants_start = shown.contains(START);
+        Ok(Self { scenario, make_contender, make_workload, wants_signals, wants_idle, wants_start })
     }
 
     /// Executes a run.
@@ -81,12 +87,28 @@ impl<'s> Live<'s> {
         let mut contender = (self.make_contender)(series.contender)?;
         let workload = (self.make_workload)(&series.workload)?;
         let stage = Arc::new(Stage::build(&self.scenario.network, series.case, planned.seed)?);
-        let offer = contender.up(&stage)?;
+        let (offer, took) = self.up(contender.as_mut(), &stage)?;
         thread::sleep(SETTLE);
         let found = self.measure(planned, &stage, &offer, workload);
         let ended = contender.down(&stage);
-        let findings = found?;
+        let mut findings = found?;
+        findings.metrics.extend(took.map(|ms| (START.to_owned(), ms)));
         ended.map(|()| findings)
+    }
+
+    /// Step 1: the contender up, and after how many milliseconds a ping between the hosts was answered, where that is shown.
+    fn up(&self, contender: &mut dyn Contender, stage: &Stage) -> Result<(Offer, Option<f64>), LabError> {
+        if !self.wants_start {
+            return Ok((contender.up(stage)?, None));
+        }
+        let (interval, duration) = START_PING;
+        let ping = Ping { from: stage.client.clone(), destination: stage.hosts.server, interval, duration };
+        let (ping, begun) = (ping.start()?, Moment::now());
+        let offer = contender.up(stage)?;
+        ping.stop();
+        let answers = ping.finish()?.echoes;
+        let first = answers.iter().map(|echo| echo.sent + echo.round_trip).min();
+        Ok((offer, first.map(|first| (first - begun).as_secs_f64() * 1e3)))
     }
 
     /// Steps 2 and 3.
@@ -97,41 +119,49 @@ impl<'s> Live<'s> {
         offer: &Offer,
         mut workload: Box<dyn Workload>,
     ) -> Result<Findings, LabError> {
-        let (duration, events) = (planned.series.workload.duration, &planned.series.events);
-        let ground = ground(stage, offer, duration, planned.seed);
+        let (plan, events) = (&planned.series.workload, &planned.series.events);
+        let ground = ground(stage, offer, plan.duration, planned.seed);
         let idle = if self.wants_idle { idle(&ground)? } else { None };
         let signals = || Watch::start(&stage.client, Signals::new(offer.ends, offer.socket));
         let watch = self.wants_signals.then(signals).transpose()?;
+        let meter = Meter::of(&offer.programs);
         workload.prepare(&ground)?;
 
-        let meter = Meter::start(&offer.programs);
         let start = Moment::now() + LEAD;
-        let timeline = Timeline::start(stage, &offer.programs, events, start)?;
-        let (found, carried) = measure::watched(&stage.links, start, duration, || workload.run(&ground, start));
+        let timeline = Timeline::start(stage, offer, events, start)?;
+        let when = When { start, duration: plan.duration, after: workload::after(plan)? };
+        let (found, carried) = measure::watched(&stage.links, meter, when, || workload.run(&ground, start));
         let mut findings = found?;
-        let bytes = measure::application_bytes(&findings, carried.time());
-        let costs = meter.finish(carried.time(), bytes);
-        findings.marks.extend(timeline.finish()?);
-
-        let names: Vec<&str> = stage.links.iter().map(|link| link.name.as_str()).collect();
-        if let Some(percent) = measure::overhead(&carried, &findings) {
-            findings.metrics.insert("overhead_percent".to_owned(), percent);
-        }
+        findings.add(timeline.finish()?);
         if let (Some(idle), Some(loaded)) = (idle, findings.metrics.get(LOADED).copied()) {
             findings.metrics.extend([(IDLE.to_owned(), idle), (ADDED.to_owned(), loaded - idle)]);
         }
-        let fine = findings.lines.extract_if(.., |line| line.name == measure::FINE).next();
-        findings.add(measure::recovery(fine.as_ref(), events));
-        let sends = Sends::of(&planned.series.workload.options);
-        findings.add(measure::carried(&names, &carried, sends));
-        findings.add(measure::links_recovery(&carried, events, sends));
-        findings.add(costs);
-        findings.add(measure::capacity(planned.series.case, events, &planned.series.workload, &findings));
+        let names: Vec<&str> = stage.links.iter().map(|link| link.name.as_str()).collect();
+        judge(&mut findings, planned.series, &names, &carried, when.after);
         if let Some(watch) = watch {
             findings.add(watch.finish()?.findings());
         }
         Ok(findings)
     }
+}
+
+/// Step 3: adds what links and programs say to what the workload found.
+fn judge(findings: &mut Findings, series: &Series<'_>, names: &[&str], carried: &Carried, after: Duration) {
+    let events = &series.events;
+    let bytes = measure::application_bytes(findings, carried.time(), after);
+    if let Some(percent) = measure::overhead(carried, findings) {
+        findings.metrics.insert("overhead_percent".to_owned(), percent);
+    }
+    let mut fine = |name| findings.lines.extract_if(.., |line| line.name == name).next();
+    let (goodput, lost) = (fine(measure::FINE), fine(measure::LOST));
+    findings.add(measure::recovery(goodput.as_ref(), events));
+    findings.add(measure::lost(lost.as_ref(), events));
+    let sends = Sends::of(&series.workload.options);
+    findings.add(measure::carried(names, carried, sends, after));
+    findings.add(measure::handed(names, carried, events));
+    findings.add(measure::links_recovery(carried, events, sends));
+    findings.add(carried.costs.findings(bytes));
+    findings.add(measure::capacity(series.case, events, &series.workload, findings));
 }
 
 /// The median round trip without load, in milliseconds; none where nobody answers.
@@ -161,7 +191,8 @@ fn shown(scenario: &Scenario) -> BTreeSet<&str> {
     let columns = scenario.tables.iter().flat_map(|table| &table.columns).map(|column| column.metric.as_str());
     let plots = scenario.plots.iter().map(|plot| plot.metric.as_str());
     let published = scenario.published.iter().map(|one| one.metric.as_str());
-    columns.chain(plots).chain(published).chain([scenario.repeat.metric.as_str()]).collect()
+    let claims = scenario.claims.iter().map(|claim| claim.metric.as_str());
+    columns.chain(plots).chain(published).chain(claims).chain([scenario.repeat.metric.as_str()]).collect()
 }
 
 /// An error with its causes.

@@ -47,6 +47,12 @@ const UNKNOWN: &str = "unknown";
 pub struct Machine {
     /// Hawser's version.
     pub hawser: String,
+    /// The repository's commit, where it was run within one.
+    #[serde(default)]
+    pub commit: String,
+    /// The command.
+    #[serde(default)]
+    pub command: String,
     /// The beginning of the SHA-256 of each executable that added runs.
     pub builds: BTreeSet<String>,
     /// The kernel's release.
@@ -87,6 +93,8 @@ impl Machine {
         let programs = programs.filter_map(|(kind, command)| Some(((*kind).to_owned(), version(command)?)));
         Ok(Self {
             hawser: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: commit(),
+            command: command(std::env::args()),
             builds: BTreeSet::from([build]),
             kernel: proc("sys/kernel/osrelease"),
             processor,
@@ -99,6 +107,23 @@ impl Machine {
             begun: super::seconds_since_1970(),
         })
     }
+}
+
+/// What `git describe` says of where it was run; nothing outside of a repository.
+fn commit() -> String {
+    let output =
+        Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=12"]).stdin(Stdio::null()).output();
+    let said = output.ok().filter(|output| output.status.success()).map(|output| output.stdout).unwrap_or_default();
+    // Of a tag's name and a distance the commit is what follows the last g.
+    let said = String::from_utf8_lossy(&said).trim().to_owned();
+    said.rsplit_once("-g").map_or(said.clone(), |(_, commit)| commit.to_owned())
+}
+
+/// Without the program's folder.
+fn command(mut words: impl Iterator<Item = String>) -> String {
+    let program = words.next().unwrap_or_default();
+    let program = Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    words.fold(program, |command, word| command + " " + &word)
 }
 
 /// What recorded links come from, in words.
@@ -164,6 +189,12 @@ mod tests {
         assert_eq!(version(&["no-such-program", "--version"]), None);
         assert_eq!(version(&["echo", "tool 1.2\nmore"]), Some("tool 1.2".to_owned()));
         assert_eq!(version(&["true"]), Some(UNKNOWN.to_owned()));
+    }
+
+    #[test]
+    fn a_command_is_told_without_its_programs_folder() {
+        let words = ["/a/hawser", "lab", "run", "bond"].map(str::to_owned);
+        assert_eq!(command(words.into_iter()), "hawser lab run bond");
     }
 
     #[test]

@@ -5,11 +5,11 @@
 //! 3. A [`Store`] keeps each run as it ends, with the [`Machine`] it was found on.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 mod live;
 mod machine;
-mod measure;
+pub(crate) mod measure;
 mod plan;
 mod progress;
 mod run;
@@ -107,6 +107,16 @@ pub struct Line {
     pub step_s: f64,
     /// The values.
     pub values: Vec<f64>,
+}
+
+impl Line {
+    /// The values of the steps that begin at this time or later.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cut to the line's length")]
+    pub(crate) fn from(&self, time: Duration) -> &[f64] {
+        // What lies within a rounding error of a step's begin is in it.
+        let first = (time.as_secs_f64() / self.step_s - 1e-6).max(0.0).ceil() as usize;
+        &self.values[first.min(self.values.len())..]
+    }
 }
 
 /// Something that happened. Plain data.

@@ -62,6 +62,7 @@ pub(super) fn scenario() -> Scenario {
         lan: false,
         server_links: false,
         nat: false,
+        routers: true,
         backend: Backend::default(),
         links: vec![link()],
         bystanders: Vec::new(),
@@ -90,6 +91,7 @@ pub(super) fn scenario() -> Scenario {
         claims: Vec::new(),
         tables: Vec::new(),
         plots: Vec::new(),
+        counts: Vec::new(),
         text: "name = \"s\"\n".to_owned(),
         traces: BTreeMap::from([("cell.trace".to_owned(), "1\n2\n".to_owned())]),
         is_recorded: true,
@@ -102,6 +104,8 @@ pub(super) fn scenario() -> Scenario {
 pub(super) fn machine() -> Machine {
     Machine {
         hawser: "0.1.0".to_owned(),
+        commit: String::new(),
+        command: String::new(),
         builds: ["a".to_owned()].into(),
         kernel: "6.1".to_owned(),
         processor: "Chip".to_owned(),

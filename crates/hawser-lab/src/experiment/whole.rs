@@ -7,7 +7,7 @@ use crate::contender::{self, Programs};
 use crate::error::LabError;
 use crate::scenario::Scenario;
 use crate::scion_bench::{self, Bench};
-use crate::{shila, workload};
+use crate::{probe, shila, workload};
 
 /// Runs what a folder does not hold yet of a scenario.
 ///
@@ -24,6 +24,11 @@ pub fn run(
     let machine = Machine::here(&programs.hawser, scenario, choice.quick)?;
     if scion_bench::is_ours(scenario) {
         let bench = Bench::new(scenario, programs)?;
+        let mut store = Store::open(dir, scenario, &machine)?;
+        return conduct(scenario, choice, &mut store, &mut |planned| bench.execute(planned), watcher);
+    }
+    if probe::is_ours(scenario) {
+        let bench = probe::Bench::new(scenario, programs)?;
         let mut store = Store::open(dir, scenario, &machine)?;
         return conduct(scenario, choice, &mut store, &mut |planned| bench.execute(planned), watcher);
     }

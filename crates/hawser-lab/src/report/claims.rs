@@ -1,7 +1,8 @@
 //! What a scenario claims, held against what was found.
 //!
 //! 1. In a case, the figure of each repetition counts alone, or in relation to the best of others in the same repetition: what
-//!    the machine did beside fell on all of them.
+//!    the machine did beside fell on all of them. Others may be of another case or workload; and of all figures only what they
+//!    have beyond one contender's may count.
 //! 2. Of several repetitions the median counts, or where the claim is of every run the worst.
 //! 3. A claim holds once it holds in enough cases, or of their median.
 
@@ -85,8 +86,19 @@ impl Verdict {
             case.contenders.contains(&claim.contender) && (claim.cases.is_empty() || claim.cases.contains(&case.name))
         };
         let cases = scenario.cases.iter().filter(is_meant);
-        let found = cases.map(|case| (case.name.clone(), Summary::of(&figures(claim, case, runs))));
-        Self { claim: claim.clone(), found: found.collect() }
+        let mut found = Vec::new();
+        for case in cases {
+            let mut add = |name: String, workload: Option<&str>| {
+                found.push((name, Summary::of(&figures(claim, workload, scenario, case, runs))));
+            };
+            for workload in claim.each.iter().filter(|workload| case.workloads.contains(workload)) {
+                add(format!("{} {workload}", case.name), Some(workload));
+            }
+            if claim.each.is_empty() {
+                add(case.name.clone(), claim.workload.as_deref());
+            }
+        }
+        Self { claim: claim.clone(), found }
     }
 
     fn holds(&self) -> Holds {
@@ -112,7 +124,7 @@ impl Verdict {
     fn counted(&self, found: &Summary) -> f64 {
         match self.claim.bound {
             _ if !self.claim.every => found.median,
-            Bound::AtLeast(_) => found.least,
+            Bound::AtLeast(_) | Bound::Above(_) => found.least,
             Bound::AtMost(_) | Bound::Within(_) => found.most,
         }
     }
@@ -175,28 +187,39 @@ impl Verdict {
 }
 
 /// Step 1: a figure for each repetition.
-fn figures(claim: &Claim, case: &Case, runs: &[Run]) -> Vec<f64> {
-    let own = by_repetition(claim, case, &claim.contender, runs);
+fn figures(claim: &Claim, workload: Option<&str>, scenario: &Scenario, case: &Case, runs: &[Run]) -> Vec<f64> {
+    let named =
+        |case: &Case, label: &str, workload: Option<&str>| by_repetition(case, label, workload, &claim.metric, runs);
+    let beyond = |case: &Case, label: &str, workload: Option<&str>| {
+        let figures = named(case, label, workload);
+        let Some(base) = claim.beyond.as_ref().map(|base| named(case, base, workload)) else { return figures };
+        let rest = |(repetition, figure): (u32, f64)| Some((repetition, figure - base.get(&repetition)?));
+        figures.into_iter().filter_map(rest).collect()
+    };
+    let own = beyond(case, &claim.contender, workload);
     if claim.of.is_empty() {
         return own.into_values().collect();
     }
-    let others: Vec<_> = claim.of.iter().map(|label| by_repetition(claim, case, label, runs)).collect();
+    let elsewhere = claim.of_case.as_ref().and_then(|name| scenario.cases.iter().find(|case| case.name == *name));
+    let (there, workload) = (elsewhere.unwrap_or(case), claim.of_workload.as_deref().or(workload));
+    let others: Vec<_> = claim.of.iter().map(|label| beyond(there, label, workload)).collect();
     let related = |(repetition, figure): (u32, f64)| {
         claim.bound.relate(figure, others.iter().filter_map(|other| other.get(&repetition).copied()))
     };
     own.into_iter().filter_map(related).collect()
 }
 
-fn by_repetition(claim: &Claim, case: &Case, label: &str, runs: &[Run]) -> BTreeMap<u32, f64> {
+/// Of the workload, or of the first of the case's that has the metric.
+fn by_repetition(case: &Case, label: &str, workload: Option<&str>, metric: &str, runs: &[Run]) -> BTreeMap<u32, f64> {
     let mut figures = BTreeMap::new();
-    let is_meant = |name: &&String| claim.workload.as_ref().is_none_or(|workload| workload == *name);
+    let is_meant = |name: &&String| workload.is_none_or(|workload| workload == *name);
     for workload in case.workloads.iter().filter(is_meant) {
         for run in runs {
             let series = &run.series;
             let is_its = series.case == case.name && series.contender == label && series.workload == *workload;
             if let Outcome::Found(findings) = &run.outcome
                 && is_its
-                && let Some(figure) = findings.metrics.get(&claim.metric)
+                && let Some(figure) = findings.metrics.get(metric)
             {
                 figures.entry(run.repetition).or_insert(*figure);
             }
@@ -262,6 +285,8 @@ mod tests {
             ("at-least = 0.9", ["≥ 0.9 times", "0.90", "yes"]),
             ("at-least = 1", ["≥ 1 times", "0.90", NO]),
             ("at-most = 1.5", ["≤ 1.5 times", "1.50", "yes"]),
+            ("above = -10", ["≥ -10 Mbit/s", "-10.00", "yes"]),
+            ("above = 1", ["≥ +1 Mbit/s", "-10.00", NO]),
             ("within = 29", ["≤ +29 Mbit/s", "30.00", NO]),
             ("within = 30", ["≤ +30 Mbit/s", "30.00", "yes"]),
         ];
@@ -271,6 +296,28 @@ mod tests {
             assert_eq!([must.as_str(), median.as_str(), holds.as_str()], expected, "{bound}");
         }
         assert_eq!(row("cases = [\"near\"]\nat-most = 90\n", &runs)[1..3], ["≤ 90 Mbit/s", "90.00"]);
+    }
+
+    #[test]
+    fn figures_of_another_case_or_beyond_another_contender_are_held_against_too() {
+        let runs = [
+            run("near", "ours", 0, 90.0),
+            run("far", "ours", 0, 60.0),
+            run("near", "theirs", 0, 30.0),
+            run("near", "others", 0, 10.0),
+        ];
+        // the claim; what must be, what was found, whether it holds
+        let rows = [
+            ("of-case = \"far\"\nat-least = 1.5", ["≥ 1.5 times", "1.50", "yes"]),
+            ("of-case = \"far\"\nabove = 31", ["≥ +31 Mbit/s", "30.00", NO]),
+            ("of = [\"theirs\"]\nbeyond = \"others\"\nat-most = 4", ["≤ 4 times", "4.00", "yes"]),
+            ("beyond = \"others\"\nat-most = 79", ["≤ 79 Mbit/s", "80.00", NO]),
+            ("each = [\"bulk\"]\nat-most = 90", ["≤ 90 Mbit/s", "90.00", "yes"]),
+        ];
+        for (claim, expected) in rows {
+            let [_, must, median, _, _, holds, _] = row(&format!("cases = [\"near\"]\n{claim}\n"), &runs);
+            assert_eq!([must.as_str(), median.as_str(), holds.as_str()], expected, "{claim}");
+        }
     }
 
     #[test]

@@ -38,6 +38,24 @@ const KNOWN: &[(&str, &str, Option<Better>)] = &[
     ("longest_gap_ms", "longest gap", Some(Lower)),
     ("recovery_ms", "recovery time", Some(Lower)),
     ("links_recovery_ms", "recovery time of all links", Some(Lower)),
+    ("gap_ms", "longest gap between the first event and the last", Some(Lower)),
+    ("gap_back_ms", "longest gap after the last event", Some(Lower)),
+    ("back_ms", "time until goodput is what it was", Some(Lower)),
+    ("lost_pings", "pings lost between the first event and the last", Some(Lower)),
+    ("lost_pings_back", "pings lost after the last event", Some(Lower)),
+    ("duplicates", "packets that came twice", Some(Lower)),
+    ("wire_mbps", "handed to all links", None),
+    ("start_ms", "works after", Some(Lower)),
+    ("most_kpps", "thousand packets a second, at most", Some(Higher)),
+    ("hostile_per_s", "hostile datagrams", None),
+    ("dropped_per_s", "packets dropped", None),
+    ("machine_s_per_gb", "processor time of the machine", Some(Lower)),
+    ("others_processors", "processors that others kept busy", None),
+    ("cpu_s_per_gb", "processor time, both ends", Some(Lower)),
+    ("memory_idle_mib", "memory while idle", Some(Lower)),
+    ("memory_mib", "memory at the end", Some(Lower)),
+    ("memory_most_mib", "most memory", Some(Lower)),
+    ("program_mib", "program", Some(Lower)),
     ("later_mbps", "goodput once it runs", Some(Higher)),
     ("later_up_mbps", "goodput once it runs, up", Some(Higher)),
     ("later_down_mbps", "goodput once it runs, down", Some(Higher)),
@@ -88,13 +106,25 @@ const UNITS: &[(&str, &str, Option<Better>)] = &[
     ("_s_per_gb", "s/GB", Some(Lower)),
     ("_mbps", "Mbit/s", Some(Higher)),
     ("_percent", "%", None),
+    ("_packet_bytes", "bytes a packet", None),
+    ("_packets_per_s", "packets/s", None),
+    ("_per_s", "/s", Some(Higher)),
+    ("_mib", "MiB", Some(Lower)),
     ("_ms", "ms", Some(Lower)),
     ("_us", "µs", Some(Lower)),
     ("_s", "s", Some(Lower)),
 ];
 
 /// Beginnings of names that go on with a link's or host's own, and their words; neither direction is good.
-const OWN: [(&str, &str); 3] = [("share_", "share of"), ("link_", "carried by"), ("competitor_", "competitor")];
+const OWN: [(&str, &str); 7] = [
+    ("share_", "share of"),
+    ("link_", "carried by"),
+    ("competitor_", "competitor"),
+    ("then_", "goodput after"),
+    ("before_", "handed before events to"),
+    ("last_", "handed at last to"),
+    ("queue_", "queue before"),
+];
 
 impl Metric {
     /// By its name; one that is not known is read by its unit.
@@ -160,6 +190,8 @@ mod tests {
             ("link_eth_mbps", "Carried by eth (Mbit/s)", None),
             ("client_1_mbps", "Client 1 (Mbit/s)", Some(Higher)),
             ("flows", "Flows", None),
+            ("requests_per_s", "Requests (/s)", Some(Higher)),
+            ("before_spare_packets_per_s", "Handed before events to spare (packets/s)", None),
         ];
         for (name, axis, better) in rows {
             let metric = Metric::named(name);

@@ -5,8 +5,9 @@
 //! 3. [`claims`] says whether what must hold does; [`tables`] and [`plot`] show figures as the scenario asks, the published
 //!    ones beside ours.
 //! 4. [`page`], [`markdown`] and [`figures`] write it all; nothing in them needs the network.
-//! 5. [`compare`] tells regressions from noise, between two such results.
+//! 5. [`compare`] tells regressions from noise, between two such results; [`age`] which saved ones are of code that changed.
 
+mod age;
 mod claims;
 mod compare;
 mod figures;
@@ -23,6 +24,7 @@ mod troubles;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub use age::{Age, ages, save};
 pub use claims::Verdicts;
 pub use compare::{Comparison, Finding, Verdict, compare, compare_runs};
 pub use metrics::{Better, Metric};

@@ -12,11 +12,11 @@ use crate::experiment::Run;
 use crate::scenario::{Scenario, ScenarioError};
 
 /// A line for each run.
-const RUNS: &str = "runs.jsonl";
+pub(super) const RUNS: &str = "runs.jsonl";
 /// The scenario's text.
-const SCENARIO: &str = "scenario.toml";
+pub(super) const SCENARIO: &str = "scenario.toml";
 /// Versions, kernel, settings.
-const MACHINE: &str = "machine.json";
+pub(super) const MACHINE: &str = "machine.json";
 /// The order in which groups are shown; others come after, by name. Source: issue 5, build 8.
 const GROUPS: [&str; 7] = ["testbed", "proxy", "aggregation", "environments", "drives", "links", "scion"];
 
@@ -98,7 +98,7 @@ fn folders(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
     Ok(paths.into_iter().filter(|path| path.join(RUNS).exists()).collect())
 }
 
-fn read_one(folder: &Path) -> Result<Results, LabError> {
+pub(super) fn read_one(folder: &Path) -> Result<Results, LabError> {
     let scenario = Scenario::read(&folder.join(SCENARIO)).map_err(misread)?;
     let runs = parse_runs(&folder.join(RUNS), &text_of(&folder.join(RUNS))?)?;
     let machine = text_of(&folder.join(MACHINE))?;

@@ -78,7 +78,7 @@ fn case(
 fn links_of(event: &Event) -> Vec<String> {
     match &event.what {
         Happening::Handover { to } => vec![event.link.clone(), to.clone()],
-        Happening::Stop(_) | Happening::Continue(_) => Vec::new(),
+        _ if event.link.is_empty() => Vec::new(),
         _ => vec![event.link.clone()],
     }
 }

@@ -20,8 +20,16 @@ pub struct Claim {
     pub contender: String,
     /// Labels: it is held against the best of them; none: against the bound alone.
     pub of: Vec<String>,
+    /// In which case they are looked at; none: in the same.
+    pub of_case: Option<String>,
+    /// By which workload; none: by the same.
+    pub of_workload: Option<String>,
+    /// Label: what counts is what figures have beyond this one's.
+    pub beyond: Option<String>,
     /// Name of the workload; none: the first of the case's that has the metric.
     pub workload: Option<String>,
+    /// Names of workloads: it is claimed of each.
+    pub each: Vec<String>,
     /// Name of the metric.
     pub metric: String,
     /// What is enough in a case.
@@ -41,8 +49,10 @@ pub enum Bound {
     AtLeast(f64),
     /// So much, or this many times the lowest of the others.
     AtMost(f64),
-    /// So much above the lowest of the others.
+    /// At most so much above the lowest of the others.
     Within(f64),
+    /// At least so much above the highest of the others.
+    Above(f64),
 }
 
 impl Bound {
@@ -50,7 +60,7 @@ impl Bound {
     #[must_use]
     pub fn holds(self, figure: f64) -> bool {
         match self {
-            Self::AtLeast(bound) => figure >= bound,
+            Self::AtLeast(bound) | Self::Above(bound) => figure >= bound,
             Self::AtMost(bound) | Self::Within(bound) => figure <= bound,
         }
     }
@@ -62,6 +72,7 @@ impl Bound {
             Self::AtLeast(_) => figure / others.reduce(f64::max)?,
             Self::AtMost(_) => figure / others.reduce(f64::min)?,
             Self::Within(_) => figure - others.reduce(f64::min)?,
+            Self::Above(_) => figure - others.reduce(f64::max)?,
         })
     }
 }
@@ -72,6 +83,7 @@ impl fmt::Display for Bound {
             Self::AtLeast(bound) => write!(f, "≥ {bound}"),
             Self::AtMost(bound) => write!(f, "≤ {bound}"),
             Self::Within(bound) => write!(f, "≤ +{bound}"),
+            Self::Above(bound) => write!(f, "≥ {bound:+}"),
         }
     }
 }
@@ -80,7 +92,8 @@ impl fmt::Display for Bound {
 type Make = fn(f64) -> Bound;
 
 /// Bounds by their keys.
-const BOUNDS: [(&str, Make); 3] = [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost), ("within", Bound::Within)];
+const BOUNDS: [(&str, Make); 4] =
+    [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost), ("within", Bound::Within), ("above", Bound::Above)];
 
 /// All claims.
 pub(super) fn read(tree: &DeTable<'_>, known: &Known, faults: &mut Faults<'_>) -> Vec<Claim> {
@@ -97,11 +110,21 @@ fn claim(table: &mut Table<'_, '_, '_>, known: &Known) -> Option<Claim> {
     let says = table.required("says", "says = \"MPTCP carries what TCP does\"", values::text);
     let cases = known.cases.chosen(table, "cases").unwrap_or_default();
     let contender = table.required("contender", "contender = \"mptcp\"", |value| known.contenders.read(value));
-    let of = known.contenders.chosen(table, "of").unwrap_or_default();
-    if let Some(own) = contender.as_ref().filter(|own| of.contains(&own.value)) {
+    let of_case = table.optional("of-case", |value| known.cases.read(value)).map(|sited| sited.value);
+    let of_workload = table.optional("of-workload", |value| known.workloads.read(value)).map(|sited| sited.value);
+    let is_elsewhere = of_case.is_some() || of_workload.is_some();
+    let own = || contender.iter().filter(|_| is_elsewhere).map(|own| own.value.clone()).collect();
+    let of = known.contenders.chosen(table, "of").unwrap_or_else(own);
+    if let Some(own) = contender.as_ref().filter(|own| !is_elsewhere && of.contains(&own.value)) {
         table.fault(own.span.clone(), Fault::new("`of`: nobody is held against themselves"));
     }
-    let workload = table.optional("workload", |value| known.workloads.read(value)).map(|sited| sited.value);
+    let beyond = table.optional("beyond", |value| known.contenders.read(value)).map(|sited| sited.value);
+    let workload = table.optional("workload", |value| known.workloads.read(value));
+    let each = known.workloads.chosen(table, "each").unwrap_or_default();
+    if let Some(span) = workload.as_ref().map(|one| one.span.clone()).filter(|_| !each.is_empty()) {
+        table.fault(span, Fault::new("`workload` beside `each`: of which?").hint("leave out one of them"));
+    }
+    let workload = workload.map(|sited| sited.value);
     let metric = table.required("metric", "metric = \"goodput_mbps\"", values::name);
     let bound = bound(table, !of.is_empty());
     let enough = table.optional("enough", |value| values::whole(value, 1));
@@ -126,7 +149,22 @@ fn claim(table: &mut Table<'_, '_, '_>, known: &Known) -> Option<Claim> {
     let every = every.is_some_and(|sited| sited.value);
     let (says, contender, metric) = (says?.value, contender?.value, metric?.value);
     let (bound, enough) = (bound?, enough.map(|enough| enough.value));
-    Some(Claim { says, cases, contender, of, workload, metric, bound, enough, median, every })
+    Some(Claim {
+        says,
+        cases,
+        contender,
+        of,
+        of_case,
+        of_workload,
+        beyond,
+        workload,
+        each,
+        metric,
+        bound,
+        enough,
+        median,
+        every,
+    })
 }
 
 /// The one that is there.
@@ -140,8 +178,8 @@ fn bound(table: &mut Table<'_, '_, '_>, is_relative: bool) -> Option<Bound> {
         table.fault(table.header(), fault.hint("add one of: at-least = 0.95, at-most = 1.05, within = 5"));
         return None;
     };
-    if matches!(bound, Bound::Within(_)) && !is_relative {
-        let fault = Fault::new("`within`: of whose figure?");
+    if matches!(bound, Bound::Within(_) | Bound::Above(_)) && !is_relative {
+        let fault = Fault::new("`within` and `above`: of whose figure?");
         table.fault(span.clone(), fault.hint("add: of = [\"tcp\"]"));
     }
     Some(*bound)

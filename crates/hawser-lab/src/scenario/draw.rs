@@ -1,4 +1,4 @@
-//! Cases that are drawn: stretches of drives, and which links each has.
+//! Cases that are drawn: stretches of drives, and which links each has; or topologies (`random`).
 //!
 //! 1. `[draw]` says how many, how long, out of which recording, and by which seed.
 //! 2. Each second of every drive is as likely to begin a stretch as any other, if the stretch ends within its drive.
@@ -10,32 +10,41 @@ use std::time::Duration;
 
 use hawser_portal::config::reading::{Fault, Faults, Table};
 use hawser_sim::random::Seeded;
+use hawser_sim::topology::Topology;
 use toml::de::DeTable;
 
 use super::link::{self, Says, Traces};
 use super::parse::Known;
 use super::recorded::{GENERATED_LENGTH, Stretch};
 use super::refer::{Names, section, sections};
-use super::{Case, Event, LinkPlan, cases, values};
+use super::{Case, Event, LinkPlan, cases, random, values};
 
 /// With `--quick`, unless told: a case of each of three sizes.
 const QUICK: u32 = 3;
 
 /// What is drawn. Plain data.
-#[derive(Debug)]
-pub(super) struct Draw {
+pub(super) enum Draw {
+    /// Stretches of drives.
+    Drives(Box<Drives>),
+    /// Topologies by seed; so many of them are run with `--quick`.
+    Random(Vec<Topology>, usize),
+}
+
+/// Stretches of drives. Plain data.
+pub(super) struct Drives {
     stretches: Vec<Stretch>,
     /// How many links the cases have, in turn; none: all.
     sizes: Vec<usize>,
     quick: usize,
     random: Seeded,
-    /// Words for the report.
-    pub told: String,
 }
 
-/// Steps 1 and 2; the first stretch is what links have until cases are read.
-pub(super) fn read(tree: &DeTable<'_>, traces: Traces<'_>, faults: &mut Faults<'_>) -> Option<Draw> {
+/// Steps 1 and 2, with words for the report; the first stretch is what links have until cases are read.
+pub(super) fn read(tree: &DeTable<'_>, traces: Traces<'_>, faults: &mut Faults<'_>) -> Option<(Draw, String)> {
     let (raw, span) = section(tree, "draw", faults)?;
+    if raw.contains_key("topologies") {
+        return topologies(tree, raw, span, faults);
+    }
     let mut table = Table::new("[draw]".to_owned(), raw, span.clone(), faults);
     let count = table.required("stretches", "stretches = 12", |value| values::whole::<u32>(value, 1));
     let length = table.required("length", "length = \"40s\"", values::some_time);
@@ -68,7 +77,34 @@ pub(super) fn read(tree: &DeTable<'_>, traces: Traces<'_>, faults: &mut Faults<'
     traces.set_stretch(first);
     let told = format!("{count} stretches of {} s of {from}, by seed {seed}", length.as_secs_f64());
     let sizes = sizes.into_iter().map(|sited| usize::from(sited.value)).collect();
-    Some(Draw { stretches, sizes, quick: quick as usize, random, told })
+    Some((Draw::Drives(Box::new(Drives { stretches, sizes, quick: quick as usize, random })), told))
+}
+
+/// The same of topologies.
+fn topologies(
+    tree: &DeTable<'_>,
+    raw: &DeTable<'_>,
+    span: std::ops::Range<usize>,
+    faults: &mut Faults<'_>,
+) -> Option<(Draw, String)> {
+    let mut table = Table::new("[draw]".to_owned(), raw, span.clone(), faults);
+    let count = table.required("topologies", "topologies = 12", |value| values::whole::<u32>(value, 1));
+    let most = table.required("at-most", "at-most = \"250M\"", values::rate);
+    let seed = table.optional("seed", |value| values::whole(value, 0)).map_or(0, |sited| sited.value);
+    let quick = table.optional("quick", |value| values::whole::<u32>(value, 1)).map_or(QUICK, |sited| sited.value);
+    if tree.contains_key("case") {
+        let fault = Fault::new("cases are drawn, and written");
+        table.fault(span, fault.hint("leave out [draw], or every [[case]]"));
+    }
+    table.finish();
+    let (count, most) = (count?.value, most?.value);
+    #[expect(clippy::cast_precision_loss, reason = "a rate")]
+    let most = most.bits_per_second() as f64 / 1e6;
+    let drawn = random::topologies(count as usize, seed, most);
+    Some((
+        Draw::Random(drawn, quick as usize),
+        format!("{count} topologies of at most {most} Mbit/s, from seed {seed} on"),
+    ))
 }
 
 /// Step 2; none where no drive is long enough.
@@ -98,9 +134,9 @@ fn generated(count: u32, length: Duration, seed: u64, random: &mut Seeded) -> Ve
     if length > GENERATED_LENGTH { Vec::new() } else { (0..count).map(stretch).collect() }
 }
 
-/// Step 3: a case for each stretch.
+/// Step 3: a case for each stretch, or topology.
 pub(super) fn cases(
-    mut draw: Draw,
+    draw: Draw,
     tree: &DeTable<'_>,
     events: &[Event],
     traces: Traces<'_>,
@@ -110,6 +146,10 @@ pub(super) fn cases(
     let all = known.links.all().to_vec();
     let all = all.as_slice();
     known.cases = Names::new("case");
+    let mut draw = match draw {
+        Draw::Drives(drives) => drives,
+        Draw::Random(topologies, quick) => return random_cases(&topologies, quick, all, events, known, faults),
+    };
     if let Some(size) = draw.sizes.iter().find(|&&size| size > all.len()) {
         let span = tree.get("draw").map_or(0..0, toml::Spanned::span);
         faults.add(span, Fault::new(format!("`links`: a case of {size} links, and there are {}", all.len())));
@@ -124,25 +164,44 @@ pub(super) fn cases(
         let names = subset(all, size, &mut draw.random);
         traces.set_stretch(stretch);
         let links = settled(all, &names, &said(tree, traces, faults));
-        let case = case(index, stretch, &names, links, events, known);
+        let title = format!("drive {} from {} s: {}", stretch.drive, stretch.offset.as_secs(), names.join(", "));
+        let case = case(format!("{:02}", index + 1), title, &names, links, events, known);
         known.cases.add(&case.name);
         cases.push(Case { quick: index < draw.quick, ..case });
     }
     cases
 }
 
-/// The case of a stretch and these links.
-fn case(
-    index: usize,
-    stretch: &Stretch,
-    names: &[String],
-    links: Vec<LinkPlan>,
+/// The first link of a topology is the file's first one.
+fn random_cases(
+    topologies: &[Topology],
+    quick: usize,
+    all: &[String],
     events: &[Event],
-    known: &Known,
-) -> Case {
+    known: &mut Known,
+    faults: &mut Faults<'_>,
+) -> Vec<Case> {
+    if let Some(most) = topologies.iter().map(|topology| topology.links.len()).max().filter(|&most| most > all.len()) {
+        faults.add(0..0, Fault::new(format!("[draw] has {most} links in a topology, and there are {}", all.len())));
+        return Vec::new();
+    }
+    let mut cases = Vec::new();
+    for (index, topology) in topologies.iter().enumerate() {
+        let names = &all[..topology.links.len()];
+        let links = names.iter().zip(&topology.links).map(|(name, link)| random::plan(name, link)).collect();
+        let title = random::words(topology);
+        let case = case(format!("seed {}", topology.seed), title, names, links, events, known);
+        known.cases.add(&case.name);
+        cases.push(Case { quick: index < quick, ..case });
+    }
+    cases
+}
+
+/// A case with these links.
+fn case(name: String, title: String, names: &[String], links: Vec<LinkPlan>, events: &[Event], known: &Known) -> Case {
     Case {
-        name: format!("{:02}", index + 1),
-        title: format!("drive {} from {} s: {}", stretch.drive, stretch.offset.as_secs(), names.join(", ")),
+        name,
+        title,
         links,
         bystanders: cases::settle(known.bystanders.all(), &BTreeMap::new(), known),
         absent: Vec::new(),

@@ -20,16 +20,20 @@ enum Do {
     NatRebind,
     Stop,
     Continue,
+    Kill,
+    Start,
+    Attack,
+    Stall,
 }
 
 impl Do {
     /// Whether it is done to a program, and not to a link.
     const fn is_to_program(self) -> bool {
-        matches!(self, Self::Stop | Self::Continue)
+        matches!(self, Self::Stop | Self::Continue | Self::Kill | Self::Start | Self::Attack)
     }
 }
 
-const DEEDS: [(&str, Do); 9] = [
+const DEEDS: [(&str, Do); 13] = [
     ("cut", Do::Cut),
     ("black-hole", Do::BlackHole),
     ("restore", Do::Restore),
@@ -39,6 +43,10 @@ const DEEDS: [(&str, Do); 9] = [
     ("nat-rebind", Do::NatRebind),
     ("stop", Do::Stop),
     ("continue", Do::Continue),
+    ("kill", Do::Kill),
+    ("start", Do::Start),
+    ("attack", Do::Attack),
+    ("stall", Do::Stall),
 ];
 
 const ENDS: [(&str, TunnelEnd); 2] = [("local", TunnelEnd::Local), ("remote", TunnelEnd::Remote)];
@@ -84,7 +92,14 @@ fn happening(
     Some(match deed.value {
         Do::Stop => Happening::Stop(end()?.value),
         Do::Continue => Happening::Continue(end()?.value),
+        Do::Kill => Happening::Kill(end()?.value),
+        Do::Start => Happening::Start(end()?.value),
+        Do::Attack => {
+            let per_second = table.required("per-second", "per-second = 50000", |value| values::whole(value, 1000));
+            Happening::Attack(per_second?.value)
+        }
         Do::Cut => Happening::Cut,
+        Do::Stall => Happening::Stall,
         Do::BlackHole => Happening::BlackHole,
         Do::Restore => Happening::Restore,
         Do::Address => Happening::Address,

@@ -17,8 +17,10 @@ mod event;
 pub(crate) mod figures;
 pub(crate) mod find;
 pub(crate) mod link;
+mod only;
 mod parse;
 mod profile;
+pub(crate) mod random;
 pub(crate) mod recorded;
 pub(crate) mod refer;
 mod show;
@@ -62,6 +64,8 @@ pub struct Scenario {
     pub tables: Vec<Table>,
     /// How results are drawn.
     pub plots: Vec<Plot>,
+    /// Files and folders of the repository whose changes make its results stale; none: what carries packets.
+    pub counts: Vec<String>,
     /// The file's text, kept with the results.
     pub text: String,
     /// The texts of the traces that it names, kept beside it.
@@ -87,6 +91,8 @@ pub struct Network {
     pub server_links: bool,
     /// Whether each link's router translates the client's address.
     pub nat: bool,
+    /// Whether links lead to the remote end by a router each, or straight.
+    pub routers: bool,
     /// Who carries the links' packets.
     pub backend: Backend,
     /// At least one.
@@ -209,6 +215,14 @@ pub enum Happening {
     Stop(TunnelEnd),
     /// It goes on (SIGCONT).
     Continue(TunnelEnd),
+    /// It is killed (SIGKILL): nothing is undone.
+    Kill(TunnelEnd),
+    /// One that was killed is started, as it was before.
+    Start(TunnelEnd),
+    /// From now on this many hostile datagrams a second come to the remote portal.
+    Attack(u32),
+    /// The link's rate is zero, and what it holds stays there.
+    Stall,
 }
 
 /// A row: what is chosen, and what is changed for it. Plain data.

@@ -22,7 +22,7 @@ const DEFAULT_DURATION: std::time::Duration = std::time::Duration::from_secs(12)
 
 const FAMILIES: [(&str, Family); 2] = [("ipv4", Family::V4), ("ipv6", Family::V6)];
 const BACKENDS: [(&str, Backend); 2] = [("thread", Backend::Thread), ("netem", Backend::Netem)];
-const CONTENDERS: [&str; 13] = [
+const CONTENDERS: [&str; 15] = [
     "tcp",
     "mptcp",
     "hawser",
@@ -34,21 +34,36 @@ const CONTENDERS: [&str; 13] = [
     "engarde",
     "openvpn",
     "mqvpn",
+    "yardstick",
     "scion",
     "shila",
+    "shim",
 ];
-const WORKLOADS: [&str; 11] = [
+const WORKLOADS: [&str; 24] = [
     "bulk",
     "request",
     "voip",
     "web",
     "http3",
     "connect",
+    "packets",
     "ping",
     "iperf3",
     "scion-packets",
     "scion-file",
     "shila-file",
+    "beside-reno",
+    "outage",
+    "peers",
+    "scion-paths",
+    "scion-mixed",
+    "scion-sharing",
+    "shim-disjoint",
+    "shim-sharing",
+    "shim-cut",
+    "shim-wire",
+    "shim-quic",
+    "shim-strain",
 ];
 const SECTIONS: [&str; 11] =
     ["draw", "network", "contender", "workload", "event", "case", "repeat", "published", "claim", "table", "plot"];
@@ -95,16 +110,16 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
     };
     // Options are handed on as they are: read once more, without their places.
     let plain: toml::Table = text.parse().unwrap_or_default();
-    let [name, group, title, source, finding] = head(tree, &mut faults);
+    let ([name, group, title, source, finding], counts) = head(tree, &mut faults);
     let draw = draw::read(tree, traces, &mut faults);
-    let drawn = draw.as_ref().map(|draw| draw.told.clone());
+    let drawn = draw.as_ref().map(|(_, told)| told.clone());
     let network = network(tree, traces, &mut known, &mut faults);
     let contenders = contenders(tree, &plain, &mut known, &mut faults);
     let workloads = workloads(tree, &plain, &mut known, &mut faults);
     let nat = network.as_ref().is_some_and(|network| network.nat);
     let events = event::read(tree, nat, traces, &mut known, &mut faults);
     let cases = match draw {
-        Some(draw) => draw::cases(draw, tree, &events, traces, &mut known, &mut faults),
+        Some((draw, _)) => draw::cases(draw, tree, &events, traces, &mut known, &mut faults),
         None => cases::read(tree, &events, traces, &mut known, &mut faults),
     };
     let repeat = show::repeat(tree, &mut faults);
@@ -128,6 +143,7 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
             claims,
             tables,
             plots,
+            counts,
             text: text.to_owned(),
             traces: BTreeMap::new(),
             is_recorded: false,
@@ -138,17 +154,19 @@ pub(super) fn parse(text: &str, file: &str, traces: Traces<'_>) -> Result<Scenar
     }
 }
 
-/// Step 2: name, group, title, source, finding.
-fn head(tree: &DeTable<'_>, faults: &mut Faults<'_>) -> [String; 5] {
+/// Step 2: name, group, title, source, finding; what counts.
+fn head(tree: &DeTable<'_>, faults: &mut Faults<'_>) -> ([String; 5], Vec<String>) {
     let mut table = Table::new("the scenario".to_owned(), tree, 0..0, faults);
     let name = table.required("name", "name = \"two-links\"", values::slug);
     let group = table.optional("group", values::slug);
     let [title, source, finding] = ["title", "source", "finding"].map(|key| table.optional(key, values::text));
+    let counts = table.list("counts", values::text).unwrap_or_default();
     for section in SECTIONS {
         table.optional(section, |_| Ok(()));
     }
     table.finish();
-    [name, group, title, source, finding].map(|sited| sited.map(|sited| sited.value).unwrap_or_default())
+    let texts = [name, group, title, source, finding].map(|sited| sited.map(|sited| sited.value).unwrap_or_default());
+    (texts, counts.into_iter().map(|sited| sited.value).collect())
 }
 
 fn network(tree: &DeTable<'_>, traces: Traces<'_>, known: &mut Known, faults: &mut Faults<'_>) -> Option<Network> {
@@ -164,6 +182,12 @@ fn network(tree: &DeTable<'_>, traces: Traces<'_>, known: &mut Known, faults: &m
     let [inner, outer] = ["inner", "outer"].map(|key| family(key).map_or(Family::V4, |sited| sited.value));
     let mut flag = |key| table.optional(key, values::flag).is_some_and(|sited| sited.value);
     let [lan, server_links, nat] = ["lan", "server-links", "nat"].map(&mut flag);
+    let routers = table.optional("routers", values::flag);
+    if let Some(routers) = routers.as_ref().filter(|routers| !routers.value && (nat || server_links)) {
+        let fault = Fault::new("`routers`: `nat` and `server-links` need them");
+        table.fault(routers.span.clone(), fault.hint("leave it out"));
+    }
+    let routers = routers.is_none_or(|sited| sited.value);
     let backend = table.optional("backend", |value| values::word(value, &BACKENDS));
     for key in ["link", "bystander"] {
         table.optional(key, |_| Ok(()));
@@ -175,7 +199,7 @@ fn network(tree: &DeTable<'_>, traces: Traces<'_>, known: &mut Known, faults: &m
         faults.add(span, Fault::new("the network has no link").hint("add [[network.link]] with a name and a rate"));
     }
     let backend = backend.map_or(Backend::Thread, |sited| sited.value);
-    Some(Network { inner, outer, lan, server_links, nat, backend, links: plans, bystanders })
+    Some(Network { inner, outer, lan, server_links, nat, routers, backend, links: plans, bystanders })
 }
 
 /// Links, or bystanders' links, which have no metric.

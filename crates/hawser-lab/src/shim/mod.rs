@@ -4,12 +4,11 @@
 //! 2. [`ShimPair`]: a shim on each host, as a process of its own (`pair`).
 //! 3. `files`: a file from client to server, by TCP through the shims or the portals' tunnel, or by quinn beside them.
 //! 4. `wire`: what of a SCION flow passed a link, by capture. `beside`: the ordinary internet between the hosts.
-//! 5. `churn`: connections opened and closed. `hostile`: datagrams of a stranger.
+//! 5. `churn`: connections opened and closed.
 
 mod beside;
 mod churn;
 pub(crate) mod files;
-pub(crate) mod hostile;
 mod pair;
 mod ways;
 mod wire;

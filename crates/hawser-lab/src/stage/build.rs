@@ -1,7 +1,8 @@
 //! Builds the stage.
 //!
 //! 1. Hosts: namespaces, their kernels' settings, the LANs; without a LAN the hosts' addresses lie on loopback.
-//! 2. For each link a router; the emulated link; a veth from the router to the remote end, or to the core.
+//! 2. For each link a router; the emulated link; a veth from the router to the remote end, or to the core. Without routers the
+//!    emulated link leads to the remote end itself.
 //! 3. Bystanders (`bystander`); routes and rules (`routes`), translation (`nat`).
 //! 4. Absent links go down.
 
@@ -94,7 +95,8 @@ impl Stage {
             core.set_forwarding(true)?;
         }
         let of = |net: Net| net.address(network.inner, END);
-        let layout = Layout { outer: network.outer, lan: network.lan, nat: network.nat, core };
+        let Network { outer, lan, nat, routers, .. } = *network;
+        let layout = Layout { outer, lan, nat, routers, core };
         Ok(Self {
             links: Vec::new(),
             bystanders: Vec::new(),
@@ -154,15 +156,14 @@ impl Stage {
         backend: Backend,
     ) -> Result<(), LabError> {
         let (name, number, outer) = (&plan.name, number(index), self.layout.outer);
-        let router = Namespace::new("router")?;
-        accept_every_way(&router)?;
-        router.set_forwarding(true)?;
+        let router = if self.layout.routers { Self::router()? } else { self.remote.clone() };
         let (a, b) = (end(&self.local, name, Net::Access(number), END), end(&router, name, Net::Access(number), NEAR));
         let link = EmulatedLink::new(LinkSpec { name: name.clone(), a, b, mtu: MTU, a_to_b, b_to_a, backend })?;
         // So that an address that was added stays when the first one goes.
         self.local.set_sysctl(&format!("ipv4/conf/{name}/promote_secondaries"), "1")?;
         let near = wire_end(&router, UPLINK, Net::Uplink(number), NEAR);
         let far_net = match &self.layout.core {
+            _ if !self.layout.routers => None,
             None => {
                 veth(&near, &wire_end(&self.remote, name, Net::Uplink(number), END), MTU)?;
                 None
@@ -187,8 +188,15 @@ impl Stage {
             far_address: far_net.map_or(endpoint(outer), |net| net.address(outer, END)),
             far_interface: name.clone(),
         });
-        self.state().links.push(LinkState { up: true, host: END, rebound: 0 });
+        self.state().links.push(LinkState { up: true, host: END, rebound: 0, stalled: None });
         Ok(())
+    }
+
+    fn router() -> Result<Namespace, LabError> {
+        let router = Namespace::new("router")?;
+        accept_every_way(&router)?;
+        router.set_forwarding(true)?;
+        Ok(router)
     }
 
     /// The addresses of a link's ends, of the family that applications use: for what goes over it without a tunnel.

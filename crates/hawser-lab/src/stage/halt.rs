@@ -1,26 +1,34 @@
-//! A contender's programs, stopped and continued as events say.
+//! A contender's programs, stopped and continued, killed, started and attacked as events say.
 //!
 //! 1. What is told to stop gets SIGSTOP: its sockets and devices stay, and fill up.
 //! 2. What is told to continue gets SIGCONT; so does, on drop, whatever is still stopped, for it could not end.
+//! 3. What is killed gets SIGKILL; the contender starts it again.
+//! 4. An attack goes on to the end: what was thrown and what the portal dropped meanwhile is found.
 
 use std::io;
+use std::sync::Arc;
+use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::contender::Program;
+use super::Stage;
+use crate::attack::{self, Attack};
+use crate::contender::{Offer, Program, Running};
 use crate::error::LabError;
+use crate::experiment::Findings;
 use crate::scenario::TunnelEnd;
 
 /// Programs, and which of them are stopped: none at first. One owner.
-#[derive(Debug)]
 pub(super) struct Halt {
     programs: Vec<Program>,
+    portals: Option<Arc<Running>>,
     stopped: Vec<Pid>,
+    attack: Option<(Attack, Instant, u64)>,
 }
 
 impl Halt {
-    pub(super) fn new(programs: &[Program]) -> Self {
-        Self { programs: programs.to_vec(), stopped: Vec::new() }
+    pub(super) fn new(offer: &Offer) -> Self {
+        Self { programs: offer.programs.clone(), portals: offer.portals.clone(), stopped: Vec::new(), attack: None }
     }
 
     /// Step 1.
@@ -35,6 +43,48 @@ impl Halt {
         let own = self.at(end)?;
         self.stopped.retain(|pid| !own.contains(pid));
         signal(&own, Signal::CONT, end)
+    }
+
+    /// Step 3.
+    pub(super) fn kill(&mut self, end: TunnelEnd) -> Result<(), LabError> {
+        signal(&self.at(end)?, Signal::KILL, end)
+    }
+
+    /// Step 3.
+    pub(super) fn start(&self, end: TunnelEnd) -> Result<(), LabError> {
+        self.portals()?.start(end)
+    }
+
+    /// Step 4.
+    pub(super) fn attack(&mut self, stage: &Stage, per_second: u32) -> Result<(), LabError> {
+        let (portals, dropped) = (self.portals()?, self.dropped()?);
+        let attack = attack::portal::begin(&stage.remote, stage.endpoint, &portals.remote_key(), per_second)?;
+        self.attack = Some((attack, Instant::now(), dropped));
+        Ok(())
+    }
+
+    /// Step 4.
+    #[expect(clippy::cast_precision_loss, reason = "datagrams of one run")]
+    pub(super) fn finish(&mut self) -> Result<Findings, LabError> {
+        let mut findings = Findings::default();
+        let Some((attack, begun, before)) = self.attack.take() else { return Ok(findings) };
+        let (dropped, seconds) = ((self.dropped()? - before) as f64, begun.elapsed().as_secs_f64());
+        let figures = [("hostile_per_s", attack.stop()?.per_second), ("dropped_per_s", dropped / seconds)];
+        findings.metrics.extend(figures.map(|(name, value)| (name.to_owned(), value)));
+        Ok(findings)
+    }
+
+    /// Packets that the remote portal has dropped so far.
+    fn dropped(&self) -> Result<u64, LabError> {
+        let [_, remote] = self.portals()?.statuses();
+        let silent =
+            || LabError::system("ask the remote portal what it dropped", io::Error::from(io::ErrorKind::TimedOut));
+        Ok(remote.ok_or_else(silent)?.drops.values().sum())
+    }
+
+    fn portals(&self) -> Result<&Running, LabError> {
+        let nobody = || LabError::system("start or attack a portal", io::Error::other("this contender has none"));
+        self.portals.as_deref().ok_or_else(nobody)
     }
 
     /// The programs at an end; there must be one.
@@ -79,7 +129,10 @@ mod tests {
     fn waiting() -> (Child, Halt) {
         let child = Command::new("sleep").arg("60").spawn().expect("sleep is there");
         let pid = Pid::from_child(&child);
-        (child, Halt::new(&[Program { role: "local", pid }]))
+        (
+            child,
+            Halt { programs: vec![Program { role: "local", pid }], portals: None, stopped: Vec::new(), attack: None },
+        )
     }
 
     fn becomes(child: &Child, stopped: bool) {
@@ -104,6 +157,14 @@ mod tests {
         becomes(&child, false);
         child.kill().expect("it runs");
         child.wait().expect("it ends");
+    }
+
+    #[test]
+    fn a_program_is_killed_and_nobody_starts_it_who_does_not_know_how() {
+        let (mut child, mut halt) = waiting();
+        halt.kill(TunnelEnd::Local).expect("it is there");
+        assert!(!child.wait().expect("it ends").success());
+        assert!(halt.start(TunnelEnd::Local).is_err());
     }
 
     #[test]

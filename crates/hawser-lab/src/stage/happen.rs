@@ -11,14 +11,17 @@
 //! ```
 
 use std::io;
+use std::time::Duration;
 
 use super::numbering::{FAMILIES, Net};
 use super::routes::source_rule;
 use super::{Stage, ip, nat, number};
 use crate::error::LabError;
 use crate::scenario::{Event, Figures, Happening};
-use hawser_wire::Way;
+use hawser_wire::{Trace, Way};
 
+/// Longer than any run: how long a link that stalls holds back.
+const STALLED: Duration = Duration::from_secs(600);
 /// Host parts of a link's local end: the first, and the last before it begins anew.
 const FIRST_HOST: u8 = super::numbering::END;
 const LAST_HOST: u8 = 250;
@@ -44,7 +47,8 @@ impl Stage {
             }
             Happening::Address => self.renumber(link),
             Happening::NatRebind => self.rebind(link),
-            Happening::Stop(_) | Happening::Continue(_) => Ok(()),
+            Happening::Stall => self.stall(link),
+            _ => Ok(()),
         }
     }
 
@@ -82,19 +86,35 @@ impl Stage {
         self.route_forwarding()
     }
 
-    /// Ends a black hole, and brings a link's interfaces up with the routes they had.
+    /// Ends a black hole or a stall, and brings a link's interfaces up with the routes they had.
     ///
     /// # Errors
     /// Where an interface is gone, or a route is refused.
     pub fn restore(&self, link: usize) -> Result<(), LabError> {
         let _turn = self.turn();
         self.links[link].link.restore()?;
+        let stalled = self.state().links[link].stalled.take();
+        for (way, rate) in Way::BOTH.into_iter().zip(stalled.into_iter().flatten()) {
+            self.links[link].link.set(way, |way| (way.rate, way.trace) = (rate, None))?;
+        }
         if self.is_up(link) {
             return Ok(());
         }
         self.state().links[link].up = true;
         self.route_link(link)?;
         self.route_forwarding()
+    }
+
+    /// Lets a link's queues hold what they have, and what comes, as a cell does that is out of reach.
+    fn stall(&self, link: usize) -> Result<(), LabError> {
+        let silence = Trace::rates(STALLED, &[0.0, 1.0])
+            .map_err(|error| LabError::system("make a trace", io::Error::other(error)))?;
+        let mut before = Way::BOTH.map(|way| self.links[link].link.settings(way).rate);
+        for way in Way::BOTH {
+            self.links[link].link.set(way, |way| (way.rate, way.trace) = (None, Some(silence.clone())))?;
+        }
+        self.state().links[link].stalled.get_or_insert_with(|| std::mem::take(&mut before));
+        Ok(())
     }
 
     /// Gives a link other figures.

@@ -6,7 +6,7 @@
 //!                    └── link "eth" ─── router ──┘
 //! ```
 //!
-//! Without a LAN `client` and `local` are one host, and so are `remote` and `server`. Where the server's end has an interface
+//! Where links have no routers, they lead straight to the remote end. Without a LAN `client` and `local` are one host, and so are `remote` and `server`. Where the server's end has an interface
 //! for each link, a *core* router stands between the routers and them, so that every link reaches every interface.
 //!
 //! 1. [`Stage::build`] makes hosts, links and routes (`build`, `routes`), with the addresses of `numbering`.
@@ -17,7 +17,7 @@
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
 
-use hawser_wire::{EmulatedLink, Namespace, Trace, Way};
+use hawser_wire::{EmulatedLink, Namespace, Rate, Trace, Way};
 
 use crate::scenario::Family;
 
@@ -74,7 +74,7 @@ pub struct StageLink {
     pub metric: u16,
     /// The link itself.
     pub link: EmulatedLink,
-    /// Its router.
+    /// Its router; without any, the remote end.
     pub router: Namespace,
     /// The local end's address at first; [`Stage::address`] is today's.
     pub address: IpAddr,
@@ -114,6 +114,8 @@ struct Layout {
     outer: Family,
     lan: bool,
     nat: bool,
+    /// Whether links have routers, or lead straight to the remote end.
+    routers: bool,
     /// The router before the remote end's interfaces, where it has one for each link.
     core: Option<Namespace>,
 }
@@ -134,6 +136,8 @@ struct LinkState {
     host: u8,
     /// How often its translations were forgotten.
     rebound: u16,
+    /// While it stalls: its rates before, up and down.
+    stalled: Option<[Option<Rate>; 2]>,
 }
 
 impl Stage {

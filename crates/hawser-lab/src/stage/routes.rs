@@ -59,6 +59,9 @@ impl Stage {
     pub(super) fn route_link(&self, index: usize) -> Result<(), LabError> {
         let lines: Vec<String> = FAMILIES.into_iter().flat_map(|family| self.local_routes(index, family)).collect();
         batch(&self.local, &lines)?;
+        if !self.layout.routers {
+            return Ok(());
+        }
         let lines: Vec<String> = FAMILIES.into_iter().flat_map(|family| self.router_routes(index, family)).collect();
         batch(&self.links[index].router, &lines)
     }
@@ -128,7 +131,8 @@ impl Stage {
     /// Step 4.
     fn remote_routes(&self, family: Family) -> Vec<String> {
         let mut lines = Vec::new();
-        for (index, link) in self.links.iter().enumerate() {
+        // Without routers, both ends of a link are in one network.
+        for (index, link) in self.links.iter().enumerate().filter(|_| self.layout.routers) {
             let (number, gateway) = (number(index), self.far_gateway(index, family));
             let from = format!("dev {} src {}", link.far_interface, endpoint(family));
             lines.push(format!("route replace {} via {gateway} {from}", Net::Access(number).prefix(family)));
@@ -146,8 +150,11 @@ impl Stage {
 
     /// Where the remote end sends what is for a link.
     pub(super) fn far_gateway(&self, index: usize, family: Family) -> IpAddr {
-        let net = if self.layout.core.is_some() { Net::Server } else { Net::Uplink };
-        net(number(index)).address(family, NEAR)
+        match &self.layout.core {
+            Some(_) => Net::Server(number(index)).address(family, NEAR),
+            None if self.layout.routers => Net::Uplink(number(index)).address(family, NEAR),
+            None => Net::Access(number(index)).address(family, END),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! 1. At the start recordings begin; then a thread waits for each event's moment, lets it happen, and notes when it
 //!    began to. What happens to programs is a signal to them.
-//! 2. `finish` ends it, gives what happened, or why it could not; what was to come later does not.
+//! 2. `finish` ends it, gives what happened and what came of it, or why it could not; what was to come later does not.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -12,9 +12,9 @@ use hawser_wire::Moment;
 
 use super::Stage;
 use super::halt::Halt;
-use crate::contender::Program;
+use crate::contender::Offer;
 use crate::error::LabError;
-use crate::experiment::Mark;
+use crate::experiment::{Findings, Mark};
 use crate::scenario::{Event, Happening};
 
 /// Events that are happening. Runs until its last event, `finish` or drop; one owner.
@@ -22,7 +22,7 @@ use crate::scenario::{Event, Happening};
 pub struct Timeline {
     /// Dropped, it ends the thread.
     stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<Result<Vec<Mark>, LabError>>>,
+    thread: Option<JoinHandle<Result<Findings, LabError>>>,
 }
 
 impl Timeline {
@@ -30,16 +30,16 @@ impl Timeline {
     ///
     /// # Errors
     /// Where the thread cannot start.
-    pub fn start(stage: &Arc<Stage>, programs: &[Program], events: &[Event], start: Moment) -> Result<Self, LabError> {
+    pub fn start(stage: &Arc<Stage>, offer: &Offer, events: &[Event], start: Moment) -> Result<Self, LabError> {
         let mut events = events.to_vec();
         events.sort_by_key(|event| event.at);
         let stage = Arc::clone(stage);
-        let mut halt = Halt::new(programs);
+        let mut halt = Halt::new(offer);
         let (stop, stopped) = channel::<()>();
         let run = move || {
-            let mut marks = Vec::new();
+            let mut found = Findings::default();
             if stopped.recv_timeout(start.since(Moment::now())) != Err(RecvTimeoutError::Timeout) {
-                return Ok(marks);
+                return Ok(found);
             }
             stage.replay()?;
             for event in &events {
@@ -47,14 +47,20 @@ impl Timeline {
                 if stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
                     break;
                 }
-                marks.push(Mark { at_s: Moment::now().since(start).as_secs_f64(), what: words(event) });
+                found.marks.push(Mark { at_s: Moment::now().since(start).as_secs_f64(), what: words(event) });
                 match event.what {
                     Happening::Stop(end) => halt.stop(end)?,
                     Happening::Continue(end) => halt.go_on(end)?,
+                    Happening::Kill(end) => halt.kill(end)?,
+                    Happening::Start(end) => halt.start(end)?,
+                    Happening::Attack(per_second) => halt.attack(&stage, per_second)?,
                     _ => stage.happen(event)?,
                 }
             }
-            Ok(marks)
+            // What was started here ends with this thread.
+            let _ = stopped.recv();
+            found.add(halt.finish()?);
+            Ok(found)
         };
         let thread = thread::Builder::new().name("timeline".to_owned()).spawn(run);
         let thread = thread.map_err(|error| LabError::system("start thread timeline", error))?;
@@ -68,9 +74,9 @@ impl Timeline {
     ///
     /// # Panics
     /// Where the thread did.
-    pub fn finish(mut self) -> Result<Vec<Mark>, LabError> {
+    pub fn finish(mut self) -> Result<Findings, LabError> {
         self.stop = None;
-        let thread = self.thread.take().map_or_else(|| Ok(Ok(Vec::new())), JoinHandle::join);
+        let thread = self.thread.take().map_or_else(|| Ok(Ok(Findings::default())), JoinHandle::join);
         thread.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
@@ -90,6 +96,8 @@ fn words(event: &Event) -> String {
     match &event.what {
         Happening::Cut => format!("{link} cut"),
         Happening::BlackHole => format!("{link} black hole"),
+        Happening::Stall => format!("{link} stalls"),
+        Happening::Attack(_) => "attack".to_owned(),
         Happening::Restore => format!("{link} restored"),
         Happening::Change { .. } => format!("{link} changed"),
         Happening::Handover { to } => format!("{link} to {to}"),
@@ -97,5 +105,7 @@ fn words(event: &Event) -> String {
         Happening::NatRebind => format!("{link} rebound"),
         Happening::Stop(end) => format!("{} program stopped", end.name()),
         Happening::Continue(end) => format!("{} program continued", end.name()),
+        Happening::Kill(end) => format!("{} program killed", end.name()),
+        Happening::Start(end) => format!("{} program started", end.name()),
     }
 }

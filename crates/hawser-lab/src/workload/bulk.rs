@@ -3,9 +3,6 @@
 //! 1. All streams are connected before anything is measured, those of competing hosts too.
 //! 2. They run for the ground's time; meanwhile MPTCP's subflows are looked at: each must have the congestion control.
 //! 3. A stream that breaks is a finding: its goodput so far, and a gap to the end.
-//! 4. Where the plan says after when, goodput from then on is told too, and the least that five seconds of it had.
-
-use std::time::Duration;
 
 use hawser_wire::traffic::{
     Congestion, ConnectedFlows, Flows, FlowsReport, Reliable, RunningFlows, Stack, StreamInfo, Timeline, Towards,
@@ -21,16 +18,12 @@ use crate::error::LabError;
 use crate::experiment::Findings;
 use crate::stage::Ends;
 
-/// What `least_stretch_mbps` is of: longer than an inner stream waits for one retransmission.
-const STRETCH: Duration = Duration::from_secs(5);
-
 /// Bulk transfers. Starts unconnected; one owner.
 pub(super) struct Bulk {
     ways: Ways,
     clients: usize,
     congestion: Congestion,
     competitors: Vec<String>,
-    after: Option<Duration>,
     ready: Vec<(Whose, ConnectedFlows)>,
 }
 
@@ -48,7 +41,6 @@ impl Bulk {
             clients: options.count("clients", 1, 1)?,
             congestion: options.congestion()?,
             competitors: options.names("competitors")?,
-            after: options.time("after")?,
             ready: Vec::new(),
         })
     }
@@ -56,7 +48,7 @@ impl Bulk {
     /// One stream of CUBIC.
     pub(super) fn plain(ways: Ways) -> Self {
         let (competitors, ready) = (Vec::new(), Vec::new());
-        Self { ways, clients: 1, congestion: Congestion::Cubic, competitors, after: None, ready }
+        Self { ways, clients: 1, congestion: Congestion::Cubic, competitors, ready }
     }
 
     fn connect(
@@ -126,11 +118,7 @@ impl Workload for Bulk {
         let finish = |(whose, flows): (Whose, RunningFlows)| Ok((whose, flows.finish()?));
         let reports: Vec<(Whose, FlowsReport)> = running.into_iter().map(finish).collect::<Result<_, LabError>>()?;
         checked?;
-        let mut found = findings(&reports, ground.socket, span);
-        if let Some(after) = self.after {
-            put_later(&mut found, &reports, span, after);
-        }
-        Ok(found)
+        Ok(findings(&reports, ground.socket, span))
     }
 }
 
@@ -171,29 +159,6 @@ fn findings(reports: &[(Whose, FlowsReport)], kind: Transport, span: Span) -> Fi
         found.metrics.extend(jain(&shares).map(|index| ("jain".to_owned(), index)));
     }
     found
-}
-
-/// Step 4, of all streams of the clients and of each direction.
-fn put_later(found: &mut Findings, reports: &[(Whose, FlowsReport)], span: Span, after: Duration) {
-    let mut all = Timeline::new(span.start);
-    let ways = reports.iter().filter_map(|(whose, report)| match whose {
-        Whose::Client(towards) => Some((*towards, report)),
-        Whose::Competitor(_) => None,
-    });
-    let ways: Vec<_> = ways.collect();
-    for (towards, report) in &ways {
-        all.absorb(&report.all);
-        if ways.len() > 1 {
-            let way = if *towards == Towards::Server { "up" } else { "down" };
-            found.put(format!("later_{way}_mbps"), report.all.mbps_between(span.start + after, span.end()));
-        }
-    }
-    found.put("later_mbps", all.mbps_between(span.start + after, span.end()));
-    let stretches = span.duration.saturating_sub(after).as_nanos() / STRETCH.as_nanos();
-    let from = |stretch: u32| span.start + after + STRETCH * stretch;
-    let stretches = 0..u32::try_from(stretches).unwrap_or(u32::MAX);
-    let rates = stretches.map(|stretch| all.mbps_between(from(stretch), from(stretch + 1)));
-    found.metrics.extend(rates.reduce(f64::min).map(|least| ("least_stretch_mbps".to_owned(), least)));
 }
 
 /// A figure and a line for each of several clients: of both directions together.

@@ -1,7 +1,8 @@
-//! How long it takes to connect: a new stream now and then, closed as soon as it stands.
+//! How long it takes to connect: a new stream now and then, closed as soon as it stands, or once a request was answered.
 //!
 //! 1. A stream is begun whenever one is due, however many are under way: a slow one delays no other.
-//! 2. Its time counts from when it was due until the client may send. Then it is reset, so that no port is held.
+//! 2. Its time counts from when it was due until the client may send, or has the whole answer. Then it is reset, so that no
+//!    port is held.
 //! 3. What is refused, or does not stand when time is up, has failed.
 
 use std::time::Duration;
@@ -11,7 +12,7 @@ use hawser_wire::traffic::Congestion;
 use socket2::SockRef;
 use tokio::task::JoinSet;
 
-use super::exchange::{Answers, Streams, dial, join, kind, side, until};
+use super::exchange::{Answers, Streams, ask, dial, join, kind, side, until};
 use super::figures::Span;
 use super::options::Options;
 use super::{Ground, Workload};
@@ -24,6 +25,8 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// Connections. Starts without a server; one owner.
 pub(super) struct Connect {
     interval: Duration,
+    /// Bytes of a request, and of its answer.
+    exchange: Option<(u64, u64)>,
     congestion: Congestion,
     ready: Option<Answers>,
 }
@@ -31,7 +34,12 @@ pub(super) struct Connect {
 impl Connect {
     pub(super) fn parse(options: &mut Options) -> Result<Self, LabError> {
         let interval = options.time("interval")?.unwrap_or(INTERVAL);
-        Ok(Self { interval, congestion: options.congestion()?, ready: None })
+        let (request, answer) = (options.bytes("request")?, options.bytes("answer")?);
+        let exchange = request.zip(answer);
+        if exchange.is_none() && request.or(answer).is_some() {
+            return Err(options.fault("`request` and `answer` go together: say both"));
+        }
+        Ok(Self { interval, exchange, congestion: options.congestion()?, ready: None })
     }
 }
 
@@ -45,13 +53,17 @@ impl Workload for Connect {
         let span = Span { start, duration: ground.duration };
         let answers = self.ready.take().ok_or_else(|| super::unprepared("connect"))?;
         let (kind, address, interval) = (kind(ground, self.congestion), answers.address, self.interval);
+        let exchange = self.exchange;
         let thread = side(&ground.client, "connects", move || async move {
             let mut dialling = JoinSet::new();
             let mut due = span.start;
             while due < span.end() {
                 until(due).await;
                 dialling.spawn(async move {
-                    let stream = dial(kind, address).await?;
+                    let mut stream = dial(kind, address).await?;
+                    if let Some((request, answer)) = exchange {
+                        ask(&mut stream, request, answer, |_| ()).await?;
+                    }
                     let took = Moment::now() - due;
                     SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
                     std::io::Result::Ok(took.as_secs_f64() * 1e3)

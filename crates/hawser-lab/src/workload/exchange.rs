@@ -171,29 +171,34 @@ impl Counted {
         Ok(Self { stream, kind, streams: Arc::clone(streams) })
     }
 
-    /// Step 2, at the client: asks, and tells of each part of the answer how long it is.
-    pub(super) async fn ask(&mut self, request: u64, answer: u64, mut got: impl FnMut(u64)) -> io::Result<()> {
-        let whole = request.max(HEAD_BYTES as u64);
-        self.stream.write_u64(whole).await?;
-        self.stream.write_u64(answer).await?;
-        let mut left = whole - HEAD_BYTES as u64;
-        while left > 0 {
-            let most = CHUNK.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            left -= self.stream.write(&CHUNK[..most]).await? as u64;
-        }
-        let mut bytes = vec![0; READ_BYTES];
-        let mut coming = answer;
-        while coming > 0 {
-            let most = bytes.len().min(usize::try_from(coming).unwrap_or(usize::MAX));
-            let length = self.stream.read(&mut bytes[..most]).await?;
-            if length == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            got(length as u64);
-            coming -= length as u64;
-        }
-        Ok(())
+    /// Step 2, at the client.
+    pub(super) async fn ask(&mut self, request: u64, answer: u64, got: impl FnMut(u64)) -> io::Result<()> {
+        ask(&mut self.stream, request, answer, got).await
     }
+}
+
+/// Step 2, at the client: asks, and tells of each part of the answer how long it is.
+pub(super) async fn ask(stream: &mut TcpStream, request: u64, answer: u64, mut got: impl FnMut(u64)) -> io::Result<()> {
+    let whole = request.max(HEAD_BYTES as u64);
+    stream.write_u64(whole).await?;
+    stream.write_u64(answer).await?;
+    let mut left = whole - HEAD_BYTES as u64;
+    while left > 0 {
+        let most = CHUNK.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        left -= stream.write(&CHUNK[..most]).await? as u64;
+    }
+    let mut bytes = vec![0; READ_BYTES];
+    let mut coming = answer;
+    while coming > 0 {
+        let most = bytes.len().min(usize::try_from(coming).unwrap_or(usize::MAX));
+        let length = stream.read(&mut bytes[..most]).await?;
+        if length == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        got(length as u64);
+        coming -= length as u64;
+    }
+    Ok(())
 }
 
 impl Drop for Counted {

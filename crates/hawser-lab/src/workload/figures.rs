@@ -73,15 +73,28 @@ impl Findings {
     }
 
     /// What a ping told. One that nobody answered has no times.
-    pub(super) fn put_ping(&mut self, report: &PingReport) {
-        let times = report.round_trips();
+    pub(super) fn put_ping(&mut self, report: &PingReport, span: Span, after: Duration) {
+        let counted = report.echoes.iter().filter(|echo| echo.sent >= span.start + after);
+        let counted: Vec<f64> = counted.map(|echo| echo.round_trip.as_secs_f64() * 1e3).collect();
+        let times: Sample = counted.iter().copied().collect();
         let figures = [("rtt_ms", times.median()), ("rtt_p99_ms", times.percentile(HIGH))];
         for (name, value) in figures {
             self.metrics.extend(value.map(|value| (name.to_owned(), value)));
         }
         self.put("ping_loss_percent", 100.0 * ratio(report.lost(), report.sent.len()));
-        let times = report.echoes.iter().map(|echo| echo.round_trip.as_secs_f64() * 1e3);
-        self.samples.insert("round_trip_ms".to_owned(), times.collect());
+        let step = |time: Duration| usize::try_from(time.as_nanos() / FINE_STEP.as_nanos()).unwrap_or(usize::MAX);
+        let mut values = vec![0.0; step(span.duration)];
+        let echoes = report.echoes.iter().map(|echo| (echo.sent, -1.0));
+        for (sent, count) in report.sent.iter().map(|&sent| (sent, 1.0)).chain(echoes) {
+            values.get_mut(step(sent.since(span.start))).into_iter().for_each(|lost| *lost += count);
+        }
+        self.lines.push(Line {
+            name: "ping_lost_fine".to_owned(),
+            link: None,
+            step_s: FINE_STEP.as_secs_f64(),
+            values,
+        });
+        self.samples.insert("round_trip_ms".to_owned(), counted);
     }
 
     /// What the kernel knew of the sending sockets, and of the receiving ones.

@@ -3,7 +3,8 @@
 //! 1. [`make`] reads a scenario's plan of a workload, strictly.
 //! 2. It is prepared: servers listen, clients are connected.
 //! 3. It runs for its time, and names what it found. A connection that breaks is something found, no error.
-//! 4. Beside any of them a load may run, a bulk stream, and a ping; and the processors may have other work.
+//! 4. Beside any of them a load may run, a bulk stream, and a ping; and the processors may have other work. Its first seconds may
+//!    be told apart.
 
 mod bulk;
 mod busy;
@@ -13,8 +14,10 @@ mod exchange;
 mod figures;
 mod http3;
 mod iperf3;
+mod later;
 mod load;
 pub(crate) mod options;
+mod packets;
 mod ping;
 mod request;
 mod subflows;
@@ -34,7 +37,7 @@ use crate::scenario::WorkloadPlan;
 use crate::stage::Ends;
 
 /// What [`make`] knows.
-pub const KINDS: [&str; 8] = ["bulk", "request", "voip", "web", "http3", "connect", "ping", "iperf3"];
+pub const KINDS: [&str; 9] = ["bulk", "request", "voip", "web", "http3", "connect", "packets", "ping", "iperf3"];
 /// How long connecting may take before anything is measured: three lost SYNs (RFC 6298: 1 + 2 + 4 seconds).
 const CONNECT_PATIENCE: Duration = Duration::from_secs(8);
 
@@ -90,6 +93,7 @@ pub trait Workload: Send {
 /// [`LabError::Workload`] for a kind or an option that there is not, or a value that means nothing: with what exists.
 pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
     let mut options = Options::of(plan);
+    let after = later::after(&mut options)?;
     let workload: Box<dyn Workload> = match plan.kind.as_str() {
         "bulk" => Box::new(bulk::Bulk::parse(&mut options)?),
         "request" => Box::new(request::Request::parse(&mut options)?),
@@ -97,15 +101,25 @@ pub fn make(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, LabError> {
         "web" => Box::new(web::Web::parse(&mut options)?),
         "http3" => Box::new(http3::Http3::parse(&mut options)?),
         "connect" => Box::new(connect::Connect::parse(&mut options)?),
-        "ping" => Box::new(ping::Alone::parse(&mut options)?),
+        "packets" => Box::new(packets::Packets::parse(&mut options)?),
+        "ping" => Box::new(ping::Alone::parse(after, &mut options)?),
         "iperf3" => Box::new(iperf3::Iperf3::parse(&mut options)?),
         other => return Err(options.fault(format!("no kind `{other}`; there are: {}", KINDS.join(", ")))),
     };
+    let workload = later::Later::around(workload, after);
     let workload = load::Loaded::parse(workload, &mut options)?;
-    let workload = ping::Beside::parse(workload, &mut options)?;
+    let workload = ping::Beside::parse(workload, after, &mut options)?;
     let workload = busy::Busy::parse(workload, &mut options)?;
     options.finish()?;
     Ok(workload)
+}
+
+/// How much of a workload's begin does not count.
+///
+/// # Errors
+/// Where its option means nothing.
+pub fn after(plan: &WorkloadPlan) -> Result<Duration, LabError> {
+    later::after(&mut Options::of(plan)).map(Option::unwrap_or_default)
 }
 
 fn stack(kind: Transport) -> Stack {
@@ -152,6 +166,7 @@ mod tests {
             ("bulk", "busy = 2", "true | false"),
             ("bulk", "after = 5", "4s"),
             ("request", "answers = ['30kB', '0B']", "64kB"),
+            ("connect", "request = '100B'", "say both"),
             ("request", "answers = ['30kB']\nanswer = '3kB'", "leave one of them out"),
         ];
         for (kind, options, exists) in table {

@@ -151,7 +151,7 @@ impl Options {
     }
 
     /// Bits a second: `"2M"`.
-    pub(super) fn rate(&mut self, name: &'static str) -> Result<Option<Rate>, LabError> {
+    pub(crate) fn rate(&mut self, name: &'static str) -> Result<Option<Rate>, LabError> {
         let Some(value) = self.take(name) else { return Ok(None) };
         let units = [("k", THOUSAND), ("M", MEGABIT), ("G", THOUSAND.powi(3)), ("", 1.0)];
         let rate = value.as_str().and_then(|text| measured(text, &units)).filter(|&bits| bits >= 1.0);

@@ -1,6 +1,6 @@
 //! A ping: alone, for the latency of an idle network, or beside any other workload.
 //!
-//! 1. From the start on an echo is asked now and then, until the end.
+//! 1. From the start on an echo is asked now and then, until the end. Round trips count from the time on that `after` says.
 //! 2. Beside another workload it runs on its own thread, and its figures join the other's.
 
 use std::thread;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use hawser_wire::Moment;
 use hawser_wire::traffic::Ping;
 
+use super::figures::Span;
 use super::options::Options;
 use super::{Ground, Workload};
 use crate::error::LabError;
@@ -20,11 +21,13 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// A ping alone. Starts idle; one owner.
 pub(super) struct Alone {
     interval: Duration,
+    after: Duration,
 }
 
 impl Alone {
-    pub(super) fn parse(options: &mut Options) -> Result<Self, LabError> {
-        Ok(Self { interval: options.time("interval")?.unwrap_or(INTERVAL) })
+    pub(super) fn parse(after: Option<Duration>, options: &mut Options) -> Result<Self, LabError> {
+        let interval = options.time("interval")?.unwrap_or(INTERVAL);
+        Ok(Self { interval, after: after.unwrap_or_default() })
     }
 }
 
@@ -43,7 +46,7 @@ impl Workload for Alone {
             duration: ground.duration,
         };
         start.sleep_until();
-        found.put_ping(&ping.run()?);
+        found.put_ping(&ping.run()?, Span { start, duration: ground.duration }, self.after);
         Ok(found)
     }
 }
@@ -56,13 +59,17 @@ pub(super) struct Beside {
 
 impl Beside {
     /// The workload with what its option `ping` asks for: true, or an interval.
-    pub(super) fn parse(workload: Box<dyn Workload>, options: &mut Options) -> Result<Box<dyn Workload>, LabError> {
+    pub(super) fn parse(
+        workload: Box<dyn Workload>,
+        after: Option<Duration>,
+        options: &mut Options,
+    ) -> Result<Box<dyn Workload>, LabError> {
         let interval = match options.take("ping") {
             None | Some(toml::Value::Boolean(false)) => return Ok(workload),
             Some(toml::Value::Boolean(true)) => INTERVAL,
             Some(value) => options.time_of("ping", &value)?,
         };
-        Ok(Box::new(Self { workload, ping: Alone { interval } }))
+        Ok(Box::new(Self { workload, ping: Alone { interval, after: after.unwrap_or_default() } }))
     }
 }
 
@@ -82,6 +89,7 @@ impl Workload for Beside {
         let mut found = found?;
         found.metrics.extend(beside.metrics);
         found.samples.extend(beside.samples);
+        found.lines.extend(beside.lines);
         Ok(found)
     }
 }

@@ -115,7 +115,7 @@ impl Workload for Voip {
         let reports = running.into_iter().map(RunningDuplex::finish).collect::<Result<Vec<_>, _>>()?;
         let mut found = Findings::default();
         let mut got = Timeline::new(start);
-        let mut delays = Vec::new();
+        let (mut delays, mut twice) = (Vec::new(), 0);
         let mut qualities = Vec::new();
         for (way, of) in [("up", (|report| &report.up) as Of), ("down", |report| &report.down)] {
             let spoken: Vec<&UdpReport> = reports.iter().map(of).filter(|report| report.sent > 0).collect();
@@ -126,19 +126,22 @@ impl Workload for Voip {
             qualities.push(mean);
             for report in spoken {
                 delays.extend(report.arrivals.iter().map(delay_ms));
-                let payload = report.packet_bytes - ip_and_udp(ground);
+                twice += report.duplicates();
+                let payload = report.packet_bytes - ip_and_udp(ground) as u64;
                 report.arrivals.iter().for_each(|arrival| got.add(arrival.received, payload));
             }
         }
         Quality::worse(&qualities).put(&mut found, "");
         found.put_goodput(&got, span);
+        #[expect(clippy::cast_precision_loss, reason = "datagrams of one run")]
+        found.put("duplicates", twice as f64);
         found.samples.insert("delay_ms".to_owned(), delays);
         Ok(found)
     }
 }
 
 /// Sources: RFC 791, RFC 8200, RFC 768.
-fn ip_and_udp(ground: &Ground) -> u64 {
+pub(super) fn ip_and_udp(ground: &Ground) -> usize {
     if ground.ends.server.is_ipv4() { 28 } else { 48 }
 }
 

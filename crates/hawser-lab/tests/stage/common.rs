@@ -56,6 +56,7 @@ pub fn network(links: Vec<LinkPlan>) -> Network {
         lan: false,
         server_links: false,
         nat: false,
+        routers: true,
         backend: Backend::default(),
         links,
         bystanders: Vec::new(),

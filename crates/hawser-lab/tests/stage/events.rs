@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use hawser_lab::contender::{Offer, Transport};
+use hawser_lab::experiment::Findings;
 use hawser_lab::scenario::{Event, Family, Figures, Happening, LinkPlan};
 use hawser_lab::stage::{Forward, Stage, Timeline};
 use hawser_wire::{EmulatedLink, Moment, Rate, Trace, Way};
@@ -16,6 +18,11 @@ fn event(at: u64, link: &str, what: Happening) -> Event {
 
 fn happen(stage: &Stage, link: &str, what: Happening) {
     stage.happen(&event(0, link, what)).expect("it happens");
+}
+
+/// No contender's program.
+fn nobody(stage: &Stage) -> Offer {
+    Offer { ends: stage.hosts, socket: Transport::Tcp, programs: Vec::new(), portals: None }
 }
 
 fn talk(stage: &Stage, link: usize) -> Talk {
@@ -65,14 +72,14 @@ fn a_recording_begins_with_the_workload_and_until_then_the_link_has_its_mean_rat
     let talk = talk(&stage, 1);
     assert!(answers(&talk), "it is there before the recording begins");
     let start = Moment::now() + ms(300);
-    let timeline = Timeline::start(&stage, &[], &[], start).expect("it starts");
+    let timeline = Timeline::start(&stage, &nobody(&stage), &[], start).expect("it starts");
     assert_eq!(ways(link), steady, "not yet");
     (start + ms(100)).sleep_until();
     assert_eq!((ways(link), ways(beside)), (recorded.clone(), recorded));
     assert!(!answers(&talk), "its first second has nothing");
     talk.ask().expect("and its second has");
     assert!(Moment::now() > start + ms(990), "the answer was kept until then");
-    assert!(timeline.finish().expect("nothing failed").is_empty());
+    assert_eq!(timeline.finish().expect("nothing failed"), Findings::default());
 }
 
 #[test]
@@ -80,8 +87,8 @@ fn a_timeline_that_ends_before_its_start_replays_nothing() {
     let mut links = two();
     links[0].up.trace = Trace::rates(ms(1000), &[0.0, 16.0]).ok();
     let stage = Arc::new(build(&network(links)));
-    let timeline = Timeline::start(&stage, &[], &[], Moment::now() + ms(5000)).expect("it starts");
-    assert!(timeline.finish().expect("it ends at once").is_empty());
+    let timeline = Timeline::start(&stage, &nobody(&stage), &[], Moment::now() + ms(5000)).expect("it starts");
+    assert_eq!(timeline.finish().expect("it ends at once"), Findings::default());
     assert!(stage.links[0].link.settings(Way::AToB).trace.is_none());
 }
 
@@ -217,9 +224,9 @@ fn events_happen_at_their_times_and_are_told() {
         ];
         let watch = Watch::start(&stage, 0, 4200);
         let start = Moment::now();
-        let timeline = Timeline::start(&stage, &[], &events, start).expect("it starts");
+        let timeline = Timeline::start(&stage, &nobody(&stage), &events, start).expect("it starts");
         (start + ms(1000)).sleep_until();
-        let marks = timeline.finish().expect("they happened");
+        let marks = timeline.finish().expect("they happened").marks;
         let told: Vec<&str> = marks.iter().map(|mark| mark.what.as_str()).collect();
         assert_eq!(told, ["wifi black hole", "wifi restored"], "what was to come later does not happen");
         for (mark, at_s) in marks.iter().zip([0.3, 0.7]) {
@@ -246,9 +253,9 @@ fn a_cut_and_a_handover_take_effect_at_their_times() {
         ];
         let watches = [(0, 4300), (1, 4301)].map(|(link, port)| Watch::start(&stage, link, port));
         let start = Moment::now();
-        let timeline = Timeline::start(&stage, &[], &events, start).expect("it starts");
+        let timeline = Timeline::start(&stage, &nobody(&stage), &events, start).expect("it starts");
         (start + ms(1400)).sleep_until();
-        assert_eq!(timeline.finish().expect("they happened").len(), 3);
+        assert_eq!(timeline.finish().expect("they happened").marks.len(), 3);
         let [wifi, eth] = watches.map(|watch| watch.silences(start));
         // What ends ends at once; what comes up takes the time of some netlink requests.
         assert!(wifi.len() == 2 && eth.len() == 1, "{wifi:?} {eth:?}");

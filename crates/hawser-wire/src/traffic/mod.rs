@@ -2,7 +2,6 @@
 //!
 //! All figures come from what the receiver got and when; clocks are one machine's, so that one-way times mean something.
 
-mod calls;
 mod duplex;
 mod flows;
 mod ping;
@@ -16,7 +15,6 @@ mod tcp;
 mod timeline;
 mod udp;
 
-pub use calls::{Calls, CallsReport};
 pub use duplex::{Duplex, DuplexReport, ReadyDuplex, RunningDuplex};
 pub use flows::{ConnectedFlows, FlowReport, Flows, FlowsReport, RunningFlows, Towards};
 pub use ping::{Echo, Ping, PingReport, RunningPing};

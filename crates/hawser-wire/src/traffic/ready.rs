@@ -33,11 +33,6 @@ impl Ready {
         Ok(epoll::add(&self.epoll, socket, EventData::new_u64(number), EventFlags::OUT)?)
     }
 
-    /// From now on watches a socket that was watched for room to write for bytes to read.
-    pub(super) fn now_read(&self, socket: impl AsFd, number: u64) -> io::Result<()> {
-        Ok(epoll::modify(&self.epoll, socket, EventData::new_u64(number), EventFlags::IN)?)
-    }
-
     /// Watches a socket no longer.
     pub(super) fn forget(&self, socket: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, socket)?)

@@ -21,6 +21,8 @@ use crate::failure::{Failure, faults};
 
 /// Where results go, where no folder is named: each scenario into a folder of its name.
 const RESULTS: &str = "hawser-lab";
+/// Where the repository keeps results.
+const SAVED: &str = "docs/results";
 
 /// Compare ways to use several links, on emulated networks
 #[derive(Debug, Args)]
@@ -52,6 +54,9 @@ enum Task {
         /// Run each series once, and for a few seconds
         #[arg(long)]
         quick: bool,
+        /// Run this case, contender or workload alone; may be repeated
+        #[arg(long, value_name = "NAME")]
+        only: Vec<String>,
         /// The folder of recorded links; without it drives are generated for experiments that have them
         #[arg(long, value_name = "DIR")]
         traces: Option<PathBuf>,
@@ -81,6 +86,19 @@ enum Task {
         /// The results after
         new: PathBuf,
     },
+    /// Keep results for a repository: every figure of every run, without lines and samples
+    Save {
+        /// The folder of results
+        from: PathBuf,
+        /// Where each scenario gets a folder
+        to: PathBuf,
+    },
+    /// Tell which saved results are of code that has changed since: exit status 1 where any is
+    Stale {
+        /// The folder of saved results
+        #[arg(default_value = SAVED)]
+        dir: PathBuf,
+    },
     /// Switch each law of the policy off in turn, on networks drawn by seed, in virtual time
     Ablate(ablate::Ablate),
 }
@@ -91,12 +109,15 @@ impl Lab {
         match self.task {
             Task::List => list(),
             Task::Show { name } => show(&name),
-            Task::Run { names, reps, quick, traces, out } => {
-                run(&names, Choice { repetitions: reps, quick }, traces.as_deref(), out)
+            Task::Run { names, reps, quick, only, traces, out } => {
+                let scenarios = part(chosen(&names, traces.as_deref())?, &only)?;
+                run(&names, scenarios, Choice { repetitions: reps, quick }, out)
             }
             Task::Drives { traces, seeds } => print(&drives::compared(seeds, traces.as_deref()).map_err(told)?),
             Task::Report { dir } => write_report(&dir),
             Task::Compare { old, new } => compare(&old, &new),
+            Task::Save { from, to } => save(&from, &to),
+            Task::Stale { dir } => stale(&dir),
             Task::Ablate(ablate) => ablate.run(),
         }
     }
@@ -129,8 +150,7 @@ fn show(name: &str) -> Result<(), Failure> {
 }
 
 /// Steps 1 to 3.
-fn run(names: &[String], choice: Choice, traces: Option<&Path>, out: Option<PathBuf>) -> Result<(), Failure> {
-    let scenarios = chosen(names, traces)?;
+fn run(names: &[String], scenarios: Vec<Scenario>, choice: Choice, out: Option<PathBuf>) -> Result<(), Failure> {
     tell_generated(&scenarios);
     let program = std::env::current_exe().map_err(|e| Failure::failed(format!("find this executable: {e}")))?;
     let programs = Programs { hawser: program, cache: go::cache() };
@@ -163,6 +183,18 @@ fn chosen(names: &[String], traces: Option<&Path>) -> Result<Vec<Scenario>, Fail
         }
     }
     Ok(chosen)
+}
+
+/// Step 1: what is named of them alone.
+fn part(scenarios: Vec<Scenario>, only: &[String]) -> Result<Vec<Scenario>, Failure> {
+    let part = |scenario: Scenario| {
+        let name = scenario.name.clone();
+        scenario.only(only).map_err(|(stranger, known)| {
+            let hint = format!("of {name} there are: {}", known.join(", "));
+            Failure::wrong(format!("run {stranger} alone: {name} has no such case, contender or workload")).hint(hint)
+        })
+    };
+    scenarios.into_iter().map(part).collect()
 }
 
 /// Whoever gave no recordings is told what stands in their place.
@@ -198,6 +230,21 @@ pub(super) fn judge(summaries: &[Summary]) -> Result<(), Failure> {
         0 => Ok(()),
         count => Err(Failure::failed(format!("{count} series could not be measured"))
             .hint("what they said stands in the report; the same command tries them no more, another --out does")),
+    }
+}
+
+fn save(from: &Path, to: &Path) -> Result<(), Failure> {
+    print(&format!("saved in {}: {}\n", to.display(), report::save(from, to).map_err(told)?.join(", ")))
+}
+
+fn stale(dir: &Path) -> Result<(), Failure> {
+    let ages = report::ages(dir).map_err(told)?;
+    let lines: String = ages.iter().map(|age| format!("{age}\n")).collect();
+    print(&lines)?;
+    match ages.iter().filter(|age| age.stale.is_some()).count() {
+        0 => Ok(()),
+        count => Err(Failure::failed(format!("{count} of {} results are stale", ages.len()))
+            .hint("measure them anew: make results")),
     }
 }
 

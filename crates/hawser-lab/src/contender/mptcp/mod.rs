@@ -123,7 +123,7 @@ impl Contender for Mptcp {
             PathManager::NDiffPorts(subflows) => Helper::Opener { _thread: Opener::start(&stage.local, subflows)? },
         };
         self.running = Some(Running { _helper: helper, managers, undo });
-        Ok(Offer { ends: stage.ends_of(link), socket: Transport::Mptcp, programs: Vec::new() })
+        Ok(Offer { ends: stage.ends_of(link), socket: Transport::Mptcp, programs: Vec::new(), portals: None })
     }
 
     fn down(&mut self, _: &Stage) -> Result<(), LabError> {

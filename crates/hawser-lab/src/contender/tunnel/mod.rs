@@ -28,6 +28,7 @@ pub(super) mod openvpn;
 mod pair;
 mod program;
 pub(super) mod wireguard_go;
+pub(super) mod yardstick;
 
 /// How long it may take until a ping is answered, and until every link has carried something.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -84,7 +85,7 @@ impl<A: Adapter> Contender for Tunnel<A> {
         wait(stage, &ends, &links, &before, &mut pair)?;
         let programs = pair.programs().map(|(role, pid)| Program { role, pid }).collect();
         self.pair = Some(pair);
-        Ok(Offer { ends, socket: Transport::Tcp, programs })
+        Ok(Offer { ends, socket: Transport::Tcp, programs, portals: None })
     }
 
     fn down(&mut self, _: &Stage) -> Result<(), LabError> {

@@ -32,7 +32,7 @@ impl Contender for Plain {
     fn up(&mut self, stage: &Stage) -> Result<Offer, LabError> {
         note("up");
         let programs = vec![Program { role: "local", pid: rustix::process::getpid() }];
-        Ok(Offer { ends: stage.ends_of(0), socket: Transport::Tcp, programs })
+        Ok(Offer { ends: stage.ends_of(0), socket: Transport::Tcp, programs, portals: None })
     }
 
     fn down(&mut self, _: &Stage) -> Result<(), LabError> {

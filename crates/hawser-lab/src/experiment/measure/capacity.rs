@@ -83,7 +83,7 @@ fn happen(links: &mut BTreeMap<&str, Now>, event: &Event) {
         }
     };
     match &event.what {
-        Happening::Cut | Happening::BlackHole => set(&event.link, false),
+        Happening::Cut | Happening::BlackHole | Happening::Stall => set(&event.link, false),
         Happening::Restore => set(&event.link, true),
         Happening::Handover { to } => {
             set(&event.link, false);
@@ -98,7 +98,8 @@ fn happen(links: &mut BTreeMap<&str, Now>, event: &Event) {
                 }
             }
         }
-        Happening::Address | Happening::NatRebind | Happening::Stop(_) | Happening::Continue(_) => {}
+        // Programs' fate is none of the links'.
+        _ => {}
     }
 }
 

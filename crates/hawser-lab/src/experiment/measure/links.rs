@@ -1,17 +1,20 @@
 //! What the links carried, as their interfaces count it.
 //!
-//! 1. While the workload runs, a thread reads every link's counters each half second from its start on.
+//! 1. While the workload runs, a thread reads every link's counters ten times a second from its start on, and what programs
+//!    have cost, once the workload's first seconds are over that shall not count.
 //! 2. What a link delivered in each step is its line, for either direction; its part of all that was delivered its share;
 //!    the mean of what it delivered in the workload's directions a figure of its own.
-//! 3. After events: how long it takes until each link carries what it did before, told from counters read ten times a second.
+//! 3. After events: how long it takes until each link carries what it did before; what it was handed in the seconds before
+//!    the first event and before the end.
 //! 4. What both ends handed to the links, over what the application got, is the overhead.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use hawser_wire::{Moment, Way};
+use hawser_wire::{Counters, Moment, Way};
 
+use super::programs::{Costs, Meter};
 use crate::experiment::{Findings, Line};
 use crate::scenario::Event;
 use crate::stage::StageLink;
@@ -23,6 +26,8 @@ const GLANCE: Duration = Duration::from_millis(100);
 const GLANCES: usize = 5;
 /// Glances before the first event that tell what a link carried before.
 const BEFORE: usize = 20;
+/// Glances that tell what a link is handed before the first event, and before the end. Source: docs/scenarios.md.
+const WATCHED: usize = 30;
 /// It carries that again once half a second has this part of it. Source: docs/scenarios.md, `links_recovery_ms`.
 const BACK: f64 = 0.9;
 const MILLI: f64 = 1e3;
@@ -34,36 +39,51 @@ pub(super) const LOAD: &str = "load_mbps";
 const BYTE_BITS: f64 = 8.0;
 const MEGA: f64 = 1e6;
 
-/// A link's counters at a moment, in bytes. Plain data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bytes {
-    /// Handed to the link, both ways together.
-    sent: u64,
-    /// Delivered to the remote end.
-    up: u64,
-    /// Delivered to the local end.
-    down: u64,
+/// A link's counters at a moment: from the local end, and to it.
+type Look = [Counters; 2];
+
+/// Bytes handed to a link, both ways together; those delivered to the remote end, to the local end.
+fn sent(look: &Look) -> u64 {
+    look[0].bytes_in + look[1].bytes_in
+}
+
+fn up(look: &Look) -> u64 {
+    look[0].bytes_out
+}
+
+fn down(look: &Look) -> u64 {
+    look[1].bytes_out
 }
 
 /// What the links carried over time. Plain data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Carried {
     /// At the start, and after each step: of each link.
-    looks: Vec<Vec<Bytes>>,
+    looks: Vec<Vec<Look>>,
     /// The same, ten times a second.
-    glances: Vec<Vec<Bytes>>,
+    glances: Vec<Vec<Look>>,
     /// At the end, within the last step.
-    last: Vec<Bytes>,
+    last: Vec<Look>,
     /// From the start to the end.
     time: Duration,
+    /// What programs cost.
+    pub costs: Costs,
 }
 
-/// Step 1: does the work while the counters are read, from `start` for `duration`, or until the work is done.
-pub fn watched<T>(links: &[StageLink], start: Moment, duration: Duration, work: impl FnOnce() -> T) -> (T, Carried) {
-    let read = || links.iter().map(bytes).collect();
+/// When is looked: from when, for how long, and after which time programs' costs count. Plain data.
+#[derive(Clone, Copy, Debug)]
+pub struct When {
+    pub start: Moment,
+    pub duration: Duration,
+    pub after: Duration,
+}
+
+/// Step 1: does the work while the counters are read, or until the work is done.
+pub fn watched<T>(links: &[StageLink], meter: Meter, when: When, work: impl FnOnce() -> T) -> (T, Carried) {
+    let read = || links.iter().map(|link| Way::BOTH.map(|way| link.link.counters(way))).collect();
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let looking = scope.spawn(|| look(&read, start, duration, &is_done));
+        let looking = scope.spawn(|| look(&read, meter, when, &is_done));
         let done = work();
         is_done.store(true, Ordering::Release);
         let carried = looking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -71,12 +91,8 @@ pub fn watched<T>(links: &[StageLink], start: Moment, duration: Duration, work: 
     })
 }
 
-fn bytes(link: &StageLink) -> Bytes {
-    let (up, down) = (link.link.counters(Way::AToB), link.link.counters(Way::BToA));
-    Bytes { sent: up.bytes_in + down.bytes_in, up: up.bytes_out, down: down.bytes_out }
-}
-
-fn look(read: &dyn Fn() -> Vec<Bytes>, start: Moment, duration: Duration, is_done: &AtomicBool) -> Carried {
+fn look(read: &dyn Fn() -> Vec<Look>, mut meter: Meter, when: When, is_done: &AtomicBool) -> Carried {
+    let When { start, duration, after } = when;
     start.sleep_until();
     let mut glances = vec![read()];
     let end = start + duration;
@@ -84,13 +100,16 @@ fn look(read: &dyn Fn() -> Vec<Bytes>, start: Moment, duration: Duration, is_don
     while next <= end && !is_done.load(Ordering::Acquire) {
         next.sleep_until();
         glances.push(read());
+        if next >= start + after {
+            meter.begin();
+        }
         next = next + GLANCE;
     }
     if !is_done.load(Ordering::Acquire) {
         end.sleep_until();
     }
     let looks = glances.iter().step_by(GLANCES).cloned().collect();
-    Carried { looks, glances, last: read(), time: Moment::now() - start }
+    Carried { looks, glances, last: read(), time: Moment::now() - start, costs: meter.finish() }
 }
 
 /// In which directions a workload sends. Plain data.
@@ -124,21 +143,17 @@ impl Sends {
         }
     }
 
-    fn bytes(self, bytes: &Bytes) -> u64 {
-        match self {
-            Self::Up => bytes.up,
-            Self::Down => bytes.down,
-            Self::Both => bytes.up + bytes.down,
-        }
+    fn bytes(self, look: &Look) -> u64 {
+        look[self.ways()].iter().map(|way| way.bytes_out).sum()
     }
 }
 
-/// Step 2, for links of these names.
-pub fn carried(names: &[&str], carried: &Carried, sends: Sends) -> Findings {
+/// Step 2, for links of these names; queues are of the time after the workload's first seconds.
+pub fn carried(names: &[&str], carried: &Carried, sends: Sends, after: Duration) -> Findings {
     let mut findings = Findings::default();
-    let total: u64 = (0..names.len()).map(|link| carried.between(link, |bytes| bytes.up + bytes.down)).sum();
+    let total: u64 = (0..names.len()).map(|link| carried.between(link, |look| up(look) + down(look))).sum();
     for (link, name) in names.iter().enumerate() {
-        let line = |of: &str, count: fn(&Bytes) -> u64| Line {
+        let line = |of: &str, count: fn(&Look) -> u64| Line {
             name: of.to_owned(),
             link: Some((*name).to_owned()),
             step_s: STEP.as_secs_f64(),
@@ -148,34 +163,71 @@ pub fn carried(names: &[&str], carried: &Carried, sends: Sends) -> Findings {
                 .map(|pair| mbps(count(&pair[1][link]) - count(&pair[0][link]), STEP))
                 .collect(),
         };
-        findings.lines.push(line("link_up_mbps", |bytes| bytes.up));
-        findings.lines.push(line("link_down_mbps", |bytes| bytes.down));
-        let own = carried.between(link, |bytes| bytes.up + bytes.down);
+        findings.lines.push(line("link_up_mbps", up));
+        findings.lines.push(line("link_down_mbps", down));
+        let own = carried.between(link, |look| up(look) + down(look));
         if total > 0 {
             findings.metrics.insert(format!("share_{name}"), number(own) / number(total));
         }
         if !carried.time.is_zero() {
-            let mean = mbps(carried.between(link, |bytes| sends.bytes(bytes)), carried.time);
+            let mean = mbps(carried.between(link, |look| sends.bytes(look)), carried.time);
             findings.metrics.insert(format!("link_{name}_mbps"), mean);
+        }
+        if let Some(first) = carried.glances.get(place(after)) {
+            let waited = sends.ways().map(|way| carried.last[link][way].queue_delay_mean_since(&first[link][way]));
+            let most = waited.max().unwrap_or_default();
+            findings.metrics.insert(format!("queue_{name}_ms"), most.as_secs_f64() * MILLI);
+        }
+    }
+    if !carried.time.is_zero() {
+        let all: u64 = (0..names.len()).map(|link| carried.between(link, sent)).sum();
+        findings.metrics.insert("wire_mbps".to_owned(), mbps(all, carried.time));
+    }
+    findings
+}
+
+/// Step 3: packets a second that were handed to each link, the busier way, and the bytes of one in the mean; in the seconds
+/// before the first event, and in those before the end.
+pub fn handed(names: &[&str], carried: &Carried, events: &[Event]) -> Findings {
+    let mut findings = Findings::default();
+    let Some(first) = events.first() else { return findings };
+    for (word, end) in [("before", place(first.at)), ("last", carried.glances.len().saturating_sub(1))] {
+        let Some(begin) = end.checked_sub(WATCHED).filter(|_| end < carried.glances.len()) else { continue };
+        let seconds = (GLANCE * u32::try_from(WATCHED).unwrap_or_default()).as_secs_f64();
+        for (link, name) in names.iter().enumerate() {
+            let (before, after) = (&carried.glances[begin][link], &carried.glances[end][link]);
+            let ways = before.iter().zip(after).map(|(before, after)| {
+                let packets = number(after.packets_in - before.packets_in);
+                (packets / seconds, number(after.bytes_in - before.bytes_in) / packets.max(1.0))
+            });
+            let (packets, bytes) =
+                ways.fold((0.0, 0.0), |most: (f64, f64), way| (most.0.max(way.0), most.1.max(way.1)));
+            findings.metrics.insert(format!("{word}_{name}_packets_per_s"), packets);
+            findings.metrics.insert(format!("{word}_{name}_packet_bytes"), bytes);
         }
     }
     findings
 }
 
+/// Among glances.
+fn place(time: Duration) -> usize {
+    usize::try_from(time.as_millis() / GLANCE.as_millis()).unwrap_or(usize::MAX)
+}
+
 /// Step 4, where the workload has a goodput.
 pub fn overhead(carried: &Carried, workload: &Findings) -> Option<f64> {
-    let got = application_bytes(workload, carried.time)?;
+    let got = application_bytes(workload, carried.time, Duration::ZERO)?;
     let links = carried.last.len();
-    let sent: u64 = (0..links).map(|link| carried.between(link, |bytes| bytes.sent)).sum();
+    let sent: u64 = (0..links).map(|link| carried.between(link, sent)).sum();
     const PERCENT: f64 = 100.0;
     Some((number(sent) / got - 1.0) * PERCENT)
 }
 
-/// What the application got, and the load beside it: goodput over time, or where there is none its mean over the time.
-pub fn application_bytes(workload: &Findings, time: Duration) -> Option<f64> {
+/// What the application got from some time on, and the load beside it: goodput over time, or where there is none its mean.
+pub fn application_bytes(workload: &Findings, time: Duration, after: Duration) -> Option<f64> {
     let of = |name: &str| match workload.lines.iter().find(|line| line.name == name && line.link.is_none()) {
-        Some(line) => Some(line.values.iter().sum::<f64>() * line.step_s),
-        None => workload.metrics.get(name).map(|mean| mean * time.as_secs_f64()),
+        Some(line) => Some(line.from(after).iter().sum::<f64>() * line.step_s),
+        None => workload.metrics.get(name).map(|mean| mean * time.saturating_sub(after).as_secs_f64()),
     };
     let megabits = of(GOODPUT).unwrap_or_default() + of(LOAD).unwrap_or_default();
     (megabits > 0.0).then_some(megabits * MEGA / BYTE_BITS)
@@ -186,8 +238,7 @@ pub fn application_bytes(workload: &Findings, time: Duration) -> Option<f64> {
 pub fn links_recovery(carried: &Carried, events: &[Event], sends: Sends) -> Findings {
     let mut findings = Findings::default();
     let (Some(first), Some(last)) = (events.first(), events.last()) else { return findings };
-    let at = |time: Duration| usize::try_from(time.as_millis() / GLANCE.as_millis()).unwrap_or(usize::MAX);
-    let (first, from) = (at(first.at), at(last.at));
+    let (first, from) = (place(first.at), place(last.at));
     let count = carried.glances.len();
     if first < BEFORE || from + GLANCES >= count {
         return findings;
@@ -209,7 +260,7 @@ pub fn links_recovery(carried: &Carried, events: &[Event], sends: Sends) -> Find
 
 impl Carried {
     /// What a link counted in all.
-    fn between(&self, link: usize, count: impl Fn(&Bytes) -> u64) -> u64 {
+    fn between(&self, link: usize, count: impl Fn(&Look) -> u64) -> u64 {
         let first = self.looks.first().and_then(|look| look.get(link)).map_or(0, &count);
         self.last.get(link).map_or(0, &count).saturating_sub(first)
     }
@@ -237,8 +288,9 @@ mod tests {
     use super::*;
     use crate::scenario::{Happening, TunnelEnd};
 
-    fn of(sent: u64, up: u64, down: u64) -> Bytes {
-        Bytes { sent, up, down }
+    fn of(sent: u64, up: u64, down: u64) -> Look {
+        let way = |bytes_in, bytes_out| Counters { bytes_in, bytes_out, ..Counters::default() };
+        [way(sent, up), way(0, down)]
     }
 
     /// A second and a half over two links: the first carries three times what the second does.
@@ -252,12 +304,13 @@ mod tests {
             glances: Vec::new(),
             last: vec![of(376_000, 500, 375_500), of(125_000, 125_000, 0)],
             time: Duration::from_millis(1500),
+            costs: Costs::default(),
         }
     }
 
     #[test]
     fn each_link_has_a_line_for_either_direction_and_a_share() {
-        let findings = carried(&["wifi", "eth"], &two_links(), Sends::Both);
+        let findings = carried(&["wifi", "eth"], &two_links(), Sends::Both, Duration::ZERO);
         let lines: Vec<(&str, &str, &[f64])> = findings
             .lines
             .iter()
@@ -271,7 +324,9 @@ mod tests {
         ];
         assert_eq!(lines, expected);
         assert_eq!((findings.metrics["share_wifi"], findings.metrics["share_eth"]), (0.75, 0.25));
-        assert!(carried(&["wifi"], &Carried::default(), Sends::Both).metrics.is_empty(), "nothing has no shares");
+        let nothing = carried(&["wifi"], &Carried::default(), Sends::Both, Duration::ZERO);
+        assert!(nothing.metrics.is_empty(), "nothing has no shares");
+        assert!((findings.metrics["wire_mbps"] - 500_000.0 * 8.0 / 1.5e6).abs() < 1e-9, "{findings:?}");
     }
 
     #[test]
@@ -279,7 +334,7 @@ mod tests {
         let table = [("up", 0.0, 125_000.0), ("down", 375_000.0, 0.0), ("both", 375_000.0, 125_000.0)];
         for (direction, wifi, eth) in table {
             let options = toml::Table::from_iter([("direction".to_owned(), toml::Value::from(direction))]);
-            let metrics = carried(&["wifi", "eth"], &two_links(), Sends::of(&options)).metrics;
+            let metrics = carried(&["wifi", "eth"], &two_links(), Sends::of(&options), Duration::ZERO).metrics;
             let mbps = |bytes: f64| bytes * 8.0 / 1e6 / 1.5;
             assert!((metrics["link_wifi_mbps"] - mbps(wifi)).abs() < 1e-9, "{direction}: {metrics:?}");
             assert!((metrics["link_eth_mbps"] - mbps(eth)).abs() < 1e-9, "{direction}: {metrics:?}");
@@ -319,6 +374,30 @@ mod tests {
     }
 
     #[test]
+    fn what_a_link_is_handed_is_told_of_the_seconds_before_events_and_before_the_end() {
+        // Ten small packets a second until 4 s, then a hundred full ones.
+        let look = |at: u64| {
+            let (small, full) = (at.min(40), at.saturating_sub(40) * 10);
+            let way = Counters { packets_in: small + full, bytes_in: small * 60 + full * 1500, ..Counters::default() };
+            vec![[way, Counters::default()]]
+        };
+        let carried = Carried { glances: (0..=80).map(look).collect(), ..Carried::default() };
+        let at = Duration::from_secs(4);
+        let event = Event { name: String::new(), at, link: String::new(), what: Happening::Cut };
+        let metrics = handed(&["spare"], &carried, &[event]).metrics;
+        let expected = [
+            ("before_spare_packets_per_s", 10.0),
+            ("before_spare_packet_bytes", 60.0),
+            ("last_spare_packets_per_s", 100.0),
+            ("last_spare_packet_bytes", 1500.0),
+        ];
+        for (name, value) in expected {
+            assert!((metrics[name] - value).abs() < 1e-9, "{name}: {metrics:?}");
+        }
+        assert!(handed(&["spare"], &carried, &[]).metrics.is_empty());
+    }
+
+    #[test]
     fn overhead_is_what_was_sent_over_what_was_got() {
         let line = |values: &[f64]| Line { name: GOODPUT.to_owned(), link: None, step_s: 0.5, values: values.to_vec() };
         let by_line = Findings { lines: vec![line(&[2.0, 2.0, 2.0])], ..Findings::default() };
@@ -340,13 +419,13 @@ mod tests {
             vec![of(*count, 0, 0)]
         };
         let not_done = AtomicBool::new(false);
-        let begun = Moment::now();
-        let carried = look(&read, begun, Duration::from_millis(1200), &not_done);
+        let when = |ms| When { start: Moment::now(), duration: Duration::from_millis(ms), after: Duration::ZERO };
+        let carried = look(&read, Meter::of(&[]), when(1200), &not_done);
         assert_eq!((carried.looks.len(), carried.glances.len()), (3, 13));
         assert!(carried.time >= Duration::from_millis(1200), "{:?}", carried.time);
-        assert_eq!(carried.between(0, |bytes| bytes.sent), 13);
+        assert_eq!(carried.between(0, sent), 13);
         let done = AtomicBool::new(true);
-        let carried = look(&read, Moment::now(), Duration::from_secs(60), &done);
+        let carried = look(&read, Meter::of(&[]), when(60_000), &done);
         assert_eq!(carried.looks.len(), 1);
     }
 }

@@ -3,22 +3,47 @@
 //! 1. What it was is the mean over the second before the first event; what remained, the mean over the run's last second.
 //! 2. It is back once the mean over the quarter second that follows is 90 % of the lesser of the two.
 //! 3. After a handover, the longest time without a byte is how long it took.
+//! 4. Between the first event and the last, and from there on: the longest time without a byte, and pings that were lost.
+//! 5. After each event: goodput once there was time to adapt. After the last: when a second brings what two brought before.
 
 use crate::experiment::{Findings, Line};
 use crate::scenario::{Event, Happening};
 
 /// The line that is read here: goodput in steps of 10 ms, which workloads give for this alone.
 pub const FINE: &str = "goodput_fine_mbps";
+/// The line of pings lost, which a ping gives for this alone.
+pub const LOST: &str = "ping_lost_fine";
 /// Seconds before the first event, and at the end. Source: docs/scenarios.md, `recovery_ms`.
 const BEFORE_S: f64 = 1.0;
 /// Goodput that counts as back. Source: as above.
 const BACK: f64 = 0.9;
 /// Seconds over which it must be: longer than what a burst from a reordering buffer lasts.
 const WINDOW_S: f64 = 0.25;
+/// Goodput that counts as what it was, the seconds over which it must be, and those that it is held against. Source: as above.
+const WHOLE: f64 = 0.95;
+const WHOLE_S: f64 = 1.0;
+const WAS_S: f64 = 2.0;
+/// After an event there is so much time to adapt; goodput is that of the second which follows. Source: as above.
+const ADAPTED_S: f64 = 3.0;
+/// A ping that was on its way as something happened was sent this long before: a round trip and a full queue.
+const ON_ITS_WAY_S: f64 = 0.12;
 /// Milliseconds in a second.
 const MILLI: f64 = 1e3;
 
-/// Recovery and handover times, where events happened and the line is there.
+/// Step 4, of pings, where events happened.
+pub fn lost(line: Option<&Line>, events: &[Event]) -> Findings {
+    let mut findings = Findings::default();
+    let (Some(line), Some(first), Some(last)) = (line, events.first(), events.last()) else { return findings };
+    let fine = Fine(line);
+    let (first, last) = (fine.index(first.at.as_secs_f64() - ON_ITS_WAY_S), fine.index(last.at.as_secs_f64()));
+    let sum = |from: usize, to: usize| line.values[from..to.max(from)].iter().sum::<f64>();
+    findings.metrics.insert("lost_pings".to_owned(), sum(first, last));
+    findings.metrics.insert("lost_pings_back".to_owned(), sum(last, line.values.len()));
+    findings
+}
+
+/// Steps 1 to 5, of goodput, where events happened and the line is there.
+#[expect(clippy::cast_precision_loss, reason = "steps of one run")]
 pub fn recovery(line: Option<&Line>, events: &[Event]) -> Findings {
     let mut findings = Findings::default();
     let (Some(line), Some(first), Some(last)) = (line, events.first(), events.last()) else { return findings };
@@ -27,9 +52,25 @@ pub fn recovery(line: Option<&Line>, events: &[Event]) -> Findings {
         findings.metrics.insert("recovery_ms".to_owned(), seconds * MILLI);
     }
     let handovers = events.iter().filter(|event| matches!(event.what, Happening::Handover { .. }));
-    let gaps = handovers.map(|event| fine.longest_gap_after(event.at.as_secs_f64()) * MILLI);
+    let gaps = handovers.map(|event| fine.longest_gap(event.at.as_secs_f64(), f64::INFINITY) * MILLI);
     if let Some(longest) = gaps.reduce(f64::max) {
         findings.metrics.insert("handover_ms".to_owned(), longest);
+    }
+    let [first, last] = [first, last].map(|event| event.at.as_secs_f64());
+    let end = line.values.len() as f64 * line.step_s;
+    if first > WAS_S && end > last {
+        let until = if events.len() > 1 { last } else { end };
+        let mut put = |name: &str, seconds: f64| findings.metrics.insert(name.to_owned(), seconds * MILLI);
+        put("gap_ms", fine.longest_gap(first, until));
+        put("gap_back_ms", fine.longest_gap(last, end));
+        put("back_ms", fine.back_after(first, last));
+    }
+    for event in events {
+        let from = event.at.as_secs_f64() + ADAPTED_S;
+        if from + 1.0 <= end {
+            let mbps = fine.mean(fine.index(from), fine.index(from + 1.0));
+            findings.metrics.insert(format!("then_{}_mbps", event.name), mbps);
+        }
     }
     findings
 }
@@ -67,9 +108,18 @@ impl Fine<'_> {
 
     /// Step 3, in seconds.
     #[expect(clippy::cast_precision_loss, reason = "steps of one run")]
-    fn longest_gap_after(&self, at: f64) -> f64 {
-        let runs = self.0.values[self.index(at)..].split(|&value| value > 0.0);
+    fn longest_gap(&self, from: f64, to: f64) -> f64 {
+        let runs = self.0.values[self.index(from)..self.index(to)].split(|&value| value > 0.0);
         runs.map(<[f64]>::len).max().unwrap_or(0) as f64 * self.0.step_s
+    }
+
+    /// Step 5, in seconds from the last event on; the rest of the run where it never is.
+    #[expect(clippy::cast_precision_loss, reason = "steps of one run")]
+    fn back_after(&self, first: f64, last: f64) -> f64 {
+        let target = WHOLE * self.mean(self.index(first - WAS_S), self.index(first));
+        let (from, wide, count) = (self.index(last), self.index(WHOLE_S), self.0.values.len());
+        let back = (from..=count.saturating_sub(wide)).find(|&at| self.mean(at, at + wide) >= target);
+        (back.unwrap_or(count) - from) as f64 * self.0.step_s
     }
 }
 
@@ -113,6 +163,28 @@ mod tests {
             assert_eq!(found(&line(parts), events, "recovery_ms"), expected, "{name}");
         }
         assert!(recovery(None, &[cut()]).metrics.is_empty());
+    }
+
+    #[test]
+    fn gaps_and_the_way_back_are_told_apart_at_the_last_event() {
+        let both = [event(3000, Happening::BlackHole), event(5000, Happening::Restore)];
+        // Half of it from 3.08 s on, after a gap; from 5.44 s on a second has 95 % of all, a gap in it.
+        let parts = [(10.0, 300), (0.0, 8), (5.0, 242), (0.0, 2), (10.0, 248)];
+        let of = |metric: &str| found(&line(&parts), &both, metric);
+        assert_eq!([of("gap_ms"), of("gap_back_ms"), of("back_ms")], [Some(80.0), Some(20.0), Some(440.0)]);
+        assert_eq!(found(&line(&[(10.0, 300), (5.0, 500)]), &both, "back_ms"), Some(3000.0), "never");
+        let named = |name: &str, event: Event| Event { name: name.to_owned(), ..event };
+        let events = [named("lost", both[0].clone()), named("late", both[1].clone())];
+        assert_eq!(found(&line(&[(10.0, 600), (5.0, 200)]), &events, "then_lost_mbps"), Some(5.0));
+        assert_eq!(found(&line(&[(10.0, 800)]), &events, "then_late_mbps"), None, "the run ends before");
+    }
+
+    #[test]
+    fn lost_pings_are_counted_from_just_before_the_first_event() {
+        let both = [event(1000, Happening::BlackHole), event(2000, Happening::Restore)];
+        let line = line(&[(1.0, 10), (0.0, 80), (1.0, 3), (0.0, 150), (1.0, 2)]);
+        let metrics = lost(Some(&line), &both).metrics;
+        assert_eq!((metrics["lost_pings"], metrics["lost_pings_back"]), (3.0, 2.0));
     }
 
     #[test]

@@ -127,3 +127,14 @@ fn counters_are_read_from_what_tc_shows() {
     assert_eq!(counters(b"[]"), None);
     assert_eq!(counters(b"not json"), None);
 }
+
+#[test]
+fn an_interface_without_disciplines_counts_what_it_has_sent() {
+    let text = "Inter-|   Receive                            |  Transmit\n face |bytes    packets\n    \
+                lo: 10 1 0 0 0 0 0 0 10 1 0 0 0 0 0 0\n  eth01: 9 9 0 0 0 0 0 0 9 9 0 0 0 0 0 0\n   \
+                eth0: 500 5 0 0 0 0 0 0 4514 4 0 0 0 0 0 0\n";
+    let counted = of_interface(text, "eth0").expect("it is there");
+    assert_eq!((counted.packets_in, counted.packets_out), (4, 4));
+    assert_eq!((counted.bytes_in, counted.bytes_out), (4514 - 4 * 14, 4514 - 4 * 14));
+    assert!(of_interface(text, "eth").is_none());
+}

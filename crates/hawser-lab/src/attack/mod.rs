@@ -1,0 +1,109 @@
+//! Hostile datagrams, as fast as told.
+//!
+//! 1. An [`Arsenal`] writes one after the other: against a portal (`portal`), or a shim (`shim`).
+//! 2. An [`Attack`] throws as many as are due in each pulse, and counts what comes back.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use hawser_wire::Namespace;
+
+use crate::error::LabError;
+
+pub(crate) mod portal;
+pub(crate) mod shim;
+
+/// The attack's pulse.
+const PULSE: Duration = Duration::from_millis(1);
+const PULSES_A_SECOND: u32 = 1_000;
+
+/// What is thrown. The attack's thread owns it.
+pub(crate) trait Arsenal: Send + 'static {
+    /// Step 1: the next datagram.
+    fn next(&mut self) -> &[u8];
+}
+
+/// What came of an attack. Plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Thrown {
+    /// Datagrams.
+    pub count: u64,
+    /// How many of them in a second.
+    pub per_second: f64,
+    /// Packets that came back.
+    pub answers: u64,
+}
+
+/// Step 2: the attack's thread. Runs from the start; stopped on drop.
+pub(crate) struct Attack {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<io::Result<Thrown>>>,
+}
+
+impl Attack {
+    /// Against an address, from a namespace and a port.
+    pub fn start(
+        from: &Namespace,
+        arsenal: impl Arsenal,
+        [own, target]: [SocketAddr; 2],
+        per_second: u32,
+    ) -> Result<Self, LabError> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let work = move || throw(arsenal, [own, target], per_second, &told);
+        let thread = from.spawn_thread("stranger", work)?;
+        Ok(Self { stop, thread: Some(thread) })
+    }
+
+    /// Ends it.
+    pub fn stop(mut self) -> Result<Thrown, LabError> {
+        self.join().map_err(|error| LabError::system("throw hostile datagrams", error))
+    }
+
+    fn join(&mut self) -> io::Result<Thrown> {
+        self.stop.store(true, Ordering::Release);
+        let panicked = |_| Err(io::Error::other("the attack panicked"));
+        self.thread.take().map_or(Ok(Thrown::default()), |thread| thread.join().unwrap_or_else(panicked))
+    }
+}
+
+impl Drop for Attack {
+    fn drop(&mut self) {
+        // Who drops it has no use for its end.
+        let _ = self.join();
+    }
+}
+
+/// As many as are due in each pulse; those of pulses that were slept through too.
+fn throw(
+    mut arsenal: impl Arsenal,
+    [own, target]: [SocketAddr; 2],
+    per_second: u32,
+    stop: &AtomicBool,
+) -> io::Result<Thrown> {
+    let socket = UdpSocket::bind(own)?;
+    socket.set_nonblocking(true)?;
+    let (start, mut thrown) = (Instant::now(), Thrown::default());
+    let per_pulse = u64::from(per_second / PULSES_A_SECOND).max(1);
+    while !stop.load(Ordering::Acquire) {
+        let pulses = u64::try_from(start.elapsed().as_nanos() / PULSE.as_nanos()).unwrap_or(u64::MAX);
+        while thrown.count < pulses * per_pulse {
+            match socket.send_to(arsenal.next(), target) {
+                Ok(_) => thrown.count += 1,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        while socket.recv(&mut [0; 2048]).is_ok() {
+            thrown.answers += 1;
+        }
+        thread::sleep(PULSE);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "datagrams of one run")]
+    let per_second = thrown.count as f64 / start.elapsed().as_secs_f64();
+    Ok(Thrown { per_second, ..thrown })
+}

@@ -1,0 +1,225 @@
+//! A stranger's datagrams against a shim: nonsense, unknown ids, forged tokens, addresses of others.
+//!
+//! [`ShimArsenal`] writes one after the other, each within a SCION packet of the stranger's own AS.
+
+use std::io;
+use std::net::{Ipv6Addr, SocketAddr};
+
+use hawser_core::units::Random;
+use hawser_scion::packet::{FlowId, Template};
+use hawser_scion::{Dataplane, EndpointAddr};
+use hawser_shim::route::{InterfaceIndex, NoSurrogate, ShimEnd, Surrogate};
+use hawser_sim::random::Seeded;
+
+use super::Arsenal;
+use crate::error::LabError;
+use crate::localnet::Host;
+
+/// The stranger's port, which its SCION end names too.
+pub(crate) const PORT: u16 = 31_600;
+/// Bytes of noise: as many as a datagram may have, and no more than the network takes.
+const NOISE: usize = 1_300;
+/// What a datagram's first byte says. Source: docs/shim.md, "Datagrams".
+const WHOLE_DEFINES: u8 = 0b0100_0010;
+const COMPACT: u8 = 0b1000_0000;
+const CONTROL: u8 = 0b1100_0000;
+/// Bytes of a context id, and of what stands behind it in a compact datagram at least.
+const ID: usize = 6;
+const FIXED: usize = 12;
+/// IPv6's header, TCP's with an MP_JOIN option, and TCP's number. Sources: RFC 8200, RFC 9293, RFC 8684 section 3.2.
+const IPV6: usize = 40;
+const JOIN: usize = 32;
+const TCP: u8 = 6;
+const SYN: u8 = 0b10;
+/// MP_JOIN of a SYN: kind, length, subtype.
+const MP_JOIN: [u8; 3] = [30, 12, 1 << 4];
+/// Ports of the flows that there are not.
+const FLOW_PORTS: [u16; 2] = [40_000, 5_001];
+
+/// What the datagrams are, in turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Bytes at random.
+    Noise,
+    /// A compact datagram of an id that nobody defined.
+    UnknownId,
+    /// A subflow's SYN with a token that nobody has.
+    ForgedToken,
+    /// The same in another host's name.
+    OthersName,
+    /// A control datagram that is too short.
+    ShortControl,
+}
+
+pub(crate) const KINDS: [Kind; 5] =
+    [Kind::Noise, Kind::UnknownId, Kind::ForgedToken, Kind::OthersName, Kind::ShortControl];
+
+/// What is thrown, and whose turn it is. Begins with noise; the attack's thread owns it.
+pub(crate) struct ShimArsenal {
+    template: Template,
+    sources: [Ipv6Addr; 2],
+    target: Ipv6Addr,
+    rng: Seeded,
+    turn: usize,
+    packet: Vec<u8>,
+}
+
+impl ShimArsenal {
+    /// Of a stranger at a host, against a shim of the same AS; in the name of another one, too.
+    pub fn new(stranger: &Host, target: ShimEnd, other: ShimEnd) -> Result<Self, LabError> {
+        let failed = |error: String| LabError::system("make hostile datagrams", io::Error::other(error));
+        let own = EndpointAddr::new(stranger.isd_as, SocketAddr::new(stranger.address, PORT));
+        let own_end = ShimEnd::new(own).map_err(|error: NoSurrogate| failed(error.to_string()))?;
+        let template = Template::new(own, target.endpoint(), &Dataplane::Empty, FlowId::default());
+        let egress = InterfaceIndex::egresses(1).next().unwrap_or(InterfaceIndex::INGRESS);
+        let sources = [own_end, other].map(|end| Surrogate { end, interface: egress }.address());
+        Ok(Self {
+            template: template.map_err(|error| failed(error.to_string()))?,
+            sources,
+            target: Surrogate { end: target, interface: InterfaceIndex::INGRESS }.address(),
+            rng: Seeded::new(1),
+            turn: 0,
+            packet: Vec::new(),
+        })
+    }
+
+    fn random(&mut self, len: usize) {
+        let at = self.packet.len();
+        self.packet.resize(at + len, 0);
+        self.rng.fill(&mut self.packet[at..]);
+    }
+
+    /// A whole datagram that defines a context, with a SYN that asks to join a connection.
+    fn join(&mut self, source: Ipv6Addr) {
+        self.packet.push(WHOLE_DEFINES);
+        self.random(ID);
+        let mut packet = [0; IPV6 + JOIN];
+        packet[0] = 6 << 4;
+        packet[4..6].copy_from_slice(&(JOIN as u16).to_be_bytes());
+        (packet[6], packet[7]) = (TCP, 64);
+        packet[8..24].copy_from_slice(&source.octets());
+        packet[24..40].copy_from_slice(&self.target.octets());
+        let tcp = &mut packet[IPV6..];
+        for (at, port) in [0, 2].into_iter().zip(FLOW_PORTS) {
+            tcp[at..at + 2].copy_from_slice(&port.to_be_bytes());
+        }
+        self.rng.fill(&mut tcp[4..8]);
+        (tcp[12], tcp[13]) = (((JOIN / 4) as u8) << 4, SYN);
+        tcp[14..16].copy_from_slice(&u16::MAX.to_be_bytes());
+        tcp[20..23].copy_from_slice(&MP_JOIN);
+        // Address id, token, and the SYN's random number.
+        tcp[23] = 2;
+        self.rng.fill(&mut tcp[24..32]);
+        let sum = checksum(&packet);
+        packet[IPV6 + 16..IPV6 + 18].copy_from_slice(&sum.to_be_bytes());
+        self.packet.extend(packet);
+    }
+}
+
+impl Arsenal for ShimArsenal {
+    /// From its SCION header on.
+    fn next(&mut self) -> &[u8] {
+        let kind = KINDS[self.turn % KINDS.len()];
+        self.turn += 1;
+        let headroom = self.template.headroom();
+        self.packet.clear();
+        self.packet.resize(headroom, 0);
+        match kind {
+            Kind::Noise => {
+                let len = 1 + self.rng.next_u64() as usize % NOISE;
+                self.random(len);
+                if self.packet[headroom] & CONTROL == CONTROL {
+                    // A probe that is right may be answered: chance must not make one.
+                    self.packet[headroom] ^= CONTROL ^ COMPACT;
+                }
+            }
+            Kind::UnknownId => {
+                self.packet.push(COMPACT);
+                let payload = self.turn / KINDS.len() % NOISE;
+                self.random(ID + FIXED + payload);
+            }
+            Kind::ForgedToken => self.join(self.sources[0]),
+            Kind::OthersName => self.join(self.sources[1]),
+            Kind::ShortControl => {
+                self.packet.push(CONTROL);
+                self.random(2);
+            }
+        }
+        self.template.finish(&mut self.packet);
+        &self.packet
+    }
+}
+
+/// TCP's checksum in an IPv6 packet (RFC 8200 section 8.1), whose field is 0.
+fn checksum(packet: &[u8]) -> u16 {
+    let words = packet[8..].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
+    let mut sum: u32 = words.sum::<u32>() + (packet.len() - IPV6) as u32 + u32::from(TCP);
+    while sum > u32::from(u16::MAX) {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use hawser_scion::packet::{Upper, parse};
+    use hawser_shim::mptcp::Segment;
+    use hawser_wire::Namespace;
+
+    use super::*;
+
+    fn arsenal() -> ShimArsenal {
+        let end = |text: &str| ShimEnd::new(text.parse().expect("an endpoint")).expect("an IPv4 host");
+        let namespace = Namespace::new("stranger").expect("this test needs root: it makes a network namespace");
+        let stranger = Host {
+            isd_as: "2-ff00:0:210".parse().expect("an AS"),
+            number: 2,
+            namespace,
+            address: [10, 210, 0, 11].into(),
+            daemon: ([127, 0, 0, 1], 30_255).into(),
+        };
+        let (target, other) = (end("2-ff00:0:210,10.210.0.10:31000"), end("1-ff00:0:110,10.110.0.10:31000"));
+        ShimArsenal::new(&stranger, target, other).expect("it is made")
+    }
+
+    #[test]
+    fn every_kind_of_hostile_datagram_is_thrown_in_a_packet_that_is_right() {
+        let mut arsenal = arsenal();
+        let mut tokens = Vec::new();
+        for turn in 0..5_000 {
+            let bytes = arsenal.next().to_vec();
+            let packet = parse(&bytes).expect("a SCION packet");
+            assert!(packet.verify_checksum());
+            let Upper::Udp(udp) = packet.upper() else { panic!("{packet:?}") };
+            let payload = udp.payload();
+            let first = payload[0];
+            match KINDS[turn % KINDS.len()] {
+                Kind::Noise => assert_ne!(first & CONTROL, CONTROL),
+                Kind::UnknownId => assert_eq!((first, payload.len() >= 1 + ID + FIXED), (COMPACT, true)),
+                Kind::ShortControl => assert_eq!((first, payload.len()), (CONTROL, 3)),
+                kind => {
+                    assert_eq!(first, WHOLE_DEFINES);
+                    let segment = Segment::parse(&payload[1 + ID..]).expect("a segment");
+                    let expected = arsenal.sources[usize::from(kind == Kind::OthersName)];
+                    assert_eq!(segment.source.ip(), IpAddr::V6(expected));
+                    tokens.push(payload[1 + ID + IPV6 + 24..][..4].to_vec());
+                }
+            }
+        }
+        tokens.sort();
+        tokens.dedup();
+        assert!(tokens.len() > 1_990, "they differ: {}", tokens.len());
+    }
+
+    #[test]
+    fn a_joins_checksum_is_what_the_kernel_expects() {
+        let mut arsenal = arsenal();
+        arsenal.packet.clear();
+        arsenal.join(arsenal.sources[0]);
+        let packet = &arsenal.packet[1 + ID..];
+        // With the checksum in its place the sum is all ones, and so its complement 0.
+        assert_eq!(checksum(packet), 0);
+    }
+}

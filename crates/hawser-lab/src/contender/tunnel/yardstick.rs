@@ -1,0 +1,71 @@
+//! The yardstick on one link: the minimal forwarder of the crate hawser-yardstick, for comparison.
+//!
+//! 1. It is built beside `hawser`. 2. Both ends know each other's address, so that its packets leave by the link.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::super::links::choose;
+use super::super::options::Options;
+use super::super::{Contender, Programs};
+use super::pair::Pair;
+use super::program::find;
+use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel};
+use crate::error::LabError;
+use crate::scenario::ContenderPlan;
+use crate::stage::Stage;
+
+const KIND: &str = "yardstick";
+/// Where both listen.
+const PORT: u16 = 4921;
+/// From what both derive their key. It guards nothing: the traffic is our own.
+const SECRET: &str = "measured, not guarded";
+/// Source: `yardstick --help`.
+const CIPHERS: [&str; 2] = ["aes-128-gcm", "chacha20-poly1305"];
+
+/// Its settings. Plain data.
+struct Yardstick {
+    label: String,
+    link: Option<String>,
+    cipher: String,
+    program: Option<PathBuf>,
+}
+
+pub(in super::super) fn make(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn Contender>, LabError> {
+    let mut options = Options::new(plan);
+    let link = options.string("link")?;
+    let cipher = options.word("cipher", &CIPHERS)?.to_owned();
+    let told = options.string("program")?.map(PathBuf::from);
+    options.finish()?;
+    let beside = programs.hawser.with_file_name(KIND);
+    let program = told.or_else(|| beside.is_file().then_some(beside));
+    Ok(Box::new(Tunnel::new(Yardstick { label: plan.label.clone(), link, cipher, program })))
+}
+
+impl Adapter for Yardstick {
+    fn kind(&self) -> &'static str {
+        KIND
+    }
+
+    fn links(&self, stage: &Stage) -> Result<Vec<usize>, LabError> {
+        Ok(vec![choose(stage, self.link.as_deref(), &self.label)?])
+    }
+
+    fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
+        let program = find(KIND, self.program.as_deref(), KIND)?;
+        let link = choose(ground.stage, self.link.as_deref(), &self.label)?;
+        let home = SocketAddr::new(ground.stage.address(link), PORT).to_string();
+        let far = SocketAddr::new(ground.links[link].far_address, PORT).to_string();
+        for (role, bind, peer) in [(REMOTE, &far, &home), (LOCAL, &home, &far)] {
+            let device = format!("ys-{role}");
+            let (cipher, namespace) = (self.cipher.as_str(), ground.namespace(role));
+            let arguments = [
+                "--tun", &device, "--bind", bind, "--peer", peer, "--role", role, "--cipher", cipher, "--secret",
+                SECRET,
+            ];
+            pair.start(role, namespace, &program, arguments)?;
+            ground.configure(role, &device, pair)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,203 @@
+//! Experiments that bring a network or programs of their own, beside the stage: scenarios of the lab like others.
+//!
+//! 1. A scenario's workload says which one (`KINDS`), with options of its own; its contender is `hawser`, or the `shim`.
+//! 2. [`experiment::conduct`](crate::experiment::conduct) says when; [`Bench::execute`] does one run.
+//! 3. [`coupling`]: links that share a bottleneck. [`outages`]: a link that is away. [`peers`]: many sessions. [`scion`]: bonds over
+//!    SCION paths. [`shim`]: the shim over them.
+
+mod coupling;
+mod outages;
+mod peers;
+mod scion;
+mod shim;
+mod usable;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use self::shim::cut::What;
+use crate::contender::{Programs, options as contender};
+use crate::error::LabError;
+use crate::experiment::{Findings, Outcome, Planned};
+use crate::scenario::{ContenderPlan, Scenario, WorkloadPlan};
+use crate::shim::Carried;
+use crate::topology::Flow;
+use crate::workload::options::Options;
+
+/// Figures by name.
+type Figures = BTreeMap<&'static str, f64>;
+/// What a run does.
+type Work = Box<dyn Fn(&Asked) -> Result<Figures, LabError>>;
+/// What strains the shim.
+type Strain = fn(&Asked) -> Result<Figures, LabError>;
+/// What reads a workload's options.
+type Read = fn(&mut Options) -> Result<Work, LabError>;
+
+/// Step 1.
+const KINDS: [(&str, Read); 12] = [
+    ("beside-reno", |options| flow(options).map(|flow| work(move |asked| coupling::beside(asked, flow)))),
+    ("outage", |_| Ok(work(outages::suffer))),
+    ("peers", |_| Ok(work(peers::share))),
+    ("scion-paths", |options| {
+        let (flow, paths) = (flow(options)?, links(options)?);
+        Ok(work(move |asked| scion::several(asked, paths, flow)))
+    }),
+    ("scion-mixed", |options| flow(options).map(|flow| work(move |asked| scion::mixed(asked, flow)))),
+    ("scion-sharing", |options| flow(options).map(|flow| work(move |asked| scion::sharability(asked, flow)))),
+    ("shim-disjoint", |options| flow(options).map(|flow| work(move |asked| shim::paths::disjoint(asked, flow)))),
+    ("shim-sharing", |options| flow(options).map(|flow| work(move |asked| shim::paths::sharing(asked, flow)))),
+    ("shim-cut", |options| {
+        let all = [("one", What::One), ("silently", What::Silently), ("all", What::All)];
+        let (flow, what) = (flow(options)?, options.choice("what", &all, What::One)?);
+        Ok(work(move |asked| shim::cut::run(asked, what, flow)))
+    }),
+    ("shim-wire", |options| {
+        let carried = options.choice("layer4", &[("udp", Carried::Udp), ("tcp", Carried::Tcp)], Carried::Udp)?;
+        Ok(work(move |asked| shim::wire::one(asked, carried)))
+    }),
+    ("shim-quic", |options| {
+        let (links, mbps) = (links(options)?, options.rate("rate")?.map(|rate| rate.bits_per_second() as f64 / 1e6));
+        let bytes = options.bytes("bytes")?.unwrap_or(FILE);
+        Ok(work(move |asked| shim::quic::pair(asked, links, mbps, bytes)))
+    }),
+    ("shim-strain", |options| {
+        let works: [(&str, Strain); 2] = [("churn", shim::churn::run), ("hostile", shim::hostile::run)];
+        Ok(work(options.choice("by", &works, shim::churn::run as Strain)?))
+    }),
+];
+/// A file, where the scenario does not say.
+const FILE: u64 = 25_000_000;
+/// Seeds of a repetition's links lie this far from the next one's.
+const SEEDS: u64 = 1000;
+
+/// What one run is asked for. Plain data.
+pub(crate) struct Asked {
+    /// The `hawser` executable.
+    program: PathBuf,
+    /// Lines of `[traffic]` in both configurations, mostly none.
+    traffic: String,
+    /// How long it takes, where it lasts as long as told.
+    duration: Duration,
+    /// The case's place.
+    x: f64,
+    /// Which repetition.
+    run: u32,
+}
+
+impl Asked {
+    /// Where chance starts.
+    fn seed(&self) -> u64 {
+        u64::from(self.run) * SEEDS
+    }
+
+    /// The case's place, a whole number.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a case's number")]
+    fn place(&self) -> u64 {
+        self.x.max(0.0) as u64
+    }
+}
+
+/// Executes runs. One at a time, or they measure each other.
+pub struct Bench {
+    hawser: PathBuf,
+}
+
+impl Bench {
+    /// For a scenario.
+    ///
+    /// # Errors
+    /// Where one of its contenders or workloads means nothing.
+    pub fn new(scenario: &Scenario, programs: &Programs) -> Result<Self, LabError> {
+        scenario.contenders.iter().try_for_each(|contender| traffic(contender).map(drop))?;
+        scenario.workloads.iter().try_for_each(|workload| read(workload).map(drop))?;
+        Ok(Self { hawser: programs.hawser.clone() })
+    }
+
+    /// Step 2.
+    #[must_use]
+    pub fn execute(&self, planned: &Planned<'_>) -> Outcome {
+        self.run(planned).into()
+    }
+
+    fn run(&self, planned: &Planned<'_>) -> Result<Findings, LabError> {
+        let series = planned.series;
+        let asked = Asked {
+            program: self.hawser.clone(),
+            traffic: traffic(series.contender)?,
+            duration: series.workload.duration,
+            x: series.case.x.unwrap_or_default(),
+            run: planned.repetition,
+        };
+        let figures = read(&series.workload)?(&asked)?;
+        let metrics = figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Ok(Findings { metrics, ..Findings::default() })
+    }
+}
+
+/// Whether a scenario is one of these.
+#[must_use]
+pub fn is_ours(scenario: &Scenario) -> bool {
+    scenario.workloads.iter().any(|workload| KINDS.iter().any(|(kind, _)| *kind == workload.kind))
+}
+
+fn work(work: impl Fn(&Asked) -> Result<Figures, LabError> + 'static) -> Work {
+    Box::new(work)
+}
+
+fn read(plan: &WorkloadPlan) -> Result<Work, LabError> {
+    let mut options = Options::of(plan);
+    let Some((_, read)) = KINDS.iter().find(|(kind, _)| *kind == plan.kind) else {
+        let known: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
+        return Err(options.fault(format!("no kind `{}` beside these: {}", plan.kind, known.join(", "))));
+    };
+    let work = read(&mut options)?;
+    options.finish()?;
+    Ok(work)
+}
+
+/// What a contender's option says of both portals' `[traffic]`.
+fn traffic(plan: &ContenderPlan) -> Result<String, LabError> {
+    let mut options = contender::Options::new(plan);
+    if !["hawser", "shim"].contains(&plan.kind.as_str()) {
+        return Err(
+            options.fault(format!("kind {:?} does not take part in this workload, but hawser or shim", plan.kind))
+        );
+    }
+    let congestion = options.string("congestion")?;
+    options.finish()?;
+    Ok(congestion.map(|name| format!("congestion = \"{name}\"\n")).unwrap_or_default())
+}
+
+fn flow(options: &mut Options) -> Result<Flow, LabError> {
+    options.choice("direction", &[("up", Flow::Up), ("down", Flow::Down)], Flow::Up)
+}
+
+fn links(options: &mut Options) -> Result<u8, LabError> {
+    let links = options.count("links", 1, 1)?;
+    u8::try_from(links).ok().filter(|&links| links <= 8).ok_or_else(|| options.fault("more than 8 links"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(kind: &str, options: &str) -> WorkloadPlan {
+        let options = toml::from_str(options).expect("TOML");
+        WorkloadPlan { kind: kind.to_owned(), name: "one".to_owned(), duration: Duration::from_secs(1), options }
+    }
+
+    #[test]
+    fn every_kind_is_read_and_what_means_nothing_is_refused() {
+        for (kind, _) in KINDS {
+            assert!(read(&plan(kind, "")).is_ok(), "{kind}");
+            assert!(read(&plan(kind, "streams = 2")).is_err(), "{kind}");
+        }
+        for (kind, options, said) in
+            [("bulk", "", "scion-paths"), ("shim-cut", "what = 'two'", "silently"), ("scion-paths", "links = 9", "8")]
+        {
+            let error = read(&plan(kind, options)).err().expect("it is refused").to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}
