@@ -93,13 +93,14 @@ fn status() -> Status {
         drops: [("replay".to_owned(), 3), ("unknown label".to_owned(), 1)].into(),
         scheduler: "weighted".into(),
         links: vec![
-            LinkStatus { name: "dsl".into(), weight: 1, ..LinkStatus::default() },
+            LinkStatus { name: "dsl".into(), weight: 1, max_rate_mbps: None, data_cap: None, metric: 0, paused: false },
             LinkStatus {
                 name: "lte-backup".into(),
                 weight: 3,
                 max_rate_mbps: Some(20.5),
                 data_cap: Some(DataCapStatus { used_bytes: 6 << 30, cap_bytes: 5 << 30, reached: true }),
-                ..LinkStatus::default()
+                metric: 0,
+                paused: false,
             },
         ],
         ..Status::default()

@@ -3,10 +3,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use hawser_portal::api::{ControlSocket, Flows, Hearers};
+use hawser_portal::api::{Answers, ControlSocket, Document, Events, Flows};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::sync::{mpsc::unbounded_channel, oneshot};
@@ -20,6 +22,31 @@ use tmux::Tmux;
 
 /// Looks after which its figures stay, as in the transcripts that are drawn without a terminal.
 const LOOKS: u64 = 30;
+
+/// The documents of that portal, and how often it was looked at.
+struct Written(AtomicU64);
+
+impl Answers for Written {
+    fn get(&self, document: &Document) -> Result<Vec<u8>, String> {
+        let json = match document {
+            Document::Status => {
+                let looks = self.0.fetch_add(1, Ordering::Relaxed);
+                serde_json::to_vec(&fixture::status(looks.min(LOOKS - 1)))
+            }
+            Document::Events { .. } => serde_json::to_vec(&events_now()),
+            other => return Err(format!("{other:?} is not asked for")),
+        };
+        json.map_err(|error| error.to_string())
+    }
+}
+
+/// What happened, always so long ago.
+fn events_now() -> Events {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later than 1970").as_millis() as u64;
+    let mut events = fixture::events();
+    events.events.iter_mut().for_each(|event| event.time_unix_ms += now - fixture::NOW_UNIX_MS);
+    events
+}
 
 /// A portal of figures that are written down. Ends with the test program.
 struct Portal {
@@ -42,10 +69,8 @@ impl Portal {
                         let _ = answer.send(fixture::flows());
                     }
                 };
-                let looks = AtomicU64::new(0);
-                let status = move || fixture::status(looks.fetch_add(1, Ordering::Relaxed).min(LOOKS - 1));
-                let hearers = Hearers { flows: Some(questions), ..Hearers::default() };
-                tokio::join!(socket.serve_with(status, hearers), count);
+                let socket = socket.with_flows(questions);
+                tokio::join!(socket.serve_with(Arc::new(Written(AtomicU64::new(0))), None), count);
             });
         });
         is_ready.recv().expect("it starts");
@@ -106,7 +131,7 @@ fn an_error_leaves_the_terminal_alone() {
     let wrong = format!("{} top --every 90 --socket {}", env!("CARGO_BIN_EXE_hawser"), portal.socket().display());
     let top = Tmux::start((80, 24), &wrong);
     top.assert_ended(2);
-    assert!(top.picture().contains("not between 0.2 and 60 seconds"), "{}", top.picture());
+    assert!(top.picture().contains("not between 0.2 and 60"), "{}", top.picture());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::rules::Treatment;
 use crate::units::{ByteCount, PeerId, Time};
 use std::cmp::Reverse;
 
-/// Sets of the table: with [`WAYS`], 1024 flows, 700 KiB.
+/// Sets of the table: with [`WAYS`], 1024 flows, 600 KiB.
 pub(super) const SETS: usize = 128;
 /// Places of a set.
 pub(super) const WAYS: usize = 8;

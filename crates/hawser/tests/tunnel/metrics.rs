@@ -181,7 +181,7 @@ fn a_prometheus_scrapes_a_portal_and_every_query_of_the_dashboard_has_data() {
 #[cfg(feature = "endure")]
 mod long {
     use super::*;
-    use crate::lab::{self, parse};
+    use crate::lab::{self, LINKS, parse};
     use hawser_wire::{Direction, Moment};
 
     /// How long it scrapes, when a link is cut in it, and for how long.
@@ -202,7 +202,8 @@ mod long {
     #[test]
     fn five_minutes_of_scrapes_with_a_cut() {
         let lab = super::lab("prom5");
-        let cut = lab.emulate("one", &Direction::shaped(20.0, ms(10), ms(100)));
+        // As fast as veth is, a transfer would come to the data cap.
+        let [cut, _other] = LINKS.map(|link| lab.emulate(link, &Direction::shaped(20.0, ms(10), ms(100))));
         let (_local, _remote) = lab.start_both();
         let (prometheus, start) = (Prometheus::start(&lab), Moment::now());
         prometheus.wait_for("hawser_path_up == 1", |paths| paths.len() == 2);

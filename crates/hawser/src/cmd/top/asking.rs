@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hawser_portal::api::{Client, ClientError, Status};
 
@@ -17,11 +17,25 @@ use crate::failure::with_causes;
 pub fn start(socket: &Path, every: Duration, updates: Sender<Update>) -> io::Result<()> {
     let (status, flows) = (socket.to_owned(), socket.to_owned());
     let others = updates.clone();
-    repeat("status", every, move || updates.send(Update::Status(Box::new(ask_status(&status)))).is_ok())?;
+    repeat("status", every, move || {
+        let answer = ask_status(&status);
+        let there = answer.is_ok();
+        // What there is no answer to, as of an older portal, is not shown.
+        let events = there.then(|| Client::events(&status, 0).ok()).flatten();
+        let events = events.map(|events| Update::Events(events, unix_ms()));
+        updates.send(Update::Status(Box::new(answer))).is_ok()
+            && events.is_none_or(|events| updates.send(events).is_ok())
+    })?;
     repeat("flows", every, move || {
         // That there is no portal the status tells.
         Client::flows(&flows).map_or(true, |flows| others.send(Update::Flows(flows)).is_ok())
     })
+}
+
+/// The present, in milliseconds since 1970.
+fn unix_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn ask_status(socket: &Path) -> Result<Status, String> {

@@ -1,6 +1,6 @@
 //! A made-up portal, the same for pictures without a terminal and in one.
 
-use hawser_portal::api::{Flows, Status};
+use hawser_portal::api::{Events, Flows, Status};
 use serde_json::{Value, json};
 
 /// A path after so many seconds of these rates, received and sent.
@@ -58,4 +58,25 @@ pub fn flows() -> Flows {
         flow("tcp", ("203.0.113.80", 80), None, (90_000.0, 2_000.0)),
     ]});
     serde_json::from_value(flows).expect("flows")
+}
+
+/// The present, in milliseconds since 1970.
+pub const NOW_UNIX_MS: u64 = 1_700_000_000_000;
+
+/// What happened to it until then.
+pub fn events() -> Events {
+    let event = |seq: u64, ago_s: u64, kind: &str, path: &str, cause: &str, count: u32| {
+        json!({
+            "seq": seq, "time_unix_ms": NOW_UNIX_MS - ago_s * 1_000, "kind": kind, "peer": if path.is_empty() { "" } else { "hub" },
+            "path": path, "cause": cause, "count": count,
+        })
+    };
+    let events = json!({"schema": 2, "started_unix_ms": NOW_UNIX_MS - 7_200_000, "latest": 7, "events": [
+        event(1, 7_200, "portal_started", "", "", 1),
+        event(2, 7_199, "link_up", "dsl", "", 1),
+        event(3, 3_700, "degraded", "dsl", "loses 3.1 %", 4),
+        event(5, 3_600, "recovered", "dsl", "", 1),
+        event(7, 29, "cut", "sat", "nothing comes back", 1),
+    ]});
+    serde_json::from_value(events).expect("events")
 }

@@ -7,6 +7,7 @@
 
 mod asking;
 mod columns;
+mod events;
 #[cfg(test)]
 mod fixture;
 mod flows;

@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use hawser_portal::api::{Flows, PeerStatus, Status};
+use hawser_portal::api::{Events, Flows, PeerStatus, Status};
 
 use super::series::Series;
 
@@ -22,6 +22,8 @@ pub enum Update {
     Status(Box<Result<Status, String>>),
     /// Its largest flows.
     Flows(Flows),
+    /// What happened, and the present time in milliseconds since 1970, by which ages are told.
+    Events(Events, u64),
     /// A key.
     Deed(Deed),
     /// The terminal has another size.
@@ -96,6 +98,8 @@ pub struct Data {
     pub status: Option<Status>,
     /// Its last flows; none before the first.
     pub flows: Option<Flows>,
+    /// What happened, and the present in milliseconds since 1970; none before the first answer.
+    pub events: Option<(Events, u64)>,
     /// Rates.
     pub series: Series,
     /// Since when it does not answer, and why; none: it does.
@@ -150,6 +154,7 @@ impl Model {
         match update {
             Update::Status(answer) => self.on_status(now, *answer),
             Update::Flows(flows) => self.live.flows = Some(flows),
+            Update::Events(events, now_unix_ms) => self.live.events = Some((events, now_unix_ms)),
             Update::Deed(deed) => self.on_deed(deed),
             Update::Resized => {}
             Update::End => return Next::End,

@@ -2,7 +2,7 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use hawser_portal::api::{LinkStatus, PathState, PathStatus, Status};
+use hawser_portal::api::{Condition, LinkStatus, PathState, PathStatus, Status};
 use ratatui::style::Style;
 
 use super::columns::{Column, rate};
@@ -51,7 +51,7 @@ pub fn path_columns<'a>() -> [Column<PathRow<'a>>; 14] {
             align: Align::Left,
             width: 10,
             from: 0,
-            cell: |row, theme, _| (row.path.state.to_string(), theme.state(row.path.state)),
+            cell: |row, theme, _| state(row.path, theme),
         },
         Column {
             heading: "rtt",
@@ -257,6 +257,17 @@ fn maybe(text: &Option<String>) -> (String, Style) {
 
 fn rtt(path: &PathStatus) -> String {
     path.rtt_ms.map_or_else(|| "-".to_owned(), |rtt| format!("{rtt:.1} ms"))
+}
+
+/// A path that carries data, and not as it should, says so.
+fn state(path: &PathStatus, theme: &Theme) -> (String, Style) {
+    match path.live.condition {
+        condition @ (Condition::Degraded | Condition::Fading) if path.state == PathState::Active => {
+            (condition.to_string(), theme.doubtful())
+        }
+        condition @ Condition::Cut if path.state == PathState::Active => (condition.to_string(), theme.wrong()),
+        _ => (path.state.to_string(), theme.state(path.state)),
+    }
 }
 
 /// From this loss on it is marked, in per cent: a loss-based flow inside the tunnel halves its rate at less, and repairs cost.

@@ -10,7 +10,7 @@ use ratatui::backend::TestBackend;
 use ratatui::style::{Color, Modifier};
 
 use super::columns::{cut, rate};
-use super::fixture::{flows, status};
+use super::fixture::{NOW_UNIX_MS, events, flows, status};
 use super::model::{Deed, Model, Next, Update};
 use super::theme::Theme;
 use super::view::draw;
@@ -31,6 +31,7 @@ fn model(seconds: u64) -> Model {
         model.update(at(second), Update::Status(Box::new(Ok(status(second)))));
     }
     model.update(at(seconds), Update::Flows(flows()));
+    model.update(at(seconds), Update::Events(events(), NOW_UNIX_MS));
     model
 }
 
@@ -139,6 +140,20 @@ fn a_pause_shows_what_was_while_all_goes_on() {
     press(&mut model, &[Deed::Pause]);
     let after = picture(&model, &PLAIN, (80, 24));
     assert!(after != before && !after.contains("[paused]"), "{after}");
+}
+
+#[test]
+fn events_of_the_peers_that_are_shown_come_with_their_age_newest_first() {
+    let mut model = model(30);
+    let all = picture(&model, &PLAIN, (80, 24));
+    assert!(place(&all, "link cut") < place(&all, "link degraded x4"), "{all}");
+    assert!(all.contains("29 s link cut"), "{all}");
+    press(&mut model, &[Deed::Peer(2)]);
+    let office = picture(&model, &PLAIN, (80, 24));
+    assert!(
+        !office.contains("link cut") && office.contains("portal started"),
+        "another peer's, and the portal's: {office}"
+    );
 }
 
 /// The first line that holds a word.

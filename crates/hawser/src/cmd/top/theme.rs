@@ -54,6 +54,11 @@ impl Theme {
         self.coloured(Color::Red).add_modifier(Modifier::BOLD)
     }
 
+    /// What is not as it should be.
+    pub fn doubtful(&self) -> Style {
+        self.coloured(Color::Yellow).add_modifier(Modifier::BOLD)
+    }
+
     /// Sparklines.
     pub fn bars(&self) -> Style {
         self.coloured(Color::Cyan)
@@ -64,7 +69,7 @@ impl Theme {
         match state {
             PathState::Active => self.coloured(Color::Green),
             PathState::New | PathState::Validating => self.faint(),
-            PathState::Suspect => self.coloured(Color::Yellow).add_modifier(Modifier::BOLD),
+            PathState::Suspect => self.doubtful(),
             PathState::Down | PathState::NoRoute => self.wrong(),
         }
     }

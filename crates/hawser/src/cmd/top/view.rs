@@ -15,7 +15,7 @@ use super::keys::HELP;
 use super::model::{Model, Table};
 use super::series::Key;
 use super::theme::Theme;
-use super::{flows, paths};
+use super::{events, flows, paths};
 use crate::cmd::status::refusal;
 use crate::cmd::table::duration;
 
@@ -23,6 +23,9 @@ use crate::cmd::table::duration;
 const WRONGS_MAX: usize = 3;
 /// The header: the portal, and its rates.
 const HEADER: u16 = 2;
+/// Of how many lines of the terminal one is for events, and how many there are at least.
+const EVENTS_PART: u16 = 5;
+const EVENTS_MIN: u16 = 3;
 /// Columns of a sparkline in the header.
 const HEADER_SPARK: usize = 22;
 /// Columns of the keys in the help.
@@ -48,12 +51,15 @@ fn tables(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme) {
     let lines = |rows: usize| (rows.max(1) + 1).min(third.max(3)) as u16;
     let link_lines = if links_shown { lines(links.len()) } else { 0 };
     let wrong_lines = wrongs.len().min(WRONGS_MAX) as u16;
-    let [header, wrong, link_area, path_area, flow_area] = Layout::vertical([
+    let events = events::event_rows(model);
+    let event_lines = if events.is_empty() { 0 } else { (area.height / EVENTS_PART).max(EVENTS_MIN) + 1 };
+    let [header, wrong, link_area, path_area, flow_area, event_area] = Layout::vertical([
         Constraint::Length(HEADER),
         Constraint::Length(wrong_lines),
         Constraint::Length(link_lines),
         Constraint::Length(lines(paths.len())),
         Constraint::Min(2),
+        Constraint::Length(event_lines),
     ])
     .areas(area);
     head(frame, header, model, theme);
@@ -72,6 +78,7 @@ fn tables(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme) {
     let first = from(model.flows, flows.len(), flow_area);
     let sorted = flows::sorted(model.flows);
     columns::draw(frame, &place(flow_area, Some(Table::Flows), sorted), &flows::flow_columns(), &flows[first..]);
+    columns::draw(frame, &place(event_area, None, None), &events::event_columns(), &events);
     if let Some(why) = no_rows(model, flows.is_empty()) {
         let below = Rect { y: flow_area.y + 1, height: flow_area.height.saturating_sub(1), ..flow_area };
         frame.render_widget(Paragraph::new(why).style(theme.faint()), below);
@@ -178,7 +185,7 @@ fn wrong_line(text: &str, width: u16, theme: &Theme) -> Line<'static> {
 fn keys(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme) {
     let order = match model.focus {
         Table::Paths => paths::sorted(model.paths).unwrap_or("config"),
-        Table::Flows => flows::sorted(model.flows).unwrap_or("both ways"),
+        Table::Flows => flows::sorted(model.flows).unwrap_or("both"),
     };
     let peer = model.peer.as_deref().unwrap_or("all");
     let text = format!("q quit  ? help  Space pause  Tab table  s sort: {order}  r reverse  p peer: {peer}");
