@@ -25,8 +25,8 @@ pub use live::{Condition, Live};
 pub use request::{Deed, Document};
 pub use server::{Answers, Asked, ControlSocket, FlowQuestions, Orders, ServeError};
 pub use status::{
-    DataCapStatus, FecStatus, LinkStatus, NOTHING_COMES_BACK, NameStatus, PEER_SAYS_DOWN, PathLoad, PathState, PathStatus,
-    PeerStatus, RuleStatus, SCHEMA, ScionStatus, Status, WebStatus,
+    DataCapStatus, FecStatus, LinkStatus, NOTHING_COMES_BACK, NameStatus, PEER_SAYS_DOWN, PathLoad, PathState,
+    PathStatus, PeerStatus, RuleStatus, SCHEMA, ScionStatus, Status, WebStatus,
 };
 
 use request::Request;

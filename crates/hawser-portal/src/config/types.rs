@@ -13,8 +13,8 @@ use super::rules::Rule;
 use super::scion::{ScionEndpoint, ScionPaths};
 use super::takeover::Takeover;
 use super::values::{
-    Cipher, Congestion, Fail, HostName, InterfaceName, IpProtocol, LinkName, Metric, Mtu, PeerName, Protection, Scheduler,
-    TcpCongestion, TlsName, Transport,
+    Cipher, Congestion, Fail, HostName, InterfaceName, IpProtocol, LinkName, Metric, Mtu, PeerName, Protection,
+    Scheduler, TcpCongestion, TlsName, Transport,
 };
 
 /// What stands for every interface.

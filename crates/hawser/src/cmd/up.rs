@@ -15,8 +15,8 @@ use hawser_portal::config::{self, DEFAULT_FILE};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use self::host::ServiceManager;
-use super::kill_switch;
 pub(super) use self::log::start_log;
+use super::kill_switch;
 use crate::failure::Failure;
 
 /// Run a portal in the foreground
