@@ -238,19 +238,15 @@ pub struct PathStatus {
 /// How a path is used by what this portal sends. An unused path by default; plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PathLoad {
-    /// Its number, the same on both sides.
-    pub id: u32,
     /// Bytes of datagrams that were sent and not acknowledged yet.
     pub in_flight_bytes: u64,
     /// For how long altogether it could have sent and had nothing to send, in seconds.
     pub idle_s: f64,
-    /// Bulk flows use it.
-    pub active_set: bool,
     /// One side says that it carries no inner packets: its data cap is reached.
     pub barred: bool,
     /// One-way delay to the peer in milliseconds, on a scale that all paths to it share and nobody else.
     pub delay_ms: f64,
-    /// How much of that is a queue: beyond the least of the last ten seconds.
+    /// How much of that one way is a queue: beyond the least of the last ten seconds.
     pub queue_ms: f64,
     /// The largest rate of the last minute, in Mbit/s.
     pub peak_mbps: f64,
@@ -385,7 +381,7 @@ mod tests {
                 r#""live":{"id":3,"place":0,"condition":"degraded","condition_s":0.0,"rx_mbps":1.5,"tx_mbps":0.0,"share_pct":0.0,"#,
                 r#""rtt_min_ms":null,"queue_ms":null,"active_set":false,"acked_packets":0,"lost_packets":0,"#,
                 r#""retransmitted_bytes":0,"reinjected_bytes":0},"#,
-                r#""load":{"id":0,"in_flight_bytes":0,"idle_s":0.0,"active_set":false,"barred":false,"delay_ms":0.0,"queue_ms":0.0,"#,
+                r#""load":{"in_flight_bytes":0,"idle_s":0.0,"barred":false,"delay_ms":0.0,"queue_ms":0.0,"#,
                 r#""peak_mbps":0.0,"shares_queue":false}}],"fec":{"#,
                 r#""protected_packets":8,"repairs":2,"repair_bytes":600,"overhead_pct":25.0,"repaired_packets":1},"queued_bytes":5}],"#,
                 r#""drops":{"replay":5},"scheduler":"adaptive","links":[{"name":"dsl","weight":1,"max_rate_mbps":20.0,"#,

@@ -159,7 +159,7 @@ impl Look<'_> {
 
     /// Whether a bulk flow's packets go by it.
     fn carries(&self, path: &PathStatus) -> bool {
-        self.works(path) && !path.load.barred && path.load.active_set && path.metric == self.tier()
+        self.works(path) && !path.load.barred && path.live.active_set && path.metric == self.tier()
     }
 
     /// A path is suspected for moments while it works: only one that was so before does not.
@@ -176,7 +176,7 @@ impl Look<'_> {
 
     /// The same path in the document before.
     fn before(&self, path: &PathStatus) -> Option<&PathStatus> {
-        self.was.paths.iter().find(|was| was.load.id == path.load.id && was.name == path.name)
+        self.was.paths.iter().find(|was| was.live.id == path.live.id && was.name == path.name)
     }
 
     fn is_full(&self, path: &PathStatus) -> bool {
@@ -201,12 +201,18 @@ impl Look<'_> {
             _ if path.load.barred => Reason::DataCap,
             _ if most.is_some_and(|most| rate >= most * HELD) => Reason::MaxRate,
             _ if path.loss_pct >= LOSS_PCT => Reason::Loss,
-            _ if !path.load.active_set => Reason::LeftOut,
+            _ if !path.live.active_set => Reason::LeftOut,
             _ if full && rate < path.load.peak_mbps * FADED => Reason::Faded,
             _ if full => Reason::Full,
             _ => Reason::Room,
         };
-        PathLimit { id: path.load.id, link, rate_mbps: rate, reason, text: words::clause(reason, path, rate, most) }
+        PathLimit {
+            id: path.live.id.unwrap_or_default(),
+            link,
+            rate_mbps: rate,
+            reason,
+            text: words::clause(reason, path, rate, most),
+        }
     }
 
     /// A portal that is called has one name for all that call there.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::api::{DataCapStatus, PathLoad};
+use crate::api::{DataCapStatus, Live, PathLoad};
 
 /// A second and a half between the two documents.
 const ELAPSED: f64 = 1.5;
@@ -24,7 +24,8 @@ fn path(name: &str, mbps: f64, idle: f64) -> [PathStatus; 2] {
         without_gso: false,
         instead_of: None,
         scion: None,
-        load: PathLoad { active_set: true, idle_s: 3.0, delay_ms: 10.0, peak_mbps: mbps, ..PathLoad::default() },
+        live: Live { active_set: true, ..Live::default() },
+        load: PathLoad { idle_s: 3.0, delay_ms: 10.0, peak_mbps: mbps, ..PathLoad::default() },
     };
     let load = PathLoad { idle_s: 3.0 + idle * ELAPSED, queue_ms: 12.0, ..was.load };
     let sent = (mbps * ELAPSED * 125_000.0) as u64;
@@ -95,7 +96,7 @@ fn what_limits_is_named_with_its_links() {
         ("one down", vec![full.clone(), changed(down)], 0.2, Cause::Links, vec!["two"]),
         ("all down", vec![changed(down)], 0.0, Cause::Links, vec!["two"]),
         ("loss", vec![full.clone(), changed(|p| p.loss_pct = 5.0)], 0.2, Cause::Links, vec!["two"]),
-        ("long", vec![full.clone(), changed(|p| p.load.active_set = false)], 0.2, Cause::Links, vec!["two"]),
+        ("long", vec![full.clone(), changed(|p| p.live.active_set = false)], 0.2, Cause::Links, vec!["two"]),
         ("faded", vec![full.clone(), changed(|p| p.load.peak_mbps = 15.0)], 0.2, Cause::Links, vec!["two"]),
         ("stands by", vec![full.clone(), changed(|p| p.metric = 1)], 0.2, Cause::Links, vec!["one"]),
         ("barred", vec![full.clone(), changed(|p| p.load.barred = true)], 0.2, Cause::Links, vec!["two"]),
@@ -122,8 +123,13 @@ fn what_limits_is_named_with_its_links() {
 
 #[test]
 fn a_link_that_was_told_to_is_held() {
-    let link =
-        |name: &str, max_rate_mbps, data_cap| LinkStatus { name: name.into(), weight: 1, max_rate_mbps, data_cap };
+    let link = |name: &str, max_rate_mbps, data_cap| LinkStatus {
+        name: name.into(),
+        weight: 1,
+        max_rate_mbps,
+        data_cap,
+        ..LinkStatus::default()
+    };
     let cap = DataCapStatus { used_bytes: 7, cap_bytes: 7, reached: true };
     let links = vec![link("one", Some(5.5), None), link("two", None, Some(cap))];
     let two = with(path("two", 0.0, 1.0), |path| path.load.barred = true);
@@ -149,7 +155,7 @@ fn a_path_is_suspected_for_a_moment_without_being_down() {
 fn paths_of_one_name_are_told_by_their_far_ends() {
     let named = |end: &str| path("0.0.0.0:4920", 5.0, 0.1).map(|p| PathStatus { endpoint: Some(end.into()), ..p });
     let mut other = named("192.0.2.2:5");
-    other.iter_mut().for_each(|path| path.load.id = 2);
+    other.iter_mut().for_each(|path| path.live.id = Some(2));
     assert_eq!(judged(&[named("192.0.2.1:5"), other], Vec::new(), 0.1).links, ["192.0.2.1:5", "192.0.2.2:5"]);
 }
 

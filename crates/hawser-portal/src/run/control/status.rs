@@ -223,10 +223,8 @@ fn live(path: &PathSnapshot, measured: bool) -> Live {
 fn path_load(path: &PathSnapshot) -> PathLoad {
     let (delay_us, _) = path.delay_us;
     PathLoad {
-        id: path.id.0,
         in_flight_bytes: path.in_flight.0,
         idle_s: path.idle.as_secs_f64(),
-        active_set: path.in_active_set,
         barred: !path.offered,
         delay_ms: delay_us as f64 / MILLIS,
         queue_ms: path.queue.as_secs_f64() * MILLIS,

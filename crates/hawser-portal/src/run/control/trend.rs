@@ -29,25 +29,25 @@ struct Past {
 #[derive(Debug, Default)]
 pub struct Trend {
     kept: VecDeque<Status>,
-    paths: BTreeMap<(String, u32), Past>,
+    paths: BTreeMap<(String, Option<u32>), Past>,
 }
 
 impl Trend {
     /// Adds a moment, and to the document what the past tells.
     pub fn complete(&mut self, status: &mut Status) {
         let paths =
-            status.peers.iter().flat_map(|peer| peer.paths.iter().map(|path| (peer.name.as_str(), path.load.id)));
-        let present: BTreeSet<(&str, u32)> = paths.collect();
+            status.peers.iter().flat_map(|peer| peer.paths.iter().map(|path| (peer.name.as_str(), path.live.id)));
+        let present: BTreeSet<(&str, Option<u32>)> = paths.collect();
         self.paths.retain(|(peer, id), _| present.contains(&(peer.as_str(), *id)));
         let now = status.uptime_s;
         for peer in &mut status.peers {
             for path in peer.paths.iter_mut().filter(|path| path.state == PathState::Active) {
-                let past = self.paths.entry((peer.name.clone(), path.load.id)).or_default();
+                let past = self.paths.entry((peer.name.clone(), path.live.id)).or_default();
                 past.add(now, path);
                 path.load.peak_mbps = past.peaks.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
             }
             let delays = |path: &PathStatus| {
-                let past = self.paths.get(&(peer.name.clone(), path.load.id))?;
+                let past = self.paths.get(&(peer.name.clone(), path.live.id))?;
                 Some(past.delays.iter().copied().collect::<Vec<f64>>())
             };
             let delays: Vec<Vec<f64>> = peer.paths.iter().map(|path| delays(path).unwrap_or_default()).collect();
