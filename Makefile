@@ -80,8 +80,9 @@ metrics-test: tools
 	$(CARGO) test --release -p hawser --features endure --test tunnel --no-run
 	$(SUDO) $(CARGO) test --release -p hawser --features endure --test tunnel -- --nocapture metrics::long
 
-## check: formatting, lints (the fence around the core among them), documentation
+## check: formatting, words, lints (the fence around the core among them), documentation
 check:
+	.ci/words
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets --features hawser/compat,hawser/endure,hawser/page-test -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --release --workspace --no-deps --quiet

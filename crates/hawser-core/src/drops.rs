@@ -26,9 +26,9 @@ pub enum DropReason {
     WrongSource,
     /// The peer has no session yet and its queue is full.
     NoSession,
-    /// The entrance's queue was full.
+    /// The ingress queue was full.
     QueueFull,
-    /// The entrance's CoDel shortened the queue.
+    /// The ingress queue's CoDel shortened the queue.
     Codel,
     /// An inner packet was delivered already.
     Duplicate,

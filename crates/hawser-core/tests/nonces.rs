@@ -1,4 +1,4 @@
-//! No nonce twice: whatever becomes of links, and whatever is recorded and sent again.
+//! No nonce twice: whatever becomes of links, and whatever is recorded and replayed.
 //!
 //! A label stands for one path under one key of one direction (docs/wire.md), so label and packet number say whether a
 //! nonce came before; numbers stay far below 2^32 here.

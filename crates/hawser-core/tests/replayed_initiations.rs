@@ -16,7 +16,7 @@ fn is_initiation(flight: &Flight) -> bool {
 /// What the attacker has heard so far, and the bytes that went to its own address.
 type Recordings = Rc<RefCell<Vec<Flight>>>;
 
-/// A world in which every initiation of the local portal is recorded, and the local portal was started so often that
+/// A world in which every initiation of the local portal is recorded, and the local portal was started often enough that
 /// there are some.
 fn recorded(starts: u32) -> (World, Recordings) {
     let recordings = Recordings::default();
@@ -39,7 +39,7 @@ fn recorded(starts: u32) -> (World, Recordings) {
     (world, recordings)
 }
 
-/// Lets `time` pass while a recording is sent again every `interval`: all in turn, half of them from the address that
+/// Lets `time` pass while a recording is replayed every `interval`: all in turn, half of them from the address that
 /// they came from, half from the attacker's own. Tells how long the local portal had no session.
 fn under_attack(world: &mut World, recordings: &Recordings, interval: Duration, time: Duration) -> Duration {
     let own: SocketAddr = "203.0.113.9:9".parse().expect("an address");

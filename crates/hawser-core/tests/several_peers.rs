@@ -47,7 +47,7 @@ impl Star {
         SocketAddr::from(([192, 0, 2, PEERS[peer]], 1000))
     }
 
-    /// So many milliseconds.
+    /// This many milliseconds.
     fn run(&mut self, millis: u64) {
         let mut buffer = Buffer(vec![0; 65_536]);
         for _ in 0..millis {

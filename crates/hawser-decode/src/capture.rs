@@ -108,7 +108,7 @@ pub fn each(
 
 /// What is to be done after a block was asked for. A plain value.
 enum Step {
-    /// So many bytes are done with.
+    /// This many bytes are done with.
     Read(usize),
     /// More bytes are needed.
     Refill,

@@ -1,6 +1,6 @@
 //! Step 5: inner packets out of frames.
 //!
-//! 1. DATA and PROTECTED are inner packets, SPLIT a piece of one. 2. A flow sequence that was there before is a copy, sent again or by two
+//! 1. DATA and PROTECTED are inner packets, SPLIT a piece of one. 2. A flow sequence that was there before is a copy, retransmitted or by two
 //!    paths. 3. A checksum that the sender's kernel left to its network card is completed (RFC 9293 section 3.1, RFC 768).
 
 use std::collections::HashMap;
@@ -74,7 +74,7 @@ impl Inners {
                             summary.in_pieces += 1;
                             (whole.arrival, whole.packet)
                         }
-                        // A piece that contradicts others was sent again: the first ones count.
+                        // A piece that contradicts others was retransmitted: the first ones count.
                         Ok(None) | Err(_) => continue,
                     }
                 }

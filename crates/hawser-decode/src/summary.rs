@@ -27,7 +27,7 @@ pub struct Summary {
     pub inner: u64,
     /// Of these, put together of pieces.
     pub in_pieces: u64,
-    /// Inner packets that had been given out before: sent again, or by two paths.
+    /// Inner packets that had been given out before: retransmitted, or by two paths.
     pub copies: u64,
     /// IP packets in fragments.
     pub fragments: u64,
@@ -73,7 +73,7 @@ impl fmt::Display for Summary {
         ];
         let more = [
             (self.in_pieces, "of these put together of pieces"),
-            (self.copies, "copies of inner packets left out (sent again, or by two paths)"),
+            (self.copies, "copies of inner packets left out (retransmitted, or by two paths)"),
             (self.repeated, "datagrams left out whose number was there before (captured twice, or replayed)"),
             (self.no_key, "datagrams not opened: no key of the log has their label"),
             (self.unauthentic, "datagrams not opened: unauthentic under the key of their label"),

@@ -198,7 +198,7 @@ fn inner_packets_come_out_of_a_capture_each_once_with_either_portals_keys() {
             assert_eq!((summary.refused(), summary.repeated, summary.bad_frames), (0, 0, 0), "{summary}");
             got.inner.sort();
             assert!(got.inner == *inner, "{} of {}: {summary}", got.inner.len(), inner.len());
-            assert!(summary.copies > 0, "nothing was sent again: {summary}");
+            assert!(summary.copies > 0, "nothing was retransmitted: {summary}");
         }
     }
 }

@@ -32,13 +32,13 @@ const INNER_SHARE: f64 = 1280.0 / 1339.0;
 const BACKLOG: u64 = 65_536;
 /// Pings each second.
 const PING_EVERY: Duration = Duration::from_millis(10);
-/// The thin flow: Mbit/s and bytes a packet.
+/// The sparse flow: Mbit/s and bytes a packet.
 const THIN: (f64, usize) = (0.1, 200);
 /// Bytes of the TCP stream.
 const STREAM: u64 = 200_000;
 /// What a tunnel may take to drain after the traffic's end: six tries, each a probe timeout.
 const DRAIN: Duration = Duration::from_secs(8);
-/// Delivery of a thin flow's packets in order is judged against later packets only.
+/// Delivery of a sparse flow's packets in order is judged against later packets only.
 const ADDRESSES: [[u8; 4]; 2] = [[10, 1, 0, 0], [10, 2, 0, 0]];
 
 /// This many seconds from the start.
@@ -248,7 +248,7 @@ pub struct Seen {
     pub world: World,
     /// The bulk's packets.
     pub bulk: Rc<RefCell<Ledger>>,
-    /// The thin flow's.
+    /// The sparse flow's.
     pub thin: Rc<RefCell<Ledger>>,
 }
 

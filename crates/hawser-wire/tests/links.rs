@@ -1,4 +1,4 @@
-//! Namespaces, and links that are cut, swallowed and restored. Needs root.
+//! Namespaces, and links that are cut, black-holed and restored. Needs root.
 
 mod common;
 #[path = "../../hawser-net/tests/support/forged.rs"]

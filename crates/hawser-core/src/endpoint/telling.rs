@@ -26,7 +26,7 @@ impl Endpoint {
         if on { self.flows.begin(now, &mut *self.rng) } else { self.flows.end() }
     }
 
-    /// The flows that carried most lately, at most so many; none while they are not counted. Call it once a second.
+    /// The flows that carried most lately, at most this many; none while they are not counted. Call it once a second.
     pub fn largest_flows(&mut self, now: Time, most: usize) -> Option<LargestFlows> {
         self.flows.largest(now, most)
     }

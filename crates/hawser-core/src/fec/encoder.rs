@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Weight of a new gap in the usual one: 1/8, as of a round trip (RFC 6298 section 2).
 const GAP_WEIGHT: u32 = 8;
 /// Repairs after a flow's last packet, so that it is as safe as others.
-const FAREWELLS: u8 = 2;
+const FLUSHES: u8 = 2;
 /// Repairs that may be due at once, after a train.
 const DUE_MAX: usize = 8;
 
@@ -45,7 +45,7 @@ pub(crate) struct Encoder {
     /// Packets that left and that no repair was sent for.
     owed: usize,
     /// Repairs since the flow fell silent.
-    farewells: u8,
+    flushes: u8,
     last_sent: Time,
     /// The usual time between two packets.
     gap: Duration,
@@ -79,7 +79,7 @@ impl Encoder {
         symbol::write(&mut kept.bytes, head, packet.0, packet.1);
         debug_assert!(kept.bytes.len() <= MAX_SYMBOL, "a packet too long to be protected");
         self.owed = (self.owed + 1).min(interval * DUE_MAX);
-        (self.farewells, self.busy) = (0, true);
+        (self.flushes, self.busy) = (0, true);
         (self.next, self.kept) = (self.next + 1, (self.kept + 1).min(WINDOW as u64));
         SymbolNumber::of(self.next - 1)
     }
@@ -99,9 +99,9 @@ impl Encoder {
 
     /// When silence calls for a repair.
     pub fn silence_ends(&self) -> Option<Time> {
-        let waits = self.farewells < FAREWELLS && self.next > 0;
+        let waits = self.flushes < FLUSHES && self.next > 0;
         let silence = (self.gap * SILENCE_GAPS).max(SILENCE_MIN);
-        waits.then(|| self.last_sent + silence * (u32::from(self.farewells) + 1))
+        waits.then(|| self.last_sent + silence * (u32::from(self.flushes) + 1))
     }
 
     /// The numbers of the first symbol that a repair covers now, and of the one behind the last.
@@ -144,7 +144,7 @@ impl Encoder {
     /// A repair that was due is sent, or cannot be.
     pub fn settle(&mut self, interval: usize) {
         if self.owed < interval {
-            self.farewells = (self.farewells + 1).min(FAREWELLS);
+            self.flushes = (self.flushes + 1).min(FLUSHES);
         }
         self.owed = self.owed.saturating_sub(interval);
     }
@@ -163,7 +163,7 @@ impl Encoder {
 
     /// Nothing is protected for now: no repair is due.
     pub fn rest(&mut self) {
-        (self.owed, self.farewells) = (0, FAREWELLS);
+        (self.owed, self.flushes) = (0, FLUSHES);
     }
 }
 

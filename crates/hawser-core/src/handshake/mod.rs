@@ -12,7 +12,7 @@
 //!                         -- data under the new keys ------->  6 the caller makes them the session's
 //! ```
 //!
-//! Initiations can be recorded and sent again. Where it matters, the caller asks for one that was made lately: a cookie
+//! Initiations can be recorded and replayed. Where it matters, the caller asks for one that was made lately: a cookie
 //! is asked for ([`Responder::cookie`]), and the initiation says under its seal that it has it ([`Accepted::fresh`]).
 //!
 //! Neither side reads a clock or draws randomness: both come in as arguments. Nothing that fails

@@ -231,7 +231,7 @@ impl Path {
         self.by_rule = rules.iter().map(known).collect();
     }
 
-    /// An IP packet of so many bytes carried an inner packet of this rule.
+    /// An IP packet of this many bytes carried an inner packet of this rule.
     pub fn count(&mut self, rule: RuleId, bytes: ByteCount) {
         // As a rule the numbers are those from zero on.
         let place = usize::from(rule.0);

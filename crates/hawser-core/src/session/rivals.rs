@@ -9,7 +9,7 @@
 //!   ARE TRIED                                                               |   ^                    |
 //!       | all are down, or in doubt for 0.3 s:         down, or in doubt    |   | the best is        | a better one is validated,
 //!       | paths on all sockets are opened              for 0.3 s            v   | validated          | or out of doubt:
-//!       +----------------------------------------------------------------> SOUGHT                    | those worse close
+//!       +----------------------------------------------------------------> PROBED                    | those worse close
 //!                                                                           |   ^                    |
 //!                                    another is validated: those worse close|   | its path is down   |
 //!                                                                           v   |                    |

@@ -68,7 +68,7 @@ impl FrameType {
 /// A frame of an opened payload. No zero value; it borrows the payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Frame<'a> {
-    /// So many padding bytes in a row, at least one.
+    /// This many padding bytes in a row, at least one.
     Padding(usize),
     /// To be acknowledged.
     Ping,

@@ -383,7 +383,7 @@ impl World {
     }
 
     /// Sends `count` packets from one portal to the other, one a millisecond; tells how many of them came
-    /// or were dropped by the entrance's CoDel, which is no loss of the bond's.
+    /// or were dropped by the ingress queue's CoDel, which is no loss of the bond's.
     pub fn stream(&mut self, from: usize, count: u16) -> usize {
         self.portals[1 - from].inbox.0.clear();
         let shortened = self.dropped(from, DropReason::Codel);

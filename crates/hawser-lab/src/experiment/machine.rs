@@ -37,7 +37,7 @@ const PROGRAMS: [(&str, &[&str]); 8] = [
     ("mptcp", &["ip", "-V"]),
     ("iperf3", &["iperf3", "--version"]),
 ];
-/// So many bytes of an executable's SHA-256 tell it from others.
+/// This many bytes of an executable's SHA-256 tell it from others.
 const BUILD_BYTES: usize = 8;
 /// Where no version is said.
 const UNKNOWN: &str = "unknown";

@@ -241,7 +241,7 @@ fn hosts(network: &Network, layout: &Layout) -> Vec<Host> {
     network.ases.iter().zip(&layout.ases).flat_map(of).collect()
 }
 
-/// Routers first: what others send before there is one is lost, and sent again a second later.
+/// Routers first: what others send before there is one is lost, and retransmitted a second later.
 fn starts(topology: &Topology, network: &Network, services: &Services, folder: &Folder) -> Vec<Start> {
     let mut starts = Vec::new();
     for (plan, built) in topology.ases.iter().zip(&network.ases) {

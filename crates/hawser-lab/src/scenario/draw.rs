@@ -26,7 +26,7 @@ const QUICK: u32 = 3;
 pub(super) enum Draw {
     /// Stretches of drives.
     Drives(Box<Drives>),
-    /// Topologies by seed; so many of them are run with `--quick`.
+    /// Topologies by seed; this many of them are run with `--quick`.
     Random(Vec<Topology>, usize),
 }
 

@@ -13,7 +13,7 @@ use hawser_wire::{Access, Direction, GilbertElliott, Loss, Probability, QueueDep
 
 use super::LinkPlan;
 
-/// Step 1: this many topologies, from a seed on, of at most so many Mbit/s each.
+/// Step 1: this many topologies, from a seed on, of at most this many Mbit/s each.
 pub(super) fn topologies(count: usize, seed: u64, most_mbps: f64) -> Vec<Topology> {
     let carried = |topology: &Topology| topology.links.iter().map(|link| mbps(&link.up)).sum::<f64>() <= most_mbps;
     (seed..).map(Topology::random).filter(carried).take(count).collect()

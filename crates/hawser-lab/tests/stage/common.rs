@@ -114,7 +114,7 @@ impl Talk {
         Ok(from)
     }
 
-    /// Asks so often over a link that what the system says by itself there does not matter, and fails where any of it, there
+    /// Asks often enough over a link that what the system says by itself there does not matter, and fails where any of it, there
     /// or back, goes another way.
     pub fn ask_over(&self, stage: &Stage, index: usize) -> SocketAddr {
         let before = carried(stage, index);

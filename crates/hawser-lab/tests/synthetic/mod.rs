@@ -62,7 +62,7 @@ pub fn keep(folder: &Path, scenario: &Scenario, runs: &[Run]) {
     files.iter().for_each(|(name, text)| fs::write(folder.join(name), text).expect("write results"));
 }
 
-/// So many runs of each series; `goodput` scales that of hawser.
+/// This many runs of each series; `goodput` scales that of hawser.
 pub fn runs(scenario: &Scenario, repetitions: u32, seed: u64, goodput: f64) -> Vec<Run> {
     let mut chance = Chance::new(seed);
     let mut runs = Vec::new();

@@ -76,7 +76,7 @@ pub enum NoRoute {
     #[error("prohibited by a route or rule")]
     Prohibited,
     /// A route or rule of type `blackhole` matches.
-    #[error("swallowed by a blackhole route or rule")]
+    #[error("dropped by a blackhole route or rule")]
     Blackhole,
 }
 

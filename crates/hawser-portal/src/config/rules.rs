@@ -78,7 +78,7 @@ pub struct Rule {
     pub mark: Option<MarkMatch>,
     /// The scheduler they get; none: that of `[traffic]`.
     pub scheduler: Option<Scheduler>,
-    /// Whether what is lost is sent again.
+    /// Whether what is lost is retransmitted.
     pub resend: bool,
     /// Whether repairs go along.
     pub fec: bool,

@@ -17,7 +17,7 @@ pub const PATHS: usize = 40;
 const ROWS: usize = (Span::Hour.rows() + Span::Day.rows()) as usize;
 /// Figures of a path.
 const FIGURES: usize = ROWS * METRICS.len();
-/// A path that was not seen for so many seconds may lose its room.
+/// A path that was not seen for this many seconds may lose its room.
 const ABSENT_S: u64 = 60;
 /// Rows of all paths together in one answer, 0.9 MB of text: those of four paths.
 const ANSWER_ROWS: u64 = 4 * Span::Hour.rows();

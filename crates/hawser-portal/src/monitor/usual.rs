@@ -17,14 +17,14 @@ const LEAST_MBPS: f64 = 0.5;
 /// A path fades below this part of what is usual, and is well again above that.
 const FADED: f64 = 0.5;
 const UNFADED: f64 = 0.7;
-/// A queue of so many milliseconds, and of the least round trip, is one that stands.
+/// A queue of this many milliseconds, and of the least round trip, is one that stands.
 const QUEUE_MS: f64 = 50.0;
 /// What is believed of its capacity says something where it carries this part of it.
 const DEMAND: f64 = 0.4;
 /// A path is degraded from this loss on, in per cent, and well again below that.
 const LOSS_PCT: f64 = 2.0;
 const LOSS_WELL_PCT: f64 = 1.0;
-/// And from this many times its usual round trip and so many milliseconds.
+/// And from this many times its usual round trip and this many milliseconds.
 const RTT_TIMES: f64 = 3.0;
 const RTT_MORE_MS: f64 = 50.0;
 

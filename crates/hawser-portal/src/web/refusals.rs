@@ -15,7 +15,7 @@ pub enum Refused {
     Method,
     /// A token that is none, or none any more.
     Login,
-    /// So many wrong logins wait that no further one is looked at.
+    /// Enough wrong logins wait: no further one is looked at.
     LoginRate,
     /// No session, or one that is over.
     Session,

@@ -30,7 +30,7 @@ use hawser_core::units::Random as _;
 /// Bytes of a request's body, and how long they may take.
 const BODY_MAX: usize = 4096;
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
-/// A wrong login is answered after this long, and so many of them wait at a time.
+/// A wrong login is answered after this long, and this many of them wait at a time.
 const WRONG_LOGIN_DELAY: Duration = Duration::from_millis(500);
 const WRONG_LOGINS_MAX: usize = 16;
 /// Event streams at a time.

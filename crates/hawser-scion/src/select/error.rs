@@ -42,7 +42,7 @@ pub enum PolicyFault {
     /// Something more, where the text should end.
     #[error("nothing should follow here")]
     End,
-    /// So many parentheses in each other.
+    /// This many parentheses in each other.
     #[error("parentheses are nested too deeply")]
     TooDeep,
     /// So long a text.

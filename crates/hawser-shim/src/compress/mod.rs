@@ -3,7 +3,7 @@
 //! 1. A flow's first segments go whole, and define a context: the IP header and ports, under an id drawn at random.
 //! 2. The far end keeps the context, and acknowledges its id in the next datagram that goes back.
 //! 3. From then on a segment's datagram is the id, what of TCP's header changes, options and payload.
-//! 4. A segment that is sent again defines its context anew: so the ends find each other after a restart of either.
+//! 4. A segment that is retransmitted defines its context anew: so the ends find each other after a restart of either.
 //!
 //! Every compact datagram is complete but for its context, which never changes under one id, and an id is never drawn twice:
 //! loss, reordering and restarts may cost a segment, which TCP sends again, but lead to no wrong one.

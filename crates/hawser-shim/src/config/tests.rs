@@ -42,7 +42,7 @@ fn the_readers_ask_for_exactly_the_keys_of_the_schema() {
 fn what_is_left_out_has_its_default() {
     let config = with("").expect("it is right");
     assert_eq!(config.interface(InterfaceIndex::INGRESS), "shim-in");
-    assert_eq!(config.interface(InterfaceIndex::new(8).expect("there are so many")), "shim8");
+    assert_eq!(config.interface(InterfaceIndex::new(8).expect("there are this many")), "shim8");
     assert_eq!(config.control.to_str(), Some(DEFAULT_CONTROL));
     assert_eq!(config.egress.get(), 4);
     assert_eq!(with("name = \"b\"").expect("it is right").control.to_str(), Some("/run/hawser/b.sock"));

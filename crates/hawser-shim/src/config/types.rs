@@ -125,7 +125,7 @@ impl Config {
 }
 
 impl EgressCount {
-    /// So many, from 1 to [`MAX_EGRESS`].
+    /// This many, from 1 to [`MAX_EGRESS`].
     pub fn new(count: i64) -> Option<EgressCount> {
         u8::try_from(count).ok().filter(|count| (1..=MAX_EGRESS).contains(count)).map(EgressCount)
     }

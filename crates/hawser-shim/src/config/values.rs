@@ -34,7 +34,7 @@ pub(super) fn egress(value: &DeValue<'_>) -> Result<EgressCount, Fault> {
     let number = integer(value)?;
     EgressCount::new(number).ok_or_else(|| {
         Fault::new(format!("{number} is not between 1 and {MAX_EGRESS}"))
-            .hint("a kernel's MPTCP has at most so many addresses for subflows")
+            .hint("a kernel's MPTCP has at most this many addresses for subflows")
             .fix(number.clamp(1, MAX_EGRESS.into()).to_string())
     })
 }

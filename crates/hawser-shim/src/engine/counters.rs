@@ -108,7 +108,7 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// So often something was dropped for this reason.
+    /// How often something was dropped for this reason.
     pub const fn dropped(&self, why: Drop) -> u64 {
         self.drops[why as usize]
     }
@@ -118,12 +118,12 @@ impl Counters {
         Drop::ALL.into_iter().map(|why| (why, self.dropped(why)))
     }
 
-    /// So often a path died for this reason.
+    /// How often a path died for this reason.
     pub const fn died(&self, because: Reason) -> u64 {
         self.deaths[because as usize]
     }
 
-    /// So often a flow was moved to another path for this reason.
+    /// How often a flow was moved to another path for this reason.
     pub const fn moved(&self, because: Reason) -> u64 {
         self.moves[because as usize]
     }

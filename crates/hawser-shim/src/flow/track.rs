@@ -15,7 +15,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub struct Track {
     /// Packets, trains counted as one.
     pub packets: u64,
-    /// Data, also what is sent again.
+    /// Data, also what is retransmitted.
     pub bytes: u64,
     /// Packets with data, SYN or FIN that had passed before.
     pub retransmissions: u64,

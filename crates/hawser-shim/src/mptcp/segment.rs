@@ -54,7 +54,7 @@ impl Sequence {
         self.0.wrapping_sub(other.0).cast_signed() > 0
     }
 
-    /// So many bytes further.
+    /// This many bytes further.
     #[must_use]
     pub const fn plus(self, bytes: u32) -> Sequence {
         Sequence(self.0.wrapping_add(bytes))

@@ -66,7 +66,7 @@ fn derived_addresses_are_these() {
     // A change of them would part shims of two versions.
     let table = [(HOST_A, 0, "100.121.204.0"), (HOST_A, 8, "100.121.204.8"), (HOST_6, 0, "100.77.109.160")];
     for (text, index, expect) in table {
-        let interface = InterfaceIndex::new(index).expect("there are so many");
+        let interface = InterfaceIndex::new(index).expect("there are this many");
         assert_eq!(Derived::new(end(text).into(), DEFAULT_RANGE).address(interface).to_string(), expect, "{text}");
     }
 }
@@ -137,7 +137,7 @@ fn a_host_may_send_from_its_own_and_mapped_addresses_alone() {
     );
     let [a, b] = [HOST_A, HOST_B].map(|text| ScionHost::from(end(text)));
     for index in 0..=MAX_EGRESS {
-        let interface = InterfaceIndex::new(index).expect("there are so many");
+        let interface = InterfaceIndex::new(index).expect("there are this many");
         for own in Addresses::of(end(HOST_A), Some(DEFAULT_RANGE), interface).expect("it has some").iter() {
             assert!(table.may_send(a, own), "{own}");
             assert!(!table.may_send(b, own), "{own}");

@@ -103,7 +103,7 @@ pub struct FlowStatus {
     pub tx_bytes: u64,
     /// Packets received again.
     pub rx_retransmissions: u64,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub tx_retransmissions: u64,
     /// Its part of the connection's bytes so far, both directions, in per cent.
     pub share_pct: f64,

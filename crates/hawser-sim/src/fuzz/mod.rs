@@ -48,7 +48,7 @@ pub struct Report {
     pub datagrams: u64,
     /// Inner packets given to portals, and how many of them arrived.
     pub packets: (u64, u64),
-    /// Datagrams that somebody else made, or sent again.
+    /// Datagrams that somebody else made, or replayed.
     pub hostile: u64,
     /// Sessions that began.
     pub sessions: u64,

@@ -29,7 +29,7 @@ const RATE_ROUNDS: u64 = 10;
 /// STARTUP ends after three rounds without a quarter more.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// The least round trip is sought again after this, for that long.
+/// The least round trip is probed again after this, for that long.
 const RTT_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT: Duration = Duration::from_millis(200);
 /// The least window, segments.

@@ -7,7 +7,7 @@ use hawser_sim::on;
 
 /// Mbit/s of the bottleneck.
 const MBIT: f64 = 20.0;
-/// Bulk over 20 Mbit/s, less what headers, acknowledgements, the thin flow and the pings take.
+/// Bulk over 20 Mbit/s, less what headers, acknowledgements, the sparse flow and the pings take.
 const FILLED: f64 = 17.5;
 
 /// Two links through one pipe.

@@ -4,7 +4,7 @@ use crate::situations;
 use hawser_sim::net::{LinkSpec, link};
 use hawser_sim::{Act, on};
 
-/// What was too large is sent again in pieces, and may come after it was given up.
+/// What was too large is retransmitted in pieces, and may come after it was given up.
 const A_FEW: f64 = 0.000_5;
 
 fn pair() -> [LinkSpec; 2] {

@@ -1,4 +1,4 @@
-//! Flows whose losses are repaired instead of sent again: 200 packets a second of 200 bytes.
+//! Flows whose losses are repaired instead of retransmitted: 200 packets a second of 200 bytes.
 
 use hawser_core::congestion::Kind;
 use hawser_core::rules::{Rules, Treatment};
@@ -33,7 +33,7 @@ struct Outcome {
     overhead: f64,
 }
 
-/// The flow from the second second on, its losses not sent again.
+/// The flow from the second second on, its losses not retransmitted.
 fn thin_flow(links: &[LinkSpec], seconds: f64, fec: bool, acts: &[(f64, Act)]) -> Outcome {
     let recipes = [LOCAL, REMOTE].map(|side| Recipe::of(side, Kind::Bbr));
     let mut world = World::new(Setup { seed: 5, links: links.to_vec(), recipes, clocks: None, both_initiate: false });
@@ -70,7 +70,7 @@ fn five_per_cent_lost_on_one_link_becomes_less_than_a_half_for_less_than_thirty_
     let plain = thin_flow(&[lossy(0.05)], 61.0, false, &[]);
     let repaired = thin_flow(&[lossy(0.05)], 61.0, true, &[]);
     println!("{plain:?}\n{repaired:?}");
-    assert!((0.04..0.06).contains(&plain.lost) && plain.never == plain.lost, "nothing is sent again: {plain:?}");
+    assert!((0.04..0.06).contains(&plain.lost) && plain.never == plain.lost, "nothing is retransmitted: {plain:?}");
     assert!(repaired.lost < 0.005 && repaired.repaired > 400, "{repaired:?}");
     assert!(repaired.sent as f64 <= plain.sent as f64 * 1.3, "{} and {} bytes", repaired.sent, plain.sent);
 }

@@ -14,7 +14,7 @@ use hawser_sim::{Act, on};
 
 /// UDP's number (IANA).
 const UDP: u8 = 17;
-/// What the pings and the thin flow need beside the bulk, bytes, in a situation's time.
+/// What the pings and the sparse flow need beside the bulk, bytes, in a situation's time.
 const BESIDE: u64 = 2_000_000;
 
 fn pair() -> [LinkSpec; 2] {
@@ -26,7 +26,7 @@ fn all(scheduler: Kind) -> Rules {
     Rules::new(Vec::new(), Treatment { scheduler, ..Treatment::default() })
 }
 
-/// UDP under a scheduler, losses not sent again; the rest as ever.
+/// UDP under a scheduler, losses not retransmitted; the rest as ever.
 fn thin(scheduler: Kind) -> Rules {
     let treatment = Treatment { scheduler, resend: false, ..Treatment::default() };
     Rules::new(vec![Rule { protocol: Some(UDP), treatment, ..Rule::default() }], Treatment::default())

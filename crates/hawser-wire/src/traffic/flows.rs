@@ -27,8 +27,8 @@ use crate::namespace::Namespace;
 const CHUNK: usize = 128 << 10;
 /// How often a thread that waits looks whether it is to end.
 const GLANCE: Duration = Duration::from_millis(20);
-/// How long senders leave the receivers' goodbye on the way.
-const FAREWELL: Duration = Duration::from_millis(200);
+/// How long senders leave the receivers' close on the way.
+const LINGER: Duration = Duration::from_millis(200);
 /// How long connecting may take: three lost SYNs (RFC 6298: 1 + 2 + 4 seconds).
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
 
@@ -225,7 +225,7 @@ fn send(streams: &[TcpStream], stack: Stack, start: Moment, end: Moment) -> io::
         }
     }
     let infos = streams.iter().map(|stream| StreamInfo::of(stream, stack).ok()).collect();
-    sleep(FAREWELL);
+    sleep(LINGER);
     Ok(Ended { infos, broken })
 }
 

@@ -29,7 +29,7 @@ const INFO_BYTES: usize = size_of::<libc::tcp_info>();
 /// What the kernel knows of a stream's sending side (and what came out of order, of its receiving one). Plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamInfo {
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmissions: u64,
     /// By how many segments the network reorders, as the sender sees it (3 at first).
     pub reordering: u32,

@@ -24,7 +24,7 @@ const CHUNK: usize = 256 << 10;
 /// How often a thread that waits looks whether it is to end.
 const GLANCE: Duration = Duration::from_millis(50);
 /// How long the receiver waits for the reset after the sender has ended, at most.
-const FAREWELL: Duration = Duration::from_millis(500);
+const LINGER: Duration = Duration::from_millis(500);
 /// How long connecting may take: three lost SYNs (RFC 6298: 1 + 2 + 4 seconds).
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
 
@@ -237,7 +237,7 @@ fn receive(mut stream: TcpStream, over: &AtomicBool, timeline: &Mutex<Timeline>)
         }
         if over.load(Ordering::Acquire) {
             let now = Moment::now();
-            if now - *since_over.get_or_insert(now) >= FAREWELL {
+            if now - *since_over.get_or_insert(now) >= LINGER {
                 return Ok(());
             }
         }

@@ -17,7 +17,7 @@ pub struct Tmux {
 }
 
 impl Tmux {
-    /// A terminal of so many columns and lines, in which `command` runs.
+    /// A terminal of this many columns and lines, in which `command` runs.
     pub fn start((width, height): (u16, u16), command: &str) -> Self {
         let tmux = Self { folder: tempfile::tempdir().expect("a folder") };
         // The inner shell becomes the command, whose process is known so; the outer one stays.

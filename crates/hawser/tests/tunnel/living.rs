@@ -145,7 +145,7 @@ fn a_route_that_cannot_be_set_at_a_reload_is_set_as_soon_as_it_can() {
     local.signal(Signal::HUP);
     local.wait_for_log("not set, it is tried again");
     lab.local.set_sysctl("ipv6/conf/hawser0/disable_ipv6", "0").expect("a sysctl");
-    local.wait_for_log("set at last");
+    local.wait_for_log("applied after retry");
     lab.answered_within(ms(1_000));
 }
 

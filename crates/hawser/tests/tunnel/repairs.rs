@@ -1,4 +1,4 @@
-//! A thin flow over a link that loses, with repairs and without.
+//! A sparse flow over a link that loses, with repairs and without.
 
 use hawser_portal::api::FecStatus;
 use hawser_wire::traffic::{UdpFlow, UdpReport};
@@ -53,7 +53,7 @@ fn a_rule_with_fec_loses_a_tenth_for_a_quarter_more_bytes() {
     let lost = |report: &UdpReport| report.lost() as f64 / report.sent as f64 * 100.0;
     let (plain, plain_bytes, nothing) = thin_flow("");
     let (repaired, bytes, [sender, receiver]) = thin_flow("fec = \"auto\"\n");
-    assert!(lost(&plain) > LOSS / 2.0, "nothing is sent again: {} % lost", lost(&plain));
+    assert!(lost(&plain) > LOSS / 2.0, "nothing is retransmitted: {} % lost", lost(&plain));
     assert_eq!(nothing, [FecStatus::default(); 2], "nobody asked for repairs");
     let said = format!("{sender:?}, {receiver:?}");
     assert!(lost(&repaired) < STILL_LOST, "{} % lost; {said}", lost(&repaired));

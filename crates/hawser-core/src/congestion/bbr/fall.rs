@@ -174,7 +174,7 @@ mod tests {
         for (name, road) in [
             ("the rate is as it was", Road { carries: MODEL, ..HALVED }),
             ("a third less", Road { carries: MODEL * 2 / 3, ..HALVED }),
-            ("a thin flow behind a queue of others that grows", Road { pace: MODEL / 20, others: 0.5, ..HALVED }),
+            ("a sparse flow behind a queue of others that grows", Road { pace: MODEL / 20, others: 0.5, ..HALVED }),
             ("as much was sent as came", Road { pace: MODEL / 2, ..HALVED }),
             (
                 "the link rests for 50 ms, ten times a second",

@@ -95,7 +95,7 @@ mod tests {
         reordering.loss_delay(&snapshot).as_millis()
     }
 
-    /// So many loss episodes, each a second after the other.
+    /// This many loss episodes, each a second after the other.
     fn episodes(reordering: &mut Reordering, from_ms: u64, count: u64) {
         for i in 0..count {
             let sent_ms = from_ms + i * 1_000;

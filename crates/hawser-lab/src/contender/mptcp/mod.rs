@@ -38,7 +38,7 @@ const USERSPACE: &str = "1";
 enum PathManager {
     /// From every address of the client to every one of the server.
     Fullmesh,
-    /// So many between two addresses.
+    /// This many between two addresses.
     NDiffPorts(u32),
 }
 

@@ -2,7 +2,7 @@
 //!
 //! 1. Duplicate acknowledgments, of either direction, by RFC 5681 section 2, or with news of parts (RFC 6675).
 //! 2. Connections by their keys: a key's SHA-256 begins with the token by which a subflow joins (RFC 8684 section 3.2).
-//! 3. Everything counts once, however often it is sent again.
+//! 3. Everything counts once, however often it is retransmitted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

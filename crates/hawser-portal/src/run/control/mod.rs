@@ -61,7 +61,7 @@ pub use takeover::TakeoverError;
 pub use tun_queue::QUEUE_LEN as TUN_QUEUE_LEN;
 
 /// The packet thread has this long to close the sessions before the system is cleaned up without it.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The packet thread, seen from the control thread. It runs from the start; the control thread owns this.
 struct PacketThread {
@@ -172,7 +172,7 @@ impl PacketThread {
         // Fails only if the thread has ended already.
         let _ = self.commands.send([Command::Stop]);
         let ended = async { while self.reports.recv().await.is_some() {} };
-        if tokio::time::timeout(FAREWELL, ended).await.is_err() {
+        if tokio::time::timeout(CLOSE_TIMEOUT, ended).await.is_err() {
             tracing::warn!("packet thread does not end, going on without it");
             return Ok(None);
         }
@@ -211,7 +211,7 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn a_packet_thread_that_hangs_is_not_waited_for() {
         let end = ended(|| {
-            std::thread::sleep(2 * FAREWELL);
+            std::thread::sleep(2 * CLOSE_TIMEOUT);
             Err(failure())
         });
         assert!(matches!(end.await, Ok(None)));

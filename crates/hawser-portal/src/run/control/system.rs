@@ -152,7 +152,7 @@ impl System {
         self.tried = Instant::now();
         for change in std::mem::take(&mut self.missing) {
             match self.net.apply(change.clone()).await {
-                Ok(_) => tracing::info!(%change, "set at last"),
+                Ok(_) => tracing::info!(%change, "applied after retry"),
                 Err(error) => {
                     tracing::debug!(%change, %error, "still not set");
                     self.missing.push(change);

@@ -171,7 +171,7 @@ impl Driver {
     /// Peers that are told need not find out by silence.
     fn close_sessions(&mut self) {
         self.parts.endpoint.close();
-        transmit::farewell(&mut self.parts);
+        transmit::send_closes(&mut self.parts);
     }
 }
 

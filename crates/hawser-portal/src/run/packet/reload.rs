@@ -12,7 +12,7 @@ pub fn carry_out(parts: &mut Parts, reload: Reload, now: Time) {
     let Reload { removed, changed, added, metrics, rules, terms, links_removed, links_added } = reload;
     if !removed.is_empty() {
         removed.iter().for_each(|peer| parts.endpoint.dismiss_peer(*peer));
-        transmit::farewell(parts);
+        transmit::send_closes(parts);
         removed.iter().for_each(|peer| parts.endpoint.remove_peer(now, *peer));
     }
     for (peer, config) in changed {

@@ -15,7 +15,7 @@ use super::{Parts, streams};
 const BATCHES_PER_ROUND: usize = 8;
 
 /// Rounds in which all that is to be said at the end is said: a CLOSE for each path of 500 peers.
-const FAREWELL_ROUNDS: usize = 64;
+const CLOSE_ROUNDS: usize = 64;
 
 /// The links' buffers, lent to the core. Lives for a round.
 struct Spare<'a> {
@@ -30,8 +30,8 @@ impl Buffers for Spare<'_> {
 }
 
 /// Says what is to be said before peers are forgotten.
-pub fn farewell(parts: &mut Parts) {
-    for _ in 0..FAREWELL_ROUNDS {
+pub fn send_closes(parts: &mut Parts) {
+    for _ in 0..CLOSE_ROUNDS {
         if !on_round(parts) {
             break;
         }

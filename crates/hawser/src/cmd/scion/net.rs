@@ -58,7 +58,7 @@ struct Up {
     /// Wait until there are paths between all its ASes
     #[arg(long)]
     wait: bool,
-    /// So many parallel links, where the topology has a `count` [default: as the topology says]
+    /// This many parallel links, where the topology has a `count` [default: as the topology says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
     links: Option<u8>,
     /// What to call it, where several run [default: as the topology is called]

@@ -19,7 +19,7 @@ pub struct Column<R> {
     pub width: u16,
     /// From which width of the terminal on it is there.
     pub from: u16,
-    /// What a row has there, in so many columns.
+    /// What a row has there, in this many columns.
     pub cell: fn(&R, &Theme, usize) -> (String, Style),
 }
 
@@ -70,7 +70,7 @@ fn widths<R>(columns: &[&Column<R>], whole: u16) -> Vec<u16> {
     columns.iter().map(|column| if column.width == 0 { part } else { column.width }).collect()
 }
 
-/// A text of at most so many characters: what is left out is in the middle, as both ends of an address tell more.
+/// A text of at most this many characters: what is left out is in the middle, as both ends of an address tell more.
 pub fn cut(text: &str, width: usize, theme: &Theme) -> String {
     let length = text.chars().count();
     if length <= width {

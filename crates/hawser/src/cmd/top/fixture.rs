@@ -3,7 +3,7 @@
 use hawser_portal::api::{Events, Flows, Status};
 use serde_json::{Value, json};
 
-/// A path after so many seconds of these rates, received and sent.
+/// A path after this many seconds of these rates, received and sent.
 fn path(name: &str, state: &str, second: u64, rates: (u64, u64)) -> Value {
     let down = state != "active";
     json!({
@@ -16,7 +16,7 @@ fn path(name: &str, state: &str, second: u64, rates: (u64, u64)) -> Value {
     })
 }
 
-/// The portal after so many seconds: a peer with two paths, a third one down, and one peer that was never there.
+/// The portal after this many seconds: a peer with two paths, a third one down, and one peer that was never there.
 pub fn status(second: u64) -> Status {
     // The first path's rate goes up and down, so that there is something to see.
     let wave = second * 1_000_000 + second % 5 * 150_000;

@@ -43,13 +43,13 @@ pub enum Deed {
     Pause,
     /// Keys work on the next table.
     NextTable,
-    /// Its rows are sorted by a column so many further on.
+    /// Its rows are sorted by a column this many further on.
     Sort(isize),
     /// Their order is the other one.
     Reverse,
-    /// The peer so many further on is shown alone.
+    /// The peer this many further on is shown alone.
     Peer(isize),
-    /// Its rows move by so many.
+    /// Its rows move by this many.
     Scroll(isize),
 }
 
@@ -208,7 +208,7 @@ impl Model {
     }
 }
 
-/// A place so many further on, round and round.
+/// A place this many further on, round and round.
 fn stepped(place: usize, step: isize, places: usize) -> usize {
     let places = places.max(1).cast_signed();
     (place.cast_signed() + step).rem_euclid(places).cast_unsigned()
