@@ -104,10 +104,11 @@ mod tests {
     fn status(uptime_s: f64, paths: &[(f64, f64)]) -> Status {
         let path = |(id, (rate_mbps, delay_ms)): (usize, &(f64, f64))| {
             let mut load = serde_json::to_value(crate::api::PathLoad::default()).expect("plain data");
-            load["id"] = id.into();
+            let live = crate::api::Live { id: Some(id as u32), ..Default::default() };
             load["delay_ms"] = (*delay_ms).into();
             json!({"name": format!("link{id}"), "transport": "udp", "state": "active", "metric": 0, "rtt_ms": 20.0,
-                   "rate_mbps": rate_mbps, "loss_pct": 0.0, "cwnd_bytes": 0, "mtu": 0, "rx_bytes": 0, "tx_bytes": 0, "load": load})
+                   "rate_mbps": rate_mbps, "loss_pct": 0.0, "cwnd_bytes": 0, "mtu": 0, "rx_bytes": 0, "tx_bytes": 0,
+                   "live": live, "load": load})
         };
         let paths: Vec<_> = paths.iter().enumerate().map(path).collect();
         let peer = json!({"name": "hub", "handshake_age_s": 1.0, "rx_bytes": 0, "tx_bytes": 0, "paths": paths});
