@@ -24,7 +24,7 @@ local LENGTHS = { [1] = 157, [2] = 113, [3] = 61 }
 local FRAMES = {
     [0x00] = "PADDING", [0x01] = "PING", [0x02] = "ACK", [0x03] = "PATH_CHALLENGE", [0x04] = "PATH_RESPONSE",
     [0x05] = "PATH_INFO", [0x06] = "GONE", [0x07] = "SPLIT", [0x08] = "DATA", [0x09] = "CLOSE", [0x0a] = "HOLD",
-    [0x0b] = "REPAIR", [0x0c] = "TERMS", [0x0d] = "PROTECTED",
+    [0x0b] = "REPAIR", [0x0c] = "TERMS", [0x0d] = "PROTECTED", [0x40] = "LINK_NAME",
 }
 local STATES = { [0] = "usable", [1] = "down", [2] = "closed" }
 local REASONS = { [0] = "the portal stops", [1] = "the peer is no longer configured", [2] = "protocol violation" }
@@ -98,6 +98,9 @@ local f = {
     terms_rate = ProtoField.uint64("hawser.terms.max_rate", "Max rate (kbit/s, 0: none)", base.DEC),
     terms_revision = ProtoField.uint64("hawser.terms.revision", "Revision", base.DEC),
     symbol = ProtoField.uint16("hawser.protected.symbol", "Symbol", base.DEC),
+    link_name_length = ProtoField.uint64("hawser.link_name.length", "Length", base.DEC),
+    link_name_path = ProtoField.uint64("hawser.link_name.path", "Path", base.DEC),
+    link_name = ProtoField.bytes("hawser.link_name.name", "Hash of the name"),
     reserved_length = ProtoField.uint64("hawser.reserved.length", "Length", base.DEC),
     unknown = ProtoField.bytes("hawser.unknown", "Unknown data"),
 }
@@ -303,6 +306,17 @@ dissect[0x0d] = function(r, tree, pinfo, root)
     dissect[0x08](r, tree, pinfo, root)
 end
 
+dissect[0x40] = function(r, tree)
+    local len = r:varint(tree, f.link_name_length):tonumber()
+    local stop = r.at + len
+    if len > r:left() then malformed("truncated") end
+    r:varint(tree, f.link_name_path)
+    if stop - r.at < 8 then malformed("no name") end
+    r:field(tree, f.link_name, 8)
+    -- What stands behind the name is a later version's.
+    if stop > r.at then r:field(tree, f.unknown, stop - r.at) end
+end
+
 -- What a later version says: of the reserved range, with its length.
 local function reserved(r, tree)
     local len = r:varint(tree, f.reserved_length):tonumber()
@@ -317,8 +331,8 @@ local function dissect_frame(r, tree, pinfo, root)
     local code = r.tvb(start, 1):uint()
     local name, read = FRAMES[code], dissect[code]
     -- Nothing speaks for clear frames where a portal of this version would have sent none.
-    if tree and code >= 0x40 and code <= 0x7f then name, read = "RESERVED", reserved end
-    r:speaks(4) -- 14 types of 256
+    if tree and not name and code >= 0x40 and code <= 0x7f then name, read = "RESERVED", reserved end
+    r:speaks(4) -- 15 types of 256
     local branch = tree and tree:add(f.frame, r.tvb(start, r:left())):set_text(name or string.format("Frame 0x%02x", code))
     r:field(branch, f.frame_type, 1)
     if read then

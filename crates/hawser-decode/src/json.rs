@@ -2,7 +2,7 @@
 
 use hawser_core::wire::{
     AckFrame, CloseReason, DataFlags, DataFrame, DataHeader, DatagramKind, FlowBucket, FlowSequence, Frame, Frames,
-    LinkState, Reader,
+    LinkNameFrame, LinkState, Reader,
 };
 use serde_json::{Map, Value, json};
 
@@ -99,9 +99,10 @@ fn frame(frame: &Frame<'_>) -> Value {
             };
             json!({"type": "CLOSE", "reason": reason})
         }
-        Frame::Reserved(frame) => {
-            json!({"type": "RESERVED", "code": frame.kind(), "bytes": frame.bytes().len()})
-        }
+        Frame::Reserved(frame) => match LinkNameFrame::of(&frame) {
+            Some(said) => json!({"type": "LINK_NAME", "path": said.path.0, "name": format!("{:016x}", said.name.0)}),
+            None => json!({"type": "RESERVED", "code": frame.kind(), "bytes": frame.bytes().len()}),
+        },
         Frame::Hold(hold) => json!({"type": "HOLD", "us": hold.hold_us}),
     }
 }

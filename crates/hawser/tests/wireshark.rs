@@ -103,6 +103,11 @@ const FRAMES: &[Case] = &[
         "PROTECTED",
         &[("hawser.protected.symbol", "9"), ("hawser.data.bucket", "2"), ("hawser.data.sequence", "1")],
     ),
+    (
+        &[0x40, 10, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+        "LINK_NAME",
+        &[("hawser.link_name.path", "3"), ("hawser.link_name.name", "0102030405060708"), ("hawser.unknown", "09")],
+    ),
 ];
 
 /// A message's first byte, its length, and what tshark is to say of its fields.

@@ -46,10 +46,11 @@ struct Hawser {
     portals: Option<Arc<Running>>,
 }
 
-/// The portals at work, and where. Shared with what happens to them; ended on drop.
+/// The portals at work, and where. Shared with what happens to them, until the contender goes down; ended on drop.
 #[derive(Debug)]
 pub struct Running {
-    portals: Mutex<Portals>,
+    portals: Mutex<Option<Portals>>,
+    remote_key: [u8; 32],
     /// Local, remote.
     hosts: [Namespace; 2],
 }
@@ -57,20 +58,26 @@ pub struct Running {
 impl Running {
     /// Starts the portal of an end, as it was started first; does not wait until it works. It ends with the calling thread.
     pub(crate) fn start(&self, end: TunnelEnd) -> Result<(), LabError> {
-        self.lock().start_again(end, &self.hosts[usize::from(end == TunnelEnd::Remote)])
+        let host = &self.hosts[usize::from(end == TunnelEnd::Remote)];
+        self.lock().as_mut().map_or(Ok(()), |portals| portals.start_again(end, host))
     }
 
     /// The remote one's public key.
     pub(crate) fn remote_key(&self) -> [u8; 32] {
-        *self.lock().remote_key().as_bytes()
+        self.remote_key
     }
 
     /// What both say: local, remote; none of one that does not answer.
     pub(crate) fn statuses(&self) -> [Option<Status>; 2] {
-        self.lock().statuses()
+        self.lock().as_ref().map_or([None, None], Portals::statuses)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Portals> {
+    /// Ends both, whoever shares them.
+    fn end(&self) {
+        drop(self.lock().take());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Portals>> {
         self.portals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -193,7 +200,11 @@ impl Contender for Hawser {
         let programs = portals.processes().into_iter().zip(["local", "remote"]);
         let programs = programs.map(|(process, role)| Program { role, pid: process.pid() }).collect();
         let hosts = [stage.local.clone(), stage.remote.clone()];
-        let running = Arc::new(Running { portals: Mutex::new(portals), hosts });
+        let running = Arc::new(Running {
+            remote_key: *portals.remote_key().as_bytes(),
+            portals: Mutex::new(Some(portals)),
+            hosts,
+        });
         self.portals = Some(Arc::clone(&running));
         let ends = if has_lan(stage) { stage.hosts } else { tun_ends(stage.inner) };
         Ok(Offer { ends, socket: Transport::Tcp, programs, portals: Some(running) })
@@ -201,7 +212,9 @@ impl Contender for Hawser {
 
     fn down(&mut self, _: &Stage) -> Result<(), LabError> {
         // Told to end, they undo what they set.
-        self.portals = None;
+        if let Some(running) = self.portals.take() {
+            running.end();
+        }
         Ok(())
     }
 }
