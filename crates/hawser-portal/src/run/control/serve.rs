@@ -1,14 +1,10 @@
 //! The control thread's loop, once everything is set up.
 
-mod naming;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hawser_core::endpoint::Event;
-use hawser_core::handshake::PublicKey;
-use hawser_core::handshake::enrolment::InvitationId;
 use hawser_core::handshake::secrets::KeyLogEntry;
 use hawser_core::units::{LinkId, PeerId};
 use hawser_net::netcfg::{EventSender, LinkEvent, LinkWatch};
@@ -21,10 +17,9 @@ use super::flows::{self, FlowDesk};
 use super::key_log::KeyLog;
 use super::names::Names;
 use super::observe::Observer;
-use super::reload::{self, Places};
+use super::reload::Places;
 use super::routes::Routes;
 use super::scion::Pathfinder;
-use super::sockets;
 use super::status;
 use super::system::System;
 use super::tell;
@@ -35,12 +30,14 @@ use crate::api::{ControlSocket, EventKind, FlowQuestions, Orders};
 use crate::config::{Config, Keys, Link, MarkKinds, Metric, Peer};
 use crate::run::interfaces::Interfaces;
 use crate::run::messages::{Command, Lost, Reload, Report, State};
-use crate::run::plan::{self, SocketPlan};
+use crate::run::plan::SocketPlan;
 use crate::run::privileges::Powers;
-use crate::run::{Host, Order, RunError, kill_switch, orders_of, terms};
+use crate::run::{Host, Order, RunError, orders_of, terms};
 use crate::web::Web;
 
 mod deeds;
+mod naming;
+mod reading;
 
 /// The packet thread reports its state this often: no status is older, and it costs that thread nothing measurable.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
@@ -378,89 +375,6 @@ impl<'a> Serving<'a> {
             }
         }
         Next::GoOn
-    }
-
-    /// The configuration is read again; whether it could be.
-    async fn read_again(&mut self, host: &mut impl Host<(Config, Keys)>) -> bool {
-        let read = host.reload();
-        if let Some((config, keys)) = &read {
-            self.reload(config, keys).await;
-            self.enrolments.follow(keys.invitations.clone());
-            self.command([Command::Invitations(self.enrolments.core())]);
-        }
-        host.ready(&self.summary());
-        read.is_some()
-    }
-
-    /// The holder of a token has shown its key: it becomes a peer, and is answered from then on.
-    async fn enrol(&mut self, id: InvitationId, key: PublicKey, host: &mut impl Host<(Config, Keys)>) {
-        // Answered as bound once the peer is known: that order is the channel's.
-        if self.enrolments.admit(id, key, &self.config) && !self.read_again(host).await {
-            self.enrolments.forget(id);
-        }
-    }
-
-    fn expire_enrolments(&mut self) {
-        if self.enrolments.expire() {
-            self.command([Command::Invitations(self.enrolments.core())]);
-        }
-    }
-
-    /// Which sockets there should be now.
-    async fn plan_anew(&mut self, reload: &mut Reload) {
-        let rtnl = self.system.rtnl();
-        let named = Config { peers: self.peers.clone(), ..self.config.clone() };
-        let mut expanded = self.taken.expand(&named, &rtnl, &self.interfaces).await;
-        self.set_tiers(&mut expanded.links);
-        sockets::follow(&mut self.plans, plan::sockets(&expanded), reload);
-        if self.links == expanded.links {
-            // Sockets that come when a name is resolved know no terms yet.
-            if !reload.links_added.is_empty() {
-                reload.terms = self.terms().terms;
-            }
-            return;
-        }
-        if self.links.iter().all(|link| link.data_cap.is_none()) {
-            self.usage.begin();
-        }
-        self.links = expanded.links;
-        self.spent = self.links.iter().map(|link| self.usage.is_spent(link)).collect();
-        reload.terms = self.terms().terms;
-    }
-
-    async fn pass_on(&mut self, reload: Reload) {
-        if reload.is_empty() {
-            return;
-        }
-        self.system.welcome(&reload.links_added, &self.interfaces).await;
-        self.command([Command::Reload(reload)]);
-    }
-
-    /// What can change does; the log says what waits for a restart.
-    async fn reload(&mut self, new: &Config, keys: &Keys) {
-        let effective = reload::effective(&self.config, new, &self.powers, &self.marks);
-        let old = std::mem::replace(&mut self.config, effective);
-        self.names.follow(&self.config.peers, Instant::now());
-        self.peers = self.names.fill(&self.config.peers);
-        let mut reload = self.places.follow(&self.peers, keys);
-        if (&old.traffic, &old.rules) != (&self.config.traffic, &self.config.rules) {
-            reload.rules = Some(terms::rules(&self.config));
-        }
-        self.plan_anew(&mut reload).await;
-        if !reload.is_empty() || old.forwards != self.config.forwards {
-            self.pass_on(reload).await;
-            self.find_paths();
-            self.system.reconfigure(&self.config).await;
-            self.answer_by_links().await;
-            let rtnl = self.system.rtnl();
-            self.routes.ask(&rtnl, &self.plans, &self.interfaces).await;
-        }
-        // Others flush nftables when their own rules are read anew: ours come back with a reload.
-        if let Err(error) = kill_switch::follow(&self.config).await {
-            tracing::warn!(%error, "way past the tunnel not closed anew");
-        }
-        let done = reload::changed_sections(&old, &self.config);
-        tell::reload(&self.told, &done, &reload::changed_sections(&self.config, new));
     }
 
     /// A line for `systemctl status`.
