@@ -99,7 +99,7 @@ fn frame(frame: &Frame<'_>) -> Value {
             };
             json!({"type": "CLOSE", "reason": reason})
         }
-        Frame::Reserved(frame) => match LinkNameFrame::of(&frame) {
+        Frame::Reserved(frame) => match LinkNameFrame::of(frame) {
             Some(said) => json!({"type": "LINK_NAME", "path": said.path.0, "name": format!("{:016x}", said.name.0)}),
             None => json!({"type": "RESERVED", "code": frame.kind(), "bytes": frame.bytes().len()}),
         },
