@@ -22,10 +22,13 @@ fn two_days_of_faults_lose_nothing_that_is_not_counted_and_a_whole_line_is_alway
     let [local, remote] = report.packets;
     assert!(local.came > 50_000 && remote.came > 50_000, "{local:?}, {remote:?}");
     assert!(report.hostile > 1_000, "{} hostile datagrams", report.hostile);
-    let lost = local.lost + remote.lost;
-    // Links are worn on purpose: of two days of seeds 1 to 3 between 13 and 16 % are lost, by 4 % more or less where nothing changed
-    // but the order of packets.
-    assert!(lost * 5 < local.given + remote.given, "{local:?}, {remote:?}");
+    // Pages come whole and at once: what lines that are worn on purpose have no room for waits in the ingress queue, and is
+    // dropped there. What no path delivered is less than a packet in a thousand.
+    let queue = |reason: &str| ["queue_full", "too_old", "no_session"].contains(&reason);
+    let waited = report.drops.iter().flatten().filter(|(reason, _)| queue(reason)).map(|(_, count)| count).sum::<u64>();
+    let (lost, given) = (local.lost + remote.lost, local.given + remote.given);
+    let forgotten = local.forgotten + remote.forgotten;
+    assert!((lost + forgotten - waited) * 1_000 < given, "{local:?}, {remote:?}, {waited} dropped as they waited");
 }
 
 #[test]

@@ -85,7 +85,9 @@ impl Session {
         let _ = self.write_frames(now, index, number, &mut out, &mut written);
         let route = written.route.unwrap_or(self.paths[index].route);
         let len = out.len();
-        self.paths[index].starved = if len == 0 { room } else { 0 };
+        // Who had nothing to say, as only its MTU is searched, is not short of room.
+        let starves = len == 0 && self.paths[index].ack_is_due(now);
+        self.paths[index].starved = if starves { room } else { 0 };
         if len == 0 {
             return None;
         }
@@ -257,6 +259,8 @@ impl Session {
         let sealed = seal.seal(id, number, datagram);
         debug_assert_eq!(sealed, Ok(()), "a probe has header and tag");
         path.remember_probe(now, number, size);
+        // Lost alone, it would pass for a path that fell silent: what follows it is answered.
+        path.wants.ping = true;
         Some(path.transmit(usize::from(size), usize::from(size)))
     }
 }

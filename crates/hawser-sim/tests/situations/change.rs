@@ -1,7 +1,12 @@
 //! Links that change: rate, delay, MTU, loss, addresses.
 
 use crate::situations;
+use hawser_core::congestion::Kind;
+use hawser_core::path::health::HealthState;
 use hawser_sim::net::{LinkSpec, link};
+use hawser_sim::portal::Recipe;
+use hawser_sim::situation::second;
+use hawser_sim::world::{LOCAL, REMOTE, Setup, World};
 use hawser_sim::{Act, on};
 
 /// What was too large is retransmitted in pieces, and may come after it was given up.
@@ -36,4 +41,24 @@ situations! {
     nat_rebinds_downwards: on(&pair().map(|link| link.nat(30))).downwards().lasts(9.0).at(3.0, Act::Rebind(0)).gap(2.0, 9.0, 300.0).share_between(6.0, 9.0, 0.9).strays(400_000);
     address_changes: on(&pair()).lasts(9.0).at(3.0, Act::Move(0)).gap(2.0, 9.0, 200.0).share_between(6.0, 9.0, 0.9).strays(2_000);
     address_of_the_only_link_changes: on(&[link(50.0, 20.0)]).lasts(9.0).at(3.0, Act::Move(0)).gap(2.0, 9.0, 1_000.0).share_between(6.0, 9.0, 0.9).strays(2_000);
+}
+
+/// A probe of a size that does not pass is lost alone: nobody takes the path for silent.
+#[test]
+fn an_idle_path_is_not_suspected_while_its_mtu_is_searched() {
+    let recipes = [LOCAL, REMOTE].map(|side| Recipe::of(side, Kind::Bbr));
+    let links = vec![link(50.0, 20.0).mtu(1_492), link(30.0, 50.0)];
+    let mut world = World::new(Setup { seed: 6, links, recipes, clocks: None, both_initiate: false });
+    world.run_until(second(1.0));
+    let mut mtus = Vec::new();
+    for look in 0..1_000 {
+        world.run_until(second(1.0 + f64::from(look) / 100.0));
+        let now = world.now;
+        let snapshots = world.portals.each_ref().map(|portal| portal.endpoint.snapshot(portal.clock.show(now)));
+        let paths = snapshots.iter().flat_map(|snapshot| snapshot.peers.iter().flatten()).flat_map(|peer| &peer.paths);
+        mtus = paths.clone().map(|path| path.mtu).collect();
+        assert!(paths.clone().all(|path| path.state == HealthState::Active), "at {now:?}: {paths:?}");
+    }
+    // IPv4 and UDP headers.
+    assert_eq!(mtus, [1_464, 1_472, 1_464, 1_472]);
 }
