@@ -2,11 +2,11 @@
 //!
 //! 1. `rekey_at`: when we are to begin a handshake.
 //! 2. `install_keys`: its keys seal from now on. `admit_keys`: where both sides began one, keys that only open.
-//! 3. `key_ids`, `open_key`: what opens meanwhile.
+//! 3. `key_ids`, `open_key`: what opens meanwhile. `tell_over`: nothing seals any more.
 
 use super::constants::INITIAL_RTT;
 use super::keyring::{KeySet, Rekey};
-use super::{Event, Session};
+use super::{Event, KeyEnd, Session};
 use crate::endpoint::labels::KeyId;
 use crate::units::Time;
 use std::time::Duration;
@@ -46,6 +46,13 @@ impl Session {
 
     fn longest_timeout(&self) -> Duration {
         self.paths.iter().map(|path| path.probe_timeout()).max().unwrap_or(INITIAL_RTT * 3)
+    }
+
+    /// Nothing may be sealed: the endpoint hears of it once.
+    pub(super) fn tell_over(&mut self, end: KeyEnd) {
+        if !std::mem::replace(&mut self.told_over, true) {
+            self.events.push(Event::KeysOver(end));
+        }
     }
 
     /// When new keys are due.

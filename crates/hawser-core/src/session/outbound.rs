@@ -14,7 +14,7 @@ use super::hedge::may_be_copied;
 use super::path::{Content, Path};
 use super::reliable;
 use super::retransmit::SegmentRecord;
-use super::{Buffers, Context, Event, KeyEnd, Route, Session, Transmit};
+use super::{Buffers, Context, Route, Session, Transmit};
 use crate::drops::DropReason;
 use crate::packet::{Class, SegmentRef, Train, TrainStore};
 use crate::queue::{Choice, Pulled};
@@ -418,13 +418,6 @@ impl Session {
         cx.store.release(record.segment);
         cx.drops.count(DropReason::GaveUp);
         self.reliable.push(reliable::Frame::Gone(Gone { bucket: record.bucket, upto: record.sequence }));
-    }
-
-    /// Nothing may be sealed: the endpoint hears of it once.
-    fn tell_over(&mut self, end: KeyEnd) {
-        if !std::mem::replace(&mut self.told_over, true) {
-            self.events.push(Event::KeysOver(end));
-        }
     }
 
     /// Nothing waits: what paths deliver from now on says nothing of what they could.
