@@ -6,21 +6,34 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Row, Table};
 
+use super::series::Rates;
 use super::theme::Theme;
 use crate::cmd::table::Align;
 
 /// A column of rows of kind `R`. Constant.
 pub struct Column<R> {
-    /// Its heading.
-    pub heading: &'static str,
-    /// Where its cells stand.
-    pub align: Align,
+    heading: &'static str,
+    align: Align,
     /// How wide it is; zero: as wide as others leave room for.
-    pub width: u16,
+    width: u16,
     /// From which width of the terminal on it is there.
-    pub from: u16,
+    from: u16,
     /// What a row has there, in this many columns.
-    pub cell: fn(&R, &Theme, usize) -> (String, Style),
+    cell: Draw<R>,
+}
+
+type Draw<R> = fn(&R, &Theme, usize) -> (String, Style);
+
+impl<R> Column<R> {
+    /// A column of words: its width, and from which width of the terminal on it is there.
+    pub const fn left(heading: &'static str, width: u16, from: u16, cell: Draw<R>) -> Self {
+        Self { heading, align: Align::Left, width, from, cell }
+    }
+
+    /// The same of figures.
+    pub const fn right(heading: &'static str, width: u16, from: u16, cell: Draw<R>) -> Self {
+        Self { heading, align: Align::Right, width, from, cell }
+    }
 }
 
 /// Where a table is drawn, and how. Plain view.
@@ -93,4 +106,24 @@ pub fn rate(bytes_per_s: u64) -> String {
     }
     let digits = usize::from(unit > 0);
     format!("{value:.digits$} {}", UNITS[unit])
+}
+
+/// A cell's text as it is.
+pub fn plain(text: &str) -> (String, Style) {
+    (text.to_owned(), Style::new())
+}
+
+/// What comes now.
+pub fn received(rates: Option<&Rates>) -> String {
+    rate(rates.map_or(0, |rates| rates.newest().0))
+}
+
+/// What goes now.
+pub fn sent(rates: Option<&Rates>) -> String {
+    rate(rates.map_or(0, |rates| rates.newest().1))
+}
+
+/// Both together, over time.
+pub fn spark(rates: Option<&Rates>, theme: &Theme, width: usize) -> (String, Style) {
+    (rates.map_or_else(String::new, |rates| theme.spark(rates.both(), width)), theme.bars())
 }

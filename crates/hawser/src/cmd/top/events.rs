@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use super::columns::Column;
 use super::model::Model;
 use super::theme::Theme;
-use crate::cmd::table::{Align, duration};
+use crate::cmd::table::duration;
 
 /// Milliseconds in a second.
 const MILLIS: f64 = 1_000.0;
@@ -20,41 +20,11 @@ pub struct EventRow<'a> {
 /// The events' columns.
 pub fn event_columns<'a>() -> [Column<EventRow<'a>>; 5] {
     [
-        Column {
-            heading: "ago",
-            align: Align::Right,
-            width: 14,
-            from: 0,
-            cell: |row, _, _| (duration(row.age_s), Style::new()),
-        },
-        Column {
-            heading: "event",
-            align: Align::Left,
-            width: 20,
-            from: 0,
-            cell: |row, theme, _| what(row.event, theme),
-        },
-        Column {
-            heading: "peer",
-            align: Align::Left,
-            width: 12,
-            from: 110,
-            cell: |row, _, _| (row.event.peer.clone(), Style::new()),
-        },
-        Column {
-            heading: "path",
-            align: Align::Left,
-            width: 14,
-            from: 0,
-            cell: |row, _, _| (row.event.path.clone(), Style::new()),
-        },
-        Column {
-            heading: "cause",
-            align: Align::Left,
-            width: 0,
-            from: 0,
-            cell: |row, _, _| (row.event.cause.clone(), Style::new()),
-        },
+        Column::right("ago", 14, 0, |row, _, _| (duration(row.age_s), Style::new())),
+        Column::left("event", 20, 0, |row, theme, _| what(row.event, theme)),
+        Column::left("peer", 12, 110, |row, _, _| (row.event.peer.clone(), Style::new())),
+        Column::left("path", 14, 0, |row, _, _| (row.event.path.clone(), Style::new())),
+        Column::left("cause", 0, 0, |row, _, _| (row.event.cause.clone(), Style::new())),
     ]
 }
 

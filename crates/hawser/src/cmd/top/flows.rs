@@ -6,71 +6,23 @@ use std::net::{IpAddr, SocketAddr};
 use hawser_portal::api::FlowStatus;
 use ratatui::style::Style;
 
-use super::columns::{Column, rate};
+use super::columns::{Column, plain, rate};
 use super::model::{Model, Order};
-use crate::cmd::table::{Align, bytes};
+use crate::cmd::table::bytes;
 
 /// The flows' columns.
 pub fn flow_columns<'a>() -> [Column<&'a FlowStatus>; 10] {
     [
-        Column { heading: "peer", align: Align::Left, width: 12, from: 110, cell: |flow, _, _| plain(&flow.peer) },
-        Column { heading: "flow", align: Align::Left, width: 6, from: 0, cell: |flow, _, _| plain(&flow.protocol) },
-        Column {
-            heading: "local",
-            align: Align::Left,
-            width: 0,
-            from: 0,
-            cell: |flow, _, _| (end(flow.local_address, flow.local_port), Style::new()),
-        },
-        Column {
-            heading: "remote",
-            align: Align::Left,
-            width: 0,
-            from: 0,
-            cell: |flow, _, _| (end(flow.remote_address, flow.remote_port), Style::new()),
-        },
-        Column {
-            heading: "rule",
-            align: Align::Right,
-            width: 5,
-            from: 0,
-            cell: |flow, _, _| (rule(flow), Style::new()),
-        },
-        Column {
-            heading: "scheduler",
-            align: Align::Left,
-            width: 10,
-            from: 120,
-            cell: |flow, _, _| plain(flow.scheduler.as_deref().unwrap_or("-")),
-        },
-        Column {
-            heading: "received",
-            align: Align::Right,
-            width: 12,
-            from: 0,
-            cell: |flow, _, _| plain(&per_s(flow.rx_bytes_per_s)),
-        },
-        Column {
-            heading: "sent",
-            align: Align::Right,
-            width: 12,
-            from: 0,
-            cell: |flow, _, _| plain(&per_s(flow.tx_bytes_per_s)),
-        },
-        Column {
-            heading: "total",
-            align: Align::Right,
-            width: 10,
-            from: 130,
-            cell: |flow, _, _| plain(&bytes(flow.rx_bytes + flow.tx_bytes)),
-        },
-        Column {
-            heading: "paths",
-            align: Align::Left,
-            width: 30,
-            from: 140,
-            cell: |flow, _, _| (paths(flow), Style::new()),
-        },
+        Column::left("peer", 12, 110, |flow, _, _| plain(&flow.peer)),
+        Column::left("flow", 6, 0, |flow, _, _| plain(&flow.protocol)),
+        Column::left("local", 0, 0, |flow, _, _| (end(flow.local_address, flow.local_port), Style::new())),
+        Column::left("remote", 0, 0, |flow, _, _| (end(flow.remote_address, flow.remote_port), Style::new())),
+        Column::right("rule", 5, 0, |flow, _, _| (rule(flow), Style::new())),
+        Column::left("scheduler", 10, 120, |flow, _, _| plain(flow.scheduler.as_deref().unwrap_or("-"))),
+        Column::right("received", 12, 0, |flow, _, _| plain(&per_s(flow.rx_bytes_per_s))),
+        Column::right("sent", 12, 0, |flow, _, _| plain(&per_s(flow.tx_bytes_per_s))),
+        Column::right("total", 10, 130, |flow, _, _| plain(&bytes(flow.rx_bytes + flow.tx_bytes))),
+        Column::left("paths", 30, 140, |flow, _, _| (paths(flow), Style::new())),
     ]
 }
 
@@ -104,10 +56,6 @@ fn compare(a: &FlowStatus, b: &FlowStatus, order: Order) -> Ordering {
         "rule" => a.rule.unwrap_or(u16::MAX).cmp(&b.rule.unwrap_or(u16::MAX)),
         _ => both(b).total_cmp(&both(a)),
     }
-}
-
-fn plain(text: &str) -> (String, Style) {
-    (text.to_owned(), Style::new())
 }
 
 fn per_s(bytes_per_s: f64) -> String {

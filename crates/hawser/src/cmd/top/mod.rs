@@ -12,6 +12,7 @@ mod events;
 mod fixture;
 mod flows;
 mod keys;
+mod links;
 mod model;
 mod paths;
 mod series;

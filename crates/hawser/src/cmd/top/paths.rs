@@ -1,15 +1,15 @@
-//! The table of paths, and that of links.
+//! The table of paths.
 
 use std::cmp::{Ordering, Reverse};
 
-use hawser_portal::api::{Condition, LinkStatus, PathState, PathStatus, Status};
+use hawser_portal::api::{Condition, PathState, PathStatus};
 use ratatui::style::Style;
 
-use super::columns::{Column, rate};
+use super::columns::{Column, plain, received, sent, spark};
 use super::model::{Model, Order, Table};
 use super::series::{Key, Rates};
 use super::theme::Theme;
-use crate::cmd::table::{Align, bytes};
+use crate::cmd::table::bytes;
 
 /// A path with its rates. Plain view.
 pub struct PathRow<'a> {
@@ -23,148 +23,25 @@ pub struct PathRow<'a> {
 /// The paths' columns.
 pub fn path_columns<'a>() -> [Column<PathRow<'a>>; 14] {
     [
-        Column { heading: "peer", align: Align::Left, width: 12, from: 110, cell: |row, _, _| plain(row.peer) },
-        Column { heading: "path", align: Align::Left, width: 14, from: 0, cell: |row, _, _| plain(&row.path.name) },
-        Column {
-            heading: "interface",
-            align: Align::Left,
-            width: 10,
-            from: 140,
-            cell: |row, _, _| maybe(&row.path.interface),
-        },
-        Column {
-            heading: "endpoint",
-            align: Align::Left,
-            width: 22,
-            from: 130,
-            cell: |row, _, _| maybe(&row.path.endpoint),
-        },
-        Column {
-            heading: "transport",
-            align: Align::Left,
-            width: 9,
-            from: 160,
-            cell: |row, _, _| plain(&row.path.transport),
-        },
-        Column {
-            heading: "state",
-            align: Align::Left,
-            width: 10,
-            from: 0,
-            cell: |row, theme, _| state(row.path, theme),
-        },
-        Column {
-            heading: "rtt",
-            align: Align::Right,
-            width: 9,
-            from: 0,
-            cell: |row, _, _| (rtt(row.path), Style::new()),
-        },
-        Column { heading: "loss", align: Align::Right, width: 6, from: 0, cell: |row, theme, _| loss(row.path, theme) },
-        Column {
-            heading: "share",
-            align: Align::Right,
-            width: 5,
-            from: 100,
-            cell: |row, _, _| (share(row), Style::new()),
-        },
-        Column {
-            heading: "window",
-            align: Align::Right,
-            width: 10,
-            from: 190,
-            cell: |row, _, _| plain(&bytes(row.path.cwnd_bytes)),
-        },
-        Column {
-            heading: "mtu",
-            align: Align::Right,
-            width: 5,
-            from: 180,
-            cell: |row, _, _| plain(&row.path.mtu.to_string()),
-        },
-        Column {
-            heading: "received",
-            align: Align::Right,
-            width: 12,
-            from: 0,
-            cell: |row, _, _| (received(row.rates), Style::new()),
-        },
-        Column {
-            heading: "sent",
-            align: Align::Right,
-            width: 12,
-            from: 0,
-            cell: |row, _, _| (sent(row.rates), Style::new()),
-        },
-        Column {
-            heading: "both",
-            align: Align::Left,
-            width: 0,
-            from: 0,
-            cell: |row, theme, width| spark(row.rates, theme, width),
-        },
+        Column::left("peer", 12, 110, |row, _, _| plain(row.peer)),
+        Column::left("path", 14, 0, |row, _, _| plain(&row.path.name)),
+        Column::left("interface", 10, 140, |row, _, _| maybe(&row.path.interface)),
+        Column::left("endpoint", 22, 130, |row, _, _| maybe(&row.path.endpoint)),
+        Column::left("transport", 9, 160, |row, _, _| plain(&row.path.transport)),
+        Column::left("state", 10, 0, |row, theme, _| state(row.path, theme)),
+        Column::right("rtt", 9, 0, |row, _, _| (rtt(row.path), Style::new())),
+        Column::right("loss", 6, 0, |row, theme, _| loss(row.path, theme)),
+        Column::right("share", 5, 100, |row, _, _| (share(row), Style::new())),
+        Column::right("window", 10, 190, |row, _, _| plain(&bytes(row.path.cwnd_bytes))),
+        Column::right("mtu", 5, 180, |row, _, _| plain(&row.path.mtu.to_string())),
+        Column::right("received", 12, 0, |row, _, _| (received(row.rates), Style::new())),
+        Column::right("sent", 12, 0, |row, _, _| (sent(row.rates), Style::new())),
+        Column::left("both", 0, 0, |row, theme, width| spark(row.rates, theme, width)),
     ]
 }
 
 /// What paths are sorted by; the first is the portal's own order.
 const PATH_KEYS: [&str; 7] = ["", "path", "state", "rtt", "loss", "received", "sent"];
-
-/// A link with its rates. Plain view.
-pub struct LinkRow<'a> {
-    link: &'a LinkStatus,
-    rates: Option<&'a Rates>,
-    /// Its paths that carry data, and all of them.
-    active: (usize, usize),
-}
-
-/// The links' columns.
-pub fn link_columns<'a>() -> [Column<LinkRow<'a>>; 7] {
-    [
-        Column { heading: "link", align: Align::Left, width: 14, from: 0, cell: |row, _, _| plain(&row.link.name) },
-        Column {
-            heading: "active",
-            align: Align::Left,
-            width: 10,
-            from: 0,
-            cell: |row, _, _| (active(row), Style::new()),
-        },
-        Column {
-            heading: "this month",
-            align: Align::Right,
-            width: 20,
-            from: 0,
-            cell: |row, theme, _| month(row.link, theme),
-        },
-        Column {
-            heading: "at most",
-            align: Align::Right,
-            width: 12,
-            from: 110,
-            cell: |row, _, _| (at_most(row.link), Style::new()),
-        },
-        Column {
-            heading: "received",
-            align: Align::Right,
-            width: 12,
-            from: 0,
-            cell: |row, _, _| (received(row.rates), Style::new()),
-        },
-        Column {
-            heading: "sent",
-            align: Align::Right,
-            width: 12,
-            from: 0,
-            cell: |row, _, _| (sent(row.rates), Style::new()),
-        },
-        Column {
-            heading: "both",
-            align: Align::Left,
-            width: 0,
-            from: 100,
-            cell: |row, theme, width| spark(row.rates, theme, width),
-        },
-    ]
-}
 
 impl Table {
     /// How many ways there are to sort it.
@@ -229,28 +106,6 @@ fn trouble(state: PathState) -> u8 {
     }
 }
 
-/// The configured links.
-pub fn link_rows<'a>(model: &'a Model) -> Vec<LinkRow<'a>> {
-    let data = model.shown();
-    let links = data.status.iter().flat_map(|status| status.links.iter().map(move |link| (status, link)));
-    let row = |(status, link): (&'_ Status, &'a LinkStatus)| {
-        let paths = || status.peers.iter().flat_map(|peer| &peer.paths).filter(|path| path.name == link.name);
-        let active = paths().filter(|path| path.state == PathState::Active).count();
-        LinkRow { link, rates: data.series.of(&Key::Link(link.name.clone())), active: (active, paths().count()) }
-    };
-    links.map(row).collect()
-}
-
-/// Whether links say something that their paths do not.
-pub fn links_say_more(status: &Status) -> bool {
-    let asked = |link: &LinkStatus| link.data_cap.is_some() || link.max_rate_mbps.is_some();
-    !status.links.is_empty() && (status.peers.len() > 1 || status.links.iter().any(asked))
-}
-
-fn plain(text: &str) -> (String, Style) {
-    (text.to_owned(), Style::new())
-}
-
 fn maybe(text: &Option<String>) -> (String, Style) {
     plain(text.as_deref().unwrap_or("-"))
 }
@@ -280,34 +135,4 @@ fn loss(path: &PathStatus, theme: &Theme) -> (String, Style) {
 
 fn share(row: &PathRow<'_>) -> String {
     row.share.map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0))
-}
-
-fn received(rates: Option<&Rates>) -> String {
-    rate(rates.map_or(0, |rates| rates.newest().0))
-}
-
-fn sent(rates: Option<&Rates>) -> String {
-    rate(rates.map_or(0, |rates| rates.newest().1))
-}
-
-fn spark(rates: Option<&Rates>, theme: &Theme, width: usize) -> (String, Style) {
-    (rates.map_or_else(String::new, |rates| theme.spark(rates.both(), width)), theme.bars())
-}
-
-fn active(row: &LinkRow<'_>) -> String {
-    format!("{} of {}", row.active.0, row.active.1)
-}
-
-fn month(link: &LinkStatus, theme: &Theme) -> (String, Style) {
-    match link.data_cap {
-        None => plain("-"),
-        Some(cap) => {
-            let text = format!("{} / {}", bytes(cap.used_bytes), bytes(cap.cap_bytes));
-            (text, if cap.reached { theme.wrong() } else { Style::new() })
-        }
-    }
-}
-
-fn at_most(link: &LinkStatus) -> String {
-    link.max_rate_mbps.map_or_else(|| "-".to_owned(), |mbps| format!("{mbps} Mbit/s"))
 }

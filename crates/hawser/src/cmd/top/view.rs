@@ -15,7 +15,7 @@ use super::keys::HELP;
 use super::model::{Model, Table};
 use super::series::Key;
 use super::theme::Theme;
-use super::{events, flows, paths};
+use super::{events, flows, links, paths};
 use crate::cmd::status::refusal;
 use crate::cmd::table::duration;
 
@@ -44,8 +44,8 @@ pub fn draw(frame: &mut Frame<'_>, model: &Model, theme: &Theme) {
 
 fn tables(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme) {
     let wrongs = wrongs(model);
-    let (links, paths, flows) = (paths::link_rows(model), paths::path_rows(model), flows::flow_rows(model));
-    let links_shown = model.shown().status.as_ref().is_some_and(paths::links_say_more);
+    let (links, paths, flows) = (links::link_rows(model), paths::path_rows(model), flows::flow_rows(model));
+    let links_shown = model.shown().status.as_ref().is_some_and(links::links_say_more);
     let third = usize::from(area.height) / 3;
     // A table has a line of headings, and of rows a third of the terminal, and some.
     let lines = |rows: usize| (rows.max(1) + 1).min(third.max(3)) as u16;
@@ -69,7 +69,7 @@ fn tables(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: &Theme) {
     );
     let place = |area, table: Option<Table>, sorted| Place { area, theme, focused: table == Some(model.focus), sorted };
     if links_shown {
-        columns::draw(frame, &place(link_area, None, None), &paths::link_columns(), &links);
+        columns::draw(frame, &place(link_area, None, None), &links::link_columns(), &links);
     }
     let from = |order, rows: usize, area: Rect| Model::first(order, rows, usize::from(area.height.saturating_sub(1)));
     let first = from(model.paths, paths.len(), path_area);
