@@ -9,6 +9,11 @@ mod keyboard;
 #[allow(dead_code, reason = "each test program takes what it needs of it")]
 #[path = "../tunnel/lab.rs"]
 mod lab;
+#[cfg(feature = "page-test")]
+#[path = "../support/limited.rs"]
+mod limited;
+#[cfg(feature = "page-test")]
+mod limits;
 mod seen;
 mod stage;
 #[cfg(feature = "page-test")]

@@ -23,6 +23,8 @@ mod hellos;
 mod home;
 mod kill_switch;
 mod lab;
+#[path = "../support/limited.rs"]
+mod limited;
 mod limits;
 mod links;
 mod living;
