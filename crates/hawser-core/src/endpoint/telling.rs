@@ -2,7 +2,7 @@
 
 use super::peer::Peer;
 use super::{Endpoint, Snapshot};
-use crate::flows::LargestFlows;
+use crate::flows::{LargestFlows, Look};
 use crate::packet::TrainId;
 use crate::rules::Mark;
 use crate::units::{ByteCount, PeerId, Time};
@@ -34,7 +34,7 @@ impl Endpoint {
     /// A train was classified: while flows are counted, its own is to say which rule it matches.
     #[inline]
     pub(super) fn note_flow(&mut self, now: Time, peer: PeerId, train: TrainId, mark: Mark) {
-        if self.flows.is_on() {
+        if self.flows.is_next(Look::Classified) {
             let train = self.store.train(train);
             let rule = self.rules.place(train.inner(), mark);
             self.flows.note_treatment(now, peer, train.inner(), rule, train.treatment());

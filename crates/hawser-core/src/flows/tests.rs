@@ -167,3 +167,39 @@ fn what_a_flow_carried_lately_is_what_was_not_told_before() {
     }
     assert_eq!(largest(&mut watch)[0].sent, ByteCount(1_000));
 }
+
+/// Two flows, of which the second sends every tenth packet, at that rate for a second; what is told of each, and how often one was
+/// looked at.
+fn a_second_of(watch: &mut FlowWatch, from: Time, packets_per_s: u32) -> ([u64; 2], u32) {
+    let flows = [1, 2].map(|port| inner(&packet(port)));
+    let mut looks = 0;
+    for number in 0..packets_per_s {
+        if watch.is_next(Look::Sent) {
+            looks += 1;
+            let now = from + Duration::from_secs(1) * number / packets_per_s;
+            watch.note_sent(now, HUB, &flows[usize::from(number % 10 == 0)], DSL, ByteCount(1_000));
+        }
+    }
+    let told = watch.largest(from + Duration::from_secs(1), 64).expect("it is on").flows;
+    let of = |flow: &Inner| told.iter().find(|told| told.id.ports == flow.ports).map_or(0, |told| told.sent_lately.0);
+    (flows.each_ref().map(of), looks)
+}
+
+#[test]
+fn few_packets_are_counted_and_of_many_a_sample() {
+    let mut watch = watch();
+    let second = |number: u32| NOW + Duration::from_secs(1) * number;
+    assert_eq!(a_second_of(&mut watch, second(0), 1_500), ([1_350_000, 150_000], 1_500), "each");
+    // The first tenth of a second goes by the rate before.
+    a_second_of(&mut watch, second(1), 200_000);
+    for number in 2..10 {
+        let (told, looks) = a_second_of(&mut watch, second(number), 200_000);
+        assert!(looks < 2_500, "{looks} looks");
+        let [most, few] = told.map(|bytes| bytes as f64);
+        assert!((most / 180e6 - 1.0).abs() < 0.1 && (few / 20e6 - 1.0).abs() < 0.3, "{told:?}");
+    }
+    for number in [10, 11] {
+        a_second_of(&mut watch, second(number), 1);
+    }
+    assert_eq!(a_second_of(&mut watch, second(12), 1_500), ([1_350_000, 150_000], 1_500), "each again");
+}

@@ -9,6 +9,7 @@
 use super::{Context, Event, Route, Session, Sink};
 use crate::drops::DropReason;
 use crate::endpoint::labels::KeyId;
+use crate::flows::Look;
 use crate::packet::{Transport, inner};
 use crate::path::health::DownReason;
 use crate::path::replay::ReplayVerdict;
@@ -167,7 +168,7 @@ impl Session {
         }
         self.rx_inner += ByteCount(packet.len() as u64);
         let outcome = self.resequencer.on_packet(now, arrival, packet, patience, sink);
-        if cx.flows.is_on() && outcome != Outcome::Duplicate {
+        if outcome != Outcome::Duplicate && cx.flows.is_next(Look::Received) {
             cx.flows.note_received(now, self.peer, packet);
         }
         judge(outcome)

@@ -16,6 +16,7 @@ use super::reliable;
 use super::retransmit::SegmentRecord;
 use super::{Buffers, Context, Route, Session, Transmit};
 use crate::drops::DropReason;
+use crate::flows::Look;
 use crate::packet::{Class, SegmentRef, Train, TrainStore};
 use crate::queue::{Choice, Pulled};
 use crate::scheduler::{Kind, Room, Round, takes_retransmit};
@@ -98,7 +99,7 @@ impl Session {
         let mut free = self.fill_retransmits(now, index, &mut batch, &mut budget, cx);
         while budget > ByteCount::ZERO && !batch.is_closed() {
             let Some(pulled) = self.pull(now, index, &batch, budget, cx) else { break };
-            if cx.flows.is_on() {
+            if cx.flows.is_next(Look::Sent) {
                 let inner = cx.store.train(pulled.train).inner();
                 cx.flows.note_sent(now, self.peer, inner, self.paths[index].route.into(), pulled.bytes);
             }
