@@ -61,15 +61,26 @@ const CLAIMS_MIN: usize = 40;
 
 #[test]
 fn every_test_that_the_threat_model_names_exists() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = std::fs::read_to_string(root.join("docs/security.md")).expect("docs/security.md is there");
-    let claims: Vec<(&str, &str)> = text.split('`').filter_map(|word| word.split_once(".rs::")).collect();
+    let text = read("security.md");
+    let claims: Vec<&str> = text.split('`').filter_map(|word| word.strip_suffix("()")).collect();
     assert!(claims.len() >= CLAIMS_MIN, "only {} tests are named", claims.len());
-    for (file, test) in claims {
-        let path = root.join(format!("{file}.rs"));
-        let code = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}.rs: {error}"));
-        let (before, _) = code.split_once(&format!("fn {test}()")).unwrap_or_else(|| panic!("{file}.rs has no {test}"));
+    let mut code = Vec::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut code);
+    for test in claims {
+        let found = code.iter().find_map(|text| text.split_once(&format!("fn {test}()")));
+        let (before, _) = found.unwrap_or_else(|| panic!("there is no {test}"));
         let attributes = before.rsplit("\n\n").next().expect("there is a last part");
-        assert!(attributes.contains("#[test]"), "{test} in {file}.rs is no test");
+        assert!(attributes.contains("#[test]"), "{test} is no test");
+    }
+}
+
+/// The text of every source file below a folder.
+fn sources(folder: &Path, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        if entry.is_dir() {
+            sources(&entry, found);
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            found.push(std::fs::read_to_string(&entry).expect("a source file"));
+        }
     }
 }

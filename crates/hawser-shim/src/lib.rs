@@ -8,7 +8,7 @@
 //! 6. [`kernel`] tells the kernel's path manager what to do, and hears what it does.
 //! 7. [`host`] has interfaces, addresses and rules; [`manager`] a subflow wherever there is a path; [`run`] brings all together.
 //!
-//! The first three and [`engine`] are sans-IO: time and randomness are arguments. docs/shim.md tells the story.
+//! The first three and [`engine`] are sans-IO: time and randomness are arguments. README.md tells the story.
 
 pub mod compress;
 pub mod config;

@@ -19,7 +19,7 @@ use crate::localnet::Host;
 pub(crate) const PORT: u16 = 31_600;
 /// Bytes of noise: as many as a datagram may have, and no more than the network takes.
 const NOISE: usize = 1_300;
-/// What a datagram's first byte says. Source: docs/shim.md, "Datagrams".
+/// What a datagram's first byte says. Source: crates/hawser-shim/README.md, "Datagrams".
 const WHOLE_DEFINES: u8 = 0b0100_0010;
 const COMPACT: u8 = 0b1000_0000;
 const CONTROL: u8 = 0b1100_0000;

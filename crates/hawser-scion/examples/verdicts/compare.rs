@@ -1,4 +1,4 @@
-//! Two verdicts on one packet, and where ours may be stricter (docs/scion.md, "Stricter than the reference").
+//! Two verdicts on one packet, and where ours may be stricter (README.md, "Stricter than the reference").
 
 use hawser_scion::packet::{Malformed, NotReversible, Packet, Quote, Upper};
 

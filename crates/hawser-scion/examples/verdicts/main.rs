@@ -5,7 +5,7 @@
 //! 1. Builds golden/verdicts, which reads packets with the reference's pkg/slayers (needs Go).
 //! 2. Makes packets: whole ones, changed ones, noise (`packets.rs`).
 //! 3. Lets both sides tell what they read, as one line a packet (`ours.rs`).
-//! 4. Compares: every difference has a reason of the list in docs/scion.md, or the command fails.
+//! 4. Compares: every difference has a reason of the list in README.md, or the command fails.
 
 mod compare;
 mod ours;

@@ -1,4 +1,4 @@
-//! The bytes of datagrams; docs/shim.md draws them.
+//! The bytes of datagrams; README.md draws them.
 
 use super::context::{ContextId, ID_BYTES};
 

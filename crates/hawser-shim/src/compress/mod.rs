@@ -1,4 +1,4 @@
-//! No redundant header: a context's id stands in place of what both ends know of a flow (docs/shim.md draws the datagrams).
+//! No redundant header: a context's id stands in place of what both ends know of a flow (README.md draws the datagrams).
 //!
 //! 1. A flow's first segments go whole, and define a context: the IP header and ports, under an id drawn at random.
 //! 2. The far end keeps the context, and acknowledges its id in the next datagram that goes back.

@@ -1,4 +1,4 @@
-//! TCP as SCION's own layer 4: segments without the IP header, whose place the SCION header takes (docs/shim.md, "TCP as layer 4").
+//! TCP as SCION's own layer 4: the SCION header takes the place of the IP header (README.md, "TCP as layer 4").
 //!
 //! 1. [`cut`]: a packet, or a train of them, becomes segments that bear the port which SCION sees. Their checksums are made where
 //!    the SCION header is written, for they cover its addresses (hawser-scion's `Template::finish_tcp`).

@@ -58,7 +58,8 @@ fn a_connection_has_a_flow_on_each_of_four_paths_and_a_shim_leaves_nothing() {
 
 /// What both shims are told for TCP as SCION's layer 4: the routers deliver to a server at its port.
 const LAYER4: &str = "layer4 = \"tcp\"\nserver_ports = [8080]\n";
-/// Bytes of an IP packet with a probe of a path: its headers, and 9 bytes. Source: docs/shim.md, "Datagrams", "What it costs".
+/// Bytes of an IP packet with a probe of a path: its headers, and 9 bytes.
+/// Source: crates/hawser-shim/README.md, "Datagrams", "What it costs".
 const PROBE: u64 = 28 + 36 + 36 + 8 + 9;
 
 #[test]

@@ -1,6 +1,6 @@
 //! What differs from draft-ietf-ccwg-bbr, because a bond rides over radio links, and a ping must stay fast beside a full load.
 //!
-//! Each departure can be switched off, and the draft's own rule holds then. docs/architecture.md says what each is worth.
+//! Each departure can be switched off, and the draft's own rule holds then. docs/results/ablation.md says what each is worth.
 //! The answer to CE marks is none of them: a marked round counts as congested, as the draft's section 3.7 demands.
 
 /// Which departures from the draft hold. All of them by default. A plain value, the same for all paths of a portal.

@@ -22,7 +22,8 @@ const FIRST: Duration = Duration::from_secs(6);
 const PORT: u16 = 5001;
 /// Paths between the hosts: each connection has a subflow, too.
 const PATHS: u8 = 2;
-/// How long ended flows may be remembered: 2 s (docs/shim.md, "Flows"), and the kernel's own end of MPTCP connections.
+/// How long ended flows may be remembered: 2 s (crates/hawser-shim/README.md, "Flows"), and the kernel's own end of
+/// MPTCP connections.
 const PATIENCE: Duration = Duration::from_secs(20);
 const GLANCE: Duration = Duration::from_millis(200);
 

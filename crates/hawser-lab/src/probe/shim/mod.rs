@@ -32,7 +32,7 @@ const QUEUE: Duration = Duration::from_millis(100);
 /// What of a stream's start is not counted.
 const WARM: Duration = Duration::from_secs(3);
 /// Bytes of an IP packet on a link, of IP and UDP in it, of SCION's headers but for the path and of UDP in SCION with IPv4 hosts; of a
-/// path its meta, info and hop fields. Source: docs/shim.md, "What it costs".
+/// path its meta, info and hop fields. Source: crates/hawser-shim/README.md, "What it costs".
 const IP_PACKET: f64 = 1500.0;
 const OUTER: f64 = 28.0;
 const ADDRESSES: f64 = 36.0;
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn what_a_path_carries_is_what_the_shims_documentation_says() {
-        // docs/shim.md: 1298 bytes of data up and down over three hops.
+        // crates/hawser-shim/README.md: 1298 bytes of data up and down over three hops.
         assert!((share(2, 4, Carried::Udp) * IP_PACKET - 1298.0).abs() < 1e-9);
         // And 1308 where TCP is SCION's layer 4.
         assert!((share(2, 4, Carried::Tcp) * IP_PACKET - 1308.0).abs() < 1e-9);
