@@ -9,9 +9,9 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_NETFILTER};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use netlink_sys::{
+    AsyncSocket as _, AsyncSocketExt as _, Socket, SocketAddr, TokioSocket, protocols::NETLINK_NETFILTER,
+};
 
 use super::nft::NftName;
 use crate::genetlink::{Attributes, find, readable};
@@ -56,8 +56,7 @@ const VALUE: u16 = 1;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The packets that rules log to one group. From the start it hears; whoever holds it reads.
-#[derive(Debug)]
-pub struct PacketLog(AsyncFd<Socket>);
+pub struct PacketLog(TokioSocket);
 
 impl PacketLog {
     /// Step 1, in the calling thread's network namespace, inside a tokio runtime.
@@ -65,34 +64,31 @@ impl PacketLog {
     /// # Errors
     /// What the kernel says: `EPERM` without CAP_NET_ADMIN, `EBUSY` where another process has the group.
     pub fn open(group: u16) -> io::Result<Self> {
-        let socket = socket()?;
+        let mut heard = TokioSocket::new(NETLINK_NETFILTER)?;
+        heard.socket_mut().bind_auto()?;
+        let socket = heard.socket_ref();
         let mut command = Attributes::default();
         command.bytes(CONFIG_COMMAND, &[BIND]);
-        ask(&socket, &message(LOG_CONFIG, REQUEST | ACKNOWLEDGE, 0, group, &command))?;
+        ask(socket, &message(LOG_CONFIG, REQUEST | ACKNOWLEDGE, 0, group, &command))?;
         let mut mode = Attributes::default();
         let [a, b, c, d] = COPY_ALL.to_be_bytes();
         mode.bytes(CONFIG_MODE, &[a, b, c, d, COPY_PACKET, 0]);
-        ask(&socket, &message(LOG_CONFIG, REQUEST | ACKNOWLEDGE, 0, group, &mode))?;
-        socket.set_non_blocking(true)?;
+        ask(socket, &message(LOG_CONFIG, REQUEST | ACKNOWLEDGE, 0, group, &mode))?;
         // What was lost in between is heard with the next answer of the name's.
         socket.set_no_enobufs(true)?;
-        Ok(Self(AsyncFd::register_with_interest(socket, Interest::READABLE)?))
+        Ok(Self(heard))
     }
 
     /// The next packets, from their IP headers on. At least one.
     ///
     /// # Errors
     /// What the kernel says.
-    pub async fn next(&self) -> io::Result<Vec<Vec<u8>>> {
+    pub async fn next(&mut self) -> io::Result<Vec<Vec<u8>>> {
         loop {
-            let mut ready = self.0.readable().await?;
-            let read = ready.try_io(|descriptor| descriptor.get_ref().recv_from_full());
-            if let Ok(read) = read {
-                let (datagram, _) = read?;
-                let packets: Vec<Vec<u8>> = messages(&datagram).filter_map(payload).collect();
-                if !packets.is_empty() {
-                    return Ok(packets);
-                }
+            let (datagram, _) = self.0.recv_from_full().await?;
+            let packets: Vec<Vec<u8>> = messages(&datagram).filter_map(payload).collect();
+            if !packets.is_empty() {
+                return Ok(packets);
             }
         }
     }

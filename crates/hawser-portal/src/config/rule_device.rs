@@ -18,7 +18,7 @@ use super::{Gateway, Tun};
 const MAC_OCTETS: usize = 6;
 /// The bit of the first octet by which an address is a group's (IEEE 802): nobody sends from one.
 const GROUP_BIT: u8 = 1;
-/// Rules that stay in the tunnel and look at devices or names are told apart by so many marks: five bits, less none.
+/// Rules that stay in the tunnel and look at devices or names are told apart by this many marks at most: five bits, less none.
 pub const CLASSES_MAX: u8 = 31;
 /// The bits of a packet's mark that hold them, and where they begin.
 pub const CLASS_MASK: u32 = 0x1f00_0000;
@@ -153,7 +153,8 @@ pub(super) fn check(rules: &[Sited<Rule>], tun: &Tun, gateway: Option<&Gateway>,
     let served = gateway.map_or(&[][..], |gateway| &gateway.serve);
     for Sited { value: rule, span } in rules {
         if rule.direct && !tun.default_route {
-            let fault = Fault::new("`via = \"direct\"` without a `default_route`: other packets go past the tunnel anyway");
+            let fault =
+                Fault::new("`via = \"direct\"` without a `default_route`: other packets go past the tunnel anyway");
             faults.add(span.clone(), fault.hint("leave the rule out, or add to [tun]: default_route = true"));
         }
         if rule.mac.is_some() && served.is_empty() {
@@ -195,7 +196,9 @@ mod tests {
     #[test]
     fn an_ethernet_address_is_six_octets_in_digits() {
         assert_eq!(Mac::parse("3C:22:fb:01:02:03").expect("one").to_string(), "3c:22:fb:01:02:03");
-        for wrong in ["", "3c:22:fb:01:02", "3c:22:fb:01:02:03:04", "3c-22-fb-01-02-03", "3c:22:fb:01:02:+3", "3:c:2:2:f:b"] {
+        for wrong in
+            ["", "3c:22:fb:01:02", "3c:22:fb:01:02:03:04", "3c-22-fb-01-02-03", "3c:22:fb:01:02:+3", "3:c:2:2:f:b"]
+        {
             assert_eq!(Mac::parse(wrong), None, "{wrong:?}");
         }
     }

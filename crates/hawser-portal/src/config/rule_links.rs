@@ -104,7 +104,8 @@ fn direct(table: &mut Table<'_, '_, '_>) -> RuleLinks {
     table.optional("weights", weights);
     table.optional("strict", boolean);
     if let Some(key) = OF_THE_TUNNEL.into_iter().find(|key| table.has(key)) {
-        let fault = Fault::new(format!("`{key}` beside `via = \"direct\"`: what goes past the tunnel is no matter to it"));
+        let fault =
+            Fault::new(format!("`{key}` beside `via = \"direct\"`: what goes past the tunnel is no matter to it"));
         table.fault(table.header(), fault.hint(format!("leave `{key}` out, or name links: via = [\"dsl\"]")));
     }
     RuleLinks { direct: true, ..RuleLinks::default() }

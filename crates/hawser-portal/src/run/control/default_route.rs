@@ -75,7 +75,10 @@ impl Places {
         let with_route = self.priorities.iter().map(|(family, [first, _])| (*family, *first));
         let all = with_route.chain(self.closed.iter().copied()).filter(|_| self.direct);
         let rule = |(family, RulePriority(first))| {
-            Change::Rule(RuleSpec { mark, ..RuleSpec::at(family, RulePriority(first.saturating_sub(1)), TableId::MAIN) })
+            Change::Rule(RuleSpec {
+                mark,
+                ..RuleSpec::at(family, RulePriority(first.saturating_sub(1)), TableId::MAIN)
+            })
         };
         all.map(rule).collect()
     }

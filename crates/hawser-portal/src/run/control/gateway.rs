@@ -159,7 +159,8 @@ impl Beyond {
         self.answered_by_all = config.links.iter().any(Link::is_any);
         let there = SysctlKey::ipv6_interfaces();
         let named = self.answered_by.clone();
-        let all = there.into_iter().filter(|name| self.answered_by_all && !matches!(&**name, ALL | "default" | LOOPBACK));
+        let all =
+            there.into_iter().filter(|name| self.answered_by_all && !matches!(&**name, ALL | "default" | LOOPBACK));
         for interface in all.chain(named).collect::<std::collections::BTreeSet<_>>() {
             let is_there = SysctlKey::forwarding_v4(&interface).is_ok_and(|key| key.exists());
             if is_there && let Err(error) = self.follow(net, &interface).await {
@@ -176,7 +177,8 @@ impl Beyond {
     /// Step 2: an interface has appeared.
     pub async fn follow(&mut self, net: &mut NetConfig, interface: &str) -> Result<(), NetConfigError> {
         let is_served = self.served.iter().any(|name| name == interface);
-        let answers = self.answered_by_all && interface != LOOPBACK || self.answered_by.iter().any(|name| name == interface);
+        let answers =
+            self.answered_by_all && interface != LOOPBACK || self.answered_by.iter().any(|name| name == interface);
         let is_world = answers || self.worlds.iter().any(|name| name == interface);
         if self.tun == interface || is_served || is_world {
             set(net, SysctlKey::forwarding_v4(interface)?, ON).await?;

@@ -34,7 +34,7 @@ const TTL_MAX: Duration = Duration::from_secs(7 * 86_400);
 const KNOWN_MAX: usize = 16_384;
 
 /// What is known. Initially nothing, of no rule; the control thread owns it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Learner {
     heard: Option<(PacketLog, SetElements)>,
     table: Option<NftName>,
@@ -64,7 +64,9 @@ impl Learner {
         if self.heard.is_none() {
             match open(own::log_group(tun)) {
                 Ok(heard) => self.heard = Some(heard),
-                Err(error) => tracing::error!(%error, "rules with domains match nothing: answers of name servers not heard (CONFIG_NETFILTER_NETLINK_LOG)"),
+                Err(error) => {
+                    tracing::error!(%error, "rules with domains match nothing: answers of name servers not heard (CONFIG_NETFILTER_NETLINK_LOG)")
+                }
             }
         }
         let sets: Vec<String> = self.lists.iter().flat_map(|list| both(list)).collect();
@@ -76,8 +78,8 @@ impl Learner {
     }
 
     /// Step 1. It waits for ever where nothing is to be heard.
-    pub async fn next(&self) -> io::Result<Vec<Vec<u8>>> {
-        match &self.heard {
+    pub async fn next(&mut self) -> io::Result<Vec<Vec<u8>>> {
+        match &mut self.heard {
             Some((log, _)) => log.next().await,
             None => std::future::pending().await,
         }

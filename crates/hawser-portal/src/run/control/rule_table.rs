@@ -58,10 +58,12 @@ pub fn learns(config: &Config) -> bool {
 pub fn table(config: &Config) -> Result<NftTable, NftError> {
     let tun = config.tun.name.as_str();
     let direct = own::direct_mark(tun).0;
-    let served: Vec<String> = config.gateway.serve.iter().map(|name| quoted(name.as_str())).collect::<Result<_, _>>()?;
+    let served: Vec<String> =
+        config.gateway.serve.iter().map(|name| quoted(name.as_str())).collect::<Result<_, _>>()?;
     let inside = [quoted("lo")?, quoted(tun)?].into_iter().chain(served.clone()).collect::<Vec<_>>().join(", ");
     let learns = learns(config);
-    let logs = |which: &str| learns.then(|| format!("{which}{ANSWERS} log group {} queue-threshold 1", own::log_group(tun)));
+    let logs =
+        |which: &str| learns.then(|| format!("{which}{ANSWERS} log group {} queue-threshold 1", own::log_group(tun)));
     let mut chains = vec![
         chain("direct", None, decide(direct)),
         chain("rules_served", None, rules(config, true)?),
@@ -112,10 +114,13 @@ fn rules(config: &Config, is_served: bool) -> Result<Vec<String>, NftError> {
     for rule in &config.rules[..last] {
         let done = match (rule.direct, rule.class) {
             (true, _) => "goto direct".to_owned(),
-            (_, Some(class)) => format!("meta mark set meta mark & {:#x} | {:#x} return", !CLASS_MASK, class_bits(class)),
+            (_, Some(class)) => {
+                format!("meta mark set meta mark & {:#x} | {:#x} return", !CLASS_MASK, class_bits(class))
+            }
             _ => "return".to_owned(),
         };
-        written.extend(matches(rule, is_served)?.into_iter().map(|matched| format!("{matched} {done}").trim().to_owned()));
+        written
+            .extend(matches(rule, is_served)?.into_iter().map(|matched| format!("{matched} {done}").trim().to_owned()));
     }
     Ok(written)
 }

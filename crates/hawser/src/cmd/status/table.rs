@@ -8,7 +8,7 @@ use hawser_portal::api::{FecStatus, LinkStatus, NameStatus, PathStatus, PeerStat
 use super::refusal;
 use crate::cmd::table::{Align, aligned, bytes, duration};
 
-/// With more than so many addresses of a rule only their number is told.
+/// Of more addresses of a rule than this only the number is told.
 const ADDRESSES_SHOWN: usize = 4;
 /// Headings of the paths' table. Text columns are flush left, numbers flush right.
 const HEADINGS: [(&str, Align); 11] = [
