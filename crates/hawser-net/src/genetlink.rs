@@ -218,6 +218,11 @@ impl Attributes {
     }
 
     /// The list as a message has it.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The list as a message has it.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }

@@ -19,6 +19,7 @@ mod journal;
 mod local_rule;
 mod mptcp;
 mod namespace;
+mod nfnetlink;
 mod nft;
 mod perform;
 mod route;
@@ -41,7 +42,8 @@ pub use mptcp::{
     address_in, encode_address,
 };
 pub use namespace::NamespaceName;
-pub use nft::{NftChain, NftError, NftName, NftTable, quoted};
+pub use nfnetlink::{PacketLog, SetElements};
+pub use nft::{NftChain, NftError, NftName, NftSet, NftTable, quoted};
 pub use route::{InterfaceAddress, NoRoute, RouteAnswer, RouteError, RouteQuery};
 pub use rtnl::{LinkInfo, Rtnl};
 pub use snapshot::{Interface, LinkEvent};

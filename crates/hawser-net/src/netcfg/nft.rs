@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::{io::AsyncWriteExt, process::Command};
 
 use super::features::Feature;
+use super::types::Family;
 use crate::powers::lending;
 
 /// What the names of Hawser's tables begin with; a journal that names another table is not obeyed.
@@ -39,8 +40,22 @@ pub struct NftName(String);
 pub struct NftTable {
     /// Its name.
     pub name: NftName,
+    /// Its sets of addresses. A later table of the same name keeps what is in those that it has too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<NftSet>,
     /// Its chains, in their order.
     pub chains: Vec<NftChain>,
+}
+
+/// A set of addresses of one IP version, each for a time. Empty at first. Plain data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NftSet {
+    /// Its name.
+    pub name: String,
+    /// Of which version its addresses are.
+    pub family: Family,
+    /// For how many seconds what is put there without a time stays.
+    pub timeout_s: u32,
 }
 
 /// A chain. Without a hook it only serves others; its policy is `accept`. Plain data.
@@ -71,6 +86,11 @@ impl NftName {
     /// The third table of the same device, with what `fail = "closed"` needs.
     pub fn of_kill_switch(tun: &str) -> Self {
         Self(Self::of_tun(tun).0 + "_closed")
+    }
+
+    /// The fourth table of the same device, with what rules need that look at more than packets.
+    pub fn of_rules(tun: &str) -> Self {
+        Self(Self::of_tun(tun).0 + "_rules")
     }
 
     fn parse(name: String) -> Result<Self, NftError> {
@@ -116,7 +136,25 @@ impl NftTable {
     fn script(&self) -> String {
         let name = &self.name;
         let chains: String = self.chains.iter().map(NftChain::script).collect();
+        if !self.sets.is_empty() {
+            let sets: String = self.sets.iter().map(NftSet::script).collect();
+            // What goes are the rules alone; deleted, sets would come back empty.
+            return format!(
+                "table inet {name} {{\n{sets}}}\nflush table inet {name}\ntable inet {name} {{\n{chains}}}\n"
+            );
+        }
         format!("table inet {name}\ndelete table inet {name}\ntable inet {name} {{\n{chains}}}\n")
+    }
+}
+
+impl NftSet {
+    fn script(&self) -> String {
+        let version = match self.family {
+            Family::V4 => "ipv4_addr",
+            Family::V6 => "ipv6_addr",
+        };
+        let Self { name, timeout_s, .. } = self;
+        format!("  set {name} {{\n    type {version}; flags timeout; timeout {timeout_s}s;\n  }}\n")
     }
 }
 
@@ -263,12 +301,24 @@ mod tests {
         };
         let forward = chain("forward", Some("type filter hook forward priority mangle"), &["jump clamp"]);
         let clamp = chain("clamp", None, &["tcp flags syn counter", "counter"]);
-        let table = NftTable { name: NftName::of_tun("hawser0"), chains: vec![forward, clamp] };
+        let table = NftTable { name: NftName::of_tun("hawser0"), sets: Vec::new(), chains: vec![forward, clamp] };
         assert_eq!(
             table.script(),
             "table inet hawser_hawser0\ndelete table inet hawser_hawser0\ntable inet hawser_hawser0 {\n  \
              chain forward {\n    type filter hook forward priority mangle; policy accept;\n    jump clamp\n  }\n  \
              chain clamp {\n    tcp flags syn counter\n    counter\n  }\n}\n"
+        );
+    }
+
+    #[test]
+    fn sets_keep_what_is_in_them_when_rules_are_replaced() {
+        let set = NftSet { name: "names_4".into(), family: Family::V4, timeout_s: 60 };
+        let chain = NftChain { name: "c".into(), hook: None, rules: vec!["ip daddr @names_4 accept".into()] };
+        let table = NftTable { name: NftName::of_rules("hawser0"), sets: vec![set], chains: vec![chain] };
+        assert_eq!(
+            table.script(),
+            "table inet hawser_hawser0_rules {\n  set names_4 {\n    type ipv4_addr; flags timeout; timeout 60s;\n  }\n}\n\
+             flush table inet hawser_hawser0_rules\ntable inet hawser_hawser0_rules {\n  chain c {\n    ip daddr @names_4 accept\n  }\n}\n"
         );
     }
 

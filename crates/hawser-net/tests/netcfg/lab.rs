@@ -142,6 +142,7 @@ pub fn every_change(name: &str) -> Vec<(Change, &'static str, &'static str)> {
     let table = |rule: &str| {
         Change::Nft(NftTable {
             name: NftName::of_tun(name),
+            sets: Vec::new(),
             chains: vec![NftChain {
                 name: "forward".into(),
                 hook: Some("type filter hook forward priority mangle".into()),

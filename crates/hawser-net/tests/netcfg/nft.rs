@@ -8,7 +8,7 @@ fn table(rules: &[&str]) -> Change {
     let rules = rules.iter().map(|rule| (*rule).to_owned()).collect();
     let hook = Some("type filter hook forward priority filter".to_owned());
     let chains = vec![NftChain { name: "forward".into(), hook, rules }];
-    Change::Nft(NftTable { name: NftName::of_tun("hawser0"), chains })
+    Change::Nft(NftTable { name: NftName::of_tun("hawser0"), sets: Vec::new(), chains })
 }
 
 #[test]

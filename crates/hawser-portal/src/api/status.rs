@@ -58,8 +58,17 @@ pub struct Status {
 pub struct RuleStatus {
     /// What matches, in a few words.
     pub matches: String,
-    /// What chooses the paths of that, in the configuration's word.
+    /// What chooses the paths of that, in the configuration's word; empty past the tunnel.
     pub scheduler: String,
+    /// It goes past the tunnel.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub direct: bool,
+    /// The sets of nftables (`inet hawser_hawser0_rules`) that hold the addresses of its domains: of IPv4, and of IPv6.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<String>,
+    /// The addresses that were learned for its domains, with the seconds that they still count.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub addresses: BTreeMap<String, u64>,
     /// The links that it goes by: the first that works.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<String>,

@@ -40,7 +40,7 @@ impl MarkKinds {
     /// Those of rules.
     pub fn of(rules: &[Rule]) -> Self {
         let mut kinds = Self::default();
-        rules.iter().filter_map(|rule| rule.mark).for_each(|mark| kinds.add(mark));
+        rules.iter().filter_map(Rule::seen_mark).for_each(|mark| kinds.add(mark));
         kinds
     }
 
@@ -51,7 +51,7 @@ impl MarkKinds {
 
     /// Whether what these rules tell apart is told apart.
     pub fn suffice(&self, rules: &[Rule]) -> bool {
-        rules.iter().filter_map(|rule| rule.mark).all(|mark| self.0.contains(&mark))
+        rules.iter().filter_map(Rule::seen_mark).all(|mark| self.0.contains(&mark))
     }
 
     /// One more mark of a rule: itself, and what fits it and another.

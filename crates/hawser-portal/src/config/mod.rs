@@ -19,6 +19,7 @@ mod pattern;
 mod peers;
 mod reader;
 pub mod reading;
+mod rule_device;
 mod rule_links;
 mod rules;
 pub mod schema;
@@ -46,6 +47,7 @@ pub use load::{Keys, LoadError, load, read};
 pub use marks::{MarkKinds, MarkMatch};
 pub use pattern::InterfacePattern;
 pub use peers::PEERS_FOLDER;
+pub use rule_device::{CLASS_MASK, Domain, Mac, class_bits};
 pub use rules::{PortRange, Rule};
 pub use scion::{ScionEndpoint, ScionPaths};
 pub use takeover::{Kept, KeptProtocol, Takeover, TakeoverRole};
@@ -108,7 +110,8 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
     let rules = repeated(tree, "rule", faults).into_iter();
     let mut marks = MarkKinds::default();
     let known = rule_links::Known::of(tree);
-    let rules: Vec<_> = rules.map(|(t, s)| rules::rule(open("rule", t, s, faults), &mut marks, &known)).collect();
+    let mut rules: Vec<_> = rules.map(|(t, s)| rules::rule(open("rule", t, s, faults), &mut marks, &known)).collect();
+    rule_device::classify(&mut rules, &mut marks, faults);
     let forwards = repeated(tree, "forward", faults).into_iter();
     let forwards: Vec<_> = forwards.map(|(t, s)| forward::forward(open("forward", t, s, faults))).collect();
     let metrics = single(tree, "metrics", faults).map(|(t, s)| metrics::read(open("metrics", t, s, faults)));
@@ -129,6 +132,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
         let (gateway, nat) = (gateway.as_ref(), nat.as_ref());
         gateway::check(tree, &tun, gateway, nat, &peers, faults);
         forward::check(&forwards, nat, &portal, &peers, faults);
+        rule_device::check(&rules, &tun, gateway, faults);
         settled = takeover.and_then(|section| takeover::settle(section, &tun, &peers, faults));
     }
     Some(Config {
@@ -139,7 +143,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
         links: links.into_iter().map(|l| l.value).collect(),
         peers: peers.into_iter().map(|p| p.value).collect(),
         traffic: traffic.unwrap_or_default(),
-        rules: rules.into_iter().collect::<Option<_>>()?,
+        rules: rules.into_iter().map(|r| r.value).collect(),
         forwards: forwards.into_iter().map(|f| f.value).collect(),
         metrics: metrics.flatten(),
         takeover: settled,

@@ -48,6 +48,11 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
         self.table.contains_key(key)
     }
 
+    /// The text of `key`, where it is one; it is not asked for by this.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.table.get(key)?.get_ref().as_str()
+    }
+
     /// Notes a fault of this section.
     pub fn fault(&mut self, span: Span, fault: Fault) {
         self.faults.add(span, fault);

@@ -48,10 +48,20 @@ pub(super) struct RuleLinks {
     pub via: Vec<LinkName>,
     pub weights: Vec<(LinkName, u8)>,
     pub strict: bool,
+    /// By none of them, and not by the tunnel.
+    pub direct: bool,
 }
+
+/// What `via` says of packets that go past the tunnel.
+const DIRECT: &str = "direct";
+/// What is no matter past the tunnel.
+const OF_THE_TUNNEL: [&str; 6] = ["scheduler", "resend", "fec", "weights", "strict", "priority"];
 
 /// Reads them. `scheduler` is the rule's own.
 pub(super) fn read(table: &mut Table<'_, '_, '_>, known: &Known, scheduler: Option<&Sited<Scheduler>>) -> RuleLinks {
+    if table.text("via") == Some(DIRECT) {
+        return direct(table);
+    }
     let via = table.list("via", link_name);
     let weights = table.optional("weights", weights);
     let strict = table.optional("strict", boolean);
@@ -84,7 +94,21 @@ pub(super) fn read(table: &mut Table<'_, '_, '_>, known: &Known, scheduler: Opti
         via: via.into_iter().flatten().map(|link| link.value).collect(),
         weights: weights.map_or_else(Vec::new, |weights| weights.value),
         strict: strict.is_some_and(|strict| strict.value),
+        direct: false,
     }
+}
+
+/// Nothing that the portal does with packets holds for these.
+fn direct(table: &mut Table<'_, '_, '_>) -> RuleLinks {
+    table.optional("via", |_| Ok(()));
+    table.optional("weights", weights);
+    table.optional("strict", boolean);
+    if let Some(key) = OF_THE_TUNNEL.into_iter().find(|key| table.has(key)) {
+        let fault =
+            Fault::new(format!("`{key}` beside `via = \"direct\"`: what goes past the tunnel is no matter to it"));
+        table.fault(table.header(), fault.hint(format!("leave `{key}` out, or name links: via = [\"dsl\"]")));
+    }
+    RuleLinks { direct: true, ..RuleLinks::default() }
 }
 
 fn claim(table: &mut Table<'_, '_, '_>, known: &Known, name: &LinkName, span: &Span) {

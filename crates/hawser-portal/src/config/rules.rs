@@ -7,9 +7,10 @@ use toml::de::DeValue;
 use super::error::{Fault, did_you_mean};
 use super::marks::{self, MarkKinds, MarkMatch};
 use super::parsers::{keyword, network};
-use super::reader::{Table, boolean, integer, kind, quoted, string};
+use super::reader::{Sited, Table, boolean, integer, kind, quoted, string};
+use super::rule_device::{self, CLASS_MASK, Domain, Mac, class_bits};
 use super::rule_links::{self, Known};
-use super::values::{Fec, LinkName, Scheduler};
+use super::values::{Fec, InterfaceName, LinkName, Scheduler};
 
 /// Classes by name (RFC 2474, 2597, 3246, 5865, 8622), with their numbers.
 const CLASSES: [(&str, u8); 23] = [
@@ -76,6 +77,16 @@ pub struct Rule {
     pub ports: Vec<PortRange>,
     /// Their mark.
     pub mark: Option<MarkMatch>,
+    /// The device behind the gateway that they come from.
+    pub mac: Option<Mac>,
+    /// The interface that they come in by, from a network behind the gateway.
+    pub interface: Option<InterfaceName>,
+    /// The names whose addresses they go to.
+    pub domains: Vec<Domain>,
+    /// They go past the tunnel.
+    pub direct: bool,
+    /// By which number nftables tells the portal of them: with a device or names, where they stay in the tunnel.
+    pub class: Option<u8>,
     /// The scheduler they get; none: that of `[traffic]`.
     pub scheduler: Option<Scheduler>,
     /// Whether what is lost is retransmitted.
@@ -93,7 +104,8 @@ pub struct Rule {
 }
 
 /// `marks` is what the rules before it tell apart, `known` the links that it may name.
-pub(super) fn rule(mut table: Table<'_, '_, '_>, marks: &mut MarkKinds, known: &Known) -> Option<Rule> {
+pub(super) fn rule(mut table: Table<'_, '_, '_>, marks: &mut MarkKinds, known: &Known) -> Sited<Rule> {
+    let header = table.header();
     let dscp = table.optional("dscp", |value| number_or_name(value, "class", &CLASSES, CLASS_MAX));
     let protocol = table.optional("protocol", |value| number_or_name(value, "protocol", &PROTOCOLS, u8::MAX));
     let source = table.optional("source", network);
@@ -105,6 +117,7 @@ pub(super) fn rule(mut table: Table<'_, '_, '_>, marks: &mut MarkKinds, known: &
     {
         table.fault(mark.span.clone(), fault);
     }
+    let device = rule_device::read(&mut table);
     let scheduler = table.optional("scheduler", |value| keyword::<Scheduler>("rule.scheduler", value));
     let resend = table.optional("resend", boolean);
     let fec = table.optional("fec", |value| keyword::<Fec>("rule.fec", value));
@@ -125,13 +138,18 @@ pub(super) fn rule(mut table: Table<'_, '_, '_>, marks: &mut MarkKinds, known: &
         table.fault(to.span.clone(), fault.hint("leave `source` or `destination` out, or write one rule for each"));
     }
     table.finish();
-    Some(Rule {
+    let rule = Rule {
         dscp: dscp.map(|d| d.value),
         protocol: protocol.map(|p| p.value),
         source: source.map(|s| s.value),
         destination: destination.map(|d| d.value),
         ports: ports.into_iter().flatten().map(|p| p.value).collect(),
         mark: mark.map(|m| m.value),
+        mac: device.mac,
+        interface: device.interface,
+        domains: device.domains,
+        direct: links.direct,
+        class: None,
         scheduler: scheduler.map(|s| s.value).or((!links.weights.is_empty()).then_some(Scheduler::Weighted)),
         resend: resend.is_none_or(|r| r.value),
         fec: fec.is_some_and(|f| f.value == Fec::Auto),
@@ -139,7 +157,8 @@ pub(super) fn rule(mut table: Table<'_, '_, '_>, marks: &mut MarkKinds, known: &
         weights: links.weights,
         strict: links.strict,
         priority: priority.map_or(0, |p| p.value),
-    })
+    };
+    Sited { value: rule, span: header }
 }
 
 fn priority(value: &DeValue<'_>) -> Result<i8, Fault> {
@@ -152,6 +171,17 @@ fn priority(value: &DeValue<'_>) -> Result<i8, Fault> {
 }
 
 impl Rule {
+    /// Whether a packet itself does not show what it asks for.
+    pub fn asks_for_device(&self) -> bool {
+        self.mac.is_some() || self.interface.is_some() || !self.domains.is_empty()
+    }
+
+    /// The mark by which the portal knows its packets: of its class, or what it asks for.
+    pub fn seen_mark(&self) -> Option<MarkMatch> {
+        let of_class = |class| MarkMatch { value: class_bits(class), mask: CLASS_MASK };
+        self.class.map(of_class).or(self.mark.filter(|_| !self.direct))
+    }
+
     /// What matches, in a few words.
     pub fn matches(&self) -> String {
         let named = |names: &[(&str, u8)], number: u8| {
@@ -172,6 +202,11 @@ impl Rule {
             self.destination.map(|net| format!("to {net}")),
             (!ports.is_empty()).then(|| format!("ports {ports}")),
             self.mark.map(|mark| format!("mark {:#x}/{:#x}", mark.value, mark.mask)),
+            self.mac.map(|mac| format!("mac {mac}")),
+            self.interface.as_ref().map(|interface| format!("interface {interface}")),
+            (!self.domains.is_empty()).then(|| {
+                format!("domains {}", self.domains.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+            }),
         ];
         let words: Vec<String> = words.into_iter().flatten().collect();
         if words.is_empty() { "everything".to_owned() } else { words.join(", ") }

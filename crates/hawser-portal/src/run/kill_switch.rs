@@ -265,10 +265,12 @@ fn table(record: &Record) -> Result<NftTable, NftError> {
     let inside = ["\"lo\"".to_owned(), tun].into_iter().chain(served?).collect::<Vec<_>>().join(", ");
     let mut rules =
         vec![format!("oifname {{ {inside} }} accept"), format!("meta mark {:#x} accept", own::mark(&record.tun).0)];
+    // A rule of the configuration leads these past the tunnel, while a portal carries it out.
+    rules.push(format!("meta mark {:#x} accept", own::direct_mark(&record.tun).0));
     rules.extend(KEEPS_LINKS.into_iter().chain(LAN).map(str::to_owned));
     rules.push("counter drop".to_owned());
     let chain = NftChain { name: "past_the_tunnel".to_owned(), hook: Some(HOOK.to_owned()), rules };
-    Ok(NftTable { name: NftName::of_kill_switch(&record.tun), chains: vec![chain] })
+    Ok(NftTable { name: NftName::of_kill_switch(&record.tun), sets: Vec::new(), chains: vec![chain] })
 }
 
 #[cfg(test)]

@@ -21,13 +21,28 @@ pub fn table(tun: &str) -> TableId {
     TableId(number(tun))
 }
 
+/// The mark of packets that a rule leads past the tunnel.
+pub fn direct_mark(tun: &str) -> Mark {
+    Mark(number(&format!("{tun}/direct")))
+}
+
+/// The group that answers of name servers are logged to (nft(8), `log group`).
+pub fn log_group(tun: &str) -> u16 {
+    (number(&format!("{tun}/names")) & 0xffff) as u16
+}
+
 /// A name that a directory can have: an interface's may have other characters.
 pub fn plain(tun: &str) -> String {
     tun.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Of a text that is not secret: the same on every machine.
+pub fn hash(text: &str) -> u32 {
+    text.bytes().fold(FNV_OFFSET, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(FNV_PRIME))
+}
+
 fn number(tun: &str) -> u32 {
-    let hash = tun.bytes().fold(FNV_OFFSET, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(FNV_PRIME));
+    let hash = hash(tun);
     FIRST | ((hash >> 16) ^ (hash & 0xffff))
 }
 

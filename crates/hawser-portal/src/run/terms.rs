@@ -11,25 +11,36 @@ use crate::config::{Config, Link, LinkName, MarkMatch, Rule, Scheduler};
 /// How flows are treated.
 pub fn rules(config: &Config) -> Rules {
     let otherwise = Treatment { scheduler: kind(config.traffic.scheduler), ..Treatment::default() };
-    Rules::new(config.rules.iter().map(|rule| core_rule(rule, otherwise)).collect(), otherwise)
+    // What goes past the tunnel is never read from it.
+    let rules = config.rules.iter().filter(|rule| !rule.direct);
+    Rules::new(rules.map(|rule| core_rule(rule, otherwise)).collect(), otherwise)
 }
 
 fn core_rule(rule: &Rule, otherwise: Treatment) -> CoreRule {
+    let mark = rule.seen_mark().map(|MarkMatch { value, mask }| Mark::new(value, mask));
+    if rule.class.is_some() {
+        // nftables has looked at all that the rule asks for.
+        return CoreRule { mark, via: via(rule), treatment: treatment(rule, otherwise), ..CoreRule::default() };
+    }
     CoreRule {
         dscp: rule.dscp.and_then(Dscp::new),
         protocol: rule.protocol,
         source: rule.source,
         destination: rule.destination,
         ports: rule.ports.iter().map(|range| Ports { first: range.first, last: range.last }).collect(),
-        mark: rule.mark.map(|MarkMatch { value, mask }| Mark::new(value, mask)),
+        mark,
         via: via(rule),
-        treatment: Treatment {
-            scheduler: rule.scheduler.map_or(otherwise.scheduler, kind),
-            resend: rule.resend,
-            fec: rule.fec,
-            priority: rule.priority,
-            ..otherwise
-        },
+        treatment: treatment(rule, otherwise),
+    }
+}
+
+fn treatment(rule: &Rule, otherwise: Treatment) -> Treatment {
+    Treatment {
+        scheduler: rule.scheduler.map_or(otherwise.scheduler, kind),
+        resend: rule.resend,
+        fec: rule.fec,
+        priority: rule.priority,
+        ..otherwise
     }
 }
 

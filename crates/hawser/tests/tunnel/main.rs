@@ -9,6 +9,7 @@ mod auto;
 #[path = "../support/bystander.rs"]
 mod bystander;
 mod capture;
+mod direct;
 mod doctor;
 mod dual;
 mod ends;

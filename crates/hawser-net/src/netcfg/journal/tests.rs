@@ -64,6 +64,7 @@ fn every_kind() -> Vec<Change> {
         Change::Sysctl { key: SysctlKey::rp_filter("eth0").unwrap(), value: "2".into() },
         Change::Nft(NftTable {
             name: NftName::of_tun("hawser0"),
+            sets: Vec::new(),
             chains: vec![NftChain {
                 name: "forward".into(),
                 hook: None,

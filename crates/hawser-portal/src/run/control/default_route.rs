@@ -1,6 +1,7 @@
 //! The default route by the tunnel: a table of its own, and two rules in each IP version that has one.
 //!
 //! ```text
+//!   32763  from all fwmark DIRECT lookup main               where rules lead packets past it (`rule_table`)
 //!   32764  from all lookup main suppress_prefixlength 0     what has a route of its own keeps it
 //!   32765  not from all fwmark MARK lookup TABLE            the rest goes by the tunnel: TABLE has its default route
 //!   32766  from all lookup main                             the links' own traffic, by MARK, goes on to here
@@ -16,11 +17,14 @@ use hawser_net::netcfg::{
 };
 use ipnet::IpNet;
 
-use crate::config::Config;
+use super::rule_table;
+use crate::config::{Config, Fail};
 use crate::run::own;
 
 /// Compares all bits of a mark.
 const WHOLE_MARK: u32 = u32::MAX;
+/// Is there where the kernel has IPv6.
+const IPV6: &str = "/proc/sys/net/ipv6";
 /// Passes over default routes (`FRA_SUPPRESS_PREFIXLEN`, ip-rule(8)).
 const DEFAULT_ROUTES: u32 = 0;
 
@@ -31,19 +35,52 @@ pub struct Places {
     priorities: Vec<(Family, [RulePriority; 2])>,
     /// The addresses of links that answer past the tunnel.
     answering: Vec<IpNet>,
+    /// Rules lead some packets past the tunnel, or did: such flows end by the way that they began by.
+    direct: bool,
+    /// The IP versions that have no default route by the tunnel, where nothing may go past it: with the place for such packets.
+    closed: Vec<(Family, RulePriority)>,
 }
 
 impl Places {
     /// Looks at the rules that are there, where the configuration wants a default route in any IP version.
     pub async fn ask(rtnl: &Rtnl, config: &Config) -> Result<Self, NetConfigError> {
-        let mut places = Vec::new();
+        let (mut places, mut closed) = (Vec::new(), Vec::new());
         if config.tun.default_route {
             // A reload may bring the other IP version's: the rules of others are looked at now, while ours are not there.
             for family in families_of_device(config) {
                 places.push((family, rtnl.place_for_rules(family).await?));
             }
         }
-        Ok(Self { priorities: places, answering: Vec::new() })
+        if config.tun.fail == Fail::Closed {
+            for family in families().filter(|family| places.iter().all(|(known, _)| known != family)) {
+                closed.push((family, rtnl.place_for_rules(family).await?[0]));
+            }
+        }
+        Ok(Self { priorities: places, answering: Vec::new(), direct: false, closed })
+    }
+
+    /// Rules may lead packets past the tunnel; that stays so until the end.
+    pub fn let_past(&mut self, config: &Config) {
+        self.direct |= rule_table::is_needed(config);
+    }
+
+    /// Whether they do, or did.
+    pub fn lets_past(&self) -> bool {
+        self.direct
+    }
+
+    /// Packets with the mark of direct take the main table's routes, whatever those for everything say.
+    fn past(&self, tun: &str) -> Vec<Change> {
+        let mark = Some(MarkMatch { mark: own::direct_mark(tun), mask: WHOLE_MARK });
+        let with_route = self.priorities.iter().map(|(family, [first, _])| (*family, *first));
+        let all = with_route.chain(self.closed.iter().copied()).filter(|_| self.direct);
+        let rule = |(family, RulePriority(first))| {
+            Change::Rule(RuleSpec {
+                mark,
+                ..RuleSpec::at(family, RulePriority(first.saturating_sub(1)), TableId::MAIN)
+            })
+        };
+        all.map(rule).collect()
     }
 
     /// These addresses answer past the tunnel from now on; whether others did before.
@@ -52,6 +89,12 @@ impl Places {
         self.answering = addresses;
         changed
     }
+}
+
+/// Those that the kernel has.
+fn families() -> impl Iterator<Item = Family> {
+    let has_ipv6 = std::path::Path::new(IPV6).exists();
+    [Family::V4, Family::V6].into_iter().filter(move |family| *family == Family::V4 || has_ipv6)
 }
 
 fn families_of_device(config: &Config) -> impl Iterator<Item = Family> {
@@ -66,7 +109,7 @@ pub fn changes(config: &Config, interface: IfIndex, places: &Places) -> Vec<Chan
     let allowed = || config.peers.iter().flat_map(|peer| &peer.allowed_ips);
     let default_route =
         |family| allowed().find(|net: &&IpNet| net.prefix_len() == 0 && Family::of(net.addr()) == family).copied();
-    let mut changes = Vec::new();
+    let mut changes = places.past(tun);
     for (family, [first, second]) in &places.priorities {
         let Some(everything) = default_route(*family) else { continue };
         let mark = Some(MarkMatch { mark: own::mark(tun), mask: WHOLE_MARK });
@@ -102,7 +145,7 @@ mod tests {
         let changes = changes(
             &config,
             IfIndex::new(5).expect("not zero"),
-            &Places { priorities: places.collect(), answering: Vec::new() },
+            &Places { priorities: places.collect(), ..Places::default() },
         );
         changes.iter().map(ToString::to_string).collect()
     }
@@ -129,7 +172,7 @@ mod tests {
     fn addresses_of_links_answer_by_the_main_table_before_anything_goes_by_the_tunnel() {
         let mut places = Places {
             priorities: vec![(Family::V4, [RulePriority(32_764), RulePriority(32_765)])],
-            answering: Vec::new(),
+            ..Places::default()
         };
         let addresses = || vec!["192.0.2.5/32".parse().expect("a net"), "2001:db8::5/128".parse().expect("a net")];
         assert!(places.answer(addresses()) && !places.answer(addresses()), "the same again is no change");

@@ -17,7 +17,8 @@ use hawser_net::netcfg::{
 };
 use ipnet::IpNet;
 
-use crate::config::{Config, Forward, InterfaceName, PortRange, TakeoverRole};
+use super::rule_table;
+use crate::config::{Config, Forward, InterfaceName, Link, PortRange, TakeoverRole};
 
 /// Where the chains are called (nft(8)): segment sizes where packets are mangled, translation as the last thing.
 const FORWARD_HOOK: &str = "type filter hook forward priority mangle";
@@ -25,8 +26,9 @@ const POSTROUTING_HOOK: &str = "type nat hook postrouting priority srcnat";
 const PREROUTING_HOOK: &str = "type nat hook prerouting priority dstnat";
 /// To the largest segment that both ways carry; never a larger one than asked for.
 const CLAMP: &str = "tcp flags syn tcp option maxseg size set rt mtu";
-/// The interface that stands for all of them in sysctls.
+/// The interface that stands for all of them in sysctls, and that of the host alone.
 const ALL: &str = "all";
+const LOOPBACK: &str = "lo";
 const ON: &str = "1";
 /// Values of `accept_ra` (ip-sysctl): a host listens to routers; a router does too.
 const LISTEN: &str = "1";
@@ -39,6 +41,9 @@ pub struct Beyond {
     served: Vec<String>,
     worlds: Vec<String>,
     links: Vec<String>,
+    /// Links forward too, every interface where one link stands for all: answers to what rules led past the tunnel come in by them.
+    answered_by: Vec<String>,
+    answered_by_all: bool,
     told: bool,
 }
 
@@ -82,7 +87,7 @@ pub fn table(config: &Config) -> Result<Option<NftTable>, NftError> {
         chains.push(chain("to_peers", POSTROUTING_HOOK, rules));
     }
     chains.insert(0, chain("forward", FORWARD_HOOK, forward));
-    Ok(Some(NftTable { name: NftName::of_tun(config.tun.name.as_str()), chains }))
+    Ok(Some(NftTable { name: NftName::of_tun(config.tun.name.as_str()), sets: Vec::new(), chains }))
 }
 
 fn forwards(config: &Config) -> bool {
@@ -141,7 +146,26 @@ impl Beyond {
             served: config.gateway.serve.iter().chain(client_interface(config)).map(ToString::to_string).collect(),
             worlds: config.nat.masquerade.iter().map(ToString::to_string).collect(),
             links: config.links.iter().filter_map(|link| link.interface.as_ref()).map(ToString::to_string).collect(),
-            told: false,
+            ..Self::default()
+        }
+    }
+
+    /// Rules lead packets of served networks past the tunnel from now on, perhaps: the links that are there forward answers. A failure is told.
+    pub async fn let_answers_in(&mut self, net: &mut NetConfig, config: &Config) {
+        if !rule_table::opens_links(config) {
+            return;
+        }
+        self.answered_by = rule_table::link_interfaces(config).map(str::to_owned).collect();
+        self.answered_by_all = config.links.iter().any(Link::is_any);
+        let there = SysctlKey::ipv6_interfaces();
+        let named = self.answered_by.clone();
+        let all =
+            there.into_iter().filter(|name| self.answered_by_all && !matches!(&**name, ALL | "default" | LOOPBACK));
+        for interface in all.chain(named).collect::<std::collections::BTreeSet<_>>() {
+            let is_there = SysctlKey::forwarding_v4(&interface).is_ok_and(|key| key.exists());
+            if is_there && let Err(error) = self.follow(net, &interface).await {
+                tracing::warn!(interface, %error, "forwarding not set");
+            }
         }
     }
 
@@ -153,7 +177,9 @@ impl Beyond {
     /// Step 2: an interface has appeared.
     pub async fn follow(&mut self, net: &mut NetConfig, interface: &str) -> Result<(), NetConfigError> {
         let is_served = self.served.iter().any(|name| name == interface);
-        let is_world = self.worlds.iter().any(|name| name == interface);
+        let answers =
+            self.answered_by_all && interface != LOOPBACK || self.answered_by.iter().any(|name| name == interface);
+        let is_world = answers || self.worlds.iter().any(|name| name == interface);
         if self.tun == interface || is_served || is_world {
             set(net, SysctlKey::forwarding_v4(interface)?, ON).await?;
             // Where IPv6 is switched off there is nothing to forward.

@@ -13,11 +13,13 @@ mod enrolments;
 mod flows;
 mod gateway;
 mod key_log;
+mod learner;
 mod mtu;
 mod names;
 mod observe;
 mod reload;
 mod routes;
+mod rule_table;
 #[cfg_attr(not(feature = "scion"), path = "scion_absent.rs")]
 mod scion;
 mod serve;

@@ -15,6 +15,7 @@ use super::calendar::Date;
 use super::enrolments::Enrolments;
 use super::flows::{self, FlowDesk};
 use super::key_log::KeyLog;
+use super::learner::Learner;
 use super::names::Names;
 use super::observe::Observer;
 use super::reload::Places;
@@ -55,6 +56,7 @@ pub struct Serving<'a> {
     /// The peers, with the addresses that their names have.
     peers: Vec<Peer>,
     names: Names,
+    learner: Learner,
     /// What was kept at the start.
     powers: Powers,
     /// What the TUN device, as it was made at the start, tells apart by marks.
@@ -110,6 +112,7 @@ impl<'a> Serving<'a> {
             links: config.links.clone(),
             peers: config.peers.clone(),
             names: Names::new(&config.peers, Instant::now()),
+            learner: Learner::default(),
             powers: Powers::of(config),
             marks: MarkKinds::of(&config.rules),
             commands,
@@ -148,6 +151,7 @@ impl<'a> Serving<'a> {
         let events = link_watch.next().await?;
         self.on_links(&events).await;
         self.find_paths();
+        self.learner.follow(&self.config);
         host.ready(&self.summary());
         let (orders_in, mut asked) = unbounded_channel();
         let (questions, mut of_flows) = unbounded_channel();
@@ -179,6 +183,7 @@ impl<'a> Serving<'a> {
                         self.readdress().await;
                     }
                 }
+                packets = self.learner.next() => self.learner.take(packets),
                 () = &mut answering => {}
                 // The socket keeps a sender as long as it answers.
                 Some(asked) = asked.recv() => self.carry_out(asked, host).await,
@@ -286,6 +291,7 @@ impl<'a> Serving<'a> {
                     self.started.elapsed(),
                 );
                 self.trend.complete(&mut status);
+                self.learner.complete(&self.config, &mut status);
                 self.told.look_at(&mut status);
                 status.web = self.web.as_ref().map(Web::status);
                 self.observer.look_at(&status);

@@ -17,6 +17,7 @@ use ipnet::IpNet;
 use super::default_route::{self, Places};
 use super::gateway::{self, Beyond};
 use super::mtu::Mtus;
+use super::rule_table;
 use super::takeover::Taken;
 use crate::config::Config;
 use crate::run::RunError;
@@ -86,6 +87,7 @@ impl System {
     pub async fn configure(&mut self, config: &Config, tun: IfIndex) -> Result<(), RunError> {
         self.tun = Some(tun);
         self.places = Places::ask(self.net.rtnl(), config).await?;
+        self.places.let_past(config);
         self.beyond = Beyond::new(config);
         self.wanted = changes(config, tun, &self.places, &self.mtus)?;
         self.takeover = Taken::new(config, self.net.rtnl(), tun).await?;
@@ -99,6 +101,7 @@ impl System {
         if self.takeover.as_ref().is_some_and(Taken::is_given) {
             self.loosen(config.tun.name.as_str()).await?;
         }
+        self.beyond.let_answers_in(&mut self.net, config).await;
         self.beyond.warn_of_drops(self.net.rtnl()).await;
         Ok(())
     }
@@ -111,9 +114,11 @@ impl System {
             Err(error) => return tracing::warn!(%error, "system not configured anew"),
         };
         self.turn_to(wanted).await;
+        self.beyond.let_answers_in(&mut self.net, config).await;
     }
 
     fn wanted_by(&mut self, config: &Config, tun: IfIndex) -> Result<Vec<Change>, RunError> {
+        self.places.let_past(config);
         let mut wanted = changes(config, tun, &self.places, &self.mtus)?;
         if let Some(taken) = &mut self.takeover {
             taken.follow(config);
@@ -260,6 +265,9 @@ fn changes(config: &Config, interface: IfIndex, places: &Places, mtus: &Mtus) ->
     changes.extend(mtus.routes(config).map(route));
     changes.extend(default_route::changes(config, interface, places));
     changes.extend(gateway::table(config)?.map(Change::Nft));
+    if places.lets_past() {
+        changes.push(Change::Nft(rule_table::table(config)?));
+    }
     Ok(changes)
 }
 

@@ -1,5 +1,6 @@
 //! The status for people: a line for the portal, a line for each peer, a table of its paths.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use hawser_portal::api::{FecStatus, LinkStatus, NameStatus, PathStatus, PeerStatus, RuleStatus, ScionStatus, Status};
@@ -7,6 +8,8 @@ use hawser_portal::api::{FecStatus, LinkStatus, NameStatus, PathStatus, PeerStat
 use super::refusal;
 use crate::cmd::table::{Align, aligned, bytes, duration};
 
+/// Of more addresses of a rule than this only the number is told.
+const ADDRESSES_SHOWN: usize = 4;
 /// Headings of the paths' table. Text columns are flush left, numbers flush right.
 const HEADINGS: [(&str, Align); 11] = [
     ("path", Align::Left),
@@ -58,6 +61,10 @@ fn terms(link: &LinkStatus) -> Option<String> {
 
 /// A line for a rule: what it matches, what it does, and what it did.
 fn render_rule(rule: &RuleStatus) -> String {
+    let known = if rule.sets.is_empty() { String::new() } else { format!("; {}", render_addresses(&rule.addresses)) };
+    if rule.direct {
+        return format!("rule {}: past the tunnel{known}\n", rule.matches);
+    }
     let shares: Vec<String> = rule.weights.iter().map(|(link, parts)| format!("{link} {parts}")).collect();
     let words = [
         Some(rule.scheduler.clone()),
@@ -69,7 +76,19 @@ fn render_rule(rule: &RuleStatus) -> String {
     let words: Vec<String> = words.into_iter().flatten().collect();
     let sent: Vec<String> = rule.sent_bytes.iter().map(|(link, sent)| format!("{} by {link}", bytes(*sent))).collect();
     let sent = if sent.is_empty() { "nothing yet".to_owned() } else { sent.join(", ") };
-    format!("rule {}: {}; sent {sent}\n", rule.matches, words.join(", "))
+    format!("rule {}: {}; sent {sent}{known}\n", rule.matches, words.join(", "))
+}
+
+/// What is known of a rule's domains.
+fn render_addresses(addresses: &BTreeMap<String, u64>) -> String {
+    match addresses.len() {
+        0 => "no address known".to_owned(),
+        count if count > ADDRESSES_SHOWN => format!("{count} addresses known"),
+        _ => {
+            let shown = addresses.iter().map(|(address, left)| format!("{address} for {left} s"));
+            shown.collect::<Vec<_>>().join(", ")
+        }
+    }
 }
 
 fn render_peer(text: &mut String, peer: &PeerStatus, ours: &str) {

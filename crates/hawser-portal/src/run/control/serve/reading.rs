@@ -86,6 +86,7 @@ impl Serving<'_> {
             self.pass_on(reload).await;
             self.find_paths();
             self.system.reconfigure(&self.config).await;
+            self.learner.follow(&self.config);
             self.answer_by_links().await;
             let rtnl = self.system.rtnl();
             self.routes.ask(&rtnl, &self.plans, &self.interfaces).await;

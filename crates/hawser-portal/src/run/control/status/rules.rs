@@ -26,17 +26,23 @@ pub fn status(config: &Config, plans: &[SocketPlan], state: &State) -> Vec<RuleS
         }
         by_link
     };
-    let of_rule = |(rule, id): (&Rule, &RuleId)| RuleStatus {
+    let of_rule = |rule: &Rule, id: RuleId| RuleStatus {
         matches: rule.matches(),
         scheduler: rule.scheduler.unwrap_or(config.traffic.scheduler).to_string(),
         via: rule.via.iter().map(ToString::to_string).collect(),
         weights: rule.weights.iter().map(|(name, parts)| (name.to_string(), *parts)).collect(),
         strict: rule.strict,
         priority: rule.priority,
-        sent_bytes: sent(*id),
+        sent_bytes: sent(id),
+        ..RuleStatus::default()
     };
-    // A state from before a reload does not know the newest rules yet.
-    let rules = config.rules.iter().zip(&state.core.rules).map(of_rule);
+    let past = |rule: &Rule| RuleStatus { matches: rule.matches(), direct: true, ..RuleStatus::default() };
+    // The core knows only what stays in the tunnel; a state from before a reload does not know the newest rules yet.
+    let mut known = state.core.rules.iter();
+    let rules = config.rules.iter().filter_map(|rule| match rule.direct {
+        true => Some(past(rule)),
+        false => known.next().map(|id| of_rule(rule, *id)),
+    });
     let rest = RuleStatus {
         matches: "everything else".to_owned(),
         scheduler: config.traffic.scheduler.to_string(),

@@ -141,7 +141,7 @@ impl Remote {
             chain("prerouting", Some(HOOK), prerouting),
             chain("forward", Some(FORWARD_HOOK), forward),
         ];
-        Ok(NftTable { name: self.name.clone(), chains })
+        Ok(NftTable { name: self.name.clone(), sets: Vec::new(), chains })
     }
 
     /// What comes for the address: marked, or left to this host.
