@@ -92,6 +92,7 @@ fn status() -> Status {
         fec: FecStatus::default(),
         queued_bytes: 0,
         limit: None,
+        speed_refused: false,
     };
     Status {
         schema: SCHEMA,

@@ -327,3 +327,32 @@ fn where_nothing_is_wrong_nothing_is_found() {
         assert_eq!(found(namespace, &home.path(file)), BTreeSet::new(), "{file}, where others set much");
     }
 }
+
+#[test]
+fn a_link_that_fell_back_and_a_name_that_nobody_knows_are_named() {
+    assert_found(&[
+        (
+            "fallen-back",
+            |lab| {
+                lab.edit("local.toml", "interface = \"two\"", "interface = \"two\"\ntransport = \"auto\"");
+                lab.edit("remote.toml", "listen =", "transports = [\"udp\", \"tcp\"]\nlisten =");
+                nft(&lab.remote, &format!("{CUT}udp dport 4920 drop; }}; }}"));
+            },
+            |_, local| {
+                local.wait_for("the second link by TCP", |status| {
+                    paths(status).iter().any(|path| path.transport == "tcp" && path.state == PathState::Active)
+                });
+            },
+        ),
+        (
+            "name-unknown",
+            |lab| lab.edit("local.toml", "endpoints = [", "endpoints = [\"nobody.invalid:4920\", "),
+            |_, local| {
+                both_active(local);
+                local.wait_for("the name to fail", |status| {
+                    status.peers.iter().flat_map(|peer| &peer.names).any(|name| name.error.is_some())
+                });
+            },
+        ),
+    ]);
+}
