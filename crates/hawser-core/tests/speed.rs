@@ -1,11 +1,15 @@
 //! Speed tests between two portals: filler by every path, bounded, ended at a word, and behind what users send.
 
+#[path = "support/allocations.rs"]
+mod allocations;
 mod support;
 
+use allocations::allocations_of;
 use hawser_core::session::{Direction, SpeedError, SpeedRun, Terms};
 use hawser_core::units::{ByteCount, LinkGroup, LinkTag, PeerId, Rate};
 use std::time::Duration;
 use support::world::{LOCAL, REMOTE, World, ms};
+use support::{Buffer, step};
 
 const PEER: PeerId = PeerId(0);
 /// Bytes of a run.
@@ -95,4 +99,29 @@ fn what_a_peer_may_ask_for_is_bounded() {
         let snapshot = world.portals[LOCAL].endpoint.snapshot(world.now);
         assert_eq!(snapshot.peers[0].as_ref().expect("a session").speed.refused, refused);
     }
+}
+
+#[test]
+fn filler_is_sent_without_allocating() {
+    let (mut local, mut remote, mut now) = support::connected();
+    let long = SpeedRun { time: Duration::from_secs(60), bytes: ByteCount(1 << 32), ..run(Direction::Up) };
+    let slow = Terms { max_rate: Some(Rate::from_bits(20_000_000)), ..Terms::default() };
+    [0, 1].into_iter().for_each(|group| local.endpoint.set_terms(LinkGroup(group), slow));
+    local.endpoint.measure_speed(now, PEER, long).expect("a run");
+    let mut buffer = Buffer(vec![0; 65_536]);
+    let (mut sent, mut allocations) = (0, 0);
+    for round in 0..2_000 {
+        step(now, &mut local, &mut remote);
+        now = now + ms(1);
+        // Buffers have the size that is needed by then. What is sent here is lost.
+        if round >= 1_500 {
+            allocations += allocations_of(|| {
+                if local.endpoint.poll_transmit(now, &mut buffer).is_some() {
+                    sent += 1;
+                }
+            });
+        }
+    }
+    assert!(sent > 100, "{sent}");
+    assert_eq!(allocations, 0, "of {sent} batches");
 }

@@ -50,7 +50,8 @@ pub(crate) mod timeout;
 mod views;
 
 pub use filler::{
-    BYTES_MOST as SPEED_BYTES_MOST, Direction, FillerCount, RUN_MOST as SPEED_RUN_MOST, SpeedError, SpeedRun, SpeedSnapshot,
+    BYTES_MOST as SPEED_BYTES_MOST, Direction, FillerCount, RUN_MOST as SPEED_RUN_MOST, SpeedError, SpeedRun,
+    SpeedSnapshot,
 };
 pub(crate) use inbound::Datagram;
 pub use keyring::KeyEnd;

@@ -86,9 +86,7 @@ fn supersedes(new: &Frame, old: &Frame) -> bool {
         (Frame::Terms(new), Frame::Terms(old)) => new.path == old.path,
         (Frame::Name(new), Frame::Name(old)) => new.path == old.path,
         // A refusal is about a run of the peer's, the other words about one of ours.
-        (Frame::Speed(new), Frame::Speed(old)) => {
-            (new.word == SpeedWord::Refused) == (old.word == SpeedWord::Refused)
-        }
+        (Frame::Speed(new), Frame::Speed(old)) => (new.word == SpeedWord::Refused) == (old.word == SpeedWord::Refused),
         _ => false,
     }
 }

@@ -54,8 +54,8 @@ pub use takeover::{Kept, KeptProtocol, Takeover, TakeoverRole};
 pub use text::{TEXT_LIMIT, read_text};
 pub use types::{ANY_INTERFACE, Config, DataCap, Gateway, Link, NamedEndpoint, Nat, Peer, Portal, Traffic, Tun, Web};
 pub use values::{
-    Cipher, Congestion, Fail, HostName, InterfaceName, IpProtocol, Keyword, LinkName, LogFormat, MTU_MIN, Metric, Mtu, NameError,
-    PeerName, Protection, Scheduler, TcpCongestion, TlsName, Transport, Transported,
+    Cipher, Congestion, Fail, HostName, InterfaceName, IpProtocol, Keyword, LinkName, LogFormat, MTU_MIN, Metric, Mtu,
+    NameError, PeerName, Protection, Scheduler, TcpCongestion, TlsName, Transport, Transported,
 };
 
 use error::{Fault, Faults};

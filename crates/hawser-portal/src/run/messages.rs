@@ -12,11 +12,11 @@ use hawser_core::rules::Rules;
 use hawser_core::session::{SpeedError, SpeedRun, Terms};
 use hawser_core::units::{LinkGroup, LinkId, PeerId, Time};
 use hawser_net::netcfg::LinkEvent;
-use tokio::sync::oneshot;
 #[cfg(feature = "scion")]
 use hawser_scion::daemon::PortRange;
 #[cfg(feature = "scion")]
 use hawser_scion::link::Way;
+use tokio::sync::oneshot;
 
 use super::plan::SocketPlan;
 

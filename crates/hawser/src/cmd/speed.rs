@@ -8,7 +8,7 @@
 mod report;
 mod run;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hawser_portal::api::{Client, LinkStatus, PathState, PeerStatus, SpeedDirection, Status};
@@ -19,6 +19,8 @@ use super::output::{print, unanswered};
 use super::table::bytes;
 use crate::failure::Failure;
 
+/// How long each direction is loaded where nobody says: a path's rate is found in a second or two.
+const SECONDS: u64 = 5;
 /// What a test of both directions uses at most where nobody says: ten seconds at 160 Mbit/s.
 const BUDGET: Volume = Volume(200_000_000);
 /// The same where a link with a `data_cap` takes part.
@@ -34,7 +36,7 @@ pub struct Speed {
     #[arg(long, value_name = "NAME")]
     peer: Option<String>,
     /// How long to load each direction
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(2..=30))]
+    #[arg(long, value_name = "N", default_value_t = SECONDS, value_parser = clap::value_parser!(u64).range(2..=30))]
     seconds: u64,
     /// The most data to use, as in 500M; without it 200M, and 50M where a link has a data_cap
     #[arg(long, value_name = "SIZE")]
@@ -48,6 +50,12 @@ pub struct Speed {
 }
 
 impl Speed {
+    /// The usual test with a peer, without a word meanwhile.
+    pub fn with(socket: &Path, peer: &str) -> Self {
+        let (link, peer) = (None, Some(peer.to_owned()));
+        Self { link, peer, seconds: SECONDS, budget: None, json: true, socket: socket.to_owned() }
+    }
+
     /// Measures, and prints what it found.
     pub fn run(self) -> Result<(), Failure> {
         let report = self.measure()?;
@@ -59,7 +67,7 @@ impl Speed {
     }
 
     /// Both directions.
-    fn measure(&self) -> Result<Report, Failure> {
+    pub fn measure(&self) -> Result<Report, Failure> {
         let status = Client::status(&self.socket).map_err(|error| unanswered(error, "up", "speed"))?;
         let peer = self.peer_of(&status)?.clone();
         let capped = self.capped(&status, &peer)?;

@@ -113,6 +113,10 @@ fn a_link_without_a_route_or_with_a_silent_gateway_is_named() {
             both_active(local);
             run(&lab.local, "ip", "route delete 198.51.100.0/24 dev two");
         }),
+        ("rp-filter", nothing, |lab, local| {
+            both_active(local);
+            lab.local.set_sysctl("ipv4/conf/two/rp_filter", "1").expect("a sysctl");
+        }),
         ("gateway-silent", nothing, |lab, local| {
             both_active(local);
             run(&lab.remote, "ip", "address delete 192.0.2.2/24 dev two");

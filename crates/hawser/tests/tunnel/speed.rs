@@ -34,9 +34,7 @@ fn measured(lab: &Lab, arguments: &[&str]) -> Value {
 fn filler(portal: &Portal) -> (u64, u64) {
     let sum = |status: &Status| {
         let loads = paths(status).iter().map(|path| path.load);
-        loads.fold((0, 0), |(came, went), load| {
-            (came + load.filler_received_bytes, went + load.filler_delivered_bytes)
-        })
+        loads.fold((0, 0), |(came, went), load| (came + load.filler_received_bytes, went + load.filler_delivered_bytes))
     };
     sum(&portal.wait_for("a status", |status| !status.peers.is_empty()))
 }
@@ -93,7 +91,8 @@ fn users_packets_go_first_and_a_test_that_is_killed_ends_on_both_sides() {
     let lab = Lab::new("speed", "");
     let _links = ["one", "two"].map(|link| lab.emulate(link, &Direction::shaped(10.0, ms(5), ms(60))));
     let (local, remote) = lab.start_both();
-    let mut running = speed(&lab, &["--seconds", "30"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    let mut running =
+        speed(&lab, &["--seconds", "30"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
     sleep(ms(1_500));
     let report = lab.ping(REMOTE, ms(20), ms(1_500)).run().expect("a ping");
     running.kill().expect("it can be killed");

@@ -47,6 +47,17 @@ impl Report {
         let (peer, link) = (peer.to_owned(), link.map(str::to_owned));
         Report { schema: SCHEMA, peer, link, budget_bytes, directions: Vec::new() }
     }
+
+    /// In a sentence.
+    pub fn summary(&self) -> String {
+        let link = |link: &LinkReport| format!("{} {:.1}", link.link, link.rate_mbps);
+        let one = |found: &DirectionReport| {
+            let links: Vec<String> = found.links.iter().map(link).collect();
+            format!("{} {:.1} Mbit/s ({})", found.direction, found.rate_mbps, links.join(", "))
+        };
+        let directions: Vec<String> = self.directions.iter().map(one).collect();
+        format!("the links to {} carry {}", self.peer, directions.join(", "))
+    }
 }
 
 /// A table for each direction, and what limits it.

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use hawser_portal::api::{Client, ClientError, Deed, PathState, PathStatus, PeerStatus, SpeedDirection, SpeedOrder, Status};
+use hawser_portal::api::{
+    Client, ClientError, Deed, PathState, PathStatus, PeerStatus, SpeedDirection, SpeedOrder, Status,
+};
 use hawser_portal::limits;
 
 use super::report::{DirectionReport, LinkReport};

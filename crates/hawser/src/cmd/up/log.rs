@@ -108,8 +108,8 @@ mod tests {
         let kept = Kept::default();
         let writer = kept.clone();
         let lines = fmt::layer().with_writer(move || writer.clone()).with_ansi(false);
-        let log =
-            registry().with(lines.event_format(WithPriority(fmt::format().compact().without_time().with_target(false))));
+        let log = registry()
+            .with(lines.event_format(WithPriority(fmt::format().compact().without_time().with_target(false))));
         tracing::subscriber::with_default(log, || {
             tracing::error!("cannot go on");
             tracing::warn!(link = "lte", "link degraded");
