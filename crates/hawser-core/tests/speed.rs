@@ -102,7 +102,7 @@ fn what_a_peer_may_ask_for_is_bounded() {
 }
 
 #[test]
-fn filler_is_sent_without_allocating() {
+fn filler_costs_no_allocation_a_packet() {
     let (mut local, mut remote, mut now) = support::connected();
     let long = SpeedRun { time: Duration::from_secs(60), bytes: ByteCount(1 << 32), ..run(Direction::Up) };
     let slow = Terms { max_rate: Some(Rate::from_bits(20_000_000)), ..Terms::default() };
@@ -113,15 +113,15 @@ fn filler_is_sent_without_allocating() {
     for round in 0..2_000 {
         step(now, &mut local, &mut remote);
         now = now + ms(1);
-        // Buffers have the size that is needed by then. What is sent here is lost.
+        // What is sent here is lost, so the record of what is under way goes on growing, by doubling.
         if round >= 1_500 {
             allocations += allocations_of(|| {
-                if local.endpoint.poll_transmit(now, &mut buffer).is_some() {
-                    sent += 1;
+                if let Some(transmit) = local.endpoint.poll_transmit(now, &mut buffer) {
+                    sent += transmit.len.div_ceil(transmit.segment_size) as u64;
                 }
             });
         }
     }
-    assert!(sent > 100, "{sent}");
-    assert_eq!(allocations, 0, "of {sent} batches");
+    assert!(sent > 200, "{sent}");
+    assert!(allocations * 50 < sent, "{allocations} for {sent} datagrams");
 }
