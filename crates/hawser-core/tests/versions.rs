@@ -7,8 +7,8 @@ use hawser_core::endpoint::{Config, Endpoint, Event};
 use hawser_core::handshake::{Identity, TransportKeys};
 use hawser_core::handshake::{Initiator, Psk};
 use hawser_core::packet::Offload;
-use hawser_core::session::Terms;
-use hawser_core::units::{Ecn, LinkGroup, LinkId, PacketNumber, PathId, PeerId, Time};
+use hawser_core::session::{Direction, SpeedError, SpeedRun, Terms};
+use hawser_core::units::{ByteCount, Ecn, LinkGroup, LinkId, PacketNumber, PathId, PeerId, Time};
 use hawser_core::wire::handshake::HandshakeIndex;
 use hawser_core::wire::{
     Capabilities, CipherSet, DATA_HEADER_LEN, DataHeader, Frame, Frames, InstanceId, Offer, Protection, ReservedFrame,
@@ -219,5 +219,18 @@ fn a_peer_of_another_version_is_named_once_a_session() {
         let wanted = theirs.map(|theirs| Event::OtherVersion { peer: PeerId(0), theirs, ours: Version::OURS });
         assert_eq!(named, wanted.iter().collect::<Vec<_>>());
         assert_eq!(peer.version(), said.unwrap_or(Version::UNSAID), "the status tells it too");
+    }
+}
+
+#[test]
+fn a_speed_test_is_asked_of_nobody_who_does_not_know_it() {
+    let without = Version { revision: 1, capabilities: Version::OURS.capabilities.without(Capabilities::SPEED) };
+    for (version, is_old) in [(None, true), (Some(without), true), (Some(Version::OURS), false)] {
+        let mut peer = Peer::speaking(version);
+        peer.hear();
+        let time = Duration::from_secs(1);
+        let run = SpeedRun { direction: Direction::Down, link: None, time, bytes: ByteCount(1_000) };
+        let begun = peer.portal.measure_speed(peer.now, PeerId(0), run);
+        assert_eq!(begun == Err(SpeedError::OldPeer), is_old, "{version:?}: {begun:?}");
     }
 }

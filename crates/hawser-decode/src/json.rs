@@ -2,7 +2,7 @@
 
 use hawser_core::wire::{
     AckFrame, CloseReason, DataFlags, DataFrame, DataHeader, DatagramKind, FlowBucket, FlowSequence, Frame, Frames,
-    LinkNameFrame, LinkState, Reader,
+    LinkNameFrame, LinkState, Reader, ReservedFrame, SpeedFrame, SpeedWord,
 };
 use serde_json::{Map, Value, json};
 
@@ -101,10 +101,26 @@ fn frame(frame: &Frame<'_>) -> Value {
         }
         Frame::Reserved(frame) => match LinkNameFrame::of(frame) {
             Some(said) => json!({"type": "LINK_NAME", "path": said.path.0, "name": format!("{:016x}", said.name.0)}),
-            None => json!({"type": "RESERVED", "code": frame.kind(), "bytes": frame.bytes().len()}),
+            None => reserved(frame),
         },
         Frame::Hold(hold) => json!({"type": "HOLD", "us": hold.hold_us}),
     }
+}
+
+/// A frame of the range that may be skipped, which is no LINK_NAME.
+fn reserved(frame: &ReservedFrame<'_>) -> Value {
+    let Some(said) = SpeedFrame::of(frame) else {
+        return json!({"type": "RESERVED", "code": frame.kind(), "bytes": frame.bytes().len()});
+    };
+    let word = match said.word {
+        SpeedWord::Begin => "begin",
+        SpeedWord::End => "end",
+        SpeedWord::Refused => "refused",
+    };
+    json!({
+        "type": "SPEED", "run": said.run, "word": word, "link": format!("{:016x}", said.link.0),
+        "ms": said.milliseconds, "bytes": said.bytes,
+    })
 }
 
 fn packet(name: &str, data: &DataFrame<'_>) -> Value {

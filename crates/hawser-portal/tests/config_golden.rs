@@ -15,7 +15,11 @@ const PAIRS_MIN: usize = 30;
 #[test]
 fn every_configuration_gives_its_golden_answer() {
     golden::assert_golden(&inputs(), |text, name| match Config::parse(text, name) {
-        Ok(config) => format!("{config:#?}\n"),
+        Ok(config) => {
+            let outdated = golden::render(&Config::outdated(text, name));
+            let warned = if outdated.is_empty() { String::new() } else { format!("\nwarnings:\n{outdated}") };
+            format!("{config:#?}\n{warned}")
+        }
         Err(errors) => golden::render(&errors),
     });
 }

@@ -59,6 +59,11 @@ impl Failure {
         Self { hint: hint.map(Into::into), faults: shown, ..Self::wrong(error) }
     }
 
+    /// What went wrong, without what to do about it.
+    pub fn cause(&self) -> String {
+        with_causes(&*self.error)
+    }
+
     /// Adds what to do about it.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -77,6 +77,7 @@ fn status() -> Status {
         },
         queued_bytes: 0,
         limit: Some(limit()),
+        speed_refused: false,
     };
     let idle = PeerStatus {
         refused: Some("unknown_key".into()),
@@ -92,6 +93,7 @@ fn status() -> Status {
         fec: FecStatus::default(),
         queued_bytes: 0,
         limit: None,
+        speed_refused: false,
     };
     Status {
         schema: SCHEMA,

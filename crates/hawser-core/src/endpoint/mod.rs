@@ -18,6 +18,7 @@ mod pending;
 mod reload;
 pub(crate) mod routing;
 mod share;
+mod speed;
 mod streams;
 mod telling;
 mod words;

@@ -34,7 +34,7 @@ impl Session {
             (&mut self.splits, &mut self.reliable, &mut self.lost, &mut self.retransmit);
         let (id, overhead, moved_at, store) = (path.id, path.overhead(), path.moved_at, &mut *cx.store);
         let (sampler, loss, pmtu, received) = (&mut path.sampler, &mut path.loss, &mut path.pmtu, &mut path.received);
-        let trains = &mut path.trains;
+        let (trains, filler) = (&mut path.trains, &mut path.filler);
         let (spread, mut ages, mut aged) = (path.rtt.snapshot().spread, Duration::ZERO, 0);
         let settled = if spread.is_zero() { Duration::ZERO } else { path.rtt.snapshot().base() };
         let mut grown = false;
@@ -73,6 +73,7 @@ impl Session {
                         store.release(record.segment);
                     }
                 }
+                Content::Filler => filler.delivered += ByteCount(u64::from(packet.bytes)),
                 Content::Duplicate => {}
                 Content::Piece(_) if !here => {}
                 Content::Segment(record) => store.release(record.segment),
@@ -278,6 +279,6 @@ pub(super) fn hand_back(content: Content, splits: &mut Splits, lost: &mut Vec<Se
                 lost.push(record);
             }
         }
-        Content::Duplicate | Content::Control { .. } | Content::MtuProbe(_) => {}
+        Content::Duplicate | Content::Control { .. } | Content::MtuProbe(_) | Content::Filler => {}
     }
 }

@@ -118,7 +118,10 @@ impl Session {
     ) -> Result<(), DropReason> {
         match frame {
             Frame::Padding(_) | Frame::Ping => {}
-            Frame::Reserved(frame) => LinkNameFrame::of(&frame).iter().for_each(|name| self.on_name(name)),
+            Frame::Reserved(frame) => match LinkNameFrame::of(&frame) {
+                Some(name) => self.on_name(&name),
+                None => self.on_reserved(now, index, &frame),
+            },
             Frame::Data(data) => self.on_data(now, &data, sink, cx)?,
             Frame::Ack(ack) => self.on_ack(now, index, &ack, cx).map_err(|_| DropReason::BadFrame)?,
             Frame::Split(split) => self.on_split(now, &split, sink, cx)?,

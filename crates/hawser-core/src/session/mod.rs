@@ -29,6 +29,7 @@ mod batch;
 pub mod constants;
 mod control;
 mod fec;
+mod filler;
 mod hedge;
 mod idle;
 mod inbound;
@@ -48,6 +49,10 @@ mod terms;
 pub(crate) mod timeout;
 mod views;
 
+pub use filler::{
+    BYTES_MOST as SPEED_BYTES_MOST, Direction, FillerCount, RUN_MOST as SPEED_RUN_MOST, SpeedError, SpeedRun,
+    SpeedSnapshot,
+};
 pub(crate) use inbound::Datagram;
 pub use keyring::KeyEnd;
 pub(crate) use keyring::{KeySet, Rekey};
@@ -72,6 +77,7 @@ use crate::scheduler::{Allowed, Kind as SchedulerKind, MptcpOption, Scheduler};
 use crate::transport::Transport;
 use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PacketNumber, PathId, PeerId, Random, Time};
 use crate::wire::{Capabilities, FlowBucket, Version};
+use filler::Filler;
 use keyring::Keyring;
 use path::Path;
 use path_ids::PathIds;
@@ -240,6 +246,7 @@ pub(crate) struct Session {
     /// What copies of sparse packets may cost.
     hedge_credit: Credit,
     fec: Fec,
+    filler: Filler,
     /// Since when something was sent and nothing at all was acknowledged.
     unanswered_since: Option<Time>,
     /// When inner packets last went or came; none do for long.
@@ -318,6 +325,7 @@ impl Session {
             copies: RedundantCopies::default(),
             hedge_credit: Credit::new(&settings.tuning.hedge),
             fec: Fec::default(),
+            filler: Filler::new(now),
             unanswered_since: None,
             busy_at: now,
             idle: false,

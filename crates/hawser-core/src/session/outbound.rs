@@ -7,6 +7,7 @@
 //!    queue, until its window or its pacing credit ends or the batch is full; one whose rate is to be
 //!    found out, and that declines all that, takes redundant copies (`redundant_copies`).
 //! 5. Every segment gets its numbers, is remembered, and sealed into the batch.
+//! 6. Where nothing of all that may go, a speed test's filler does (`filler`).
 
 use super::batch::Batch;
 use super::constants::{DATA_OVERHEAD, STRICT_WAIT};
@@ -49,12 +50,16 @@ impl Session {
         }
         self.give_up_useless(now, cx);
         if self.nothing_waits() && !self.hedge_is_due(now) && !self.reinject_while_idle(now) {
-            self.note_pause(now);
-            return None;
+            if !self.filler.is_on() {
+                self.note_pause(now);
+                return None;
+            }
+            self.refresh_views(now);
+            return self.transmit_filler(now, buffers);
         }
         self.refresh_views(now);
         self.hedge(now);
-        self.transmit_data(now, buffers, cx)
+        self.transmit_data(now, buffers, cx).or_else(|| self.transmit_filler(now, buffers))
     }
 
     /// Whether the queues are empty.
@@ -74,7 +79,9 @@ impl Session {
             if let Some(transmit) = self.fill_data(now, index, buffer, cx) {
                 return Some(transmit);
             }
-            self.paths[index].note_pause(now);
+            if !self.is_filled(index) {
+                self.paths[index].note_pause(now);
+            }
         }
         None
     }
@@ -387,7 +394,7 @@ impl Session {
         if batch.is_empty() {
             return None;
         }
-        let idle = self.nothing_waits();
+        let idle = self.nothing_waits() && !self.is_filled(index);
         self.unanswered_since.get_or_insert(now);
         self.overflows += u64::from(free && index != self.policy.decisions().fastest);
         let path = &mut self.paths[index];

@@ -7,7 +7,7 @@ mod view;
 use super::constants::{BATCH_BYTES, INITIAL_RTT};
 use super::hedge::SparseInFlight;
 use super::retransmit::SegmentRecord;
-use super::{Rank, Route, Settings, Terms};
+use super::{FillerCount, Rank, Route, Settings, Terms};
 use crate::congestion::pacer::{Pacer, initial_rate};
 use crate::congestion::sampler::{DeliverySampler, Stamp};
 use crate::congestion::{self, Controller, Kind};
@@ -45,6 +45,8 @@ pub(super) enum Content {
     Control { acked: Option<PacketNumber> },
     /// A probe of the path's MTU, of that many bytes.
     MtuProbe(u16),
+    /// What a speed test sends: nobody misses it.
+    Filler,
 }
 
 const _: () = assert!(size_of::<SentPacket<Stamp, Content>>() <= 112);
@@ -153,6 +155,8 @@ pub(super) struct Path {
     pub retransmitted: ByteCount,
     /// Bytes on the wire of copies of what was in doubt on another path.
     pub reinjected_copies: ByteCount,
+    /// What it carried of speed tests.
+    pub filler: FillerCount,
 }
 
 impl Path {
@@ -219,6 +223,7 @@ impl Path {
             by_rule: Vec::new(),
             retransmitted: ByteCount::ZERO,
             reinjected_copies: ByteCount::ZERO,
+            filler: FillerCount::default(),
         }
     }
 

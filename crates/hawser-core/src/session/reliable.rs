@@ -1,7 +1,7 @@
-//! Control frames that are repeated until they are acknowledged: GONE, PATH_INFO, TERMS and LINK_NAME.
+//! Control frames that are repeated until they are acknowledged: GONE, PATH_INFO, TERMS, LINK_NAME and SPEED.
 
 use crate::units::{PacketNumber, PathId};
-use crate::wire::{EncodeError, Gone, LinkNameFrame, PathInfo, TermsFrame, Writer};
+use crate::wire::{EncodeError, Gone, LinkNameFrame, PathInfo, SpeedFrame, SpeedWord, TermsFrame, Writer};
 
 /// A frame that must arrive.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -14,6 +14,8 @@ pub(super) enum Frame {
     Terms(TermsFrame),
     /// What the link of one of our paths is called.
     Name(LinkNameFrame),
+    /// Word about a speed test.
+    Speed(SpeedFrame),
 }
 
 struct Entry {
@@ -49,6 +51,7 @@ impl Reliable {
                 Frame::Info(info) => info.encode(out),
                 Frame::Terms(terms) => terms.encode(out),
                 Frame::Name(name) => name.encode(out),
+                Frame::Speed(speed) => speed.encode(out),
             };
             match encoded {
                 Ok(()) => entry.carrier = Some((path, number)),
@@ -82,6 +85,8 @@ fn supersedes(new: &Frame, old: &Frame) -> bool {
         (Frame::Info(new), Frame::Info(old)) => new.path == old.path,
         (Frame::Terms(new), Frame::Terms(old)) => new.path == old.path,
         (Frame::Name(new), Frame::Name(old)) => new.path == old.path,
+        // A refusal is about a run of the peer's, the other words about one of ours.
+        (Frame::Speed(new), Frame::Speed(old)) => (new.word == SpeedWord::Refused) == (old.word == SpeedWord::Refused),
         _ => false,
     }
 }

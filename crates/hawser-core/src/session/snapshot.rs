@@ -1,6 +1,6 @@
 //! A session's state as a user sees it.
 
-use super::{KeyEnd, Session};
+use super::{FillerCount, KeyEnd, Session, SpeedSnapshot};
 use crate::congestion::RttSnapshot;
 use crate::fec::FecSnapshot;
 use crate::path::health::HealthState;
@@ -67,6 +67,8 @@ pub struct PathSnapshot {
     pub idle: Duration,
     /// Neither side says that it carries no inner packets.
     pub offered: bool,
+    /// What it carried of speed tests.
+    pub filler: FillerCount,
 }
 
 /// A session at one moment. A plain value.
@@ -96,6 +98,8 @@ pub struct SessionSnapshot {
     pub held: ByteCount,
     /// Forward error correction.
     pub fec: FecSnapshot,
+    /// Speed tests.
+    pub speed: SpeedSnapshot,
     /// Every path.
     pub paths: Vec<PathSnapshot>,
 }
@@ -131,6 +135,7 @@ impl Session {
             queue: path.oneway.queue(now),
             idle: path.idle_for(now),
             offered: path.is_offered(),
+            filler: path.filler,
         };
         let (protection, cipher) = self.keyring.kind();
         SessionSnapshot {
@@ -146,6 +151,7 @@ impl Session {
             retransmit: self.retransmit.bytes(),
             held: self.resequencer.stats(now).held_bytes,
             fec: self.fec.snapshot(),
+            speed: self.speed_snapshot(),
             paths: self.paths.iter().enumerate().map(path).collect(),
         }
     }

@@ -91,7 +91,7 @@ impl Session {
 
     /// When a path has something to say.
     fn speaking_deadline(&self, now: Time, index: usize) -> Option<(Time, Reason)> {
-        let waits = !self.nothing_waits();
+        let waits = !self.nothing_waits() || self.is_filled(index);
         let spokesman = (0..self.paths.len()).any(|other| self.is_spokesman(other) && !self.paths[other].blocked);
         let path = &self.paths[index];
         let active = path.health.is_active();

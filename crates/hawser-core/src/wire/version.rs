@@ -22,6 +22,8 @@ impl Capabilities {
     pub const TERMS: Capabilities = Capabilities(1 << 1);
     /// PROTECTED and REPAIR are understood.
     pub const REPAIRS: Capabilities = Capabilities(1 << 2);
+    /// SPEED is understood.
+    pub const SPEED: Capabilities = Capabilities(1 << 3);
 
     /// All of both.
     #[must_use]
@@ -54,8 +56,10 @@ impl Version {
     /// That of portals which do not say theirs: they take the frames up to 0x0d, and drop a datagram with another.
     pub const UNSAID: Version = Version { revision: 0, capabilities: Capabilities::TERMS.and(Capabilities::REPAIRS) };
     /// Ours.
-    pub const OURS: Version =
-        Version { revision: 1, capabilities: Version::UNSAID.capabilities.and(Capabilities::SKIPS) };
+    pub const OURS: Version = Version {
+        revision: 1,
+        capabilities: Version::UNSAID.capabilities.and(Capabilities::SKIPS).and(Capabilities::SPEED),
+    };
     /// The bits of an instance that say it.
     const SHIFT: u32 = 40;
 
@@ -92,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_we_speak_has_its_golden_number() {
-        assert_eq!(Version::OURS.put(0), 0x0100_0700_0000_0000, "docs/wire.md has it");
+        assert_eq!(Version::OURS.put(0), 0x0100_0f00_0000_0000, "docs/wire.md has it");
         assert_eq!((Version::OURS.to_string(), Version::UNSAID.to_string()), ("1.1".to_owned(), "1.0".to_owned()));
     }
 

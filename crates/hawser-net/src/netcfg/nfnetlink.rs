@@ -167,7 +167,7 @@ fn ask(socket: &Socket, request: &[u8]) -> io::Result<()> {
             return Err(io::ErrorKind::TimedOut.into());
         }
         let (datagram, _) = socket.recv_from_full()?;
-        for (_, body) in messages(&datagram).filter(|(kind, _)| *kind == ERROR) {
+        if let Some((_, body)) = messages(&datagram).find(|(kind, _)| *kind == ERROR) {
             let code = body.get(..4).and_then(|code| code.try_into().ok()).map_or(0, i32::from_ne_bytes);
             return if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code.saturating_neg())) };
         }

@@ -11,6 +11,7 @@ mod history;
 mod live;
 mod request;
 mod server;
+mod speed;
 mod status;
 
 use std::fmt;
@@ -24,6 +25,7 @@ pub use history::{History, HistoryQuestion, METRICS, PathHistory, Span};
 pub use live::{Condition, Live};
 pub use request::{Deed, Document};
 pub use server::{Answers, Asked, ControlSocket, FlowQuestions, Orders, ServeError};
+pub use speed::{SpeedDirection, SpeedOrder};
 pub use status::{
     DataCapStatus, FecStatus, LinkStatus, NOTHING_COMES_BACK, NameStatus, PEER_SAYS_DOWN, PathLoad, PathState,
     PathStatus, PeerStatus, RuleStatus, SCHEMA, ScionStatus, Status, WebStatus,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::HistoryQuestion;
+use super::{HistoryQuestion, SpeedOrder};
 
 /// A question. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -60,6 +60,14 @@ pub enum Deed {
     },
     /// Findings of `hawser doctor`.
     Doctor,
+    /// A run of a speed test begins; it ends unless [`Deed::SpeedOn`] says each second that somebody waits for it.
+    Speed(SpeedOrder),
+    /// Somebody waits for the speed test.
+    #[serde(rename = "speed-on")]
+    SpeedOn,
+    /// The speed test ends.
+    #[serde(rename = "speed-end")]
+    SpeedEnd,
 }
 
 impl Deed {
@@ -72,12 +80,15 @@ impl Deed {
             Self::Resume { .. } => "resume",
             Self::Tier { .. } => "tier",
             Self::Doctor => "doctor",
+            Self::Speed(_) => "speed",
+            Self::SpeedOn => "speed-on",
+            Self::SpeedEnd => "speed-end",
         }
     }
 
     /// Whether a page may ask for it.
     pub fn is_for_pages(&self) -> bool {
-        !matches!(self, Self::Reload | Self::Login)
+        !matches!(self, Self::Reload | Self::Login | Self::Speed(_) | Self::SpeedOn | Self::SpeedEnd)
     }
 }
 

@@ -164,6 +164,9 @@ pub struct PeerStatus {
     /// What limits what this portal sends to it; none in the first seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+    /// It would not send for the last speed test: another one is on, or there were too many.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub speed_refused: bool,
 }
 
 /// A name that a peer is reached by. Plain data.
@@ -261,6 +264,16 @@ pub struct PathLoad {
     pub peak_mbps: f64,
     /// Its queue rises and falls with that of another path: they share a line.
     pub shares_queue: bool,
+    /// Bytes of IP packets that speed tests sent by it and the peer acknowledged.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub filler_delivered_bytes: u64,
+    /// Bytes of IP packets that came by it for speed tests.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub filler_received_bytes: u64,
+}
+
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// A SCION path. Plain data.
@@ -357,6 +370,7 @@ mod tests {
             fec,
             queued_bytes: 5,
             limit: None,
+            speed_refused: false,
         };
         let status = Status {
             schema: SCHEMA,

@@ -28,6 +28,19 @@ pub struct Volume(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MonthDay(pub u8);
 
+/// An amount on a command line is none. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("read amount: expected a number with a unit (k, M, G, T), 1M at least, such as 500M")]
+pub struct VolumeError;
+
+impl std::str::FromStr for Volume {
+    type Err = VolumeError;
+
+    fn from_str(text: &str) -> Result<Self, VolumeError> {
+        parse(text).filter(|amount| *amount >= VOLUME_MIN).map(Volume).ok_or(VolumeError)
+    }
+}
+
 pub(super) fn bit_rate(value: &DeValue<'_>) -> Result<BitRate, Fault> {
     amount(value, "bits a second", "\"20M\"", RATE_MIN).map(BitRate)
 }
@@ -97,5 +110,6 @@ mod tests {
         for (text, expect) in table {
             assert_eq!(parse(text), expect, "{text:?}");
         }
+        assert_eq!(("500M".parse(), "999k".parse::<Volume>()), (Ok(Volume(500_000_000)), Err(VolumeError)));
     }
 }

@@ -37,6 +37,13 @@ pub struct ConfigError {
     pub corrected: Option<String>,
 }
 
+impl ConfigError {
+    /// File, line and column.
+    pub fn place(&self) -> String {
+        format!("{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, column, message, .. } = self;
@@ -54,6 +61,8 @@ pub struct Faults<'t> {
     /// Where each line begins, once somebody asks.
     lines: OnceCell<Vec<usize>>,
     found: Vec<ConfigError>,
+    /// What is read, and written otherwise today.
+    outdated: Vec<ConfigError>,
 }
 
 /// A fault before it knows its line. Starts without hint and fix; plain data.
@@ -93,14 +102,25 @@ impl<'t> Faults<'t> {
     /// None yet, of a file and its text.
     #[must_use]
     pub fn new(file: &'t str, text: &'t str) -> Self {
-        Self { file, text, lines: OnceCell::new(), found: Vec::new() }
+        Self { file, text, lines: OnceCell::new(), found: Vec::new(), outdated: Vec::new() }
     }
 
     /// Notes a fault at `span`.
     pub fn add(&mut self, span: Span, fault: Fault) {
+        let error = self.placed(span, fault);
+        self.found.push(error);
+    }
+
+    /// Notes an old spelling at `span`, which is read all the same.
+    pub fn warn(&mut self, span: Span, fault: Fault) {
+        let error = self.placed(span, fault);
+        self.outdated.push(error);
+    }
+
+    fn placed(&self, span: Span, fault: Fault) -> ConfigError {
         let (line, column) = self.line_and_column(span.start);
         let corrected = fault.fix.and_then(|fix| corrected_line(self.text, &span, &fix));
-        self.found.push(ConfigError {
+        ConfigError {
             file: self.file.to_owned(),
             line,
             column,
@@ -108,7 +128,7 @@ impl<'t> Faults<'t> {
             message: shortened(&fault.message, MESSAGE_SHOWN),
             hint: fault.hint.map(|hint| shortened(&hint, HINT_SHOWN)),
             corrected,
-        });
+        }
     }
 
     /// The line, counted from 1, in which the byte `at` stands.
@@ -135,10 +155,20 @@ impl<'t> Faults<'t> {
 
     /// All faults in the order of the file.
     #[must_use]
-    pub fn into_sorted(mut self) -> Vec<ConfigError> {
-        self.found.sort_by_key(|e| (e.span.start, e.span.end));
-        self.found
+    pub fn into_sorted(self) -> Vec<ConfigError> {
+        sorted(self.found)
     }
+
+    /// All old spellings in the order of the file.
+    #[must_use]
+    pub fn into_outdated(self) -> Vec<ConfigError> {
+        sorted(self.outdated)
+    }
+}
+
+fn sorted(mut errors: Vec<ConfigError>) -> Vec<ConfigError> {
+    errors.sort_by_key(|e| (e.span.start, e.span.end));
+    errors
 }
 
 /// What is shown of a text that may be long: all of it, or beginning and end.

@@ -89,6 +89,9 @@ fn beside(mut config: Config, path: &Path) -> Config {
 /// key, and a peer with our own public key.
 pub fn load(path: &Path) -> Result<(Config, Keys), LoadError> {
     let (config, text) = read(path)?;
+    for old in Config::outdated(&text, &path.display().to_string()) {
+        tracing::warn!(place = %old.place(), today = old.corrected, "configuration: {}", old.message);
+    }
     let keys = Keys::load(&config, path, &text)?;
     Ok((config, keys))
 }

@@ -11,6 +11,7 @@ mod forward;
 mod gateway;
 mod key;
 mod load;
+mod log;
 mod marks;
 mod metrics;
 mod parsers;
@@ -39,11 +40,12 @@ mod values;
 
 use toml::de::DeTable;
 
-pub use amounts::{BitRate, MonthDay, Volume};
+pub use amounts::{BitRate, MonthDay, Volume, VolumeError};
 pub use error::{ConfigError, Span};
 pub use forward::Forward;
 pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, PublicKey};
 pub use load::{Keys, LoadError, load, read};
+pub use log::log_format;
 pub use marks::{MarkKinds, MarkMatch};
 pub use pattern::InterfacePattern;
 pub use peers::PEERS_FOLDER;
@@ -54,8 +56,8 @@ pub use takeover::{Kept, KeptProtocol, Takeover, TakeoverRole};
 pub use text::{TEXT_LIMIT, read_text};
 pub use types::{ANY_INTERFACE, Config, DataCap, Gateway, Link, NamedEndpoint, Nat, Peer, Portal, Traffic, Tun, Web};
 pub use values::{
-    Cipher, Congestion, Fail, HostName, InterfaceName, IpProtocol, Keyword, LinkName, MTU_MIN, Metric, Mtu, NameError,
-    PeerName, Protection, Scheduler, TcpCongestion, TlsName, Transport, Transported,
+    Cipher, Congestion, Fail, HostName, InterfaceName, IpProtocol, Keyword, LinkName, LogFormat, MTU_MIN, Metric, Mtu,
+    NameError, PeerName, Protection, Scheduler, TcpCongestion, TlsName, Transport, Transported,
 };
 
 use error::{Fault, Faults};
@@ -81,6 +83,16 @@ impl Config {
     /// Every fault found, in the order of the file. Where the text is no TOML, only what is wrong with that.
     pub fn parse(text: &str, file: &str) -> Result<Self, Vec<ConfigError>> {
         Self::parse_beside(text, file, None)
+    }
+
+    /// What of a configuration without faults is written in an old way: it is read, and a later version may not.
+    #[must_use]
+    pub fn outdated(text: &str, file: &str) -> Vec<ConfigError> {
+        let mut faults = Faults::new(file, text);
+        let Some(tree) = reading::tree(text, &mut faults) else { return Vec::new() };
+        // Peers may stand in other files; what is missing is no old spelling.
+        let _ = read_sections(tree.get_ref(), Some(&[]), &mut faults);
+        faults.into_outdated()
     }
 
     /// The same with the peers of other files, where there is a folder for them: then this one need not have any.
@@ -117,6 +129,8 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
     let metrics = single(tree, "metrics", faults).map(|(t, s)| metrics::read(open("metrics", t, s, faults)));
     let takeover = single(tree, "takeover", faults).and_then(|(t, s)| takeover::read(open("takeover", t, s, faults)));
     let web = single(tree, "web", faults).map(|(t, s)| sections::web(open("web", t, s, faults)));
+    // Only its faults: who begins the log asks for the format before (`log_format`).
+    single(tree, "log", faults).map(|(t, s)| log::read(open("log", t, s, faults)));
     shape::unknown_sections(schema::SCHEMA, tree, faults);
     missing_sections(tree, others.is_some(), faults);
 

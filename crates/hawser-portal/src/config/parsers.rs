@@ -11,7 +11,7 @@ use super::DEFAULT_PORT;
 use super::error::Fault;
 use super::key::PublicKey;
 use super::pattern::InterfacePattern;
-use super::reader::{integer, quoted, string};
+use super::reader::{Spelled, integer, quoted, string};
 use super::reading::no_such_word;
 use super::scion::{self, ScionEndpoint};
 use super::supported;
@@ -102,24 +102,31 @@ pub(super) fn weight(value: &DeValue<'_>) -> Result<u8, Fault> {
     })
 }
 
-/// None for 0: what the smallest path carries.
-pub(super) fn mtu(value: &DeValue<'_>) -> Result<Option<Mtu>, Fault> {
+/// The word for what the smallest path carries.
+const MTU_AUTO: &str = "auto";
+
+/// None for `auto`, which was 0 once.
+pub(super) fn mtu(value: &DeValue<'_>) -> Result<Spelled<Option<Mtu>>, Fault> {
+    if matches!(value, DeValue::String(text) if text == MTU_AUTO) {
+        return Ok(Spelled::new(None));
+    }
     match integer(value)? {
-        0 => Ok(None),
-        bytes => Mtu::new(bytes).map(Some).ok_or_else(|| {
+        0 => Ok(Spelled::old(None, Fault::new("`mtu`: 0 is written \"auto\" today").fix(quoted(MTU_AUTO)))),
+        bytes => Mtu::new(bytes).map(|mtu| Spelled::new(Some(mtu))).ok_or_else(|| {
             Fault::new(format!("{bytes} is not between {MTU_MIN} and {}", u16::MAX))
-                .hint("0 takes what the smallest path carries")
-                .fix("0")
+                .hint("\"auto\" takes what the smallest path carries")
+                .fix(quoted(MTU_AUTO))
         }),
     }
 }
 
-/// None for the empty string.
-pub(super) fn masquerade(value: &DeValue<'_>) -> Result<Option<InterfaceName>, Fault> {
+/// An interface; none for the empty string, which said once that there is none.
+pub(super) fn masquerade(value: &DeValue<'_>) -> Result<Spelled<Option<InterfaceName>>, Fault> {
     if matches!(value, DeValue::String(text) if text.is_empty()) {
-        return Ok(None);
+        let today = Fault::new("`masquerade`: where there is no interface, leave the key out");
+        return Ok(Spelled::old(None, today));
     }
-    interface_name(value).map(Some)
+    interface_name(value).map(|name| Spelled::new(Some(name)))
 }
 
 pub(super) fn ip_address(value: &DeValue<'_>) -> Result<IpAddr, Fault> {

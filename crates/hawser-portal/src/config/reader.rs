@@ -1,6 +1,7 @@
 //! Reads one table of the file: key by key, each fault with its place, and at the end what nobody asked for.
 //!
 //! 1. [`Table::optional`], [`Table::required`] and [`Table::list`] ask for a key and parse its value.
+//!    [`Table::renamed`] and [`Spelled`] read old keys and old values too, with a warning.
 //! 2. [`Table::finish`] finds the keys that no one asked for: they are unknown.
 
 use toml::Spanned;
@@ -17,6 +18,27 @@ pub struct Sited<T> {
     pub span: Span,
 }
 
+/// A value that may be written in an old way. Plain data.
+#[derive(Clone, Debug)]
+pub struct Spelled<T> {
+    /// The value.
+    pub value: T,
+    /// How it is written today, where it was not.
+    pub outdated: Option<Fault>,
+}
+
+impl<T> Spelled<T> {
+    /// As it is written today.
+    pub fn new(value: T) -> Self {
+        Self { value, outdated: None }
+    }
+
+    /// As it was written once.
+    pub fn old(value: T, today: Fault) -> Self {
+        Self { value, outdated: Some(today) }
+    }
+}
+
 /// One section while it is read. Starts with no key asked for; used by one thread.
 pub struct Table<'a, 't, 'f> {
     /// As a user writes it: `[tun]`, `[[link]]`.
@@ -24,13 +46,15 @@ pub struct Table<'a, 't, 'f> {
     table: &'a DeTable<'t>,
     header: Span,
     asked: Vec<&'static str>,
+    /// Old names of keys, which nobody is to learn.
+    old: Vec<&'static str>,
     faults: &'a mut Faults<'f>,
 }
 
 impl<'a, 't, 'f> Table<'a, 't, 'f> {
     /// A table that stands at `header`, before any key of it is asked for.
     pub fn new(title: String, table: &'a DeTable<'t>, header: Span, faults: &'a mut Faults<'f>) -> Self {
-        Self { title, table, header, asked: Vec::new(), faults }
+        Self { title, table, header, asked: Vec::new(), old: Vec::new(), faults }
     }
 
     /// A table within this one, read before this one goes on.
@@ -72,6 +96,38 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
         self.asked.push(key);
         let value = self.table.get(key)?;
         parse_sited(self.faults, key, value, &parse)
+    }
+
+    /// As [`Table::optional`], of a value that may be written in an old way.
+    pub fn spelled<T>(
+        &mut self,
+        key: &'static str,
+        parse: impl Fn(&DeValue<'t>) -> Result<Spelled<T>, Fault>,
+    ) -> Option<Sited<T>> {
+        let Sited { value: Spelled { value, outdated }, span } = self.optional(key, parse)?;
+        if let Some(today) = outdated {
+            self.faults.warn(span.clone(), today);
+        }
+        Some(Sited { value, span })
+    }
+
+    /// As [`Table::optional`], of a key that was called `old` once.
+    pub fn renamed<T>(
+        &mut self,
+        key: &'static str,
+        old: &'static str,
+        parse: impl Fn(&DeValue<'t>) -> Result<T, Fault>,
+    ) -> Option<Sited<T>> {
+        self.old.push(old);
+        let today = self.optional(key, &parse);
+        let Some((name, value)) = self.table.get_key_value(old) else { return today };
+        if self.has(key) {
+            let fault = Fault::new(format!("`{old}` is the old name of `{key}`, which is there, too"));
+            self.faults.add(name.span(), fault.hint("leave it out"));
+            return today;
+        }
+        self.faults.warn(name.span(), Fault::new(format!("`{old}` is called `{key}` today")).fix(key));
+        parse_sited(self.faults, old, value, &parse)
     }
 
     /// As [`Table::optional`], but an absent key is a fault; `example` shows how to write it.
@@ -139,7 +195,8 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
 
     /// Notes every key that nobody asked for.
     pub fn finish(self) {
-        for key in self.table.keys().filter(|k| !self.asked.contains(&k.get_ref().as_ref())) {
+        let is_known = |key: &str| self.asked.contains(&key) || self.old.contains(&key);
+        for key in self.table.keys().filter(|key| !is_known(key.get_ref())) {
             let fault = Fault::new(format!("unknown key `{}` in {}", key.get_ref(), self.title));
             let fault = match did_you_mean(key.get_ref(), &self.asked) {
                 Some(meant) => fault.hint(format!("did you mean `{meant}`?")).fix(meant),

@@ -119,16 +119,16 @@ pub(super) fn rule(mut table: Table<'_, '_, '_>, marks: &mut MarkKinds, known: &
     }
     let device = rule_device::read(&mut table);
     let scheduler = table.optional("scheduler", |value| keyword::<Scheduler>("rule.scheduler", value));
-    let resend = table.optional("resend", boolean);
+    let resend = table.renamed("retransmit", "resend", boolean);
     let fec = table.optional("fec", |value| keyword::<Fec>("rule.fec", value));
     let links = rule_links::read(&mut table, known, scheduler.as_ref());
     let priority = table.optional("priority", priority);
-    let acts = ["scheduler", "resend", "fec", "via", "weights", "priority"];
+    let acts = ["scheduler", "retransmit", "resend", "fec", "via", "weights", "priority"];
     if !acts.iter().any(|key| table.has(key)) {
         let fault = Fault::new("a [[rule]] that changes nothing");
         table.fault(
             table.header(),
-            fault.hint("add what its packets get: via = [\"dsl\"], scheduler = \"redundant\", resend = false, or fec = \"auto\""),
+            fault.hint("add what its packets get: via = [\"dsl\"], scheduler = \"redundant\", retransmit = false, or fec = \"auto\""),
         );
     }
     if let (Some(from), Some(to)) = (&source, &destination)

@@ -52,7 +52,7 @@ pub const SCHEMA: &[SectionSchema] = &[
         keys: &[
             key("name", "interface name", "\"hawser0\""),
             key("addresses", "list of address/prefix", "required"),
-            key("mtu", "0 or 1280 to 65535", "0"),
+            key("mtu", "`auto` or 1280 to 65535", "\"auto\""),
             key("default_route", "true or false", "false"),
             key("answer_by_link", "true or false", "false"),
             key("fail", "`open` or `closed`", "\"open\""),
@@ -63,7 +63,7 @@ pub const SCHEMA: &[SectionSchema] = &[
         repeated: false,
         keys: &[key("serve", "list of interface names", "[]"), key("masquerade", "true or false", "false")],
     },
-    SectionSchema { name: "nat", repeated: false, keys: &[key("masquerade", "interface name", "\"\"")] },
+    SectionSchema { name: "nat", repeated: false, keys: &[key("masquerade", "interface name", "none")] },
     SectionSchema {
         name: "link",
         repeated: true,
@@ -144,7 +144,7 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("interface", "interface name", "none"),
             key("domains", "list of domain names", "none"),
             key("scheduler", "scheduler", "none"),
-            key("resend", "true or false", "true"),
+            key("retransmit", "true or false", "true"),
             key("fec", "repairs", "\"off\""),
             key("via", "list of links, or `direct`", "none"),
             key("strict", "true or false", "false"),
@@ -154,6 +154,7 @@ pub const SCHEMA: &[SectionSchema] = &[
     },
     SectionSchema { name: "metrics", repeated: false, keys: &[key("listen", "IP:port", "required")] },
     SectionSchema { name: "web", repeated: false, keys: &[key("listen", "IP:port", "none")] },
+    SectionSchema { name: "log", repeated: false, keys: &[key("format", "`text` or `json`", "\"text\"")] },
 ];
 
 /// The section called `name`.

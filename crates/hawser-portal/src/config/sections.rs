@@ -80,7 +80,7 @@ pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
 pub(super) fn tun(mut table: Table<'_, '_, '_>) -> Option<Tun> {
     let name = table.optional("name", interface_name);
     let addresses = table.required_list("addresses", "addresses = [\"10.77.0.2/24\"]", interface_address);
-    let mtu = table.optional("mtu", mtu);
+    let mtu = table.spelled("mtu", mtu);
     let default_route = table.optional("default_route", boolean);
     let answer_by_link = table.optional("answer_by_link", boolean);
     let fail = table.optional("fail", |v| keyword::<Fail>("tun.fail", v));
@@ -122,7 +122,7 @@ pub(super) fn web(mut table: Table<'_, '_, '_>) -> Web {
 }
 
 pub(super) fn nat(mut table: Table<'_, '_, '_>) -> Nat {
-    let interface = table.optional("masquerade", masquerade);
+    let interface = table.spelled("masquerade", masquerade);
     table.finish();
     Nat { masquerade: interface.and_then(|i| i.value) }
 }

@@ -43,6 +43,16 @@ macro_rules! keyword {
 }
 
 keyword! {
+    /// How the log is written.
+    LogFormat {
+        /// Lines that people read.
+        Text = "text",
+        /// An object of JSON a line.
+        Json = "json",
+    }
+}
+
+keyword! {
     /// How a path carries packets. Plain data.
     Transport {
         /// UDP datagrams.

@@ -31,7 +31,7 @@ pub const LOSS_PCT: f64 = 3.0;
 /// A path that is full at less than this part of what it carried within a minute has faded.
 const FADED: f64 = 0.5;
 /// A path that carries this part of its `max_rate` is held to it: headers and pauses are the rest.
-const HELD: f64 = 0.85;
+pub const HELD: f64 = 0.85;
 const BITS_PER_BYTE: f64 = 8.0;
 const BITS_PER_MBIT: f64 = 1e6;
 
@@ -119,7 +119,9 @@ pub(crate) fn judge_pair((before, was): (&Status, &PeerStatus), (now, is): (&Sta
     }
     let look = Look { was, is, links: &now.links, elapsed };
     let paths: Vec<PathLimit> = is.paths.iter().map(|path| look.path(path)).collect();
-    let rate_mbps = mbps(is.tx_bytes - was.tx_bytes, elapsed);
+    // What a speed test sends is load as any other.
+    let filler = |peer: &PeerStatus| peer.paths.iter().map(|path| path.load.filler_delivered_bytes).sum::<u64>();
+    let rate_mbps = mbps(is.tx_bytes - was.tx_bytes + filler(is).saturating_sub(filler(was)), elapsed);
     let busy = (now.packet_busy_s - before.packet_busy_s) / elapsed;
     let cause = look.cause(rate_mbps, busy);
     let worst = paths.iter().map(|path| path.reason).filter(|reason| *reason < Reason::Standby).min();

@@ -51,6 +51,7 @@ fn judged(paths: &[[PathStatus; 2]], links: Vec<LinkStatus>, busy: f64) -> Limit
             fec: Default::default(),
             queued_bytes: 0,
             limit: None,
+            speed_refused: false,
         };
         let at = at as f64;
         let (uptime_s, packet_busy_s) = (10.0 + at * ELAPSED, 1.0 + at * busy * ELAPSED);
@@ -187,5 +188,6 @@ fn peer() -> PeerStatus {
         fec: Default::default(),
         queued_bytes: 0,
         limit: None,
+        speed_refused: false,
     }
 }

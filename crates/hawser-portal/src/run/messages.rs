@@ -9,13 +9,14 @@ use hawser_core::endpoint::{Event, PeerConfig, Snapshot};
 use hawser_core::flows::LargestFlows;
 use hawser_core::handshake::enrolment::Invitation;
 use hawser_core::rules::Rules;
-use hawser_core::session::Terms;
+use hawser_core::session::{SpeedError, SpeedRun, Terms};
 use hawser_core::units::{LinkGroup, LinkId, PeerId, Time};
 use hawser_net::netcfg::LinkEvent;
 #[cfg(feature = "scion")]
 use hawser_scion::daemon::PortRange;
 #[cfg(feature = "scion")]
 use hawser_scion::link::Way;
+use tokio::sync::oneshot;
 
 use super::plan::SocketPlan;
 
@@ -37,6 +38,17 @@ pub enum Command {
     WatchFlows(bool),
     /// Report the largest flows, if they are counted.
     Flows,
+    /// Begin a run of a speed test with a peer.
+    MeasureSpeed {
+        /// With whom.
+        peer: PeerId,
+        /// What is loaded.
+        run: SpeedRun,
+        /// Whether it began.
+        answer: oneshot::Sender<Result<(), SpeedError>>,
+    },
+    /// End the speed test with a peer.
+    EndSpeed(PeerId),
     /// Close the sessions, and end.
     Stop,
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hawser_portal::config::{self, DEFAULT_FILE, Keys, LoadError};
+use hawser_portal::config::{self, Config, DEFAULT_FILE, Keys, LoadError};
 
 use crate::failure::Failure;
 
@@ -24,6 +24,10 @@ impl Check {
             return self.shim();
         }
         let (config, text) = config::read(&self.config)?;
+        for old in Config::outdated(&text, &self.config.display().to_string()) {
+            eprintln!("warning: {old}");
+            old.corrected.iter().for_each(|line| eprintln!("hint: write: {line}"));
+        }
         let missing = match Keys::load(&config, &self.config, &text) {
             Err(LoadError::Key(error)) if error.is_out_of_reach() => Some(error),
             checked => {

@@ -22,6 +22,7 @@ mod pubkey;
 mod scion;
 mod serve;
 mod shim;
+mod speed;
 mod status;
 mod table;
 #[cfg(feature = "top")]
@@ -66,6 +67,8 @@ pub enum Command {
     Web(web::Web),
     /// Find what is wrong with this portal, its links and its peers, and what mends it
     Doctor(doctor::Doctor),
+    /// Load the links to a peer for some seconds, and show what each and the bond carry, and what limits them
+    Speed(speed::Speed),
     /// Read captured tunnel traffic with the keys of a key log
     Decode(decode::Decode),
     /// Unmodified TCP applications over many paths
@@ -104,6 +107,7 @@ impl Command {
             #[cfg(feature = "web")]
             Self::Web(web) => web.run(),
             Self::Doctor(doctor) => doctor.run(),
+            Self::Speed(speed) => speed.run(),
             Self::Decode(decode) => decode.run(),
             Self::Shim(shim) => shim.run(),
             #[cfg(feature = "lab")]

@@ -30,7 +30,7 @@ pub struct Up {
 impl Up {
     /// Runs until a signal ends it.
     pub fn run(self) -> Result<(), Failure> {
-        start_log()?;
+        start_log(config::log_format(&self.config))?;
         raise_descriptors();
         let shown = self.config.display().to_string();
         let loaded = ServiceManager::start(self.config.clone(), config::load);

@@ -113,6 +113,10 @@ fn a_link_without_a_route_or_with_a_silent_gateway_is_named() {
             both_active(local);
             run(&lab.local, "ip", "route delete 198.51.100.0/24 dev two");
         }),
+        ("rp-filter", nothing, |lab, local| {
+            both_active(local);
+            lab.local.set_sysctl("ipv4/conf/two/rp_filter", "1").expect("a sysctl");
+        }),
         ("gateway-silent", nothing, |lab, local| {
             both_active(local);
             run(&lab.remote, "ip", "address delete 192.0.2.2/24 dev two");
@@ -326,4 +330,33 @@ fn where_nothing_is_wrong_nothing_is_found() {
     for (namespace, file) in [(&home.local, "local.toml"), (&home.remote, "remote.toml")] {
         assert_eq!(found(namespace, &home.path(file)), BTreeSet::new(), "{file}, where others set much");
     }
+}
+
+#[test]
+fn a_link_that_fell_back_and_a_name_that_nobody_knows_are_named() {
+    assert_found(&[
+        (
+            "fallen-back",
+            |lab| {
+                lab.edit("local.toml", "interface = \"two\"", "interface = \"two\"\ntransport = \"auto\"");
+                lab.edit("remote.toml", "listen =", "transports = [\"udp\", \"tcp\"]\nlisten =");
+                nft(&lab.remote, &format!("{CUT}udp dport 4920 drop; }}; }}"));
+            },
+            |_, local| {
+                local.wait_for("the second link by TCP", |status| {
+                    paths(status).iter().any(|path| path.transport == "tcp" && path.state == PathState::Active)
+                });
+            },
+        ),
+        (
+            "name-unknown",
+            |lab| lab.edit("local.toml", "endpoints = [", "endpoints = [\"nobody.invalid:4920\", "),
+            |_, local| {
+                both_active(local);
+                local.wait_for("the name to fail", |status| {
+                    status.peers.iter().flat_map(|peer| &peer.names).any(|name| name.error.is_some())
+                });
+            },
+        ),
+    ]);
 }

@@ -17,7 +17,7 @@ const AT_ONCE: usize = 50;
 const HEADERS: usize = 28;
 const PORT: u16 = 7007;
 /// The second rule is the flow's; its scheduler sends every packet twice.
-const RULES: &str = "[[rule]]\nprotocol = \"tcp\"\nresend = true\n[[rule]]\nprotocol = \"udp\"\nports = [7007]\nscheduler = \"redundant\"\n";
+const RULES: &str = "[[rule]]\nprotocol = \"tcp\"\nretransmit = true\n[[rule]]\nprotocol = \"udp\"\nports = [7007]\nscheduler = \"redundant\"\n";
 
 /// Asks until the flow of that port is as wanted.
 fn wait_for(

@@ -41,6 +41,7 @@ mod refused;
 mod reload;
 mod repairs;
 mod sandbox;
+mod speed;
 mod takeover;
 mod talk;
 mod terms;

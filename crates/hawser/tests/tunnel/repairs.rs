@@ -22,7 +22,7 @@ const REPAIRED_MS: f64 = 250.0;
 
 /// What became of the flow, the bytes that its link carried, and what the portals say of repairs: the sender, the receiver.
 fn thin_flow(rule: &str) -> (UdpReport, u64, [FecStatus; 2]) {
-    let lab = Lab::new("fec", &format!("[[rule]]\nprotocol = \"udp\"\nresend = false\n{rule}"));
+    let lab = Lab::new("fec", &format!("[[rule]]\nprotocol = \"udp\"\nretransmit = false\n{rule}"));
     let lossy =
         Direction { loss: Loss::percent(LOSS).expect("a percentage"), ..Direction::shaped(20.0, ms(10), ms(100)) };
     let link = lab.emulate(LINKS[0], &lossy);

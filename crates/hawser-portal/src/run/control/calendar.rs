@@ -25,13 +25,14 @@ impl Date {
     }
 
     fn at(seconds: u64) -> Date {
-        let seconds = libc::time_t::try_from(seconds).unwrap_or(libc::time_t::MAX);
+        const NEVER: Date = Date { year: i32::MAX, month: 1, day: 1 };
+        let Ok(seconds) = seconds.try_into() else { return NEVER };
         // SAFETY: `tm` is plain numbers and a pointer, for which zeroes are valid.
         let mut parts: libc::tm = unsafe { std::mem::zeroed() };
         // SAFETY: both pointers are to live values of the right types; the call keeps neither.
         let done = unsafe { libc::localtime_r(&raw const seconds, &raw mut parts) };
         if done.is_null() {
-            return Date { year: i32::MAX, month: 1, day: 1 };
+            return NEVER;
         }
         let small = |part: libc::c_int| u8::try_from(part).unwrap_or(1);
         Date { year: parts.tm_year + TM_YEAR, month: small(parts.tm_mon) + 1, day: small(parts.tm_mday) }

@@ -70,6 +70,12 @@ impl Places {
         Some(PeerId(at as u32))
     }
 
+    /// The place of the peer of this name.
+    pub fn named(&self, name: &str) -> Option<PeerId> {
+        let at = self.0.iter().position(|known| known.as_ref().is_some_and(|known| known.name.as_str() == name))?;
+        Some(PeerId(at as u32))
+    }
+
     /// Peers that are the same but for their endpoints: tells what the core is to do for those that have others.
     pub fn readdress(&mut self, peers: &[Peer]) -> Reload {
         let mut reload = Reload::default();

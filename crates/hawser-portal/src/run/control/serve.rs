@@ -39,6 +39,7 @@ use crate::web::Web;
 mod deeds;
 mod naming;
 mod reading;
+mod speed;
 
 /// The packet thread reports its state this often: no status is older, and it costs that thread nothing measurable.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
@@ -83,6 +84,8 @@ pub struct Serving<'a> {
     started: Instant,
     key_log: Option<KeyLog>,
     enrolments: Enrolments,
+    /// The speed test that is on.
+    speed: Option<speed::Lease>,
 }
 
 /// Whether the loop goes on.
@@ -132,6 +135,7 @@ impl<'a> Serving<'a> {
             started: Instant::now(),
             key_log,
             enrolments,
+            speed: None,
         }
     }
 
@@ -195,6 +199,7 @@ impl<'a> Serving<'a> {
                     let flows = self.flows.tick(Instant::now());
                     self.command([Command::Snapshot].into_iter().chain(flows));
                     self.expire_enrolments();
+                    self.expire_speed();
                     self.ask_names();
                     self.system.retry().await;
                 }

@@ -130,6 +130,7 @@ fn peer_status(
         fec: session.map_or_else(FecStatus::default, |session| fec_status(&session.fec)),
         queued_bytes: session.map_or(0, |session| session.queued.0),
         limit: None,
+        speed_refused: session.is_some_and(|session| session.speed.refused),
     }
 }
 
@@ -230,6 +231,8 @@ fn path_load(path: &PathSnapshot) -> PathLoad {
         queue_ms: path.queue.as_secs_f64() * MILLIS,
         peak_mbps: 0.0,
         shares_queue: false,
+        filler_delivered_bytes: path.filler.delivered.0,
+        filler_received_bytes: path.filler.received.0,
     }
 }
 

@@ -44,6 +44,11 @@ pub fn on_commands(parts: &mut Parts, commands: &EventReceiver<Command>, now: Ti
             Command::Snapshot => report_state(parts, now),
             Command::WatchFlows(on) => parts.endpoint.watch_flows(now, on),
             Command::Flows => report_flows(parts, now),
+            Command::MeasureSpeed { peer, run, answer } => {
+                // Who asked may be gone: the lease ends it then.
+                let _ = answer.send(parts.endpoint.measure_speed(now, peer, run));
+            }
+            Command::EndSpeed(peer) => parts.endpoint.end_speed(now, peer),
             Command::Stop => return Next::Stop,
         }
     }

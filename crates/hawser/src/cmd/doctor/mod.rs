@@ -15,8 +15,11 @@ mod paths;
 mod portal;
 mod reach;
 mod routes;
+mod speed;
+mod system;
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use clap::Args;
 use hawser_net::netcfg::Rtnl;
@@ -36,6 +39,9 @@ pub struct Doctor {
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
+    /// Measure what each link and the bond carry, too, as `hawser speed` does: it uses data
+    #[arg(long)]
+    speed: bool,
 }
 
 impl Doctor {
@@ -45,7 +51,10 @@ impl Doctor {
         if !rustix::process::geteuid().is_root() {
             return Err(Failure::failed("look for faults: this needs root").hint("sudo hawser doctor"));
         }
-        let findings = examine(&self.config)?;
+        let mut findings = examine(&self.config)?;
+        if self.speed {
+            findings.extend(speed::measure(&self.config));
+        }
         if self.json {
             let text = serde_json::to_string_pretty(&findings).map_err(Failure::failed)?;
             print(&format!("{text}\n"))?;
@@ -70,9 +79,11 @@ pub fn examine(file: &Path) -> Result<Vec<Finding>, Failure> {
         let mut findings = Vec::new();
         let Some(config) = portal::configuration(file, &mut findings) else { return Ok(findings) };
         let status = portal::status(&config, &mut findings);
+        findings.extend(system::clock(SystemTime::now()));
         for link in links::all(&config) {
             let sound = links::look(&rtnl, &link, &mut findings).await.map_err(Failure::failed)?;
             // Only a portal that runs has tried; and it sets what lets a host have several uplinks.
+            let sound = sound && (status.is_none() || system::takes_answers(&link, &mut findings));
             if sound && status.as_ref().is_some_and(|status| !paths::carries(status, link.name.as_str())) {
                 reach::look(&link, &mut findings);
             }

@@ -93,6 +93,10 @@ fn unresolved(peer: &PeerStatus, name: &NameStatus) -> Option<Finding> {
 fn limit(peer: &PeerStatus) -> Option<Finding> {
     let limit = peer.limit.as_ref().filter(|limit| limit.cause != Cause::Nothing && limit.rate_mbps > 0.0)?;
     let text = format!("what limits what is sent to {}: {}", peer.name, limit.text);
+    if limit.cause == Cause::Processor {
+        let cure = "what else takes it? top; AES in hardware is the cheapest cipher; a faster processor carries more";
+        return Some(Finding::notice("processor", &peer.name, text, cure));
+    }
     Some(Finding::info("limit", &peer.name, text))
 }
 

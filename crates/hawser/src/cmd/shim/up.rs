@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use hawser_portal::config::LogFormat;
 use hawser_shim::config;
 
 use crate::cmd::up::host::ServiceManager;
@@ -23,7 +24,7 @@ pub struct Up {
 impl Up {
     /// Runs until a signal ends it.
     pub fn run(self) -> Result<(), Failure> {
-        start_log()?;
+        start_log(LogFormat::Text)?;
         let shown = self.config.display().to_string();
         let (config, mut host) = ServiceManager::start(self.config, config::load)?;
         tracing::info!(config = shown, routes = config.routes.len(), "configuration loaded");

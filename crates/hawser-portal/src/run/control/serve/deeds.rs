@@ -33,6 +33,9 @@ impl Serving<'_> {
             Deed::Pause { link } => self.pause(link, true),
             Deed::Resume { link } => self.pause(link, false),
             Deed::Tier { link, metric } => self.set_tier(link, metric).await,
+            Deed::Speed(order) => self.begin_speed(order).await,
+            Deed::SpeedOn => self.go_on_with_speed(),
+            Deed::SpeedEnd => Ok(self.end_speed()),
             Deed::Doctor => {
                 let program = host.doctor();
                 tokio::spawn(async move { answer.send(examine(program).await) });
