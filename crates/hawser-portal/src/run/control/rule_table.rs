@@ -92,6 +92,8 @@ fn decide(direct: u32) -> Vec<String> {
     vec![
         format!("ct mark & {WAY:#x} != 0 return"),
         "ct state != new return".to_owned(),
+        // A connection from before anybody tracked connections here is new in the middle: only its first segment begins one.
+        "tcp flags & (syn | ack) != syn return".to_owned(),
         format!("ct mark set ct mark | {DIRECT:#x}"),
         format!("meta mark set {direct:#x}"),
     ]

@@ -68,8 +68,9 @@ impl Past {
 
     /// The Ethernet address of the second device.
     fn mac(&self) -> String {
-        let said = run(&self.device, "cat", "/sys/class/net/lan1/address");
-        said.trim().to_owned()
+        let said = run(&self.device, "ip", "-o link show dev lan1");
+        let after = said.split_whitespace().skip_while(|word| *word != "link/ether");
+        after.into_iter().nth(1).expect("an address").to_owned()
     }
 }
 
