@@ -25,8 +25,10 @@ local FRAMES = {
     [0x00] = "PADDING", [0x01] = "PING", [0x02] = "ACK", [0x03] = "PATH_CHALLENGE", [0x04] = "PATH_RESPONSE",
     [0x05] = "PATH_INFO", [0x06] = "GONE", [0x07] = "SPLIT", [0x08] = "DATA", [0x09] = "CLOSE", [0x0a] = "HOLD",
     [0x0b] = "REPAIR", [0x0c] = "TERMS", [0x0d] = "PROTECTED", [0x40] = "LINK_NAME",
+    [0x41] = "SPEED", [0x42] = "FILLER",
 }
 local STATES = { [0] = "usable", [1] = "down", [2] = "closed" }
+local WORDS = { [0] = "begin", [1] = "end", [2] = "refused" }
 local REASONS = { [0] = "the portal stops", [1] = "the peer is no longer configured", [2] = "protocol violation" }
 
 ---------------------------------------------------------------------------------------------------- fields
@@ -101,6 +103,14 @@ local f = {
     link_name_length = ProtoField.uint64("hawser.link_name.length", "Length", base.DEC),
     link_name_path = ProtoField.uint64("hawser.link_name.path", "Path", base.DEC),
     link_name = ProtoField.bytes("hawser.link_name.name", "Hash of the name"),
+    speed_length = ProtoField.uint64("hawser.speed.length", "Length", base.DEC),
+    speed_run = ProtoField.uint64("hawser.speed.run", "Run", base.DEC),
+    speed_word = ProtoField.uint8("hawser.speed.word", "Word", base.DEC, WORDS),
+    speed_link = ProtoField.bytes("hawser.speed.link", "Hash of the link's name"),
+    speed_ms = ProtoField.uint64("hawser.speed.ms", "Time (ms)", base.DEC),
+    speed_bytes = ProtoField.uint64("hawser.speed.bytes", "Bytes", base.DEC),
+    filler_length = ProtoField.uint64("hawser.filler.length", "Length", base.DEC),
+    filler = ProtoField.bytes("hawser.filler.bytes", "Filler"),
     reserved_length = ProtoField.uint64("hawser.reserved.length", "Length", base.DEC),
     unknown = ProtoField.bytes("hawser.unknown", "Unknown data"),
 }
@@ -315,6 +325,24 @@ dissect[0x40] = function(r, tree)
     r:field(tree, f.link_name, 8)
     -- What stands behind the name is a later version's.
     if stop > r.at then r:field(tree, f.unknown, stop - r.at) end
+end
+
+dissect[0x41] = function(r, tree)
+    local len = r:varint(tree, f.speed_length):tonumber()
+    local stop = r.at + len
+    if len > r:left() then malformed("truncated") end
+    r:varint(tree, f.speed_run)
+    if r:field(tree, f.speed_word, 1):uint() > 2 then malformed("an unknown word") end
+    r:field(tree, f.speed_link, 8)
+    r:varint(tree, f.speed_ms)
+    r:varint(tree, f.speed_bytes)
+    if stop > r.at then r:field(tree, f.unknown, stop - r.at) end
+end
+
+dissect[0x42] = function(r, tree)
+    local len = r:varint(tree, f.filler_length):tonumber()
+    if len > r:left() then malformed("truncated") end
+    if len > 0 then r:field(tree, f.filler, len) end
 end
 
 -- What a later version says: of the reserved range, with its length.

@@ -108,6 +108,18 @@ const FRAMES: &[Case] = &[
         "LINK_NAME",
         &[("hawser.link_name.path", "3"), ("hawser.link_name.name", "0102030405060708"), ("hawser.unknown", "09")],
     ),
+    (
+        &[0x41, 13, 3, 2, 1, 2, 3, 4, 5, 6, 7, 8, 0x53, 0x88, 63],
+        "SPEED",
+        &[
+            ("hawser.speed.run", "3"),
+            ("hawser.speed.word", "2"),
+            ("hawser.speed.link", "0102030405060708"),
+            ("hawser.speed.ms", "5000"),
+            ("hawser.speed.bytes", "63"),
+        ],
+    ),
+    (&[0x42, 2, 0xde, 0xad], "FILLER", &[("hawser.filler.bytes", "dead")]),
 ];
 
 /// A message's first byte, its length, and what tshark is to say of its fields.

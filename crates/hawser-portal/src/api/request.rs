@@ -60,6 +60,11 @@ pub enum Deed {
     },
     /// Findings of `hawser doctor`.
     Doctor,
+    /// What the links to a peer carry, both ways: the findings of `hawser speed`.
+    Measure {
+        /// Its name.
+        peer: String,
+    },
     /// A run of a speed test begins; it ends unless [`Deed::SpeedOn`] says each second that somebody waits for it.
     Speed(SpeedOrder),
     /// Somebody waits for the speed test.
@@ -80,6 +85,7 @@ impl Deed {
             Self::Resume { .. } => "resume",
             Self::Tier { .. } => "tier",
             Self::Doctor => "doctor",
+            Self::Measure { .. } => "measure",
             Self::Speed(_) => "speed",
             Self::SpeedOn => "speed-on",
             Self::SpeedEnd => "speed-end",

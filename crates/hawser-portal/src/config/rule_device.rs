@@ -31,7 +31,9 @@ pub struct Mac([u8; MAC_OCTETS]);
 impl Mac {
     /// Reads six octets in hexadecimal digits, between colons.
     fn parse(text: &str) -> Option<Self> {
-        let octet = |part: &str| (part.len() == 2).then(|| u8::from_str_radix(part, 16).ok()).flatten();
+        // What `from_str_radix` takes besides digits is a sign.
+        let is_octet = |part: &str| part.len() == 2 && part.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let octet = |part: &str| is_octet(part).then(|| u8::from_str_radix(part, 16).ok()).flatten();
         let octets: Vec<u8> = text.split(':').map(octet).collect::<Option<_>>()?;
         octets.try_into().ok().map(Self)
     }

@@ -35,6 +35,11 @@ pub trait Host<C>: AsFd {
     fn doctor(&self) -> Option<Command> {
         None
     }
+
+    /// The program that measures speed for who says so with its words, and prints what it found as JSON, where there is one.
+    fn speed(&self) -> Option<Command> {
+        None
+    }
 }
 
 /// Is readable while orders wait: a descriptor of our own, as the host is asked mutably while it is waited for.

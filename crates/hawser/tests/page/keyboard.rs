@@ -47,9 +47,18 @@ fn every_control_is_reached_and_a_link_is_paused_and_given_a_tier_without_a_mous
     for _ in 0..30 {
         reached.insert(tab(&mut stage));
     }
-    for control in
-        ["Rate", "Round trip", "10 min", "1 day", "Pause one", "Pause two", "Set tier of one", "examine", "all-events"]
-    {
+    for control in [
+        "Rate",
+        "Round trip",
+        "10 min",
+        "1 day",
+        "Pause one",
+        "Pause two",
+        "Set tier of one",
+        "measure",
+        "examine",
+        "all-events",
+    ] {
         assert!(reached.contains(control), "{control} is not among {reached:?}");
     }
     reach(&mut stage, "Pause two");

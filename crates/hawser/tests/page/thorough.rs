@@ -95,9 +95,16 @@ fn a_cut_a_return_and_a_fade_are_seen_within_two_seconds_and_every_view_is_acces
     assert_accessible(&mut stage.browser, "a question");
     stage.browser.evaluate("document.getElementById('ask').close('no')");
     stage.browser.evaluate("document.getElementById('examine').click(); document.getElementById('ask-yes').click()");
-    stage.wait("the doctor", "document.querySelectorAll('.finding').length > 0");
+    stage.wait("the doctor", "document.querySelectorAll('#findings .finding').length > 0");
     println!("doctor: {}", stage.browser.evaluate("document.getElementById('findings').innerText"));
     assert_accessible(&mut stage.browser, "findings");
+    stage.browser.evaluate("document.getElementById('measure').click(); document.getElementById('ask-yes').click()");
+    stage.wait("the rates", "document.querySelectorAll('#speeds .finding').length === 2");
+    let rates = stage.browser.evaluate("document.getElementById('speeds').innerText");
+    println!("speed: {rates}");
+    let rates = rates.as_str().unwrap_or_default();
+    assert!(["down: ", "up: ", "one: ", "two: ", "What limits: "].iter().all(|word| rates.contains(word)), "{rates}");
+    assert_accessible(&mut stage.browser, "rates");
     let mut stranger = browser_beside(&stage.lab);
     stranger.open("http://127.0.0.1:4921/");
     sleep(ms(500));

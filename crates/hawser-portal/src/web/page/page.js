@@ -5,7 +5,7 @@
 // 3. What is to be done is asked for again, and goes with the session's second secret.
 
 import { Chart, METRICS, Record, SPANS, UNITS } from "./charts.js";
-import { Cards, access, events, find, findings, flows, head, make, paths, text } from "./view.js";
+import { Cards, access, events, find, findings, flows, head, make, paths, speeds, text } from "./view.js";
 
 const state = { status: null, events: [], hour: new Record(), day: new Record(), metric: "rate", span: 120, drawn: 0 };
 const chart = new Chart(find("chart"));
@@ -187,6 +187,23 @@ async function askForTier(link, tier) {
     await order({ do: "tier", link, metric }, `${link} has tier ${metric}.`).catch(() => {});
   }
 }
+
+find("measure").addEventListener("click", async () => {
+  const peers = (state.status?.peers ?? []).filter((peer) => peer.paths.some((path) => path.state === "active")).map((peer) => peer.name);
+  if (!peers.length) return say("No path works: there is nothing to measure.");
+  const much = state.status.links.some((link) => link.data_cap) ? "50 MB, as a link has a cap" : "200 MB";
+  if (!await ask("Measure speed?", `It loads all links for ten seconds${peers.length > 1 ? " for each peer" : ""}, and uses up to ${much}.`, "Measure")) return;
+  const button = find("measure");
+  button.disabled = true;
+  text(button, "Measuring…");
+  try {
+    const reports = [];
+    for (const peer of peers) reports.push(await order({ do: "measure", peer }, `${peer} is measured.`));
+    speeds(reports);
+  } catch { /* it was said */ }
+  button.disabled = false;
+  text(button, "Measure speed");
+});
 
 find("examine").addEventListener("click", async () => {
   if (!await ask("Look for faults?", "The doctor asks links, routes, peers and firewalls. It changes nothing, and takes up to a minute.", "Look")) return;

@@ -156,6 +156,16 @@ export function findings(list) {
     make("p", {}, found.text), make("p", { class: "quiet" }, `What mends it: ${found.cure}`))) : [make("p", { class: "finding" }, "No fault found.")]));
 }
 
+/** What links carried to each peer, both ways. */
+export function speeds(reports) {
+  const rate = (mbps) => words.rateText(mbps * 1e6);
+  const trip = ({ rtt_idle_ms: idle, rtt_loaded_ms: loaded }) => idle == null || loaded == null ? "" : `, round trip ${words.millis(idle)}, ${words.millis(loaded)} under load`;
+  find("speeds").replaceChildren(...reports.flatMap(({ peer, directions }) => directions.map((one) => make("div", { class: "finding" },
+    make("p", {}, make("b", {}, `${reports.length > 1 ? `${peer}, ` : ""}${one.direction}: ${rate(one.rate_mbps)}`)),
+    ...one.links.map((link) => make("p", {}, `${link.link}: ${rate(link.rate_mbps)}${trip(link)}`)),
+    make("p", { class: "quiet" }, `What limits: ${one.limit}`)))));
+}
+
 /** Who looks, and what was refused. */
 export function access(web) {
   if (!web) return;

@@ -83,4 +83,10 @@ impl<C> Host<C> for ServiceManager<C> {
         doctor.args(["doctor", "--json", "-c"]).arg(&self.config);
         Some(doctor)
     }
+
+    fn speed(&self) -> Option<Command> {
+        let mut speed = Command::new(OURSELVES);
+        speed.args(["speed", "--json"]);
+        Some(speed)
+    }
 }

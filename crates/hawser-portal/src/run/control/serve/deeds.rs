@@ -14,8 +14,8 @@ use crate::run::Host;
 use crate::run::messages::Reload;
 use crate::web::{DEFAULT_ADDRESS, Web};
 
-/// The doctor has so long: it waits for what does not answer.
-const DOCTOR_TIMEOUT: Duration = Duration::from_secs(60);
+/// Doctor and speed test have so long: they wait for what does not answer.
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(60);
 /// Its last words that are told where it found nothing to print.
 const WORDS_MAX: usize = 300;
 
@@ -38,7 +38,15 @@ impl Serving<'_> {
             Deed::SpeedEnd => Ok(self.end_speed()),
             Deed::Doctor => {
                 let program = host.doctor();
-                tokio::spawn(async move { answer.send(examine(program).await) });
+                tokio::spawn(async move { answer.send(told_by("doctor", program).await) });
+                return;
+            }
+            Deed::Measure { peer } => {
+                let mut program = host.speed();
+                if let Some(program) = &mut program {
+                    program.args(["--peer", &peer, "--socket"]).arg(&self.config.portal.socket);
+                }
+                tokio::spawn(async move { answer.send(told_by("speed", program).await) });
                 return;
             }
         };
@@ -114,15 +122,15 @@ impl Serving<'_> {
     }
 }
 
-/// The doctor's findings. It is a program of its own, with the power that this thread lends it.
-async fn examine(program: Option<Command>) -> Outcome {
-    let mut command = tokio::process::Command::from(program.ok_or("there is no doctor here")?);
+/// What a program of its own found, with the power that this thread lends it.
+async fn told_by(name: &str, program: Option<Command>) -> Outcome {
+    let mut command = tokio::process::Command::from(program.ok_or(format!("there is no {name} here"))?);
     command.kill_on_drop(true).stdin(std::process::Stdio::null());
     let running = hawser_net::powers::lending(|| command.output());
-    let output = timeout(DOCTOR_TIMEOUT, running).await.map_err(|_| "the doctor does not come to an end")?;
-    let Output { stdout, stderr, .. } = output.map_err(|error| format!("run doctor: {error}"))?;
+    let output = timeout(PROGRAM_TIMEOUT, running).await.map_err(|_| format!("{name} does not come to an end"))?;
+    let Output { stdout, stderr, .. } = output.map_err(|error| format!("run {name}: {error}"))?;
     serde_json::from_slice(&stdout).map(Some).map_err(|_| {
         let words = String::from_utf8_lossy(&stderr);
-        format!("the doctor found nothing to say: {}", &words[..words.floor_char_boundary(WORDS_MAX)])
+        format!("{name} found nothing to say: {}", &words[..words.floor_char_boundary(WORDS_MAX)])
     })
 }
