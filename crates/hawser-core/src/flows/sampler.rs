@@ -15,7 +15,7 @@ const WINDOW: Duration = Duration::from_millis(100);
 pub(super) struct Sampler {
     /// Packets up to the next look, that one included; never zero.
     left: u32,
-    /// One of so many is looked at, in the mean.
+    /// One of this many is looked at, in the mean.
     every: u32,
     /// Packets since then, by what the looks stood for.
     seen: u64,
