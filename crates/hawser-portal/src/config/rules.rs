@@ -112,10 +112,8 @@ pub(super) fn rule(mut table: Table<'_, '_, '_>, marks: &mut MarkKinds, known: &
     let destination = table.optional("destination", network);
     let ports = table.list("ports", ports);
     let mark = table.optional("mark", marks::mark);
-    if let Some(mark) = &mark
-        && let Err(fault) = marks.claim(mark.value)
-    {
-        table.fault(mark.span.clone(), fault);
+    if let Some((span, fault)) = mark.as_ref().and_then(|mark| Some((&mark.span, marks.claim(mark.value).err()?))) {
+        table.fault(span.clone(), fault);
     }
     let device = rule_device::read(&mut table);
     let scheduler = table.optional("scheduler", |value| keyword::<Scheduler>("rule.scheduler", value));
@@ -123,20 +121,8 @@ pub(super) fn rule(mut table: Table<'_, '_, '_>, marks: &mut MarkKinds, known: &
     let fec = table.optional("fec", |value| keyword::<Fec>("rule.fec", value));
     let links = rule_links::read(&mut table, known, scheduler.as_ref());
     let priority = table.optional("priority", priority);
-    let acts = ["scheduler", "retransmit", "resend", "fec", "via", "weights", "priority"];
-    if !acts.iter().any(|key| table.has(key)) {
-        let fault = Fault::new("a [[rule]] that changes nothing");
-        table.fault(
-            table.header(),
-            fault.hint("add what its packets get: via = [\"dsl\"], scheduler = \"redundant\", retransmit = false, or fec = \"auto\""),
-        );
-    }
-    if let (Some(from), Some(to)) = (&source, &destination)
-        && from.value.addr().is_ipv4() != to.value.addr().is_ipv4()
-    {
-        let fault = Fault::new("no packet goes from an IPv4 address to an IPv6 one, or back");
-        table.fault(to.span.clone(), fault.hint("leave `source` or `destination` out, or write one rule for each"));
-    }
+    check_acts(&mut table);
+    check_versions(&mut table, source.as_ref(), destination.as_ref());
     table.finish();
     let rule = Rule {
         dscp: dscp.map(|d| d.value),
@@ -159,6 +145,25 @@ pub(super) fn rule(mut table: Table<'_, '_, '_>, marks: &mut MarkKinds, known: &
         priority: priority.map_or(0, |p| p.value),
     };
     Sited { value: rule, span: header }
+}
+
+/// Notes a fault where a rule says nothing of what its packets get.
+fn check_acts(table: &mut Table<'_, '_, '_>) {
+    let acts = ["scheduler", "retransmit", "resend", "fec", "via", "weights", "priority"];
+    if !acts.iter().any(|key| table.has(key)) {
+        let hint = "add what its packets get: via = [\"dsl\"], scheduler = \"redundant\", retransmit = false, or fec = \"auto\"";
+        table.fault(table.header(), Fault::new("a [[rule]] that changes nothing").hint(hint));
+    }
+}
+
+/// Notes a fault where source and destination are of different IP versions.
+fn check_versions(table: &mut Table<'_, '_, '_>, source: Option<&Sited<IpNet>>, destination: Option<&Sited<IpNet>>) {
+    if let (Some(from), Some(to)) = (source, destination)
+        && from.value.addr().is_ipv4() != to.value.addr().is_ipv4()
+    {
+        let fault = Fault::new("no packet goes from an IPv4 address to an IPv6 one, or back");
+        table.fault(to.span.clone(), fault.hint("leave `source` or `destination` out, or write one rule for each"));
+    }
 }
 
 fn priority(value: &DeValue<'_>) -> Result<i8, Fault> {
