@@ -11,8 +11,10 @@ use super::Session;
 use super::constants::DATA_OVERHEAD;
 use super::path::{Content, Path};
 use super::retransmit::SegmentRecord;
+use crate::packet::TrainStore;
 use crate::path::sent::SentPackets;
 use crate::policy::{hedge, reinjection};
+use crate::queue::Pulled;
 use crate::rules::Treatment;
 use crate::scheduler::Kind;
 use crate::units::{ByteCount, PacketNumber, Time};
@@ -139,7 +141,14 @@ impl Session {
     }
 }
 
+/// Whether a copy of what was pulled is worth its bytes where its path is silent: a packet of a sparse flow that no later one
+/// makes useless.
+pub(super) fn is_hedged(pulled: &Pulled, store: &TrainStore) -> bool {
+    let train = store.train(pulled.train);
+    pulled.sparse && pulled.count == 1 && may_be_copied(train.treatment()) && !train.is_bare_ack()
+}
+
 /// Whether a copy may go by another path than the scheduler chose: other schedulers than `adaptive` give each path its own.
-pub(super) fn may_be_copied(treatment: Treatment) -> bool {
+fn may_be_copied(treatment: Treatment) -> bool {
     treatment.resend && treatment.scheduler == Kind::Adaptive
 }

@@ -11,7 +11,7 @@
 
 use super::batch::Batch;
 use super::constants::{DATA_OVERHEAD, STRICT_WAIT};
-use super::hedge::may_be_copied;
+use super::hedge::is_hedged;
 use super::path::{Content, Path};
 use super::reliable;
 use super::retransmit::SegmentRecord;
@@ -442,13 +442,6 @@ pub(super) fn begin<'b>(path: &mut Path, size: usize, batch: &'b mut Batch<'_>) 
     let out = batch.push(size);
     path.write_header(number, out);
     (number, out)
-}
-
-/// Whether a copy of what was pulled is worth its bytes where its path is silent: a packet of a sparse flow that no later one
-/// makes useless.
-fn is_hedged(pulled: &Pulled, store: &TrainStore) -> bool {
-    let train = store.train(pulled.train);
-    pulled.sparse && pulled.count == 1 && may_be_copied(train.treatment()) && !train.is_bare_ack()
 }
 
 /// Whether a copy may be tried now: what the path cannot carry whole never fits, and is not waited for.

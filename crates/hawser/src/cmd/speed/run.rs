@@ -127,7 +127,7 @@ impl Run<'_> {
                 Some(path) if path.state != PathState::Active => format!("is {}", path.state),
                 Some(path) if path.load.barred => "carries nothing: its data cap is reached".to_owned(),
                 Some(path) if self.link.is_none() && Some(path.metric) > tier => {
-                    format!("stands by: its priority is {}", path.metric)
+                    format!("stands by: its metric is {}", path.metric)
                 }
                 _ if most.is_some_and(|most| report.rate_mbps >= most * limits::HELD) => {
                     format!("is held to its max_rate of {} Mbit/s", most.unwrap_or_default())
