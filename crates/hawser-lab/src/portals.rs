@@ -25,9 +25,11 @@ use crate::scenario::TunnelEnd;
 use crate::topology::{Bond, CLIENT_NETWORK, ENDPOINT, SERVER_NETWORK};
 
 mod settings;
+mod watched;
 
 pub(crate) use settings::link_section;
 use settings::{Config, allowed};
+pub(crate) use watched::{Browser, WATCHED};
 
 /// Where the remote portal listens. Source: DESIGN section 5.
 pub(crate) const PORT: u16 = 4920;
@@ -71,7 +73,8 @@ pub(crate) struct Site<'a> {
 /// Two portals, bonded. Starts with every path active; ended on drop. One owner.
 #[derive(Debug)]
 pub struct Portals {
-    // The processes go before the folder with what they read.
+    // The processes go before the folder with what they read, and who looks at a portal before it.
+    watchers: Vec<Process>,
     local: Portal,
     remote: Portal,
     program: PathBuf,
@@ -154,7 +157,8 @@ impl Portals {
         };
         let local = start("local", site.local, &local_key, &local)?;
         drop(making);
-        let mut portals = Self { local, remote, program: program.to_owned(), remote_key: remote_key.public(), folder };
+        let (program, remote_key) = (program.to_owned(), remote_key.public());
+        let mut portals = Self { watchers: Vec::new(), local, remote, program, remote_key, folder };
         portals.wait_active(site.paths)?;
         std::thread::sleep(SETTLE);
         Ok(portals)

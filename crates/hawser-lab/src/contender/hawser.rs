@@ -18,7 +18,7 @@ use super::links::{TUN_V4, TUN_V6, choose, has_lan, host, tun_ends};
 use super::options::Options;
 use super::{Contender, Offer, Program, Programs, Transport};
 use crate::error::LabError;
-use crate::portals::{Portals, Site, link_section};
+use crate::portals::{Browser, Portals, Site, WATCHED, link_section};
 use crate::scenario::{ContenderPlan, TunnelEnd};
 use crate::stage::Stage;
 
@@ -37,6 +37,8 @@ const TRAFFIC: [(&str, &str); 5] = [
 ];
 /// What `fec` may be. Source: docs/configuration.md, `[[rule]]`.
 const FEC: [&str; 2] = ["off", "auto"];
+/// What `watched` may be: who looks at the local portal has its browser on this machine, or on another.
+const WATCHERS: [&str; 3] = ["off", "here", "elsewhere"];
 
 /// Two portals. Down at first; one owner.
 #[derive(Debug)]
@@ -98,6 +100,8 @@ struct Settings {
     traffic: String,
     /// More sections, of both portals.
     more: String,
+    /// Where the browser is whose page, beside a terminal and a scraper, looks at the local portal; none where nobody looks.
+    watched: Option<Browser>,
 }
 
 pub(super) fn make(plan: &ContenderPlan, programs: &Programs) -> Result<Box<dyn Contender>, LabError> {
@@ -128,8 +132,16 @@ impl Settings {
         if options.word("fec", &FEC)? == "auto" {
             more += "\n[[rule]]\nfec = \"auto\"\n";
         }
+        let watched = match options.word("watched", &WATCHERS)? {
+            "here" => Some(Browser::Here),
+            "elsewhere" => Some(Browser::Elsewhere),
+            _ => None,
+        };
+        if watched.is_some() {
+            more += WATCHED;
+        }
         options.finish()?;
-        Ok(Self { label: plan.label.clone(), program, link, transport, links, traffic, more })
+        Ok(Self { label: plan.label.clone(), program, link, transport, links, traffic, more, watched })
     }
 
     /// The links it goes by, by their places.
@@ -196,7 +208,10 @@ impl Contender for Hawser {
             traffic: &self.settings.traffic,
             more: &self.settings.more,
         };
-        let portals = Portals::join(&self.program, &site)?;
+        let mut portals = Portals::join(&self.program, &site)?;
+        if let Some(browser) = self.settings.watched {
+            portals.watch(&stage.local, browser)?;
+        }
         let programs = portals.processes().into_iter().zip(["local", "remote"]);
         let programs = programs.map(|(process, role)| Program { role, pid: process.pid() }).collect();
         let hosts = [stage.local.clone(), stage.remote.clone()];
