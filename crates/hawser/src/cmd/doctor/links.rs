@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use hawser_net::netcfg::{LinkInfo, NetConfigError, NoRoute, RouteQuery, Rtnl};
-use hawser_portal::config::{ANY_INTERFACE, Config, InterfaceName, Link, LinkName, Transport};
+use hawser_portal::api::Status;
+use hawser_portal::config::{ANY_INTERFACE, Config, InterfaceName, Link, LinkName, Peer, PublicKey, Transport};
 
 use super::finding::Finding;
 
@@ -26,24 +27,56 @@ pub struct OneLink {
     pub transport: Transport,
     /// Where it leads.
     pub endpoints: Vec<SocketAddr>,
+    /// Whose each of them is.
+    pub keys: Vec<PublicKey>,
 }
 
 /// The links that name their interface and lead to endpoints by IP; which interfaces a link of all of them is to have, nobody said.
-pub fn all(config: &Config) -> Vec<OneLink> {
-    let endpoints: Vec<SocketAddr> = config.peers.iter().flat_map(|peer| peer.endpoints.iter().copied()).collect();
+pub fn all(config: &Config, status: Option<&Status>) -> Vec<OneLink> {
+    let all: Vec<(SocketAddr, PublicKey)> = config
+        .peers
+        .iter()
+        .flat_map(|peer| endpoints(peer, status).into_iter().map(|endpoint| (endpoint, peer.public_key)))
+        .collect();
     let named = |link: &Link| {
         let interface = link.interface.clone().filter(|name| name.as_str() != ANY_INTERFACE)?;
-        let own = |endpoint: &&SocketAddr| link.address.is_none_or(|address| address.is_ipv4() == endpoint.is_ipv4());
-        let endpoints = endpoints.iter().filter(own).copied().collect();
+        let own = |endpoint: &SocketAddr| link.address.is_none_or(|address| address.is_ipv4() == endpoint.is_ipv4());
+        let (endpoints, keys) = all.iter().filter(|(endpoint, _)| own(endpoint)).copied().unzip();
         let (name, address, transport) = (link.name.clone(), link.address, link.transport);
-        Some(OneLink { name, interface, address, transport, endpoints })
+        Some(OneLink { name, interface, address, transport, endpoints, keys })
     };
     config.links.iter().filter(|link| link.transport != Transport::Scion).filter_map(named).collect()
 }
 
-/// Whether the system has all that the link needs.
-pub async fn look(rtnl: &Rtnl, link: &OneLink, findings: &mut Vec<Finding>) -> Result<bool, NetConfigError> {
-    let found = match rtnl.link_named(link.interface.as_str()).await? {
+/// Those of the file, and what a portal that runs knows of names.
+fn endpoints(peer: &Peer, status: Option<&Status>) -> Vec<SocketAddr> {
+    let known = status.into_iter().flat_map(|status| &status.peers).find(|known| known.name == peer.name.as_str());
+    let resolved = peer.names.iter().flat_map(|named| {
+        let written = named.to_string();
+        let names = known.into_iter().flat_map(|known| &known.names).filter(move |name| name.endpoint == written);
+        names.flat_map(|name| &name.addresses).map(|address| SocketAddr::new(*address, named.port))
+    });
+    peer.endpoints.iter().copied().chain(resolved).collect()
+}
+
+/// The links for which the system has all that they need.
+pub async fn look(
+    rtnl: &Rtnl,
+    links: &[OneLink],
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<OneLink>, NetConfigError> {
+    let mut sound = Vec::new();
+    for link in links {
+        match lacks(rtnl, link).await? {
+            Some(found) => findings.push(found),
+            None => sound.push(link.clone()),
+        }
+    }
+    Ok(sound)
+}
+
+async fn lacks(rtnl: &Rtnl, link: &OneLink) -> Result<Option<Finding>, NetConfigError> {
+    Ok(match rtnl.link_named(link.interface.as_str()).await? {
         None => Some(missing(link)),
         Some(info) if !info.administratively_up => Some(down(link)),
         Some(info) if !info.up => Some(no_carrier(link)),
@@ -51,10 +84,7 @@ pub async fn look(rtnl: &Rtnl, link: &OneLink, findings: &mut Vec<Finding>) -> R
             Some(found) => Some(found),
             None => no_way(rtnl, link, &info).await?,
         },
-    };
-    let sound = found.is_none();
-    findings.extend(found);
-    Ok(sound)
+    })
 }
 
 fn missing(link: &OneLink) -> Finding {

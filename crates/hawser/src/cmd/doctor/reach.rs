@@ -1,14 +1,17 @@
 //! Step 2, of a link that the system knows and that has no path: what passes by it to an endpoint.
 //!
-//! Asked at once: a datagram of UDP that a closed port answers by ICMP, a connection of TCP to the same port, an echo request,
-//! and a page by HTTP, in whose place a captive portal gives its own.
+//! Asked at once, of all such links: a datagram of UDP that a closed port answers by ICMP, an initiation that the portal of that
+//! public key answers, a connection of TCP to the same port, an echo request, and a page by HTTP, in whose place a captive portal
+//! gives its own.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use hawser_portal::config::Transport;
+use hawser_portal::api::Status;
+use hawser_portal::config::{PublicKey, Transport};
+use hawser_portal::probe::Probe;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::finding::Finding;
@@ -35,27 +38,41 @@ enum Tcp {
 #[derive(Debug)]
 struct Passes {
     udp_refused: bool,
+    /// The portal there answers a stranger.
+    portal: bool,
     tcp: Tcp,
     ping: bool,
     /// Where a page in the endpoint's place leads.
     captive: Option<String>,
 }
 
-/// What is wrong on the way; a portal has been trying.
-pub fn look(link: &OneLink, findings: &mut Vec<Finding>) {
-    let Some(&endpoint) = link.endpoints.first() else { return };
-    let passes = ask(link.interface.as_str(), endpoint);
-    findings.extend(judge(link, endpoint, &passes));
+/// What is wrong on the ways; a portal has been trying.
+pub fn look(links: &[OneLink], status: &Status) -> Vec<Finding> {
+    // What is known of a peer that answers explains its links: they are back soon, or wait for what mends it.
+    let explained = status.peers.iter().any(|peer| peer.refused.is_some() || peer.handshake_age_s.is_some());
+    thread::scope(|scope| {
+        let look = |link| move || one(link, explained);
+        let asked: Vec<_> = links.iter().map(|link| scope.spawn(look(link))).collect();
+        asked.into_iter().filter_map(|asked| asked.join().ok().flatten()).collect()
+    })
 }
 
-fn ask(interface: &str, endpoint: SocketAddr) -> Passes {
+fn one(link: &OneLink, explained: bool) -> Option<Finding> {
+    let (&endpoint, key) = (link.endpoints.first()?, link.keys.first()?);
+    let passes = ask(link.interface.as_str(), endpoint, key);
+    judge(link, endpoint, &passes).filter(|found| !(explained && passes.portal && found.id == "no-handshake"))
+}
+
+fn ask(interface: &str, endpoint: SocketAddr, key: &PublicKey) -> Passes {
     thread::scope(|scope| {
         let udp_refused = scope.spawn(|| udp_refused(interface, endpoint).unwrap_or(false));
+        let portal = scope.spawn(|| Probe::open(interface, endpoint, key).is_ok_and(|mut it| it.ask(PATIENCE).is_some()));
         let tcp = scope.spawn(|| tcp(interface, endpoint));
         let ping = scope.spawn(|| ping::answers(endpoint.ip(), Some(interface), PATIENCE));
         let captive = scope.spawn(|| captive(interface, endpoint.ip()).unwrap_or(None));
         Passes {
             udp_refused: udp_refused.join().unwrap_or(false),
+            portal: portal.join().unwrap_or(false),
             tcp: tcp.join().unwrap_or(Tcp::Silent),
             ping: ping.join().unwrap_or(false),
             captive: captive.join().unwrap_or(None),
@@ -79,7 +96,7 @@ fn judge(link: &OneLink, endpoint: SocketAddr, passes: &Passes) -> Option<Findin
         return Some(Finding::fault("port-closed", name, text, cure));
     }
     match (passes.tcp, passes.ping) {
-        (Tcp::Open, _) if by_udp => {
+        (Tcp::Open, _) if by_udp && !passes.portal => {
             let text = format!("link {name}: TCP to {endpoint} passes, and UDP does not");
             let cure = format!("in [[link]] \"{name}\": transport = \"tcp\"; or let UDP {} through", endpoint.port());
             Some(Finding::fault("udp-blocked", name, text, cure))
@@ -89,7 +106,7 @@ fn judge(link: &OneLink, endpoint: SocketAddr, passes: &Passes) -> Option<Findin
             let cure = "on the server, in [portal]: transports = [\"udp\", \"tcp\"], and let the port in";
             Some(Finding::fault("tcp-closed", name, text, cure))
         }
-        (Tcp::Silent, false) => {
+        (Tcp::Silent, false) if !passes.portal => {
             let text = format!(
                 "link {name}: nothing passes to {host} by {}, neither UDP, nor TCP, nor a ping",
                 link.interface
