@@ -1,20 +1,19 @@
 //! Whether a portal answers by a link, and at which address it sees the question: asked beside a portal that runs.
 //!
-//! 1. A [`Probe`] has a socket of its own by the link, and a key that nobody knows.
+//! 1. A [`Probe`] has a socket of its own, by the link, and a key that nobody knows.
 //! 2. [`Probe::ask`] sends an initiation. Who holds the private key of the peer answers with a cookie (docs/wire.md), keeps nothing
 //!    and changes no session.
 //! 3. The cookie goes by the address and port that the question came from: two that differ came from two, as [`Seen`] says. The
 //!    portal draws a new secret every two minutes, and then all differ.
 
 use std::io::{self, Read as _};
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use hawser_core::handshake::{Cookie, Identity, Initiator, Memory, Psk, Way};
 use hawser_core::units::{Random, Time};
 use hawser_core::wire::handshake::{HandshakeIndex, KEY_LEN};
 use hawser_core::wire::{Cipher, CipherSet, InstanceId, Offer, Protection};
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::Socket;
 
 use crate::config::PublicKey;
 use crate::run::SystemRandom;
@@ -38,15 +37,12 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Step 1: asks the portal of this key at `endpoint`, by `interface`.
+    /// Step 1: asks the portal of this key by a socket of UDP that is connected to it.
     ///
     /// # Errors
-    /// What the system said of the socket; [`io::ErrorKind::Other`] where it has no randomness.
-    pub fn open(interface: &str, endpoint: SocketAddr, portal: &PublicKey) -> io::Result<Self> {
+    /// [`io::ErrorKind::Other`] where the system has no randomness.
+    pub fn by(socket: Socket, portal: &PublicKey) -> io::Result<Self> {
         let mut random = SystemRandom::new().map_err(io::Error::other)?;
-        let socket = Socket::new(Domain::for_address(endpoint), Type::DGRAM, Some(Protocol::UDP))?;
-        socket.bind_device(Some(interface.as_bytes()))?;
-        socket.connect(&endpoint.into())?;
         let mut private = [0; KEY_LEN];
         random.fill(&mut private);
         let (identity, offer) = (Identity::new(private), offer(random.next_u64()));
@@ -98,7 +94,7 @@ fn offer(instance: u64) -> Offer {
 
 #[cfg(test)]
 mod tests {
-    use std::net::UdpSocket;
+    use std::net::{SocketAddr, UdpSocket};
 
     use hawser_core::handshake::Responder;
     use hawser_core::wire::handshake::INITIATION_LEN;
@@ -129,10 +125,16 @@ mod tests {
         (address, public)
     }
 
+    fn probe(endpoint: SocketAddr, key: &PublicKey) -> Probe {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        socket.connect(endpoint).expect("connected");
+        Probe::by(socket.into(), key).expect("randomness")
+    }
+
     #[test]
     fn a_portal_sees_two_ports_as_two_and_one_as_the_same() {
         let (endpoint, key) = portal([7; KEY_LEN]);
-        let [mut one, mut other] = [(); 2].map(|()| Probe::open("lo", endpoint, &key).expect("a socket"));
+        let [mut one, mut other] = [(); 2].map(|()| probe(endpoint, &key));
         let seen = one.ask(PATIENCE).expect("an answer");
         assert_ne!(other.ask(PATIENCE).expect("an answer"), seen);
         assert_eq!(one.ask(PATIENCE), Some(seen));
@@ -145,7 +147,7 @@ mod tests {
         let other = PublicKey::new([9; KEY_LEN]).expect("not zero");
         for endpoint in [endpoint, closed] {
             let (start, patience) = (Instant::now(), Duration::from_millis(700));
-            assert_eq!(Probe::open("lo", endpoint, &other).expect("a socket").ask(patience), None);
+            assert_eq!(probe(endpoint, &other).ask(patience), None);
             assert!(start.elapsed() >= patience);
         }
     }

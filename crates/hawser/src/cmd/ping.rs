@@ -12,9 +12,8 @@ const ECHO: (u8, u8) = (8, 0);
 const ECHO_V6: (u8, u8) = (128, 129);
 /// Longest answer that is read, in bytes: an IP header with options, and ours.
 const ANSWER_MAX: usize = 256;
-/// Bytes of a header with identifier and sequence, which is all that we send.
+/// Bytes of a header with identifier and sequence: the least that we send.
 const LENGTH: usize = 8;
-
 /// Rounds of requests of all sizes: one may be lost.
 const ROUNDS: u32 = 4;
 
@@ -27,18 +26,29 @@ pub struct Sizes {
     pub told: bool,
 }
 
-/// Whether `address` answers within `patience`, asked by `interface` where one is named.
-pub fn answers(address: IpAddr, interface: Option<&str>, patience: Duration) -> bool {
-    ask(address, interface, patience).unwrap_or(false)
+/// Whether `address` answers within `patience`.
+pub fn answers(address: IpAddr, patience: Duration) -> bool {
+    let protocol = if address.is_ipv4() { Protocol::ICMPV4 } else { Protocol::ICMPV6 };
+    let to = SocketAddr::new(address, 0);
+    let socket = Socket::new(Domain::for_address(to), Type::RAW, Some(protocol)).and_then(|socket| {
+        socket.connect(&to.into())?;
+        Ok(socket)
+    });
+    socket.is_ok_and(|socket| answers_by(socket, patience))
 }
 
-/// Which of `sizes` of IP packets, ascending, `address` answers by an interface within `patience`. None of them is sent in fragments,
-/// but where the kernel knows what passes: then it was told.
+/// Whether there is an answer within `patience` to a raw socket for ICMP that is connected.
+pub fn answers_by(socket: Socket, patience: Duration) -> bool {
+    ask(socket, patience).unwrap_or(false)
+}
+
+/// Which of `sizes` of IP packets are answered within `patience` to a raw socket for ICMP that is connected. None of them is sent in
+/// fragments, but where the kernel knows what passes: then it was told.
 ///
 /// # Errors
-/// Where the system gives no socket, or does not reach `address`.
-pub fn sizes_answered(address: IpAddr, interface: &str, sizes: &[u16], patience: Duration) -> io::Result<Sizes> {
-    let mut pinger = Pinger::open(address, Some(interface))?;
+/// Where the system does not know the socket.
+pub fn sizes_answered(socket: Socket, sizes: &[u16], patience: Duration) -> io::Result<Sizes> {
+    let mut pinger = Pinger::by(socket)?;
     let (mut found, start) = (Sizes::default(), Instant::now());
     for round in 1..=ROUNDS {
         for (number, size) in (0..).zip(sizes).filter(|(_, size)| !found.answered.contains(size)) {
@@ -60,8 +70,8 @@ fn is_too_big(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error())
 }
 
-fn ask(address: IpAddr, interface: Option<&str>, patience: Duration) -> io::Result<bool> {
-    let mut pinger = Pinger::open(address, interface)?;
+fn ask(socket: Socket, patience: Duration) -> io::Result<bool> {
+    let mut pinger = Pinger::by(socket)?;
     let start = Instant::now();
     pinger.request(1, 0)?;
     while let Some(left) = patience.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
@@ -72,7 +82,7 @@ fn ask(address: IpAddr, interface: Option<&str>, patience: Duration) -> io::Resu
     Ok(false)
 }
 
-/// A socket for the requests to one address. Opened by a question, which owns it.
+/// A raw socket for the requests to one address. Made by a question, which owns it.
 struct Pinger {
     socket: Socket,
     v4: bool,
@@ -80,13 +90,9 @@ struct Pinger {
 }
 
 impl Pinger {
-    fn open(address: IpAddr, interface: Option<&str>) -> io::Result<Self> {
-        let to = SocketAddr::new(address, 0);
-        let protocol = if address.is_ipv4() { Protocol::ICMPV4 } else { Protocol::ICMPV6 };
-        let socket = Socket::new(Domain::for_address(to), Type::RAW, Some(protocol))?;
-        socket.bind_device(interface.map(str::as_bytes))?;
-        socket.connect(&to.into())?;
-        Ok(Self { socket, v4: address.is_ipv4(), id: (std::process::id() as u16).to_be_bytes() })
+    fn by(socket: Socket) -> io::Result<Self> {
+        let v4 = socket.domain()? == Domain::IPV4;
+        Ok(Self { socket, v4, id: (std::process::id() as u16).to_be_bytes() })
     }
 
     /// Sends request `number` in an IP packet of `size`, or the least one.

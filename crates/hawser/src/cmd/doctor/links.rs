@@ -1,12 +1,14 @@
 //! Step 2: what the system has of each link. The first thing that is missing explains all that follow.
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use hawser_net::netcfg::{LinkInfo, NetConfigError, NoRoute, RouteQuery, Rtnl};
 use hawser_portal::api::Status;
 use hawser_portal::config::{ANY_INTERFACE, Config, InterfaceName, Link, LinkName, Peer, PublicKey, Transport};
+use hawser_portal::run::link_mark;
 
+use super::by_link::ByLink;
 use super::finding::Finding;
 
 /// Until the kernel has asked for a neighbour that does not answer a second time (`retrans_timer`, arp(7)).
@@ -29,6 +31,8 @@ pub struct OneLink {
     pub endpoints: Vec<SocketAddr>,
     /// Whose each of them is.
     pub keys: Vec<PublicKey>,
+    /// How questions leave by it.
+    pub by: ByLink,
 }
 
 /// The links that name their interface and lead to endpoints by IP; which interfaces a link of all of them is to have, nobody said.
@@ -43,7 +47,8 @@ pub fn all(config: &Config, status: Option<&Status>) -> Vec<OneLink> {
         let own = |endpoint: &SocketAddr| link.address.is_none_or(|address| address.is_ipv4() == endpoint.is_ipv4());
         let (endpoints, keys) = all.iter().filter(|(endpoint, _)| own(endpoint)).copied().unzip();
         let (name, address, transport) = (link.name.clone(), link.address, link.transport);
-        Some(OneLink { name, interface, address, transport, endpoints, keys })
+        let by = ByLink { interface: interface.to_string(), mark: link_mark(config.tun.name.as_str()) };
+        Some(OneLink { name, interface, address, transport, endpoints, keys, by })
     };
     config.links.iter().filter(|link| link.transport != Transport::Scion).filter_map(named).collect()
 }
@@ -60,11 +65,7 @@ fn endpoints(peer: &Peer, status: Option<&Status>) -> Vec<SocketAddr> {
 }
 
 /// The links for which the system has all that they need.
-pub async fn look(
-    rtnl: &Rtnl,
-    links: &[OneLink],
-    findings: &mut Vec<Finding>,
-) -> Result<Vec<OneLink>, NetConfigError> {
+pub async fn look(rtnl: &Rtnl, links: &[OneLink], findings: &mut Vec<Finding>) -> Result<Vec<OneLink>, NetConfigError> {
     let mut sound = Vec::new();
     for link in links {
         match lacks(rtnl, link).await? {
@@ -133,7 +134,12 @@ async fn no_way(rtnl: &Rtnl, link: &OneLink, info: &LinkInfo) -> Result<Option<F
     let OneLink { name, interface, endpoints, .. } = link;
     let (mut gateways, mut refusal) = (Vec::new(), None);
     for endpoint in endpoints {
-        let query = RouteQuery { destination: endpoint.ip(), source: None, interface: Some(info.index), mark: None };
+        let query = RouteQuery {
+            destination: endpoint.ip(),
+            source: None,
+            interface: Some(info.index),
+            mark: Some(link.by.mark),
+        };
         match rtnl.route_get(query).await {
             Ok(answer) => gateways.push(answer.gateway),
             Err(error) => refusal = Some((endpoint.ip(), error.no_route().unwrap_or(NoRoute::Unreachable))),
@@ -157,12 +163,7 @@ async fn no_way(rtnl: &Rtnl, link: &OneLink, info: &LinkInfo) -> Result<Option<F
 
 /// Whether anybody on the link has this address: the kernel asks once there is a datagram for it.
 async fn answers(rtnl: &Rtnl, link: &OneLink, info: &LinkInfo, gateway: IpAddr) -> Result<bool, NetConfigError> {
-    let any: IpAddr = if gateway.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
-    let socket = UdpSocket::bind(SocketAddr::new(any, 0));
-    let sent = socket.and_then(|socket| {
-        socket2::SockRef::from(&socket).bind_device(Some(link.interface.as_str().as_bytes()))?;
-        socket.send_to(&[], SocketAddr::new(gateway, DISCARD))
-    });
+    let sent = link.by.udp(SocketAddr::new(gateway, DISCARD)).and_then(|socket| socket.send(&[]));
     // Who may not send there, or needs no neighbour, knows nothing.
     if sent.is_err() {
         return Ok(true);

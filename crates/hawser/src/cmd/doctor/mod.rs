@@ -9,6 +9,7 @@
 //! A fault explains others: of a link with one only the first is named, as its interface is down before it has no route.
 //! Nothing is changed. Exit status 1 where there is a fault.
 
+mod by_link;
 mod finding;
 mod forwarding;
 mod links;

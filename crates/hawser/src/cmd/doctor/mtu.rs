@@ -13,6 +13,7 @@ use std::time::Duration;
 use hawser_net::netcfg::{NetConfigError, Rtnl};
 use hawser_portal::api::{Condition, PathState, PathStatus, Status};
 
+use super::by_link::ByLink;
 use super::finding::Finding;
 use super::links::OneLink;
 use crate::cmd::ping::{self, Sizes};
@@ -30,7 +31,7 @@ const SEARCHED_S: f64 = 15.0;
 #[derive(Clone, Debug)]
 struct Narrow {
     link: String,
-    interface: String,
+    by: ByLink,
     endpoint: SocketAddr,
     /// Bytes of IP packets: what it carries, and what its interface does.
     carries: u16,
@@ -65,22 +66,29 @@ fn narrower(link: &OneLink, path: &PathStatus, largest: u16) -> Option<Narrow> {
     };
     let carries = path.mtu.saturating_add(headers);
     let searched = path.live.condition == Condition::Well && path.live.condition_s >= SEARCHED_S;
-    let (link, interface) = (link.name.to_string(), link.interface.to_string());
-    (path.state == PathState::Active && path.mtu > 0 && carries < largest)
-        .then(|| Narrow { link, interface, endpoint, carries, largest, searched })
+    let (link, by) = (link.name.to_string(), link.by.clone());
+    (path.state == PathState::Active && path.mtu > 0 && carries < largest).then(|| Narrow {
+        link,
+        by,
+        endpoint,
+        carries,
+        largest,
+        searched,
+    })
 }
 
 /// Step 1.
 fn ask(narrow: &Narrow) -> Option<Finding> {
     let mut sizes: Vec<u16> = SIZES.into_iter().filter(|size| *size < narrow.largest).collect();
     sizes.push(narrow.largest);
-    let answered = ping::sizes_answered(narrow.endpoint.ip(), &narrow.interface, &sizes, PATIENCE);
+    let socket = narrow.by.icmp(narrow.endpoint.ip());
+    let answered = socket.and_then(|socket| ping::sizes_answered(socket, &sizes, PATIENCE));
     judge(narrow, &answered.unwrap_or_default())
 }
 
 /// Steps 2 and 3.
 fn judge(narrow: &Narrow, sizes: &Sizes) -> Option<Finding> {
-    let Narrow { link, interface, carries, largest, searched, .. } = narrow;
+    let Narrow { link, by: ByLink { interface, .. }, carries, largest, searched, .. } = narrow;
     let passes = match sizes.answered.last() {
         _ if sizes.told => return None,
         Some(passes) => passes,
@@ -100,13 +108,15 @@ fn judge(narrow: &Narrow, sizes: &Sizes) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use hawser_net::netcfg::Mark;
+
     use super::*;
 
     #[test]
     fn a_black_hole_is_told_from_who_says_what_is_too_big_and_from_who_answers_nothing() {
         let narrow = |searched| Narrow {
             link: "dsl".into(),
-            interface: "eth0".into(),
+            by: ByLink { interface: "eth0".into(), mark: Mark(0) },
             endpoint: "198.51.100.7:4920".parse().expect("an address"),
             carries: 1280,
             largest: 1500,

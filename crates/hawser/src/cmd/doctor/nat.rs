@@ -16,6 +16,7 @@ use hawser_portal::api::{PathState, Status};
 use hawser_portal::config::PublicKey;
 use hawser_portal::probe::Probe;
 
+use super::by_link::ByLink;
 use super::finding::Finding;
 use super::links::OneLink;
 
@@ -34,7 +35,7 @@ const KNOWN: &str = "net/netfilter/nf_conntrack_count";
 /// What is asked of a link. Plain data.
 struct Question {
     link: String,
-    interface: String,
+    by: ByLink,
     endpoint: SocketAddr,
     key: PublicKey,
 }
@@ -54,9 +55,11 @@ pub async fn begin(rtnl: &Rtnl, links: &[OneLink], status: &Status) -> Result<As
         let works = paths.filter(|path| path.transport == "udp" && path.state == PathState::Active);
         let leads = works.filter_map(|path| path.endpoint.as_ref()?.parse().ok()).find(SocketAddr::is_ipv4);
         let keys = || link.endpoints.iter().zip(&link.keys);
-        let Some((endpoint, key)) = leads.and_then(|to| keys().find(|(endpoint, _)| **endpoint == to)) else { continue };
-        let (link, interface) = (link.name.to_string(), link.interface.to_string());
-        let question = Question { link, interface, endpoint: *endpoint, key: *key };
+        let Some((endpoint, key)) = leads.and_then(|to| keys().find(|(endpoint, _)| **endpoint == to)) else {
+            continue;
+        };
+        let (name, by) = (link.name.to_string(), link.by.clone());
+        let question = Question { link: name, by, endpoint: *endpoint, key: *key };
         asked.push(thread::spawn(move || ask(&question)));
     }
     Ok(Asked(asked))
@@ -76,7 +79,7 @@ fn is_private(address: IpAddr) -> bool {
 }
 
 fn ask(question: &Question) -> Option<Finding> {
-    let open = || Probe::open(&question.interface, question.endpoint, &question.key).ok();
+    let open = || Probe::by(question.by.udp(question.endpoint).ok()?, &question.key).ok();
     let mut awake = open()?;
     let mut silent = [(open()?, SILENCES[0]), (open()?, SILENCES[1])];
     for (probe, _) in &mut silent {

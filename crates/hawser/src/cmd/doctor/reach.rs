@@ -12,8 +12,9 @@ use std::time::Duration;
 use hawser_portal::api::Status;
 use hawser_portal::config::{PublicKey, Transport};
 use hawser_portal::probe::Probe;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Protocol, Type};
 
+use super::by_link::ByLink;
 use super::finding::Finding;
 use super::links::OneLink;
 use crate::cmd::ping;
@@ -59,17 +60,17 @@ pub fn look(links: &[OneLink], status: &Status) -> Vec<Finding> {
 
 fn one(link: &OneLink, explained: bool) -> Option<Finding> {
     let (&endpoint, key) = (link.endpoints.first()?, link.keys.first()?);
-    let passes = ask(link.interface.as_str(), endpoint, key);
+    let passes = ask(&link.by, endpoint, key);
     judge(link, endpoint, &passes).filter(|found| !(explained && passes.portal && found.id == "no-handshake"))
 }
 
-fn ask(interface: &str, endpoint: SocketAddr, key: &PublicKey) -> Passes {
+fn ask(by: &ByLink, endpoint: SocketAddr, key: &PublicKey) -> Passes {
     thread::scope(|scope| {
-        let udp_refused = scope.spawn(|| udp_refused(interface, endpoint).unwrap_or(false));
-        let portal = scope.spawn(|| Probe::open(interface, endpoint, key).is_ok_and(|mut it| it.ask(PATIENCE).is_some()));
-        let tcp = scope.spawn(|| tcp(interface, endpoint));
-        let ping = scope.spawn(|| ping::answers(endpoint.ip(), Some(interface), PATIENCE));
-        let captive = scope.spawn(|| captive(interface, endpoint.ip()).unwrap_or(None));
+        let udp_refused = scope.spawn(|| udp_refused(by, endpoint).unwrap_or(false));
+        let portal = scope.spawn(|| portal_answers(by, endpoint, key).unwrap_or(false));
+        let tcp = scope.spawn(|| tcp(by, endpoint));
+        let ping = scope.spawn(|| by.icmp(endpoint.ip()).is_ok_and(|socket| ping::answers_by(socket, PATIENCE)));
+        let captive = scope.spawn(|| captive(by, endpoint.ip()).unwrap_or(None));
         Passes {
             udp_refused: udp_refused.join().unwrap_or(false),
             portal: portal.join().unwrap_or(false),
@@ -127,10 +128,8 @@ fn judge(link: &OneLink, endpoint: SocketAddr, passes: &Passes) -> Option<Findin
 }
 
 /// Whether the host says that nobody listens there.
-fn udp_refused(interface: &str, endpoint: SocketAddr) -> io::Result<bool> {
-    let socket = Socket::new(Domain::for_address(endpoint), Type::DGRAM, Some(Protocol::UDP))?;
-    socket.bind_device(Some(interface.as_bytes()))?;
-    socket.connect(&endpoint.into())?;
+fn udp_refused(by: &ByLink, endpoint: SocketAddr) -> io::Result<bool> {
+    let socket = by.udp(endpoint)?;
     socket.set_read_timeout(Some(PATIENCE / ASKED))?;
     for _ in 0..ASKED {
         let heard = socket.send(&[0]).and_then(|_| (&socket).read(&mut [0; 64]));
@@ -141,15 +140,18 @@ fn udp_refused(interface: &str, endpoint: SocketAddr) -> io::Result<bool> {
     Ok(false)
 }
 
-fn connect(interface: &str, to: SocketAddr) -> io::Result<TcpStream> {
-    let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
-    socket.bind_device(Some(interface.as_bytes()))?;
+fn portal_answers(by: &ByLink, endpoint: SocketAddr, key: &PublicKey) -> io::Result<bool> {
+    Ok(Probe::by(by.udp(endpoint)?, key)?.ask(PATIENCE).is_some())
+}
+
+fn connect(by: &ByLink, to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = by.socket(to, Type::STREAM, Protocol::TCP)?;
     socket.connect_timeout(&to.into(), PATIENCE)?;
     Ok(socket.into())
 }
 
-fn tcp(interface: &str, endpoint: SocketAddr) -> Tcp {
-    match connect(interface, endpoint) {
+fn tcp(by: &ByLink, endpoint: SocketAddr) -> Tcp {
+    match connect(by, endpoint) {
         Ok(_) => Tcp::Open,
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Tcp::Refused,
         Err(_) => Tcp::Silent,
@@ -157,8 +159,8 @@ fn tcp(interface: &str, endpoint: SocketAddr) -> Tcp {
 }
 
 /// Where HTTP at `host` leads to, if that is another host, or asks for a login (RFC 6585 section 6).
-fn captive(interface: &str, host: IpAddr) -> io::Result<Option<String>> {
-    let mut stream = connect(interface, SocketAddr::new(host, HTTP))?;
+fn captive(by: &ByLink, host: IpAddr) -> io::Result<Option<String>> {
+    let mut stream = connect(by, SocketAddr::new(host, HTTP))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(format!("GET / HTTP/1.0\r\nHost: {host}\r\n\r\n").as_bytes())?;
     let mut page = Vec::new();

@@ -93,8 +93,10 @@ fn nothing_is_found_of_other_outer_packets() {
         ("both IP versions", || well(&outer(&format!("\"{ENDPOINT}:4920\", \"[{ENDPOINT_V6}]:4920\"")), 2)),
         ("tcp", || well(&streams("transport = \"tcp\"\n"), 2)),
         ("tls", || well(&streams("transport = \"tcp\"\ntls = true\ntls_name = \"www.example.com\"\n"), 2)),
-        ("a nat that changes ports", || {
-            let (lab, _nat) = behind_a_nat(120);
+        ("a nat that changes ports, and says what is too big", || {
+            let (lab, nat) = behind_a_nat(120);
+            run(&nat, "ip", "link set out mtu 1400");
+            run(&lab.remote, "ip", "link set wan mtu 1400");
             well(&lab, 1);
         }),
         ("names", || {

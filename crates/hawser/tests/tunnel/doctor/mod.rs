@@ -128,10 +128,7 @@ fn block_udp(lab: &Lab) {
 
 fn lead_to_a_login(lab: &Lab) {
     captive(&lab.remote);
-    nft(
-        &lab.remote,
-        &format!("{CUT}tcp dport != 80 drop; iifname two meta l4proto {{ udp, icmp }} drop; }}; }}"),
-    );
+    nft(&lab.remote, &format!("{CUT}tcp dport != 80 drop; iifname two meta l4proto {{ udp, icmp }} drop; }}; }}"));
 }
 
 fn drop_large_packets(lab: &Lab) {
@@ -177,9 +174,8 @@ fn share_a_key(lab: &Lab) {
 }
 
 fn is_refused(local: &Portal, reason: &str) {
-    local.wait_for("the reason", |status| {
-        status.peers.first().and_then(|peer| peer.refused.as_deref()) == Some(reason)
-    });
+    local
+        .wait_for("the reason", |status| status.peers.first().and_then(|peer| peer.refused.as_deref()) == Some(reason));
 }
 
 /// A program that becomes another, which asks for names at a router before the tunnel.
@@ -203,9 +199,13 @@ fn behind_a_nat(seconds: u32) -> (Lab, Namespace) {
     nat.set_forwarding(true).expect("a sysctl");
     run(&nat, "ip", &format!("route add {ENDPOINT}/32 via 203.0.113.2 dev out"));
     run(&lab.local, "ip", &format!("route add {ENDPOINT}/32 via 192.168.77.1 dev one"));
-    nft(&nat, "table ip nat { chain post { type nat hook postrouting priority 100; oifname out masquerade fully-random; }; }");
+    nft(
+        &nat,
+        "table ip nat { chain post { type nat hook postrouting priority 100; oifname out masquerade fully-random; }; }",
+    );
     for timeout in ["", "_stream"] {
-        nat.set_sysctl(&format!("netfilter/nf_conntrack_udp_timeout{timeout}"), &seconds.to_string()).expect("a sysctl");
+        nat.set_sysctl(&format!("netfilter/nf_conntrack_udp_timeout{timeout}"), &seconds.to_string())
+            .expect("a sysctl");
     }
     (lab, nat)
 }
@@ -216,4 +216,3 @@ fn bulk(lab: &Lab, duration: Duration) -> UdpFlow {
     let (from, to) = (lab.local.clone(), lab.remote.clone());
     UdpFlow { from, to, destination, payload: 1_200, rate: Rate::mbit(25.0), duration, linger: ms(100) }
 }
-

@@ -63,7 +63,8 @@ fn a_wrong_clock_and_a_black_hole_are_both_named() {
 /// Where Debian has libfaketime.
 fn faketime() -> String {
     let folders = fs::read_dir("/usr/lib").expect("it is there").flatten();
-    let library = folders.map(|folder| folder.path().join("faketime/libfaketime.so.1")).find(|library| library.exists());
+    let library =
+        folders.map(|folder| folder.path().join("faketime/libfaketime.so.1")).find(|library| library.exists());
     library.expect("libfaketime (`make tools` installs it)").display().to_string()
 }
 
