@@ -156,6 +156,17 @@ fn a_link_that_loses_packets_is_named() {
 }
 
 #[test]
+fn a_link_with_a_long_round_trip_is_named() {
+    let lab = Lab::new("doctor", "");
+    let _link = lab.emulate("two", &Direction::shaped(20.0, ms(420), ms(50)));
+    let (local, _remote) = lab.start_both();
+    local.wait_for("a measured round trip", |status| {
+        paths(status).iter().any(|path| path.rtt_ms.is_some_and(|rtt| rtt >= 820.0))
+    });
+    assert_eq!(found(&lab.local, &lab.path("local.toml")), set(&["slow"]));
+}
+
+#[test]
 fn a_gateway_whose_packets_go_past_it_is_named() {
     let home = Home::new("doctor");
     let (local, remote) = home.start_both();
@@ -172,12 +183,20 @@ fn a_gateway_whose_packets_go_past_it_is_named() {
 
     run(&home.local, "ip", "link set lan0 down");
     assert_eq!(here(&[]), only("gateway-interface-down"));
+    run(&home.local, "ip", "link delete lan0");
+    assert_eq!(here(&[]), only("no-gateway-interface"));
 
     nft(&home.remote, "table inet fence { chain forward { type filter hook forward priority 0; policy drop; }; }");
     assert_eq!(there(), only("forward-firewall"));
     run(&home.remote, "nft", "delete table inet fence");
     home.remote.set_sysctl("ipv4/conf/eth0/forwarding", "0").expect("a sysctl");
     assert_eq!(there(), only("no-forwarding"));
+    home.remote.set_sysctl("ipv4/conf/eth0/forwarding", "1").expect("a sysctl");
+    run(&home.remote, "ip", "tuntap add dev other0 mode tun");
+    run(&home.remote, "ip", "address add 10.66.0.2/24 dev other0");
+    run(&home.remote, "ip", "link set other0 up");
+    run(&home.remote, "ip", "route add default dev other0 metric 1");
+    assert_eq!(there(), only("other-masquerade"));
     drop((local, remote));
 }
 
@@ -214,8 +233,36 @@ fn a_link_that_fell_back_and_a_name_that_nobody_knows_are_named() {
 }
 
 #[test]
-fn what_vanishes_for_its_size_and_a_nat_that_forgets_are_named() {
-    assert_found(&[(&["mtu-black-hole"], drop_large_packets, |_, local| both_active(local))]);
+fn what_large_packets_do_not_pass_and_who_forgets_a_quiet_flow_are_named() {
+    assert_found(&[
+        (&["mtu-black-hole"], drop_large_packets, |_, local| both_active(local)),
+        (
+            &["small-mtu"],
+            |lab| {
+                lab.edit("local.toml", LINK_ONE, "");
+                for host in [&lab.local, &lab.remote] {
+                    run(host, "ip", "link set two mtu 1200");
+                }
+            },
+            |lab, local| {
+                first_active(lab, local);
+                bulk(lab, ms(500)).run().expect("a flow");
+                local.wait_for("the size that passes", |status| paths(status).iter().all(|path| path.mtu < 1200));
+            },
+        ),
+        // Of this host's own firewall, which looks at states.
+        (
+            &["nat-memory"],
+            |lab| {
+                nft(
+                    &lab.local,
+                    "table inet states { chain input { type filter hook input priority 0; ct state established accept; }; }",
+                );
+                forget_after(&lab.local, 5);
+            },
+            |_, local| both_active(local),
+        ),
+    ]);
     let (lab, _nat) = behind_a_nat(4);
     let (_remote, local) = (lab.start("remote"), lab.start("local"));
     first_active(&lab, &local);

@@ -176,12 +176,14 @@ fn nothing_is_found_while_loaded_nor_of_a_slow_link_that_is_well() {
             flow.finish().expect("a flow");
         }),
         ("1 % loss and 300 ms", || {
-            let lab = lab(&[]);
+            let lab = lab(&[("local.toml", LINK_ONE, "")]);
             let loss = Loss::Random(Probability::new(0.01).expect("a share"));
             let _link = lab.emulate("two", &Direction { loss, ..Direction::shaped(20.0, ms(150), ms(300)) });
-            let _portals = start(&lab, 2);
-            let flow = bulk(&lab, ms(6_000)).start().expect("a flow");
-            std::thread::sleep(ms(4_500));
+            let (local, _remote) = start(&lab, 1);
+            let flow = UdpFlow { rate: Rate::mbit(5.0), ..bulk(&lab, ms(8_000)) }.start().expect("a flow");
+            local.wait_for("losses", |status| {
+                paths(status).iter().any(|path| path.live.lost_packets >= 3 && path.live.acked_packets >= 300)
+            });
             nothing_found(&lab);
             flow.finish().expect("a flow");
         }),

@@ -28,7 +28,7 @@ const PAGE: &str = include_str!("../../../../../docs/troubleshooting.md");
 /// How long it may take is promised as 15 s: here two less, so that a slower machine has a margin. A NAT takes ten, all else seven at most.
 const WITHIN: Duration = Duration::from_secs(13);
 /// Cases that are made at a time.
-const BESIDE: usize = 3;
+const BESIDE: usize = 6;
 
 /// What it finds by a configuration: names of findings.
 fn found(namespace: &Namespace, file: &Path) -> BTreeSet<String> {
@@ -55,6 +55,7 @@ fn found_by(namespace: &Namespace, file: &Path, by: &[&str]) -> BTreeSet<String>
     for name in &names {
         assert!(PAGE.contains(&format!("`{name}`")), "docs/troubleshooting.md does not explain {name}");
     }
+    println!("{names:?} in {took:?}");
     names
 }
 
@@ -102,7 +103,8 @@ fn both_active(local: &Portal) {
     local.wait_for("both paths", |status| states(status) == [PathState::Active; 2]);
 }
 
-/// The second link's section.
+/// The links' sections.
+const LINK_ONE: &str = "[[link]]\nname = \"one\"\ninterface = \"one\"\n";
 const LINK_TWO: &str = "[[link]]\nname = \"two\"\ninterface = \"two\"\n";
 /// What the remote portal's host drops of the second link, up to what it is.
 const CUT: &str = "table inet cut { chain input { type filter hook input priority 0; iifname two ip saddr 192.0.2.1 ";
@@ -203,11 +205,16 @@ fn behind_a_nat(seconds: u32) -> (Lab, Namespace) {
         &nat,
         "table ip nat { chain post { type nat hook postrouting priority 100; oifname out masquerade fully-random; }; }",
     );
-    for timeout in ["", "_stream"] {
-        nat.set_sysctl(&format!("netfilter/nf_conntrack_udp_timeout{timeout}"), &seconds.to_string())
-            .expect("a sysctl");
-    }
+    forget_after(&nat, seconds);
     (lab, nat)
+}
+
+/// A host's conntrack forgets a flow of UDP that is quiet for so long.
+fn forget_after(host: &Namespace, seconds: u32) {
+    for timeout in ["", "_stream"] {
+        let key = format!("netfilter/nf_conntrack_udp_timeout{timeout}");
+        host.set_sysctl(&key, &seconds.to_string()).expect("a sysctl");
+    }
 }
 
 /// Datagrams to the remote portal, at more than one link carries.
