@@ -67,7 +67,7 @@ fn narrower(link: &OneLink, path: &PathStatus, largest: u16) -> Option<Narrow> {
     let carries = path.mtu.saturating_add(headers);
     let searched = path.live.condition == Condition::Well && path.live.condition_s >= SEARCHED_S;
     let (link, by) = (link.name.to_string(), link.by.clone());
-    (path.state == PathState::Active && path.mtu > 0 && carries < largest).then(|| Narrow {
+    (path.state == PathState::Active && path.mtu > 0 && carries < largest).then_some(Narrow {
         link,
         by,
         endpoint,

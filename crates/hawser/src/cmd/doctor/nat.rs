@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use hawser_net::netcfg::{NetConfigError, Rtnl, SysctlKey};
 use hawser_portal::api::{PathState, Status};
 use hawser_portal::config::PublicKey;
-use hawser_portal::probe::Probe;
+use hawser_portal::probe::{Probe, Seen};
 
 use super::by_link::ByLink;
 use super::finding::Finding;
@@ -24,6 +24,10 @@ use super::links::OneLink;
 const STREAM: Duration = Duration::from_millis(2_200);
 /// The silences, ascending. What is longer would keep the doctor for too long.
 const SILENCES: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(7)];
+/// The one that is never silent asks this often.
+const AWAKE: Duration = Duration::from_secs(1);
+/// No silence ends later after the beginning: the doctor is done within 15 s.
+const LONGEST: Duration = Duration::from_millis(11_500);
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 /// A path of a quiet bond says something this often, in seconds (docs/wire.md).
@@ -79,30 +83,41 @@ fn is_private(address: IpAddr) -> bool {
 }
 
 fn ask(question: &Question) -> Option<Finding> {
+    let start = Instant::now();
     let open = || Probe::by(question.by.udp(question.endpoint).ok()?, &question.key).ok();
-    let mut awake = open()?;
-    let mut silent = [(open()?, SILENCES[0]), (open()?, SILENCES[1])];
-    for (probe, _) in &mut silent {
+    let (mut awake, mut silent) = (open()?, [open()?, open()?]);
+    // Whom nothing answers now is not answered later either.
+    awake.ask(PATIENCE)?;
+    for probe in &mut silent {
         probe.ask(PATIENCE)?;
     }
-    awake.ask(PATIENCE)?;
     thread::sleep(STREAM);
     let stays = awake.ask(PATIENCE)?;
-    let [short, long] = silent.each_mut().map(|(probe, _)| probe.ask(PATIENCE));
-    let before = [short?, long?];
-    let begun = Instant::now();
-    for ((probe, silence), before) in silent.iter_mut().zip(before) {
-        while begun.elapsed() < *silence {
-            thread::sleep(silence.saturating_sub(begun.elapsed()).min(Duration::from_secs(1)));
-            if awake.ask(PATIENCE)? != stays {
-                return None;
-            }
+    let before = silent.each_mut().map(|probe| probe.ask(PATIENCE));
+    let quiet_since = Instant::now();
+    for ((probe, before), silence) in silent.iter_mut().zip(before).zip(SILENCES) {
+        let left = silence.saturating_sub(quiet_since.elapsed());
+        if start.elapsed() + left > LONGEST || !stays_for(&mut awake, stays, left) {
+            return None;
         }
-        if probe.ask(PATIENCE)? != before {
-            return (awake.ask(PATIENCE)? == stays).then(|| forgets(&question.link, *silence));
+        let after = probe.ask(PATIENCE)?;
+        if after != before? {
+            return stays_for(&mut awake, stays, Duration::ZERO).then(|| forgets(&question.link, silence));
         }
     }
     None
+}
+
+/// Step 3: whether the socket that is never silent is seen as before for that time.
+fn stays_for(awake: &mut Probe, before: Seen, time: Duration) -> bool {
+    let start = Instant::now();
+    while let Some(left) = time.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
+        thread::sleep(left.min(AWAKE));
+        if awake.ask(PATIENCE) != Some(before) {
+            return false;
+        }
+    }
+    awake.ask(PATIENCE) == Some(before)
 }
 
 fn forgets(link: &str, silence: Duration) -> Finding {
