@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use hawser_net::netcfg::{LinkInfo, NetConfigError, NoRoute, RouteQuery, Rtnl};
+use hawser_net::netcfg::{InterfaceAddress, LinkInfo, NetConfigError, NoRoute, RouteQuery, Rtnl};
 use hawser_portal::api::Status;
 use hawser_portal::config::{ANY_INTERFACE, Config, InterfaceName, Link, LinkName, Peer, PublicKey, Transport};
 use hawser_portal::run::link_mark;
@@ -64,16 +64,28 @@ fn endpoints(peer: &Peer, status: Option<&Status>) -> Vec<SocketAddr> {
     peer.endpoints.iter().copied().chain(resolved).collect()
 }
 
-/// The links for which the system has all that they need.
+/// The links for which the system has all that they need, with the endpoints of the IP versions that they have addresses of.
 pub async fn look(rtnl: &Rtnl, links: &[OneLink], findings: &mut Vec<Finding>) -> Result<Vec<OneLink>, NetConfigError> {
     let mut sound = Vec::new();
     for link in links {
         match lacks(rtnl, link).await? {
             Some(found) => findings.push(found),
-            None => sound.push(link.clone()),
+            None => sound.push(reaching(rtnl, link).await?),
         }
     }
     Ok(sound)
+}
+
+async fn reaching(rtnl: &Rtnl, link: &OneLink) -> Result<OneLink, NetConfigError> {
+    let addresses = rtnl.interface_addresses(link.interface.as_str()).await?.unwrap_or_default();
+    let ways = link.endpoints.iter().zip(&link.keys).filter(|(endpoint, _)| fits(&addresses, endpoint));
+    let (endpoints, keys) = ways.map(|(endpoint, key)| (*endpoint, *key)).unzip();
+    Ok(OneLink { endpoints, keys, ..link.clone() })
+}
+
+/// Whether one of an interface's addresses can talk to the endpoint.
+fn fits(addresses: &[InterfaceAddress], endpoint: &SocketAddr) -> bool {
+    addresses.iter().any(|one| one.global && one.usable && one.address.addr().is_ipv4() == endpoint.is_ipv4())
 }
 
 async fn lacks(rtnl: &Rtnl, link: &OneLink) -> Result<Option<Finding>, NetConfigError> {
@@ -114,10 +126,8 @@ async fn no_address(rtnl: &Rtnl, link: &OneLink) -> Result<Option<Finding>, NetC
             format!("link {name}: interface {interface} does not have the address {wanted} of the configuration");
         return Ok(Some(Finding::fault("other-address", name, text, format!("ip address show {interface}"))));
     }
-    let fits = |endpoint: &SocketAddr| {
-        addresses.iter().any(|one| one.global && one.usable && one.address.addr().is_ipv4() == endpoint.is_ipv4())
-    };
-    if endpoints.is_empty() && addresses.iter().any(|one| one.global) || endpoints.iter().any(fits) {
+    let reached = endpoints.iter().any(|endpoint| fits(&addresses, endpoint));
+    if endpoints.is_empty() && addresses.iter().any(|one| one.global) || reached {
         return Ok(None);
     }
     let version = match (endpoints.iter().any(SocketAddr::is_ipv4), endpoints.iter().any(SocketAddr::is_ipv6)) {

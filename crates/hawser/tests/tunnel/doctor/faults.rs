@@ -61,6 +61,20 @@ fn what_does_not_pass_by_a_link_is_named() {
             block_udp(lab);
             wait_for_down(local);
         }),
+        (
+            // By a link that lacks the IP version of the first endpoint.
+            &["udp-blocked"],
+            |lab| {
+                listen_to_tcp(lab);
+                lab.edit("local.toml", "endpoints = [", "endpoints = [\"[fd98::7]:4920\", ");
+                run(&lab.local, "ip", "-6 address flush dev two");
+            },
+            |lab, local| {
+                both_active(local);
+                block_udp(lab);
+                wait_for_down(local);
+            },
+        ),
         (&["captive-portal"], nothing, |lab, local| {
             both_active(local);
             lead_to_a_login(lab);

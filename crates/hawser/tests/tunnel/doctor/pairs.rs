@@ -1,6 +1,7 @@
 //! Two faults at once, where one could hide the other: both are named, and nothing else.
 
 use super::*;
+use crate::faketime;
 
 /// A time that no clock of a portal has (faketime(1)).
 const LONG_AGO: &str = "@2001-01-01 00:00:00";
@@ -55,17 +56,9 @@ fn a_wrong_clock_and_a_black_hole_are_both_named() {
     drop_large_packets(&lab);
     let (_remote, local) = (lab.start("remote"), lab.start("local"));
     both_active(&local);
-    let preload = format!("LD_PRELOAD={}", faketime());
+    let preload = format!("LD_PRELOAD={}", faketime::library());
     let by = ["env", &preload, &format!("FAKETIME={LONG_AGO}"), "FAKETIME_DONT_FAKE_MONOTONIC=1"];
     assert_eq!(found_by(&lab.local, &lab.path("local.toml"), &by), set(&["clock", "mtu-black-hole"]));
-}
-
-/// Where Debian has libfaketime.
-fn faketime() -> String {
-    let folders = fs::read_dir("/usr/lib").expect("it is there").flatten();
-    let library =
-        folders.map(|folder| folder.path().join("faketime/libfaketime.so.1")).find(|library| library.exists());
-    library.expect("libfaketime (`make tools` installs it)").display().to_string()
 }
 
 #[test]
