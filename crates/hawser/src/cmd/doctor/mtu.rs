@@ -97,10 +97,12 @@ fn judge(narrow: &Narrow, sizes: &Sizes) -> Option<Finding> {
     };
     (passes < largest).then(|| {
         let text = format!(
-            "link {link}: packets of more than about {passes} bytes vanish on the way, and nobody says so; {interface} sends up to {largest}"
+            "link {link}: packets of more than about {passes} bytes vanish on the way, and nobody says so; {interface} sends \
+             up to {largest}"
         );
         let cure = format!(
-            "let ICMP \"fragmentation needed\" pass on the way; or: sudo ip link set {interface} mtu {passes}. The bond goes by what passes"
+            "let ICMP \"fragmentation needed\" pass on the way; or: sudo ip link set {interface} mtu {passes}. The bond goes by \
+             what passes"
         );
         Finding::notice("mtu-black-hole", link, text, cure)
     })

@@ -3,6 +3,7 @@
 use hawser_wire::{Direction, Loss, Probability, Way};
 
 use super::*;
+use crate::names;
 
 #[test]
 fn an_interface_that_is_missing_down_unplugged_or_without_address_is_named() {
@@ -98,6 +99,20 @@ fn what_does_not_pass_by_a_link_is_named() {
             first_active,
         ),
     ]);
+}
+
+#[test]
+fn what_does_not_pass_to_an_endpoint_that_is_a_name_is_named() {
+    let lab = names::lab("doctor", &format!("\"{}:4920\"", names::NAME));
+    let _server = names::NameServer::start(&lab.remote, parse(ENDPOINT));
+    listen_to_tcp(&lab);
+    let (_remote, local) = (lab.start("remote"), names::start(&lab));
+    both_active(&local);
+    block_udp(&lab);
+    wait_for_down(&local);
+    let by = resolving_by(&lab.path("resolv.conf"));
+    let found = found_by(&lab.local, &lab.path("local.toml"), &by.each_ref().map(String::as_str));
+    assert_eq!(found, set(&["udp-blocked"]));
 }
 
 #[test]
