@@ -9,7 +9,7 @@ APT    := env DEBIAN_FRONTEND=noninteractive apt-get
 # Programs that the tests run in their namespaces: package (or several, with +) and command.
 TOOLS  := python3:python3 iproute2:ip procps:sysctl iputils-ping:ping ethtool:ethtool nftables:nft openssl:openssl tshark:tshark systemd:systemd-analyze \
 	strace:strace dnsmasq-base:dnsmasq udhcpc:udhcpc udhcpd:udhcpd iperf3:iperf3 chromium:chromium openvpn:openvpn curl:curl \
-	prometheus:promtool tmux:tmux nginx-light:/usr/sbin/nginx openssh-client:ssh openssh-server:/usr/sbin/sshd postgresql:/usr/lib/postgresql/*/bin/postgres
+	prometheus:promtool tmux:tmux nginx-light:/usr/sbin/nginx openssh-client:ssh openssh-server:/usr/sbin/sshd libfaketime:/usr/lib/*/faketime/libfaketime.so.1 postgresql:/usr/lib/postgresql/*/bin/postgres
 # While this stands there, packages of servers are installed without starting them (invoke-rc.d(8)): tests run the programs themselves.
 POLICY := /usr/sbin/policy-rc.d
 # Processors beside this one that the product must compile for, and what its C (aws-lc) needs for them.
@@ -59,7 +59,6 @@ SOAK_S ?= 7200
 IDLE_S ?= 3600
 SEED   ?= 1
 endure: tools
-	@$(MAKE) --no-print-directory tools TOOLS="libfaketime:/usr/lib/*/faketime/libfaketime.so.1"
 	$(CARGO) test --release -p hawser --features endure --test endure --no-run
 	$(SUDO) env HAWSER_SOAK_S=$(SOAK_S) HAWSER_IDLE_S=$(IDLE_S) HAWSER_SEED=$(SEED) \
 	  $(CARGO) test --release -p hawser --features endure --test endure -- --test-threads 1 --nocapture $(filter-out all,$(CASE))

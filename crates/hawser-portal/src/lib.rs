@@ -8,6 +8,7 @@ pub mod metrics;
 mod monitor;
 pub mod offload;
 pub mod pairing;
+pub mod probe;
 pub mod run;
 #[cfg_attr(not(feature = "web"), path = "web_absent.rs")]
 pub mod web;

@@ -239,9 +239,8 @@ impl Initiator {
         self.peer
     }
 
-    /// The latest cookie of [`Way::ONLY`].
-    #[cfg(test)]
-    pub(super) fn cookie(&self) -> Option<Cookie> {
+    /// The latest cookie of [`Way::ONLY`]. Another one under the same secret of the responder is for another address or port.
+    pub fn cookie(&self) -> Option<Cookie> {
         self.memory.cookie(Way::ONLY)
     }
 

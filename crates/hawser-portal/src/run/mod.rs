@@ -25,6 +25,7 @@ mod terms;
 pub use control::TakeoverError;
 pub use error::RunError;
 pub use host::{Host, Order, orders_of};
+pub use own::mark as link_mark;
 pub(crate) use random::SystemRandom;
 
 use crate::config::{Config, Keys};

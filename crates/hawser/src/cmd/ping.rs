@@ -1,5 +1,6 @@
-//! One echo request (RFC 792, RFC 4443 section 4.1), and whether it is answered.
+//! Echo requests (RFC 792, RFC 4443 section 4.1), and whether they are answered: one, or one of each of several sizes.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read as _};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -11,40 +12,112 @@ const ECHO: (u8, u8) = (8, 0);
 const ECHO_V6: (u8, u8) = (128, 129);
 /// Longest answer that is read, in bytes: an IP header with options, and ours.
 const ANSWER_MAX: usize = 256;
-/// Bytes of a header with identifier and sequence, which is all that we send.
+/// Bytes of a header with identifier and sequence: the least that we send.
 const LENGTH: usize = 8;
+/// Rounds of requests of all sizes: one may be lost.
+const ROUNDS: u32 = 4;
 
-/// Whether `address` answers within `patience`, asked by `interface` where one is named.
-pub fn answers(address: IpAddr, interface: Option<&str>, patience: Duration) -> bool {
-    ask(address, interface, patience).unwrap_or(false)
+/// Which sizes pass. None at first; plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Those of IP packets that were answered.
+    pub answered: BTreeSet<u16>,
+    /// Somebody said that one is too big.
+    pub told: bool,
 }
 
-fn ask(address: IpAddr, interface: Option<&str>, patience: Duration) -> io::Result<bool> {
+/// Whether `address` answers within `patience`.
+pub fn answers(address: IpAddr, patience: Duration) -> bool {
+    let protocol = if address.is_ipv4() { Protocol::ICMPV4 } else { Protocol::ICMPV6 };
     let to = SocketAddr::new(address, 0);
-    let (protocol, (request, reply)) =
-        if address.is_ipv4() { (Protocol::ICMPV4, ECHO) } else { (Protocol::ICMPV6, ECHO_V6) };
-    let mut socket = Socket::new(Domain::for_address(to), Type::RAW, Some(protocol))?;
-    socket.bind_device(interface.map(str::as_bytes))?;
-    socket.connect(&to.into())?;
-    let id = (std::process::id() as u16).to_be_bytes();
-    let mut message = [request, 0, 0, 0, id[0], id[1], 0, 1];
-    // In IPv6 the kernel does it (RFC 3542 section 3.1).
-    let checksum = checksum(&message);
-    message[2..4].copy_from_slice(&checksum.to_be_bytes());
-    socket.send(&message)?;
+    let socket = Socket::new(Domain::for_address(to), Type::RAW, Some(protocol)).and_then(|socket| {
+        socket.connect(&to.into())?;
+        Ok(socket)
+    });
+    socket.is_ok_and(|socket| answers_by(socket, patience))
+}
+
+/// Whether there is an answer within `patience` to a raw socket for ICMP that is connected.
+pub fn answers_by(socket: Socket, patience: Duration) -> bool {
+    ask(socket, patience).unwrap_or(false)
+}
+
+/// Which of `sizes` of IP packets are answered within `patience` to a raw socket for ICMP that is connected. None of them is sent in
+/// fragments, but where the kernel knows what passes: then it was told.
+///
+/// # Errors
+/// Where the system does not know the socket.
+pub fn sizes_answered(socket: Socket, sizes: &[u16], patience: Duration) -> io::Result<Sizes> {
+    let mut pinger = Pinger::by(socket)?;
+    let (mut found, start) = (Sizes::default(), Instant::now());
+    for round in 1..=ROUNDS {
+        for (number, size) in (0..).zip(sizes).filter(|(_, size)| !found.answered.contains(size)) {
+            found.told |= pinger.request(number, *size).is_err_and(|error| is_too_big(&error));
+        }
+        let until = patience * round / ROUNDS;
+        while found.answered.len() < sizes.len() && start.elapsed() < until {
+            match pinger.hear(until.saturating_sub(start.elapsed())) {
+                Ok(Some(number)) => found.answered.extend(sizes.get(usize::from(number))),
+                Ok(None) => {}
+                Err(error) => found.told |= is_too_big(&error),
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn is_too_big(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error())
+}
+
+fn ask(socket: Socket, patience: Duration) -> io::Result<bool> {
+    let mut pinger = Pinger::by(socket)?;
     let start = Instant::now();
+    pinger.request(1, 0)?;
     while let Some(left) = patience.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
-        socket.set_read_timeout(Some(left))?;
-        let mut bytes = [0; ANSWER_MAX];
-        let length = socket.read(&mut bytes)?;
-        // In IPv4 the header comes along (raw(7)).
-        let skipped = if address.is_ipv4() { usize::from(bytes[0] & 0x0f) * 4 } else { 0 };
-        let Some(answer) = bytes[..length].get(skipped..skipped + LENGTH) else { continue };
-        if answer[0] == reply && answer[4..6] == id {
+        if pinger.hear(left)?.is_some() {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// A raw socket for the requests to one address. Made by a question, which owns it.
+struct Pinger {
+    socket: Socket,
+    v4: bool,
+    id: [u8; 2],
+}
+
+impl Pinger {
+    fn by(socket: Socket) -> io::Result<Self> {
+        let v4 = socket.domain()? == Domain::IPV4;
+        Ok(Self { socket, v4, id: (std::process::id() as u16).to_be_bytes() })
+    }
+
+    /// Sends request `number` in an IP packet of `size`, or the least one.
+    fn request(&self, number: u16, size: u16) -> io::Result<usize> {
+        let (kind, header) = if self.v4 { (ECHO.0, 20) } else { (ECHO_V6.0, 40) };
+        let (id, number) = (self.id, number.to_be_bytes());
+        let mut message = vec![0; LENGTH.max(usize::from(size).saturating_sub(header))];
+        message[..LENGTH].copy_from_slice(&[kind, 0, 0, 0, id[0], id[1], number[0], number[1]]);
+        // In IPv6 the kernel does it (RFC 3542 section 3.1). Zeroes that follow add nothing.
+        let checksum = checksum(&message[..LENGTH]);
+        message[2..4].copy_from_slice(&checksum.to_be_bytes());
+        self.socket.send(&message)
+    }
+
+    /// The number of an answer, if that is what came; an error after `within` without anything.
+    fn hear(&mut self, within: Duration) -> io::Result<Option<u16>> {
+        self.socket.set_read_timeout(Some(within.max(Duration::from_millis(1))))?;
+        let mut bytes = [0; ANSWER_MAX];
+        let length = self.socket.read(&mut bytes)?;
+        // In IPv4 the header comes along (raw(7)).
+        let (reply, skipped) = if self.v4 { (ECHO.1, usize::from(bytes[0] & 0x0f) * 4) } else { (ECHO_V6.1, 0) };
+        let answer = bytes[..length].get(skipped..skipped + LENGTH);
+        let ours = answer.filter(|answer| answer[0] == reply && answer[4..6] == self.id);
+        Ok(ours.map(|answer| u16::from_be_bytes([answer[6], answer[7]])))
+    }
 }
 
 /// RFC 1071, of an even number of bytes.

@@ -9,9 +9,9 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::faults::NAMES;
-use crate::figures;
 use crate::lab::ms;
 use crate::ordeals::Ordeal;
+use crate::{faketime, figures};
 
 /// How long a portal is stopped or frozen.
 const STOPPED: Duration = Duration::from_secs(20);
@@ -170,13 +170,6 @@ fn restarts_by_the_dozen_cost_no_flow_and_leave_nothing() {
     judge("restarts", found, &misses);
 }
 
-/// Where Debian has libfaketime.
-fn faketime() -> String {
-    let found = fs::read_dir("/usr/lib").expect("it is there").flatten().map(|entry| entry.path().join("faketime"));
-    let library = found.map(|folder| folder.join("libfaketime.so.1")).find(|library| library.exists());
-    library.expect("libfaketime (`make endure` installs it)").display().to_string()
-}
-
 /// One side's clocks jump, once for each of [`JUMPS`], from each to the next: the wall clock alone, or all that libc tells.
 fn jumps(side: usize, all: bool, misses: &mut Vec<String>) -> Value {
     let clocks = if all { "all clocks of libc" } else { "wall clock" };
@@ -186,7 +179,7 @@ fn jumps(side: usize, all: bool, misses: &mut Vec<String>) -> Value {
     set("+0");
     let words = [
         "env".to_owned(),
-        format!("LD_PRELOAD={}", faketime()),
+        format!("LD_PRELOAD={}", faketime::library()),
         format!("FAKETIME_TIMESTAMP_FILE={}", file.display()),
         "FAKETIME_NO_CACHE=1".into(),
         format!("FAKETIME_DONT_FAKE_MONOTONIC={}", u8::from(!all)),

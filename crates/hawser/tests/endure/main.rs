@@ -9,6 +9,8 @@ mod cases;
 mod census;
 #[path = "../support/copied.rs"]
 mod copied;
+#[path = "../support/faketime.rs"]
+mod faketime;
 mod faults;
 mod figures;
 mod flows;

@@ -13,6 +13,8 @@ mod direct;
 mod doctor;
 mod dual;
 mod ends;
+#[path = "../support/faketime.rs"]
+mod faketime;
 mod flows;
 mod footprint;
 #[path = "../../../hawser-net/tests/support/forged.rs"]

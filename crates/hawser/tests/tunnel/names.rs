@@ -1,6 +1,7 @@
 //! Endpoints that are names, and a name server that says what the test wants.
 
 use std::net::{Ipv4Addr, UdpSocket};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -17,16 +18,16 @@ const MOVES_WITHIN: Duration = Duration::from_secs(10);
 const MOVED: &str = "198.51.100.8";
 /// Where the name server is: the way there is the default route, which the tunnel takes.
 const SERVER: &str = "203.0.113.53";
-const NAME: &str = "hub.hawser.test";
+pub const NAME: &str = "hub.hawser.test";
 
 /// A name server that has one address for every name, or none. Ends when it drops.
-struct NameServer {
+pub struct NameServer {
     says: Arc<AtomicU32>,
     over: Arc<AtomicBool>,
 }
 
 impl NameServer {
-    fn start(namespace: &Namespace, says: Ipv4Addr) -> Self {
+    pub fn start(namespace: &Namespace, says: Ipv4Addr) -> Self {
         let server = Self { says: Arc::new(AtomicU32::new(says.into())), over: Arc::default() };
         let socket = namespace.run(|| UdpSocket::bind((SERVER, 53))).expect("the namespace").expect("a socket");
         socket.set_read_timeout(Some(ms(100))).expect("a timeout");
@@ -68,7 +69,7 @@ fn answer(question: &[u8], address: u32) -> Vec<u8> {
 }
 
 /// A lab whose local portal knows the other by these endpoints, and sends everything by the tunnel.
-fn lab(tag: &str, endpoints: &str) -> Lab {
+pub fn lab(tag: &str, endpoints: &str) -> Lab {
     let lab = Lab::new(tag, "");
     lab.edit("local.toml", &format!("\"{ENDPOINT}:4920\""), endpoints);
     lab.edit("local.toml", "[tun]\n", "[tun]\ndefault_route = true\n");
@@ -79,10 +80,16 @@ fn lab(tag: &str, endpoints: &str) -> Lab {
     lab
 }
 
+/// A program that becomes another, for which the file is resolv.conf.
+pub fn resolving_by(file: &Path) -> [String; 6] {
+    let script = format!("mount --bind {} /etc/resolv.conf && exec \"$@\"", file.display());
+    ["unshare", "-m", "sh", "-c", &script, "sh"].map(str::to_owned)
+}
+
 /// The local portal, which knows that name server alone.
-fn start(lab: &Lab) -> Portal {
-    let script = format!("mount --bind {} /etc/resolv.conf && exec \"$@\"", lab.path("resolv.conf").display());
-    lab.start_by("local", &["unshare", "-m", "sh", "-c", &script, "sh"])
+pub fn start(lab: &Lab) -> Portal {
+    let by = resolving_by(&lab.path("resolv.conf"));
+    lab.start_by("local", &by.each_ref().map(String::as_str))
 }
 
 fn endpoints(status: &Status) -> Vec<&str> {

@@ -1,11 +1,14 @@
 //! Step 2: what the system has of each link. The first thing that is missing explains all that follow.
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use hawser_net::netcfg::{LinkInfo, NetConfigError, NoRoute, RouteQuery, Rtnl};
-use hawser_portal::config::{ANY_INTERFACE, Config, InterfaceName, Link, LinkName, Transport};
+use hawser_net::netcfg::{InterfaceAddress, LinkInfo, NetConfigError, NoRoute, RouteQuery, Rtnl};
+use hawser_portal::api::Status;
+use hawser_portal::config::{ANY_INTERFACE, Config, InterfaceName, Link, LinkName, Peer, PublicKey, Transport};
+use hawser_portal::run::link_mark;
 
+use super::by_link::ByLink;
 use super::finding::Finding;
 
 /// Until the kernel has asked for a neighbour that does not answer a second time (`retrans_timer`, arp(7)).
@@ -26,24 +29,67 @@ pub struct OneLink {
     pub transport: Transport,
     /// Where it leads.
     pub endpoints: Vec<SocketAddr>,
+    /// Whose each of them is.
+    pub keys: Vec<PublicKey>,
+    /// How questions leave by it.
+    pub by: ByLink,
 }
 
 /// The links that name their interface and lead to endpoints by IP; which interfaces a link of all of them is to have, nobody said.
-pub fn all(config: &Config) -> Vec<OneLink> {
-    let endpoints: Vec<SocketAddr> = config.peers.iter().flat_map(|peer| peer.endpoints.iter().copied()).collect();
+pub fn all(config: &Config, status: Option<&Status>) -> Vec<OneLink> {
+    let all: Vec<(SocketAddr, PublicKey)> = config
+        .peers
+        .iter()
+        .flat_map(|peer| endpoints(peer, status).into_iter().map(|endpoint| (endpoint, peer.public_key)))
+        .collect();
     let named = |link: &Link| {
         let interface = link.interface.clone().filter(|name| name.as_str() != ANY_INTERFACE)?;
-        let own = |endpoint: &&SocketAddr| link.address.is_none_or(|address| address.is_ipv4() == endpoint.is_ipv4());
-        let endpoints = endpoints.iter().filter(own).copied().collect();
+        let own = |endpoint: &SocketAddr| link.address.is_none_or(|address| address.is_ipv4() == endpoint.is_ipv4());
+        let (endpoints, keys) = all.iter().filter(|(endpoint, _)| own(endpoint)).copied().unzip();
         let (name, address, transport) = (link.name.clone(), link.address, link.transport);
-        Some(OneLink { name, interface, address, transport, endpoints })
+        let by = ByLink { interface: interface.to_string(), mark: link_mark(config.tun.name.as_str()) };
+        Some(OneLink { name, interface, address, transport, endpoints, keys, by })
     };
     config.links.iter().filter(|link| link.transport != Transport::Scion).filter_map(named).collect()
 }
 
-/// Whether the system has all that the link needs.
-pub async fn look(rtnl: &Rtnl, link: &OneLink, findings: &mut Vec<Finding>) -> Result<bool, NetConfigError> {
-    let found = match rtnl.link_named(link.interface.as_str()).await? {
+/// Those of the file, and what a portal that runs knows of names.
+fn endpoints(peer: &Peer, status: Option<&Status>) -> Vec<SocketAddr> {
+    let known = status.into_iter().flat_map(|status| &status.peers).find(|known| known.name == peer.name.as_str());
+    let resolved = peer.names.iter().flat_map(|named| {
+        let written = named.to_string();
+        let names = known.into_iter().flat_map(|known| &known.names).filter(move |name| name.endpoint == written);
+        names.flat_map(|name| &name.addresses).map(|address| SocketAddr::new(*address, named.port))
+    });
+    peer.endpoints.iter().copied().chain(resolved).collect()
+}
+
+/// The links for which the system has all that they need, with the endpoints of the IP versions that they have addresses of.
+pub async fn look(rtnl: &Rtnl, links: &[OneLink], findings: &mut Vec<Finding>) -> Result<Vec<OneLink>, NetConfigError> {
+    let mut sound = Vec::new();
+    for link in links {
+        match lacks(rtnl, link).await? {
+            Some(found) => findings.push(found),
+            None => sound.push(reaching(rtnl, link).await?),
+        }
+    }
+    Ok(sound)
+}
+
+async fn reaching(rtnl: &Rtnl, link: &OneLink) -> Result<OneLink, NetConfigError> {
+    let addresses = rtnl.interface_addresses(link.interface.as_str()).await?.unwrap_or_default();
+    let ways = link.endpoints.iter().zip(&link.keys).filter(|(endpoint, _)| fits(&addresses, endpoint));
+    let (endpoints, keys) = ways.map(|(endpoint, key)| (*endpoint, *key)).unzip();
+    Ok(OneLink { endpoints, keys, ..link.clone() })
+}
+
+/// Whether one of an interface's addresses can talk to the endpoint.
+fn fits(addresses: &[InterfaceAddress], endpoint: &SocketAddr) -> bool {
+    addresses.iter().any(|one| one.global && one.usable && one.address.addr().is_ipv4() == endpoint.is_ipv4())
+}
+
+async fn lacks(rtnl: &Rtnl, link: &OneLink) -> Result<Option<Finding>, NetConfigError> {
+    Ok(match rtnl.link_named(link.interface.as_str()).await? {
         None => Some(missing(link)),
         Some(info) if !info.administratively_up => Some(down(link)),
         Some(info) if !info.up => Some(no_carrier(link)),
@@ -51,10 +97,7 @@ pub async fn look(rtnl: &Rtnl, link: &OneLink, findings: &mut Vec<Finding>) -> R
             Some(found) => Some(found),
             None => no_way(rtnl, link, &info).await?,
         },
-    };
-    let sound = found.is_none();
-    findings.extend(found);
-    Ok(sound)
+    })
 }
 
 fn missing(link: &OneLink) -> Finding {
@@ -83,10 +126,8 @@ async fn no_address(rtnl: &Rtnl, link: &OneLink) -> Result<Option<Finding>, NetC
             format!("link {name}: interface {interface} does not have the address {wanted} of the configuration");
         return Ok(Some(Finding::fault("other-address", name, text, format!("ip address show {interface}"))));
     }
-    let fits = |endpoint: &SocketAddr| {
-        addresses.iter().any(|one| one.global && one.usable && one.address.addr().is_ipv4() == endpoint.is_ipv4())
-    };
-    if endpoints.is_empty() && addresses.iter().any(|one| one.global) || endpoints.iter().any(fits) {
+    let reached = endpoints.iter().any(|endpoint| fits(&addresses, endpoint));
+    if endpoints.is_empty() && addresses.iter().any(|one| one.global) || reached {
         return Ok(None);
     }
     let version = match (endpoints.iter().any(SocketAddr::is_ipv4), endpoints.iter().any(SocketAddr::is_ipv6)) {
@@ -103,7 +144,12 @@ async fn no_way(rtnl: &Rtnl, link: &OneLink, info: &LinkInfo) -> Result<Option<F
     let OneLink { name, interface, endpoints, .. } = link;
     let (mut gateways, mut refusal) = (Vec::new(), None);
     for endpoint in endpoints {
-        let query = RouteQuery { destination: endpoint.ip(), source: None, interface: Some(info.index), mark: None };
+        let query = RouteQuery {
+            destination: endpoint.ip(),
+            source: None,
+            interface: Some(info.index),
+            mark: Some(link.by.mark),
+        };
         match rtnl.route_get(query).await {
             Ok(answer) => gateways.push(answer.gateway),
             Err(error) => refusal = Some((endpoint.ip(), error.no_route().unwrap_or(NoRoute::Unreachable))),
@@ -127,12 +173,7 @@ async fn no_way(rtnl: &Rtnl, link: &OneLink, info: &LinkInfo) -> Result<Option<F
 
 /// Whether anybody on the link has this address: the kernel asks once there is a datagram for it.
 async fn answers(rtnl: &Rtnl, link: &OneLink, info: &LinkInfo, gateway: IpAddr) -> Result<bool, NetConfigError> {
-    let any: IpAddr = if gateway.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
-    let socket = UdpSocket::bind(SocketAddr::new(any, 0));
-    let sent = socket.and_then(|socket| {
-        socket2::SockRef::from(&socket).bind_device(Some(link.interface.as_str().as_bytes()))?;
-        socket.send_to(&[], SocketAddr::new(gateway, DISCARD))
-    });
+    let sent = link.by.udp(SocketAddr::new(gateway, DISCARD)).and_then(|socket| socket.send(&[]));
     // Who may not send there, or needs no neighbour, knows nothing.
     if sent.is_err() {
         return Ok(true);

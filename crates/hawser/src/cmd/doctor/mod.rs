@@ -2,15 +2,19 @@
 //!
 //! 1. The configuration and its keys are read, and the portal is asked for its status (`portal`).
 //! 2. Each link: its interface, addresses, route and gateway (`links`); where it has no path, what passes by it (`reach`).
-//! 3. What the portal says of peers and paths (`paths`).
+//!    Beside all that: whether a NAT forgets a quiet flow (`nat`).
+//! 3. What the portal says of peers and paths (`paths`), and what vanishes on narrow ones (`mtu`).
 //! 4. Where packets go: routes of others, IPv6, DNS, forwarding and firewalls (`routes`, `forwarding`).
 //!
 //! A fault explains others: of a link with one only the first is named, as its interface is down before it has no route.
 //! Nothing is changed. Exit status 1 where there is a fault.
 
+mod by_link;
 mod finding;
 mod forwarding;
 mod links;
+mod mtu;
+mod nat;
 mod paths;
 mod portal;
 mod reach;
@@ -22,11 +26,13 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Args;
-use hawser_net::netcfg::Rtnl;
-use hawser_portal::config::DEFAULT_FILE;
+use hawser_net::netcfg::{NetConfigError, Rtnl};
+use hawser_portal::api::Status;
+use hawser_portal::config::{Config, DEFAULT_FILE};
 
 pub use self::finding::render;
 use self::finding::{Finding, Severity};
+use self::links::OneLink;
 use super::output::print;
 use crate::failure::Failure;
 
@@ -80,20 +86,37 @@ pub fn examine(file: &Path) -> Result<Vec<Finding>, Failure> {
         let Some(config) = portal::configuration(file, &mut findings) else { return Ok(findings) };
         let status = portal::status(&config, &mut findings);
         findings.extend(system::clock(SystemTime::now()));
-        for link in links::all(&config) {
-            let sound = links::look(&rtnl, &link, &mut findings).await.map_err(Failure::failed)?;
+        let links = links::all(&config, status.as_ref());
+        match &status {
+            Some(status) => running(&rtnl, &config, status, &links, &mut findings).await,
             // Only a portal that runs has tried; and it sets what lets a host have several uplinks.
-            let sound = sound && (status.is_none() || system::takes_answers(&link, &mut findings));
-            if sound && status.as_ref().is_some_and(|status| !paths::carries(status, link.name.as_str())) {
-                reach::look(&link, &mut findings);
-            }
+            None => links::look(&rtnl, &links, &mut findings).await.map(drop),
         }
-        if let Some(status) = &status {
-            paths::look(status, &mut findings);
-            routes::look(&rtnl, &config, &mut findings).await.map_err(Failure::failed)?;
-            forwarding::look(&rtnl, &config, &mut findings).await.map_err(Failure::failed)?;
-        }
+        .map_err(Failure::failed)?;
         findings.sort_by_key(|found| found.severity);
         Ok(findings)
     })
+}
+
+/// All but the first step, of a portal that runs.
+async fn running(
+    rtnl: &Rtnl,
+    config: &Config,
+    status: &Status,
+    links: &[OneLink],
+    findings: &mut Vec<Finding>,
+) -> Result<(), NetConfigError> {
+    let quiet = nat::begin(rtnl, links, status).await?;
+    let mut silent = links::look(rtnl, links, findings).await?;
+    silent.retain(|link| system::takes_answers(link, findings) && !paths::carries(status, link.name.as_str()));
+    findings.extend(reach::look(&silent, status));
+    let narrow = mtu::look(rtnl, links, status).await?;
+    paths::look(status, findings);
+    findings.retain(|found| found.id != "small-mtu" || narrow.iter().all(|narrow| narrow.about != found.about));
+    findings.extend(narrow);
+    routes::look(rtnl, config, findings).await?;
+    forwarding::look(rtnl, config, findings).await?;
+    findings.extend(nat::of_this_host());
+    findings.extend(quiet.wait());
+    Ok(())
 }

@@ -1,16 +1,20 @@
 //! Step 2, of a link that the system knows and that has no path: what passes by it to an endpoint.
 //!
-//! Asked at once: a datagram of UDP that a closed port answers by ICMP, a connection of TCP to the same port, an echo request,
-//! and a page by HTTP, in whose place a captive portal gives its own.
+//! Asked at once, of all such links: a datagram of UDP that a closed port answers by ICMP, an initiation that the portal of that
+//! public key answers, a connection of TCP to the same port, an echo request, and a page by HTTP, in whose place a captive portal
+//! gives its own.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use hawser_portal::config::Transport;
-use socket2::{Domain, Protocol, Socket, Type};
+use hawser_portal::api::Status;
+use hawser_portal::config::{PublicKey, Transport};
+use hawser_portal::probe::Probe;
+use socket2::{Protocol, Type};
 
+use super::by_link::ByLink;
 use super::finding::Finding;
 use super::links::OneLink;
 use crate::cmd::ping;
@@ -35,27 +39,41 @@ enum Tcp {
 #[derive(Debug)]
 struct Passes {
     udp_refused: bool,
+    /// The portal there answers a stranger.
+    portal: bool,
     tcp: Tcp,
     ping: bool,
     /// Where a page in the endpoint's place leads.
     captive: Option<String>,
 }
 
-/// What is wrong on the way; a portal has been trying.
-pub fn look(link: &OneLink, findings: &mut Vec<Finding>) {
-    let Some(&endpoint) = link.endpoints.first() else { return };
-    let passes = ask(link.interface.as_str(), endpoint);
-    findings.extend(judge(link, endpoint, &passes));
+/// What is wrong on the ways; a portal has been trying.
+pub fn look(links: &[OneLink], status: &Status) -> Vec<Finding> {
+    // What is known of a peer that answers explains its links: they are back soon, or wait for what mends it.
+    let explained = status.peers.iter().any(|peer| peer.refused.is_some() || peer.handshake_age_s.is_some());
+    thread::scope(|scope| {
+        let look = |link| move || one(link, explained);
+        let asked: Vec<_> = links.iter().map(|link| scope.spawn(look(link))).collect();
+        asked.into_iter().filter_map(|asked| asked.join().ok().flatten()).collect()
+    })
 }
 
-fn ask(interface: &str, endpoint: SocketAddr) -> Passes {
+fn one(link: &OneLink, explained: bool) -> Option<Finding> {
+    let (&endpoint, key) = (link.endpoints.first()?, link.keys.first()?);
+    let passes = ask(&link.by, endpoint, key);
+    judge(link, endpoint, &passes).filter(|found| !(explained && passes.portal && found.id == "no-handshake"))
+}
+
+fn ask(by: &ByLink, endpoint: SocketAddr, key: &PublicKey) -> Passes {
     thread::scope(|scope| {
-        let udp_refused = scope.spawn(|| udp_refused(interface, endpoint).unwrap_or(false));
-        let tcp = scope.spawn(|| tcp(interface, endpoint));
-        let ping = scope.spawn(|| ping::answers(endpoint.ip(), Some(interface), PATIENCE));
-        let captive = scope.spawn(|| captive(interface, endpoint.ip()).unwrap_or(None));
+        let udp_refused = scope.spawn(|| udp_refused(by, endpoint).unwrap_or(false));
+        let portal = scope.spawn(|| portal_answers(by, endpoint, key).unwrap_or(false));
+        let tcp = scope.spawn(|| tcp(by, endpoint));
+        let ping = scope.spawn(|| by.icmp(endpoint.ip()).is_ok_and(|socket| ping::answers_by(socket, PATIENCE)));
+        let captive = scope.spawn(|| captive(by, endpoint.ip()).unwrap_or(None));
         Passes {
             udp_refused: udp_refused.join().unwrap_or(false),
+            portal: portal.join().unwrap_or(false),
             tcp: tcp.join().unwrap_or(Tcp::Silent),
             ping: ping.join().unwrap_or(false),
             captive: captive.join().unwrap_or(None),
@@ -79,7 +97,7 @@ fn judge(link: &OneLink, endpoint: SocketAddr, passes: &Passes) -> Option<Findin
         return Some(Finding::fault("port-closed", name, text, cure));
     }
     match (passes.tcp, passes.ping) {
-        (Tcp::Open, _) if by_udp => {
+        (Tcp::Open, _) if by_udp && !passes.portal => {
             let text = format!("link {name}: TCP to {endpoint} passes, and UDP does not");
             let cure = format!("in [[link]] \"{name}\": transport = \"tcp\"; or let UDP {} through", endpoint.port());
             Some(Finding::fault("udp-blocked", name, text, cure))
@@ -89,7 +107,7 @@ fn judge(link: &OneLink, endpoint: SocketAddr, passes: &Passes) -> Option<Findin
             let cure = "on the server, in [portal]: transports = [\"udp\", \"tcp\"], and let the port in";
             Some(Finding::fault("tcp-closed", name, text, cure))
         }
-        (Tcp::Silent, false) => {
+        (Tcp::Silent, false) if !passes.portal => {
             let text = format!(
                 "link {name}: nothing passes to {host} by {}, neither UDP, nor TCP, nor a ping",
                 link.interface
@@ -110,10 +128,8 @@ fn judge(link: &OneLink, endpoint: SocketAddr, passes: &Passes) -> Option<Findin
 }
 
 /// Whether the host says that nobody listens there.
-fn udp_refused(interface: &str, endpoint: SocketAddr) -> io::Result<bool> {
-    let socket = Socket::new(Domain::for_address(endpoint), Type::DGRAM, Some(Protocol::UDP))?;
-    socket.bind_device(Some(interface.as_bytes()))?;
-    socket.connect(&endpoint.into())?;
+fn udp_refused(by: &ByLink, endpoint: SocketAddr) -> io::Result<bool> {
+    let socket = by.udp(endpoint)?;
     socket.set_read_timeout(Some(PATIENCE / ASKED))?;
     for _ in 0..ASKED {
         let heard = socket.send(&[0]).and_then(|_| (&socket).read(&mut [0; 64]));
@@ -124,15 +140,18 @@ fn udp_refused(interface: &str, endpoint: SocketAddr) -> io::Result<bool> {
     Ok(false)
 }
 
-fn connect(interface: &str, to: SocketAddr) -> io::Result<TcpStream> {
-    let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
-    socket.bind_device(Some(interface.as_bytes()))?;
+fn portal_answers(by: &ByLink, endpoint: SocketAddr, key: &PublicKey) -> io::Result<bool> {
+    Ok(Probe::by(by.udp(endpoint)?, key)?.ask(PATIENCE).is_some())
+}
+
+fn connect(by: &ByLink, to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = by.socket(to, Type::STREAM, Protocol::TCP)?;
     socket.connect_timeout(&to.into(), PATIENCE)?;
     Ok(socket.into())
 }
 
-fn tcp(interface: &str, endpoint: SocketAddr) -> Tcp {
-    match connect(interface, endpoint) {
+fn tcp(by: &ByLink, endpoint: SocketAddr) -> Tcp {
+    match connect(by, endpoint) {
         Ok(_) => Tcp::Open,
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Tcp::Refused,
         Err(_) => Tcp::Silent,
@@ -140,8 +159,8 @@ fn tcp(interface: &str, endpoint: SocketAddr) -> Tcp {
 }
 
 /// Where HTTP at `host` leads to, if that is another host, or asks for a login (RFC 6585 section 6).
-fn captive(interface: &str, host: IpAddr) -> io::Result<Option<String>> {
-    let mut stream = connect(interface, SocketAddr::new(host, HTTP))?;
+fn captive(by: &ByLink, host: IpAddr) -> io::Result<Option<String>> {
+    let mut stream = connect(by, SocketAddr::new(host, HTTP))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(format!("GET / HTTP/1.0\r\nHost: {host}\r\n\r\n").as_bytes())?;
     let mut page = Vec::new();

@@ -87,7 +87,7 @@ impl Proof {
         let session = Client::status(&home.socket).is_ok_and(|status| !active(&status).is_empty());
         if !session {
             Reached::Nothing
-        } else if !self.gateways.iter().any(|gateway| ping::answers(*gateway, None, ANSWERS_WITHIN)) {
+        } else if !self.gateways.iter().any(|gateway| ping::answers(*gateway, ANSWERS_WITHIN)) {
             Reached::Session
         } else if !self.probes.is_empty() && answering(&self.probes).is_empty() {
             Reached::Gateway
