@@ -1,8 +1,8 @@
 //! Endpoints that are names, and a name server that says what the test wants.
 
 use std::net::{Ipv4Addr, UdpSocket};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hawser_portal::api::{PathState, Status};
@@ -16,29 +16,42 @@ const MOVES_WITHIN: Duration = Duration::from_secs(10);
 /// Where the remote portal is reached later.
 const MOVED: &str = "198.51.100.8";
 /// Where the name server is: the way there is the default route, which the tunnel takes.
-const SERVER: &str = "203.0.113.53";
-const NAME: &str = "hub.hawser.test";
+pub const SERVER: &str = "203.0.113.53";
+pub const NAME: &str = "hub.hawser.test";
 
 /// A name server that has one address for every name, or none. Ends when it drops.
-struct NameServer {
+pub struct NameServer {
     says: Arc<AtomicU32>,
     over: Arc<AtomicBool>,
+    asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl NameServer {
-    fn start(namespace: &Namespace, says: Ipv4Addr) -> Self {
-        let server = Self { says: Arc::new(AtomicU32::new(says.into())), over: Arc::default() };
-        let socket = namespace.run(|| UdpSocket::bind((SERVER, 53))).expect("the namespace").expect("a socket");
+    pub fn start(namespace: &Namespace, says: Ipv4Addr) -> Self {
+        Self::start_at(namespace, SERVER, says)
+    }
+
+    /// The same at another address.
+    pub fn start_at(namespace: &Namespace, address: &str, says: Ipv4Addr) -> Self {
+        let says = Arc::new(AtomicU32::new(says.into()));
+        let server = Self { says, over: Arc::default(), asked: Arc::default() };
+        let socket = namespace.run(|| UdpSocket::bind((address, 53))).expect("the namespace").expect("a socket");
         socket.set_read_timeout(Some(ms(100))).expect("a timeout");
-        let (says, over) = (Arc::clone(&server.says), Arc::clone(&server.over));
+        let (says, over, asked) = (Arc::clone(&server.says), Arc::clone(&server.over), Arc::clone(&server.asked));
         std::thread::spawn(move || {
             let mut question = [0; 512];
             while !over.load(Ordering::Relaxed) {
                 let Ok((length, from)) = socket.recv_from(&mut question) else { continue };
+                asked.lock().expect("nobody panicked").push(asked_name(&question[..length]));
                 let _ = socket.send_to(&answer(&question[..length], says.load(Ordering::Relaxed)), from);
             }
         });
         server
+    }
+
+    /// How often it was asked for a name.
+    pub fn count(&self, name: &str) -> usize {
+        self.asked.lock().expect("nobody panicked").iter().filter(|asked| *asked == name).count()
     }
 
     fn say(&self, address: &str) {
@@ -50,6 +63,18 @@ impl Drop for NameServer {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
     }
+}
+
+/// The name in a question (RFC 1035 section 4.1.2), in lower case: whoever asks may mix cases.
+fn asked_name(question: &[u8]) -> String {
+    let mut labels = Vec::new();
+    let mut rest = &question[12..];
+    while let Some((length, after)) = rest.split_first().filter(|(length, _)| **length > 0) {
+        let (label, after) = after.split_at(usize::from(*length).min(after.len()));
+        labels.push(String::from_utf8_lossy(label).to_ascii_lowercase());
+        rest = after;
+    }
+    labels.join(".")
 }
 
 /// The answer to a question (RFC 1035 section 4.1): one address of IPv4 that counts for a minute; 0 is no such name.
@@ -68,7 +93,7 @@ fn answer(question: &[u8], address: u32) -> Vec<u8> {
 }
 
 /// A lab whose local portal knows the other by these endpoints, and sends everything by the tunnel.
-fn lab(tag: &str, endpoints: &str) -> Lab {
+pub fn lab(tag: &str, endpoints: &str) -> Lab {
     let lab = Lab::new(tag, "");
     lab.edit("local.toml", &format!("\"{ENDPOINT}:4920\""), endpoints);
     lab.edit("local.toml", "[tun]\n", "[tun]\ndefault_route = true\n");
@@ -85,7 +110,7 @@ fn start(lab: &Lab) -> Portal {
     lab.start_by("local", &["unshare", "-m", "sh", "-c", &script, "sh"])
 }
 
-fn endpoints(status: &Status) -> Vec<&str> {
+pub fn endpoints(status: &Status) -> Vec<&str> {
     paths(status).iter().filter_map(|path| path.endpoint.as_deref()).collect()
 }
 

@@ -3,11 +3,12 @@
 //! 1. The configuration and its keys are read, and the portal is asked for its status (`portal`).
 //! 2. Each link: its interface, addresses, route and gateway (`links`); where it has no path, what passes by it (`reach`).
 //! 3. What the portal says of peers and paths (`paths`).
-//! 4. Where packets go: routes of others, IPv6, DNS, forwarding and firewalls (`routes`, `forwarding`).
+//! 4. Where packets go: routes of others, IPv6, DNS, forwarding and firewalls (`routes`, `dns`, `forwarding`).
 //!
 //! A fault explains others: of a link with one only the first is named, as its interface is down before it has no route.
 //! Nothing is changed. Exit status 1 where there is a fault.
 
+mod dns;
 mod finding;
 mod forwarding;
 mod links;
@@ -90,7 +91,7 @@ pub fn examine(file: &Path) -> Result<Vec<Finding>, Failure> {
         }
         if let Some(status) = &status {
             paths::look(status, &mut findings);
-            routes::look(&rtnl, &config, &mut findings).await.map_err(Failure::failed)?;
+            routes::look(&rtnl, &config, status, &mut findings).await.map_err(Failure::failed)?;
             forwarding::look(&rtnl, &config, &mut findings).await.map_err(Failure::failed)?;
         }
         findings.sort_by_key(|found| found.severity);
