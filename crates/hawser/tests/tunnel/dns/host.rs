@@ -76,9 +76,7 @@ impl Host {
         let mounts = format!("--mount=/proc/{}/ns/mnt", holder.id());
         let mut host = Self { namespace: lab.local.clone(), folder, mounts, children: vec![holder] };
         match keeper {
-            Keeper::Nobody | Keeper::Openresolv | Keeper::ResolvedStopped => {
-                host.script(&format!("printf '{BY_HAND}' > /etc/resolv.conf"))
-            }
+            Keeper::Nobody | Keeper::Openresolv | Keeper::ResolvedStopped => host.write_resolv_conf(BY_HAND),
             Keeper::Resolvconf => host.script(&format!(
                 "mkdir -p /run/resolvconf/interface && : > /run/resolvconf/enable-updates
                  ln -s /run/resolvconf/resolv.conf /etc/resolv.conf
@@ -146,6 +144,11 @@ impl Host {
     /// What libc reads.
     pub fn resolv_conf(&self) -> String {
         self.run("cat", &["/etc/resolv.conf"])
+    }
+
+    /// Somebody else writes what libc reads.
+    pub fn write_resolv_conf(&self, text: &str) {
+        self.script(&format!("printf '{text}' > /etc/resolv.conf"));
     }
 
     /// Whom libc asks.

@@ -1,7 +1,8 @@
 //! `dns` in `[tun]`: name servers set with real programs, each on a host of its own, and undone.
 
 mod endpoint;
-mod host;
+mod found;
+pub mod host;
 mod resolved;
 
 use std::process::ExitStatus;
