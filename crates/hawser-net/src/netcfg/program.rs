@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use rustix::{fs::Mode, process::umask};
 use tokio::{io::AsyncWriteExt, process::Command};
 
 use crate::powers::lending;
@@ -18,6 +19,9 @@ use crate::powers::lending;
 const PLACES: [&str; 5] = ["/usr/sbin", "/sbin", "/usr/bin", "/usr/local/sbin", "/run/current-system/sw/bin"];
 /// All of its environment: its words are read here, in English, please.
 const ENVIRONMENT: [(&str, &str); 2] = [("LC_ALL", "C"), ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")];
+/// A portal's own umask keeps others out (contrib/systemd/hawser.service); what programs write for a name server on
+/// this host, say, is for all.
+const FOR_ALL_TO_READ: Mode = Mode::from_raw_mode(0o022);
 /// It has this long: it takes milliseconds, and seconds with the rulesets of others in the thousands.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -51,6 +55,12 @@ pub(super) async fn run(name: &str, arguments: &[&str], input: &str, lent: Lent)
     let mut command = Command::new(find(name).ok_or(ProgramError::Missing)?);
     command.args(arguments).env_clear().envs(ENVIRONMENT).kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let for_all_to_read = || {
+        umask(FOR_ALL_TO_READ);
+        Ok(())
+    };
+    // SAFETY: between fork and exec this makes one system call (umask), which cannot fail; it neither allocates nor takes a lock.
+    unsafe { command.pre_exec(for_all_to_read) };
     let spawned = match lent {
         Lent::NetAdmin => lending(|| command.spawn()),
         Lent::Nothing => command.spawn(),

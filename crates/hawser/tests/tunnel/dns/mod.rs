@@ -24,8 +24,9 @@ fn lab(keys: &str) -> Lab {
     lab
 }
 
+/// With the umask that the unit gives it.
 fn start(lab: &Lab, host: &Host) -> Portal {
-    lab.start_by("local", &host.by())
+    lab.start_by("local", &[&host.by()[..], &["sh", "-c", "umask 0077 && exec \"$@\"", "sh"]].concat())
 }
 
 /// The keys are replaced while the portal runs, and what is set then.
@@ -53,6 +54,8 @@ fn life(keeper: Keeper, with: &[&str]) {
     let status = portal.wait_for("name servers", |status| status.dns.is_some());
     assert_eq!(status.dns.expect("it is set").set_by, "resolvconf");
     assert_eq!(host.asked(), [&[REMOTE], with].concat());
+    let modes = host.run("sh", &["-c", "stat -L -c %a /etc/resolv.conf /run/resolvconf/interface*/tun.hawser0"]);
+    assert_eq!(modes, "644\n644\n", "for all to read");
 
     let set = reload(&lab, &portal, DNS, OTHER).expect("others are set");
     assert_eq!(set.domains, ["~.", "home.test"]);
