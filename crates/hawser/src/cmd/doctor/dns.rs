@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use hawser_net::netcfg::{EVERY_NAME, NetConfigError, Rtnl, asked_servers, known_servers};
+use hawser_net::netcfg::{EVERY_NAME, NetConfigError, Resolver, Rtnl, asked_servers, known_servers};
 use hawser_portal::api::{DnsStatus, Status};
 use hawser_portal::config::Config;
 
@@ -68,7 +68,8 @@ fn not_asked(tun: &str, ours: &[IpAddr], set: Option<&DnsStatus>, asked: &[IpAdd
 /// Step 2: whom libc asks beside ours. Behind one on this host are those that systemd-resolved and resolvconf know, unless
 /// systemd-resolved asks ours for every name.
 fn others(ours: &[IpAddr], set: Option<&DnsStatus>, asked: Vec<IpAddr>, known: Vec<IpAddr>) -> Vec<IpAddr> {
-    let all_by_ours = set.is_some_and(|set| set.domains.iter().any(|domain| domain == EVERY_NAME));
+    let by_resolved = |set: &&DnsStatus| set.set_by == Resolver::Resolved.to_string();
+    let all_by_ours = set.filter(by_resolved).is_some_and(|set| set.domains.iter().any(|domain| domain == EVERY_NAME));
     let mut others = asked;
     if others.iter().any(IpAddr::is_loopback) && !all_by_ours {
         others.extend(known);
@@ -106,10 +107,12 @@ mod tests {
     #[test]
     fn whom_the_system_asks_beside_ours_is_known() {
         let (ours, stub, other) = (ip("10.77.0.1"), ip("127.0.0.53"), ip("192.0.2.53"));
+        let by_resolvconf = DnsStatus { set_by: "resolvconf".into(), ..set("~.") };
         for (own, set, asked, known, expect) in [
             (vec![], None, vec![other], vec![], vec![other]),
             (vec![], None, vec![stub], vec![other], vec![other]),
             (vec![ours], Some(set("~.")), vec![stub], vec![ours, other], vec![]),
+            (vec![ours], Some(by_resolvconf), vec![stub], vec![ours, other], vec![other]),
             (vec![ours], Some(set("a.test")), vec![stub], vec![ours, other], vec![other]),
             (vec![ours], Some(set("~.")), vec![ours, other], vec![ours, other], vec![other]),
         ] {
