@@ -8,7 +8,7 @@ BIN    := target/release/hawser
 APT    := env DEBIAN_FRONTEND=noninteractive apt-get
 # Programs that the tests run in their namespaces: package (or several, with +) and command.
 TOOLS  := python3:python3 iproute2:ip procps:sysctl iputils-ping:ping ethtool:ethtool nftables:nft openssl:openssl tshark:tshark systemd:systemd-analyze \
-	strace:strace dnsmasq-base:dnsmasq udhcpc:udhcpc udhcpd:udhcpd iperf3:iperf3 chromium:chromium openvpn:openvpn curl:curl \
+	dbus-daemon:dbus-daemon strace:strace dnsmasq-base:dnsmasq udhcpc:udhcpc udhcpd:udhcpd iperf3:iperf3 chromium:chromium openvpn:openvpn curl:curl \
 	prometheus:promtool tmux:tmux nginx-light:/usr/sbin/nginx openssh-client:ssh openssh-server:/usr/sbin/sshd libfaketime:/usr/lib/*/faketime/libfaketime.so.1 postgresql:/usr/lib/postgresql/*/bin/postgres
 # While this stands there, packages of servers are installed without starting them (invoke-rc.d(8)): tests run the programs themselves.
 POLICY := /usr/sbin/policy-rc.d
@@ -23,7 +23,7 @@ BPF_CLANG   := clang-14
 BPF_VERSION := 14.0.6
 BPF_FLAGS   := -O2 -target bpf -mcpu=v3 -Wall -Wextra -Werror
 
-.PHONY: compat dist dist-test dist-tools endure demo page-test test scion check cross cross-tools router bench measure metrics-test results build tools fuzz scion-golden bpf bpf-check bpf-tools
+.PHONY: name-servers compat dist dist-test dist-tools endure demo page-test test scion check cross cross-tools router bench measure metrics-test results build tools fuzz scion-golden bpf bpf-check bpf-tools
 
 build:
 	$(CARGO) build --release --workspace
@@ -35,7 +35,7 @@ demo:
 
 ## test: everything, in namespaces of the tests' own where it needs root; beside it a command, if one is given
 BESIDE ?=
-test: tools
+test: tools name-servers
 	.ci/tests $(BESIDE)
 
 ## scion: the reference services that SCION tests run, into the user's cache (Go; a minute on two idle processors)
@@ -219,4 +219,15 @@ tools:
 	  [ -e $(POLICY) ] || { trap '$(SUDO) rm -f $(POLICY)' EXIT; printf '#!/bin/sh\nexit 101\n' | $(SUDO) install -m 755 /dev/stdin $(POLICY); }; \
 	  $(SUDO) $(APT) install -y --no-install-recommends $$packages >/dev/null \
 	  || { $(SUDO) $(APT) update >/dev/null && $(SUDO) $(APT) install -y --no-install-recommends $$packages >/dev/null; } || exit 1; \
+	done
+
+# Installed, they would take over this machine's own name servers: tests run them unpacked, in mount namespaces.
+NAME_SERVERS := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/name-servers
+name-servers:
+	@for package in resolvconf openresolv systemd-resolved; do \
+	  [ -d $(NAME_SERVERS)/$$package ] && continue; \
+	  echo "unpacking $$package below $(NAME_SERVERS)" >&2; \
+	  ( rm -rf $(NAME_SERVERS)/$$package.part && mkdir -p $(NAME_SERVERS)/$$package.part && cd $(NAME_SERVERS)/$$package.part \
+	    && { apt-get download -q $$package >/dev/null || { $(SUDO) $(APT) update >/dev/null && apt-get download -q $$package >/dev/null; }; } \
+	    && dpkg -x $${package}_*.deb . && rm $${package}_*.deb && mv ../$$package.part ../$$package ) || exit 1; \
 	done

@@ -1,8 +1,8 @@
 //! `hawser status` against a control socket that answers.
 
 use hawser_portal::api::{
-    DataCapStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Program, RuleStatus, SCHEMA, ScionStatus,
-    Status,
+    DataCapStatus, DnsStatus, FecStatus, LinkStatus, PathState, PathStatus, PeerStatus, Program, RuleStatus, SCHEMA,
+    ScionStatus, Status,
 };
 
 use hawser_portal::limits::{Cause, Limit};
@@ -126,6 +126,11 @@ fn status() -> Status {
             },
             RuleStatus { matches: "everything else".into(), scheduler: "weighted".into(), ..RuleStatus::default() },
         ],
+        dns: Some(DnsStatus {
+            servers: ["10.77.0.1", "fd77::1"].map(|server| server.parse().expect("an address")).into(),
+            domains: vec!["~.".into(), "home.example".into()],
+            set_by: "systemd-resolved".into(),
+        }),
         packet_busy_s: 12.5,
         ..Status::default()
     }
@@ -143,6 +148,7 @@ fn people_get_a_table_with_units() {
     let expected = "\
 hawser 0.1.0, up 2 h 1 min
 scheduler weighted
+name servers 10.77.0.1, fd77::1 for every name, set by systemd-resolved
 link lte-backup: weight 3, at most 20.5 Mbit/s, 6.0 GiB of 5.0 GiB this month, reached: no traffic until the month ends
 rule ef, udp: adaptive, via dsl, lte-backup, strict, priority 2; sent 5.0 MiB by dsl, 0 B by lte-backup
 rule everything else: weighted; sent nothing yet

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     mptcp::{MptcpEndpoint, MptcpLimits},
+    name_servers::{NameServers, Resolver},
     namespace::NamespaceName,
     nft::NftTable,
     sysctl::SysctlKey,
@@ -63,6 +64,8 @@ pub enum Change {
     MptcpLimits(MptcpLimits),
     /// A network namespace of this name, as `ip netns add` makes it.
     Namespace(NamespaceName),
+    /// Name servers of a device; later ones of the same device and resolver take the earlier ones' place.
+    NameServers(NameServers),
 }
 
 /// A route out of one interface; [`RouteSpec::to`] begins one.
@@ -205,6 +208,8 @@ impl Change {
                 Some(*interface)
             }
             Self::Route(route) => Some(route.interface),
+            // systemd-resolved forgets a device that goes; an entry of resolvconf outlives it.
+            Self::NameServers(new) => (new.by == Resolver::Resolved).then_some(new.interface),
             // An endpoint outlives its interface, and is removed all the same.
             Self::Rule(_) | Self::LocalRule { .. } | Self::Sysctl { .. } | Self::Nft(_) => None,
             Self::MptcpEndpoint(_) | Self::MptcpLimits(_) | Self::Namespace(_) => None,
@@ -219,6 +224,7 @@ impl Change {
             (Self::Route(a), Self::Route(b)) => a.mtu != b.mtu && RouteSpec { mtu: b.mtu, ..a.clone() } == *b,
             (Self::Nft(a), Self::Nft(b)) => a.name == b.name,
             (Self::MptcpLimits(_), Self::MptcpLimits(_)) => true,
+            (Self::NameServers(a), Self::NameServers(b)) => (&a.device, a.by) == (&b.device, b.by),
             _ => false,
         }
     }
@@ -240,6 +246,7 @@ impl fmt::Display for Change {
             Self::MptcpEndpoint(endpoint) => endpoint.fmt(f),
             Self::MptcpLimits(limits) => limits.fmt(f),
             Self::Namespace(name) => write!(f, "network namespace {name}"),
+            Self::NameServers(new) => new.fmt(f),
         }
     }
 }

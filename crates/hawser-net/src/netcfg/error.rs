@@ -2,7 +2,10 @@
 
 use std::io;
 
-use super::{features::Feature, journal::JournalError, nft::NftError, sysctl::SysctlError, types::IfIndex};
+use super::{
+    features::Feature, journal::JournalError, name_servers::NameServersError, nft::NftError, sysctl::SysctlError,
+    types::IfIndex,
+};
 
 /// Why the system's network configuration could not be read or set.
 /// There is no default. Owned data only, so it crosses threads.
@@ -65,6 +68,9 @@ pub enum NetConfigError {
     /// A table of nftables could not be set or deleted.
     #[error(transparent)]
     Nft(#[from] NftError),
+    /// Name servers could not be set or taken away.
+    #[error(transparent)]
+    NameServers(#[from] NameServersError),
 }
 
 impl NetConfigError {
@@ -82,6 +88,7 @@ impl NetConfigError {
             Self::Sysctl(error) => error.hint(),
             Self::Journal(error) => error.hint(),
             Self::Nft(error) => error.hint(),
+            Self::NameServers(error) => error.hint(),
             Self::NotRecovered { .. } => Some("call recover() first"),
             _ => match self.errno()? {
                 libc::EPERM => Some("run as root or with CAP_NET_ADMIN"),

@@ -18,10 +18,13 @@ mod forward;
 mod journal;
 mod local_rule;
 mod mptcp;
+mod name_servers;
 mod namespace;
 mod nfnetlink;
 mod nft;
 mod perform;
+mod program;
+mod resolv_conf;
 mod route;
 mod rtnl;
 mod rules;
@@ -41,9 +44,11 @@ pub use mptcp::{
     EndpointFlags, EndpointId, MPTCP_EVENT_GROUP, MPTCP_FAMILY, MPTCP_VERSION, MptcpEndpoint, MptcpLimits, PathManager,
     address_in, encode_address,
 };
+pub use name_servers::{EVERY_NAME, NameServers, NameServersError, Resolver};
 pub use namespace::NamespaceName;
 pub use nfnetlink::{PacketLog, SetElements};
 pub use nft::{NftChain, NftError, NftName, NftSet, NftTable, quoted};
+pub use resolv_conf::{asked_servers, known_servers};
 pub use route::{InterfaceAddress, NoRoute, RouteAnswer, RouteError, RouteQuery};
 pub use rtnl::{LinkInfo, Rtnl};
 pub use snapshot::{Interface, LinkEvent};

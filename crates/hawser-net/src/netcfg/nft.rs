@@ -5,26 +5,20 @@
 //! 2. [`load`] gives it to `nft` on standard input; [`delete`] and [`is_there`] ask for less.
 //! 3. What `nft` says on standard error becomes the error, with a hint where something is known.
 
-use std::{fmt, io, process::Stdio, time::Duration};
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
-use tokio::{io::AsyncWriteExt, process::Command};
 
 use super::features::Feature;
+use super::program::{self, Lent, PATIENCE, ProgramError, first_line};
 use super::types::Family;
-use crate::powers::lending;
 
 /// What the names of Hawser's tables begin with; a journal that names another table is not obeyed.
 const PREFIX: &str = "hawser_";
 /// Longest name of a table, in bytes (`NFT_NAME_MAXLEN` less the closing zero, linux/netfilter/nf_tables.h).
 const NAME_MAX: usize = 255;
-/// Where `nft` is (hier(7); the last is NixOS's). PATH is not asked: what it names would get CAP_NET_ADMIN.
-const PROGRAMS: [&str; 5] =
-    ["/usr/sbin/nft", "/sbin/nft", "/usr/bin/nft", "/usr/local/sbin/nft", "/run/current-system/sw/bin/nft"];
-/// All of its environment: its words are read here, in English, please.
-const ENVIRONMENT: [(&str, &str); 2] = [("LC_ALL", "C"), ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")];
-/// `nft` has this long: it takes milliseconds, and seconds with the rulesets of others in the thousands.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The program.
+const PROGRAM: &str = "nft";
 /// What would end a quoted interface name, escape, or match more than one.
 const NOT_QUOTABLE: [char; 4] = ['"', '*', '\\', '\n'];
 
@@ -191,35 +185,17 @@ fn found(answer: Result<Vec<u8>, NftError>) -> Result<bool, NftError> {
 
 /// Step 2, in the calling thread's network namespace. Gives what `nft` prints.
 pub(super) async fn run(arguments: &[&str], input: &str) -> Result<Vec<u8>, NftError> {
-    let failed = |source| NftError::NotRun { source };
-    let mut child = spawn(arguments)?;
-    let mut stdin = child.stdin.take().ok_or_else(|| failed(io::ErrorKind::BrokenPipe.into()))?;
-    let whole = async {
-        // A child that ends without reading says why on standard error.
-        let _ = stdin.write_all(input.as_bytes()).await;
-        drop(stdin);
-        child.wait_with_output().await
-    };
-    let output = tokio::time::timeout(PATIENCE, whole).await.map_err(|_| NftError::Silent)?.map_err(failed)?;
+    let output = program::run(PROGRAM, arguments, input, Lent::NetAdmin).await.map_err(|error| match error {
+        ProgramError::Missing => NftError::Missing,
+        ProgramError::NotRun(source) => NftError::NotRun { source },
+        ProgramError::Silent => NftError::Silent,
+    })?;
     if output.status.success() { Ok(output.stdout) } else { Err(refusal(&String::from_utf8_lossy(&output.stderr))) }
-}
-
-fn spawn(arguments: &[&str]) -> Result<tokio::process::Child, NftError> {
-    for program in PROGRAMS {
-        let mut command = Command::new(program);
-        command.args(arguments).env_clear().envs(ENVIRONMENT).kill_on_drop(true);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        match lending(|| command.spawn()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            other => return other.map_err(|source| NftError::NotRun { source }),
-        }
-    }
-    Err(NftError::Missing)
 }
 
 /// Step 3.
 fn refusal(said: &str) -> NftError {
-    let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it does not say why");
+    let first = first_line(said);
     if said.contains("not supported") {
         return NftError::MissingFeature { feature: Feature::Nftables, said: first.to_owned() };
     }

@@ -21,7 +21,7 @@ use super::{
     features::Feature,
     journal::{Before, Entry},
     mptcp::{MptcpLimits, PathManager},
-    namespace, nft,
+    name_servers, namespace, nft,
     rtnl::{LinkInfo, Rtnl},
     sysctl::{SysctlKey, words},
     types::{Family, IfIndex, Mtu, TableId},
@@ -77,6 +77,8 @@ impl Rtnl {
                 return Err(NetConfigError::refused("set", change.to_string(), rustix::io::Errno::EXIST));
             }
             Change::Namespace(_) => Some(Before::Absent),
+            // The entry's name, or the device, makes them Hawser's own.
+            Change::NameServers(_) => Some(Before::Absent),
         })
     }
 
@@ -120,6 +122,7 @@ impl Rtnl {
             Change::MptcpEndpoint(endpoint) => return PathManager::open()?.add(endpoint),
             Change::MptcpLimits(limits) => return PathManager::open()?.set_limits(*limits),
             Change::Namespace(name) => return namespace::make(name),
+            Change::NameServers(new) => return Ok(name_servers::set(new).await?),
         };
         done.map_err(|error| NetConfigError::netlink("set", subject, missing, error))
     }
@@ -156,6 +159,9 @@ impl Rtnl {
             }
             (Change::Namespace(name), _) => {
                 return Ok(if namespace::remove(name)? { Undone::Undone } else { Undone::Gone });
+            }
+            (Change::NameServers(old), _) => {
+                return Ok(if name_servers::unset(old).await? { Undone::Undone } else { Undone::Gone });
             }
             (Change::MptcpLimits(_), Before::MptcpLimits(old)) => {
                 return undo_limits(entry, *old);

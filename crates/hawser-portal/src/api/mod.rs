@@ -27,8 +27,8 @@ pub use request::{Deed, Document};
 pub use server::{Answers, Asked, ControlSocket, FlowQuestions, Orders, ServeError};
 pub use speed::{SpeedDirection, SpeedOrder};
 pub use status::{
-    DataCapStatus, FecStatus, LinkStatus, NOTHING_COMES_BACK, NameStatus, PEER_SAYS_DOWN, PathLoad, PathState,
-    PathStatus, PeerStatus, RuleStatus, SCHEMA, ScionStatus, Status, WebStatus,
+    DataCapStatus, DnsStatus, FecStatus, LinkStatus, NOTHING_COMES_BACK, NameStatus, PEER_SAYS_DOWN, PathLoad,
+    PathState, PathStatus, PeerStatus, RuleStatus, SCHEMA, ScionStatus, Status, WebStatus,
 };
 
 use request::Request;

@@ -48,6 +48,9 @@ pub struct Status {
     /// The page, while it is served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web: Option<WebStatus>,
+    /// The name servers that the system asks while the portal runs, where any are set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dns: Option<DnsStatus>,
     /// For how long altogether the packet thread had a processor or waited for one, in seconds.
     #[serde(default)]
     pub packet_busy_s: f64,
@@ -94,6 +97,17 @@ pub struct WebStatus {
     pub streams: usize,
     /// What was refused, by reason.
     pub refused: BTreeMap<String, u64>,
+}
+
+/// Name servers that are set for the TUN device. Plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DnsStatus {
+    /// The servers, the preferred one first.
+    pub servers: Vec<std::net::IpAddr>,
+    /// Their domains, in the words of resolvectl(1); `~.` is every name.
+    pub domains: Vec<String>,
+    /// With whom they are set: `systemd-resolved` or `resolvconf`.
+    pub set_by: String,
 }
 
 /// What is asked of a link. Plain data.
@@ -391,6 +405,7 @@ mod tests {
             rules: Vec::new(),
             events_latest: 9,
             web: None,
+            dns: None,
             packet_busy_s: 0.5,
         };
         let text = serde_json::to_string(&status).expect("it is plain data");

@@ -14,6 +14,7 @@ mod load;
 mod log;
 mod marks;
 mod metrics;
+mod name_servers;
 mod parsers;
 mod parsers_transport;
 mod pattern;
@@ -47,6 +48,7 @@ pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, Publi
 pub use load::{Keys, LoadError, load, read};
 pub use log::log_format;
 pub use marks::{MarkKinds, MarkMatch};
+pub use name_servers::{DnsDomain, NameServerKeys};
 pub use pattern::InterfacePattern;
 pub use peers::PEERS_FOLDER;
 pub use rule_device::{CLASS_MASK, Domain, Mac, class_bits};

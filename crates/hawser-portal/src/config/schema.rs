@@ -56,6 +56,8 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("default_route", "true or false", "false"),
             key("answer_by_link", "true or false", "false"),
             key("fail", "`open` or `closed`", "\"open\""),
+            key("dns", "list of IP addresses", "[]"),
+            key("dns_domains", "list of domains", "[\"~.\"]"),
         ],
     },
     SectionSchema {

@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use super::amounts::{MonthDay, bit_rate, month_day, volume};
 use super::error::Fault;
 use super::key::PublicKey;
+use super::name_servers;
 use super::parsers::{
     Endpoint, endpoint, interface_address, interface_name, interface_pattern, ip_address, keyword, link_name,
     listen_address, masquerade, metric, mtu, network, path, peer_name, public_key, web_address, weight,
@@ -84,6 +85,7 @@ pub(super) fn tun(mut table: Table<'_, '_, '_>) -> Option<Tun> {
     let default_route = table.optional("default_route", boolean);
     let answer_by_link = table.optional("answer_by_link", boolean);
     let fail = table.optional("fail", |v| keyword::<Fail>("tun.fail", v));
+    let dns = name_servers::read(&mut table);
     let mut seen = Unique::default();
     for a in addresses.iter().flatten() {
         seen.claim(&mut table, a.value.addr(), a.span.clone(), "the address is there twice");
@@ -96,6 +98,7 @@ pub(super) fn tun(mut table: Table<'_, '_, '_>) -> Option<Tun> {
         default_route: default_route.is_some_and(|d| d.value),
         answer_by_link: answer_by_link.is_some_and(|a| a.value),
         fail: fail.map_or(Fail::Open, |f| f.value),
+        dns,
     })
 }
 

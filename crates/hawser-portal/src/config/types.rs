@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use super::amounts::{BitRate, MonthDay, Volume};
 use super::forward::Forward;
 use super::key::PublicKey;
+use super::name_servers::NameServerKeys;
 use super::pattern::InterfacePattern;
 use super::rules::Rule;
 use super::scion::{ScionEndpoint, ScionPaths};
@@ -89,6 +90,8 @@ pub struct Tun {
     pub answer_by_link: bool,
     /// What becomes of all that while the tunnel is away.
     pub fail: Fail,
+    /// The name servers that the system asks.
+    pub dns: NameServerKeys,
 }
 
 impl Tun {

@@ -30,6 +30,15 @@ pub(crate) use random::SystemRandom;
 
 use crate::config::{Config, Keys};
 
+/// Undoes what a killed portal with the TUN device of this name left in the system. Whether there was something.
+///
+/// # Errors
+/// [`RunError`]; where such a portal runs, everything stays.
+pub fn clean_up(tun: &str) -> Result<bool, RunError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(RunError::Runtime)?;
+    runtime.block_on(control::clean_up(tun))
+}
+
 /// Runs a portal on the calling thread and one more until `host` orders its end, in the calling thread's
 /// network namespace.
 ///

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hawser_portal::config::DEFAULT_FILE;
+use hawser_portal::config::{self, DEFAULT_FILE, DEFAULT_TUN_NAME};
 use hawser_portal::pairing::remove_file;
+use hawser_portal::run::clean_up;
 
 use super::join::was_written_by_join;
 use super::kill_switch;
@@ -31,7 +32,11 @@ impl Leave {
             let failure = Failure::wrong(format!("leave: {} was not written by `hawser join`", home.config.display()));
             return Err(failure.hint("end that portal and remove its files yourself: systemctl disable --now hawser"));
         }
+        // A file that was broken since does not say which device it is: the one that `join` writes.
+        let tun = config::read(&home.config).map_or(DEFAULT_TUN_NAME.to_owned(), |(read, _)| read.tun.name.to_string());
         Service::of(&home).stop(&home)?;
+        // A portal that was killed has undone nothing.
+        clean_up(&tun).map_err(|error| Failure::hinted(error.hint(), error))?;
         kill_switch::open(&home.config)?;
         for file in [&home.config, &home.key] {
             remove_file(file).map_err(Failure::failed)?;

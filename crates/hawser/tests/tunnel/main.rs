@@ -10,6 +10,7 @@ mod auto;
 mod bystander;
 mod capture;
 mod direct;
+mod dns;
 mod doctor;
 mod dual;
 mod ends;

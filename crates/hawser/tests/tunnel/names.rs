@@ -2,8 +2,8 @@
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hawser_portal::api::{PathState, Status};
@@ -17,29 +17,42 @@ const MOVES_WITHIN: Duration = Duration::from_secs(10);
 /// Where the remote portal is reached later.
 const MOVED: &str = "198.51.100.8";
 /// Where the name server is: the way there is the default route, which the tunnel takes.
-const SERVER: &str = "203.0.113.53";
+pub const SERVER: &str = "203.0.113.53";
 pub const NAME: &str = "hub.hawser.test";
 
 /// A name server that has one address for every name, or none. Ends when it drops.
 pub struct NameServer {
     says: Arc<AtomicU32>,
     over: Arc<AtomicBool>,
+    asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl NameServer {
     pub fn start(namespace: &Namespace, says: Ipv4Addr) -> Self {
-        let server = Self { says: Arc::new(AtomicU32::new(says.into())), over: Arc::default() };
-        let socket = namespace.run(|| UdpSocket::bind((SERVER, 53))).expect("the namespace").expect("a socket");
+        Self::start_at(namespace, SERVER, says)
+    }
+
+    /// The same at another address.
+    pub fn start_at(namespace: &Namespace, address: &str, says: Ipv4Addr) -> Self {
+        let says = Arc::new(AtomicU32::new(says.into()));
+        let server = Self { says, over: Arc::default(), asked: Arc::default() };
+        let socket = namespace.run(|| UdpSocket::bind((address, 53))).expect("the namespace").expect("a socket");
         socket.set_read_timeout(Some(ms(100))).expect("a timeout");
-        let (says, over) = (Arc::clone(&server.says), Arc::clone(&server.over));
+        let (says, over, asked) = (Arc::clone(&server.says), Arc::clone(&server.over), Arc::clone(&server.asked));
         std::thread::spawn(move || {
             let mut question = [0; 512];
             while !over.load(Ordering::Relaxed) {
                 let Ok((length, from)) = socket.recv_from(&mut question) else { continue };
+                asked.lock().expect("nobody panicked").push(asked_name(&question[..length]));
                 let _ = socket.send_to(&answer(&question[..length], says.load(Ordering::Relaxed)), from);
             }
         });
         server
+    }
+
+    /// How often it was asked for a name.
+    pub fn count(&self, name: &str) -> usize {
+        self.asked.lock().expect("nobody panicked").iter().filter(|asked| *asked == name).count()
     }
 
     fn say(&self, address: &str) {
@@ -51,6 +64,18 @@ impl Drop for NameServer {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
     }
+}
+
+/// The name in a question (RFC 1035 section 4.1.2), in lower case: whoever asks may mix cases.
+fn asked_name(question: &[u8]) -> String {
+    let mut labels = Vec::new();
+    let mut rest = &question[12..];
+    while let Some((length, after)) = rest.split_first().filter(|(length, _)| **length > 0) {
+        let (label, after) = after.split_at(usize::from(*length).min(after.len()));
+        labels.push(String::from_utf8_lossy(label).to_ascii_lowercase());
+        rest = after;
+    }
+    labels.join(".")
 }
 
 /// The answer to a question (RFC 1035 section 4.1): one address of IPv4 that counts for a minute; 0 is no such name.
@@ -92,7 +117,7 @@ pub fn start(lab: &Lab) -> Portal {
     lab.start_by("local", &by.each_ref().map(String::as_str))
 }
 
-fn endpoints(status: &Status) -> Vec<&str> {
+pub fn endpoints(status: &Status) -> Vec<&str> {
     paths(status).iter().filter_map(|path| path.endpoint.as_deref()).collect()
 }
 

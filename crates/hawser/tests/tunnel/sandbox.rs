@@ -10,6 +10,7 @@ use std::process::Command;
 use hawser_portal::api::PathState;
 use rustix::process::Signal;
 
+use crate::dns::host::{Host, Keeper};
 use crate::lab::{Lab, REMOTE, ms, states};
 
 /// What a portal may open for writing under `ProtectSystem=strict`, beside the folder of its control socket.
@@ -54,6 +55,14 @@ fn allowed(unit: &str) -> BTreeSet<String> {
     allowed
 }
 
+/// The system calls in a trace, each with its arguments: `PID name(arguments) = result`; one that another thread interrupts is
+/// written in two lines.
+fn traced(trace: &str) -> Vec<(&str, &str)> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let calls = trace.lines().filter_map(|line| line.split_once(' ')?.1.trim_start().split_once('('));
+    calls.filter(|(name, _)| name.bytes().all(plain)).collect()
+}
+
 /// A portal's whole life, as strace saw it: start, traffic, an interface made anew, a reload, the end.
 fn life(lab: &Lab) -> String {
     let trace = lab.path("trace");
@@ -79,12 +88,7 @@ fn the_unit_allows_everything_that_a_portal_does() {
     let lab = Lab::new("sand", "[[rule]]\nmark = 7\nscheduler = \"redundant\"\n");
     let trace = life(&lab);
     let unit = unit();
-    // `PID name(arguments) = result`; a call that another thread interrupts is written in two lines.
-    let calls: Vec<(&str, &str)> = trace
-        .lines()
-        .filter_map(|line| line.split_once(' ')?.1.trim_start().split_once('('))
-        .filter(|(name, _)| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_'))
-        .collect();
+    let calls = traced(&trace);
     let used: BTreeSet<String> = calls.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert!(["poll", "sendmmsg", "capset", "bpf"].iter().all(|call| used.contains(*call)), "{used:?}");
     let allowed = allowed(&unit);
@@ -109,6 +113,34 @@ fn the_unit_allows_everything_that_a_portal_does() {
             _ => {}
         }
     }
+}
+
+#[test]
+fn the_unit_allows_everything_that_sets_and_unsets_name_servers() {
+    for (keeper, program) in [(Keeper::Resolvconf, "/resolvconf"), (Keeper::Resolved, "/resolvectl")] {
+        let lab = Lab::new("sanddns", "");
+        lab.edit("local.toml", "[tun]\n", "[tun]\ndns = [\"10.77.0.1\"]\n");
+        let host = Host::new(&lab, keeper);
+        let trace = lab.path("trace");
+        let strace = ["strace", "-D", "-f", "-qq", "-s", "200", "-o", trace.to_str().expect("a plain path")];
+        let mut local = lab.start_by("local", &[&host.by(), &strace[..]].concat());
+        local.wait_for("name servers", |status| status.dns.is_some());
+        local.signal(Signal::TERM);
+        assert!(local.wait().success(), "{}", local.log());
+        let trace = fs::read_to_string(&trace).expect("strace wrote it");
+        let calls = traced(&trace);
+        let runs = calls.iter().filter(|(name, words)| *name == "execve" && words.contains(program)).count();
+        assert!(runs > 1, "{program} ran {runs} times");
+        let allowed = allowed(&unit());
+        let refused: BTreeSet<_> = calls.iter().filter(|(name, _)| !allowed.contains(*name)).collect();
+        assert!(refused.is_empty(), "SystemCallFilter lacks what {program} needs: {refused:?}");
+        let families: BTreeSet<_> = calls.iter().filter(|(name, _)| *name == "socket").collect();
+        let families: BTreeSet<_> = families.iter().filter_map(|(_, words)| words.split(',').next()).collect();
+        let known = values(&unit(), "RestrictAddressFamilies").join(" ");
+        assert!(families.iter().all(|family| known.contains(family)), "{families:?}");
+    }
+    // What Debian's resolvconf writes lies there.
+    assert!(unit().lines().any(|line| line == "ReadWritePaths=-/run/resolvconf"));
 }
 
 #[test]

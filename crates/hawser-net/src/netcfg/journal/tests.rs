@@ -5,6 +5,7 @@ use std::{fs, process::Command};
 use super::{
     super::{
         change::{IpProtocol, MarkMatch, RouteKind, RouteSpec, RuleSpec},
+        name_servers::{NameServers, Resolver},
         nft::{NftChain, NftName, NftTable},
         sysctl::SysctlKey,
         types::{Family, IfIndex, Mark, Metric, Mtu, RulePriority, TableId},
@@ -70,6 +71,13 @@ fn every_kind() -> Vec<Change> {
                 hook: None,
                 rules: vec!["oifname \"eth0\" accept".into()],
             }],
+        }),
+        Change::NameServers(NameServers {
+            interface: interface(),
+            device: "eth0".into(),
+            servers: vec!["10.77.0.1".parse().unwrap()],
+            domains: vec!["~.".into()],
+            by: Resolver::Resolvconf,
         }),
     ]
 }

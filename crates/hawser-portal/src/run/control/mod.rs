@@ -15,6 +15,7 @@ mod gateway;
 mod key_log;
 mod learner;
 mod mtu;
+mod name_servers;
 mod names;
 mod observe;
 mod reload;
@@ -70,6 +71,11 @@ struct PacketThread {
     commands: EventSender<Command>,
     reports: UnboundedReceiver<Report>,
     thread: JoinHandle<Result<Tun, RunError>>,
+}
+
+/// Undoes what a killed portal with this TUN device left in the system. Whether there was something.
+pub async fn clean_up(tun: &str) -> Result<bool, RunError> {
+    Ok(System::open(tun).await?.cleaned_up())
 }
 
 /// Runs a portal until `host` orders its end.

@@ -1,5 +1,5 @@
 //! What of a new configuration can change while the portal runs: peers, with their endpoints and networks, links, the
-//! scheduler and rules. All else waits for a restart.
+//! scheduler, rules, and name servers. All else waits for a restart.
 //!
 //! 1. [`effective`] is the old configuration with what can change of the new one. 2. [`Places`] knows the core's name of
 //!    each peer, and what is to be done for the new ones.
@@ -22,6 +22,7 @@ pub fn effective(old: &Config, new: &Config, powers: &Powers, marks: &MarkKinds)
         config.forwards.clone_from(&new.forwards);
     }
     config.traffic.scheduler = new.traffic.scheduler;
+    config.tun.dns.clone_from(&new.tun.dns);
     if !powers.suffice(&config) {
         config.links.clone_from(&old.links);
     }
@@ -171,12 +172,15 @@ mod tests {
         let rule = |value| Rule { mark: Some(MarkMatch { value, mask: u32::MAX }), resend: false, ..Rule::default() };
         let with_rules = |rules: &[Rule]| Config { rules: rules.to_vec(), ..old.clone() };
         let (powers, marks) = (Powers::of(&old), MarkKinds::of(&[rule(7)]));
-        let table: [(&str, Config, &[&str], &[&str]); 11] = [
+        let mut with_dns = old.clone();
+        with_dns.tun.dns.servers.push("10.77.0.2".parse().expect("an address"));
+        let table: [(&str, Config, &[&str], &[&str]); 12] = [
             ("nothing", old.clone(), &[], &[]),
             ("a peer more", config("10.77.0.1/24", 0, &[ONE, TWO, THREE]), &["peer"], &[]),
             ("another endpoint", config("10.77.0.1/24", 0, &[elsewhere, TWO]), &["peer"], &[]),
             ("a metric", config("10.77.0.1/24", 7, &[ONE, TWO]), &["link"], &[]),
             ("an address and a metric", config("10.77.0.9/24", 7, &[ONE, TWO]), &["link"], &["tun"]),
+            ("a name server", with_dns, &["tun"], &[]),
             ("another IP version", config("10.77.0.1/24", 0, &[with_ipv6, TWO]), &["peer"], &[]),
             ("a link more", with_link, &["link"], &[]),
             ("a link that needs what was given up", raw, &["peer"], &["link"]),

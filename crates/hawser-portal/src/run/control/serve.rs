@@ -299,6 +299,7 @@ impl<'a> Serving<'a> {
                 self.learner.complete(&self.config, &mut status);
                 self.told.look_at(&mut status);
                 status.web = self.web.as_ref().map(Web::status);
+                status.dns = self.system.name_servers();
                 self.observer.look_at(&status);
                 self.told.publish(status);
             }

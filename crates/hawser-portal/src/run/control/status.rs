@@ -72,9 +72,10 @@ pub fn compose(
         rules: rules::status(config, plans, state),
         packet_busy_s: state.busy.as_secs_f64(),
         drops: state.core.drops.iter().map(|(name, count)| (name.to_owned(), count)).chain(lost).collect(),
-        // Whoever remembers events, and serves the page, says so.
+        // Whoever remembers events, serves the page, and sets name servers, says so.
         events_latest: 0,
         web: None,
+        dns: None,
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a portal sets in the system, through the journal of `hawser_net::netcfg`.
 //!
 //! 1. [`System::open`] undoes what a killed predecessor left. 2. [`System::configure`] gives the TUN device its MTU,
-//!    addresses and routes, the default route (`default_route`) and the table of nftables (`gateway`) among them.
+//!    addresses and routes, the default route (`default_route`) and the table of nftables (`gateway`) among them, and at last the
+//!    system the name servers behind it (`name_servers`).
 //! 3. [`System::on_event`] follows the interfaces of links and of the networks beyond, and puts back what the kernel drops
 //!    when the device goes down. 4. [`System::undo`] leaves nothing behind.
 
@@ -17,8 +18,10 @@ use ipnet::IpNet;
 use super::default_route::{self, Places};
 use super::gateway::{self, Beyond};
 use super::mtu::Mtus;
+use super::name_servers;
 use super::rule_table;
 use super::takeover::Taken;
+use crate::api::DnsStatus;
 use crate::config::Config;
 use crate::run::RunError;
 use crate::run::interfaces::Interfaces;
@@ -95,6 +98,7 @@ impl System {
             self.beyond.open_to(taken.worlds());
             self.wanted.extend(taken.changes()?);
         }
+        self.wanted.extend(name_servers::change(config, tun, None).map_err(NetConfigError::from)?);
         for change in &self.wanted {
             self.net.apply(change.clone()).await?;
         }
@@ -103,6 +107,9 @@ impl System {
         }
         self.beyond.let_answers_in(&mut self.net, config).await;
         self.beyond.warn_of_drops(self.net.rtnl()).await;
+        if let Some(set) = name_servers::among(&self.wanted) {
+            name_servers::warn_unless_asked(set);
+        }
         Ok(())
     }
 
@@ -124,7 +131,17 @@ impl System {
             taken.follow(config);
             wanted.extend(taken.changes()?);
         }
+        match name_servers::change(config, tun, name_servers::among(&self.wanted)) {
+            Ok(change) => wanted.extend(change),
+            Err(error) => tracing::warn!(%error, hint = error.hint(), "name servers not set, a reload tries again"),
+        }
         Ok(wanted)
+    }
+
+    /// The name servers that are set.
+    pub fn name_servers(&self) -> Option<DnsStatus> {
+        let set = name_servers::among(&self.wanted)?;
+        name_servers::among(&self.missing).is_none().then(|| name_servers::status(set))
     }
 
     /// From what is set to what is to be; failures are told.
@@ -228,7 +245,8 @@ impl System {
 
     /// Sets again what the kernel drops when an interface goes down.
     async fn put_back(&mut self) {
-        for change in self.wanted.iter().filter(|change| !matches!(change, Change::Mtu { .. })) {
+        let stays = |change: &&Change| matches!(change, Change::Mtu { .. } | Change::NameServers(_));
+        for change in self.wanted.iter().filter(|change| !stays(change)) {
             if let Err(error) = self.net.apply(change.clone()).await {
                 tracing::warn!(%change, %error, "not set again");
             }

@@ -4,12 +4,13 @@
 //! 2. Each link: its interface, addresses, route and gateway (`links`); where it has no path, what passes by it (`reach`).
 //!    Beside all that: whether a NAT forgets a quiet flow (`nat`).
 //! 3. What the portal says of peers and paths (`paths`), and what vanishes on narrow ones (`mtu`).
-//! 4. Where packets go: routes of others, IPv6, DNS, forwarding and firewalls (`routes`, `forwarding`).
+//! 4. Where packets go: routes of others, IPv6, DNS, forwarding and firewalls (`routes`, `dns`, `forwarding`).
 //!
 //! A fault explains others: of a link with one only the first is named, as its interface is down before it has no route.
 //! Nothing is changed. Exit status 1 where there is a fault.
 
 mod by_link;
+mod dns;
 mod finding;
 mod forwarding;
 mod links;
@@ -114,7 +115,7 @@ async fn running(
     paths::look(status, findings);
     findings.retain(|found| found.id != "small-mtu" || narrow.iter().all(|narrow| narrow.about != found.about));
     findings.extend(narrow);
-    routes::look(rtnl, config, findings).await?;
+    routes::look(rtnl, config, status, findings).await?;
     forwarding::look(rtnl, config, findings).await?;
     findings.extend(nat::of_this_host());
     findings.extend(quiet.wait());

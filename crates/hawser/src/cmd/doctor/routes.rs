@@ -3,16 +3,20 @@
 use std::net::IpAddr;
 
 use hawser_net::netcfg::{NetConfigError, Rtnl};
+use hawser_portal::api::Status;
 use hawser_portal::config::Config;
 
+use super::dns;
 use super::finding::Finding;
 use crate::cmd::world;
 
-/// Where the system has its name servers (resolv.conf(5)).
-const RESOLVERS: &str = "/etc/resolv.conf";
-
 /// All of it.
-pub async fn look(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> Result<(), NetConfigError> {
+pub async fn look(
+    rtnl: &Rtnl,
+    config: &Config,
+    status: &Status,
+    findings: &mut Vec<Finding>,
+) -> Result<(), NetConfigError> {
     let tun = config.tun.name.as_str();
     let Some(device) = rtnl.link_named(tun).await? else {
         let text = format!("the portal runs, and there is no device {tun}");
@@ -37,20 +41,19 @@ pub async fn look(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> 
             findings.push(Finding::fault("other-route", net, text, cure));
         }
     }
-    if config.tun.default_route {
-        internet(rtnl, config, findings).await?;
-    }
-    Ok(())
+    let goes_past = config.tun.default_route && internet(rtnl, config, findings).await?;
+    // Where the internet goes past the tunnel, names are asked for the same way.
+    if goes_past { Ok(()) } else { dns::look(rtnl, config, status, findings).await }
 }
 
 /// By which other interface than the tunnel packets leave; none where they go by it, or nowhere.
-async fn goes_by(rtnl: &Rtnl, destination: IpAddr, tun: &str) -> Result<Option<String>, NetConfigError> {
+pub(super) async fn goes_by(rtnl: &Rtnl, destination: IpAddr, tun: &str) -> Result<Option<String>, NetConfigError> {
     let way = world::way(rtnl, destination).await?;
     Ok(way.map(|way| way.interface).filter(|name| name != tun && name != "lo"))
 }
 
-/// What is for the internet, and the names that are asked for.
-async fn internet(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> Result<(), NetConfigError> {
+/// Whether what is for the internet goes past the tunnel, for all that the tunnel has an address of its IP version.
+async fn internet(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> Result<bool, NetConfigError> {
     let tun = config.tun.name.as_str();
     for far in world::FAR {
         let Some(other) = goes_by(rtnl, far, tun).await? else { continue };
@@ -59,28 +62,12 @@ async fn internet(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> 
             let text = format!("the internet goes by {other}, past the tunnel");
             let cure = "another tunnel's rules or routes come first: ip rule; ip route show table all";
             findings.push(Finding::fault("internet-outside", other, text, cure));
-            // Names are asked for the same way.
-            return Ok(());
+            return Ok(true);
         }
         let version = if far.is_ipv4() { "IPv4" } else { "IPv6" };
         let text = format!("{version} goes by {other}, past the tunnel: the tunnel has no {version} address");
         let cure = format!("give [tun] an {version} address, and the peer the default route of {version}");
         findings.push(Finding::notice("leak", other, text, cure));
     }
-    for resolver in resolvers() {
-        if let Some(other) = goes_by(rtnl, resolver, tun).await? {
-            let text = format!("names are asked for at {resolver} by {other}, past the tunnel");
-            let cure = format!("name a resolver behind the tunnel in {RESOLVERS}, or by resolvectl dns {tun} ADDRESS");
-            findings.push(Finding::notice("dns-outside", resolver, text, cure));
-        }
-    }
-    Ok(())
-}
-
-/// The name servers of resolv.conf(5), but those on this host.
-fn resolvers() -> Vec<IpAddr> {
-    let text = std::fs::read_to_string(RESOLVERS).unwrap_or_default();
-    let named =
-        text.lines().filter_map(|line| line.strip_prefix("nameserver")?.split_whitespace().next()?.parse().ok());
-    named.filter(|address: &IpAddr| !address.is_loopback()).collect()
+    Ok(false)
 }

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use hawser_portal::api::{FecStatus, LinkStatus, NameStatus, PathStatus, PeerStatus, RuleStatus, ScionStatus, Status};
+use hawser_net::netcfg::EVERY_NAME;
+use hawser_portal::api::{
+    DnsStatus, FecStatus, LinkStatus, NameStatus, PathStatus, PeerStatus, RuleStatus, ScionStatus, Status,
+};
 
 use super::refusal;
 use crate::cmd::table::{Align, aligned, bytes, duration};
@@ -32,6 +35,7 @@ pub fn render(status: &Status) -> String {
     if !matches!(status.scheduler.as_str(), "" | "adaptive") {
         let _ = writeln!(text, "scheduler {}", status.scheduler);
     }
+    status.dns.iter().for_each(|dns| text.push_str(&render_dns(dns)));
     status.links.iter().filter_map(terms).for_each(|line| text.push_str(&line));
     status.rules.iter().for_each(|rule| text.push_str(&render_rule(rule)));
     if status.peers.is_empty() {
@@ -45,6 +49,14 @@ pub fn render(status: &Status) -> String {
         let _ = writeln!(text, "\ndropped: {}", drops.join(", "));
     }
     text
+}
+
+/// The name servers that are set, and for which names.
+fn render_dns(dns: &DnsStatus) -> String {
+    let servers: Vec<String> = dns.servers.iter().map(ToString::to_string).collect();
+    let every = dns.domains.iter().any(|domain| domain == EVERY_NAME);
+    let names = if every { "every name".to_owned() } else { dns.domains.join(", ") };
+    format!("name servers {} for {names}, set by {}\n", servers.join(", "), dns.set_by)
 }
 
 /// What is asked of a link, if anything is.

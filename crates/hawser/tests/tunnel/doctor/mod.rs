@@ -36,7 +36,7 @@ fn found(namespace: &Namespace, file: &Path) -> BTreeSet<String> {
 }
 
 /// The same, by a program that becomes it.
-fn found_by(namespace: &Namespace, file: &Path, by: &[&str]) -> BTreeSet<String> {
+pub fn found_by(namespace: &Namespace, file: &Path, by: &[&str]) -> BTreeSet<String> {
     let file = file.display().to_string();
     let words = [by, &[env!("CARGO_BIN_EXE_hawser"), "doctor", "--json", "-c", &file]].concat();
     let start = Instant::now();

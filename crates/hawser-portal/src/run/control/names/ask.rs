@@ -1,14 +1,17 @@
 //! A name's addresses, asked for past the tunnel: its endpoint may be what the tunnel leads to.
 //!
 //! 1. The host's own list (hosts(5)) comes first. 2. Each name server of resolv.conf(5) is asked by UDP (RFC 1035 section 4.2.1), by the
-//!    way that the system takes and by each link: one after the other, until one has an address.
-//! 3. Where none has, the system's resolver is asked, which knows other sources than DNS.
+//!    way that the system takes and by each link: one after the other, until one has an address. With `[tun] dns` these are the
+//!    servers that the system has of others.
+//! 3. Where none has, the system's resolver is asked, which knows other sources than DNS; not where it asks those of `[tun] dns`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
+use hawser_net::netcfg::{asked_servers, known_servers};
 use hickory_proto::op::{Message, Query, ResponseCode};
 use hickory_proto::rr::{Name, RData, RecordType};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -20,9 +23,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::config::HostName;
 
 const HOSTS: &str = "/etc/hosts";
-const RESOLVERS: &str = "/etc/resolv.conf";
-/// Those that systemd-resolved asks, where it is the only one in [`RESOLVERS`] (systemd-resolved.service(8)).
-const UPLINK_RESOLVERS: &str = "/run/systemd/resolve/resolv.conf";
+/// Where systemd-resolved answers (systemd-resolved.service(8)): by whatever device's servers it chooses.
+const RESOLVED_STUBS: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::new(127, 0, 0, 53)), IpAddr::V4(Ipv4Addr::new(127, 0, 0, 54))];
 /// The port of name servers (RFC 1035 section 4.2.1).
 const PORT: u16 = 53;
 /// How long after one name server, or link, the next is asked.
@@ -40,12 +43,16 @@ const SYSTEM_TTL: Duration = Duration::from_secs(60);
 const ANSWER_MAX: usize = 4096;
 
 /// By which ways name servers are asked. Plain data.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Ways {
     /// The mark of the portal's own packets, which keeps them off the tunnel.
     pub mark: Option<u32>,
     /// The interfaces of its links.
     pub interfaces: Vec<String>,
+    /// Name servers of `[tun] dns` that only the tunnel leads to: they are not asked what the tunnel leads to.
+    pub inner: Vec<IpAddr>,
+    /// The system's resolver may be asked: it does not ask those of `[tun] dns`.
+    pub system: bool,
 }
 
 /// What a name has. At least one address; plain data.
@@ -62,15 +69,11 @@ pub async fn ask(name: &HostName, ways: Ways) -> Result<Answer, String> {
     if let Some(answer) = in_hosts(&fs::read_to_string(HOSTS).unwrap_or_default(), name) {
         return Ok(answer);
     }
-    let read = |file| servers(&fs::read_to_string(file).unwrap_or_default());
-    let mut servers = read(RESOLVERS);
-    if servers.iter().all(IpAddr::is_loopback) {
-        servers.extend(read(UPLINK_RESOLVERS));
-    }
+    let servers = servers(asked_servers(), known_servers(), &ways);
     let servers: Vec<SocketAddr> = servers.into_iter().map(|server| SocketAddr::new(server, PORT)).collect();
     match by_dns(name, &ways, &servers).await {
-        Ok(answer) => Ok(answer),
-        Err(error) => by_system(name).await.ok_or(error),
+        Err(error) if ways.system => by_system(name).await.ok_or(error),
+        answered => answered,
     }
 }
 
@@ -85,11 +88,24 @@ fn in_hosts(text: &str, name: &HostName) -> Option<Answer> {
     answer(text.lines().filter_map(line), SYSTEM_TTL)
 }
 
-/// The name servers of a resolv.conf(5).
-fn servers(text: &str) -> Vec<IpAddr> {
-    let named =
-        text.lines().filter_map(|line| line.trim().strip_prefix("nameserver")?.split_whitespace().next()?.parse().ok());
-    named.collect()
+/// Whom to ask, of those that libc asks and those that systemd-resolved and resolvconf know.
+fn servers(asked: Vec<IpAddr>, known: Vec<IpAddr>, ways: &Ways) -> Vec<IpAddr> {
+    if ways.system && !asked.iter().all(IpAddr::is_loopback) {
+        return asked;
+    }
+    let mut servers = asked;
+    servers.extend(known);
+    servers.retain(|server| !ways.inner.contains(server));
+    if !ways.system {
+        servers.retain(|server| !RESOLVED_STUBS.contains(server));
+    }
+    if !ways.system && servers.iter().any(|server| !server.is_loopback()) {
+        // One on this host may ask those of `[tun] dns`.
+        servers.retain(|server| !server.is_loopback());
+    }
+    let mut seen = BTreeSet::new();
+    servers.retain(|server| seen.insert(*server));
+    servers
 }
 
 /// Addresses that a host can have; none where there are none.
@@ -128,7 +144,7 @@ async fn by_dns(name: &HostName, ways: &Ways, servers: &[SocketAddr]) -> Result<
         }
     }
     errors.sort_unstable();
-    errors.into_iter().next().ok_or_else(|| format!("{RESOLVERS} names no name server")).and_then(Err)
+    errors.into_iter().next().ok_or_else(|| "there is no name server to ask past the tunnel".to_owned()).and_then(Err)
 }
 
 /// A socket to a name server, past the tunnel.
@@ -263,8 +279,12 @@ mod tests {
         (ResponseCode::NoError, data)
     }
 
+    fn plain() -> Ways {
+        Ways { mark: None, interfaces: Vec::new(), inner: Vec::new(), system: true }
+    }
+
     async fn asked(servers: &[SocketAddr]) -> Result<Answer, String> {
-        by_dns(&name(), &Ways::default(), servers).await
+        by_dns(&name(), &plain(), servers).await
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -287,14 +307,34 @@ mod tests {
         assert_eq!(asked(&[empty]).await, Err(format!("{empty}: it has no address")));
         let nobody = UdpSocket::bind("127.0.0.1:0").await.expect("a socket").local_addr().expect("an address");
         assert!(asked(&[nobody]).await.is_err_and(|error| error.contains("refused")), "a closed port says so");
-        assert_eq!(asked(&[]).await, Err("/etc/resolv.conf names no name server".into()));
+        assert_eq!(asked(&[]).await, Err("there is no name server to ask past the tunnel".into()));
     }
 
     #[test]
-    fn the_systems_files_are_read_as_its_resolver_does() {
-        let text = "# a comment\nnameserver 192.0.2.53 # ours\n nameserver 2001:db8::53\nnameserver fe80::1%eth0\nsearch example.net\n";
-        let expect: Vec<IpAddr> = ["192.0.2.53", "2001:db8::53"].map(|text| text.parse().expect("an address")).into();
-        assert_eq!(servers(text), expect);
+    fn whom_only_the_tunnel_leads_to_is_not_asked() {
+        let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
+        let (stub, own) = (ip("127.0.0.53"), ip("127.0.0.1"));
+        let (inner, world, lan) = (ip("10.77.0.1"), ip("9.9.9.9"), ip("192.168.8.1"));
+        let dns = Ways { inner: vec![inner], system: false, ..plain() };
+        // what libc asks, what others know, with `dns` or without, whom to ask
+        for (asked, known, ways, expect) in [
+            (vec![lan, world], vec![inner], plain(), vec![lan, world]),
+            (vec![stub], vec![lan], plain(), vec![stub, lan]),
+            (vec![stub], vec![inner, lan], dns.clone(), vec![lan]),
+            (vec![inner, lan], vec![inner, lan], dns.clone(), vec![lan]),
+            (vec![inner], vec![lan], dns.clone(), vec![lan]),
+            (vec![world], vec![world], dns.clone(), vec![world]),
+            (vec![inner], vec![], dns.clone(), vec![]),
+            (vec![stub], vec![inner], dns.clone(), vec![]),
+            (vec![own], vec![inner], dns.clone(), vec![own]),
+            (vec![own], vec![inner, lan], dns.clone(), vec![lan]),
+        ] {
+            assert_eq!(servers(asked.clone(), known.clone(), &ways), expect, "{asked:?} {known:?} {ways:?}");
+        }
+    }
+
+    #[test]
+    fn the_hosts_own_list_is_read() {
         let hosts = "127.0.0.1 localhost\n192.0.2.9 other HUB.example.net # hub\n#192.0.2.8 hub.example.net\n0.0.0.0 hub.example.net\n";
         let found = in_hosts(hosts, &name()).expect("an address");
         assert_eq!(found.addresses, ["192.0.2.9".parse::<IpAddr>().expect("an address")]);

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use hawser_core::units::PeerId;
 
+use super::super::name_servers;
 use super::super::names::Ways;
 use super::Serving;
 use crate::run::messages::State;
@@ -18,7 +19,12 @@ impl Serving<'_> {
             let interfaces: BTreeSet<String> = plans.iter().filter_map(|plan| plan.interface.clone()).collect();
             let named = self.config.links.iter().filter_map(|link| link.interface.as_ref().filter(|_| !link.is_any()));
             let interfaces = interfaces.into_iter().chain(named.map(ToString::to_string)).collect::<BTreeSet<_>>();
-            Ways { mark: Some(mark.0), interfaces: interfaces.into_iter().collect() }
+            Ways {
+                mark: Some(mark.0),
+                interfaces: interfaces.into_iter().collect(),
+                inner: name_servers::inner(&self.config),
+                system: self.config.tun.dns.servers.is_empty(),
+            }
         };
         self.names.ask_due(Instant::now(), ways);
     }

@@ -82,7 +82,7 @@ impl Serving<'_> {
             reload.rules = Some(terms::rules(&self.config));
         }
         self.plan_anew(&mut reload).await;
-        if !reload.is_empty() || old.forwards != self.config.forwards {
+        if !reload.is_empty() || (&old.forwards, &old.tun) != (&self.config.forwards, &self.config.tun) {
             self.pass_on(reload).await;
             self.find_paths();
             self.system.reconfigure(&self.config).await;
