@@ -1,4 +1,4 @@
--- Wireshark dissector of Hawser's datagrams and frames (docs/wire.md, docs/wireshark.md).
+-- Wireshark dissector of Hawser's datagrams and frames (docs/wire.md, README.md).
 --
 --   tshark -X lua_script:contrib/wireshark/hawser.lua -r links.pcap -V
 --
