@@ -68,7 +68,8 @@ fn the_groups_are_those_that_are_promised() {
             "scion",
             "shila",
             "shim",
-            "testbed"
+            "testbed",
+            "watched"
         ]
     );
 }
