@@ -37,7 +37,7 @@ pub enum DropReason {
     /// An inner packet from one peer to another, where they may not talk to each other.
     BetweenPeers,
     /// An acknowledgement of TCP that waited while a newer one of its flow came: nothing is lost by it.
-    Superseded,
+    AckFiltered,
     /// It came under keys that are beyond their end.
     KeyExpired,
     /// It waited too long for a path.
@@ -59,7 +59,7 @@ impl From<queue::DropReason> for DropReason {
         match reason {
             queue::DropReason::Overflow => DropReason::QueueFull,
             queue::DropReason::Codel => DropReason::Codel,
-            queue::DropReason::Superseded => DropReason::Superseded,
+            queue::DropReason::AckFiltered => DropReason::AckFiltered,
             queue::DropReason::Old => DropReason::TooOld,
             queue::DropReason::Discarded => DropReason::NoLink,
         }
@@ -83,7 +83,7 @@ pub const NAMES: [&str; 23] = [
     "duplicate",
     "gave_up",
     "between_peers",
-    "superseded",
+    "ack_filtered",
     "key_expired",
     "too_old",
     "store_full",
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_last_reason_has_the_last_name() {
-        assert_eq!(NAMES[DropReason::Superseded as usize], "superseded");
+        assert_eq!(NAMES[DropReason::AckFiltered as usize], "ack_filtered");
         assert_eq!(NAMES[DropReason::TimeShare as usize], "time_share");
         assert_eq!(NAMES[DropReason::SessionEnded as usize], "session_ended");
         assert_eq!(NAMES[DropReason::Malformed as usize], "malformed");

@@ -10,7 +10,7 @@
 //! 2. From then on one is held, and gives way to the next.
 //! 3. It goes when its time is over, or before anything else of its flow.
 
-use super::{Dropped, Queue, drop_superseded};
+use super::{Dropped, Queue, drop_filtered};
 use crate::packet::{FlowBucket, TrainId, TrainStore};
 use crate::units::Time;
 use std::collections::VecDeque;
@@ -108,7 +108,7 @@ impl Queue {
             if train.treatment() == store.train(older).treatment() && train.supersedes(store.train(older)) {
                 acks.held = Some(id);
                 acks.last = now;
-                drop_superseded(older, store, dropped);
+                drop_filtered(older, store, dropped);
                 return true;
             }
             acks.held = None;

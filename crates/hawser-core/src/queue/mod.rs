@@ -156,7 +156,7 @@ impl Queue {
             newer.treatment == older.treatment && store.train(newer.train).supersedes(store.train(older.train));
         if useless {
             let gone = std::mem::replace(&mut older.train, newer.train);
-            drop_superseded(gone, store, dropped);
+            drop_filtered(gone, store, dropped);
         }
         useless
     }
@@ -354,10 +354,10 @@ impl Queue {
 }
 
 /// An acknowledgement beside which a newer one says all.
-fn drop_superseded(id: TrainId, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
+fn drop_filtered(id: TrainId, store: &mut TrainStore, dropped: &mut dyn FnMut(Dropped)) {
     let train = store.train(id);
     let (bucket, bytes) = (train.flow(), ByteCount(train.segment_len(0) as u64));
     let segment = SegmentRef { train: id, segment: 0 };
     store.release(segment);
-    dropped(Dropped { segment, bucket, bytes, reason: DropReason::Superseded });
+    dropped(Dropped { segment, bucket, bytes, reason: DropReason::AckFiltered });
 }

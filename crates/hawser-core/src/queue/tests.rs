@@ -431,8 +431,8 @@ fn of_acknowledgements_that_wait_the_newest_is_sent_in_the_place_of_the_first() 
         });
     }
     // 10 and 20 gave way to 30; the repeated one, the data and what follows it stay, and so does the other flow's.
-    let superseded = |id| (id, DropReason::Superseded);
-    assert_eq!(gone, [superseded(ids[0]), superseded(ids[2])]);
+    let filtered = |id| (id, DropReason::AckFiltered);
+    assert_eq!(gone, [filtered(ids[0]), filtered(ids[2])]);
     assert_eq!(bench.queue.len(), 5);
     let mut sent = Vec::new();
     while let Some(pulled) = bench.queue.pull(bench.now, &mut bench.store, &mut |_| ALL, &mut |_| {}) {

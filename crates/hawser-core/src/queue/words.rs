@@ -102,7 +102,7 @@ pub enum DropReason {
     /// The flow's packets waited too long.
     Codel,
     /// A newer acknowledgement took its place.
-    Superseded,
+    AckFiltered,
     /// It waited longer than it can be of use, and no path took it.
     Old,
     /// No path may carry it.

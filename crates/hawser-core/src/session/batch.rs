@@ -2,7 +2,8 @@
 //! there is as much room as the link needs before each; before the first the link keeps it itself.
 
 use super::constants::{BATCH_BYTES, BATCH_SEGMENTS};
-use crate::units::ByteCount;
+use super::path::Path;
+use crate::units::{ByteCount, PacketNumber};
 
 /// A batch that is written into a link's buffer. Empty at first; it borrows the buffer.
 pub(super) struct Batch<'a> {
@@ -84,6 +85,14 @@ impl<'a> Batch<'a> {
     pub fn segments(&self) -> u16 {
         self.segments
     }
+}
+
+/// The next datagram of a path in its batch: its number, and its bytes with the header written.
+pub(super) fn begin<'b>(path: &mut Path, size: usize, batch: &'b mut Batch<'_>) -> (PacketNumber, &'b mut [u8]) {
+    let number = path.next_number();
+    let out = batch.push(size);
+    path.write_header(number, out);
+    (number, out)
 }
 
 #[cfg(test)]

@@ -4,9 +4,8 @@
 //! 2. `transmit_repair`: a repair that is due goes at once, by another path than the last packet where there is one.
 //! 3. `on_protected`, `on_repair`: what comes back takes the place that it would have had.
 
-use super::batch::Batch;
+use super::batch::{Batch, begin};
 use super::inbound::arrival;
-use super::outbound::begin;
 use super::path::Content;
 use super::retransmit::SegmentRecord;
 use super::{Buffers, Context, Session, Sink, Transmit};

@@ -7,8 +7,7 @@
 //!
 //! What a peer may ask for is bounded: half of the time, and no run is longer than [`RUN_MOST`].
 
-use super::batch::Batch;
-use super::outbound::begin;
+use super::batch::{Batch, begin};
 use super::path::Content;
 use super::{Buffers, Route, Session, Transmit, reliable};
 use crate::rules::RuleId;

@@ -9,10 +9,10 @@
 //! 5. Every segment gets its numbers, is remembered, and sealed into the batch.
 //! 6. Where nothing of all that may go, a speed test's filler does (`filler`).
 
-use super::batch::Batch;
+use super::batch::{Batch, begin};
 use super::constants::{DATA_OVERHEAD, STRICT_WAIT};
 use super::hedge::is_hedged;
-use super::path::{Content, Path};
+use super::path::Content;
 use super::reliable;
 use super::retransmit::SegmentRecord;
 use super::{Buffers, Context, Route, Session, Transmit};
@@ -21,7 +21,7 @@ use crate::flows::Look;
 use crate::packet::{Class, SegmentRef, Train, TrainStore};
 use crate::queue::{Choice, Pulled};
 use crate::scheduler::{Kind, Room, Round, takes_retransmit};
-use crate::units::{ByteCount, PacketNumber, Time};
+use crate::units::{ByteCount, Time};
 use crate::wire::{
     DATA_FRAME_LEN, DATA_HEADER_LEN, DataFlags, DataFrame, FlowSequence, Gone, SplitFrame, TAG_LEN, Writer,
 };
@@ -434,14 +434,6 @@ impl Session {
             path.note_pause(now);
         }
     }
-}
-
-/// The next datagram of a path in its batch: its number, and its bytes with the header written.
-pub(super) fn begin<'b>(path: &mut Path, size: usize, batch: &'b mut Batch<'_>) -> (PacketNumber, &'b mut [u8]) {
-    let number = path.next_number();
-    let out = batch.push(size);
-    path.write_header(number, out);
-    (number, out)
 }
 
 /// Whether a copy may be tried now: what the path cannot carry whole never fits, and is not waited for.

@@ -1,5 +1,6 @@
 //! `hawser up` as it runs: two portals as processes in namespaces of their own. Needs root.
 
+mod answering;
 #[path = "../../../hawser-wire/tests/support/at_rest.rs"]
 mod at_rest;
 #[path = "../support/attacks.rs"]

@@ -1,14 +1,15 @@
 //! Endpoints that are names, and a name server that says what the test wants.
 
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::Ipv4Addr;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hawser_portal::api::{PathState, Status};
 use hawser_wire::{Moment, Namespace};
 
+use crate::answering::Answering;
 use crate::home::run;
 use crate::lab::{self, ENDPOINT, LOCAL, Lab, Portal, ms, parse, paths, states};
 
@@ -23,8 +24,8 @@ pub const NAME: &str = "hub.hawser.test";
 /// A name server that has one address for every name, or none. Ends when it drops.
 pub struct NameServer {
     says: Arc<AtomicU32>,
-    over: Arc<AtomicBool>,
     asked: Arc<Mutex<Vec<String>>>,
+    _answering: Answering,
 }
 
 impl NameServer {
@@ -34,20 +35,13 @@ impl NameServer {
 
     /// The same at another address.
     pub fn start_at(namespace: &Namespace, address: &str, says: Ipv4Addr) -> Self {
-        let says = Arc::new(AtomicU32::new(says.into()));
-        let server = Self { says, over: Arc::default(), asked: Arc::default() };
-        let socket = namespace.run(|| UdpSocket::bind((address, 53))).expect("the namespace").expect("a socket");
-        socket.set_read_timeout(Some(ms(100))).expect("a timeout");
-        let (says, over, asked) = (Arc::clone(&server.says), Arc::clone(&server.over), Arc::clone(&server.asked));
-        std::thread::spawn(move || {
-            let mut question = [0; 512];
-            while !over.load(Ordering::Relaxed) {
-                let Ok((length, from)) = socket.recv_from(&mut question) else { continue };
-                asked.lock().expect("nobody panicked").push(asked_name(&question[..length]));
-                let _ = socket.send_to(&answer(&question[..length], says.load(Ordering::Relaxed)), from);
-            }
+        let (says, asked) = (Arc::new(AtomicU32::new(says.into())), Arc::<Mutex<Vec<String>>>::default());
+        let (said, heard) = (Arc::clone(&says), Arc::clone(&asked));
+        let _answering = Answering::at(namespace, address, move |question| {
+            heard.lock().expect("nobody panicked").push(asked_name(question));
+            answer(question, said.load(Ordering::Relaxed))
         });
-        server
+        Self { says, asked, _answering }
     }
 
     /// How often it was asked for a name.
@@ -57,12 +51,6 @@ impl NameServer {
 
     fn say(&self, address: &str) {
         self.says.store(parse::<Ipv4Addr>(address).into(), Ordering::Relaxed);
-    }
-}
-
-impl Drop for NameServer {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
     }
 }
 

@@ -115,7 +115,9 @@ async fn running(
     paths::look(status, findings);
     findings.retain(|found| found.id != "small-mtu" || narrow.iter().all(|narrow| narrow.about != found.about));
     findings.extend(narrow);
-    routes::look(rtnl, config, status, findings).await?;
+    if routes::look(rtnl, config, findings).await? {
+        dns::look(rtnl, config, status, findings).await?;
+    }
     forwarding::look(rtnl, config, findings).await?;
     findings.extend(nat::of_this_host());
     findings.extend(quiet.wait());

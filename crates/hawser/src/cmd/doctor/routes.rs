@@ -3,25 +3,18 @@
 use std::net::IpAddr;
 
 use hawser_net::netcfg::{NetConfigError, Rtnl};
-use hawser_portal::api::Status;
 use hawser_portal::config::Config;
 
-use super::dns;
 use super::finding::Finding;
 use crate::cmd::world;
 
-/// All of it.
-pub async fn look(
-    rtnl: &Rtnl,
-    config: &Config,
-    status: &Status,
-    findings: &mut Vec<Finding>,
-) -> Result<(), NetConfigError> {
+/// All of it, and whether the way of names is still to be looked at: not where they go the way of all else.
+pub async fn look(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> Result<bool, NetConfigError> {
     let tun = config.tun.name.as_str();
     let Some(device) = rtnl.link_named(tun).await? else {
         let text = format!("the portal runs, and there is no device {tun}");
         findings.push(Finding::fault("no-device", tun, text, "sudo systemctl restart hawser"));
-        return Ok(());
+        return Ok(false);
     };
     for address in &config.tun.addresses {
         let same = rtnl.interface_with(address.addr()).await?;
@@ -41,9 +34,7 @@ pub async fn look(
             findings.push(Finding::fault("other-route", net, text, cure));
         }
     }
-    let goes_past = config.tun.default_route && internet(rtnl, config, findings).await?;
-    // Where the internet goes past the tunnel, names are asked for the same way.
-    if goes_past { Ok(()) } else { dns::look(rtnl, config, status, findings).await }
+    Ok(!(config.tun.default_route && internet(rtnl, config, findings).await?))
 }
 
 /// By which other interface than the tunnel packets leave; none where they go by it, or nowhere.

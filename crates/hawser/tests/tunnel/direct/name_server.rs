@@ -2,13 +2,13 @@
 
 use std::net::{IpAddr, UdpSocket};
 use std::process::Child;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use hawser_wire::Namespace;
 
 use super::{NAMED, PATIENCE};
+use crate::answering::Answering;
 use crate::home::Home;
 use crate::lab::{ms, parse};
 
@@ -21,30 +21,17 @@ const NAME: &str = "tv.example.test";
 /// A name server that says what it is told to. Ends when it drops.
 pub struct NameServer {
     pub says: Arc<Mutex<[IpAddr; 2]>>,
-    over: Arc<AtomicBool>,
+    _answering: Answering,
 }
 
 impl NameServer {
     pub fn start(world: &Namespace, ttl: u8) -> Self {
-        let server = Self { says: Arc::new(Mutex::new(NAMED.map(parse))), over: Arc::default() };
-        let socket = world.run(|| UdpSocket::bind((NAME_SERVER, 53))).expect("the namespace").expect("a socket");
-        socket.set_read_timeout(Some(ms(100))).expect("a timeout");
-        let (says, over) = (Arc::clone(&server.says), Arc::clone(&server.over));
-        std::thread::spawn(move || {
-            let mut question = [0; 512];
-            while !over.load(Ordering::Relaxed) {
-                let Ok((length, from)) = socket.recv_from(&mut question) else { continue };
-                let says = *says.lock().expect("nobody panics");
-                let _ = socket.send_to(&answer(&question[..length], says, ttl), from);
-            }
+        let says = Arc::new(Mutex::new(NAMED.map(parse)));
+        let said = Arc::clone(&says);
+        let _answering = Answering::at(world, NAME_SERVER, move |question| {
+            answer(question, *said.lock().expect("nobody panics"), ttl)
         });
-        server
-    }
-}
-
-impl Drop for NameServer {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
+        Self { says, _answering }
     }
 }
 
