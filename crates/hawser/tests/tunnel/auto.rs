@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use hawser_portal::api::{PathState, Status};
+use hawser_wire::traffic::RunningTcp;
 use hawser_wire::{Direction, Moment};
 
 use crate::home::nft;
@@ -55,16 +56,33 @@ fn wait_for(local: &Portal, expect: [&str; 2]) -> Duration {
     start.elapsed()
 }
 
+/// Begins to download through the tunnel; since when it must not stand still.
+fn download(lab: &Lab) -> (RunningTcp, Moment) {
+    let port = parse(&format!("{LOCAL}:5001"));
+    let transfer = lab::transfer(&lab.remote, &lab.local, port, Duration::from_secs(120));
+    let download = transfer.start().expect("a connection");
+    std::thread::sleep(ms(1_000));
+    (download, Moment::now())
+}
+
+/// Ends it a second later: it never stood still for as long as is promised.
+fn assert_went_on(download: RunningTcp, start: Moment, local: &Portal) {
+    std::thread::sleep(ms(1_000));
+    let end = Moment::now();
+    download.stop();
+    let gap = download.finish().expect("a transfer").longest_gap(start, end);
+    println!("longest gap {gap:?}");
+    assert!(gap < GOES_ON, "{gap:?}; log:\n{}", local.log());
+}
+
 #[test]
 fn a_download_goes_on_without_udp_on_one_link_and_on_all_and_returns_to_it() {
     let lab = lab("auto");
     let _links = LINKS.map(|link| lab.emulate(link, &Direction::shaped(LINK_MBPS, ms(10), ms(100))));
     let (local, _remote) = lab.start_both();
     wait_for(&local, ["udp"; 2]);
-    let download = lab::transfer(&lab.remote, &lab.local, parse(&format!("{LOCAL}:5001")), Duration::from_secs(120));
-    let start = Moment::now();
-    let download = download.start().expect("a connection");
-    std::thread::sleep(ms(1_500));
+    let (download, start) = download(&lab);
+    std::thread::sleep(ms(500));
 
     block(&lab, "{ \"one\" }", &["udp PORT 4920 drop"]);
     let one = wait_for(&local, ["tcp", "udp"]);
@@ -75,14 +93,27 @@ fn a_download_goes_on_without_udp_on_one_link_and_on_all_and_returns_to_it() {
     std::thread::sleep(ms(1_000));
     unblock(&lab);
     let back = wait_for(&local, ["udp"; 2]);
+    println!("one link by tcp after {one:?}, both after {both:?}, back after {back:?}");
     assert!(back < COMES_BACK, "{back:?}");
+    assert_went_on(download, start, &local);
+}
+
+#[test]
+fn a_download_goes_on_where_udp_is_blocked_on_all_links_at_once_and_returns_to_it() {
+    let lab = lab("autoall");
+    let _links = LINKS.map(|link| lab.emulate(link, &Direction::shaped(LINK_MBPS, ms(10), ms(100))));
+    let (local, _remote) = lab.start_both();
+    wait_for(&local, ["udp"; 2]);
+    let (download, start) = download(&lab);
+    std::thread::sleep(ms(500));
+    block(&lab, "{ \"one\", \"two\" }", &["udp PORT 4920 drop"]);
+    let both = wait_for(&local, ["tcp"; 2]);
     std::thread::sleep(ms(1_000));
-    let end = Moment::now();
-    download.stop();
-    let got = download.finish().expect("a transfer");
-    let gap = got.longest_gap(start + ms(1_000), end);
-    println!("one link by tcp after {one:?}, both after {both:?}, back after {back:?}, longest gap {gap:?}");
-    assert!(gap < GOES_ON, "{gap:?}; log:\n{}", local.log());
+    unblock(&lab);
+    let back = wait_for(&local, ["udp"; 2]);
+    println!("both links by tcp after {both:?}, back after {back:?}");
+    assert!(back < COMES_BACK, "{back:?}");
+    assert_went_on(download, start, &local);
 }
 
 #[test]
@@ -92,16 +123,9 @@ fn where_only_tls_passes_a_link_goes_by_it() {
     // A stream is judged by how it begins: nothing that Hawser says begins with 255.
     let tls = format!("tcp PORT 4920 @ih,0,8 {TLS_RECORDS} ct mark set 1");
     let others = "tcp dport 4920 ct mark != 1 @ih,0,8 != 0xff drop";
-    let download = lab::transfer(&lab.remote, &lab.local, parse(&format!("{LOCAL}:5001")), Duration::from_secs(60));
-    let start = Moment::now();
-    let download = download.start().expect("a connection");
-    std::thread::sleep(ms(500));
+    let (download, start) = download(&lab);
     block(&lab, "{ \"one\", \"two\" }", &["udp PORT 4920 drop", &tls, others]);
     let took = wait_for(&local, ["tcp"; 2]);
-    std::thread::sleep(ms(500));
-    let end = Moment::now();
-    download.stop();
-    let gap = download.finish().expect("a transfer").longest_gap(start, end);
-    println!("by tls after {took:?}, longest gap {gap:?}");
-    assert!(gap < GOES_ON, "{gap:?}; log:\n{}", local.log());
+    println!("by tls after {took:?}");
+    assert_went_on(download, start, &local);
 }
