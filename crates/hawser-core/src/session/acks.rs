@@ -32,13 +32,14 @@ impl Session {
         let path = &mut self.paths[index];
         let (splits, reliable, lost, retransmit) =
             (&mut self.splits, &mut self.reliable, &mut self.lost, &mut self.retransmit);
-        let (id, overhead, moved_at, store) = (path.id, path.overhead(), path.moved_at, &mut *cx.store);
-        let (sampler, loss, pmtu, received) = (&mut path.sampler, &mut path.loss, &mut path.pmtu, &mut path.received);
-        let (trains, filler) = (&mut path.trains, &mut path.filler);
-        let (spread, mut ages, mut aged) = (path.rtt.snapshot().spread, Duration::ZERO, 0);
-        let settled = if spread.is_zero() { Duration::ZERO } else { path.rtt.snapshot().base() };
+        let (id, overhead, moved_at, store) = (path.id, path.overhead(), path.way.moved_at, &mut *cx.store);
+        let (sampler, loss, pmtu, received) =
+            (&mut path.capacity.sampler, &mut path.capacity.loss, &mut path.way.pmtu, &mut path.received);
+        let (trains, filler) = (&mut path.way.trains, &mut path.counts.filler);
+        let (spread, mut ages, mut aged) = (path.way.rtt.snapshot().spread, Duration::ZERO, 0);
+        let settled = if spread.is_zero() { Duration::ZERO } else { path.way.rtt.snapshot().base() };
         let mut grown = false;
-        let outcome = path.sent.on_ack(now, frame.ranges(), |number, packet, arrival| {
+        let outcome = path.flight.sent.on_ack(now, frame.ranges(), |number, packet, arrival| {
             let here = arrival == Arrival::Outstanding;
             if packet.in_flight && here {
                 sampler.on_packet_acked(packet.stamp, packet.sent_at, ByteCount(u64::from(packet.bytes)), now, settled);
@@ -84,7 +85,7 @@ impl Session {
                 },
             }
         })?;
-        path.sparse.prune(&path.sent);
+        path.flight.sparse.prune(&path.flight.sent);
         if grown {
             path.follow_mtu();
             self.events.push(Event::MtuChanged);
@@ -92,7 +93,7 @@ impl Session {
         if outcome.is_news() {
             self.unanswered_since = None;
             if by == index && aged > 0 {
-                self.paths[index].rtt.on_ages(now, ages / aged);
+                self.paths[index].way.rtt.on_ages(now, ages / aged);
             }
             self.on_news(now, index, by == index, frame, &outcome);
             self.mind_trains(now, index);
@@ -105,7 +106,7 @@ impl Session {
     fn on_news(&mut self, now: Time, index: usize, own_way: bool, frame: &AckFrame<'_>, outcome: &AckOutcome<Stamp>) {
         let Some(newest) = outcome.newest else { return };
         let path = &mut self.paths[index];
-        if newest.sent_at < path.moved_at {
+        if newest.sent_at < path.way.moved_at {
             return;
         }
         // What came back by a faster path would pass for this path's least round trip, and hold
@@ -114,16 +115,16 @@ impl Session {
         let round_trip = outcome.rtt_sample.filter(|_| own_way && awake);
         if let Some(sample) = outcome.rtt_sample.filter(|_| awake) {
             if own_way {
-                path.rtt.on_sample(now, sample, Duration::from_micros(frame.delay_us));
+                path.way.rtt.on_sample(now, sample, Duration::from_micros(frame.delay_us));
             } else {
-                path.rtt.on_detour(sample);
+                path.way.rtt.on_detour(sample);
             }
-            path.oneway.on_sample(now, newest.sent_at.as_micros(), frame.received_at_us);
-            path.received.set_policy(AckPolicy::for_rtt(path.rtt.snapshot().smoothed));
+            path.way.oneway.on_sample(now, newest.sent_at.as_micros(), frame.received_at_us);
+            path.received.set_policy(AckPolicy::for_rtt(path.way.rtt.snapshot().smoothed));
         }
         if path.health.on_ack(newest.sent_at) {
             self.policy.reconsider();
-            if path.pmtu.on_life() {
+            if path.way.pmtu.on_life() {
                 path.follow_mtu();
                 self.events.push(Event::MtuChanged);
             }
@@ -134,44 +135,48 @@ impl Session {
         self.declare_losses(now, index);
         self.refresh_siblings(now, index);
         let path = &mut self.paths[index];
-        let rtt = path.rtt.snapshot();
+        let rtt = path.way.rtt.snapshot();
         // What waits on the way back says nothing of the way there: a full uplink would pass for a queue of the download's.
-        let round_trip = round_trip.map(|sample| sample.min(rtt.min + path.oneway.waited(now)));
-        let rate = path.sampler.take_sample(now, rtt.base()).filter(|_| awake);
+        let round_trip = round_trip.map(|sample| sample.min(rtt.min + path.way.oneway.waited(now)));
+        let rate = path.capacity.sampler.take_sample(now, rtt.base()).filter(|_| awake);
         let event = AckEvent {
             now,
             acked: outcome.bytes,
             largest_sent_at: newest.sent_at,
             prior_in_flight: outcome.prior_in_flight,
-            in_flight: path.sent.bytes_in_flight(),
-            delivered: path.sampler.delivered(),
+            in_flight: path.flight.sent.bytes_in_flight(),
+            delivered: path.capacity.sampler.delivered(),
             rtt,
             round_trip,
             received_at: Time::ZERO + Duration::from_micros(frame.received_at_us),
             rate,
             app_limited: newest.stamp.app_limited(),
         };
-        if path.episode.on_spurious(outcome.spurious) {
-            path.controller.on_spurious_loss(now);
+        if path.way.episode.on_spurious(outcome.spurious) {
+            path.capacity.controller.on_spurious_loss(now);
         }
-        if let Some(marked) = path.ecn.on_counts(frame.ecn, u64::from(outcome.packets)) {
-            path.controller.on_ecn(now, marked, newest.sent_at);
+        if let Some(marked) = path.way.ecn.on_counts(frame.ecn, u64::from(outcome.packets)) {
+            path.capacity.controller.on_ecn(now, marked, newest.sent_at);
         }
-        path.controller.on_ack(&event, &self.siblings);
-        path.probing.on_ack(&event, path.controller.bandwidth(), path.controller.is_ramping());
+        path.capacity.controller.on_ack(&event, &self.siblings);
+        path.capacity.probing.on_ack(
+            &event,
+            path.capacity.controller.bandwidth(),
+            path.capacity.controller.is_ramping(),
+        );
         path.follow_controller();
     }
 
     /// Where trains alone are lost, their datagrams leave one by one.
     fn mind_trains(&mut self, now: Time, index: usize) {
-        let Some(turn) = self.paths[index].trains.poll(now) else { return };
+        let Some(turn) = self.paths[index].way.trains.poll(now) else { return };
         match turn {
             Turn::Try => {
                 // What was lost before says nothing of sizes and rates. Trains that are still under way are lost, too: the new
                 // controller must not hear of them.
                 self.drain(now, index);
                 let path = &mut self.paths[index];
-                path.pmtu.search_anew();
+                path.way.pmtu.search_anew();
                 path.restart(now, &self.settings);
                 self.policy.reconsider();
             }
@@ -186,14 +191,15 @@ impl Session {
     /// What a coupled controller is to know: the paths of its tier that carry inner packets.
     fn refresh_siblings(&mut self, now: Time, index: usize) {
         let path = &self.paths[index];
-        if !path.controller.is_coupled() {
+        if !path.capacity.controller.is_coupled() {
             return;
         }
-        let tier = path.tier();
+        let tier = path.offer.tier();
         let beside = self.paths.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, path)| path);
-        let carrying = beside.filter(|path| path.works() && path.tier() == tier && path.carried_data_lately(now));
+        let carrying =
+            beside.filter(|path| path.works() && path.offer.tier() == tier && path.activity.carried_data_lately(now));
         self.siblings.clear();
-        self.siblings.extend(carrying.filter_map(|path| path.controller.coupling()));
+        self.siblings.extend(carrying.filter_map(|path| path.capacity.controller.coupling()));
     }
 
     /// Step 3: what is lost by now waits to be retransmitted; the controller hears of it.
@@ -201,11 +207,12 @@ impl Session {
         let path = &mut self.paths[index];
         let (splits, reliable, lost) = (&mut self.splits, &mut self.reliable, &mut self.lost);
         let overhead = path.overhead();
-        let (id, sampler, loss, pmtu) = (path.id, &mut path.sampler, &mut path.loss, &mut path.pmtu);
-        let trains = &mut path.trains;
-        let probing = &path.probing;
+        let (id, sampler, loss, pmtu) =
+            (path.id, &mut path.capacity.sampler, &mut path.capacity.loss, &mut path.way.pmtu);
+        let trains = &mut path.way.trains;
+        let probing = &path.capacity.probing;
         let mut shrunk = false;
-        let outcome = path.sent.detect_losses(now, &path.rtt, |number, packet| {
+        let outcome = path.flight.sent.detect_losses(now, &path.way.rtt, |number, packet| {
             if packet.in_flight {
                 sampler.on_lost(ByteCount(u64::from(packet.bytes)));
                 loss.on_lost(probing.was_over(packet.sent_at));
@@ -227,14 +234,14 @@ impl Session {
             self.events.push(Event::MtuChanged);
         }
         if outcome.bytes > ByteCount::ZERO {
-            path.episode.on_lost(now, outcome.packets, path.rtt.snapshot().smoothed);
-            path.controller.on_loss(&LossEvent {
+            path.way.episode.on_lost(now, outcome.packets, path.way.rtt.snapshot().smoothed);
+            path.capacity.controller.on_loss(&LossEvent {
                 now,
                 lost: outcome.bytes,
                 largest_sent_at: outcome.newest.map_or(now, |newest| newest.sent_at),
-                in_flight: path.sent.bytes_in_flight(),
+                in_flight: path.flight.sent.bytes_in_flight(),
                 tx_in_flight: outcome.newest.map_or(ByteCount::ZERO, |newest| newest.stamp.tx_in_flight()),
-                total_lost: path.sampler.lost(),
+                total_lost: path.capacity.sampler.lost(),
                 persistent: outcome.persistent,
             });
             path.follow_controller();
@@ -252,15 +259,15 @@ impl Session {
     pub(super) fn drain(&mut self, now: Time, index: usize) {
         let path = &mut self.paths[index];
         let (splits, reliable, lost, id) = (&mut self.splits, &mut self.reliable, &mut self.lost, path.id);
-        let trains = &mut path.trains;
-        path.sent.drain(now, |number, packet| {
+        let trains = &mut path.way.trains;
+        path.flight.sent.drain(now, |number, packet| {
             if packet.in_train {
                 trains.on_lost(packet.sent_at, packet.bytes);
             }
             reliable.on_lost(id, number);
             hand_back(packet.content, splits, lost);
         });
-        path.pmtu.abandon_probe();
+        path.way.pmtu.abandon_probe();
         self.requeue_lost();
     }
 

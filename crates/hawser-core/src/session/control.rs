@@ -36,7 +36,7 @@ impl Session {
             }
             let Route { link, remote, .. } = self.paths[index].next_way(now);
             let spare = buffers.spare(link, remote);
-            self.paths[index].blocked = spare.is_none();
+            self.paths[index].stall.blocked = spare.is_none();
             let Some(buffer) = spare else { continue };
             let sent = self.write_control(now, index, buffer).or_else(|| self.write_mtu_probe(now, index, buffer));
             if sent.is_some() {
@@ -74,7 +74,7 @@ impl Session {
 
     fn write_control(&mut self, now: Time, index: usize, buffer: &mut [u8]) -> Option<Transmit> {
         let path = &mut self.paths[index];
-        let number = path.peek_number();
+        let number = path.flight.peek_number();
         let room = path.control_room(now, path.next_way(now));
         if room == 0 {
             return None;
@@ -87,7 +87,7 @@ impl Session {
         let len = out.len();
         // Who had nothing to say, as only its MTU is searched, is not short of room.
         let starves = len == 0 && self.paths[index].ack_is_due(now);
-        self.paths[index].starved = if starves { room } else { 0 };
+        self.paths[index].stall.starved = if starves { room } else { 0 };
         if len == 0 {
             return None;
         }
@@ -104,7 +104,7 @@ impl Session {
         written: &Written,
     ) -> Transmit {
         let path = &mut self.paths[index];
-        let (id, number, size) = (path.id, path.next_number(), datagram.len());
+        let (id, number, size) = (path.id, path.flight.next_number(), datagram.len());
         let seal = &self.keyring.seal().send;
         path.write_header(number, datagram);
         let sealed = seal.seal(id, number, datagram);
@@ -207,7 +207,7 @@ impl Session {
 
     /// How long the far resequencer may wait: for the slowest of the paths that carry data.
     fn hold_time(&self, now: Time) -> Duration {
-        let busy = self.paths.iter().filter(|path| path.carried_data_lately(now));
+        let busy = self.paths.iter().filter(|path| path.activity.carried_data_lately(now));
         hold::time(&self.tuning().hold, busy.map(Path::repair_time))
     }
 
@@ -227,7 +227,7 @@ impl Session {
     }
 
     fn hold_is_due(&self, now: Time) -> bool {
-        if !self.paths.iter().any(|path| path.carried_data_lately(now)) {
+        if !self.paths.iter().any(|path| path.activity.carried_data_lately(now)) {
             return false;
         }
         hold::is_due(&self.tuning().hold, now, (self.hold.told, self.hold.told_at), self.hold_time(now))
@@ -246,14 +246,14 @@ impl Session {
     /// A datagram of the size that the path's MTU search asks for.
     fn write_mtu_probe(&mut self, now: Time, index: usize, buffer: &mut [u8]) -> Option<Transmit> {
         let path = &mut self.paths[index];
-        if !path.health.is_active() || path.quiet {
+        if !path.health.is_active() || path.activity.quiet {
             return None;
         }
-        let size = path.pmtu.poll_probe(now)?;
+        let size = path.way.pmtu.poll_probe(now)?;
         let datagram = &mut buffer[..usize::from(size)];
         datagram.fill(0);
         datagram[DATA_HEADER_LEN] = PING;
-        let (id, number) = (path.id, path.next_number());
+        let (id, number) = (path.id, path.flight.next_number());
         let seal = &self.keyring.seal().send;
         path.write_header(number, datagram);
         let sealed = seal.seal(id, number, datagram);

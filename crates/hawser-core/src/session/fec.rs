@@ -28,7 +28,7 @@ impl Session {
     /// segments of a train do or none, else the shorter last one could make the longer datagram.
     pub(super) fn is_protected(&self, index: usize, record: &SegmentRecord, train: &Train) -> bool {
         let asked = record.treatment.fec && record.tries == 1;
-        asked && self.fec.protects(asked, train.segment_len(0), self.paths[index].mtu())
+        asked && self.fec.protects(asked, train.segment_len(0), self.paths[index].way.mtu())
     }
 
     /// Step 1, for a segment that `is_protected`. Tells the bytes on the wire.
@@ -52,7 +52,7 @@ impl Session {
         let sealed = self.keyring.seal().send.seal_from(path.id, number, out, head, body);
         debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");
         let wire = path.remember(now, number, size, Content::Segment(record));
-        path.count(record.rule(), wire);
+        path.counts.count(record.rule(), wire);
         wire
     }
 
@@ -86,7 +86,7 @@ impl Session {
     fn repair_path(&self, now: Time, size: usize) -> Option<usize> {
         let last = self.fec.last_path();
         let set = self.fec.rules(now).fold(PathSet::ALL, |set, rule| set.common(self.allowed.of(rule)));
-        let usable = |(index, _): &(usize, &PathView)| set.contains(*index) && size <= self.paths[*index].mtu();
+        let usable = |(index, _): &(usize, &PathView)| set.contains(*index) && size <= self.paths[*index].way.mtu();
         let usable = || self.views.iter().enumerate().filter(usable);
         let fastest = usable().map(|(_, view)| view.delay_us).min()?;
         let cost = |(index, view): &(usize, &PathView)| {

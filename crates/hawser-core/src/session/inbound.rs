@@ -101,9 +101,9 @@ impl Session {
     ) {
         let path = &mut self.paths[index];
         path.received.on_packet(now, number, elicits, ecn);
-        path.heard_at = now;
-        path.rx_bytes += ByteCount(size as u64);
-        path.carried += ByteCount((size + path.overhead()) as u64);
+        path.activity.heard_at = now;
+        path.counts.rx_bytes += ByteCount(size as u64);
+        path.counts.carried += ByteCount((size + path.overhead()) as u64);
         path.validation.on_received(now, route, u32::try_from(size).unwrap_or(u32::MAX), newest);
     }
 
@@ -242,10 +242,10 @@ impl Session {
                 || if closed { self.never_began(info.path) } else { self.will_begin(info.path) };
         };
         let path = &mut self.paths[index];
-        if path.peer.is_some_and(|(.., revision)| revision >= info.revision) {
+        if path.offer.peer.is_some_and(|(.., revision)| revision >= info.revision) {
             return true;
         }
-        path.peer = Some((info.state, info.metric, info.revision));
+        path.offer.peer = Some((info.state, info.metric, info.revision));
         match info.state {
             LinkState::Usable => path.health.probe_now(now),
             LinkState::Down => self.take_down(now, index, DownReason::PeerSaidDown),

@@ -22,7 +22,7 @@ impl Session {
         self.told_over = false;
         for path in &mut self.paths {
             path.label = self.keyring.label(path.id);
-            path.wants.ping |= !path.quiet;
+            path.wants.ping |= !path.activity.quiet;
             if were_over {
                 path.health.probe_now(now);
             }
@@ -45,7 +45,7 @@ impl Session {
     }
 
     fn longest_timeout(&self) -> Duration {
-        self.paths.iter().map(|path| path.probe_timeout()).max().unwrap_or(INITIAL_RTT * 3)
+        self.paths.iter().map(|path| path.way.probe_timeout()).max().unwrap_or(INITIAL_RTT * 3)
     }
 
     /// Nothing may be sealed: the endpoint hears of it once.

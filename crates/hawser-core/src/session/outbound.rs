@@ -74,7 +74,7 @@ impl Session {
             asked |= 1 << index;
             let Route { link, remote, .. } = self.paths[index].route;
             let spare = buffers.spare(link, remote);
-            self.paths[index].blocked = spare.is_none();
+            self.paths[index].stall.blocked = spare.is_none();
             let Some(buffer) = spare else { continue };
             if let Some(transmit) = self.fill_data(now, index, buffer, cx) {
                 return Some(transmit);
@@ -99,7 +99,7 @@ impl Session {
 
     /// Step 4: fills a batch for one path; `None` if it declines all that waits.
     fn fill_data(&mut self, now: Time, index: usize, buffer: &mut [u8], cx: &mut Context<'_>) -> Option<Transmit> {
-        self.fec.on_loss(now, self.paths[index].loss.to_expect());
+        self.fec.on_loss(now, self.paths[index].capacity.loss.to_expect());
         let mut budget = self.paths[index].budget(now);
         let mut batch = Batch::new(buffer, self.paths[index].room_before());
         self.fill_reinjections(now, index, &mut batch, &mut budget, cx.store);
@@ -119,7 +119,7 @@ impl Session {
                 {
                     self.copies.note_twin(&record, self.views[twin].id);
                 }
-                let number = self.paths[index].peek_number();
+                let number = self.paths[index].flight.peek_number();
                 budget -= self.send(now, index, record, &mut batch, cx.store);
                 if sparse {
                     self.paths[index].note_sparse(now, number, record);
@@ -142,7 +142,7 @@ impl Session {
         store: &TrainStore,
     ) {
         while budget > ByteCount::ZERO && !batch.is_closed() {
-            let mtu = self.paths[index].mtu();
+            let mtu = self.paths[index].way.mtu();
             let Some(record) = self.copies.next(|record| has_room(batch, mtu, record)) else { break };
             budget -= self.send_copy(now, index, &record, batch, store);
         }
@@ -158,13 +158,13 @@ impl Session {
         store: &TrainStore,
     ) {
         while *budget > ByteCount::ZERO {
-            let (id, mtu) = (self.paths[index].id, self.paths[index].mtu());
+            let (id, mtu) = (self.paths[index].id, self.paths[index].way.mtu());
             let allowed = &self.allowed;
             let fits =
                 |record: &SegmentRecord| allowed.of(record.rule()).contains(index) && has_room(batch, mtu, record);
             let Some(record) = self.copies.next_reinjection(id, fits) else { break };
             let sent = self.send_copy(now, index, &record, batch, store);
-            self.paths[index].reinjected_copies += sent;
+            self.paths[index].counts.reinjected_copies += sent;
             *budget -= sent;
         }
     }
@@ -178,7 +178,7 @@ impl Session {
         batch: &mut Batch<'_>,
         store: &TrainStore,
     ) -> ByteCount {
-        let whole = DATA_OVERHEAD + usize::from(record.len) <= self.paths[index].mtu();
+        let whole = DATA_OVERHEAD + usize::from(record.len) <= self.paths[index].way.mtu();
         match store.get(record.segment.train).filter(|_| whole) {
             Some(train) => self.seal_segment(now, index, record, batch, train, Content::Duplicate),
             None => ByteCount::ZERO,
@@ -201,13 +201,13 @@ impl Session {
                 let queue = self.retransmit.queue(at);
                 let (Some(next), ahead) = (queue.peek(), queue.bytes()) else { break };
                 let size = DATA_OVERHEAD + usize::from(next.len);
-                let fits = if size > self.paths[index].mtu() { batch.is_empty() } else { batch.room_for(size) > 0 };
+                let fits = if size > self.paths[index].way.mtu() { batch.is_empty() } else { batch.room_for(size) > 0 };
                 if !fits || !takes_retransmit(&self.round(now), index, set, ahead) {
                     break;
                 }
                 let Some(mut record) = self.retransmit.queue(at).pop() else { break };
                 record.tries += 1;
-                self.paths[index].retransmitted += ByteCount(u64::from(record.len));
+                self.paths[index].counts.retransmitted += ByteCount(u64::from(record.len));
                 if set.len() > 1 && self.policy.decisions().reinjection.duplicates(record.tries) {
                     self.copies.note_retransmitted(&record, self.paths[index].id);
                 }
@@ -232,7 +232,7 @@ impl Session {
         let allowed = &self.allowed;
         let round = Round { now, paths: &self.views, allowed, decisions, tuning };
         let (scheduler, fec) = (&mut self.scheduler, &self.fec);
-        let mtu = self.paths[index].mtu();
+        let mtu = self.paths[index].way.mtu();
         let drops = &mut *cx.drops;
         let choose = &mut |flow: &crate::queue::FlowView| {
             if flow.head_wait > STRICT_WAIT && allowed.is_hopeless(flow.treatment.rule) {
@@ -256,7 +256,7 @@ impl Session {
         let treatment = cx.store.train(pulled.train).treatment();
         self.scheduler.on_taken(now, index, treatment, pulled.bucket, pulled.bytes);
         if treatment.scheduler != Kind::Adaptive || self.allowed.is_bound(treatment.rule) {
-            self.paths[index].last_given = now;
+            self.paths[index].activity.last_given = now;
         }
         Some(pulled)
     }
@@ -306,7 +306,7 @@ impl Session {
         store: &TrainStore,
     ) -> ByteCount {
         let size = DATA_OVERHEAD + usize::from(record.len);
-        if size > self.paths[index].mtu() {
+        if size > self.paths[index].way.mtu() {
             return self.send_in_pieces(now, index, record, batch, store);
         }
         // What may go by some paths only probes none of the others.
@@ -342,7 +342,7 @@ impl Session {
         let sealed = seal.seal_from(path.id, number, out, DATA_PREFIX + head, train.body(record.segment.segment));
         debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");
         let wire = path.remember(now, number, size, content);
-        path.count(record.rule(), wire);
+        path.counts.count(record.rule(), wire);
         wire
     }
 
@@ -359,7 +359,7 @@ impl Session {
         let train = store.train(record.segment.train);
         let head = train.head(record.segment.segment, &mut packet);
         packet[head..].copy_from_slice(train.body(record.segment.segment));
-        let piece = self.paths[index].mtu() - SPLIT_OVERHEAD;
+        let piece = self.paths[index].way.mtu() - SPLIT_OVERHEAD;
         let pieces = packet.len().div_ceil(piece);
         let split = self.splits.begin(record, u16::try_from(pieces).unwrap_or(u16::MAX));
         let mut bytes = ByteCount::ZERO;
@@ -382,7 +382,7 @@ impl Session {
             let sealed = self.keyring.seal().send.seal(path.id, number, out);
             debug_assert_eq!(sealed, Ok(()), "a piece fills its datagram");
             let wire = path.remember(now, number, size, Content::Piece(split));
-            path.count(record.rule(), wire);
+            path.counts.count(record.rule(), wire);
             bytes += wire;
         }
         batch.close();
@@ -399,13 +399,13 @@ impl Session {
         self.overflows += u64::from(free && index != self.policy.decisions().fastest);
         let path = &mut self.paths[index];
         if !idle {
-            path.probing.on_fed(now);
+            path.capacity.probing.on_fed(now);
         }
         let wire = batch.wire_bytes(path.overhead());
         self.hedge_credit.earn(&path.tuning.hedge, wire);
         path.on_batch_sent(now, wire, idle);
         if batch.segments() > 1 {
-            path.join_train(batch.segments());
+            path.flight.join_train(batch.segments());
         }
         Some(path.transmit(batch.len(), batch.segment_size()))
     }
@@ -430,7 +430,7 @@ impl Session {
 
     /// Nothing waits: what paths deliver from now on says nothing of what they could.
     fn note_pause(&mut self, now: Time) {
-        for path in self.paths.iter_mut().filter(|path| !path.paused) {
+        for path in self.paths.iter_mut().filter(|path| !path.pauses.is_on()) {
             path.note_pause(now);
         }
     }

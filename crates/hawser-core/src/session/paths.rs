@@ -40,7 +40,7 @@ impl Session {
         let id = self.path_ids.give()?;
         // We chose this address ourselves: nobody can use us to flood it.
         let index = self.add_path(now, id, route, metric, PathValidation::opened_by_us(route));
-        (self.paths[index].group, self.paths[index].rank) = (Some(group), rank);
+        (self.paths[index].offer.group, self.paths[index].offer.rank) = (Some(group), rank);
         self.announce(id, LinkState::Usable);
         self.offer_terms(index);
         Some(id)
@@ -60,7 +60,7 @@ impl Session {
         path.validation.begin(now);
         path.health.on_probe();
         path.follow_controller();
-        path.follow_rules(&self.rules);
+        path.counts.follow_rules(&self.rules);
         self.paths.push(path);
         self.events.push(Event::PathsSeen);
         self.policy.reconsider();
@@ -92,7 +92,7 @@ impl Session {
         path.transport = self.transports.of(path.route.link);
         let before = path.health.state();
         let returned = path.health.on_validated(now);
-        path.sent.on_answer(now);
+        path.flight.sent.on_answer(now);
         if moved == Some(Moved::Address) {
             // The link may have kept the challenge for long: that is no round trip.
             self.relocate(now, index, now.since(validated.challenged_at).min(INITIAL_RTT));
@@ -102,7 +102,7 @@ impl Session {
         if !returned {
             return;
         }
-        if self.paths[index].pmtu.is_found() {
+        if self.paths[index].way.pmtu.is_found() {
             self.events.push(Event::MtuChanged);
         }
         self.policy.reconsider();
@@ -136,7 +136,7 @@ impl Session {
             let path = &mut self.paths[index];
             // Before anything is known, a lost challenge must not cost a second: it may be repeated
             // on a path that is merely long.
-            let pto = if path.rtt.has_sample() { path.probe_timeout() } else { INITIAL_RTT };
+            let pto = if path.way.rtt.has_sample() { path.way.probe_timeout() } else { INITIAL_RTT };
             match path.validation.handle_timeout(now, pto, rng) {
                 ValidationAction::None => return,
                 ValidationAction::Challenge { to, token } => path.wants.challenge = Some((token, to)),
@@ -204,7 +204,7 @@ impl Session {
     pub fn keep_endpoints(&mut self, now: Time, endpoints: &[SocketAddr]) {
         for index in 0..self.paths.len() {
             let path = &self.paths[index];
-            if path.group.is_some() && !path.is_closed() && !endpoints.contains(&path.route.remote) {
+            if path.offer.is_ours() && !path.is_closed() && !endpoints.contains(&path.route.remote) {
                 self.close_path(now, index);
             }
         }
@@ -215,7 +215,7 @@ impl Session {
         for index in 0..self.paths.len() {
             let path = &self.paths[index];
             let kept = |alias: &Alias| alias.address().ip() == path.route.remote.ip();
-            if path.route.link == link && path.group.is_some() && !path.is_closed() && !aliases.iter().any(kept) {
+            if path.route.link == link && path.offer.is_ours() && !path.is_closed() && !aliases.iter().any(kept) {
                 self.close_path(now, index);
             }
         }
@@ -225,10 +225,10 @@ impl Session {
     pub fn set_metric(&mut self, link: LinkId, metric: u16) {
         for index in 0..self.paths.len() {
             let path = &mut self.paths[index];
-            if path.group.is_none() || path.route.link != link || path.is_closed() || path.metric == metric {
+            if !path.offer.is_ours() || path.route.link != link || path.is_closed() || path.offer.metric == metric {
                 continue;
             }
-            path.metric = metric;
+            path.offer.metric = metric;
             let (id, down) = (path.id, matches!(path.health.state(), HealthState::Down(_)));
             self.announce(id, if down { LinkState::Down } else { LinkState::Usable });
             self.policy.reconsider();
@@ -252,7 +252,7 @@ impl Session {
         self.on_link_down(now, link, DownReason::LinkLost);
         for index in 0..self.paths.len() {
             let path = &self.paths[index];
-            if path.route.link == link && path.group.is_some() && !path.is_closed() {
+            if path.route.link == link && path.offer.is_ours() && !path.is_closed() {
                 self.close_path(now, index);
             }
         }
@@ -299,7 +299,7 @@ impl Session {
                 continue;
             }
             sent = true;
-            if path.health.on_doubt(now, path.probe_timeout()) {
+            if path.health.on_doubt(now, path.way.probe_timeout()) {
                 path.wants.ping = true;
                 self.on_suspect(now, index);
             }
@@ -333,7 +333,7 @@ impl Session {
     pub fn on_too_big(&mut self, link: LinkId, remote: SocketAddr, size: u16) -> bool {
         let mut found = false;
         for path in self.paths.iter_mut().filter(|path| path.route.link == link && path.route.remote == remote) {
-            path.pmtu.on_too_big(size);
+            path.way.pmtu.on_too_big(size);
             path.follow_mtu();
             found = true;
         }
@@ -346,7 +346,7 @@ impl Session {
         let mut news = false;
         for path in self.paths.iter_mut().filter(|path| path.goes_by(link, remote)) {
             if quoted.is_none_or(|quoted| path.sent_quoted(quoted, size)) {
-                news |= path.pmtu.on_hint(size);
+                news |= path.way.pmtu.on_hint(size);
             }
         }
         news
@@ -356,7 +356,7 @@ impl Session {
     pub(super) fn announce(&mut self, id: PathId, state: LinkState) {
         let Some(index) = self.index_of(id) else { return };
         self.info_revision += 1;
-        let info = PathInfo { path: id, state, metric: self.paths[index].metric, revision: self.info_revision };
+        let info = PathInfo { path: id, state, metric: self.paths[index].offer.metric, revision: self.info_revision };
         self.reliable.push(reliable::Frame::Info(info));
     }
 

@@ -80,8 +80,8 @@ impl Session {
         let path = &self.paths[index];
         let waits = !self.nothing_waits();
         let candidates = [
-            path.sent.loss_time().map(|at| (at, Reason::Loss)),
-            path.sent.pto_deadline(path.probe_timeout()).map(|(at, _)| (at, Reason::ProbeTimeout)),
+            path.flight.sent.loss_time().map(|at| (at, Reason::Loss)),
+            path.flight.sent.pto_deadline(path.way.probe_timeout()).map(|(at, _)| (at, Reason::ProbeTimeout)),
             path.health.poll_timeout().map(|(at, _)| (at, Reason::Health)),
             path.validation.poll_timeout().map(|at| (at, Reason::Validation)),
             path.doubted_until().filter(|at| waits && *at > now).map(|at| (at, Reason::Health)),
@@ -92,20 +92,20 @@ impl Session {
     /// When a path has something to say.
     fn speaking_deadline(&self, now: Time, index: usize) -> Option<(Time, Reason)> {
         let waits = !self.nothing_waits() || self.is_filled(index);
-        let spokesman = (0..self.paths.len()).any(|other| self.is_spokesman(other) && !self.paths[other].blocked);
+        let spokesman = (0..self.paths.len()).any(|other| self.is_spokesman(other) && !self.paths[other].stall.blocked);
         let path = &self.paths[index];
         let active = path.health.is_active();
         // What waits for a full socket wakes nobody: the driver knows when it has room. Nor does an
         // acknowledgement that nobody can carry.
-        let may_speak = |at: &Time| *at > now || !path.blocked;
+        let may_speak = |at: &Time| *at > now || !path.stall.blocked;
         let heard = |at: &Time| (may_speak(at) && path.may_answer(now)) || (!active && spokesman);
         // What may not go yet is woken for when it may; an acknowledgement that others carry is not waited for.
         let (quota, ack_quota) = (path.may_speak_at(now), path.may_acknowledge_at(now));
         let asked = path.wants.any().then_some(quota);
         let acknowledges = path.ack_is_due(now).then_some(ack_quota);
-        let by_quota = [asked, acknowledges].into_iter().flatten().filter(|at| *at > now && !path.blocked).min();
+        let by_quota = [asked, acknowledges].into_iter().flatten().filter(|at| *at > now && !path.stall.blocked).min();
         let ack_due = path.received.ack_due().filter(heard).filter(|at| spokesman || ack_quota <= now || *at > now);
-        let paced = path.paced_until.filter(|_| waits);
+        let paced = path.stall.paced_until.filter(|_| waits);
         let candidates = [
             active.then(|| path.mtu_probe_at()).flatten().filter(may_speak).map(|at| (at, Reason::Pmtu)),
             ack_due.map(|at| (at, Reason::Ack)),
@@ -174,7 +174,7 @@ impl Session {
 
     fn path_timeout(&mut self, now: Time, index: usize, rng: &mut dyn Random) {
         let path = &mut self.paths[index];
-        if path.sent.loss_time().is_some_and(|at| at <= now) {
+        if path.flight.sent.loss_time().is_some_and(|at| at <= now) {
             self.declare_losses(now, index);
         }
         self.probe_timeout(now, index);
@@ -205,15 +205,15 @@ impl Session {
     fn probe_timeout(&mut self, now: Time, index: usize) {
         let others = self.others(index);
         let path = &mut self.paths[index];
-        let pto = path.probe_timeout();
-        let Some((_, kind)) = path.sent.pto_deadline(pto).filter(|(at, _)| *at <= now) else { return };
-        path.sent.on_pto(now, kind);
+        let pto = path.way.probe_timeout();
+        let Some((_, kind)) = path.flight.sent.pto_deadline(pto).filter(|(at, _)| *at <= now) else { return };
+        path.flight.sent.on_pto(now, kind);
         // Of a path that is down only challenges ask.
         path.wants.ping |= !matches!(path.health.state(), HealthState::Down(_));
         // Where no other path could take over nothing is won by doubting this one early, and what its link keeps comes late. And
         // where nothing but a ping is missing, the peer goes on sending: it would not without acknowledgements.
         let unhurried = others == Others::None || path.is_heard_without_data(now, pto);
-        let patient = unhurried && path.sent.pto_count() < SUSPECT_PTOS;
+        let patient = unhurried && path.flight.sent.pto_count() < SUSPECT_PTOS;
         if kind == PtoKind::Silence && !patient {
             match path.health.on_pto(now, pto, others) {
                 HealthAction::BecameSuspect => self.on_suspect(now, index),
@@ -254,8 +254,8 @@ impl Session {
 
     /// How long nothing may be acknowledged: a path that was never measured says nothing.
     fn silence_allowed(&self) -> Duration {
-        let measured = self.paths.iter().filter(|path| !path.is_closed() && path.rtt.has_sample());
-        let slowest = measured.map(|path| path.probe_timeout()).max();
+        let measured = self.paths.iter().filter(|path| !path.is_closed() && path.way.rtt.has_sample());
+        let slowest = measured.map(|path| path.way.probe_timeout()).max();
         slowest.map_or(SILENCE, |timeout| (timeout * SILENCE_PTOS).clamp(SILENCE_LEAST, SILENCE))
     }
 }

@@ -15,14 +15,14 @@ use crate::units::{PathId, Time};
 impl Path {
     /// A suspect path may be late and nothing worse: its tier is not left before the probe could have been answered.
     pub(super) fn doubted_until(&self) -> Option<Time> {
-        let since = self.health.suspect_since().filter(|_| self.is_offered())?;
-        Some(tier::doubted_until(&self.tuning.tier, since, self.rtt.snapshot().smoothed))
+        let since = self.health.suspect_since().filter(|_| self.offer.is_open())?;
+        Some(tier::doubted_until(&self.tuning.tier, since, self.way.rtt.snapshot().smoothed))
     }
 
     fn candidate(&self, now: Time) -> Candidate {
         let doubted = || self.doubted_until().is_some_and(|until| now < until);
         let works = self.works();
-        Candidate { link: self.terms.name, works, hoped_for: works || doubted(), tier: self.tier() }
+        Candidate { link: self.offer.terms.name, works, hoped_for: works || doubted(), tier: self.offer.tier() }
     }
 }
 
@@ -36,7 +36,7 @@ impl Session {
         for (index, path) in self.paths.iter_mut().enumerate() {
             let carries = any.contains(index);
             self.views.push(path.view(now, usable.contains(index), carries, scale));
-            if carries { path.note_pacing(now) } else { path.paced_until = None }
+            if carries { path.note_pacing(now) } else { path.stall.paced_until = None }
         }
         let flows = FlowsView { adaptive: self.adaptive, overflows: self.overflows };
         let decisions = self.policy.update(now, &self.views, &flows);
@@ -84,7 +84,7 @@ impl Session {
         self.scheduler.follow(&self.allowed);
         self.rules = std::iter::once(RuleId::default()).chain(rules.known().map(|rule| rule.treatment.rule)).collect();
         self.rules.sort_unstable();
-        self.paths.iter_mut().for_each(|path| path.follow_rules(&self.rules));
+        self.paths.iter_mut().for_each(|path| path.counts.follow_rules(&self.rules));
         self.policy.reconsider();
     }
 
