@@ -195,7 +195,7 @@ impl Session {
 
     fn say_speed(&mut self, word: SpeedWord, run: u64, link: Option<LinkTag>, milliseconds: u64, bytes: ByteCount) {
         let frame = SpeedFrame { run, word, link: link.unwrap_or_default(), milliseconds, bytes: bytes.0 };
-        self.reliable.push(reliable::Frame::Speed(frame));
+        self.recovery.reliable.push(reliable::Frame::Speed(frame));
     }
 
     /// Step 1: a frame of the range that is skipped by who does not know it came, of this many bytes on the wire.
@@ -253,7 +253,7 @@ impl Session {
         let path = &self.paths[index];
         match run.link {
             Some(link) => path.works() && path.offer.terms.name == link,
-            None => path.works() && self.allowed.of(RuleId::default()).contains(index),
+            None => path.works() && self.scheduling.allowed.of(RuleId::default()).contains(index),
         }
     }
 
@@ -300,7 +300,7 @@ impl Session {
             path.flight.join_train(batch.segments());
         }
         let transmit = path.transmit(batch.len(), batch.segment_size());
-        self.unanswered_since.get_or_insert(now);
+        self.liveness.note_asked(now);
         self.note_busy(now);
         Some(transmit)
     }

@@ -95,11 +95,11 @@ impl Session {
             }
             let held = std::mem::take(&mut path.flight.sparse.0);
             for Noted { number, record, .. } in held {
-                let set = self.allowed.of(record.rule());
-                let Some(other) = hedge::copies_by(&self.views, set, index) else { continue };
+                let set = self.scheduling.allowed.of(record.rule());
+                let Some(other) = hedge::copies_by(&self.scheduling.views, set, index) else { continue };
                 let size = ByteCount((DATA_OVERHEAD + usize::from(record.len)) as u64);
-                if self.paths[index].flight.sent.is_outstanding(number) && self.hedge_credit.pay(size) {
-                    self.copies.note_twin(&record, self.views[other].id);
+                if self.paths[index].flight.sent.is_outstanding(number) && self.copies.credit.pay(size) {
+                    self.copies.note_twin(&record, self.scheduling.views[other].id);
                 }
             }
         }
@@ -107,7 +107,7 @@ impl Session {
 
     /// Step 3, where nothing waits. Says whether anything is to go.
     pub(super) fn reinject_while_idle(&mut self, now: Time) -> bool {
-        let decisions = self.policy.decisions();
+        let decisions = self.scheduling.policy.decisions();
         let idle = self.paths.get(decisions.fastest).is_some_and(Path::is_nearly_idle);
         let held =
             || self.paths.iter().enumerate().any(|(index, path)| index != decisions.fastest && path.holds_more());
@@ -115,7 +115,7 @@ impl Session {
             return false;
         }
         self.refresh_views(now);
-        let fastest = self.policy.decisions().fastest;
+        let fastest = self.scheduling.fastest();
         for index in (0..self.paths.len()).filter(|index| *index != fastest) {
             self.reinject_by(now, index, fastest);
         }
@@ -129,13 +129,13 @@ impl Session {
             return;
         }
         let (tuning, from) = (path.tuning.reinjection, path.flight.reinjected);
-        let (there, here) = (&self.views[index], &self.views[fastest]);
+        let (there, here) = (&self.scheduling.views[index], &self.scheduling.views[fastest]);
         for (number, packet) in path.flight.sent.outstanding_from(from) {
             let Content::Segment(record) = packet.content else { continue };
             let size = ByteCount((DATA_OVERHEAD + usize::from(record.len)) as u64);
             let sooner = reinjection::is_sooner(&tuning, now.since(packet.sent_at), there, here);
-            let may = may_be_copied(record.treatment) && self.allowed.of(record.rule()).contains(fastest);
-            if may && sooner && self.hedge_credit.pay(size) {
+            let may = may_be_copied(record.treatment) && self.scheduling.allowed.of(record.rule()).contains(fastest);
+            if may && sooner && self.copies.credit.pay(size) {
                 self.copies.note_twin(&record, here.id);
                 path.flight.reinjected = number.next();
             }

@@ -7,7 +7,7 @@
 //!    that died meanwhile is noticed as soon as on a busy path.
 
 use super::Session;
-use super::constants::{EAGER, IDLE_AFTER, IDLE_DEAF, IDLE_KEEPALIVE, KEEPALIVE, LATELY, STANDBY_KEEPALIVE};
+use super::constants::{IDLE_AFTER, IDLE_DEAF, IDLE_KEEPALIVE, KEEPALIVE, LATELY, STANDBY_KEEPALIVE};
 use super::path::Path;
 use crate::units::Time;
 
@@ -52,17 +52,12 @@ impl Path {
 impl Session {
     /// Step 1.
     pub(super) fn note_idle(&mut self, now: Time) {
-        self.idle = now.since(self.busy_at) >= IDLE_AFTER;
-        let tier = self.used_tier();
-        for path in &mut self.paths {
+        self.liveness.note_idle(now);
+        let (idle, tier) = (self.liveness.is_idle(), self.paths.used_tier());
+        for path in self.paths.iter_mut() {
             let unused = Some(path.offer.tier()) > tier && now.since(path.busy_at()) >= IDLE_AFTER;
-            path.activity.quiet = self.idle || unused;
+            path.activity.quiet = idle || unused;
         }
-    }
-
-    /// The lowest tier that works.
-    fn used_tier(&self) -> Option<u16> {
-        self.paths.iter().filter(|path| path.works()).map(|path| path.offer.tier()).min()
     }
 
     /// Step 2: when a path is to say that it lives, or to be asked whether it does.
@@ -71,9 +66,11 @@ impl Session {
         if !path.health.is_active() || path.wants.ping || path.wants.alive {
             return None;
         }
-        let at = match (path.activity.quiet, self.path_ids.is_ours(path.id)) {
+        let at = match (path.activity.quiet, self.paths.is_ours(path.id)) {
             (false, _) => path.activity.last_sent + KEEPALIVE,
-            (true, true) if Some(path.offer.tier()) > self.used_tier() => path.activity.spoke_at + STANDBY_KEEPALIVE,
+            (true, true) if Some(path.offer.tier()) > self.paths.used_tier() => {
+                path.activity.spoke_at + STANDBY_KEEPALIVE
+            }
             (true, true) => path.activity.spoke_at + IDLE_KEEPALIVE,
             (true, false) => path.activity.heard_at.max(path.activity.last_sent) + IDLE_DEAF,
         };
@@ -85,21 +82,17 @@ impl Session {
         if self.keepalive_at(index).is_none_or(|at| at > now) {
             return;
         }
-        let says = self.paths[index].activity.quiet && self.path_ids.is_ours(self.paths[index].id);
+        let says = self.paths[index].activity.quiet && self.paths.is_ours(self.paths[index].id);
         let wants = &mut self.paths[index].wants;
         if says { wants.alive = true } else { wants.ping = true }
     }
 
     /// Step 3.
     pub(super) fn note_busy(&mut self, now: Time) {
-        self.busy_at = now;
-        if !std::mem::take(&mut self.idle) {
+        if !self.liveness.note_busy(now) {
             return;
         }
-        if now.since(self.heard_at) < IDLE_DEAF + EAGER {
-            self.resumed_at = now;
-        }
-        let tier = self.used_tier();
+        let tier = self.paths.used_tier();
         for path in self.paths.iter_mut().filter(|path| tier.is_none() || Some(path.offer.tier()) <= tier) {
             path.activity.quiet = false;
             path.wants.ping |= path.health.is_active();

@@ -28,7 +28,8 @@ use sending::{Flight, Pauses};
 use speaking::Stall;
 use std::net::SocketAddr;
 use std::time::Duration;
-use way::{Way, untried_mtu};
+pub(super) use way::Way;
+use way::untried_mtu;
 
 /// What a datagram carried, remembered until it is acknowledged or lost.
 #[derive(Copy, Clone, Debug)]

@@ -39,7 +39,7 @@ impl Session {
     /// Whether a path that we opened on this configured link works, or may soon. A link with something to fall back to is given up
     /// sooner than its path: that may be late and nothing worse, and carries on if it is.
     pub fn hopes_for(&self, group: LinkGroup, falls_back: bool) -> bool {
-        let doubted = |since: Time| falls_back && self.called_at.since(since) >= SUSPECT_FOR;
+        let doubted = |since: Time| falls_back && self.liveness.called_at().since(since) >= SUSPECT_FOR;
         let hopes = |path: &Path| match path.health.state() {
             HealthState::Down(_) => false,
             HealthState::Suspect => !path.health.suspect_since().is_some_and(doubted),
@@ -62,7 +62,7 @@ impl Session {
     /// A path was validated: it stays, unless one that is as good works already, and those that are no better close. Tells whether it
     /// stays.
     pub(super) fn close_rivals(&mut self, now: Time, id: PathId) -> bool {
-        let Some(index) = self.index_of(id) else { return false };
+        let Some(index) = self.paths.index_of(id) else { return false };
         self.close_twin(now, index);
         let Offer { group, rank, .. } = self.paths[index].offer;
         let Some(group) = group else { return true };
@@ -85,7 +85,7 @@ impl Session {
 
     /// Where both portals opened a path between the same two addresses, side 1 closes its own.
     fn close_twin(&mut self, now: Time, index: usize) {
-        if self.side == 0 {
+        if self.paths.ids.side() == 0 {
             return;
         }
         let (route, theirs) = (self.paths[index].route, |path: &Path| path.id.0 & 1 == 0);

@@ -96,8 +96,7 @@ impl Session {
 
     /// The terms of a configured link from now on; its paths follow, and the peer is told.
     pub fn set_terms(&mut self, group: LinkGroup, terms: Terms) {
-        self.terms.retain(|(known, _)| *known != group);
-        self.terms.push((group, terms));
+        self.paths.set_terms(group, terms);
         for index in 0..self.paths.len() {
             if self.paths[index].offer.group == Some(group) {
                 self.offer_terms(index);
@@ -107,9 +106,8 @@ impl Session {
 
     /// A path of ours follows its link's terms. The peer knows those that nobody configured.
     pub(super) fn offer_terms(&mut self, index: usize) {
+        let terms = self.paths.terms_of(self.paths[index].offer.group);
         let path = &mut self.paths[index];
-        let of_link = self.terms.iter().find(|(group, _)| path.offer.group == Some(*group));
-        let terms = of_link.map_or_else(Terms::default, |(_, terms)| *terms);
         if path.is_closed() || terms == path.offer.terms {
             return;
         }
@@ -119,7 +117,7 @@ impl Session {
             self.say_terms(index);
         }
         self.say_name(index);
-        self.policy.reconsider();
+        self.scheduling.policy.reconsider();
     }
 
     /// The peer may have heard of a path's terms before the path: one that was validated says them again.
@@ -136,17 +134,19 @@ impl Session {
         let path = &self.paths[index];
         let known = self.version.capabilities.contain(Capabilities::SKIPS);
         if known && path.offer.is_ours() && path.offer.terms.name != LinkTag::default() {
-            self.reliable.push(reliable::Frame::Name(LinkNameFrame { path: path.id, name: path.offer.terms.name }));
+            self.recovery
+                .reliable
+                .push(reliable::Frame::Name(LinkNameFrame { path: path.id, name: path.offer.terms.name }));
         }
     }
 
     /// What the peer calls the link of a path that it opened.
     pub(super) fn on_name(&mut self, frame: &LinkNameFrame) {
-        let Some(index) = self.index_of(frame.path) else { return };
+        let Some(index) = self.paths.index_of(frame.path) else { return };
         let path = &mut self.paths[index];
         if !path.offer.is_ours() && path.offer.terms.name != frame.name {
             path.offer.terms.name = frame.name;
-            self.policy.reconsider();
+            self.scheduling.policy.reconsider();
         }
     }
 
@@ -154,14 +154,14 @@ impl Session {
         if !self.version.capabilities.contain(Capabilities::TERMS) {
             return;
         }
-        let path = &self.paths[index];
-        self.info_revision += 1;
-        self.reliable.push(reliable::Frame::Terms(path.offer.terms.frame(path.id, self.info_revision)));
+        let (path, reliable) = (&self.paths[index], &mut self.recovery.reliable);
+        let revision = reliable.next_revision();
+        reliable.push(reliable::Frame::Terms(path.offer.terms.frame(path.id, revision)));
     }
 
     /// The peer's terms for a path that it opened: the newest revision counts.
     pub(super) fn on_terms(&mut self, frame: &TermsFrame) {
-        let Some(index) = self.index_of(frame.path) else { return };
+        let Some(index) = self.paths.index_of(frame.path) else { return };
         let path = &mut self.paths[index];
         if path.offer.is_ours() || path.offer.terms_revision.is_some_and(|known| known >= frame.revision) {
             return;
@@ -169,6 +169,6 @@ impl Session {
         path.offer.terms_revision = Some(frame.revision);
         path.offer.terms = path.offer.terms.said(frame);
         path.follow_controller();
-        self.policy.reconsider();
+        self.scheduling.policy.reconsider();
     }
 }

@@ -1,11 +1,8 @@
 //! Deadlines: which is next and why, and what is done when it comes.
 
-use super::constants::{
-    ASK_LEAST, ASLEEP, EAGER, EAGER_PARTS, IDLE_DEAF, IDLE_PROBE, QUEUED_FOR, SESSION_SILENCE, SILENCE, SILENCE_LEAST,
-    SILENCE_PTOS,
-};
+use super::constants::QUEUED_FOR;
 use super::{Context, Event, Session, Sink};
-use crate::path::constants::{DOWN_PROBE_INTERVAL, SUSPECT_PTOS};
+use crate::path::constants::SUSPECT_PTOS;
 use crate::path::health::{HealthAction, HealthState, Others};
 use crate::path::sent::PtoKind;
 use crate::units::{Random, Time};
@@ -60,12 +57,12 @@ pub(crate) fn earlier(one: Option<(Time, Reason)>, other: Option<(Time, Reason)>
 impl Session {
     /// The next deadline and its reason.
     pub fn poll_timeout(&self, now: Time) -> Option<(Time, Reason)> {
-        let mut next = self.resequencer.poll_timeout().map(|at| (at, Reason::Resequence));
+        let mut next = self.inbound.resequencer.poll_timeout().map(|at| (at, Reason::Resequence));
         next = earlier(next, self.keyring.expires().map(|at| (at, Reason::KeysExpire)));
         // What may not be sealed wakes nobody.
         let mute = self.keyring.permit(now).is_err();
         next = earlier(next, self.fec.poll_timeout().filter(|_| !mute).map(|at| (at, Reason::Repair)));
-        next = earlier(next, self.queue.poll_timeout().map(|at| (at, Reason::InnerAck)));
+        next = earlier(next, self.outbound.queue.poll_timeout().map(|at| (at, Reason::InnerAck)));
         for index in 0..self.paths.len() {
             next = earlier(next, self.path_deadline(now, index));
             if !mute {
@@ -110,66 +107,46 @@ impl Session {
             active.then(|| path.mtu_probe_at()).flatten().filter(may_speak).map(|at| (at, Reason::Pmtu)),
             ack_due.map(|at| (at, Reason::Ack)),
             by_quota.map(|at| (at, Reason::Quota)),
-            path.hedge_at().filter(|_| self.policy.decisions().reinjection.second_path).map(|at| (at, Reason::Hedge)),
+            path.hedge_at()
+                .filter(|_| self.scheduling.policy.decisions().reinjection.second_path)
+                .map(|at| (at, Reason::Hedge)),
             paced.map(|at| (at, Reason::Pacing)),
             self.keepalive_at(index).map(|at| (at, Reason::Keepalive)),
         ];
         candidates.into_iter().fold(None, earlier)
     }
 
-    /// Notices that the driver did not run for longer than any deadline allows: the process was stopped, or the machine slept.
-    pub(super) fn note_call(&mut self, now: Time) {
-        if now.since(std::mem::replace(&mut self.called_at, now)) > ASLEEP {
-            self.woke_at = now;
-        }
-    }
-
     /// Does all that is due.
     pub fn handle_timeout(&mut self, now: Time, sink: &mut dyn Sink, cx: &mut Context<'_>) {
-        self.note_call(now);
+        self.liveness.note_call(now);
         self.note_idle(now);
         for index in 0..self.paths.len() {
             self.path_timeout(now, index, cx.rng);
         }
         let drops = &mut *cx.drops;
-        self.queue.handle_timeout(now, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
+        self.outbound.queue.handle_timeout(now, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
         // CoDel looks at what is pulled, and from a peer that is away nothing is.
-        self.queue.drop_old(now, QUEUED_FOR, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
+        self.outbound.queue.drop_old(now, QUEUED_FOR, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
         self.sweep_closed();
-        self.resequencer.handle_timeout(now, sink);
+        self.inbound.resequencer.handle_timeout(now, sink);
         while let Some(retired) = self.keyring.retire(now) {
             self.events.push(Event::KeysRetired(retired));
         }
-        if now.since(self.heard_at) >= SESSION_SILENCE {
+        if self.liveness.is_over(now) {
             self.events.push(Event::Silent);
         }
     }
 
     /// An authentic datagram came: who was silent for long is asked by all paths at once.
     pub(super) fn note_heard(&mut self, now: Time) {
-        if now.since(std::mem::replace(&mut self.heard_at, now)) > EAGER {
+        if self.liveness.note_heard(now) {
             self.paths.iter_mut().for_each(|path| path.health.probe_now(now));
         }
     }
 
     /// For how long nothing came of what should have.
     pub fn silence(&self, now: Time) -> Duration {
-        let silence = now.since(self.heard_at.max(self.resumed_at));
-        // The far side of an idle session says nothing until it asks, or keys are due.
-        if self.idle { silence.saturating_sub(IDLE_DEAF) } else { silence }
-    }
-
-    /// How often a path that is down is probed: ever more seldom where the peer is silent altogether.
-    fn probe_interval(&self, now: Time) -> Duration {
-        let silence = self.silence(now);
-        if self.idle && silence < EAGER {
-            return IDLE_PROBE;
-        }
-        if silence < EAGER {
-            DOWN_PROBE_INTERVAL
-        } else {
-            (silence / EAGER_PARTS).clamp(DOWN_PROBE_INTERVAL, ASK_LEAST)
-        }
+        self.liveness.silence(now)
     }
 
     fn path_timeout(&mut self, now: Time, index: usize, rng: &mut dyn Random) {
@@ -178,7 +155,7 @@ impl Session {
             self.declare_losses(now, index);
         }
         self.probe_timeout(now, index);
-        let (others, every) = (self.others(index), self.probe_interval(now));
+        let (others, every) = (self.paths.others(index), self.liveness.probe_interval(now));
         let path = &mut self.paths[index];
         match path.health.handle_timeout(now, others, every) {
             HealthAction::None => {}
@@ -203,7 +180,7 @@ impl Session {
 
     /// Silence makes a path suspect; a tail that is merely late is asked after.
     fn probe_timeout(&mut self, now: Time, index: usize) {
-        let others = self.others(index);
+        let others = self.paths.others(index);
         let path = &mut self.paths[index];
         let pto = path.way.probe_timeout();
         let Some((_, kind)) = path.flight.sent.pto_deadline(pto).filter(|(at, _)| *at <= now) else { return };
@@ -227,20 +204,14 @@ impl Session {
     fn on_gave_up(&mut self, now: Time, index: usize) {
         self.events.push(Event::PathDown);
         self.reinject(now, index);
-        if self.idle {
+        if self.liveness.is_idle() {
             self.announce(self.paths[index].id, LinkState::Down);
         }
     }
 
-    /// Whether another path could take this one's place.
-    fn others(&self, index: usize) -> Others {
-        let works = self.paths.iter().enumerate().any(|(other, path)| other != index && path.works());
-        if works { Others::Work } else { Others::None }
-    }
-
     /// What a suspect path has in flight moves to the others, if there are others.
     pub(super) fn on_suspect(&mut self, now: Time, index: usize) {
-        self.policy.reconsider();
+        self.scheduling.policy.reconsider();
         if self.paths.iter().any(|path| path.works()) {
             self.paths[index].note_black_holed();
             self.reinject(now, index);
@@ -249,13 +220,6 @@ impl Session {
 
     /// When the peer is to be sent a new initiation because nothing at all was acknowledged for too long.
     pub fn silence_deadline(&self) -> Option<Time> {
-        self.unanswered_since.map(|since| since + self.silence_allowed())
-    }
-
-    /// How long nothing may be acknowledged: a path that was never measured says nothing.
-    fn silence_allowed(&self) -> Duration {
-        let measured = self.paths.iter().filter(|path| !path.is_closed() && path.way.rtt.has_sample());
-        let slowest = measured.map(|path| path.way.probe_timeout()).max();
-        slowest.map_or(SILENCE, |timeout| (timeout * SILENCE_PTOS).clamp(SILENCE_LEAST, SILENCE))
+        self.liveness.unanswered_until(|| self.paths.silence_allowed())
     }
 }
