@@ -25,5 +25,6 @@ pub mod rules;
 pub mod scheduler;
 pub mod session;
 pub mod transport;
+pub mod treatment;
 pub mod units;
 pub mod wire;

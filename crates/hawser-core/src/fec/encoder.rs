@@ -6,7 +6,7 @@
 
 use super::gf256::{HALF, add_scaled, coefficient};
 use super::symbol::{self, MAX_SYMBOL, SymbolHead};
-use crate::rules::RuleId;
+use crate::treatment::RuleId;
 use crate::units::Time;
 use crate::wire::{RepairFrame, SymbolNumber};
 use std::time::Duration;

@@ -17,7 +17,7 @@ mod gf256;
 mod strength;
 pub(crate) mod symbol;
 
-use crate::rules::RuleId;
+use crate::treatment::RuleId;
 use crate::units::{ByteCount, Time};
 use crate::wire::{DATA_HEADER_LEN, DATA_OVERHEAD, ProtectedFrame, RepairFrame, SymbolNumber, TAG_LEN};
 use decoder::{Decoder, Repaired};

@@ -5,7 +5,7 @@ use super::demand::{Demand, STEPS};
 use super::encoder::Encoder;
 use super::symbol::SymbolHead;
 use crate::path::loss_meter::LossMeter;
-use crate::rules::RuleId;
+use crate::treatment::RuleId;
 use crate::units::Time;
 use crate::wire::{DataFlags, DataFrame, FlowBucket, FlowSequence, Frame, Frames, ProtectedFrame, RepairFrame};
 use rand_chacha::ChaCha20Rng;

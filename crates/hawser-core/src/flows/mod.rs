@@ -17,7 +17,7 @@ mod tests;
 
 use crate::packet::inner::{self, Inner};
 use crate::packet::{FlowKey, Transport};
-use crate::rules::Treatment;
+use crate::treatment::Treatment;
 use crate::units::{ByteCount, LinkId, PeerId, Random, Time};
 use sampler::Sampler;
 use std::net::{IpAddr, SocketAddr};

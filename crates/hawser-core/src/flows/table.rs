@@ -7,7 +7,7 @@
 
 use super::{FLOW_PATHS, FlowId, FlowPath, FlowShare, FlowSnapshot};
 use crate::packet::{FlowKey, Inner};
-use crate::rules::Treatment;
+use crate::treatment::Treatment;
 use crate::units::{ByteCount, PeerId, Time};
 use std::cmp::Reverse;
 

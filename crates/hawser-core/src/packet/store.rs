@@ -9,7 +9,7 @@ use super::flow::{FlowBucket, FlowKey};
 use super::inner::{Inner, InnerError};
 use super::pool::{LARGEST, Pool};
 use super::train::{Offload, Shape, Train};
-use crate::rules::Treatment;
+use crate::treatment::Treatment;
 use thiserror::Error;
 
 /// From here on the read buffer itself is kept, bytes: a copy would save less than half of it.

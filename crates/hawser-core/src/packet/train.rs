@@ -9,7 +9,7 @@ use super::flow::{FlowBucket, FlowKey};
 use super::inner::{self, Class, Inner, Transport, be16, be32, put16};
 use super::pure_ack;
 use super::store::PacketDrop;
-use crate::rules::Treatment;
+use crate::treatment::Treatment;
 use crate::units::{ByteCount, Ecn};
 use std::net::IpAddr;
 

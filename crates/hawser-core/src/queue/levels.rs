@@ -4,7 +4,7 @@
 //! 2. Lower ones are not starved: once 16 turns went before them they have one, in turn among them. So they get together at
 //!    least one byte in 17 of what leaves while they wait, if the paths that pull may carry them.
 
-use crate::rules::PRIORITY_MOST;
+use crate::treatment::PRIORITY_MOST;
 use crate::units::ByteCount;
 
 /// Priorities that there are.

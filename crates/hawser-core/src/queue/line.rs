@@ -1,7 +1,7 @@
 //! What waits: trains in arrival order over all flows, and in order within each flow.
 
 use crate::packet::{FlowBucket, SegmentRef, Train, TrainId};
-use crate::rules::Treatment;
+use crate::treatment::Treatment;
 use crate::units::{ByteCount, Time};
 
 /// No item.

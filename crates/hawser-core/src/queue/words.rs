@@ -2,7 +2,7 @@
 
 use super::codel::{INTERVAL, TARGET};
 use crate::packet::{FlowBucket, SegmentRef, TrainId};
-use crate::rules::Treatment;
+use crate::treatment::Treatment;
 use crate::units::ByteCount;
 use std::time::Duration;
 

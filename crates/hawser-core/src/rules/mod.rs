@@ -11,7 +11,7 @@
 //! of a packet are treated alike.
 
 use crate::packet::{Inner, Transport};
-use crate::scheduler::Kind;
+use crate::treatment::Kind;
 use crate::units::Time;
 use ipnet::IpNet;
 use std::time::Duration;
@@ -21,6 +21,7 @@ mod mark;
 mod tests;
 mod via;
 
+pub use crate::treatment::{PRIORITY_MOST, RuleId, Treatment};
 pub use mark::Mark;
 pub use via::Via;
 
@@ -29,33 +30,6 @@ const ECN_BITS: u32 = 2;
 
 /// The packets of a rule that went are under way for less than this.
 const UNDER_WAY: Duration = Duration::from_secs(60);
-/// The most that a priority is above or below that of all other traffic.
-pub const PRIORITY_MOST: i8 = 3;
-
-/// A rule by its number, from one; zero: none. A plain number.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct RuleId(pub u16);
-
-/// What is done with the packets of a flow. The default is that of a portal without rules. A plain value.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Treatment {
-    /// What chooses their paths.
-    pub scheduler: Kind,
-    /// What is lost is retransmitted, and order is restored. Without it a packet is delivered as it comes.
-    pub resend: bool,
-    /// Repair symbols go along.
-    pub fec: bool,
-    /// When they leave the ingress queue, against others: higher first. From -[`PRIORITY_MOST`] to [`PRIORITY_MOST`].
-    pub priority: i8,
-    /// The rule that says so.
-    pub rule: RuleId,
-}
-
-impl Default for Treatment {
-    fn default() -> Treatment {
-        Treatment { scheduler: Kind::Adaptive, resend: true, fec: false, priority: 0, rule: RuleId::default() }
-    }
-}
 
 /// The class of a packet in the first six bits of its traffic class (RFC 2474). Zero is the default class. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]

@@ -1,6 +1,6 @@
 //! The links that a rule names.
 
-use crate::scheduler::Weight;
+use crate::policy::Weight;
 use crate::units::LinkTag;
 
 /// The links that packets of a rule go by. None by default: they go by any. A plain value.

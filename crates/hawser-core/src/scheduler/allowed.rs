@@ -8,8 +8,8 @@
 //! A path that is suspect may be late and nothing worse, so its link counts as working while its tier does (`policy::tier`).
 
 use crate::policy::{PathSet, Weight, tier};
-use crate::rules::{RuleId, Rules, Via};
-use crate::scheduler::Kind;
+use crate::rules::{Rules, Via};
+use crate::treatment::{Kind, RuleId};
 use crate::units::LinkTag;
 
 /// What is known of a path for that. A plain value.

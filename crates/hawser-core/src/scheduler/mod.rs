@@ -21,6 +21,7 @@ mod redundant;
 mod weighted;
 
 pub use crate::policy::{MAX_PATHS, Weight};
+pub use crate::treatment::Kind;
 pub use adaptive::takes_retransmit;
 pub use allowed::{Allowed, Candidate};
 pub use connections::MptcpOption;
@@ -28,24 +29,10 @@ pub use connections::MptcpOption;
 use crate::packet::FlowBucket;
 use crate::policy::{Decisions, PathSet, PathView, Tuning};
 use crate::queue::{Choice, FlowView};
-use crate::rules::{RuleId, Treatment};
+use crate::treatment::{RuleId, Treatment};
 use crate::units::{ByteCount, Time};
 use flow::ByFlow;
 use weighted::Weighted;
-
-/// The schedulers that a user may choose. `Adaptive` by default. A plain value.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub enum Kind {
-    /// Each path takes what it delivers soonest.
-    #[default]
-    Adaptive,
-    /// Each path takes a fixed share.
-    Weighted,
-    /// A flow stays on one path.
-    Flow,
-    /// Every packet goes by the two best paths.
-    Redundant,
-}
 
 /// What is known while a round of packets is given out. Made anew for each; a plain view.
 #[derive(Copy, Clone)]

@@ -89,7 +89,7 @@ impl<'a> Batch<'a> {
 
 /// The next datagram of a path in its batch: its number, and its bytes with the header written.
 pub(super) fn begin<'b>(path: &mut Path, size: usize, batch: &'b mut Batch<'_>) -> (PacketNumber, &'b mut [u8]) {
-    let number = path.next_number();
+    let number = path.flight.next_number();
     let out = batch.push(size);
     path.write_header(number, out);
     (number, out)

@@ -5,14 +5,12 @@
 //! others too while they cannot speak for themselves), the hold time, what must arrive (GONE,
 //! PATH_INFO), a ping.
 
-use super::path::{Content, Path};
+use super::path::Content;
 use super::{Buffers, Route, Session, Transmit};
-use crate::policy::hold;
 use crate::units::{PacketNumber, Time};
 use crate::wire::{
-    AckHead, Close, CloseReason, DATA_HEADER_LEN, EncodeError, Hold, PathChallenge, PathResponse, TAG_LEN, Writer,
+    AckHead, Close, CloseReason, DATA_HEADER_LEN, EncodeError, PathChallenge, PathResponse, TAG_LEN, Writer,
 };
-use std::time::Duration;
 
 /// The byte of a PING frame, and of PADDING (docs/wire.md).
 const PING: u8 = 0x01;
@@ -36,7 +34,7 @@ impl Session {
             }
             let Route { link, remote, .. } = self.paths[index].next_way(now);
             let spare = buffers.spare(link, remote);
-            self.paths[index].blocked = spare.is_none();
+            self.paths[index].stall.blocked = spare.is_none();
             let Some(buffer) = spare else { continue };
             let sent = self.write_control(now, index, buffer).or_else(|| self.write_mtu_probe(now, index, buffer));
             if sent.is_some() {
@@ -51,17 +49,14 @@ impl Session {
         let path = &self.paths[index];
         path.speaks(now)
             || (self.is_spokesman(index)
-                && (self.reliable.waits() || self.hold_is_due(now) || self.others_ack(now, index)))
+                && (self.recovery.reliable.waits()
+                    || self.hold.is_due(now, &self.paths, &self.settings.tuning)
+                    || self.others_ack(now, index)))
     }
 
-    /// The path that says what concerns the whole session: the fastest that works.
+    /// The path that says what concerns the whole session.
     pub(super) fn is_spokesman(&self, index: usize) -> bool {
-        let works = |path: &Path| path.health.is_active();
-        let fastest = self.policy.decisions().fastest;
-        match self.paths.get(fastest) {
-            Some(path) if works(path) => index == fastest,
-            _ => self.paths.iter().position(works) == Some(index),
-        }
+        self.scheduling.is_spokesman(&self.paths, index)
     }
 
     /// Whether a path that cannot speak for itself has acknowledgements due.
@@ -74,7 +69,7 @@ impl Session {
 
     fn write_control(&mut self, now: Time, index: usize, buffer: &mut [u8]) -> Option<Transmit> {
         let path = &mut self.paths[index];
-        let number = path.peek_number();
+        let number = path.flight.peek_number();
         let room = path.control_room(now, path.next_way(now));
         if room == 0 {
             return None;
@@ -87,7 +82,7 @@ impl Session {
         let len = out.len();
         // Who had nothing to say, as only its MTU is searched, is not short of room.
         let starves = len == 0 && self.paths[index].ack_is_due(now);
-        self.paths[index].starved = if starves { room } else { 0 };
+        self.paths[index].stall.starved = if starves { room } else { 0 };
         if len == 0 {
             return None;
         }
@@ -104,7 +99,7 @@ impl Session {
         written: &Written,
     ) -> Transmit {
         let path = &mut self.paths[index];
-        let (id, number, size) = (path.id, path.next_number(), datagram.len());
+        let (id, number, size) = (path.id, path.flight.next_number(), datagram.len());
         let seal = &self.keyring.seal().send;
         path.write_header(number, datagram);
         let sealed = seal.seal(id, number, datagram);
@@ -118,7 +113,7 @@ impl Session {
         // That a path which is down does not answer says nothing of a peer that others may reach.
         let works = self.paths[index].health.is_active() || !self.paths.iter().any(|path| path.health.is_active());
         if written.elicits && works {
-            self.unanswered_since.get_or_insert(now);
+            self.liveness.note_asked(now);
         }
         let path = &self.paths[index];
         Transmit { source: route.source, remote: route.remote, link: route.link, ..path.transmit(size, size) }
@@ -149,9 +144,9 @@ impl Session {
         }
         self.write_acks(now, index, out, written)?;
         if self.is_spokesman(index) {
-            self.write_hold(now, out)?;
+            self.hold.write(now, &self.paths, &self.settings.tuning, out)?;
             let id = self.paths[index].id;
-            written.elicits |= self.reliable.write(id, number, out)? > 0;
+            written.elicits |= self.recovery.reliable.write(id, number, out)? > 0;
         }
         if std::mem::take(&mut self.paths[index].wants.close) {
             Close { reason: CloseReason::Shutdown }.encode(out)?;
@@ -162,10 +157,8 @@ impl Session {
             written.elicits = true;
         }
         path.wants.ping &= !written.elicits;
-        // Of an idle session nothing that was sent can be repaired any more, and that is the shortest thing to say.
         if std::mem::take(&mut path.wants.alive) && out.is_empty() {
-            let hold = if self.idle { Duration::ZERO } else { self.hold.told.max(self.hold_time(now)) };
-            Hold { hold_us: u64::try_from(hold.as_micros()).unwrap_or(u64::MAX) }.encode(out)?;
+            self.hold.repeat(now, &self.paths, &self.settings.tuning, self.liveness.is_idle(), out)?;
         }
         Ok(())
     }
@@ -205,55 +198,17 @@ impl Session {
         Ok(())
     }
 
-    /// How long the far resequencer may wait: for the slowest of the paths that carry data.
-    fn hold_time(&self, now: Time) -> Duration {
-        let busy = self.paths.iter().filter(|path| path.carried_data_lately(now));
-        hold::time(&self.tuning().hold, busy.map(Path::repair_time))
-    }
-
-    /// How long our own resequencer waits for a gap: as the peer said; before its first word, as
-    /// long as we would need ourselves.
-    pub(super) fn patience(&self) -> Duration {
-        if self.hold.heard > Duration::ZERO {
-            return self.hold.heard;
-        }
-        let working = self.paths.iter().filter(|path| path.works());
-        hold::time(&self.tuning().hold, working.map(Path::repair_time))
-    }
-
-    /// For how long a lost packet is worth sending again.
-    pub(super) fn useful_for(&self) -> Duration {
-        hold::useful_for(&self.tuning().hold, self.hold.told)
-    }
-
-    fn hold_is_due(&self, now: Time) -> bool {
-        if !self.paths.iter().any(|path| path.carried_data_lately(now)) {
-            return false;
-        }
-        hold::is_due(&self.tuning().hold, now, (self.hold.told, self.hold.told_at), self.hold_time(now))
-    }
-
-    fn write_hold(&mut self, now: Time, out: &mut Writer<'_>) -> Result<(), EncodeError> {
-        if !self.hold_is_due(now) {
-            return Ok(());
-        }
-        let hold = self.hold_time(now);
-        Hold { hold_us: u64::try_from(hold.as_micros()).unwrap_or(u64::MAX) }.encode(out)?;
-        (self.hold.told, self.hold.told_at) = (hold, now);
-        Ok(())
-    }
-
     /// A datagram of the size that the path's MTU search asks for.
     fn write_mtu_probe(&mut self, now: Time, index: usize, buffer: &mut [u8]) -> Option<Transmit> {
         let path = &mut self.paths[index];
-        if !path.health.is_active() || path.quiet {
+        if !path.health.is_active() || path.activity.quiet {
             return None;
         }
-        let size = path.pmtu.poll_probe(now)?;
+        let size = path.way.pmtu.poll_probe(now)?;
         let datagram = &mut buffer[..usize::from(size)];
         datagram.fill(0);
         datagram[DATA_HEADER_LEN] = PING;
-        let (id, number) = (path.id, path.next_number());
+        let (id, number) = (path.id, path.flight.next_number());
         let seal = &self.keyring.seal().send;
         path.write_header(number, datagram);
         let sealed = seal.seal(id, number, datagram);

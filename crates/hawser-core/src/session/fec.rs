@@ -5,10 +5,10 @@
 //! 3. `on_protected`, `on_repair`: what comes back takes the place that it would have had.
 
 use super::batch::{Batch, begin};
-use super::inbound::arrival;
+use super::inbound::{Delivery, Inbound, arrival};
 use super::path::Content;
 use super::retransmit::SegmentRecord;
-use super::{Buffers, Context, Session, Sink, Transmit};
+use super::{Buffers, Session, Transmit};
 use crate::drops::DropReason;
 use crate::fec::Fec;
 use crate::fec::decoder::Repaired;
@@ -28,7 +28,7 @@ impl Session {
     /// segments of a train do or none, else the shorter last one could make the longer datagram.
     pub(super) fn is_protected(&self, index: usize, record: &SegmentRecord, train: &Train) -> bool {
         let asked = record.treatment.fec && record.tries == 1;
-        asked && self.fec.protects(asked, train.segment_len(0), self.paths[index].mtu())
+        asked && self.fec.protects(asked, train.segment_len(0), self.paths[index].way.mtu())
     }
 
     /// Step 1, for a segment that `is_protected`. Tells the bytes on the wire.
@@ -52,7 +52,7 @@ impl Session {
         let sealed = self.keyring.seal().send.seal_from(path.id, number, out, head, body);
         debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");
         let wire = path.remember(now, number, size, Content::Segment(record));
-        path.count(record.rule(), wire);
+        path.counts.count(record.rule(), wire);
         wire
     }
 
@@ -75,7 +75,7 @@ impl Session {
             let sealed = self.keyring.seal().send.seal(path.id, number, out);
             debug_assert_eq!(sealed, Ok(()), "a repair fills its datagram");
             path.remember_control(now, number, size, true, false, Content::Duplicate);
-            self.unanswered_since.get_or_insert(now);
+            self.liveness.note_asked(now);
             return Some(path.transmit(size, size));
         }
         None
@@ -85,9 +85,9 @@ impl Session {
     /// that may carry every packet of which the repair tells something.
     fn repair_path(&self, now: Time, size: usize) -> Option<usize> {
         let last = self.fec.last_path();
-        let set = self.fec.rules(now).fold(PathSet::ALL, |set, rule| set.common(self.allowed.of(rule)));
-        let usable = |(index, _): &(usize, &PathView)| set.contains(*index) && size <= self.paths[*index].mtu();
-        let usable = || self.views.iter().enumerate().filter(usable);
+        let set = self.fec.rules(now).fold(PathSet::ALL, |set, rule| set.common(self.scheduling.allowed.of(rule)));
+        let usable = |(index, _): &(usize, &PathView)| set.contains(*index) && size <= self.paths[*index].way.mtu();
+        let usable = || self.scheduling.views.iter().enumerate().filter(usable);
         let fastest = usable().map(|(_, view)| view.delay_us).min()?;
         let cost = |(index, view): &(usize, &PathView)| {
             let detour = view.delay_us.saturating_sub(fastest) > DETOUR_US || !view.ready_in.is_zero();
@@ -95,37 +95,32 @@ impl Session {
         };
         usable().min_by_key(cost).map(|(index, _)| index)
     }
+}
 
+impl Inbound {
     /// Step 3: a packet that repairs cover arrived. It goes before those that it brings back.
-    pub(super) fn on_protected(
+    pub fn on_protected(
         &mut self,
         now: Time,
         frame: &ProtectedFrame<'_>,
-        sink: &mut dyn Sink,
-        cx: &mut Context<'_>,
+        fec: &mut Fec,
+        to: &mut Delivery<'_>,
     ) -> Result<(), DropReason> {
-        let verdict = self.on_data(now, &frame.data, sink, cx);
-        self.with_fec(|session, fec| fec.on_source(now, frame, |back| session.on_repaired(now, back, sink, cx)));
+        let verdict = self.on_data(now, &frame.data, to);
+        fec.on_source(now, frame, |back| self.on_repaired(now, back, to));
         verdict
     }
 
     /// Step 3: a repair arrived.
-    pub(super) fn on_repair(&mut self, now: Time, frame: &RepairFrame<'_>, sink: &mut dyn Sink, cx: &mut Context<'_>) {
-        self.with_fec(|session, fec| fec.on_repair(now, frame, |back| session.on_repaired(now, back, sink, cx)));
+    pub fn on_repair(&mut self, now: Time, frame: &RepairFrame<'_>, fec: &mut Fec, to: &mut Delivery<'_>) {
+        fec.on_repair(now, frame, |back| self.on_repaired(now, back, to));
     }
 
     /// A packet came back. It is checked as one that arrived.
-    fn on_repaired(&mut self, now: Time, (head, packet): Repaired<'_>, sink: &mut dyn Sink, cx: &mut Context<'_>) {
+    fn on_repaired(&mut self, now: Time, (head, packet): Repaired<'_>, to: &mut Delivery<'_>) {
         let arrival = arrival(head.bucket, head.flags, head.sequence);
-        if let Err(reason) = self.on_whole(now, arrival, packet, sink, cx) {
-            cx.drops.count(reason);
+        if let Err(reason) = self.on_whole(now, arrival, packet, to) {
+            to.drops.count(reason);
         }
-    }
-
-    /// Lets the code work while what it brings back goes to the rest of the session.
-    fn with_fec(&mut self, work: impl FnOnce(&mut Session, &mut Fec)) {
-        let mut fec = std::mem::take(&mut self.fec);
-        work(self, &mut fec);
-        self.fec = fec;
     }
 }

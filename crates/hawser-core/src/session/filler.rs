@@ -155,7 +155,8 @@ impl Session {
         if self.filler.is_on() || now < self.filler.asked_until {
             return Err(SpeedError::Busy);
         }
-        let of_run = |path: &super::path::Path| path.works() && asked.link.is_none_or(|link| path.terms.name == link);
+        let of_run =
+            |path: &super::path::Path| path.works() && asked.link.is_none_or(|link| path.offer.terms.name == link);
         if !self.paths.iter().any(of_run) {
             return Err(SpeedError::NoPath);
         }
@@ -194,7 +195,7 @@ impl Session {
 
     fn say_speed(&mut self, word: SpeedWord, run: u64, link: Option<LinkTag>, milliseconds: u64, bytes: ByteCount) {
         let frame = SpeedFrame { run, word, link: link.unwrap_or_default(), milliseconds, bytes: bytes.0 };
-        self.reliable.push(reliable::Frame::Speed(frame));
+        self.recovery.reliable.push(reliable::Frame::Speed(frame));
     }
 
     /// Step 1: a frame of the range that is skipped by who does not know it came, of this many bytes on the wire.
@@ -210,8 +211,8 @@ impl Session {
         self.note_busy(now);
         let path = &mut self.paths[index];
         let size = DATA_HEADER_LEN + FILLER_HEAD + len + TAG_LEN + path.overhead();
-        path.filler.received += ByteCount(size as u64);
-        path.wants.ping |= now.since(path.last_sent) >= ASK_EVERY;
+        path.counts.filler.received += ByteCount(size as u64);
+        path.wants.ping |= now.since(path.activity.last_sent) >= ASK_EVERY;
     }
 
     /// The peer's runs are numbered: what overtook a later word says nothing.
@@ -251,8 +252,8 @@ impl Session {
         let Some(run) = &self.filler.run else { return false };
         let path = &self.paths[index];
         match run.link {
-            Some(link) => path.works() && path.terms.name == link,
-            None => path.works() && self.allowed.of(RuleId::default()).contains(index),
+            Some(link) => path.works() && path.offer.terms.name == link,
+            None => path.works() && self.scheduling.allowed.of(RuleId::default()).contains(index),
         }
     }
 
@@ -266,7 +267,7 @@ impl Session {
             if self.paths[index].ready_in(now).is_zero() {
                 let Route { link, remote, .. } = self.paths[index].route;
                 let spare = buffers.spare(link, remote);
-                self.paths[index].blocked = spare.is_none();
+                self.paths[index].stall.blocked = spare.is_none();
                 if let Some(transmit) = spare.and_then(|buffer| self.fill_filler(now, index, buffer)) {
                     return Some(transmit);
                 }
@@ -279,7 +280,7 @@ impl Session {
     fn fill_filler(&mut self, now: Time, index: usize, buffer: &mut [u8]) -> Option<Transmit> {
         let run = self.filler.run.as_mut()?;
         let path = &mut self.paths[index];
-        let (mut budget, size) = (path.budget(now).min(run.left), path.mtu());
+        let (mut budget, size) = (path.budget(now).min(run.left), path.way.mtu());
         let mut batch = Batch::new(buffer, path.room_before());
         while budget > ByteCount::ZERO && batch.room_for(size) > 0 {
             let (number, out) = begin(path, size, &mut batch);
@@ -293,13 +294,13 @@ impl Session {
         }
         let wire = batch.wire_bytes(path.overhead());
         run.left -= wire;
-        path.probing.on_fed(now);
+        path.capacity.probing.on_fed(now);
         path.on_batch_sent(now, wire, false);
         if batch.segments() > 1 {
-            path.join_train(batch.segments());
+            path.flight.join_train(batch.segments());
         }
         let transmit = path.transmit(batch.len(), batch.segment_size());
-        self.unanswered_since.get_or_insert(now);
+        self.liveness.note_asked(now);
         self.note_busy(now);
         Some(transmit)
     }

@@ -47,33 +47,35 @@ impl SparseInFlight {
 impl Path {
     /// How long its answers may take.
     fn answer_time(&self) -> Duration {
-        let rtt = self.rtt.snapshot();
+        let rtt = self.way.rtt.snapshot();
         hedge::answer_time(&self.tuning.hedge, rtt.smoothed, rtt.latest, rtt.variance)
     }
 
     /// Step 1: packet `number` carries `record`.
     pub(super) fn note_sparse(&mut self, now: Time, number: PacketNumber, record: SegmentRecord) {
-        if self.sparse.0.len() == NOTED {
-            self.sparse.0.pop_front();
+        if self.flight.sparse.0.len() == NOTED {
+            self.flight.sparse.0.pop_front();
         }
-        self.sparse.0.push_back(Noted { number, due: now + self.answer_time(), record });
+        self.flight.sparse.0.push_back(Noted { number, due: now + self.answer_time(), record });
     }
 
     /// Whether it has something under way that was not reinjected.
     fn holds_more(&self) -> bool {
-        self.works() && self.sent.bytes_in_flight() > ByteCount::ZERO && self.peek_number() > self.reinjected
+        self.works()
+            && self.flight.sent.bytes_in_flight() > ByteCount::ZERO
+            && self.flight.peek_number() > self.flight.reinjected
     }
 
     /// Whether it has next to nothing under way, for what it may have.
     fn is_nearly_idle(&self) -> bool {
         let part = u64::from(self.tuning.reinjection.idle_part);
-        part > 0 && self.sent.bytes_in_flight() <= ByteCount(self.controller.window().0 / part)
+        part > 0 && self.flight.sent.bytes_in_flight() <= ByteCount(self.capacity.controller.window().0 / part)
     }
 
     /// When what it holds of sparse flows is to go by another path too, if no answer comes.
     pub(super) fn hedge_at(&self) -> Option<Time> {
-        let first = self.sparse.0.front().filter(|_| self.works())?;
-        let overdue = self.sent.next_awaited_sent_at().map(|at| at + self.answer_time());
+        let first = self.flight.sparse.0.front().filter(|_| self.works())?;
+        let overdue = self.flight.sent.next_awaited_sent_at().map(|at| at + self.answer_time());
         Some(overdue.map_or(first.due, |at| first.due.min(at)))
     }
 }
@@ -91,13 +93,13 @@ impl Session {
             if path.hedge_at().is_none_or(|at| at > now) {
                 continue;
             }
-            let held = std::mem::take(&mut path.sparse.0);
+            let held = std::mem::take(&mut path.flight.sparse.0);
             for Noted { number, record, .. } in held {
-                let set = self.allowed.of(record.rule());
-                let Some(other) = hedge::copies_by(&self.views, set, index) else { continue };
+                let set = self.scheduling.allowed.of(record.rule());
+                let Some(other) = hedge::copies_by(&self.scheduling.views, set, index) else { continue };
                 let size = ByteCount((DATA_OVERHEAD + usize::from(record.len)) as u64);
-                if self.paths[index].sent.is_outstanding(number) && self.hedge_credit.pay(size) {
-                    self.copies.note_twin(&record, self.views[other].id);
+                if self.paths[index].flight.sent.is_outstanding(number) && self.copies.credit.pay(size) {
+                    self.copies.note_twin(&record, self.scheduling.views[other].id);
                 }
             }
         }
@@ -105,7 +107,7 @@ impl Session {
 
     /// Step 3, where nothing waits. Says whether anything is to go.
     pub(super) fn reinject_while_idle(&mut self, now: Time) -> bool {
-        let decisions = self.policy.decisions();
+        let decisions = self.scheduling.policy.decisions();
         let idle = self.paths.get(decisions.fastest).is_some_and(Path::is_nearly_idle);
         let held =
             || self.paths.iter().enumerate().any(|(index, path)| index != decisions.fastest && path.holds_more());
@@ -113,7 +115,7 @@ impl Session {
             return false;
         }
         self.refresh_views(now);
-        let fastest = self.policy.decisions().fastest;
+        let fastest = self.scheduling.fastest();
         for index in (0..self.paths.len()).filter(|index| *index != fastest) {
             self.reinject_by(now, index, fastest);
         }
@@ -126,16 +128,16 @@ impl Session {
         if !path.holds_more() {
             return;
         }
-        let (tuning, from) = (path.tuning.reinjection, path.reinjected);
-        let (there, here) = (&self.views[index], &self.views[fastest]);
-        for (number, packet) in path.sent.outstanding_from(from) {
+        let (tuning, from) = (path.tuning.reinjection, path.flight.reinjected);
+        let (there, here) = (&self.scheduling.views[index], &self.scheduling.views[fastest]);
+        for (number, packet) in path.flight.sent.outstanding_from(from) {
             let Content::Segment(record) = packet.content else { continue };
             let size = ByteCount((DATA_OVERHEAD + usize::from(record.len)) as u64);
             let sooner = reinjection::is_sooner(&tuning, now.since(packet.sent_at), there, here);
-            let may = may_be_copied(record.treatment) && self.allowed.of(record.rule()).contains(fastest);
-            if may && sooner && self.hedge_credit.pay(size) {
+            let may = may_be_copied(record.treatment) && self.scheduling.allowed.of(record.rule()).contains(fastest);
+            if may && sooner && self.copies.credit.pay(size) {
                 self.copies.note_twin(&record, here.id);
-                path.reinjected = number.next();
+                path.flight.reinjected = number.next();
             }
         }
     }

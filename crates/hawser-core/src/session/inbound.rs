@@ -7,19 +7,21 @@
 //! 6. Inner packets go to the resequencer, if their source is the peer's; of others it learns that they came.
 
 use super::{Context, Event, Route, Session, Sink};
-use crate::drops::DropReason;
+use crate::drops::{DropReason, Drops};
 use crate::endpoint::labels::KeyId;
-use crate::flows::Look;
-use crate::packet::{Transport, inner};
+use crate::endpoint::routing::Routing;
+use crate::fec::Fec;
+use crate::flows::{FlowWatch, Look};
+use crate::packet::{TrainStore, Transport, inner};
 use crate::path::health::DownReason;
 use crate::path::replay::ReplayVerdict;
-use crate::resequence::{Arrival, Outcome};
-use crate::rules::Mark;
-use crate::scheduler::{Kind, MptcpOption};
-use crate::units::{ByteCount, Ecn, PacketNumber, PathId, Time};
+use crate::resequence::{Arrival, Outcome, Reassembler, Resequencer};
+use crate::rules::{Mark, Rules};
+use crate::scheduler::{Kind, MptcpOption, Scheduler};
+use crate::units::{ByteCount, Ecn, PacketNumber, PathId, PeerId, Time};
 use crate::wire::{
-    DataFlags, DataFrame, DataHeader, FlowBucket, FlowSequence, Frame, Frames, Hold, LinkNameFrame, LinkState,
-    PathInfo, Reader, SplitFrame,
+    DataFlags, DataFrame, DataHeader, FlowBucket, FlowSequence, Frame, Frames, LinkNameFrame, LinkState, PathInfo,
+    Reader, SplitFrame,
 };
 use std::net::IpAddr;
 use std::time::Duration;
@@ -50,7 +52,7 @@ impl Session {
         sink: &mut dyn Sink,
         cx: &mut Context<'_>,
     ) -> Result<(), DropReason> {
-        self.note_call(now);
+        self.liveness.note_call(now);
         let Datagram { route, ecn, bytes } = datagram;
         let size = bytes.len();
         let (number, frames) = self.open(now, key, path, bytes)?;
@@ -76,7 +78,7 @@ impl Session {
         bytes: &'d mut [u8],
     ) -> Result<(PacketNumber, &'d [u8]), DropReason> {
         let header = DataHeader::decode(&mut Reader::new(bytes)).map_err(|_| DropReason::Malformed)?;
-        let known = self.index_of(path).map(|index| &self.paths[index].received);
+        let known = self.paths.index_of(path).map(|index| &self.paths[index].received);
         let number = header.number.expand(known.and_then(|received| received.largest()));
         if known.is_some_and(|received| received.check(number) != ReplayVerdict::Fresh) {
             return Err(DropReason::Replayed);
@@ -101,9 +103,9 @@ impl Session {
     ) {
         let path = &mut self.paths[index];
         path.received.on_packet(now, number, elicits, ecn);
-        path.heard_at = now;
-        path.rx_bytes += ByteCount(size as u64);
-        path.carried += ByteCount((size + path.overhead()) as u64);
+        path.activity.heard_at = now;
+        path.counts.rx_bytes += ByteCount(size as u64);
+        path.counts.carried += ByteCount((size + path.overhead()) as u64);
         path.validation.on_received(now, route, u32::try_from(size).unwrap_or(u32::MAX), newest);
     }
 
@@ -122,137 +124,176 @@ impl Session {
                 Some(name) => self.on_name(&name),
                 None => self.on_reserved(now, index, &frame),
             },
-            Frame::Data(data) => self.on_data(now, &data, sink, cx)?,
+            Frame::Data(data) => {
+                self.note_busy(now);
+                let (inbound, _, mut to) = self.delivery(sink, cx);
+                inbound.on_data(now, &data, &mut to)?;
+            }
             Frame::Ack(ack) => self.on_ack(now, index, &ack, cx).map_err(|_| DropReason::BadFrame)?,
-            Frame::Split(split) => self.on_split(now, &split, sink, cx)?,
+            Frame::Split(split) => {
+                self.note_busy(now);
+                let (inbound, _, mut to) = self.delivery(sink, cx);
+                inbound.on_split(now, &split, &mut to)?;
+            }
             Frame::PathChallenge(challenge) => self.paths[index].wants.response = Some((challenge.token, route)),
             Frame::PathResponse(response) => self.on_response(now, index, response.token),
             Frame::PathInfo(info) if !self.on_info(now, &info) => cx.drops.count(DropReason::BadFrame),
             Frame::PathInfo(_) => {}
-            Frame::Gone(gone) => self.resequencer.on_gone(now, gone.bucket, gone.upto, sink),
-            Frame::Hold(hold) => self.on_hold(hold),
+            Frame::Gone(gone) => self.inbound.resequencer.on_gone(now, gone.bucket, gone.upto, sink),
+            Frame::Hold(hold) => {
+                self.inbound.resequencer.set_hold(self.hold.hear(hold, &self.settings.tuning));
+            }
             Frame::Terms(terms) => self.on_terms(&terms),
-            Frame::Protected(frame) => self.on_protected(now, &frame, sink, cx)?,
-            Frame::Repair(frame) => self.on_repair(now, &frame, sink, cx),
+            Frame::Protected(frame) => {
+                self.note_busy(now);
+                let (inbound, fec, mut to) = self.delivery(sink, cx);
+                inbound.on_protected(now, &frame, fec, &mut to)?;
+            }
+            Frame::Repair(frame) => {
+                let (inbound, fec, mut to) = self.delivery(sink, cx);
+                inbound.on_repair(now, &frame, fec, &mut to);
+            }
             Frame::Close(_) => self.events.push(Event::Closed),
         }
         Ok(())
     }
 
-    /// Step 6: one check, one function: are the inner addresses those that this peer may use?
-    pub(super) fn on_data(
-        &mut self,
-        now: Time,
-        frame: &DataFrame<'_>,
-        sink: &mut dyn Sink,
-        cx: &mut Context<'_>,
-    ) -> Result<(), DropReason> {
-        self.note_busy(now);
-        let arrival = arrival(frame.bucket, frame.flags, frame.sequence);
-        self.on_whole(now, arrival, frame.packet, sink, cx)
+    /// What an inner packet is delivered by.
+    fn delivery<'a>(
+        &'a mut self,
+        sink: &'a mut dyn Sink,
+        cx: &'a mut Context<'_>,
+    ) -> (&'a mut Inbound, &'a mut Fec, Delivery<'a>) {
+        let patience = self.hold.patience(&self.paths, &self.settings.tuning);
+        let Session { peer, inbound, fec, scheduling, .. } = self;
+        let Context { store, routing, drops, rules, flows, .. } = cx;
+        let scheduler = &mut scheduling.scheduler;
+        (inbound, fec, Delivery { peer: *peer, patience, scheduler, sink, store, routing, drops, rules, flows })
     }
 
-    /// An inner packet is there; one that is refused counts as arrived, so that its flow does not wait for it.
-    pub(super) fn on_whole(
-        &mut self,
-        now: Time,
-        arrival: Arrival,
-        packet: &[u8],
-        sink: &mut dyn Sink,
-        cx: &mut Context<'_>,
-    ) -> Result<(), DropReason> {
-        let patience = self.patience();
-        if let Err(reason) = self.check_addresses(packet, cx) {
-            self.resequencer.on_refused(now, arrival, patience, sink);
-            return Err(reason);
+    /// The peer's word about a path: the newest revision counts. It closes none but its own. Tells whether it is believed.
+    fn on_info(&mut self, now: Time, info: &PathInfo) -> bool {
+        let closed = info.state == LinkState::Closed;
+        if self.paths.is_ours(info.path) && closed {
+            return false;
         }
-        if cx.rules.by_flow() {
-            self.note_connection(now, packet, cx);
-        }
-        self.rx_inner += ByteCount(packet.len() as u64);
-        let outcome = self.resequencer.on_packet(now, arrival, packet, patience, sink);
-        if outcome != Outcome::Duplicate && cx.flows.is_next(Look::Received) {
-            cx.flows.note_received(now, self.peer, packet);
-        }
-        judge(outcome)
-    }
-
-    /// A subflow of MPTCP that comes by the tunnel goes back by it: what it says holds for its other direction.
-    /// The mark that packets there will have is not known.
-    fn note_connection(&mut self, now: Time, packet: &[u8], cx: &Context<'_>) {
-        let Some(inner) = inner::parse(packet).ok().filter(|inner| matches!(inner.transport, Transport::Tcp { .. }))
-        else {
-            return;
+        let Some(index) = self.paths.index_of(info.path) else {
+            // Its first datagram may still be on its way. Of a path of ours the peer may speak that we closed meanwhile.
+            return self.paths.is_ours(info.path)
+                || if closed { self.never_began(info.path) } else { self.will_begin(info.path) };
         };
-        let Some(option) = MptcpOption::of(packet, &inner) else { return };
-        let back = inner.reversed();
-        let treatment = cx.rules.treatment(&back, Mark::default());
-        if treatment.scheduler == Kind::Flow {
-            self.scheduler.on_mptcp_option(now, cx.store.bucket_of(&back, treatment), option);
+        let path = &mut self.paths[index];
+        if path.offer.peer.is_some_and(|(.., revision)| revision >= info.revision) {
+            return true;
         }
+        path.offer.peer = Some((info.state, info.metric, info.revision));
+        match info.state {
+            LinkState::Usable => path.health.probe_now(now),
+            LinkState::Down => self.take_down(now, index, DownReason::PeerSaidDown),
+            LinkState::Closed => self.take_down(now, index, DownReason::Closed),
+        }
+        self.scheduling.policy.reconsider();
+        true
     }
+}
 
-    /// The same once all pieces of a packet came.
-    fn on_split(
-        &mut self,
-        now: Time,
-        frame: &SplitFrame<'_>,
-        sink: &mut dyn Sink,
-        cx: &mut Context<'_>,
-    ) -> Result<(), DropReason> {
-        self.note_busy(now);
-        let arrival = arrival(frame.bucket, frame.flags, frame.sequence);
-        let hold = self.patience().max(PIECES_WAIT);
-        let mut reassembler = std::mem::take(&mut self.reassembler);
-        let whole = reassembler.on_piece(now, frame.id.0, frame.offset, frame.more, arrival, frame.bytes, hold);
-        let verdict = match whole {
-            Err(_) => Err(DropReason::BadFrame),
-            Ok(None) => Ok(()),
-            Ok(Some(whole)) => self.on_whole(now, whole.arrival, whole.packet, sink, cx),
-        };
-        self.reassembler = reassembler;
-        verdict
-    }
+/// What arrived and is not delivered yet. Empty at first; the session owns it.
+pub(super) struct Inbound {
+    pub resequencer: Resequencer,
+    pub reassembler: Reassembler,
+    /// Bytes of inner packets.
+    pub rx_inner: ByteCount,
+}
 
-    fn check_addresses(&self, packet: &[u8], cx: &mut Context<'_>) -> Result<(), DropReason> {
+/// What inner packets are delivered by: what of the session and of its endpoint they need. Made for one frame; it borrows all.
+pub(super) struct Delivery<'a> {
+    peer: PeerId,
+    /// How long a gap is waited for.
+    patience: Duration,
+    scheduler: &'a mut Scheduler,
+    sink: &'a mut dyn Sink,
+    store: &'a TrainStore,
+    routing: &'a mut Routing,
+    pub drops: &'a mut Drops,
+    rules: &'a Rules,
+    flows: &'a mut FlowWatch,
+}
+
+impl Delivery<'_> {
+    /// One check, one function: are the inner addresses those that this peer may use?
+    fn check_addresses(&mut self, packet: &[u8]) -> Result<(), DropReason> {
         let (source, destination) = inner_addresses(packet).ok_or(DropReason::BadInner)?;
-        if cx.routing.peer_of(source) != Some(self.peer) {
+        if self.routing.peer_of(source) != Some(self.peer) {
             Err(DropReason::WrongSource)
-        } else if cx.routing.is_for_another(self.peer, destination) {
+        } else if self.routing.is_for_another(self.peer, destination) {
             Err(DropReason::BetweenPeers)
         } else {
             Ok(())
         }
     }
 
-    fn on_hold(&mut self, hold: Hold) {
-        self.hold.heard = Duration::from_micros(hold.hold_us).min(self.tuning().hold.max);
-        self.resequencer.set_hold(self.hold.heard);
+    /// A subflow of MPTCP that comes by the tunnel goes back by it: what it says holds for its other direction.
+    /// The mark that packets there will have is not known.
+    fn note_connection(&mut self, now: Time, packet: &[u8]) {
+        let Some(inner) = inner::parse(packet).ok().filter(|inner| matches!(inner.transport, Transport::Tcp { .. }))
+        else {
+            return;
+        };
+        let Some(option) = MptcpOption::of(packet, &inner) else { return };
+        let back = inner.reversed();
+        let treatment = self.rules.treatment(&back, Mark::default());
+        if treatment.scheduler == Kind::Flow {
+            self.scheduler.on_mptcp_option(now, self.store.bucket_of(&back, treatment), option);
+        }
+    }
+}
+
+impl Inbound {
+    pub fn new() -> Self {
+        Inbound { resequencer: Resequencer::new(), reassembler: Reassembler::new(), rx_inner: ByteCount::ZERO }
     }
 
-    /// The peer's word about a path: the newest revision counts. It closes none but its own. Tells whether it is believed.
-    fn on_info(&mut self, now: Time, info: &PathInfo) -> bool {
-        let closed = info.state == LinkState::Closed;
-        if self.path_ids.is_ours(info.path) && closed {
-            return false;
+    /// Step 6, for a packet that came whole.
+    pub fn on_data(&mut self, now: Time, frame: &DataFrame<'_>, to: &mut Delivery<'_>) -> Result<(), DropReason> {
+        self.on_whole(now, arrival(frame.bucket, frame.flags, frame.sequence), frame.packet, to)
+    }
+
+    /// An inner packet is there; one that is refused counts as arrived, so that its flow does not wait for it.
+    pub fn on_whole(
+        &mut self,
+        now: Time,
+        arrival: Arrival,
+        packet: &[u8],
+        to: &mut Delivery<'_>,
+    ) -> Result<(), DropReason> {
+        if let Err(reason) = to.check_addresses(packet) {
+            self.resequencer.on_refused(now, arrival, to.patience, to.sink);
+            return Err(reason);
         }
-        let Some(index) = self.index_of(info.path) else {
-            // Its first datagram may still be on its way. Of a path of ours the peer may speak that we closed meanwhile.
-            return self.path_ids.is_ours(info.path)
-                || if closed { self.never_began(info.path) } else { self.will_begin(info.path) };
+        if to.rules.by_flow() {
+            to.note_connection(now, packet);
+        }
+        self.rx_inner += ByteCount(packet.len() as u64);
+        let outcome = self.resequencer.on_packet(now, arrival, packet, to.patience, to.sink);
+        if outcome != Outcome::Duplicate && to.flows.is_next(Look::Received) {
+            to.flows.note_received(now, to.peer, packet);
+        }
+        judge(outcome)
+    }
+
+    /// The same once all pieces of a packet came.
+    fn on_split(&mut self, now: Time, frame: &SplitFrame<'_>, to: &mut Delivery<'_>) -> Result<(), DropReason> {
+        let arrival = arrival(frame.bucket, frame.flags, frame.sequence);
+        let hold = to.patience.max(PIECES_WAIT);
+        let mut reassembler = std::mem::take(&mut self.reassembler);
+        let whole = reassembler.on_piece(now, frame.id.0, frame.offset, frame.more, arrival, frame.bytes, hold);
+        let verdict = match whole {
+            Err(_) => Err(DropReason::BadFrame),
+            Ok(None) => Ok(()),
+            Ok(Some(whole)) => self.on_whole(now, whole.arrival, whole.packet, to),
         };
-        let path = &mut self.paths[index];
-        if path.peer.is_some_and(|(.., revision)| revision >= info.revision) {
-            return true;
-        }
-        path.peer = Some((info.state, info.metric, info.revision));
-        match info.state {
-            LinkState::Usable => path.health.probe_now(now),
-            LinkState::Down => self.take_down(now, index, DownReason::PeerSaidDown),
-            LinkState::Closed => self.take_down(now, index, DownReason::Closed),
-        }
-        self.policy.reconsider();
-        true
+        self.reassembler = reassembler;
+        verdict
     }
 }
 

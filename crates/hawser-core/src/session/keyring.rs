@@ -94,16 +94,19 @@ pub(super) struct Keyring {
     current: Live,
     /// Oldest first, and when each is retired.
     previous: Vec<(Live, Time)>,
+    /// That nothing may be sealed under the present ones any more was told.
+    told_over: bool,
 }
 
 impl Keyring {
     pub fn new(keys: KeySet) -> Self {
-        Keyring { current: Live::new(keys), previous: Vec::new() }
+        Keyring { current: Live::new(keys), previous: Vec::new(), told_over: false }
     }
 
     /// Seals under `keys` from now on; tells which keys are retired by it, if any.
     pub fn install(&mut self, now: Time, keys: KeySet, longest_timeout: Duration) -> Option<KeyId> {
         let old = std::mem::replace(&mut self.current, Live::new(keys));
+        self.told_over = false;
         self.keep(now, old, longest_timeout)
     }
 
@@ -115,6 +118,11 @@ impl Keyring {
     fn keep(&mut self, now: Time, keys: Live, longest_timeout: Duration) -> Option<KeyId> {
         self.previous.push((keys, now + longest_timeout * OLD_KEY_TIMEOUTS));
         (self.previous.len() > PREVIOUS_MAX).then(|| self.previous.remove(0).0.set.id)
+    }
+
+    /// Nothing may be sealed under the present keys. Tells whether that is yet to be told.
+    pub fn tell_over(&mut self) -> bool {
+        !std::mem::replace(&mut self.told_over, true)
     }
 
     /// Whether the present keys are of our own initiation, and the peer was not heard under them yet.

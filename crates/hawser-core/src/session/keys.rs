@@ -4,25 +4,21 @@
 //! 2. `install_keys`: its keys seal from now on. `admit_keys`: where both sides began one, keys that only open.
 //! 3. `key_ids`, `open_key`: what opens meanwhile. `tell_over`: nothing seals any more.
 
-use super::constants::INITIAL_RTT;
 use super::keyring::{KeySet, Rekey};
 use super::{Event, KeyEnd, Session};
 use crate::endpoint::labels::KeyId;
 use crate::units::Time;
-use std::time::Duration;
 
 impl Session {
     /// Seals under new keys from now on; the old ones open what is still under way.
     pub fn install_keys(&mut self, now: Time, keys: KeySet) {
-        // The peer answered, or asked.
-        (self.heard_at, self.unanswered_since) = (now, None);
+        self.liveness.note_handshake(now);
         let (were_over, ours) = (self.keyring.permit(now).is_err(), keys.ours);
-        let retired = self.keyring.install(now, keys, self.longest_timeout());
+        let retired = self.keyring.install(now, keys, self.paths.longest_timeout());
         self.events.extend(retired.map(Event::KeysRetired));
-        self.told_over = false;
-        for path in &mut self.paths {
+        for path in self.paths.iter_mut() {
             path.label = self.keyring.label(path.id);
-            path.wants.ping |= !path.quiet;
+            path.wants.ping |= !path.activity.quiet;
             if were_over {
                 path.health.probe_now(now);
             }
@@ -35,29 +31,25 @@ impl Session {
 
     /// Keys of the peer's initiation, which crossed ours: they open what comes, and ours stay.
     pub fn admit_keys(&mut self, now: Time, keys: KeySet) {
-        let retired = self.keyring.admit(now, keys, self.longest_timeout());
+        let retired = self.keyring.admit(now, keys, self.paths.longest_timeout());
         self.events.extend(retired.map(Event::KeysRetired));
     }
 
     /// Whether keys of the peer's initiation are to give way to the present ones.
     pub fn insists_on_keys(&self) -> bool {
-        self.side == 0 && self.keyring.awaits_first_datagram()
-    }
-
-    fn longest_timeout(&self) -> Duration {
-        self.paths.iter().map(|path| path.probe_timeout()).max().unwrap_or(INITIAL_RTT * 3)
+        self.paths.ids.side() == 0 && self.keyring.awaits_first_datagram()
     }
 
     /// Nothing may be sealed: the endpoint hears of it once.
     pub(super) fn tell_over(&mut self, end: KeyEnd) {
-        if !std::mem::replace(&mut self.told_over, true) {
+        if self.keyring.tell_over() {
             self.events.push(Event::KeysOver(end));
         }
     }
 
     /// When new keys are due.
     pub fn rekey_at(&self, who: Rekey) -> Time {
-        self.keyring.rekey_at(who, self.idle)
+        self.keyring.rekey_at(who, self.liveness.is_idle())
     }
 
     /// Every live set of keys.

@@ -5,9 +5,9 @@
 //!      2 classify: flow bucket, class   packet
 //!      3 queue, fair, with CoDel        Session::enqueue         -> queue
 //!      4 a path has room: the scheduler hands it the next packets   outbound::fill_data
-//!      5 number: flow sequence, packet number                       outbound::number, Batch
-//!      6 remember until acknowledged                                path::SentPackets
-//!      7 seal                                                       handshake::SealKey
+//!      5 number: flow sequence, packet number                       Outbound::number, Batch
+//!      6 remember until acknowledged                                path::SentPackets, Recovery
+//!      7 seal                           sealing -> handshake::SealKey
 //!      8 send as one batch              Transmit, by the driver
 //!
 //! in   1 receive a batch                endpoint::handle_datagram
@@ -19,10 +19,23 @@
 //!      7 write to TUN, coalesced        Sink, by the driver
 //! ```
 //!
-//! The files: `outbound` and `inbound` walk those steps; `views` says before each round what the paths
-//! can do, and applies what the policy decides; `acks` settles what arrived or was lost; `control` says what is not data; `paths` opens,
-//! validates and closes paths; `timeout` wakes all of them and says why. None of them sees more of
-//! the session than it needs.
+//! The session owns parts, each in the file of its story:
+//!
+//! | part | what it owns | file |
+//! | --- | --- | --- |
+//! | `Paths` | the paths, and by what they begin | `path_list`, `path` |
+//! | `Scheduling` | what is known of them, what the policy decided, which may carry what | `views` |
+//! | `Outbound` | the ingress queue, the flows' next sequences | `outbound` |
+//! | `Recovery` | what was sent and must arrive | `recovery` |
+//! | `RedundantCopies` | what another path is to carry too | `redundant_copies` |
+//! | `Inbound` | what arrived and is not delivered yet | `inbound` |
+//! | `Hold` | how long gaps are waited for | `hold` |
+//! | `Liveness` | when who was heard | `liveness` |
+//! | `Keyring`, `Fec`, `Filler` | keys, repairs, speed tests | `keyring`, `fec`, `filler` |
+//!
+//! What needs one part is its function; a session's own functions are those in which parts meet: `outbound` and `inbound` walk
+//! the steps above, `acks` settles what arrived or was lost, `control` says what is not data, `paths` opens, validates and closes
+//! paths, `timeout` wakes all of them and says why.
 
 mod acks;
 mod batch;
@@ -31,18 +44,23 @@ mod control;
 mod fec;
 mod filler;
 mod hedge;
+mod hold;
 mod idle;
 mod inbound;
 mod keyring;
 mod keys;
+mod liveness;
 mod outbound;
 mod path;
 mod path_ids;
+mod path_list;
 mod paths;
+mod recovery;
 mod redundant_copies;
 mod reliable;
 mod retransmit;
 mod rivals;
+mod sealing;
 mod snapshot;
 mod split;
 mod terms;
@@ -61,32 +79,33 @@ pub use snapshot::{PathSnapshot, SessionSnapshot};
 pub use terms::Terms;
 pub use timeout::Reason;
 
-use crate::congestion::{self, Kind};
+use crate::congestion::Kind;
 use crate::drops::{DropReason, Drops};
 use crate::endpoint::labels::KeyId;
 use crate::endpoint::routing::Routing;
 use crate::fec::Fec;
 use crate::flows::{FlowPath, FlowWatch};
 use crate::packet::{TrainId, TrainStore};
-use crate::policy::hedge::Credit;
-use crate::policy::{PathView, Policy, Tuning};
+use crate::policy::Tuning;
 use crate::queue::{Queue, QueueParams};
-use crate::resequence::{Reassembler, Resequencer};
-use crate::rules::{RuleId, Rules};
-use crate::scheduler::{Allowed, Kind as SchedulerKind, MptcpOption, Scheduler};
+use crate::rules::Rules;
+use crate::scheduler::{Kind as SchedulerKind, MptcpOption};
 use crate::transport::Transport;
-use crate::units::{ByteCount, Ecn, LinkGroup, LinkId, PacketNumber, PathId, PeerId, Random, Time};
-use crate::wire::{Capabilities, FlowBucket, Version};
+use crate::units::{Ecn, LinkId, PacketNumber, PathId, PeerId, Random, Time};
+use crate::wire::{Capabilities, Version};
 use filler::Filler;
+use hold::Hold;
+use inbound::Inbound;
 use keyring::Keyring;
+use liveness::Liveness;
+use outbound::Outbound;
 use path::Path;
 use path_ids::PathIds;
+use path_list::Paths;
+use recovery::Recovery;
 use redundant_copies::RedundantCopies;
-use reliable::Reliable;
-use retransmit::{Retransmits, SendOrder};
-use split::Splits;
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
+use views::Scheduling;
 
 /// One batch for one path: `len` bytes of datagrams, each `segment_size` long but the last, with what the transport needs
 /// before each of them between them ([`Transport::room_before`]).
@@ -216,85 +235,18 @@ pub(crate) struct Session {
     /// What the peer speaks: nothing is said that it does not know.
     version: Version,
     settings: Settings,
-    /// The lowest bit of the path ids that this side gives.
-    side: u32,
-    path_ids: PathIds,
     keyring: Keyring,
-    transports: Transports,
-    paths: Vec<Path>,
-    /// Of the configured links: those that are not as by default.
-    terms: Vec<(LinkGroup, Terms)>,
-    views: Vec<PathView>,
-    policy: Policy,
-    /// Any flow may be `adaptive`.
-    adaptive: bool,
-    /// The numbers of the rules, in order; zero first.
-    rules: Vec<RuleId>,
-    /// Which paths may carry what.
-    allowed: Allowed,
-    scheduler: Scheduler,
-    queue: Queue,
-    /// Batches that other paths than the fastest took.
-    overflows: u64,
-    /// The next sequence of each flow bucket.
-    sequences: Box<[u64]>,
-    /// The place of the next segment among all that were sent.
-    next_order: SendOrder,
-    retransmit: Retransmits,
-    splits: Splits,
+    paths: Paths,
+    scheduling: Scheduling,
+    outbound: Outbound,
+    recovery: Recovery,
     copies: RedundantCopies,
-    /// What copies of sparse packets may cost.
-    hedge_credit: Credit,
     fec: Fec,
     filler: Filler,
-    /// Since when something was sent and nothing at all was acknowledged.
-    unanswered_since: Option<Time>,
-    /// When inner packets last went or came; none do for long.
-    busy_at: Time,
-    idle: bool,
-    /// When they did again after they did not for long, and the peer was not silent.
-    resumed_at: Time,
-    /// When an authentic datagram last came.
-    heard_at: Time,
-    /// That the present keys are over was told.
-    told_over: bool,
-    /// When the driver last called, and when it last did after it had not for long.
-    called_at: Time,
-    woke_at: Time,
-
-    reliable: Reliable,
-    info_revision: u64,
-    resequencer: Resequencer,
-    reassembler: Reassembler,
+    inbound: Inbound,
     hold: Hold,
+    liveness: Liveness,
     events: Vec<Event>,
-    lost: Vec<retransmit::SegmentRecord>,
-    /// What the controller that hears of an acknowledgement knows of the others.
-    siblings: Vec<congestion::PathSnapshot>,
-    started: Time,
-    rx_inner: ByteCount,
-    tx_inner: ByteCount,
-}
-
-/// How long gaps may last, both ways. Zero at first: nothing was said.
-#[derive(Copy, Clone, Debug, Default)]
-struct Hold {
-    /// What the peer was last told.
-    told: Duration,
-    /// When.
-    told_at: Time,
-    /// What the peer told us.
-    heard: Duration,
-}
-
-/// How each link carries datagrams. Knows of none at first, which then count as UDP; the session owns it.
-#[derive(Clone, Debug, Default)]
-struct Transports(Vec<(LinkId, Transport)>);
-
-impl Transports {
-    fn of(&self, link: LinkId) -> Transport {
-        self.0.iter().find(|(known, _)| *known == link).map_or_else(Transport::default, |(_, transport)| *transport)
-    }
 }
 
 impl Session {
@@ -304,47 +256,18 @@ impl Session {
             peer,
             version: Version::UNSAID,
             settings,
-            side,
-            path_ids: PathIds::new(side),
             keyring: Keyring::new(keys),
-            transports: Transports::default(),
-            paths: Vec::new(),
-            terms: Vec::new(),
-            views: Vec::new(),
-            policy: Policy::new(now, settings.tuning),
-            adaptive: true,
-            rules: vec![RuleId::default()],
-            allowed: Allowed::default(),
-            scheduler: Scheduler::default(),
-            queue,
-            overflows: 0,
-            sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
-            next_order: SendOrder::default(),
-            retransmit: Retransmits::default(),
-            splits: Splits::default(),
-            copies: RedundantCopies::default(),
-            hedge_credit: Credit::new(&settings.tuning.hedge),
+            paths: Paths::new(side),
+            scheduling: Scheduling::new(now, settings.tuning),
+            outbound: Outbound::new(queue),
+            recovery: Recovery::default(),
+            copies: RedundantCopies::new(&settings.tuning.hedge),
             fec: Fec::default(),
             filler: Filler::new(now),
-            unanswered_since: None,
-            busy_at: now,
-            idle: false,
-            resumed_at: now,
-            heard_at: now,
-            told_over: false,
-            called_at: now,
-            woke_at: now,
-            reliable: Reliable::default(),
-            info_revision: 0,
-            resequencer: Resequencer::new(),
-            reassembler: Reassembler::new(),
+            inbound: Inbound::new(),
             hold: Hold::default(),
+            liveness: Liveness::new(now),
             events: Vec::new(),
-            lost: Vec::new(),
-            siblings: Vec::new(),
-            started: now,
-            rx_inner: ByteCount::ZERO,
-            tx_inner: ByteCount::ZERO,
         }
     }
 
@@ -356,8 +279,7 @@ impl Session {
 
     /// Learns how a link carries datagrams, before any path goes by it.
     pub fn learn_link(&mut self, link: LinkId, transport: Transport) {
-        self.transports.0.retain(|(known, _)| *known != link);
-        self.transports.0.push((link, transport));
+        self.paths.learn_link(link, transport);
     }
 
     /// Steps 2 and 3 out: a classified train joins the queue of its flow.
@@ -369,10 +291,10 @@ impl Session {
             && first.segments() == 1
             && let Some(option) = MptcpOption::of(first.body(0), first.inner())
         {
-            self.scheduler.on_mptcp_option(now, first.flow(), option);
+            self.scheduling.scheduler.on_mptcp_option(now, first.flow(), option);
         }
         let drops = &mut *cx.drops;
-        self.queue.enqueue(now, train, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
+        self.outbound.queue.enqueue(now, train, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
     }
 
     /// The way of the path that speaks for all, while the peer answers.
@@ -395,19 +317,19 @@ impl Session {
 
     /// The largest packet number received on a path, to complete truncated ones.
     pub fn largest_received(&self, path: PathId) -> Option<PacketNumber> {
-        self.index_of(path).and_then(|index| self.paths[index].received.largest())
+        self.paths.index_of(path).and_then(|index| self.paths[index].received.largest())
     }
 
     /// Gives back buffers that were idle.
     pub fn trim(&mut self) {
-        self.resequencer.shrink_idle();
-        self.reassembler.trim();
+        self.inbound.resequencer.shrink_idle();
+        self.inbound.reassembler.trim();
         self.fec.trim();
     }
 
     /// When the session began.
     pub fn started(&self) -> Time {
-        self.started
+        self.liveness.started()
     }
 
     /// Says CLOSE with the next datagram of every path that works.
@@ -420,13 +342,13 @@ impl Session {
         for index in 0..self.paths.len() {
             self.reinject(now, index);
         }
-        while let Some(record) = self.retransmit.pop_any() {
+        while let Some(record) = self.recovery.retransmit.pop_any() {
             store.release(record.segment);
             drops.count(DropReason::SessionEnded);
         }
         // What it holds back waits like all else.
-        self.queue.release_acks(now, Time::NEVER, store, &mut |_| ());
-        self.queue
+        self.outbound.queue.release_acks(now, Time::NEVER, store, &mut |_| ());
+        self.outbound.queue
     }
 }
 

@@ -6,259 +6,44 @@
 //! 4. Each takes first copies of what another lost twice, then what is to be retransmitted, then from the
 //!    queue, until its window or its pacing credit ends or the batch is full; one whose rate is to be
 //!    found out, and that declines all that, takes redundant copies (`redundant_copies`).
-//! 5. Every segment gets its numbers, is remembered, and sealed into the batch.
+//! 5. Every segment gets its numbers, is remembered, and sealed into the batch (`sealing`).
 //! 6. Where nothing of all that may go, a speed test's filler does (`filler`).
 
-use super::batch::{Batch, begin};
+use super::batch::Batch;
 use super::constants::{DATA_OVERHEAD, STRICT_WAIT};
 use super::hedge::is_hedged;
-use super::path::Content;
 use super::reliable;
-use super::retransmit::SegmentRecord;
+use super::retransmit::{SegmentRecord, SendOrder};
+use super::views::Scheduling;
 use super::{Buffers, Context, Route, Session, Transmit};
 use crate::drops::DropReason;
 use crate::flows::Look;
-use crate::packet::{Class, SegmentRef, Train, TrainStore};
-use crate::queue::{Choice, Pulled};
+use crate::packet::{Class, SegmentRef, TrainStore};
+use crate::queue::{Choice, Pulled, Queue};
 use crate::scheduler::{Kind, Room, Round, takes_retransmit};
 use crate::units::{ByteCount, Time};
-use crate::wire::{
-    DATA_FRAME_LEN, DATA_HEADER_LEN, DataFlags, DataFrame, FlowSequence, Gone, SplitFrame, TAG_LEN, Writer,
-};
+use crate::wire::{DataFlags, FlowBucket, FlowSequence, Gone};
 
-/// Bytes before the inner packet.
-const DATA_PREFIX: usize = DATA_HEADER_LEN + DATA_FRAME_LEN;
-/// Bytes that a piece costs beside what it carries.
-const SPLIT_OVERHEAD: usize = DATA_HEADER_LEN + SplitFrame::HEAD_LEN + TAG_LEN;
+/// What waits for its first departure, and the order that it leaves in. Begins with a queue, which may hold packets; the session
+/// owns it.
+pub(super) struct Outbound {
+    pub queue: Queue,
+    /// The next sequence of each flow bucket.
+    sequences: Box<[u64]>,
+    /// The place of the next segment among all that were sent.
+    next_order: SendOrder,
+    /// Bytes of inner packets.
+    pub tx_inner: ByteCount,
+}
 
-impl Session {
-    /// The next batch, for whichever path is to speak next; `None` when nothing may go now.
-    pub fn poll_transmit(&mut self, now: Time, buffers: &mut dyn Buffers, cx: &mut Context<'_>) -> Option<Transmit> {
-        while let Some(record) = self.retransmit.pop_refused() {
-            self.give_up(record, cx);
+impl Outbound {
+    pub fn new(queue: Queue) -> Self {
+        Outbound {
+            queue,
+            sequences: vec![0; FlowBucket::COUNT].into_boxed_slice(),
+            next_order: SendOrder::default(),
+            tx_inner: ByteCount::ZERO,
         }
-        if let Err(end) = self.keyring.permit(now) {
-            self.tell_over(end);
-            self.give_up_useless(now, cx);
-            return None;
-        }
-        if let Some(transmit) = self.transmit_control(now, buffers) {
-            return Some(transmit);
-        }
-        if let Some(transmit) = self.transmit_repair(now, buffers) {
-            return Some(transmit);
-        }
-        self.give_up_useless(now, cx);
-        if self.nothing_waits() && !self.hedge_is_due(now) && !self.reinject_while_idle(now) {
-            if !self.filler.is_on() {
-                self.note_pause(now);
-                return None;
-            }
-            self.refresh_views(now);
-            return self.transmit_filler(now, buffers);
-        }
-        self.refresh_views(now);
-        self.hedge(now);
-        self.transmit_data(now, buffers, cx).or_else(|| self.transmit_filler(now, buffers))
-    }
-
-    /// Whether the queues are empty.
-    pub(super) fn nothing_waits(&self) -> bool {
-        self.queue.is_empty() && self.retransmit.is_empty() && !self.copies.reinjections_wait()
-    }
-
-    /// Asks the paths that have room, least delay first.
-    fn transmit_data(&mut self, now: Time, buffers: &mut dyn Buffers, cx: &mut Context<'_>) -> Option<Transmit> {
-        let mut asked = 0u64;
-        while let Some(index) = self.next_to_ask(asked) {
-            asked |= 1 << index;
-            let Route { link, remote, .. } = self.paths[index].route;
-            let spare = buffers.spare(link, remote);
-            self.paths[index].blocked = spare.is_none();
-            let Some(buffer) = spare else { continue };
-            if let Some(transmit) = self.fill_data(now, index, buffer, cx) {
-                return Some(transmit);
-            }
-            if !self.is_filled(index) {
-                self.paths[index].note_pause(now);
-            }
-        }
-        None
-    }
-
-    fn next_to_ask(&self, asked: u64) -> Option<usize> {
-        let fastest = self.policy.decisions().fastest;
-        let any = self.allowed.any();
-        let ready = self
-            .views
-            .iter()
-            .enumerate()
-            .filter(|(index, view)| any.contains(*index) && view.ready_in.is_zero() && asked & (1 << index) == 0);
-        ready.min_by_key(|(index, view)| (view.delay_us, *index != fastest)).map(|(index, _)| index)
-    }
-
-    /// Step 4: fills a batch for one path; `None` if it declines all that waits.
-    fn fill_data(&mut self, now: Time, index: usize, buffer: &mut [u8], cx: &mut Context<'_>) -> Option<Transmit> {
-        self.fec.on_loss(now, self.paths[index].loss.to_expect());
-        let mut budget = self.paths[index].budget(now);
-        let mut batch = Batch::new(buffer, self.paths[index].room_before());
-        self.fill_reinjections(now, index, &mut batch, &mut budget, cx.store);
-        let mut free = self.fill_retransmits(now, index, &mut batch, &mut budget, cx);
-        while budget > ByteCount::ZERO && !batch.is_closed() {
-            let Some(pulled) = self.pull(now, index, &batch, budget, cx) else { break };
-            if cx.flows.is_next(Look::Sent) {
-                let inner = cx.store.train(pulled.train).inner();
-                cx.flows.note_sent(now, self.peer, inner, self.paths[index].route.into(), pulled.bytes);
-            }
-            let sparse = is_hedged(&pulled, cx.store);
-            let rule = cx.store.train(pulled.train).treatment().rule;
-            free |= !self.allowed.is_bound(rule);
-            for record in self.number(now, pulled, cx.store) {
-                if record.treatment.scheduler == Kind::Redundant
-                    && let Some(twin) = self.scheduler.twin_of(index, &self.views, self.allowed.of(rule))
-                {
-                    self.copies.note_twin(&record, self.views[twin].id);
-                }
-                let number = self.paths[index].peek_number();
-                budget -= self.send(now, index, record, &mut batch, cx.store);
-                if sparse {
-                    self.paths[index].note_sparse(now, number, record);
-                }
-            }
-        }
-        if batch.is_empty() && self.policy.decisions().probes.by_copies.contains(index) {
-            self.fill_copies(now, index, &mut batch, budget, cx.store);
-        }
-        self.finish(now, index, &batch, free)
-    }
-
-    /// A path that declines everything, and whose rate is to be found out, gets redundant copies.
-    fn fill_copies(
-        &mut self,
-        now: Time,
-        index: usize,
-        batch: &mut Batch<'_>,
-        mut budget: ByteCount,
-        store: &TrainStore,
-    ) {
-        while budget > ByteCount::ZERO && !batch.is_closed() {
-            let mtu = self.paths[index].mtu();
-            let Some(record) = self.copies.next(|record| has_room(batch, mtu, record)) else { break };
-            budget -= self.send_copy(now, index, &record, batch, store);
-        }
-    }
-
-    /// What is in doubt on another path goes by this one too.
-    fn fill_reinjections(
-        &mut self,
-        now: Time,
-        index: usize,
-        batch: &mut Batch<'_>,
-        budget: &mut ByteCount,
-        store: &TrainStore,
-    ) {
-        while *budget > ByteCount::ZERO {
-            let (id, mtu) = (self.paths[index].id, self.paths[index].mtu());
-            let allowed = &self.allowed;
-            let fits =
-                |record: &SegmentRecord| allowed.of(record.rule()).contains(index) && has_room(batch, mtu, record);
-            let Some(record) = self.copies.next_reinjection(id, fits) else { break };
-            let sent = self.send_copy(now, index, &record, batch, store);
-            self.paths[index].reinjected_copies += sent;
-            *budget -= sent;
-        }
-    }
-
-    /// One copy, if its train still lives and the path carries it whole. Tells the bytes on the wire.
-    fn send_copy(
-        &mut self,
-        now: Time,
-        index: usize,
-        record: &SegmentRecord,
-        batch: &mut Batch<'_>,
-        store: &TrainStore,
-    ) -> ByteCount {
-        let whole = DATA_OVERHEAD + usize::from(record.len) <= self.paths[index].mtu();
-        match store.get(record.segment.train).filter(|_| whole) {
-            Some(train) => self.seal_segment(now, index, record, batch, train, Content::Duplicate),
-            None => ByteCount::ZERO,
-        }
-    }
-
-    /// What was lost goes before what is new, if this path brings it home soonest. Whether any of it may go by any link.
-    fn fill_retransmits(
-        &mut self,
-        now: Time,
-        index: usize,
-        batch: &mut Batch<'_>,
-        budget: &mut ByteCount,
-        cx: &mut Context<'_>,
-    ) -> bool {
-        let (mut at, mut free) = (0, false);
-        while let Some(rule) = self.retransmit.rule(at) {
-            let set = self.allowed.of(rule);
-            while set.contains(index) && *budget > ByteCount::ZERO {
-                let queue = self.retransmit.queue(at);
-                let (Some(next), ahead) = (queue.peek(), queue.bytes()) else { break };
-                let size = DATA_OVERHEAD + usize::from(next.len);
-                let fits = if size > self.paths[index].mtu() { batch.is_empty() } else { batch.room_for(size) > 0 };
-                if !fits || !takes_retransmit(&self.round(now), index, set, ahead) {
-                    break;
-                }
-                let Some(mut record) = self.retransmit.queue(at).pop() else { break };
-                record.tries += 1;
-                self.paths[index].retransmitted += ByteCount(u64::from(record.len));
-                if set.len() > 1 && self.policy.decisions().reinjection.duplicates(record.tries) {
-                    self.copies.note_retransmitted(&record, self.paths[index].id);
-                }
-                free |= at == 0;
-                *budget -= self.send(now, index, record, batch, cx.store);
-            }
-            at += 1;
-        }
-        free
-    }
-
-    /// Takes the next segments of one train from the queue, as many as the batch and the budget hold.
-    fn pull(
-        &mut self,
-        now: Time,
-        index: usize,
-        batch: &Batch<'_>,
-        budget: ByteCount,
-        cx: &mut Context<'_>,
-    ) -> Option<Pulled> {
-        let (decisions, tuning) = (self.policy.decisions(), self.policy.tuning());
-        let allowed = &self.allowed;
-        let round = Round { now, paths: &self.views, allowed, decisions, tuning };
-        let (scheduler, fec) = (&mut self.scheduler, &self.fec);
-        let mtu = self.paths[index].mtu();
-        let drops = &mut *cx.drops;
-        let choose = &mut |flow: &crate::queue::FlowView| {
-            if flow.head_wait > STRICT_WAIT && allowed.is_hopeless(flow.treatment.rule) {
-                return Choice::Discard;
-            }
-            if !allowed.of(flow.treatment.rule).contains(index) {
-                return Choice::Foreign;
-            }
-            let len = flow.head_len.0 as usize;
-            let size = fec.overhead(flow.treatment.fec, len, mtu) + len;
-            // A packet too large for the path goes alone, in pieces.
-            let segments = if size > mtu { u16::from(batch.is_empty()) } else { batch.room_for(size) };
-            if segments == 0 {
-                return Choice::Stop;
-            }
-            // Window and credit may be overdrawn by one packet, else a small rest would block.
-            let bytes = budget.max(flow.head_len);
-            scheduler.choose(&round, index, flow, Room { bytes, segments })
-        };
-        let pulled = self.queue.pull(now, cx.store, choose, &mut |dropped| drops.count(dropped.reason.into()))?;
-        let treatment = cx.store.train(pulled.train).treatment();
-        self.scheduler.on_taken(now, index, treatment, pulled.bucket, pulled.bytes);
-        if treatment.scheduler != Kind::Adaptive || self.allowed.is_bound(treatment.rule) {
-            self.paths[index].last_given = now;
-        }
-        Some(pulled)
     }
 
     /// Step 5: every segment gets its place in its flow's order.
@@ -295,98 +80,210 @@ impl Session {
             treatment,
         })
     }
+}
 
-    /// Steps 5 to 7 for one segment: packet number, memory, seal. Tells the bytes on the wire.
-    fn send(
-        &mut self,
-        now: Time,
-        index: usize,
-        record: SegmentRecord,
-        batch: &mut Batch<'_>,
-        store: &TrainStore,
-    ) -> ByteCount {
-        let size = DATA_OVERHEAD + usize::from(record.len);
-        if size > self.paths[index].mtu() {
-            return self.send_in_pieces(now, index, record, batch, store);
+impl Session {
+    /// The next batch, for whichever path is to speak next; `None` when nothing may go now.
+    pub fn poll_transmit(&mut self, now: Time, buffers: &mut dyn Buffers, cx: &mut Context<'_>) -> Option<Transmit> {
+        while let Some(record) = self.recovery.retransmit.pop_refused() {
+            self.give_up(record, cx);
         }
-        // What may go by some paths only probes none of the others.
-        if !self.allowed.is_bound(record.rule()) {
-            self.copies.note(&record);
+        if let Err(end) = self.keyring.permit(now) {
+            self.tell_over(end);
+            self.give_up_useless(now, cx);
+            return None;
         }
-        let train = store.train(record.segment.train);
-        if self.is_protected(index, &record, train) {
-            return self.seal_protected(now, index, record, batch, train);
+        if let Some(transmit) = self.transmit_control(now, buffers) {
+            return Some(transmit);
         }
-        self.seal_segment(now, index, &record, batch, train, Content::Segment(record))
+        if let Some(transmit) = self.transmit_repair(now, buffers) {
+            return Some(transmit);
+        }
+        self.give_up_useless(now, cx);
+        if self.nothing_waits() && !self.hedge_is_due(now) && !self.reinject_while_idle(now) {
+            if !self.filler.is_on() {
+                self.note_pause(now);
+                return None;
+            }
+            self.refresh_views(now);
+            return self.transmit_filler(now, buffers);
+        }
+        self.refresh_views(now);
+        self.hedge(now);
+        self.transmit_data(now, buffers, cx).or_else(|| self.transmit_filler(now, buffers))
     }
 
-    fn seal_segment(
-        &mut self,
-        now: Time,
-        index: usize,
-        record: &SegmentRecord,
-        batch: &mut Batch<'_>,
-        train: &Train,
-        content: Content,
-    ) -> ByteCount {
-        let size = DATA_OVERHEAD + usize::from(record.len);
-        let path = &mut self.paths[index];
-        let (number, out) = begin(path, size, batch);
-        out[DATA_HEADER_LEN..DATA_PREFIX].copy_from_slice(&DataFrame::head(
-            record.bucket,
-            record.flags,
-            record.sequence,
-        ));
-        let head = train.head(record.segment.segment, &mut out[DATA_PREFIX..]);
-        let seal = &self.keyring.seal().send;
-        let sealed = seal.seal_from(path.id, number, out, DATA_PREFIX + head, train.body(record.segment.segment));
-        debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");
-        let wire = path.remember(now, number, size, content);
-        path.count(record.rule(), wire);
-        wire
+    /// Whether the queues are empty.
+    pub(super) fn nothing_waits(&self) -> bool {
+        self.outbound.queue.is_empty() && self.recovery.retransmit.is_empty() && !self.copies.reinjections_wait()
     }
 
-    /// The same for a segment larger than the path's datagrams (SPLIT).
-    fn send_in_pieces(
+    /// Asks the paths that have room, least delay first.
+    fn transmit_data(&mut self, now: Time, buffers: &mut dyn Buffers, cx: &mut Context<'_>) -> Option<Transmit> {
+        let mut asked = 0u64;
+        while let Some(index) = self.scheduling.next_to_ask(asked) {
+            asked |= 1 << index;
+            let Route { link, remote, .. } = self.paths[index].route;
+            let spare = buffers.spare(link, remote);
+            self.paths[index].stall.blocked = spare.is_none();
+            let Some(buffer) = spare else { continue };
+            if let Some(transmit) = self.fill_data(now, index, buffer, cx) {
+                return Some(transmit);
+            }
+            if !self.is_filled(index) {
+                self.paths[index].note_pause(now);
+            }
+        }
+        None
+    }
+
+    /// Step 4: fills a batch for one path; `None` if it declines all that waits.
+    fn fill_data(&mut self, now: Time, index: usize, buffer: &mut [u8], cx: &mut Context<'_>) -> Option<Transmit> {
+        self.fec.on_loss(now, self.paths[index].capacity.loss.to_expect());
+        let mut budget = self.paths[index].budget(now);
+        let mut batch = Batch::new(buffer, self.paths[index].room_before());
+        self.fill_reinjections(now, index, &mut batch, &mut budget, cx.store);
+        let mut free = self.fill_retransmits(now, index, &mut batch, &mut budget, cx);
+        while budget > ByteCount::ZERO && !batch.is_closed() {
+            let Some(pulled) = self.pull(now, index, &batch, budget, cx) else { break };
+            if cx.flows.is_next(Look::Sent) {
+                let inner = cx.store.train(pulled.train).inner();
+                cx.flows.note_sent(now, self.peer, inner, self.paths[index].route.into(), pulled.bytes);
+            }
+            let sparse = is_hedged(&pulled, cx.store);
+            let rule = cx.store.train(pulled.train).treatment().rule;
+            free |= !self.scheduling.allowed.is_bound(rule);
+            for record in self.outbound.number(now, pulled, cx.store) {
+                if record.treatment.scheduler == Kind::Redundant
+                    && let Some(twin) = self.scheduling.twin_of(index, rule)
+                {
+                    self.copies.note_twin(&record, twin);
+                }
+                let number = self.paths[index].flight.peek_number();
+                budget -= self.send(now, index, record, &mut batch, cx.store);
+                if sparse {
+                    self.paths[index].note_sparse(now, number, record);
+                }
+            }
+        }
+        if batch.is_empty() && self.scheduling.policy.decisions().probes.by_copies.contains(index) {
+            self.fill_copies(now, index, &mut batch, budget, cx.store);
+        }
+        self.finish(now, index, &batch, free)
+    }
+
+    /// A path that declines everything, and whose rate is to be found out, gets redundant copies.
+    fn fill_copies(
         &mut self,
         now: Time,
         index: usize,
-        record: SegmentRecord,
         batch: &mut Batch<'_>,
+        mut budget: ByteCount,
         store: &TrainStore,
-    ) -> ByteCount {
-        let mut packet = vec![0; usize::from(record.len)];
-        let train = store.train(record.segment.train);
-        let head = train.head(record.segment.segment, &mut packet);
-        packet[head..].copy_from_slice(train.body(record.segment.segment));
-        let piece = self.paths[index].mtu() - SPLIT_OVERHEAD;
-        let pieces = packet.len().div_ceil(piece);
-        let split = self.splits.begin(record, u16::try_from(pieces).unwrap_or(u16::MAX));
-        let mut bytes = ByteCount::ZERO;
-        for (at, chunk) in packet.chunks(piece).enumerate() {
-            let frame = SplitFrame {
-                id: split,
-                more: at + 1 < pieces,
-                offset: u16::try_from(at * piece).unwrap_or(SplitFrame::MAX_OFFSET),
-                bucket: record.bucket,
-                flags: record.flags,
-                sequence: record.sequence,
-                bytes: chunk,
-            };
-            let path = &mut self.paths[index];
-            let size = SPLIT_OVERHEAD + chunk.len();
-            let (number, out) = begin(path, size, batch);
-            let room = size - TAG_LEN;
-            let written = frame.encode(&mut Writer::new(&mut out[DATA_HEADER_LEN..room]));
-            debug_assert_eq!(written, Ok(()), "a piece fills its datagram");
-            let sealed = self.keyring.seal().send.seal(path.id, number, out);
-            debug_assert_eq!(sealed, Ok(()), "a piece fills its datagram");
-            let wire = path.remember(now, number, size, Content::Piece(split));
-            path.count(record.rule(), wire);
-            bytes += wire;
+    ) {
+        while budget > ByteCount::ZERO && !batch.is_closed() {
+            let mtu = self.paths[index].way.mtu();
+            let Some(record) = self.copies.next(|record| has_room(batch, mtu, record)) else { break };
+            budget -= self.send_copy(now, index, &record, batch, store);
         }
-        batch.close();
-        bytes
+    }
+
+    /// What is in doubt on another path goes by this one too.
+    fn fill_reinjections(
+        &mut self,
+        now: Time,
+        index: usize,
+        batch: &mut Batch<'_>,
+        budget: &mut ByteCount,
+        store: &TrainStore,
+    ) {
+        while *budget > ByteCount::ZERO {
+            let (id, mtu) = (self.paths[index].id, self.paths[index].way.mtu());
+            let allowed = &self.scheduling.allowed;
+            let fits =
+                |record: &SegmentRecord| allowed.of(record.rule()).contains(index) && has_room(batch, mtu, record);
+            let Some(record) = self.copies.next_reinjection(id, fits) else { break };
+            let sent = self.send_copy(now, index, &record, batch, store);
+            self.paths[index].counts.reinjected_copies += sent;
+            *budget -= sent;
+        }
+    }
+
+    /// What was lost goes before what is new, if this path brings it home soonest. Whether any of it may go by any link.
+    fn fill_retransmits(
+        &mut self,
+        now: Time,
+        index: usize,
+        batch: &mut Batch<'_>,
+        budget: &mut ByteCount,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let (mut at, mut free) = (0, false);
+        while let Some(rule) = self.recovery.retransmit.rule(at) {
+            let set = self.scheduling.allowed.of(rule);
+            while set.contains(index) && *budget > ByteCount::ZERO {
+                let queue = self.recovery.retransmit.queue(at);
+                let (Some(next), ahead) = (queue.peek(), queue.bytes()) else { break };
+                let size = DATA_OVERHEAD + usize::from(next.len);
+                let fits = if size > self.paths[index].way.mtu() { batch.is_empty() } else { batch.room_for(size) > 0 };
+                if !fits || !takes_retransmit(&self.scheduling.round(now), index, set, ahead) {
+                    break;
+                }
+                let Some(mut record) = self.recovery.retransmit.queue(at).pop() else { break };
+                record.tries += 1;
+                self.paths[index].counts.retransmitted += ByteCount(u64::from(record.len));
+                if set.len() > 1 && self.scheduling.policy.decisions().reinjection.duplicates(record.tries) {
+                    self.copies.note_retransmitted(&record, self.paths[index].id);
+                }
+                free |= at == 0;
+                *budget -= self.send(now, index, record, batch, cx.store);
+            }
+            at += 1;
+        }
+        free
+    }
+
+    /// Takes the next segments of one train from the queue, as many as the batch and the budget hold.
+    fn pull(
+        &mut self,
+        now: Time,
+        index: usize,
+        batch: &Batch<'_>,
+        budget: ByteCount,
+        cx: &mut Context<'_>,
+    ) -> Option<Pulled> {
+        let Scheduling { views, policy, allowed, scheduler, .. } = &mut self.scheduling;
+        let (paths, allowed) = (&*views, &*allowed);
+        let round = Round { now, paths, allowed, decisions: policy.decisions(), tuning: policy.tuning() };
+        let fec = &self.fec;
+        let mtu = self.paths[index].way.mtu();
+        let drops = &mut *cx.drops;
+        let choose = &mut |flow: &crate::queue::FlowView| {
+            if flow.head_wait > STRICT_WAIT && allowed.is_hopeless(flow.treatment.rule) {
+                return Choice::Discard;
+            }
+            if !allowed.of(flow.treatment.rule).contains(index) {
+                return Choice::Foreign;
+            }
+            let len = flow.head_len.0 as usize;
+            let size = fec.overhead(flow.treatment.fec, len, mtu) + len;
+            // A packet too large for the path goes alone, in pieces.
+            let segments = if size > mtu { u16::from(batch.is_empty()) } else { batch.room_for(size) };
+            if segments == 0 {
+                return Choice::Stop;
+            }
+            // Window and credit may be overdrawn by one packet, else a small rest would block.
+            let bytes = budget.max(flow.head_len);
+            scheduler.choose(&round, index, flow, Room { bytes, segments })
+        };
+        let pulled =
+            self.outbound.queue.pull(now, cx.store, choose, &mut |dropped| drops.count(dropped.reason.into()))?;
+        let treatment = cx.store.train(pulled.train).treatment();
+        self.scheduling.scheduler.on_taken(now, index, treatment, pulled.bucket, pulled.bytes);
+        if treatment.scheduler != Kind::Adaptive || self.scheduling.allowed.is_bound(treatment.rule) {
+            self.paths[index].activity.last_given = now;
+        }
+        Some(pulled)
     }
 
     /// Step 8: the batch as the driver sends it; the controller hears of it. `free`: some of it might have gone by another path.
@@ -395,29 +292,31 @@ impl Session {
             return None;
         }
         let idle = self.nothing_waits() && !self.is_filled(index);
-        self.unanswered_since.get_or_insert(now);
-        self.overflows += u64::from(free && index != self.policy.decisions().fastest);
+        self.liveness.note_asked(now);
+        if free {
+            self.scheduling.note_free_batch(index);
+        }
         let path = &mut self.paths[index];
         if !idle {
-            path.probing.on_fed(now);
+            path.capacity.probing.on_fed(now);
         }
         let wire = batch.wire_bytes(path.overhead());
-        self.hedge_credit.earn(&path.tuning.hedge, wire);
+        self.copies.credit.earn(&path.tuning.hedge, wire);
         path.on_batch_sent(now, wire, idle);
         if batch.segments() > 1 {
-            path.join_train(batch.segments());
+            path.flight.join_train(batch.segments());
         }
         Some(path.transmit(batch.len(), batch.segment_size()))
     }
 
     /// Step 2: what the far resequencer cannot use any more is let go, and it is told.
     fn give_up_useless(&mut self, now: Time, cx: &mut Context<'_>) {
-        let useful = self.useful_for();
+        let useful = self.hold.useful_for(&self.settings.tuning);
         loop {
             // Where its rule is strict and no link of it works, nothing is to be waited for.
-            let hopeless = |rule| self.allowed.is_hopeless(rule);
+            let hopeless = |rule| self.scheduling.allowed.is_hopeless(rule);
             let useful = |rule| if hopeless(rule) { useful.min(STRICT_WAIT) } else { useful };
-            let Some(record) = self.retransmit.pop_useless(now, useful) else { break };
+            let Some(record) = self.recovery.retransmit.pop_useless(now, useful) else { break };
             self.give_up(record, cx);
         }
     }
@@ -425,12 +324,12 @@ impl Session {
     fn give_up(&mut self, record: SegmentRecord, cx: &mut Context<'_>) {
         cx.store.release(record.segment);
         cx.drops.count(DropReason::GaveUp);
-        self.reliable.push(reliable::Frame::Gone(Gone { bucket: record.bucket, upto: record.sequence }));
+        self.recovery.reliable.push(reliable::Frame::Gone(Gone { bucket: record.bucket, upto: record.sequence }));
     }
 
     /// Nothing waits: what paths deliver from now on says nothing of what they could.
     fn note_pause(&mut self, now: Time) {
-        for path in self.paths.iter_mut().filter(|path| !path.paused) {
+        for path in self.paths.iter_mut().filter(|path| !path.pauses.is_on()) {
             path.note_pause(now);
         }
     }

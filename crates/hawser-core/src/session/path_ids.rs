@@ -39,6 +39,11 @@ impl PathIds {
         PathIds { side, next: Some(side), after: 0, used: 0 }
     }
 
+    /// The lowest bit of the ids that this side gives.
+    pub fn side(&self) -> u32 {
+        self.side
+    }
+
     /// Step 1. None when there is none left.
     pub fn give(&mut self) -> Option<PathId> {
         let id = self.next?;

@@ -21,11 +21,6 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 impl Session {
-    /// Where a path stands in the session.
-    pub(super) fn index_of(&self, id: PathId) -> Option<usize> {
-        self.paths.iter().position(|path| path.id == id)
-    }
-
     /// Opens a path of our own; it is challenged at once. `None` when the session has too many.
     pub fn open_path(
         &mut self,
@@ -37,10 +32,10 @@ impl Session {
         if self.paths.len() >= MAX_PATHS || self.paths.iter().any(|path| path.route == route && !path.is_closed()) {
             return None;
         }
-        let id = self.path_ids.give()?;
+        let id = self.paths.ids.give()?;
         // We chose this address ourselves: nobody can use us to flood it.
         let index = self.add_path(now, id, route, metric, PathValidation::opened_by_us(route));
-        (self.paths[index].group, self.paths[index].rank) = (Some(group), rank);
+        (self.paths[index].offer.group, self.paths[index].offer.rank) = (Some(group), rank);
         self.announce(id, LinkState::Usable);
         self.offer_terms(index);
         Some(id)
@@ -54,28 +49,22 @@ impl Session {
         metric: u16,
         validation: PathValidation<Route>,
     ) -> usize {
-        let label = self.keyring.label(id);
-        let mut path =
-            Path::new(id, (route, self.transports.of(route.link)), metric, &self.settings, validation, label);
-        path.validation.begin(now);
-        path.health.on_probe();
-        path.follow_controller();
-        path.follow_rules(&self.rules);
-        self.paths.push(path);
+        let named = (id, self.keyring.label(id));
+        let index = self.paths.add(now, named, route, metric, &self.settings, validation);
         self.events.push(Event::PathsSeen);
-        self.policy.reconsider();
-        self.paths.len() - 1
+        self.scheduling.policy.reconsider();
+        index
     }
 
     /// The path of an authentic datagram; made if the peer just opened it.
     pub(super) fn path_for(&mut self, now: Time, id: PathId, route: Route) -> Result<usize, DropReason> {
-        if let Some(index) = self.index_of(id) {
+        if let Some(index) = self.paths.index_of(id) {
             return Ok(index);
         }
-        if !self.path_ids.may_open(id) || self.paths.len() >= MAX_PATHS {
+        if !self.paths.ids.may_open(id) || self.paths.len() >= MAX_PATHS {
             return Err(DropReason::UnknownLabel);
         }
-        self.path_ids.use_up(id);
+        self.paths.ids.use_up(id);
         Ok(self.add_path(now, id, route, 0, PathValidation::opened_by_peer(route)))
     }
 
@@ -84,15 +73,16 @@ impl Session {
         let alone = !self.paths.iter().any(Path::works);
         let path = &mut self.paths[index];
         let Some(validated) = path.validation.on_response(now, token) else { return };
+        let transport = self.paths.transport(validated.remote.link);
+        let path = &mut self.paths[index];
         if alone {
             path.health.forgive_flaps();
         }
         let moved = path.route.moved_to(&validated.remote);
-        path.route = validated.remote;
-        path.transport = self.transports.of(path.route.link);
+        (path.route, path.transport) = (validated.remote, transport);
         let before = path.health.state();
         let returned = path.health.on_validated(now);
-        path.sent.on_answer(now);
+        path.flight.sent.on_answer(now);
         if moved == Some(Moved::Address) {
             // The link may have kept the challenge for long: that is no round trip.
             self.relocate(now, index, now.since(validated.challenged_at).min(INITIAL_RTT));
@@ -102,15 +92,15 @@ impl Session {
         if !returned {
             return;
         }
-        if self.paths[index].pmtu.is_found() {
+        if self.paths[index].way.pmtu.is_found() {
             self.events.push(Event::MtuChanged);
         }
-        self.policy.reconsider();
+        self.scheduling.policy.reconsider();
         let id = self.paths[index].id;
         if self.close_rivals(now, id) {
             self.announce(id, LinkState::Usable);
         }
-        self.index_of(id).into_iter().for_each(|index| self.repeat_terms(index));
+        self.paths.index_of(id).into_iter().for_each(|index| self.repeat_terms(index));
         self.reinject_stranded(now);
     }
 
@@ -136,7 +126,7 @@ impl Session {
             let path = &mut self.paths[index];
             // Before anything is known, a lost challenge must not cost a second: it may be repeated
             // on a path that is merely long.
-            let pto = if path.rtt.has_sample() { path.probe_timeout() } else { INITIAL_RTT };
+            let pto = if path.way.rtt.has_sample() { path.way.probe_timeout() } else { INITIAL_RTT };
             match path.validation.handle_timeout(now, pto, rng) {
                 ValidationAction::None => return,
                 ValidationAction::Challenge { to, token } => path.wants.challenge = Some((token, to)),
@@ -167,9 +157,9 @@ impl Session {
     /// The peer closed a path that never began here: its datagrams may still be on their way. Not believed of paths that it
     /// cannot open; tells whether it was.
     pub(super) fn never_began(&mut self, id: PathId) -> bool {
-        let believed = self.path_ids.hear_of(id);
+        let believed = self.paths.ids.hear_of(id);
         if believed {
-            self.path_ids.use_up(id);
+            self.paths.ids.use_up(id);
             self.events.extend([Event::PathsSeen, Event::PathClosed(id)]);
         }
         believed
@@ -177,7 +167,7 @@ impl Session {
 
     /// The peer opened a path that did not begin here yet. Tells whether that is believed.
     pub(super) fn will_begin(&mut self, id: PathId) -> bool {
-        let believed = self.path_ids.hear_of(id);
+        let believed = self.paths.ids.hear_of(id);
         if believed {
             self.events.push(Event::PathsSeen);
         }
@@ -186,25 +176,25 @@ impl Session {
 
     /// The least of the peer's path ids that may still come, beside those in use.
     pub fn floor(&self) -> PathId {
-        self.path_ids.floor()
+        self.paths.ids.floor()
     }
 
     /// Every path id whose datagrams may come: of paths in use, and of those that the peer may open.
     pub fn ids_to_come(&self) -> impl Iterator<Item = PathId> + '_ {
         let open = self.paths.iter().filter(|path| !path.is_closed()).map(|path| path.id);
-        open.chain(self.path_ids.may_come())
+        open.chain(self.paths.ids.may_come())
     }
 
     /// Whether a path of this id is in use.
     pub fn is_open(&self, id: PathId) -> bool {
-        self.index_of(id).is_some_and(|index| !self.paths[index].is_closed())
+        self.paths.index_of(id).is_some_and(|index| !self.paths[index].is_closed())
     }
 
     /// Only these endpoints are the peer's from now on.
     pub fn keep_endpoints(&mut self, now: Time, endpoints: &[SocketAddr]) {
         for index in 0..self.paths.len() {
             let path = &self.paths[index];
-            if path.group.is_some() && !path.is_closed() && !endpoints.contains(&path.route.remote) {
+            if path.offer.is_ours() && !path.is_closed() && !endpoints.contains(&path.route.remote) {
                 self.close_path(now, index);
             }
         }
@@ -215,7 +205,7 @@ impl Session {
         for index in 0..self.paths.len() {
             let path = &self.paths[index];
             let kept = |alias: &Alias| alias.address().ip() == path.route.remote.ip();
-            if path.route.link == link && path.group.is_some() && !path.is_closed() && !aliases.iter().any(kept) {
+            if path.route.link == link && path.offer.is_ours() && !path.is_closed() && !aliases.iter().any(kept) {
                 self.close_path(now, index);
             }
         }
@@ -225,13 +215,13 @@ impl Session {
     pub fn set_metric(&mut self, link: LinkId, metric: u16) {
         for index in 0..self.paths.len() {
             let path = &mut self.paths[index];
-            if path.group.is_none() || path.route.link != link || path.is_closed() || path.metric == metric {
+            if !path.offer.is_ours() || path.route.link != link || path.is_closed() || path.offer.metric == metric {
                 continue;
             }
-            path.metric = metric;
+            path.offer.metric = metric;
             let (id, down) = (path.id, matches!(path.health.state(), HealthState::Down(_)));
             self.announce(id, if down { LinkState::Down } else { LinkState::Usable });
-            self.policy.reconsider();
+            self.scheduling.policy.reconsider();
         }
     }
 
@@ -252,7 +242,7 @@ impl Session {
         self.on_link_down(now, link, DownReason::LinkLost);
         for index in 0..self.paths.len() {
             let path = &self.paths[index];
-            if path.route.link == link && path.group.is_some() && !path.is_closed() {
+            if path.route.link == link && path.offer.is_ours() && !path.is_closed() {
                 self.close_path(now, index);
             }
         }
@@ -299,7 +289,7 @@ impl Session {
                 continue;
             }
             sent = true;
-            if path.health.on_doubt(now, path.probe_timeout()) {
+            if path.health.on_doubt(now, path.way.probe_timeout()) {
                 path.wants.ping = true;
                 self.on_suspect(now, index);
             }
@@ -326,14 +316,14 @@ impl Session {
     fn relocate(&mut self, now: Time, index: usize, round_trip: Duration) {
         self.drain(now, index);
         self.paths[index].relocate(now, round_trip, &self.settings);
-        self.policy.reconsider();
+        self.scheduling.policy.reconsider();
     }
 
     /// The socket refused a datagram as too large: the path's MTU is less. Whether any path leads there.
     pub fn on_too_big(&mut self, link: LinkId, remote: SocketAddr, size: u16) -> bool {
         let mut found = false;
         for path in self.paths.iter_mut().filter(|path| path.route.link == link && path.route.remote == remote) {
-            path.pmtu.on_too_big(size);
+            path.way.pmtu.on_too_big(size);
             path.follow_mtu();
             found = true;
         }
@@ -346,7 +336,7 @@ impl Session {
         let mut news = false;
         for path in self.paths.iter_mut().filter(|path| path.goes_by(link, remote)) {
             if quoted.is_none_or(|quoted| path.sent_quoted(quoted, size)) {
-                news |= path.pmtu.on_hint(size);
+                news |= path.way.pmtu.on_hint(size);
             }
         }
         news
@@ -354,18 +344,16 @@ impl Session {
 
     /// Tells the peer how one of our paths stands; this word replaces older word about it.
     pub(super) fn announce(&mut self, id: PathId, state: LinkState) {
-        let Some(index) = self.index_of(id) else { return };
-        self.info_revision += 1;
-        let info = PathInfo { path: id, state, metric: self.paths[index].metric, revision: self.info_revision };
-        self.reliable.push(reliable::Frame::Info(info));
+        let Some(index) = self.paths.index_of(id) else { return };
+        let (metric, reliable) = (self.paths[index].offer.metric, &mut self.recovery.reliable);
+        let revision = reliable.next_revision();
+        reliable.push(reliable::Frame::Info(PathInfo { path: id, state, metric, revision }));
     }
 
     /// Forgets closed paths that nobody waits for any more.
     pub(super) fn sweep_closed(&mut self) {
-        let before = self.paths.len();
-        self.paths.retain(|path| !path.is_closed());
-        if self.paths.len() != before {
-            self.policy.reconsider();
+        if self.paths.sweep_closed() {
+            self.scheduling.policy.reconsider();
         }
     }
 }

@@ -6,6 +6,8 @@
 //! - What a `redundant` flow sends by one of the two best paths goes by the other too, its *twin*.
 
 use super::retransmit::SegmentRecord;
+use crate::policy::hedge::Credit;
+use crate::policy::tuning::Hedge;
 use crate::units::PathId;
 use std::collections::VecDeque;
 
@@ -14,7 +16,6 @@ const REMEMBERED: usize = 128;
 
 /// What was sent last on the other paths, oldest first. Empty at first; one session owns it. It owns
 /// no part of any train: a train may be gone by the time that its copy is due.
-#[derive(Default)]
 pub(super) struct RedundantCopies {
     recent: VecDeque<SegmentRecord>,
     wanted: bool,
@@ -22,9 +23,17 @@ pub(super) struct RedundantCopies {
     reinjections: VecDeque<(SegmentRecord, PathId)>,
     /// What is to go by this path too.
     twins: VecDeque<(SegmentRecord, PathId)>,
+    /// What copies of sparse packets may cost.
+    pub credit: Credit,
 }
 
 impl RedundantCopies {
+    /// None of them.
+    pub fn new(tuning: &Hedge) -> Self {
+        let (recent, reinjections, twins) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        RedundantCopies { recent, wanted: false, reinjections, twins, credit: Credit::new(tuning) }
+    }
+
     /// Whether any path wants redundant copies now.
     pub fn want(&mut self, wanted: bool) {
         self.wanted = wanted;

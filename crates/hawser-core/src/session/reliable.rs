@@ -28,9 +28,17 @@ struct Entry {
 #[derive(Default)]
 pub(super) struct Reliable {
     entries: Vec<Entry>,
+    /// That of the last word about a path.
+    revision: u64,
 }
 
 impl Reliable {
+    /// The revision of the next word about a path.
+    pub fn next_revision(&mut self) -> u64 {
+        self.revision += 1;
+        self.revision
+    }
+
     /// Adds a frame; it takes the place of an older one about the same thing.
     pub fn push(&mut self, frame: Frame) {
         self.entries.retain(|entry| !supersedes(&frame, &entry.frame));

@@ -19,6 +19,7 @@
 
 use super::Session;
 use super::path::Path;
+use super::terms::Offer;
 use crate::path::constants::SUSPECT_FOR;
 use crate::path::health::HealthState;
 use crate::units::{LinkGroup, LinkId, PathId, Time};
@@ -38,19 +39,19 @@ impl Session {
     /// Whether a path that we opened on this configured link works, or may soon. A link with something to fall back to is given up
     /// sooner than its path: that may be late and nothing worse, and carries on if it is.
     pub fn hopes_for(&self, group: LinkGroup, falls_back: bool) -> bool {
-        let doubted = |since: Time| falls_back && self.called_at.since(since) >= SUSPECT_FOR;
+        let doubted = |since: Time| falls_back && self.liveness.called_at().since(since) >= SUSPECT_FOR;
         let hopes = |path: &Path| match path.health.state() {
             HealthState::Down(_) => false,
             HealthState::Suspect => !path.health.suspect_since().is_some_and(doubted),
             _ => true,
         };
-        self.paths.iter().filter(|path| path.group == Some(group)).any(hopes)
+        self.paths.iter().filter(|path| path.offer.group == Some(group)).any(hopes)
     }
 
     /// How little the path that works on this configured link is preferred; none where none works.
     pub fn best_rank(&self, group: LinkGroup) -> Option<Rank> {
-        let works = |path: &&Path| path.group == Some(group) && path.health.is_active();
-        self.paths.iter().filter(works).map(|path| path.rank).min()
+        let works = |path: &&Path| path.offer.group == Some(group) && path.health.is_active();
+        self.paths.iter().filter(works).map(|path| path.offer.rank).min()
     }
 
     /// Whether a path works on this socket.
@@ -61,21 +62,21 @@ impl Session {
     /// A path was validated: it stays, unless one that is as good works already, and those that are no better close. Tells whether it
     /// stays.
     pub(super) fn close_rivals(&mut self, now: Time, id: PathId) -> bool {
-        let Some(index) = self.index_of(id) else { return false };
+        let Some(index) = self.paths.index_of(id) else { return false };
         self.close_twin(now, index);
-        let Path { group, rank, .. } = &self.paths[index];
-        let (Some(group), rank) = (*group, *rank) else { return true };
+        let Offer { group, rank, .. } = self.paths[index].offer;
+        let Some(group) = group else { return true };
         if self.paths[index].is_closed() {
             return false;
         }
         let alias = self.paths[index].transport.has_aliases();
-        let rival = |path: &Path| path.group == Some(group) && path.id != id && !alias;
-        if self.paths.iter().any(|path| rival(path) && path.rank <= rank && path.health.is_active()) {
+        let rival = |path: &Path| path.offer.group == Some(group) && path.id != id && !alias;
+        if self.paths.iter().any(|path| rival(path) && path.offer.rank <= rank && path.health.is_active()) {
             self.close_path(now, index);
             return false;
         }
         for other in 0..self.paths.len() {
-            if rival(&self.paths[other]) && self.paths[other].rank >= rank {
+            if rival(&self.paths[other]) && self.paths[other].offer.rank >= rank {
                 self.close_path(now, other);
             }
         }
@@ -84,7 +85,7 @@ impl Session {
 
     /// Where both portals opened a path between the same two addresses, side 1 closes its own.
     fn close_twin(&mut self, now: Time, index: usize) {
-        if self.side == 0 {
+        if self.paths.ids.side() == 0 {
             return;
         }
         let (route, theirs) = (self.paths[index].route, |path: &Path| path.id.0 & 1 == 0);

@@ -112,30 +112,30 @@ impl Session {
             link: path.route.link,
             remote: path.route.remote,
             state: path.health.state(),
-            metric: path.tier(),
-            rtt: path.rtt.snapshot().smoothed,
-            least_rtt: path.rtt.snapshot().min,
-            queue_delay: queue_delay(path.rtt.snapshot()),
+            metric: path.offer.tier(),
+            rtt: path.way.rtt.snapshot().smoothed,
+            least_rtt: path.way.rtt.snapshot().min,
+            queue_delay: queue_delay(path.way.rtt.snapshot()),
             rate: path.rate(),
-            loss: path.loss.share(),
-            outcomes: path.loss.counts(),
-            retransmitted: path.retransmitted,
-            reinjected: path.reinjected_copies,
-            window: path.controller.window(),
-            in_flight: path.sent.bytes_in_flight(),
-            mtu: path.pmtu.current(),
-            apart: path.trains.is_settled(),
-            rx_bytes: path.rx_bytes,
-            tx_bytes: path.tx_bytes,
-            carried: path.carried,
-            by_rule: path.by_rule().to_vec(),
-            link_tag: path.terms.name,
-            in_active_set: self.policy.decisions().active_set.contains(index),
-            delay_us: (path.oneway.smoothed_us().unwrap_or(0), path.oneway.jitter_us()),
-            queue: path.oneway.queue(now),
-            idle: path.idle_for(now),
-            offered: path.is_offered(),
-            filler: path.filler,
+            loss: path.capacity.loss.share(),
+            outcomes: path.capacity.loss.counts(),
+            retransmitted: path.counts.retransmitted,
+            reinjected: path.counts.reinjected_copies,
+            window: path.capacity.controller.window(),
+            in_flight: path.flight.sent.bytes_in_flight(),
+            mtu: path.way.pmtu.current(),
+            apart: path.way.trains.is_settled(),
+            rx_bytes: path.counts.rx_bytes,
+            tx_bytes: path.counts.tx_bytes,
+            carried: path.counts.carried,
+            by_rule: path.counts.by_rule().to_vec(),
+            link_tag: path.offer.terms.name,
+            in_active_set: self.scheduling.policy.decisions().active_set.contains(index),
+            delay_us: (path.way.oneway.smoothed_us().unwrap_or(0), path.way.oneway.jitter_us()),
+            queue: path.way.oneway.queue(now),
+            idle: path.pauses.total(now),
+            offered: path.offer.is_open(),
+            filler: path.counts.filler,
         };
         let (protection, cipher) = self.keyring.kind();
         SessionSnapshot {
@@ -144,12 +144,12 @@ impl Session {
             version: self.version,
             key_age: now.since(self.keyring.made_at()),
             keys_over: self.keyring.permit(now).err(),
-            age: now.since(self.started),
-            rx_bytes: self.rx_inner,
-            tx_bytes: self.tx_inner,
-            queued: self.queue.bytes(),
-            retransmit: self.retransmit.bytes(),
-            held: self.resequencer.stats(now).held_bytes,
+            age: now.since(self.liveness.started()),
+            rx_bytes: self.inbound.rx_inner,
+            tx_bytes: self.outbound.tx_inner,
+            queued: self.outbound.queue.bytes(),
+            retransmit: self.recovery.retransmit.bytes(),
+            held: self.inbound.resequencer.stats(now).held_bytes,
             fec: self.fec.snapshot(),
             speed: self.speed_snapshot(),
             paths: self.paths.iter().enumerate().map(path).collect(),
@@ -158,7 +158,11 @@ impl Session {
 
     /// The least datagram size over all paths that work and whose size was found; `None` while there is none.
     pub fn least_mtu(&self) -> Option<u16> {
-        self.paths.iter().filter(|path| path.works() && path.pmtu.is_found()).map(|path| path.pmtu.current()).min()
+        self.paths
+            .iter()
+            .filter(|path| path.works() && path.way.pmtu.is_found())
+            .map(|path| path.way.pmtu.current())
+            .min()
     }
 }
 

@@ -5,12 +5,11 @@
 //!
 //! It also says what the link is called (LINK_NAME), so that the peer's rules can name it.
 
-use super::path::Path;
-use super::{Session, reliable};
+use super::{Rank, Session, reliable};
 use crate::rules::Rules;
 use crate::scheduler::Weight;
 use crate::units::{LinkGroup, LinkTag, PathId, Rate};
-use crate::wire::{Capabilities, LinkNameFrame, TermsFrame};
+use crate::wire::{Capabilities, LinkNameFrame, LinkState, TermsFrame};
 
 /// Bits a second in a kbit/s.
 const KILOBIT: u64 = 1_000;
@@ -46,6 +45,48 @@ impl Terms {
     }
 }
 
+/// What the two portals say of a path. Begins with this side's tier and the usual terms; its path owns it.
+pub(super) struct Offer {
+    /// The configured link that we opened it on; none where the peer opened it.
+    pub group: Option<LinkGroup>,
+    /// How little it is preferred among those of that link.
+    pub rank: Rank,
+    /// The tier that this side configured.
+    pub metric: u16,
+    /// What the peer said of it, with the revision that said it.
+    pub peer: Option<(LinkState, u16, u64)>,
+    /// On what terms it is offered, by whoever opened it.
+    pub terms: Terms,
+    /// The revision that the peer said them by.
+    pub terms_revision: Option<u64>,
+}
+
+impl Offer {
+    pub fn new(metric: u16) -> Self {
+        Offer { group: None, rank: Rank::default(), metric, peer: None, terms: Terms::default(), terms_revision: None }
+    }
+
+    /// Whether this side opened it.
+    pub fn is_ours(&self) -> bool {
+        self.group.is_some()
+    }
+
+    /// The tier: the higher of what the two sides say.
+    pub fn tier(&self) -> u16 {
+        self.peer.map_or(self.metric, |(_, metric, _)| metric.max(self.metric))
+    }
+
+    /// Neither side says that it may not carry inner packets.
+    pub fn is_open(&self) -> bool {
+        self.peer.is_none_or(|(state, ..)| state == LinkState::Usable) && !self.terms.barred
+    }
+
+    /// The rate, but at most what its terms allow.
+    pub fn within(&self, rate: Rate) -> Rate {
+        self.terms.max_rate.map_or(rate, |most| rate.min(most))
+    }
+}
+
 impl Session {
     /// What holds for all of a portal's sessions when this one begins, or when it changes.
     pub fn begin_as_told(&mut self, rules: &Rules, terms: &[(LinkGroup, Terms)]) {
@@ -55,10 +96,9 @@ impl Session {
 
     /// The terms of a configured link from now on; its paths follow, and the peer is told.
     pub fn set_terms(&mut self, group: LinkGroup, terms: Terms) {
-        self.terms.retain(|(known, _)| *known != group);
-        self.terms.push((group, terms));
+        self.paths.set_terms(group, terms);
         for index in 0..self.paths.len() {
-            if self.paths[index].group == Some(group) {
+            if self.paths[index].offer.group == Some(group) {
                 self.offer_terms(index);
             }
         }
@@ -66,25 +106,24 @@ impl Session {
 
     /// A path of ours follows its link's terms. The peer knows those that nobody configured.
     pub(super) fn offer_terms(&mut self, index: usize) {
+        let terms = self.paths.terms_of(self.paths[index].offer.group);
         let path = &mut self.paths[index];
-        let of_link = self.terms.iter().find(|(group, _)| path.group == Some(*group));
-        let terms = of_link.map_or_else(Terms::default, |(_, terms)| *terms);
-        if path.is_closed() || terms == path.terms {
+        if path.is_closed() || terms == path.offer.terms {
             return;
         }
-        let before = std::mem::replace(&mut path.terms, terms);
+        let before = std::mem::replace(&mut path.offer.terms, terms);
         path.follow_controller();
         if (Terms { name: terms.name, ..before }) != terms {
             self.say_terms(index);
         }
         self.say_name(index);
-        self.policy.reconsider();
+        self.scheduling.policy.reconsider();
     }
 
     /// The peer may have heard of a path's terms before the path: one that was validated says them again.
     pub(super) fn repeat_terms(&mut self, index: usize) {
         let path = &self.paths[index];
-        if path.group.is_some() && !path.terms.are_usual() {
+        if path.offer.is_ours() && !path.offer.terms.are_usual() {
             self.say_terms(index);
         }
         self.say_name(index);
@@ -94,18 +133,20 @@ impl Session {
     fn say_name(&mut self, index: usize) {
         let path = &self.paths[index];
         let known = self.version.capabilities.contain(Capabilities::SKIPS);
-        if known && path.group.is_some() && path.terms.name != LinkTag::default() {
-            self.reliable.push(reliable::Frame::Name(LinkNameFrame { path: path.id, name: path.terms.name }));
+        if known && path.offer.is_ours() && path.offer.terms.name != LinkTag::default() {
+            self.recovery
+                .reliable
+                .push(reliable::Frame::Name(LinkNameFrame { path: path.id, name: path.offer.terms.name }));
         }
     }
 
     /// What the peer calls the link of a path that it opened.
     pub(super) fn on_name(&mut self, frame: &LinkNameFrame) {
-        let Some(index) = self.index_of(frame.path) else { return };
+        let Some(index) = self.paths.index_of(frame.path) else { return };
         let path = &mut self.paths[index];
-        if path.group.is_none() && path.terms.name != frame.name {
-            path.terms.name = frame.name;
-            self.policy.reconsider();
+        if !path.offer.is_ours() && path.offer.terms.name != frame.name {
+            path.offer.terms.name = frame.name;
+            self.scheduling.policy.reconsider();
         }
     }
 
@@ -113,28 +154,21 @@ impl Session {
         if !self.version.capabilities.contain(Capabilities::TERMS) {
             return;
         }
-        let path = &self.paths[index];
-        self.info_revision += 1;
-        self.reliable.push(reliable::Frame::Terms(path.terms.frame(path.id, self.info_revision)));
+        let (path, reliable) = (&self.paths[index], &mut self.recovery.reliable);
+        let revision = reliable.next_revision();
+        reliable.push(reliable::Frame::Terms(path.offer.terms.frame(path.id, revision)));
     }
 
     /// The peer's terms for a path that it opened: the newest revision counts.
     pub(super) fn on_terms(&mut self, frame: &TermsFrame) {
-        let Some(index) = self.index_of(frame.path) else { return };
+        let Some(index) = self.paths.index_of(frame.path) else { return };
         let path = &mut self.paths[index];
-        if path.group.is_some() || path.terms_revision.is_some_and(|known| known >= frame.revision) {
+        if path.offer.is_ours() || path.offer.terms_revision.is_some_and(|known| known >= frame.revision) {
             return;
         }
-        path.terms_revision = Some(frame.revision);
-        path.terms = path.terms.said(frame);
+        path.offer.terms_revision = Some(frame.revision);
+        path.offer.terms = path.offer.terms.said(frame);
         path.follow_controller();
-        self.policy.reconsider();
-    }
-}
-
-impl Path {
-    /// The rate, but at most what its terms allow.
-    pub(super) fn within_terms(&self, rate: Rate) -> Rate {
-        self.terms.max_rate.map_or(rate, |most| rate.min(most))
+        self.scheduling.policy.reconsider();
     }
 }

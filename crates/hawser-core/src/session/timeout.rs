@@ -1,11 +1,8 @@
 //! Deadlines: which is next and why, and what is done when it comes.
 
-use super::constants::{
-    ASK_LEAST, ASLEEP, EAGER, EAGER_PARTS, IDLE_DEAF, IDLE_PROBE, QUEUED_FOR, SESSION_SILENCE, SILENCE, SILENCE_LEAST,
-    SILENCE_PTOS,
-};
+use super::constants::QUEUED_FOR;
 use super::{Context, Event, Session, Sink};
-use crate::path::constants::{DOWN_PROBE_INTERVAL, SUSPECT_PTOS};
+use crate::path::constants::SUSPECT_PTOS;
 use crate::path::health::{HealthAction, HealthState, Others};
 use crate::path::sent::PtoKind;
 use crate::units::{Random, Time};
@@ -60,12 +57,12 @@ pub(crate) fn earlier(one: Option<(Time, Reason)>, other: Option<(Time, Reason)>
 impl Session {
     /// The next deadline and its reason.
     pub fn poll_timeout(&self, now: Time) -> Option<(Time, Reason)> {
-        let mut next = self.resequencer.poll_timeout().map(|at| (at, Reason::Resequence));
+        let mut next = self.inbound.resequencer.poll_timeout().map(|at| (at, Reason::Resequence));
         next = earlier(next, self.keyring.expires().map(|at| (at, Reason::KeysExpire)));
         // What may not be sealed wakes nobody.
         let mute = self.keyring.permit(now).is_err();
         next = earlier(next, self.fec.poll_timeout().filter(|_| !mute).map(|at| (at, Reason::Repair)));
-        next = earlier(next, self.queue.poll_timeout().map(|at| (at, Reason::InnerAck)));
+        next = earlier(next, self.outbound.queue.poll_timeout().map(|at| (at, Reason::InnerAck)));
         for index in 0..self.paths.len() {
             next = earlier(next, self.path_deadline(now, index));
             if !mute {
@@ -80,8 +77,8 @@ impl Session {
         let path = &self.paths[index];
         let waits = !self.nothing_waits();
         let candidates = [
-            path.sent.loss_time().map(|at| (at, Reason::Loss)),
-            path.sent.pto_deadline(path.probe_timeout()).map(|(at, _)| (at, Reason::ProbeTimeout)),
+            path.flight.sent.loss_time().map(|at| (at, Reason::Loss)),
+            path.flight.sent.pto_deadline(path.way.probe_timeout()).map(|(at, _)| (at, Reason::ProbeTimeout)),
             path.health.poll_timeout().map(|(at, _)| (at, Reason::Health)),
             path.validation.poll_timeout().map(|at| (at, Reason::Validation)),
             path.doubted_until().filter(|at| waits && *at > now).map(|at| (at, Reason::Health)),
@@ -92,93 +89,73 @@ impl Session {
     /// When a path has something to say.
     fn speaking_deadline(&self, now: Time, index: usize) -> Option<(Time, Reason)> {
         let waits = !self.nothing_waits() || self.is_filled(index);
-        let spokesman = (0..self.paths.len()).any(|other| self.is_spokesman(other) && !self.paths[other].blocked);
+        let spokesman = (0..self.paths.len()).any(|other| self.is_spokesman(other) && !self.paths[other].stall.blocked);
         let path = &self.paths[index];
         let active = path.health.is_active();
         // What waits for a full socket wakes nobody: the driver knows when it has room. Nor does an
         // acknowledgement that nobody can carry.
-        let may_speak = |at: &Time| *at > now || !path.blocked;
+        let may_speak = |at: &Time| *at > now || !path.stall.blocked;
         let heard = |at: &Time| (may_speak(at) && path.may_answer(now)) || (!active && spokesman);
         // What may not go yet is woken for when it may; an acknowledgement that others carry is not waited for.
         let (quota, ack_quota) = (path.may_speak_at(now), path.may_acknowledge_at(now));
         let asked = path.wants.any().then_some(quota);
         let acknowledges = path.ack_is_due(now).then_some(ack_quota);
-        let by_quota = [asked, acknowledges].into_iter().flatten().filter(|at| *at > now && !path.blocked).min();
+        let by_quota = [asked, acknowledges].into_iter().flatten().filter(|at| *at > now && !path.stall.blocked).min();
         let ack_due = path.received.ack_due().filter(heard).filter(|at| spokesman || ack_quota <= now || *at > now);
-        let paced = path.paced_until.filter(|_| waits);
+        let paced = path.stall.paced_until.filter(|_| waits);
         let candidates = [
             active.then(|| path.mtu_probe_at()).flatten().filter(may_speak).map(|at| (at, Reason::Pmtu)),
             ack_due.map(|at| (at, Reason::Ack)),
             by_quota.map(|at| (at, Reason::Quota)),
-            path.hedge_at().filter(|_| self.policy.decisions().reinjection.second_path).map(|at| (at, Reason::Hedge)),
+            path.hedge_at()
+                .filter(|_| self.scheduling.policy.decisions().reinjection.second_path)
+                .map(|at| (at, Reason::Hedge)),
             paced.map(|at| (at, Reason::Pacing)),
             self.keepalive_at(index).map(|at| (at, Reason::Keepalive)),
         ];
         candidates.into_iter().fold(None, earlier)
     }
 
-    /// Notices that the driver did not run for longer than any deadline allows: the process was stopped, or the machine slept.
-    pub(super) fn note_call(&mut self, now: Time) {
-        if now.since(std::mem::replace(&mut self.called_at, now)) > ASLEEP {
-            self.woke_at = now;
-        }
-    }
-
     /// Does all that is due.
     pub fn handle_timeout(&mut self, now: Time, sink: &mut dyn Sink, cx: &mut Context<'_>) {
-        self.note_call(now);
+        self.liveness.note_call(now);
         self.note_idle(now);
         for index in 0..self.paths.len() {
             self.path_timeout(now, index, cx.rng);
         }
         let drops = &mut *cx.drops;
-        self.queue.handle_timeout(now, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
+        self.outbound.queue.handle_timeout(now, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
         // CoDel looks at what is pulled, and from a peer that is away nothing is.
-        self.queue.drop_old(now, QUEUED_FOR, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
+        self.outbound.queue.drop_old(now, QUEUED_FOR, cx.store, &mut |dropped| drops.count(dropped.reason.into()));
         self.sweep_closed();
-        self.resequencer.handle_timeout(now, sink);
+        self.inbound.resequencer.handle_timeout(now, sink);
         while let Some(retired) = self.keyring.retire(now) {
             self.events.push(Event::KeysRetired(retired));
         }
-        if now.since(self.heard_at) >= SESSION_SILENCE {
+        if self.liveness.is_over(now) {
             self.events.push(Event::Silent);
         }
     }
 
     /// An authentic datagram came: who was silent for long is asked by all paths at once.
     pub(super) fn note_heard(&mut self, now: Time) {
-        if now.since(std::mem::replace(&mut self.heard_at, now)) > EAGER {
+        if self.liveness.note_heard(now) {
             self.paths.iter_mut().for_each(|path| path.health.probe_now(now));
         }
     }
 
     /// For how long nothing came of what should have.
     pub fn silence(&self, now: Time) -> Duration {
-        let silence = now.since(self.heard_at.max(self.resumed_at));
-        // The far side of an idle session says nothing until it asks, or keys are due.
-        if self.idle { silence.saturating_sub(IDLE_DEAF) } else { silence }
-    }
-
-    /// How often a path that is down is probed: ever more seldom where the peer is silent altogether.
-    fn probe_interval(&self, now: Time) -> Duration {
-        let silence = self.silence(now);
-        if self.idle && silence < EAGER {
-            return IDLE_PROBE;
-        }
-        if silence < EAGER {
-            DOWN_PROBE_INTERVAL
-        } else {
-            (silence / EAGER_PARTS).clamp(DOWN_PROBE_INTERVAL, ASK_LEAST)
-        }
+        self.liveness.silence(now)
     }
 
     fn path_timeout(&mut self, now: Time, index: usize, rng: &mut dyn Random) {
         let path = &mut self.paths[index];
-        if path.sent.loss_time().is_some_and(|at| at <= now) {
+        if path.flight.sent.loss_time().is_some_and(|at| at <= now) {
             self.declare_losses(now, index);
         }
         self.probe_timeout(now, index);
-        let (others, every) = (self.others(index), self.probe_interval(now));
+        let (others, every) = (self.paths.others(index), self.liveness.probe_interval(now));
         let path = &mut self.paths[index];
         match path.health.handle_timeout(now, others, every) {
             HealthAction::None => {}
@@ -203,17 +180,17 @@ impl Session {
 
     /// Silence makes a path suspect; a tail that is merely late is asked after.
     fn probe_timeout(&mut self, now: Time, index: usize) {
-        let others = self.others(index);
+        let others = self.paths.others(index);
         let path = &mut self.paths[index];
-        let pto = path.probe_timeout();
-        let Some((_, kind)) = path.sent.pto_deadline(pto).filter(|(at, _)| *at <= now) else { return };
-        path.sent.on_pto(now, kind);
+        let pto = path.way.probe_timeout();
+        let Some((_, kind)) = path.flight.sent.pto_deadline(pto).filter(|(at, _)| *at <= now) else { return };
+        path.flight.sent.on_pto(now, kind);
         // Of a path that is down only challenges ask.
         path.wants.ping |= !matches!(path.health.state(), HealthState::Down(_));
         // Where no other path could take over nothing is won by doubting this one early, and what its link keeps comes late. And
         // where nothing but a ping is missing, the peer goes on sending: it would not without acknowledgements.
         let unhurried = others == Others::None || path.is_heard_without_data(now, pto);
-        let patient = unhurried && path.sent.pto_count() < SUSPECT_PTOS;
+        let patient = unhurried && path.flight.sent.pto_count() < SUSPECT_PTOS;
         if kind == PtoKind::Silence && !patient {
             match path.health.on_pto(now, pto, others) {
                 HealthAction::BecameSuspect => self.on_suspect(now, index),
@@ -227,20 +204,14 @@ impl Session {
     fn on_gave_up(&mut self, now: Time, index: usize) {
         self.events.push(Event::PathDown);
         self.reinject(now, index);
-        if self.idle {
+        if self.liveness.is_idle() {
             self.announce(self.paths[index].id, LinkState::Down);
         }
     }
 
-    /// Whether another path could take this one's place.
-    fn others(&self, index: usize) -> Others {
-        let works = self.paths.iter().enumerate().any(|(other, path)| other != index && path.works());
-        if works { Others::Work } else { Others::None }
-    }
-
     /// What a suspect path has in flight moves to the others, if there are others.
     pub(super) fn on_suspect(&mut self, now: Time, index: usize) {
-        self.policy.reconsider();
+        self.scheduling.policy.reconsider();
         if self.paths.iter().any(|path| path.works()) {
             self.paths[index].note_black_holed();
             self.reinject(now, index);
@@ -249,13 +220,6 @@ impl Session {
 
     /// When the peer is to be sent a new initiation because nothing at all was acknowledged for too long.
     pub fn silence_deadline(&self) -> Option<Time> {
-        self.unanswered_since.map(|since| since + self.silence_allowed())
-    }
-
-    /// How long nothing may be acknowledged: a path that was never measured says nothing.
-    fn silence_allowed(&self) -> Duration {
-        let measured = self.paths.iter().filter(|path| !path.is_closed() && path.rtt.has_sample());
-        let slowest = measured.map(|path| path.probe_timeout()).max();
-        slowest.map_or(SILENCE, |timeout| (timeout * SILENCE_PTOS).clamp(SILENCE_LEAST, SILENCE))
+        self.liveness.unanswered_until(|| self.paths.silence_allowed())
     }
 }

@@ -3,7 +3,6 @@
 use super::{Path, size_of_datagram};
 use crate::path::constants::INACTIVE_RESERVE;
 use crate::path::health::HealthState;
-use crate::session::constants::LATELY;
 use crate::session::{Route, Transmit};
 use crate::units::{ByteCount, Ecn, PacketNumber, Time};
 use crate::wire::{DATA_HEADER_LEN, DataHeader, PathChallenge, Reader, TAG_LEN, Token};
@@ -13,6 +12,17 @@ use std::time::Duration;
 const LEAST_CONTROL: usize = DATA_HEADER_LEN + PathChallenge::LEN + TAG_LEN;
 /// Bytes of one that is worth waiting for where a path's quota is used up: with response, challenge and a few ranges.
 const USUAL_CONTROL: usize = 96;
+
+/// Why a path does not say what it has to. Nothing is in its way at first; its path owns it.
+#[derive(Default)]
+pub(in crate::session) struct Stall {
+    /// Its link had no buffer when it last had something to say: only the driver's next call changes that.
+    pub blocked: bool,
+    /// Bytes that were too few for what is due: no deadline calls for it before there are more.
+    pub starved: usize,
+    /// When the pacer lets the next of what waits go; `None` when only news can change anything.
+    pub paced_until: Option<Time>,
+}
 
 impl Path {
     /// Whether this path has something to say for itself, and may.
@@ -25,7 +35,7 @@ impl Path {
 
     /// When the search for its MTU goes on: not while it is quiet.
     pub(in crate::session) fn mtu_probe_at(&self) -> Option<Time> {
-        self.pmtu.poll_timeout().filter(|_| !self.quiet)
+        self.way.pmtu.poll_timeout().filter(|_| !self.activity.quiet)
     }
 
     /// From when on a small control datagram may go: at once, but for the quota of a path that is not active.
@@ -78,13 +88,13 @@ impl Path {
     pub(in crate::session) fn control_room(&self, now: Time, route: Route) -> usize {
         let quota = if self.health.is_active() { u64::MAX } else { self.quota.room(now).0 };
         let quota = quota.saturating_sub(self.overhead() as u64);
-        let room = self.validation.room(route).min(quota).min(self.mtu() as u64) as usize;
+        let room = self.validation.room(route).min(quota).min(self.way.mtu() as u64) as usize;
         if room < LEAST_CONTROL { 0 } else { room }
     }
 
     /// Whether a small datagram may go back the way that datagrams come.
     pub(in crate::session) fn may_answer(&self, now: Time) -> bool {
-        !matches!(self.health.state(), HealthState::Down(_)) && self.control_room(now, self.route) > self.starved
+        !matches!(self.health.state(), HealthState::Down(_)) && self.control_room(now, self.route) > self.stall.starved
     }
 
     pub(in crate::session) fn ack_waits(&self) -> bool {
@@ -95,23 +105,18 @@ impl Path {
         self.received.ack_due().is_some_and(|due| due <= now)
     }
 
-    /// Whether inner packets went by this path in the last second.
-    pub(in crate::session) fn carried_data_lately(&self, now: Time) -> bool {
-        self.last_data != Time::ZERO && now.since(self.last_data) < LATELY
-    }
-
     /// Whether something came by it within the last `time`, and all that goes by it are words about paths.
     pub(in crate::session) fn is_heard_without_data(&self, now: Time, time: Duration) -> bool {
-        now.since(self.heard_at) < time && !self.carried_data_lately(now)
+        now.since(self.activity.heard_at) < time && !self.activity.carried_data_lately(now)
     }
 
     /// Whether `quoted` begins a datagram of `size` bytes at least that went by this path and was not acknowledged.
     pub(in crate::session) fn sent_quoted(&self, quoted: &[u8], size: u16) -> bool {
         let Ok(DataHeader { label, number }) = DataHeader::decode(&mut Reader::new(quoted)) else { return false };
-        let next = self.peek_number().0;
+        let next = self.flight.peek_number().0;
         let back = (next as u32).wrapping_sub(number.0);
         let sent = next.checked_sub(back.into()).map(PacketNumber).filter(|_| label == self.label);
-        let bytes = sent.and_then(|number| self.sent.unacked_bytes(number));
+        let bytes = sent.and_then(|number| self.flight.sent.unacked_bytes(number));
         bytes.is_some_and(|bytes| size_of_datagram(bytes, self.overhead()) >= size)
     }
 
@@ -121,10 +126,10 @@ impl Path {
             link: self.route.link,
             remote: self.route.remote,
             source: self.route.source,
-            ecn: if self.transport.is_stream() { Ecn::NotEct } else { self.ecn.outgoing() },
+            ecn: if self.transport.is_stream() { Ecn::NotEct } else { self.way.ecn.outgoing() },
             segment_size,
             len,
-            apart: self.trains.apart(),
+            apart: self.way.trains.apart(),
         }
     }
 }

@@ -24,7 +24,7 @@ fn tried(store: &mut TrainStore, tries: u8) -> SegmentRecord {
 #[test]
 fn what_is_in_doubt_goes_by_a_second_path_once() {
     let mut store = TrainStore::new(FlowKey::new(1, 2));
-    let mut copies = RedundantCopies::default();
+    let mut copies = RedundantCopies::new(&Hedge::default());
     let (first, second) = (PathId(0), PathId(2));
     copies.note_retransmitted(&tried(&mut store, 3), first);
     assert!(copies.next_reinjection(first, |_| true).is_none(), "the path that tries it again");
@@ -35,7 +35,7 @@ fn what_is_in_doubt_goes_by_a_second_path_once() {
 #[test]
 fn a_path_that_is_probed_gets_each_segment_once_the_oldest_first() {
     let mut store = TrainStore::new(FlowKey::new(1, 2));
-    let mut copies = RedundantCopies::default();
+    let mut copies = RedundantCopies::new(&Hedge::default());
     copies.note(&tried(&mut store, 1));
     assert!(copies.next(|_| true).is_none(), "nobody wants copies");
     copies.want(true);
@@ -47,7 +47,7 @@ fn a_path_that_is_probed_gets_each_segment_once_the_oldest_first() {
 #[test]
 fn what_does_not_fit_now_waits() {
     let mut store = TrainStore::new(FlowKey::new(1, 2));
-    let mut copies = RedundantCopies::default();
+    let mut copies = RedundantCopies::new(&Hedge::default());
     copies.want(true);
     copies.note(&tried(&mut store, 1));
     copies.note_retransmitted(&tried(&mut store, 3), PathId(0));
