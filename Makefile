@@ -138,15 +138,18 @@ router: dist-tools
 	ls -l $(PACKAGES)
 
 ## dist-test: that what make dist made is small, static, runs on its processor, installs on these systems, and starts from the
-## image (root). Ubuntu's roots need Ubuntu's keyring: make dist-test SUITES="bookworm trixie noble"
+## image (root); that the quick start works on booted systems as its pages say, and fail = "closed" holds there. Ubuntu's roots need Ubuntu's keyring: make dist-test SUITES="bookworm trixie noble"
 SUITES ?= bookworm trixie
-DIST_TEST_TOOLS := qemu-user-static:qemu-arm-static file:file mmdebstrap:mmdebstrap umoci:umoci crun:crun
+DIST_TEST_TOOLS := qemu-user-static:qemu-arm-static file:file mmdebstrap:mmdebstrap umoci:umoci crun:crun \
+	systemd-container:systemd-nspawn iproute2:ip nftables:nft curl:curl
 dist-test:
 	@[ -e $(PACKAGES)/SHA256SUMS ] || { echo "error: nothing was made yet: make dist" >&2; exit 1; }
 	@$(MAKE) --no-print-directory tools TOOLS="$(DIST_TEST_TOOLS)"
 	dist/test-binaries $(PACKAGES) $(PROCESSORS)
 	$(SUDO) dist/test-deb $(PACKAGES) $(SUITES)
 	$(SUDO) dist/test-image $(PACKAGES) $(VERSION)
+	$(SUDO) dist/test-start $(PACKAGES) $(VERSION) $(SUITES)
+	$(SUDO) dist/test-closed $(PACKAGES) $(VERSION) $(firstword $(SUITES))
 
 DIST_TOOLS := dpkg-dev+xz-utils:dpkg-deb qemu-user-static:qemu-arm-static python3-venv+python3:python3 $(CROSS_TOOLS)
 dist-tools:
