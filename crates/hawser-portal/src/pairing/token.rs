@@ -3,13 +3,14 @@
 //! `hwr1:` and base64url (RFC 4648 section 5, without padding) of:
 //!
 //! ```text
-//! version 1 | public key 32 | secret 16 | expires 4 | name | addresses | gateways | endpoints | checksum 4
+//! version 1 | public key 32 | secret 16 | expires 4 | name | addresses | gateways | endpoints | name servers | checksum 4
 //!   name       length 1, bytes
 //!   addresses  count 1, each: prefix length 1, address        the inner ones of who enrols
 //!   gateways   count 1, each: address                         those of the portal that invites
 //!   endpoints  count 1, each: transports 1 (bits: udp, tcp), port 2, host
 //!   address    4 or 6, then 4 or 16 bytes                     host: an address, or 0, length 1, the name's bytes
 //! ```
+//! Version 1 ends before the name servers (written as gateways are), and is what a portal without any writes: older ones read it.
 //! Numbers are big-endian, `expires` counts seconds since 1970. The checksum is the beginning of SHA-256 over all before.
 
 #[cfg(test)]
@@ -30,11 +31,12 @@ use crate::config::{HostName, KEY_BYTES, PeerName, PublicKey};
 
 /// How a token begins.
 pub const TOKEN_PREFIX: &str = "hwr1:";
-/// The version of its bytes.
-const VERSION: u8 = 1;
+/// The versions of its bytes: without name servers, and with some.
+const PLAIN: u8 = 1;
+const WITH_NAME_SERVERS: u8 = 2;
 /// Bytes of the checksum: one slip in four thousand million goes unseen, and then it is an unknown token.
 const CHECKSUM_LEN: usize = 4;
-/// Longest text that is looked at: every list may have 255 items, and a token has three.
+/// Longest text that is looked at: every list may have 255 items, and a token has four.
 const TEXT_MAX: usize = 4096;
 /// Kinds of an address, and of a host name.
 const NAME: u8 = 0;
@@ -54,7 +56,7 @@ pub enum TokenError {
     #[error("read token: it was altered, or is not whole")]
     Altered,
     /// Another version made it.
-    #[error("read token: it is of version {0}, and this program knows version {VERSION}")]
+    #[error("read token: it is of version {0}, and this program knows versions up to {WITH_NAME_SERVERS}")]
     Version(u8),
     /// It was made wrongly: the checksum is right.
     #[error("read token: its {0} is wrong")]
@@ -140,6 +142,8 @@ pub struct Token {
     pub gateways: Vec<IpAddr>,
     /// Where that is reached, the best first; at least one.
     pub endpoints: Vec<Endpoint>,
+    /// Name servers for its holder; mostly none.
+    pub name_servers: Vec<IpAddr>,
 }
 
 impl Token {
@@ -150,7 +154,7 @@ impl Token {
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let mut out = vec![VERSION];
+        let mut out = vec![if self.name_servers.is_empty() { PLAIN } else { WITH_NAME_SERVERS }];
         out.extend(self.public_key.as_bytes());
         out.extend(self.secret.bytes());
         out.extend(self.expires.to_be_bytes());
@@ -174,6 +178,10 @@ impl Token {
                 }
             }
         }
+        if !self.name_servers.is_empty() {
+            put_count(&mut out, self.name_servers.len());
+            self.name_servers.iter().for_each(|address| put_address(&mut out, *address));
+        }
         let checksum = checksum(&out);
         out.extend(checksum);
         out
@@ -185,9 +193,9 @@ impl Token {
             return Err(TokenError::Altered);
         }
         let mut from = Reader(body);
-        match from.byte("version")? {
-            VERSION => {}
-            other => return Err(TokenError::Version(other)),
+        let version = from.byte("version")?;
+        if !matches!(version, PLAIN | WITH_NAME_SERVERS) {
+            return Err(TokenError::Version(version));
         }
         let public_key = PublicKey::new(from.array::<KEY_BYTES>("public key")?);
         let token = Self {
@@ -198,7 +206,14 @@ impl Token {
             addresses: from.list("inner address", Reader::network)?,
             gateways: from.list("gateway", |from| from.address("gateway"))?,
             endpoints: from.list("endpoint", Reader::endpoint)?,
+            name_servers: match version {
+                PLAIN => Vec::new(),
+                _ => from.list("name server", |from| from.address("name server"))?,
+            },
         };
+        if version == WITH_NAME_SERVERS && token.name_servers.is_empty() {
+            return Err(TokenError::Malformed("name server"));
+        }
         let whole = from.0.is_empty() && !token.addresses.is_empty() && !token.endpoints.is_empty();
         if whole { Ok(token) } else { Err(TokenError::Malformed("length")) }
     }

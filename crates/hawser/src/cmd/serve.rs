@@ -1,20 +1,24 @@
 //! `hawser serve`: from nothing to a portal that peers call, and a token for the first.
 //!
 //! 1. A key and a configuration, where there are none: it listens, and its peers reach the world by this host.
-//! 2. It is started, or reads its configuration again. 3. What a firewall must let in is said. 4. A token is printed.
+//! 2. It is started, or reads its configuration again; where that fails, or the system forwards nothing, step 1 is undone.
+//! 3. What a firewall must let in is said. 4. A token is printed.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use hawser_net::netcfg::Rtnl;
-use hawser_portal::config::{self, DEFAULT_FILE, DEFAULT_PORT, PEERS_FOLDER, PrivateKey};
-use hawser_portal::pairing::{make_folder, write_private};
+use hawser_portal::config::{self, Config, DEFAULT_FILE, DEFAULT_PORT, PEERS_FOLDER, PrivateKey};
 use ipnet::{IpNet, Ipv4Net};
 
+use super::doctor::{self, NO_FORWARDING};
 use super::pairing::home::Home;
 use super::pairing::invite::{TokenOptions, invite};
 use super::pairing::service::{Service, is_running};
+use super::pairing::written::Written;
 use super::world::{Way, ways};
 use crate::failure::Failure;
 
@@ -23,6 +27,10 @@ const FIRST_NETWORK: u8 = 77;
 const NETWORK_LENGTH: u8 = 24;
 /// Unique local addresses (RFC 4193 section 3.1).
 const ULA: u8 = 0xfd;
+
+/// A portal makes interfaces forward right after it began to answer.
+const FORWARDS_WITHIN: Duration = Duration::from_secs(5);
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// Make this host a portal that others join, and print a token for the first
 #[derive(Debug, Args)]
@@ -44,19 +52,19 @@ impl Serve {
     /// Does all that.
     pub fn run(self) -> Result<(), Failure> {
         let home = Home::of(&self.config);
-        if self.config.exists() {
-            eprintln!("{}: is there, and stays as it is", self.config.display());
+        let is_new = !self.config.exists();
+        let (mut written, mut service) = (Written::default(), Service::of(&home));
+        let written_now = if is_new {
+            write(&mut written, &home, self.port)
         } else {
-            write(&home, self.port)?;
-        }
-        let (config, _) = config::load(&home.config)?;
-        let mut service = Service::of(&home);
-        if !is_running(&home) {
-            service.start(&home)?;
-            if let Some(hint) = service.keep() {
-                eprintln!("hint: {hint}");
-            }
-        }
+            eprintln!("{}: is there, and stays as it is", self.config.display());
+            Ok(())
+        };
+        let config = match written_now.and_then(|()| start(&home, &mut service)) {
+            Ok(config) => config,
+            Err(failure) if is_new => return Err(undo(&home, written, &mut service, failure)),
+            Err(failure) => return Err(failure),
+        };
         let ports: Vec<String> = config.portal.listen.iter().map(|address| address.port().to_string()).collect();
         let transports: Vec<String> = config.portal.transports.iter().map(ToString::to_string).collect();
         let mut ports = ports;
@@ -71,14 +79,14 @@ impl Serve {
 }
 
 /// Step 1.
-fn write(home: &Home, port: u16) -> Result<(), Failure> {
+fn write(written: &mut Written, home: &Home, port: u16) -> Result<(), Failure> {
     let ways = ways()?;
     let world = ways.iter().find(|way| way.address.is_ipv4()).or(ways.first());
-    make_folder(&home.folder).map_err(Failure::failed)?;
-    make_folder(&home.folder.join(PEERS_FOLDER)).map_err(Failure::failed)?;
+    written.folder(&home.folder)?;
+    written.folder(&home.folder.join(PEERS_FOLDER))?;
     if !home.key.exists() {
         let key = PrivateKey::generate().map_err(|error| Failure::failed(format!("make private key: {error}")))?;
-        write_private(&home.key, &key.to_base64()).map_err(Failure::failed)?;
+        written.file(&home.key, &key.to_base64())?;
     }
     let addresses: Vec<String> = inner_networks(&ways)?.iter().map(|net| format!("\"{net}\"")).collect();
     let mut text = format!(
@@ -91,7 +99,7 @@ fn write(home: &Home, port: u16) -> Result<(), Failure> {
         Some(way) => text += &format!("\n[nat]\nmasquerade = \"{}\"\n", way.interface),
         None => eprintln!("hint: this host has no route into the world: its peers reach it alone"),
     }
-    write_private(&home.config, &text).map_err(Failure::failed)?;
+    written.file(&home.config, &text)?;
     eprintln!("{}: written", home.config.display());
     Ok(())
 }
@@ -113,6 +121,52 @@ fn inner_networks(ways: &[Way]) -> Result<Vec<IpNet>, Failure> {
         networks.extend(IpNet::new(Ipv6Addr::from(octets).into(), 64));
     }
     Ok(networks)
+}
+
+/// Step 2.
+fn start(home: &Home, service: &mut Service) -> Result<Config, Failure> {
+    let (config, _) = config::load(&home.config)?;
+    if !is_running(home) {
+        service.start(home)?;
+    }
+    refuse_without_nat(&config)?;
+    if let Some(hint) = service.keep() {
+        eprintln!("hint: {hint}");
+    }
+    Ok(config)
+}
+
+/// Whoever joins would reach this host alone, and undo it. What a firewall may drop is told, as a rule of it may let it through.
+fn refuse_without_nat(config: &Config) -> Result<(), Failure> {
+    let began = Instant::now();
+    loop {
+        let found = doctor::examine_forwarding(config)?;
+        let Some(off) = found.iter().find(|found| found.id == NO_FORWARDING) else {
+            eprint!("{}", doctor::render(&found));
+            return Ok(());
+        };
+        if began.elapsed() > FORWARDS_WITHIN {
+            let failure = Failure::failed(format!("serve: no NAT for peers is allowed here: {}", off.text));
+            return Err(failure.hint(format!(
+                "{}; in a container whoever starts it must allow that: --sysctl net.ipv4.ip_forward=1",
+                off.cure
+            )));
+        }
+        sleep(GLANCE);
+    }
+}
+
+fn undo(home: &Home, written: Written, service: &mut Service, failure: Failure) -> Failure {
+    match service.stop(home).map(drop).and(written.undo(&home.state)) {
+        Ok(()) => {
+            eprintln!("undone: the portal has ended, and what was written is gone");
+            failure
+        }
+        Err(left) => {
+            eprint!("not all could be undone: {left}");
+            failure
+        }
+    }
 }
 
 fn known_addresses() -> Result<Vec<IpAddr>, Failure> {

@@ -17,6 +17,7 @@ fn token() -> Token {
             endpoint(Host::parse("198.51.100.7").expect("an address"), 4920),
             endpoint(Host::parse("hub.example").expect("a name"), 443),
         ],
+        name_servers: vec![],
     }
 }
 
@@ -26,6 +27,19 @@ fn a_token_reads_back_and_fits_a_line() {
     assert_eq!(text.parse(), Ok(token()));
     assert_eq!(format!(" {text}\n").parse(), Ok(token()), "as it is pasted");
     assert!(text.len() < 220, "{} characters", text.len());
+}
+
+#[test]
+fn a_token_with_name_servers_has_a_version_of_its_own_and_one_without_stays_as_it_was() {
+    let with = Token { name_servers: vec!["10.77.0.1".parse().expect("an address")], ..token() };
+    assert_eq!(with.to_string().parse(), Ok(with.clone()));
+    let (plain, with) = (token().to_bytes(), with.to_bytes());
+    assert_eq!((plain[0], with[0]), (1, 2));
+    let body = plain.len() - CHECKSUM_LEN;
+    assert_eq!(
+        (&with[1..body], &with[body..with.len() - CHECKSUM_LEN]),
+        (&plain[1..body], [1, 4, 10, 77, 0, 1].as_slice())
+    );
 }
 
 #[test]
@@ -55,6 +69,8 @@ fn what_is_no_token_is_refused_by_its_fault() {
         (other(&|bytes| bytes[54] = b'/'), TokenError::Malformed("name")),
         (other(&|bytes| bytes[59] = 33), TokenError::Malformed("inner address")),
         (other(&|bytes| bytes.push(0)), TokenError::Malformed("length")),
+        (other(&|bytes| bytes[0] = 2), TokenError::Malformed("name server")),
+        (other(&|bytes| (bytes[0] = 2, bytes.push(0)).1), TokenError::Malformed("name server")),
         (other(&|bytes| bytes.truncate(80)), TokenError::Malformed("inner address")),
     ];
     for (text, error) in table {

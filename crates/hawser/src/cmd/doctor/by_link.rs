@@ -1,7 +1,8 @@
 //! How the doctor's questions leave by a link: as the portal's own datagrams do, also where a kill switch lets nothing else through.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::time::Duration;
 
 use hawser_net::netcfg::Mark;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -35,6 +36,16 @@ impl ByLink {
         let socket = self.socket(to, Type::DGRAM, Protocol::UDP)?;
         socket.connect(&to.into())?;
         Ok(socket)
+    }
+
+    /// A connection of TCP to `to`.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn tcp(&self, to: SocketAddr, patience: Duration) -> io::Result<TcpStream> {
+        let socket = self.socket(to, Type::STREAM, Protocol::TCP)?;
+        socket.connect_timeout(&to.into(), patience)?;
+        Ok(socket.into())
     }
 
     /// A raw one for ICMP that is connected to `to`.

@@ -7,6 +7,9 @@ use super::finding::Finding;
 use crate::cmd::world;
 use crate::failure::with_causes;
 
+/// The name of the finding that nothing is forwarded at all.
+pub const NO_FORWARDING: &str = "no-forwarding";
+
 /// All of it; nothing where packets of others are none of this portal's business.
 pub async fn look(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> Result<(), NetConfigError> {
     let tun = config.tun.name.as_str();
@@ -39,7 +42,7 @@ pub async fn look(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> 
             Some(_) if !forwards(name) || !forwards(tun) => {
                 let text = format!("the system does not forward packets between {tun} and {name}");
                 let cure = format!("sudo sysctl -w net.ipv4.conf.{name}.forwarding=1 net.ipv4.conf.{tun}.forwarding=1");
-                findings.push(Finding::fault("no-forwarding", name, text, cure));
+                findings.push(Finding::fault(NO_FORWARDING, name, text, cure));
             }
             Some(_) => {}
         }

@@ -9,7 +9,8 @@
 //! A fault explains others: of a link with one only the first is named, as its interface is down before it has no route.
 //! Nothing is changed. Exit status 1 where there is a fault.
 
-mod by_link;
+pub mod by_link;
+pub mod captive;
 mod dns;
 mod finding;
 mod forwarding;
@@ -31,8 +32,9 @@ use hawser_net::netcfg::{NetConfigError, Rtnl};
 use hawser_portal::api::Status;
 use hawser_portal::config::{Config, DEFAULT_FILE};
 
-pub use self::finding::render;
-use self::finding::{Finding, Severity};
+use self::finding::Severity;
+pub use self::finding::{Finding, render};
+pub use self::forwarding::NO_FORWARDING;
 use self::links::OneLink;
 use super::output::print;
 use crate::failure::Failure;
@@ -95,6 +97,17 @@ pub fn examine(file: &Path) -> Result<Vec<Finding>, Failure> {
         }
         .map_err(Failure::failed)?;
         findings.sort_by_key(|found| found.severity);
+        Ok(findings)
+    })
+}
+
+/// What keeps this host from forwarding for its peers.
+pub fn examine_forwarding(config: &Config) -> Result<Vec<Finding>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
+    runtime.block_on(async {
+        let mut findings = Vec::new();
+        let rtnl = Rtnl::open().map_err(Failure::failed)?;
+        forwarding::look(&rtnl, config, &mut findings).await.map_err(Failure::failed)?;
         Ok(findings)
     })
 }

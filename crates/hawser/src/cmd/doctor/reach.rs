@@ -4,26 +4,23 @@
 //! public key answers, a connection of TCP to the same port, an echo request, and a page by HTTP, in whose place a captive portal
 //! gives its own.
 
-use std::io::{self, Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::io::{self, Read as _};
+use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
 use hawser_portal::api::Status;
 use hawser_portal::config::{PublicKey, Transport};
 use hawser_portal::probe::Probe;
-use socket2::{Protocol, Type};
 
 use super::by_link::ByLink;
+use super::captive;
 use super::finding::Finding;
 use super::links::OneLink;
 use crate::cmd::ping;
 
 /// How long anything may take to answer: three times what a satellite needs.
 const PATIENCE: Duration = Duration::from_secs(2);
-const HTTP: u16 = 80;
-/// Bytes of a page that are read: its headers.
-const PAGE_MAX: u64 = 4096;
 /// Repeated, for a closed port's answer is bounded in rate, and may be lost.
 const ASKED: u32 = 3;
 
@@ -70,7 +67,7 @@ fn ask(by: &ByLink, endpoint: SocketAddr, key: &PublicKey) -> Passes {
         let portal = scope.spawn(|| portal_answers(by, endpoint, key).unwrap_or(false));
         let tcp = scope.spawn(|| tcp(by, endpoint));
         let ping = scope.spawn(|| by.icmp(endpoint.ip()).is_ok_and(|socket| ping::answers_by(socket, PATIENCE)));
-        let captive = scope.spawn(|| captive(by, endpoint.ip()).unwrap_or(None));
+        let captive = scope.spawn(|| captive::login_page(by, endpoint.ip()).unwrap_or(None));
         Passes {
             udp_refused: udp_refused.join().unwrap_or(false),
             portal: portal.join().unwrap_or(false),
@@ -87,9 +84,7 @@ fn judge(link: &OneLink, endpoint: SocketAddr, passes: &Passes) -> Option<Findin
     let by_tcp = link.transport == Transport::Tcp;
     if let Some(location) = &passes.captive {
         let text = format!("link {name}: a captive portal answers in the place of {host}: {location}");
-        let cure =
-            format!("log in there by {}: curl --interface {} http://{host}/ shows it", link.interface, link.interface);
-        return Some(Finding::fault("captive-portal", name, text, cure));
+        return Some(Finding::fault("captive-portal", name, text, captive::cure(link.interface.as_str(), host)));
     }
     if by_udp && passes.udp_refused {
         let text = format!("link {name}: nothing listens at {endpoint} (udp): the host says so");
@@ -144,64 +139,10 @@ fn portal_answers(by: &ByLink, endpoint: SocketAddr, key: &PublicKey) -> io::Res
     Ok(Probe::by(by.udp(endpoint)?, key)?.ask(PATIENCE).is_some())
 }
 
-fn connect(by: &ByLink, to: SocketAddr) -> io::Result<TcpStream> {
-    let socket = by.socket(to, Type::STREAM, Protocol::TCP)?;
-    socket.connect_timeout(&to.into(), PATIENCE)?;
-    Ok(socket.into())
-}
-
 fn tcp(by: &ByLink, endpoint: SocketAddr) -> Tcp {
-    match connect(by, endpoint) {
+    match by.tcp(endpoint, PATIENCE) {
         Ok(_) => Tcp::Open,
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Tcp::Refused,
         Err(_) => Tcp::Silent,
-    }
-}
-
-/// Where HTTP at `host` leads to, if that is another host, or asks for a login (RFC 6585 section 6).
-fn captive(by: &ByLink, host: IpAddr) -> io::Result<Option<String>> {
-    let mut stream = connect(by, SocketAddr::new(host, HTTP))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(format!("GET / HTTP/1.0\r\nHost: {host}\r\n\r\n").as_bytes())?;
-    let mut page = Vec::new();
-    let read = stream.take(PAGE_MAX).read_to_end(&mut page);
-    if page.is_empty() {
-        read?;
-    }
-    Ok(leads_elsewhere(&String::from_utf8_lossy(&page), host))
-}
-
-fn leads_elsewhere(page: &str, host: IpAddr) -> Option<String> {
-    let status = page.split(' ').nth(1)?;
-    if status == "511" {
-        return Some("it asks for a login".to_owned());
-    }
-    let header = |line: &&str| line.to_ascii_lowercase().starts_with("location:");
-    let location = page.lines().find(header)?.split_once(':')?.1.trim();
-    let target = location.split("//").nth(1)?.split('/').next()?;
-    (status.starts_with('3') && !target.contains(&host.to_string())).then(|| location.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_captive_portal_is_told_from_a_web_server_that_goes_on_by_https() {
-        let host = "198.51.100.7".parse().expect("an address");
-        let table = [
-            (
-                "HTTP/1.1 302 Found\r\nLocation: http://login.hotel.example/?u=1\r\n\r\n",
-                Some("http://login.hotel.example/?u=1"),
-            ),
-            ("HTTP/1.1 301 Moved\r\nlocation: https://198.51.100.7/\r\n\r\n", None),
-            ("HTTP/1.1 511 Network Authentication Required\r\n\r\n", Some("it asks for a login")),
-            ("HTTP/1.1 200 OK\r\n\r\nhello", None),
-            ("SSH-2.0-OpenSSH\r\n", None),
-            ("", None),
-        ];
-        for (page, expect) in table {
-            assert_eq!(leads_elsewhere(page, host).as_deref(), expect, "{page:?}");
-        }
     }
 }

@@ -13,22 +13,25 @@ mod written;
 
 use std::fmt::Write as _;
 use std::io::{self, Read as _};
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
+use hawser_net::netcfg::{Mark, Resolver};
 use hawser_portal::config::{DEFAULT_FILE, InterfaceName, PrivateKey};
-use hawser_portal::pairing::{EnrolError, Token, TokenError, enrol};
+use hawser_portal::pairing::{EnrolError, Token, TokenError, Uplink, enrol};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use self::proof::Proof;
-use self::written::Written;
 use super::doctor;
+use super::doctor::by_link::ByLink;
 use super::pairing::home::Home;
 use super::pairing::service::Service;
+use super::pairing::written::Written;
 use super::table::duration;
 use crate::failure::Failure;
 
@@ -75,15 +78,16 @@ impl Join {
         let shown: Vec<&str> = links.iter().map(|link| link.interface.as_str()).collect();
         say(&format!("uplinks: {}", shown.join(", ")));
         let key = PrivateKey::generate().map_err(|error| Failure::failed(format!("make private key: {error}")))?;
-        let answered =
-            enrol(&token, &endpoints, &links, &key, ENROLS_WITHIN).map_err(|error| unanswered(&token, error))?;
+        let answered = enrol(&token, &endpoints, &links, &key, ENROLS_WITHIN)
+            .map_err(|error| unanswered(&token, &endpoints, &links, error))?;
         say(&format!("enrolled as \"{}\" at {answered}", token.name));
         let interrupted = go_on_without_a_terminal()?;
         let mut proof = Proof::before(&token, &self.probes, !self.no_default_route);
-        let text = written::configuration(&home, &token, &links, &served, !self.no_default_route);
+        let name_servers = if self.no_default_route { &[] } else { settable(&token.name_servers) };
+        let text = written::configuration(&home, &token, &links, &served, !self.no_default_route, name_servers);
         let mut written = Written::default();
         let mut service = Service::of(&home);
-        let tried = written.write(&home, &key, &text).and_then(|()| service.start(&home));
+        let tried = written::write(&mut written, &home, &key, &text).and_then(|()| service.start(&home));
         let limit = Duration::from_secs(self.within);
         match tried.and_then(|()| proof.wait(&home, limit, &interrupted)) {
             Ok(said) => {
@@ -146,10 +150,30 @@ fn resolve(token: &Token) -> Result<Vec<SocketAddr>, Failure> {
     Ok(endpoints)
 }
 
+/// The name servers of who invites, where this host has somebody to set them with: a portal that cannot set them does not start.
+fn settable(servers: &[IpAddr]) -> &[IpAddr] {
+    if servers.is_empty() {
+        return &[];
+    }
+    match Resolver::here() {
+        Ok(_) => servers,
+        Err(error) => {
+            let listed: Vec<String> = servers.iter().map(ToString::to_string).collect();
+            say(&format!("hint: the server's name servers ({}) are left out: {error}", listed.join(", ")));
+            &[]
+        }
+    }
+}
+
 /// Why nobody enrolled us, in a sentence, and what to do about it.
-fn unanswered(token: &Token, error: EnrolError) -> Failure {
+fn unanswered(token: &Token, endpoints: &[SocketAddr], links: &[Uplink], error: EnrolError) -> Failure {
     let name = &token.name;
+    let behind = || before_a_login(endpoints, links);
     match error {
+        EnrolError::Refused(_) | EnrolError::Silence(..) if let Some((interface, host, page)) = behind() => {
+            let failure = format!("{error}: a captive portal answers in the place of {host} by {interface}: {page}");
+            Failure::failed(failure).hint(format!("{}; then join again", doctor::captive::cure(&interface, host)))
+        }
         EnrolError::Refused(_) => {
             Failure::failed(error).hint("does the server's portal run, and listen on that port? there: sudo hawser status")
         }
@@ -162,6 +186,21 @@ fn unanswered(token: &Token, error: EnrolError) -> Failure {
         )),
         error => Failure::failed(error),
     }
+}
+
+/// The first uplink on which a login page stands before the server, with that.
+fn before_a_login(endpoints: &[SocketAddr], links: &[Uplink]) -> Option<(String, IpAddr, String)> {
+    let host = endpoints.first()?.ip();
+    let look = |link: &Uplink| {
+        // No portal has set its mark yet.
+        let by = ByLink { interface: link.interface.to_string(), mark: Mark(0) };
+        let page = doctor::captive::login_page(&by, host).ok().flatten()?;
+        Some((by.interface, host, page))
+    };
+    thread::scope(|scope| {
+        let asked: Vec<_> = links.iter().map(|link| scope.spawn(move || look(link))).collect();
+        asked.into_iter().filter_map(|asked| asked.join().ok().flatten()).next()
+    })
 }
 
 /// Set once somebody wants an end. A terminal that is gone is no reason to leave things half done.
@@ -185,7 +224,7 @@ fn undo(home: &Home, written: Written, service: &mut Service, failure: Failure) 
     // The portal's findings first: it is about to end.
     print_findings(home);
     let stopped = service.stop(home).map(drop);
-    let removed = written.undo(home);
+    let removed = written.undo(&home.state);
     match stopped.and(removed) {
         Ok(()) => {
             say("undone: addresses, routes, rules and files are as before");

@@ -1,13 +1,15 @@
-//! What `join` writes, and takes back.
+//! What `join` writes.
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::net::IpAddr;
+use std::path::Path;
 
 use hawser_portal::config::{InterfaceName, PrivateKey};
-use hawser_portal::pairing::{Token, Uplink, make_folder, remove_file, write_private};
+use hawser_portal::pairing::{Token, Uplink};
 use ipnet::IpNet;
 
 use super::Home;
+use crate::cmd::pairing::written::Written;
 use crate::failure::Failure;
 
 /// How a configuration begins that `leave` may remove.
@@ -15,38 +17,11 @@ const HEADER: &str = "# Written by `hawser join`; may be edited (docs/configurat
 /// What the portal that is joined is called here.
 const HUB: &str = "hub";
 
-/// What was written so far. Nothing at first.
-#[derive(Debug, Default)]
-pub struct Written {
-    files: Vec<PathBuf>,
-    folder: Option<PathBuf>,
-}
-
-impl Written {
-    /// Writes the key and the configuration.
-    pub fn write(&mut self, home: &Home, key: &PrivateKey, text: &str) -> Result<(), Failure> {
-        if make_folder(&home.folder).map_err(Failure::failed)? {
-            self.folder = Some(home.folder.clone());
-        }
-        for (path, text) in [(&home.key, key.to_base64().as_str()), (&home.config, text)] {
-            write_private(path, text).map_err(Failure::failed)?;
-            self.files.push(path.clone());
-        }
-        Ok(())
-    }
-
-    /// Takes it back; a folder only where this made it.
-    pub fn undo(self, home: &Home) -> Result<(), Failure> {
-        for file in self.files.iter().rev() {
-            remove_file(file).map_err(Failure::failed)?;
-        }
-        if let Some(folder) = self.folder {
-            let _ = std::fs::remove_dir(&home.state);
-            // Somebody may have put something there.
-            let _ = std::fs::remove_dir(folder);
-        }
-        Ok(())
-    }
+/// Writes the key and the configuration.
+pub fn write(written: &mut Written, home: &Home, key: &PrivateKey, text: &str) -> Result<(), Failure> {
+    written.folder(&home.folder)?;
+    written.file(&home.key, &key.to_base64())?;
+    written.file(&home.config, text)
 }
 
 /// Whether the file is one of ours.
@@ -61,10 +36,14 @@ pub fn configuration(
     links: &[Uplink],
     served: &[InterfaceName],
     default_route: bool,
+    name_servers: &[IpAddr],
 ) -> String {
     let mut text = format!("{HEADER}\n{}\n[tun]\naddresses = [{}]\n", home.portal_section(), list(&token.addresses));
     if default_route {
         text += "default_route = true\n# Who calls this host by an uplink's address is answered by that, as before.\nanswer_by_link = true\n";
+    }
+    if !name_servers.is_empty() {
+        text += &format!("# The server's name servers.\ndns = [{}]\n", list(name_servers));
     }
     if !served.is_empty() {
         let served: Vec<&str> = served.iter().map(InterfaceName::as_str).collect();

@@ -88,6 +88,7 @@ fn make(home: &Home, config: &Config, keys: &Keys, name: PeerName, options: &Tok
         name: invitation.name,
         addresses,
         gateways: config.tun.addresses.iter().map(IpNet::addr).collect(),
+        name_servers: config.tun.dns.servers.clone(),
         endpoints,
     })
 }

@@ -3,3 +3,4 @@
 pub mod home;
 pub mod invite;
 pub mod service;
+pub mod written;

@@ -57,9 +57,12 @@ impl Service {
     /// Starts it, and waits until it answers.
     pub fn start(&mut self, home: &Home) -> Result<(), Failure> {
         match self {
-            Self::Systemd => run("systemctl", &["start", UNIT])
-                .map(drop)
-                .map_err(|said| Failure::failed(format!("start {UNIT}: {said}")).hint("journalctl -u hawser -n 20")),
+            Self::Systemd => run("systemctl", &["start", UNIT]).map(drop).map_err(|said| {
+                let lines = LINES_SHOWN.to_string();
+                let log = run("journalctl", &["-u", UNIT, "-t", "hawser", "-n", &lines, "-o", "cat", "--no-pager"]);
+                let why = log.map(|log| log.trim_end().replace('\n', "\n  ")).unwrap_or(said);
+                Failure::failed(format!("start {UNIT}:\n  {why}")).hint("journalctl -u hawser -n 20")
+            }),
             Self::Background { log, child } => start_in_background(home, log, child),
         }
     }

@@ -1,13 +1,14 @@
 //! `serve`, `join`, `leave` and `peer`, as they are typed: from two hosts with nothing to a bond, and back.
 
 mod bond;
+mod refused;
 mod undone;
 mod wrong;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
@@ -59,7 +60,11 @@ impl Scene {
 
     /// Runs `hawser` without a terminal.
     fn hawser(&self, namespace: &Namespace, who: &str, words: &str) -> Said {
-        let mut command = namespace.command(env!("CARGO_BIN_EXE_hawser"));
+        self.said(namespace.command(env!("CARGO_BIN_EXE_hawser")), who, words)
+    }
+
+    /// The same by a command that runs it.
+    fn said(&self, mut command: Command, who: &str, words: &str) -> Said {
         command.args(words.split_whitespace()).arg("-c").arg(self.file(who)).stdin(Stdio::null());
         let start = Instant::now();
         let output = command.output().expect("it runs");
