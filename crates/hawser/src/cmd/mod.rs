@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod check;
+#[cfg(feature = "decode")]
 mod decode;
 #[cfg(feature = "lab")]
 mod demo;
@@ -70,6 +71,7 @@ pub enum Command {
     /// Load the links to a peer for some seconds, and show what each and the bond carry, and what limits them
     Speed(speed::Speed),
     /// Read captured tunnel traffic with the keys of a key log
+    #[cfg(feature = "decode")]
     Decode(decode::Decode),
     /// Unmodified TCP applications over many paths
     Shim(shim::Shim),
@@ -108,6 +110,7 @@ impl Command {
             Self::Web(web) => web.run(),
             Self::Doctor(doctor) => doctor.run(),
             Self::Speed(speed) => speed.run(),
+            #[cfg(feature = "decode")]
             Self::Decode(decode) => decode.run(),
             Self::Shim(shim) => shim.run(),
             #[cfg(feature = "lab")]

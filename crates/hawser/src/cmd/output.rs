@@ -22,12 +22,7 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints what a daemon says of itself: as JSON, or as people read it.
-pub(super) fn print_status<S: Serialize>(status: &S, json: bool, table: fn(&S) -> String) -> Result<(), Failure> {
-    print(&shown(status, json, table)?)
-}
-
-/// The same as text.
+/// What a daemon says of itself: as JSON, or as people read it.
 pub(super) fn shown<S: Serialize>(status: &S, json: bool, table: fn(&S) -> String) -> Result<String, Failure> {
     if !json {
         return Ok(table(status));

@@ -8,7 +8,7 @@ use clap::Args;
 use hawser_shim::config::DEFAULT_CONTROL;
 use hawser_shim::status::ask;
 
-use crate::cmd::output::{print_status, unanswered};
+use crate::cmd::output::{print, shown, unanswered};
 use crate::failure::Failure;
 
 /// Show the connections of the running shim, and the paths of their flows
@@ -27,6 +27,6 @@ impl Status {
     pub fn run(self) -> Result<(), Failure> {
         let asked = ask(&self.socket);
         let status = asked.map_err(|error| unanswered(error, "shim", "shim status"))?;
-        print_status(&status, self.json, table::render)
+        print(&shown(&status, self.json, table::render)?)
     }
 }
