@@ -33,7 +33,7 @@ const STREAM: usize = 400_000;
 /// More than the initiations a second that a portal answers without a cookie (docs/wire.md).
 const FLOOD: u32 = 80;
 /// How long a single thing may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 /// The frame of code 0x40.
 const LINK_NAME: &str = "LINK_NAME";
 /// Frames by their codes (docs/wire.md).

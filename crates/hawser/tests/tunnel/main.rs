@@ -24,6 +24,7 @@ mod forged;
 mod forged_icmp;
 mod forward;
 mod gateway;
+mod halts;
 mod hellos;
 mod home;
 mod kill_switch;
