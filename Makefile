@@ -12,7 +12,7 @@ TOOLS  := python3:python3 iproute2:ip procps:sysctl iputils-ping:ping ethtool:et
 	prometheus:promtool tmux:tmux nginx-light:/usr/sbin/nginx openssh-client:ssh openssh-server:/usr/sbin/sshd libfaketime:/usr/lib/*/faketime/libfaketime.so.1 postgresql:/usr/lib/postgresql/*/bin/postgres
 # While this stands there, packages of servers are installed without starting them (invoke-rc.d(8)): tests run the programs themselves.
 POLICY := /usr/sbin/policy-rc.d
-# Processors beside this one that the product must compile for, and what its C (aws-lc) needs for them.
+# Processors beside this one that the product must compile for, and what its C (ring) needs for them.
 CROSS  := aarch64-unknown-linux-gnu armv7-unknown-linux-gnueabihf
 CROSS_TOOLS := gcc-aarch64-linux-gnu+libc6-dev-arm64-cross:aarch64-linux-gnu-gcc \
 	gcc-arm-linux-gnueabihf+libc6-dev-armhf-cross:arm-linux-gnueabihf-gcc

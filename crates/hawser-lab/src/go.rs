@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use aws_lc_rs::digest::{SHA256, digest};
+use ring::digest::{SHA256, digest};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::LabError;

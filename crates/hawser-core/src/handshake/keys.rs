@@ -7,8 +7,8 @@
 //!    and frames are both associated data. The tag is the last 16 bytes. BLAKE2s only authenticates:
 //!    its tag is a mac over nonce, header and frames.
 
-use aws_lc_rs::aead::{AES_128_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
-use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
+use ring::aead::{AES_128_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use ring::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use snow::HandshakeState;
 use zeroize::Zeroizing;
 
@@ -126,7 +126,7 @@ impl SealKey {
         Ok(())
     }
 
-    /// Seals out of place. `datagram` is the header and the head of the frames (`head_len` bytes
+    /// Seals what lies elsewhere. `datagram` is the header and the head of the frames (`head_len` bytes
     /// together, written), then room for exactly `body`, which ends the last frame, and the tag.
     ///
     /// # Errors
@@ -142,14 +142,7 @@ impl SealKey {
         if head_len < DATA_HEADER_LEN || datagram.len() != head_len + body.len() + TAG_LEN {
             return Err(SealError::Length);
         }
-        let (head, rest) = datagram.split_at_mut(head_len);
-        if let Some(aead) = self.0.seals_bodies_apart() {
-            let (header, frames) = head.split_at_mut(DATA_HEADER_LEN);
-            let nonce = self.0.nonce(path, number);
-            let sealed = aead.seal_in_place_scatter(nonce, Aad::from(&*header), frames, body, rest);
-            return sealed.map_err(|_| SealError::Cipher);
-        }
-        rest[..body.len()].copy_from_slice(body);
+        datagram[head_len..][..body.len()].copy_from_slice(body);
         self.seal(path, number, datagram)
     }
 }
@@ -182,7 +175,7 @@ impl OpenKey {
         let opened = match &self.0.lock {
             Lock::Encrypt(aead) => {
                 let (header, frames) = covered.split_at_mut(DATA_HEADER_LEN);
-                aead.open_in_place_separate_tag(nonce, Aad::from(&*header), tag, frames).is_ok()
+                aead.open_in_place_separate_tag(nonce, Aad::from(&*header), (*tag).into(), frames, 0..).is_ok()
             }
             lock => lock.verifies(nonce, covered, tag),
         };
@@ -207,15 +200,12 @@ impl OpenKey {
         let (header, frames) = covered.split_at_checked(DATA_HEADER_LEN).ok_or(OpenError::TooShort)?;
         let out = out.get_mut(..frames.len()).ok_or(OpenError::NoRoom)?;
         let nonce = self.0.nonce(path, number);
+        out.copy_from_slice(frames);
         let opened = match &self.0.lock {
-            Lock::Encrypt(aead) => aead.open_separate_gather(nonce, Aad::from(header), frames, tag, out).is_ok(),
-            lock => {
-                let authentic = lock.verifies(nonce, covered, tag);
-                if authentic {
-                    out.copy_from_slice(frames);
-                }
-                authentic
+            Lock::Encrypt(aead) => {
+                aead.open_in_place_separate_tag(nonce, Aad::from(header), (*tag).into(), out, 0..).is_ok()
             }
+            lock => lock.verifies(nonce, covered, tag),
         };
         if opened { Ok(frames.len()) } else { Err(OpenError::Unauthentic) }
     }
@@ -250,7 +240,9 @@ impl Lock {
     fn verifies(&self, nonce: Nonce, covered: &[u8], tag: &[u8; TAG_LEN]) -> bool {
         match self {
             Lock::Encrypt(_) => false,
-            Lock::Authenticate(aead) => aead.open_separate_gather(nonce, Aad::from(covered), &[], tag, &mut []).is_ok(),
+            Lock::Authenticate(aead) => {
+                aead.open_in_place_separate_tag(nonce, Aad::from(covered), (*tag).into(), &mut [], 0..).is_ok()
+            }
             Lock::Mac(key) => verify(key, &[nonce.as_ref(), covered], tag),
         }
     }
@@ -289,16 +281,6 @@ impl Keys {
     fn label(&self, path: PathId) -> Label {
         let [b0, b1, b2, b3, ..] = keyed(&self.secrets.label_key, &[&path.0.to_be_bytes()]);
         Label(u32::from_be_bytes([b0, b1, b2, b3]))
-    }
-
-    /// The cipher that seals a body from where it lies, if it does. aws-lc encrypts such a body at full speed with
-    /// AES-GCM, but a block at a time with ChaCha20: there, and where nothing is encrypted, a copy
-    /// comes first (`benches/seal.rs` shows both).
-    fn seals_bodies_apart(&self) -> Option<&LessSafeKey> {
-        match &self.lock {
-            Lock::Encrypt(aead) if self.secrets.cipher == Cipher::Aes128Gcm => Some(aead),
-            _ => None,
-        }
     }
 }
 

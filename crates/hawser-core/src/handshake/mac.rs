@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use blake2::digest::consts::U16;
 use blake2::digest::{Digest, Mac};
 use blake2::{Blake2s256, Blake2sMac};
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use zeroize::Zeroizing;
 
 use super::identity::PublicKey;
@@ -133,12 +133,9 @@ impl Cookie {
         salt: &[u8; SALT_LEN],
         mac1: &MacBytes,
     ) -> Option<Self> {
-        let (ciphertext, tag) = sealed.split_at(MAC_LEN);
-        let mut cookie = [0; MAC_LEN];
-        cookie_key(responder, salt)
-            .open_separate_gather(zero_nonce(), Aad::from(mac1), ciphertext, tag, &mut cookie)
-            .ok()
-            .map(|()| Cookie(cookie))
+        let mut opened = *sealed;
+        let cookie = cookie_key(responder, salt).open_in_place(zero_nonce(), Aad::from(mac1), &mut opened).ok()?;
+        cookie.first_chunk().copied().map(Cookie)
     }
 }
 
@@ -152,7 +149,7 @@ fn cookie_key(responder: &PublicKey, salt: &[u8; SALT_LEN]) -> LessSafeKey {
 
 /// Every salt makes a key of its own, so that the nonce need not differ.
 fn zero_nonce() -> Nonce {
-    Nonce::assume_unique_for_key([0; aws_lc_rs::aead::NONCE_LEN])
+    Nonce::assume_unique_for_key([0; ring::aead::NONCE_LEN])
 }
 
 /// mac1 of an initiation's bytes.

@@ -8,7 +8,7 @@ use crate::packet::inner::TCP_HEADER;
 use crate::packet::tcp_options::options;
 use crate::packet::{Inner, Transport};
 use crate::units::Time;
-use aws_lc_rs::digest::{SHA256, digest};
+use ring::digest::{SHA256, digest};
 
 /// Connections that are remembered: the one silent for longest makes room.
 const REMEMBERED: usize = 1_024;

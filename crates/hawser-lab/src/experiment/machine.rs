@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use aws_lc_rs::digest::{SHA256, digest};
+use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;

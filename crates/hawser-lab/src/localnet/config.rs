@@ -98,7 +98,7 @@ fn as_folder(
     copy_all(&own, &folder.join("crypto/as"))?;
     for key in ["master0.key", "master1.key"] {
         let mut bytes = [0; KEY_BYTES];
-        let random = aws_lc_rs::rand::fill(&mut bytes);
+        let random = getrandom::fill(&mut bytes);
         random.map_err(|_| io::Error::other("no random bytes"))?;
         fs::write(folder.join("keys").join(key), STANDARD.encode(bytes))?;
     }

@@ -5,9 +5,9 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
-use aws_lc_rs::digest::{Context, SHA256};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore as _, SeedableRng as _};
+use ring::digest::{Context, SHA256};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::error::LabError;

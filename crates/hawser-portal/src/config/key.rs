@@ -153,7 +153,7 @@ impl PrivateKey {
     /// Where the system has no randomness.
     pub fn generate() -> io::Result<Self> {
         let mut bytes = Zeroizing::new([0; KEY_BYTES]);
-        aws_lc_rs::rand::fill(&mut *bytes).map_err(|_| io::Error::other("no randomness from the system"))?;
+        getrandom::fill(&mut *bytes).map_err(|_| io::Error::other("no randomness from the system"))?;
         bytes[0] &= 0b1111_1000;
         bytes[KEY_BYTES - 1] = bytes[KEY_BYTES - 1] & 0b0111_1111 | 0b0100_0000;
         Ok(Self(*bytes))

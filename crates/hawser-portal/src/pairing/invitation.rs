@@ -64,7 +64,7 @@ impl Invitation {
     /// [`InvitationError::NoRandomness`].
     pub fn new(name: PeerName, expires: u32, allowed_ips: Vec<IpNet>) -> Result<Self, InvitationError> {
         let mut secret = Zeroizing::new([0; SECRET_LEN]);
-        aws_lc_rs::rand::fill(&mut *secret).map_err(|_| InvitationError::NoRandomness)?;
+        getrandom::fill(&mut *secret).map_err(|_| InvitationError::NoRandomness)?;
         Ok(Self { name, secret: Secret::new(*secret), expires, allowed_ips })
     }
 

@@ -21,11 +21,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hawser_core::handshake::enrolment::{SECRET_LEN, Secret};
 use ipnet::IpNet;
+use ring::digest::{SHA256, digest};
 
 use crate::config::{HostName, KEY_BYTES, PeerName, PublicKey};
 

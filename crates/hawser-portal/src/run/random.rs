@@ -13,7 +13,7 @@ impl SystemRandom {
     /// [`RunError::NoRandomness`] where the system gives none: better found at the start than later.
     pub fn new() -> Result<Self, RunError> {
         let mut probe = [0; 8];
-        aws_lc_rs::rand::fill(&mut probe).map_err(|_| RunError::NoRandomness)?;
+        getrandom::fill(&mut probe).map_err(|_| RunError::NoRandomness)?;
         Ok(Self(()))
     }
 }
@@ -21,7 +21,7 @@ impl SystemRandom {
 impl Random for SystemRandom {
     fn fill(&mut self, bytes: &mut [u8]) {
         // It worked when this was made. Without it no key would be secret: the portal must not go on.
-        aws_lc_rs::rand::fill(bytes).expect("the system gives random bytes");
+        getrandom::fill(bytes).expect("the system gives random bytes");
     }
 }
 

@@ -11,9 +11,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use subtle::ConstantTimeEq as _;
 
 /// A token may be used for so long.
 pub const TOKEN_FOR: Duration = Duration::from_secs(300);
@@ -35,7 +35,7 @@ struct Secret([u8; SECRET_BYTES]);
 impl Secret {
     fn is(&self, text: &str) -> bool {
         let read = BASE64.decode(text).unwrap_or_default();
-        verify_slices_are_equal(&self.0, &read).is_ok()
+        bool::from(self.0.as_slice().ct_eq(&read))
     }
 
     fn text(&self) -> String {

@@ -178,7 +178,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use aws_lc_rs::digest::{SHA256, digest};
+    use ring::digest::{SHA256, digest};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use aws_lc_rs::digest::{SHA256, digest};
+use ring::digest::{SHA256, digest};
 
 /// Bytes of a key (RFC 8684 section 3.1).
 pub const KEY_BYTES: usize = 8;

@@ -205,7 +205,7 @@ impl Outside for World {
     fn random(&mut self) -> u64 {
         let mut bytes = [0; 8];
         // It worked when the process started; without it no id would be hard to guess.
-        aws_lc_rs::rand::fill(&mut bytes).expect("the system gives random bytes");
+        getrandom::fill(&mut bytes).expect("the system gives random bytes");
         u64::from_ne_bytes(bytes)
     }
 

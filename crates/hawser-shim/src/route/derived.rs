@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use aws_lc_rs::digest::{SHA256, digest};
 use ipnet::Ipv4Net;
+use ring::digest::{SHA256, digest};
 
 use super::addresses::{InterfaceIndex, ScionHost};
 

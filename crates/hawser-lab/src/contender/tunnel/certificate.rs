@@ -1,7 +1,7 @@
 //! Certificates for tunnels that want one: self-signed, made anew each time.
 
-use aws_lc_rs::digest::{SHA256, digest};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
+use ring::digest::{SHA256, digest};
 
 use crate::error::LabError;
 

@@ -57,7 +57,7 @@ pub(super) fn client() -> Result<ClientConfig, LabError> {
 }
 
 fn provider() -> Arc<rustls::crypto::CryptoProvider> {
-    Arc::new(rustls::crypto::aws_lc_rs::default_provider())
+    Arc::new(rustls::crypto::ring::default_provider())
 }
 
 #[cfg(test)]

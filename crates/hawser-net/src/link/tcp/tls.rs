@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::version::TLS13;
 use rustls::{
@@ -46,7 +46,7 @@ pub(super) struct Tls(Connection);
 impl Party {
     /// For a link that calls.
     pub(super) fn caller(name: Option<&str>) -> io::Result<Party> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
+        let provider = Arc::new(ring::default_provider());
         let config = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(&[&TLS13]);
         let config = config.map_err(io::Error::other)?.dangerous();
         let mut config = config.with_custom_certificate_verifier(Arc::new(Anybody(provider))).with_no_client_auth();
@@ -60,7 +60,7 @@ impl Party {
     pub(super) fn listener() -> io::Result<Party> {
         let made = rcgen::generate_simple_self_signed([OWN_NAME.to_owned()]).map_err(io::Error::other)?;
         let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
-        let provider = Arc::new(aws_lc_rs::default_provider());
+        let provider = Arc::new(ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13]);
         let config = config.map_err(io::Error::other)?.with_no_client_auth();
         let mut config = config.with_single_cert(vec![made.cert.der().clone()], key).map_err(io::Error::other)?;

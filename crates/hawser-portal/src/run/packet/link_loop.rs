@@ -113,7 +113,7 @@ fn take_errors(parts: &mut Parts, index: usize, now: Time) {
         let headroom = link.headroom();
         match link.next_error() {
             Ok(Some(error)) => {
-                tracing::trace!(link = socket.plan.name, ?error, "router said");
+                tracing::debug!(link = socket.plan.name, ?error, "router said");
                 let quoted = error.quoted.as_ref().map(Quoted::as_bytes);
                 let size = refused_size(&error, headroom);
                 if size.is_some_and(|size| endpoint.handle_hint(socket.plan.id, error.remote, size, quoted)) {

@@ -1,9 +1,9 @@
 //! Paths as JSON: what `scion showpaths --format json` has, under its names, and what it has not.
 
-use aws_lc_rs::digest::{SHA256, digest};
 use hawser_scion::probe::Outcome;
 use hawser_scion::select::hops;
 use hawser_scion::{Fingerprint, Path};
+use ring::digest::{SHA256, digest};
 use serde::Serialize;
 
 use super::list::{List, Row};
