@@ -33,16 +33,27 @@ const COLUMNS: [&str; 8] = ["scenario", "case", "contender", "workload", "repeti
 #[derive(Debug)]
 pub struct Store {
     runs: Vec<Run>,
-    lines: File,
+    lines: Locked,
     lines_path: PathBuf,
     rows: csv::Writer<File>,
     rows_path: PathBuf,
 }
 
+/// A file that this process alone writes to, until it goes.
+#[derive(Debug)]
+struct Locked(File);
+
+impl Locked {
+    fn new(file: File) -> rustix::io::Result<Self> {
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self(file))
+    }
+}
+
 /// A child that another thread has forked, and that has not begun its program yet, would hold the lock for a moment longer.
-impl Drop for Store {
+impl Drop for Locked {
     fn drop(&mut self) {
-        let _ = flock(&self.lines, FlockOperation::Unlock);
+        let _ = flock(&self.0, FlockOperation::Unlock);
     }
 }
 
@@ -57,7 +68,7 @@ impl Store {
         let lines_path = dir.join(RUNS);
         let options = File::options().read(true).append(true).create(true).open(&lines_path);
         let lines = options.map_err(|error| fault("open", &lines_path, error))?;
-        flock(&lines, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+        let lines = Locked::new(lines).map_err(|error| match error {
             rustix::io::Errno::WOULDBLOCK => others(dir, "another hawser writes there"),
             error => fault("lock", &lines_path, error),
         })?;
@@ -65,7 +76,7 @@ impl Store {
         let runs = parse(&lines_path, &text)?;
         // What comes after the last line's end was cut short.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        lines.set_len(whole as u64).map_err(|error| fault("shorten", &lines_path, error))?;
+        lines.0.set_len(whole as u64).map_err(|error| fault("shorten", &lines_path, error))?;
         claim(dir, scenario, machine, !runs.is_empty())?;
         let rows_path = dir.join(FIGURES);
         let rows = csv::Writer::from_path(&rows_path).map_err(|error| fault("write", &rows_path, error))?;
@@ -91,7 +102,7 @@ impl Store {
         let failed = |error: io::Error| fault("write", &self.lines_path, error);
         let mut line = serde_json::to_vec(&run).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
-        self.lines.write_all(&line).and_then(|()| self.lines.sync_data()).map_err(failed)?;
+        self.lines.0.write_all(&line).and_then(|()| self.lines.0.sync_data()).map_err(failed)?;
         self.note(run)
     }
 
@@ -186,6 +197,9 @@ fn others(dir: &Path, reason: &str) -> LabError {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+    use std::thread;
+
     use super::super::tests::{failed, found, machine, run_of, scenario};
     use super::super::{Findings, SeriesKey};
     use super::*;
@@ -254,9 +268,29 @@ mod tests {
     fn a_folder_is_free_when_its_owner_ends_also_where_a_child_still_has_the_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let store = Store::open(folder.path(), &scenario(), &machine()).expect("it opens");
-        let _inherited = store.lines.try_clone().expect("a copy, as a fork makes it");
+        let _inherited = store.lines.0.try_clone().expect("a copy, as a fork makes it");
         drop(store);
         assert!(Store::open(folder.path(), &scenario(), &machine()).is_ok());
+    }
+
+    #[test]
+    fn a_folder_is_free_after_each_refusal_while_other_threads_start_programs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let dir = folder.path();
+        let mut store = Store::open(dir, &scenario(), &machine()).expect("it opens");
+        store.append(run_of(key(), 0, Outcome::Found(Findings::default()))).expect("it is written");
+        drop(store);
+        let changed = Scenario { text: "name = \"t\"".to_owned(), ..scenario() };
+        thread::scope(|scope| {
+            let programs = scope.spawn(|| {
+                for _ in 0..300 {
+                    Command::new("true").status().expect("run true");
+                }
+            });
+            while !programs.is_finished() {
+                assert!(refusal(dir, &changed, &machine()).contains("another scenario"));
+            }
+        });
     }
 
     #[test]
