@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use hawser_portal::api::PathState;
+use hawser_wire::traffic::Sample;
 use hawser_wire::{Direction, Rate};
 
 use crate::lab::{LINKS, Lab, REMOTE, ms, parse, paths, states, transfer};
@@ -22,7 +23,7 @@ fn masquerade(lab: &Lab) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The rate from two seconds after the start on, in Mbit/s, of an upload; and what local log and status say of it.
+/// The median rate of the half seconds from two seconds after the start on, in Mbit/s, of an upload; and what local log and status say of it.
 pub fn upload(nat: bool, spell: Duration) -> (f64, usize, bool) {
     let lab = Lab::new("nat", "");
     lab.edit("local.toml", "[[link]]\nname = \"two\"\ninterface = \"two\"\n", "");
@@ -40,7 +41,7 @@ pub fn upload(nat: bool, spell: Duration) -> (f64, usize, bool) {
     let late = timeline.mbps_by(ms(500));
     let from = (BY.as_millis() / 500) as usize;
     let late = &late[from..late.len() - 1];
-    let rate = late.iter().sum::<f64>() / late.len() as f64;
+    let rate = late.iter().copied().collect::<Sample>().median().expect("half seconds");
     let status = local.wait_for("a status", |_| true);
     let told = local.log().matches("without udp gso").count();
     eprintln!("nat {nat}: {:?}, remote {:?}", timeline.mbps_by(ms(500)), remote.status().map(|status| status.drops));
