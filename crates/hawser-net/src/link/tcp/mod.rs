@@ -12,6 +12,7 @@ mod accept_limit;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod info;
+mod provider;
 mod receive;
 mod records;
 mod socket;

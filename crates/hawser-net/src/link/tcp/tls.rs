@@ -9,8 +9,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::version::TLS13;
 use rustls::{
     ClientConfig, ClientConnection, Connection, DigitallySignedStruct, ServerConfig, ServerConnection, SignatureScheme,
@@ -18,12 +19,11 @@ use rustls::{
 use socket2::Socket;
 
 use super::super::send_batch::Piece;
+use super::provider;
 use super::records::length_of;
 
 /// What both sides say they speak inside (RFC 9113, RFC 9112): what browsers and servers of the web do.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
-/// The name in a listener's certificate.
-const OWN_NAME: &str = "localhost";
 /// The first byte of a stream inside TLS: a handshake record (RFC 8446 section 5.1). A plain record that began so would be
 /// longer than any is.
 pub(super) const FIRST_BYTE: u8 = 0x16;
@@ -46,26 +46,15 @@ pub(super) struct Tls(Connection);
 impl Party {
     /// For a link that calls.
     pub(super) fn caller(name: Option<&str>) -> io::Result<Party> {
-        let provider = Arc::new(ring::default_provider());
-        let config = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(&[&TLS13]);
-        let config = config.map_err(io::Error::other)?.dangerous();
-        let mut config = config.with_custom_certificate_verifier(Arc::new(Anybody(provider))).with_no_client_auth();
-        config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
-        config.max_fragment_size = Some(RECORD_MOST);
+        let config = caller_of(provider::of_caller()).map_err(io::Error::other)?;
         let name = name.map(|name| ServerName::try_from(name.to_owned()).map_err(io::Error::other)).transpose()?;
         Ok(Party::Caller(Arc::new(config), name))
     }
 
     /// For a link that listens, with a new key and certificate.
     pub(super) fn listener() -> io::Result<Party> {
-        let made = rcgen::generate_simple_self_signed([OWN_NAME.to_owned()]).map_err(io::Error::other)?;
-        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
-        let provider = Arc::new(ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13]);
-        let config = config.map_err(io::Error::other)?.with_no_client_auth();
-        let mut config = config.with_single_cert(vec![made.cert.der().clone()], key).map_err(io::Error::other)?;
-        config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
-        config.max_fragment_size = Some(RECORD_MOST);
+        let own = provider::certified_key()?;
+        let config = listener_of(provider::of_listener(), own).map_err(io::Error::other)?;
         Ok(Party::Listener(Arc::new(config)))
     }
 
@@ -83,6 +72,22 @@ impl Party {
         connection.set_buffer_limit(None);
         Ok(Tls(connection))
     }
+}
+
+pub(super) fn caller_of(provider: CryptoProvider) -> Result<ClientConfig, rustls::Error> {
+    let config = ClientConfig::builder_with_provider(provider.into()).with_protocol_versions(&[&TLS13])?.dangerous();
+    let mut config = config.with_custom_certificate_verifier(Arc::new(Anybody)).with_no_client_auth();
+    config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+    config.max_fragment_size = Some(RECORD_MOST);
+    Ok(config)
+}
+
+pub(super) fn listener_of(provider: CryptoProvider, own: CertifiedKey) -> Result<ServerConfig, rustls::Error> {
+    let config = ServerConfig::builder_with_provider(provider.into()).with_protocol_versions(&[&TLS13])?;
+    let mut config = config.with_no_client_auth().with_cert_resolver(Arc::new(SingleCertAndKey::from(own)));
+    config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+    config.max_fragment_size = Some(RECORD_MOST);
+    Ok(config)
 }
 
 impl Tls {
@@ -165,10 +170,10 @@ impl Tls {
     }
 }
 
-/// Takes any certificate whose key the other side holds: who that is, Hawser's handshake tells. Made with its algorithms;
-/// shared, never changed.
+/// Takes any certificate, and any signature by it: a signature by nobody's key says nothing. Who the other side is, Hawser's
+/// handshake inside tells. Has no state.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct Anybody;
 
 impl ServerCertVerifier for Anybody {
     fn verify_server_cert(
@@ -193,14 +198,14 @@ impl ServerCertVerifier for Anybody {
 
     fn verify_tls13_signature(
         &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+        Ok(HandshakeSignatureValid::assertion())
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        provider::SCHEMES.to_vec()
     }
 }

@@ -1,0 +1,200 @@
+//! What TLS is made of here, where it is camouflage: few algorithms, so that a router's binary has no more than what is used.
+//!
+//! 1. A hello names the groups and signatures that rustls names by itself, and looks like any other of rustls.
+//! 2. Keys are agreed on by X25519 alone (RFC 7748), which each hello has a share for.
+//! 3. A listener's certificate is signed by Ed25519 (RFC 8032); nobody verifies it, and in TLS 1.3 nobody else sees it.
+
+use std::io;
+use std::sync::Arc;
+
+use rcgen::{CertificateParams, PKCS_ED25519, PublicKeyData, SignatureAlgorithm};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use rustls::crypto::ring::{cipher_suite, kx_group, sign};
+use rustls::crypto::{
+    ActiveKeyExchange, CryptoProvider, GetRandomFailed, KeyProvider, SecureRandom, SupportedKxGroup,
+    WebPkiSupportedAlgorithms,
+};
+use rustls::ffdhe_groups::FfdheGroup;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::sign::{CertifiedKey, SigningKey};
+use rustls::{NamedGroup, SignatureScheme};
+
+/// The name in a listener's certificate.
+const OWN_NAME: &str = "localhost";
+
+/// The signatures that rustls with ring asks for by itself, in its order.
+pub(super) const SCHEMES: [SignatureScheme; 9] = [
+    SignatureScheme::ECDSA_NISTP384_SHA384,
+    SignatureScheme::ECDSA_NISTP256_SHA256,
+    SignatureScheme::ED25519,
+    SignatureScheme::RSA_PSS_SHA512,
+    SignatureScheme::RSA_PSS_SHA384,
+    SignatureScheme::RSA_PSS_SHA256,
+    SignatureScheme::RSA_PKCS1_SHA512,
+    SignatureScheme::RSA_PKCS1_SHA384,
+    SignatureScheme::RSA_PKCS1_SHA256,
+];
+
+/// Of the side that calls.
+pub(super) fn of_caller() -> CryptoProvider {
+    provider(vec![kx_group::X25519, &Named(NamedGroup::secp256r1), &Named(NamedGroup::secp384r1)])
+}
+
+/// Of the side that listens.
+pub(super) fn of_listener() -> CryptoProvider {
+    provider(vec![kx_group::X25519])
+}
+
+fn provider(kx_groups: Vec<&'static dyn SupportedKxGroup>) -> CryptoProvider {
+    CryptoProvider {
+        cipher_suites: vec![
+            cipher_suite::TLS13_AES_256_GCM_SHA384,
+            cipher_suite::TLS13_AES_128_GCM_SHA256,
+            cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+        ],
+        kx_groups,
+        signature_verification_algorithms: WebPkiSupportedAlgorithms { all: &[], mapping: &[] },
+        secure_random: &Own,
+        key_provider: &Own,
+    }
+}
+
+/// A new key and a certificate signed with it.
+pub(super) fn certified_key() -> io::Result<CertifiedKey> {
+    let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(refused)?;
+    let pair = Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).map_err(refused)?;
+    let params = CertificateParams::new([OWN_NAME.to_owned()]).map_err(io::Error::other)?;
+    let certificate = params.self_signed(&Signer(pair)).map_err(io::Error::other)?;
+    let key = sign::any_eddsa_type(&pkcs8.as_ref().into()).map_err(io::Error::other)?;
+    Ok(CertifiedKey::new(vec![certificate.der().clone()], key))
+}
+
+fn refused(reason: impl ToString) -> io::Error {
+    io::Error::other(format!("make a TLS key: {}", reason.to_string()))
+}
+
+/// Signs a certificate. Begins with its key and never changes.
+struct Signer(Ed25519KeyPair);
+
+impl PublicKeyData for Signer {
+    fn der_bytes(&self) -> &[u8] {
+        self.0.public_key().as_ref()
+    }
+
+    fn algorithm(&self) -> &'static SignatureAlgorithm {
+        &PKCS_ED25519
+    }
+}
+
+impl rcgen::SigningKey for Signer {
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
+        Ok(self.0.sign(message).as_ref().to_vec())
+    }
+}
+
+/// Randomness for [`provider`], and no keys. Has no state.
+#[derive(Debug)]
+struct Own;
+
+impl SecureRandom for Own {
+    fn fill(&self, buffer: &mut [u8]) -> Result<(), GetRandomFailed> {
+        SystemRandom::new().fill(buffer).map_err(|_| GetRandomFailed)
+    }
+}
+
+impl KeyProvider for Own {
+    fn load_private_key(&self, _key: PrivateKeyDer<'static>) -> Result<Arc<dyn SigningKey>, rustls::Error> {
+        Err(rustls::Error::General("load key: none is read, as a listener makes its own".to_owned()))
+    }
+}
+
+/// A group that a hello names and nobody begins: every listener takes the first.
+#[derive(Debug)]
+struct Named(NamedGroup);
+
+impl SupportedKxGroup for Named {
+    fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, rustls::Error> {
+        Err(rustls::Error::General(format!("agree on keys: by {:?}, which is only named", self.0)))
+    }
+
+    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
+        None
+    }
+
+    fn name(&self) -> NamedGroup {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use rustls::crypto::ring::default_provider;
+    use rustls::{ClientConnection, Connection, ServerConnection};
+
+    use super::super::tls::{caller_of, listener_of};
+    use super::*;
+
+    /// What a hello says, by extension (RFC 8446 section 4.1.2), whose order rustls shuffles; the share of a key is left out.
+    fn hello(of: CryptoProvider) -> (Vec<u8>, BTreeMap<u16, Vec<u8>>) {
+        const RECORD_AND_HANDSHAKE: usize = 5 + 4;
+        const VERSION_AND_RANDOM: usize = 2 + 32;
+        const KEY_SHARE: u16 = 51;
+        let mut client = client(of);
+        let mut sent = Vec::new();
+        client.write_tls(&mut sent).unwrap();
+        let body = &sent[RECORD_AND_HANDSHAKE + VERSION_AND_RANDOM..];
+        let (_session, body) = body[1..].split_at(usize::from(body[0]));
+        let suites = 2 + usize::from(u16::from_be_bytes([body[0], body[1]]));
+        let compression = 1 + usize::from(body[suites]);
+        let (suites, mut rest) = (body[..suites].to_vec(), &body[suites + compression + 2..]);
+        let mut extensions = BTreeMap::new();
+        while let [kind, kind_low, len, len_low, ..] = *rest {
+            let (value, after) = rest[4..].split_at(usize::from(u16::from_be_bytes([len, len_low])));
+            extensions.insert(u16::from_be_bytes([kind, kind_low]), value.to_vec());
+            rest = after;
+        }
+        let share = extensions.get_mut(&KEY_SHARE).unwrap();
+        share.truncate(share.len() - 32);
+        (suites, extensions)
+    }
+
+    fn client(of: CryptoProvider) -> Connection {
+        let name = OWN_NAME.try_into().unwrap();
+        ClientConnection::new(Arc::new(caller_of(of).unwrap()), name).unwrap().into()
+    }
+
+    fn server(of: CryptoProvider) -> Connection {
+        ServerConnection::new(Arc::new(listener_of(of, certified_key().unwrap()).unwrap())).unwrap().into()
+    }
+
+    fn agree(mut client: Connection, mut server: Connection) {
+        while client.is_handshaking() || server.is_handshaking() {
+            carry(&mut client, &mut server);
+            carry(&mut server, &mut client);
+        }
+    }
+
+    fn carry(from: &mut Connection, to: &mut Connection) {
+        let mut flight = Vec::new();
+        while from.wants_write() {
+            from.write_tls(&mut flight).unwrap();
+        }
+        to.read_tls(&mut flight.as_slice()).unwrap();
+        to.process_new_packets().unwrap();
+    }
+
+    #[test]
+    fn a_hello_says_what_any_other_of_rustls_says() {
+        assert_eq!(hello(of_caller()), hello(default_provider()));
+    }
+
+    #[test]
+    fn both_sides_agree_with_each_other_and_with_those_that_have_every_algorithm() {
+        agree(client(of_caller()), server(of_listener()));
+        agree(client(default_provider()), server(of_listener()));
+        agree(client(of_caller()), server(default_provider()));
+    }
+}
