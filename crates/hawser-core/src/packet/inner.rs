@@ -71,7 +71,7 @@ pub enum Class {
     /// Kept in order within its flow bucket.
     #[default]
     Ordered,
-    /// Delivered as it arrives: ICMP and ICMPv6.
+    /// Delivered as it arrives: ICMP and ICMPv6 among them.
     Unordered,
 }
 

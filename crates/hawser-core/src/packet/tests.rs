@@ -91,6 +91,22 @@ fn flows_hash_apart_and_fragments_together() {
 }
 
 #[test]
+fn an_acknowledgement_waits_for_nothing_before_it_and_data_does() {
+    let mut store = store();
+    let mut class = |sample: Sample| {
+        let (packet, offload) = sample.partial();
+        let id = admit(&mut store, &packet, offload);
+        store.train(id).class()
+    };
+    let ack = Sample { payload: 0, ..Sample::default() };
+    assert_eq!(class(ack.clone()), Class::Unordered);
+    assert_eq!(class(Sample { v6: true, ..ack.clone() }), Class::Unordered);
+    // The end of a stream, and data, whose order is the stream's.
+    assert_eq!(class(Sample { flags: 0x11, ..ack }), Class::Ordered);
+    assert_eq!(class(Sample { payload: 1, ..Sample::default() }), Class::Ordered);
+}
+
+#[test]
 fn an_offload_that_does_not_fit_is_refused() {
     let mut store = store();
     let train = Sample { gso_size: 300, ..Sample::default() };
