@@ -6,6 +6,7 @@
 /// Half of a word of eight bytes.
 const LOW_HALF: u64 = u32::MAX as u64;
 /// From this length on the processor's wide registers are worth asking for, in bytes.
+#[cfg(target_arch = "x86_64")]
 const WIDE_FROM: usize = 256;
 
 /// A sum of 16-bit words in the processor's order, not folded yet. 0 by default. Plain data.

@@ -22,7 +22,7 @@ use super::interfaces::Index;
 
 /// The BPF file system: where it belongs, and its number (linux/magic.h, BPF_FS_MAGIC).
 const BPFFS: &str = "/sys/fs/bpf";
-const BPFFS_MAGIC: u64 = 0xcafe_4a11;
+const BPFFS_MAGIC: u32 = 0xcafe_4a11;
 /// Our folder there; the kernel allows no dots in names.
 const FOLDER: &str = "hawser";
 /// Everybody may look for the whitelist; its own permissions say who may change it.
@@ -159,7 +159,8 @@ impl Lock {
 /// Step 1: where a BPF file system is mounted that outlives us.
 fn mounted() -> Option<PathBuf> {
     let path = home().map_or_else(|| PathBuf::from(BPFFS), |root| root.join(&BPFFS[1..]));
-    let is_bpffs = statfs(&path).is_ok_and(|found| found.f_type.cast_unsigned() == BPFFS_MAGIC);
+    // A long, whose length is the processor's.
+    let is_bpffs = statfs(&path).is_ok_and(|found| found.f_type.to_le_bytes().starts_with(&BPFFS_MAGIC.to_le_bytes()));
     is_bpffs.then_some(path)
 }
 
