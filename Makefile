@@ -23,7 +23,7 @@ BPF_CLANG   := clang-14
 BPF_VERSION := 14.0.6
 BPF_FLAGS   := -O2 -target bpf -mcpu=v3 -Wall -Wextra -Werror
 
-.PHONY: name-servers compat dist dist-test dist-tools endure demo page-test test scion check cross cross-tools router bench measure metrics-test results build tools fuzz scion-golden bpf bpf-check bpf-tools
+.PHONY: name-servers compat dist dist-test dist-tools endure demo page-test test scion check cross cross-tools router bench measure metrics-test results build unit tools fuzz scion-golden bpf bpf-check bpf-tools
 
 build:
 	$(CARGO) build --release --workspace
@@ -37,6 +37,12 @@ demo:
 BESIDE ?=
 test: tools name-servers
 	.ci/tests $(BESIDE)
+
+## unit: the tests that need no root: the core, whole sessions in virtual time, decoding, what the shim and configurations decide
+unit:
+	$(CARGO) test --release -p hawser-core -p hawser-decode -p hawser-sim
+	$(CARGO) test --release -p hawser-shim --lib
+	$(CARGO) test --release -p hawser-portal -p hawser-shim --test api --test config_golden --test documentation --test web
 
 ## scion: the reference services that SCION tests run, into the user's cache (Go; a minute on two idle processors)
 scion:
