@@ -182,7 +182,7 @@ impl Endpoint {
         let kind = bytes.first().ok_or(DropReason::Malformed);
         let kind = kind.and_then(|first| DatagramKind::of(*first).map_err(|_| DropReason::Malformed));
         let verdict = match kind {
-            Ok(DatagramKind::Data) => self.on_data(now, Datagram { route, ecn, bytes }, sink),
+            Ok(DatagramKind::Data) => self.on_data(now, route, ecn, bytes, sink),
             Ok(DatagramKind::Initiation) => self.on_initiation(now, route, bytes),
             Ok(DatagramKind::Response) => self.on_handshake_response(now, bytes),
             Ok(DatagramKind::CookieReply) => self.on_cookie(bytes),
@@ -198,16 +198,22 @@ impl Endpoint {
         }
     }
 
-    fn on_data(&mut self, now: Time, datagram: Datagram<'_>, sink: &mut dyn Sink) -> Result<(), DropReason> {
-        let header = DataHeader::decode(&mut Reader::new(datagram.bytes)).map_err(|_| DropReason::Malformed)?;
+    fn on_data(
+        &mut self,
+        now: Time,
+        route: Route,
+        ecn: Ecn,
+        bytes: &mut [u8],
+        sink: &mut dyn Sink,
+    ) -> Result<(), DropReason> {
+        let header = DataHeader::decode(&mut Reader::new(bytes)).map_err(|_| DropReason::Malformed)?;
         let owner = match self.labels.owners(header.label) {
             [] => return Err(DropReason::UnknownLabel),
             [owner] => *owner,
             several => {
                 let several = several.to_vec();
-                let opens = |owner: &Owner| {
-                    self.peers[owner.peer.0 as usize].opens(owner, &header, datagram.bytes, &mut self.scratch)
-                };
+                let opens =
+                    |owner: &Owner| self.peers[owner.peer.0 as usize].opens(owner, &header, bytes, &mut self.scratch);
                 several.into_iter().find(opens).ok_or(DropReason::Forged)?
             }
         };
@@ -216,11 +222,12 @@ impl Endpoint {
         }
         let index = owner.peer.0 as usize;
         if !self.peers[index].has_live_key(owner.key) {
-            self.promote(now, &owner, &header, datagram.bytes)?;
+            self.promote(now, &owner, &header, bytes)?;
         }
-        self.flows.arrive_by(datagram.route.into());
+        self.flows.arrive_by(route.into());
         let (peer, mut cx) = self.parts(owner.peer);
         let session = peer.session.as_mut().ok_or(DropReason::UnknownLabel)?;
+        let datagram = Datagram { route, ecn, header, bytes };
         let verdict = session.on_datagram(now, owner.key, owner.path, datagram, sink, &mut cx);
         self.settle(now, owner.peer);
         verdict

@@ -21,7 +21,7 @@ use crate::scheduler::{Kind, MptcpOption, Scheduler};
 use crate::units::{ByteCount, Ecn, PacketNumber, PathId, PeerId, Time};
 use crate::wire::{
     DataFlags, DataFrame, DataHeader, FlowBucket, FlowSequence, Frame, Frames, LinkNameFrame, LinkState, PathInfo,
-    Reader, SplitFrame,
+    SplitFrame, TruncatedNumber,
 };
 use std::net::IpAddr;
 use std::time::Duration;
@@ -33,11 +33,12 @@ const PIECES_WAIT: Duration = Duration::from_secs(1);
 /// than all the rest of a datagram (`benches/hostile.rs`).
 const FRAMES_MAX: usize = 64;
 
-/// A datagram with what its socket told of it.
+/// A datagram with what its socket told of it, and its header.
 pub(crate) struct Datagram<'a> {
     pub route: Route,
     pub ecn: Ecn,
-    /// All of it; opened in place.
+    pub header: DataHeader,
+    /// All of it, with the header; opened in place.
     pub bytes: &'a mut [u8],
 }
 
@@ -53,9 +54,9 @@ impl Session {
         cx: &mut Context<'_>,
     ) -> Result<(), DropReason> {
         self.liveness.note_call(now);
-        let Datagram { route, ecn, bytes } = datagram;
+        let Datagram { route, ecn, header, bytes } = datagram;
         let size = bytes.len();
-        let (number, frames) = self.open(now, key, path, bytes)?;
+        let (number, frames) = self.open(now, key, path, header.number, bytes)?;
         self.keyring.note_opened(key);
         let elicits = elicits(frames)?;
         self.note_heard(now);
@@ -75,11 +76,11 @@ impl Session {
         now: Time,
         key: KeyId,
         path: PathId,
+        number: TruncatedNumber,
         bytes: &'d mut [u8],
     ) -> Result<(PacketNumber, &'d [u8]), DropReason> {
-        let header = DataHeader::decode(&mut Reader::new(bytes)).map_err(|_| DropReason::Malformed)?;
         let known = self.paths.index_of(path).map(|index| &self.paths[index].received);
-        let number = header.number.expand(known.and_then(|received| received.largest()));
+        let number = number.expand(known.and_then(|received| received.largest()));
         if known.is_some_and(|received| received.check(number) != ReplayVerdict::Fresh) {
             return Err(DropReason::Replayed);
         }
