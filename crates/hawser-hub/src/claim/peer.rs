@@ -25,7 +25,6 @@ struct Contact {
     id: MemberId,
     /// Since when something was sent to it and nothing came.
     unanswered_since: Option<Time>,
-    heard_at: Option<Time>,
     told_at: Option<Time>,
     /// Its newest stamp, and the highest epoch that it said it knows, of its present session.
     stamp: Option<Stamp>,
@@ -36,20 +35,7 @@ struct Contact {
 
 impl Contact {
     fn new(id: MemberId) -> Self {
-        Contact {
-            id,
-            unanswered_since: None,
-            heard_at: None,
-            told_at: None,
-            stamp: None,
-            knows: None,
-            draining: false,
-            urgent: true,
-        }
-    }
-
-    fn heard(&mut self, now: Time) {
-        (self.heard_at, self.unanswered_since) = (Some(now), None);
+        Contact { id, unanswered_since: None, told_at: None, stamp: None, knows: None, draining: false, urgent: true }
     }
 }
 
@@ -66,9 +52,8 @@ impl Contact {
 ///                       silent: (e+1, other)
 /// ```
 ///
-/// *Silent*: something was sent to the owner, nothing came for [`Timing::silence`], **and** the other one was heard since. Where
-/// neither is heard, the peer's own links are down: it waits, and who is heard first has the peer. For this the other one is
-/// asked after half of the silence. A higher epoch in an answer is of an earlier life of the peer: it claims above.
+/// *Silent*: something was sent to the owner, nothing came for [`Timing::silence`], **and** the other one, asked after half of it,
+/// was heard since. Where neither is heard, the peer's own links are down: it waits, and who is heard first has the peer. A higher epoch in an answer is of an earlier life of the peer: it claims above.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Claimant {
     timing: Timing,
@@ -78,6 +63,8 @@ pub struct Claimant {
     failed: u32,
     owner: Contact,
     other: Contact,
+    /// Whether the other one was heard in the second half of the owner's silence.
+    other_answers: bool,
 }
 
 impl Claimant {
@@ -86,7 +73,7 @@ impl Claimant {
     pub fn new(first: Epoch, active: MemberId, standby: MemberId, timing: Timing) -> Self {
         let claim = Claim { epoch: first, owner: active };
         let (owner, other) = (Contact::new(active), Contact::new(standby));
-        Claimant { timing, claim, phase: Phase::Claiming, failed: 0, owner, other }
+        Claimant { timing, claim, phase: Phase::Claiming, failed: 0, owner, other, other_answers: false }
     }
 
     /// The highest claim that was made.
@@ -123,17 +110,16 @@ impl Claimant {
     /// An authentic datagram came from `member`, over any path.
     pub fn handle_heard(&mut self, now: Time, member: MemberId) {
         self.note_call(now);
-        if let Some(contact) = self.contact(member) {
-            contact.heard(now);
-        }
+        self.note_heard(now, member);
         self.decide(now);
     }
 
     /// A session with a new start of `member` began: nothing that the last one said counts.
     pub fn handle_session(&mut self, now: Time, member: MemberId) {
         self.note_call(now);
+        self.note_heard(now, member);
         if let Some(contact) = self.contact(member) {
-            *contact = Contact { heard_at: Some(now), ..Contact::new(member) };
+            *contact = Contact::new(member);
         }
         if member == self.owner.id && self.phase == Phase::Settled {
             self.phase = Phase::Claiming;
@@ -144,8 +130,8 @@ impl Claimant {
     /// CLAIM_ACK came from `member`, in its present session.
     pub fn handle_ack(&mut self, now: Time, member: MemberId, ack: ClaimAck) {
         self.note_call(now);
+        self.note_heard(now, member);
         let Some(contact) = self.contact(member) else { return };
-        contact.heard(now);
         contact.stamp = contact.stamp.max(Some(ack.stamp));
         contact.knows = contact.knows.max(ack.epoch);
         contact.draining = ack.draining;
@@ -185,7 +171,7 @@ impl Claimant {
 
     /// When [`Claimant::handle_timeout`] and [`Claimant::poll_transmit`] are due.
     pub fn poll_timeout(&self) -> Time {
-        let silent_at = self.silent_at().filter(|_| self.other_answers()).unwrap_or(Time::NEVER);
+        let silent_at = self.silent_at().filter(|_| self.other_answers).unwrap_or(Time::NEVER);
         self.due_at(&self.owner).min(self.due_at(&self.other)).min(silent_at)
     }
 
@@ -227,8 +213,17 @@ impl Claimant {
         }
     }
 
+    fn note_heard(&mut self, now: Time, member: MemberId) {
+        if member == self.owner.id {
+            (self.owner.unanswered_since, self.other_answers) = (None, false);
+        } else if member == self.other.id {
+            self.other.unanswered_since = None;
+            self.other_answers |= self.other_asked_at().is_some_and(|at| at <= now);
+        }
+    }
+
     fn decide(&mut self, now: Time) {
-        if self.silent_at().is_some_and(|at| at <= now) && self.other_answers() {
+        if self.silent_at().is_some_and(|at| at <= now) && self.other_answers {
             self.take_over();
         } else if self.owner.draining && !self.other.draining {
             self.handle_move(now);
@@ -250,6 +245,7 @@ impl Claimant {
         std::mem::swap(&mut self.owner, &mut self.other);
         self.claim = Claim { epoch, owner: self.owner.id };
         self.owner.unanswered_since = None;
+        self.other_answers = false;
         (self.owner.urgent, self.other.urgent) = (true, true);
     }
 
@@ -259,15 +255,15 @@ impl Claimant {
         self.owner.unanswered_since.map(|since| since + patience)
     }
 
-    /// Whether the other member was heard since the owner was not.
-    fn other_answers(&self) -> bool {
-        self.owner.unanswered_since.is_some_and(|since| self.other.heard_at > Some(since))
+    /// When the other one is asked whether it is there, since the owner seems not to be: its answer comes before it is needed.
+    fn other_asked_at(&self) -> Option<Time> {
+        self.owner.unanswered_since.map(|since| since + self.timing.silence / 2)
     }
 
-    /// Whether the other member was heard, and is not silent.
+    /// Whether the other member has said something in its present session, and is not silent.
     fn is_heard(&self, now: Time) -> bool {
         let silent = self.other.unanswered_since.is_some_and(|since| now.since(since) >= self.timing.silence);
-        self.other.heard_at.is_some() && !silent
+        self.other.stamp.is_some() && !silent
     }
 
     /// What `member` is told: the claim; in a planned move the old owner stays so until the new one owns.
@@ -286,8 +282,7 @@ impl Claimant {
         let waited = contact.unanswered_since.map_or(Duration::ZERO, |since| told_at.since(since));
         let again =
             if answered { self.timing.refresh } else { self.timing.retransmit.max(waited).min(self.timing.refresh) };
-        let asked_at = self.owner.unanswered_since.map(|since| since + self.timing.silence / 2);
-        match asked_at.filter(|at| contact.id == self.other.id && told_at < *at) {
+        match self.other_asked_at().filter(|at| contact.id == self.other.id && told_at < *at) {
             Some(asked_at) => asked_at.min(told_at + again),
             None => told_at + again,
         }
