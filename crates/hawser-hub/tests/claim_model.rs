@@ -5,7 +5,7 @@ mod model;
 use model::{Broken, Hub};
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 
-const CALM: Hub = Hub { ticks: 2, epochs: 3, faults: 0, extras: 0, every: 16, broken: None };
+const CALM: Hub = Hub { ticks: 2, epochs: 2, faults: 0, extras: 0, every: 16, broken: None };
 const WILD: Hub = Hub { ticks: 4, epochs: 4, faults: 2, extras: 2, every: 4, broken: None };
 
 /// Searches `hub`, up to so many steps, and tells the promises that are broken.

@@ -135,10 +135,11 @@ impl Claimant {
         contact.stamp = contact.stamp.max(Some(ack.stamp));
         contact.knows = contact.knows.max(ack.epoch);
         contact.draining = ack.draining;
-        let known = ack.epoch.filter(|epoch| *epoch >= self.claim.epoch);
-        match known.map(|epoch| epoch == self.claim.epoch) {
-            Some(true) if member == self.owner.id => self.note_confirmation(ack.role),
-            Some(false) => self.claim_above(known),
+        match ack.epoch {
+            Some(epoch) if epoch > self.claim.epoch => self.claim_above(epoch),
+            Some(epoch) if epoch == self.claim.epoch && member == self.owner.id => {
+                self.note_confirmation(ack.role, epoch)
+            }
             _ => {}
         }
         self.decide(now);
@@ -190,24 +191,27 @@ impl Claimant {
     }
 
     /// The claimed member says what it is, in the claim's epoch.
-    fn note_confirmation(&mut self, role: Role) {
-        if role == Role::Owner {
-            if self.phase != Phase::Settled {
-                self.other.urgent = true;
+    fn note_confirmation(&mut self, role: Role, epoch: Epoch) {
+        match role {
+            Role::Owner => {
+                self.other.urgent |= self.phase != Phase::Settled;
+                (self.phase, self.failed) = (Phase::Settled, 0);
             }
-            (self.phase, self.failed) = (Phase::Settled, 0);
-            return;
-        }
-        // It waits for an echo of the stamp that it just sent.
-        self.owner.urgent = true;
-        if self.phase == Phase::Settled {
-            self.phase = Phase::Claiming;
+            // It waits for an echo of the stamp that it just sent.
+            Role::Lapsed => {
+                self.owner.urgent = true;
+                if self.phase == Phase::Settled {
+                    self.phase = Phase::Claiming;
+                }
+            }
+            // It was told that the epoch is another's: an earlier life of this peer made it.
+            Role::None | Role::Standby | Role::Fenced => self.claim_above(epoch),
         }
     }
 
     /// Claims the same member above what an earlier life of this peer made.
-    fn claim_above(&mut self, known: Option<Epoch>) {
-        if let Some(epoch) = known.and_then(Epoch::next) {
+    fn claim_above(&mut self, known: Epoch) {
+        if let Some(epoch) = known.next() {
             (self.claim.epoch, self.phase) = (epoch, Phase::Claiming);
             (self.owner.urgent, self.other.urgent) = (true, true);
         }

@@ -6,7 +6,7 @@ use hawser_hub::units::{Epoch, MemberId, Stamp};
 
 const ROLES: [Role; 5] = [Role::None, Role::Standby, Role::Owner, Role::Lapsed, Role::Fenced];
 /// More than any tick, epoch, life or start.
-const RADIX: u64 = 32;
+const RADIX: u64 = 64;
 
 /// An envelope as a number, in which equal ones are equal. A plain number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
