@@ -3,17 +3,22 @@
 mod model;
 
 use model::{Broken, Hub};
-use stateright::{Checker, Expectation, HasDiscoveries, Model};
+use proptest::prelude::*;
+use stateright::{Checker, Expectation, HasDiscoveries, Model, Property};
 
 const CALM: Hub = Hub { ticks: 2, epochs: 2, faults: 0, extras: 0, every: 16, broken: None };
+const LONG: Hub = Hub { ticks: 30, epochs: 60, faults: 8, extras: 8, every: 4, broken: None };
 const WILD: Hub = Hub { ticks: 4, epochs: 4, faults: 2, extras: 2, every: 4, broken: None };
 
-/// Searches `hub`, up to so many steps, and tells the promises that are broken.
+/// The promises that are broken within this many steps.
 fn broken_promises(hub: Hub, steps: usize) -> Vec<&'static str> {
     let checker = hub.checker().target_max_depth(steps).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
     eprintln!("{hub:?}: {} states that differ, depth {}", checker.unique_state_count(), checker.max_depth());
-    let promises = hub.properties().into_iter().filter(|property| property.expectation == Expectation::Always);
-    promises.map(|property| property.name).filter(|name| checker.discovery(name).is_some()).collect()
+    promises(hub).map(|promise| promise.name).filter(|name| checker.discovery(name).is_some()).collect()
+}
+
+fn promises(hub: Hub) -> impl Iterator<Item = Property<Hub>> {
+    hub.properties().into_iter().filter(|property| property.expectation == Expectation::Always)
 }
 
 #[test]
@@ -24,6 +29,25 @@ fn every_state_of_two_ticks_without_faults_keeps_what_is_promised() {
 #[test]
 fn every_state_of_seven_steps_keeps_what_is_promised() {
     assert!(broken_promises(WILD, 7).is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1024, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Further than a search comes: through many faults, moves and lapses in a row.
+    #[test]
+    fn random_walks_of_hundreds_of_steps_keep_what_is_promised(choices in proptest::collection::vec(any::<prop::sample::Index>(), 400)) {
+        let mut state = LONG.init_states().remove(0);
+        for choice in choices {
+            let mut actions = Vec::new();
+            LONG.actions(&state, &mut actions);
+            let Some(next) = LONG.next_state(&state, *choice.get(&actions)) else { continue };
+            state = next;
+            for promise in promises(LONG) {
+                prop_assert!((promise.condition)(&LONG, &state), "{}", promise.name);
+            }
+        }
+    }
 }
 
 #[test]

@@ -15,13 +15,13 @@ pub fn every_way_leads_to_an_owner(hub: &Hub, state: &State) -> bool {
 
 fn leads_to_an_owner(hub: &Hub, state: &State, reached: [bool; 2]) -> bool {
     let mut state = state.clone();
-    for at in 0..2 {
-        if !reached[at] && state.members[at].running {
+    for (at, reached) in reached.into_iter().enumerate() {
+        if !reached {
             state.members[at].running = false;
-        } else if reached[at] && !state.members[at].running {
-            state.happen(hub, Action::LetGo(at));
+            continue;
         }
-        if reached[at] && !state.has_session(at) {
+        state.happen(hub, Action::LetGo(at));
+        if !state.has_session(at) {
             state.happen(hub, Action::Handshake(at));
         }
     }
