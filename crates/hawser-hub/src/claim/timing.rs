@@ -28,7 +28,7 @@ impl Timing {
         refresh: Duration::from_secs(1),
         // Between a fast path's probe timeout and a slow one's (RFC 9002 section 6.2).
         retransmit: Duration::from_millis(100),
-        // A stamp comes back at most a refresh and a round trip later; two refreshes in a row may be lost below a round trip of 1 s.
+        // A stamp comes back at most a refresh and a round trip later; one refresh may be lost below a round trip of 1 s.
         lease: Duration::from_secs(4),
         // What a busy machine may be late by (hawser-core, ASLEEP, beyond the second that it asks for).
         late: Duration::from_millis(250),
