@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use stateright::{Checker, Expectation, HasDiscoveries, Model, Property};
 
 const CALM: Hub = Hub { ticks: 2, epochs: 2, faults: 0, extras: 0, every: 16, broken: None };
-const LONG: Hub = Hub { ticks: 30, epochs: 60, faults: 8, extras: 8, every: 4, broken: None };
+const LONG: Hub = Hub { ticks: 30, epochs: 60, faults: 12, extras: 200, every: 4, broken: None };
 const WILD: Hub = Hub { ticks: 4, epochs: 4, faults: 2, extras: 2, every: 4, broken: None };
 
 /// The promises that are broken within this many steps.
@@ -41,7 +41,8 @@ proptest! {
         for choice in choices {
             let mut actions = Vec::new();
             LONG.actions(&state, &mut actions);
-            let Some(next) = LONG.next_state(&state, *choice.get(&actions)) else { continue };
+            let next = LONG.next_state(&state, *choice.get(&actions));
+            let Some(next) = next.filter(|next| LONG.within_boundary(next)) else { continue };
             state = next;
             for promise in promises(LONG) {
                 prop_assert!((promise.condition)(&LONG, &state), "{}", promise.name);

@@ -81,6 +81,8 @@ fn a_fenced_member_follows_the_peer_again() {
     let mut standby = fenced.clone();
     let _ = standby.handle_claim(ms(1000), frame(6, OTHER, None));
     assert_eq!((standby.role(ms(1000)), standby.poll_announcement()), (Role::Standby, Some(Announcement::Standby)));
+    let _ = fenced.handle_claim(ms(1000), frame(7, ME, None));
+    assert_eq!(fenced.role(ms(1000)), Role::Lapsed, "its lease ended with its epoch");
     let _ = fenced.handle_claim(ms(1000), frame(7, ME, Some(1000)));
     assert_eq!((fenced.role(ms(1000)), fenced.poll_announcement()), (Role::Owner, Some(Announcement::Owner)));
 }

@@ -27,7 +27,7 @@ pub struct Hub {
     pub epochs: u64,
     /// How many times members restart, are stopped, and peers restart, all together.
     pub faults: u8,
-    /// How many times a member hears from the other, drains, or has a packet waiting, all together.
+    /// How many times a member hears from the other, begins or ends to drain, or has a packet waiting, all together.
     pub extras: u8,
     /// Liveness costs most of the time: it is checked where this many messages, or a multiple, were sent.
     pub every: usize,

@@ -34,6 +34,7 @@ pub struct Machine {
     ownership: Ownership,
     /// How many times it restarted.
     pub start: u8,
+    draining: bool,
     /// The life of the peer with which it has a session.
     life: Option<u8>,
     /// Not stopped.
@@ -68,6 +69,7 @@ impl Machine {
         Machine {
             ownership: Ownership::new(IDS[at], TIMING),
             start,
+            draining: false,
             life: None,
             running: true,
             heard: None,
@@ -160,7 +162,9 @@ impl State {
             }
             Action::Drain(at) => {
                 self.extras -= 1;
-                self.members[at].ownership.handle_drain(true);
+                let machine = &mut self.members[at];
+                machine.draining = !machine.draining;
+                machine.ownership.handle_drain(machine.draining);
             }
         }
         self.speak();
