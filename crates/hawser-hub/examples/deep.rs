@@ -10,7 +10,7 @@ use stateright::report::WriteReporter;
 use stateright::{Checker, Model};
 
 /// As the command's arguments: 10⁷ states that differ, breadth first.
-const DEEP: [usize; 6] = [4, 4, 2, 2, 64, 40_000_000];
+const DEEP: [usize; 6] = [4, 4, 2, 2, 64, 24_000_000];
 
 fn main() {
     let mut given = DEEP;
