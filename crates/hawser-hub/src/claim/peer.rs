@@ -8,6 +8,9 @@ use std::time::Duration;
 /// How often the silence that is borne doubles while claims are not answered: a round trip of 16 times the silence still gets one.
 const PATIENCE_DOUBLINGS: u32 = 4;
 
+/// Times that a claim is said within a silence.
+const PROBES: u32 = 3;
+
 /// How far a claim is. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Phase {
@@ -94,9 +97,10 @@ impl Claimant {
         }
     }
 
-    /// The paths changed, or the session's idleness: `silence` and `refresh` from now on.
+    /// The paths changed, or the session's idleness: `silence`, three probe timeouts, and `refresh` from now on.
     pub fn set_pace(&mut self, silence: Duration, refresh: Duration) {
         (self.timing.silence, self.timing.refresh) = (silence, refresh);
+        self.timing.retransmit = silence / PROBES;
     }
 
     /// Something was sent to `member` that it is to answer.
@@ -280,15 +284,22 @@ impl Claimant {
 
     fn due_at(&self, contact: &Contact) -> Time {
         let Some(told_at) = contact.told_at.filter(|_| !contact.urgent) else { return Time::ZERO };
-        let confirmed = contact.id != self.owner.id || self.phase == Phase::Settled;
-        let answered = confirmed && contact.knows >= Some(self.told(contact.id).epoch);
+        let is_owner = contact.id == self.owner.id;
+        let answered =
+            contact.knows >= Some(self.told(contact.id).epoch) && (!is_owner || self.phase == Phase::Settled);
         // Ever more seldom to who does not answer.
         let waited = contact.unanswered_since.map_or(Duration::ZERO, |since| told_at.since(since));
-        let again =
-            if answered { self.timing.refresh } else { self.timing.retransmit.max(waited).min(self.timing.refresh) };
-        match self.other_asked_at().filter(|at| contact.id == self.other.id && told_at < *at) {
-            Some(asked_at) => asked_at.min(told_at + again),
-            None => told_at + again,
+        let retransmit = self.timing.retransmit.max(waited).min(self.timing.refresh);
+        let due = match contact.unanswered_since {
+            // One lost datagram must not be a silence.
+            Some(since) if answered && is_owner => told_at.max(since) + retransmit,
+            _ if answered => told_at + self.timing.refresh,
+            _ => told_at + retransmit,
+        };
+        match self.other_asked_at() {
+            Some(asked_at) if !is_owner && told_at < asked_at => due.min(asked_at),
+            Some(_) if !is_owner && !self.other_answers => due.min(told_at + retransmit),
+            _ => due,
         }
     }
 

@@ -51,9 +51,12 @@ fn settled() -> Claimant {
 fn claiming() -> Claimant {
     let mut peer = settled();
     peer.handle_sent(ms(1000), A);
+    assert_eq!(peer.poll_timeout(), ms(1100), "the packet may be lost: the owner is asked");
+    assert_eq!(sent(&mut peer, 1100), [(A, claim(5, A))]);
     assert_eq!(peer.poll_timeout(), ms(1175), "half of the silence: the other one is asked");
     assert_eq!(sent(&mut peer, 1175), [(B, claim(5, A))]);
-    peer.handle_ack(ms(1200), B, ack(5, Role::Standby, 5));
+    peer.handle_ack(ms(1190), B, ack(5, Role::Standby, 5));
+    assert_eq!(sent(&mut peer, 1200), [(A, claim(5, A))]);
     assert_eq!(peer.poll_timeout(), ms(1350));
     peer.handle_timeout(ms(1350));
     peer
@@ -103,6 +106,18 @@ fn where_neither_answers_nothing_moves_and_the_first_to_answer_has_the_peer() {
     assert_eq!(active_first.claim(), claim(5, A));
     peer.handle_heard(ms(2400), B);
     assert_eq!(peer.claim(), claim(6, B));
+}
+
+/// Acknowledgements of data tell that the owner is there: it is asked only where nothing comes for a probe timeout.
+#[test]
+fn an_owner_that_answers_data_is_told_the_claim_each_refresh_alone() {
+    let mut peer = settled();
+    for now in (1000..1990).step_by(20) {
+        peer.handle_sent(ms(now), A);
+        assert_eq!(sent(&mut peer, now), [], "{now} ms");
+        peer.handle_heard(ms(now + 15), A);
+    }
+    assert_eq!(sent(&mut peer, 1992).first(), Some(&(A, claim(5, A))));
 }
 
 #[test]

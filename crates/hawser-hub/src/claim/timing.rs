@@ -10,7 +10,7 @@ pub struct Timing {
     pub silence: Duration,
     /// Both members are told the claim this often.
     pub refresh: Duration,
-    /// A claim that its member has not answered is said this often.
+    /// A claim that its member has not answered is said this often, a probe timeout apart.
     pub retransmit: Duration,
     /// How long a member owns after it wrote the stamp that was echoed, by its own clock.
     pub lease: Duration,
