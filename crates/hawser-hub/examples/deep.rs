@@ -1,4 +1,4 @@
-//! The claim model to 10⁷ states and more:
+//! The claim model to 10⁷ states and more, in 12 GB:
 //! `cargo run --release -p hawser-hub --example deep -- [ticks epochs faults extras every states]`.
 #![allow(clippy::disallowed_macros, reason = "an example prints")]
 

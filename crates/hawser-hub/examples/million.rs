@@ -20,6 +20,9 @@ const DEATH: u64 = 3_000;
 const END: u64 = 6_000;
 const PACKETS: u64 = 100;
 
+/// What dies.
+type Case = (&'static str, fn(u32) -> bool);
+
 enum Event {
     Wake,
     Claim { side: usize, frame: ClaimFrame },
@@ -184,8 +187,7 @@ fn time(millis: u64) -> Time {
 
 fn main() {
     let peers = std::env::args().nth(1).map_or(1_000_000, |number| number.parse().expect("a number"));
-    let cases: [(&str, fn(u32) -> bool); 2] =
-        [("a member dies", |member| member == 0), ("a rack dies", |member| member < RACK)];
+    let cases: [Case; 2] = [("a member dies", |member| member == 0), ("a rack dies", |member| member < RACK)];
     for (case, dead) in cases {
         for (kind, busy) in [("busy", true), ("idle", false)] {
             let mut world = World::new(peers, dead, busy);

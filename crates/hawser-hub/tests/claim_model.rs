@@ -1,5 +1,7 @@
 //! The claim protocol keeps its promises in every state of a small bound, and the model notices where a rule of it is broken.
 
+#![allow(clippy::disallowed_macros, reason = "a search tells how far it came")]
+
 mod model;
 
 use model::{Broken, Hub};
@@ -22,8 +24,8 @@ fn promises(hub: Hub) -> impl Iterator<Item = Property<Hub>> {
 }
 
 #[test]
-fn every_state_of_eleven_steps_on_a_bad_network_keeps_what_is_promised() {
-    assert!(broken_promises(CALM, 11).is_empty());
+fn every_state_of_ten_steps_on_a_bad_network_keeps_what_is_promised() {
+    assert!(broken_promises(CALM, 10).is_empty());
 }
 
 #[test]

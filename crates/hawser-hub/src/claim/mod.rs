@@ -28,6 +28,7 @@
 //! - A peer that lies gives one epoch to two members: it harms its own prefixes alone.
 //! - A compromised member can answer with an epoch near the last one: no peer follows it higher, but that peer cannot claim again.
 
+mod contact;
 mod member;
 mod message;
 mod peer;

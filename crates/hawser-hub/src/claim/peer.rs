@@ -1,11 +1,13 @@
 //! The peer's side: which of its two members it claims.
 
+use super::contact::Contact;
 use super::{Claim, ClaimAck, ClaimFrame, Role, Timing};
-use crate::units::{Epoch, MemberId, Stamp};
+use crate::units::{Epoch, MemberId};
 use hawser_core::units::Time;
 use std::time::Duration;
 
-/// How often the silence that is borne doubles while claims are not answered: a round trip of 16 times the silence still gets one.
+/// How often the silence that is borne doubles while claims are not answered: a round trip of 16 times the silence still gets
+/// an answer.
 const PATIENCE_DOUBLINGS: u32 = 4;
 
 /// Times that a claim is said within a silence.
@@ -22,26 +24,6 @@ pub enum Phase {
     Settled,
 }
 
-/// What is known of one member. Nothing at first; the claimant owns it.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Contact {
-    id: MemberId,
-    /// Since when something was sent to it and nothing came.
-    unanswered_since: Option<Time>,
-    told_at: Option<Time>,
-    /// Its newest stamp, and the highest epoch that it said it knows, of its present session.
-    stamp: Option<Stamp>,
-    knows: Option<Epoch>,
-    draining: bool,
-    urgent: bool,
-}
-
-impl Contact {
-    fn new(id: MemberId) -> Self {
-        Contact { id, unanswered_since: None, told_at: None, stamp: None, knows: None, draining: false, urgent: true }
-    }
-}
-
 /// Which member a peer claims, and until when. Begins by claiming the active one; the peer's session with the hub owns it.
 ///
 /// ```text
@@ -56,7 +38,8 @@ impl Contact {
 /// ```
 ///
 /// *Silent*: something was sent to the owner, nothing came for [`Timing::silence`], **and** the other one, asked after half of it,
-/// was heard since. Where neither is heard, the peer's own links are down: it waits, and who is heard first has the peer. A higher epoch in an answer is of an earlier life of the peer: it claims above.
+/// was heard since. Where neither is heard, the peer's own links are down: it waits, and who is heard first has the peer. A higher
+/// epoch in an answer is of an earlier life of the peer: it claims above.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Claimant {
     timing: Timing,
@@ -287,9 +270,7 @@ impl Claimant {
         let is_owner = contact.id == self.owner.id;
         let answered =
             contact.knows >= Some(self.told(contact.id).epoch) && (!is_owner || self.phase == Phase::Settled);
-        // Ever more seldom to who does not answer.
-        let waited = contact.unanswered_since.map_or(Duration::ZERO, |since| told_at.since(since));
-        let retransmit = self.timing.retransmit.max(waited).min(self.timing.refresh);
+        let retransmit = self.retransmit(contact.unanswered_since.map_or(Duration::ZERO, |since| told_at.since(since)));
         let due = match contact.unanswered_since {
             // One lost datagram must not be a silence.
             Some(since) if answered && is_owner => told_at.max(since) + retransmit,
@@ -298,9 +279,16 @@ impl Claimant {
         };
         match self.other_asked_at() {
             Some(asked_at) if !is_owner && told_at < asked_at => due.min(asked_at),
-            Some(_) if !is_owner && !self.other_answers => due.min(told_at + retransmit),
+            Some(asked_at) if !is_owner && !self.other_answers => {
+                due.min(told_at + self.retransmit(told_at.since(asked_at)))
+            }
             _ => due,
         }
+    }
+
+    /// When to ask again who was last asked after it had not answered for `waited`: ever more seldom.
+    fn retransmit(&self, waited: Duration) -> Duration {
+        self.timing.retransmit.max(waited).min(self.timing.refresh)
     }
 
     /// Notices that this peer did not run: what it did not hear meanwhile says nothing.
@@ -311,6 +299,7 @@ impl Claimant {
         for contact in [&mut self.owner, &mut self.other] {
             contact.unanswered_since = contact.unanswered_since.map(|_| now);
         }
+        self.other_answers = false;
     }
 
     fn contact(&mut self, member: MemberId) -> Option<&mut Contact> {

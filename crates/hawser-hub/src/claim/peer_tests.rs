@@ -225,6 +225,14 @@ fn a_peer_that_did_not_run_takes_nobody_for_silent() {
     peer.handle_heard(ms(60_200), B);
     peer.handle_timeout(ms(60_350));
     assert_eq!(peer.claim(), claim(6, B), "but from now on it counts");
+
+    let mut answered_before = settled();
+    answered_before.handle_sent(ms(1000), A);
+    let _ = sent(&mut answered_before, 1175);
+    answered_before.handle_heard(ms(1190), B);
+    answered_before.handle_timeout(ms(60_000));
+    answered_before.handle_timeout(ms(60_350));
+    assert_eq!(answered_before.claim(), claim(5, A), "and what the other one said before it stopped does not");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! A peer, two members and a network that loses, duplicates, delays and reorders, as a model whose transitions are the crate's own
-//! functions (Lamport's and Dill's explicit-state search, by stateright).
+//! functions. stateright searches its states.
 //!
 //! 1. `actions`: what may happen next. Messages that were sent stay deliverable for ever, any number of times, in any order; that they
 //!    are never delivered is a loss. Who is stopped reads them when it is let go on, as from a socket's buffer.
