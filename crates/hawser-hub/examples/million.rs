@@ -118,9 +118,11 @@ impl World {
         match event {
             Event::Wake if now != peer.wake_at => return,
             Event::Wake => peer.claimant.handle_timeout(time),
+            Event::Packet if peer.moved_at.is_some() => return,
             Event::Packet => {
                 let to = peer.claimant.carrier();
                 peer.claimant.handle_sent(time, to);
+                self.schedule(now + PACKETS, number, Event::Packet);
             }
             Event::Ack { side, ack } => peer.claimant.handle_ack(time, ids[side], ack),
             Event::Claim { side, .. } if now >= DEATH && (self.dead)(peer.members[side]) => return,
@@ -130,12 +132,18 @@ impl World {
                 return self.send(now, number, side, Event::Ack { side, ack });
             }
         }
+        let peer = &mut self.peers[number as usize];
         // What moved before the death, for losses, is counted as needless.
         if peer.moved_at.is_none() && peer.claimant.phase() == Phase::Settled && peer.claimant.claim().owner == ids[1] {
             peer.moved_at = Some(now);
         }
-        while let Some((to, frame)) = self.peers[number as usize].claimant.poll_transmit(time) {
-            let side = usize::from(to != ids[0]);
+        self.speak(now, number, ids[0]);
+    }
+
+    /// A peer says what is due, and when it wants to be called.
+    fn speak(&mut self, now: u64, number: u32, active: MemberId) {
+        while let Some((to, frame)) = self.peers[number as usize].claimant.poll_transmit(time(now)) {
+            let side = usize::from(to != active);
             self.send(now, number, side, Event::Claim { side, frame });
         }
         let peer = &mut self.peers[number as usize];
