@@ -1,7 +1,7 @@
 //! Which member is a peer's active one, and which its standby: weighted rendezvous hashing.
 //!
-//! Each member has a score for each peer, and the least two are taken (Thaler and Ravishankar, "Using Name-Based Mappings to Increase
-//! Hit Rates", IEEE/ACM Transactions on Networking 6(1), 1998). The score is `-ln(u) / weight`, where the hash `u` is uniform in
+//! Each member has a score for each peer, and the least two are taken (Thaler and Ravishankar, "Using Name-Based Mappings to
+//! Increase Hit Rates", IEEE/ACM Transactions on Networking 6(1), 1998). The score is `-ln(u) / weight`, where the hash `u` is uniform in
 //! (0, 1): the logarithmic method (Schindelhauer and Schomaker, "Weighted Distributed Hash Tables", SPAA 2005), by which a member
 //! is the first with a probability proportional to its weight.
 //!

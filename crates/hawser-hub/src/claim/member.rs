@@ -74,6 +74,8 @@ pub struct Ownership {
     standing: Standing,
     /// When the lease ends; only of what is `Mine`.
     lease_until: Time,
+    /// Stamps from before do not count.
+    resumed_at: Time,
     /// Since when the peer is asked for an echo, and when next.
     asked: Option<(Time, Time)>,
     draining: bool,
@@ -91,6 +93,7 @@ impl Ownership {
             known: None,
             standing: Standing::Absent,
             lease_until: Time::ZERO,
+            resumed_at: Time::ZERO,
             asked: None,
             draining: false,
             ack_due: false,
@@ -138,7 +141,7 @@ impl Ownership {
         }
         self.standing = Standing::Mine;
         // A stamp from the future is not ours: it would make a lease without an end.
-        if let Some(Stamp(written_at)) = frame.echo.filter(|stamp| stamp.0 <= now) {
+        if let Some(Stamp(written_at)) = frame.echo.filter(|stamp| (self.resumed_at..=now).contains(&stamp.0)) {
             self.lease_until = self.lease_until.max(written_at + self.timing.lease);
         }
         if now < self.lease_until {
@@ -166,6 +169,12 @@ impl Ownership {
         if self.role(now) == Role::Lapsed && self.asked.is_none() {
             self.asked = Some((now, now));
         }
+    }
+
+    /// This process did not run for long enough that the peer may have claimed another member: it asks before it forwards.
+    /// Echoes of what it wrote before waited, or say nothing of meanwhile.
+    pub fn handle_resumed(&mut self, now: Time) {
+        (self.resumed_at, self.lease_until) = (now, Time::ZERO);
     }
 
     /// The operator takes peers off this member, or no longer does.

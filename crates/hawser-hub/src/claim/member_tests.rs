@@ -119,6 +119,17 @@ fn a_lease_counts_from_the_stamp_and_not_from_the_claim() {
 }
 
 #[test]
+fn who_did_not_run_asks_before_it_forwards_though_its_lease_lasts() {
+    let mut member = owner();
+    member.handle_resumed(ms(1500));
+    assert_eq!(member.forwarding(ms(1500)), Forwarding::Hold);
+    let _ = member.handle_claim(ms(1500), frame(5, ME, Some(1400)));
+    assert_eq!(member.forwarding(ms(1500)), Forwarding::Hold, "that waited in a socket");
+    let _ = member.handle_claim(ms(1500), frame(5, ME, Some(1500)));
+    assert_eq!(member.forwarding(ms(1500)), Forwarding::Forward(claim(5, ME).epoch));
+}
+
+#[test]
 fn a_packet_for_a_lapsed_owner_makes_it_ask_until_the_peer_echoes() {
     let mut member = owner();
     assert_eq!(member.poll_ack(ms(1000)).map(|ack| ack.role), Some(Role::Owner), "the claim's answer");

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// How long things take: the lease at a member, the others at a peer, and `retransmit` at both. Begins with [`Timing::DEFAULT`]. A plain value.
+/// How long things take: the lease at a member, the others at a peer, and `retransmit` at both. Begins with
+/// [`Timing::DEFAULT`]. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Timing {
     /// The owner is silent after this long without a datagram, once something was sent to it. The driver follows its paths with it,
