@@ -1,0 +1,206 @@
+//! A million peers over 200 members in racks of 20, in virtual time: a member dies, or a rack. Who moves, and how fast?
+//! `cargo run --release -p hawser-hub --example million -- [peers]`.
+//!
+//! 1. Peers start within a second, claim as placement says, and settle. Round trips are 10 to 100 ms, one message of a hundred is lost.
+//! 2. At `DEATH` the members of the case fall silent. A busy peer sends a packet each 100 ms; an idle one only its refreshes.
+//! 3. Each of their peers has moved when the other member has confirmed its claim.
+#![allow(clippy::disallowed_macros, reason = "an example prints")]
+
+use hawser_core::units::Time;
+use hawser_hub::claim::{ClaimAck, ClaimFrame, Claimant, Ownership, Phase, Timing};
+use hawser_hub::placement::{Member, Rack, Weight, place};
+use hawser_hub::units::{Epoch, MemberId, PeerTag};
+use std::time::Duration;
+
+const MEMBERS: u32 = 200;
+const RACK: u32 = 20;
+/// All of these are in milliseconds.
+const STARTED: u64 = 1_000;
+const DEATH: u64 = 3_000;
+const END: u64 = 6_000;
+const PACKETS: u64 = 100;
+
+/// What dies.
+type Case = (&'static str, fn(u32) -> bool);
+
+enum Event {
+    Wake,
+    Claim { side: usize, frame: ClaimFrame },
+    Ack { side: usize, ack: ClaimAck },
+    Packet,
+}
+
+/// One peer, and what its two members are to it.
+struct Peer {
+    claimant: Claimant,
+    members: [u32; 2],
+    ownerships: [Ownership; 2],
+    one_way: [u64; 2],
+    wake_at: u64,
+    moved_at: Option<u64>,
+}
+
+struct World {
+    peers: Vec<Peer>,
+    /// Of each millisecond, which peer's.
+    due: Vec<Vec<(u32, Event)>>,
+    dead: fn(u32) -> bool,
+    random: u64,
+    messages: u64,
+}
+
+impl World {
+    fn new(peers: u32, dead: fn(u32) -> bool, busy: bool) -> Self {
+        let member = |id: u32| Member { id: MemberId(u64::from(id)), rack: Rack(id / RACK), weight: Weight(1) };
+        let members: Vec<_> = (0..MEMBERS).map(member).collect();
+        let due = (0..=END).map(|_| Vec::new()).collect();
+        let mut world = World { peers: Vec::new(), due, dead, random: 1, messages: 0 };
+        for number in 0..peers {
+            let placement = place(PeerTag(u64::from(number)), &members).expect("there are members");
+            let ids = [placement.active, placement.standby.expect("there are racks")];
+            let one_way = [(); 2].map(|()| 5 + world.below(46));
+            let start = world.below(STARTED);
+            let mut claimant = Claimant::new(Epoch::FIRST, ids[0], ids[1], Timing::DEFAULT);
+            claimant.set_pace(silence(one_way), Timing::DEFAULT.refresh);
+            world.peers.push(Peer {
+                claimant,
+                members: ids.map(|id| id.0 as u32),
+                ownerships: ids.map(|id| Ownership::new(id, Timing::DEFAULT)),
+                one_way,
+                wake_at: start,
+                moved_at: None,
+            });
+            world.schedule(start, number, Event::Wake);
+            if busy && dead(ids[0].0 as u32) {
+                let first = DEATH + world.below(PACKETS);
+                world.schedule(first, number, Event::Packet);
+            }
+        }
+        world
+    }
+
+    /// A number below `bound` (xorshift64: Marsaglia, "Xorshift RNGs", 2003).
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % bound
+    }
+
+    fn schedule(&mut self, at: u64, peer: u32, event: Event) {
+        if let Some(events) = self.due.get_mut(at as usize) {
+            events.push((peer, event));
+        }
+    }
+
+    /// Puts a message on the way, if it is not lost and nobody at its ends is dead.
+    fn send(&mut self, now: u64, peer: u32, side: usize, event: Event) {
+        let Peer { members, one_way, .. } = &self.peers[peer as usize];
+        let (at, dead) = (now + one_way[side], now >= DEATH && (self.dead)(members[side]));
+        self.messages += u64::from((DEATH - 1_000..DEATH).contains(&now));
+        if !dead && self.below(100) > 0 {
+            self.schedule(at, peer, event);
+        }
+    }
+
+    fn run(&mut self) {
+        for now in 0..=END {
+            for (peer, event) in std::mem::take(&mut self.due[now as usize]) {
+                self.happen(now, peer, event);
+            }
+        }
+    }
+
+    fn happen(&mut self, now: u64, number: u32, event: Event) {
+        let time = time(now);
+        let peer = &mut self.peers[number as usize];
+        let ids = peer.members.map(|id| MemberId(u64::from(id)));
+        match event {
+            Event::Wake if now != peer.wake_at => return,
+            Event::Wake => peer.claimant.handle_timeout(time),
+            Event::Packet if peer.moved_at.is_some() => return,
+            Event::Packet => {
+                let to = peer.claimant.carrier();
+                peer.claimant.handle_sent(time, to);
+                self.schedule(now + PACKETS, number, Event::Packet);
+            }
+            Event::Ack { side, ack } => peer.claimant.handle_ack(time, ids[side], ack),
+            Event::Claim { side, .. } if now >= DEATH && (self.dead)(peer.members[side]) => return,
+            Event::Claim { side, frame } => {
+                let _ = peer.ownerships[side].handle_claim(time, frame);
+                let ack = peer.ownerships[side].poll_ack(time).expect("each claim is answered");
+                return self.send(now, number, side, Event::Ack { side, ack });
+            }
+        }
+        let peer = &mut self.peers[number as usize];
+        // What moved before the death, for losses, is counted as needless.
+        if peer.moved_at.is_none() && peer.claimant.phase() == Phase::Settled && peer.claimant.claim().owner == ids[1] {
+            peer.moved_at = Some(now);
+        }
+        self.speak(now, number, ids[0]);
+    }
+
+    /// A peer says what is due, and when it wants to be called.
+    fn speak(&mut self, now: u64, number: u32, active: MemberId) {
+        while let Some((to, frame)) = self.peers[number as usize].claimant.poll_transmit(time(now)) {
+            let side = usize::from(to != active);
+            self.send(now, number, side, Event::Claim { side, frame });
+        }
+        let peer = &mut self.peers[number as usize];
+        let due = peer.claimant.poll_timeout().since(Time::ZERO);
+        let wake = (due.as_nanos().div_ceil(1_000_000) as u64).max(now + 1);
+        if std::mem::replace(&mut peer.wake_at, wake) != wake {
+            self.schedule(wake, number, Event::Wake);
+        }
+    }
+
+    /// The figures of a case.
+    fn report(&self, case: &str) {
+        let lost = self.peers.iter().filter(|peer| (self.dead)(peer.members[0]) && !(self.dead)(peer.members[1]));
+        let mut waits: Vec<_> =
+            lost.map(|peer| peer.moved_at.map_or(u64::MAX, |at| at.saturating_sub(DEATH))).collect();
+        waits.sort_unstable();
+        let within = waits.iter().filter(|wait| **wait <= 1_000).count() as f64 / waits.len() as f64;
+        let needless =
+            self.peers.iter().filter(|peer| peer.moved_at.is_some() && !(self.dead)(peer.members[0])).count();
+        let mut load = vec![0; MEMBERS as usize];
+        for peer in &self.peers {
+            load[peer.claimant.claim().owner.0 as usize] += 1;
+        }
+        let living = load.iter().zip(0..).filter(|(_, member)| !(self.dead)(*member)).map(|(load, _)| *load);
+        let (most, count) = (living.clone().max().unwrap_or(0), living.count());
+        println!(
+            "{case}: {} peers lost their active member; moved: half in {} ms, 99.9 % in {} ms, all in {} ms; {:.2} % within 1 s; \
+             {needless} others moved; most loaded member {:.3} of the mean; {} messages a second and member",
+            waits.len(),
+            waits[waits.len() / 2],
+            waits[waits.len() * 999 / 1000],
+            waits[waits.len() - 1],
+            within * 100.0,
+            f64::from(most) * count as f64 / self.peers.len() as f64,
+            self.messages / u64::from(MEMBERS),
+        );
+    }
+}
+
+/// Three probe timeouts of one and a half round trips (RFC 9002 section 6.2, of a variance that is an eighth).
+fn silence(one_way: [u64; 2]) -> Duration {
+    let slowest = Duration::from_millis(one_way[0].max(one_way[1]));
+    (9 * slowest).max(Timing::DEFAULT.silence)
+}
+
+fn time(millis: u64) -> Time {
+    Time::ZERO + Duration::from_millis(millis)
+}
+
+fn main() {
+    let peers = std::env::args().nth(1).map_or(1_000_000, |number| number.parse().expect("a number"));
+    let cases: [Case; 2] = [("a member dies", |member| member == 0), ("a rack dies", |member| member < RACK)];
+    for (case, dead) in cases {
+        for (kind, busy) in [("busy", true), ("idle", false)] {
+            let mut world = World::new(peers, dead, busy);
+            world.run();
+            world.report(&format!("{case}, {kind} peers"));
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! The peer's side: which of its two members it claims.
+
+use super::contact::Contact;
+use super::{Claim, ClaimAck, ClaimFrame, Role, Timing};
+use crate::units::{Epoch, MemberId};
+use hawser_core::units::Time;
+use std::time::Duration;
+
+/// How often the silence that is borne doubles while claims are not answered: a round trip of 16 times the silence still gets
+/// an answer.
+const PATIENCE_DOUBLINGS: u32 = 4;
+
+/// Times that a claim is said within a silence.
+const PROBES: u32 = 3;
+
+/// How far a claim is. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Phase {
+    /// The member has not confirmed it yet.
+    Claiming,
+    /// The same, of a planned move: the owner of this claim goes on until then.
+    Moving(Claim),
+    /// The member owns.
+    Settled,
+}
+
+/// Which member a peer claims, and until when. Begins by claiming the active one; the peer's session with the hub owns it.
+///
+/// ```text
+///        CLAIM_ACK(e, owner)                the owner drains, or `handle_move`
+///   +---------- CLAIMING <---------+     +-----------------> MOVING (e+1, other)
+///   |           ^  | ^             |     |                      |  |
+///   |   silent: |  | | restarted,  |     |  CLAIM_ACK(e+1,      |  | silent:
+///   |    (e+1,  +--+ | lapsed      |     |  owner)              |  | (e+2, old)
+///   |    other)      |             |     |                      |  v
+///   +--------------> SETTLED ------+-----+ <--------------------+  CLAIMING
+///                       silent: (e+1, other)
+/// ```
+///
+/// *Silent*: something was sent to the owner, nothing came for [`Timing::silence`], **and** the other one, asked after half of it,
+/// was heard since. Where neither is heard, the peer's own links are down: it waits, and who is heard first has the peer. A higher
+/// epoch in an answer is of an earlier life of the peer: it claims above.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Claimant {
+    timing: Timing,
+    claim: Claim,
+    phase: Phase,
+    /// Claims that were given up since one was last confirmed.
+    failed: u32,
+    owner: Contact,
+    other: Contact,
+    /// Whether the other one was heard in the second half of the owner's silence.
+    other_answers: bool,
+}
+
+impl Claimant {
+    /// Claims `active` with the epoch `first`, which must be above any that this peer ever made. The driver reserves epochs on disk
+    /// in blocks, ahead of their use, so that no move waits for a write.
+    pub fn new(first: Epoch, active: MemberId, standby: MemberId, timing: Timing) -> Self {
+        let claim = Claim { epoch: first, owner: active };
+        let (owner, other) = (Contact::new(active), Contact::new(standby));
+        Claimant { timing, claim, phase: Phase::Claiming, failed: 0, owner, other, other_answers: false }
+    }
+
+    /// The highest claim that was made.
+    pub fn claim(&self) -> Claim {
+        self.claim
+    }
+
+    /// How far it is.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// The member that users' packets go to: at once the claimed one, but in a planned move the old one until the new one owns.
+    pub fn carrier(&self) -> MemberId {
+        match self.phase {
+            Phase::Moving(from) => from.owner,
+            Phase::Claiming | Phase::Settled => self.claim.owner,
+        }
+    }
+
+    /// The paths changed, or the session's idleness: `silence`, three probe timeouts, and `refresh` from now on.
+    pub fn set_pace(&mut self, silence: Duration, refresh: Duration) {
+        (self.timing.silence, self.timing.refresh) = (silence, refresh);
+        self.timing.retransmit = silence / PROBES;
+    }
+
+    /// Something was sent to `member` that it is to answer.
+    pub fn handle_sent(&mut self, now: Time, member: MemberId) {
+        self.note_call(now);
+        if let Some(contact) = self.contact(member) {
+            contact.unanswered_since.get_or_insert(now);
+        }
+    }
+
+    /// An authentic datagram came from `member`, over any path.
+    pub fn handle_heard(&mut self, now: Time, member: MemberId) {
+        self.note_call(now);
+        self.note_heard(now, member);
+        self.decide(now);
+    }
+
+    /// A session with a new start of `member` began: nothing that the last one said counts.
+    pub fn handle_session(&mut self, now: Time, member: MemberId) {
+        self.note_call(now);
+        self.note_heard(now, member);
+        if let Some(contact) = self.contact(member) {
+            *contact = Contact::new(member);
+        }
+        if member == self.owner.id && self.phase == Phase::Settled {
+            self.phase = Phase::Claiming;
+        }
+        self.decide(now);
+    }
+
+    /// CLAIM_ACK came from `member`, in its present session.
+    pub fn handle_ack(&mut self, now: Time, member: MemberId, ack: ClaimAck) {
+        self.note_call(now);
+        self.note_heard(now, member);
+        let Some(contact) = self.contact(member) else { return };
+        contact.stamp = contact.stamp.max(Some(ack.stamp));
+        contact.knows = contact.knows.max(ack.epoch);
+        contact.draining = ack.draining;
+        match ack.epoch {
+            Some(epoch) if epoch > self.claim.epoch => self.claim_above(epoch),
+            Some(epoch) if epoch == self.claim.epoch && member == self.owner.id => {
+                self.note_confirmation(ack.role, epoch)
+            }
+            _ => {}
+        }
+        self.decide(now);
+    }
+
+    /// The hub wants the peer on the other member: a planned move. False where there is one already, or the other member is not heard.
+    pub fn handle_move(&mut self, now: Time) -> bool {
+        let Some(epoch) = self.claim.epoch.next().filter(|_| self.phase == Phase::Settled && self.is_heard(now)) else {
+            return false;
+        };
+        self.phase = Phase::Moving(self.claim);
+        self.turn(epoch);
+        true
+    }
+
+    /// The hub gave the peer another standby. False while the present one is moved away from.
+    pub fn replace_standby(&mut self, standby: MemberId) -> bool {
+        let free = standby != self.owner.id && !matches!(self.phase, Phase::Moving(_));
+        if free && standby != self.other.id {
+            self.other = Contact::new(standby);
+        }
+        free
+    }
+
+    /// Time passed.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.note_call(now);
+        self.decide(now);
+    }
+
+    /// When [`Claimant::handle_timeout`] and [`Claimant::poll_transmit`] are due.
+    pub fn poll_timeout(&self) -> Time {
+        let silent_at = self.silent_at().filter(|_| self.other_answers).unwrap_or(Time::NEVER);
+        self.due_at(&self.owner).min(self.due_at(&self.other)).min(silent_at)
+    }
+
+    /// The next CLAIM to send, and whom to; asked until there is none. Where there is no session with the member, it is dropped.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<(MemberId, ClaimFrame)> {
+        let to_owner = self.due_at(&self.owner) <= now;
+        if !to_owner && self.due_at(&self.other) > now {
+            return None;
+        }
+        let id = if to_owner { self.owner.id } else { self.other.id };
+        let claim = self.told(id);
+        let contact = if to_owner { &mut self.owner } else { &mut self.other };
+        (contact.urgent, contact.told_at) = (false, Some(now));
+        contact.unanswered_since.get_or_insert(now);
+        Some((id, ClaimFrame { claim, echo: contact.stamp }))
+    }
+
+    /// The claimed member says what it is, in the claim's epoch.
+    fn note_confirmation(&mut self, role: Role, epoch: Epoch) {
+        match role {
+            Role::Owner => {
+                self.other.urgent |= self.phase != Phase::Settled;
+                (self.phase, self.failed) = (Phase::Settled, 0);
+            }
+            // It waits for an echo of the stamp that it just sent.
+            Role::Lapsed => {
+                self.owner.urgent = true;
+                if self.phase == Phase::Settled {
+                    self.phase = Phase::Claiming;
+                }
+            }
+            // It was told that the epoch is another's: an earlier life of this peer made it.
+            Role::None | Role::Standby | Role::Fenced => self.claim_above(epoch),
+        }
+    }
+
+    /// Claims the same member above what an earlier life of this peer made.
+    fn claim_above(&mut self, known: Epoch) {
+        if let Some(epoch) = known.next() {
+            (self.claim.epoch, self.phase) = (epoch, Phase::Claiming);
+            (self.owner.urgent, self.other.urgent) = (true, true);
+        }
+    }
+
+    fn note_heard(&mut self, now: Time, member: MemberId) {
+        if member == self.owner.id {
+            (self.owner.unanswered_since, self.other_answers) = (None, false);
+        } else if member == self.other.id {
+            self.other.unanswered_since = None;
+            self.other_answers |= self.other_asked_at().is_some_and(|at| at <= now);
+        }
+    }
+
+    fn decide(&mut self, now: Time) {
+        if self.silent_at().is_some_and(|at| at <= now) && self.other_answers {
+            self.take_over();
+        } else if self.owner.draining && !self.other.draining {
+            self.handle_move(now);
+        }
+    }
+
+    /// The owner is silent, and the other one is not.
+    fn take_over(&mut self) {
+        let Some(epoch) = self.claim.epoch.next() else { return };
+        if self.phase != Phase::Settled {
+            self.failed += 1;
+        }
+        self.phase = Phase::Claiming;
+        self.turn(epoch);
+    }
+
+    /// Gives `epoch` to the other member.
+    fn turn(&mut self, epoch: Epoch) {
+        std::mem::swap(&mut self.owner, &mut self.other);
+        self.claim = Claim { epoch, owner: self.owner.id };
+        self.owner.unanswered_since = None;
+        self.other_answers = false;
+        (self.owner.urgent, self.other.urgent) = (true, true);
+    }
+
+    /// When the owner will have been silent for too long.
+    fn silent_at(&self) -> Option<Time> {
+        let patience = self.timing.silence * (1 << self.failed.min(PATIENCE_DOUBLINGS));
+        self.owner.unanswered_since.map(|since| since + patience)
+    }
+
+    /// When the other one is asked whether it is there, since the owner seems not to be: its answer comes before it is needed.
+    fn other_asked_at(&self) -> Option<Time> {
+        self.owner.unanswered_since.map(|since| since + self.timing.silence / 2)
+    }
+
+    /// Whether the other member has said something in its present session, and is not silent.
+    fn is_heard(&self, now: Time) -> bool {
+        let silent = self.other.unanswered_since.is_some_and(|since| now.since(since) >= self.timing.silence);
+        self.other.stamp.is_some() && !silent
+    }
+
+    /// What `member` is told: the claim; in a planned move the old owner stays so until the new one owns.
+    fn told(&self, member: MemberId) -> Claim {
+        match self.phase {
+            Phase::Moving(from) if from.owner == member => from,
+            _ => self.claim,
+        }
+    }
+
+    fn due_at(&self, contact: &Contact) -> Time {
+        let Some(told_at) = contact.told_at.filter(|_| !contact.urgent) else { return Time::ZERO };
+        let is_owner = contact.id == self.owner.id;
+        let answered =
+            contact.knows >= Some(self.told(contact.id).epoch) && (!is_owner || self.phase == Phase::Settled);
+        let retransmit = self.retransmit(contact.unanswered_since.map_or(Duration::ZERO, |since| told_at.since(since)));
+        let due = match contact.unanswered_since {
+            // One lost datagram must not be a silence.
+            Some(since) if answered && is_owner => told_at.max(since) + retransmit,
+            _ if answered => told_at + self.timing.refresh,
+            _ => told_at + retransmit,
+        };
+        match self.other_asked_at() {
+            Some(asked_at) if !is_owner && told_at < asked_at => due.min(asked_at),
+            Some(asked_at) if !is_owner && !self.other_answers => {
+                due.min(told_at + self.retransmit(told_at.since(asked_at)))
+            }
+            _ => due,
+        }
+    }
+
+    /// When to ask again who was last asked after it had not answered for `waited`: ever more seldom.
+    fn retransmit(&self, waited: Duration) -> Duration {
+        self.timing.retransmit.max(waited).min(self.timing.refresh)
+    }
+
+    /// Notices that this peer did not run: what it did not hear meanwhile says nothing.
+    fn note_call(&mut self, now: Time) {
+        if now.since(self.poll_timeout()) <= self.timing.late || self.poll_timeout() == Time::ZERO {
+            return;
+        }
+        for contact in [&mut self.owner, &mut self.other] {
+            contact.unanswered_since = contact.unanswered_since.map(|_| now);
+        }
+        self.other_answers = false;
+    }
+
+    fn contact(&mut self, member: MemberId) -> Option<&mut Contact> {
+        [&mut self.owner, &mut self.other].into_iter().find(|contact| contact.id == member)
+    }
+}

@@ -1,0 +1,243 @@
+//! Every arrow of the peer's drawing, and when it does not move.
+
+use super::*;
+use crate::units::{Epoch, MemberId, Stamp};
+use hawser_core::units::Time;
+use std::time::Duration;
+
+const A: MemberId = MemberId(1);
+const B: MemberId = MemberId(2);
+
+fn ms(millis: u64) -> Time {
+    Time::ZERO + Duration::from_millis(millis)
+}
+
+fn epoch(number: u64) -> Epoch {
+    Epoch::new(number).expect("in range")
+}
+
+fn claim(number: u64, owner: MemberId) -> Claim {
+    Claim { epoch: epoch(number), owner }
+}
+
+fn ack(number: u64, role: Role, stamp: u64) -> ClaimAck {
+    ClaimAck { epoch: Epoch::new(number), role, draining: false, stamp: Stamp(ms(stamp)) }
+}
+
+fn draining(number: u64, role: Role) -> ClaimAck {
+    ClaimAck { draining: true, ..ack(number, role, 7) }
+}
+
+/// All that is due: whom it goes to, the epoch, the owner.
+fn sent(peer: &mut Claimant, now: u64) -> Vec<(MemberId, Claim)> {
+    std::iter::from_fn(|| peer.poll_transmit(ms(now))).map(|(id, frame)| (id, frame.claim)).collect()
+}
+
+/// A peer whose active member is `A`, since just before 1 s, when both have answered what they were told.
+fn settled() -> Claimant {
+    let mut peer = Claimant::new(epoch(5), A, B, Timing::DEFAULT);
+    assert_eq!(sent(&mut peer, 990), [(A, claim(5, A)), (B, claim(5, A))]);
+    peer.handle_ack(ms(992), A, ack(5, Role::Lapsed, 1));
+    assert_eq!(sent(&mut peer, 992), [(A, claim(5, A))]);
+    peer.handle_ack(ms(994), A, ack(5, Role::Owner, 2));
+    peer.handle_ack(ms(994), B, ack(5, Role::Standby, 3));
+    assert_eq!(sent(&mut peer, 995), [(B, claim(5, A))]);
+    peer.handle_ack(ms(997), B, ack(5, Role::Standby, 4));
+    assert_eq!((peer.phase(), peer.carrier()), (Phase::Settled, A));
+    peer
+}
+
+/// The same, after a packet to `A` at 1 s was not answered until 1.35 s, while `B` answered.
+fn claiming() -> Claimant {
+    let mut peer = settled();
+    peer.handle_sent(ms(1000), A);
+    assert_eq!(peer.poll_timeout(), ms(1100), "the packet may be lost: the owner is asked");
+    assert_eq!(sent(&mut peer, 1100), [(A, claim(5, A))]);
+    assert_eq!(peer.poll_timeout(), ms(1175), "half of the silence: the other one is asked");
+    assert_eq!(sent(&mut peer, 1175), [(B, claim(5, A))]);
+    peer.handle_ack(ms(1190), B, ack(5, Role::Standby, 5));
+    assert_eq!(sent(&mut peer, 1200), [(A, claim(5, A))]);
+    assert_eq!(peer.poll_timeout(), ms(1350));
+    peer.handle_timeout(ms(1350));
+    peer
+}
+
+#[test]
+fn a_silent_owner_loses_the_peer_to_a_standby_that_answers() {
+    let mut peer = claiming();
+    assert_eq!((peer.claim(), peer.phase(), peer.carrier()), (claim(6, B), Phase::Claiming, B));
+    let (to, frame) = peer.poll_transmit(ms(1350)).expect("at once");
+    assert_eq!(
+        (to, frame.echo),
+        (B, Some(Stamp(ms(5)))),
+        "the newest stamp: its lease begins without a round trip more"
+    );
+    assert_eq!(sent(&mut peer, 1350), [(A, claim(6, B))], "the old owner is fenced, should it hear");
+    peer.handle_ack(ms(1370), B, ack(6, Role::Owner, 6));
+    assert_eq!(peer.phase(), Phase::Settled);
+}
+
+#[test]
+fn a_claim_is_said_until_it_is_answered_and_then_each_refresh() {
+    let mut peer = claiming();
+    let _ = sent(&mut peer, 1350);
+    assert_eq!(sent(&mut peer, 1449), []);
+    assert_eq!(sent(&mut peer, 1450).first(), Some(&(B, claim(6, B))));
+    peer.handle_ack(ms(1460), B, ack(6, Role::Owner, 6));
+    peer.handle_ack(ms(1460), A, ack(6, Role::Standby, 6));
+    let _ = sent(&mut peer, 1460);
+    peer.handle_ack(ms(1461), A, ack(6, Role::Standby, 6));
+    peer.handle_ack(ms(1461), B, ack(6, Role::Owner, 6));
+    assert_eq!((sent(&mut peer, 2449), peer.poll_timeout()), (vec![], ms(2450)), "a second after the owner was told");
+}
+
+#[test]
+fn where_neither_answers_nothing_moves_and_the_first_to_answer_has_the_peer() {
+    let mut peer = settled();
+    peer.handle_sent(ms(1000), A);
+    for now in [1175, 1275, 1350, 1500, 1700, 1900, 2100, 2300] {
+        peer.handle_timeout(ms(now));
+        let _ = sent(&mut peer, now);
+    }
+    assert_eq!((peer.claim(), peer.phase()), (claim(5, A), Phase::Settled));
+    let mut active_first = peer.clone();
+    active_first.handle_heard(ms(2400), A);
+    active_first.handle_heard(ms(2400), B);
+    assert_eq!(active_first.claim(), claim(5, A));
+    peer.handle_heard(ms(2400), B);
+    assert_eq!(peer.claim(), claim(6, B));
+}
+
+/// Acknowledgements of data tell that the owner is there: it is asked only where nothing comes for a probe timeout.
+#[test]
+fn an_owner_that_answers_data_is_told_the_claim_each_refresh_alone() {
+    let mut peer = settled();
+    for now in (1000..1990).step_by(20) {
+        peer.handle_sent(ms(now), A);
+        assert_eq!(sent(&mut peer, now), [], "{now} ms");
+        peer.handle_heard(ms(now + 15), A);
+    }
+    assert_eq!(sent(&mut peer, 1992).first(), Some(&(A, claim(5, A))));
+}
+
+#[test]
+fn what_the_standby_said_before_the_silence_says_nothing() {
+    let mut peer = settled();
+    peer.handle_sent(ms(1000), A);
+    peer.handle_heard(ms(1100), B);
+    peer.handle_timeout(ms(1360));
+    assert_eq!(peer.claim(), claim(5, A));
+}
+
+#[test]
+fn a_claim_that_is_not_answered_goes_back_with_a_higher_epoch_and_more_patience() {
+    let mut peer = claiming();
+    let _ = sent(&mut peer, 1350);
+    let mut at = 1350;
+    for (given_up, next) in [(350, claim(7, A)), (700, claim(8, B)), (1400, claim(9, A))] {
+        let other = if next.owner == A { A } else { B };
+        for now in (at..at + given_up).step_by(50) {
+            peer.handle_heard(ms(now), other);
+            let _ = sent(&mut peer, now);
+            assert_ne!(peer.claim(), next, "{now} ms");
+        }
+        at += given_up;
+        peer.handle_timeout(ms(at));
+        assert_eq!(peer.claim(), next);
+        let _ = sent(&mut peer, at);
+    }
+}
+
+#[test]
+fn a_lapsed_or_restarted_owner_is_claimed_again_in_its_epoch() {
+    let mut peer = settled();
+    peer.handle_ack(ms(1000), A, ack(5, Role::Lapsed, 9));
+    assert_eq!(peer.phase(), Phase::Claiming);
+    let (to, frame) = peer.poll_transmit(ms(1000)).expect("at once");
+    assert_eq!((to, frame), (A, ClaimFrame { claim: claim(5, A), echo: Some(Stamp(ms(9))) }));
+
+    let mut peer = settled();
+    peer.handle_session(ms(1000), A);
+    assert_eq!(peer.phase(), Phase::Claiming);
+    let (to, frame) = peer.poll_transmit(ms(1000)).expect("at once");
+    assert_eq!((to, frame), (A, ClaimFrame { claim: claim(5, A), echo: None }), "the last start's stamps are gone");
+}
+
+#[test]
+fn epochs_of_an_earlier_life_are_claimed_above() {
+    let mut peer = settled();
+    peer.handle_ack(ms(1000), B, ack(40, Role::Fenced, 9));
+    assert_eq!((peer.claim(), peer.phase()), (claim(41, A), Phase::Claiming));
+    // It has this very one, and as another's.
+    peer.handle_ack(ms(1001), A, ack(41, Role::Standby, 9));
+    assert_eq!(peer.claim(), claim(42, A));
+    peer.handle_ack(ms(1002), B, ack(Epoch::LAST.get(), Role::Fenced, 9));
+    assert_eq!(peer.claim(), claim(42, A), "nothing is above the last");
+}
+
+#[test]
+fn a_draining_owner_goes_on_until_the_other_one_owns() {
+    let mut peer = settled();
+    peer.handle_ack(ms(1000), A, draining(5, Role::Owner));
+    assert_eq!((peer.claim(), peer.phase(), peer.carrier()), (claim(6, B), Phase::Moving(claim(5, A)), A));
+    assert_eq!(sent(&mut peer, 1000), [(B, claim(6, B)), (A, claim(5, A))]);
+    peer.handle_ack(ms(1020), B, ack(6, Role::Owner, 9));
+    assert_eq!((peer.phase(), peer.carrier()), (Phase::Settled, B));
+    assert_eq!(sent(&mut peer, 1020), [(A, claim(6, B))], "now it is fenced");
+    peer.handle_ack(ms(1030), A, draining(6, Role::Standby));
+    assert_eq!(peer.claim(), claim(6, B));
+}
+
+#[test]
+fn a_planned_move_that_is_not_answered_goes_back() {
+    let mut peer = settled();
+    assert!(peer.handle_move(ms(1000)));
+    let _ = sent(&mut peer, 1000);
+    peer.handle_heard(ms(1300), A);
+    peer.handle_timeout(ms(1350));
+    assert_eq!((peer.claim(), peer.phase()), (claim(7, A), Phase::Claiming));
+}
+
+#[test]
+fn nobody_moves_to_who_drains_too_or_is_not_heard() {
+    let mut both_drain = settled();
+    both_drain.handle_ack(ms(1000), B, draining(5, Role::Standby));
+    both_drain.handle_ack(ms(1000), A, draining(5, Role::Owner));
+    assert_eq!(both_drain.claim(), claim(5, A));
+
+    let mut unheard = settled();
+    assert!(unheard.replace_standby(MemberId(3)));
+    assert!(!unheard.handle_move(ms(1000)));
+    unheard.handle_ack(ms(1001), MemberId(3), ack(5, Role::Standby, 1));
+    assert!(unheard.handle_move(ms(1001)));
+    assert!(!unheard.replace_standby(B), "the old owner is still needed");
+    assert!(!unheard.handle_move(ms(1001)));
+}
+
+#[test]
+fn a_peer_that_did_not_run_takes_nobody_for_silent() {
+    let mut peer = settled();
+    peer.handle_sent(ms(1000), A);
+    peer.handle_timeout(ms(60_000));
+    peer.handle_heard(ms(60_000), B);
+    assert_eq!(peer.claim(), claim(5, A));
+    let _ = sent(&mut peer, 60_000);
+    peer.handle_heard(ms(60_200), B);
+    peer.handle_timeout(ms(60_350));
+    assert_eq!(peer.claim(), claim(6, B), "but from now on it counts");
+
+    let mut answered_before = settled();
+    answered_before.handle_sent(ms(1000), A);
+    let _ = sent(&mut answered_before, 1175);
+    answered_before.handle_heard(ms(1190), B);
+    answered_before.handle_timeout(ms(60_000));
+    answered_before.handle_timeout(ms(60_350));
+    assert_eq!(answered_before.claim(), claim(5, A), "and what the other one said before it stopped does not");
+}
+
+#[test]
+fn strangers_are_not_listened_to() {
+    let mut peer = settled();
+    peer.handle_ack(ms(1000), MemberId(9), ack(90, Role::Owner, 9));
+    assert_eq!(peer, settled());
+}

@@ -1,0 +1,37 @@
+//! The protocol's times, each with its source.
+
+use std::time::Duration;
+
+/// How long things take: the lease at a member, the others at a peer, and `retransmit` at both. Begins with
+/// [`Timing::DEFAULT`]. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Timing {
+    /// The owner is silent after this long without a datagram, once something was sent to it. The driver follows its paths with it,
+    /// as it does for a new initiation: three probe timeouts of the slowest path.
+    pub silence: Duration,
+    /// Both members are told the claim this often.
+    pub refresh: Duration,
+    /// A claim that its member has not answered is said this often, a probe timeout apart.
+    pub retransmit: Duration,
+    /// How long a member owns after it wrote the stamp that was echoed, by its own clock.
+    pub lease: Duration,
+    /// A peer that is called later than it asked for by more than this did not run: what it did not hear meanwhile is nobody's
+    /// silence.
+    pub late: Duration,
+}
+
+impl Timing {
+    /// Of a peer that is not idle.
+    pub const DEFAULT: Timing = Timing {
+        // The least time after which a silent peer is sent a new initiation (hawser-core, SILENCE_LEAST).
+        silence: Duration::from_millis(350),
+        // One packet a second is what a standby may cost a link (hawser-core, KEEPALIVE).
+        refresh: Duration::from_secs(1),
+        // Between a fast path's probe timeout and a slow one's (RFC 9002 section 6.2).
+        retransmit: Duration::from_millis(100),
+        // A stamp comes back at most a refresh and a round trip later; one refresh may be lost below a round trip of 1 s.
+        lease: Duration::from_secs(4),
+        // What a busy machine may be late by (hawser-core, ASLEEP, beyond the second that it asks for).
+        late: Duration::from_millis(250),
+    };
+}

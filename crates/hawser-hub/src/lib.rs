@@ -1,0 +1,11 @@
+//! The sans-IO core of a hub: several remote portals (its *members*) that serve the same peers.
+//!
+//! 1. [`placement`] says which member is a peer's active one, and which its standby.
+//! 2. [`claim`] moves a peer between the two: the peer's side, the member's, and what they say.
+//!
+//! As in `hawser-core`, the time is an argument, and nothing here opens a socket, reads a clock, starts a thread or writes a log.
+#![forbid(unsafe_code)]
+
+pub mod claim;
+pub mod placement;
+pub mod units;
