@@ -40,7 +40,7 @@ test: tools name-servers
 
 ## unit: the tests that need no root: the core, whole sessions in virtual time, decoding, what the shim and configurations decide
 unit:
-	$(CARGO) test --release -p hawser-core -p hawser-decode -p hawser-sim
+	$(CARGO) test --release -p hawser-core -p hawser-decode -p hawser-hub -p hawser-sim
 	$(CARGO) test --release -p hawser-shim --lib
 	$(CARGO) test --release -p hawser-portal -p hawser-shim --test api --test config_golden --test documentation --test web
 
