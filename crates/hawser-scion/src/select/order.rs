@@ -64,7 +64,9 @@ pub fn listed(paths: &[Path]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..paths.len()).collect();
     order.sort_by_key(|&index| {
         let path = &paths[index];
-        (place(path), Reverse(path.expiry), Reverse(path.mtu), path.dataplane.as_bytes())
+        // What is equal so far may be announced to be faster: the order they came in must not choose between them.
+        let announced = (&path.latency, &path.bandwidth);
+        (place(path), Reverse(path.expiry), Reverse(path.mtu), path.dataplane.as_bytes(), announced)
     });
     order.dedup_by_key(|index| &paths[*index].interfaces);
     order
