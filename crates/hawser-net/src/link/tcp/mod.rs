@@ -12,13 +12,18 @@ mod accept_limit;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod info;
-mod provider;
 mod receive;
 mod records;
 mod socket;
 mod stream;
 mod tls;
 mod tls_acceptor;
+#[cfg(feature = "ecdsa")]
+mod tls_certificate;
+#[cfg(not(feature = "ecdsa"))]
+#[path = "tls_certificate_ed25519.rs"]
+mod tls_certificate;
+mod tls_provider;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

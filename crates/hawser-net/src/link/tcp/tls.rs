@@ -19,11 +19,13 @@ use rustls::{
 use socket2::Socket;
 
 use super::super::send_batch::Piece;
-use super::provider;
 use super::records::length_of;
+use super::{tls_certificate, tls_provider};
 
 /// What both sides say they speak inside (RFC 9113, RFC 9112): what browsers and servers of the web do.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+/// The name in a listener's certificate.
+pub(super) const OWN_NAME: &str = "localhost";
 /// The first byte of a stream inside TLS: a handshake record (RFC 8446 section 5.1). A plain record that began so would be
 /// longer than any is.
 pub(super) const FIRST_BYTE: u8 = 0x16;
@@ -46,15 +48,15 @@ pub(super) struct Tls(Connection);
 impl Party {
     /// For a link that calls.
     pub(super) fn caller(name: Option<&str>) -> io::Result<Party> {
-        let config = caller_of(provider::of_caller()).map_err(io::Error::other)?;
+        let config = caller_of(tls_provider::of_caller()).map_err(io::Error::other)?;
         let name = name.map(|name| ServerName::try_from(name.to_owned()).map_err(io::Error::other)).transpose()?;
         Ok(Party::Caller(Arc::new(config), name))
     }
 
     /// For a link that listens, with a new key and certificate.
     pub(super) fn listener() -> io::Result<Party> {
-        let own = provider::certified_key()?;
-        let config = listener_of(provider::of_listener(), own).map_err(io::Error::other)?;
+        let own = tls_certificate::certified_key()?;
+        let config = listener_of(tls_provider::of_listener(), own).map_err(io::Error::other)?;
         Ok(Party::Listener(Arc::new(config)))
     }
 
@@ -206,6 +208,6 @@ impl ServerCertVerifier for Anybody {
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        provider::SCHEMES.to_vec()
+        tls_provider::SCHEMES.to_vec()
     }
 }

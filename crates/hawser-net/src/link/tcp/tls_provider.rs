@@ -2,26 +2,19 @@
 //!
 //! 1. A hello names the groups and signatures that rustls names by itself, and looks like any other of rustls.
 //! 2. Keys are agreed on by X25519 alone (RFC 7748), which each hello has a share for.
-//! 3. A listener's certificate is signed by Ed25519 (RFC 8032); nobody verifies it, and in TLS 1.3 nobody else sees it.
 
-use std::io;
 use std::sync::Arc;
 
-use rcgen::{CertificateParams, PKCS_ED25519, PublicKeyData, SignatureAlgorithm};
 use ring::rand::{SecureRandom as _, SystemRandom};
-use ring::signature::{Ed25519KeyPair, KeyPair as _};
-use rustls::crypto::ring::{cipher_suite, kx_group, sign};
+use rustls::crypto::ring::{cipher_suite, kx_group};
 use rustls::crypto::{
     ActiveKeyExchange, CryptoProvider, GetRandomFailed, KeyProvider, SecureRandom, SupportedKxGroup,
     WebPkiSupportedAlgorithms,
 };
 use rustls::ffdhe_groups::FfdheGroup;
 use rustls::pki_types::PrivateKeyDer;
-use rustls::sign::{CertifiedKey, SigningKey};
+use rustls::sign::SigningKey;
 use rustls::{NamedGroup, SignatureScheme};
-
-/// The name in a listener's certificate.
-const OWN_NAME: &str = "localhost";
 
 /// The signatures that rustls with ring asks for by itself, in its order.
 pub(super) const SCHEMES: [SignatureScheme; 9] = [
@@ -57,39 +50,6 @@ fn provider(kx_groups: Vec<&'static dyn SupportedKxGroup>) -> CryptoProvider {
         signature_verification_algorithms: WebPkiSupportedAlgorithms { all: &[], mapping: &[] },
         secure_random: &Own,
         key_provider: &Own,
-    }
-}
-
-/// A new key and a certificate signed with it.
-pub(super) fn certified_key() -> io::Result<CertifiedKey> {
-    let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(refused)?;
-    let pair = Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).map_err(refused)?;
-    let params = CertificateParams::new([OWN_NAME.to_owned()]).map_err(io::Error::other)?;
-    let certificate = params.self_signed(&Signer(pair)).map_err(io::Error::other)?;
-    let key = sign::any_eddsa_type(&pkcs8.as_ref().into()).map_err(io::Error::other)?;
-    Ok(CertifiedKey::new(vec![certificate.der().clone()], key))
-}
-
-fn refused(reason: impl ToString) -> io::Error {
-    io::Error::other(format!("make a TLS key: {}", reason.to_string()))
-}
-
-/// Signs a certificate. Begins with its key and never changes.
-struct Signer(Ed25519KeyPair);
-
-impl PublicKeyData for Signer {
-    fn der_bytes(&self) -> &[u8] {
-        self.0.public_key().as_ref()
-    }
-
-    fn algorithm(&self) -> &'static SignatureAlgorithm {
-        &PKCS_ED25519
-    }
-}
-
-impl rcgen::SigningKey for Signer {
-    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
-        Ok(self.0.sign(message).as_ref().to_vec())
     }
 }
 
@@ -134,7 +94,8 @@ mod tests {
     use rustls::crypto::ring::default_provider;
     use rustls::{ClientConnection, Connection, ServerConnection};
 
-    use super::super::tls::{caller_of, listener_of};
+    use super::super::tls::{OWN_NAME, caller_of, listener_of};
+    use super::super::tls_certificate::certified_key;
     use super::*;
 
     /// What a hello says, by extension (RFC 8446 section 4.1.2), whose order rustls shuffles; the share of a key is left out.
