@@ -64,9 +64,15 @@ compat: tools
 SOAK_S ?= 7200
 IDLE_S ?= 3600
 SEED   ?= 1
+# What the case suspend boots in QEMU: Debian's kernel for virtual machines, and busybox, unpacked and never installed.
+GUEST  := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/guest
 endure: tools
+	@$(MAKE) --no-print-directory tools TOOLS="qemu-system-x86:qemu-system-x86_64 dpkg:dpkg-deb"
+	@[ -e $(GUEST)/bin/busybox ] || { mkdir -p $(GUEST) && cd $(GUEST) && \
+	  apt-get download busybox-static $$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: //p') && \
+	  for package in *.deb; do dpkg-deb -x $$package . || exit 1; done && rm *.deb; }
 	$(CARGO) test --release -p hawser --features endure --test endure --no-run
-	$(SUDO) env HAWSER_SOAK_S=$(SOAK_S) HAWSER_IDLE_S=$(IDLE_S) HAWSER_SEED=$(SEED) \
+	$(SUDO) env HAWSER_GUEST=$(GUEST) HAWSER_SOAK_S=$(SOAK_S) HAWSER_IDLE_S=$(IDLE_S) HAWSER_SEED=$(SEED) \
 	  $(CARGO) test --release -p hawser --features endure --test endure -- --test-threads 1 --nocapture $(filter-out all,$(CASE))
 
 ## page-test: the page at length (root): every story of a link and the time until it is seen, axe-core on every view, attacks, cost;
@@ -85,9 +91,9 @@ metrics-test: tools
 	$(CARGO) test --release -p hawser --features endure --test tunnel --no-run
 	$(SUDO) $(CARGO) test --release -p hawser --features endure --test tunnel -- --nocapture metrics::long
 
-## check: formatting, words, lints (the fence around the core among them), documentation
+## check: formatting, words, links, lints (the fence around the core among them), documentation
 check:
-	.ci/words
+	.ci/words && .ci/links
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets --features hawser/compat,hawser/endure,hawser/page-test -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --release --workspace --no-deps --quiet
