@@ -37,11 +37,11 @@ pub struct Heard {
 }
 
 impl Heard {
-    fn new() -> Arc<Mutex<Self>> {
+    pub fn new() -> Arc<Mutex<Self>> {
         Arc::new(Mutex::new(Self { last: Moment::now(), silences: Vec::new(), bytes: 0, wrong: None }))
     }
 
-    fn hear(&mut self, bytes: usize) {
+    pub fn hear(&mut self, bytes: usize) {
         let now = Moment::now();
         if now - self.last > SILENCE {
             self.silences.push((self.last, now));
@@ -186,6 +186,11 @@ impl Tcp {
         let listener = listener.expect("the namespace can be entered").expect("the port is free");
         let near = from.run(|| TcpStream::connect(destination)).expect("the namespace can be entered");
         let (near, (far, _)) = (near.expect("it connects"), listener.accept().expect("it accepts"));
+        Self::between(near, far, mbps)
+    }
+
+    /// The same between two ends that are connected; both may be one, whose peer sends back what it hears.
+    pub fn between(near: TcpStream, far: TcpStream, mbps: u64) -> Self {
         let streams = [&near, &far].map(|stream| stream.try_clone().expect("a descriptor"));
         let (heard, end) = (Heard::new(), Arc::new(AtomicBool::new(false)));
         let portion = (mbps * 1_000_000 / 8) as usize * PACE.as_millis() as usize / 1_000 / 8 * 8;

@@ -20,6 +20,7 @@ mod footprint;
 #[allow(dead_code, reason = "each test program takes what it needs of it")]
 #[path = "../../../hawser-net/tests/support/forged.rs"]
 mod forged;
+mod guest;
 mod hub;
 mod idle;
 #[allow(dead_code, reason = "each test program takes what it needs of it")]
@@ -30,3 +31,4 @@ mod replays;
 mod siege;
 mod slope;
 mod soak;
+mod suspend;
