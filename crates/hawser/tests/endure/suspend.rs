@@ -125,7 +125,7 @@ impl Place {
     /// What a portal could leave behind.
     fn traces(&mut self) -> String {
         self.guest
-            .run("ls /sys/class/net; ip -o -4 addr; ip route; ip rule; ip -6 rule; find /run/hawser -type f -size +0")
+            .run("ls /sys/class/net; ip -o -4 addr; ip route; ip rule; ip -6 rule; find /run/hawser -type f -size +0 2>/dev/null")
     }
 }
 
@@ -220,7 +220,7 @@ fn sleeps(place: &mut Place, talk: &Talk, length: Duration, misses: &mut Vec<Str
 }
 
 #[test]
-fn a_machine_that_slept_goes_on_when_it_wakes() {
+fn a_suspended_machine_goes_on_when_it_wakes() {
     let (mut misses, mut found) = (Vec::new(), Vec::new());
     for side in [0, 1] {
         let mut place = Place::new(side);
