@@ -162,7 +162,7 @@ dist-test:
 	$(SUDO) dist/test-start $(PACKAGES) $(VERSION) $(SUITES)
 	$(SUDO) dist/test-closed $(PACKAGES) $(VERSION) $(firstword $(SUITES))
 
-DIST_TOOLS := dpkg-dev+xz-utils:dpkg-deb qemu-user-static:qemu-arm-static python3-venv+python3:python3 $(CROSS_TOOLS)
+DIST_TOOLS := dpkg-dev+xz-utils:dpkg-deb zopfli:zopfli qemu-user-static:qemu-arm-static python3-venv+python3:python3 $(CROSS_TOOLS)
 dist-tools:
 	@[ "$$(uname -m)" = x86_64 ] || { echo "error: packages are made on x86-64, and this is $$(uname -m)" >&2; exit 1; }
 	@command -v rustup >/dev/null || { echo "error: no rustup, to add the standard libraries of other processors" >&2; exit 1; }
