@@ -12,6 +12,7 @@
 mod aliases;
 mod enrolment;
 mod handshakes;
+mod hub;
 pub(crate) mod labels;
 mod peer;
 mod pending;
@@ -279,6 +280,10 @@ impl Endpoint {
                     ended = true;
                 }
                 SessionEvent::KeysOver(end) => self.events.push(Event::KeysOver { peer: id, end }),
+                SessionEvent::HubSaid => {
+                    let frame = peer.session.as_mut().and_then(|session| session.take_hub_frame());
+                    self.events.extend(frame.map(|frame| Event::HubSaid { peer: id, frame }));
+                }
             }
         }
         // Once for all that a datagram said of paths.

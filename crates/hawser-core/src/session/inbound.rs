@@ -123,7 +123,7 @@ impl Session {
             Frame::Padding(_) | Frame::Ping => {}
             Frame::Reserved(frame) => match LinkNameFrame::of(&frame) {
                 Some(name) => self.on_name(&name),
-                None => self.on_reserved(now, index, &frame),
+                None => self.on_reserved(now, index, &frame, cx.drops),
             },
             Frame::Data(data) => {
                 self.note_busy(now);

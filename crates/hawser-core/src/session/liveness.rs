@@ -68,6 +68,16 @@ impl Liveness {
         self.unanswered_since = None;
     }
 
+    /// Since when something was sent and nothing at all was acknowledged.
+    pub fn unanswered_since(&self) -> Option<Time> {
+        self.unanswered_since
+    }
+
+    /// When an authentic datagram last came.
+    pub fn heard_at(&self) -> Time {
+        self.heard_at
+    }
+
     /// When too much is unanswered, where it may be so for `allowed`.
     pub fn unanswered_until(&self, allowed: impl FnOnce() -> Duration) -> Option<Time> {
         self.unanswered_since.map(|since| since + allowed())
