@@ -1,26 +1,145 @@
 //! A hub's portals (`hawser-hub`): a peer that has two members, or a member that serves peers which may be another's.
+//!
+//! The peer:
+//! 1. `pair`: two peers are members of one hub. They have the same networks; what comes from either is taken, and packets go to one,
+//!    the *carrier*.
+//! 2. `hand_over`: the other one is the carrier from now on. What the first was sent and did not acknowledge goes to it before all
+//!    else, with all that waits. Where the carrier closes its session this is done at once.
+//!
+//! The member:
+//! 3. `set_standing`: whether a peer is served. Packets from and for one that is not are held for a moment, or dropped.
+//!
+//! Both say and hear CLAIM and CLAIM_ACK, which mean nothing here (`say_to_hub`, [`super::Event::HubSaid`]).
 
-use super::Endpoint;
-use crate::session::{Presence, Reach};
-use crate::units::PeerId;
+use super::{Endpoint, Event};
+use crate::drops::DropReason;
+use crate::packet::TrainId;
+use crate::rules::Mark;
+use crate::session::{Presence, Reach, Sink};
+use crate::units::{PeerId, Time};
 use crate::wire::HubFrame;
+use std::net::IpAddr;
+
+/// Whether packets from and for a peer are forwarded. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Standing {
+    /// They are.
+    #[default]
+    Served,
+    /// They wait: whether they are is to be known within a moment (`HELD_FOR`). Those that came first are dropped where there are too many.
+    Held,
+    /// They are dropped.
+    Refused,
+}
+
+/// Two members of a hub, as a peer knows them.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Pair {
+    members: [PeerId; 2],
+    carrier: PeerId,
+}
 
 impl Endpoint {
-    /// Says a CLAIM or CLAIM_ACK to a peer, once. False where it is away, or does not know what that is.
-    pub fn say_to_hub(&mut self, PeerId(id): PeerId, frame: HubFrame, reach: Reach) -> bool {
-        let session = self.peers.get_mut(id as usize).and_then(|peer| peer.session.as_mut());
-        session.is_some_and(|session| session.say_to_hub(frame, reach))
+    /// Step 1. Packets go to the first of the two, which must have the same networks.
+    pub fn pair(&mut self, members: [PeerId; 2]) {
+        self.pairs.retain(|pair| !pair.members.iter().any(|peer| members.contains(peer)));
+        self.pairs.push(Pair { members, carrier: members[0] });
+        self.routing.pair(members);
+        self.route_carriers();
     }
 
-    /// Whether a peer is there.
-    pub fn presence(&self, PeerId(id): PeerId) -> Presence {
-        let peer = &self.peers[id as usize];
-        let away = Presence { unanswered_since: peer.asking_since, heard_at: None, probe_timeouts: None, idle: false };
-        peer.session.as_ref().map_or(away, |session| session.presence())
+    /// The member of a peer's hub that packets go to.
+    pub fn carrier(&self, peer: PeerId) -> Option<PeerId> {
+        self.pairs.iter().find(|pair| pair.members.contains(&peer)).map(|pair| pair.carrier)
     }
 
-    /// Whether a peer has a session with us, and knows what CLAIM and CLAIM_ACK are about.
-    pub fn knows_hub(&self, PeerId(id): PeerId) -> bool {
-        self.peers[id as usize].session.as_ref().is_some_and(|session| session.knows_hub())
+    /// Step 2: `to` is the carrier from now on. False where it is already, is of no pair, or has no session.
+    pub fn hand_over(&mut self, now: Time, to: PeerId) -> bool {
+        let Some(pair) = self.pairs.iter_mut().find(|pair| pair.members.contains(&to)) else { return false };
+        let from = pair.carrier;
+        if from == to || self.peers[to.0 as usize].session.is_none() {
+            return false;
+        }
+        pair.carrier = to;
+        self.route_carriers();
+        let (peer, mut cx) = self.parts(from);
+        let handed = peer.session.as_mut().map(|session| session.surrender(now, &mut cx));
+        let waiting = peer.take_waiting();
+        let (peer, mut cx) = self.parts(to);
+        if let Some((session, handed)) = peer.session.as_mut().zip(handed) {
+            session.adopt(now, handed, cx.store);
+        }
+        waiting.for_each(|train| peer.enqueue(now, train, &mut cx));
+        self.settle(now, from);
+        self.settle(now, to);
+        true
+    }
+
+    /// Step 2: a peer closed its session. What was to go to it may go to its twin.
+    pub(super) fn leave_closed(&mut self, now: Time, id: PeerId) {
+        if let Some(twin) = self.routing.twin(id).filter(|_| self.carrier(id) == Some(id)) {
+            self.hand_over(now, twin);
+        }
+    }
+
+    /// The networks of pairs lead to their carriers.
+    pub(super) fn route_carriers(&mut self) {
+        for Pair { carrier, .. } in &self.pairs {
+            let nets = &self.peers[carrier.0 as usize].config.allowed_ips;
+            nets.iter().for_each(|net| self.routing.insert(*net, *carrier));
+        }
+    }
+
+    /// Step 3: from now on. What was held is forwarded, or dropped.
+    pub fn set_standing(&mut self, now: Time, id: PeerId, standing: Standing, sink: &mut dyn Sink) {
+        let before = self.routing.set_standing(id, standing);
+        if before == standing {
+            return;
+        }
+        let (peer, mut cx) = self.parts(id);
+        if before == Standing::Served
+            && let Some(session) = &mut peer.session
+        {
+            session.drop_undelivered(cx.drops);
+        }
+        let served = standing == Standing::Served;
+        for (train, fresh) in peer.take_held(now) {
+            if served && fresh {
+                peer.enqueue(now, train, &mut cx);
+            } else {
+                cx.store.release_all(train);
+                cx.drops.count(DropReason::NotOwner);
+            }
+        }
+        if let Some(session) = &mut peer.session {
+            session.release_held(now, served, sink, cx.drops);
+        }
+    }
+
+    /// Step 3: what came from TUN for a peer that is not served. Without one, `reason` is why it is dropped.
+    #[cold]
+    pub(super) fn refuse_inner(
+        &mut self,
+        now: Time,
+        train: TrainId,
+        (destination, mark): (IpAddr, Mark),
+        reason: DropReason,
+    ) {
+        let reason = match self.routing.unserved(destination) {
+            Some((peer, Standing::Held)) if self.store.charge(train, peer.0) => {
+                let treatment = self.rules.treatment(self.store.train(train).inner(), mark);
+                self.store.treat(train, treatment);
+                let (held, mut cx) = self.parts(peer);
+                if held.hold(now, train, &mut cx) {
+                    self.events.push(Event::Holds { peer });
+                }
+                return;
+            }
+            Some((_, Standing::Held)) => DropReason::StoreShare,
+            Some(_) => DropReason::NotOwner,
+            None => reason,
+        };
+        self.store.release_all(train);
+        self.drops.count(reason);
     }
 }

@@ -12,7 +12,7 @@
 mod aliases;
 mod enrolment;
 mod handshakes;
-mod hub;
+pub(crate) mod hub;
 pub(crate) mod labels;
 mod peer;
 mod pending;
@@ -24,6 +24,7 @@ mod streams;
 mod telling;
 mod words;
 
+pub use hub::Standing;
 pub use peer::PeerConfig;
 pub use share::Load;
 pub use streams::Verdict;
@@ -42,6 +43,7 @@ use crate::session::{
 use crate::units::{Ecn, LinkGroup, LinkId, PeerId, Random, Time};
 use crate::wire::{DataHeader, DatagramKind, InstanceId, Offer, Reader};
 use handshakes::Outbox;
+use hub::Pair;
 use labels::{KeyId, Labels, Owner};
 use peer::{Peer, Preferred};
 use routing::Routing;
@@ -79,6 +81,8 @@ pub struct Endpoint {
     active: Vec<PeerId>,
     /// Whose turn of them it is to send, so that one busy peer does not starve the others.
     turn: usize,
+    /// Peers that are members of one hub.
+    pairs: Vec<Pair>,
     /// Peers are kept apart.
     isolated: bool,
     /// The portal's own inner addresses.
@@ -115,6 +119,7 @@ impl Endpoint {
             next_key: 0,
             active: Vec::new(),
             turn: 0,
+            pairs: Vec::new(),
             isolated: false,
             own: Vec::new(),
             housekeeping: Time::ZERO,
@@ -160,10 +165,7 @@ impl Endpoint {
                 let (peer, mut cx) = self.parts(peer);
                 peer.enqueue(now, train, &mut cx);
             }
-            Err(reason) => {
-                self.store.release_all(train);
-                self.drops.count(reason);
-            }
+            Err(reason) => self.refuse_inner(now, train, (destination, mark), reason),
         }
     }
 
@@ -280,6 +282,7 @@ impl Endpoint {
                     ended = true;
                 }
                 SessionEvent::KeysOver(end) => self.events.push(Event::KeysOver { peer: id, end }),
+                SessionEvent::Holds => self.events.push(Event::Holds { peer: id }),
                 SessionEvent::HubSaid => {
                     let frame = peer.session.as_mut().and_then(|session| session.take_hub_frame());
                     self.events.extend(frame.map(|frame| Event::HubSaid { peer: id, frame }));

@@ -115,6 +115,11 @@ pub enum Event {
         /// What; the newest of what came at once.
         frame: HubFrame,
     },
+    /// Packets from or for a peer of this hub's member are held ([`super::Standing::Held`]), the first of them just now.
+    Holds {
+        /// Whose.
+        peer: PeerId,
+    },
     /// The holder of an invitation's secret has this key. It waits, and asks again: it is answered once the invitation is
     /// bound to the key ([`super::Endpoint::set_invitations`]).
     Enrolment {

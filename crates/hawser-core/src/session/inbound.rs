@@ -8,6 +8,8 @@
 
 use super::{Context, Event, Route, Session, Sink};
 use crate::drops::{DropReason, Drops};
+use super::held::HeldBack;
+use crate::endpoint::hub::Standing;
 use crate::endpoint::labels::KeyId;
 use crate::endpoint::routing::Routing;
 use crate::fec::Fec;
@@ -66,6 +68,9 @@ impl Session {
         for frame in Frames::new(frames) {
             let frame = frame.map_err(|_| DropReason::BadFrame)?;
             self.on_frame(now, index, route, frame, sink, cx)?;
+        }
+        if std::mem::take(&mut self.inbound.holds) {
+            self.events.push(Event::Holds);
         }
         Ok(())
     }
@@ -202,6 +207,10 @@ impl Session {
 pub(super) struct Inbound {
     pub resequencer: Resequencer,
     pub reassembler: Reassembler,
+    /// What is not forwarded yet.
+    pub held: HeldBack,
+    /// Whether something is since that was last asked.
+    holds: bool,
     /// Bytes of inner packets.
     pub rx_inner: ByteCount,
 }
@@ -225,12 +234,30 @@ impl Delivery<'_> {
     fn check_addresses(&mut self, packet: &[u8]) -> Result<(), DropReason> {
         let (source, destination) = inner_addresses(packet).ok_or(DropReason::BadInner)?;
         if self.routing.peer_of(source) != Some(self.peer) {
-            Err(DropReason::WrongSource)
-        } else if self.routing.is_for_another(self.peer, destination) {
+            self.check_stranger(source)?;
+        }
+        if self.routing.is_for_another(self.peer, destination) {
             Err(DropReason::BetweenPeers)
         } else {
             Ok(())
         }
+    }
+
+    /// The source is none of the peer's, or it is not served.
+    #[cold]
+    fn check_stranger(&mut self, source: IpAddr) -> Result<(), DropReason> {
+        let owner = self.routing.peer_of(source);
+        match self.routing.unserved(source) {
+            _ if self.routing.are_twins(self.peer, owner) => Ok(()),
+            Some((peer, _)) if peer == self.peer => Err(DropReason::NotOwner),
+            _ => Err(DropReason::WrongSource),
+        }
+    }
+
+    /// Whether a packet of a peer that is not served may be forwarded in a moment.
+    fn holds(&self, packet: &[u8]) -> bool {
+        let unserved = inner_addresses(packet).and_then(|(source, _)| self.routing.unserved(source));
+        unserved.is_some_and(|(_, standing)| standing == Standing::Held)
     }
 
     /// A subflow of MPTCP that comes by the tunnel goes back by it: what it says holds for its other direction.
@@ -251,7 +278,13 @@ impl Delivery<'_> {
 
 impl Inbound {
     pub fn new() -> Self {
-        Inbound { resequencer: Resequencer::new(), reassembler: Reassembler::new(), rx_inner: ByteCount::ZERO }
+        Inbound {
+            resequencer: Resequencer::new(),
+            reassembler: Reassembler::new(),
+            held: HeldBack::default(),
+            holds: false,
+            rx_inner: ByteCount::ZERO,
+        }
     }
 
     /// Step 6, for a packet that came whole.
@@ -269,6 +302,10 @@ impl Inbound {
     ) -> Result<(), DropReason> {
         if let Err(reason) = to.check_addresses(packet) {
             self.resequencer.on_refused(now, arrival, to.patience, to.sink);
+            if reason == DropReason::NotOwner && to.holds(packet) {
+                self.holds |= self.held.push(now, packet, arrival.partial, to.drops);
+                return Ok(());
+            }
             return Err(reason);
         }
         if to.rules.by_flow() {

@@ -44,7 +44,9 @@ pub mod constants;
 mod control;
 mod fec;
 mod filler;
+mod hand_over;
 mod hedge;
+mod held;
 mod hold;
 mod hub;
 mod idle;
@@ -230,6 +232,8 @@ pub(crate) enum Event {
     KeysOver(KeyEnd),
     /// The peer said something of a hub.
     HubSaid,
+    /// Packets from it are held.
+    Holds,
 }
 
 /// A live session with one peer. Begins with keys and no path; its endpoint owns it, nothing is shared.
@@ -329,8 +333,9 @@ impl Session {
         self.paths.index_of(path).and_then(|index| self.paths[index].received.largest())
     }
 
-    /// Gives back buffers that were idle.
-    pub fn trim(&mut self) {
+    /// Gives back buffers that were idle, and what was held for too long.
+    pub fn trim(&mut self, now: Time, drops: &mut Drops) {
+        self.expire_held(now, drops);
         self.inbound.resequencer.shrink_idle();
         self.inbound.reassembler.trim();
         self.fec.trim();
