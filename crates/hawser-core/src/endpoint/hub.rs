@@ -3,8 +3,9 @@
 //! The peer:
 //! 1. `pair`: two peers are members of one hub. They have the same networks; what comes from either is taken, and packets go to one,
 //!    the *carrier*.
-//! 2. `hand_over`: the other one is the carrier from now on. What the first was sent and did not acknowledge goes to it before all
-//!    else, with all that waits. Where the carrier closes its session this is done at once.
+//! 2. `hand_over`: the other one is the carrier from now on, and gets what waits. What the first was sent and did not acknowledge goes
+//!    with it, before all else (`Handing::All`: the first is silent), or comes to its end where it is, and the rest follows later
+//!    (`Handing::Queue`, then `hand_over_rest`: a planned move). Where the carrier closes its session all goes at once.
 //!
 //! The member:
 //! 3. `set_standing`: whether a peer is served. Packets from and for one that is not are held for a moment, or dropped.
@@ -32,6 +33,15 @@ pub enum Standing {
     Refused,
 }
 
+/// What goes to the other member at once. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Handing {
+    /// What was not acknowledged, too: both members may have it then.
+    All,
+    /// What was not sent yet.
+    Queue,
+}
+
 /// Two members of a hub, as a peer knows them.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Pair {
@@ -54,7 +64,7 @@ impl Endpoint {
     }
 
     /// Step 2: `to` is the carrier from now on. False where it is already, is of no pair, or has no session.
-    pub fn hand_over(&mut self, now: Time, to: PeerId) -> bool {
+    pub fn hand_over(&mut self, now: Time, to: PeerId, what: Handing) -> bool {
         let Some(pair) = self.pairs.iter_mut().find(|pair| pair.members.contains(&to)) else { return false };
         let from = pair.carrier;
         if from == to || self.peers[to.0 as usize].session.is_none() {
@@ -62,8 +72,28 @@ impl Endpoint {
         }
         pair.carrier = to;
         self.route_carriers();
+        self.give(now, [from, to], what);
+        true
+    }
+
+    /// Step 2: what the member that is not the carrier has under way goes to the carrier too.
+    pub fn hand_over_rest(&mut self, now: Time, from: PeerId) {
+        if let Some(to) = self.carrier(from).filter(|to| *to != from) {
+            self.give(now, [from, to], Handing::All);
+        }
+    }
+
+    /// Whether anything that a peer was sent is not acknowledged.
+    pub fn has_in_flight(&self, PeerId(id): PeerId) -> bool {
+        self.peers[id as usize].session.as_ref().is_some_and(|session| session.has_in_flight())
+    }
+
+    fn give(&mut self, now: Time, [from, to]: [PeerId; 2], what: Handing) {
         let (peer, mut cx) = self.parts(from);
-        let handed = peer.session.as_mut().map(|session| session.surrender(now, &mut cx));
+        let handed = peer.session.as_mut().map(|session| match what {
+            Handing::All => session.surrender(now, &mut cx),
+            Handing::Queue => session.surrender_queue(),
+        });
         let waiting = peer.take_waiting();
         let (peer, mut cx) = self.parts(to);
         if let Some((session, handed)) = peer.session.as_mut().zip(handed) {
@@ -72,13 +102,12 @@ impl Endpoint {
         waiting.for_each(|train| peer.enqueue(now, train, &mut cx));
         self.settle(now, from);
         self.settle(now, to);
-        true
     }
 
     /// Step 2: a peer closed its session. What was to go to it may go to its twin.
     pub(super) fn leave_closed(&mut self, now: Time, id: PeerId) {
         if let Some(twin) = self.routing.twin(id).filter(|_| self.carrier(id) == Some(id)) {
-            self.hand_over(now, twin);
+            self.hand_over(now, twin, Handing::All);
         }
     }
 

@@ -24,7 +24,7 @@ mod streams;
 mod telling;
 mod words;
 
-pub use hub::Standing;
+pub use hub::{Handing, Standing};
 pub use peer::PeerConfig;
 pub use share::Load;
 pub use streams::Verdict;
@@ -262,9 +262,10 @@ impl Endpoint {
 
     /// Does what a session asked for.
     fn settle(&mut self, now: Time, id: PeerId) {
-        let peer = &mut self.peers[id.0 as usize];
+        let place = id.0 as usize;
         let (mut mtu_changed, mut paths_seen, mut ended) = (false, false, false);
-        while let Some(event) = peer.session.as_mut().and_then(|session| session.poll_event()) {
+        while let Some(event) = self.peers[place].session.as_mut().and_then(|session| session.poll_event()) {
+            let peer = &mut self.peers[place];
             match event {
                 SessionEvent::PathsSeen => paths_seen = true,
                 SessionEvent::PathClosed(path) => peer.forget_path(path, &mut self.labels),
@@ -275,6 +276,8 @@ impl Endpoint {
                     self.events.push(Event::TrainsLost { peer: id, link, remote });
                 }
                 SessionEvent::Closed | SessionEvent::Silent => {
+                    self.leave_closed(now, id);
+                    let peer = &mut self.peers[place];
                     let told = InstanceId(self.rng.next_u64());
                     peer.end_alone(now, told, &mut self.labels, &mut self.store, &mut self.drops);
                     let silent = event == SessionEvent::Silent;
@@ -291,7 +294,7 @@ impl Endpoint {
         }
         // Once for all that a datagram said of paths.
         if paths_seen {
-            peer.follow_paths(id, &mut self.labels);
+            self.peers[place].follow_paths(id, &mut self.labels);
         }
         if ended {
             self.count_active();
