@@ -132,6 +132,20 @@ impl Claimant {
         self.decide(now);
     }
 
+    /// The session with `member` is over, by its own word: its silence is not waited for.
+    pub fn handle_gone(&mut self, now: Time, member: MemberId) {
+        self.note_call(now);
+        if member == self.owner.id && self.is_heard(now) {
+            self.take_over();
+        }
+    }
+
+    /// Whether a claim must not wait for the loss of a path: it is not confirmed, or its owner has not answered for a while.
+    pub fn is_pressed(&self, now: Time) -> bool {
+        let asks_again = |since| now.since(since) >= self.timing.retransmit;
+        self.phase != Phase::Settled || self.owner.unanswered_since.is_some_and(asks_again)
+    }
+
     /// The hub wants the peer on the other member: a planned move. False where there is one already, or the other member is not heard.
     pub fn handle_move(&mut self, now: Time) -> bool {
         let Some(epoch) = self.claim.epoch.next().filter(|_| self.phase == Phase::Settled && self.is_heard(now)) else {
