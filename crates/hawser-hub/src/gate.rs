@@ -8,7 +8,7 @@
 //!
 //! All times are of CLOCK_BOOTTIME, or a clock like it: it counts while the machine sleeps.
 
-use crate::claim::{Announcement, ClaimMessage, Forwarding, Ownership, Role, Timing, Verdict};
+use crate::claim::{Announcement, Claim, ClaimMessage, Forwarding, Ownership, Role, Timing, Verdict};
 use crate::units::{Epoch, MemberId};
 use hawser_core::endpoint::{Endpoint, Event, Standing};
 use hawser_core::session::{Reach, Sink};
@@ -74,6 +74,11 @@ impl Gate {
     /// What a peer is to this member.
     pub fn role(&self, now: Time, PeerId(peer): PeerId) -> Role {
         self.wards.get(peer as usize).map_or(Role::None, |ward| ward.ownership.role(now))
+    }
+
+    /// The highest claim that is known of a peer.
+    pub fn known(&self, PeerId(peer): PeerId) -> Option<Claim> {
+        self.wards.get(peer as usize).and_then(|ward| ward.ownership.known())
     }
 
     /// The driver is about to wait, and asks to be woken then.
