@@ -66,7 +66,7 @@ pub struct Status {
 #[derive(Clone, Debug)]
 struct Contact {
     member: Member,
-    heard_at: Option<Time>,
+    answered_at: Option<Time>,
 }
 
 /// An old owner that is not told yet.
@@ -93,7 +93,7 @@ impl Pair {
         endpoint.pair([active.peer, standby.peer]);
         Pair {
             claimant: Claimant::new(first, active.id, standby.id, Timing::DEFAULT),
-            contacts: [active, standby].map(|member| Contact { member, heard_at: None }),
+            contacts: [active, standby].map(|member| Contact { member, answered_at: None }),
             carrier: active,
             leaving: None,
             moved: VecDeque::new(),
@@ -173,16 +173,16 @@ impl Pair {
         let [one, other] = [0, 1].map(|at| endpoint.presence(self.contacts[at].member.peer));
         for (contact, presence) in self.contacts.iter_mut().zip([one, other]) {
             let id = contact.member.id;
-            if presence.heard_at > contact.heard_at {
-                contact.heard_at = presence.heard_at;
+            // Who sends and does not hear is of no use: an acknowledgement alone shows that it does.
+            if presence.answered_at > contact.answered_at {
+                contact.answered_at = presence.answered_at;
                 self.claimant.handle_heard(now, id);
             }
-            // What it heard last says that it was there then, whatever it did not acknowledge.
             if let Some(since) = presence.unanswered_since {
-                self.claimant.handle_sent(since.max(presence.heard_at.unwrap_or(since)), id);
+                self.claimant.handle_sent(since, id);
             }
         }
-        let carrier = endpoint.presence(self.carrier.peer);
+        let carrier = if self.contacts[0].member == self.carrier { one } else { other };
         let refresh = if carrier.idle { IDLE_KEEPALIVE } else { Timing::DEFAULT.refresh };
         self.claimant.set_pace(silence(&carrier), refresh);
     }
@@ -237,9 +237,10 @@ impl Leaving {
     }
 }
 
-/// How long a member may be silent. The fastest path's probe timeout makes it suspect, and what was under way goes by the others: the
-/// slowest is waited for as long as its own says.
+/// How long a member may be silent, from the first that it did not acknowledge on: until each path that has something under way has
+/// waited for its own probe timeout (RFC 9002 section 6.2). What went by a path that is suspect by then goes by the others, and is waited
+/// for there; claims go by all of them.
 fn silence(presence: &Presence) -> Duration {
-    let sum = presence.probe_timeouts.map(|(shortest, longest)| shortest + longest);
-    sum.map_or(Timing::DEFAULT.silence, |sum| sum.clamp(SILENCE_LEAST, SILENCE_MOST))
+    let overdue = presence.unanswered_since.zip(presence.overdue_at).map(|(since, at)| at.since(since));
+    overdue.map_or(SILENCE_LEAST, |time| time.clamp(SILENCE_LEAST, SILENCE_MOST))
 }

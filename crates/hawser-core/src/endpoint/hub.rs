@@ -120,7 +120,7 @@ impl Endpoint {
     /// Whether a peer is there.
     pub fn presence(&self, PeerId(id): PeerId) -> Presence {
         let peer = &self.peers[id as usize];
-        let away = Presence { unanswered_since: peer.asking_since, heard_at: None, probe_timeouts: None, idle: false };
+        let away = Presence { unanswered_since: peer.asking_since, answered_at: None, overdue_at: None, idle: false };
         peer.session.as_ref().map_or(away, |session| session.presence())
     }
 

@@ -1,11 +1,11 @@
 //! CLAIM and CLAIM_ACK, for who has a hub (`hawser-hub`): said to a peer that knows them, and heard from it. Nothing is repeated
 //! here, and nothing kept but the newest: whoever says it says it again.
 
+use super::path::Path;
 use super::{Event, Session};
 use crate::drops::{DropReason, Drops};
 use crate::units::{PathId, Time};
 use crate::wire::{Capabilities, HubFrame, Version};
-use std::time::Duration;
 
 /// By which paths a frame goes. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -24,10 +24,10 @@ pub struct Presence {
     /// Since when something was sent and nothing at all was acknowledged; of a peer without a session, since when it was asked in
     /// vain.
     pub unanswered_since: Option<Time>,
-    /// When an authentic datagram last came; none without a session.
-    pub heard_at: Option<Time>,
-    /// The shortest and the longest probe timeout of its active paths that were measured; none where there is none.
-    pub probe_timeouts: Option<(Duration, Duration)>,
+    /// When anything last was acknowledged, or the session began; none without one.
+    pub answered_at: Option<Time>,
+    /// When all that its active paths have under way and was not acknowledged is overdue; none where no such path has anything.
+    pub overdue_at: Option<Time>,
     /// No inner packet went or came for long.
     pub idle: bool,
 }
@@ -103,12 +103,13 @@ impl Session {
 
     /// Whether the peer is there.
     pub fn presence(&self) -> Presence {
-        let measured = self.paths.iter().filter(|path| path.health.is_active() && path.way.rtt.has_sample());
-        let timeouts = measured.map(|path| path.way.probe_timeout());
+        // A path that is suspect has been waited for.
+        let active = self.paths.iter().filter(|path| path.health.is_active());
+        let overdue = |path: &Path| path.flight.sent.next_awaited_sent_at().map(|at| at + path.way.probe_timeout());
         Presence {
             unanswered_since: self.liveness.unanswered_since(),
-            heard_at: Some(self.liveness.heard_at()),
-            probe_timeouts: timeouts.clone().min().zip(timeouts.max()),
+            answered_at: Some(self.liveness.answered_at()),
+            overdue_at: active.filter_map(overdue).max(),
             idle: self.liveness.is_idle(),
         }
     }

@@ -10,6 +10,8 @@ pub(super) struct Liveness {
     started: Time,
     /// Since when something was sent and nothing at all was acknowledged.
     unanswered_since: Option<Time>,
+    /// When anything last was.
+    answered_at: Time,
     /// When inner packets last went or came; none do for long.
     busy_at: Time,
     idle: bool,
@@ -27,6 +29,7 @@ impl Liveness {
         Liveness {
             started: now,
             unanswered_since: None,
+            answered_at: now,
             busy_at: now,
             idle: false,
             resumed_at: now,
@@ -64,8 +67,8 @@ impl Liveness {
     }
 
     /// Something was acknowledged.
-    pub fn note_answered(&mut self) {
-        self.unanswered_since = None;
+    pub fn note_answered(&mut self, now: Time) {
+        (self.unanswered_since, self.answered_at) = (None, now);
     }
 
     /// Since when something was sent and nothing at all was acknowledged.
@@ -73,9 +76,9 @@ impl Liveness {
         self.unanswered_since
     }
 
-    /// When an authentic datagram last came.
-    pub fn heard_at(&self) -> Time {
-        self.heard_at
+    /// When anything last was acknowledged; at first, when the session began.
+    pub fn answered_at(&self) -> Time {
+        self.answered_at
     }
 
     /// When too much is unanswered, where it may be so for `allowed`.
