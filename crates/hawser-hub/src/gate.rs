@@ -161,7 +161,7 @@ impl Gate {
             let written = ClaimMessage::Ack(ack).encode(&mut out);
             debug_assert_eq!(written, Ok(()), "a role that needs an epoch has one");
             if let Some(frame) = HubFrame::new(HubFrameType::ClaimAck, out.written()) {
-                endpoint.say_to_hub(peer, frame, Reach::Back);
+                endpoint.say_to_hub(now, peer, frame, Reach::Back);
             }
         }
         if let Some(announcement) = ward.ownership.poll_announcement() {

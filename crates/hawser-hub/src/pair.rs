@@ -140,8 +140,9 @@ impl Pair {
         if self.claimant.poll_timeout() <= now {
             self.claimant.handle_timeout(now);
         }
-        self.speak(now, endpoint);
+        // Whom packets leave is known before anything is said to it.
         self.follow_carrier(now, endpoint);
+        self.speak(now, endpoint);
         self.let_go(now, endpoint);
     }
 
@@ -179,7 +180,7 @@ impl Pair {
                 self.claimant.handle_heard(now, id);
             }
             if let Some(since) = presence.unanswered_since {
-                self.claimant.handle_sent(since, id);
+                self.claimant.handle_sent(since.max(presence.answered_at.unwrap_or(since)), id);
             }
         }
         let carrier = if self.contacts[0].member == self.carrier { one } else { other };
@@ -196,7 +197,7 @@ impl Pair {
             let written = ClaimMessage::Claim(frame).encode(&mut out);
             debug_assert_eq!(written, Ok(()), "the buffer has the longest message's length");
             if let Some(frame) = HubFrame::new(HubFrameType::Claim, out.written()) {
-                endpoint.say_to_hub(to.peer, frame, reach);
+                endpoint.say_to_hub(now, to.peer, frame, reach);
             }
         }
     }

@@ -112,9 +112,9 @@ impl Endpoint {
     }
 
     /// Says a CLAIM or CLAIM_ACK to a peer, once. False where it is away, or does not know what that is.
-    pub fn say_to_hub(&mut self, PeerId(id): PeerId, frame: HubFrame, reach: Reach) -> bool {
+    pub fn say_to_hub(&mut self, now: Time, PeerId(id): PeerId, frame: HubFrame, reach: Reach) -> bool {
         let session = self.peers.get_mut(id as usize).and_then(|peer| peer.session.as_mut());
-        session.is_some_and(|session| session.say_to_hub(frame, reach))
+        session.is_some_and(|session| session.say_to_hub(now, frame, reach))
     }
 
     /// Whether a peer is there.

@@ -4,6 +4,7 @@
 use super::path::Path;
 use super::{Event, Session};
 use crate::drops::{DropReason, Drops};
+use crate::path::health::HealthState;
 use crate::units::{PathId, Time};
 use crate::wire::{Capabilities, HubFrame, Version};
 
@@ -12,7 +13,7 @@ use crate::wire::{Capabilities, HubFrame, Version};
 pub enum Reach {
     /// The one that speaks for the session.
     Best,
-    /// All that are active: it must not wait for the loss of one.
+    /// All that may lead to the peer: it must not wait for the loss of one. Those that are down are probed.
     All,
     /// Those by which the peer said something since the last answer; by the best, where none of them is active.
     Back,
@@ -24,7 +25,7 @@ pub struct Presence {
     /// Since when something was sent and nothing at all was acknowledged; of a peer without a session, since when it was asked in
     /// vain.
     pub unanswered_since: Option<Time>,
-    /// When anything last was acknowledged, or the session began; none without one.
+    /// When anything last was acknowledged, a challenge answered, or the session began; none without one.
     pub answered_at: Option<Time>,
     /// When all that its active paths have under way and was not acknowledged is overdue; none where no such path has anything.
     pub overdue_at: Option<Time>,
@@ -63,17 +64,21 @@ impl Session {
 
     /// Says it with the next datagram of these paths, in the place of what was to be said and was not. False where the peer does
     /// not know it, or no path works.
-    pub fn say_to_hub(&mut self, frame: HubFrame, reach: Reach) -> bool {
+    pub fn say_to_hub(&mut self, now: Time, frame: HubFrame, reach: Reach) -> bool {
         if !self.hub.known {
             return false;
         }
         let came_by = if reach == Reach::Back { std::mem::take(&mut self.hub.came_by) } else { Vec::new() };
         let active = |index: usize| self.paths[index].health.is_active();
+        let down = |index: usize| matches!(self.paths[index].health.state(), HealthState::Down(_));
         let mut by: Vec<usize> = match reach {
             Reach::Best => Vec::new(),
-            Reach::All => (0..self.paths.len()).filter(|index| active(*index)).collect(),
+            Reach::All => (0..self.paths.len()).filter(|index| !down(*index)).collect(),
             Reach::Back => came_by.iter().filter_map(|id| self.paths.index_of(*id)).filter(|at| active(*at)).collect(),
         };
+        if reach == Reach::All {
+            self.paths.iter_mut().for_each(|path| path.health.probe_now(now));
+        }
         if by.is_empty() {
             by.extend((0..self.paths.len()).find(|index| self.is_spokesman(*index)));
         }

@@ -71,12 +71,17 @@ impl Liveness {
         (self.unanswered_since, self.answered_at) = (None, now);
     }
 
+    /// An answer came that no acknowledgement is: a path that was down leads to the peer.
+    pub fn note_proof(&mut self, now: Time) {
+        self.answered_at = now;
+    }
+
     /// Since when something was sent and nothing at all was acknowledged.
     pub fn unanswered_since(&self) -> Option<Time> {
         self.unanswered_since
     }
 
-    /// When anything last was acknowledged; at first, when the session began.
+    /// When anything last was acknowledged, or a challenge answered; at first, when the session began.
     pub fn answered_at(&self) -> Time {
         self.answered_at
     }

@@ -38,7 +38,8 @@ pub enum Phase {
 /// ```
 ///
 /// *Silent*: something was sent to the owner, nothing came for [`Timing::silence`], **and** the other one, asked after half of it,
-/// was heard since. Where neither is heard, the peer's own links are down: it waits, and who is heard first has the peer. A higher
+/// was heard since. Where neither is heard, the peer's own links are down: it waits, and when they are back the owner's answer may come
+/// after the other one's: its silence counts anew, once. A higher
 /// epoch in an answer is of an earlier life of the peer: it claims above.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Claimant {
@@ -51,6 +52,8 @@ pub struct Claimant {
     other: Contact,
     /// Whether the other one was heard in the second half of the owner's silence.
     other_answers: bool,
+    /// Both were silent, and since the other one answered the owner's silence counts anew.
+    counts_anew: bool,
 }
 
 impl Claimant {
@@ -59,7 +62,7 @@ impl Claimant {
     pub fn new(first: Epoch, active: MemberId, standby: MemberId, timing: Timing) -> Self {
         let claim = Claim { epoch: first, owner: active };
         let (owner, other) = (Contact::new(active), Contact::new(standby));
-        Claimant { timing, claim, phase: Phase::Claiming, failed: 0, owner, other, other_answers: false }
+        Claimant { timing, claim, phase: Phase::Claiming, failed: 0, owner, other, other_answers: false, counts_anew: false }
     }
 
     /// The highest claim that was made.
@@ -220,10 +223,15 @@ impl Claimant {
 
     fn note_heard(&mut self, now: Time, member: MemberId) {
         if member == self.owner.id {
-            (self.owner.unanswered_since, self.other_answers) = (None, false);
+            (self.owner.unanswered_since, self.other_answers, self.counts_anew) = (None, false, false);
         } else if member == self.other.id {
-            self.other.unanswered_since = None;
-            self.other_answers |= self.other_asked_at().is_some_and(|at| at <= now);
+            let asked = self.other_asked_at().is_some_and(|at| at <= now);
+            let late = self.other.unanswered_since.take().is_some_and(|since| now.since(since) >= 2 * self.timing.silence);
+            if asked && late && !std::mem::replace(&mut self.counts_anew, true) {
+                (self.owner.unanswered_since, self.owner.urgent) = (Some(now), true);
+            } else {
+                self.other_answers |= asked;
+            }
         }
     }
 
@@ -250,7 +258,7 @@ impl Claimant {
         std::mem::swap(&mut self.owner, &mut self.other);
         self.claim = Claim { epoch, owner: self.owner.id };
         self.owner.unanswered_since = None;
-        self.other_answers = false;
+        (self.other_answers, self.counts_anew) = (false, false);
         (self.owner.urgent, self.other.urgent) = (true, true);
     }
 
