@@ -239,7 +239,7 @@ impl Leaving {
 }
 
 /// How long a member may be silent, from the first that it did not acknowledge on: until each path that has something under way has
-/// waited for its own probe timeout (RFC 9002 section 6.2). What went by a path that is suspect by then goes by the others, and is waited
+/// waited for two datagrams for its own probe timeout (RFC 9002 section 6.2), of which one may be lost. What went by a path that is suspect by then goes by the others, and is waited
 /// for there; claims go by all of them.
 fn silence(presence: &Presence) -> Duration {
     let overdue = presence.unanswered_since.zip(presence.overdue_at).map(|(since, at)| at.since(since));

@@ -96,6 +96,7 @@ fn main() {
         runs.extend(cases.iter().zip(&outcomes).map(|(case, outcome)| run(case, outcome)));
     }
     let Some(file) = file else { return };
-    let fields = [("seed", seed.to_string()), ("summary", array(summaries.into_iter())), ("runs", array(runs.into_iter()))];
+    let command = text("cargo run --release -p hawser-sim --example hub -- --json FILE");
+    let fields = [("command", command), ("seed", seed.to_string()), ("summary", array(summaries.into_iter())), ("runs", array(runs.into_iter()))];
     json::write(&file, "hub", &fields);
 }

@@ -27,7 +27,8 @@ pub struct Presence {
     pub unanswered_since: Option<Time>,
     /// When anything last was acknowledged, a challenge answered, or the session began; none without one.
     pub answered_at: Option<Time>,
-    /// When all that its active paths have under way and was not acknowledged is overdue; none where no such path has anything.
+    /// When each of its active paths has had two datagrams unanswered for its probe timeout, so that one loss is no silence; of a path
+    /// that has one under way, twice the probe timeout after that. None where no such path has anything.
     pub overdue_at: Option<Time>,
     /// No inner packet went or came for long.
     pub idle: bool,
@@ -110,7 +111,10 @@ impl Session {
     pub fn presence(&self) -> Presence {
         // A path that is suspect has been waited for.
         let active = self.paths.iter().filter(|path| path.health.is_active());
-        let overdue = |path: &Path| path.flight.sent.next_awaited_sent_at().map(|at| at + path.way.probe_timeout());
+        let overdue = |path: &Path| {
+            let (mut awaited, timeout) = (path.flight.sent.awaited_sent_at(), path.way.probe_timeout());
+            awaited.next().map(|first| awaited.next().unwrap_or(first + timeout) + timeout)
+        };
         Presence {
             unanswered_since: self.liveness.unanswered_since(),
             answered_at: Some(self.liveness.answered_at()),

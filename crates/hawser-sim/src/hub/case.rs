@@ -183,15 +183,6 @@ impl Case {
             world.at(second(at), act);
         }
         world.run_until(second(END));
-        if std::env::var_os("HUB_DEBUG").is_some() {
-            eprintln!("moved {:?} unrouted {}", world.moved, world.unrouted);
-            for member in 0..2 {
-                let all: Vec<_> = world.drops(member).iter().filter(|(_, count)| *count > 0).collect();
-                eprintln!("member {member} dropped {all:?}");
-            }
-            let all = world.peer.endpoint.snapshot(world.peer.clock.show(world.now)).drops;
-            eprintln!("peer {:?}", all.iter().filter(|(_, count)| *count > 0).collect::<Vec<_>>());
-        }
         self.judge(&world, calls.map(|ledger| ledger.take()), ping, [up, down])
     }
 

@@ -61,6 +61,8 @@ pub enum Act {
     Drain(usize),
     /// Its portal ends in order: it closes its sessions.
     Close(usize),
+    /// The peer is moved to the other member, as the hub wants it.
+    Move,
 }
 
 enum Happening {
@@ -311,7 +313,9 @@ impl World {
             Act::Holes(link, member, holes) => self.lines[link].beyond[member].1 = holes,
             Act::Drain(member) => self.members[member].drain(now, &mut self.inbox),
             Act::Close(member) => self.members[member].portal.endpoint.close(),
+            Act::Move => drop(self.pair.handle_move(self.peer.clock.show(now))),
         }
+        self.settle();
         (0..2).for_each(|member| self.flush(member));
         if let Act::Close(member) = act {
             self.act(Act::Kill(member));
