@@ -60,15 +60,16 @@ impl Gate {
         Gate { me, timing, wards, timers, wakes_at: Time::NEVER, draining: false, announced }
     }
 
-    /// Every peer up to this one is known from now on: whoever is not served waits.
-    pub fn add_peers(&mut self, now: Time, upto: PeerId, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
-        while self.wards.len() <= upto.0 as usize {
-            let peer = PeerId(self.wards.len() as u32);
-            let mut ownership = Ownership::new(self.me, self.timing);
-            ownership.handle_drain(self.draining);
-            self.wards.push(Ward { ownership, plain: false, due: Time::NEVER });
-            self.follow(now, peer, endpoint, sink);
+    /// The endpoint has a new peer: nothing is known of it, and its packets wait.
+    pub fn add_peer(&mut self, now: Time, peer: PeerId, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
+        let place = peer.0 as usize;
+        while self.wards.len() <= place {
+            self.wards.push(Ward::new(self.me, self.timing));
         }
+        self.timers.remove(&(self.wards[place].due, peer));
+        self.wards[place] = Ward::new(self.me, self.timing);
+        self.wards[place].ownership.handle_drain(self.draining);
+        self.follow(now, peer, endpoint, sink);
     }
 
     /// What a peer is to this member.
@@ -177,6 +178,10 @@ impl Gate {
 }
 
 impl Ward {
+    fn new(me: MemberId, timing: Timing) -> Self {
+        Ward { ownership: Ownership::new(me, timing), plain: false, due: Time::NEVER }
+    }
+
     fn standing(&self, now: Time) -> Standing {
         match (self.ownership.forwarding(now), self.ownership.role(now)) {
             _ if self.plain => Standing::Served,

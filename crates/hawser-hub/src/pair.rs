@@ -210,11 +210,11 @@ impl Pair {
     fn follow_carrier(&mut self, now: Time, endpoint: &mut Endpoint) {
         // In a planned move the claim was confirmed before anything moves.
         let planned = self.claimant.phase() == Phase::Settled;
-        let Some(to) = self.named(self.claimant.carrier()).filter(|to| *to != self.carrier) else { return };
+        let Some(to) = self.named(self.claimant.carrier()) else { return };
         let what = if planned { Handing::Queue } else { Handing::All };
-        // The endpoint moved by itself where the session was closed.
-        let moved = endpoint.hand_over(now, to.peer, what) || endpoint.carrier(to.peer) == Some(to.peer);
-        if moved {
+        // Where a session was closed the endpoint moved by itself; back, if the owner begins another.
+        let carries = endpoint.carrier(to.peer) == Some(to.peer) || endpoint.hand_over(now, to.peer, what);
+        if carries && to != self.carrier {
             let old = std::mem::replace(&mut self.carrier, to);
             self.leaving = planned.then_some(Leaving { old, since: now });
             self.moved.push_back(Moved { to, epoch: self.claimant.claim().epoch, planned });

@@ -12,6 +12,7 @@
 //!
 //! Both say and hear CLAIM and CLAIM_ACK, which mean nothing here (`say_to_hub`, [`super::Event::HubSaid`]).
 
+use super::peer::INITIATE_EVERY;
 use super::{Endpoint, Event};
 use crate::drops::DropReason;
 use crate::packet::TrainId;
@@ -32,6 +33,9 @@ pub enum Standing {
     /// They are dropped.
     Refused,
 }
+
+/// Who has answered none of so many rounds of initiations is silent: as of datagrams, one may be lost.
+const INITIATIONS: u32 = 2;
 
 /// What goes to the other member at once. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -120,13 +124,21 @@ impl Endpoint {
     /// Whether a peer is there.
     pub fn presence(&self, PeerId(id): PeerId) -> Presence {
         let peer = &self.peers[id as usize];
-        let away = Presence { unanswered_since: peer.asking_since, answered_at: None, overdue_at: None, idle: false };
+        let asking_since = peer.asking_since;
+        let overdue_at = asking_since.map(|since| since + INITIATIONS * INITIATE_EVERY);
+        let away = Presence { unanswered_since: asking_since, answered_at: None, overdue_at, idle: false };
         peer.session.as_ref().map_or(away, |session| session.presence())
     }
 
     /// Whether a peer has a session with us, and knows what CLAIM and CLAIM_ACK are about.
     pub fn knows_hub(&self, PeerId(id): PeerId) -> bool {
         self.peers[id as usize].session.as_ref().is_some_and(|session| session.knows_hub())
+    }
+
+    /// A peer is no more: whoever has its place next is of no pair, and served.
+    pub(super) fn leave_hub(&mut self, id: PeerId) {
+        self.pairs.retain(|pair| !pair.members.contains(&id));
+        self.routing.leave_hub(id);
     }
 
     /// The networks of pairs lead to their carriers.
@@ -139,10 +151,11 @@ impl Endpoint {
 
     /// Step 3: from now on. What was held is forwarded, or dropped.
     pub fn set_standing(&mut self, now: Time, id: PeerId, standing: Standing, sink: &mut dyn Sink) {
-        let before = self.routing.set_standing(id, standing);
+        let before = self.routing.standing(id);
         if before == standing {
             return;
         }
+        self.routing.set_standing(id, standing);
         let (peer, mut cx) = self.parts(id);
         if before == Standing::Served
             && let Some(session) = &mut peer.session

@@ -25,6 +25,7 @@ impl Endpoint {
         if let Some(peer) = self.peers.get_mut(id as usize) {
             peer.retire(now, &mut self.labels, &mut self.store, &mut self.drops);
             self.flows.forget(PeerId(id));
+            self.leave_hub(PeerId(id));
             self.route_anew();
         }
     }

@@ -66,14 +66,22 @@ impl Routing {
         pair.iter().copied().find(|member| *member != peer)
     }
 
-    /// Whether a peer is served from now on. Tells how it was.
-    pub fn set_standing(&mut self, PeerId(peer): PeerId, standing: Standing) -> Standing {
+    /// A peer is of no hub any more.
+    pub fn leave_hub(&mut self, peer: PeerId) {
+        self.pairs.retain(|pair| !pair.contains(&peer));
+        if self.standing(peer) != Standing::Served {
+            self.set_standing(peer, Standing::Served);
+        }
+    }
+
+    /// Whether a peer is served from now on.
+    pub fn set_standing(&mut self, PeerId(peer): PeerId, standing: Standing) {
         let place = peer as usize;
         if self.standings.len() <= place {
             self.standings.resize(place + 1, Standing::Served);
         }
+        self.standings[place] = standing;
         self.forget();
-        std::mem::replace(&mut self.standings[place], standing)
     }
 
     /// The peer whose longest prefix holds `address`, where it is not served.
@@ -83,7 +91,8 @@ impl Routing {
         Some((peer, self.standing(peer))).filter(|(_, standing)| *standing != Standing::Served)
     }
 
-    fn standing(&self, PeerId(peer): PeerId) -> Standing {
+    /// Whether a peer is served.
+    pub fn standing(&self, PeerId(peer): PeerId) -> Standing {
         self.standings.get(peer as usize).copied().unwrap_or_default()
     }
 

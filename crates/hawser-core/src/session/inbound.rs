@@ -69,9 +69,6 @@ impl Session {
             let frame = frame.map_err(|_| DropReason::BadFrame)?;
             self.on_frame(now, index, route, frame, sink, cx)?;
         }
-        if std::mem::take(&mut self.inbound.holds) {
-            self.events.push(Event::Holds);
-        }
         Ok(())
     }
 
@@ -171,10 +168,10 @@ impl Session {
         cx: &'a mut Context<'_>,
     ) -> (&'a mut Inbound, &'a mut Fec, Delivery<'a>) {
         let patience = self.hold.patience(&self.paths, &self.settings.tuning);
-        let Session { peer, inbound, fec, scheduling, .. } = self;
+        let Session { peer, inbound, fec, scheduling, events, .. } = self;
         let Context { store, routing, drops, rules, flows, .. } = cx;
         let scheduler = &mut scheduling.scheduler;
-        (inbound, fec, Delivery { peer: *peer, patience, scheduler, sink, store, routing, drops, rules, flows })
+        (inbound, fec, Delivery { peer: *peer, patience, scheduler, sink, store, routing, drops, rules, flows, events })
     }
 
     /// The peer's word about a path: the newest revision counts. It closes none but its own. Tells whether it is believed.
@@ -209,8 +206,6 @@ pub(super) struct Inbound {
     pub reassembler: Reassembler,
     /// What is not forwarded yet.
     pub held: HeldBack,
-    /// Whether something is since that was last asked.
-    holds: bool,
     /// Bytes of inner packets.
     pub rx_inner: ByteCount,
 }
@@ -227,6 +222,7 @@ pub(super) struct Delivery<'a> {
     pub drops: &'a mut Drops,
     rules: &'a Rules,
     flows: &'a mut FlowWatch,
+    events: &'a mut Vec<Event>,
 }
 
 impl Delivery<'_> {
@@ -282,7 +278,6 @@ impl Inbound {
             resequencer: Resequencer::new(),
             reassembler: Reassembler::new(),
             held: HeldBack::default(),
-            holds: false,
             rx_inner: ByteCount::ZERO,
         }
     }
@@ -303,7 +298,9 @@ impl Inbound {
         if let Err(reason) = to.check_addresses(packet) {
             self.resequencer.on_refused(now, arrival, to.patience, to.sink);
             if reason == DropReason::NotOwner && to.holds(packet) {
-                self.holds |= self.held.push(now, packet, arrival.partial, to.drops);
+                if self.held.push(now, packet, arrival.partial, to.drops) {
+                    to.events.push(Event::Holds);
+                }
                 return Ok(());
             }
             return Err(reason);

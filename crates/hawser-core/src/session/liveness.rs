@@ -98,7 +98,7 @@ impl Liveness {
 
     /// The peer took part in a handshake: it answered, or asked.
     pub fn note_handshake(&mut self, now: Time) {
-        (self.heard_at, self.unanswered_since) = (now, None);
+        (self.heard_at, self.unanswered_since, self.answered_at) = (now, None, now);
     }
 
     /// Whether the session is over for silence.

@@ -60,7 +60,7 @@ impl Member {
     fn begin(&mut self, now: Time) {
         let mut nobody = Inbox::default();
         let shown = self.portal.clock.show(now);
-        self.gate.add_peers(shown, PEER, &mut self.portal.endpoint, &mut nobody);
+        self.gate.add_peer(shown, PEER, &mut self.portal.endpoint, &mut nobody);
     }
 
     /// The epoch in which it owns, if it does and runs.
