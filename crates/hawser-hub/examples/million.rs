@@ -65,7 +65,7 @@ impl World {
             let one_way = [(); 2].map(|()| 5 + world.below(46));
             let start = world.below(STARTED);
             let mut claimant = Claimant::new(Epoch::FIRST, ids[0], ids[1], Timing::DEFAULT);
-            claimant.set_pace(silence(one_way), Timing::DEFAULT.refresh);
+            claimant.set_pace(silence(one_way), silence(one_way) / 2, Timing::DEFAULT.refresh);
             world.peers.push(Peer {
                 claimant,
                 members: ids.map(|id| id.0 as u32),

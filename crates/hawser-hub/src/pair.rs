@@ -185,7 +185,8 @@ impl Pair {
         }
         let carrier = if self.contacts[0].member == self.carrier { one } else { other };
         let refresh = if carrier.idle { IDLE_KEEPALIVE } else { Timing::DEFAULT.refresh };
-        self.claimant.set_pace(silence(&carrier), refresh);
+        let silence = silence(&carrier);
+        self.claimant.set_pace(silence, ask(&carrier, silence), refresh);
     }
 
     fn speak(&mut self, now: Time, endpoint: &mut Endpoint) {
@@ -236,6 +237,12 @@ impl Leaving {
         let waited = now.since(self.since);
         waited >= LINGER_MOST || waited >= LINGER && !endpoint.has_in_flight(self.old.peer)
     }
+}
+
+/// After how much of a silence the other member is asked: in no packet's usual round trip, and early enough that its answer is there.
+fn ask(presence: &Presence, silence: Duration) -> Duration {
+    let late = presence.unanswered_since.zip(presence.late_at).map(|(since, at)| at.since(since));
+    late.map_or(silence / 2, |time| time.min(silence))
 }
 
 /// How long a member may be silent, from the first that it did not acknowledge on: until each path that has something under way has

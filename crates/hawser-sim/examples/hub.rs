@@ -33,6 +33,7 @@ fn run(case: &Case, outcome: &Outcome) -> String {
         ("moved_after_ms", number(outcome.moved_after)),
         ("refused", outcome.refused.to_string()),
         ("ping_ms", number(outcome.ping)),
+        ("standby_a_second_and_link", number(outcome.standby)),
     ])
 }
 
@@ -56,6 +57,7 @@ fn summary(fault: Fault, outcomes: &[&Outcome]) -> (String, String) {
         ("moved_after_ms", of(&|outcome| outcome.moved_after)),
         ("moves", of(&|outcome| outcome.moves as f64)),
         ("refused", of(&|outcome| outcome.refused as f64)),
+        ("standby_a_second_and_link", of(&|outcome| outcome.standby)),
     ];
     let kept = [0, 1].map(|way: usize| of(&|outcome| outcome.kept[way])[0]);
     let dead = outcomes.iter().filter(|outcome| !outcome.lives).count();
@@ -63,7 +65,7 @@ fn summary(fault: Fault, outcomes: &[&Outcome]) -> (String, String) {
     let mut fields: Vec<_> = figures.iter().map(|(name, figures)| (*name, pair(*figures))).collect();
     fields.extend([("fault", text(&format!("{fault:?}"))), ("cases", outcomes.len().to_string())]);
     fields.extend([("streams_kept_median", pair(kept)), ("flows_that_died", dead.to_string())]);
-    let line = figures.iter().map(|(name, [median, worst])| format!("{name} {median:.0}/{worst:.0}"));
+    let line = figures.iter().map(|(name, [median, worst])| format!("{name} {median:.1}/{worst:.1}"));
     let line = line.collect::<Vec<_>>().join(", ");
     (object(&fields), format!("{fault:?}, {} cases (median/worst): {line}; kept {kept:.2?}; {dead} died", outcomes.len()))
 }

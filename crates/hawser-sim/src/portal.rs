@@ -255,7 +255,7 @@ impl Portal {
 
     /// The session, if there is one.
     pub fn session(&self, now: Time) -> Option<SessionSnapshot> {
-        self.endpoint.snapshot(self.clock.show(now)).peers.into_iter().next().flatten()
+        self.endpoint.snapshot(self.clock.show(now)).peers.into_iter().flatten().next()
     }
 
     /// An inner packet that `write` puts into the read buffer, of as many bytes as it says.

@@ -126,7 +126,7 @@ impl Endpoint {
         let peer = &self.peers[id as usize];
         let asking_since = peer.asking_since;
         let overdue_at = asking_since.map(|since| since + INITIATIONS * INITIATE_EVERY);
-        let away = Presence { unanswered_since: asking_since, answered_at: None, overdue_at, idle: false };
+        let away = Presence { unanswered_since: asking_since, answered_at: None, late_at: overdue_at, overdue_at, idle: false };
         peer.session.as_ref().map_or(away, |session| session.presence())
     }
 

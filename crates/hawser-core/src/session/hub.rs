@@ -27,6 +27,8 @@ pub struct Presence {
     pub unanswered_since: Option<Time>,
     /// When anything last was acknowledged, a challenge answered, or the session began; none without one.
     pub answered_at: Option<Time>,
+    /// When the first of its paths has waited for its probe timeout; none where none waits.
+    pub late_at: Option<Time>,
     /// When each of its active paths has had two datagrams unanswered for its probe timeout, so that one loss is no silence; of a path
     /// that has one under way, twice the probe timeout after that. None where no such path has anything.
     pub overdue_at: Option<Time>,
@@ -109,6 +111,11 @@ impl Session {
 
     /// Whether the peer is there.
     pub fn presence(&self) -> Presence {
+        let late = |path: &Path| match path.health.state() {
+            HealthState::Suspect => path.health.suspect_since(),
+            HealthState::Active => path.flight.sent.next_awaited_sent_at().map(|at| at + path.way.probe_timeout()),
+            _ => None,
+        };
         // A path that is suspect has been waited for.
         let active = self.paths.iter().filter(|path| path.health.is_active());
         let overdue = |path: &Path| {
@@ -118,6 +125,7 @@ impl Session {
         Presence {
             unanswered_since: self.liveness.unanswered_since(),
             answered_at: Some(self.liveness.answered_at()),
+            late_at: self.paths.iter().filter_map(late).min(),
             overdue_at: active.filter_map(overdue).max(),
             idle: self.liveness.is_idle(),
         }

@@ -37,7 +37,7 @@ pub enum Phase {
 ///                       silent: (e+1, other)
 /// ```
 ///
-/// *Silent*: something was sent to the owner, nothing came for [`Timing::silence`], **and** the other one, asked after half of it,
+/// *Silent*: something was sent to the owner, nothing came for [`Timing::silence`], **and** the other one, asked after [`Timing::ask`] of it,
 /// was heard since. Where neither is heard, the peer's own links are down: it waits, and when they are back the owner's answer may come
 /// after the other one's: its silence counts anew, once. A higher
 /// epoch in an answer is of an earlier life of the peer: it claims above.
@@ -50,7 +50,7 @@ pub struct Claimant {
     failed: u32,
     owner: Contact,
     other: Contact,
-    /// Whether the other one was heard in the second half of the owner's silence.
+    /// Whether the other one was heard since it was asked, in the owner's silence.
     other_answers: bool,
     /// Both were silent, and since the other one answered the owner's silence counts anew.
     counts_anew: bool,
@@ -83,9 +83,10 @@ impl Claimant {
         }
     }
 
-    /// The paths changed, or the session's idleness: `silence`, three probe timeouts, and `refresh` from now on.
-    pub fn set_pace(&mut self, silence: Duration, refresh: Duration) {
-        (self.timing.silence, self.timing.refresh) = (silence, refresh);
+    /// The paths changed, or the session's idleness: `silence`, what of it passes before the other member is asked, and `refresh`
+    /// from now on.
+    pub fn set_pace(&mut self, silence: Duration, ask: Duration, refresh: Duration) {
+        (self.timing.silence, self.timing.ask, self.timing.refresh) = (silence, ask, refresh);
         self.timing.retransmit = silence / PROBES;
     }
 
@@ -145,7 +146,7 @@ impl Claimant {
 
     /// Whether a claim must not wait for the loss of a path: it is not confirmed, or its owner has not answered for a while.
     pub fn is_pressed(&self, now: Time) -> bool {
-        let asks_again = |since| now.since(since) >= self.timing.retransmit;
+        let asks_again = |since| now.since(since) >= self.timing.retransmit.min(self.timing.ask);
         self.phase != Phase::Settled || self.owner.unanswered_since.is_some_and(asks_again)
     }
 
@@ -270,7 +271,7 @@ impl Claimant {
 
     /// When the other one is asked whether it is there, since the owner seems not to be: its answer comes before it is needed.
     fn other_asked_at(&self) -> Option<Time> {
-        self.owner.unanswered_since.map(|since| since + self.timing.silence / 2)
+        self.owner.unanswered_since.map(|since| since + self.timing.ask)
     }
 
     /// Whether the other member has said something in its present session, and is not silent.

@@ -22,6 +22,8 @@ use std::time::Duration;
 /// When it happens, and when it is over: seconds.
 const FAULT: f64 = 6.0;
 const HEALS: f64 = 9.0;
+/// From then until the fault the standby's cost is counted.
+const CALM: f64 = 2.0;
 /// The run ends then.
 const END: f64 = 14.0;
 /// Who is active at first, and who takes over.
@@ -131,6 +133,8 @@ pub struct Outcome {
     pub kept: [f64; 2],
     /// The ping's median before the fault.
     pub ping: f64,
+    /// Datagrams a second and link that the peer sent to the standby before the fault.
+    pub standby: f64,
 }
 
 fn second(at: f64) -> Time {
@@ -182,8 +186,12 @@ impl Case {
         for (at, act) in self.fault.acts() {
             world.at(second(at), act);
         }
+        world.run_until(second(CALM));
+        let before = world.to_standby;
+        world.run_until(second(FAULT));
+        let standby = (world.to_standby - before) as f64 / (FAULT - CALM) / self.links.len() as f64;
         world.run_until(second(END));
-        self.judge(&world, calls.map(|ledger| ledger.take()), ping, [up, down])
+        Outcome { standby, ..self.judge(&world, calls.map(|ledger| ledger.take()), ping, [up, down]) }
     }
 
     /// Step 3.
@@ -214,6 +222,7 @@ impl Case {
             refused: (0..2).map(|member| world.drops(member).of(hawser_core::drops::DropReason::NotOwner)).sum(),
             kept: receivers.map(|receiver| bytes(receiver, FAULT) as f64 / bytes(receiver, FAULT - 2.0).max(1) as f64),
             ping: ms(ping.quantile(second(FAULT - 2.0), second(FAULT), 0.5)),
+            standby: f64::NAN,
         }
     }
 }

@@ -103,6 +103,8 @@ pub struct World {
     pub pair: Pair,
     /// What moved, and when.
     pub moved: Vec<(Time, Moved)>,
+    /// Datagrams that the peer sent to the member that does not carry its packets.
+    pub to_standby: u64,
     /// Packets of the server's for the peer that no member announced.
     pub unrouted: u64,
     members: [Member; 2],
@@ -178,6 +180,7 @@ impl World {
             peer,
             pair,
             moved: Vec::new(),
+            to_standby: 0,
             unrouted: 0,
             members,
             lines,
@@ -347,7 +350,9 @@ impl World {
             if sent.is_empty() {
                 return;
             }
+            let active = listening(self.pair.status().active.peer.0 as usize);
             for (link, datagram) in sent {
+                self.to_standby += u64::from(datagram.to != active);
                 let due = self.lines[link].up.offer(self.now, datagram);
                 self.departs(link, true, due);
             }
