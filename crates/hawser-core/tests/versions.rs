@@ -12,8 +12,8 @@ use hawser_core::session::{Direction, Reach, SpeedError, SpeedRun, Terms};
 use hawser_core::units::{ByteCount, Ecn, LinkGroup, LinkId, PacketNumber, PathId, PeerId, Time};
 use hawser_core::wire::handshake::HandshakeIndex;
 use hawser_core::wire::{
-    Capabilities, CipherSet, DATA_HEADER_LEN, DataHeader, Frame, Frames, HubFrame, HubFrameType, InstanceId, Offer, Protection, ReservedFrame,
-    TAG_LEN, TruncatedNumber, Version, Writer,
+    Capabilities, CipherSet, DATA_HEADER_LEN, DataHeader, Frame, Frames, HubFrame, HubFrameType, InstanceId, Offer,
+    Protection, ReservedFrame, TAG_LEN, TruncatedNumber, Version, Writer,
 };
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -173,7 +173,8 @@ impl World {
         }
         let living = load.iter().zip(0..).filter(|(_, member)| !(self.dead)(*member)).map(|(load, _)| *load);
         let (most, count) = (living.clone().max().unwrap_or(0), living.count());
-        let (half, most_of_all, all) = (waits[waits.len() / 2], waits[waits.len() * 999 / 1000], waits[waits.len() - 1]);
+        let (half, most_of_all, all) =
+            (waits[waits.len() / 2], waits[waits.len() * 999 / 1000], waits[waits.len() - 1]);
         let load = f64::from(most) * count as f64 / self.peers.len() as f64;
         let messages = self.messages / u64::from(MEMBERS);
         println!(
@@ -230,5 +231,9 @@ fn main() {
     }
     let Some(file) = file else { return };
     let command = "cargo run --release -p hawser-hub --example million -- --json FILE";
-    json::write(&file, "hub, a million peers", &[("command", text(command)), ("peers", peers.to_string()), ("runs", array(runs.into_iter()))]);
+    json::write(
+        &file,
+        "hub, a million peers",
+        &[("command", text(command)), ("peers", peers.to_string()), ("runs", array(runs.into_iter()))],
+    );
 }

@@ -203,7 +203,10 @@ impl Ward {
     ) {
         let before = self.ownership.known();
         let taken = self.ownership.handle_claim(now, frame) == Verdict::Taken;
-        if taken && before.is_some_and(|before| before.owner != frame.claim.owner) && self.standing(now) == Standing::Held {
+        if taken
+            && before.is_some_and(|before| before.owner != frame.claim.owner)
+            && self.standing(now) == Standing::Held
+        {
             endpoint.set_standing(now, peer, Standing::Refused, sink);
         }
     }

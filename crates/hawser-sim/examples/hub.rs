@@ -67,7 +67,10 @@ fn summary(fault: Fault, outcomes: &[&Outcome]) -> (String, String) {
     fields.extend([("streams_kept_median", pair(kept)), ("flows_that_died", dead.to_string())]);
     let line = figures.iter().map(|(name, [median, worst])| format!("{name} {median:.1}/{worst:.1}"));
     let line = line.collect::<Vec<_>>().join(", ");
-    (object(&fields), format!("{fault:?}, {} cases (median/worst): {line}; kept {kept:.2?}; {dead} died", outcomes.len()))
+    (
+        object(&fields),
+        format!("{fault:?}, {} cases (median/worst): {line}; kept {kept:.2?}; {dead} died", outcomes.len()),
+    )
 }
 
 fn main() {
@@ -99,6 +102,11 @@ fn main() {
     }
     let Some(file) = file else { return };
     let command = text("cargo run --release -p hawser-sim --example hub -- --json FILE");
-    let fields = [("command", command), ("seed", seed.to_string()), ("summary", array(summaries.into_iter())), ("runs", array(runs.into_iter()))];
+    let fields = [
+        ("command", command),
+        ("seed", seed.to_string()),
+        ("summary", array(summaries.into_iter())),
+        ("runs", array(runs.into_iter())),
+    ];
     json::write(&file, "hub", &fields);
 }

@@ -58,7 +58,8 @@ fn claims_go_to_who_knows_them_alone() {
         assert_eq!(say(&mut world, LOCAL, claim, Reach::Best), in_hub == [true, true], "{in_hub:?}");
         world.run_until(second(1.2));
         assert_eq!(said(&world, REMOTE), if in_hub == [true, true] { vec![claim] } else { vec![] });
-        let named = |side: usize| world.portals[side].told.iter().any(|(_, told)| matches!(told, Event::OtherVersion { .. }));
+        let named =
+            |side: usize| world.portals[side].told.iter().any(|(_, told)| matches!(told, Event::OtherVersion { .. }));
         assert!(!named(LOCAL) && !named(REMOTE), "a hub makes no other version");
     }
 }

@@ -34,7 +34,7 @@ pub enum Standing {
     Refused,
 }
 
-/// Who has answered none of so many rounds of initiations is silent: as of datagrams, one may be lost.
+/// Rounds of initiations whose lack of an answer is a silence: as of datagrams, one may be lost.
 const INITIATIONS: u32 = 2;
 
 /// What goes to the other member at once. A plain value.
@@ -126,7 +126,13 @@ impl Endpoint {
         let peer = &self.peers[id as usize];
         let asking_since = peer.asking_since;
         let overdue_at = asking_since.map(|since| since + INITIATIONS * INITIATE_EVERY);
-        let away = Presence { unanswered_since: asking_since, answered_at: None, late_at: overdue_at, overdue_at, idle: false };
+        let away = Presence {
+            unanswered_since: asking_since,
+            answered_at: None,
+            late_at: overdue_at,
+            overdue_at,
+            idle: false,
+        };
         peer.session.as_ref().map_or(away, |session| session.presence())
     }
 

@@ -9,7 +9,9 @@ use crate::drops::{DropReason, Drops};
 use crate::handshake::{Memory, OpenKey, Psk, PublicKey};
 use crate::packet::{SegmentRef, TrainId, TrainStore};
 use crate::queue::{Choice, FlowView, Queue};
-use crate::session::constants::{ASK_LEAST, DATA_OVERHEAD, EAGER, EAGER_PARTS, HELD_FOR, QUEUED_FOR, TUN_MTU_MIN, TUN_MTU_RAISE};
+use crate::session::constants::{
+    ASK_LEAST, DATA_OVERHEAD, EAGER, EAGER_PARTS, HELD_FOR, QUEUED_FOR, TUN_MTU_MIN, TUN_MTU_RAISE,
+};
 use crate::session::timeout::earlier;
 use crate::session::{Context, KeySet, Rank, Reason, Rekey, Route, Session, Settings, first_ids, ingress_queue};
 use crate::units::{PathId, PeerId, Time};

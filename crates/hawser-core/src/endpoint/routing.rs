@@ -11,8 +11,8 @@
 //! Of a hub (`endpoint/hub.rs`): both members of a pair may send what is of the one that the networks are given to, and the networks of
 //! a peer that is not served are nobody's. Both show only where a packet would be dropped, so that nobody else pays for it.
 
-use crate::drops::DropReason;
 use super::hub::Standing;
+use crate::drops::DropReason;
 use crate::units::PeerId;
 use ip_network_table::IpNetworkTable;
 use ipnet::IpNet;

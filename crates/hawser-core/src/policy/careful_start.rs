@@ -30,7 +30,8 @@ mod tests {
     #[test]
     fn half_of_what_was_carried_where_the_ways_are_alike() {
         let ms = Duration::from_millis;
-        for (before, now, start) in [(40, 20, true), (40, 19, false), (40, 400, true), (40, 401, false), (40, 40, true)] {
+        for (before, now, start) in [(40, 20, true), (40, 19, false), (40, 400, true), (40, 401, false), (40, 40, true)]
+        {
             let rate = careful_start(Rate(1_000_000), ms(before), ms(now));
             assert_eq!(rate, start.then_some(Rate(500_000)), "{before} ms, then {now} ms");
         }

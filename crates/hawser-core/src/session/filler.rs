@@ -13,7 +13,9 @@ use super::{Buffers, Route, Session, Transmit, reliable};
 use crate::drops::Drops;
 use crate::rules::RuleId;
 use crate::units::{ByteCount, LinkTag, Time};
-use crate::wire::{Capabilities, DATA_HEADER_LEN, FILLER, FILLER_HEAD, HubFrame, ReservedFrame, SpeedFrame, SpeedWord, TAG_LEN};
+use crate::wire::{
+    Capabilities, DATA_HEADER_LEN, FILLER, FILLER_HEAD, HubFrame, ReservedFrame, SpeedFrame, SpeedWord, TAG_LEN,
+};
 use std::time::Duration;
 
 /// No run lasts longer: ten times what a path's rate takes to be found.

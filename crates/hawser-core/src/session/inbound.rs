@@ -6,9 +6,9 @@
 //!    handed to the parts that they are for.
 //! 6. Inner packets go to the resequencer, if their source is the peer's; of others it learns that they came.
 
+use super::held::HeldBack;
 use super::{Context, Event, Route, Session, Sink};
 use crate::drops::{DropReason, Drops};
-use super::held::HeldBack;
 use crate::endpoint::hub::Standing;
 use crate::endpoint::labels::KeyId;
 use crate::endpoint::routing::Routing;
@@ -232,11 +232,7 @@ impl Delivery<'_> {
         if self.routing.peer_of(source) != Some(self.peer) {
             self.check_stranger(source)?;
         }
-        if self.routing.is_for_another(self.peer, destination) {
-            Err(DropReason::BetweenPeers)
-        } else {
-            Ok(())
-        }
+        if self.routing.is_for_another(self.peer, destination) { Err(DropReason::BetweenPeers) } else { Ok(()) }
     }
 
     /// The source is none of the peer's, or it is not served.

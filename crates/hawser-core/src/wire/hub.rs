@@ -100,7 +100,8 @@ mod tests {
             assert_eq!(HubFrame::new(HubFrameType::Claim, none), None);
         }
         let too_long = [&[0x43, 41][..], &longest].concat();
-        for (other, acked) in [(&[0x43, 0][..], true), (&too_long, true), (&[0x44, 1, 1], true), (&[0x61, 1, 1], false)] {
+        for (other, acked) in [(&[0x43, 0][..], true), (&too_long, true), (&[0x44, 1, 1], true), (&[0x61, 1, 1], false)]
+        {
             assert_eq!(read(other), (None, acked), "{other:x?}");
         }
     }

@@ -62,7 +62,16 @@ impl Claimant {
     pub fn new(first: Epoch, active: MemberId, standby: MemberId, timing: Timing) -> Self {
         let claim = Claim { epoch: first, owner: active };
         let (owner, other) = (Contact::new(active), Contact::new(standby));
-        Claimant { timing, claim, phase: Phase::Claiming, failed: 0, owner, other, other_answers: false, counts_anew: false }
+        Claimant {
+            timing,
+            claim,
+            phase: Phase::Claiming,
+            failed: 0,
+            owner,
+            other,
+            other_answers: false,
+            counts_anew: false,
+        }
     }
 
     /// The highest claim that was made.
@@ -227,7 +236,8 @@ impl Claimant {
             (self.owner.unanswered_since, self.other_answers, self.counts_anew) = (None, false, false);
         } else if member == self.other.id {
             let asked = self.other_asked_at().is_some_and(|at| at <= now);
-            let late = self.other.unanswered_since.take().is_some_and(|since| now.since(since) >= 2 * self.timing.silence);
+            let late =
+                self.other.unanswered_since.take().is_some_and(|since| now.since(since) >= 2 * self.timing.silence);
             if asked && late && !std::mem::replace(&mut self.counts_anew, true) {
                 (self.owner.unanswered_since, self.owner.urgent) = (Some(now), true);
             } else {

@@ -19,13 +19,15 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// When it happens, and when it is over: seconds.
-const FAULT: f64 = 6.0;
-const HEALS: f64 = 9.0;
+/// When packets begin to flow, seconds: the standby's session is idle soon afterwards.
+const BEGINS: f64 = 9.5;
 /// From then until the fault the standby's cost is counted.
-const CALM: f64 = 2.0;
+const CALM: f64 = 11.0;
+/// When it happens, and when it is over.
+const FAULT: f64 = 14.0;
+const HEALS: f64 = 17.0;
 /// The run ends then.
-const END: f64 = 14.0;
+const END: f64 = 21.0;
 /// Who is active at first, and who takes over.
 const ACTIVE: usize = 0;
 const STANDBY: usize = 1;
@@ -87,7 +89,9 @@ impl Fault {
             Fault::Drained => vec![(FAULT, Act::Drain(ACTIVE))],
             Fault::Closed => vec![(FAULT, Act::Close(ACTIVE)), (HEALS, Act::Start(ACTIVE))],
             Fault::LinksAway => {
-                let away = |at, holes| (0..2).flat_map(move |link| [ACTIVE, STANDBY].map(|of| (at, Act::Holes(link, of, holes))));
+                let away = |at, holes| {
+                    (0..2).flat_map(move |link| [ACTIVE, STANDBY].map(|of| (at, Act::Holes(link, of, holes))))
+                };
                 away(FAULT, [true; 2]).chain(away(FAULT + 0.5, [false; 2])).collect()
             }
         }
@@ -163,7 +167,10 @@ impl Case {
     pub fn run(&self) -> Outcome {
         let mut world = World::new(Setup { seed: self.seed, links: self.links.clone() });
         let ends = |host| [LOCAL, REMOTE].map(|side| address(side, host));
-        let bulk = [Transfer::bulk(second(1.5), second(END)).asked(), Transfer::bulk(second(1.7), second(END))];
+        let bulk = [
+            Transfer::bulk(second(BEGINS + 0.5), second(END)).asked(),
+            Transfer::bulk(second(BEGINS + 0.7), second(END)),
+        ];
         let stream = |world: &mut World, from: usize, host, transfer: Transfer| {
             let (ends, to) = (ends(host), 1 - from);
             let sender = SenderHost::new(ends[from], ends[to], &[transfer], self.seed);
@@ -174,13 +181,13 @@ impl Case {
         let up = stream(&mut world, LOCAL, 11, bulk[1]);
         let calls = [LOCAL, REMOTE].map(|from| {
             let (ends, to, ledger) = (ends(12 + from as u8), 1 - from, Rc::<RefCell<Ledger>>::default());
-            let plan = Plan { from: second(1.0), until: second(END - 1.0), ..Plan::steady(CALL.0, CALL.1) };
+            let plan = Plan { from: second(BEGINS), until: second(END - 1.0), ..Plan::steady(CALL.0, CALL.1) };
             world.add_host(from, ends[from], Source::new(plan, ends[from], ends[to], Rc::clone(&ledger)));
             world.add_host(to, ends[to], Sink(Rc::clone(&ledger)));
             ledger
         });
         let pinged = ends(14);
-        let ping = Ping::new(pinged[LOCAL], pinged[REMOTE], PING, second(1.0), second(END - 1.0));
+        let ping = Ping::new(pinged[LOCAL], pinged[REMOTE], PING, second(BEGINS), second(END - 1.0));
         let ping = world.add_host(LOCAL, pinged[LOCAL], ping);
         world.add_host(REMOTE, pinged[REMOTE], Echo::default());
         for (at, act) in self.fault.acts() {
@@ -206,7 +213,9 @@ impl Case {
         let ping: &Ping = world.host(ping);
         let receivers = streams.map(|host| &world.host::<ReceiverHost>(host).receivers[0]);
         let after = world.moved.iter().find(|(at, _)| *at >= second(FAULT));
-        let bytes = |receiver: &crate::tcp::receiver::Receiver, from: f64| receiver.bytes_between(second(from), second(from + 2.0));
+        let bytes = |receiver: &crate::tcp::receiver::Receiver, from: f64| {
+            receiver.bytes_between(second(from), second(from + 2.0))
+        };
         Outcome {
             gap: ms(ping.longest_gap(from, to)),
             call_gap: [0, 1].map(|way: usize| ms(calls[way].longest_gap(from, to))),

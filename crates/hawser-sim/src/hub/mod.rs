@@ -66,12 +66,26 @@ pub enum Act {
 }
 
 enum Happening {
-    Depart { link: usize, up: bool, due: Due },
-    Arrive { link: usize, up: bool, datagram: Datagram },
+    Depart {
+        link: usize,
+        up: bool,
+        due: Due,
+    },
+    Arrive {
+        link: usize,
+        up: bool,
+        datagram: Datagram,
+    },
     /// A packet of the server's reaches the member that it was routed to.
-    Routed { member: usize, packet: Vec<u8> },
+    Routed {
+        member: usize,
+        packet: Vec<u8>,
+    },
     /// A packet of the peer's reaches the server.
-    Served { packet: Vec<u8>, partial: bool },
+    Served {
+        packet: Vec<u8>,
+        partial: bool,
+    },
     Route(Heard),
     Act(Act),
 }
@@ -345,7 +359,9 @@ impl World {
             while let Some((transmit, bytes)) = self.peer.poll_transmit(self.now) {
                 let (link, ecn) = (usize::from(transmit.link.0), transmit.ecn);
                 let cut = bytes.chunks(transmit.segment_size.max(1));
-                sent.extend(cut.map(|bytes| (link, Datagram { from: socket(link), to: transmit.remote, ecn, bytes: bytes.to_vec() })));
+                sent.extend(cut.map(|bytes| {
+                    (link, Datagram { from: socket(link), to: transmit.remote, ecn, bytes: bytes.to_vec() })
+                }));
             }
             if sent.is_empty() {
                 return;
