@@ -23,6 +23,8 @@ use std::time::Duration;
 /// A silence is no shorter: a member's thread may have to wait for a processor (three times BFD's usual 30 ms is what routers take for
 /// a silence, RFC 5880 section 6.8.4).
 const SILENCE_LEAST: Duration = Duration::from_millis(100);
+/// The standby is asked no sooner: one path may be late while others bring acknowledgements.
+const ASK_LEAST: Duration = Duration::from_millis(25);
 /// Nor longer, whatever the paths' round trips: where nothing at all is acknowledged, initiations are due (hawser-core, SILENCE).
 const SILENCE_MOST: Duration = Duration::from_secs(1);
 /// After a planned move the old owner forwards for so long: an announcement's way to the routers, and one that was lost.
@@ -242,7 +244,7 @@ impl Leaving {
 /// After how much of a silence the other member is asked: in no packet's usual round trip, and early enough that its answer is there.
 fn ask(presence: &Presence, silence: Duration) -> Duration {
     let late = presence.unanswered_since.zip(presence.late_at).map(|(since, at)| at.since(since));
-    late.map_or(silence / 2, |time| time.min(silence))
+    late.map_or(silence / 2, |time| time.clamp(ASK_LEAST, silence))
 }
 
 /// How long a member may be silent, from the first that it did not acknowledge on: until each path that has something under way has
