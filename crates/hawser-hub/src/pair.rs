@@ -23,10 +23,10 @@ use std::time::Duration;
 /// A silence is no shorter: a member's thread may have to wait for a processor (three times BFD's usual 30 ms is what routers take for
 /// a silence, RFC 5880 section 6.8.4).
 const SILENCE_LEAST: Duration = Duration::from_millis(100);
-/// The standby is asked no sooner: one path may be late while others bring acknowledgements.
-const ASK_LEAST: Duration = Duration::from_millis(25);
 /// Nor longer, whatever the paths' round trips: where nothing at all is acknowledged, initiations are due (hawser-core, SILENCE).
 const SILENCE_MOST: Duration = Duration::from_secs(1);
+/// The standby is asked no sooner: one path may be late while others bring acknowledgements.
+const ASK_LEAST: Duration = Duration::from_millis(25);
 /// After a planned move the old owner forwards for so long: an announcement's way to the routers, and one that was lost.
 const LINGER: Duration = Duration::from_secs(1);
 /// But it is told by then, whatever it did not acknowledge: half a lease.

@@ -8,6 +8,7 @@ use hawser_core::session::Reach;
 use hawser_core::units::{PeerId, Time};
 use hawser_core::wire::{HubFrame, HubFrameType};
 use hawser_sim::host::ping::{Echo, Ping};
+use hawser_sim::hub;
 use hawser_sim::hub::case::{Case, FAULTS, Fault, Outcome};
 use hawser_sim::net::link;
 use hawser_sim::portal::Recipe;
@@ -140,6 +141,58 @@ fn a_member_holds_what_may_be_its_own_in_a_moment_and_drops_the_rest() {
     world.run_until(second(3.5));
     let unanswered = world.host::<Ping>(ping).round_trips.iter().filter(|trip| trip.is_none()).count();
     assert_eq!(unanswered as u64, refused + 45 + held as u64, "what is delivered here goes to no host");
+}
+
+/// A peer with two links of 20 and 40 ms round trip, two members, and pings from one side to the other this often, until then.
+fn hub(from: usize, every: f64, until: f64) -> (hub::World, HostId) {
+    let beyond = [Duration::from_millis(1), Duration::from_millis(2)];
+    let links = vec![(link(20.0, 20.0), beyond), (link(20.0, 40.0), beyond)];
+    let mut world = hub::World::new(hub::Setup { seed: 5, links });
+    let (ends, to) = ([LOCAL, REMOTE].map(|side| address(side, 10)), 1 - from);
+    world.add_host(to, ends[to], Echo::default());
+    let ping = Ping::new(ends[from], ends[to], Duration::from_secs_f64(every), second(1.0), second(until));
+    let ping = world.add_host(from, ends[from], ping);
+    (world, ping)
+}
+
+#[test]
+fn moves_at_will_there_and_back_lose_nothing() {
+    let (mut world, ping) = hub(LOCAL, 0.01, 13.0);
+    let moves = [3.0, 6.0, 9.0];
+    moves.iter().for_each(|at| world.at(second(*at), hub::Act::Move));
+    world.run_until(second(14.0));
+    assert_eq!((world.moved.len(), world.epochs()), (3, 4));
+    assert!(world.moved.iter().all(|(_, moved)| moved.planned));
+    let ping: &Ping = world.host(ping);
+    assert_eq!(ping.lost(second(13.0)), 0);
+    let longest = ping.longest_gap(second(2.0), second(13.0));
+    assert!(longest < Duration::from_millis(60), "{longest:?}");
+}
+
+#[test]
+fn an_idle_peers_first_packet_waits_for_an_echo_in_either_direction() {
+    for from in [LOCAL, REMOTE] {
+        let (mut world, ping) = hub(from, 15.0, 60.0);
+        world.run_until(second(62.0));
+        let trips = &world.host::<Ping>(ping).round_trips;
+        let longest = trips.iter().map(|trip| trip.unwrap_or(Duration::MAX)).max();
+        assert_eq!((trips.len(), world.epochs(), world.moved.len()), (4, 1, 0));
+        assert!(longest < Some(Duration::from_millis(80)), "{longest:?}: its own round trip, and one to be asked in");
+    }
+}
+
+#[test]
+fn a_dead_standby_changes_nothing_and_is_the_standby_once_it_is_back() {
+    let (mut world, ping) = hub(LOCAL, 0.01, 13.0);
+    for (at, act) in [(3.0, hub::Act::Kill(1)), (5.0, hub::Act::Start(1)), (9.0, hub::Act::Kill(0))] {
+        world.at(second(at), act);
+    }
+    world.run_until(second(14.0));
+    assert_eq!(world.moved.len(), 1);
+    let ping: &Ping = world.host(ping);
+    assert!(ping.longest_gap(second(2.0), second(8.9)) < Duration::from_millis(40), "nobody noticed");
+    let gap = ping.longest_gap(second(8.9), second(13.0));
+    assert!(gap < Duration::from_secs_f64(GAP / 1e3), "{gap:?}");
 }
 
 fn outcomes(fault: Fault) -> Vec<(Case, Outcome)> {

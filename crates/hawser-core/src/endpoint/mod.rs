@@ -263,7 +263,7 @@ impl Endpoint {
     /// Does what a session asked for.
     fn settle(&mut self, now: Time, id: PeerId) {
         let place = id.0 as usize;
-        let (mut mtu_changed, mut paths_seen, mut ended) = (false, false, false);
+        let (mut mtu_changed, mut paths_seen) = (false, false);
         while let Some(event) = self.peers[place].session.as_mut().and_then(|session| session.poll_event()) {
             let peer = &mut self.peers[place];
             match event {
@@ -275,15 +275,8 @@ impl Endpoint {
                 SessionEvent::TrainsLost(link, remote) => {
                     self.events.push(Event::TrainsLost { peer: id, link, remote });
                 }
-                SessionEvent::Closed | SessionEvent::Silent => {
-                    self.leave_closed(now, id);
-                    let peer = &mut self.peers[place];
-                    let told = InstanceId(self.rng.next_u64());
-                    peer.end_alone(now, told, &mut self.labels, &mut self.store, &mut self.drops);
-                    let silent = event == SessionEvent::Silent;
-                    self.events.push(if silent { Event::Silent { peer: id } } else { Event::Closed { peer: id } });
-                    ended = true;
-                }
+                SessionEvent::Closed => self.end_with(now, id, Event::Closed { peer: id }),
+                SessionEvent::Silent => self.end_with(now, id, Event::Silent { peer: id }),
                 SessionEvent::KeysOver(end) => self.events.push(Event::KeysOver { peer: id, end }),
                 SessionEvent::Holds => self.events.push(Event::Holds { peer: id }),
                 SessionEvent::HubSaid => {
@@ -296,12 +289,21 @@ impl Endpoint {
         if paths_seen {
             self.peers[place].follow_paths(id, &mut self.labels);
         }
-        if ended {
-            self.count_active();
-        }
         // Streams that begin meanwhile would keep a size that is too small, or need pieces.
         if mtu_changed {
             self.follow_mtu(now, id);
+        }
+    }
+
+    /// A session is over; what it had goes to the peer's twin, if it has one.
+    fn end_with(&mut self, now: Time, id: PeerId, event: Event) {
+        self.leave_closed(now, id);
+        let peer = &mut self.peers[id.0 as usize];
+        if peer.session.is_some() {
+            let told = InstanceId(self.rng.next_u64());
+            peer.end_alone(now, told, &mut self.labels, &mut self.store, &mut self.drops);
+            self.events.push(event);
+            self.count_active();
         }
     }
 

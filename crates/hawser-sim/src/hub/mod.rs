@@ -12,9 +12,12 @@
 //!
 //! A link is the bottleneck of both members' paths; beyond it the way to each has a delay and holes of its own.
 
+mod act;
 pub mod case;
 mod member;
 mod router;
+
+pub use act::Act;
 
 use crate::events::EventQueue;
 use crate::host::{Host, HostId, Hosts, Ingress, Wire};
@@ -43,27 +46,6 @@ const MTU: usize = 1500;
 const TUN_MTU: u16 = 1280;
 /// More steps than this without any time passing are a core that asks to be woken in vain.
 const SPIN: u32 = 100_000;
-
-/// What may happen. A plain value.
-#[derive(Copy, Clone, Debug)]
-pub enum Act {
-    /// A member's machine dies.
-    Kill(usize),
-    /// It starts, and its portal with it.
-    Start(usize),
-    /// A member's portal is stopped (SIGSTOP); the machine goes on.
-    Freeze(usize),
-    /// It is let go on.
-    Thaw(usize),
-    /// The way of a link to a member has holes from now on: (link, member, up, down).
-    Holes(usize, usize, [bool; 2]),
-    /// A member's operator takes peers off it.
-    Drain(usize),
-    /// Its portal ends in order: it closes its sessions.
-    Close(usize),
-    /// The peer is moved to the other member, as the hub wants it.
-    Move,
-}
 
 enum Happening {
     Depart {
@@ -313,29 +295,6 @@ impl World {
             }
             Happening::Route(heard) => self.router.hear(heard),
             Happening::Act(act) => self.act(act),
-        }
-    }
-
-    fn act(&mut self, act: Act) {
-        let now = self.now;
-        match act {
-            Act::Kill(member) => {
-                self.members[member].kill();
-                let (at, heard) = self.router.on_death(now, member);
-                self.events.push(at, Happening::Route(heard));
-            }
-            Act::Start(member) => self.members[member].restart(now),
-            Act::Freeze(member) => self.members[member].freeze(),
-            Act::Thaw(member) => self.members[member].thaw(now, &mut self.inbox),
-            Act::Holes(link, member, holes) => self.lines[link].beyond[member].1 = holes,
-            Act::Drain(member) => self.members[member].drain(now, &mut self.inbox),
-            Act::Close(member) => self.members[member].portal.endpoint.close(),
-            Act::Move => drop(self.pair.handle_move(self.peer.clock.show(now))),
-        }
-        self.settle();
-        (0..2).for_each(|member| self.flush(member));
-        if let Act::Close(member) = act {
-            self.act(Act::Kill(member));
         }
     }
 
