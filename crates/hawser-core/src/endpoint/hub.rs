@@ -17,7 +17,7 @@ use super::{Endpoint, Event};
 use crate::drops::DropReason;
 use crate::packet::TrainId;
 use crate::rules::Mark;
-use crate::session::{Presence, Reach, Sink};
+use crate::session::{Part, Presence, Reach, Sink};
 use crate::units::{PeerId, Time};
 use crate::wire::HubFrame;
 use std::net::IpAddr;
@@ -76,14 +76,14 @@ impl Endpoint {
         }
         pair.carrier = to;
         self.route_carriers();
-        self.give(now, [from, to], what);
+        self.give(now, [from, to], if what == Handing::All { Part::All } else { Part::Queue });
         true
     }
 
     /// Step 2: what the member that is not the carrier has under way goes to the carrier too.
     pub fn hand_over_rest(&mut self, now: Time, from: PeerId) {
         if let Some(to) = self.carrier(from).filter(|to| *to != from) {
-            self.give(now, [from, to], Handing::All);
+            self.give(now, [from, to], Part::InFlight);
         }
     }
 
@@ -92,12 +92,9 @@ impl Endpoint {
         self.peers[id as usize].session.as_ref().is_some_and(|session| session.has_in_flight())
     }
 
-    fn give(&mut self, now: Time, [from, to]: [PeerId; 2], what: Handing) {
+    fn give(&mut self, now: Time, [from, to]: [PeerId; 2], part: Part) {
         let (peer, mut cx) = self.parts(from);
-        let handed = peer.session.as_mut().map(|session| match what {
-            Handing::All => session.surrender(now, &mut cx),
-            Handing::Queue => session.surrender_queue(),
-        });
+        let handed = peer.session.as_mut().map(|session| session.surrender(now, part, &mut cx));
         let waiting = peer.take_waiting();
         let (peer, mut cx) = self.parts(to);
         if let Some((session, handed)) = peer.session.as_mut().zip(handed) {

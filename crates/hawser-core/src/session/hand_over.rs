@@ -17,10 +17,22 @@ use crate::wire::{DataFlags, Gone};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// What of a session's packets goes to another. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    /// What waits to be sent for the first time.
+    Queue,
+    /// What was sent and not acknowledged.
+    InFlight,
+    /// Both.
+    All,
+}
+
 /// What a session gives to another of the same store. Whoever has it owns the segments.
 pub(crate) struct HandedOver {
     records: Vec<SegmentRecord>,
-    queue: Queue,
+    /// None where the other session carries packets already.
+    queue: Option<Queue>,
     links: Vec<Carried>,
 }
 
@@ -33,15 +45,16 @@ struct Carried {
 }
 
 impl Session {
-    /// What waits to be sent for the first time, and step 3: what is under way comes to its end here.
-    pub fn surrender_queue(&mut self) -> HandedOver {
-        let queue = std::mem::replace(&mut self.outbound.queue, super::ingress_queue());
-        HandedOver { records: Vec::new(), queue, links: self.carried() }
+    /// Steps 1 and 3: of what waits and what is under way, what is asked for. The session goes on.
+    pub fn surrender(&mut self, now: Time, part: Part, cx: &mut Context<'_>) -> HandedOver {
+        let links = self.carried();
+        let queue =
+            (part != Part::InFlight).then(|| std::mem::replace(&mut self.outbound.queue, super::ingress_queue()));
+        let records = if part == Part::Queue { Vec::new() } else { self.surrender_in_flight(now, cx) };
+        HandedOver { records, queue, links }
     }
 
-    /// Steps 1 and 3. The session goes on, with nothing to send.
-    pub fn surrender(&mut self, now: Time, cx: &mut Context<'_>) -> HandedOver {
-        let from = self.surrender_queue();
+    fn surrender_in_flight(&mut self, now: Time, cx: &mut Context<'_>) -> Vec<SegmentRecord> {
         for index in 0..self.paths.len() {
             self.reinject(now, index);
         }
@@ -55,7 +68,7 @@ impl Session {
         for (bucket, upto) in last {
             self.recovery.reliable.push(reliable::Frame::Gone(Gone { bucket, upto }));
         }
-        HandedOver { records, ..from }
+        records
     }
 
     /// Whether anything that was sent is not acknowledged, or waits to be retransmitted.
@@ -65,14 +78,13 @@ impl Session {
         !self.recovery.retransmit.is_empty() || self.paths.iter().any(under_way)
     }
 
-    /// Steps 2 and 3. Where this session carries packets already, the other gives what it had under way alone.
+    /// Steps 2 and 3.
     pub fn adopt(&mut self, now: Time, from: HandedOver, store: &TrainStore) {
         self.note_busy(now);
         self.begin_as_carried(&from.links);
-        if self.outbound.queue.is_empty() {
-            self.outbound.queue = from.queue;
-        } else {
-            debug_assert!(from.queue.is_empty(), "only the carrier is given packets");
+        if let Some(queue) = from.queue {
+            debug_assert!(self.outbound.queue.is_empty(), "only the carrier is given packets");
+            self.outbound.queue = queue;
         }
         let mut records = from.records;
         records.iter_mut().for_each(|record| self.outbound.number_anew(now, record, store));

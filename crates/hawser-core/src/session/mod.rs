@@ -75,6 +75,7 @@ pub use filler::{
     BYTES_MOST as SPEED_BYTES_MOST, Direction, FillerCount, RUN_MOST as SPEED_RUN_MOST, SpeedError, SpeedRun,
     SpeedSnapshot,
 };
+pub(crate) use hand_over::Part;
 pub use hub::{Presence, Reach};
 pub(crate) use inbound::Datagram;
 pub use keyring::KeyEnd;
