@@ -253,7 +253,7 @@ impl World {
             let shown = self.peer.clock.show(now);
             let mut inbox = Inbox::default();
             self.peer.endpoint.handle_timeout(shown, &mut inbox);
-            self.to_hosts(inbox);
+            self.give_hosts(inbox);
         }
         self.settle();
         self.serve();
@@ -282,7 +282,7 @@ impl World {
                 let Datagram { from, ecn, mut bytes, .. } = datagram;
                 let (now, id, mut inbox) = (self.peer.clock.show(self.now), LinkId(link as u16), Inbox::default());
                 self.peer.endpoint.handle_datagram(now, id, from, None, ecn, &mut bytes, &mut inbox);
-                self.to_hosts(inbox);
+                self.give_hosts(inbox);
                 self.settle();
             }
             Happening::Routed { member, packet } => {
@@ -369,7 +369,7 @@ impl World {
         }
     }
 
-    fn to_hosts(&mut self, inbox: Inbox) {
+    fn give_hosts(&mut self, inbox: Inbox) {
         for (packet, partial) in inbox.packets {
             self.hosts.receive(LOCAL, self.now, &packet, partial);
         }
