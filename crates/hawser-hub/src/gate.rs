@@ -216,3 +216,6 @@ impl Ward {
         self.ownership.poll_timeout().min(lease_ends)
     }
 }
+
+#[cfg(test)]
+mod tests;

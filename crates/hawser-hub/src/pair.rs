@@ -254,3 +254,35 @@ fn silence(presence: &Presence) -> Duration {
     let overdue = presence.unanswered_since.zip(presence.overdue_at).map(|(since, at)| at.since(since));
     overdue.map_or(SILENCE_LEAST, |time| time.clamp(SILENCE_LEAST, SILENCE_MOST))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silence_and_the_question_before_it_follow_the_paths() {
+        let at = |millis: u64| Time::ZERO + Duration::from_millis(millis);
+        // Since 1 s something is unanswered: when the first path is late, when all are overdue; then the two times, ms.
+        let table = [
+            ("nothing is unanswered", None, Some(1050), Some(1090), 50, 100),
+            ("short paths: a busy member has its time", Some(1000), Some(1040), Some(1060), 40, 100),
+            ("a slow path is waited for", Some(1000), Some(1050), Some(1240), 50, 240),
+            ("one path was late before others fell silent", Some(1000), Some(960), Some(1120), 25, 120),
+            ("all paths are suspect", Some(1000), None, None, 50, 100),
+            ("the first is late after the silence's end", Some(1000), Some(1300), Some(1080), 100, 100),
+            ("no path is waited for longer than for a new initiation", Some(1000), Some(1900), Some(3000), 900, 1000),
+        ];
+        for (what, since, late, overdue, asked, silent) in table {
+            let presence = Presence {
+                unanswered_since: since.map(at),
+                answered_at: Some(at(990)),
+                late_at: late.map(at),
+                overdue_at: overdue.map(at),
+                idle: false,
+            };
+            let time = silence(&presence);
+            let found = (ask(&presence, time).as_millis(), time.as_millis());
+            assert_eq!(found, (asked, silent), "{what}");
+        }
+    }
+}
