@@ -198,8 +198,8 @@ impl World {
     }
 }
 
-/// As `pair` has it of one path: the second claim, after a third of the silence, waits for a probe timeout of one and a half round trips
-/// (RFC 9002 section 6.2, of a variance that is an eighth); and at least 100 ms.
+/// As `pair` has it of one path: the second claim, after a third of the silence, waits for a probe timeout of one and a
+/// half round trips (RFC 9002 section 6.2, of a variance that is an eighth); and at least 100 ms.
 fn silence(one_way: [u64; 2]) -> Duration {
     let slowest = Duration::from_millis(one_way[0].max(one_way[1]));
     (slowest * 9 / 2).max(Duration::from_millis(100))

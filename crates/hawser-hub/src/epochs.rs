@@ -1,6 +1,7 @@
 //! Epochs that were never made: what a peer keeps on disk of them.
 //!
-//! 1. At the start a block of epochs above what the disk says is reserved, and written before the first of them is used.
+//! 1. At the start a block of epochs above what the disk says is reserved, and written before the first of them is
+//!    used.
 //! 2. `follow`: when half of a block is used up, the next is reserved, so that no move waits for a disk.
 //!
 //! A peer that restarts begins above all that it reserved, whether it made them or not.
@@ -18,8 +19,8 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// Step 1. `stored`: what was last written, none where nothing ever was. Gives the first epoch to make; [`Reserve::to_store`] is
-    /// to be written before it is. None once there are no more epochs.
+    /// Step 1. `stored`: what was last written, none where nothing ever was. Gives the first epoch to make;
+    /// [`Reserve::to_store`] is to be written before it is. None once there are no more epochs.
     pub fn begin(stored: Option<Epoch>) -> Option<(Reserve, Epoch)> {
         let first = stored.unwrap_or(Epoch::FIRST);
         Some((Reserve { end: first.get().checked_add(BLOCK).and_then(Epoch::new)?.get() }, first))

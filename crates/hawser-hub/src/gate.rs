@@ -1,7 +1,7 @@
 //! A member's peers, beside the endpoint that serves them: it forwards for a peer only while it owns it.
 //!
-//! 1. `handle_batch`, after each time that the process may have been stopped and before what it read is used: leases that are over
-//!    by now end, all of them where it did not run when it was due.
+//! 1. `handle_batch`, after each time that the process may have been stopped and before what it read is used: leases
+//!    that are over by now end, all of them where it did not run when it was due.
 //! 2. `handle_event`: a peer claims, its session begins or ends, its packets wait.
 //! 3. `handle_timeout`, when `poll_timeout` says so: peers are asked again, and those that do not answer are given up.
 //! 4. `poll_event` tells who owns what from now on: routes follow it.
@@ -17,7 +17,8 @@ use hawser_core::wire::{HubFrame, HubFrameType, Writer};
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// Who is woken later than it asked for by more than this did not run (hawser-core, ASLEEP, beyond the second that it asks for).
+/// Who is woken later than it asked for by more than this did not run (hawser-core, ASLEEP, beyond the second that it
+/// asks for).
 const LATE: Duration = Duration::from_millis(250);
 
 /// What a member is to a peer from now on. A plain value.

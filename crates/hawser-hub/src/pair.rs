@@ -1,14 +1,16 @@
 //! A peer's two members, beside an endpoint that has a session with each over the same links.
 //!
 //! 1. `handle_event`: a session began or ended, a member answered.
-//! 2. `handle_round`, after each time that the endpoint did anything: who was heard and who is silent ([`Claimant`] decides), what is to
-//!    be said, and where packets go. What the silent one did not acknowledge goes to the other.
+//! 2. `handle_round`, after each time that the endpoint did anything: who was heard and who is silent ([`Claimant`]
+//!    decides), what is to be said, and where packets go. What the silent one did not acknowledge goes to the other.
 //! 3. `poll_event` tells what moved; `poll_timeout`, when it is to be called again.
 //!
-//! **A planned move loses nothing.** The old owner is told of the new epoch when what it was sent is acknowledged, and a moment later:
-//! routers send to it until they know better. That is a CLAIM held back, which the protocol bears as it bears one lost.
+//! **A planned move loses nothing.** The old owner is told of the new epoch when what it was sent is acknowledged, and
+//! a moment later: routers send to it until they know better. That is a CLAIM held back, which the protocol bears as it
+//! bears one lost.
 //!
-//! **Twice, at worst**: what was under way to a member that fell silent. It may have come there, and goes to the other too.
+//! **Twice, at worst**: what was under way to a member that fell silent. It may have come there, and goes to the other
+//! too.
 
 use crate::claim::{Claim, ClaimMessage, Claimant, Phase, Timing};
 use crate::units::{Epoch, MemberId};
@@ -20,14 +22,16 @@ use hawser_core::wire::{HubFrame, HubFrameType, Writer};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A silence is no shorter: a member's thread may have to wait for a processor (three times BFD's usual 30 ms is what routers take for
-/// a silence, RFC 5880 section 6.8.4).
+/// A silence is no shorter: a member's thread may have to wait for a processor (three times BFD's usual 30 ms is what
+/// routers take for a silence, RFC 5880 section 6.8.4).
 const SILENCE_LEAST: Duration = Duration::from_millis(100);
-/// Nor longer, whatever the paths' round trips: where nothing at all is acknowledged, initiations are due (hawser-core, SILENCE).
+/// Nor longer, whatever the paths' round trips: where nothing at all is acknowledged, initiations are due (hawser-core,
+/// SILENCE).
 const SILENCE_MOST: Duration = Duration::from_secs(1);
 /// The standby is asked no sooner: one path may be late while others bring acknowledgements.
 const ASK_LEAST: Duration = Duration::from_millis(25);
-/// After a planned move the old owner forwards for so long: an announcement's way to the routers, and one that was lost.
+/// After a planned move the old owner forwards for so long: an announcement's way to the routers, and one that was
+/// lost.
 const LINGER: Duration = Duration::from_secs(1);
 /// But it is told by then, whatever it did not acknowledge: half a lease.
 const LINGER_MOST: Duration = Duration::from_secs(2);
@@ -89,8 +93,8 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Two members of a hub, which the endpoint has as peers with the same networks. `first` must be above each epoch that
-    /// was ever made ([`crate::epochs`]).
+    /// Two members of a hub, which the endpoint has as peers with the same networks. `first` must be above each epoch
+    /// that was ever made ([`crate::epochs`]).
     pub fn new(endpoint: &mut Endpoint, first: Epoch, active: Member, standby: Member) -> Self {
         endpoint.pair([active.peer, standby.peer]);
         Pair {
@@ -241,15 +245,16 @@ impl Leaving {
     }
 }
 
-/// After how much of a silence the other member is asked: in no packet's usual round trip, and early enough that its answer is there.
+/// After how much of a silence the other member is asked: in no packet's usual round trip, and early enough that its
+/// answer is there.
 fn ask(presence: &Presence, silence: Duration) -> Duration {
     let late = presence.unanswered_since.zip(presence.late_at).map(|(since, at)| at.since(since));
     late.map_or(silence / 2, |time| time.clamp(ASK_LEAST, silence))
 }
 
-/// How long a member may be silent, from the first that it did not acknowledge on: until each path that has something under way has
-/// waited for two datagrams for its own probe timeout (RFC 9002 section 6.2), of which one may be lost. What went by a path that is suspect by then goes by the others, and is waited
-/// for there; claims go by all of them.
+/// How long a member may be silent, from the first that it did not acknowledge on: until each path that has something
+/// under way has waited for two datagrams for its own probe timeout (RFC 9002 section 6.2), of which one may be lost.
+/// What went by a path that is suspect by then goes by the others, and is waited for there; claims go by all of them.
 fn silence(presence: &Presence) -> Duration {
     let overdue = presence.unanswered_since.zip(presence.overdue_at).map(|(since, at)| at.since(since));
     overdue.map_or(SILENCE_LEAST, |time| time.clamp(SILENCE_LEAST, SILENCE_MOST))

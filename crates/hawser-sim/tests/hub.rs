@@ -143,7 +143,8 @@ fn a_member_holds_what_may_be_its_own_in_a_moment_and_drops_the_rest() {
     assert_eq!(unanswered as u64, refused + 45 + held as u64, "what is delivered here goes to no host");
 }
 
-/// A peer with two links of 20 and 40 ms round trip, two members, and pings from one side to the other this often, until then.
+/// A peer with two links of 20 and 40 ms round trip, two members, and pings from one side to the other this often,
+/// until then.
 fn hub(from: usize, every: f64, until: f64) -> (hub::World, HostId) {
     let beyond = [Duration::from_millis(1), Duration::from_millis(2)];
     let links = vec![(link(20.0, 20.0), beyond), (link(20.0, 40.0), beyond)];

@@ -1,11 +1,12 @@
 //! A hub's portals (`hawser-hub`): a peer that has two members, or a member that serves peers which may be another's.
 //!
 //! The peer:
-//! 1. `pair`: two peers are members of one hub. They have the same networks; what comes from either is taken, and packets go to one,
-//!    the *carrier*.
-//! 2. `hand_over`: the other one is the carrier from now on, and gets what waits. What the first was sent and did not acknowledge goes
-//!    with it, before all else (`Handing::All`: the first is silent), or comes to its end where it is, and the rest follows later
-//!    (`Handing::Queue`, then `hand_over_rest`: a planned move). Where the carrier closes its session all goes at once.
+//! 1. `pair`: two peers are members of one hub. They have the same networks; what comes from either is taken, and
+//!    packets go to one, the *carrier*.
+//! 2. `hand_over`: the other one is the carrier from now on, and gets what waits. What the first was sent and did not
+//!    acknowledge goes with it, before all else (`Handing::All`: the first is silent), or comes to its end where it is,
+//!    and the rest follows later (`Handing::Queue`, then `hand_over_rest`: a planned move). Where the carrier closes
+//!    its session all goes at once.
 //!
 //! The member:
 //! 3. `set_standing`: whether a peer is served. Packets from and for one that is not are held for a moment, or dropped.
@@ -28,7 +29,8 @@ pub enum Standing {
     /// They are.
     #[default]
     Served,
-    /// They wait: whether they are is to be known within a moment (`HELD_FOR`). Those that came first are dropped where there are too many.
+    /// They wait: whether they are is to be known within a moment (`HELD_FOR`). Those that came first are dropped where
+    /// there are too many.
     Held,
     /// They are dropped.
     Refused,

@@ -8,8 +8,9 @@
 //! A default route names nobody in particular (`0.0.0.0/0` holds the portal's own networks too), and so counts neither as
 //! the destination the first time, nor as the source the second: no two peers have the same, and one of the two looks finds it.
 //!
-//! Of a hub (`endpoint/hub.rs`): both members of a pair may send what is of the one that the networks are given to, and the networks of
-//! a peer that is not served are nobody's. Both show only where a packet would be dropped, so that nobody else pays for it.
+//! Of a hub (`endpoint/hub.rs`): both members of a pair may send what is of the one that the networks are given to, and
+//! the networks of a peer that is not served are nobody's. Both show only where a packet would be dropped, so that
+//! nobody else pays for it.
 
 use super::hub::Standing;
 use crate::drops::DropReason;
@@ -87,7 +88,8 @@ impl Routing {
     /// The peer whose longest prefix holds `address`, where it is not served.
     #[cold]
     pub fn unserved(&self, address: IpAddr) -> Option<(PeerId, Standing)> {
-        let (_, &peer) = self.table.longest_match(address)?;
+        // Without a hub there is none.
+        let (_, &peer) = self.standings.first().and_then(|_| self.table.longest_match(address))?;
         Some((peer, self.standing(peer))).filter(|(_, standing)| *standing != Standing::Served)
     }
 
@@ -96,7 +98,8 @@ impl Routing {
         self.standings.get(peer as usize).copied().unwrap_or_default()
     }
 
-    /// Whether what comes from `peer` may be of `owner`'s networks though they are not its own: they are members of one hub.
+    /// Whether what comes from `peer` may be of `owner`'s networks though they are not its own: they are members of one
+    /// hub.
     #[cold]
     pub fn are_twins(&self, peer: PeerId, owner: Option<PeerId>) -> bool {
         owner.is_some() && self.twin(peer) == owner

@@ -1,10 +1,11 @@
 //! Where a path begins whose rate is not known, by a link that is known to have carried something to another place.
 //!
-//! *Principle*: the bottleneck is mostly the access link, which both ways share; but the other way may be narrower, or busy. So it
-//! begins at half of what was carried, paced over a round trip, and only where the round trip does not say that the ways are quite
-//! different: no less than half of what it was, and no more than ten times (draft-ietf-tsvwg-careful-resume, sections 3.2 and
-//! 3.3: jump_cwnd of half saved_cwnd; CR_RTT within saved_rtt / 2 and saved_rtt * 10). The controller then goes on as in its startup: what is
-//! not delivered never enters its model, so that a start too fast costs one round trip's losses.
+//! *Principle*: the bottleneck is mostly the access link, which both ways share; but the other way may be narrower, or
+//! busy. So it begins at half of what was carried, paced over a round trip, and only where the round trip does not say
+//! that the ways are quite different: no less than half of what it was, and no more than ten times
+//! (draft-ietf-tsvwg-careful-resume, sections 3.2 and 3.3: jump_cwnd of half saved_cwnd; CR_RTT within saved_rtt / 2
+//! and saved_rtt * 10). The controller then goes on as in its startup: what is not delivered never enters its model, so
+//! that a start too fast costs one round trip's losses.
 
 use crate::units::Rate;
 use std::time::Duration;
@@ -16,8 +17,8 @@ const SHORTER: u32 = 2;
 /// The same of a longer one.
 const LONGER: u32 = 10;
 
-/// The rate to begin at; none where the ways differ too much. `carried`: what the link delivered, with this least round trip; `now`:
-/// the new path's round trip.
+/// The rate to begin at; none where the ways differ too much. `carried`: what the link delivered, with this least round
+/// trip; `now`: the new path's round trip.
 pub fn careful_start(carried: Rate, round_trip: Duration, now: Duration) -> Option<Rate> {
     let alike = now * SHORTER >= round_trip && now <= round_trip * LONGER;
     alike.then(|| carried.scale(PART))

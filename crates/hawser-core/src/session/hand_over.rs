@@ -1,9 +1,10 @@
-//! What one session was to bring to a member of a hub, another is to bring to the other member: the first one is silent, or drains.
+//! What one session was to bring to a member of a hub, another is to bring to the other member: the first one is
+//! silent, or drains.
 //!
-//! 1. `surrender`: what is under way and not acknowledged is lost to its paths, and leaves the session with all that waits. Its far
-//!    side learns by GONE that what is missing does not come.
-//! 2. `adopt`: it goes by the new session before all else, numbered anew: once. What the first member has and could not acknowledge
-//!    comes to both: at most what was under way.
+//! 1. `surrender`: what is under way and not acknowledged is lost to its paths, and leaves the session with all that
+//!    waits. Its far side learns by GONE that what is missing does not come.
+//! 2. `adopt`: it goes by the new session before all else, numbered anew: once. What the first member has and could not
+//!    acknowledge comes to both: at most what was under way.
 //! 3. What the links carried is where the new session's paths begin (`careful_start`).
 
 use super::path::{Content, Path};

@@ -1,4 +1,5 @@
-//! Inner packets from a peer of a hub's member that may be this member's in a moment: what it sends first may overtake its claim.
+//! Inner packets from a peer of a hub's member that may be this member's in a moment: what it sends first may overtake
+//! its claim.
 
 use super::Session;
 use super::constants::{HELD_FOR, HELD_PACKETS};

@@ -1,5 +1,5 @@
-//! CLAIM and CLAIM_ACK, for who has a hub (`hawser-hub`): said to a peer that knows them, and heard from it. Nothing is repeated
-//! here, and nothing kept but the newest: whoever says it says it again.
+//! CLAIM and CLAIM_ACK, for who has a hub (`hawser-hub`): said to a peer that knows them, and heard from it. Nothing is
+//! repeated here, and nothing kept but the newest: whoever says it says it again.
 
 use super::path::Path;
 use super::{Event, Session};
@@ -22,15 +22,16 @@ pub enum Reach {
 /// Whether the peer is there, as far as the session knows. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Presence {
-    /// Since when something was sent and nothing at all was acknowledged; of a peer without a session, since when it was asked in
-    /// vain.
+    /// Since when something was sent and nothing at all was acknowledged; of a peer without a session, since when it
+    /// was asked in vain.
     pub unanswered_since: Option<Time>,
     /// When anything last was acknowledged, a challenge answered, or the session began; none without one.
     pub answered_at: Option<Time>,
     /// When the first of its paths has waited for its probe timeout; none where none waits.
     pub late_at: Option<Time>,
-    /// When each of its active paths has had two datagrams unanswered for its probe timeout, so that one loss is no silence; of a path
-    /// that has one under way, twice the probe timeout after that. None where no such path has anything.
+    /// When each of its active paths has had two datagrams unanswered for its probe timeout, so that one loss is no
+    /// silence; of a path that has one under way, twice the probe timeout after that. None where no such path has
+    /// anything.
     pub overdue_at: Option<Time>,
     /// No inner packet went or came for long.
     pub idle: bool,
@@ -65,8 +66,8 @@ impl Session {
         self.hub.known
     }
 
-    /// Says it with the next datagram of these paths, in the place of what was to be said and was not. False where the peer does
-    /// not know it, or no path works.
+    /// Says it with the next datagram of these paths, in the place of what was to be said and was not. False where the
+    /// peer does not know it, or no path works.
     pub fn say_to_hub(&mut self, now: Time, frame: HubFrame, reach: Reach) -> bool {
         if !self.hub.known {
             return false;

@@ -1,5 +1,6 @@
-//! CLAIM and CLAIM_ACK: a peer tells the members of its hub whose it is, and they answer. What they hold is the hub's own
-//! (`hawser-hub`, `claim::message`): here it is some bytes. Of the types that are skipped by who does not know them.
+//! CLAIM and CLAIM_ACK: a peer tells the members of its hub whose it is, and they answer. What they hold is the hub's
+//! own (`hawser-hub`, `claim::message`): here it is some bytes. Of the types that are skipped by who does not know
+//! them.
 //!
 //! ```text
 //! +------+---------------+-----------+

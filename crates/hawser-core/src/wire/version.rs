@@ -24,7 +24,8 @@ impl Capabilities {
     pub const REPAIRS: Capabilities = Capabilities(1 << 2);
     /// SPEED is understood.
     pub const SPEED: Capabilities = Capabilities(1 << 3);
-    /// CLAIM and CLAIM_ACK are understood: the portal is a member of a hub, or has one. It follows from the configuration.
+    /// CLAIM and CLAIM_ACK are understood: the portal is a member of a hub, or has one. It follows from the
+    /// configuration.
     pub const HUB: Capabilities = Capabilities(1 << 4);
 
     /// All of both.

@@ -37,10 +37,10 @@ pub enum Phase {
 ///                       silent: (e+1, other)
 /// ```
 ///
-/// *Silent*: something was sent to the owner, nothing came for [`Timing::silence`], **and** the other one, asked after [`Timing::ask`] of it,
-/// was heard since. Where neither is heard, the peer's own links are down: it waits, and when they are back the owner's answer may come
-/// after the other one's: its silence counts anew, once. A higher
-/// epoch in an answer is of an earlier life of the peer: it claims above.
+/// *Silent*: something was sent to the owner, nothing came for [`Timing::silence`], **and** the other one, asked after
+/// [`Timing::ask`] of it, was heard since. Where neither is heard, the peer's own links are down: it waits, and when
+/// they are back the owner's answer may come after the other one's: its silence counts anew, once. A higher epoch in an
+/// answer is of an earlier life of the peer: it claims above.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Claimant {
     timing: Timing,
@@ -92,8 +92,8 @@ impl Claimant {
         }
     }
 
-    /// The paths changed, or the session's idleness: `silence`, what of it passes before the other member is asked, and `refresh`
-    /// from now on.
+    /// The paths changed, or the session's idleness: `silence`, what of it passes before the other member is asked, and
+    /// `refresh` from now on.
     pub fn set_pace(&mut self, silence: Duration, ask: Duration, refresh: Duration) {
         (self.timing.silence, self.timing.ask, self.timing.refresh) = (silence, ask, refresh);
         self.timing.retransmit = silence / PROBES;
@@ -153,7 +153,8 @@ impl Claimant {
         }
     }
 
-    /// Whether a claim must not wait for the loss of a path: it is not confirmed, or its owner has not answered for a while.
+    /// Whether a claim must not wait for the loss of a path: it is not confirmed, or its owner has not answered for a
+    /// while.
     pub fn is_pressed(&self, now: Time) -> bool {
         let asks_again = |since| now.since(since) >= self.timing.retransmit.min(self.timing.ask);
         self.phase != Phase::Settled || self.owner.unanswered_since.is_some_and(asks_again)

@@ -9,7 +9,8 @@ pub struct Timing {
     /// The owner is silent after this long without a datagram, once something was sent to it. The driver follows its paths with it,
     /// (`pair`).
     pub silence: Duration,
-    /// The other member is asked after this much of it. Follows the paths too: the first of them has waited for its probe timeout.
+    /// The other member is asked after this much of it. Follows the paths too: the first of them has waited for its
+    /// probe timeout.
     pub ask: Duration,
     /// Both members are told the claim this often.
     pub refresh: Duration,

@@ -8,7 +8,8 @@
 //!
 //! 1. `run_until` takes the next thing that is due: an arrival, a deadline, an act, a route.
 //! 2. `settle` polls the peer and its hosts until they rest, `flush` a member, `serve` the server and the router.
-//! 3. After each step the invariants hold: no epoch has two owners; who forwards owns (`member`); no member forwards a packet twice.
+//! 3. After each step the invariants hold: no epoch has two owners; who forwards owns (`member`); no member forwards a
+//!    packet twice.
 //!
 //! A link is the bottleneck of both members' paths; beyond it the way to each has a delay and holes of its own.
 

@@ -1,7 +1,7 @@
 //! The router before the members: the peer's networks lead to whoever announced them best, a moment after it did.
 //!
-//! A member's portal puts the peer's prefixes into a kernel table, which a routing daemon announces; BFD tells that a machine is gone.
-//! The daemon runs on while a portal is stopped, and so do its routes.
+//! A member's portal puts the peer's prefixes into a kernel table, which a routing daemon announces; BFD tells that a
+//! machine is gone. The daemon runs on while a portal is stopped, and so do its routes.
 
 use crate::random::Seeded;
 use hawser_core::units::Time;
@@ -12,7 +12,8 @@ use std::time::Duration;
 
 /// From a change of a member's table to the router's: both daemons, and the FIB.
 const ANNOUNCED_IN: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(50)];
-/// A machine is taken for gone after so long: three times 30 ms (RFC 5880 section 6.8.4), and what the daemon then takes.
+/// A machine is taken for gone after so long: three times 30 ms (RFC 5880 section 6.8.4), and what the daemon then
+/// takes.
 const GONE_IN: [Duration; 2] = [Duration::from_millis(90), Duration::from_millis(120)];
 
 /// What the router hears of a member.
