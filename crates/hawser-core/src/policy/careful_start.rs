@@ -3,9 +3,9 @@
 //! *Principle*: the bottleneck is mostly the access link, which both ways share; but the other way may be narrower, or
 //! busy. So it begins at half of what was carried, paced over a round trip, and only where the round trip does not say
 //! that the ways are quite different: no less than half of what it was, and no more than ten times
-//! (draft-ietf-tsvwg-careful-resume, sections 3.2 and 3.3: jump_cwnd of half saved_cwnd; CR_RTT within saved_rtt / 2
-//! and saved_rtt * 10). The controller then goes on as in its startup: what is not delivered never enters its model, so
-//! that a start too fast costs one round trip's losses.
+//! (draft-ietf-tsvwg-careful-resume, its Reconnaissance and Unvalidated Phases; it resumes between the same two ends,
+//! where here the far one is another, behind the same link). The controller then goes on as in its startup: what is not
+//! delivered never enters its model, so that a start too fast costs one round trip's losses.
 
 use crate::units::Rate;
 use std::time::Duration;
