@@ -52,6 +52,10 @@ pub enum DropReason {
     NoLink,
     /// It waited, or was under way without an acknowledgement, when its session ended or gave way to another.
     SessionEnded,
+    /// An inner packet from or for a peer that another member of the hub owns, or nobody.
+    NotOwner,
+    /// A CLAIM or CLAIM_ACK to a portal that is no member of a hub, and has none.
+    NoHub,
 }
 
 impl From<queue::DropReason> for DropReason {
@@ -67,7 +71,7 @@ impl From<queue::DropReason> for DropReason {
 }
 
 /// The names under which status and metrics show the reasons.
-pub const NAMES: [&str; 23] = [
+pub const NAMES: [&str; 25] = [
     "malformed",
     "unknown_label",
     "forged",
@@ -91,6 +95,8 @@ pub const NAMES: [&str; 23] = [
     "time_share",
     "no_link",
     "session_ended",
+    "not_owner",
+    "no_hub",
 ];
 
 /// Counters by reason. Zero at first; one portal owns it.
@@ -128,6 +134,7 @@ mod tests {
         assert_eq!(NAMES[DropReason::AckFiltered as usize], "ack_filtered");
         assert_eq!(NAMES[DropReason::TimeShare as usize], "time_share");
         assert_eq!(NAMES[DropReason::SessionEnded as usize], "session_ended");
+        assert_eq!(NAMES[DropReason::NoHub as usize], "no_hub");
         assert_eq!(NAMES[DropReason::Malformed as usize], "malformed");
     }
 }

@@ -3,16 +3,17 @@
 
 mod support;
 
+use hawser_core::drops::DropReason;
 use hawser_core::endpoint::{Config, Endpoint, Event};
 use hawser_core::handshake::{Identity, TransportKeys};
 use hawser_core::handshake::{Initiator, Psk};
 use hawser_core::packet::Offload;
-use hawser_core::session::{Direction, SpeedError, SpeedRun, Terms};
+use hawser_core::session::{Direction, Reach, SpeedError, SpeedRun, Terms};
 use hawser_core::units::{ByteCount, Ecn, LinkGroup, LinkId, PacketNumber, PathId, PeerId, Time};
 use hawser_core::wire::handshake::HandshakeIndex;
 use hawser_core::wire::{
-    Capabilities, CipherSet, DATA_HEADER_LEN, DataHeader, Frame, Frames, InstanceId, Offer, Protection, ReservedFrame,
-    TAG_LEN, TruncatedNumber, Version, Writer,
+    Capabilities, CipherSet, DATA_HEADER_LEN, DataHeader, Frame, Frames, HubFrame, HubFrameType, InstanceId, Offer,
+    Protection, ReservedFrame, TAG_LEN, TruncatedNumber, Version, Writer,
 };
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -220,6 +221,21 @@ fn a_peer_of_another_version_is_named_once_a_session() {
         assert_eq!(named, wanted.iter().collect::<Vec<_>>());
         assert_eq!(peer.version(), said.unwrap_or(Version::UNSAID), "the status tells it too");
     }
+}
+
+#[test]
+fn a_claim_to_who_has_no_hub_is_counted_and_changes_nothing() {
+    let mut peer = Peer::speaking(Some(Version::OURS_IN_HUB));
+    peer.hear();
+    let acked: &[u8] = &[0x43, 3, 1, 2, 3, PING];
+    for frames in [acked, &[0x60, 1, 9]] {
+        peer.say(frames);
+    }
+    let frame = HubFrame::new(HubFrameType::ClaimAck, &[1]).expect("a byte");
+    assert!(!peer.portal.say_to_hub(peer.now, PeerId(0), frame, Reach::All), "nor does it say anything");
+    let drops = peer.portal.snapshot(peer.now).drops;
+    assert_eq!((drops.of(DropReason::NoHub), drops.of(DropReason::BadFrame)), (2, 0));
+    assert!(!peer.told().iter().any(|event| matches!(event, Event::HubSaid { .. } | Event::OtherVersion { .. })));
 }
 
 #[test]

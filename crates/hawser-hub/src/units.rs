@@ -1,5 +1,7 @@
 //! Names and numbers of a hub that must not be mixed.
 
+use blake2::{Blake2s256, Digest};
+use hawser_core::handshake::PublicKey;
 use hawser_core::units::Time;
 
 /// Orders the owners of one peer: the higher epoch's counts. The peer alone makes epochs, and gives each to one member. Never
@@ -35,6 +37,14 @@ impl Epoch {
 /// A member of the hub: the first eight bytes of its public key's BLAKE2s-256. A plain number.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct MemberId(pub u64);
+
+impl MemberId {
+    /// That of a public key.
+    pub fn of(key: &PublicKey) -> Self {
+        let digest = Blake2s256::digest(key.0);
+        MemberId(digest.first_chunk().map_or(0, |first| u64::from_be_bytes(*first)))
+    }
+}
 
 /// A peer, the same to all members: the first eight bytes of its public key's BLAKE2s-256. A plain number.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

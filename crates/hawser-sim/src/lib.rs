@@ -22,6 +22,7 @@ pub mod family;
 pub mod fuzz;
 pub mod host;
 pub mod hostile;
+pub mod hub;
 pub mod judge;
 pub mod net;
 pub mod outage;

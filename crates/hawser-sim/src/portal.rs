@@ -12,7 +12,7 @@ use hawser_core::policy::Tuning;
 use hawser_core::rules::Rules;
 use hawser_core::session::{Buffers, SessionSnapshot, Settings, Terms, Transmit};
 use hawser_core::units::{LinkGroup, LinkId, Random, Time};
-use hawser_core::wire::{Cipher, CipherSet, InstanceId, Offer, Protection};
+use hawser_core::wire::{Cipher, CipherSet, InstanceId, Offer, Protection, Version};
 use ipnet::IpNet;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -79,6 +79,10 @@ pub struct Recipe {
     pub tuning: Tuning,
     /// What is asked of the paths of its links.
     pub terms: Vec<(LinkGroup, Terms)>,
+    /// It is a member of a hub, or has one.
+    pub in_hub: bool,
+    /// The other member of its peer's hub, with the same prefixes: its key, and where it listens.
+    pub twin: Option<(PublicKey, SocketAddr)>,
 }
 
 impl Recipe {
@@ -96,6 +100,8 @@ impl Recipe {
             rules: Rules::default(),
             tuning: Tuning::default(),
             terms: Vec::new(),
+            in_hub: false,
+            twin: None,
         }
     }
 
@@ -110,13 +116,19 @@ impl Recipe {
         }
     }
 
+    fn twin_config(&self) -> Option<PeerConfig> {
+        let config = |(key, endpoint)| PeerConfig { public_key: key, endpoints: vec![endpoint], ..self.peer_config() };
+        self.twin.map(config)
+    }
+
     fn make(&self, rng: &mut Seeded) -> Endpoint {
         let ciphers = CipherSet::of(&[Cipher::Aes128Gcm, Cipher::ChaCha20Poly1305]);
+        let offer = Offer { protection: self.protection, ciphers, instance: InstanceId(rng.next_u64()) };
         let config = Config {
             identity: self.identity.clone(),
-            offer: Offer { protection: self.protection, ciphers, instance: InstanceId(rng.next_u64()) },
+            offer: if self.in_hub { offer.speaking(Version::OURS_IN_HUB) } else { offer },
             settings: Settings { congestion: self.congestion, max_link_mtu: 1500, tuning: self.tuning },
-            peers: vec![self.peer_config()],
+            peers: std::iter::once(self.peer_config()).chain(self.twin_config()).collect(),
         };
         let mut endpoint = Endpoint::new(config, Box::new(rng.fork()));
         endpoint.set_rules(Time::ZERO, self.rules.clone());
@@ -243,7 +255,7 @@ impl Portal {
 
     /// The session, if there is one.
     pub fn session(&self, now: Time) -> Option<SessionSnapshot> {
-        self.endpoint.snapshot(self.clock.show(now)).peers.into_iter().next().flatten()
+        self.endpoint.snapshot(self.clock.show(now)).peers.into_iter().flatten().next()
     }
 
     /// An inner packet that `write` puts into the read buffer, of as many bytes as it says.

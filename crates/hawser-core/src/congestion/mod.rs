@@ -221,6 +221,9 @@ pub trait Controller: Send {
     fn on_mtu(&mut self, mtu: ByteCount);
     /// A loss declared earlier turned out to be mere reordering or delay (RFC 9002 has none; as RFC 4015).
     fn on_spurious_loss(&mut self, now: Time);
+    /// Nothing was carried yet, and `rate` may be tried, at this round trip (`policy::careful_start`). Controllers that
+    /// do not know how begin as ever.
+    fn start_at(&mut self, _rate: Rate, _round_trip: Duration) {}
     /// The driver looked at the path's socket, where that has a controller below; `in_flight` is the path's.
     fn on_socket(&mut self, _in_flight: ByteCount, _state: &SocketState) {}
     /// How many bytes may be in flight.

@@ -257,6 +257,7 @@ impl Endpoint {
         let (instance, version) = (offer.instance, offer.version());
         let same = self.peers[id.0 as usize].instance == Some(instance);
         let links = self.links.clone();
+        let ours = self.config_offer.version();
         let (peer, key) = (&mut self.peers[id.0 as usize], keys.id);
         let new = !(same && peer.session.is_some());
         let preferred = peer.tries_all();
@@ -282,7 +283,7 @@ impl Endpoint {
             };
             peer.begin_session(now, id, keys, settings, &mut self.labels, &mut cx);
             if let Some(session) = &mut peer.session {
-                session.learn_version(version);
+                session.learn_version(version, ours);
                 session.begin_as_told(&self.rules, &self.terms);
                 links.iter().for_each(|link| session.learn_link(link.id, link.transport));
             }
@@ -293,8 +294,7 @@ impl Endpoint {
         // While they waited, paths came and went, or the session that they were to go on with.
         self.labels.remove_key(key);
         self.peers[id.0 as usize].follow_paths(id, &mut self.labels);
-        let ours = self.config_offer.version();
-        if new && version != ours {
+        if new && !version.is_like(ours) {
             self.events.push(Event::OtherVersion { peer: id, theirs: version, ours });
         }
         self.settle(now, id);

@@ -12,6 +12,7 @@
 mod aliases;
 mod enrolment;
 mod handshakes;
+pub(crate) mod hub;
 pub(crate) mod labels;
 mod peer;
 mod pending;
@@ -23,6 +24,7 @@ mod streams;
 mod telling;
 mod words;
 
+pub use hub::{Handing, Standing};
 pub use peer::PeerConfig;
 pub use share::Load;
 pub use streams::Verdict;
@@ -41,6 +43,7 @@ use crate::session::{
 use crate::units::{Ecn, LinkGroup, LinkId, PeerId, Random, Time};
 use crate::wire::{DataHeader, DatagramKind, InstanceId, Offer, Reader};
 use handshakes::Outbox;
+use hub::Pair;
 use labels::{KeyId, Labels, Owner};
 use peer::{Peer, Preferred};
 use routing::Routing;
@@ -78,6 +81,8 @@ pub struct Endpoint {
     active: Vec<PeerId>,
     /// Whose turn of them it is to send, so that one busy peer does not starve the others.
     turn: usize,
+    /// Peers that are members of one hub.
+    pairs: Vec<Pair>,
     /// Peers are kept apart.
     isolated: bool,
     /// The portal's own inner addresses.
@@ -114,6 +119,7 @@ impl Endpoint {
             next_key: 0,
             active: Vec::new(),
             turn: 0,
+            pairs: Vec::new(),
             isolated: false,
             own: Vec::new(),
             housekeeping: Time::ZERO,
@@ -159,10 +165,7 @@ impl Endpoint {
                 let (peer, mut cx) = self.parts(peer);
                 peer.enqueue(now, train, &mut cx);
             }
-            Err(reason) => {
-                self.store.release_all(train);
-                self.drops.count(reason);
-            }
+            Err(reason) => self.refuse_inner(now, train, (destination, mark), reason),
         }
     }
 
@@ -259,9 +262,10 @@ impl Endpoint {
 
     /// Does what a session asked for.
     fn settle(&mut self, now: Time, id: PeerId) {
-        let peer = &mut self.peers[id.0 as usize];
-        let (mut mtu_changed, mut paths_seen, mut ended) = (false, false, false);
-        while let Some(event) = peer.session.as_mut().and_then(|session| session.poll_event()) {
+        let place = id.0 as usize;
+        let (mut mtu_changed, mut paths_seen) = (false, false);
+        while let Some(event) = self.peers[place].session.as_mut().and_then(|session| session.poll_event()) {
+            let peer = &mut self.peers[place];
             match event {
                 SessionEvent::PathsSeen => paths_seen = true,
                 SessionEvent::PathClosed(path) => peer.forget_path(path, &mut self.labels),
@@ -271,26 +275,35 @@ impl Endpoint {
                 SessionEvent::TrainsLost(link, remote) => {
                     self.events.push(Event::TrainsLost { peer: id, link, remote });
                 }
-                SessionEvent::Closed | SessionEvent::Silent => {
-                    let told = InstanceId(self.rng.next_u64());
-                    peer.end_alone(now, told, &mut self.labels, &mut self.store, &mut self.drops);
-                    let silent = event == SessionEvent::Silent;
-                    self.events.push(if silent { Event::Silent { peer: id } } else { Event::Closed { peer: id } });
-                    ended = true;
-                }
+                SessionEvent::Closed => self.end_with(now, id, Event::Closed { peer: id }),
+                SessionEvent::Silent => self.end_with(now, id, Event::Silent { peer: id }),
                 SessionEvent::KeysOver(end) => self.events.push(Event::KeysOver { peer: id, end }),
+                SessionEvent::Holds => self.events.push(Event::Holds { peer: id }),
+                SessionEvent::HubSaid => {
+                    let frame = peer.session.as_mut().and_then(|session| session.take_hub_frame());
+                    self.events.extend(frame.map(|frame| Event::HubSaid { peer: id, frame }));
+                }
             }
         }
         // Once for all that a datagram said of paths.
         if paths_seen {
-            peer.follow_paths(id, &mut self.labels);
-        }
-        if ended {
-            self.count_active();
+            self.peers[place].follow_paths(id, &mut self.labels);
         }
         // Streams that begin meanwhile would keep a size that is too small, or need pieces.
         if mtu_changed {
             self.follow_mtu(now, id);
+        }
+    }
+
+    /// A session is over; what it had goes to the peer's twin, if it has one.
+    fn end_with(&mut self, now: Time, id: PeerId, event: Event) {
+        self.leave_closed(now, id);
+        let peer = &mut self.peers[id.0 as usize];
+        if peer.session.is_some() {
+            let told = InstanceId(self.rng.next_u64());
+            peer.end_alone(now, told, &mut self.labels, &mut self.store, &mut self.drops);
+            self.events.push(event);
+            self.count_active();
         }
     }
 

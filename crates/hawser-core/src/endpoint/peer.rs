@@ -9,7 +9,9 @@ use crate::drops::{DropReason, Drops};
 use crate::handshake::{Memory, OpenKey, Psk, PublicKey};
 use crate::packet::{SegmentRef, TrainId, TrainStore};
 use crate::queue::{Choice, FlowView, Queue};
-use crate::session::constants::{ASK_LEAST, DATA_OVERHEAD, EAGER, EAGER_PARTS, QUEUED_FOR, TUN_MTU_MIN, TUN_MTU_RAISE};
+use crate::session::constants::{
+    ASK_LEAST, DATA_OVERHEAD, EAGER, EAGER_PARTS, HELD_FOR, QUEUED_FOR, TUN_MTU_MIN, TUN_MTU_RAISE,
+};
 use crate::session::timeout::earlier;
 use crate::session::{Context, KeySet, Rank, Reason, Rekey, Route, Session, Settings, first_ids, ingress_queue};
 use crate::units::{PathId, PeerId, Time};
@@ -20,7 +22,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// An initiation is repeated this often at first (DESIGN section 4).
-const INITIATE_EVERY: Duration = Duration::from_millis(500);
+pub(super) const INITIATE_EVERY: Duration = Duration::from_millis(500);
 /// And at least this often for ever, where nobody has anything to send: 8 MB a month on each link.
 const ASK_IDLE: Duration = Duration::from_secs(60);
 /// The search for a new path's MTU takes no longer than this, a lost probe or two included.
@@ -78,6 +80,8 @@ pub(super) struct Peer {
     pub cookies_in_vain: u32,
     /// First packets for a session that is still being made, and since when.
     waiting: VecDeque<(Time, TrainId)>,
+    /// Packets to it that may be forwarded in a moment, and since when they wait.
+    held: VecDeque<(Time, TrainId)>,
     /// Since when initiations go unanswered, and when the last one went.
     pub asking_since: Option<Time>,
     pub asked_at: Time,
@@ -105,6 +109,7 @@ impl Peer {
             refused: None,
             cookies_in_vain: 0,
             waiting: VecDeque::new(),
+            held: VecDeque::new(),
             asking_since: None,
             asked_at: Time::ZERO,
             wanted: false,
@@ -145,6 +150,29 @@ impl Peer {
             cx.drops.count(DropReason::NoSession);
         }
         self.waiting.push_back((now, train));
+    }
+
+    /// A train for this peer, which may be another member's; kept for a moment. Whether it is the first.
+    pub fn hold(&mut self, now: Time, train: TrainId, cx: &mut Context<'_>) -> bool {
+        if self.held.len() == WAITING_TRAINS
+            && let Some((_, oldest)) = self.held.pop_front()
+        {
+            cx.store.release_all(oldest);
+            cx.drops.count(DropReason::NotOwner);
+        }
+        self.held.push_back((now, train));
+        self.held.len() == 1
+    }
+
+    /// What is held, and whether that is not for too long.
+    pub fn take_held(&mut self, now: Time) -> impl Iterator<Item = (TrainId, bool)> + use<> {
+        let held = std::mem::take(&mut self.held);
+        held.into_iter().map(move |(since, train)| (train, now.since(since) <= HELD_FOR))
+    }
+
+    /// What waits for a session.
+    pub fn take_waiting(&mut self) -> impl Iterator<Item = TrainId> + use<> {
+        std::mem::take(&mut self.waiting).into_iter().map(|(_, train)| train)
     }
 
     /// Begins a session under `keys`, which takes over what waits to be sent.
@@ -201,9 +229,13 @@ impl Peer {
             }
             fresh
         });
+        while let Some((_, train)) = self.held.pop_front_if(|(since, _)| now.since(*since) > HELD_FOR) {
+            store.release_all(train);
+            drops.count(DropReason::NotOwner);
+        }
         self.pending.forget(|pending| pending.keys.is_too_old(now), |key| labels.remove_key(key));
         if let Some(session) = &mut self.session {
-            session.trim();
+            session.trim(now, drops);
         }
     }
 
@@ -212,7 +244,7 @@ impl Peer {
         self.end_session(now, labels, store, drops);
         self.pending.iter().for_each(|pending| labels.remove_key(pending.keys.id));
         self.pending = PendingTable::default();
-        for (_, train) in self.waiting.drain(..) {
+        for (_, train) in self.waiting.drain(..).chain(self.held.drain(..)) {
             drops.count(DropReason::SessionEnded);
             store.release_all(train);
         }

@@ -4,7 +4,6 @@
 //! CLOSE out by `poll_transmit` before a peer is removed.
 
 use super::peer::{Peer, Preferred};
-use super::routing::Routing;
 use super::{Endpoint, Link, PeerConfig};
 use crate::alias::Alias;
 use crate::rules::Rules;
@@ -26,6 +25,7 @@ impl Endpoint {
         if let Some(peer) = self.peers.get_mut(id as usize) {
             peer.retire(now, &mut self.labels, &mut self.store, &mut self.drops);
             self.flows.forget(PeerId(id));
+            self.leave_hub(PeerId(id));
             self.route_anew();
         }
     }
@@ -145,13 +145,14 @@ impl Endpoint {
     /// The networks of all peers, and who of them is active.
     pub(super) fn route_anew(&mut self) {
         self.count_active();
-        self.routing = Routing::default();
+        self.routing = std::mem::take(&mut self.routing).emptied();
         if self.isolated && self.peers.len() > 1 {
             self.routing.isolate(self.own.clone());
         }
         for (id, peer) in self.peers.iter().enumerate() {
             peer.config.allowed_ips.iter().for_each(|net| self.routing.insert(*net, PeerId(id as u32)));
         }
+        self.route_carriers();
     }
 }
 

@@ -7,7 +7,12 @@
 //! and comes back, so that it is looked at twice: when it comes from its peer, and when it comes from TUN.
 //! A default route names nobody in particular (`0.0.0.0/0` holds the portal's own networks too), and so counts neither as
 //! the destination the first time, nor as the source the second: no two peers have the same, and one of the two looks finds it.
+//!
+//! Of a hub (`endpoint/hub.rs`): both members of a pair may send what is of the one that the networks are given to, and
+//! the networks of a peer that is not served are nobody's. Both show only where a packet would be dropped, so that
+//! nobody else pays for it.
 
+use super::hub::Standing;
 use crate::drops::DropReason;
 use crate::units::PeerId;
 use ip_network_table::IpNetworkTable;
@@ -28,6 +33,10 @@ pub struct Routing {
     last_foreign: Option<(PeerId, IpAddr, bool)>,
     /// The same of whether it comes from another.
     last_stranger: Option<(PeerId, IpAddr, bool)>,
+    /// Two peers that are members of one hub.
+    pairs: Vec<[PeerId; 2]>,
+    /// By peer: whether it is served. Empty where this portal is no member.
+    standings: Vec<Standing>,
 }
 
 impl Routing {
@@ -38,6 +47,66 @@ impl Routing {
             self.table.insert(network, peer);
             self.last = None;
         }
+    }
+
+    /// The same without networks; whether peers are kept apart is to be said anew.
+    pub fn emptied(self) -> Self {
+        Routing { pairs: self.pairs, standings: self.standings, ..Routing::default() }
+    }
+
+    /// Two peers are members of one hub from now on.
+    pub fn pair(&mut self, members: [PeerId; 2]) {
+        self.pairs.retain(|pair| !pair.iter().any(|peer| members.contains(peer)));
+        self.pairs.push(members);
+        self.forget();
+    }
+
+    /// The other member of a peer's hub.
+    pub fn twin(&self, peer: PeerId) -> Option<PeerId> {
+        let pair = self.pairs.iter().find(|pair| pair.contains(&peer))?;
+        pair.iter().copied().find(|member| *member != peer)
+    }
+
+    /// A peer is of no hub any more.
+    pub fn leave_hub(&mut self, peer: PeerId) {
+        self.pairs.retain(|pair| !pair.contains(&peer));
+        if self.standing(peer) != Standing::Served {
+            self.set_standing(peer, Standing::Served);
+        }
+    }
+
+    /// Whether a peer is served from now on.
+    pub fn set_standing(&mut self, PeerId(peer): PeerId, standing: Standing) {
+        let place = peer as usize;
+        if self.standings.len() <= place {
+            self.standings.resize(place + 1, Standing::Served);
+        }
+        self.standings[place] = standing;
+        self.forget();
+    }
+
+    /// The peer whose longest prefix holds `address`, where it is not served.
+    #[cold]
+    pub fn unserved(&self, address: IpAddr) -> Option<(PeerId, Standing)> {
+        // Without a hub there is none.
+        let (_, &peer) = self.standings.first().and_then(|_| self.table.longest_match(address))?;
+        Some((peer, self.standing(peer))).filter(|(_, standing)| *standing != Standing::Served)
+    }
+
+    /// Whether a peer is served.
+    pub fn standing(&self, PeerId(peer): PeerId) -> Standing {
+        self.standings.get(peer as usize).copied().unwrap_or_default()
+    }
+
+    /// Whether what comes from `peer` may be of `owner`'s networks though they are not its own: they are members of one
+    /// hub.
+    #[cold]
+    pub fn are_twins(&self, peer: PeerId, owner: Option<PeerId>) -> bool {
+        owner.is_some() && self.twin(peer) == owner
+    }
+
+    fn forget(&mut self) {
+        (self.last, self.last_foreign, self.last_stranger) = (None, None, None);
     }
 
     /// Keeps peers apart; `own` are the portal's own inner addresses.
@@ -86,7 +155,8 @@ impl Routing {
     /// Whether a network, not a default route, of another peer holds `address`.
     fn belongs_to_another(&self, peer: PeerId, address: IpAddr) -> bool {
         let owner = self.table.longest_match(address).filter(|(network, _)| network.netmask() > 0);
-        owner.is_some_and(|(_, owner)| *owner != peer) && !self.own.contains(&address)
+        let another = |owner: PeerId| owner != peer && !self.are_twins(peer, Some(owner));
+        owner.is_some_and(|(_, owner)| another(*owner)) && !self.own.contains(&address)
     }
 
     /// The peer whose longest prefix holds `address`.
@@ -96,7 +166,8 @@ impl Routing {
         {
             return peer;
         }
-        let peer = self.table.longest_match(address).map(|(_, &peer)| peer);
+        let found = self.table.longest_match(address).map(|(_, &peer)| peer);
+        let peer = found.filter(|peer| self.standing(*peer) == Standing::Served);
         self.last = Some((address, peer));
         peer
     }

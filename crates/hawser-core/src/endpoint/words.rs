@@ -9,7 +9,7 @@ use crate::rules::RuleId;
 use crate::session::{KeyEnd, SessionSnapshot, Settings};
 use crate::transport::Transport;
 use crate::units::{ByteCount, LinkGroup, LinkId, PeerId};
-use crate::wire::{Offer, Version};
+use crate::wire::{HubFrame, Offer, Version};
 use std::net::SocketAddr;
 
 /// What a portal is made of. No default; moved into the endpoint.
@@ -107,6 +107,19 @@ pub enum Event {
         link: LinkId,
         /// Where to.
         remote: SocketAddr,
+    },
+    /// A peer said something of a hub: a CLAIM to a member, or the answer to one.
+    HubSaid {
+        /// Who.
+        peer: PeerId,
+        /// What; the newest of what came at once.
+        frame: HubFrame,
+    },
+    /// Packets from or for a peer of this hub's member are held ([`super::Standing::Held`]), the first of them just
+    /// now.
+    Holds {
+        /// Whose.
+        peer: PeerId,
     },
     /// The holder of an invitation's secret has this key. It waits, and asks again: it is answered once the invitation is
     /// bound to the key ([`super::Endpoint::set_invitations`]).

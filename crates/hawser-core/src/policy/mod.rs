@@ -22,6 +22,7 @@
 pub mod ack_filter;
 pub mod active_set;
 pub mod aqm;
+pub mod careful_start;
 mod decisions;
 pub mod delay;
 pub mod fastest;
@@ -39,6 +40,7 @@ pub mod tier;
 pub mod tuning;
 mod view;
 
+pub use careful_start::careful_start;
 pub use decisions::{Decisions, Probes};
 pub use law::Law;
 pub use path_set::{MAX_PATHS, PathSet};

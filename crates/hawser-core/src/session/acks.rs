@@ -36,7 +36,7 @@ impl Session {
             self.events.push(Event::MtuChanged);
         }
         if outcome.is_news() {
-            self.liveness.note_answered();
+            self.liveness.note_answered(now);
             if let Some(age) = mean_age.filter(|_| by == index) {
                 path.way.rtt.on_ages(now, age);
             }

@@ -49,6 +49,12 @@ pub const EAGER_PARTS: u32 = 24;
 pub const ASK_LEAST: Duration = Duration::from_secs(5);
 /// What waited so long in the ingress queue is of no use: TCP has sent it three times since (RFC 6298 section 5.5: after 1, 3 and 7 s).
 pub const QUEUED_FOR: Duration = Duration::from_secs(10);
+/// What comes from or for a peer of a hub that may be this member's in a moment is held for so long: a few round trips
+/// of a claim, and what a router takes to notice that its owner died, three times 30 ms and more (RFC 5880 section
+/// 6.8.4).
+pub const HELD_FOR: Duration = Duration::from_millis(500);
+/// Packets from a peer that are held at most: 50 Mbit/s for 60 ms.
+pub const HELD_PACKETS: usize = 256;
 /// What waits this long for a strict rule's links, none of which works, is dropped: a link that was lost for a moment is back.
 pub const STRICT_WAIT: Duration = Duration::from_secs(1);
 /// The TUN's MTU never goes below this (RFC 8200 section 5).

@@ -1,7 +1,7 @@
 //! What is said beside data: acknowledgements, challenges, probes, word about paths.
 //!
 //! A control datagram goes alone, never in a train. It is written in this order, each part if it is
-//! due and fits: the echo of a challenge, our own challenge, acknowledgements (of this path; of the
+//! due and fits: the echo of a challenge, our own challenge, word of a hub, acknowledgements (of this path; of the
 //! others too while they cannot speak for themselves), the hold time, what must arrive (GONE,
 //! PATH_INFO), a ping.
 
@@ -141,6 +141,13 @@ impl Session {
             path.wants.challenge = None;
             PathChallenge { token }.encode(out)?;
             (written.elicits, written.probes, written.route) = (true, true, Some(to));
+        }
+        if self.paths[index].wants.hub
+            && let Some(frame) = self.hub.says()
+        {
+            frame.encode(out)?;
+            written.elicits |= frame.is_acked();
+            self.paths[index].wants.hub = false;
         }
         self.write_acks(now, index, out, written)?;
         if self.is_spokesman(index) {

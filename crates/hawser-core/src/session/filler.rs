@@ -10,9 +10,12 @@
 use super::batch::{Batch, begin};
 use super::path::Content;
 use super::{Buffers, Route, Session, Transmit, reliable};
+use crate::drops::Drops;
 use crate::rules::RuleId;
 use crate::units::{ByteCount, LinkTag, Time};
-use crate::wire::{Capabilities, DATA_HEADER_LEN, FILLER, FILLER_HEAD, ReservedFrame, SpeedFrame, SpeedWord, TAG_LEN};
+use crate::wire::{
+    Capabilities, DATA_HEADER_LEN, FILLER, FILLER_HEAD, HubFrame, ReservedFrame, SpeedFrame, SpeedWord, TAG_LEN,
+};
 use std::time::Duration;
 
 /// No run lasts longer: ten times what a path's rate takes to be found.
@@ -199,11 +202,13 @@ impl Session {
     }
 
     /// Step 1: a frame of the range that is skipped by who does not know it came, of this many bytes on the wire.
-    pub(super) fn on_reserved(&mut self, now: Time, index: usize, frame: &ReservedFrame<'_>) {
+    pub(super) fn on_reserved(&mut self, now: Time, index: usize, frame: &ReservedFrame<'_>, drops: &mut Drops) {
         if frame.kind() == FILLER {
             self.on_filler(now, index, frame.bytes().len());
         } else if let Some(frame) = SpeedFrame::of(frame) {
             self.on_speed(now, &frame);
+        } else if let Some(frame) = HubFrame::of(frame) {
+            self.on_hub(index, frame, drops);
         }
     }
 

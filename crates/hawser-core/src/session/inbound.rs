@@ -6,8 +6,10 @@
 //!    handed to the parts that they are for.
 //! 6. Inner packets go to the resequencer, if their source is the peer's; of others it learns that they came.
 
+use super::held::HeldBack;
 use super::{Context, Event, Route, Session, Sink};
 use crate::drops::{DropReason, Drops};
+use crate::endpoint::hub::Standing;
 use crate::endpoint::labels::KeyId;
 use crate::endpoint::routing::Routing;
 use crate::fec::Fec;
@@ -123,7 +125,7 @@ impl Session {
             Frame::Padding(_) | Frame::Ping => {}
             Frame::Reserved(frame) => match LinkNameFrame::of(&frame) {
                 Some(name) => self.on_name(&name),
-                None => self.on_reserved(now, index, &frame),
+                None => self.on_reserved(now, index, &frame, cx.drops),
             },
             Frame::Data(data) => {
                 self.note_busy(now);
@@ -166,10 +168,10 @@ impl Session {
         cx: &'a mut Context<'_>,
     ) -> (&'a mut Inbound, &'a mut Fec, Delivery<'a>) {
         let patience = self.hold.patience(&self.paths, &self.settings.tuning);
-        let Session { peer, inbound, fec, scheduling, .. } = self;
+        let Session { peer, inbound, fec, scheduling, events, .. } = self;
         let Context { store, routing, drops, rules, flows, .. } = cx;
         let scheduler = &mut scheduling.scheduler;
-        (inbound, fec, Delivery { peer: *peer, patience, scheduler, sink, store, routing, drops, rules, flows })
+        (inbound, fec, Delivery { peer: *peer, patience, scheduler, sink, store, routing, drops, rules, flows, events })
     }
 
     /// The peer's word about a path: the newest revision counts. It closes none but its own. Tells whether it is believed.
@@ -202,6 +204,8 @@ impl Session {
 pub(super) struct Inbound {
     pub resequencer: Resequencer,
     pub reassembler: Reassembler,
+    /// What is not forwarded yet.
+    pub held: HeldBack,
     /// Bytes of inner packets.
     pub rx_inner: ByteCount,
 }
@@ -218,6 +222,7 @@ pub(super) struct Delivery<'a> {
     pub drops: &'a mut Drops,
     rules: &'a Rules,
     flows: &'a mut FlowWatch,
+    events: &'a mut Vec<Event>,
 }
 
 impl Delivery<'_> {
@@ -225,12 +230,26 @@ impl Delivery<'_> {
     fn check_addresses(&mut self, packet: &[u8]) -> Result<(), DropReason> {
         let (source, destination) = inner_addresses(packet).ok_or(DropReason::BadInner)?;
         if self.routing.peer_of(source) != Some(self.peer) {
-            Err(DropReason::WrongSource)
-        } else if self.routing.is_for_another(self.peer, destination) {
-            Err(DropReason::BetweenPeers)
-        } else {
-            Ok(())
+            self.check_stranger(source)?;
         }
+        if self.routing.is_for_another(self.peer, destination) { Err(DropReason::BetweenPeers) } else { Ok(()) }
+    }
+
+    /// The source is none of the peer's, or it is not served.
+    #[cold]
+    fn check_stranger(&mut self, source: IpAddr) -> Result<(), DropReason> {
+        let owner = self.routing.peer_of(source);
+        match self.routing.unserved(source) {
+            _ if self.routing.are_twins(self.peer, owner) => Ok(()),
+            Some((peer, _)) if peer == self.peer => Err(DropReason::NotOwner),
+            _ => Err(DropReason::WrongSource),
+        }
+    }
+
+    /// Whether a packet of a peer that is not served may be forwarded in a moment.
+    fn holds(&self, packet: &[u8]) -> bool {
+        let unserved = inner_addresses(packet).and_then(|(source, _)| self.routing.unserved(source));
+        unserved.is_some_and(|(_, standing)| standing == Standing::Held)
     }
 
     /// A subflow of MPTCP that comes by the tunnel goes back by it: what it says holds for its other direction.
@@ -251,7 +270,12 @@ impl Delivery<'_> {
 
 impl Inbound {
     pub fn new() -> Self {
-        Inbound { resequencer: Resequencer::new(), reassembler: Reassembler::new(), rx_inner: ByteCount::ZERO }
+        Inbound {
+            resequencer: Resequencer::new(),
+            reassembler: Reassembler::new(),
+            held: HeldBack::default(),
+            rx_inner: ByteCount::ZERO,
+        }
     }
 
     /// Step 6, for a packet that came whole.
@@ -269,6 +293,12 @@ impl Inbound {
     ) -> Result<(), DropReason> {
         if let Err(reason) = to.check_addresses(packet) {
             self.resequencer.on_refused(now, arrival, to.patience, to.sink);
+            if reason == DropReason::NotOwner && to.holds(packet) {
+                if self.held.push(now, packet, arrival.partial, to.drops) {
+                    to.events.push(Event::Holds);
+                }
+                return Ok(());
+            }
             return Err(reason);
         }
         if to.rules.by_flow() {

@@ -10,6 +10,8 @@ pub(super) struct Liveness {
     started: Time,
     /// Since when something was sent and nothing at all was acknowledged.
     unanswered_since: Option<Time>,
+    /// When anything last was.
+    answered_at: Time,
     /// When inner packets last went or came; none do for long.
     busy_at: Time,
     idle: bool,
@@ -27,6 +29,7 @@ impl Liveness {
         Liveness {
             started: now,
             unanswered_since: None,
+            answered_at: now,
             busy_at: now,
             idle: false,
             resumed_at: now,
@@ -64,8 +67,23 @@ impl Liveness {
     }
 
     /// Something was acknowledged.
-    pub fn note_answered(&mut self) {
-        self.unanswered_since = None;
+    pub fn note_answered(&mut self, now: Time) {
+        (self.unanswered_since, self.answered_at) = (None, now);
+    }
+
+    /// An answer came that no acknowledgement is: a path that was down leads to the peer.
+    pub fn note_proof(&mut self, now: Time) {
+        self.answered_at = now;
+    }
+
+    /// Since when something was sent and nothing at all was acknowledged.
+    pub fn unanswered_since(&self) -> Option<Time> {
+        self.unanswered_since
+    }
+
+    /// When anything last was acknowledged, or a challenge answered; at first, when the session began.
+    pub fn answered_at(&self) -> Time {
+        self.answered_at
     }
 
     /// When too much is unanswered, where it may be so for `allowed`.
@@ -80,7 +98,7 @@ impl Liveness {
 
     /// The peer took part in a handshake: it answered, or asked.
     pub fn note_handshake(&mut self, now: Time) {
-        (self.heard_at, self.unanswered_since) = (now, None);
+        (self.heard_at, self.unanswered_since, self.answered_at) = (now, None, now);
     }
 
     /// Whether the session is over for silence.

@@ -32,6 +32,7 @@
 //! | `Hold` | how long gaps are waited for | `hold` |
 //! | `Liveness` | when who was heard | `liveness` |
 //! | `Keyring`, `Fec`, `Filler` | keys, repairs, speed tests | `keyring`, `fec`, `filler` |
+//! | `HubWords` | what the peer and this portal say of a hub | `hub` |
 //!
 //! What needs one part is its function; a session's own functions are those in which parts meet: `outbound` and `inbound` walk
 //! the steps above, `acks` settles what arrived or was lost, `control` says what is not data, `paths` opens, validates and closes
@@ -43,8 +44,11 @@ pub mod constants;
 mod control;
 mod fec;
 mod filler;
+mod hand_over;
 mod hedge;
+mod held;
 mod hold;
+mod hub;
 mod idle;
 mod inbound;
 mod keyring;
@@ -71,6 +75,8 @@ pub use filler::{
     BYTES_MOST as SPEED_BYTES_MOST, Direction, FillerCount, RUN_MOST as SPEED_RUN_MOST, SpeedError, SpeedRun,
     SpeedSnapshot,
 };
+pub(crate) use hand_over::Part;
+pub use hub::{Presence, Reach};
 pub(crate) use inbound::Datagram;
 pub use keyring::KeyEnd;
 pub(crate) use keyring::{KeySet, Rekey};
@@ -95,6 +101,7 @@ use crate::units::{Ecn, LinkId, PacketNumber, PathId, PeerId, Random, Time};
 use crate::wire::{Capabilities, Version};
 use filler::Filler;
 use hold::Hold;
+use hub::HubWords;
 use inbound::Inbound;
 use keyring::Keyring;
 use liveness::Liveness;
@@ -224,6 +231,10 @@ pub(crate) enum Event {
     Silent,
     /// Nothing is sealed any more, until there are other keys.
     KeysOver(KeyEnd),
+    /// The peer said something of a hub.
+    HubSaid,
+    /// Packets from it are held.
+    Holds,
 }
 
 /// A live session with one peer. Begins with keys and no path; its endpoint owns it, nothing is shared.
@@ -246,6 +257,7 @@ pub(crate) struct Session {
     inbound: Inbound,
     hold: Hold,
     liveness: Liveness,
+    hub: HubWords,
     events: Vec<Event>,
 }
 
@@ -267,13 +279,15 @@ impl Session {
             inbound: Inbound::new(),
             hold: Hold::default(),
             liveness: Liveness::new(now),
+            hub: HubWords::default(),
             events: Vec::new(),
         }
     }
 
-    /// Learns what the peer speaks, before anything is said to it.
-    pub fn learn_version(&mut self, version: Version) {
+    /// Learns what the peer speaks, before anything is said to it; `ours` is what this portal does.
+    pub fn learn_version(&mut self, version: Version, ours: Version) {
         self.version = version;
+        self.hub.learn_versions(version, ours);
         self.fec.mute(!version.capabilities.contain(Capabilities::REPAIRS));
     }
 
@@ -320,8 +334,9 @@ impl Session {
         self.paths.index_of(path).and_then(|index| self.paths[index].received.largest())
     }
 
-    /// Gives back buffers that were idle.
-    pub fn trim(&mut self) {
+    /// Gives back buffers that were idle, and what was held for too long.
+    pub fn trim(&mut self, now: Time, drops: &mut Drops) {
+        self.expire_held(now, drops);
         self.inbound.resequencer.shrink_idle();
         self.inbound.reassembler.trim();
         self.fec.trim();

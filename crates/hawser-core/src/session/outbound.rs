@@ -82,6 +82,18 @@ impl Outbound {
     }
 }
 
+impl Outbound {
+    /// The next sequence of a flow bucket, and the next place of all.
+    pub fn next_of(&mut self, bucket: FlowBucket) -> (FlowSequence, SendOrder) {
+        let next = &mut self.sequences[bucket.index()];
+        let sequence = FlowSequence::of(*next);
+        *next += 1;
+        let order = self.next_order;
+        self.next_order = order.after(1);
+        (sequence, order)
+    }
+}
+
 impl Session {
     /// The next batch, for whichever path is to speak next; `None` when nothing may go now.
     pub fn poll_transmit(&mut self, now: Time, buffers: &mut dyn Buffers, cx: &mut Context<'_>) -> Option<Transmit> {
@@ -321,7 +333,7 @@ impl Session {
         }
     }
 
-    fn give_up(&mut self, record: SegmentRecord, cx: &mut Context<'_>) {
+    pub(super) fn give_up(&mut self, record: SegmentRecord, cx: &mut Context<'_>) {
         cx.store.release(record.segment);
         cx.drops.count(DropReason::GaveUp);
         self.recovery.reliable.push(reliable::Frame::Gone(Gone { bucket: record.bucket, upto: record.sequence }));

@@ -60,6 +60,8 @@ pub(super) struct Wants {
     pub ping: bool,
     /// Any datagram.
     pub alive: bool,
+    /// What is to be said of a hub.
+    pub hub: bool,
     /// The echo of a challenge, by the way that it came.
     pub response: Option<(Token, Route)>,
     /// A challenge of our own, and where to.
@@ -69,7 +71,7 @@ pub(super) struct Wants {
 impl Wants {
     /// Whether anything waits.
     pub fn any(&self) -> bool {
-        self.close || self.ping || self.alive || self.response.is_some() || self.challenge.is_some()
+        self.close || self.ping || self.alive || self.hub || self.response.is_some() || self.challenge.is_some()
     }
 }
 

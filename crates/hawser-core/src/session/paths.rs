@@ -73,6 +73,7 @@ impl Session {
         let alone = !self.paths.iter().any(Path::works);
         let path = &mut self.paths[index];
         let Some(validated) = path.validation.on_response(now, token) else { return };
+        self.liveness.note_proof(now);
         let transport = self.paths.transport(validated.remote.link);
         let path = &mut self.paths[index];
         if alone {

@@ -34,6 +34,13 @@ impl RedundantCopies {
         RedundantCopies { recent, wanted: false, reinjections, twins, credit: Credit::new(tuning) }
     }
 
+    /// Nothing that was sent is to be copied.
+    pub fn forget(&mut self) {
+        self.recent.clear();
+        self.reinjections.clear();
+        self.twins.clear();
+    }
+
     /// Whether any path wants redundant copies now.
     pub fn want(&mut self, wanted: bool) {
         self.wanted = wanted;

@@ -49,7 +49,7 @@ impl SendOrder {
     }
 
     /// Of two that lie less than 2^31 apart.
-    fn compare(self, other: SendOrder) -> Ordering {
+    pub fn compare(self, other: SendOrder) -> Ordering {
         (self.0.wrapping_sub(other.0) as i32).cmp(&0)
     }
 }

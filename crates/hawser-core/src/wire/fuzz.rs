@@ -15,6 +15,14 @@ pub fn frames(payload: &[u8]) {
         // An ACK's count is written in two bytes: what counts more ranges loses the oldest.
         encode(&frame, &mut out).expect("what was read can be written");
         let again = Frames::new(out.written()).next();
+        if let Frame::Reserved(reserved) = &frame
+            && let Some(hub) = HubFrame::of(reserved)
+        {
+            let mut bytes = [0; 2 * HubFrame::MOST];
+            let mut said = Writer::new(&mut bytes);
+            hub.encode(&mut said).expect("it is short");
+            assert_eq!(Frames::new(said.written()).next(), Some(Ok(frame.clone())));
+        }
         assert_eq!(again, Some(Ok(frame)));
     }
 }

@@ -24,6 +24,9 @@ impl Capabilities {
     pub const REPAIRS: Capabilities = Capabilities(1 << 2);
     /// SPEED is understood.
     pub const SPEED: Capabilities = Capabilities(1 << 3);
+    /// CLAIM and CLAIM_ACK are understood: the portal is a member of a hub, or has one. It follows from the
+    /// configuration.
+    pub const HUB: Capabilities = Capabilities(1 << 4);
 
     /// All of both.
     #[must_use]
@@ -60,8 +63,17 @@ impl Version {
         revision: 1,
         capabilities: Version::UNSAID.capabilities.and(Capabilities::SKIPS).and(Capabilities::SPEED),
     };
+    /// Ours, of a portal that is a member of a hub, or has one.
+    pub const OURS_IN_HUB: Version =
+        Version { capabilities: Version::OURS.capabilities.and(Capabilities::HUB), ..Version::OURS };
     /// The bits of an instance that say it.
     const SHIFT: u32 = 40;
+
+    /// Whether it is the same but for what follows from the configuration.
+    pub fn is_like(self, other: Version) -> bool {
+        let apart = |version: Version| (version.revision, version.capabilities.without(Capabilities::HUB));
+        apart(self) == apart(other)
+    }
 
     /// `instance` with this version in the place of its first three bytes.
     pub(super) const fn put(self, instance: u64) -> u64 {
@@ -97,6 +109,8 @@ mod tests {
     #[test]
     fn what_we_speak_has_its_golden_number() {
         assert_eq!(Version::OURS.put(0), 0x0100_0f00_0000_0000, "docs/wire.md has it");
+        assert_eq!(Version::OURS_IN_HUB.put(0), 0x0100_1f00_0000_0000);
+        assert!(Version::OURS_IN_HUB.is_like(Version::OURS) && !Version::OURS.is_like(Version::UNSAID));
         assert_eq!((Version::OURS.to_string(), Version::UNSAID.to_string()), ("1.1".to_owned(), "1.0".to_owned()));
     }
 

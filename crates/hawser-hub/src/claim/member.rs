@@ -127,6 +127,11 @@ impl Ownership {
         }
     }
 
+    /// When it no longer forwards, unless the peer claims it again; zero where it does not.
+    pub fn forwards_until(&self) -> Time {
+        if self.standing == Standing::Mine { self.lease_until } else { Time::ZERO }
+    }
+
     /// CLAIM came from the peer, in its present session.
     pub fn handle_claim(&mut self, now: Time, frame: ClaimFrame) -> Verdict {
         self.ack_due = true;

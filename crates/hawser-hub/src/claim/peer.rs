@@ -37,9 +37,10 @@ pub enum Phase {
 ///                       silent: (e+1, other)
 /// ```
 ///
-/// *Silent*: something was sent to the owner, nothing came for [`Timing::silence`], **and** the other one, asked after half of it,
-/// was heard since. Where neither is heard, the peer's own links are down: it waits, and who is heard first has the peer. A higher
-/// epoch in an answer is of an earlier life of the peer: it claims above.
+/// *Silent*: something was sent to the owner, nothing came for [`Timing::silence`], **and** the other one, asked after
+/// [`Timing::ask`] of it, was heard since. Where neither is heard, the peer's own links are down: it waits, and when
+/// they are back the owner's answer may come after the other one's: its silence counts anew, once. A higher epoch in an
+/// answer is of an earlier life of the peer: it claims above.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Claimant {
     timing: Timing,
@@ -49,8 +50,10 @@ pub struct Claimant {
     failed: u32,
     owner: Contact,
     other: Contact,
-    /// Whether the other one was heard in the second half of the owner's silence.
+    /// Whether the other one was heard since it was asked, in the owner's silence.
     other_answers: bool,
+    /// Both were silent, and since the other one answered the owner's silence counts anew.
+    counts_anew: bool,
 }
 
 impl Claimant {
@@ -59,7 +62,16 @@ impl Claimant {
     pub fn new(first: Epoch, active: MemberId, standby: MemberId, timing: Timing) -> Self {
         let claim = Claim { epoch: first, owner: active };
         let (owner, other) = (Contact::new(active), Contact::new(standby));
-        Claimant { timing, claim, phase: Phase::Claiming, failed: 0, owner, other, other_answers: false }
+        Claimant {
+            timing,
+            claim,
+            phase: Phase::Claiming,
+            failed: 0,
+            owner,
+            other,
+            other_answers: false,
+            counts_anew: false,
+        }
     }
 
     /// The highest claim that was made.
@@ -80,9 +92,10 @@ impl Claimant {
         }
     }
 
-    /// The paths changed, or the session's idleness: `silence`, three probe timeouts, and `refresh` from now on.
-    pub fn set_pace(&mut self, silence: Duration, refresh: Duration) {
-        (self.timing.silence, self.timing.refresh) = (silence, refresh);
+    /// The paths changed, or the session's idleness: `silence`, what of it passes before the other member is asked, and
+    /// `refresh` from now on.
+    pub fn set_pace(&mut self, silence: Duration, ask: Duration, refresh: Duration) {
+        (self.timing.silence, self.timing.ask, self.timing.refresh) = (silence, ask, refresh);
         self.timing.retransmit = silence / PROBES;
     }
 
@@ -130,6 +143,21 @@ impl Claimant {
             _ => {}
         }
         self.decide(now);
+    }
+
+    /// The session with `member` is over, by its own word: its silence is not waited for.
+    pub fn handle_gone(&mut self, now: Time, member: MemberId) {
+        self.note_call(now);
+        if member == self.owner.id && self.is_heard(now) {
+            self.take_over();
+        }
+    }
+
+    /// Whether a claim must not wait for the loss of a path: it is not confirmed, or its owner has not answered for a
+    /// while.
+    pub fn is_pressed(&self, now: Time) -> bool {
+        let asks_again = |since| now.since(since) >= self.timing.retransmit.min(self.timing.ask);
+        self.phase != Phase::Settled || self.owner.unanswered_since.is_some_and(asks_again)
     }
 
     /// The hub wants the peer on the other member: a planned move. False where there is one already, or the other member is not heard.
@@ -206,10 +234,16 @@ impl Claimant {
 
     fn note_heard(&mut self, now: Time, member: MemberId) {
         if member == self.owner.id {
-            (self.owner.unanswered_since, self.other_answers) = (None, false);
+            (self.owner.unanswered_since, self.other_answers, self.counts_anew) = (None, false, false);
         } else if member == self.other.id {
-            self.other.unanswered_since = None;
-            self.other_answers |= self.other_asked_at().is_some_and(|at| at <= now);
+            let asked = self.other_asked_at().is_some_and(|at| at <= now);
+            let late =
+                self.other.unanswered_since.take().is_some_and(|since| now.since(since) >= 2 * self.timing.silence);
+            if asked && late && !std::mem::replace(&mut self.counts_anew, true) {
+                (self.owner.unanswered_since, self.owner.urgent) = (Some(now), true);
+            } else {
+                self.other_answers |= asked;
+            }
         }
     }
 
@@ -236,7 +270,7 @@ impl Claimant {
         std::mem::swap(&mut self.owner, &mut self.other);
         self.claim = Claim { epoch, owner: self.owner.id };
         self.owner.unanswered_since = None;
-        self.other_answers = false;
+        (self.other_answers, self.counts_anew) = (false, false);
         (self.owner.urgent, self.other.urgent) = (true, true);
     }
 
@@ -248,7 +282,7 @@ impl Claimant {
 
     /// When the other one is asked whether it is there, since the owner seems not to be: its answer comes before it is needed.
     fn other_asked_at(&self) -> Option<Time> {
-        self.owner.unanswered_since.map(|since| since + self.timing.silence / 2)
+        self.owner.unanswered_since.map(|since| since + self.timing.ask)
     }
 
     /// Whether the other member has said something in its present session, and is not silent.

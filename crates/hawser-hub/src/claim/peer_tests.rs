@@ -92,7 +92,7 @@ fn a_claim_is_said_until_it_is_answered_and_then_each_refresh() {
 }
 
 #[test]
-fn where_neither_answers_nothing_moves_and_the_first_to_answer_has_the_peer() {
+fn where_neither_answers_nothing_moves_and_when_one_does_the_owner_has_time_to() {
     let mut peer = settled();
     peer.handle_sent(ms(1000), A);
     for now in [1175, 1275, 1350, 1500, 1700, 1900, 2100, 2300] {
@@ -105,6 +105,30 @@ fn where_neither_answers_nothing_moves_and_the_first_to_answer_has_the_peer() {
     active_first.handle_heard(ms(2400), B);
     assert_eq!(active_first.claim(), claim(5, A));
     peer.handle_heard(ms(2400), B);
+    let mut active_later = peer.clone();
+    active_later.handle_heard(ms(2410), A);
+    active_later.handle_timeout(ms(2760));
+    assert_eq!(active_later.claim(), claim(5, A), "the same outage kept its answer");
+    for now in [2575, 2590, 2740] {
+        let _ = sent(&mut peer, now);
+        peer.handle_heard(ms(now + 5), B);
+        assert_eq!(peer.claim(), claim(5, A));
+    }
+    peer.handle_timeout(ms(2750));
+    assert_eq!(peer.claim(), claim(6, B));
+}
+
+#[test]
+fn a_standby_that_always_answers_late_gets_the_peer_all_the_same() {
+    let mut peer = settled();
+    peer.handle_sent(ms(1000), A);
+    for now in (1000..3000).step_by(50) {
+        peer.handle_timeout(ms(now));
+        let _ = sent(&mut peer, now);
+        if now % 500 == 200 {
+            peer.handle_heard(ms(now), B);
+        }
+    }
     assert_eq!(peer.claim(), claim(6, B));
 }
 

@@ -7,8 +7,11 @@ use std::time::Duration;
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Timing {
     /// The owner is silent after this long without a datagram, once something was sent to it. The driver follows its paths with it,
-    /// as it does for a new initiation: three probe timeouts of the slowest path.
+    /// (`pair`).
     pub silence: Duration,
+    /// The other member is asked after this much of it. Follows the paths too: the first of them has waited for its
+    /// probe timeout.
+    pub ask: Duration,
     /// Both members are told the claim this often.
     pub refresh: Duration,
     /// A claim that its member has not answered is said this often, a probe timeout apart.
@@ -25,6 +28,8 @@ impl Timing {
     pub const DEFAULT: Timing = Timing {
         // The least time after which a silent peer is sent a new initiation (hawser-core, SILENCE_LEAST).
         silence: Duration::from_millis(350),
+        // So that the answer comes before it is needed.
+        ask: Duration::from_millis(175),
         // One packet a second is what a standby may cost a link (hawser-core, KEEPALIVE).
         refresh: Duration::from_secs(1),
         // Between a fast path's probe timeout and a slow one's (RFC 9002 section 6.2).

@@ -14,6 +14,7 @@ pub const LEASE: u8 = 2;
 /// As short as they can be, with a lease that outlives a silence: a search must see several of each.
 const TIMING: Timing = Timing {
     silence: Duration::from_secs(1),
+    ask: Duration::from_millis(500),
     refresh: Duration::from_secs(1),
     retransmit: Duration::from_secs(1),
     lease: Duration::from_secs(LEASE as u64),

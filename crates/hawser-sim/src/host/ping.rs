@@ -36,6 +36,14 @@ impl Ping {
         self.sent.iter().zip(&self.round_trips).filter(|(at, trip)| **at < before && trip.is_none()).count()
     }
 
+    /// The longest time from `from` to `to` in which no answer came.
+    pub fn longest_gap(&self, from: Time, to: Time) -> Duration {
+        let came = self.sent.iter().zip(&self.round_trips).filter_map(|(at, trip)| trip.map(|trip| *at + trip));
+        let mut came: Vec<Time> = came.filter(|at| (from..to).contains(at)).chain([from, to]).collect();
+        came.sort_unstable();
+        came.windows(2).map(|pair| pair[1].since(pair[0])).max().unwrap_or_default()
+    }
+
     /// The round trip that `share` (0 to 1) of those sent from `from` to `to` stayed below.
     pub fn quantile(&self, from: Time, to: Time, share: f64) -> Duration {
         let sent = self.sent.iter().zip(&self.round_trips).filter(|(at, _)| (from..to).contains(*at));

@@ -117,6 +117,13 @@ impl Receiver {
         self.bins[bin(from)..bin(to)].iter().sum()
     }
 
+    /// The longest time between two moments in which nothing came in order (whole spans of [`BIN`]).
+    pub fn longest_gap(&self, from: Time, to: Time) -> Duration {
+        let bin = |at: Time| ((at.as_nanos() / BIN.as_nanos() as u64) as usize).min(self.bins.len());
+        let empty = self.bins[bin(from)..bin(to)].split(|bytes| *bytes > 0).map(<[u64]>::len).max().unwrap_or(0);
+        BIN * empty as u32
+    }
+
     /// Step 1. `check` says whether bytes are those of the stream at that position.
     pub fn receive(&mut self, now: Time, header: &Header, data: &[u8], check: impl FnOnce(u64, &[u8]) -> bool) {
         if header.has(SYN) {

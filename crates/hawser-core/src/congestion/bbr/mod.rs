@@ -304,6 +304,13 @@ impl Controller for Bbr {
         self.undo_spurious_loss();
     }
 
+    fn start_at(&mut self, rate: Rate, round_trip: Duration) {
+        if self.state == State::Startup && !self.full.reached {
+            self.window = self.window.max(rate.bytes_in(round_trip));
+            self.pacing = self.pacing.max(rate);
+        }
+    }
+
     fn window(&self) -> ByteCount {
         self.window
     }

@@ -57,10 +57,15 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
     /// When the oldest packet was sent that nothing newer overtook, and that is still without an answer: what the path is known
     /// to hold up.
     pub fn next_awaited_sent_at(&self) -> Option<Time> {
+        self.awaited_sent_at().next()
+    }
+
+    /// The same of all of them, oldest first.
+    pub fn awaited_sent_at(&self) -> impl Iterator<Item = Time> + Clone {
         let first = self.largest_acked.map_or(self.cursor, |largest| largest + 1).max(self.cursor);
         let next = self.base + self.ring.len() as u64;
-        let mut awaited = (first..next).map(|pn| self.slot(pn));
-        awaited.find(|slot| slot.state == State::Outstanding && slot.packet.watched()).map(|slot| slot.packet.sent_at)
+        let awaited = (first..next).map(|pn| self.slot(pn));
+        awaited.filter(|slot| slot.state == State::Outstanding && slot.packet.watched()).map(|slot| slot.packet.sent_at)
     }
 
     /// The deadline passed. Send a probe: a new ack-eliciting packet, best with content still outstanding.

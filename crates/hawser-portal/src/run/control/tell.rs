@@ -21,7 +21,11 @@ pub fn peer_of(event: &Event) -> Option<PeerId> {
         | Event::Closed { peer }
         | Event::Silent { peer }
         | Event::KeysOver { peer, .. } => Some(*peer),
-        Event::PeerMtu { .. } | Event::Enrolment { .. } | Event::Keys { .. } => None,
+        Event::PeerMtu { .. }
+        | Event::Enrolment { .. }
+        | Event::Keys { .. }
+        | Event::HubSaid { .. }
+        | Event::Holds { .. } => None,
     }
 }
 
@@ -67,7 +71,11 @@ pub fn core_event<'a>(event: &Event, peer: &str, link: impl Fn(LinkId) -> &'a st
             tracing::warn!(peer, cause = %end, "no new keys: traffic stops until a handshake succeeds");
             Some((EventKind::SessionEnded, format!("no new keys: {end}")))
         }
-        Event::PeerMtu { .. } | Event::Enrolment { .. } | Event::Keys { .. } => None,
+        Event::PeerMtu { .. }
+        | Event::Enrolment { .. }
+        | Event::Keys { .. }
+        | Event::HubSaid { .. }
+        | Event::Holds { .. } => None,
     }
 }
 

@@ -1,0 +1,128 @@
+//! What one session was to bring to a member of a hub, another is to bring to the other member: the first one is
+//! silent, or drains.
+//!
+//! 1. `surrender`: what is under way and not acknowledged is lost to its paths, and leaves the session with all that
+//!    waits. Its far side learns by GONE that what is missing does not come.
+//! 2. `adopt`: it goes by the new session before all else, numbered anew: once. What the first member has and could not
+//!    acknowledge comes to both: at most what was under way.
+//! 3. What the links carried is where the new session's paths begin (`careful_start`).
+
+use super::path::{Content, Path};
+use super::retransmit::SegmentRecord;
+use super::{Context, Session, reliable};
+use crate::packet::TrainStore;
+use crate::policy::careful_start;
+use crate::queue::Queue;
+use crate::units::{LinkId, Rate, Time};
+use crate::wire::{DataFlags, Gone};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What of a session's packets goes to another. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    /// What waits to be sent for the first time.
+    Queue,
+    /// What was sent and not acknowledged.
+    InFlight,
+    /// Both.
+    All,
+}
+
+/// What a session gives to another of the same store. Whoever has it owns the segments.
+pub(crate) struct HandedOver {
+    records: Vec<SegmentRecord>,
+    /// None where the other session carries packets already.
+    queue: Option<Queue>,
+    links: Vec<Carried>,
+}
+
+/// What a link carried.
+#[derive(Copy, Clone, Debug)]
+struct Carried {
+    link: LinkId,
+    rate: Rate,
+    round_trip: Duration,
+}
+
+impl Session {
+    /// Steps 1 and 3: of what waits and what is under way, what is asked for. The session goes on.
+    pub fn surrender(&mut self, now: Time, part: Part, cx: &mut Context<'_>) -> HandedOver {
+        let links = self.carried();
+        let queue =
+            (part != Part::InFlight).then(|| std::mem::replace(&mut self.outbound.queue, super::ingress_queue()));
+        let records = if part == Part::Queue { Vec::new() } else { self.surrender_in_flight(now, cx) };
+        HandedOver { records, queue, links }
+    }
+
+    fn surrender_in_flight(&mut self, now: Time, cx: &mut Context<'_>) -> Vec<SegmentRecord> {
+        for index in 0..self.paths.len() {
+            self.reinject(now, index);
+        }
+        self.copies.forget();
+        while let Some(record) = self.recovery.retransmit.pop_refused() {
+            self.give_up(record, cx);
+        }
+        let mut records: Vec<SegmentRecord> = std::iter::from_fn(|| self.recovery.retransmit.pop_any()).collect();
+        records.sort_unstable_by(|one, other| one.order.compare(other.order));
+        let last: BTreeMap<_, _> = records.iter().map(|record| (record.bucket, record.sequence)).collect();
+        for (bucket, upto) in last {
+            self.recovery.reliable.push(reliable::Frame::Gone(Gone { bucket, upto }));
+        }
+        records
+    }
+
+    /// Whether anything that was sent is not acknowledged, or waits to be retransmitted.
+    pub fn has_in_flight(&self) -> bool {
+        let carries = |content: Content| matches!(content, Content::Segment(_) | Content::Piece(_));
+        let under_way = |path: &Path| path.flight.sent.outstanding().any(|(_, packet)| carries(packet.content));
+        !self.recovery.retransmit.is_empty() || self.paths.iter().any(under_way)
+    }
+
+    /// Steps 2 and 3.
+    pub fn adopt(&mut self, now: Time, from: HandedOver, store: &TrainStore) {
+        self.note_busy(now);
+        self.begin_as_carried(&from.links);
+        if let Some(queue) = from.queue {
+            debug_assert!(self.outbound.queue.is_empty(), "only the carrier is given packets");
+            self.outbound.queue = queue;
+        }
+        let mut records = from.records;
+        records.iter_mut().for_each(|record| self.outbound.number_anew(now, record, store));
+        let allowed = &self.scheduling.allowed;
+        self.recovery.retransmit.extend(&mut records, |rule| allowed.is_bound(rule));
+        self.scheduling.policy.reconsider();
+    }
+
+    /// What each link is known to carry.
+    fn carried(&self) -> Vec<Carried> {
+        let known = self.paths.iter().filter(|path| !path.capacity.probing.is_on() && !path.is_closed());
+        let of = |path: &Path| {
+            let (link, round_trip) = (path.route.link, path.way.rtt.snapshot().min);
+            path.rate().map(|rate| Carried { link, rate, round_trip })
+        };
+        known.filter_map(of).collect()
+    }
+
+    /// Of paths by the same links whose own rates are not known.
+    fn begin_as_carried(&mut self, links: &[Carried]) {
+        for path in self.paths.iter_mut().filter(|path| path.health.is_active() && path.capacity.probing.is_on()) {
+            let Some(carried) = links.iter().find(|carried| carried.link == path.route.link) else { continue };
+            let rtt = path.way.rtt.snapshot();
+            let Some(start) = careful_start(carried.rate, carried.round_trip, rtt.smoothed) else { continue };
+            path.capacity.controller.start_at(start, rtt.smoothed);
+            path.follow_controller();
+        }
+    }
+}
+
+impl super::outbound::Outbound {
+    /// A segment of another session's gets its place in this one's order.
+    fn number_anew(&mut self, now: Time, record: &mut SegmentRecord, store: &TrainStore) {
+        debug_assert!(store.get(record.segment.train).is_some(), "whoever answers for a segment owns it");
+        let (sequence, order) = self.next_of(record.bucket);
+        // Those between that arrived are not numbered: the next number may be of another train.
+        let flags = DataFlags { continues: false, ..record.flags };
+        *record = SegmentRecord { sequence, order, flags, tries: 0, first_sent: now, ..*record };
+    }
+}

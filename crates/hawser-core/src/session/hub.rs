@@ -1,0 +1,134 @@
+//! CLAIM and CLAIM_ACK, for who has a hub (`hawser-hub`): said to a peer that knows them, and heard from it. Nothing is
+//! repeated here, and nothing kept but the newest: whoever says it says it again.
+
+use super::path::Path;
+use super::{Event, Session};
+use crate::drops::{DropReason, Drops};
+use crate::path::health::HealthState;
+use crate::units::{PathId, Time};
+use crate::wire::{Capabilities, HubFrame, Version};
+
+/// By which paths a frame goes. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// The one that speaks for the session.
+    Best,
+    /// All that may lead to the peer: it must not wait for the loss of one. Those that are down are probed.
+    All,
+    /// Those by which the peer said something since the last answer; by the best, where none of them is active.
+    Back,
+}
+
+/// Whether the peer is there, as far as the session knows. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Presence {
+    /// Since when something was sent and nothing at all was acknowledged; of a peer without a session, since when it
+    /// was asked in vain.
+    pub unanswered_since: Option<Time>,
+    /// When anything last was acknowledged, a challenge answered, or the session began; none without one.
+    pub answered_at: Option<Time>,
+    /// When the first of its paths has waited for its probe timeout; none where none waits.
+    pub late_at: Option<Time>,
+    /// When each of its active paths has had two datagrams unanswered for its probe timeout, so that one loss is no
+    /// silence; of a path that has one under way, twice the probe timeout after that. None where no such path has
+    /// anything.
+    pub overdue_at: Option<Time>,
+    /// No inner packet went or came for long.
+    pub idle: bool,
+}
+
+/// What is said and heard. Nothing at first; the session owns it.
+#[derive(Default)]
+pub(super) struct HubWords {
+    /// Both portals know what it is about.
+    known: bool,
+    says: Option<HubFrame>,
+    heard: Option<HubFrame>,
+    /// By which paths it was heard since the last answer.
+    came_by: Vec<PathId>,
+}
+
+impl HubWords {
+    /// What the two portals speak.
+    pub fn learn_versions(&mut self, theirs: Version, ours: Version) {
+        self.known = [theirs, ours].iter().all(|version| version.capabilities.contain(Capabilities::HUB));
+    }
+
+    /// What the paths that want to are to say.
+    pub fn says(&self) -> Option<&HubFrame> {
+        self.says.as_ref()
+    }
+}
+
+impl Session {
+    /// Whether both portals know what CLAIM and CLAIM_ACK are about.
+    pub fn knows_hub(&self) -> bool {
+        self.hub.known
+    }
+
+    /// Says it with the next datagram of these paths, in the place of what was to be said and was not. False where the
+    /// peer does not know it, or no path works.
+    pub fn say_to_hub(&mut self, now: Time, frame: HubFrame, reach: Reach) -> bool {
+        if !self.hub.known {
+            return false;
+        }
+        let came_by = if reach == Reach::Back { std::mem::take(&mut self.hub.came_by) } else { Vec::new() };
+        let active = |index: usize| self.paths[index].health.is_active();
+        let down = |index: usize| matches!(self.paths[index].health.state(), HealthState::Down(_));
+        let mut by: Vec<usize> = match reach {
+            Reach::Best => Vec::new(),
+            Reach::All => (0..self.paths.len()).filter(|index| !down(*index)).collect(),
+            Reach::Back => came_by.iter().filter_map(|id| self.paths.index_of(*id)).filter(|at| active(*at)).collect(),
+        };
+        if reach == Reach::All {
+            self.paths.iter_mut().for_each(|path| path.health.probe_now(now));
+        }
+        if by.is_empty() {
+            by.extend((0..self.paths.len()).find(|index| self.is_spokesman(*index)));
+        }
+        by.iter().for_each(|index| self.paths[*index].wants.hub = true);
+        self.hub.says = Some(frame);
+        !by.is_empty()
+    }
+
+    /// What the peer said, once.
+    pub fn take_hub_frame(&mut self) -> Option<HubFrame> {
+        self.hub.heard.take()
+    }
+
+    /// It came by path `index`. Whoever has no hub counts it.
+    pub(super) fn on_hub(&mut self, index: usize, frame: HubFrame, drops: &mut Drops) {
+        if !self.hub.known {
+            return drops.count(DropReason::NoHub);
+        }
+        let id = self.paths[index].id;
+        if !self.hub.came_by.contains(&id) {
+            self.hub.came_by.push(id);
+        }
+        if self.hub.heard.replace(frame).is_none() {
+            self.events.push(Event::HubSaid);
+        }
+    }
+
+    /// Whether the peer is there.
+    pub fn presence(&self) -> Presence {
+        let late = |path: &Path| match path.health.state() {
+            HealthState::Suspect => path.health.suspect_since(),
+            HealthState::Active => path.flight.sent.next_awaited_sent_at().map(|at| at + path.way.probe_timeout()),
+            _ => None,
+        };
+        // A path that is suspect has been waited for.
+        let active = self.paths.iter().filter(|path| path.health.is_active());
+        let overdue = |path: &Path| {
+            let (mut awaited, timeout) = (path.flight.sent.awaited_sent_at(), path.way.probe_timeout());
+            awaited.next().map(|first| awaited.next().unwrap_or(first + timeout) + timeout)
+        };
+        Presence {
+            unanswered_since: self.liveness.unanswered_since(),
+            answered_at: Some(self.liveness.answered_at()),
+            late_at: self.paths.iter().filter_map(late).min(),
+            overdue_at: active.filter_map(overdue).max(),
+            idle: self.liveness.is_idle(),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! CLAIM and CLAIM_ACK: a peer tells the members of its hub whose it is, and they answer. What they hold is the hub's
+//! own (`hawser-hub`, `claim::message`): here it is some bytes. Of the types that are skipped by who does not know
+//! them.
+//!
+//! ```text
+//! +------+---------------+-----------+
+//! | 0x43 | length varint | CLAIM     |   acknowledged: it asks whether the member is there
+//! | 0x60 | length varint | CLAIM_ACK |   not: it answers
+//! +------+---------------+-----------+
+//! ```
+
+use super::{EncodeError, ReservedFrame, Writer};
+
+/// Which of the two it is. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum HubFrameType {
+    /// From a peer.
+    Claim = 0x43,
+    /// From a member.
+    ClaimAck = 0x60,
+}
+
+/// A CLAIM or CLAIM_ACK frame: 1 to [`HubFrame::MOST`] bytes of contents. No zero value; a plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct HubFrame {
+    kind: HubFrameType,
+    len: u8,
+    bytes: [u8; HubFrame::MOST],
+}
+
+impl HubFrame {
+    /// Bytes of the contents at most: what is said today, and half as much again.
+    pub const MOST: usize = 40;
+
+    /// One that holds these bytes; none where they are too many, or none.
+    pub fn new(kind: HubFrameType, contents: &[u8]) -> Option<Self> {
+        let len = u8::try_from(contents.len()).ok().filter(|len| (1..=Self::MOST).contains(&usize::from(*len)))?;
+        let mut bytes = [0; Self::MOST];
+        bytes[..contents.len()].copy_from_slice(contents);
+        Some(HubFrame { kind, len, bytes })
+    }
+
+    /// Which of the two it is.
+    pub fn kind(&self) -> HubFrameType {
+        self.kind
+    }
+
+    /// What it holds.
+    pub fn contents(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
+    /// Whether a datagram with it is to be acknowledged.
+    pub fn is_acked(&self) -> bool {
+        self.kind == HubFrameType::Claim
+    }
+
+    /// Appends the frame.
+    ///
+    /// # Errors
+    /// [`EncodeError`] where it does not fit.
+    pub fn encode(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+        ReservedFrame::new(self.kind as u8, self.contents()).ok_or(EncodeError::OutOfRange)?.encode(out)
+    }
+
+    /// What a frame of a range that may be skipped says, if it is one of these.
+    pub fn of(frame: &ReservedFrame<'_>) -> Option<Self> {
+        let kinds = [HubFrameType::Claim, HubFrameType::ClaimAck];
+        let kind = kinds.into_iter().find(|kind| *kind as u8 == frame.kind())?;
+        HubFrame::new(kind, frame.bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Frame, Frames};
+    use super::*;
+
+    fn read(bytes: &[u8]) -> (Option<HubFrame>, bool) {
+        match Frames::new(bytes).next() {
+            Some(Ok(frame @ Frame::Reserved(reserved))) => (HubFrame::of(&reserved), frame.is_acked()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn both_have_their_golden_bytes_and_what_is_none_is_skipped() {
+        for (kind, first, acked) in [(HubFrameType::Claim, 0x43, true), (HubFrameType::ClaimAck, 0x60, false)] {
+            let frame = HubFrame::new(kind, &[7, 8, 9]).expect("three bytes");
+            let mut bytes = [0; 5];
+            frame.encode(&mut Writer::new(&mut bytes)).expect("room");
+            assert_eq!(bytes, [first, 3, 7, 8, 9]);
+            assert_eq!(read(&bytes), (Some(frame), acked));
+            assert_eq!((frame.is_acked(), frame.contents()), (acked, &[7, 8, 9][..]));
+            assert_eq!(frame.encode(&mut Writer::new(&mut [0; 4])), Err(EncodeError::NoRoom));
+        }
+        let longest = [1; HubFrame::MOST + 1];
+        assert!(HubFrame::new(HubFrameType::Claim, &longest[1..]).is_some());
+        for none in [&[][..], &longest] {
+            assert_eq!(HubFrame::new(HubFrameType::Claim, none), None);
+        }
+        let too_long = [&[0x43, 41][..], &longest].concat();
+        for (other, acked) in [(&[0x43, 0][..], true), (&too_long, true), (&[0x44, 1, 1], true), (&[0x61, 1, 1], false)]
+        {
+            assert_eq!(read(other), (None, acked), "{other:x?}");
+        }
+    }
+}

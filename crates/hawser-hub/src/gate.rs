@@ -1,0 +1,222 @@
+//! A member's peers, beside the endpoint that serves them: it forwards for a peer only while it owns it.
+//!
+//! 1. `handle_batch`, after each time that the process may have been stopped and before what it read is used: leases
+//!    that are over by now end, all of them where it did not run when it was due.
+//! 2. `handle_event`: a peer claims, its session begins or ends, its packets wait.
+//! 3. `handle_timeout`, when `poll_timeout` says so: peers are asked again, and those that do not answer are given up.
+//! 4. `poll_event` tells who owns what from now on: routes follow it.
+//!
+//! All times are of CLOCK_BOOTTIME, or a clock like it: it counts while the machine sleeps.
+
+use crate::claim::{Announcement, Claim, ClaimMessage, Forwarding, Ownership, Role, Timing, Verdict};
+use crate::units::{Epoch, MemberId};
+use hawser_core::endpoint::{Endpoint, Event, Standing};
+use hawser_core::session::{Reach, Sink};
+use hawser_core::units::{PeerId, Time};
+use hawser_core::wire::{HubFrame, HubFrameType, Writer};
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// Who is woken later than it asked for by more than this did not run (hawser-core, ASLEEP, beyond the second that it
+/// asks for).
+const LATE: Duration = Duration::from_millis(250);
+
+/// What a member is to a peer from now on. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Announced {
+    /// Whose networks it is about.
+    pub peer: PeerId,
+    /// How they are announced.
+    pub announcement: Announcement,
+    /// The highest epoch that is known: of two that both announce as owner the higher one's counts.
+    pub epoch: Option<Epoch>,
+}
+
+/// A peer of the member's.
+struct Ward {
+    ownership: Ownership,
+    /// It has no hub, or does not know: this member is all that it has.
+    plain: bool,
+    due: Time,
+}
+
+/// All peers of a member. Nobody is served at first; whoever drives the endpoint owns it.
+pub struct Gate {
+    me: MemberId,
+    timing: Timing,
+    /// By `PeerId`.
+    wards: Vec<Ward>,
+    /// Who is due, by when.
+    timers: BTreeSet<(Time, PeerId)>,
+    /// When the process is to be woken at the latest.
+    wakes_at: Time,
+    draining: bool,
+    announced: VecDeque<Announced>,
+}
+
+impl Gate {
+    /// A member that has just started: it owns nothing before a peer claims it.
+    pub fn new(me: MemberId, timing: Timing) -> Self {
+        let (wards, timers, announced) = (Vec::new(), BTreeSet::new(), VecDeque::new());
+        Gate { me, timing, wards, timers, wakes_at: Time::NEVER, draining: false, announced }
+    }
+
+    /// The endpoint has a new peer: nothing is known of it, and its packets wait.
+    pub fn add_peer(&mut self, now: Time, peer: PeerId, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
+        let place = peer.0 as usize;
+        while self.wards.len() <= place {
+            self.wards.push(Ward::new(self.me, self.timing));
+        }
+        self.timers.remove(&(self.wards[place].due, peer));
+        self.wards[place] = Ward::new(self.me, self.timing);
+        self.wards[place].ownership.handle_drain(self.draining);
+        self.follow(now, peer, endpoint, sink);
+    }
+
+    /// What a peer is to this member.
+    pub fn role(&self, now: Time, PeerId(peer): PeerId) -> Role {
+        self.wards.get(peer as usize).map_or(Role::None, |ward| ward.ownership.role(now))
+    }
+
+    /// The highest claim that is known of a peer.
+    pub fn known(&self, PeerId(peer): PeerId) -> Option<Claim> {
+        self.wards.get(peer as usize).and_then(|ward| ward.ownership.known())
+    }
+
+    /// The driver is about to wait, and asks to be woken then.
+    pub fn note_rest(&mut self, until: Time) {
+        self.wakes_at = until;
+    }
+
+    /// Step 1. `now` is read after the batch was.
+    pub fn handle_batch(&mut self, now: Time, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
+        if now.since(std::mem::replace(&mut self.wakes_at, Time::NEVER)) > LATE {
+            for place in 0..self.wards.len() {
+                self.wards[place].ownership.handle_resumed(now);
+                self.follow(now, PeerId(place as u32), endpoint, sink);
+            }
+        }
+        self.handle_timeout(now, endpoint, sink);
+    }
+
+    /// Step 2.
+    pub fn handle_event(&mut self, now: Time, event: &Event, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
+        let (Event::Session { peer, .. }
+        | Event::Closed { peer }
+        | Event::Silent { peer }
+        | Event::HubSaid { peer, .. }
+        | Event::Holds { peer }) = event
+        else {
+            return;
+        };
+        let Some(ward) = self.wards.get_mut(peer.0 as usize) else { return };
+        match event {
+            Event::Session { .. } => ward.plain = !endpoint.knows_hub(*peer),
+            Event::Closed { .. } | Event::Silent { .. } => {
+                ward.plain = false;
+                ward.ownership.handle_gone();
+            }
+            Event::HubSaid { frame, .. } => {
+                if let Ok(ClaimMessage::Claim(claim)) = ClaimMessage::decode(frame.contents()) {
+                    ward.on_claim(now, claim, *peer, endpoint, sink);
+                }
+            }
+            _ => ward.ownership.handle_traffic(now),
+        }
+        self.follow(now, *peer, endpoint, sink);
+    }
+
+    /// Step 3.
+    pub fn handle_timeout(&mut self, now: Time, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
+        while let Some((_, peer)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
+            self.wards[peer.0 as usize].ownership.handle_timeout(now);
+            self.follow(now, peer, endpoint, sink);
+        }
+    }
+
+    /// The operator takes peers off this member, or no longer does.
+    pub fn handle_drain(&mut self, now: Time, draining: bool, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
+        self.draining = draining;
+        for place in 0..self.wards.len() {
+            self.wards[place].ownership.handle_drain(draining);
+            self.follow(now, PeerId(place as u32), endpoint, sink);
+        }
+    }
+
+    /// When step 3 is due.
+    pub fn poll_timeout(&self) -> Time {
+        self.timers.first().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
+    /// Step 4.
+    pub fn poll_event(&mut self) -> Option<Announced> {
+        self.announced.pop_front()
+    }
+
+    /// Whatever changed of a peer: the endpoint serves it or not, it is told, and so are the routes.
+    fn follow(&mut self, now: Time, peer: PeerId, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
+        let ward = &mut self.wards[peer.0 as usize];
+        endpoint.set_standing(now, peer, ward.standing(now), sink);
+        if let Some(ack) = ward.ownership.poll_ack(now) {
+            let mut bytes = [0; ClaimMessage::MAX_LEN];
+            let mut out = Writer::new(&mut bytes);
+            let written = ClaimMessage::Ack(ack).encode(&mut out);
+            debug_assert_eq!(written, Ok(()), "a role that needs an epoch has one");
+            if let Some(frame) = HubFrame::new(HubFrameType::ClaimAck, out.written()) {
+                endpoint.say_to_hub(now, peer, frame, Reach::Back);
+            }
+        }
+        if let Some(announcement) = ward.ownership.poll_announcement() {
+            let epoch = ward.ownership.known().map(|claim| claim.epoch);
+            self.announced.push_back(Announced { peer, announcement, epoch });
+        }
+        self.timers.remove(&(ward.due, peer));
+        ward.due = ward.next(now);
+        if ward.due < Time::NEVER {
+            self.timers.insert((ward.due, peer));
+        }
+    }
+}
+
+impl Ward {
+    fn new(me: MemberId, timing: Timing) -> Self {
+        Ward { ownership: Ownership::new(me, timing), plain: false, due: Time::NEVER }
+    }
+
+    fn standing(&self, now: Time) -> Standing {
+        match (self.ownership.forwarding(now), self.ownership.role(now)) {
+            _ if self.plain => Standing::Served,
+            (Forwarding::Forward(_), _) => Standing::Served,
+            (_, Role::Fenced) => Standing::Refused,
+            // What comes may have overtaken the claim that gives it to this member.
+            _ => Standing::Held,
+        }
+    }
+
+    /// A claim; what waited under another one is not forwarded under this.
+    fn on_claim(
+        &mut self,
+        now: Time,
+        frame: crate::claim::ClaimFrame,
+        peer: PeerId,
+        endpoint: &mut Endpoint,
+        sink: &mut dyn Sink,
+    ) {
+        let before = self.ownership.known();
+        let taken = self.ownership.handle_claim(now, frame) == Verdict::Taken;
+        if taken
+            && before.is_some_and(|before| before.owner != frame.claim.owner)
+            && self.standing(now) == Standing::Held
+        {
+            endpoint.set_standing(now, peer, Standing::Refused, sink);
+        }
+    }
+
+    fn next(&self, now: Time) -> Time {
+        let lease_ends = Some(self.ownership.forwards_until()).filter(|end| *end > now).unwrap_or(Time::NEVER);
+        self.ownership.poll_timeout().min(lease_ends)
+    }
+}
+
+#[cfg(test)]
+mod tests;

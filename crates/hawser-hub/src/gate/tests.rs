@@ -1,0 +1,123 @@
+//! A gate beside an endpoint whose peers never came: what it decides by itself. The rest runs in hawser-sim.
+
+use super::*;
+use hawser_core::congestion::Kind;
+use hawser_core::endpoint::{Config, PeerConfig};
+use hawser_core::handshake::{Identity, Psk};
+use hawser_core::policy::Tuning;
+use hawser_core::session::Settings;
+use hawser_core::units::Random;
+use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection, Version};
+
+const ME: MemberId = MemberId(1);
+const OTHER: MemberId = MemberId(2);
+const PEER: PeerId = PeerId(0);
+
+struct Still;
+
+impl Random for Still {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        bytes.fill(7);
+    }
+}
+
+#[derive(Default)]
+struct Nobody;
+
+impl Sink for Nobody {
+    fn deliver(&mut self, _: &[u8], _: bool) {
+        panic!("nothing came");
+    }
+}
+
+fn ms(millis: u64) -> Time {
+    Time::ZERO + Duration::from_millis(millis)
+}
+
+fn member() -> (Gate, Endpoint) {
+    let offer =
+        Offer { protection: Protection::Encrypt, ciphers: CipherSet::for_machine(true), instance: InstanceId(1) };
+    let peer = PeerConfig {
+        public_key: Identity::new([2; 32]).public(),
+        psk: Psk::default(),
+        endpoints: Vec::new(),
+        ranks: Vec::new(),
+        allowed_ips: vec!["10.0.0.0/24".parse().expect("a network")],
+    };
+    let config = Config {
+        identity: Identity::new([1; 32]),
+        offer: offer.speaking(Version::OURS_IN_HUB),
+        settings: Settings { congestion: Kind::Bbr, max_link_mtu: 1500, tuning: Tuning::default() },
+        peers: vec![peer],
+    };
+    let (mut gate, mut endpoint) = (Gate::new(ME, Timing::DEFAULT), Endpoint::new(config, Box::new(Still)));
+    gate.add_peer(ms(0), PEER, &mut endpoint, &mut Nobody);
+    (gate, endpoint)
+}
+
+/// A claim comes, with an echo of what the member wrote then.
+fn claim(gate: &mut Gate, endpoint: &mut Endpoint, now: u64, epoch: u64, owner: MemberId, echo: Option<u64>) {
+    let claim = Claim { epoch: Epoch::new(epoch).expect("in range"), owner };
+    let message =
+        ClaimMessage::Claim(crate::claim::ClaimFrame { claim, echo: echo.map(|at| crate::units::Stamp(ms(at))) });
+    let mut bytes = [0; ClaimMessage::MAX_LEN];
+    let mut out = Writer::new(&mut bytes);
+    message.encode(&mut out).expect("room");
+    let frame = HubFrame::new(HubFrameType::Claim, out.written()).expect("it is short");
+    gate.handle_event(ms(now), &Event::HubSaid { peer: PEER, frame }, endpoint, &mut Nobody);
+}
+
+fn announced(gate: &mut Gate) -> Vec<(Announcement, Option<u64>)> {
+    std::iter::from_fn(|| gate.poll_event()).map(|one| (one.announcement, one.epoch.map(Epoch::get))).collect()
+}
+
+#[test]
+fn a_lease_ends_before_the_batch_that_comes_after_it() {
+    let (mut gate, mut endpoint) = member();
+    claim(&mut gate, &mut endpoint, 100, 5, ME, Some(90));
+    assert_eq!((gate.role(ms(100), PEER), announced(&mut gate)), (Role::Owner, vec![(Announcement::Owner, Some(5))]));
+    assert_eq!(gate.poll_timeout(), ms(4090), "a lease after the stamp");
+    gate.note_rest(ms(4090));
+    gate.handle_batch(ms(4090), &mut endpoint, &mut Nobody);
+    assert_eq!((gate.role(ms(4090), PEER), announced(&mut gate)), (Role::Lapsed, vec![]), "routes stay while it asks");
+    gate.handle_event(ms(4100), &Event::Holds { peer: PEER }, &mut endpoint, &mut Nobody);
+    gate.handle_timeout(ms(8100), &mut endpoint, &mut Nobody);
+    assert_eq!(announced(&mut gate), [(Announcement::Withdrawn, Some(5))], "a peer that does not answer is not here");
+}
+
+#[test]
+fn who_did_not_run_when_it_was_due_owns_nothing_until_it_is_claimed_again() {
+    for (woken, role) in [(1250, Role::Owner), (1251, Role::Lapsed)] {
+        let (mut gate, mut endpoint) = member();
+        claim(&mut gate, &mut endpoint, 900, 5, ME, Some(890));
+        gate.note_rest(ms(1000));
+        gate.handle_batch(ms(woken), &mut endpoint, &mut Nobody);
+        assert_eq!(gate.role(ms(woken), PEER), role, "woken at {woken} ms, due at 1 s");
+        claim(&mut gate, &mut endpoint, woken + 10, 5, ME, Some(woken + 5));
+        assert_eq!(gate.role(ms(woken + 10), PEER), Role::Owner);
+    }
+}
+
+#[test]
+fn who_owns_is_told_with_its_epoch_and_a_new_peer_in_an_old_place_begins_without() {
+    let (mut gate, mut endpoint) = member();
+    claim(&mut gate, &mut endpoint, 100, 5, OTHER, None);
+    claim(&mut gate, &mut endpoint, 200, 6, ME, Some(150));
+    claim(&mut gate, &mut endpoint, 300, 5, OTHER, None);
+    claim(&mut gate, &mut endpoint, 400, 7, OTHER, None);
+    gate.handle_event(ms(500), &Event::Closed { peer: PEER }, &mut endpoint, &mut Nobody);
+    let all = [(Announcement::Standby, Some(5)), (Announcement::Owner, Some(6)), (Announcement::Standby, Some(7))];
+    assert_eq!(announced(&mut gate), [&all[..], &[(Announcement::Withdrawn, Some(7))]].concat());
+    gate.add_peer(ms(600), PEER, &mut endpoint, &mut Nobody);
+    assert_eq!((gate.role(ms(600), PEER), gate.known(PEER), gate.poll_timeout()), (Role::None, None, Time::NEVER));
+}
+
+#[test]
+fn nonsense_and_other_peers_events_change_nothing() {
+    let (mut gate, mut endpoint) = member();
+    let frame = HubFrame::new(HubFrameType::Claim, &[9; 26]).expect("it is short");
+    for event in [Event::HubSaid { peer: PEER, frame }, Event::HubSaid { peer: PeerId(7), frame }] {
+        gate.handle_event(ms(100), &event, &mut endpoint, &mut Nobody);
+    }
+    assert_eq!((gate.role(ms(100), PEER), announced(&mut gate)), (Role::None, vec![]));
+}

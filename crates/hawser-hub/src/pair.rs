@@ -1,0 +1,293 @@
+//! A peer's two members, beside an endpoint that has a session with each over the same links.
+//!
+//! 1. `handle_event`: a session began or ended, a member answered.
+//! 2. `handle_round`, after each time that the endpoint did anything: who was heard and who is silent ([`Claimant`]
+//!    decides), what is to be said, and where packets go. What the silent one did not acknowledge goes to the other.
+//! 3. `poll_event` tells what moved; `poll_timeout`, when it is to be called again.
+//!
+//! **A planned move loses nothing.** The old owner is told of the new epoch when what it was sent is acknowledged, and
+//! a moment later: routers send to it until they know better. That is a CLAIM held back, which the protocol bears as it
+//! bears one lost.
+//!
+//! **Twice, at worst**: what was under way to a member that fell silent. It may have come there, and goes to the other
+//! too.
+
+use crate::claim::{Claim, ClaimMessage, Claimant, Phase, Timing};
+use crate::units::{Epoch, MemberId};
+use hawser_core::endpoint::{Endpoint, Event, Handing};
+use hawser_core::session::constants::IDLE_KEEPALIVE;
+use hawser_core::session::{Presence, Reach};
+use hawser_core::units::{PeerId, Time};
+use hawser_core::wire::{HubFrame, HubFrameType, Writer};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// A silence is no shorter: a member's thread may have to wait for a processor (three times BFD's usual 30 ms is what
+/// routers take for a silence, RFC 5880 section 6.8.4).
+const SILENCE_LEAST: Duration = Duration::from_millis(100);
+/// Nor longer, whatever the paths' round trips: where nothing at all is acknowledged, initiations are due (hawser-core,
+/// SILENCE).
+const SILENCE_MOST: Duration = Duration::from_secs(1);
+/// The standby is asked no sooner: one path may be late while others bring acknowledgements.
+const ASK_LEAST: Duration = Duration::from_millis(25);
+/// After a planned move the old owner forwards for so long: an announcement's way to the routers, and one that was
+/// lost.
+const LINGER: Duration = Duration::from_secs(1);
+/// But it is told by then, whatever it did not acknowledge: half a lease.
+const LINGER_MOST: Duration = Duration::from_secs(2);
+
+/// A member as a peer knows it. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// Its name in the hub.
+    pub id: MemberId,
+    /// Its name in the endpoint.
+    pub peer: PeerId,
+}
+
+/// Packets go to another member from now on. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Moved {
+    /// Where to.
+    pub to: Member,
+    /// In which epoch.
+    pub epoch: Epoch,
+    /// The old one goes on until what it has is done; else it was silent, or closed its session.
+    pub planned: bool,
+}
+
+/// How it stands. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// Packets go to it.
+    pub active: Member,
+    /// It is ready to.
+    pub standby: Member,
+    /// What the members are told.
+    pub claim: Claim,
+    /// Whether the owner has confirmed it.
+    pub settled: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Contact {
+    member: Member,
+    answered_at: Option<Time>,
+}
+
+/// An old owner that is not told yet.
+#[derive(Copy, Clone, Debug)]
+struct Leaving {
+    old: Member,
+    since: Time,
+}
+
+/// Two members and the decision between them. Begins with the active one claimed; whoever drives the endpoint owns it.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    claimant: Claimant,
+    contacts: [Contact; 2],
+    carrier: Member,
+    leaving: Option<Leaving>,
+    moved: VecDeque<Moved>,
+}
+
+impl Pair {
+    /// Two members of a hub, which the endpoint has as peers with the same networks. `first` must be above each epoch
+    /// that was ever made ([`crate::epochs`]).
+    pub fn new(endpoint: &mut Endpoint, first: Epoch, active: Member, standby: Member) -> Self {
+        endpoint.pair([active.peer, standby.peer]);
+        Pair {
+            claimant: Claimant::new(first, active.id, standby.id, Timing::DEFAULT),
+            contacts: [active, standby].map(|member| Contact { member, answered_at: None }),
+            carrier: active,
+            leaving: None,
+            moved: VecDeque::new(),
+        }
+    }
+
+    /// How it stands.
+    pub fn status(&self) -> Status {
+        let standby = self.contacts.iter().map(|contact| contact.member).find(|member| *member != self.carrier);
+        Status {
+            active: self.carrier,
+            standby: standby.unwrap_or(self.carrier),
+            claim: self.claimant.claim(),
+            settled: self.claimant.phase() == Phase::Settled,
+        }
+    }
+
+    /// Moves packets to the other member without a loss, if it is there. False where it is not, or a move is on.
+    pub fn handle_move(&mut self, now: Time) -> bool {
+        self.leaving.is_none() && self.claimant.handle_move(now)
+    }
+
+    /// Step 1. Events of other peers change nothing.
+    pub fn handle_event(&mut self, now: Time, event: &Event) {
+        match event {
+            Event::Session { peer, new: true } => self.on_session(now, *peer),
+            Event::Closed { peer } | Event::Silent { peer } => {
+                let gone = self.member_of(*peer);
+                gone.iter().for_each(|member| self.claimant.handle_gone(now, member.id));
+            }
+            Event::HubSaid { peer, frame } => {
+                let said = self.member_of(*peer).zip(ClaimMessage::decode(frame.contents()).ok());
+                if let Some((member, ClaimMessage::Ack(ack))) = said {
+                    self.claimant.handle_ack(now, member.id, ack);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Step 2. What is said leaves by the endpoint's next `poll_transmit`.
+    pub fn handle_round(&mut self, now: Time, endpoint: &mut Endpoint) {
+        self.follow_presence(now, endpoint);
+        if self.claimant.poll_timeout() <= now {
+            self.claimant.handle_timeout(now);
+        }
+        // Whom packets leave is known before anything is said to it.
+        self.follow_carrier(now, endpoint);
+        self.speak(now, endpoint);
+        self.let_go(now, endpoint);
+    }
+
+    /// When [`Pair::handle_round`] is due, if nothing happens before.
+    pub fn poll_timeout(&self) -> Time {
+        let lets_go = self.leaving.map_or(Time::NEVER, |leaving| leaving.since + LINGER);
+        self.claimant.poll_timeout().min(lets_go)
+    }
+
+    /// What moved.
+    pub fn poll_event(&mut self) -> Option<Moved> {
+        self.moved.pop_front()
+    }
+
+    fn member_of(&self, peer: PeerId) -> Option<Member> {
+        self.contacts.iter().map(|contact| contact.member).find(|member| member.peer == peer)
+    }
+
+    fn named(&self, id: MemberId) -> Option<Member> {
+        self.contacts.iter().map(|contact| contact.member).find(|member| member.id == id)
+    }
+
+    fn on_session(&mut self, now: Time, peer: PeerId) {
+        let Some(member) = self.member_of(peer) else { return };
+        self.claimant.handle_session(now, member.id);
+    }
+
+    fn follow_presence(&mut self, now: Time, endpoint: &Endpoint) {
+        let [one, other] = [0, 1].map(|at| endpoint.presence(self.contacts[at].member.peer));
+        for (contact, presence) in self.contacts.iter_mut().zip([one, other]) {
+            let id = contact.member.id;
+            // Who sends and does not hear is of no use: an acknowledgement alone shows that it does.
+            if presence.answered_at > contact.answered_at {
+                contact.answered_at = presence.answered_at;
+                self.claimant.handle_heard(now, id);
+            }
+            if let Some(since) = presence.unanswered_since {
+                self.claimant.handle_sent(since.max(presence.answered_at.unwrap_or(since)), id);
+            }
+        }
+        let carrier = if self.contacts[0].member == self.carrier { one } else { other };
+        let refresh = if carrier.idle { IDLE_KEEPALIVE } else { Timing::DEFAULT.refresh };
+        let silence = silence(&carrier);
+        self.claimant.set_pace(silence, ask(&carrier, silence), refresh);
+    }
+
+    fn speak(&mut self, now: Time, endpoint: &mut Endpoint) {
+        let reach = if self.claimant.is_pressed(now) { Reach::All } else { Reach::Best };
+        while let Some((id, frame)) = self.claimant.poll_transmit(now) {
+            let Some(to) = self.named(id).filter(|to| !self.withholds(now, *to, endpoint)) else { continue };
+            let mut bytes = [0; ClaimMessage::MAX_LEN];
+            let mut out = Writer::new(&mut bytes);
+            let written = ClaimMessage::Claim(frame).encode(&mut out);
+            debug_assert_eq!(written, Ok(()), "the buffer has the longest message's length");
+            if let Some(frame) = HubFrame::new(HubFrameType::Claim, out.written()) {
+                endpoint.say_to_hub(now, to.peer, frame, reach);
+            }
+        }
+    }
+
+    /// Whether a member is not to know yet that it owns no more.
+    fn withholds(&self, now: Time, to: Member, endpoint: &Endpoint) -> bool {
+        self.leaving.is_some_and(|leaving| leaving.old == to && !leaving.is_over(now, endpoint))
+    }
+
+    fn follow_carrier(&mut self, now: Time, endpoint: &mut Endpoint) {
+        // In a planned move the claim was confirmed before anything moves.
+        let planned = self.claimant.phase() == Phase::Settled;
+        let Some(to) = self.named(self.claimant.carrier()) else { return };
+        let what = if planned { Handing::Queue } else { Handing::All };
+        // Where a session was closed the endpoint moved by itself; back, if the owner begins another.
+        let carries = endpoint.carrier(to.peer) == Some(to.peer) || endpoint.hand_over(now, to.peer, what);
+        if carries && to != self.carrier {
+            let old = std::mem::replace(&mut self.carrier, to);
+            self.leaving = planned.then_some(Leaving { old, since: now });
+            self.moved.push_back(Moved { to, epoch: self.claimant.claim().epoch, planned });
+        }
+    }
+
+    /// The old owner has done what it had.
+    fn let_go(&mut self, now: Time, endpoint: &mut Endpoint) {
+        let Some(leaving) = self.leaving.filter(|leaving| leaving.is_over(now, endpoint)) else { return };
+        self.leaving = None;
+        if endpoint.has_in_flight(leaving.old.peer) {
+            endpoint.hand_over_rest(now, leaving.old.peer);
+        }
+    }
+}
+
+impl Leaving {
+    fn is_over(&self, now: Time, endpoint: &Endpoint) -> bool {
+        let waited = now.since(self.since);
+        waited >= LINGER_MOST || waited >= LINGER && !endpoint.has_in_flight(self.old.peer)
+    }
+}
+
+/// After how much of a silence the other member is asked: in no packet's usual round trip, and early enough that its
+/// answer is there.
+fn ask(presence: &Presence, silence: Duration) -> Duration {
+    let late = presence.unanswered_since.zip(presence.late_at).map(|(since, at)| at.since(since));
+    late.map_or(silence / 2, |time| time.clamp(ASK_LEAST, silence))
+}
+
+/// How long a member may be silent, from the first that it did not acknowledge on: until each path that has something
+/// under way has waited for two datagrams for its own probe timeout (RFC 9002 section 6.2), of which one may be lost.
+/// What went by a path that is suspect by then goes by the others, and is waited for there; claims go by all of them.
+fn silence(presence: &Presence) -> Duration {
+    let overdue = presence.unanswered_since.zip(presence.overdue_at).map(|(since, at)| at.since(since));
+    overdue.map_or(SILENCE_LEAST, |time| time.clamp(SILENCE_LEAST, SILENCE_MOST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silence_and_the_question_before_it_follow_the_paths() {
+        let at = |millis: u64| Time::ZERO + Duration::from_millis(millis);
+        // Since 1 s something is unanswered: when the first path is late, when all are overdue; then the two times, ms.
+        let table = [
+            ("nothing is unanswered", None, Some(1050), Some(1090), 50, 100),
+            ("short paths: a busy member has its time", Some(1000), Some(1040), Some(1060), 40, 100),
+            ("a slow path is waited for", Some(1000), Some(1050), Some(1240), 50, 240),
+            ("one path was late before others fell silent", Some(1000), Some(960), Some(1120), 25, 120),
+            ("all paths are suspect", Some(1000), None, None, 50, 100),
+            ("the first is late after the silence's end", Some(1000), Some(1300), Some(1080), 100, 100),
+            ("no path is waited for longer than for a new initiation", Some(1000), Some(1900), Some(3000), 900, 1000),
+        ];
+        for (what, since, late, overdue, asked, silent) in table {
+            let presence = Presence {
+                unanswered_since: since.map(at),
+                answered_at: Some(at(990)),
+                late_at: late.map(at),
+                overdue_at: overdue.map(at),
+                idle: false,
+            };
+            let time = silence(&presence);
+            let found = (ask(&presence, time).as_millis(), time.as_millis());
+            assert_eq!(found, (asked, silent), "{what}");
+        }
+    }
+}

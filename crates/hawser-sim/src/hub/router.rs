@@ -1,0 +1,70 @@
+//! The router before the members: the peer's networks lead to whoever announced them best, a moment after it did.
+//!
+//! A member's portal puts the peer's prefixes into a kernel table, which a routing daemon announces; BFD tells that a
+//! machine is gone. The daemon runs on while a portal is stopped, and so do its routes.
+
+use crate::random::Seeded;
+use hawser_core::units::Time;
+use hawser_hub::claim::Announcement;
+use hawser_hub::gate::Announced;
+use hawser_hub::units::Epoch;
+use std::time::Duration;
+
+/// From a change of a member's table to the router's: both daemons, and the FIB.
+const ANNOUNCED_IN: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(50)];
+/// A machine is taken for gone after so long: three times 30 ms (RFC 5880 section 6.8.4), and what the daemon then
+/// takes.
+const GONE_IN: [Duration; 2] = [Duration::from_millis(90), Duration::from_millis(120)];
+
+/// What the router hears of a member.
+#[derive(Copy, Clone, Debug)]
+pub struct Heard {
+    /// Which.
+    pub member: usize,
+    /// How it announces the peer's networks from now on.
+    pub route: (Announcement, Option<Epoch>),
+}
+
+/// Nobody has announced anything at first; the world owns it.
+#[derive(Debug)]
+pub struct Router {
+    routes: [(Announcement, Option<Epoch>); 2],
+    /// When each was last to hear of a member: daemons keep the order.
+    last: [Time; 2],
+    rng: Seeded,
+}
+
+impl Router {
+    /// `rng` decides how long things take.
+    pub fn new(rng: Seeded) -> Self {
+        Router { routes: [(Announcement::Withdrawn, None); 2], last: [Time::ZERO; 2], rng }
+    }
+
+    /// A member announces something: when the router hears of it, and what.
+    pub fn on_announced(&mut self, now: Time, member: usize, announced: &Announced) -> (Time, Heard) {
+        let route = (announced.announcement, announced.epoch);
+        (self.delayed(now, member, ANNOUNCED_IN), Heard { member, route })
+    }
+
+    /// A member's machine dies.
+    pub fn on_death(&mut self, now: Time, member: usize) -> (Time, Heard) {
+        (self.delayed(now, member, GONE_IN), Heard { member, route: (Announcement::Withdrawn, None) })
+    }
+
+    /// It hears of it.
+    pub fn hear(&mut self, heard: Heard) {
+        self.routes[heard.member] = heard.route;
+    }
+
+    /// The member that the peer's networks lead to: the best preference, then the higher epoch.
+    pub fn next_hop(&self) -> Option<usize> {
+        let offered = (0..2).filter(|member| self.routes[*member].0 != Announcement::Withdrawn);
+        offered.max_by_key(|member| self.routes[*member])
+    }
+
+    fn delayed(&mut self, now: Time, member: usize, [least, most]: [Duration; 2]) -> Time {
+        let at = now + least + self.rng.up_to(most - least);
+        self.last[member] = self.last[member].max(at);
+        self.last[member]
+    }
+}

@@ -1,0 +1,222 @@
+//! A hub's peer and members: who is told what, who forwards, and what a member's death costs.
+
+use hawser_core::congestion::Kind;
+use hawser_core::drops::DropReason;
+use hawser_core::endpoint::{Event, Standing};
+use hawser_core::resequence::Sink;
+use hawser_core::session::Reach;
+use hawser_core::units::{PeerId, Time};
+use hawser_core::wire::{HubFrame, HubFrameType};
+use hawser_sim::host::ping::{Echo, Ping};
+use hawser_sim::hub;
+use hawser_sim::hub::case::{Case, FAULTS, Fault, Outcome};
+use hawser_sim::net::link;
+use hawser_sim::portal::Recipe;
+use hawser_sim::situation::{address, second};
+use hawser_sim::world::{HostId, LOCAL, REMOTE, Setup};
+use hawser_sim::{World, judge};
+use std::time::Duration;
+
+/// The seeds of each fault: the example `hub` takes more.
+const SEEDS: std::ops::Range<u64> = 100..104;
+/// No ping is away for longer where the peer moves, ms.
+const GAP: f64 = 400.0;
+const PEER: PeerId = PeerId(0);
+
+/// Two portals with two links and a session, each in a hub or not.
+fn portals(in_hub: [bool; 2]) -> World {
+    let recipes = [LOCAL, REMOTE].map(|side| Recipe { in_hub: in_hub[side], ..Recipe::of(side, Kind::Bbr) });
+    let links = vec![link(20.0, 20.0), link(20.0, 60.0)];
+    let mut world = World::new(Setup { seed: 1, links, recipes, clocks: None, both_initiate: false });
+    world.run_until(second(1.0));
+    world
+}
+
+fn said(world: &World, side: usize) -> Vec<HubFrame> {
+    let said = |(_, event): &(Time, Event)| match event {
+        Event::HubSaid { frame, .. } => Some(*frame),
+        _ => None,
+    };
+    world.portals[side].told.iter().filter_map(said).collect()
+}
+
+fn say(world: &mut World, side: usize, frame: HubFrame, reach: Reach) -> bool {
+    let portal = &mut world.portals[side];
+    let known = portal.endpoint.say_to_hub(portal.clock.show(world.now), PEER, frame, reach);
+    world.settle(side);
+    known
+}
+
+fn frame(kind: HubFrameType, byte: u8) -> HubFrame {
+    HubFrame::new(kind, &[byte]).expect("a byte")
+}
+
+#[test]
+fn claims_go_to_who_knows_them_alone() {
+    for in_hub in [[true, true], [true, false], [false, true], [false, false]] {
+        let mut world = portals(in_hub);
+        let claim = frame(HubFrameType::Claim, 7);
+        assert_eq!(say(&mut world, LOCAL, claim, Reach::Best), in_hub == [true, true], "{in_hub:?}");
+        world.run_until(second(1.2));
+        assert_eq!(said(&world, REMOTE), if in_hub == [true, true] { vec![claim] } else { vec![] });
+        let named =
+            |side: usize| world.portals[side].told.iter().any(|(_, told)| matches!(told, Event::OtherVersion { .. }));
+        assert!(!named(LOCAL) && !named(REMOTE), "a hub makes no other version");
+    }
+}
+
+#[test]
+fn a_claim_goes_by_the_best_path_or_by_all_and_its_answer_comes_back_by_the_same() {
+    for (reach, copies) in [(Reach::Best, 1), (Reach::All, 2)] {
+        let mut world = portals([true, true]);
+        say(&mut world, LOCAL, frame(HubFrameType::Claim, 1), reach);
+        say(&mut world, LOCAL, frame(HubFrameType::Claim, 2), reach);
+        world.run_until(second(1.2));
+        assert_eq!(said(&world, REMOTE).len(), 2 * copies, "each is said once on each path");
+        say(&mut world, REMOTE, frame(HubFrameType::ClaimAck, 3), Reach::Back);
+        world.run_until(second(1.4));
+        assert_eq!(said(&world, LOCAL), vec![frame(HubFrameType::ClaimAck, 3); copies]);
+        say(&mut world, REMOTE, frame(HubFrameType::ClaimAck, 4), Reach::Back);
+        world.run_until(second(1.6));
+        assert_eq!(said(&world, LOCAL).len(), copies + 1, "without a question it goes by the best");
+    }
+}
+
+#[test]
+fn the_newest_of_what_was_not_said_yet_is_said() {
+    let mut world = portals([true, true]);
+    let portal = &mut world.portals[LOCAL];
+    let now = portal.clock.show(world.now);
+    for byte in [1, 2, 3] {
+        portal.endpoint.say_to_hub(now, PEER, frame(HubFrameType::Claim, byte), Reach::Best);
+    }
+    world.settle(LOCAL);
+    world.run_until(second(1.2));
+    assert_eq!(said(&world, REMOTE), [frame(HubFrameType::Claim, 3)]);
+}
+
+#[derive(Default)]
+struct Got(usize);
+
+impl Sink for Got {
+    fn deliver(&mut self, _: &[u8], _: bool) {
+        self.0 += 1;
+    }
+}
+
+/// A ping each 20 ms from the local side; the remote one answers.
+fn pinged(world: &mut World) -> HostId {
+    let ends = [LOCAL, REMOTE].map(|side| address(side, 10));
+    world.add_host(REMOTE, ends[REMOTE], Echo::default());
+    let ping = Ping::new(ends[LOCAL], ends[REMOTE], Duration::from_millis(20), second(1.0), second(3.0));
+    world.add_host(LOCAL, ends[LOCAL], ping)
+}
+
+fn stand(world: &mut World, standing: Standing) -> usize {
+    let (mut got, now) = (Got::default(), world.now);
+    let portal = &mut world.portals[REMOTE];
+    portal.endpoint.set_standing(portal.clock.show(now), PEER, standing, &mut got);
+    got.0
+}
+
+#[test]
+fn a_member_holds_what_may_be_its_own_in_a_moment_and_drops_the_rest() {
+    let mut world = portals([true, true]);
+    let ping = pinged(&mut world);
+    world.run_until(second(1.5));
+    let drops = |world: &World| world.portals[REMOTE].endpoint.snapshot(world.now).drops.of(DropReason::NotOwner);
+    assert_eq!((stand(&mut world, Standing::Held), drops(&world)), (0, 0));
+    world.run_until(second(1.7));
+    let held = stand(&mut world, Standing::Served);
+    assert!((9..=11).contains(&held), "{held} pings of 200 ms waited, and are forwarded");
+    assert_eq!(stand(&mut world, Standing::Refused), 0);
+    world.run_until(second(2.0));
+    let refused = drops(&world);
+    assert!((14..=16).contains(&refused), "{refused} pings of 300 ms came for nobody");
+    assert_eq!(stand(&mut world, Standing::Held), 0, "what was dropped is gone");
+    world.run_until(second(2.9));
+    let late = stand(&mut world, Standing::Served);
+    assert!((24..=26).contains(&late), "{late} pings of the last half second are forwarded, no older ones");
+    assert_eq!(drops(&world) + late as u64, refused + 45, "those are counted");
+    world.run_until(second(3.5));
+    let unanswered = world.host::<Ping>(ping).round_trips.iter().filter(|trip| trip.is_none()).count();
+    assert_eq!(unanswered as u64, refused + 45 + held as u64, "what is delivered here goes to no host");
+}
+
+/// A peer with two links of 20 and 40 ms round trip, two members, and pings from one side to the other this often,
+/// until then.
+fn hub(from: usize, every: f64, until: f64) -> (hub::World, HostId) {
+    let beyond = [Duration::from_millis(1), Duration::from_millis(2)];
+    let links = vec![(link(20.0, 20.0), beyond), (link(20.0, 40.0), beyond)];
+    let mut world = hub::World::new(hub::Setup { seed: 5, links });
+    let (ends, to) = ([LOCAL, REMOTE].map(|side| address(side, 10)), 1 - from);
+    world.add_host(to, ends[to], Echo::default());
+    let ping = Ping::new(ends[from], ends[to], Duration::from_secs_f64(every), second(1.0), second(until));
+    let ping = world.add_host(from, ends[from], ping);
+    (world, ping)
+}
+
+#[test]
+fn moves_at_will_there_and_back_lose_nothing() {
+    let (mut world, ping) = hub(LOCAL, 0.01, 13.0);
+    let moves = [3.0, 6.0, 9.0];
+    moves.iter().for_each(|at| world.at(second(*at), hub::Act::Move));
+    world.run_until(second(14.0));
+    assert_eq!((world.moved.len(), world.epochs()), (3, 4));
+    assert!(world.moved.iter().all(|(_, moved)| moved.planned));
+    let ping: &Ping = world.host(ping);
+    assert_eq!(ping.lost(second(13.0)), 0);
+    let longest = ping.longest_gap(second(2.0), second(13.0));
+    assert!(longest < Duration::from_millis(60), "{longest:?}");
+}
+
+#[test]
+fn an_idle_peers_first_packet_waits_for_an_echo_in_either_direction() {
+    for from in [LOCAL, REMOTE] {
+        let (mut world, ping) = hub(from, 15.0, 60.0);
+        world.run_until(second(62.0));
+        let trips = &world.host::<Ping>(ping).round_trips;
+        let longest = trips.iter().map(|trip| trip.unwrap_or(Duration::MAX)).max();
+        assert_eq!((trips.len(), world.epochs(), world.moved.len()), (4, 1, 0));
+        assert!(longest < Some(Duration::from_millis(80)), "{longest:?}: its own round trip, and one to be asked in");
+    }
+}
+
+#[test]
+fn a_dead_standby_changes_nothing_and_is_the_standby_once_it_is_back() {
+    let (mut world, ping) = hub(LOCAL, 0.01, 13.0);
+    for (at, act) in [(3.0, hub::Act::Kill(1)), (5.0, hub::Act::Start(1)), (9.0, hub::Act::Kill(0))] {
+        world.at(second(at), act);
+    }
+    world.run_until(second(14.0));
+    assert_eq!(world.moved.len(), 1);
+    let ping: &Ping = world.host(ping);
+    assert!(ping.longest_gap(second(2.0), second(8.9)) < Duration::from_millis(40), "nobody noticed");
+    let gap = ping.longest_gap(second(8.9), second(13.0));
+    assert!(gap < Duration::from_secs_f64(GAP / 1e3), "{gap:?}");
+}
+
+fn outcomes(fault: Fault) -> Vec<(Case, Outcome)> {
+    let cases: Vec<Case> = SEEDS.map(|seed| Case::draw(seed, fault)).collect();
+    let outcomes = judge::each(&cases, Case::run);
+    cases.into_iter().zip(outcomes).collect()
+}
+
+#[test]
+fn whatever_happens_to_the_active_member_flows_live_and_the_gap_is_short() {
+    for fault in FAULTS {
+        for (case, outcome) in outcomes(fault) {
+            assert!(outcome.lives, "{case}: {outcome:?}");
+            assert_eq!(outcome.moves, usize::from(fault.moves()), "{case}: {outcome:?}");
+            assert!(!fault.moves() || outcome.gap < GAP, "{case}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn a_drained_member_loses_nothing() {
+    for (case, outcome) in outcomes(Fault::Drained) {
+        let lost = (outcome.lost, outcome.twice, outcome.pings_lost, outcome.refused);
+        assert_eq!(lost, ([0, 0], [0, 0], 0, 0), "{case}: {outcome:?}");
+    }
+}
