@@ -23,3 +23,4 @@ pub mod route;
 pub mod run;
 pub mod status;
 pub mod translate;
+pub mod udp;

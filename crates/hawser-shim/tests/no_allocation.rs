@@ -29,7 +29,7 @@ fn segment(sequence: u32, payload: usize, is_back: bool) -> Vec<u8> {
 
 #[test]
 fn a_known_flow_is_looked_up_and_counted_without_allocation() {
-    let mut table = FlowTable::new(Limits { flows: 16, half_open: 4 });
+    let mut table = FlowTable::new(Limits { flows: 16, half_open: 4 }, Limits { flows: 1, half_open: 1 });
     let packets: Vec<_> = (0..1000).map(|at| segment(1 + at * 1000, 1000, false)).collect();
     let mut show = |packet: &[u8]| {
         let observed = table.observe(Time::ZERO, Direction::Out, &Segment::parse(packet).unwrap()).unwrap();

@@ -11,7 +11,7 @@ use hawser_scion::IsdAs;
 
 use super::choice::AsPaths;
 use super::{ConnId, Engine, Found, Outside, Reason};
-use crate::flow::FlowId;
+use crate::flow::{FlowId, Protocol, State};
 
 /// How exactly deaths are noticed: a quarter of the least patience.
 const TICK: Duration = Duration::from_millis(50);
@@ -23,7 +23,7 @@ const FORGET_PATHS: Duration = Duration::from_secs(600);
 impl Engine {
     /// When [`Engine::handle_timeout`] has something to do; none while nothing is there.
     pub fn next_deadline(&self) -> Option<Time> {
-        let is_watched = self.announces || self.conns.iter().any(|(_, conn)| !conn.health.is_idle());
+        let is_watched = self.announces || !self.held.is_empty() || self.conns.iter().any(|(_, conn)| !conn.health.is_idle());
         let is_empty = self.peers.len() == 0
             && self.conns.len() == 0
             && self.ports.is_empty()
@@ -42,6 +42,7 @@ impl Engine {
             self.ticked = now;
             self.tend_conns(now, outside);
             self.announce_again(now, outside);
+            self.tend_held(now, outside);
         }
         if now.since(self.swept) >= SWEEP {
             self.swept = now;
@@ -60,7 +61,9 @@ impl Engine {
         let mut silent = Vec::new();
         self.table.expire(now, |id, flow| {
             gone.push(id);
-            if !flow.state.is_ended() {
+            // UDP knows no other end, and of questions and answers nobody heard the beginning.
+            let is_told = flow.key.protocol == Protocol::Tcp || flow.state == State::Established;
+            if !flow.state.is_ended() && is_told {
                 silent.push((id, flow.key));
             }
         });
