@@ -60,6 +60,8 @@ drops! {
     UnknownToken => "unknown_token",
     /// From a peer: it claims to be of a flow, and its numbers are not.
     Implausible => "implausible",
+    /// From a peer that never acknowledged anything: it has as many flows of UDP as such a one may.
+    Strangers => "strangers",
     /// From a peer: it is nobody's answer to a probe.
     UnknownEcho => "unknown_echo",
     /// From a peer: a probe of somebody without flows.

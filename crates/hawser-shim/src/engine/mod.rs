@@ -77,8 +77,8 @@ const UDP_LIMITS: Limits = Limits { flows: 16_384, half_open: 8192 };
 /// Hosts that flows go to or come from, and how many of them are for TCP alone.
 const MOST_PEERS: usize = 4096;
 const TCP_PEERS: usize = 1024;
-/// Flows of UDP that make room for a host at most, one after the other.
-const TRIES: usize = 4;
+/// Flows of UDP that a host may begin which nobody knows, and so many make room for another one at most.
+const STRANGERS: usize = 64;
 /// Flows of one peer that have contexts; what is beyond goes whole.
 const CONTEXTS_PER_PEER: usize = 8192;
 
@@ -293,7 +293,7 @@ impl Engine {
     /// A peer of a flow that speaks this. Datagrams of strangers take no room from connections, and push each other out.
     fn peer_for(&mut self, now: Time, protocol: Protocol, host: ScionHost) -> Option<PeerId> {
         if protocol == Protocol::Udp && !self.hosts.contains_key(&host) {
-            for _ in 0..TRIES {
+            for _ in 0..STRANGERS {
                 if self.peers.len() < MOST_PEERS - TCP_PEERS {
                     break;
                 }

@@ -94,7 +94,7 @@ impl Engine {
         self.is_known(peer) || (!self.held.iter().any(|held| held.id == id) && self.spend(peer, self.scratch.datagrams.total()))
     }
 
-    fn spend(&mut self, id: PeerId, bytes: usize) -> bool {
+    pub(super) fn spend(&mut self, id: PeerId, bytes: usize) -> bool {
         let Some(trust) = self.peers.get_mut(id.0).map(|peer| &mut peer.trust) else { return false };
         let fits = trust.sent + bytes as u64 <= trust.got;
         trust.sent += if fits { bytes as u64 } else { 0 };

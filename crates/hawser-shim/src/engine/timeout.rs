@@ -1,16 +1,17 @@
 //! What time brings.
 //!
 //! 1. Every 50 ms while a path is waited for or dead, or a way is announced: probes, deaths, announcements.
-//! 2. Every second: flows that are over or silent are freed, unused connections closed, packets that waited refused.
+//! 2. Every second: flows that are over or silent are freed, and peers without any, unused connections closed, packets that waited refused.
 //! 3. [`Engine::handle_paths`]: what is known of paths has changed.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use hawser_core::units::Time;
 use hawser_scion::IsdAs;
 
 use super::choice::AsPaths;
-use super::{ConnId, Engine, Found, Outside, Reason};
+use super::{ConnId, Engine, Found, Outside, Peer, PeerId, Reason};
 use crate::flow::{FlowId, Protocol, State};
 
 /// How exactly deaths are noticed: a quarter of the least patience.
@@ -47,6 +48,7 @@ impl Engine {
         if now.since(self.swept) >= SWEEP {
             self.swept = now;
             self.free_flows(now, outside);
+            self.forget_peers();
             self.refuse_waiting(now, outside);
             self.close_idle(now, outside);
             self.close_ports(now, outside);
@@ -79,6 +81,14 @@ impl Engine {
         for (_, peer) in peers.iter_mut().filter(|(_, peer)| peer.compression.flows() > peer.flows) {
             peer.compression.retain(|key| table.find(key).is_some());
         }
+    }
+
+    /// Step 2: hosts that said something of a flow which never began.
+    fn forget_peers(&mut self) {
+        let with_conns: BTreeSet<_> = self.conns.iter().map(|(_, conn)| conn.peer.0).collect();
+        let is_idle = |(place, peer): &(usize, &Peer)| peer.flows == 0 && !with_conns.contains(place);
+        let idle: Vec<_> = self.peers.iter().filter(is_idle).map(|(place, _)| PeerId(place)).collect();
+        idle.into_iter().for_each(|id| self.forget_idle_peer(id));
     }
 
     fn forget_ases(&mut self, now: Time, outside: &mut impl Outside) {

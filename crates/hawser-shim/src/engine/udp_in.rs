@@ -16,7 +16,7 @@ use hawser_scion::EndpointAddr;
 use super::control::{Control, Said};
 use super::inbound::Origin;
 use super::lanes::{Lane, Way};
-use super::{By, Drop, Engine, Heard, Outside};
+use super::{By, Drop, Engine, Heard, Outside, STRANGERS};
 use crate::flow::{Direction, FlowId, FlowKey, Protocol};
 use crate::route::InterfaceIndex;
 use crate::translate::Layer4;
@@ -108,6 +108,10 @@ impl Engine {
             return Ok(observed.flow);
         }
         let key = key.ok_or(Drop::Stray)?;
+        let flows = self.peers.get(origin.peer.0).map_or(0, |peer| peer.flows);
+        if flows >= STRANGERS && !self.is_known(origin.peer) {
+            return Err(Drop::Strangers);
+        }
         let begun = self.table.begin_datagrams(now, Direction::In, key, bytes);
         self.drop_displaced(now);
         let id = begun.map_err(|_| Drop::Full)?.flow;
@@ -123,9 +127,12 @@ impl Engine {
     }
 
     /// Step 4. Says whether the last whole datagram of a flow proved to be the peer's, and what is to be told of it.
-    fn word(&self, origin: Origin, key: &FlowKey) -> (bool, Option<Control>) {
+    fn word(&mut self, origin: Origin, key: &FlowKey) -> (bool, Option<Control>) {
         let word = self.peers.get(origin.peer.0).map(|peer| peer.compression.word(key)).unwrap_or_default();
-        (word.is_proven, word.tell.map(|id| Control::of(Said::Knows(id))))
+        let told = word.tell.map(|id| Control::of(Said::Knows(id)));
+        // It counts as an answer, too.
+        let may = |control: &Control| self.is_known(origin.peer) || self.spend(origin.peer, control.bytes().len());
+        (word.is_proven, told.filter(may))
     }
 
     /// Step 2.

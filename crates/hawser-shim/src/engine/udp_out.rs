@@ -126,7 +126,10 @@ impl Engine {
                     packet[at + CHECKSUM_AT..at + CHECKSUM_AT + 2].copy_from_slice(&sum.to_be_bytes());
                 }
                 let most = Compression::max_whole(room);
-                fragment(packet, most.into(), |header, data| drop(compression.carry(header, data, room, out)))
+                fragment(packet, most.into(), |header, data| {
+                    // They are made to fit.
+                    let _ = compression.carry(header, data, room, out);
+                })
             });
         if !is_written {
             // The kernel finds the socket by the address that it knows.
@@ -185,7 +188,10 @@ impl Engine {
         let carried = compression.carry(packet, &[], room, &mut scratch.datagrams);
         let is_carried = carried.is_ok() || (may_fragment(packet) && {
             let out = &mut scratch.datagrams;
-            fragment(packet, most.into(), |header, data| drop(compression.carry(header, data, room, out)))
+            fragment(packet, most.into(), |header, data| {
+                    // They are made to fit.
+                    let _ = compression.carry(header, data, room, out);
+                })
         });
         if !is_carried {
             self.reply(interface, packet, Refusal::TooLarge(most), outside);

@@ -29,7 +29,7 @@ fn places() -> Places {
         ipv4: Some([100, 64, 0, number].into()),
     };
     let end = "1-ff00:0:120,10.0.0.9:31000".parse().expect("an endpoint");
-    let entry = |to: &str, side| (to.parse().expect("a network"), None, Target { end, side });
+    let entry = |to: &str, side| (to.parse().expect("a network"), None, Protocol::Tcp, Target { end, side });
     let entries = [entry("192.0.2.1/32", Side::Subflows), entry("192.0.2.2/32", Side::Main)];
     let routes = Arc::new(RouteTable::new("100.64.0.0/10".parse().ok(), entries));
     Places { egress: (1..=4).map(egress).collect(), routes, ordinary: vec![(ip("192.0.2.2"), ip("10.0.0.1"))] }

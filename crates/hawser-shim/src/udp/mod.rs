@@ -6,6 +6,8 @@
 
 mod fragment;
 mod readdress;
+#[cfg(test)]
+pub mod samples;
 
 use std::net::{IpAddr, SocketAddr};
 

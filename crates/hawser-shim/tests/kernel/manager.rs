@@ -125,7 +125,7 @@ fn the_map_gives_a_connection_over_the_internet_subflows_by_every_egress() {
     let mut heard = Heard::of(&pair.client);
     let end = "1-ff00:0:120,10.1.0.2:31000".parse().unwrap();
     let target = Target { end, side: Side::Subflows };
-    let routes = RouteTable::new(None, [("10.1.0.2/32".parse().unwrap(), None, target)]);
+    let routes = RouteTable::new(None, [("10.1.0.2/32".parse().unwrap(), None, Protocol::Tcp, target)]);
     let mut places = places(routes);
     // The first link is the internet now, and the second the only egress.
     places.egress.remove(0);

@@ -160,6 +160,8 @@ pub struct Sim {
     pub links: Vec<Link>,
     pub paths: Vec<Path>,
     on_way: BTreeMap<(Time, u64), OnWay>,
+    /// Bytes that each of the two has put on its way.
+    pub said: [usize; 2],
     count: u64,
 }
 
@@ -229,6 +231,7 @@ impl Sim {
             links,
             paths,
             on_way: BTreeMap::new(),
+            said: [0; 2],
             count: 0,
         }
     }
@@ -263,6 +266,11 @@ impl Sim {
         heard
     }
 
+    /// A host knows a way back to somebody, by this link.
+    pub fn know_way(&mut self, host: usize, to: EndpointAddr, link: usize) {
+        self.outer[host].learned.insert(to, link);
+    }
+
     /// What a host sent last goes on its way; what was put on it, by datagram.
     pub fn overhear(&mut self, host: usize) -> Vec<Vec<u8>> {
         self.on_way.values().filter(|one| one.to != host).map(|one| one.bytes.clone()).collect()
@@ -271,6 +279,7 @@ impl Sim {
     /// Puts what a host sends on its way.
     fn carry(&mut self, host: usize) {
         for (via, segment, bytes) in std::mem::take(&mut self.outer[host].sent) {
+            self.said[host] += bytes.len();
             let (conn, link) = match via {
                 Via::Conn(id) => {
                     let Some((end, path)) = self.outer[host].conns.get(&id).cloned() else { continue };

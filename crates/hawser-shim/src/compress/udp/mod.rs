@@ -9,6 +9,9 @@
 //!    flow that goes one way has no datagram that could do so.
 //! 4. [`Compression::knows`]: the peer did that. [`Compression::announce_datagram`]: headers alone, of a flow that goes another way.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use hawser_core::packet::checksum;
