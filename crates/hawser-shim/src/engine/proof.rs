@@ -26,6 +26,8 @@ const MOST_HELD_BYTES: usize = 128 * 1024;
 /// How long one waits, and after what time a probe is repeated: three round trips of most paths.
 const LONGEST: Duration = Duration::from_secs(1);
 const BETWEEN_PROBES: Duration = Duration::from_millis(200);
+/// Bytes that answers leave for probes: three of them.
+const FOR_PROBES: usize = 27;
 /// Flows that this host may begin to hosts that are not known, a second, and at once.
 const BEGINNINGS: u32 = 1024;
 
@@ -91,12 +93,14 @@ impl Engine {
     /// Step 2, of what was written for a flow; and not before what waits.
     pub(super) fn may_answer(&mut self, id: FlowId) -> bool {
         let Some(peer) = self.lane(id).map(|lane| lane.peer) else { return false };
-        self.is_known(peer) || (!self.held.iter().any(|held| held.id == id) && self.spend(peer, self.scratch.datagrams.total()))
+        self.is_known(peer) || (!self.held.iter().any(|held| held.id == id)
+                && self.spend(peer, self.scratch.datagrams.total(), FOR_PROBES))
     }
 
-    pub(super) fn spend(&mut self, id: PeerId, bytes: usize) -> bool {
+    /// Step 2: counts what goes, where it fits and so much is left.
+    pub(super) fn spend(&mut self, id: PeerId, bytes: usize, left: usize) -> bool {
         let Some(trust) = self.peers.get_mut(id.0).map(|peer| &mut peer.trust) else { return false };
-        let fits = trust.sent + bytes as u64 <= trust.got;
+        let fits = trust.sent + (bytes + left) as u64 <= trust.got;
         trust.sent += if fits { bytes as u64 } else { 0 };
         fits
     }
@@ -120,7 +124,7 @@ impl Engine {
         let nonce = last.map_or_else(|| Nonce(outside.random()), |(nonce, _)| nonce);
         let probe = Control::of(Said::Probe(nonce));
         let is_time = last.is_none_or(|(_, sent)| now.since(sent) >= BETWEEN_PROBES);
-        if !is_time || !self.spend(id, probe.bytes().len()) {
+        if !is_time || !self.spend(id, probe.bytes().len(), 0) {
             return;
         }
         self.peers.get_mut(id.0).into_iter().for_each(|peer| peer.trust.probe = Some((nonce, now)));

@@ -131,7 +131,7 @@ impl Engine {
         let word = self.peers.get(origin.peer.0).map(|peer| peer.compression.word(key)).unwrap_or_default();
         let told = word.tell.map(|id| Control::of(Said::Knows(id)));
         // It counts as an answer, too.
-        let may = |control: &Control| self.is_known(origin.peer) || self.spend(origin.peer, control.bytes().len());
+        let may = |control: &Control| self.is_known(origin.peer) || self.spend(origin.peer, control.bytes().len(), 0);
         (word.is_proven, told.filter(may))
     }
 
@@ -163,7 +163,8 @@ impl Engine {
                     lane.talk.proven = Some(now);
                 }
                 if before != origin.from {
-                    lane.talk.left = Some((before, now));
+                    // Who is believed without a proof may be nobody: then the one before is not late.
+                    lane.talk.left = is_proven.then_some((before, now));
                     self.set_way(now, id, Way::Back(origin.from));
                 }
             }
