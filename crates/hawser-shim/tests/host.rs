@@ -14,9 +14,9 @@ use at_rest::at_rest;
 use hawser_net::netcfg::Change;
 use hawser_scion::EndpointAddr;
 use hawser_shim::config::{Config, EgressCount, Local, Mode, PathManager, Prefix};
+use hawser_shim::flow::Protocol;
 use hawser_shim::host::{Devices, System, own_addresses};
 use hawser_shim::manager::{Prepared, prepare};
-use hawser_shim::flow::Protocol;
 use hawser_shim::route::{Addresses, DEFAULT_RANGE, InterfaceIndex, NoAddress, Port, RouteTable, Side, Target};
 use hawser_wire::Namespace;
 

@@ -12,9 +12,8 @@ const KNOWN: ContextId = ContextId([0; 6]);
 /// The same for UDP.
 const KNOWN_UDP: ContextId = ContextId([1; 6]);
 /// A datagram from 10.2.0.1:53 to 10.1.0.1:40000, with a right checksum of its IP header and none of its own.
-const DEFINITION_UDP: [u8; 28] = [
-    0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0x26, 0xcd, 10, 2, 0, 1, 10, 1, 0, 1, 0, 53, 0x9c, 0x40, 0, 8, 0, 0,
-];
+const DEFINITION_UDP: [u8; 28] =
+    [0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0x26, 0xcd, 10, 2, 0, 1, 10, 1, 0, 1, 0, 53, 0x9c, 0x40, 0, 8, 0, 0];
 /// An acknowledgment from 10.2.0.1:80 to 10.1.0.1:40000, with right checksums.
 const DEFINITION: [u8; 40] = [
     0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0x26, 0xcc, 10, 2, 0, 1, 10, 1, 0, 1, 0, 80, 0x9c, 0x40, 0, 0, 0, 1, 0, 0, 0,

@@ -27,14 +27,14 @@ use hawser_core::units::Time;
 use crate::flow::{FlowKey, Protocol};
 use crate::mptcp::Sequence;
 
-pub(crate) use context::{Constants, Varying};
 pub use context::ContextId;
 pub(crate) use context::ID_BYTES;
+pub(crate) use context::{Constants, Varying};
 pub use expand::{Expanded, Rejected};
 pub use format::{COMPACT_HEADER, Datagrams, is_datagram, is_whole};
 pub use shrink::{Offload, TooLarge};
-pub use udp::Word;
 pub(crate) use shrink::{headers_of, pieces};
+pub use udp::Word;
 
 /// A flow without segments is forgotten after this; a later one defines it anew (RFC 5382 section 5, REQ-5).
 const IDLE: Duration = Duration::from_secs(2 * 3600 + 4 * 60);

@@ -173,14 +173,8 @@ impl Compression {
             }
         };
         if let Some(flow) = self.flows.get_mut(&key) {
-            flow.outbound = Some(Outbound {
-                id,
-                constants,
-                is_known: false,
-                highest: sequence,
-                end: sequence,
-                ended: now,
-            });
+            flow.outbound =
+                Some(Outbound { id, constants, is_known: false, highest: sequence, end: sequence, ended: now });
         }
     }
 }

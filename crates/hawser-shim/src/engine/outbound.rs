@@ -123,7 +123,13 @@ impl Engine {
         }
     }
 
-    pub(super) fn reply(&mut self, interface: InterfaceIndex, packet: &[u8], refusal: Refusal, outside: &mut impl Outside) {
+    pub(super) fn reply(
+        &mut self,
+        interface: InterfaceIndex,
+        packet: &[u8],
+        refusal: Refusal,
+        outside: &mut impl Outside,
+    ) {
         let reply = &mut self.scratch.reply;
         if refuse(packet, refusal, reply) {
             outside.deliver(interface, reply, false);
@@ -237,7 +243,13 @@ impl Engine {
     }
 
     /// Step 2: a path that the connection does not use. A main flow takes a dead one rather than none: it may work again.
-    pub(super) fn path_for(&self, now: Time, to: EndpointAddr, role: Role, used: &[Fingerprint]) -> Result<Path, NoWay> {
+    pub(super) fn path_for(
+        &self,
+        now: Time,
+        to: EndpointAddr,
+        role: Role,
+        used: &[Fingerprint],
+    ) -> Result<Path, NoWay> {
         let dead = self.dead_to(to);
         let paths = self.ases.get(&to.isd_as).ok_or(NoWay::Dropped(Drop::NoPath))?;
         let path = paths.pick(&self.wish(now, to, used, &dead));

@@ -93,7 +93,8 @@ impl Engine {
     /// Step 2, of what was written for a flow; and not before what waits.
     pub(super) fn may_answer(&mut self, id: FlowId) -> bool {
         let Some(peer) = self.lane(id).map(|lane| lane.peer) else { return false };
-        self.is_known(peer) || (!self.held.iter().any(|held| held.id == id)
+        self.is_known(peer)
+            || (!self.held.iter().any(|held| held.id == id)
                 && self.spend(peer, self.scratch.datagrams.total(), FOR_PROBES))
     }
 
@@ -177,7 +178,8 @@ impl Engine {
         let tokens = &mut self.beginnings;
         let back = now.since(tokens.since).as_millis() * u128::from(BEGINNINGS) / 1000;
         if back > 0 {
-            *tokens = Beginnings { spent: tokens.spent.saturating_sub(u32::try_from(back).unwrap_or(u32::MAX)), since: now };
+            *tokens =
+                Beginnings { spent: tokens.spent.saturating_sub(u32::try_from(back).unwrap_or(u32::MAX)), since: now };
         }
         let may = tokens.spent < BEGINNINGS;
         tokens.spent += u32::from(may);

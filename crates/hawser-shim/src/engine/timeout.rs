@@ -24,7 +24,8 @@ const FORGET_PATHS: Duration = Duration::from_secs(600);
 impl Engine {
     /// When [`Engine::handle_timeout`] has something to do; none while nothing is there.
     pub fn next_deadline(&self) -> Option<Time> {
-        let is_watched = self.announces || !self.held.is_empty() || self.conns.iter().any(|(_, conn)| !conn.health.is_idle());
+        let is_watched =
+            self.announces || !self.held.is_empty() || self.conns.iter().any(|(_, conn)| !conn.health.is_idle());
         let is_empty = self.peers.len() == 0
             && self.conns.len() == 0
             && self.ports.is_empty()

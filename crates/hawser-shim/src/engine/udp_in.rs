@@ -45,7 +45,9 @@ impl Engine {
                 (Some(key), datagram.payload_at(), Some(usize::from(datagram.udp_at)), None)
             }
             Content::Fragment(part) => {
-                let ends = |(source, destination)| between((part.source, source).into(), (part.destination, destination).into());
+                let ends = |(source, destination)| {
+                    between((part.source, source).into(), (part.destination, destination).into())
+                };
                 let at = usize::from(part.data_at);
                 (part.ports.map(ends), at, part.ports.map(|_| at), Some(part))
             }

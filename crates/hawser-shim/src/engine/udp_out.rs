@@ -10,7 +10,6 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use hawser_core::packet::checksum;
 use hawser_core::units::Time;
 
 use super::form::Form;
@@ -18,10 +17,10 @@ use super::lanes::Way;
 use super::outbound::{Asked, NoWay};
 use super::replies::Refusal;
 use super::{Drop, Engine, Outside, Reason};
-use crate::compress::{Compression, Offload};
+use crate::compress::{Compression, Datagrams, Offload};
 use crate::flow::{Direction, FlowId, FlowKey, Protocol, Role};
 use crate::route::{InterfaceIndex, ScionHost};
-use crate::udp::{CHECKSUM_AT, Content, End, Fragment, UserDatagram, addresses, fragment, may_fragment, readdress};
+use crate::udp::{Content, End, Fragment, UserDatagram, addresses, complete, fragment, may_fragment, readdress};
 
 /// Silence of a peer that chose the way, while datagrams go: it acknowledges contexts twice a second at least.
 const SILENCE: Duration = Duration::from_secs(3);
@@ -122,14 +121,9 @@ impl Engine {
         let is_written = written.is_ok()
             || (offload.segment.is_none() && may_fragment(packet) && {
                 if offload.partial {
-                    let sum = checksum::of_transport(&packet[at..], CHECKSUM_AT as u16);
-                    packet[at + CHECKSUM_AT..at + CHECKSUM_AT + 2].copy_from_slice(&sum.to_be_bytes());
+                    complete(packet, at);
                 }
-                let most = Compression::max_whole(room);
-                fragment(packet, most.into(), |header, data| {
-                    // They are made to fit.
-                    let _ = compression.carry(header, data, room, out);
-                })
+                carry_cut(packet, room, compression, out)
             });
         if !is_written {
             // The kernel finds the socket by the address that it knows.
@@ -183,18 +177,12 @@ impl Engine {
         }
         let Self { peers, scratch, .. } = self;
         let compression = &mut peers.get_mut(peer.0).ok_or(Drop::Stray)?.compression;
-        scratch.datagrams.clear();
-        let most = Compression::max_whole(room);
-        let carried = compression.carry(packet, &[], room, &mut scratch.datagrams);
-        let is_carried = carried.is_ok() || (may_fragment(packet) && {
-            let out = &mut scratch.datagrams;
-            fragment(packet, most.into(), |header, data| {
-                    // They are made to fit.
-                    let _ = compression.carry(header, data, room, out);
-                })
-        });
+        let out = &mut scratch.datagrams;
+        out.clear();
+        let is_carried = compression.carry(packet, &[], room, out).is_ok()
+            || (may_fragment(packet) && carry_cut(packet, room, compression, out));
         if !is_carried {
-            self.reply(interface, packet, Refusal::TooLarge(most), outside);
+            self.reply(interface, packet, Refusal::TooLarge(Compression::max_whole(room)), outside);
             return Err(Drop::TooLarge);
         }
         self.depart_proven(now, id, outside)
@@ -228,4 +216,12 @@ impl Engine {
         self.counters.move_flow(Reason::Silence);
         Some(())
     }
+}
+
+/// Step 3: writes a packet as fragments that fit. Says whether it did.
+fn carry_cut(packet: &[u8], room: u16, compression: &mut Compression, out: &mut Datagrams) -> bool {
+    fragment(packet, Compression::max_whole(room).into(), |header, data| {
+        // They are made to fit.
+        let _ = compression.carry(header, data, room, out);
+    })
 }

@@ -87,7 +87,11 @@ mod tests {
 
     fn key(port: u16) -> FlowKey {
         let end = |text: &str| text.parse::<SocketAddr>().expect("an address");
-        FlowKey { protocol: Protocol::Udp, local: end("10.1.0.1:53"), remote: SocketAddr::new(end("10.2.0.1:1").ip(), port) }
+        FlowKey {
+            protocol: Protocol::Udp,
+            local: end("10.1.0.1:53"),
+            remote: SocketAddr::new(end("10.2.0.1:1").ip(), port),
+        }
     }
 
     fn at(seconds: u64) -> Time {

@@ -167,7 +167,8 @@ fn what_is_never_answered_is_given_up() {
 #[test]
 fn a_subflow_without_a_path_is_ended_and_a_connection_that_ended_is_forgotten() {
     let (mut book, now) = book("[::ffff:100.64.0.1]:4000", "[::ffff:100.64.9.16]:80");
-    let main = FlowKey { protocol: Protocol::Tcp, local: address("100.64.0.1:4000"), remote: address("100.64.9.16:80") };
+    let main =
+        FlowKey { protocol: Protocol::Tcp, local: address("100.64.0.1:4000"), remote: address("100.64.9.16:80") };
     book.lost(TOKEN, FlowKey { protocol: Protocol::Tcp, local: address("100.64.0.2:4000"), ..main });
     assert_eq!(book.due(now), [], "there is no such subflow");
     book.lost(TOKEN, main);

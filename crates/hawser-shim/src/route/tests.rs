@@ -170,7 +170,12 @@ fn a_host_may_send_from_its_own_and_mapped_addresses_alone() {
 fn a_route_is_for_what_it_says_and_derived_addresses_for_both() {
     let both = |network: &str, at: &str| [entry(network, 0, at, Side::Scion), udp(network, 0, at)];
     let of_udp = [udp("192.0.2.10/32", 53, HOST_A), udp("192.0.2.0/24", 0, HOST_B)];
-    let entries = of_udp.into_iter().chain(both("198.51.100.0/24", HOST_A)).chain([entry("192.0.2.10/32", 53, HOST_B, Side::Scion)]);
+    let entries = of_udp.into_iter().chain(both("198.51.100.0/24", HOST_A)).chain([entry(
+        "192.0.2.10/32",
+        53,
+        HOST_B,
+        Side::Scion,
+    )]);
     let table = RouteTable::new(Some(DEFAULT_RANGE), entries);
     let derived = Addresses::of(end(HOST_B), Some(DEFAULT_RANGE), InterfaceIndex::INGRESS).expect("it has some");
     let derived = format!("{}:53", derived.ipv4.expect("it has one"));

@@ -6,7 +6,8 @@ use hawser_scion::select::Criterion;
 use hawser_scion::{EndpointAddr, Fingerprint};
 
 use super::document::{
-    ConnectionStatus, Counts, FlowProtocol, FlowRole, FlowStatus, InterfaceStatus, PathStatus, ShareSample, ShimRole, Status,
+    ConnectionStatus, Counts, FlowProtocol, FlowRole, FlowStatus, InterfaceStatus, PathStatus, ShareSample, ShimRole,
+    Status,
 };
 use crate::config::Config;
 use crate::engine::{ConnectionSnapshot, Counters, FlowSnapshot, PathState, Reason, Snapshot};

@@ -131,7 +131,14 @@ pub fn restore(
 ) -> Option<()> {
     ports(segment)?;
     out.clear();
-    let constants = Constants { protocol: Protocol::Tcp, source, destination, hop_limit: HOP_LIMIT, flow_label: 0, dont_fragment: true };
+    let constants = Constants {
+        protocol: Protocol::Tcp,
+        source,
+        destination,
+        hop_limit: HOP_LIMIT,
+        flow_label: 0,
+        dont_fragment: true,
+    };
     constants.write(Varying { traffic_class: class, identification: 0 }, segment.len(), out)?;
     let at = out.len();
     out.extend(segment);

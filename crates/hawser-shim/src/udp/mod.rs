@@ -11,6 +11,7 @@ pub mod samples;
 
 use std::net::{IpAddr, SocketAddr};
 
+use hawser_core::packet::checksum;
 use hawser_core::packet::inner::{self, IPV4_HEADER, PROTOCOL_UDP, Transport, UDP_HEADER};
 
 use crate::mptcp::Segment;
@@ -83,6 +84,12 @@ impl UserDatagram {
     pub const fn payload_at(&self) -> usize {
         self.udp_at as usize + UDP_HEADER
     }
+}
+
+/// Completes a checksum that is the pseudo-header's sum alone, of a datagram whose header starts at `at`.
+pub fn complete(packet: &mut [u8], at: usize) {
+    let sum = checksum::of_transport(&packet[at..], CHECKSUM_AT as u16);
+    packet[at + CHECKSUM_AT..at + CHECKSUM_AT + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
 /// Whether routers may fragment a packet: IPv4 without "don't fragment".

@@ -248,8 +248,7 @@ impl Flow {
 /// Writes the headers of a flow alone. Says whether it did.
 fn ahead(flow: &mut Flow, now: Time, room: usize, out: &mut Datagrams) -> bool {
     let Some(outbound) = flow.outbound else { return false };
-    let header =
-        Whole { headers_only: true, partial: false, defines: Some(outbound.id), acknowledges: flow.owed };
+    let header = Whole { headers_only: true, partial: false, defines: Some(outbound.id), acknowledges: flow.owed };
     let constants = outbound.constants;
     let before = out.bytes.len();
     header.write(&mut out.bytes);
@@ -282,4 +281,3 @@ fn write(constants: &Constants, compact: &CompactUdp, data: &[u8], out: &mut Vec
     out.extend(data);
     Some(compact.checksum.is_none())
 }
-

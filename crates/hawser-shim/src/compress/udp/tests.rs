@@ -141,7 +141,11 @@ fn after_a_restart_of_either_end_the_next_definition_heals_a_flow_that_goes_one_
         let (there, back) = (packet(client(1), server(), b"there"), packet(server(), client(1), b"back"));
         cross(at(0), &mut near, &mut far, &there);
         cross(at(0), &mut far, &mut near, &back);
-        if is_sender { near.restart() } else { far.restart() }
+        if is_sender {
+            near.restart()
+        } else {
+            far.restart()
+        }
         let lost = (20..1000).step_by(20).filter(|ms| {
             let datagrams = near.send(at(*ms), &there);
             datagrams.iter().any(|datagram| far.take(at(*ms), datagram).is_err())
@@ -202,7 +206,8 @@ fn a_train_is_cut_and_all_its_datagrams_have_one_length_but_the_last() {
             let compact: Vec<_> = datagrams.iter().filter(|datagram| is_compact(datagram)).collect();
             assert_eq!((datagrams.len() - compact.len(), compact.len()), (whole, 5));
             assert!(compact[..4].iter().all(|datagram| datagram.len() == compact[0].len()));
-            let delivered: Vec<_> = datagrams.iter().filter_map(|one| far.take(at(0), one).unwrap()).map(completed).collect();
+            let delivered: Vec<_> =
+                datagrams.iter().filter_map(|one| far.take(at(0), one).unwrap()).map(completed).collect();
             for (number, (delivered, piece)) in delivered.iter().zip(data.chunks(1000)).enumerate() {
                 let cut = packet(a, b, piece);
                 let cut = if a.is_ipv4() { may_be_cut(cut, 0x1234 + number as u16) } else { cut };

@@ -46,7 +46,10 @@ fn send(sim: &mut Sim, host: usize, from: SocketAddr, to: SocketAddr, data: &[u8
 
 /// What came for a host since the last time.
 fn came(sim: &mut Sim, host: usize) -> Vec<(u8, Vec<u8>)> {
-    std::mem::take(&mut sim.outer[host].delivered).into_iter().map(|(interface, packet)| (interface.get(), packet)).collect()
+    std::mem::take(&mut sim.outer[host].delivered)
+        .into_iter()
+        .map(|(interface, packet)| (interface.get(), packet))
+        .collect()
 }
 
 fn state(sim: &Sim, host: usize) -> Vec<(Protocol, State)> {
@@ -79,7 +82,10 @@ fn a_question_and_its_answer_cross_by_ipv6_and_ipv4_from_where_they_were_asked()
             send(&mut sim, 1, server, client, b"answer");
             sim.run(ms(50));
             assert_eq!(came(&mut sim, 0), [(1, packet(server, client, b"answer"))], "{round}");
-            assert_eq!([state(&sim, 0), state(&sim, 1)], [vec![(Protocol::Udp, expected)], vec![(Protocol::Udp, expected)]]);
+            assert_eq!(
+                [state(&sim, 0), state(&sim, 1)],
+                [vec![(Protocol::Udp, expected)], vec![(Protocol::Udp, expected)]]
+            );
         }
         assert!(sim.notices().iter().any(|notice| matches!(notice, Notice::Opened(_))), "once it is a talk");
         let compression = sim.snapshot(0).peers[0].compression;
@@ -346,7 +352,8 @@ fn a_train_becomes_datagrams_that_come_as_such() {
     sim.send_packet(0, 1, &mut train, Offload { partial: true, segment: Some(1200) });
     sim.run(ms(50));
     let expected: Vec<_> = data.chunks(1200).map(|piece| (0, packet(client(4000), server(), piece))).collect();
-    let came: Vec<_> = came(&mut sim, 1).into_iter().map(|(interface, packet)| (interface, completed(packet))).collect();
+    let came: Vec<_> =
+        came(&mut sim, 1).into_iter().map(|(interface, packet)| (interface, completed(packet))).collect();
     assert_eq!(came, expected);
 }
 

@@ -27,7 +27,9 @@ fn whole(from: SocketAddr, to: SocketAddr, data: &[u8], id: u8) -> Vec<u8> {
     let Content::Datagram(datagram) = Content::of(&packet) else { panic!("it is one") };
     let mut random = || u64::from_be_bytes([id; 8]);
     let now = hawser_core::units::Time::ZERO;
-    compression.shrink_datagram(now, &packet, &datagram, Offload::default(), 9000, &mut random, &mut datagrams).unwrap();
+    compression
+        .shrink_datagram(now, &packet, &datagram, Offload::default(), 9000, &mut random, &mut datagrams)
+        .unwrap();
     datagrams.iter().next().unwrap().to_vec()
 }
 
@@ -66,11 +68,20 @@ fn addresses_of_others_are_refused() {
         ("for nobody here", from, whole(address, end(0, 0, true, PORT), b"x", 1), Drop::Foreign),
         ("cut short", from, whole(address, server(), b"xyz", 1)[..40].to_vec(), Drop::Malformed),
         ("an id that nobody gave", from, vec![0x81, 1, 2, 3, 4, 5, 6, 7, 8, 9], Drop::UnknownContext),
-        ("an acknowledgment of nothing", from, Control::of(Said::Knows(crate::compress::ContextId([1; 6]))).bytes().to_vec(), Drop::UnknownContext),
+        (
+            "an acknowledgment of nothing",
+            from,
+            Control::of(Said::Knows(crate::compress::ContextId([1; 6]))).bytes().to_vec(),
+            Drop::UnknownContext,
+        ),
     ];
     for (name, from, datagram, why) in table {
         assert_eq!(sim.forge(1, from, &datagram), Heard::default(), "{name}");
-        assert_eq!(sim.snapshot(1).counters.dropped(why), 1 + u64::from(name.starts_with("for") || name.ends_with("nothing")), "{name}");
+        assert_eq!(
+            sim.snapshot(1).counters.dropped(why),
+            1 + u64::from(name.starts_with("for") || name.ends_with("nothing")),
+            "{name}"
+        );
     }
     assert!(sim.snapshot(1).peers.is_empty() && sim.overhear(1).is_empty());
 }

@@ -25,7 +25,9 @@ pub(super) fn assemble(source: &Source, map: &[Route], names: &Names) -> RouteTa
         let Some(end) = end.filter(|end| ScionHost::from(*end) != own) else { continue };
         known.push(end);
         let spoken = protocol.each().iter();
-        let each = |network: IpNet| spoken.clone().map(move |protocol| (network, port, *protocol, Target { end, side: *side }));
+        let each = |network: IpNet| {
+            spoken.clone().map(move |protocol| (network, port, *protocol, Target { end, side: *side }))
+        };
         entries.extend(networks.into_iter().flat_map(each));
     }
     let table = RouteTable::new(source.ipv4, entries);

@@ -99,7 +99,8 @@ impl Ground {
         dnsmasq.args(["--user=root", "--log-facility=-", "--edns-packet-max=4096"]);
         dnsmasq.arg(format!("--address=/{NAME}/{ADDRESS}"));
         dnsmasq.arg(format!("--txt-record=long.example.test,{}", long.join(",")));
-        let _dnsmasq = Kept(dnsmasq.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("run dnsmasq (dnsmasq-base)"));
+        let _dnsmasq =
+            Kept(dnsmasq.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("run dnsmasq (dnsmasq-base)"));
         let [surrogate, derived] = self.server.addresses();
         for server in [derived.as_str(), &surrogate, OWN] {
             let late = Instant::now() + PATIENCE;
@@ -216,7 +217,9 @@ impl Ground {
         let path = |host: &Host| {
             let status = host.status();
             let flows = status["connections"].as_array().into_iter().flatten().flat_map(|one| one["flows"].as_array());
-            let of_quic = flows.flatten().find(|flow| flow["remote"].as_str().is_some_and(|end| end.ends_with(&format!(":{port}"))));
+            let of_quic = flows
+                .flatten()
+                .find(|flow| flow["remote"].as_str().is_some_and(|end| end.ends_with(&format!(":{port}"))));
             of_quic.and_then(|flow| Some(flow["path"]["hops"].as_str()?.to_owned()))
         };
         self.client.until("the file is under way", |host| path(host).is_some());
