@@ -80,7 +80,7 @@ impl Compression {
         let content = Content::of(packet);
         let (source, destination) = match (whole.headers_only, &content) {
             (true, Content::Segment(segment)) => (segment.source.ip(), segment.destination.ip()),
-            (true, Content::Fragment(_) | Content::Other) => return Err(Rejected::Malformed),
+            (true, Content::Fragment(_) | Content::Refused(_) | Content::Other) => return Err(Rejected::Malformed),
             (_, Content::Datagram(datagram)) => (datagram.source.ip(), datagram.destination.ip()),
             (false, _) => {
                 let inner = inner::parse(packet).map_err(|_| Rejected::Malformed)?;
@@ -95,7 +95,7 @@ impl Compression {
                 self.learn(now, whole, packet, FlowKey::between(Protocol::Tcp, source, destination, Direction::In));
             }
             Content::Datagram(datagram) => self.learn_udp(now, whole, packet, &datagram),
-            Content::Fragment(_) | Content::Other => {}
+            Content::Fragment(_) | Content::Refused(_) | Content::Other => {}
         }
         if whole.headers_only {
             return Ok(Expanded::Nothing);

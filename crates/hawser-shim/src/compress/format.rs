@@ -25,8 +25,10 @@ const HAS_IDENTIFICATION: u8 = 0x02;
 const COMPACT_FLAGS: u8 = HAS_ACKNOWLEDGED | HAS_CHECKSUM | HAS_CLASS | HAS_URGENT | HAS_IDENTIFICATION;
 /// What makes a compact one a datagram of UDP: neither TCP's fields nor an urgent pointer stand there.
 const IS_UDP: u8 = 0x01;
-/// IPv6's fragment header (RFC 8200 section 4.5).
+/// IPv6's fragment header (RFC 8200 section 4.5), ICMP (RFC 792) and ICMPv6 (RFC 4443).
 const FRAGMENT: u8 = 44;
+const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
 const UDP_FLAGS: u8 = HAS_ACKNOWLEDGED | HAS_CHECKSUM | HAS_CLASS | HAS_IDENTIFICATION | IS_UDP;
 /// What of a TCP header always stands in a compact datagram: sequence and acknowledgment number, offset, flags, window
 /// (RFC 9293 section 3.1, bytes 4 to 16).
@@ -42,7 +44,7 @@ pub fn is_whole(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|first| first & KIND == WHOLE)
 }
 
-/// Whether a datagram says that it is one of UDP, or a part of one, without reading it: what it says may be wrong.
+/// Whether a datagram says that it is one of UDP, a part of one or about one, without reading it: what it says may be wrong.
 pub fn is_datagram(datagram: &[u8]) -> bool {
     let Some((&first, rest)) = datagram.split_first() else { return false };
     let ids = usize::from(first & DEFINES != 0) + usize::from(first & ACKNOWLEDGES != 0);
@@ -51,7 +53,8 @@ pub fn is_datagram(datagram: &[u8]) -> bool {
         (WHOLE, Some(packet)) => {
             let is_v4 = packet.first().is_some_and(|first| first >> 4 == 4);
             let protocol = packet.get(if is_v4 { 9 } else { 6 });
-            protocol.is_some_and(|protocol| *protocol == PROTOCOL_UDP || (!is_v4 && *protocol == FRAGMENT))
+            let others = if is_v4 { [ICMP, ICMP] } else { [ICMPV6, FRAGMENT] };
+            protocol.is_some_and(|protocol| *protocol == PROTOCOL_UDP || others.contains(protocol))
         }
         _ => false,
     }

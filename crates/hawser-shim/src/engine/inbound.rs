@@ -160,7 +160,7 @@ impl Engine {
         let host = peer.host;
         let may = |source, destination, content: &Content<'_>| {
             let protocol = match content {
-                Content::Datagram(_) | Content::Fragment(_) => Protocol::Udp,
+                Content::Datagram(_) | Content::Fragment(_) | Content::Refused(_) => Protocol::Udp,
                 Content::Segment(_) | Content::Other => Protocol::Tcp,
             };
             if !routes.may_send(host, protocol, source) || own.interface(destination).is_none() {
@@ -176,7 +176,7 @@ impl Engine {
                     named = Some(FlowKey::between(protocol, *source, *destination, Direction::In));
                     true
                 }
-                Content::Fragment(_) => true,
+                Content::Fragment(_) | Content::Refused(_) => true,
                 Content::Other => {
                     why = Drop::OtherProtocol;
                     false

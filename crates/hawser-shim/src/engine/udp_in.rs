@@ -20,7 +20,7 @@ use super::{By, Drop, Engine, Heard, Outside, STRANGERS};
 use crate::flow::{Direction, FlowId, FlowKey, Protocol};
 use crate::route::InterfaceIndex;
 use crate::translate::Layer4;
-use crate::udp::{Content, End, readdress};
+use crate::udp::{Content, End, Refused, readdress};
 
 /// Who says nothing for so long may have begun anew, and is then known by nothing.
 const BEGINS_ANEW: Duration = Duration::from_secs(1);
@@ -51,6 +51,7 @@ impl Engine {
                 let at = usize::from(part.data_at);
                 (part.ports.map(ends), at, part.ports.map(|_| at), Some(part))
             }
+            Content::Refused(refused) => return self.take_refused(origin, packet, refused, outside),
             Content::Segment(_) | Content::Other => return Err(Drop::Malformed),
         };
         let known = match (key, part) {
@@ -75,6 +76,23 @@ impl Engine {
         }
         outside.deliver(alias.map_or(interface, |(_, interface)| interface), packet, partial);
         Ok(Heard { learn: true, echo: heard.1 })
+    }
+
+    /// What a peer's host has no use for, of a flow there is with it: programs are told as they are by IP.
+    fn take_refused(
+        &mut self,
+        origin: Origin,
+        packet: &[u8],
+        refused: Refused,
+        outside: &mut impl Outside,
+    ) -> Result<Heard, Drop> {
+        let key = FlowKey::between(Protocol::Udp, refused.source, refused.destination, Direction::Out);
+        let lane = self.table.find(&key).and_then(|id| self.lane(id)).ok_or(Drop::Stray)?;
+        if lane.peer != origin.peer {
+            return Err(Drop::Foreign);
+        }
+        outside.deliver(lane.interface, packet, false);
+        Ok(Heard::default())
     }
 
     /// Headers alone.

@@ -6,6 +6,7 @@
 //! 3. It becomes datagrams ([`Engine::leave_udp`]). One too large for the path is fragmented, where routers may do so, or refused.
 //! 4. To whom nobody knows no more goes than came from there (`proof`).
 //! 5. Fragments that the kernel made follow the first of them, which has the ports.
+//! 6. What this host refuses of a peer's flow is told, as ICMP would.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use super::{Drop, Engine, Outside, Reason};
 use crate::compress::{Compression, Datagrams, Offload};
 use crate::flow::{Direction, FlowId, FlowKey, Protocol, Role};
 use crate::route::{InterfaceIndex, ScionHost};
-use crate::udp::{Content, End, Fragment, UserDatagram, addresses, complete, fragment, may_fragment, readdress};
+use crate::udp::{Content, End, Fragment, Refused, UserDatagram, addresses, complete, fragment, may_fragment, readdress};
 
 /// Silence of a peer that chose the way, while datagrams go: it acknowledges contexts twice a second at least.
 const SILENCE: Duration = Duration::from_secs(3);
@@ -36,6 +37,9 @@ impl Engine {
         outside: &mut impl Outside,
     ) -> Result<(), Drop> {
         let (content, ends) = (Content::of_udp(packet), addresses(packet));
+        if let Content::Refused(refused) = content {
+            return self.take_refusal(now, packet, refused, outside);
+        }
         let (Content::Datagram(_) | Content::Fragment(_), Some((source, destination))) = (&content, ends) else {
             self.refuse_other(interface, packet, outside);
             return Err(Drop::OtherProtocol);
@@ -56,8 +60,27 @@ impl Engine {
                 }
             }
             Content::Fragment(part) => self.take_fragment(now, interface, packet, part, outside),
-            Content::Segment(_) | Content::Other => Ok(()),
+            Content::Segment(_) | Content::Refused(_) | Content::Other => Ok(()),
         }
+    }
+
+    /// Step 6.
+    fn take_refusal(
+        &mut self,
+        now: Time,
+        packet: &[u8],
+        refused: Refused,
+        outside: &mut impl Outside,
+    ) -> Result<(), Drop> {
+        let key = FlowKey::between(Protocol::Udp, refused.source, refused.destination, Direction::In);
+        let id = self.table.find(&key).ok_or(Drop::OtherProtocol)?;
+        let room = self.room(id, outside).ok_or(Drop::Refused)?;
+        let peer = self.lane(id).ok_or(Drop::Stray)?.peer;
+        let Self { peers, scratch, .. } = self;
+        let compression = &mut peers.get_mut(peer.0).ok_or(Drop::Stray)?.compression;
+        scratch.datagrams.clear();
+        compression.carry(packet, &[], room, &mut scratch.datagrams).map_err(|_| Drop::TooLarge)?;
+        self.depart_proven(now, id, outside)
     }
 
     /// Step 1.

@@ -1,11 +1,12 @@
 //! UDP in IP packets, as far as the shim must know it (RFC 768).
 //!
-//! 1. [`Content::of`]: what of a packet the shim carries: a TCP segment, a UDP datagram, or a fragment of one.
+//! 1. [`Content::of`]: what of a packet the shim carries: a TCP segment, a UDP datagram, a fragment of one, or its refusal.
 //! 2. [`fragment`]: a datagram that may be fragmented becomes fragments, as a router makes them.
 //! 3. [`readdress`]: another address in the place of one of a packet's; checksums stay right, and wrong ones wrong.
 
 mod fragment;
 mod readdress;
+mod refusal;
 #[cfg(test)]
 pub mod samples;
 
@@ -18,6 +19,7 @@ use crate::mptcp::Segment;
 
 pub use fragment::{Fragment, fragment};
 pub use readdress::{End, readdress};
+pub use refusal::Refused;
 
 /// Where length and checksum stand in a UDP header (RFC 768).
 pub(crate) const LENGTH_AT: usize = 4;
@@ -34,6 +36,8 @@ pub enum Content<'p> {
     Datagram(UserDatagram),
     /// A part of a UDP datagram.
     Fragment(Fragment),
+    /// ICMP: a UDP datagram is refused by whom it was for.
+    Refused(Refused),
     /// Nothing that the shim carries.
     Other,
 }
@@ -74,6 +78,7 @@ impl<'p> Content<'p> {
             (Transport::Fragment, _) if inner.protocol == PROTOCOL_UDP => {
                 Fragment::of(packet, &inner).map_or(Self::Other, Self::Fragment)
             }
+            (Transport::Icmp, _) => Refused::of(packet, &inner).map_or(Self::Other, Self::Refused),
             _ => Self::Other,
         }
     }

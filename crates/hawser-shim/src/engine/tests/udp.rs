@@ -9,6 +9,7 @@ use hawser_scion::EndpointAddr;
 use super::sim::{CLIENT, ROOM, SERVER, Sim};
 use super::talk::{address, longest_gap};
 use crate::compress::Offload;
+use crate::engine::replies::{Refusal, refuse};
 use crate::engine::{Drop, Notice, Reason};
 use crate::flow::{Protocol, State};
 use crate::route::{Addresses, DEFAULT_RANGE, InterfaceIndex};
@@ -368,6 +369,32 @@ fn where_tcp_is_layer_4_datagrams_go_as_ever() {
             assert!(sim.snapshot(host).counters.drops().all(|(_, count)| count == 0));
             assert!(sim.outer[host].tcp_ports.is_empty());
         }
+    }
+}
+
+#[test]
+fn a_closed_port_is_told_as_by_ip() {
+    for v6 in [true, false] {
+        let mut sim = Sim::new(1);
+        let (client, server) = (end(0, 1, v6, 4000), end(1, 0, v6, PORT));
+        send(&mut sim, 0, client, server, b"question");
+        sim.run(ms(50));
+        let (_, asked) = came(&mut sim, 1).remove(0);
+        let mut refusal = Vec::new();
+        assert!(refuse(&asked, Refusal::Unreachable, &mut refusal));
+        // By whom it was for: its port is closed (RFC 792: 3, 3; RFC 4443 section 3.1: 4).
+        let at = if v6 { 40 } else { 20 };
+        (refusal[at], refusal[at + 1]) = if v6 { (1, 4) } else { (3, 3) };
+        sim.send_packet(1, 0, &mut refusal.clone(), Offload::default());
+        // It is longer than the question, and waits for a probe's answer.
+        sim.run(ms(100));
+        assert_eq!(came(&mut sim, 0), [(1, refusal.clone())]);
+        // Of a flow that nobody knows it is nothing.
+        let ports = at + 8 + at;
+        refusal[ports] ^= 1;
+        sim.send_packet(1, 0, &mut refusal, Offload::default());
+        sim.run(ms(100));
+        assert_eq!((came(&mut sim, 0), sim.snapshot(1).counters.dropped(Drop::OtherProtocol)), (vec![], 1));
     }
 }
 
