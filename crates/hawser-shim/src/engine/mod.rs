@@ -77,7 +77,7 @@ const UDP_LIMITS: Limits = Limits { flows: 16_384, half_open: 8192 };
 /// Hosts that flows go to or come from, and how many of them are for TCP alone.
 const MOST_PEERS: usize = 4096;
 const TCP_PEERS: usize = 1024;
-/// Flows of UDP that a host may begin which nobody knows, and so many make room for another one at most.
+/// Flows of UDP that a host may begin which nobody knows; at most this many make room for those of another one.
 const STRANGERS: usize = 64;
 /// Flows of one peer that have contexts; what is beyond goes whole.
 const CONTEXTS_PER_PEER: usize = 8192;

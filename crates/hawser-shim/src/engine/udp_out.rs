@@ -21,7 +21,9 @@ use super::{Drop, Engine, Outside, Reason};
 use crate::compress::{Compression, Datagrams, Offload};
 use crate::flow::{Direction, FlowId, FlowKey, Protocol, Role};
 use crate::route::{InterfaceIndex, ScionHost};
-use crate::udp::{Content, End, Fragment, Refused, UserDatagram, addresses, complete, fragment, may_fragment, readdress};
+use crate::udp::{
+    Content, End, Fragment, Refused, UserDatagram, addresses, complete, fragment, may_fragment, readdress,
+};
 
 /// Silence of a peer that chose the way, while datagrams go: it acknowledges contexts twice a second at least.
 const SILENCE: Duration = Duration::from_secs(3);

@@ -1,7 +1,7 @@
 //! Flows of UDP: what passes between two ends, until they are silent for long enough.
 //!
-//! 1. [`FlowTable::begin_datagrams`]: the first datagram begins a flow. Of those that peers began and nobody here answered only so many
-//!    are kept, the oldest goes first.
+//! 1. [`FlowTable::begin_datagrams`]: the first datagram begins a flow. Those that peers began and nobody here answered
+//!    have a limit of their own; the oldest goes first.
 //! 2. [`FlowTable::observe_datagram`]: further ones count, and make it an answered and then an established one.
 //! 3. [`FlowTable::evict`]: where there are as many as may be, the one goes that matters least: the next datagram makes it anew.
 

@@ -7,7 +7,7 @@ use hawser_core::packet::inner::{IPV4_HEADER, Inner, UDP_HEADER};
 
 /// Bytes of IPv6's fragment header (RFC 8200 section 4.5), and where its parts stand, from its end.
 const V6_FRAGMENT: usize = 8;
-/// Offsets count in units of so many bytes (RFC 791 section 3.1, RFC 8200 section 4.5).
+/// Bytes that offsets are counted in (RFC 791 section 3.1, RFC 8200 section 4.5).
 const UNIT: usize = 8;
 /// IPv4's offset, and its flag "more fragments"; IPv6's are the other way about (same sections).
 const V4_OFFSET: u16 = 0x1fff;

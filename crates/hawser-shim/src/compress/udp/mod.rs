@@ -2,7 +2,7 @@
 //!
 //! 1. [`Compression::shrink_datagram`]: a datagram, or a train of them, goes compact where the peer knows its context. Else it goes
 //!    whole and defines it, or has the definition sent ahead.
-//! 2. Nothing is sent again that could define a context which the peer has forgotten, and nobody asks: a definition is repeated
+//! 2. UDP is not retransmitted, and so no context is defined anew that the peer has forgotten: a definition is repeated
 //!    [`REFRESH`] after the last one (as RFC 3095 section 5.3.1 refreshes contexts without a way back).
 //! 3. [`Compression::expand`] leads to [`Compression::take_udp`] and [`Compression::learn_udp`]; [`Compression::word`] says what else a
 //!    whole datagram brought: whether who sent it knows what nobody can guess, and which id is to be acknowledged alone, for a

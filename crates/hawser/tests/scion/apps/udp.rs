@@ -7,7 +7,7 @@
 //! 4. quinn moves a file; in the middle its path is cut, then either shim is killed and started again.
 
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::thread;
