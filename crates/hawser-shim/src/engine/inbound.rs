@@ -263,7 +263,7 @@ impl Engine {
     }
 
     /// Step 3.
-    fn begin_in(&mut self, now: Time, id: FlowId, key: FlowKey, origin: Origin) -> InterfaceIndex {
+    pub(super) fn begin_in(&mut self, now: Time, id: FlowId, key: FlowKey, origin: Origin) -> InterfaceIndex {
         let Origin { peer, by, from, layer4, .. } = origin;
         let interface = self.own.interface(key.local.ip()).unwrap_or_default();
         let way = match by {

@@ -15,12 +15,12 @@ use hawser_scion::EndpointAddr;
 
 use super::control::{Control, Said};
 use super::inbound::Origin;
-use super::lanes::{Lane, Way};
+use super::lanes::Way;
 use super::{By, Drop, Engine, Heard, Outside, STRANGERS};
 use crate::flow::{Direction, FlowId, FlowKey, Protocol};
 use crate::route::InterfaceIndex;
 use crate::translate::Layer4;
-use crate::udp::{Content, End, Refused, readdress};
+use crate::udp::{Content, End, Fragment, Refused, readdress};
 
 /// Who says nothing for so long may have begun anew, and is then known by nothing.
 const BEGINS_ANEW: Duration = Duration::from_secs(1);
@@ -38,26 +38,14 @@ impl Engine {
         is_whole: bool,
         outside: &mut impl Outside,
     ) -> Result<Heard, Drop> {
-        let between = |source, destination| FlowKey::between(Protocol::Udp, source, destination, Direction::In);
-        let (key, data_at, udp_at, part) = match Content::of_udp(packet) {
-            Content::Datagram(datagram) => {
-                let key = between(datagram.source, datagram.destination);
-                (Some(key), datagram.payload_at(), Some(usize::from(datagram.udp_at)), None)
-            }
-            Content::Fragment(part) => {
-                let ends = |(source, destination)| {
-                    between((part.source, source).into(), (part.destination, destination).into())
-                };
-                let at = usize::from(part.data_at);
-                (part.ports.map(ends), at, part.ports.map(|_| at), Some(part))
-            }
-            Content::Refused(refused) => return self.take_refused(origin, packet, refused, outside),
-            Content::Segment(_) | Content::Other => return Err(Drop::Malformed),
-        };
+        let content = Content::of_udp(packet);
+        if let Content::Refused(refused) = content {
+            return self.take_refused(origin, packet, refused, outside);
+        }
+        let Arrived { key, data_at, udp_at, part } = Arrived::of(&content).ok_or(Drop::Malformed)?;
         let known = match (key, part) {
-            (Some(key), _) => self.table.find(&key),
             (None, Some(part)) => Some(self.parts[1].find(now, &part).ok_or(Drop::Stray)?),
-            (None, None) => None,
+            (key, _) => key.and_then(|key| self.table.find(&key)),
         };
         // The addresses of a flow may lead to one peer and come from another: only one of them is right.
         if known.and_then(|id| self.lane(id)).is_some_and(|lane| lane.peer != origin.peer) {
@@ -135,13 +123,7 @@ impl Engine {
         let begun = self.table.begin_datagrams(now, Direction::In, key, bytes);
         self.drop_displaced(now);
         let id = begun.map_err(|_| Drop::Full)?.flow;
-        let way = match origin.by {
-            By::Conn(conn) => Way::Conn(conn),
-            By::Port => Way::Back(origin.from),
-        };
-        let interface = self.own.interface(key.local.ip()).unwrap_or(InterfaceIndex::INGRESS);
-        let is_ours = matches!(origin.by, By::Conn(_));
-        self.put_lane(now, Lane { is_ours, ..Lane::new(id, key, origin.peer, interface, way) });
+        self.begin_in(now, id, key, origin);
         self.served.insert((key.local.port(), key.remote), id);
         Ok(id)
     }
@@ -209,12 +191,45 @@ impl Engine {
     }
 }
 
+/// What of a packet a flow must know. Lives while the packet is taken.
+struct Arrived {
+    /// None in later fragments.
+    key: Option<FlowKey>,
+    data_at: usize,
+    /// Where the UDP header starts, where there is one.
+    udp_at: Option<usize>,
+    part: Option<Fragment>,
+}
+
+impl Arrived {
+    fn of(content: &Content<'_>) -> Option<Self> {
+        let between = |source, destination| FlowKey::between(Protocol::Udp, source, destination, Direction::In);
+        match *content {
+            Content::Datagram(datagram) => Some(Self {
+                key: Some(between(datagram.source, datagram.destination)),
+                data_at: datagram.payload_at(),
+                udp_at: Some(datagram.udp_at.into()),
+                part: None,
+            }),
+            Content::Fragment(part) => {
+                let ends = |(source, destination)| {
+                    between((part.source, source).into(), (part.destination, destination).into())
+                };
+                let data_at = usize::from(part.data_at);
+                let udp_at = part.ports.map(|_| data_at);
+                Some(Self { key: part.ports.map(ends), data_at, udp_at, part: Some(part) })
+            }
+            Content::Segment(_) | Content::Refused(_) | Content::Other => None,
+        }
+    }
+}
+
 /// What of a lane is UDP's alone. Nothing at first. Plain data.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Talk {
     /// The address that this host's server answers from, where it is another than it was asked at, and its interface.
     pub alias: Option<(std::net::IpAddr, InterfaceIndex)>,
-    /// Which end of the peer's the way was to before, and until when.
+    /// Which end of the peer's the way was to before, and since when it is not.
     pub left: Option<(EndpointAddr, Time)>,
     /// When who proved to be the peer said something last.
     pub proven: Option<Time>,
