@@ -15,7 +15,4 @@ pub mod stream;
 pub mod trust;
 pub mod wire;
 
-#[cfg(test)]
-mod sim;
-
 pub use layout::{BLOCK_LEN, BlockId, FileInfo, FileName, Layout};

@@ -68,11 +68,17 @@ impl Outgoing {
         Some(piece)
     }
 
-    /// The other end has so many bytes of the stream.
+    /// Bytes of the stream that were not acknowledged yet.
+    pub fn bytes(&self, offset: u32, len: usize) -> Option<&[u8]> {
+        let from = (offset as usize).checked_sub(self.start)?;
+        self.bytes.get(from..from + len)
+    }
+
+    /// The other end has so many bytes of the stream; what else was sent is due again after `wait`.
     ///
     /// # Errors
     /// [`WireError::OutOfRange`] where as many were never sent.
-    pub fn on_received(&mut self, total: u32) -> Result<(), WireError> {
+    pub fn on_received(&mut self, now: Time, total: u32, wait: Duration) -> Result<(), WireError> {
         let Some(new) = (total as usize).checked_sub(self.start).filter(|new| *new > 0) else { return Ok(()) };
         if new > self.bytes.len() {
             return Err(WireError::OutOfRange);
@@ -80,7 +86,8 @@ impl Outgoing {
         self.bytes.drain(..new);
         self.start += new;
         self.sent = self.sent.saturating_sub(new);
-        (self.again_at, self.tries) = (None, 0);
+        self.again_at = (self.sent > 0).then_some(now + wait);
+        self.tries = 0;
         Ok(())
     }
 
@@ -165,11 +172,12 @@ mod tests {
             assert_eq!(out.next_piece(at(due), 100, WAIT), Some(Piece { offset: 0, bytes: &all }));
             due += wait;
         }
-        assert_eq!(out.on_received(3), Ok(()));
-        assert_eq!(out.deadline(), None, "it goes on");
-        assert_eq!(out.on_received(all.len() as u32 + 1), Err(WireError::OutOfRange));
-        assert_eq!(out.on_received(all.len() as u32), Ok(()));
-        assert!(out.is_done() && out.on_received(2).is_ok(), "an old word changes nothing");
+        assert_eq!(out.on_received(at(due), 3, WAIT), Ok(()));
+        assert_eq!(out.deadline(), Some(at(due + 100)), "the wait begins anew");
+        assert_eq!(out.on_received(at(due), all.len() as u32 + 1, WAIT), Err(WireError::OutOfRange));
+        assert_eq!(out.on_received(at(due), all.len() as u32, WAIT), Ok(()));
+        assert!(out.is_done() && out.deadline().is_none());
+        assert_eq!(out.on_received(at(due), 2, WAIT), Ok(()), "an old word changes nothing");
     }
 
     #[test]
@@ -216,7 +224,7 @@ mod tests {
                 while let Some(message) = into.next_message().expect("messages") {
                     heard.push(message);
                 }
-                out.on_received(into.total()).expect("they were sent");
+                out.on_received(now, into.total(), WAIT).expect("they were sent");
                 if fates.iter().all(|fate| *fate < 2) {
                     return Ok(());
                 }

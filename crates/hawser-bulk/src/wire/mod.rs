@@ -20,6 +20,8 @@ pub const DATA_HEAD: usize = 1 + 4 + 2;
 pub const CONTROL_HEAD: usize = 1 + 4 + 4;
 /// Bytes of a MARK frame.
 pub const MARK_LEN: usize = 1 + 8 + 4 + 4 + 4;
+/// Bytes of a CLOSE frame.
+pub const CLOSE_LEN: usize = 2;
 /// Bytes of an ACK frame before its bitmap.
 pub const ACK_HEAD: usize = 1 + 8 + 8 + 4 + 4 + 4 + 8;
 /// Bytes of a datagram beside its frame.

@@ -58,7 +58,7 @@ impl<'a> Runs<'a> {
     }
 
     /// The next bit of this value from `at` on; the end if there is none.
-    fn find(&self, at: usize, value: bool) -> usize {
+    fn next_bit(&self, at: usize, value: bool) -> usize {
         let end = self.bits.len() * 8;
         let mut at = at;
         while at < end {
@@ -77,11 +77,11 @@ impl Iterator for Runs<'_> {
     type Item = RangeInclusive<PacketNumber>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let start = self.find(self.at, true);
+        let start = self.next_bit(self.at, true);
         if start == self.bits.len() * 8 {
             return None;
         }
-        let end = self.find(start, false);
+        let end = self.next_bit(start, false);
         self.at = end;
         Some(PacketNumber(self.first + start as u64)..=PacketNumber(self.first + end as u64 - 1))
     }
