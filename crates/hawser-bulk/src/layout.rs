@@ -272,7 +272,8 @@ mod tests {
                     end = range.end;
                 }
                 prop_assert_eq!(end, layout.block_len(block));
-                prop_assert!(layout.range(ChunkId { block, index: layout.chunks(block) }).is_none());
+                let beyond = ChunkId { block, index: layout.chunks(block) };
+                prop_assert!(layout.range(beyond).is_none());
                 seen[file] += end as u64;
             }
             prop_assert_eq!(seen, sizes);

@@ -7,12 +7,14 @@
 //!     +------- silence 3 s, no path, CLOSE, a broken rule: Ended --------------------------------------^
 //! ```
 //!
+//! 0. [`Call`]: the handshake.
 //! 1. [`Sender::new`] offers the files; [`Sender::load`] and [`Sender::tell_digest`] bring what was read of them.
 //! 2. [`Sender::handle_datagram`] (`inbound.rs`): acknowledgements, control messages.
 //! 3. [`Sender::handle_timeout`]: losses, silences, probes.
 //! 4. [`Sender::poll_transmit`] (`outbound.rs`): what a path sends next; [`Sender::seal`] writes it.
 //! 5. [`Sender::poll_event`], [`Sender::poll_timeout`]: what happened, and when it is to be called again.
 
+mod call;
 mod inbound;
 mod outbound;
 mod path;
@@ -33,6 +35,7 @@ use crate::wire::{CHUNK_OVERHEAD, Have, Message, Reason, Verdict};
 use path::{Fate, SendPath};
 use queue::Queue;
 
+pub use call::{Call, Called};
 pub use inbound::Heard;
 pub use outbound::Packet;
 pub use path::{PathCounts, PathState};

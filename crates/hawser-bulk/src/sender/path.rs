@@ -441,9 +441,4 @@ impl SendPath {
     pub(super) fn bandwidth(&self) -> u64 {
         self.rate.controller.bandwidth().map_or(0, |rate| rate.as_bits())
     }
-
-    /// Whether something is under way.
-    pub(super) fn is_busy(&self) -> bool {
-        self.sent.bytes_in_flight() > ByteCount::ZERO
-    }
 }
