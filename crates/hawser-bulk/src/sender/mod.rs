@@ -4,7 +4,7 @@
 //!             ANSWER of every file          RESULT of every file, or nothing is left to send
 //!  Offering ---------------------> Sending -----------------------------------------------> Closing --> Ended
 //!     |                               |  the keys have sealed enough, all has arrived: Ended (Rekey)
-//!     +------- silence 3 s, no path, CLOSE, a broken rule: Ended --------------------------------------^
+//!     +------- silence 5 s, no path, CLOSE, a broken rule: Ended --------------------------------------^
 //! ```
 //!
 //! 0. [`Call`]: the handshake.
@@ -41,8 +41,8 @@ pub use outbound::Packet;
 pub use path::{PathCounts, PathState};
 pub use rate::Law;
 
-/// Nothing at all came for so long: the session has ended (a portal's path is down after as long).
-pub const SILENCE: Duration = Duration::from_secs(3);
+/// Nothing at all came for so long: the session has ended. Twenty probes of a path were lost by then.
+pub const SILENCE: Duration = Duration::from_secs(5);
 /// Paths of one session at most: as many labels a receiver makes.
 pub const MOST_PATHS: usize = 16;
 /// Times that a CLOSE goes by each path: nobody acknowledges it.

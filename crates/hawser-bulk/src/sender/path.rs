@@ -33,8 +33,10 @@ use crate::wire::{Ack, Mark};
 /// Silences after the first before a suspect path is down, and the least time for them (hawser-core: path/constants.rs).
 const SUSPECT_PTOS: u32 = 3;
 const SUSPECT_FOR: Duration = Duration::from_millis(300);
-/// How often a path that is down is probed (the same).
+/// How often a path that is down is probed (the same), and one that is suspect: probe timeouts double, and a lossy path would be
+/// silent for long.
 const DOWN_PROBE: Duration = Duration::from_millis(500);
+const SUSPECT_PROBE: Duration = Duration::from_millis(250);
 /// Probes of a path that never answered before it counts as down.
 const UNTRIED_PROBES: u32 = 5;
 /// Marks are a round trip apart, and at least this: acknowledgements of what came late are still read meanwhile.
@@ -397,6 +399,7 @@ impl SendPath {
                 self.probes += 1;
                 self.probe_at = Some(now + self.pto() * (1 << self.probes.min(3)));
             }
+            PathState::Suspect => self.probe_at = Some(now + SUSPECT_PROBE),
             PathState::Down => self.probe_at = Some(now + DOWN_PROBE),
             _ => {}
         }
