@@ -186,7 +186,7 @@ fn read(packet: &Packet<'_>) -> Option<(u16, u16, Option<Outcome>)> {
 }
 
 /// This host's address on the way there.
-fn host_towards(next_hop: SocketAddr) -> io::Result<IpAddr> {
+pub(crate) fn host_towards(next_hop: SocketAddr) -> io::Result<IpAddr> {
     let any: IpAddr = if next_hop.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0))?;
     socket.connect(next_hop)?;

@@ -20,7 +20,7 @@ use crate::digest::Digest;
 use crate::layout::{BlockId, FileInfo, NameError};
 use crate::sender::MOST_PATHS;
 use crate::trust::{Trust, offer};
-use crate::wire::{Have, Reason, Verdict};
+use crate::wire::{ACK_HEAD, Have, MOST_BITMAP, Reason, SEAL_LEN, Verdict};
 use session::Session;
 
 pub use blocks::WINDOW;
@@ -31,7 +31,7 @@ pub const MOST_SESSIONS: usize = 4;
 /// Handshakes that wait for their first datagram: 16 KiB each, with their labels.
 const MOST_HALF_OPEN: usize = 64;
 /// Bytes that the longest answer has.
-pub const MOST_ANSWER: usize = 1232;
+pub const MOST_ANSWER: usize = SEAL_LEN + ACK_HEAD + MOST_BITMAP;
 
 /// A session's name. Never used twice; a plain number.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -217,6 +217,14 @@ impl Sender {
         self.look();
     }
 
+    /// A router says that a path is dead: what it has under way goes to the others, and it is probed.
+    pub fn handle_dead(&mut self, now: Time, path: usize) {
+        if let Some(path) = self.paths.get_mut(path) {
+            path.give_up(now, &mut |fate| take(&mut self.queue, fate));
+        }
+        self.look();
+    }
+
     /// Ends the session from this end; the receiver is told.
     pub fn stop(&mut self) {
         self.close(End::Closed(Reason::Stopped));

@@ -337,7 +337,11 @@ impl SendPath {
         }
     }
 
-    fn give_up(&mut self, now: Time, fate: &mut impl FnMut(Fate)) {
+    /// Step 3: everything is given back. Those that were given up stay so.
+    pub(super) fn give_up(&mut self, now: Time, fate: &mut impl FnMut(Fate)) {
+        if matches!(self.state, PathState::Down | PathState::Closed) {
+            return;
+        }
         (self.state, self.since, self.probe_at) = (PathState::Down, now, Some(now + DOWN_PROBE));
         self.drain(now, fate);
     }

@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use hawser_core::units::PacketNumber;
 
-/// Bytes of a bitmap at most: with its head and SCION's it fits the least MTU.
-pub const MOST_BITMAP: usize = 1024;
+/// Bytes of a bitmap at most: with its head, and 350 bytes of SCION, it fits the least MTU.
+pub const MOST_BITMAP: usize = 768;
 /// Numbers that a bitmap tells at most.
 const MOST_BITS: u64 = MOST_BITMAP as u64 * 8;
 
