@@ -10,7 +10,7 @@
 //!     +---------------------+
 //! ```
 //!
-//! 1. [`Paths`]: a socket for each path. 2. [`Run::call`]. 3. [`Run::session`]: what comes, what is due, what was read, what goes; then
+//! 1. [`lanes`]: a socket for each path. 2. [`Run::call`]. 3. [`Run::session`]: what comes, what is due, what was read, what goes; then
 //!    it sleeps until something happens. 4. Paths are renewed as whoever knows them says.
 
 use std::io;
@@ -170,19 +170,12 @@ pub enum SendError {
     },
 }
 
-/// Sends files, and returns when each has its result. `tell` hears of progress four times a second, and may end it.
+/// Sends files, and returns when each has its result. `renew` tells the paths to the destination as they are now, where they have
+/// changed; `tell` hears of progress four times a second, and may end it.
 ///
 /// # Errors
 /// [`SendError`]. What has arrived stays at the receiver: the same order goes on with it.
-pub fn send(order: &SendOrder, tell: impl FnMut(&Progress) -> ControlFlow<()>) -> Result<Sent, SendError> {
-    send_renewed(order, || None, tell)
-}
-
-/// The same; `renew` tells the paths to the destination as they are now, where they have changed.
-///
-/// # Errors
-/// [`SendError`].
-pub fn send_renewed(
+pub fn send(
     order: &SendOrder,
     renew: impl FnMut() -> Option<Vec<Path>>,
     tell: impl FnMut(&Progress) -> ControlFlow<()>,
@@ -290,7 +283,7 @@ where
                 return Ok(called);
             }
             self.hear_routers(|_, _| {});
-            self.look(true)?;
+            self.look(None)?;
             self.sleep(call.deadline())?;
         }
     }
@@ -309,17 +302,17 @@ where
             work.sender.handle_timeout(now);
             if let Some(end) = self.heed(&mut work)? {
                 self.note(&work.sender);
+                self.note_paths(&work.sender);
                 return Ok(end);
             }
             self.load(&mut work)?;
             let more = self.transmit(now, &mut work.sender)?;
             self.note(&work.sender);
-            if self.look(false).is_err_and(|error| matches!(error, SendError::Interrupted)) {
+            if let Err(error) = self.look(Some(&work.sender)) {
                 work.sender.stop();
                 self.transmit(now, &mut work.sender)?;
-                return Err(SendError::Interrupted);
+                return Err(error);
             }
-            self.look(false)?;
             if !more {
                 self.sleep(work.sender.poll_timeout(self.clock.now()))?;
             }
@@ -483,18 +476,28 @@ where
         self.progress.arrived = arrived;
     }
 
-    /// What is due now and then: patience, progress, renewal.
-    fn look(&mut self, calling: bool) -> Result<(), SendError> {
+    /// How each path does now.
+    fn note_paths(&mut self, sender: &Sender) {
+        let each = self.lanes.iter().zip(sender.paths());
+        let paths = each.map(|(lane, (state, round_trip, bandwidth, counts))| {
+            PathProgress { path: lane.path.clone(), state, round_trip, bandwidth, counts }
+        });
+        self.progress.paths = paths.collect();
+    }
+
+    /// What is due now and then: patience, progress, renewal. Without a sender it is being called.
+    fn look(&mut self, sender: Option<&Sender>) -> Result<(), SendError> {
         let (now, destination, after) = (Instant::now(), self.order.destination, self.order.patience);
         if now - self.advanced >= after {
             let unreachable = self.unreachable;
-            return Err(match calling && self.progress.arrived == 0 {
+            return Err(match sender.is_none() && self.progress.arrived == 0 {
                 true => SendError::NoAnswer { destination, after, unreachable },
                 false => SendError::Stalled { destination, after },
             });
         }
         if self.told.is_none_or(|told| now - told >= TELL_EVERY) {
             self.told = Some(now);
+            sender.into_iter().for_each(|sender| self.note_paths(sender));
             self.progress.elapsed = now - self.began;
             if (self.tell)(&self.progress).is_break() {
                 return Err(SendError::Interrupted);
