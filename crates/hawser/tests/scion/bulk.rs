@@ -229,7 +229,7 @@ fn four_paths() -> Localnet {
     "bulk".clone_into(&mut topology.name);
     topology.shape(&Direction::shaped(20.0, Duration::from_millis(5), Duration::from_millis(100)));
     for way in topology.links[2].ways.iter_mut().flatten() {
-        way.loss = Loss::Random(Probability::percent(1.0));
+        way.loss = Loss::Random(Probability::new(0.01).expect("a part"));
     }
     Localnet::up(&topology).expect("a network (needs root and go)")
 }
