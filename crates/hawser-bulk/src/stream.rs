@@ -74,7 +74,7 @@ impl Outgoing {
         self.bytes.get(from..from + len)
     }
 
-    /// The other end has so many bytes of the stream; what else was sent is due again after `wait`.
+    /// The other end has this much of the stream; what else was sent is due again after `wait`.
     ///
     /// # Errors
     /// [`WireError::OutOfRange`] where as many were never sent.

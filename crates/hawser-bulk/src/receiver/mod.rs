@@ -98,13 +98,13 @@ impl<A: Copy> Receiver<A> {
 
     fn on_data(&mut self, now: Time, from: A, datagram: &[u8]) -> Option<()> {
         let header = DataHeader::decode(&mut Reader::new(datagram)).ok()?;
-        let open = self.sessions.values().filter(|session| session.is_open()).count();
         let Receiver { sessions, labels, scratch, events, .. } = self;
         for (id, path) in labels.get(&header.label)? {
-            let Some(session) = sessions.get_mut(id) else { continue };
-            if !session.is_open() && open >= MOST_SESSIONS {
+            let is_full = || sessions.values().filter(|session| session.is_open()).count() >= MOST_SESSIONS;
+            if !sessions.get(id)?.is_open() && is_full() {
                 continue;
             }
+            let session = sessions.get_mut(id)?;
             let Some((number, _)) = session.open(*path, header.number, datagram, scratch) else { continue };
             let frame = std::mem::take(scratch);
             session.on_frame(now, from, *path, number, datagram.len(), &frame, &mut |event| events.push_back(event));

@@ -207,7 +207,7 @@ impl Sender {
         self.out.say(&Message::Digest(file as u16, digest));
     }
 
-    /// A path takes no more than so many bytes now: if that is less than a chunk's datagram, it is closed.
+    /// A path takes no more than these bytes now: if that is less than a chunk's datagram, it is closed.
     pub fn handle_payload(&mut self, now: Time, path: usize, payload: usize) {
         if payload < self.queue_datagram()
             && let Some(path) = self.paths.get_mut(path)

@@ -74,7 +74,7 @@ pub struct Mark {
     pub mark: u64,
     /// An acknowledgement is due after as many bytes.
     pub ack_bytes: u32,
-    /// And after so many microseconds.
+    /// And after these microseconds.
     pub ack_delay_us: u32,
     /// Bytes of the receiver's control stream that have come.
     pub control: u32,

@@ -168,7 +168,7 @@ fn keys_say_who_may_send_and_strangers_get_no_answer() {
     assert!(said(&none).contains("--token"), "{}", said(&none));
 }
 
-/// Waits until a part has so many bytes on the disk, without its holes.
+/// Waits until a part has these bytes on the disk, without its holes.
 fn wait_for_part(part: &Path, bytes: u64) {
     use std::os::unix::fs::MetadataExt as _;
     let late = Instant::now() + PATIENCE;

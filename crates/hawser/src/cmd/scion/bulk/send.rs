@@ -60,10 +60,10 @@ pub struct Send {
     /// Take no more of a link than one TCP flow would: CUBIC on each path, and only paths that share no interface
     #[arg(long)]
     fair: bool,
-    /// Never send faster than so many bit/s in all, as in 500M
+    /// Never send faster than this in all, in bit/s, as in 500M
     #[arg(long, value_name = "RATE")]
     rate: Option<Volume>,
-    /// Give up when nothing gets on for so many seconds
+    /// Give up when nothing gets on for this long
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
     /// This end, where no daemon is to be asked inside the AS
