@@ -141,9 +141,9 @@ fn who_breaks_a_rule_is_told_to_go() {
             }
             replies.extend(answers(&mut receiver, at(20)));
         }
-        let closed = (0..).zip(&mut replies).any(|(number, (_, datagram))| {
-            matches!(opened(&keys, number, datagram), Frame::Close(Reason::Protocol))
-        });
+        let closed = (0..)
+            .zip(&mut replies)
+            .any(|(number, (_, datagram))| matches!(opened(&keys, number, datagram), Frame::Close(Reason::Protocol)));
         assert_eq!(closed, !good, "{what}");
     }
 }

@@ -66,7 +66,9 @@ impl Blocks {
 
     /// Takes a chunk.
     pub(super) fn fill(&mut self, chunk: ChunkId, bytes: &[u8]) -> Filled {
-        let Some(range) = self.layout.range(chunk).filter(|range| range.len() == bytes.len()) else { return Filled::Wrong };
+        let Some(range) = self.layout.range(chunk).filter(|range| range.len() == bytes.len()) else {
+            return Filled::Wrong;
+        };
         let Some(at) = chunk.block.0.checked_sub(self.low) else { return Filled::Known };
         let Some(slot) = self.slots.get_mut(at as usize) else { return Filled::Wrong };
         if matches!(slot, Slot::Missing) {

@@ -10,6 +10,7 @@ mod session;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use hawser_core::handshake::{PublicKey, Responder, Verdict as HandshakeVerdict};
 use hawser_core::units::{PathId, Random, Time};
@@ -46,7 +47,7 @@ pub enum Event {
     Block(SessionId, BlockId, Vec<u8>),
     /// A file has this digest.
     Digest(SessionId, usize, Digest),
-    /// A session has ended: the sender's reason, or its silence.
+    /// A session has ended: the sender's reason; none for its silence, or where this end closed it. Told at least once.
     Gone(SessionId, Option<Reason>),
 }
 
@@ -114,14 +115,7 @@ impl<A: Copy> Receiver<A> {
         None
     }
 
-    fn on_initiation(
-        &mut self,
-        now: Time,
-        from: A,
-        host: SocketAddr,
-        datagram: &[u8],
-        rng: &mut dyn Random,
-    ) -> bool {
+    fn on_initiation(&mut self, now: Time, from: A, host: SocketAddr, datagram: &[u8], rng: &mut dyn Random) -> bool {
         let index = HandshakeIndex(self.next as u32);
         let trust = &self.trust;
         let verdict = self.responder.on_initiation(now, datagram, host, index, &mut |key| trust.knows(key), rng);
@@ -190,6 +184,11 @@ impl<A: Copy> Receiver<A> {
         self.sessions.get(&session).map(|session| session.peer)
     }
 
+    /// How long nothing came from a session's sender.
+    pub fn silent_for(&self, now: Time, session: SessionId) -> Duration {
+        self.sessions.get(&session).map_or(Duration::MAX, |session| now.since(session.heard_at))
+    }
+
     /// Bytes of a session's chunks that have come.
     pub fn came(&self, session: SessionId) -> u64 {
         self.sessions.get(&session).map_or(0, Session::came)
@@ -198,8 +197,8 @@ impl<A: Copy> Receiver<A> {
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Time) {
         let over = self.sessions.values().filter(|session| session.is_over(now));
-        for (id, silent) in over.map(|session| (session.id, session.is_open())).collect::<Vec<_>>() {
-            if silent {
+        for (id, proven) in over.map(|session| (session.id, session.is_proven())).collect::<Vec<_>>() {
+            if proven {
                 self.events.push_back(Event::Gone(id, None));
             }
             self.forget(id);
@@ -232,6 +231,9 @@ impl<A: Copy> Receiver<A> {
 
 impl<A> std::fmt::Debug for Receiver<A> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Receiver").field("trust", &self.trust).field("sessions", &self.sessions.len()).finish_non_exhaustive()
+        f.debug_struct("Receiver")
+            .field("trust", &self.trust)
+            .field("sessions", &self.sessions.len())
+            .finish_non_exhaustive()
     }
 }

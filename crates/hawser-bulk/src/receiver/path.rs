@@ -111,10 +111,17 @@ impl<A: Copy> RecvPath<A> {
     }
 
     /// Step 3: what has come, and with how many bytes of `bitmap` it is said.
-    pub(super) fn ack<'b>(&mut self, now: Time, control: u32, limit: u32, bitmap: &'b mut [u8; MOST_BITMAP]) -> Ack<'b> {
+    pub(super) fn ack<'b>(
+        &mut self,
+        now: Time,
+        control: u32,
+        limit: u32,
+        bitmap: &'b mut [u8; MOST_BITMAP],
+    ) -> Ack<'b> {
         (self.waiting, self.waiting_since, self.at_once, self.acked_at) = (0, None, false, now);
         let oldest = self.received.newest_first().last();
-        let cumulative = oldest.filter(|range| range.start().0 <= self.mark).map_or(self.mark, |range| range.end().0 + 1);
+        let cumulative =
+            oldest.filter(|range| range.start().0 <= self.mark).map_or(self.mark, |range| range.end().0 + 1);
         let (first, len) = write_bitmap(cumulative, self.received.newest_first(), bitmap);
         Ack {
             mark: cumulative,

@@ -79,6 +79,11 @@ impl<A: Copy> Session<A> {
         !matches!(self.phase, Phase::HalfOpen | Phase::Gone)
     }
 
+    /// Whether its sender ever proved itself.
+    pub(super) fn is_proven(&self) -> bool {
+        !matches!(self.phase, Phase::HalfOpen)
+    }
+
     /// Step 1: opens a datagram of a path into `out`: its number and frame.
     pub(super) fn open<'o>(
         &self,
@@ -247,7 +252,8 @@ impl<A: Copy> Session<A> {
             self.phase = Phase::Gone;
             return sent;
         }
-        let (total, limit) = (self.into.total(), if let Phase::Taking(blocks) = &self.phase { blocks.limit() } else { 0 });
+        let (total, limit) =
+            (self.into.total(), if let Phase::Taking(blocks) = &self.phase { blocks.limit() } else { 0 });
         if let Some(at) = self.paths.iter().position(|path| path.as_ref().is_some_and(|path| path.is_due(now))) {
             let mut bitmap = [0; MOST_BITMAP];
             let ack = self.paths[at].as_mut()?.ack(now, total, limit, &mut bitmap);

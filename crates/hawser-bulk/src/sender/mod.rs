@@ -234,7 +234,8 @@ impl Sender {
     pub fn handle_timeout(&mut self, now: Time) {
         self.out.on_timeout(now);
         for at in 0..self.paths.len() {
-            let alone = !self.paths.iter().enumerate().any(|(other, path)| other != at && path.state == PathState::Active);
+            let alone =
+                !self.paths.iter().enumerate().any(|(other, path)| other != at && path.state == PathState::Active);
             let queue = &mut self.queue;
             self.paths[at].on_timeout(now, alone, |fate| take(queue, fate));
         }
@@ -267,7 +268,8 @@ impl Sender {
             return now;
         }
         let waits = self.queue.has_chunk(self.limit, !self.is_worn());
-        let mut due = (self.heard_at + SILENCE).min(self.next_question()).min(self.out.deadline().unwrap_or(Time::NEVER));
+        let mut due =
+            (self.heard_at + SILENCE).min(self.next_question()).min(self.out.deadline().unwrap_or(Time::NEVER));
         for path in &mut self.paths {
             due = due.min(path.deadline().unwrap_or(Time::NEVER));
             if waits && let Err(Some(ready)) = path.may_send(now) {

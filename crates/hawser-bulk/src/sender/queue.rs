@@ -70,7 +70,14 @@ pub(super) struct Queue {
 
 impl Queue {
     pub(super) fn new(layout: Layout) -> Queue {
-        Queue { layout, blocks: VecDeque::new(), fresh: 0, repeats: VecDeque::new(), free: Vec::new(), arrived_bytes: 0 }
+        Queue {
+            layout,
+            blocks: VecDeque::new(),
+            fresh: 0,
+            repeats: VecDeque::new(),
+            free: Vec::new(),
+            arrived_bytes: 0,
+        }
     }
 
     /// Bytes of a whole chunk.

@@ -237,10 +237,7 @@ mod tests {
         let chunk = ChunkId { block: BlockId(0x0102_0304), index: 0x0506 };
         let table: [(Frame<'_>, &str); 5] = [
             (Frame::Data(chunk, b"ab"), "01 01020304 0506 6162"),
-            (
-                Frame::Ack(ack),
-                "02 0000000000000003 0000010000000000 00000007 00000009 00000080 0000000000000005 0005",
-            ),
+            (Frame::Ack(ack), "02 0000000000000003 0000010000000000 00000007 00000009 00000080 0000000000000005 0005"),
             (Frame::Control { control: 1, offset: 2, piece: b"x" }, "03 00000001 00000002 78"),
             (Frame::Mark(mark), "04 0000000000000006 00040000 00001388 00000001"),
             (Frame::Close(Reason::Rekey), "05 02"),

@@ -114,7 +114,11 @@ fn when_every_path_dies_the_session_ends_and_another_goes_on_where_it_stopped() 
     arrived(&resumed, &run);
     let missing = 40 * MB - there as u64 * (1 << 20);
     // The last acknowledgements may come after the result.
-    assert!((missing - 200_000..=missing).contains(&run.arrived), "{} bytes of {missing} that were missing", run.arrived);
+    assert!(
+        (missing - 200_000..=missing).contains(&run.arrived),
+        "{} bytes of {missing} that were missing",
+        run.arrived
+    );
 }
 
 #[test]

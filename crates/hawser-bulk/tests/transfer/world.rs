@@ -263,7 +263,10 @@ impl<'o> World<'o> {
             let jitter = self.chance.part() * plan.jitter_ms;
             let arrives = leaves + Duration::from_secs_f64((plan.delay_ms + jitter) / 1e3);
             let datagram = datagram.clone();
-            self.at(arrives, if direction == 0 { Do::ToReceiver(link, datagram) } else { Do::ToSender(link, datagram) });
+            self.at(
+                arrives,
+                if direction == 0 { Do::ToReceiver(link, datagram) } else { Do::ToSender(link, datagram) },
+            );
         }
     }
 
@@ -271,7 +274,9 @@ impl<'o> World<'o> {
         receiver.handle_timeout(self.now);
         while let Some(event) = receiver.poll_event() {
             match event {
-                Came::Offer(session, files) => self.answer(receiver, session, &files.into_iter().map(|f| f.expect("a name")).collect::<Vec<_>>()),
+                Came::Offer(session, files) => {
+                    self.answer(receiver, session, &files.into_iter().map(|f| f.expect("a name")).collect::<Vec<_>>())
+                }
                 Came::Block(_, block, bytes) => {
                     self.in_memory += 1;
                     self.most_blocks = self.most_blocks.max(self.in_memory);

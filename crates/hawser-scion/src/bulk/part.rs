@@ -94,7 +94,8 @@ impl Part {
         }
         // What can never fit is refused before anything is made for it.
         let data = format!("{name}{PART}");
-        let there = rustix::fs::statat(folder, &data, AtFlags::SYMLINK_NOFOLLOW).map_or(0, |there| there.st_size as u64);
+        let there =
+            rustix::fs::statat(folder, &data, AtFlags::SYMLINK_NOFOLLOW).map_or(0, |there| there.st_size as u64);
         check_space(folder, info.size.saturating_sub(there))?;
         let map = locked(folder, &format!("{name}{MAP}"))?;
         let data = open(folder, &data, Mode::from_raw_mode(0o666))?;
@@ -160,10 +161,12 @@ impl Part {
         match rustix::fs::renameat_with(folder, &part, folder, &self.name, flags) {
             Err(Errno::EXIST) => return Err(PartError::Exists),
             // A file system without RENAME_NOREPLACE: a link does not replace either.
-            Err(Errno::INVAL) if !self.force => match rustix::fs::linkat(folder, &part, folder, &self.name, AtFlags::empty()) {
-                Err(Errno::EXIST) => return Err(PartError::Exists),
-                linked => linked.and_then(|()| remove(&part)).map_err(at("name the file"))?,
-            },
+            Err(Errno::INVAL) if !self.force => {
+                match rustix::fs::linkat(folder, &part, folder, &self.name, AtFlags::empty()) {
+                    Err(Errno::EXIST) => return Err(PartError::Exists),
+                    linked => linked.and_then(|()| remove(&part)).map_err(at("name the file"))?,
+                }
+            }
             named => named.map_err(at("name the file"))?,
         }
         remove(&map).map_err(at("remove the map"))?;

@@ -166,9 +166,8 @@ impl Work {
     }
 
     fn all(&self) -> Result<(), Dropped> {
-        let mut hashes: Vec<Vec<Digest>> = (0..self.layout.files())
-            .map(|file| vec![Digest::default(); self.layout.blocks_of(file).len()])
-            .collect();
+        let mut hashes: Vec<Vec<Digest>> =
+            (0..self.layout.files()).map(|file| vec![Digest::default(); self.layout.blocks_of(file).len()]).collect();
         for (file, hashes) in hashes.iter_mut().enumerate() {
             self.pass(file, hashes, false)?;
             self.tell_digest(file, hashes)?;

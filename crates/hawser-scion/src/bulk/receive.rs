@@ -28,12 +28,14 @@ use super::part::PartError;
 use super::wake::{Clock, SystemRandom, Wake};
 use super::writer::{Teller, Writer, Wrote, verdict};
 use crate::addr::EndpointAddr;
-use crate::conn::{ConnOpts, Finding, OpenError, PathTable, PortRange, ScionSocket, SendError};
+use crate::conn::{Batch, ConnOpts, Finding, OpenError, PathTable, PortRange, ScionSocket, SendError};
 
 /// Batches that are received before anything else is done: what acknowledgements can wait for.
 const TURN: usize = 4;
 /// How often the caller is asked whether it ends, and progress told.
 const TELL_EVERY: Duration = Duration::from_millis(250);
+/// How long a session must have been silent before another takes its files: a sender speaks each second.
+const SILENT: Duration = Duration::from_secs(2);
 /// How long sessions may still be told that it ends.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
@@ -229,6 +231,7 @@ where
         session: SessionId,
         files: Vec<Result<FileInfo, (NameError, u64)>>,
     ) -> Result<ControlFlow<()>, ReceiveError> {
+        self.end_silent(&files);
         let peer = self.receiver.peer(session).unwrap_or(PublicKey([0; 32]));
         let (folder, teller) = (Arc::clone(&self.folder), self.teller.clone());
         let writer = Writer::start(session, folder, files.clone(), self.force, teller);
@@ -237,6 +240,22 @@ where
         let open = files.len();
         self.sessions.insert(session, Writing { files, writer, began: Instant::now(), open, failed: false });
         Ok(flow)
+    }
+
+    /// A sender that was cut off and calls anew finds its files free: its old session gives way.
+    fn end_silent(&mut self, files: &[Result<FileInfo, (NameError, u64)>]) {
+        let now = self.clock.now();
+        let name = |file: &Result<FileInfo, _>| file.as_ref().ok().map(|info| info.name.clone());
+        let offered: Vec<_> = files.iter().filter_map(name).collect();
+        let receiver = &mut self.receiver;
+        self.sessions.retain(|session, writing| {
+            let shared = writing.files.iter().filter_map(name).any(|name| offered.contains(&name));
+            let ends = shared && receiver.silent_for(now, *session) >= SILENT;
+            if ends {
+                receiver.stop(Some(*session));
+            }
+            !ends
+        });
     }
 
     /// A writer did something.
@@ -258,7 +277,8 @@ where
                 writing.open -= refused;
                 writing.failed |= refused > 0;
                 let blocks = |have: Have| have.0.iter().map(|(_, blocks)| u64::from(*blocks)).sum::<u64>();
-                let bytes = opened.into_iter().map(|opened| opened.map(|have| blocks(have) * hawser_bulk::BLOCK_LEN as u64));
+                let bytes =
+                    opened.into_iter().map(|opened| opened.map(|have| blocks(have) * hawser_bulk::BLOCK_LEN as u64));
                 (self.tell)(Some(Received::Taken(session, &bytes.collect::<Vec<_>>())))
             }
             Wrote::File(file, result) => {
@@ -293,7 +313,9 @@ where
             && let Some((to, len)) = self.receiver.poll_transmit(now, &mut out)
         {
             any = true;
-            match self.socket.try_send_batch_to(to, |batch| drop(batch.copy(&out[..len]))) {
+            // It is never longer than a path takes.
+            let fill = |batch: &mut Batch<'_>| _ = batch.copy(&out[..len]);
+            match self.socket.try_send_batch_to(to, fill) {
                 Ok(sent) => self.full = sent.left_over,
                 Err(SendError::Socket(error)) => return Err(system("send", error)),
                 // The way back is not known any more, or refused: the sender will ask again.

@@ -23,7 +23,9 @@ use std::time::{Duration, Instant};
 use hawser_bulk::Layout;
 use hawser_bulk::digest::Digest;
 use hawser_bulk::layout::{FileInfo, LayoutError};
-use hawser_bulk::sender::{Call, Called, End, Event, Law, MOST_PATHS, PathCounts, PathState, SendPlan, Sender, layout_of};
+use hawser_bulk::sender::{
+    Call, Called, End, Event, Law, MOST_PATHS, PathCounts, PathState, SendPlan, Sender, layout_of,
+};
 use hawser_bulk::trust::{Trust, offer};
 use hawser_bulk::wire::{Have, Reason, Verdict};
 use hawser_core::units::{Random, Rate, Time};
@@ -34,7 +36,6 @@ use super::reader::{Read, Reader, Source, SourceError};
 use super::wake::{Clock, SystemRandom, Wake};
 use crate::addr::EndpointAddr;
 use crate::conn::{self, ConnOpts, OpenError, PathTable, PortRange, ScionConn};
-use crate::packet::{FlowId, Template};
 use crate::path::{Fingerprint, Path};
 
 /// Bytes that a path sends in a row before others are looked after: three trains.
@@ -43,6 +44,8 @@ const TURN: usize = 180_000;
 const TELL_EVERY: Duration = Duration::from_millis(250);
 /// How often paths are looked for that were renewed.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
+/// How long after a file was busy it is offered once more: whoever was cut off gives way after two seconds.
+const BUSY_FOR: Duration = Duration::from_millis(500);
 /// The longest sleep.
 const LONGEST_SLEEP: Duration = Duration::from_millis(250);
 /// Datagrams that the keys may seal: the protocol's own bound.
@@ -145,6 +148,12 @@ pub enum SendError {
         /// For how long.
         after: Duration,
     },
+    /// Another transfer writes one of the files for as long.
+    #[error("send to {destination}: another transfer writes the file")]
+    Busy {
+        /// Where to.
+        destination: EndpointAddr,
+    },
     /// The receiver ended it.
     #[error("send to {destination}: the receiver stopped")]
     Stopped {
@@ -194,6 +203,7 @@ pub fn send(
         told: None,
         renewed: Instant::now(),
         unreachable: false,
+        busy: false,
         progress: Progress::default(),
         arrived_before: 0,
         files: Vec::new(),
@@ -224,6 +234,8 @@ struct Run<'o, R, T> {
     told: Option<Instant>,
     renewed: Instant,
     unreachable: bool,
+    /// Another transfer has a file.
+    busy: bool,
     progress: Progress,
     /// Bytes that had arrived before this session.
     arrived_before: u64,
@@ -293,6 +305,7 @@ where
         let plan = self.plan(called.path, called.round_trip);
         let sender = Sender::new(self.clock.now(), called.keys, &plan)?;
         let (layout, files) = (layout_of(&plan)?, plan.files.len());
+        self.busy = false;
         let mut work = Work { sender, layout, have: vec![None; files], answered: 0, reader: None };
         self.files.resize(files, (None, None));
         self.arrived_before = 0;
@@ -304,6 +317,12 @@ where
                 self.note(&work.sender);
                 self.note_paths(&work.sender);
                 return Ok(end);
+            }
+            if self.busy {
+                work.sender.stop();
+                self.transmit(now, &mut work.sender)?;
+                std::thread::sleep(BUSY_FOR);
+                return Ok(End::Silent);
             }
             self.load(&mut work)?;
             let more = self.transmit(now, &mut work.sender)?;
@@ -382,17 +401,20 @@ where
 
     fn answered(&mut self, work: &mut Work, file: usize, verdict: Verdict, have: Have) -> Result<(), SendError> {
         work.answered += 1;
-        self.advanced = Instant::now();
+        self.busy |= verdict == Verdict::Busy;
+        if !self.busy {
+            self.advanced = Instant::now();
+        }
         if verdict == Verdict::Good {
             let blocks = work.layout.blocks_of(file);
             let there = blocks.clone().filter(|block| have.has(block - blocks.start));
             let there: u64 = there.map(|block| work.layout.block_len(hawser_bulk::BlockId(block)) as u64).sum();
             self.arrived_before += there;
             work.have[file] = Some(have);
-        } else if self.files[file].0.is_none() {
+        } else if self.files[file].0.is_none() && verdict != Verdict::Busy {
             self.files[file].0 = Some(verdict);
         }
-        if work.answered == work.have.len() {
+        if work.answered == work.have.len() && !self.busy {
             let taken = (0..work.have.len()).filter(|file| work.have[*file].is_some());
             self.progress.bytes = taken.map(|file| work.layout.size(file)).sum();
             if self.progress.resumed == 0 {
@@ -479,8 +501,12 @@ where
     /// How each path does now.
     fn note_paths(&mut self, sender: &Sender) {
         let each = self.lanes.iter().zip(sender.paths());
-        let paths = each.map(|(lane, (state, round_trip, bandwidth, counts))| {
-            PathProgress { path: lane.path.clone(), state, round_trip, bandwidth, counts }
+        let paths = each.map(|(lane, (state, round_trip, bandwidth, counts))| PathProgress {
+            path: lane.path.clone(),
+            state,
+            round_trip,
+            bandwidth,
+            counts,
         });
         self.progress.paths = paths.collect();
     }
@@ -489,6 +515,9 @@ where
     fn look(&mut self, sender: Option<&Sender>) -> Result<(), SendError> {
         let (now, destination, after) = (Instant::now(), self.order.destination, self.order.patience);
         if now - self.advanced >= after {
+            if self.busy {
+                return Err(SendError::Busy { destination });
+            }
             let unreachable = self.unreachable;
             return Err(match sender.is_none() && self.progress.arrived == 0 {
                 true => SendError::NoAnswer { destination, after, unreachable },

@@ -135,7 +135,8 @@ fn keys_say_who_may_send_and_strangers_get_no_answer() {
         fs::write(&file, &made).expect("it is written");
         fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("it is ours");
         let mut command = hawser(None);
-        let public = command.arg("pubkey").stdin(fs::File::open(&file).expect("it is there")).output().expect("it starts");
+        let public =
+            command.arg("pubkey").stdin(fs::File::open(&file).expect("it is there")).output().expect("it starts");
         let public = String::from_utf8(public.stdout).expect("text").trim().to_owned();
         (file.to_string_lossy().into_owned(), public)
     };

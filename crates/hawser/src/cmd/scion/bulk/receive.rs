@@ -194,7 +194,9 @@ impl Show<'_> {
 
     fn json(&self, what: &Received<'_>) -> Option<serde_json::Value> {
         Some(match what {
-            Received::Listening(local, _) => json!({ "event": "listening", "address": local.to_string(), "token": self.token }),
+            Received::Listening(local, _) => {
+                json!({ "event": "listening", "address": local.to_string(), "token": self.token })
+            }
             Received::Offer(session, peer, files) => {
                 let files = files.iter().map(|file| match file {
                     Ok(file) => json!({ "name": file.name.to_string(), "bytes": file.size }),

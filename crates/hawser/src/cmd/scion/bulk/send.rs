@@ -140,7 +140,9 @@ impl Send {
         }
         let policy = policy(&self.acl, self.sequence.as_ref())?;
         if self.select == Criterion::Health {
-            return Err(Failure::wrong("choose by health: nothing is measured before a transfer").hint("--select latency"));
+            return Err(
+                Failure::wrong("choose by health: nothing is measured before a transfer").hint("--select latency")
+            );
         }
         let Asked { address, local, ports, lookup } = ask(self.daemon.as_ref(), self.destination.isd_as)?;
         let dispatched = Some(ports).filter(|range| range.last > 0);
@@ -179,7 +181,8 @@ impl Send {
         }
         let failure = Failure::failed(format!("find a path to {}: there is none", self.destination.isd_as));
         Err(match known {
-            0 => failure.hint(format!("see what the daemon knows: hawser scion paths {} --refresh", self.destination.isd_as)),
+            0 => failure
+                .hint(format!("see what the daemon knows: hawser scion paths {} --refresh", self.destination.isd_as)),
             _ => failure.hint(format!("the daemon knows {known}: --sequence and --acl leave them all out")),
         })
     }
@@ -262,7 +265,8 @@ fn line(progress: &Progress, rate: f64) -> String {
 fn summary(progress: &Progress) -> String {
     let sent = progress.arrived - progress.resumed.min(progress.arrived);
     let rate = mbps(mean(sent, progress.elapsed));
-    let resumed = if progress.resumed > 0 { format!(", {} were there", bytes(progress.resumed)) } else { String::new() };
+    let resumed =
+        if progress.resumed > 0 { format!(", {} were there", bytes(progress.resumed)) } else { String::new() };
     let time = progress.elapsed.as_secs_f64();
     let paths = progress.paths.len();
     format!("{} in {time:.2} s, {rate}, {paths} path{}{resumed}\n", bytes(sent), if paths == 1 { "" } else { "s" })
@@ -348,10 +352,8 @@ mod tests {
     use super::*;
 
     fn path(interfaces: &[(&str, u16)]) -> Path {
-        let interface = |(isd_as, id): &(&str, u16)| PathInterface {
-            isd_as: isd_as.parse().expect("an AS"),
-            id: InterfaceId(*id),
-        };
+        let interface =
+            |(isd_as, id): &(&str, u16)| PathInterface { isd_as: isd_as.parse().expect("an AS"), id: InterfaceId(*id) };
         Path {
             source: "1-1".parse().expect("an AS"),
             destination: "1-2".parse().expect("an AS"),
@@ -367,11 +369,7 @@ mod tests {
 
     #[test]
     fn fair_paths_share_no_interface() {
-        let all = [
-            path(&[("1-1", 1), ("1-2", 1)]),
-            path(&[("1-1", 1), ("1-2", 2)]),
-            path(&[("1-1", 2), ("1-2", 2)]),
-        ];
+        let all = [path(&[("1-1", 1), ("1-2", 1)]), path(&[("1-1", 1), ("1-2", 2)]), path(&[("1-1", 2), ("1-2", 2)])];
         let mut paths = all.to_vec();
         keep_disjoint(&mut paths);
         assert_eq!(paths, [all[0].clone(), all[2].clone()]);
@@ -382,6 +380,9 @@ mod tests {
         let mut progress = Progress::default();
         assert_eq!(line(&progress, 0.0), "calling");
         (progress.bytes, progress.arrived) = (4 << 20, 1 << 20);
-        assert_eq!(line(&progress, 8.0 * 1024.0 * 1024.0), " 25 %  1.0 MiB of 4.0 MiB, 8.4 Mbit/s, 0 of 0 paths, 3 s left");
+        assert_eq!(
+            line(&progress, 8.0 * 1024.0 * 1024.0),
+            " 25 %  1.0 MiB of 4.0 MiB, 8.4 Mbit/s, 0 of 0 paths, 3 s left"
+        );
     }
 }
