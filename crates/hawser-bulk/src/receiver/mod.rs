@@ -197,9 +197,10 @@ impl<A: Copy> Receiver<A> {
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Time) {
         let over = self.sessions.values().filter(|session| session.is_over(now));
-        for (id, proven) in over.map(|session| (session.id, session.is_proven())).collect::<Vec<_>>() {
+        let told = |session: &Session<A>| (session.id, session.is_proven(), session.is_settled());
+        for (id, proven, settled) in over.map(told).collect::<Vec<_>>() {
             if proven {
-                self.events.push_back(Event::Gone(id, None));
+                self.events.push_back(Event::Gone(id, settled.then_some(Reason::Done)));
             }
             self.forget(id);
         }

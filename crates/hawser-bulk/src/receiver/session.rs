@@ -4,6 +4,7 @@
 //!  Half-open --- a datagram opens ---> Waiting --- OFFER ---> Asked --- `answer` ---> Taking --- CLOSE ---> Gone
 //!      |  10 s, or 64 others              |                     |                       |                  ^
 //!      +----------------------------------+---------------------+-- 30 s of silence ----+------------------+
+//!                                                                  2 s where every file has its result
 //! ```
 //!
 //! 1. [`Session::open`]: a datagram of it, or not. 2. [`Session::on_frame`]. 3. [`Session::answer`], [`Session::on_written`],
@@ -27,6 +28,8 @@ use crate::wire::{CONTROL_HEAD, Frame, Have, MOST_BITMAP, Message, Reason, SEAL_
 pub const HALF_OPEN: Duration = Duration::from_secs(10);
 /// How long a sender may be silent.
 pub const SILENCE: Duration = Duration::from_secs(30);
+/// How long a sender may be silent that has every result: its CLOSE was lost.
+const SETTLED: Duration = Duration::from_secs(2);
 /// How long a piece of the control stream waits for its acknowledgement, where no round trip is known here (RFC 9002 section
 /// 6.2.2 has three times 333 ms for a first flight; marks answer at once).
 const CONTROL_WAIT: Duration = Duration::from_millis(500);
@@ -56,6 +59,8 @@ pub(super) struct Session<A> {
     /// The path that was heard last: where control messages go.
     last: usize,
     close: Option<Reason>,
+    /// Files that are taken and have no result yet.
+    open: usize,
 }
 
 impl<A: Copy> Session<A> {
@@ -71,6 +76,7 @@ impl<A: Copy> Session<A> {
             into: Incoming::default(),
             last: 0,
             close: None,
+            open: 0,
         }
     }
 
@@ -190,6 +196,7 @@ impl<A: Copy> Session<A> {
         for (file, (name, (verdict, there))) in names.iter().zip(verdicts).enumerate() {
             let verdict = if name.is_err() { Verdict::Name } else { verdict };
             self.out.say(&Message::Answer(file as u16, verdict, there.clone()));
+            self.open += usize::from(verdict == Verdict::Good);
             have.push((verdict == Verdict::Good).then_some(there));
         }
         self.phase = Phase::Taking(Blocks::new(layout, have));
@@ -209,6 +216,7 @@ impl<A: Copy> Session<A> {
 
     /// Step 3: a file is done with.
     pub(super) fn result(&mut self, file: usize, verdict: Verdict) {
+        self.open = self.open.saturating_sub(1);
         self.out.say(&Message::Result(file as u16, verdict));
     }
 
@@ -225,20 +233,32 @@ impl<A: Copy> Session<A> {
         self.close.get_or_insert(reason);
     }
 
+    /// Whether every file has its result, or was not taken.
+    pub(super) fn is_settled(&self) -> bool {
+        matches!(self.phase, Phase::Taking(_)) && self.open == 0
+    }
+
+    /// How long its sender may be silent.
+    fn patience(&self) -> Duration {
+        match self.phase {
+            Phase::HalfOpen => HALF_OPEN,
+            _ if self.is_settled() => SETTLED,
+            _ => SILENCE,
+        }
+    }
+
     /// Time has passed: says whether it is over by that.
     pub(super) fn is_over(&self, now: Time) -> bool {
-        let most = if matches!(self.phase, Phase::HalfOpen) { HALF_OPEN } else { SILENCE };
-        matches!(self.phase, Phase::Gone) || now.since(self.heard_at) >= most
+        matches!(self.phase, Phase::Gone) || now.since(self.heard_at) >= self.patience()
     }
 
     /// When something is due.
     pub(super) fn deadline(&self, now: Time) -> Time {
-        let most = if matches!(self.phase, Phase::HalfOpen) { HALF_OPEN } else { SILENCE };
         if self.close.is_some() || self.is_open() && self.out.is_due() {
             return now;
         }
         let paths = self.paths.iter().flatten().filter_map(RecvPath::deadline);
-        paths.chain(self.out.deadline()).fold(self.heard_at + most, Time::min)
+        paths.chain(self.out.deadline()).fold(self.heard_at + self.patience(), Time::min)
     }
 
     /// Step 4: the next datagram that goes back, written to `out`: to whom, and how long it is.

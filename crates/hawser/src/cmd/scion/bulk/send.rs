@@ -195,6 +195,7 @@ impl Send {
             SendError::NoAnswer { .. } => {
                 Some("the receiver answers only who has its secret or key; see whether paths work: hawser scion paths --probe".to_owned())
             }
+            SendError::Busy { .. } => Some("end the other one, or wait until it is done".to_owned()),
             SendError::Stalled { .. } | SendError::Stopped { .. } | SendError::Interrupted => {
                 Some("the same command goes on where it stopped".to_owned())
             }
