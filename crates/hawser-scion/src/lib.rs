@@ -10,8 +10,10 @@
 //! 8. [`service`]: keeps them fresh, and tells what changes.
 //! 9. [`link`]: paths as links of a portal.
 //! 10. [`xdp`]: the dispatcher bypass.
+//! 11. [`bulk`]: files over several paths at once.
 
 pub mod addr;
+pub mod bulk;
 pub mod conn;
 pub mod daemon;
 pub mod link;

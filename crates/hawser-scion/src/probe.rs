@@ -185,8 +185,11 @@ fn read(packet: &Packet<'_>) -> Option<(u16, u16, Option<Outcome>)> {
     Some((question.id, question.seq, Some(Outcome::Refused { says })))
 }
 
-/// This host's address on the way there.
-fn host_towards(next_hop: SocketAddr) -> io::Result<IpAddr> {
+/// This host's address on the way there, as its routes say.
+///
+/// # Errors
+/// If there is no way.
+pub fn host_towards(next_hop: SocketAddr) -> io::Result<IpAddr> {
     let any: IpAddr = if next_hop.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0))?;
     socket.connect(next_hop)?;

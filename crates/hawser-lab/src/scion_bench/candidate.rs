@@ -32,6 +32,8 @@ pub(super) enum Code {
     Hawser,
     /// The same without UDP GSO and GRO: sendmmsg and recvmmsg alone.
     HawserPlain,
+    /// Hawser's bulk protocol: one session, however many connections.
+    Bulk,
     /// Hawser's portals, and TCP through their session: a path of it for each connection.
     Session,
 }
@@ -50,7 +52,7 @@ pub(super) enum Way {
 }
 
 /// Everybody, the slowest first.
-pub(super) const ALL: [Candidate; 12] = [
+pub(super) const ALL: [Candidate; 13] = [
     Candidate { label: "dispatcher", sender: Code::Classic, receiver: Code::Classic, way: Way::Dispatcher },
     Candidate { label: "shim", sender: Code::Snet, receiver: Code::Snet, way: Way::Shim },
     Candidate { label: "shim-flooded", sender: Code::HawserPlain, receiver: Code::Snet, way: Way::Shim },
@@ -62,6 +64,7 @@ pub(super) const ALL: [Candidate; 12] = [
     Candidate { label: "bypass-hawser", sender: Code::Hawser, receiver: Code::Hawser, way: Way::Bypass },
     Candidate { label: "hawser-sendmmsg", sender: Code::HawserPlain, receiver: Code::HawserPlain, way: Way::Straight },
     Candidate { label: "hawser", sender: Code::Hawser, receiver: Code::Hawser, way: Way::Straight },
+    Candidate { label: "bulk", sender: Code::Bulk, receiver: Code::Bulk, way: Way::Straight },
     Candidate { label: "session", sender: Code::Session, receiver: Code::Session, way: Way::Straight },
 ];
 
@@ -82,11 +85,11 @@ impl Candidate {
         found.ok_or_else(|| wrong(format!("there is no such candidate, but: {}", labels().join(", "))))
     }
 
-    /// Whether it is for this load: a session is for reliable transfer, and two ends of different code for packets alone.
+    /// Whether it is for this load: a session and the bulk protocol are for reliable transfer, and two ends of different code for packets alone.
     pub fn carries(self, load: Load) -> bool {
         match load {
             Load::File { .. } => self.sender == self.receiver,
-            Load::Packets { .. } => self.sender != Code::Session,
+            Load::Packets { .. } => !matches!(self.sender, Code::Session | Code::Bulk),
         }
     }
 }
@@ -122,7 +125,8 @@ mod tests {
                 !candidate.label.ends_with("-flooded"),
                 "{candidate:?}"
             );
-            assert_eq!(candidate.carries(packets), candidate.label != "session", "{candidate:?}");
+            let files_alone = ["bulk", "session"].contains(&candidate.label);
+            assert_eq!(candidate.carries(packets), !files_alone, "{candidate:?}");
         }
     }
 

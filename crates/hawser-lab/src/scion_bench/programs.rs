@@ -59,7 +59,7 @@ impl Baselines {
         let module = match code {
             Code::Classic => CLASSIC,
             Code::Snet | Code::SnetQueues => SNET,
-            Code::Hawser | Code::HawserPlain | Code::Session => return Ok(None),
+            Code::Hawser | Code::HawserPlain | Code::Bulk | Code::Session => return Ok(None),
         };
         module.build(&self.cache, &say).map(|folder| Some(folder.join(PROGRAM)))
     }

@@ -147,6 +147,7 @@ impl Scene<'_> {
         let time = PATIENCE + Duration::from_secs(file.bytes() / SLOWEST);
         let tasks = match self.candidate.sender {
             Code::Session => ["send-stream", "receive-stream"],
+            Code::Bulk => ["send-bulk", "receive-bulk"],
             _ => ["send-file", "receive-file"],
         };
         let counts = self.together(tasks, &sending, &receiving, time)?;
@@ -211,7 +212,7 @@ impl Scene<'_> {
         let Candidate { sender, receiver, way, .. } = self.candidate;
         let code = if remote.is_some() { sender } else { receiver };
         let mut words: Vec<String> = match code {
-            Code::Hawser | Code::HawserPlain | Code::Session => OWN.map(str::to_owned).to_vec(),
+            Code::Hawser | Code::HawserPlain | Code::Bulk | Code::Session => OWN.map(str::to_owned).to_vec(),
             Code::Classic | Code::Snet | Code::SnetQueues => Vec::new(),
         };
         words.push(task.to_owned());
@@ -225,7 +226,7 @@ impl Scene<'_> {
         match code {
             Code::SnetQueues => words.push("--queues".to_owned()),
             Code::HawserPlain => words.push("--no-trains".to_owned()),
-            Code::Classic | Code::Snet | Code::Hawser | Code::Session => {}
+            Code::Classic | Code::Snet | Code::Hawser | Code::Bulk | Code::Session => {}
         }
         if let Some(route) = &self.ground.route {
             let [senders, receivers] = route.routers;

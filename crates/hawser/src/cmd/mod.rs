@@ -81,7 +81,7 @@ pub enum Command {
     /// Compare ways to use several links, on emulated networks
     #[cfg(feature = "lab")]
     Lab(lab::Lab),
-    /// SCION: paths, the dispatcher bypass, test networks, measurements
+    /// SCION: paths, file transfer, the dispatcher bypass, test networks, measurements
     #[cfg(feature = "scion")]
     Scion(scion::Scion),
     // Hidden: whoever makes a package looks for it, and nobody else.

@@ -8,6 +8,8 @@ mod apps;
 #[cfg(feature = "lab")]
 mod bench;
 #[cfg(feature = "lab")]
+mod bulk;
+#[cfg(feature = "lab")]
 mod command;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../../hawser-scion/tests/support/daemon.rs"]

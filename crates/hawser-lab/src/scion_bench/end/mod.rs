@@ -1,10 +1,11 @@
 //! Hawser's own ends: what `hawser scion blast` does. They are told what the programs over snet are told, in the same words.
 //!
 //! 1. [`Task::run`] opens a connection or socket for each port, and says `ready`.
-//! 2. `packets`: of one size, as fast as it goes or at a rate. `file`: over QUIC, a piece for each connection; `stream`: over
-//!    TCP, where a tunnel is what is measured.
+//! 2. `packets`: of one size, as fast as it goes or at a rate. `file`: over QUIC, a piece for each connection; `bulk`: over the
+//!    bulk protocol; `stream`: over TCP, where a tunnel is what is measured.
 //! 3. At the end a line of JSON says what was done and what it cost ([`Count`]).
 
+mod bulk;
 mod file;
 mod identity;
 mod packets;
@@ -36,6 +37,10 @@ pub enum Task {
     SendFile(Order),
     /// Write a file that comes over QUIC
     ReceiveFile(Order),
+    /// Send a file over the bulk protocol
+    SendBulk(Order),
+    /// Take a file that comes over the bulk protocol
+    ReceiveBulk(Order),
     /// Send a file over TCP; ISD-ASes are passed over
     SendStream(Order),
     /// Write a file that comes over TCP
@@ -106,6 +111,8 @@ impl Task {
             Self::Receive(order) => packets::receive(order),
             Self::SendFile(order) => file::send(order),
             Self::ReceiveFile(order) => file::receive(order),
+            Self::SendBulk(order) => bulk::send_file(order),
+            Self::ReceiveBulk(order) => bulk::receive_file(order),
             Self::SendStream(order) => stream::send(order),
             Self::ReceiveStream(order) => stream::receive(order),
         }?;

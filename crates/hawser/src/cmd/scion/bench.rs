@@ -45,7 +45,7 @@ pub struct Bench {
 }
 
 const AFTER: &str = "Experiments: one, lossless, within, between, quic, bulk. Candidates: dispatcher, shim, snet, snet-queues, bypass-snet, \
-                     shim-flooded, bypass-flooded, bypass-queues, bypass-hawser, hawser-sendmmsg, hawser, session. docs/scion.md tells what they are.";
+                     shim-flooded, bypass-flooded, bypass-queues, bypass-hawser, hawser-sendmmsg, hawser, bulk, session. docs/scion.md tells what they are.";
 
 impl Bench {
     /// Steps 1 to 3.

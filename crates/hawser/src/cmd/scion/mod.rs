@@ -1,9 +1,11 @@
 //! `hawser scion`: the commands around SCION, one file each.
 
+mod ask;
 #[cfg(feature = "lab")]
 mod bench;
 #[cfg(feature = "lab")]
 mod blast;
+mod bulk;
 #[cfg(feature = "lab")]
 mod net;
 mod paths;
@@ -13,7 +15,7 @@ use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 
-/// SCION: paths, the dispatcher bypass, test networks, measurements
+/// SCION: paths, file transfer, the dispatcher bypass, test networks, measurements
 #[derive(Debug, Args)]
 pub struct Scion {
     #[command(subcommand)]
@@ -28,6 +30,10 @@ enum Task {
     Net(net::Net),
     /// List the paths to an AS, and which of them are best
     Paths(paths::Paths),
+    /// Send files over several paths at once
+    Send(bulk::send::Send),
+    /// Take files that are sent so
+    Receive(bulk::receive::Receive),
     /// Take packets for the dispatcher's port straight to their applications (needs root)
     Xdp(xdp::Xdp),
     /// Measure how fast end hosts are over SCION (needs root)
@@ -46,6 +52,8 @@ impl Scion {
             #[cfg(feature = "lab")]
             Task::Net(net) => net.run(),
             Task::Paths(paths) => paths.run(),
+            Task::Send(send) => send.run(),
+            Task::Receive(receive) => receive.run(),
             Task::Xdp(xdp) => xdp.run(),
             #[cfg(feature = "lab")]
             Task::Bench(bench) => bench.run(),

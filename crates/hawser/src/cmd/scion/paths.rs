@@ -6,14 +6,13 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use hawser_scion::daemon::{AsInfo, DaemonAddr, DaemonClient, DaemonError, InvalidAddr, Lookup, Refresh};
+use hawser_scion::daemon::{AsInfo, DaemonAddr, DaemonClient, Lookup, Refresh};
 use hawser_scion::probe::{Outcome, Prober};
-use hawser_scion::select::{
-    Acl, AclEntry, AclError, Criterion, Health, HealthTable, Loss, Policy, Sequence, choose, listed,
-};
+use hawser_scion::select::{AclEntry, Criterion, Health, HealthTable, Loss, Sequence, choose, listed};
 use hawser_scion::{Fingerprint, IsdAs};
 
 use super::super::output::print;
+use super::ask::{no_address, policy, told};
 use crate::failure::Failure;
 use list::{List, Row};
 
@@ -62,7 +61,7 @@ struct Told {
 impl Paths {
     /// Does what it was told.
     pub fn run(self) -> Result<(), Failure> {
-        let policy = self.policy()?;
+        let policy = policy(&self.acl, self.sequence.as_ref())?;
         if self.select == Criterion::Health && !self.probe {
             return Err(Failure::wrong("choose by health: nothing is measured without --probe").hint("add --probe"));
         }
@@ -111,17 +110,6 @@ impl Paths {
         })
     }
 
-    /// For step 2.
-    fn policy(&self) -> Result<Policy, Failure> {
-        let acl = Acl::new(self.acl.clone()).map_err(|error| {
-            Failure::wrong(error).hint(match error {
-                AclError::NoDefault => "add --acl + or --acl - at the end",
-                AclError::Unreachable { .. } => "leave out what follows it",
-            })
-        })?;
-        Ok(Policy { acl, sequence: self.sequence.clone().unwrap_or_default() })
-    }
-
     fn none_left(&self, found: usize) -> Failure {
         let failure = Failure::failed(format!("find a path to {}: there is none", self.destination));
         match found {
@@ -145,12 +133,4 @@ fn health(outcomes: &BTreeMap<Fingerprint, Outcome>) -> HealthTable {
 fn one_as(text: &str) -> Result<IsdAs, String> {
     let isd_as: IsdAs = text.parse().map_err(|error: hawser_scion::addr::AddrError| error.to_string())?;
     if isd_as.is_wildcard() { Err(format!("{isd_as} is not one AS")) } else { Ok(isd_as) }
-}
-
-fn told(error: DaemonError) -> Failure {
-    Failure::hinted(error.hint(), error)
-}
-
-fn no_address(error: InvalidAddr) -> Failure {
-    Failure::wrong(error).hint(format!("in --daemon, or {}", hawser_scion::daemon::ENVIRONMENT))
 }

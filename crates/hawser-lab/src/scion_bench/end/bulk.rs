@@ -1,0 +1,98 @@
+//! A file over the bulk protocol: one session, however many connections others are given.
+//!
+//! 1. The receiver takes it into a folder in memory, where it gets its name when its digest is right; then, when nobody counts
+//!    any more, it becomes the file that is asked for. 2. The sender counts from the first initiation to the receiver's result.
+
+use std::fs::File;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use hawser_scion::bulk::{Law, ReceiveOrder, Received, SendOrder, Trust, Verdict, receive, send};
+use hawser_scion::conn::{Paths as _, PortRange};
+
+use super::{Count, Order, cpu, failed, microseconds, ready};
+use crate::error::LabError;
+
+/// What both ends know. It protects nothing.
+const SECRET: [u8; 32] = *b"a key for measurements, not safe";
+/// A file system in memory. Source: shm_overview(7).
+const MEMORY: &str = "/dev/shm";
+/// How long nothing may get on.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn ports(order: &Order) -> Option<PortRange> {
+    Some(PortRange { first: order.first_port, last: order.last_port })
+}
+
+pub(super) fn send_file(order: &Order) -> Result<Count, LabError> {
+    let file = order.file.clone().ok_or_else(|| failed("read the order", "a file needs --file"))?;
+    let remote = order.remote(0)?;
+    let paths = order.paths()?.paths(remote.isd_as).map_err(|error| failed("find a way", error))?;
+    let plan = SendOrder {
+        files: vec![file],
+        destination: remote,
+        local: order.local(0),
+        dispatched: ports(order),
+        mtu: order.mtu,
+        paths,
+        law: Law::Fill,
+        ceiling: None,
+        trust: Trust::secret(SECRET),
+        patience: PATIENCE,
+    };
+    ready();
+    let (begun, before) = (Instant::now(), cpu()?);
+    let sent = send(&plan, || None, |_| ControlFlow::Continue(())).map_err(|error| failed("send the file", error))?;
+    let seconds = begun.elapsed().as_secs_f64();
+    match sent.files.first() {
+        Some((_, Verdict::Good, _)) => {}
+        Some((_, verdict, _)) => return Err(failed("send the file", *verdict)),
+        None => return Err(failed("send the file", "there is none")),
+    }
+    let packets = sent.progress.paths.iter().map(|path| path.counts.sent).sum();
+    let cpu_us = microseconds(cpu()?.saturating_sub(before));
+    Ok(Count { packets, bytes: sent.progress.bytes, seconds, cpu_us })
+}
+
+pub(super) fn receive_file(order: &Order) -> Result<Count, LabError> {
+    let asked = order.file.clone().ok_or_else(|| failed("read the order", "a file needs --file"))?;
+    let folder = tempfile::tempdir_in(MEMORY).map_err(|error| failed("make a folder in memory", error))?;
+    let plan = ReceiveOrder {
+        local: order.local(0),
+        dispatched: ports(order),
+        folder: folder.path().to_owned(),
+        force: false,
+        trust: Trust::secret(SECRET),
+    };
+    let (mut begun, mut count, mut end, mut fault) = (None, Count::default(), None, None);
+    let received = receive(&plan, |what| {
+        match what {
+            Some(Received::Listening(..)) => ready(),
+            Some(Received::Offer(..)) => begun = cpu().ok().map(|before| (Instant::now(), before)),
+            Some(Received::File(_, info, Ok(_), _)) => {
+                if let (Some((begun, before)), Ok(now)) = (begun, cpu()) {
+                    let (seconds, cpu_us) = (begun.elapsed().as_secs_f64(), microseconds(now.saturating_sub(before)));
+                    count = Count { packets: 0, bytes: info.size, seconds, cpu_us };
+                }
+                end = Some(info.name.to_string());
+            }
+            Some(Received::File(_, _, Err(error), _)) => fault = Some(error.to_string()),
+            Some(Received::Gone(..)) => return ControlFlow::Break(()),
+            Some(Received::Taken(..) | Received::Progress(..)) | None => {}
+        }
+        ControlFlow::Continue(())
+    });
+    received.map_err(|error| failed("receive the file", error))?;
+    if let Some(fault) = fault {
+        return Err(failed("receive the file", fault));
+    }
+    let name = end.ok_or_else(|| failed("receive the file", "nothing came"))?;
+    copy(&folder.path().join(name), &asked).map_err(|error| failed("copy the file", error))?;
+    Ok(count)
+}
+
+fn copy(from: &Path, into: &Path) -> io::Result<u64> {
+    io::copy(&mut File::open(from)?, &mut File::options().write(true).open(into)?)
+}

@@ -1,0 +1,612 @@
+//! Sends files: a call, then a session, and another where one breaks.
+//!
+//! ```text
+//!            an answer              RESULT of every file
+//!  Calling ------------> Session -----------------------> done
+//!     ^  |                  |
+//!     |  | patience         | silence, worn keys, every path too narrow
+//!     |  v                  |
+//!     | failed              |
+//!     +---------------------+
+//! ```
+//!
+//! 1. [`lanes`]: a socket for each path. 2. [`Run::call`]. 3. [`Run::session`]: what comes, what is due, what was read, what goes; then
+//!    it sleeps until something happens. 4. Paths are renewed as whoever knows them says.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hawser_bulk::Layout;
+use hawser_bulk::digest::Digest;
+use hawser_bulk::layout::{FileInfo, LayoutError};
+use hawser_bulk::sender::{
+    Call, Called, End, Event, Law, MOST_PATHS, PathCounts, PathState, SendPlan, Sender, layout_of,
+};
+use hawser_bulk::trust::{Trust, offer};
+use hawser_bulk::wire::{Have, Reason, Verdict};
+use hawser_core::units::{Random, Rate, Time};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use super::reader::{Read, Reader, Source, SourceError};
+use super::wake::{Clock, SystemRandom, Wake};
+use crate::addr::EndpointAddr;
+use crate::conn::{self, ConnOpts, OpenError, PathTable, PortRange, ScionConn};
+use crate::path::{Fingerprint, Path};
+
+/// Bytes that a path sends in a row before others are looked after: three trains.
+const TURN: usize = 180_000;
+/// How often progress is told.
+const TELL_EVERY: Duration = Duration::from_millis(250);
+/// How often paths are looked for that were renewed.
+const RENEW_EVERY: Duration = Duration::from_secs(10);
+/// How long after a file was busy it is offered once more: whoever was cut off gives way after two seconds.
+const BUSY_FOR: Duration = Duration::from_millis(500);
+/// The longest sleep.
+const LONGEST_SLEEP: Duration = Duration::from_millis(250);
+/// Datagrams that the keys may seal: the protocol's own bound.
+const MOST_DATAGRAMS: u64 = u64::MAX;
+
+/// What is sent, where to, and how. Plain data.
+#[derive(Debug)]
+pub struct SendOrder {
+    /// The files.
+    pub files: Vec<PathBuf>,
+    /// The receiver.
+    pub destination: EndpointAddr,
+    /// This end; port 0 takes a free one for each path. The host of a path's socket is the one that reaches its border router.
+    pub local: EndpointAddr,
+    /// The own AS's ports that packets come to directly.
+    pub dispatched: Option<PortRange>,
+    /// Bytes that a packet may have inside the AS, from its SCION header on; the usual where it is not known.
+    pub mtu: Option<u16>,
+    /// The paths; none inside the own AS.
+    pub paths: Vec<Path>,
+    /// How fast.
+    pub law: Law,
+    /// A ceiling over all paths.
+    pub ceiling: Option<Rate>,
+    /// Whom it is for.
+    pub trust: Trust,
+    /// How long nothing may get on before it is given up.
+    pub patience: Duration,
+}
+
+/// How a path does. Plain data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PathProgress {
+    /// Which it is; empty inside the AS.
+    pub path: Fingerprint,
+    /// Whether it carries data.
+    pub state: PathState,
+    /// Smoothed round trip.
+    pub round_trip: Duration,
+    /// What it is taken to deliver, in bit/s.
+    pub bandwidth: u64,
+    /// What was counted in this session.
+    pub counts: PathCounts,
+}
+
+/// How far it is. Plain data.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Progress {
+    /// Bytes of all files that are taken.
+    pub bytes: u64,
+    /// Bytes that have arrived, or were there.
+    pub arrived: u64,
+    /// Bytes of them that were there already.
+    pub resumed: u64,
+    /// Since the beginning.
+    pub elapsed: Duration,
+    /// The paths.
+    pub paths: Vec<PathProgress>,
+}
+
+/// What was sent. Plain data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sent {
+    /// Each file: what became of it, and its digest.
+    pub files: Vec<(FileInfo, Verdict, Option<Digest>)>,
+    /// At the end.
+    pub progress: Progress,
+}
+
+/// Why files were not sent.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// A file cannot be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The files, or the paths, are none that can be used.
+    #[error("send")]
+    Layout(#[from] LayoutError),
+    /// No socket.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Trust names no receiver.
+    #[error("send: nobody is named to send to")]
+    NoPeer,
+    /// Nobody answered in time.
+    #[error("send to {destination}: no answer for {} s", after.as_secs())]
+    NoAnswer {
+        /// Where to.
+        destination: EndpointAddr,
+        /// For how long.
+        after: Duration,
+        /// A router, or the host itself, said that it is not reached.
+        unreachable: bool,
+    },
+    /// Nothing got on for as long.
+    #[error("send to {destination}: nothing got on for {} s", after.as_secs())]
+    Stalled {
+        /// Where to.
+        destination: EndpointAddr,
+        /// For how long.
+        after: Duration,
+    },
+    /// Another transfer writes one of the files for as long.
+    #[error("send to {destination}: another transfer writes the file")]
+    Busy {
+        /// Where to.
+        destination: EndpointAddr,
+    },
+    /// The receiver ended it.
+    #[error("send to {destination}: the receiver stopped")]
+    Stopped {
+        /// Where to.
+        destination: EndpointAddr,
+    },
+    /// An end broke a rule of the protocol.
+    #[error("send to {destination}: the receiver speaks another protocol")]
+    Protocol {
+        /// Where to.
+        destination: EndpointAddr,
+    },
+    /// The caller ended it.
+    #[error("send: interrupted")]
+    Interrupted,
+    /// The system refused.
+    #[error("send: {step}")]
+    System {
+        /// What was done.
+        step: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Sends files, and returns when each has its result. `renew` tells the paths to the destination as they are now, where they have
+/// changed; `tell` hears of progress four times a second, and may end it.
+///
+/// # Errors
+/// [`SendError`]. What has arrived stays at the receiver: the same order goes on with it.
+pub fn send(
+    order: &SendOrder,
+    renew: impl FnMut() -> Option<Vec<Path>>,
+    tell: impl FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Sent, SendError> {
+    let sources = order.files.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let lanes = lanes(order)?;
+    let wake = Wake::new().map_err(|error| system("make an eventfd", error))?;
+    let mut run = Run {
+        order,
+        sources: Arc::new(sources),
+        lanes,
+        wake,
+        clock: Clock::start(),
+        began: Instant::now(),
+        advanced: Instant::now(),
+        told: None,
+        renewed: Instant::now(),
+        unreachable: false,
+        busy: false,
+        progress: Progress::default(),
+        arrived_before: 0,
+        files: Vec::new(),
+        renew,
+        tell,
+    };
+    run.all()
+}
+
+/// A socket for a path.
+struct Lane {
+    conn: ScionConn,
+    path: Fingerprint,
+    /// The socket is full: a part of the last batch waits.
+    full: bool,
+}
+
+/// What goes on. Calling at first; the packet thread owns it.
+struct Run<'o, R, T> {
+    order: &'o SendOrder,
+    sources: Arc<Vec<Source>>,
+    lanes: Vec<Lane>,
+    wake: Wake,
+    clock: Clock,
+    began: Instant,
+    /// When anything last arrived.
+    advanced: Instant,
+    told: Option<Instant>,
+    renewed: Instant,
+    unreachable: bool,
+    /// Another transfer has a file.
+    busy: bool,
+    progress: Progress,
+    /// Bytes that had arrived before this session.
+    arrived_before: u64,
+    files: Vec<(Option<Verdict>, Option<Digest>)>,
+    renew: R,
+    tell: T,
+}
+
+/// What a session keeps beside its core.
+struct Work {
+    sender: Sender,
+    layout: Layout,
+    have: Vec<Option<Have>>,
+    answered: usize,
+    reader: Option<Reader>,
+}
+
+impl<R, T> Run<'_, R, T>
+where
+    R: FnMut() -> Option<Vec<Path>>,
+    T: FnMut(&Progress) -> ControlFlow<()>,
+{
+    fn all(&mut self) -> Result<Sent, SendError> {
+        loop {
+            let called = self.call()?;
+            match self.session(called)? {
+                End::Done => return Ok(self.sent()),
+                End::Silent | End::Rekey | End::NoPath => {}
+                End::Closed(Reason::Protocol) | End::Protocol => {
+                    return Err(SendError::Protocol { destination: self.order.destination });
+                }
+                End::Closed(_) => return Err(SendError::Stopped { destination: self.order.destination }),
+            }
+        }
+    }
+
+    /// Step 2.
+    fn call(&mut self) -> Result<Called, SendError> {
+        let (now, mut random) = (self.clock.now(), SystemRandom);
+        let wishes = offer(super::machine_has_aes());
+        let call = Call::new(&self.order.trust, wishes, self.lanes.len(), now, &mut random);
+        let mut call = call.ok_or(SendError::NoPeer)?;
+        loop {
+            let now = self.clock.now();
+            while let Some((lane, initiation)) = call.poll_transmit(now, &mut random) {
+                // A path that cannot send is one that does not answer.
+                let _ = self.lanes[lane].conn.send(&initiation);
+            }
+            let mut called = None;
+            for (at, lane) in self.lanes.iter().enumerate() {
+                let take = |datagram: conn::Datagram<'_>| {
+                    called = called.take().or_else(|| call.handle_datagram(now, at, datagram.payload));
+                };
+                lane.conn.try_recv_batch(take).map_err(|error| system("receive", error))?;
+            }
+            if let Some(called) = called {
+                return Ok(called);
+            }
+            self.hear_routers(|_, _| {});
+            self.look(None)?;
+            self.sleep(call.deadline())?;
+        }
+    }
+
+    /// Step 3.
+    fn session(&mut self, called: Called) -> Result<End, SendError> {
+        let plan = self.plan(called.path, called.round_trip);
+        let sender = Sender::new(self.clock.now(), called.keys, &plan)?;
+        let (layout, files) = (layout_of(&plan)?, plan.files.len());
+        self.busy = false;
+        let mut work = Work { sender, layout, have: vec![None; files], answered: 0, reader: None };
+        self.files.resize(files, (None, None));
+        self.arrived_before = 0;
+        loop {
+            let now = self.clock.now();
+            self.receive(now, &mut work.sender)?;
+            work.sender.handle_timeout(now);
+            if let Some(end) = self.heed(&mut work)? {
+                self.note(&work.sender);
+                self.note_paths(&work.sender);
+                return Ok(end);
+            }
+            if self.busy {
+                work.sender.stop();
+                self.transmit(now, &mut work.sender)?;
+                std::thread::sleep(BUSY_FOR);
+                return Ok(End::Silent);
+            }
+            self.load(&mut work)?;
+            let more = self.transmit(now, &mut work.sender)?;
+            self.note(&work.sender);
+            if let Err(error) = self.look(Some(&work.sender)) {
+                work.sender.stop();
+                self.transmit(now, &mut work.sender)?;
+                return Err(error);
+            }
+            if !more {
+                self.sleep(work.sender.poll_timeout(self.clock.now()))?;
+            }
+        }
+    }
+
+    fn plan(&self, answered: usize, round_trip: Duration) -> SendPlan {
+        SendPlan {
+            files: self.sources.iter().map(|source| source.info.clone()).collect(),
+            payloads: self.lanes.iter().map(|lane| lane.conn.max_payload()).collect(),
+            answered: (answered, round_trip),
+            law: self.order.law,
+            ceiling: self.order.ceiling,
+            most_datagrams: MOST_DATAGRAMS,
+            seed: SystemRandom.next_u64(),
+        }
+    }
+
+    fn receive(&mut self, now: Time, sender: &mut Sender) -> Result<(), SendError> {
+        let mut datagram = Vec::new();
+        for (at, lane) in self.lanes.iter().enumerate() {
+            let take = |came: conn::Datagram<'_>| {
+                datagram.clear();
+                datagram.extend_from_slice(came.payload);
+                sender.handle_datagram(now, at, &mut datagram);
+            };
+            lane.conn.try_recv_batch(take).map_err(|error| system("receive", error))?;
+        }
+        self.hear_routers(|at, word| match word {
+            Word::Dead => sender.handle_dead(now, at),
+            Word::Payload(payload) => sender.handle_payload(now, at, payload),
+        });
+        Ok(())
+    }
+
+    fn hear_routers(&mut self, mut each: impl FnMut(usize, Word)) {
+        for (at, lane) in self.lanes.iter().enumerate() {
+            while let Some(event) = lane.conn.next_event() {
+                match event {
+                    conn::Event::NoOther { .. } => each(at, Word::Dead),
+                    conn::Event::MtuLowered { max_payload, .. } => each(at, Word::Payload(max_payload)),
+                    conn::Event::Unreachable { .. } => self.unreachable = true,
+                    conn::Event::PathReplaced { .. }
+                    | conn::Event::PathRenewed { .. }
+                    | conn::Event::RenewalFailed { .. } => {}
+                }
+            }
+        }
+    }
+
+    /// What happened in the session; its end, if it has one.
+    fn heed(&mut self, work: &mut Work) -> Result<Option<End>, SendError> {
+        let mut end = None;
+        while let Some(event) = work.sender.poll_event() {
+            match event {
+                Event::Answered(file, verdict, have) => self.answered(work, file, verdict, have)?,
+                Event::Result(file, verdict) => {
+                    self.files[file].0 = Some(verdict);
+                    self.advanced = Instant::now();
+                }
+                Event::Path(..) => {}
+                Event::Ended(why) => end = Some(why),
+            }
+        }
+        Ok(end)
+    }
+
+    fn answered(&mut self, work: &mut Work, file: usize, verdict: Verdict, have: Have) -> Result<(), SendError> {
+        work.answered += 1;
+        self.busy |= verdict == Verdict::Busy;
+        if !self.busy {
+            self.advanced = Instant::now();
+        }
+        if verdict == Verdict::Good {
+            let blocks = work.layout.blocks_of(file);
+            let there = blocks.clone().filter(|block| have.has(block - blocks.start));
+            let there: u64 = there.map(|block| work.layout.block_len(hawser_bulk::BlockId(block)) as u64).sum();
+            self.arrived_before += there;
+            work.have[file] = Some(have);
+        } else if self.files[file].0.is_none() && verdict != Verdict::Busy {
+            self.files[file].0 = Some(verdict);
+        }
+        if work.answered == work.have.len() && !self.busy {
+            let taken = (0..work.have.len()).filter(|file| work.have[*file].is_some());
+            self.progress.bytes = taken.map(|file| work.layout.size(file)).sum();
+            if self.progress.resumed == 0 {
+                self.progress.resumed = self.arrived_before;
+            }
+            let (sources, layout) = (Arc::clone(&self.sources), work.layout.clone());
+            let reader = Reader::start(sources, layout, work.have.clone(), self.wake.clone());
+            work.reader = Some(reader.map_err(|error| system("start the thread that reads", error))?);
+        }
+        Ok(())
+    }
+
+    /// Takes what was read.
+    fn load(&mut self, work: &mut Work) -> Result<(), SendError> {
+        let Some(reader) = &work.reader else { return Ok(()) };
+        self.wake.calm();
+        while let Some(free) = work.sender.take_free() {
+            reader.give_back(free);
+        }
+        // Digests of what was there come when nothing is left to load.
+        while work.sender.wants_block() {
+            match reader.next() {
+                Some(Read::Block(block, bytes)) => work.sender.load(block, bytes),
+                Some(Read::Digest(file, digest)) => {
+                    self.files[file].1 = Some(digest);
+                    work.sender.tell_digest(file, digest);
+                }
+                Some(Read::Failed(error)) => {
+                    work.sender.stop();
+                    self.transmit(self.clock.now(), &mut work.sender)?;
+                    return Err(error.into());
+                }
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what may go now, a turn for each path; says whether there is more.
+    fn transmit(&mut self, now: Time, sender: &mut Sender) -> Result<bool, SendError> {
+        let mut more = false;
+        for at in 0..self.lanes.len() {
+            let lane = &mut self.lanes[at];
+            if lane.full {
+                lane.full = !lane.conn.flush().unwrap_or(true);
+                if lane.full {
+                    continue;
+                }
+            }
+            let mut bytes = 0;
+            sender.begin_batch(at);
+            let fill = |batch: &mut conn::Batch<'_>| {
+                while bytes < TURN
+                    && let Some(packet) = sender.poll_transmit(now, at)
+                {
+                    // What does not fit is lost, as far as the core knows; it hears why from the connection.
+                    let _ = batch.push(packet.len, |out| {
+                        let sealed = sender.seal(&packet, out);
+                        debug_assert!(sealed.is_ok(), "{sealed:?}");
+                    });
+                    bytes += packet.len;
+                }
+            };
+            match lane.conn.try_send_batch(fill) {
+                Ok(sent) => lane.full = sent.left_over,
+                Err(conn::SendError::Socket(error)) => return Err(system("send", error)),
+                // The path expired, or the kernel refuses: it falls silent, as far as the core knows.
+                Err(_) => {}
+            }
+            more |= bytes >= TURN && !lane.full;
+        }
+        Ok(more)
+    }
+
+    /// Progress as it is now.
+    fn note(&mut self, sender: &Sender) {
+        let arrived = self.arrived_before + sender.arrived();
+        if arrived > self.progress.arrived {
+            self.advanced = Instant::now();
+        }
+        self.progress.arrived = arrived;
+    }
+
+    /// How each path does now.
+    fn note_paths(&mut self, sender: &Sender) {
+        let each = self.lanes.iter().zip(sender.paths());
+        let paths = each.map(|(lane, (state, round_trip, bandwidth, counts))| PathProgress {
+            path: lane.path.clone(),
+            state,
+            round_trip,
+            bandwidth,
+            counts,
+        });
+        self.progress.paths = paths.collect();
+    }
+
+    /// What is due now and then: patience, progress, renewal. Without a sender it is being called.
+    fn look(&mut self, sender: Option<&Sender>) -> Result<(), SendError> {
+        let (now, destination, after) = (Instant::now(), self.order.destination, self.order.patience);
+        if now - self.advanced >= after {
+            if self.busy {
+                return Err(SendError::Busy { destination });
+            }
+            let unreachable = self.unreachable;
+            return Err(match sender.is_none() && self.progress.arrived == 0 {
+                true => SendError::NoAnswer { destination, after, unreachable },
+                false => SendError::Stalled { destination, after },
+            });
+        }
+        if self.told.is_none_or(|told| now - told >= TELL_EVERY) {
+            self.told = Some(now);
+            sender.into_iter().for_each(|sender| self.note_paths(sender));
+            self.progress.elapsed = now - self.began;
+            if (self.tell)(&self.progress).is_break() {
+                return Err(SendError::Interrupted);
+            }
+        }
+        if now - self.renewed >= RENEW_EVERY {
+            self.renewed = now;
+            self.follow_renewed();
+        }
+        Ok(())
+    }
+
+    /// Step 4.
+    fn follow_renewed(&mut self) {
+        let Some(paths) = (self.renew)() else { return };
+        for lane in &self.lanes {
+            if let Some(path) = paths.iter().find(|path| path.interfaces == lane.path) {
+                // One that makes no header changes nothing.
+                let _ = lane.conn.follow(path);
+            }
+        }
+    }
+
+    /// Sleeps until a datagram comes, a block was read, a full socket has room, or it is time.
+    fn sleep(&self, until: Time) -> Result<(), SendError> {
+        let wait = until.since(self.clock.now()).min(LONGEST_SLEEP);
+        let wait = wait.try_into().map_err(|_| system("sleep", Errno::INVAL))?;
+        let mut fds = Vec::with_capacity(self.lanes.len() + 1);
+        fds.push(PollFd::new(&self.wake, PollFlags::IN));
+        for lane in &self.lanes {
+            let events = if lane.full { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+            fds.push(PollFd::new(&lane.conn, events));
+        }
+        match poll(&mut fds, Some(&wait)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(system("sleep", error)),
+        }
+    }
+
+    fn sent(&mut self) -> Sent {
+        self.progress.elapsed = self.began.elapsed();
+        self.progress.arrived = self.progress.bytes;
+        // The last word on progress.
+        let _ = (self.tell)(&self.progress);
+        let files = self.sources.iter().zip(&self.files);
+        let file = |(source, (verdict, digest)): (&Source, &(Option<Verdict>, Option<Digest>))| {
+            (source.info.clone(), verdict.unwrap_or(Verdict::Stopped), *digest)
+        };
+        Sent { files: files.map(file).collect(), progress: self.progress.clone() }
+    }
+}
+
+/// What a router says.
+enum Word {
+    Dead,
+    Payload(usize),
+}
+
+/// Step 1.
+fn lanes(order: &SendOrder) -> Result<Vec<Lane>, SendError> {
+    let opts = |host: IpAddr| {
+        let local = EndpointAddr::new(order.local.isd_as, SocketAddr::new(host, order.local.host.port()));
+        let plain = ConnOpts::new(local);
+        // What opens is right: the cipher's tag says more than a checksum.
+        ConnOpts { dispatched: order.dispatched, verify: false, mtu: order.mtu.unwrap_or(plain.mtu), ..plain }
+    };
+    if order.destination.isd_as == order.local.isd_as {
+        let table = Arc::new(PathTable::default());
+        let conn = ScionConn::open(opts(order.local.host.ip()), order.destination, table)?;
+        return Ok(vec![Lane { conn, path: Fingerprint::default(), full: false }]);
+    }
+    let lane = |path: &Path| {
+        let towards = path.next_hop.unwrap_or(order.destination.host);
+        let host = crate::probe::host_towards(towards).map_err(|error| system("find the way to the router", error))?;
+        let conn = ScionConn::along(opts(host), order.destination, path)?;
+        Ok(Lane { conn, path: path.interfaces.clone(), full: false })
+    };
+    order.paths.iter().take(MOST_PATHS).map(lane).collect()
+}
+
+fn system(step: &'static str, error: impl Into<io::Error>) -> SendError {
+    SendError::System { step, source: error.into() }
+}
