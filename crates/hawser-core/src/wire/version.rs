@@ -58,9 +58,9 @@ pub struct Version {
 impl Version {
     /// That of portals which do not say theirs: they take the frames up to 0x0d, and drop a datagram with another.
     pub const UNSAID: Version = Version { revision: 0, capabilities: Capabilities::TERMS.and(Capabilities::REPAIRS) };
-    /// Ours.
+    /// Ours: 1.1 had no SPEED.
     pub const OURS: Version = Version {
-        revision: 1,
+        revision: 2,
         capabilities: Version::UNSAID.capabilities.and(Capabilities::SKIPS).and(Capabilities::SPEED),
     };
     /// Ours, of a portal that is a member of a hub, or has one.
@@ -108,10 +108,10 @@ mod tests {
 
     #[test]
     fn what_we_speak_has_its_golden_number() {
-        assert_eq!(Version::OURS.put(0), 0x0100_0f00_0000_0000, "docs/wire.md has it");
-        assert_eq!(Version::OURS_IN_HUB.put(0), 0x0100_1f00_0000_0000);
+        assert_eq!(Version::OURS.put(0), 0x0200_0f00_0000_0000, "docs/wire.md has it");
+        assert_eq!(Version::OURS_IN_HUB.put(0), 0x0200_1f00_0000_0000);
         assert!(Version::OURS_IN_HUB.is_like(Version::OURS) && !Version::OURS.is_like(Version::UNSAID));
-        assert_eq!((Version::OURS.to_string(), Version::UNSAID.to_string()), ("1.1".to_owned(), "1.0".to_owned()));
+        assert_eq!((Version::OURS.to_string(), Version::UNSAID.to_string()), ("1.2".to_owned(), "1.0".to_owned()));
     }
 
     #[test]
