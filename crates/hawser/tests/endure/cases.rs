@@ -124,6 +124,7 @@ impl Restarts {
         let name = if signal == Signal::KILL { "kill -9" } else { "SIGTERM" };
         let case = format!("{} restarted {times} times by {name}, gone for {gone:?}, links of {delay:?}", NAMES[side]);
         let mut ordeal = Ordeal::begin(&case, [&[]; 2]);
+        ordeal.gone = gone;
         for (link, way) in ordeal.field.links.iter().flat_map(|link| Way::BOTH.map(|way| (link, way))) {
             link.set(way, |settings| settings.delay = delay).expect("it can be set");
         }

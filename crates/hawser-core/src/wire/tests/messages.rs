@@ -137,7 +137,7 @@ fn an_offer_that_says_what_is_spoken_has_its_golden_bytes() {
         instance: InstanceId(0x0102_0304_0506_0708),
     };
     assert_eq!(offer.version(), Version::UNSAID, "a portal from before this says nothing");
-    let bytes = hex("01 00 83 00 01000f0405060708 000000000000000000000000");
+    let bytes = hex("01 00 83 00 02000f0405060708 000000000000000000000000");
     assert_eq!(offer.spoken().encode(None).to_vec(), bytes);
     let (read, _) = Offer::decode(&bytes).expect("an offer");
     assert_eq!((read, read.version()), (offer.spoken(), Version::OURS));
