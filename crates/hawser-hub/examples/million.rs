@@ -230,10 +230,10 @@ fn main() {
         }
     }
     let Some(file) = file else { return };
-    let command = "cargo run --release -p hawser-hub --example million -- --json FILE";
+    let command = format!("cargo run --release -p hawser-hub --example million -- --peers {peers} --json FILE");
     json::write(
         &file,
-        "hub, a million peers",
-        &[("command", text(command)), ("peers", peers.to_string()), ("runs", array(runs.into_iter()))],
+        "hub, many peers",
+        &[("command", text(&command)), ("peers", peers.to_string()), ("runs", array(runs.into_iter()))],
     );
 }
