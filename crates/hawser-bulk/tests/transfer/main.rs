@@ -1,5 +1,6 @@
 //! Whole transfers over simulated links, in virtual time. Seeds are printed.
 
+mod source;
 mod world;
 
 use std::time::Duration;

@@ -11,15 +11,17 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use hawser_bulk::digest::Digest;
-use hawser_bulk::layout::{FileInfo, FileName};
+use hawser_bulk::layout::FileInfo;
 use hawser_bulk::receiver::{Event as Came, MOST_ANSWER, Receiver, SessionId};
-use hawser_bulk::sender::{Call, End, Event, Law, PathCounts, PathState, SendPlan, Sender};
+use hawser_bulk::sender::{Call, End, Event, Law, PathCounts, PathState, Sender};
 use hawser_bulk::trust::{Trust, offer};
 use hawser_bulk::wire::{Have, Verdict};
 use hawser_bulk::{BLOCK_LEN, BlockId, Layout};
 use hawser_core::units::{Random, Rate, Time};
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
+
+use super::source::Source;
 
 /// When all begins.
 const START: Time = Time::from_nanos(1_000_000_000);
@@ -430,61 +432,5 @@ impl<'o> World<'o> {
             }
         }
         end
-    }
-}
-
-/// Where the sender reads.
-struct Source {
-    order: Order,
-    files: Vec<Vec<u8>>,
-    have: Vec<Option<Have>>,
-    next: u32,
-    digests: Vec<(usize, Digest)>,
-    results: Vec<Option<Verdict>>,
-}
-
-impl Source {
-    fn new(order: &Order) -> Source {
-        let files: Vec<_> =
-            order.sizes.iter().enumerate().map(|(file, size)| bytes_of(file, *size, order.seed)).collect();
-        let have = vec![None; files.len()];
-        let results = vec![None; files.len()];
-        Source { order: order.clone(), files, have, next: 0, digests: Vec::new(), results }
-    }
-
-    fn plan(&self, answered: (usize, Duration)) -> SendPlan {
-        let name = |file: usize| FileName::new(format!("file{file}").as_bytes()).expect("a name");
-        let info = |(file, size): (usize, &u64)| FileInfo { name: name(file), size: *size, modified: 1 };
-        SendPlan {
-            files: self.order.sizes.iter().enumerate().map(info).collect(),
-            payloads: vec![1392; self.order.links.len()],
-            answered,
-            law: self.order.law,
-            ceiling: self.order.ceiling,
-            most_datagrams: self.order.most_datagrams,
-            seed: self.order.seed,
-        }
-    }
-
-    fn answered(&mut self, file: usize, verdict: Verdict, have: Have) {
-        assert_eq!(verdict, Verdict::Good);
-        self.have[file] = Some(have);
-        let blocks = self.files[file].chunks(BLOCK_LEN).map(Digest::of_block).collect::<Vec<_>>();
-        self.digests.push((file, Digest::of_file(&blocks)));
-    }
-
-    fn read(&mut self) -> Option<(BlockId, Vec<u8>)> {
-        let layout = Layout::new(self.order.sizes.iter().copied(), 1000).expect("an offer");
-        while self.next < layout.blocks() {
-            let block = BlockId(self.next);
-            self.next += 1;
-            let (file, at) = layout.place(block).expect("a block");
-            let have = self.have[file].as_ref().expect("it was answered");
-            if !have.has(block.0 - layout.blocks_of(file).start) {
-                let end = (at as usize + BLOCK_LEN).min(self.files[file].len());
-                return Some((block, self.files[file][at as usize..end].to_vec()));
-            }
-        }
-        None
     }
 }
