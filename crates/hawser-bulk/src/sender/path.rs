@@ -33,8 +33,7 @@ use crate::wire::{Ack, Mark};
 /// Silences after the first before a suspect path is down, and the least time for them (hawser-core: path/constants.rs).
 const SUSPECT_PTOS: u32 = 3;
 const SUSPECT_FOR: Duration = Duration::from_millis(300);
-/// How often a path that is down is probed (the same), and one that is suspect: probe timeouts double, and a lossy path would be
-/// silent for long.
+/// How often a path that is down is probed (the same), and one that is suspect: probe timeouts double.
 const DOWN_PROBE: Duration = Duration::from_millis(500);
 const SUSPECT_PROBE: Duration = Duration::from_millis(250);
 /// Probes of a path that never answered before it counts as down.
@@ -276,7 +275,7 @@ impl SendPath {
     }
 
     fn detect_losses(&mut self, now: Time, fate: &mut impl FnMut(Fate)) {
-        let SendPath { sent, rtt, sampler, counts, .. } = self;
+        let Self { sent, rtt, sampler, counts, .. } = self;
         let outcome = sent.detect_losses(now, rtt, |_, packet| {
             sampler.on_lost(ByteCount(packet.bytes.into()));
             counts.lost += 1;

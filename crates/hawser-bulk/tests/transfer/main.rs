@@ -1,5 +1,6 @@
 //! Whole transfers over simulated links, in virtual time. Seeds are printed.
 
+mod source;
 mod world;
 
 use std::time::Duration;
@@ -9,7 +10,7 @@ use hawser_bulk::sender::{End, Law, PathState};
 use hawser_bulk::wire::Verdict;
 use hawser_core::units::Rate;
 use proptest::prelude::*;
-use world::{Disk, Link, Order, Run, bytes_of, run};
+use world::{Disk, Link, Order, Run, bytes_of, run, share};
 
 const MB: u64 = 1_000_000;
 /// What is left of a link's rate: 1360 bytes of file in a datagram of 1464 with all headers.
@@ -173,6 +174,29 @@ fn a_fair_path_answers_loss_as_cubic_does() {
     let share = mbps(&clean, &whole(&clean)) / (100.0 * HEADERS);
     println!("fair: {got:.1} Mbit/s at 1 % loss, {share:.2} of a clean link");
     assert!(share > 0.75, "{share} of a clean link");
+}
+
+/// What the first of two transfers gets of a link beside the second, after the time in which both found their rates.
+fn beside(first: Law, second: Law, link: Link, seed: u64) -> f64 {
+    let order = |law, seed| Order { law, ..Order::new(vec![link.clone()], &[60 * MB], seed) };
+    let orders = [order(first, seed), order(second, seed + 1000)];
+    let gained = share(&orders, [Duration::from_secs(5), Duration::from_secs(22)]);
+    gained[0] as f64 / gained[1] as f64
+}
+
+#[test]
+fn transfers_share_a_link() {
+    for (first, second, queue_ms, most) in [
+        (Law::Fair, Law::Fair, 50.0, 1.6),
+        (Law::Fill, Law::Fill, 50.0, 2.5),
+        (Law::Fill, Law::Fair, 20.0, 20.0),
+        (Law::Fill, Law::Fair, 100.0, 20.0),
+    ] {
+        let link = Link { queue_ms, ..Link::new(20.0, 10.0) };
+        let ratio = beside(first, second, link, 12);
+        println!("{first:?} beside {second:?}, queue of {queue_ms} ms: {ratio:.2}");
+        assert!((1.0 / most..most).contains(&ratio), "{first:?} beside {second:?}: {ratio}");
+    }
 }
 
 proptest! {

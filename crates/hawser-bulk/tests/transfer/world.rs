@@ -3,21 +3,28 @@
 //! 1. [`Link`]: rate, delay, queue, loss, reordering, duplication, and when it is dead. 2. [`World::run`] moves from one event to the
 //!    next: datagrams arrive, timers fire, blocks are read and written. 3. [`Run`]: what came of it.
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::time::Duration;
 
 use hawser_bulk::digest::Digest;
-use hawser_bulk::layout::{FileInfo, FileName};
+use hawser_bulk::layout::FileInfo;
 use hawser_bulk::receiver::{Event as Came, MOST_ANSWER, Receiver, SessionId};
-use hawser_bulk::sender::{Call, End, Event, Law, PathCounts, PathState, SendPlan, Sender};
+use hawser_bulk::sender::{Call, End, Event, Law, PathCounts, PathState, Sender};
 use hawser_bulk::trust::{Trust, offer};
 use hawser_bulk::wire::{Have, Verdict};
 use hawser_bulk::{BLOCK_LEN, BlockId, Layout};
 use hawser_core::units::{Random, Rate, Time};
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
+
+use super::source::Source;
+
+/// When all begins.
+const START: Time = Time::from_nanos(1_000_000_000);
 
 /// How a link treats datagrams, in each direction.
 #[derive(Clone, Debug)]
@@ -129,8 +136,8 @@ struct World<'o> {
     next: u64,
     /// When somebody wants to be called, if nothing happens before.
     wake_at: Time,
-    /// When each direction of each link is free.
-    free: Vec<[Time; 2]>,
+    /// When each direction of each link is free: others may share them.
+    free: Rc<RefCell<Vec<[Time; 2]>>>,
     chance: Chance,
     disk: Disk,
     disk_free: Time,
@@ -144,37 +151,86 @@ struct World<'o> {
 
 /// Runs a transfer, which goes on with what is on the disk.
 pub fn run(order: &Order, disk: Disk) -> Run {
-    let trust = Trust::secret([7; 32]);
-    let mut world = World::new(order, disk);
-    let mut receiver: Receiver<usize> = Receiver::new(trust.clone(), true);
-    let mut call = Call::new(&trust, offer(true), order.links.len(), world.now, &mut world.chance).expect("a receiver");
-    let mut sender: Option<Sender> = None;
-    let mut source = Source::new(order);
-    let start = world.now;
-    let mut end = None;
-    while end.is_none() && world.now < start + order.patience {
+    let free = Rc::new(RefCell::new(vec![[START; 2]; order.links.len()]));
+    let mut transfer = Transfer::new(order, disk, free);
+    while !transfer.is_over() {
+        transfer.step();
+    }
+    transfer.run()
+}
+
+/// Runs transfers over the same links, and tells how many bytes of each arrived from one moment to another.
+pub fn share(orders: &[Order], [from, to]: [Duration; 2]) -> Vec<u64> {
+    let free = Rc::new(RefCell::new(vec![[START; 2]; orders[0].links.len()]));
+    let mut all: Vec<Transfer<'_>> =
+        orders.iter().map(|order| Transfer::new(order, Disk::default(), Rc::clone(&free))).collect();
+    let arrived = |all: &[Transfer<'_>]| -> Vec<u64> {
+        all.iter().map(|transfer| transfer.sender.as_ref().map_or(0, Sender::arrived)).collect()
+    };
+    let mut before = None;
+    loop {
+        let next = (0..all.len()).min_by_key(|at| all[*at].world.next_at()).expect("a transfer");
+        let now = all[next].world.next_at();
+        if now > START + from && before.is_none() {
+            before = Some(arrived(&all));
+        }
+        if now > START + to {
+            let before = before.unwrap_or_default();
+            return arrived(&all).iter().zip(before).map(|(after, before)| after - before).collect();
+        }
+        assert!(!all[next].is_over(), "files are longer than the time");
+        all[next].step();
+    }
+}
+
+/// Both ends, and what is between them.
+struct Transfer<'o> {
+    world: World<'o>,
+    receiver: Receiver<usize>,
+    call: Call,
+    sender: Option<Sender>,
+    source: Source,
+    end: Option<End>,
+}
+
+impl<'o> Transfer<'o> {
+    fn new(order: &'o Order, disk: Disk, free: Rc<RefCell<Vec<[Time; 2]>>>) -> Transfer<'o> {
+        let trust = Trust::secret([7; 32]);
+        let mut world = World::new(order, disk, free);
+        let receiver = Receiver::new(trust.clone(), true);
+        let call = Call::new(&trust, offer(true), order.links.len(), world.now, &mut world.chance);
+        let call = call.expect("a receiver");
+        Transfer { world, receiver, call, sender: None, source: Source::new(order), end: None }
+    }
+
+    fn is_over(&self) -> bool {
+        self.end.is_some() || self.world.now >= START + self.world.order.patience
+    }
+
+    fn step(&mut self) {
+        let Transfer { world, receiver, call, sender, source, end } = self;
         match world.next_thing() {
             Some(Do::ToReceiver(link, datagram)) => {
                 let host = SocketAddr::from(([10, 0, 0, link as u8 + 1], 1));
                 receiver.handle_datagram(world.now, link, host, &datagram, &mut world.chance);
             }
-            Some(Do::ToSender(link, mut datagram)) => match &mut sender {
+            Some(Do::ToSender(link, mut datagram)) => match sender {
                 Some(sender) => {
                     sender.handle_datagram(world.now, link, &mut datagram);
                 }
                 None => {
                     if let Some(called) = call.handle_datagram(world.now, link, &datagram) {
                         let plan = source.plan((called.path, called.round_trip));
-                        sender = Some(Sender::new(world.now, called.keys, &plan).expect("an offer"));
+                        *sender = Some(Sender::new(world.now, called.keys, &plan).expect("an offer"));
                     }
                 }
             },
-            Some(Do::Written(block, memory)) => world.written(&mut receiver, block, memory),
+            Some(Do::Written(block, memory)) => world.written(receiver, block, memory),
             None => {}
         }
-        world.mind_receiver(&mut receiver);
-        if let Some(sender) = &mut sender {
-            end = world.mind_sender(sender, &mut source);
+        world.mind_receiver(receiver);
+        if let Some(sender) = sender {
+            *end = world.mind_sender(sender, source);
         } else {
             while let Some((link, datagram)) = call.poll_transmit(world.now, &mut world.chance) {
                 world.pass(link, 0, datagram.to_vec());
@@ -182,27 +238,30 @@ pub fn run(order: &Order, disk: Disk) -> Run {
             world.wake(call.deadline());
         }
     }
-    let sender = sender.expect("somebody answered");
-    Run {
-        end: end.unwrap_or(End::Silent),
-        seconds: world.now.since(start).as_secs_f64(),
-        results: source.results,
-        paths: sender.paths().map(|(state, _, _, counts)| (state, counts)).collect(),
-        most_blocks: world.most_blocks,
-        arrived: sender.arrived(),
-        disk: world.disk,
+
+    fn run(self) -> Run {
+        let sender = self.sender.expect("somebody answered");
+        Run {
+            end: self.end.unwrap_or(End::Silent),
+            seconds: self.world.now.since(START).as_secs_f64(),
+            results: self.source.results,
+            paths: sender.paths().map(|(state, _, _, counts)| (state, counts)).collect(),
+            most_blocks: self.world.most_blocks,
+            arrived: sender.arrived(),
+            disk: self.world.disk,
+        }
     }
 }
 
 impl<'o> World<'o> {
-    fn new(order: &'o Order, mut disk: Disk) -> World<'o> {
+    fn new(order: &'o Order, mut disk: Disk, free: Rc<RefCell<Vec<[Time; 2]>>>) -> World<'o> {
         disk.files.resize(order.sizes.len(), Vec::new());
         disk.hashes.resize(order.sizes.len(), Vec::new());
         for (file, size) in order.sizes.iter().enumerate() {
             disk.files[file].resize(*size as usize, 0);
             disk.hashes[file].resize(size.div_ceil(BLOCK_LEN as u64) as usize, Digest::default());
         }
-        let now = Time::from_nanos(1_000_000_000);
+        let now = START;
         World {
             order,
             now,
@@ -210,7 +269,7 @@ impl<'o> World<'o> {
             heap: BinaryHeap::new(),
             things: BTreeMap::new(),
             next: 0,
-            free: vec![[now; 2]; order.links.len()],
+            free,
             chance: Chance::new(order.seed),
             disk,
             disk_free: now,
@@ -221,6 +280,11 @@ impl<'o> World<'o> {
             in_memory: 0,
             most_blocks: 0,
         }
+    }
+
+    /// When something happens next.
+    fn next_at(&self) -> Time {
+        self.heap.peek().map_or(Time::NEVER, |Reverse((at, _))| *at).min(self.wake_at)
     }
 
     /// What happens next; nothing but a timer's call otherwise.
@@ -247,17 +311,18 @@ impl<'o> World<'o> {
     fn pass(&mut self, link: usize, direction: usize, datagram: Vec<u8>) {
         let plan = &self.order.links[link];
         let dead = plan.dead_ms.is_some_and(|(from, to)| {
-            let ms = self.now.since(Time::from_nanos(1_000_000_000)).as_millis() as u64;
+            let ms = self.now.since(START).as_millis() as u64;
             (from..to).contains(&ms)
         });
         // 72 bytes of SCION, UDP and IP before it.
         let takes = Duration::from_secs_f64((datagram.len() + 72) as f64 * 8.0 / (plan.mbps * 1e6));
-        let waits = self.free[link][direction].since(self.now);
+        let free = self.free.borrow()[link][direction];
+        let waits = free.since(self.now);
         if dead || waits > Duration::from_secs_f64(plan.queue_ms / 1e3) || self.chance.part() < plan.loss {
             return;
         }
-        let leaves = self.free[link][direction].max(self.now) + takes;
-        self.free[link][direction] = leaves;
+        let leaves = free.max(self.now) + takes;
+        self.free.borrow_mut()[link][direction] = leaves;
         let copies = 1 + usize::from(self.chance.part() < plan.duplicates);
         for _ in 0..copies {
             let jitter = self.chance.part() * plan.jitter_ms;
@@ -367,61 +432,5 @@ impl<'o> World<'o> {
             }
         }
         end
-    }
-}
-
-/// Where the sender reads.
-struct Source {
-    order: Order,
-    files: Vec<Vec<u8>>,
-    have: Vec<Option<Have>>,
-    next: u32,
-    digests: Vec<(usize, Digest)>,
-    results: Vec<Option<Verdict>>,
-}
-
-impl Source {
-    fn new(order: &Order) -> Source {
-        let files: Vec<_> =
-            order.sizes.iter().enumerate().map(|(file, size)| bytes_of(file, *size, order.seed)).collect();
-        let have = vec![None; files.len()];
-        let results = vec![None; files.len()];
-        Source { order: order.clone(), files, have, next: 0, digests: Vec::new(), results }
-    }
-
-    fn plan(&self, answered: (usize, Duration)) -> SendPlan {
-        let name = |file: usize| FileName::new(format!("file{file}").as_bytes()).expect("a name");
-        let info = |(file, size): (usize, &u64)| FileInfo { name: name(file), size: *size, modified: 1 };
-        SendPlan {
-            files: self.order.sizes.iter().enumerate().map(info).collect(),
-            payloads: vec![1392; self.order.links.len()],
-            answered,
-            law: self.order.law,
-            ceiling: self.order.ceiling,
-            most_datagrams: self.order.most_datagrams,
-            seed: self.order.seed,
-        }
-    }
-
-    fn answered(&mut self, file: usize, verdict: Verdict, have: Have) {
-        assert_eq!(verdict, Verdict::Good);
-        self.have[file] = Some(have);
-        let blocks = self.files[file].chunks(BLOCK_LEN).map(Digest::of_block).collect::<Vec<_>>();
-        self.digests.push((file, Digest::of_file(&blocks)));
-    }
-
-    fn read(&mut self) -> Option<(BlockId, Vec<u8>)> {
-        let layout = Layout::new(self.order.sizes.iter().copied(), 1000).expect("an offer");
-        while self.next < layout.blocks() {
-            let block = BlockId(self.next);
-            self.next += 1;
-            let (file, at) = layout.place(block).expect("a block");
-            let have = self.have[file].as_ref().expect("it was answered");
-            if !have.has(block.0 - layout.blocks_of(file).start) {
-                let end = (at as usize + BLOCK_LEN).min(self.files[file].len());
-                return Some((block, self.files[file][at as usize..end].to_vec()));
-            }
-        }
-        None
     }
 }

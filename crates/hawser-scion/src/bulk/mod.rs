@@ -4,6 +4,7 @@
 //! 2. [`receive`]: one thread for packets, and one for each session that hashes and writes (`writer.rs`, `part.rs`).
 //! 3. What happens is told to the caller, who may end it.
 
+mod order;
 mod part;
 mod reader;
 mod receive;
@@ -19,10 +20,11 @@ pub use hawser_bulk::trust::{KEY_LEN, Trust};
 pub use hawser_bulk::wire::Verdict;
 pub use hawser_core::handshake::{Identity, PublicKey};
 pub use hawser_core::units::{Random, Rate};
+pub use order::{PathProgress, Progress, SendError, SendOrder, Sent};
 pub use part::PartError;
 pub use reader::SourceError;
 pub use receive::{ReceiveError, ReceiveOrder, Received, receive};
-pub use send::{PathProgress, Progress, SendError, SendOrder, Sent, send};
+pub use send::send;
 
 /// Whether AES-128-GCM is done by instructions of this machine.
 fn machine_has_aes() -> bool {

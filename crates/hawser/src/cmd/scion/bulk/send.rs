@@ -217,7 +217,9 @@ impl Send {
                     verdict => eprintln!("error: send {}: {verdict}", info.name),
                 }
             }
-            print(&summary(&sent.progress))?;
+            if sent.progress.bytes > 0 {
+                print(&summary(&sent.progress))?;
+            }
         }
         let failed = sent.files.iter().filter(|(_, verdict, _)| *verdict != Verdict::Good);
         let failed: Vec<Verdict> = failed.map(|(_, verdict, _)| *verdict).collect();
