@@ -4,6 +4,7 @@
 //! 2. [`receive`]: one thread for packets, and one for each session that hashes and writes (`writer.rs`, `part.rs`).
 //! 3. What happens is told to the caller, who may end it.
 
+mod lanes;
 mod order;
 mod part;
 mod reader;

@@ -14,26 +14,25 @@
 //!    it sleeps until something happens. 4. Paths are renewed as whoever knows them says.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hawser_bulk::Layout;
 use hawser_bulk::digest::Digest;
-use hawser_bulk::sender::{Call, Called, End, Event, MOST_PATHS, SendPlan, Sender, layout_of};
+use hawser_bulk::sender::{Call, Called, End, Event, SendPlan, Sender, layout_of};
 use hawser_bulk::trust::offer;
 use hawser_bulk::wire::{Have, Reason, Verdict};
 use hawser_core::units::{Random, Time};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use super::lanes::{Lane, lanes};
 use super::order::{PathProgress, Progress, SendError, SendOrder, Sent};
 use super::reader::{Read, Reader, Source};
 use super::wake::{Clock, SystemRandom, Wake};
-use crate::addr::EndpointAddr;
-use crate::conn::{self, ConnOpts, PathTable, ScionConn};
-use crate::path::{Fingerprint, Path};
+use crate::conn;
+use crate::path::Path;
 
 /// Bytes that a path sends in a row before others are looked after: three trains.
 const TURN: usize = 180_000;
@@ -80,14 +79,6 @@ pub fn send(
         tell,
     };
     run.all()
-}
-
-/// A socket for a path.
-struct Lane {
-    conn: ScionConn,
-    path: Fingerprint,
-    /// The socket is full: a part of the last batch waits.
-    full: bool,
 }
 
 /// What goes on. Calling at first; the packet thread owns it.
@@ -454,28 +445,6 @@ enum Word {
     Payload(usize),
 }
 
-/// Step 1.
-fn lanes(order: &SendOrder) -> Result<Vec<Lane>, SendError> {
-    let opts = |host: IpAddr| {
-        let local = EndpointAddr::new(order.local.isd_as, SocketAddr::new(host, order.local.host.port()));
-        let plain = ConnOpts::new(local);
-        // What opens is right: the cipher's tag says more than a checksum.
-        ConnOpts { dispatched: order.dispatched, verify: false, mtu: order.mtu.unwrap_or(plain.mtu), ..plain }
-    };
-    if order.destination.isd_as == order.local.isd_as {
-        let table = Arc::new(PathTable::default());
-        let conn = ScionConn::open(opts(order.local.host.ip()), order.destination, table)?;
-        return Ok(vec![Lane { conn, path: Fingerprint::default(), full: false }]);
-    }
-    let lane = |path: &Path| {
-        let towards = path.next_hop.unwrap_or(order.destination.host);
-        let host = crate::probe::host_towards(towards).map_err(|error| system("find the way to the router", error))?;
-        let conn = ScionConn::along(opts(host), order.destination, path)?;
-        Ok(Lane { conn, path: path.interfaces.clone(), full: false })
-    };
-    order.paths.iter().take(MOST_PATHS).map(lane).collect()
-}
-
-fn system(step: &'static str, error: impl Into<io::Error>) -> SendError {
+pub(super) fn system(step: &'static str, error: impl Into<io::Error>) -> SendError {
     SendError::System { step, source: error.into() }
 }
