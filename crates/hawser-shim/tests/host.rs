@@ -14,6 +14,7 @@ use at_rest::at_rest;
 use hawser_net::netcfg::Change;
 use hawser_scion::EndpointAddr;
 use hawser_shim::config::{Config, EgressCount, Local, Mode, PathManager, Prefix};
+use hawser_shim::flow::Protocol;
 use hawser_shim::host::{Devices, System, own_addresses};
 use hawser_shim::manager::{Prepared, prepare};
 use hawser_shim::route::{Addresses, DEFAULT_RANGE, InterfaceIndex, NoAddress, Port, RouteTable, Side, Target};
@@ -134,10 +135,10 @@ async fn set(system: &mut System, config: &Config) -> Devices {
 fn routes(port: u16) -> RouteTable {
     let target = |side| Target { end: "1-ff00:0:120,10.120.0.10:31000".parse().unwrap(), side };
     let entries = [
-        ("192.0.2.10/32".parse().unwrap(), port.try_into().ok().map(Port), target(Side::Scion)),
-        ("203.0.113.0/24".parse().unwrap(), None, target(Side::Subflows)),
-        ("10.9.0.2/32".parse().unwrap(), None, target(Side::Main)),
-        ("2001:db8::/32".parse().unwrap(), None, target(Side::Scion)),
+        ("192.0.2.10/32".parse().unwrap(), port.try_into().ok().map(Port), Protocol::Tcp, target(Side::Scion)),
+        ("203.0.113.0/24".parse().unwrap(), None, Protocol::Tcp, target(Side::Subflows)),
+        ("10.9.0.2/32".parse().unwrap(), None, Protocol::Tcp, target(Side::Main)),
+        ("2001:db8::/32".parse().unwrap(), None, Protocol::Tcp, target(Side::Scion)),
     ];
     RouteTable::new(Some(DEFAULT_RANGE), entries)
 }

@@ -29,7 +29,7 @@ fn segment(sequence: u32, payload: usize, is_back: bool) -> Vec<u8> {
 
 #[test]
 fn a_known_flow_is_looked_up_and_counted_without_allocation() {
-    let mut table = FlowTable::new(Limits { flows: 16, half_open: 4 });
+    let mut table = FlowTable::new(Limits { flows: 16, half_open: 4 }, Limits { flows: 1, half_open: 1 });
     let packets: Vec<_> = (0..1000).map(|at| segment(1 + at * 1000, 1000, false)).collect();
     let mut show = |packet: &[u8]| {
         let observed = table.observe(Time::ZERO, Direction::Out, &Segment::parse(packet).unwrap()).unwrap();
@@ -73,6 +73,7 @@ struct Wire {
     sent: Vec<(Via, Vec<u8>)>,
     used: usize,
     delivered: usize,
+    control: Option<Control>,
 }
 
 impl Wire {
@@ -114,7 +115,8 @@ impl Outside for Wire {
         Some(OUTER)
     }
     fn close_port(&mut self, _: OuterPort) {}
-    fn send_control(&mut self, _: Via, _: &Control) -> Sent {
+    fn send_control(&mut self, _: Via, control: &Control) -> Sent {
+        self.control = Some(*control);
         Sent::All
     }
     fn deliver(&mut self, _: InterfaceIndex, packet: &[u8], _: bool) {
@@ -153,6 +155,17 @@ impl Two {
         let interface = InterfaceIndex::new(interface).unwrap();
         let ip = Addresses::of(self.ends[host], None, interface).unwrap().ipv6.unwrap();
         std::net::SocketAddr::new(ip.into(), 80)
+    }
+
+    /// The client answers the probe by which the server asks who it is; what waited for that is thrown away.
+    fn prove(&mut self) {
+        let probe = self.wires[1].control.take().expect("it asks");
+        let near = &mut self.engines[0];
+        let heard =
+            near.handle_datagram(Time::ZERO, By::Conn(ConnId(0)), self.ends[1], probe.bytes(), &mut self.wires[0]);
+        let answer = heard.echo.expect("the client has a flow there");
+        self.engines[1].handle_datagram(Time::ZERO, By::Port, self.conn, answer.bytes(), &mut self.wires[1]);
+        self.wires[1].used = 0;
     }
 
     /// A segment of a host's, all the way to the other.
@@ -231,5 +244,38 @@ fn cross_without_allocation(layer4: Layer4) {
         }
     });
     assert_eq!(two.wires[1].delivered - before, 998 * 1060, "all arrived");
+    assert_eq!(counted, 0);
+}
+
+#[test]
+fn datagrams_of_a_known_flow_cross_two_engines_without_allocation() {
+    let mut two = Two::new(Layer4::Udp);
+    let (client, server) = (two.address(0, 1), two.address(1, 0));
+    let packet = |from: std::net::SocketAddr, to: std::net::SocketAddr| {
+        let (std::net::IpAddr::V6(source), std::net::IpAddr::V6(destination)) = (from.ip(), to.ip()) else {
+            unreachable!("both are surrogates")
+        };
+        let mut packet = Vec::new();
+        let udp = PacketBuilder::ipv6(source.octets(), destination.octets(), 64).udp(from.port(), to.port());
+        udp.write(&mut packet, &[7; 1000]).unwrap();
+        packet
+    };
+    let mut there: Vec<_> = (0..1000).map(|_| packet(client, server)).collect();
+    let mut back: Vec<_> = (0..1000).map(|_| packet(server, client)).collect();
+    two.cross(0, &mut there[0]);
+    two.cross(1, &mut back[0]);
+    two.prove();
+    for at in 1..4 {
+        two.cross(0, &mut there[at]);
+        two.cross(1, &mut back[at]);
+    }
+    let before = two.wires[1].delivered;
+    let counted = allocations_of(|| {
+        for at in 4..1000 {
+            two.cross(0, &mut there[at]);
+            two.cross(1, &mut back[at]);
+        }
+    });
+    assert_eq!(two.wires[1].delivered - before, 996 * 1048, "all arrived");
     assert_eq!(counted, 0);
 }

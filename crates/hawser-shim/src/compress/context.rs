@@ -3,12 +3,12 @@
 use std::net::{IpAddr, SocketAddr};
 
 use hawser_core::packet::checksum;
-use hawser_core::packet::inner::{IPV4_HEADER, IPV6_HEADER, PROTOCOL_TCP};
+use hawser_core::packet::inner::{IPV4_HEADER, IPV6_HEADER};
 
-use crate::mptcp::Segment;
+use crate::flow::{Direction, FlowKey, Protocol};
 
 /// Bytes of an id: at random, so that what is still under way from before a restart meets no context of another flow.
-pub(super) const ID_BYTES: usize = 6;
+pub(crate) const ID_BYTES: usize = 6;
 /// IPv4's flag "don't fragment", and all that stands beside it in the same field (RFC 791 section 3.1).
 const DONT_FRAGMENT: u16 = 0x4000;
 /// The first byte of an IPv4 header without options, and the first half byte of an IPv6 header.
@@ -19,7 +19,7 @@ const FLOW_LABEL: u32 = 0xf_ffff;
 
 /// Names a context, at the end that did not draw it. There is no default. Plain value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct ContextId(pub [u8; ID_BYTES]);
+pub struct ContextId(pub(crate) [u8; ID_BYTES]);
 
 impl ContextId {
     pub(super) const fn drawn(random: u64) -> Self {
@@ -28,10 +28,11 @@ impl ContextId {
     }
 }
 
-/// What all segments of a flow have in common, as its sender writes them.
+/// What all segments or datagrams of a flow have in common, as its sender writes them.
 /// There is no default. Plain value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Constants {
+    pub protocol: Protocol,
     pub source: SocketAddr,
     pub destination: SocketAddr,
     pub hop_limit: u8,
@@ -51,24 +52,33 @@ pub(crate) struct Varying {
 }
 
 impl Constants {
+    /// Of the flow, where the peer is the sender.
+    pub(super) const fn key(&self) -> FlowKey {
+        FlowKey::between(self.protocol, self.source, self.destination, Direction::In)
+    }
+
     /// The constants of a packet, of which the headers are enough, and what varies; none where its headers are such that a
     /// context cannot bring them back: options of IPv4, extension headers, a wrong checksum.
-    pub(super) fn of(packet: &[u8], segment: &Segment<'_>) -> Option<(Self, Varying)> {
+    pub(super) fn of(
+        packet: &[u8],
+        protocol: Protocol,
+        source: SocketAddr,
+        destination: SocketAddr,
+    ) -> Option<(Self, Varying)> {
         let half = |at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
-        let Segment { source, destination, .. } = *segment;
         if source.is_ipv4() {
             let header = packet.get(..IPV4_HEADER)?;
             let fragment = half(6);
             let is_plain = header[0] == IPV4_PLAIN && fragment & !DONT_FRAGMENT == 0 && checksum::verifies(0, header);
             let dont_fragment = fragment == DONT_FRAGMENT;
-            let all = Self { source, destination, hop_limit: header[8], flow_label: 0, dont_fragment };
+            let all = Self { protocol, source, destination, hop_limit: header[8], flow_label: 0, dont_fragment };
             return is_plain.then_some((all, Varying { traffic_class: header[1], identification: half(4) }));
         }
         let header = packet.get(..IPV6_HEADER)?;
         let word = u32::from_be_bytes([header[0], header[1], header[2], header[3]]);
         let (traffic_class, flow_label, hop_limit) = ((half(0) >> 4) as u8, word & FLOW_LABEL, header[7]);
-        let all = Self { source, destination, hop_limit, flow_label, dont_fragment: true };
-        let is_plain = header[6] == PROTOCOL_TCP;
+        let all = Self { protocol, source, destination, hop_limit, flow_label, dont_fragment: true };
+        let is_plain = header[6] == protocol.number();
         is_plain.then_some((all, Varying { traffic_class, identification: 0 }))
     }
 
@@ -83,7 +93,7 @@ impl Constants {
                 out.extend(total.to_be_bytes());
                 out.extend(varying.identification.to_be_bytes());
                 out.extend(fragment.to_be_bytes());
-                out.extend([self.hop_limit, PROTOCOL_TCP, 0, 0]);
+                out.extend([self.hop_limit, self.protocol.number(), 0, 0]);
                 out.extend(source.octets());
                 out.extend(destination.octets());
                 let checksum = !checksum::sum(&out[at..]);
@@ -94,7 +104,7 @@ impl Constants {
                 let word = u32::from(IPV6_VERSION) << 28 | u32::from(varying.traffic_class) << 20 | self.flow_label;
                 out.extend(word.to_be_bytes());
                 out.extend(payload.to_be_bytes());
-                out.extend([PROTOCOL_TCP, self.hop_limit]);
+                out.extend([self.protocol.number(), self.hop_limit]);
                 out.extend(source.octets());
                 out.extend(destination.octets());
             }

@@ -12,8 +12,9 @@ use hawser_core::units::Time;
 use super::context::{Constants, ContextId, Varying};
 use super::format::{Compact, Datagram, Whole};
 use super::{Compression, Counters};
-use crate::flow::{Direction, FlowKey};
+use crate::flow::{Direction, FlowKey, Protocol};
 use crate::mptcp::Segment;
+use crate::udp::Content;
 
 /// Where the offset of the data stands in the fields of a compact datagram, in words of four bytes (RFC 9293 section 3.1).
 const OFFSET_IN_FIELDS: usize = 8;
@@ -46,7 +47,7 @@ pub enum Rejected {
 
 impl Compression {
     /// Reads a datagram of the peer's, and writes its packet to `out`. `may` says whether the peer may send from one address to
-    /// another, and, where it is one of TCP, this segment: it is asked for whole packets, and contexts are of such.
+    /// another, and this: it is asked for whole packets, and contexts are of such.
     ///
     /// # Errors
     /// [`Rejected`]; it is counted.
@@ -54,13 +55,14 @@ impl Compression {
         &mut self,
         now: Time,
         datagram: &[u8],
-        may: impl FnOnce(IpAddr, IpAddr, Option<&Segment<'_>>) -> bool,
+        may: impl FnOnce(IpAddr, IpAddr, &Content<'_>) -> bool,
         out: &mut Vec<u8>,
     ) -> Result<Expanded, Rejected> {
         out.clear();
         let result = match Datagram::parse(datagram) {
             Some(Datagram::Whole(whole, packet)) => self.take_whole(now, whole, packet, may, out),
             Some(Datagram::Compact(compact, rest)) => self.take_compact(now, &compact, rest, out),
+            Some(Datagram::Udp(compact, data)) => self.take_udp(now, &compact, data, out),
             None => Err(Rejected::Malformed),
         };
         result.inspect_err(|rejected| self.counters.count(*rejected))
@@ -72,23 +74,28 @@ impl Compression {
         now: Time,
         whole: Whole,
         packet: &[u8],
-        may: impl FnOnce(IpAddr, IpAddr, Option<&Segment<'_>>) -> bool,
+        may: impl FnOnce(IpAddr, IpAddr, &Content<'_>) -> bool,
         out: &mut Vec<u8>,
     ) -> Result<Expanded, Rejected> {
-        let segment = Segment::parse(packet).ok();
-        if whole.headers_only {
-            let segment = segment.ok_or(Rejected::Malformed)?;
-            if !may(segment.source.ip(), segment.destination.ip(), Some(&segment)) {
-                return Err(Rejected::Foreign);
+        let content = Content::of(packet);
+        let (source, destination) = match (whole.headers_only, &content) {
+            (true, Content::Segment(segment)) => (segment.source.ip(), segment.destination.ip()),
+            (true, Content::Fragment(_) | Content::Refused(_) | Content::Other) => return Err(Rejected::Malformed),
+            (_, Content::Datagram(datagram)) => (datagram.source.ip(), datagram.destination.ip()),
+            (false, _) => {
+                let inner = inner::parse(packet).map_err(|_| Rejected::Malformed)?;
+                (inner.source, inner.destination)
             }
-        } else {
-            let inner = inner::parse(packet).map_err(|_| Rejected::Malformed)?;
-            if !may(inner.source, inner.destination, segment.as_ref()) {
-                return Err(Rejected::Foreign);
-            }
+        };
+        if !may(source, destination, &content) {
+            return Err(Rejected::Foreign);
         }
-        if let Some(segment) = segment {
-            self.learn(now, whole, packet, &segment);
+        match content {
+            Content::Segment(Segment { source, destination, .. }) => {
+                self.learn(now, whole, packet, FlowKey::between(Protocol::Tcp, source, destination, Direction::In));
+            }
+            Content::Datagram(datagram) => self.learn_udp(now, whole, packet, &datagram),
+            Content::Fragment(_) | Content::Refused(_) | Content::Other => {}
         }
         if whole.headers_only {
             return Ok(Expanded::Nothing);
@@ -97,10 +104,9 @@ impl Compression {
         Ok(Expanded::Packet { partial: whole.partial })
     }
 
-    fn learn(&mut self, now: Time, whole: Whole, packet: &[u8], segment: &Segment<'_>) {
-        let key = FlowKey::of(segment, Direction::In);
+    pub(super) fn learn(&mut self, now: Time, whole: Whole, packet: &[u8], key: FlowKey) {
         if let Some(id) = whole.defines {
-            let constants = Constants::of(packet, segment);
+            let constants = Constants::of(packet, key.protocol, key.remote, key.local);
             let taken = constants.is_some_and(|(constants, _)| self.define(now, key, id, constants));
             self.counters.refused += u64::from(!taken);
         }
@@ -134,10 +140,11 @@ impl Compression {
         true
     }
 
-    fn acknowledged(&mut self, key: FlowKey, id: ContextId) {
+    pub(super) fn acknowledged(&mut self, key: FlowKey, id: ContextId) {
         let outbound = self.flows.get_mut(&key).and_then(|flow| flow.outbound.as_mut());
         if let Some(outbound) = outbound.filter(|outbound| outbound.id == id) {
             outbound.is_known = true;
+            self.is_proven = true;
         }
     }
 
@@ -150,8 +157,11 @@ impl Compression {
         out: &mut Vec<u8>,
     ) -> Result<Expanded, Rejected> {
         let constants = *self.inbound.get(&compact.context).ok_or(Rejected::Unknown)?;
+        if constants.protocol != Protocol::Tcp {
+            return Err(Rejected::Malformed);
+        }
         let partial = write(&constants, compact, rest, out).ok_or(Rejected::Malformed)?;
-        let key = FlowKey { local: constants.destination, remote: constants.source };
+        let key = constants.key();
         if let Some(flow) = self.flows.get_mut(&key) {
             flow.used = now;
         }

@@ -1,5 +1,7 @@
 //! The bytes of datagrams; README.md draws them.
 
+use hawser_core::packet::inner::PROTOCOL_UDP;
+
 use super::context::{ContextId, ID_BYTES};
 
 /// The upper two bits of the first byte say what a datagram is.
@@ -21,15 +23,41 @@ const HAS_CLASS: u8 = 0x08;
 const HAS_URGENT: u8 = 0x04;
 const HAS_IDENTIFICATION: u8 = 0x02;
 const COMPACT_FLAGS: u8 = HAS_ACKNOWLEDGED | HAS_CHECKSUM | HAS_CLASS | HAS_URGENT | HAS_IDENTIFICATION;
+/// What makes a compact one a datagram of UDP: neither TCP's fields nor an urgent pointer stand there.
+const IS_UDP: u8 = 0x01;
+/// IPv6's fragment header (RFC 8200 section 4.5), ICMP (RFC 792) and ICMPv6 (RFC 4443).
+const FRAGMENT: u8 = 44;
+const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
+const UDP_FLAGS: u8 = HAS_ACKNOWLEDGED | HAS_CHECKSUM | HAS_CLASS | HAS_IDENTIFICATION | IS_UDP;
 /// What of a TCP header always stands in a compact datagram: sequence and acknowledgment number, offset, flags, window
 /// (RFC 9293 section 3.1, bytes 4 to 16).
 pub(super) const TCP_FIELDS: usize = 12;
 /// What a compact datagram has before TCP's options, and what else may vary: kind and flags, id, TCP's fields.
 pub const COMPACT_HEADER: u16 = (1 + ID_BYTES + TCP_FIELDS) as u16;
 
+/// The same of UDP: kind and flags, id.
+const UDP_HEADER: u16 = (1 + ID_BYTES) as u16;
+
 /// Whether a datagram says that it is a whole packet: others are nothing without a context.
 pub fn is_whole(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|first| first & KIND == WHOLE)
+}
+
+/// Whether a datagram says that it is one of UDP, a part of one or about one, without reading it: what it says may be wrong.
+pub fn is_datagram(datagram: &[u8]) -> bool {
+    let Some((&first, rest)) = datagram.split_first() else { return false };
+    let ids = usize::from(first & DEFINES != 0) + usize::from(first & ACKNOWLEDGES != 0);
+    match (first & KIND, rest.get(ids * ID_BYTES..)) {
+        (COMPACT, _) => first & IS_UDP != 0,
+        (WHOLE, Some(packet)) => {
+            let is_v4 = packet.first().is_some_and(|first| first >> 4 == 4);
+            let protocol = packet.get(if is_v4 { 9 } else { 6 });
+            let others = if is_v4 { [ICMP, ICMP] } else { [ICMPV6, FRAGMENT] };
+            protocol.is_some_and(|protocol| *protocol == PROTOCOL_UDP || others.contains(protocol))
+        }
+        _ => false,
+    }
 }
 
 /// Datagrams, one after the other. Starts with none; reused, so that nothing is allocated in the long run. One owner.
@@ -99,11 +127,25 @@ pub(super) struct Compact {
     pub identification: Option<u16>,
 }
 
+/// What stands before a compact datagram's data. Plain value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct CompactUdp {
+    pub context: ContextId,
+    pub acknowledges: Option<ContextId>,
+    /// None: it is partial. Zero: there is none.
+    pub checksum: Option<u16>,
+    /// None: zero.
+    pub class: Option<u8>,
+    /// None: zero.
+    pub identification: Option<u16>,
+}
+
 /// A datagram, read. Borrows from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Datagram<'d> {
     Whole(Whole, &'d [u8]),
     Compact(Compact, &'d [u8]),
+    Udp(CompactUdp, &'d [u8]),
 }
 
 impl Whole {
@@ -157,6 +199,36 @@ impl Compact {
     }
 }
 
+impl CompactUdp {
+    pub(super) fn len(&self) -> usize {
+        usize::from(UDP_HEADER)
+            + if self.acknowledges.is_some() { ID_BYTES } else { 0 }
+            + 2 * usize::from(self.checksum.is_some())
+            + usize::from(self.class.is_some())
+            + 2 * usize::from(self.identification.is_some())
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let flag = |is: bool, flag: u8| if is { flag } else { 0 };
+        let flags = flag(self.acknowledges.is_some(), HAS_ACKNOWLEDGED)
+            | flag(self.checksum.is_some(), HAS_CHECKSUM)
+            | flag(self.class.is_some(), HAS_CLASS)
+            | flag(self.identification.is_some(), HAS_IDENTIFICATION);
+        out.push(COMPACT | IS_UDP | flags);
+        out.extend(self.context.0);
+        if let Some(id) = self.acknowledges {
+            out.extend(id.0);
+        }
+        if let Some(checksum) = self.checksum {
+            out.extend(checksum.to_be_bytes());
+        }
+        out.extend(self.class);
+        if let Some(identification) = self.identification {
+            out.extend(identification.to_be_bytes());
+        }
+    }
+}
+
 impl<'d> Datagram<'d> {
     /// Reads a datagram; none where it is cut short, or says what nothing here says.
     pub(super) fn parse(datagram: &'d [u8]) -> Option<Self> {
@@ -172,6 +244,16 @@ impl<'d> Datagram<'d> {
                     acknowledges: rest.id(flags & ACKNOWLEDGES)?,
                 };
                 Some(Self::Whole(whole, rest.0))
+            }
+            COMPACT if flags & IS_UDP != 0 && flags & !UDP_FLAGS == 0 => {
+                let compact = CompactUdp {
+                    context: ContextId(rest.take()?),
+                    acknowledges: rest.id(flags & HAS_ACKNOWLEDGED)?,
+                    checksum: rest.half(flags & HAS_CHECKSUM)?,
+                    class: if flags & HAS_CLASS == 0 { None } else { Some(rest.take::<1>()?[0]) },
+                    identification: rest.half(flags & HAS_IDENTIFICATION)?,
+                };
+                Some(Self::Udp(compact, rest.0))
             }
             COMPACT if flags & !COMPACT_FLAGS == 0 => {
                 let compact = Compact {

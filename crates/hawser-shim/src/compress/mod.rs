@@ -4,6 +4,7 @@
 //! 2. The far end keeps the context, and acknowledges its id in the next datagram that goes back.
 //! 3. From then on a segment's datagram is the id, what of TCP's header changes, options and payload.
 //! 4. A segment that is retransmitted defines its context anew: so the ends find each other after a restart of either.
+//! 5. Datagrams of UDP have contexts, too. Nothing is retransmitted there: definitions come again with time (`udp`).
 //!
 //! Every compact datagram is complete but for its context, which never changes under one id, and an id is never drawn twice:
 //! loss, reordering and restarts may cost a segment, which TCP sends again, but lead to no wrong one.
@@ -16,22 +17,24 @@ pub mod fuzz;
 mod shrink;
 #[cfg(test)]
 mod tests;
+mod udp;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hawser_core::units::Time;
 
-use crate::flow::FlowKey;
+use crate::flow::{FlowKey, Protocol};
 use crate::mptcp::Sequence;
 
-use context::ContextId;
-
+pub use context::ContextId;
+pub(crate) use context::ID_BYTES;
 pub(crate) use context::{Constants, Varying};
 pub use expand::{Expanded, Rejected};
-pub use format::{COMPACT_HEADER, Datagrams, is_whole};
+pub use format::{COMPACT_HEADER, Datagrams, is_datagram, is_whole};
 pub use shrink::{Offload, TooLarge};
 pub(crate) use shrink::{headers_of, pieces};
+pub use udp::Word;
 
 /// A flow without segments is forgotten after this; a later one defines it anew (RFC 5382 section 5, REQ-5).
 const IDLE: Duration = Duration::from_secs(2 * 3600 + 4 * 60);
@@ -47,7 +50,11 @@ pub struct Compression {
     /// Contexts of the peer's.
     inbound: BTreeMap<ContextId, Constants>,
     /// Ids that this host gave out.
-    given: BTreeSet<ContextId>,
+    given: BTreeMap<ContextId, FlowKey>,
+    /// Flows of UDP among them: half may be.
+    datagrams: usize,
+    /// The peer has acknowledged an id: it receives what is sent to it.
+    is_proven: bool,
     counters: Counters,
 }
 
@@ -60,6 +67,8 @@ struct Flow {
     /// An id that is to be acknowledged.
     owed: Option<ContextId>,
     used: Time,
+    /// Of UDP alone.
+    word: Word,
 }
 
 /// The context by which segments go out.
@@ -72,7 +81,7 @@ struct Outbound {
     is_known: bool,
     /// The sequence number of the segment that was furthest.
     highest: Sequence,
-    /// Where what was sent ends, and when that was sent.
+    /// Where what was sent ends, and when that was sent; of UDP, when it was defined last.
     end: Sequence,
     ended: Time,
 }
@@ -101,7 +110,9 @@ impl Compression {
             limit,
             flows: BTreeMap::new(),
             inbound: BTreeMap::new(),
-            given: BTreeSet::new(),
+            given: BTreeMap::new(),
+            datagrams: 0,
+            is_proven: false,
             counters: Counters::default(),
         }
     }
@@ -114,6 +125,7 @@ impl Compression {
     /// A flow is over: the next one between its ends has other contexts.
     pub fn forget(&mut self, key: &FlowKey) {
         if let Some(flow) = self.flows.remove(key) {
+            self.datagrams -= usize::from(key.protocol == Protocol::Udp);
             self.drop_contexts(&flow);
         }
     }
@@ -143,8 +155,12 @@ impl Compression {
 
     /// The flow, made where there is room for it.
     fn flow(&mut self, key: FlowKey, now: Time) -> Option<&mut Flow> {
-        if self.flows.len() >= self.limit && !self.flows.contains_key(&key) {
-            return None;
+        if !self.flows.contains_key(&key) {
+            let is_datagrams = key.protocol == Protocol::Udp;
+            if self.flows.len() >= self.limit || (is_datagrams && self.datagrams >= self.limit.div_ceil(2)) {
+                return None;
+            }
+            self.datagrams += usize::from(is_datagrams);
         }
         let flow = self.flows.entry(key).or_default();
         flow.used = now;

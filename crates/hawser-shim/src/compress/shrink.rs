@@ -6,13 +6,15 @@
 //!    definition sent ahead, with headers alone.
 //! 4. Else it goes compact; a train as a datagram for each of its segments, all of one length but the last.
 
+use std::collections::btree_map::Entry;
+
 use hawser_core::packet::inner::TCP_HEADER;
 use hawser_core::units::Time;
 
 use super::context::{Constants, ContextId, Varying};
 use super::format::{Compact, Datagrams, TCP_FIELDS, Whole};
 use super::{Compression, Flow, Outbound};
-use crate::flow::{Direction, FlowKey};
+use crate::flow::{Direction, FlowKey, Protocol};
 use crate::mptcp::{Flags, Segment, Sequence};
 
 /// Where in a TCP header the fields begin that go in a compact datagram, and where flags, checksum and urgent pointer stand
@@ -71,12 +73,12 @@ impl Compression {
         let segment = Segment::parse(packet).ok();
         let is_whole = |segment: &Segment<'_>| packet.len() == headers_of(segment) + segment.payload as usize;
         let segment = segment.filter(|segment| offload.segment.is_some() || is_whole(segment));
-        let found = segment.and_then(|segment| Some((segment, Constants::of(packet, &segment)?)));
+        let found = segment.and_then(|segment| Some((segment, constants_of(packet, &segment)?)));
         let Some((segment, (constants, varying))) = found else {
             return self.whole(packet, Whole { partial: offload.partial, ..Whole::default() }, room, out);
         };
         let key = FlowKey::of(&segment, Direction::Out);
-        self.renew(key, constants, now, &segment, random);
+        self.renew(key, constants, now, segment.sequence, random);
         let Some(flow) = self.flows.get_mut(&key) else {
             return self.whole(packet, Whole { partial: offload.partial, ..Whole::default() }, room, out);
         };
@@ -102,9 +104,9 @@ impl Compression {
         out: &mut Datagrams,
     ) -> bool {
         let Ok(segment) = Segment::parse(headers) else { return false };
-        let Some((constants, _)) = Constants::of(headers, &segment) else { return false };
+        let Some((constants, _)) = constants_of(headers, &segment) else { return false };
         let key = FlowKey::of(&segment, Direction::Out);
-        self.renew(key, constants, now, &segment, random);
+        self.renew(key, constants, now, segment.sequence, random);
         let Some((flow, outbound)) =
             self.flows.get_mut(&key).and_then(|flow| flow.outbound.map(|outbound| (flow, outbound)))
         else {
@@ -125,7 +127,13 @@ impl Compression {
     }
 
     /// Step 1.
-    fn whole(&mut self, packet: &[u8], header: Whole, room: usize, out: &mut Datagrams) -> Result<(), TooLarge> {
+    pub(super) fn whole(
+        &mut self,
+        packet: &[u8],
+        header: Whole,
+        room: usize,
+        out: &mut Datagrams,
+    ) -> Result<(), TooLarge> {
         let len = header.len() + packet.len();
         if len > room {
             return Err(TooLarge { len, room });
@@ -138,12 +146,12 @@ impl Compression {
     }
 
     /// Step 2.
-    fn renew(
+    pub(super) fn renew(
         &mut self,
         key: FlowKey,
         constants: Constants,
         now: Time,
-        segment: &Segment<'_>,
+        sequence: Sequence,
         random: &mut impl FnMut() -> u64,
     ) {
         let Some(flow) = self.flow(key, now) else { return };
@@ -157,19 +165,16 @@ impl Compression {
         let id = loop {
             let id = ContextId::drawn(random());
             // One that was just given up is not drawn again either.
-            if old.is_none_or(|old| old.id != id) && self.given.insert(id) {
+            if old.is_none_or(|old| old.id != id)
+                && let Entry::Vacant(free) = self.given.entry(id)
+            {
+                free.insert(key);
                 break id;
             }
         };
         if let Some(flow) = self.flows.get_mut(&key) {
-            flow.outbound = Some(Outbound {
-                id,
-                constants,
-                is_known: false,
-                highest: segment.sequence,
-                end: segment.sequence,
-                ended: now,
-            });
+            flow.outbound =
+                Some(Outbound { id, constants, is_known: false, highest: sequence, end: sequence, ended: now });
         }
     }
 }
@@ -306,6 +311,10 @@ pub(crate) fn pieces(
         let sequence = first.plus(u32::try_from(start).unwrap_or(u32::MAX));
         (sequence, flags_of(flags, at == 0, at + 1 == count), &payload[start..end])
     })
+}
+
+fn constants_of(packet: &[u8], segment: &Segment<'_>) -> Option<(Constants, Varying)> {
+    Constants::of(packet, Protocol::Tcp, segment.source, segment.destination)
 }
 
 /// Bytes of all headers of a packet.

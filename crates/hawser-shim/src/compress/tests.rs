@@ -269,7 +269,7 @@ fn strangers_ids_nonsense_and_foreign_addresses_are_counted_and_leave_nothing() 
     let mut forged = compact.clone();
     forged[3] ^= 1;
     assert_eq!(server.take(&forged), Err(Rejected::Unknown));
-    for nonsense in [&[][..], &[0; 40], &[0xff; 40], &[0x70; 60], &[0x81; 60], &compact[..18], &[0x40], &[0x4f; 13]] {
+    for nonsense in [&[][..], &[0; 40], &[0xff; 40], &[0x70; 60], &[0x85; 60], &compact[..18], &[0x40], &[0x4f; 13]] {
         assert_eq!(server.take(nonsense), Err(Rejected::Malformed), "{nonsense:02x?}");
     }
     let mut long_options = compact.clone();

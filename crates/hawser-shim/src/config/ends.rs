@@ -129,7 +129,7 @@ fn zero_host_bits(network: IpNet) -> Result<IpNet, Fault> {
         .hint(format!("for the network write \"{zero}\", for the one address \"{}\"", network.addr())))
 }
 
-/// What TCP can connect to, and what the map is asked for.
+/// What programs can reach, and what the map is asked for.
 fn one_destination(text: &str, network: IpNet) -> Result<(), Fault> {
     let ip = network.addr();
     if network.prefix_len() == 0 {

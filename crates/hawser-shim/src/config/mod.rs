@@ -19,7 +19,7 @@ pub use hawser_portal::config::{ConfigError, LoadError};
 pub(crate) use ends::end_in_txt;
 pub use load::{is_shim, load, parse, read_map};
 pub use schema::SCHEMA;
-pub use types::{Config, EgressCount, HostName, Local, Mode, PathManager, Prefix, Route, To};
+pub use types::{Config, EgressCount, HostName, Local, Mode, PathManager, Prefix, Protocols, Route, To};
 
 /// The port of a shim where the examples say nothing else.
 pub const DEFAULT_PORT: u16 = 31_000;

@@ -11,6 +11,7 @@ pub(super) const ROUTE: SectionSchema = SectionSchema {
     keys: &[
         key("to", "IP, network or name, with a port or without", "none"),
         key("scion", "ISD-AS,IP:port", "none"),
+        key("protocol", "`\"tcp\"`, `\"udp\"` or `\"both\"`", "\"tcp\""),
         key("side_by_side", "`\"subflows\"` or `\"main\"`", "none"),
     ],
 };

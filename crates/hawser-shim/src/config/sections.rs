@@ -6,9 +6,10 @@ use hawser_scion::select::{Criterion, Policy};
 use hawser_scion::{EndpointAddr, IsdAs};
 
 use super::ends::{local, scion, to};
-use super::types::{Config, Local, Prefix, Route, To};
+use super::types::{Config, Local, Prefix, Protocols, Route, To};
 use super::values::{egress, ipv4, path, port, prefix};
 use super::{DEFAULT_CONTROL, DEFAULT_PORT};
+use crate::flow::Protocol;
 use crate::route::{Addresses, DEFAULT_RANGE, InterfaceIndex, Side};
 use crate::translate::Layer4;
 
@@ -22,7 +23,7 @@ pub(super) struct Dns(pub(super) bool);
 /// What must be there once in a file. Starts empty; used by one thread.
 #[derive(Default)]
 pub(super) struct Claims {
-    destinations: Unique<To>,
+    destinations: Unique<(To, Protocol)>,
 }
 
 /// `[shim]`, without the routes and the policy.
@@ -87,9 +88,26 @@ pub(super) fn policy(mut table: Table<'_, '_, '_>) -> Policy {
 pub(super) fn route(mut table: Table<'_, '_, '_>, dns: Dns, claims: &mut Claims) -> Option<Route> {
     let to = table.optional("to", to);
     let scion = table.optional("scion", scion);
+    let protocols = table.optional("protocol", keyword::<Protocols>);
     let side = table.optional("side_by_side", keyword::<Side>);
+    let protocol = protocols.as_ref().map(|protocols| protocols.value).unwrap_or_default();
     if let Some(to) = &to {
-        claims.destinations.claim(&mut table, to.value.clone(), to.span.clone(), "the route is there twice");
+        for spoken in protocol.each() {
+            let claimed = (to.value.clone(), *spoken);
+            claims.destinations.claim(&mut table, claimed, to.span.clone(), "the route is there twice");
+        }
+    }
+    if let Some(protocols) = &protocols
+        && !table.has("to")
+    {
+        let fault = Fault::new("`protocol`: derived addresses lead there for TCP and UDP");
+        table.fault(protocols.span.clone(), fault.hint("leave it out, or add: to = \"192.0.2.10:53\""));
+    }
+    if let Some(side) = &side
+        && protocol != Protocols::Tcp
+    {
+        let fault = Fault::new("`side_by_side`: UDP has no subflows");
+        table.fault(side.span.clone(), fault.hint("a route for TCP with it, and another for UDP without"));
     }
     if !table.has("scion") && to.is_some() == table.has("to") {
         let name = to.as_ref().is_some_and(|to| matches!(to.value, To::Name(..)));
@@ -111,5 +129,6 @@ pub(super) fn route(mut table: Table<'_, '_, '_>, dns: Dns, claims: &mut Claims)
         to: to.map(|to| to.value),
         scion: scion.map(|scion| scion.value),
         side: side.map(|side| side.value).unwrap_or_default(),
+        protocol,
     })
 }

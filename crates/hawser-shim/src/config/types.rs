@@ -10,6 +10,7 @@ use hawser_scion::select::{Criterion, Policy};
 use hawser_scion::{EndpointAddr, IsdAs};
 use ipnet::{IpNet, Ipv4Net};
 
+use crate::flow::Protocol;
 use crate::route::{InterfaceIndex, MAX_EGRESS, Port, Side};
 use crate::translate::Layer4;
 
@@ -89,18 +90,44 @@ pub struct Prefix(String);
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostName(String);
 
+/// What a route is for. TCP by default: a map of before UDP crossed leads none there, and nobody's names or calls go another way
+/// than they did. Plain value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocols {
+    /// TCP alone.
+    #[default]
+    Tcp,
+    /// UDP alone.
+    Udp,
+    /// Both.
+    Both,
+}
+
+impl Protocols {
+    /// Which these are.
+    pub const fn each(self) -> &'static [Protocol] {
+        match self {
+            Self::Tcp => &[Protocol::Tcp],
+            Self::Udp => &[Protocol::Udp],
+            Self::Both => &Protocol::ALL,
+        }
+    }
+}
+
 /// What is where. There is no default. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// TCP addresses; none: the addresses derived from `scion` alone.
+    /// Addresses; none: the addresses derived from `scion` alone.
     pub to: Option<To>,
     /// The shim there; none: what the name's TXT records say.
     pub scion: Option<EndpointAddr>,
     /// Which flows go over SCION.
     pub side: Side,
+    /// For what it is.
+    pub protocol: Protocols,
 }
 
-/// TCP addresses of a route. Plain data.
+/// Addresses of a route. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum To {
     /// Addresses.

@@ -8,7 +8,7 @@ use hawser_portal::config::reading::{Fault, integer, quoted, string};
 use ipnet::Ipv4Net;
 use toml::de::DeValue;
 
-use super::types::{EgressCount, Mode, PathManager, Prefix};
+use super::types::{EgressCount, Mode, PathManager, Prefix, Protocols};
 use crate::route::{DEFAULT_RANGE, LONGEST_RANGE, MAX_EGRESS, Port, Side};
 use crate::translate::Layer4;
 
@@ -23,6 +23,11 @@ impl Keyword for PathManager {
 
 impl Keyword for Layer4 {
     const WORDS: &'static [(Self, &'static str)] = &[(Layer4::Udp, "udp"), (Layer4::Tcp, "tcp")];
+}
+
+impl Keyword for Protocols {
+    const WORDS: &'static [(Self, &'static str)] =
+        &[(Protocols::Tcp, "tcp"), (Protocols::Udp, "udp"), (Protocols::Both, "both")];
 }
 
 /// As the values of `side_by_side`: without the key all goes over SCION.

@@ -1,15 +1,19 @@
-//! Control datagrams: probes and their answers, of the same length.
+//! Control datagrams: probes and their answers, of the same length; and contexts of UDP that are acknowledged alone.
 //!
 //! ```text
 //! 1 1 0 0 0 0 0 E | nonce (8)        E: an answer
+//! 1 1 0 0 0 0 1 0 | context id (6) | zero (2)
 //! ```
 
 use super::health::Nonce;
+use crate::compress::{ContextId, ID_BYTES};
 
 /// The upper two bits of a control datagram, all that may be set, and the bit of an answer.
 const KIND: u8 = 0b11 << 6;
 const KIND_MASK: u8 = 0b11 << 6;
 const ANSWER: u8 = 1;
+/// That of an acknowledgment.
+const KNOWS: u8 = 2;
 /// Bytes of one.
 const LEN: usize = 9;
 
@@ -22,6 +26,8 @@ pub struct Control([u8; LEN]);
 pub(super) enum Said {
     Probe(Nonce),
     Answer(Nonce),
+    /// This context is known here.
+    Knows(ContextId),
 }
 
 impl Control {
@@ -31,12 +37,22 @@ impl Control {
     }
 
     pub(super) fn of(said: Said) -> Self {
-        let (first, nonce) = match said {
-            Said::Probe(nonce) => (KIND, nonce),
-            Said::Answer(nonce) => (KIND | ANSWER, nonce),
+        let mut bytes = [0; LEN];
+        let (first, rest) = (bytes.as_mut_slice()).split_at_mut(1);
+        first[0] = match said {
+            Said::Probe(nonce) => {
+                rest.copy_from_slice(&nonce.0.to_be_bytes());
+                KIND
+            }
+            Said::Answer(nonce) => {
+                rest.copy_from_slice(&nonce.0.to_be_bytes());
+                KIND | ANSWER
+            }
+            Said::Knows(id) => {
+                rest[..ID_BYTES].copy_from_slice(&id.0);
+                KIND | KNOWS
+            }
         };
-        let mut bytes = [first; LEN];
-        bytes[1..].copy_from_slice(&nonce.0.to_be_bytes());
         Self(bytes)
     }
 }
@@ -48,11 +64,14 @@ pub(super) fn is_control(datagram: &[u8]) -> bool {
 
 /// What a control datagram says; none where it is malformed.
 pub(super) fn parse(datagram: &[u8]) -> Option<Said> {
-    let (first, nonce) = datagram.split_first()?;
-    let nonce = Nonce(u64::from_be_bytes(nonce.try_into().ok()?));
+    let (first, rest) = datagram.split_first()?;
+    let nonce = Nonce(u64::from_be_bytes(rest.try_into().ok()?));
     match *first {
         first if first == KIND => Some(Said::Probe(nonce)),
         first if first == KIND | ANSWER => Some(Said::Answer(nonce)),
+        first if first == KIND | KNOWS && rest[ID_BYTES..] == [0; 2] => {
+            Some(Said::Knows(ContextId(*rest.first_chunk()?)))
+        }
         _ => None,
     }
 }
@@ -63,12 +82,14 @@ mod tests {
 
     #[test]
     fn probe_and_answer_are_of_one_length_and_read_as_written() {
-        for said in [Said::Probe(Nonce(0x0102_0304_0506_0708)), Said::Answer(Nonce(u64::MAX))] {
+        let id = ContextId([1, 2, 3, 4, 5, 6]);
+        for said in [Said::Probe(Nonce(0x0102_0304_0506_0708)), Said::Answer(Nonce(u64::MAX)), Said::Knows(id)] {
             let control = Control::of(said);
             assert!(is_control(control.bytes()));
             assert_eq!((parse(control.bytes()), control.bytes().len()), (Some(said), 9));
         }
         assert_eq!(Control::of(Said::Answer(Nonce(1))).bytes(), [0xc1, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(Control::of(Said::Knows(id)).bytes(), [0xc2, 1, 2, 3, 4, 5, 6, 0, 0]);
     }
 
     #[test]

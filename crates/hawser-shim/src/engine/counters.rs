@@ -24,8 +24,8 @@ macro_rules! drops {
 }
 
 drops! {
-    /// From this host: no segment of TCP.
-    NotTcp => "not_tcp",
+    /// Neither TCP nor UDP, either way.
+    OtherProtocol => "other_protocol",
     /// From this host: the map has no such destination. Answered with ICMP.
     NoRoute => "no_route",
     /// From this host: no path leads there. Answered with ICMP.
@@ -44,9 +44,11 @@ drops! {
     Refused => "refused",
     /// From this host, where TCP is SCION's layer 4: it is not whole, or its checksum is wrong.
     Damaged => "damaged",
+    /// From this host: UDP to somebody who never acknowledged anything, more than came from there.
+    Unproven => "unproven",
     /// From this host: there are too many peers, connections, flows or ports.
     Full => "full",
-    /// Segments of no flow, either way.
+    /// Segments and fragments of no flow, either way.
     Stray => "stray",
     /// From a peer: no datagram.
     Malformed => "malformed",
@@ -58,6 +60,8 @@ drops! {
     UnknownToken => "unknown_token",
     /// From a peer: it claims to be of a flow, and its numbers are not.
     Implausible => "implausible",
+    /// From a peer that never acknowledged anything: it has as many flows of UDP as such a one may.
+    Strangers => "strangers",
     /// From a peer: it is nobody's answer to a probe.
     UnknownEcho => "unknown_echo",
     /// From a peer: a probe of somebody without flows.
@@ -78,6 +82,10 @@ pub struct Counters {
     pub opened: u64,
     /// Flows that were freed.
     pub freed: u64,
+    /// Flows of strangers that made room for others.
+    pub pushed_out: u64,
+    /// Flows of UDP that made room for others where there were as many as may be.
+    pub evicted: u64,
     /// Paths that were dead and work again.
     pub back: u64,
     /// Probes that were sent.
@@ -98,6 +106,8 @@ impl Default for Counters {
             moves: [0; Reason::ALL.len()],
             opened: 0,
             freed: 0,
+            pushed_out: 0,
+            evicted: 0,
             back: 0,
             probes: 0,
             echoes: 0,

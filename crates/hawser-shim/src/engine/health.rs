@@ -5,6 +5,8 @@
 //! 3. A dead path is probed every second. One that was silent works again when anything comes back; one that a router spoke of
 //!    when a probe is answered, for what comes back otherwise may have been under way before.
 //! 4. A path in use is probed every second all the same, for its round trip and its loss.
+//! 5. So is one by which datagrams of UDP come, for a while after the last ([`Health::listen`]): who listens alone sends nothing that
+//!    could be unanswered, and its peer's silence may be all that there is to hear.
 
 use std::time::Duration;
 
@@ -21,6 +23,8 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(200);
 const MOST_PATIENCE: Duration = Duration::from_secs(2);
 /// How often a dead path, and one in use, is probed.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+/// How long after the last datagram of UDP a path is listened on.
+const LISTENS: Duration = Duration::from_secs(10);
 /// Probes that are awaited at a time; an answer to an older one counts as none.
 const AWAITED: usize = 4;
 /// Weight of the newest round trip, and of the newest probe's fate (RFC 6298 section 2: 1/8).
@@ -45,6 +49,8 @@ pub(super) struct Nonce(pub u64);
 ///     +------------------- an answer to a probe that went out since ---------- Dead(said) (probe every second)
 ///                                                                                 ^
 ///   any of these: a router says so, or the path is gone --------------------------+
+///
+///   Quiet, where it is listened on, and nothing was probed for a second: probe ---> Waiting(1 probe)
 /// ```
 #[derive(Clone, Debug, Default)]
 pub(super) struct Health {
@@ -60,6 +66,8 @@ pub(super) struct Health {
     probed: Option<Time>,
     /// When something went out last.
     used: Option<Time>,
+    /// Until when it is listened on.
+    listens: Option<Time>,
 }
 
 /// See [`Health`].
@@ -94,6 +102,11 @@ impl Health {
         if self.state == State::Quiet {
             self.state = State::Waiting { since: now, probes: 0 };
         }
+    }
+
+    /// Step 5: a datagram of UDP came by it.
+    pub fn listen(&mut self, now: Time) {
+        self.listens = Some(now + LISTENS);
     }
 
     /// Steps 1 and 3: something came back. Says whether the path was dead and is no more.
@@ -138,12 +151,18 @@ impl Health {
         !was_dead
     }
 
-    /// Steps 2 to 4: what is to be done now.
+    /// Steps 2 to 5: what is to be done now.
     pub fn due(&mut self, now: Time) -> Option<Due> {
         let patience = self.patience();
         let probed_long_ago = self.probed.is_none_or(|probed| now.since(probed) >= PROBE_INTERVAL);
         match self.state {
-            State::Quiet => None,
+            State::Quiet => {
+                self.listens = self.listens.filter(|until| now < *until);
+                (self.listens.is_some() && probed_long_ago).then(|| {
+                    self.state = State::Waiting { since: now, probes: 1 };
+                    Due::Probe
+                })
+            }
             State::Dead { .. } => probed_long_ago.then_some(Due::Probe),
             State::Waiting { since, probes } => {
                 let allowed = patience + patience / 2 * u32::from(probes);
@@ -177,7 +196,7 @@ impl Health {
 
     /// Whether time alone may bring something to do.
     pub const fn is_idle(&self) -> bool {
-        matches!(self.state, State::Quiet)
+        matches!(self.state, State::Quiet) && self.listens.is_none()
     }
 
     /// Since when it is dead.
@@ -282,6 +301,29 @@ mod tests {
             health.answered(at(1000 * nonce + ms), Nonce(nonce));
         }
         assert!(health.patience() > Duration::from_millis(400), "{:?}", health.patience());
+    }
+
+    #[test]
+    fn a_path_that_is_listened_on_is_probed_for_ten_seconds_more_and_found_dead() {
+        let mut health = Health::default();
+        health.listen(at(0));
+        let mut probes = Vec::new();
+        for ms in 0..20_000 {
+            for (_, due) in due_within(&mut health, ms, ms) {
+                assert_eq!(due, Due::Probe);
+                probes.push(ms);
+                health.answered(at(ms), Nonce(ms));
+            }
+        }
+        assert_eq!(probes, (0..10).map(|second| second * 1000).collect::<Vec<_>>());
+        assert!(health.is_idle());
+        health.listen(at(30_000));
+        let died = (30_400, Due::Died(Reason::Silence));
+        assert_eq!(
+            due_within(&mut health, 30_000, 30_500),
+            [(30_000, Due::Probe), (30_300, Due::Probe), died],
+            "an answer is awaited as for what goes out"
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! 1. [`Engine::handle_datagram`]: control datagrams go their own way.
 //! 2. The peer's contexts make a packet of it. A whole one must be between the peer's addresses and this host's, and of a known
 //!    flow only if its numbers fit: nobody else's definitions count.
-//! 3. The packet finds its flow; a new flow goes back by the way that it came.
+//! 3. The packet finds its flow; a new flow goes back by the way that it came. Datagrams of UDP are `udp_in`'s.
 //! 4. What the peer's end chose as its way is the way back from then on.
 //! 5. The largest segment that a SYN offers is lowered, and the packet goes to this host.
 
@@ -14,15 +14,19 @@ use super::control::{Control, Said, is_control, parse};
 use super::lanes::{Lane, Way};
 use super::rewrite::clamp;
 use super::{By, ConnId, Drop, Engine, Heard, Outside, PeerId};
-use crate::compress::{Expanded, Rejected, is_whole};
-use crate::flow::{Direction, FlowId, FlowKey, FlowTable, Mains, Refused};
+use crate::compress::{Expanded, Rejected, is_datagram, is_whole};
+use crate::flow::{Direction, FlowId, FlowKey, FlowTable, Mains, Protocol, Refused};
 use crate::mptcp::{Flags, Segment, Sequence};
 use crate::route::{InterfaceIndex, ScionHost};
 use crate::translate::{Layer4, OuterPort};
+use crate::udp::{Content, UserDatagram};
 
 /// Numbers further than this from what is expected are nobody's who sees the flow: the largest windows in use (Linux's
 /// `tcp_rmem` at its highest common setting, 64 MiB; RFC 5961 section 5 asks for a check like this one).
 const PLAUSIBLE: u32 = 1 << 26;
+
+/// It is of one of its sender's flows.
+const LEARNED: Heard = Heard { learn: true, echo: None };
 
 /// Where a datagram comes from. Plain value.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +53,7 @@ impl Engine {
         let heard = if is_control(datagram) {
             self.take_control(now, by, from, datagram, outside)
         } else {
-            self.take_datagram(now, by, from, datagram, outside).map(|()| Heard { learn: true, echo: None })
+            self.take_datagram(now, by, from, datagram, outside)
         };
         self.settle(now, outside);
         heard.unwrap_or_else(|why| {
@@ -78,12 +82,23 @@ impl Engine {
             }
             (Said::Answer(nonce), By::Conn(id)) => {
                 let conn = self.conns.get_mut(id.0).ok_or(Drop::UnknownEcho)?;
-                if conn.health.answered(now, nonce).ok_or(Drop::UnknownEcho)? {
+                let (peer, is_back) = (conn.peer, conn.health.answered(now, nonce).ok_or(Drop::UnknownEcho)?);
+                self.has_answered(peer);
+                if is_back {
                     self.conn_is_back(now, id, outside);
                 }
                 Ok(Heard::default())
             }
-            (Said::Answer(_), By::Port) => Err(Drop::UnknownEcho),
+            (Said::Answer(nonce), By::Port) => {
+                let peer = *self.hosts.get(&ScionHost::from(from)).ok_or(Drop::UnknownEcho)?;
+                self.answers_back(now, peer, nonce, outside).map(|()| Heard::default())
+            }
+            (Said::Knows(id), by) => {
+                let peer = self.hosts.get(&ScionHost::from(from)).and_then(|peer| self.peers.get_mut(peer.0));
+                let key = peer.and_then(|peer| peer.compression.knows(id)).ok_or(Drop::UnknownContext)?;
+                self.heard_word(now, by, &key, outside);
+                Ok(Heard::default())
+            }
         }
     }
 
@@ -95,11 +110,16 @@ impl Engine {
         from: EndpointAddr,
         datagram: &[u8],
         outside: &mut impl Outside,
-    ) -> Result<(), Drop> {
+    ) -> Result<Heard, Drop> {
         if by == By::Port && !is_whole(datagram) && !self.hosts.contains_key(&ScionHost::from(from)) {
             return Err(Drop::UnknownContext);
         }
-        let peer = self.peer_of(by, from).ok_or(Drop::Full)?;
+        let protocol = if is_datagram(datagram) { Protocol::Udp } else { Protocol::Tcp };
+        let peer = match by {
+            By::Conn(id) => self.conns.get(id.0).map(|conn| conn.peer),
+            By::Port => self.peer_for(now, protocol, ScionHost::from(from)),
+        };
+        let peer = peer.ok_or(Drop::Full)?;
         let origin = Origin { peer, by, from, layer4: Layer4::Udp, bytes: datagram.len() };
         let taken = self.take_from(now, origin, datagram, outside);
         if taken.is_err() {
@@ -108,24 +128,26 @@ impl Engine {
         taken
     }
 
-    fn peer_of(&mut self, by: By, from: EndpointAddr) -> Option<PeerId> {
-        match by {
-            By::Conn(id) => self.conns.get(id.0).map(|conn| conn.peer),
-            By::Port => self.peer(ScionHost::from(from)),
-        }
-    }
-
     fn take_from(
         &mut self,
         now: Time,
         origin: Origin,
         datagram: &[u8],
         outside: &mut impl Outside,
-    ) -> Result<(), Drop> {
+    ) -> Result<Heard, Drop> {
         let (named, partial) = self.expand(now, origin.peer, datagram)?;
-        let Some(partial) = partial else { return self.take_headers(now, origin, named, outside) };
+        let Some(partial) = partial else {
+            return match named {
+                Some(key) if key.protocol == Protocol::Udp => Ok(self.take_udp_headers(now, origin, key, outside)),
+                _ => self.take_headers(now, origin, named, outside).map(|()| LEARNED),
+            };
+        };
         let mut packet = std::mem::take(&mut self.scratch.packet);
-        let taken = self.take_segment(now, origin, &mut packet, partial, outside);
+        let taken = if is_datagram(datagram) {
+            self.take_udp_in(now, origin, &mut packet, partial, is_whole(datagram), outside)
+        } else {
+            self.take_segment(now, origin, &mut packet, partial, outside).map(|()| LEARNED)
+        };
         self.scratch.packet = packet;
         taken
     }
@@ -136,17 +158,30 @@ impl Engine {
         let peer = peers.get_mut(peer.0).ok_or(Drop::Full)?;
         let (mut named, mut why) = (None, Drop::Foreign);
         let host = peer.host;
-        let may = |source, destination, segment: Option<&Segment<'_>>| {
-            if !routes.may_send(host, source) || own.interface(destination).is_none() {
+        let may = |source, destination, content: &Content<'_>| {
+            let protocol = match content {
+                Content::Datagram(_) | Content::Fragment(_) | Content::Refused(_) => Protocol::Udp,
+                Content::Segment(_) | Content::Other => Protocol::Tcp,
+            };
+            if !routes.may_send(host, protocol, source) || own.interface(destination).is_none() {
                 return false;
             }
-            let Some(segment) = segment else {
-                why = Drop::NotTcp;
-                return false;
-            };
-            named = Some(FlowKey::of(segment, Direction::In));
-            why = Drop::Implausible;
-            is_plausible(table, segment)
+            match content {
+                Content::Segment(segment) => {
+                    named = Some(FlowKey::of(segment, Direction::In));
+                    why = Drop::Implausible;
+                    is_plausible(table, segment)
+                }
+                Content::Datagram(UserDatagram { source, destination, .. }) => {
+                    named = Some(FlowKey::between(protocol, *source, *destination, Direction::In));
+                    true
+                }
+                Content::Fragment(_) | Content::Refused(_) => true,
+                Content::Other => {
+                    why = Drop::OtherProtocol;
+                    false
+                }
+            }
         };
         match peer.compression.expand(now, datagram, may, &mut scratch.packet) {
             Ok(Expanded::Packet { partial }) => Ok((named, Some(partial))),
@@ -228,7 +263,7 @@ impl Engine {
     }
 
     /// Step 3.
-    fn begin_in(&mut self, now: Time, id: FlowId, key: FlowKey, origin: Origin) -> InterfaceIndex {
+    pub(super) fn begin_in(&mut self, now: Time, id: FlowId, key: FlowKey, origin: Origin) -> InterfaceIndex {
         let Origin { peer, by, from, layer4, .. } = origin;
         let interface = self.own.interface(key.local.ip()).unwrap_or_default();
         let way = match by {
@@ -263,7 +298,7 @@ impl Engine {
         }
     }
 
-    fn count_in(&mut self, now: Time, id: ConnId, bytes: usize, outside: &mut impl Outside) {
+    pub(super) fn count_in(&mut self, now: Time, id: ConnId, bytes: usize, outside: &mut impl Outside) {
         if let Some(conn) = self.conns.get_mut(id.0) {
             conn.passed[1].packets += 1;
             conn.passed[1].bytes += bytes as u64;

@@ -9,9 +9,10 @@ use hawser_core::units::Time;
 use hawser_scion::{EndpointAddr, Fingerprint};
 
 use super::choice::{Wish, table_of};
+use super::udp_in::Talk;
 use super::{ConnId, Engine, Notice, Opened, Outside, PeerId};
 use crate::compress::Compression;
-use crate::flow::{ConnectionId, Direction, FlowId, FlowKey, Observed, State};
+use crate::flow::{ConnectionId, Direction, FlowId, FlowKey, Observed, Protocol, State};
 use crate::mptcp::Token;
 use crate::route::InterfaceIndex;
 use crate::translate::{self, Layer4, OuterPort};
@@ -40,6 +41,7 @@ pub(super) struct Lane {
     pub is_lost: bool,
     pub announcement: Option<Announcement>,
     pub headers: Headers,
+    pub talk: Talk,
 }
 
 impl Lane {
@@ -59,6 +61,7 @@ impl Lane {
             is_lost: false,
             announcement: None,
             headers: Headers::default(),
+            talk: Talk::default(),
         }
     }
 
@@ -167,6 +170,10 @@ impl Engine {
         let Some(lane) = self.lanes.get_mut(place).and_then(Option::take) else { return };
         self.count_flow(now, lane.way, false);
         self.ports.give_back(now, &lane);
+        let asked = (lane.key.local.port(), lane.key.remote);
+        if lane.key.protocol == Protocol::Udp && self.served.get(&asked) == Some(&lane.id) {
+            self.served.remove(&asked);
+        }
         if let Some(peer) = self.peers.get_mut(lane.peer.0) {
             peer.flows -= 1;
             peer.compression.forget(&lane.key);

@@ -5,6 +5,7 @@
 //! 2. [`Engine::handle_datagram`] (`inbound`): a datagram of a peer becomes a packet, if its flow may be and its numbers fit;
 //!    [`Engine::handle_segment`] (`segments`, `ports`): so does a segment, where TCP is SCION's layer 4.
 //! 3. Paths are watched (`health`, `control`): flows on a dead one move to another, or are given up.
+//!    Datagrams of UDP go the same ways (`udp_out`, `udp_in`, `parts`), and not without end to who may be nobody (`proof`).
 //! 4. [`Engine::handle_paths`], [`Engine::handle_dead_part`]: what is known of paths from elsewhere.
 //! 5. [`Engine::handle_timeout`] (`timeout`): probes, and the end of what is over or silent.
 //! 6. What is to be done goes to an [`Outside`]; [`Engine::snapshot`] says what there is.
@@ -23,7 +24,9 @@ mod moves;
 mod notice;
 mod opts;
 mod outbound;
+mod parts;
 mod ports;
+mod proof;
 mod replies;
 mod rewrite;
 mod segments;
@@ -31,18 +34,21 @@ mod slab;
 mod snapshot;
 mod status;
 mod timeout;
+mod udp_in;
+mod udp_out;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hawser_core::units::Time;
 use hawser_scion::{EndpointAddr, IsdAs, Path};
 
 use crate::compress::{Compression, Datagrams};
-use crate::flow::{ConnectionId, FlowTable, Limits};
+use crate::flow::{ConnectionId, FlowId, FlowTable, Limits, Protocol};
 use crate::route::{InterfaceIndex, RouteTable, ScionHost};
 use crate::translate::OuterPort;
 
@@ -50,7 +56,9 @@ use choice::AsPaths;
 use conns::Conn;
 use lanes::Lane;
 use outbound::Waiting;
+use parts::Parts;
 use ports::Ports;
+use proof::{Beginnings, Held, Trust};
 use slab::Slab;
 
 pub use choice::ranked;
@@ -64,8 +72,13 @@ pub use snapshot::{
 
 /// Flows of a host: 500 connections a second of which each is kept for 2 s, with 8 subflows, and as many that last.
 const LIMITS: Limits = Limits { flows: 16_384, half_open: 2048 };
-/// Hosts that flows go to or come from.
+/// The same of UDP: a name server's 136 questions a second, each kept for two minutes, or calls. Beyond that what matters least goes.
+const UDP_LIMITS: Limits = Limits { flows: 16_384, half_open: 8192 };
+/// Hosts that flows go to or come from, and how many of them are for TCP alone.
 const MOST_PEERS: usize = 4096;
+const TCP_PEERS: usize = 1024;
+/// Flows of UDP that a host may begin which nobody knows; at most this many make room for those of another one.
+const STRANGERS: usize = 64;
 /// Flows of one peer that have contexts; what is beyond goes whole.
 const CONTEXTS_PER_PEER: usize = 8192;
 
@@ -147,7 +160,7 @@ pub trait Outside {
     /// Sends a control datagram.
     fn send_control(&mut self, via: Via, control: &Control) -> Sent;
 
-    /// Gives a packet to this host. `partial`: its TCP checksum is the pseudo-header's sum alone.
+    /// Gives a packet to this host. `partial`: its TCP or UDP checksum is the pseudo-header's sum alone.
     fn deliver(&mut self, interface: InterfaceIndex, packet: &[u8], partial: bool);
 
     /// Asks for the paths to an AS, now and whenever they change: [`Engine::handle_paths`] is told.
@@ -175,6 +188,12 @@ pub struct Engine {
     ports: Ports,
     ases: BTreeMap<IsdAs, AsPaths>,
     waiting: Vec<Waiting>,
+    /// Flows of UDP that peers began, by this host's port and the peer's end.
+    served: BTreeMap<(u16, SocketAddr), FlowId>,
+    /// Fragments that go out, and that come in.
+    parts: [Parts; 2],
+    held: Vec<Held>,
+    beginnings: Beginnings,
     /// Room that was told of, by connection.
     told: BTreeMap<ConnectionId, usize>,
     /// Connections of which the room may have changed.
@@ -198,6 +217,7 @@ struct Peer {
     compression: Compression,
     /// Lanes.
     flows: usize,
+    trust: Trust,
 }
 
 /// Memory that is used again.
@@ -215,7 +235,7 @@ impl Engine {
             opts,
             routes,
             own,
-            table: FlowTable::new(LIMITS),
+            table: FlowTable::new(LIMITS, UDP_LIMITS),
             lanes: Vec::new(),
             peers: Slab::default(),
             hosts: BTreeMap::new(),
@@ -223,6 +243,10 @@ impl Engine {
             ports: Ports::default(),
             ases: BTreeMap::new(),
             waiting: Vec::new(),
+            served: BTreeMap::new(),
+            parts: Default::default(),
+            held: Vec::new(),
+            beginnings: Beginnings::default(),
             told: BTreeMap::new(),
             doubtful: BTreeSet::new(),
             counters: Counters::default(),
@@ -248,6 +272,7 @@ impl Engine {
         let table = self.table.counters();
         let mut counters = self.counters;
         (counters.opened, counters.freed) = (table.opened, table.freed);
+        (counters.pushed_out, counters.evicted) = (table.pushed_out, table.evicted);
         counters
     }
 
@@ -260,9 +285,26 @@ impl Engine {
             return None;
         }
         let compression = Compression::new(CONTEXTS_PER_PEER);
-        let id = PeerId(self.peers.insert(Peer { host, compression, flows: 0 }));
+        let id = PeerId(self.peers.insert(Peer { host, compression, flows: 0, trust: Trust::default() }));
         self.hosts.insert(host, id);
         Some(id)
+    }
+
+    /// A peer of a flow that speaks this. Datagrams of strangers take no room from connections, and push each other out.
+    fn peer_for(&mut self, now: Time, protocol: Protocol, host: ScionHost) -> Option<PeerId> {
+        if protocol == Protocol::Udp && !self.hosts.contains_key(&host) {
+            for _ in 0..STRANGERS {
+                if self.peers.len() < MOST_PEERS - TCP_PEERS {
+                    break;
+                }
+                self.table.evict()?;
+                self.drop_displaced(now);
+            }
+            if self.peers.len() >= MOST_PEERS - TCP_PEERS {
+                return None;
+            }
+        }
+        self.peer(host)
     }
 
     /// Forgets a peer that has no flows.

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use hawser_core::units::Time;
 
-use super::form::Writer;
+use super::form::{Form, Writer};
 use super::lanes::{Announcement, Lane, Way};
 use super::{ConnId, Engine, Notice, Outside, Reason, Sent, Via};
-use crate::flow::{Direction, FlowId};
+use crate::flow::{Direction, FlowId, Protocol};
 
 /// Headers go alone at once, and this often again, so long after each other, until something comes back.
 const ANNOUNCEMENTS: u8 = 5;
@@ -115,8 +115,12 @@ impl Engine {
         let (Some(peer), Some(conn)) = (self.peers.get_mut(lane.peer.0), self.conns.get_mut(conn_id.0)) else { return };
         let (compression, out) = (&mut peer.compression, &mut self.scratch.datagrams);
         out.clear();
-        let mut writer = Writer { now, room: conn.room, outer: lane.outer, compression, out };
-        let form = writer.announce(lane.headers.get(), outside);
+        let form = if lane.key.protocol == Protocol::Udp {
+            compression.announce_datagram(now, &lane.key, conn.room, out).then_some(Form::Datagrams)
+        } else {
+            let mut writer = Writer { now, room: conn.room, outer: lane.outer, compression, out };
+            writer.announce(lane.headers.get(), outside)
+        };
         let datagrams = &self.scratch.datagrams;
         if form.is_some_and(|form| form.send(Via::Conn(conn_id), datagrams, outside) == Sent::All) {
             conn.sent(now, datagrams.len(), datagrams.iter().map(<[u8]>::len).sum());

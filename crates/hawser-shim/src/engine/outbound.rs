@@ -1,12 +1,13 @@
 //! From this host: packets become datagrams.
 //!
-//! 1. [`Engine::handle_packet`]: a packet of TCP, from an address of this host's, finds its flow.
+//! 1. [`Engine::handle_packet`]: a packet of TCP, from an address of this host's, finds its flow. UDP's are `udp_out`'s.
 //! 2. A new flow finds its peer by its destination, and gets a path ([`Engine::begin`]). Where paths are not known yet it waits
 //!    for them; where there are none, this host is told at once, by ICMP or, for a subflow, by a RST.
 //! 3. The largest segment that a SYN offers is lowered to what the path takes.
 //! 4. The packet becomes datagrams, and they leave. One that is too large is cut where its checksum is still to be made, and
 //!    the kernel is told of the size; else it is refused.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use hawser_core::packet::inner::{IPV4_HEADER, IPV6_HEADER, TCP_HEADER};
@@ -20,13 +21,15 @@ use super::replies::{Refusal, refuse, reset};
 use super::rewrite::clamp;
 use super::{Drop, Engine, Outside, Sent, Via};
 use crate::compress::Offload;
-use crate::flow::{Direction, FlowId, Refused, Role};
+use crate::flow::{Direction, FlowId, Protocol, Refused, Role};
 use crate::mptcp::{Flags, JoinForm, MptcpOption, Segment, Token};
 use crate::route::{InterfaceIndex, ScionHost};
 use crate::translate::{Layer4, NotCut, OuterPort};
 
 /// Packets that wait for paths, all together: SYNs, mostly.
 const MOST_WAITING: usize = 256;
+/// Datagrams of UDP among them: nobody holds them back until the first has an answer.
+const MOST_WAITING_UDP: usize = 64;
 /// How long one waits: longer than a daemon may take (hawser-scion's `REQUEST_TIMEOUT`, 5 s).
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(6);
 /// Paths are asked for again so long after no answer came.
@@ -40,8 +43,18 @@ pub(super) struct Waiting {
     pub since: Time,
     pub to: EndpointAddr,
     interface: InterfaceIndex,
+    is_udp: bool,
     packet: Vec<u8>,
     offload: Offload,
+}
+
+/// What is asked for by the first packet of a flow. Lives while that begins.
+pub(super) struct Asked {
+    pub destination: SocketAddr,
+    /// By which it joins.
+    pub joins: Option<Token>,
+    /// This host begins it.
+    pub begins: bool,
 }
 
 impl Engine {
@@ -70,8 +83,7 @@ impl Engine {
         outside: &mut impl Outside,
     ) -> Result<(), Drop> {
         let Ok(segment) = Segment::parse(packet) else {
-            self.refuse_other(interface, packet, outside);
-            return Err(Drop::NotTcp);
+            return self.take_udp(now, interface, packet, offload, outside);
         };
         if self.own.interface(segment.source.ip()).is_none() {
             return Err(Drop::NotOurs);
@@ -86,7 +98,8 @@ impl Engine {
         let is_syn = segment.flags.has(Flags::SYN);
         let headers = usize::from(segment.tcp_at) + TCP_HEADER + segment.options_len();
         if self.lane(observed.flow).is_none() {
-            match self.begin(now, interface, &segment, observed.flow, outside) {
+            let asked = Asked { destination: segment.destination, joins: token_of(&segment), begins: is_syn };
+            match self.begin(now, interface, &asked, observed.flow, outside) {
                 Ok(()) => {}
                 Err(why) => {
                     self.table.forget(observed.flow);
@@ -101,8 +114,8 @@ impl Engine {
         self.leave(now, observed.flow, packet, headers, offload, outside)
     }
 
-    /// What is no segment of TCP does not cross.
-    fn refuse_other(&mut self, interface: InterfaceIndex, packet: &[u8], outside: &mut impl Outside) {
+    /// What is neither TCP nor UDP does not cross.
+    pub(super) fn refuse_other(&mut self, interface: InterfaceIndex, packet: &[u8], outside: &mut impl Outside) {
         let Ok(inner) = hawser_core::packet::inner::parse(packet) else { return };
         let is_unicast = !inner.destination.is_multicast() && !inner.destination.is_unspecified();
         if !SILENT.contains(&inner.protocol) && is_unicast && self.own.interface(inner.source).is_some() {
@@ -110,7 +123,13 @@ impl Engine {
         }
     }
 
-    fn reply(&mut self, interface: InterfaceIndex, packet: &[u8], refusal: Refusal, outside: &mut impl Outside) {
+    pub(super) fn reply(
+        &mut self,
+        interface: InterfaceIndex,
+        packet: &[u8],
+        refusal: Refusal,
+        outside: &mut impl Outside,
+    ) {
         let reply = &mut self.scratch.reply;
         if refuse(packet, refusal, reply) {
             outside.deliver(interface, reply, false);
@@ -118,7 +137,7 @@ impl Engine {
     }
 
     /// Step 2, where there is no way.
-    fn refuse_flow(
+    pub(super) fn refuse_flow(
         &mut self,
         now: Time,
         interface: InterfaceIndex,
@@ -129,10 +148,12 @@ impl Engine {
     ) -> Result<(), Drop> {
         match why {
             NoWay::Waits(to) => {
-                if self.waiting.len() >= MOST_WAITING {
+                let is_udp = Segment::parse(packet).is_err();
+                let most = if is_udp { MOST_WAITING_UDP } else { MOST_WAITING };
+                if self.waiting.iter().filter(|one| !is_udp || one.is_udp).count() >= most {
                     return Err(Drop::Waiting);
                 }
-                self.waiting.push(Waiting { since: now, to, interface, packet: packet.to_vec(), offload });
+                self.waiting.push(Waiting { since: now, to, interface, is_udp, packet: packet.to_vec(), offload });
                 Ok(())
             }
             NoWay::Dropped(why @ (Drop::NoRoute | Drop::NoPath)) => {
@@ -151,24 +172,28 @@ impl Engine {
     }
 
     /// Step 2.
-    fn begin(
+    pub(super) fn begin(
         &mut self,
         now: Time,
         interface: InterfaceIndex,
-        segment: &Segment<'_>,
+        asked: &Asked,
         id: FlowId,
         outside: &mut impl Outside,
     ) -> Result<(), NoWay> {
-        let target = self.routes.to(segment.destination).ok_or(NoWay::Dropped(Drop::NoRoute))?;
+        let flow = self.table.get(id).ok_or(NoWay::Dropped(Drop::Full))?;
+        let (key, role, connection) = (flow.key, flow.role, flow.connection);
+        let target = self.routes.to(key.protocol, asked.destination).ok_or(NoWay::Dropped(Drop::NoRoute))?;
         let to = target.end;
         if ScionHost::from(to) == ScionHost::from(self.opts.local) {
             return Err(NoWay::Dropped(Drop::NoRoute));
         }
         self.know_paths(now, to, outside)?;
-        let flow = self.table.get(id).ok_or(NoWay::Dropped(Drop::Full))?;
-        let (key, role, connection) = (flow.key, flow.role, flow.connection);
-        let peer = self.peer(ScionHost::from(to)).ok_or(NoWay::Dropped(Drop::Full))?;
-        let joins = token_of(segment);
+        let peer = self.peer_for(now, key.protocol, ScionHost::from(to)).ok_or(NoWay::Dropped(Drop::Full))?;
+        if key.protocol == Protocol::Udp && !self.may_begin(now, peer) {
+            self.forget_idle_peer(peer);
+            return Err(NoWay::Dropped(Drop::Unproven));
+        }
+        let joins = asked.joins;
         let siblings = self.siblings(id, connection, joins, peer);
         let used = self.paths_of(&siblings);
         let path = self.path_for(now, to, role, &used)?;
@@ -181,9 +206,10 @@ impl Engine {
             self.forget_idle_peer(peer);
             return Err(NoWay::Dropped(Drop::Refused));
         };
-        let is_ours = !interface.is_ingress() || segment.flags.has(Flags::SYN);
+        let is_ours = !interface.is_ingress() || asked.begins;
         let outer = match self.opts.layer4 {
             Layer4::Udp => None,
+            Layer4::Tcp if key.protocol == Protocol::Udp => None,
             Layer4::Tcp if is_ours => {
                 let port = self.take_port(now, peer, key.remote.port(), id, outside);
                 Some(port.ok_or(NoWay::Dropped(Drop::Full))?)
@@ -196,7 +222,7 @@ impl Engine {
     }
 
     /// Step 2: paths to the peer's AS must be known.
-    fn know_paths(&mut self, now: Time, to: EndpointAddr, outside: &mut impl Outside) -> Result<(), NoWay> {
+    pub(super) fn know_paths(&mut self, now: Time, to: EndpointAddr, outside: &mut impl Outside) -> Result<(), NoWay> {
         let local = self.opts.local;
         let paths = self.ases.entry(to.isd_as).or_insert_with(|| {
             let mut paths = AsPaths::default();
@@ -217,7 +243,13 @@ impl Engine {
     }
 
     /// Step 2: a path that the connection does not use. A main flow takes a dead one rather than none: it may work again.
-    fn path_for(&self, now: Time, to: EndpointAddr, role: Role, used: &[Fingerprint]) -> Result<Path, NoWay> {
+    pub(super) fn path_for(
+        &self,
+        now: Time,
+        to: EndpointAddr,
+        role: Role,
+        used: &[Fingerprint],
+    ) -> Result<Path, NoWay> {
         let dead = self.dead_to(to);
         let paths = self.ases.get(&to.isd_as).ok_or(NoWay::Dropped(Drop::NoPath))?;
         let path = paths.pick(&self.wish(now, to, used, &dead));
@@ -285,7 +317,7 @@ impl Engine {
     }
 
     /// Step 4: what a packet has become goes.
-    fn depart(&mut self, now: Time, way: Way, form: Form, outside: &mut impl Outside) -> Result<(), Drop> {
+    pub(super) fn depart(&mut self, now: Time, way: Way, form: Form, outside: &mut impl Outside) -> Result<(), Drop> {
         let datagrams = &self.scratch.datagrams;
         let (via, conn) = match way {
             Way::Conn(id) => (Via::Conn(id), Some(id)),
@@ -328,7 +360,7 @@ impl Engine {
 }
 
 /// Why a new flow has no way. Plain value.
-enum NoWay {
+pub(super) enum NoWay {
     /// Paths are not known yet.
     Waits(EndpointAddr),
     /// There is none.

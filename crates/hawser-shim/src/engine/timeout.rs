@@ -1,17 +1,18 @@
 //! What time brings.
 //!
 //! 1. Every 50 ms while a path is waited for or dead, or a way is announced: probes, deaths, announcements.
-//! 2. Every second: flows that are over or silent are freed, unused connections closed, packets that waited refused.
+//! 2. Every second: flows that are over or silent are freed, and peers without any, unused connections closed, packets that waited refused.
 //! 3. [`Engine::handle_paths`]: what is known of paths has changed.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use hawser_core::units::Time;
 use hawser_scion::IsdAs;
 
 use super::choice::AsPaths;
-use super::{ConnId, Engine, Found, Outside, Reason};
-use crate::flow::FlowId;
+use super::{ConnId, Engine, Found, Outside, Peer, PeerId, Reason};
+use crate::flow::{FlowId, Protocol, State};
 
 /// How exactly deaths are noticed: a quarter of the least patience.
 const TICK: Duration = Duration::from_millis(50);
@@ -23,7 +24,8 @@ const FORGET_PATHS: Duration = Duration::from_secs(600);
 impl Engine {
     /// When [`Engine::handle_timeout`] has something to do; none while nothing is there.
     pub fn next_deadline(&self) -> Option<Time> {
-        let is_watched = self.announces || self.conns.iter().any(|(_, conn)| !conn.health.is_idle());
+        let is_watched =
+            self.announces || !self.held.is_empty() || self.conns.iter().any(|(_, conn)| !conn.health.is_idle());
         let is_empty = self.peers.len() == 0
             && self.conns.len() == 0
             && self.ports.is_empty()
@@ -42,10 +44,12 @@ impl Engine {
             self.ticked = now;
             self.tend_conns(now, outside);
             self.announce_again(now, outside);
+            self.tend_held(now, outside);
         }
         if now.since(self.swept) >= SWEEP {
             self.swept = now;
             self.free_flows(now, outside);
+            self.forget_peers();
             self.refuse_waiting(now, outside);
             self.close_idle(now, outside);
             self.close_ports(now, outside);
@@ -60,7 +64,9 @@ impl Engine {
         let mut silent = Vec::new();
         self.table.expire(now, |id, flow| {
             gone.push(id);
-            if !flow.state.is_ended() {
+            // UDP knows no other end, and of questions and answers nobody heard the beginning.
+            let is_told = flow.key.protocol == Protocol::Tcp || flow.state == State::Established;
+            if !flow.state.is_ended() && is_told {
                 silent.push((id, flow.key));
             }
         });
@@ -76,6 +82,14 @@ impl Engine {
         for (_, peer) in peers.iter_mut().filter(|(_, peer)| peer.compression.flows() > peer.flows) {
             peer.compression.retain(|key| table.find(key).is_some());
         }
+    }
+
+    /// Step 2: hosts that said something of a flow which never began.
+    fn forget_peers(&mut self) {
+        let with_conns: BTreeSet<_> = self.conns.iter().map(|(_, conn)| conn.peer.0).collect();
+        let is_idle = |(place, peer): &(usize, &Peer)| peer.flows == 0 && !with_conns.contains(place);
+        let idle: Vec<_> = self.peers.iter().filter(is_idle).map(|(place, _)| PeerId(place)).collect();
+        idle.into_iter().for_each(|id| self.forget_idle_peer(id));
     }
 
     fn forget_ases(&mut self, now: Time, outside: &mut impl Outside) {

@@ -8,7 +8,8 @@ use crate::mptcp::Token;
 pub struct Limits {
     /// Flows, ended ones that are still kept too.
     pub flows: u32,
-    /// Flows among them that peers have asked for, and are not yet established; a further one takes the place of the oldest.
+    /// Flows among them that peers have asked for, and are not yet established (UDP: answered); a further one takes the place of the
+    /// oldest.
     pub half_open: u32,
 }
 
@@ -57,6 +58,8 @@ pub struct Counters {
     pub full: u64,
     /// Half-open flows that made room for later ones.
     pub pushed_out: u64,
+    /// Flows of UDP that made room for others where there were as many as may be.
+    pub evicted: u64,
     /// Flows refused because of their token.
     pub unknown_tokens: u64,
     /// Segments of no flow.

@@ -52,7 +52,9 @@ impl FlowTable {
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
         let flows = self.slots.iter().filter(|slot| slot.flow.is_some()).count();
-        flows + self.by_key.len() + self.due.len() + self.half_open as usize + self.connections.entries()
+        let due: usize = self.due.iter().map(std::collections::BTreeSet::len).sum();
+        let half_open: u32 = self.half_open.iter().sum();
+        flows + self.by_key.len() + due + half_open as usize + self.connections.entries()
     }
 
     /// Places that were ever needed at once.

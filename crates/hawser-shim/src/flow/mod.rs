@@ -1,14 +1,16 @@
-//! Flows: each TCP connection, main flow or subflow of MPTCP, from its SYN to its end.
+//! Flows: each TCP connection, main flow or subflow of MPTCP, from its SYN to its end; and datagrams of UDP between two ends.
 //!
 //! 1. [`FlowTable::observe`] is shown each segment that passes, and says which flow it belongs to.
 //! 2. [`State`] follows the flow from SYN to FIN or RST; idle flows end by [`FlowTable::expire`].
 //! 3. Keys in MP_CAPABLE give a [`Connection`] its tokens, by which subflows join it.
 //! 4. Each flow counts, per [`Direction`], what passed: see [`Track`].
+//! 5. UDP says neither beginning nor end: silence ends its flows, and who is in the way (`datagrams`).
 //!
 //! Nothing is allocated for segments of flows that are known.
 
 mod account;
 mod connection;
+mod datagrams;
 mod look;
 mod state;
 mod table;
@@ -17,7 +19,9 @@ mod tests;
 mod track;
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
+use hawser_core::packet::inner::{PROTOCOL_TCP, PROTOCOL_UDP};
 use hawser_core::units::Time;
 
 use crate::mptcp::Segment;
@@ -48,9 +52,33 @@ impl Direction {
     }
 }
 
+/// What a flow speaks. There is no default. Plain value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Protocol {
+    /// RFC 9293.
+    Tcp,
+    /// RFC 768.
+    Udp,
+}
+
+impl Protocol {
+    /// Both.
+    pub const ALL: [Protocol; 2] = [Protocol::Tcp, Protocol::Udp];
+
+    /// Its number in IP (the IANA's registry of protocol numbers).
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Tcp => PROTOCOL_TCP,
+            Self::Udp => PROTOCOL_UDP,
+        }
+    }
+}
+
 /// The two ends of a flow, as this host sees them. There is no default. Plain value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FlowKey {
+    /// What it speaks.
+    pub protocol: Protocol,
     /// This host's.
     pub local: SocketAddr,
     /// The peer's.
@@ -60,9 +88,19 @@ pub struct FlowKey {
 impl FlowKey {
     /// Of a segment that passes this way.
     pub fn of(segment: &Segment<'_>, direction: Direction) -> Self {
+        Self::between(Protocol::Tcp, segment.source, segment.destination, direction)
+    }
+
+    /// Of what passes this way from one end to another.
+    pub const fn between(
+        protocol: Protocol,
+        source: SocketAddr,
+        destination: SocketAddr,
+        direction: Direction,
+    ) -> Self {
         match direction {
-            Direction::Out => Self { local: segment.source, remote: segment.destination },
-            Direction::In => Self { local: segment.destination, remote: segment.source },
+            Direction::Out => Self { protocol, local: source, remote: destination },
+            Direction::In => Self { protocol, local: destination, remote: source },
         }
     }
 }
@@ -119,10 +157,15 @@ pub struct Flow {
 
 impl Flow {
     fn new(key: FlowKey, asked: Direction, state: State, role: Role, now: Time) -> Self {
-        let due = now + state.patience();
+        let due = now + state.patience_of(key.protocol);
         let (out, incoming) = (Track::default(), Track::default());
         let (connection, unproven) = (None, false);
         Self { key, asked, state, role, connection, opened: now, seen: now, out, incoming, due, unproven }
+    }
+
+    /// How long it may be silent as it is.
+    pub const fn patience(&self) -> Duration {
+        self.state.patience_of(self.key.protocol)
     }
 
     /// What passed one way.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Direction, track::Track};
+use super::{Direction, Protocol, track::Track};
 use crate::mptcp::{Flags, Segment};
 
 /// A flow that is not answered (tcp(7), tcp_syn_retries: the last SYN goes unanswered after 127 s).
@@ -13,10 +13,16 @@ const IDLE_PATIENCE: Duration = Duration::from_secs(2 * 3600 + 4 * 60);
 const CLOSING_PATIENCE: Duration = Duration::from_secs(4 * 60);
 /// A flow that has ended: its last segments may come twice (two of TCP's least retransmission timeouts, RFC 6298 section 2.4).
 const ENDED_PATIENCE: Duration = Duration::from_secs(2);
+/// A flow of UDP with no more than a question and an answer, and another (RFC 4787 section 4.3, REQ-5: two minutes at least,
+/// five recommended).
+const EXCHANGE_PATIENCE: Duration = Duration::from_secs(2 * 60);
+const TALK_PATIENCE: Duration = Duration::from_secs(5 * 60);
 /// The largest window (RFC 7323 section 2.3): what is further away is no segment of the flow.
 const MAX_WINDOW: u32 = 1 << 30;
 
 /// How far a flow is. Starts by its first segment. Plain value.
+///
+/// One of UDP has the first three states alone: any datagram the other way answers, and any after it confirms.
 ///
 /// ```text
 ///            SYN             Answer (SYN back)           Confirm (ACK of who asked)
@@ -88,13 +94,22 @@ impl State {
         }
     }
 
-    /// How long a flow may be silent in this state.
+    /// How long a flow of TCP may be silent in this state.
     pub const fn patience(self) -> Duration {
         match self {
             Self::Opening | Self::Answered => OPENING_PATIENCE,
             Self::Established => IDLE_PATIENCE,
             Self::HalfClosed(_) | Self::Closing => CLOSING_PATIENCE,
             Self::Ended(_) => ENDED_PATIENCE,
+        }
+    }
+
+    /// The same for what a flow speaks.
+    pub(super) const fn patience_of(self, protocol: Protocol) -> Duration {
+        match (protocol, self) {
+            (Protocol::Tcp, _) => self.patience(),
+            (Protocol::Udp, Self::Opening | Self::Answered) => EXCHANGE_PATIENCE,
+            (Protocol::Udp, _) => TALK_PATIENCE,
         }
     }
 

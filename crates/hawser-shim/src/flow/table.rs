@@ -11,21 +11,22 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use hawser_core::units::Time;
 
 use super::connection::{ConnectionId, Connections};
-use super::{Counters, Direction, Flow, FlowId, FlowKey, Limits, Mains, Observed, Refused, Role, State};
+use super::{Counters, Direction, Flow, FlowId, FlowKey, Limits, Mains, Observed, Protocol, Refused, Role, State};
 use crate::mptcp::{CapableForm, Flags, JoinForm, MptcpOption, Segment, Token};
 
-/// All flows of a host. Starts without; one owner.
+/// All flows of a host. Starts without; one owner. What is there twice is so by protocol: neither takes the other's room.
 #[derive(Debug)]
 pub struct FlowTable {
-    limits: Limits,
+    limits: [Limits; 2],
+    counts: [u32; 2],
     pub(super) slots: Vec<Slot>,
     free: Vec<u32>,
     pub(super) by_key: BTreeMap<FlowKey, u32>,
     /// Flows by the time they are looked at next.
-    pub(super) due: BTreeSet<(Time, u32)>,
-    pub(super) half_open: u32,
+    pub(super) due: [BTreeSet<(Time, u32)>; 2],
+    pub(super) half_open: [u32; 2],
     /// Those that were half open when they came, the oldest first; some are no longer, or gone.
-    waiting: VecDeque<FlowId>,
+    waiting: [VecDeque<FlowId>; 2],
     /// Flows that made room for others, until somebody asks.
     displaced: Vec<(FlowId, FlowKey)>,
     pub(super) connections: Connections,
@@ -40,16 +41,17 @@ pub(super) struct Slot {
 }
 
 impl FlowTable {
-    /// A table that holds so much.
-    pub fn new(limits: Limits) -> Self {
+    /// A table that holds so much of TCP, and of UDP.
+    pub fn new(tcp: Limits, udp: Limits) -> Self {
         Self {
-            limits,
+            limits: [tcp, udp],
+            counts: [0; 2],
             slots: Vec::new(),
             free: Vec::new(),
             by_key: BTreeMap::new(),
-            due: BTreeSet::new(),
-            half_open: 0,
-            waiting: VecDeque::new(),
+            due: Default::default(),
+            half_open: [0; 2],
+            waiting: Default::default(),
             displaced: Vec::new(),
             connections: Connections::default(),
             counters: Counters::default(),
@@ -121,7 +123,7 @@ impl FlowTable {
         if let Some(old) = self.by_key.get(&key).copied() {
             self.displace(old);
         }
-        self.make_room(now, direction)?;
+        self.make_room(now, Protocol::Tcp, direction)?;
         let unproven = direction == Direction::In;
         let slot = self.place(Flow { unproven, ..Flow::new(key, asked, state, role, now) });
         let id = self.id_of(slot);
@@ -169,26 +171,33 @@ impl FlowTable {
     }
 
     /// Makes sure that there is room, if need be in place of a flow that has ended, or, where a peer asks, of the oldest that
-    /// waits for its establishment: who asks without end pushes out nobody who goes on.
-    fn make_room(&mut self, now: Time, direction: Direction) -> Result<(), Refused> {
-        if direction == Direction::In && self.half_open >= self.limits.half_open {
-            self.push_out();
+    /// waits for its establishment: who asks without end pushes out nobody who goes on. Of UDP there always is.
+    pub(super) fn make_room(&mut self, now: Time, protocol: Protocol, direction: Direction) -> Result<(), Refused> {
+        let (at, most) = (protocol as usize, self.limits[protocol as usize]);
+        if direction == Direction::In && self.half_open[at] >= most.half_open {
+            self.push_out(protocol);
         }
-        if self.by_key.len() >= self.limits.flows as usize {
+        if self.counts[at] >= most.flows {
             let mut displaced = std::mem::take(&mut self.displaced);
             self.expire(now, |id, flow| displaced.push((id, flow.key)));
             self.displaced = displaced;
         }
-        if self.by_key.len() >= self.limits.flows as usize {
-            let ended = self.due.iter().find(|(_, slot)| self.flow_in(*slot).is_some_and(|flow| flow.state.is_ended()));
-            let Some(&(_, slot)) = ended else { return Err(Refused::Full) };
-            self.displace(slot);
+        if self.counts[at] >= most.flows {
+            match protocol {
+                Protocol::Udp => drop(self.evict()),
+                Protocol::Tcp => {
+                    let is_ended = |slot: u32| self.flow_in(slot).is_some_and(|flow| flow.state.is_ended());
+                    let ended = self.due[at].iter().find(|(_, slot)| is_ended(*slot));
+                    let Some(&(_, slot)) = ended else { return Err(Refused::Full) };
+                    self.displace(slot);
+                }
+            }
         }
         Ok(())
     }
 
-    fn push_out(&mut self) {
-        while let Some(id) = self.waiting.pop_front() {
+    fn push_out(&mut self, protocol: Protocol) {
+        while let Some(id) = self.waiting[protocol as usize].pop_front() {
             if self.get(id).is_some_and(counts_as_half_open) {
                 self.displace(id.slot);
                 self.counters.pushed_out += 1;
@@ -197,7 +206,7 @@ impl FlowTable {
         }
     }
 
-    fn displace(&mut self, slot: u32) {
+    pub(super) fn displace(&mut self, slot: u32) {
         if let Some(key) = self.flow_in(slot).map(|flow| flow.key) {
             self.displaced.push((self.id_of(slot), key));
             self.release(slot);
@@ -216,30 +225,32 @@ impl FlowTable {
         }
     }
 
-    fn place(&mut self, flow: Flow) -> u32 {
+    pub(super) fn place(&mut self, flow: Flow) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { generation: 0, flow: None });
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
+        let (protocol, is_half_open) = (flow.key.protocol, counts_as_half_open(&flow));
         self.by_key.insert(flow.key, slot);
-        self.due.insert((flow.due, slot));
-        let is_half_open = counts_as_half_open(&flow);
-        self.half_open += u32::from(is_half_open);
+        self.due[protocol as usize].insert((flow.due, slot));
+        self.counts[protocol as usize] += 1;
+        self.half_open[protocol as usize] += u32::from(is_half_open);
         self.counters.opened += 1;
         self.slots[slot as usize].flow = Some(flow);
         if is_half_open {
-            self.wait(self.id_of(slot));
+            self.wait(protocol, self.id_of(slot));
         }
         slot
     }
 
-    fn wait(&mut self, id: FlowId) {
-        if self.waiting.len() > 2 * self.limits.half_open as usize {
-            let mut waiting = std::mem::take(&mut self.waiting);
+    fn wait(&mut self, protocol: Protocol, id: FlowId) {
+        let at = protocol as usize;
+        if self.waiting[at].len() > 2 * self.limits[at].half_open as usize {
+            let mut waiting = std::mem::take(&mut self.waiting[at]);
             waiting.retain(|id| self.get(*id).is_some_and(counts_as_half_open));
-            self.waiting = waiting;
+            self.waiting[at] = waiting;
         }
-        self.waiting.push_back(id);
+        self.waiting[at].push_back(id);
     }
 
     /// Steps 2 and 3, for a flow that is there.
@@ -252,13 +263,14 @@ impl FlowTable {
         it.observe(now, direction, segment);
         let (state, role) = (it.state, it.role);
         if was_half_open && !counts_as_half_open(it) {
-            self.half_open -= 1;
+            self.half_open[Protocol::Tcp as usize] -= 1;
         }
         if state.patience() < before.patience() {
             // Later times wait until the present one has come.
-            self.due.remove(&(it.due, slot));
+            let due = &mut self.due[Protocol::Tcp as usize];
+            due.remove(&(it.due, slot));
             it.due = now + state.patience();
-            self.due.insert((it.due, slot));
+            due.insert((it.due, slot));
         }
         if before.is_half_open() && role == Role::Main {
             self.hear_keys(now, direction, segment, slot);
@@ -299,40 +311,46 @@ impl FlowTable {
 
     /// Step 4: frees what has ended or was silent for too long, and shows it.
     pub fn expire(&mut self, now: Time, mut gone: impl FnMut(FlowId, &Flow)) {
-        while let Some(&(due, slot)) = self.due.first() {
+        Protocol::ALL.into_iter().for_each(|protocol| self.expire_of(protocol as usize, now, &mut gone));
+    }
+
+    fn expire_of(&mut self, at: usize, now: Time, gone: &mut impl FnMut(FlowId, &Flow)) {
+        while let Some(&(due, slot)) = self.due[at].first() {
             if due > now {
                 return;
             }
             let id = self.id_of(slot);
             let Some(flow) = self.flow_mut(slot) else {
-                self.due.remove(&(due, slot));
+                self.due[at].remove(&(due, slot));
                 continue;
             };
-            let next = flow.seen + flow.state.patience();
+            let next = flow.seen + flow.patience();
             if next <= now {
                 gone(id, flow);
                 self.release(slot);
             } else {
                 flow.due = next;
-                self.due.remove(&(due, slot));
-                self.due.insert((next, slot));
+                self.due[at].remove(&(due, slot));
+                self.due[at].insert((next, slot));
             }
         }
     }
 
     /// When [`FlowTable::expire`] has something to do next, or later.
     pub fn next_deadline(&self) -> Option<Time> {
-        self.due.first().map(|(due, _)| *due)
+        self.due.iter().filter_map(|due| due.first()).map(|(due, _)| *due).min()
     }
 
     fn release(&mut self, slot: u32) {
         let id = self.id_of(slot);
         let Some(flow) = self.slots.get_mut(slot as usize).and_then(|slot| slot.flow.take()) else { return };
+        let at = flow.key.protocol as usize;
         self.slots[slot as usize].generation = id.generation.wrapping_add(1);
         self.free.push(slot);
         self.by_key.remove(&flow.key);
-        self.due.remove(&(flow.due, slot));
-        self.half_open -= u32::from(counts_as_half_open(&flow));
+        self.due[at].remove(&(flow.due, slot));
+        self.counts[at] -= 1;
+        self.half_open[at] -= u32::from(counts_as_half_open(&flow));
         if let Some(connection) = flow.connection {
             self.connections.leave(connection, id);
         }
@@ -347,14 +365,19 @@ impl FlowTable {
         self.slots.get(slot as usize)?.flow.as_ref()
     }
 
-    fn flow_mut(&mut self, slot: u32) -> Option<&mut Flow> {
+    pub(super) fn flow_mut(&mut self, slot: u32) -> Option<&mut Flow> {
         self.slots.get_mut(slot as usize)?.flow.as_mut()
     }
 }
 
-/// Only what peers ask for is limited so: this host's own applications may ask as they like.
-const fn counts_as_half_open(flow: &Flow) -> bool {
-    flow.state.is_half_open() && flow.unproven
+/// Only what peers ask for is limited so: this host's own applications may ask as they like. A flow of UDP is one that nobody here
+/// has answered.
+pub(super) const fn counts_as_half_open(flow: &Flow) -> bool {
+    let is_half_open = match flow.key.protocol {
+        Protocol::Tcp => flow.state.is_half_open(),
+        Protocol::Udp => matches!(flow.state, State::Opening),
+    };
+    is_half_open && flow.unproven
 }
 
 fn id_of(slots: &[Slot], slot: u32) -> FlowId {

@@ -9,6 +9,8 @@ use super::*;
 use crate::mptcp::samples::{CLIENT, Draft, SERVER};
 use crate::mptcp::{Flags, Key, Token};
 
+/// No flow of UDP is in these tests.
+const NO_UDP: Limits = Limits { flows: 1, half_open: 1 };
 const KEY: [u8; 8] = [1; 8];
 const OTHER: [u8; 8] = [2; 8];
 const SYN_ACK: Flags = Flags(0x12);
@@ -19,7 +21,7 @@ fn at(millis: u64) -> Time {
 }
 
 fn table() -> FlowTable {
-    FlowTable::new(Limits { flows: 4096, half_open: 1024 })
+    FlowTable::new(Limits { flows: 4096, half_open: 1024 }, NO_UDP)
 }
 
 /// Shows segments that a client here sends, and answers to them.
@@ -246,7 +248,7 @@ fn data_of_a_flow_from_before_the_table_is_followed_and_strays_are_not() {
 
 #[test]
 fn limits_hold_and_flows_that_ended_make_room() {
-    let mut host = Host::new(FlowTable::new(Limits { flows: 3, half_open: 1 }));
+    let mut host = Host::new(FlowTable::new(Limits { flows: 3, half_open: 1 }, NO_UDP));
     assert_eq!(host.incoming(&back(1, Flags::SYN, 1, 0)), State::Opening);
     assert_eq!(host.incoming(&back(2, Flags::SYN, 1, 0)), State::Opening);
     let (_, key) = host.table.displaced().expect("the older one made room");

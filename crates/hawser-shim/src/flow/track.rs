@@ -128,6 +128,13 @@ impl Track {
         }
     }
 
+    /// Counts a datagram of UDP.
+    pub(super) fn count_datagram(&mut self, now: Time, bytes: u64) {
+        self.packets += 1;
+        self.bytes += bytes;
+        self.recent.add(now, bytes);
+    }
+
     /// What was never sent is acknowledged by forgers only.
     fn acknowledge(&mut self, segment: &Segment<'_>, there: &Track) {
         let was_sent = there.end.is_none_or(|end| !segment.acknowledgment.is_after(end));

@@ -16,11 +16,11 @@
 //!   IPv6, any source, to surrogates             ingress      what a server answers from another address of its host
 //!   IPv4, any source, to the range              ingress      the same
 //!   IPv6, no source yet, to surrogates          egress 1
-//!   no source yet, to the map, over TCP         egress 1
+//!   no source yet, to the map, TCP or UDP       egress 1     as the map says
 //! ```
 //!
 //! The shim's own packets are UDP to border routers and shims: surrogate and derived addresses they never have, and
-//! rules for the map take TCP alone.
+//! rules for the map take what has no source yet, which they have.
 
 mod address;
 mod devices;

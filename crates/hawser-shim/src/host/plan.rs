@@ -16,8 +16,6 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use super::numbers::{Numbers, Place};
 use crate::route::{Addresses, Destination, InterfaceIndex, SURROGATES, Side};
 
-/// TCP over IP (the IANA's registry of protocol numbers).
-const TCP: IpProtocol = IpProtocol(6);
 /// What comes last in a table: any other route is better.
 const LAST: Metric = Metric(u32::MAX);
 /// All of an address counts.
@@ -224,7 +222,7 @@ fn to_destination(to: &Destination, place: Place, table: TableId, source: Option
     RuleSpec {
         source,
         destination: Some(to.network),
-        ip_protocol: Some(TCP),
+        ip_protocol: Some(IpProtocol(to.protocol.number())),
         destination_port: to.port.map(|port| port.0.get()),
         ..RuleSpec::at(Family::of(to.network.addr()), place.priority(), table)
     }

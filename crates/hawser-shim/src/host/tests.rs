@@ -6,6 +6,7 @@ use hawser_net::netcfg::{Change, IfIndex};
 
 use super::numbers::Numbers;
 use super::plan::{Interface, Layout};
+use crate::flow::Protocol;
 use crate::route::{Addresses, Destination, InterfaceIndex, Port, Side};
 
 /// An ingress and two egresses, `shim-in`, `shim1` and `shim2`, with addresses that tests can tell apart.
@@ -105,11 +106,12 @@ fn rules_stand_in_the_order_of_the_story() {
 }
 
 fn destination(network: &str, port: u16, side: Side) -> Destination {
-    Destination { network: network.parse().expect("a network"), port: port.try_into().ok().map(Port), side }
+    let protocol = Protocol::Tcp;
+    Destination { network: network.parse().expect("a network"), port: port.try_into().ok().map(Port), protocol, side }
 }
 
 #[test]
-fn the_map_takes_clients_that_have_no_address_yet_and_tcp_alone() {
+fn the_map_takes_clients_that_have_no_address_yet_and_what_it_names_alone() {
     let map = [
         destination("192.0.2.10/32", 443, Side::Scion),
         destination("192.0.2.10/32", 80, Side::Scion),
@@ -117,6 +119,7 @@ fn the_map_takes_clients_that_have_no_address_yet_and_tcp_alone() {
         destination("203.0.113.1/32", 0, Side::Main),
         destination("203.0.113.2/32", 0, Side::Main),
         destination("2001:db8::/32", 0, Side::Scion),
+        Destination { protocol: Protocol::Udp, ..destination("192.0.2.10/32", 53, Side::Scion) },
     ];
     assert_eq!(
         said(&layout(true, true).for_map(map.into_iter())),
@@ -129,6 +132,7 @@ fn the_map_takes_clients_that_have_no_address_yet_and_tcp_alone() {
             "ipv6 rule 4936: from ::/1 to 2001:db8::/32 protocol 6 to table 254",
             "ipv6 rule 4936: from 8000::/1 to 2001:db8::/32 protocol 6 to table 254",
             "ipv6 rule 4937: to 2001:db8::/32 protocol 6 to table egress 1",
+            "ipv4 rule 4937: from 0.0.0.0/32 to 192.0.2.10/32 protocol 17 to port 53 to table egress 1",
         ]
     );
     assert_eq!(layout(false, true).for_map([map[5]].into_iter()), [], "without addresses there is no way");

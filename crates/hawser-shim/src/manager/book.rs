@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::slot::Slot;
-use crate::flow::FlowKey;
+use crate::flow::{FlowKey, Protocol};
 use crate::kernel::{Connected, Event, Subflow};
 use crate::mptcp::{AddressId, Token};
 use crate::route::{Addresses, MAX_EGRESS, RouteTable, Side};
@@ -185,7 +185,7 @@ impl Book {
         let Connected { token, local, remote, is_server } = *connected;
         let (source, to) = (local.ip().to_canonical(), canonical(remote));
         let main = self.places.egress_of(source);
-        let target = self.places.routes.to(to);
+        let target = self.places.routes.to(Protocol::Tcp, to);
         let side = target.map(|target| target.side);
         let beside = side == Some(Side::Subflows);
         if is_server || (main.is_none() && !beside) {

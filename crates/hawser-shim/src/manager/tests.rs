@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::flow::FlowKey;
+use crate::flow::{FlowKey, Protocol};
 use crate::kernel::{Connected, Event, Lost, Subflow, SubflowEvent};
 use crate::mptcp::{AddressId, Token};
 use crate::route::{Addresses, RouteTable, Side, Target};
@@ -29,7 +29,7 @@ fn places() -> Places {
         ipv4: Some([100, 64, 0, number].into()),
     };
     let end = "1-ff00:0:120,10.0.0.9:31000".parse().expect("an endpoint");
-    let entry = |to: &str, side| (to.parse().expect("a network"), None, Target { end, side });
+    let entry = |to: &str, side| (to.parse().expect("a network"), None, Protocol::Tcp, Target { end, side });
     let entries = [entry("192.0.2.1/32", Side::Subflows), entry("192.0.2.2/32", Side::Main)];
     let routes = Arc::new(RouteTable::new("100.64.0.0/10".parse().ok(), entries));
     Places { egress: (1..=4).map(egress).collect(), routes, ordinary: vec![(ip("192.0.2.2"), ip("10.0.0.1"))] }
@@ -167,8 +167,9 @@ fn what_is_never_answered_is_given_up() {
 #[test]
 fn a_subflow_without_a_path_is_ended_and_a_connection_that_ended_is_forgotten() {
     let (mut book, now) = book("[::ffff:100.64.0.1]:4000", "[::ffff:100.64.9.16]:80");
-    let main = FlowKey { local: address("100.64.0.1:4000"), remote: address("100.64.9.16:80") };
-    book.lost(TOKEN, FlowKey { local: address("100.64.0.2:4000"), ..main });
+    let main =
+        FlowKey { protocol: Protocol::Tcp, local: address("100.64.0.1:4000"), remote: address("100.64.9.16:80") };
+    book.lost(TOKEN, FlowKey { protocol: Protocol::Tcp, local: address("100.64.0.2:4000"), ..main });
     assert_eq!(book.due(now), [], "there is no such subflow");
     book.lost(TOKEN, main);
     let Subflow { local, remote } = subflow("[::ffff:100.64.0.1]:4000", "[::ffff:100.64.9.16]:80").subflow;
@@ -196,8 +197,8 @@ fn a_subflow_can_be_lost_before_the_kernel_tells_that_it_is_there() {
     book.room(TOKEN, 1);
     assert_eq!(created(&book.due(now)), [2]);
     let subflow = subflow("[fc00::2]:1", SERVER).subflow;
-    book.lost(TOKEN, FlowKey { local: address("[fc00::3]:1"), remote: subflow.remote });
-    book.lost(TOKEN, FlowKey { local: subflow.local, remote: subflow.remote });
+    book.lost(TOKEN, FlowKey { protocol: Protocol::Tcp, local: address("[fc00::3]:1"), remote: subflow.remote });
+    book.lost(TOKEN, FlowKey { protocol: Protocol::Tcp, local: subflow.local, remote: subflow.remote });
     assert_eq!(book.due(now), [Act::Destroy { token: TOKEN, subflow }], "of what was asked for alone");
 }
 

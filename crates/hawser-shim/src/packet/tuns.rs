@@ -35,8 +35,7 @@ impl Tuns {
 
     /// What collects packets for each.
     pub fn homes(&self) -> Vec<Coalescer> {
-        // What crosses is TCP.
-        self.all.iter().map(|_| Coalescer::new(false)).collect()
+        self.all.iter().map(|tun| Coalescer::new(tun.features().udp_segmentation)).collect()
     }
 
     /// Reads from those that are ready, one bit each.
@@ -72,7 +71,7 @@ impl Tuns {
             home.flush(&mut |offload, packet| {
                 match tun.write(&header(offload, packet), &[IoSlice::new(packet)]) {
                     Ok(WriteOutcome::Written) => {}
-                    // TCP sends it again; to wait would delay all others.
+                    // TCP sends it again, and UDP may be lost; to wait would delay all others.
                     Ok(_) => refused += 1,
                     Err(error) => failure = Some(error),
                 }
@@ -91,8 +90,8 @@ fn failed(tun: &Tun, source: io::Error) -> PacketError {
     PacketError::Tun { device: tun.name().to_owned(), source }
 }
 
-/// What the kernel left undone. UDP is never sent on.
+/// What the kernel left undone.
 fn offload(header: &VnetHdr) -> Offload {
-    let is_train = matches!(header.gso, GsoKind::TcpV4 | GsoKind::TcpV6);
+    let is_train = header.gso != GsoKind::None;
     Offload { partial: header.needs_csum, segment: is_train.then_some(header.gso_size) }
 }

@@ -1,6 +1,6 @@
-//! What is where: the map from TCP addresses to SCION ends, as a table that never changes.
+//! What is where: the map from addresses of TCP and UDP to SCION ends, as a table that never changes.
 //!
-//! 1. [`RouteTable::new`] takes entries: networks, with a port or without. Of equal ones the first counts.
+//! 1. [`RouteTable::new`] takes entries: networks, with a port or without, of one protocol. Of equal ones the first counts.
 //! 2. [`RouteTable::to`]: a surrogate address says itself where it leads; else the longest prefix, and of equal ones that
 //!    with the port; else the derived addresses of the ends that are in the map.
 //! 3. [`RouteTable::may_send`]: a host's own addresses, and those that the map has at that host.
@@ -16,8 +16,9 @@ use ipnet::{IpNet, Ipv4Net};
 use super::addresses::{InterfaceIndex, ScionHost};
 use super::derived::Derived;
 use super::surrogate::Surrogate;
+use crate::flow::Protocol;
 
-/// A TCP port. There is no default. Plain value.
+/// A port of TCP or UDP. There is no default. Plain value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Port(pub NonZeroU16);
 
@@ -33,7 +34,7 @@ pub enum Side {
     Main,
 }
 
-/// Where a TCP address is. There is no default. Plain value.
+/// Where an address is. There is no default. Plain value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
     /// The shim there.
@@ -42,13 +43,15 @@ pub struct Target {
     pub side: Side,
 }
 
-/// TCP addresses that the map has. There is no default. Plain value.
+/// Addresses that the map has. There is no default. Plain value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Destination {
     /// The addresses.
     pub network: IpNet,
     /// The one port there; none: all.
     pub port: Option<Port>,
+    /// What is spoken there.
+    pub protocol: Protocol,
     /// Which flows go over SCION: with [`Side::Subflows`] the kernel keeps its own route for the main flow.
     pub side: Side,
 }
@@ -69,7 +72,7 @@ pub struct Clash {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteTable {
     ipv4: Option<Ipv4Net>,
-    entries: BTreeMap<(IpNet, Option<Port>), Target>,
+    entries: BTreeMap<(IpNet, Option<Port>, Protocol), Target>,
     /// Prefix lengths that entries have, by IP version; the longest is tried first.
     lengths: [BTreeSet<u8>; 2],
     derived: BTreeMap<Derived, EndpointAddr>,
@@ -78,11 +81,14 @@ pub struct RouteTable {
 
 impl RouteTable {
     /// A table of entries, which derives IPv4 addresses from a range.
-    pub fn new(ipv4: Option<Ipv4Net>, entries: impl IntoIterator<Item = (IpNet, Option<Port>, Target)>) -> RouteTable {
+    pub fn new(
+        ipv4: Option<Ipv4Net>,
+        entries: impl IntoIterator<Item = (IpNet, Option<Port>, Protocol, Target)>,
+    ) -> RouteTable {
         let mut table = RouteTable { ipv4, ..RouteTable::default() };
-        for (network, port, target) in entries {
+        for (network, port, protocol, target) in entries {
             table.lengths[version(network.addr())].insert(network.prefix_len());
-            table.entries.entry((network.trunc(), port)).or_insert(target);
+            table.entries.entry((network.trunc(), port, protocol)).or_insert(target);
             table.know(target.end);
         }
         table
@@ -105,21 +111,21 @@ impl RouteTable {
         }
     }
 
-    /// Where a TCP address is, if it is in SCION.
-    pub fn to(&self, address: SocketAddr) -> Option<Target> {
+    /// Where an address is, if it is in SCION.
+    pub fn to(&self, protocol: Protocol, address: SocketAddr) -> Option<Target> {
         if let IpAddr::V6(ip) = address.ip()
             && let Some(surrogate) = Surrogate::of(ip)
         {
             return Some(Target { end: surrogate.end.endpoint(), side: Side::Scion });
         }
-        self.mapped(address).or_else(|| self.derived(address.ip()))
+        self.mapped(protocol, address).or_else(|| self.derived(address.ip()))
     }
 
-    fn mapped(&self, address: SocketAddr) -> Option<Target> {
+    fn mapped(&self, protocol: Protocol, address: SocketAddr) -> Option<Target> {
         let port = NonZeroU16::new(address.port()).map(Port);
         let lengths = self.lengths[version(address.ip())].iter().rev();
         let networks = lengths.filter_map(|length| IpNet::new(address.ip(), *length).ok());
-        let mut keys = networks.flat_map(|network| [(network.trunc(), port), (network.trunc(), None)]);
+        let mut keys = networks.flat_map(|network| [port, None].map(|port| (network.trunc(), port, protocol)));
         keys.find_map(|key| self.entries.get(&key).copied())
     }
 
@@ -130,31 +136,32 @@ impl RouteTable {
     }
 
     /// Whether a packet from a SCION host may have this inner source: else it is forged.
-    pub fn may_send(&self, from: ScionHost, inner_source: IpAddr) -> bool {
+    pub fn may_send(&self, from: ScionHost, protocol: Protocol, inner_source: IpAddr) -> bool {
         let own = match inner_source {
             IpAddr::V6(ip) => Surrogate::of(ip).is_some_and(|own| ScionHost::from(own.end.endpoint()) == from),
             IpAddr::V4(ip) => self.ipv4.is_some_and(|range| Derived::new(from, range).interface(ip).is_some()),
         };
-        own || self.is_mapped_at(from, inner_source)
+        own || self.is_mapped_at(from, protocol, inner_source)
     }
 
     /// Whether the map has an address, with whichever port, at a host.
-    fn is_mapped_at(&self, host: ScionHost, ip: IpAddr) -> bool {
+    fn is_mapped_at(&self, host: ScionHost, protocol: Protocol, ip: IpAddr) -> bool {
         self.lengths[version(ip)].iter().filter_map(|length| IpNet::new(ip, *length).ok()).any(|network| {
             let network = network.trunc();
-            let range = (network, None)..=(network, Some(Port(NonZeroU16::MAX)));
-            self.entries.range(range).any(|(_, target)| ScionHost::from(target.end) == host)
+            let range = (network, None, Protocol::Tcp)..=(network, Some(Port(NonZeroU16::MAX)), Protocol::Udp);
+            let mut there = self.entries.range(range).filter(|((.., spoken), _)| *spoken == protocol);
+            there.any(|(_, target)| ScionHost::from(target.end) == host)
         })
     }
 
     /// What the map has, in order. The ranges of surrogate and derived addresses are not among it.
     pub fn destinations(&self) -> impl Iterator<Item = Destination> + '_ {
-        let destination = |(&(network, port), target): (&(IpNet, Option<Port>), &Target)| Destination {
+        self.entries.iter().map(|(&(network, port, protocol), target)| Destination {
             network,
             port,
+            protocol,
             side: target.side,
-        };
-        self.entries.iter().map(destination)
+        })
     }
 
     /// The range of derived addresses; none where IPv4 is switched off.
@@ -167,9 +174,12 @@ impl RouteTable {
         &self.clashes
     }
 
-    /// Entries of the map.
+    /// Entries of the map; one for both protocols counts once.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        let both = |(network, port, protocol): &&(IpNet, Option<Port>, Protocol)| {
+            *protocol == Protocol::Tcp || !self.entries.contains_key(&(*network, *port, Protocol::Tcp))
+        };
+        self.entries.keys().filter(both).count()
     }
 
     /// Whether the map has no entry.

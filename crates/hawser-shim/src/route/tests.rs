@@ -9,6 +9,7 @@ use ipnet::IpNet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::flow::Protocol;
 
 fn end(text: &str) -> EndpointAddr {
     text.parse().expect("it is a SCION end")
@@ -18,13 +19,23 @@ fn ip(text: &str) -> IpAddr {
     text.parse().expect("it is an address")
 }
 
-fn entry(network: &str, port: u16, at: &str, side: Side) -> (IpNet, Option<Port>, Target) {
+fn entry(network: &str, port: u16, at: &str, side: Side) -> (IpNet, Option<Port>, Protocol, Target) {
     let network = network.parse().expect("it is a network");
-    (network, NonZeroU16::new(port).map(Port), Target { end: end(at), side })
+    (network, NonZeroU16::new(port).map(Port), Protocol::Tcp, Target { end: end(at), side })
+}
+
+/// The same for UDP.
+fn udp(network: &str, port: u16, at: &str) -> (IpNet, Option<Port>, Protocol, Target) {
+    let (network, port, _, target) = entry(network, port, at, Side::Scion);
+    (network, port, Protocol::Udp, target)
 }
 
 fn to(table: &RouteTable, address: &str) -> Option<String> {
-    table.to(address.parse().expect("it is an address and port")).map(|target| target.end.to_string())
+    to_by(table, Protocol::Tcp, address)
+}
+
+fn to_by(table: &RouteTable, protocol: Protocol, address: &str) -> Option<String> {
+    table.to(protocol, address.parse().expect("it is an address and port")).map(|target| target.end.to_string())
 }
 
 const HOST_A: &str = "1-ff00:0:110,10.110.0.10:31000";
@@ -110,7 +121,7 @@ fn the_longest_prefix_leads_and_of_equal_ones_that_with_the_port() {
     ] {
         assert_eq!(to(&table, address).as_deref(), expect, "{address}");
     }
-    let side = table.to("192.0.2.10:443".parse().expect("it is one")).map(|target| target.side);
+    let side = table.to(Protocol::Tcp, "192.0.2.10:443".parse().expect("it is one")).map(|target| target.side);
     assert_eq!(side, Some(Side::Subflows));
     assert_eq!((table.len(), table.destinations().count()), (5, 5));
 }
@@ -139,8 +150,8 @@ fn a_host_may_send_from_its_own_and_mapped_addresses_alone() {
     for index in 0..=MAX_EGRESS {
         let interface = InterfaceIndex::new(index).expect("there are this many");
         for own in Addresses::of(end(HOST_A), Some(DEFAULT_RANGE), interface).expect("it has some").iter() {
-            assert!(table.may_send(a, own), "{own}");
-            assert!(!table.may_send(b, own), "{own}");
+            assert!(table.may_send(a, Protocol::Tcp, own), "{own}");
+            assert!(!table.may_send(b, Protocol::Tcp, own), "{own}");
         }
     }
     for (address, from_a, from_b) in [
@@ -150,9 +161,38 @@ fn a_host_may_send_from_its_own_and_mapped_addresses_alone() {
         ("127.0.0.1", false, false),
         ("::1", false, false),
     ] {
-        assert_eq!(table.may_send(a, ip(address)), from_a, "{address}");
-        assert_eq!(table.may_send(b, ip(address)), from_b, "{address}");
+        assert_eq!(table.may_send(a, Protocol::Tcp, ip(address)), from_a, "{address}");
+        assert_eq!(table.may_send(b, Protocol::Tcp, ip(address)), from_b, "{address}");
     }
+}
+
+#[test]
+fn a_route_is_for_what_it_says_and_derived_addresses_for_both() {
+    let both = |network: &str, at: &str| [entry(network, 0, at, Side::Scion), udp(network, 0, at)];
+    let of_udp = [udp("192.0.2.10/32", 53, HOST_A), udp("192.0.2.0/24", 0, HOST_B)];
+    let entries = of_udp.into_iter().chain(both("198.51.100.0/24", HOST_A)).chain([entry(
+        "192.0.2.10/32",
+        53,
+        HOST_B,
+        Side::Scion,
+    )]);
+    let table = RouteTable::new(Some(DEFAULT_RANGE), entries);
+    let derived = Addresses::of(end(HOST_B), Some(DEFAULT_RANGE), InterfaceIndex::INGRESS).expect("it has some");
+    let derived = format!("{}:53", derived.ipv4.expect("it has one"));
+    for (address, tcp, udp) in [
+        ("192.0.2.10:53", Some(HOST_B), Some(HOST_A)),
+        ("192.0.2.11:53", None, Some(HOST_B)),
+        ("198.51.100.1:1", Some(HOST_A), Some(HOST_A)),
+        (&*derived, Some(HOST_B), Some(HOST_B)),
+    ] {
+        assert_eq!(to_by(&table, Protocol::Tcp, address).as_deref(), tcp, "{address}");
+        assert_eq!(to_by(&table, Protocol::Udp, address).as_deref(), udp, "{address}");
+    }
+    assert_eq!((table.len(), table.destinations().count()), (3, 5), "one for both counts once");
+    let b = ScionHost::from(end(HOST_B));
+    let may = |protocol, address| table.may_send(b, protocol, ip(address));
+    assert_eq!(Protocol::ALL.map(|protocol| may(protocol, "192.0.2.10")), [true, true]);
+    assert_eq!(Protocol::ALL.map(|protocol| may(protocol, "192.0.2.11")), [false, true]);
 }
 
 #[test]
@@ -167,11 +207,12 @@ fn two_hosts_with_the_same_hash_are_told_and_the_first_is_reached() {
         .expect("there are 256 places");
     let target = |end| Target { end, side: Side::Scion };
     let network = |last| IpNet::from(IpAddr::from([192, 0, 2, last]));
-    let entries = [(network(1), None, target(first)), (network(2), None, target(second))];
+    let tcp = Protocol::Tcp;
+    let entries = [(network(1), None, tcp, target(first)), (network(2), None, tcp, target(second))];
     let table = RouteTable::new(Some(range), entries);
     let address = Derived::new(first.into(), range).address(InterfaceIndex::INGRESS);
     assert_eq!(table.clashes(), [Clash { first, second, address }]);
-    assert_eq!(table.to(SocketAddr::new(address.into(), 80)).map(|target| target.end), Some(first));
+    assert_eq!(table.to(Protocol::Tcp, SocketAddr::new(address.into(), 80)).map(|target| target.end), Some(first));
 }
 
 fn any_end() -> impl Strategy<Value = EndpointAddr> {
@@ -193,7 +234,7 @@ proptest! {
         let address = surrogate.address();
         prop_assert_eq!(Surrogate::of(address), Some(surrogate));
         prop_assert_eq!(surrogate.end.endpoint(), end);
-        let found = RouteTable::default().to(SocketAddr::new(address.into(), 80));
+        let found = RouteTable::default().to(Protocol::Tcp, SocketAddr::new(address.into(), 80));
         prop_assert_eq!(found, Some(Target { end, side: Side::Scion }));
     }
 
@@ -230,8 +271,8 @@ proptest! {
         prop_assume!(Derived::new(a.into(), DEFAULT_RANGE) != Derived::new(b.into(), DEFAULT_RANGE));
         let table = RouteTable::new(range, []).with_end(a).with_end(b);
         for address in Addresses::of(a, range, interface).expect("it has some").iter() {
-            prop_assert!(table.may_send(a.into(), address));
-            prop_assert!(!table.may_send(b.into(), address));
+            prop_assert!(table.may_send(a.into(), Protocol::Tcp, address));
+            prop_assert!(!table.may_send(b.into(), Protocol::Tcp, address));
         }
     }
 }

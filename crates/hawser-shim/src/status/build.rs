@@ -6,11 +6,12 @@ use hawser_scion::select::Criterion;
 use hawser_scion::{EndpointAddr, Fingerprint};
 
 use super::document::{
-    ConnectionStatus, Counts, FlowRole, FlowStatus, InterfaceStatus, PathStatus, ShareSample, ShimRole, Status,
+    ConnectionStatus, Counts, FlowProtocol, FlowRole, FlowStatus, InterfaceStatus, PathStatus, ShareSample, ShimRole,
+    Status,
 };
 use crate::config::Config;
 use crate::engine::{ConnectionSnapshot, Counters, FlowSnapshot, PathState, Reason, Snapshot};
-use crate::flow::{Direction, End, INTERVALS, Role, State};
+use crate::flow::{Direction, End, INTERVALS, Protocol, Role, State};
 use crate::route::{Addresses, InterfaceIndex};
 
 /// What of a shim does not change. There is no default. Plain data.
@@ -56,6 +57,10 @@ fn of_connection(connection: &ConnectionSnapshot, snapshot: &Snapshot) -> Connec
     let total: u64 = connection.flows.iter().map(carried).sum();
     let recent: u64 = connection.flows.iter().map(|flow| flow.sent.recent + flow.received.recent).sum();
     let flow = |flow: &FlowSnapshot| FlowStatus {
+        protocol: match flow.key.protocol {
+            Protocol::Tcp => FlowProtocol::Tcp,
+            Protocol::Udp => FlowProtocol::Udp,
+        },
         role: match flow.role {
             Role::Plain | Role::Main => FlowRole::Main,
             Role::Subflow => FlowRole::Subflow,
@@ -169,6 +174,8 @@ fn counts(counters: &Counters) -> Counts {
     let others = [
         ("flows_opened", counters.opened),
         ("flows_freed", counters.freed),
+        ("strangers_pushed_out", counters.pushed_out),
+        ("udp_evicted", counters.evicted),
         ("paths_back", counters.back),
         ("probes", counters.probes),
         ("echoes", counters.echoes),

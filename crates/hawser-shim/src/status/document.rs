@@ -44,7 +44,7 @@ pub struct InterfaceStatus {
 /// A connection: main flow and subflows. Plain data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionStatus {
-    /// MPTCP's token at this host, as `ss -M` writes it; none for plain TCP.
+    /// MPTCP's token at this host, as `ss -M` writes it; none for plain TCP and UDP.
     pub token: Option<String>,
     /// What this host is.
     pub role: ShimRole,
@@ -68,11 +68,22 @@ pub enum ShimRole {
     Server,
 }
 
+/// What a flow speaks: TCP, where nothing says so. Plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FlowProtocol {
+    /// TCP, or MPTCP.
+    #[default]
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
 /// What a flow is to its connection. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowRole {
-    /// The first one, or the only one of plain TCP.
+    /// The first one, or the only one of plain TCP and of UDP.
     Main,
     /// One that joined.
     Subflow,
@@ -81,11 +92,14 @@ pub enum FlowRole {
 /// A flow. Plain data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowStatus {
+    /// What it speaks.
+    #[serde(default)]
+    pub protocol: FlowProtocol,
     /// What it is to its connection.
     pub role: FlowRole,
     /// How far it is: `opening`, `answered`, `established`, `half closed`, `closing`, `closed`, `reset`.
     pub state: String,
-    /// This host's end of the TCP flow.
+    /// This host's end of it.
     pub local: SocketAddr,
     /// The peer's.
     pub remote: SocketAddr,

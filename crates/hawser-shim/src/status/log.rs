@@ -11,7 +11,7 @@ use hawser_scion::Fingerprint;
 
 use super::build::shared;
 use crate::engine::{Notice, Opened, Reason};
-use crate::flow::{Direction, End, FlowKey, Role};
+use crate::flow::{Direction, End, FlowKey, Protocol, Role};
 use crate::mptcp::Token;
 
 /// Lines of flows that come and go, at most, each [`PERIOD`]: a server with hundreds of connections a second shall not
@@ -39,7 +39,7 @@ struct Budget {
 /// What a line says of an established flow. Plain data.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Established {
-    /// `main flow`, `subflow` or `flow` (plain TCP).
+    /// `main flow`, `subflow`, `flow` (plain TCP) or `udp flow`.
     pub(super) what: &'static str,
     /// Its number among its connection's flows that are there, from 1.
     pub(super) number: usize,
@@ -93,6 +93,7 @@ impl Log {
         let Opened { key, role, token, path, .. } = opened;
         let mut established = Established {
             what: match role {
+                Role::Plain if key.protocol == Protocol::Udp => "udp flow",
                 Role::Plain => "flow",
                 Role::Main => "main flow",
                 Role::Subflow => "subflow",

@@ -15,7 +15,8 @@ pub use hawser_portal::api::{ClientError, ServeError};
 
 pub use build::About;
 pub use document::{
-    ConnectionStatus, Counts, FlowRole, FlowStatus, InterfaceStatus, PathStatus, ShareSample, ShimRole, Status,
+    ConnectionStatus, Counts, FlowProtocol, FlowRole, FlowStatus, InterfaceStatus, PathStatus, ShareSample, ShimRole,
+    Status,
 };
 pub use log::Log;
 pub use server::{Server, StartError, ask, snapshot};

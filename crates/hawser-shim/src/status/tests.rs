@@ -10,7 +10,7 @@ use crate::config::parse;
 use crate::engine::{
     ConnSnapshot, ConnectionSnapshot, Counters, FlowSnapshot, Notice, Opened, Passed, PathSnapshot, PathState, Snapshot,
 };
-use crate::flow::{Direction, End, FlowKey, INTERVALS, Role, State};
+use crate::flow::{Direction, End, FlowKey, INTERVALS, Protocol, Role, State};
 use crate::mptcp::Token;
 use crate::route::{InterfaceIndex, ScionHost};
 
@@ -33,6 +33,7 @@ fn path(out: u16, middle: bool) -> Fingerprint {
 
 fn key(interface: u8) -> FlowKey {
     FlowKey {
+        protocol: Protocol::Tcp,
         local: format!("192.0.2.{interface}:40000").parse().expect("it is one"),
         remote: "198.51.100.7:443".parse().expect("it is one"),
     }

@@ -17,6 +17,7 @@ use hawser_core::packet::inner::{IPV4_HEADER, PROTOCOL_TCP, TCP_HEADER};
 use hawser_scion::packet::UDP_LEN;
 
 use crate::compress::{Constants, Datagrams, Offload, TooLarge, Varying, headers_of, pieces};
+use crate::flow::Protocol;
 use crate::mptcp::{Flags, Segment};
 
 /// Where ports, sequence number, flags, checksum and urgent pointer stand in a TCP header (RFC 9293 section 3.1).
@@ -130,7 +131,14 @@ pub fn restore(
 ) -> Option<()> {
     ports(segment)?;
     out.clear();
-    let constants = Constants { source, destination, hop_limit: HOP_LIMIT, flow_label: 0, dont_fragment: true };
+    let constants = Constants {
+        protocol: Protocol::Tcp,
+        source,
+        destination,
+        hop_limit: HOP_LIMIT,
+        flow_label: 0,
+        dont_fragment: true,
+    };
     constants.write(Varying { traffic_class: class, identification: 0 }, segment.len(), out)?;
     let at = out.len();
     out.extend(segment);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hawser_net::netcfg::Change;
 use hawser_shim::config::PathManager;
-use hawser_shim::flow::FlowKey;
+use hawser_shim::flow::{FlowKey, Protocol};
 use hawser_shim::kernel::{Event, Subflow};
 use hawser_shim::manager::{Input, Inputs, Manager, Places, Prepared, prepare};
 use hawser_shim::mptcp::Token;
@@ -78,7 +78,7 @@ fn a_path_more_is_a_subflow_more_and_one_without_a_path_ends_and_comes_back() {
     let made = subflow(&mut heard, "10.2.0.1");
     assert_eq!(made.remote.ip(), ip("10.1.0.2"), "to where the connection goes");
 
-    inputs.tell(Input::Lost(token, FlowKey { local: made.local, remote: made.remote }));
+    inputs.tell(Input::Lost(token, FlowKey { protocol: Protocol::Tcp, local: made.local, remote: made.remote }));
     closed(&mut heard, made);
     inputs.tell(Input::Room(token, 1));
     let again = heard.until("subflow made again", |event| match event {
@@ -90,7 +90,7 @@ fn a_path_more_is_a_subflow_more_and_one_without_a_path_ends_and_comes_back() {
 
     // The first flow can end too, as long as another lives, and come back from its address.
     let first = Subflow { local: near.local_addr().unwrap(), remote: near.peer_addr().unwrap() };
-    inputs.tell(Input::Lost(token, FlowKey { local: first.local, remote: first.remote }));
+    inputs.tell(Input::Lost(token, FlowKey { protocol: Protocol::Tcp, local: first.local, remote: first.remote }));
     closed(&mut heard, first);
     inputs.tell(Input::Room(token, 1));
     heard.until("first address again", |event| match event {
@@ -125,7 +125,7 @@ fn the_map_gives_a_connection_over_the_internet_subflows_by_every_egress() {
     let mut heard = Heard::of(&pair.client);
     let end = "1-ff00:0:120,10.1.0.2:31000".parse().unwrap();
     let target = Target { end, side: Side::Subflows };
-    let routes = RouteTable::new(None, [("10.1.0.2/32".parse().unwrap(), None, target)]);
+    let routes = RouteTable::new(None, [("10.1.0.2/32".parse().unwrap(), None, Protocol::Tcp, target)]);
     let mut places = places(routes);
     // The first link is the internet now, and the second the only egress.
     places.egress.remove(0);

@@ -31,7 +31,7 @@ struct Seen {
 
 impl Seen {
     fn new() -> Self {
-        let table = FlowTable::new(Limits { flows: 64, half_open: 16 });
+        let table = FlowTable::new(Limits { flows: 64, half_open: 16 }, Limits { flows: 1, half_open: 1 });
         let ends = [Compression::new(64), Compression::new(64)];
         Self { table, ends, roles: Vec::new(), crossed: 0, random: 0, began: Instant::now() }
     }

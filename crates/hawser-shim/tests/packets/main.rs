@@ -1,6 +1,7 @@
 //! Two packet threads with TUN devices and SCION sockets, and the kernel's TCP between them.
 
 mod host;
+mod udp;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -73,7 +73,7 @@ pub enum Command {
     /// Read captured tunnel traffic with the keys of a key log
     #[cfg(feature = "decode")]
     Decode(decode::Decode),
-    /// Unmodified TCP applications over many paths
+    /// Unmodified TCP and UDP applications over many paths
     Shim(shim::Shim),
     /// Show what bonding does, in network namespaces of its own (needs root)
     #[cfg(feature = "lab")]

@@ -7,6 +7,8 @@ mod sim;
 mod strangers;
 mod talk;
 mod traffic;
+mod udp;
+mod udp_strangers;
 
 use crate::mptcp::Key;
 

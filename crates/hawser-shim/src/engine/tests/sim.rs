@@ -71,6 +71,8 @@ pub struct Outer {
     rooms: BTreeMap<Fingerprint, u16>,
     ports: u16,
     random: u64,
+    /// Whose these are.
+    host: usize,
 }
 
 impl Outside for Outer {
@@ -84,7 +86,7 @@ impl Outside for Outer {
             return None;
         }
         self.ports += 1;
-        let mut end: EndpointAddr = CLIENT.parse().unwrap();
+        let mut end: EndpointAddr = [CLIENT, SERVER][self.host].parse().unwrap();
         end.host.set_port(40_000 + self.ports);
         self.conns.insert(conn, (end, path.interfaces.clone()));
         Some(self.rooms.get(&path.interfaces).copied().unwrap_or(ROOM))
@@ -160,6 +162,8 @@ pub struct Sim {
     pub links: Vec<Link>,
     pub paths: Vec<Path>,
     on_way: BTreeMap<(Time, u64), OnWay>,
+    /// Bytes that each of the two has put on its way.
+    pub said: [usize; 2],
     count: u64,
 }
 
@@ -225,10 +229,11 @@ impl Sim {
         Self {
             now: Time::from_nanos(1_000_000_000),
             engines: [engine(client, server), engine(server, client)],
-            outer: [Outer { random: 1, ..Outer::default() }, Outer { random: 2, ..Outer::default() }],
+            outer: [Outer { random: 1, ..Outer::default() }, Outer { random: 2, host: 1, ..Outer::default() }],
             links,
             paths,
             on_way: BTreeMap::new(),
+            said: [0; 2],
             count: 0,
         }
     }
@@ -243,6 +248,13 @@ impl Sim {
         let isd_as = SERVER.parse::<EndpointAddr>().unwrap().isd_as;
         self.engines[0].handle_paths(self.now, isd_as, Found::Paths(paths), &mut self.outer[0]);
         self.carry(0);
+    }
+
+    /// A host is told of all paths, to the other's AS.
+    pub fn tell_paths_to(&mut self, host: usize, isd_as: IsdAs) {
+        let found = Found::Paths(self.paths.clone());
+        self.engines[host].handle_paths(self.now, isd_as, found, &mut self.outer[host]);
+        self.carry(host);
     }
 
     /// One of the two hosts sends a packet into an interface.
@@ -263,6 +275,11 @@ impl Sim {
         heard
     }
 
+    /// A host knows a way back to somebody, by this link.
+    pub fn know_way(&mut self, host: usize, to: EndpointAddr, link: usize) {
+        self.outer[host].learned.insert(to, link);
+    }
+
     /// What a host sent last goes on its way; what was put on it, by datagram.
     pub fn overhear(&mut self, host: usize) -> Vec<Vec<u8>> {
         self.on_way.values().filter(|one| one.to != host).map(|one| one.bytes.clone()).collect()
@@ -271,6 +288,7 @@ impl Sim {
     /// Puts what a host sends on its way.
     fn carry(&mut self, host: usize) {
         for (via, segment, bytes) in std::mem::take(&mut self.outer[host].sent) {
+            self.said[host] += bytes.len();
             let (conn, link) = match via {
                 Via::Conn(id) => {
                     let Some((end, path)) = self.outer[host].conns.get(&id).cloned() else { continue };
@@ -341,7 +359,7 @@ impl Sim {
         let (by, from) = if one.by_conn {
             let open = self.outer[host].conns.iter().find(|(_, (end, _))| *end == one.conn);
             let Some((id, _)) = open else { return };
-            (By::Conn(*id), SERVER.parse().unwrap())
+            (By::Conn(*id), [CLIENT, SERVER][1 - host].parse().unwrap())
         } else {
             (By::Port, one.conn)
         };
@@ -381,7 +399,7 @@ impl Sim {
         let [client, server] = fresh.engines;
         self.engines[host] = if host == 0 { client } else { server };
         let outer = std::mem::take(&mut self.outer[host]);
-        self.outer[host] = Outer { random: outer.random + 99, ports: outer.ports, ..Outer::default() };
+        self.outer[host] = Outer { random: outer.random + 99, ports: outer.ports, host, ..Outer::default() };
     }
 
     /// The notices of the client since the last call.

@@ -99,12 +99,11 @@ fn what_this_host_may_not_send_is_refused_and_counted() {
     let itself = Draft { to: std::net::SocketAddr::new(address(0, 0), 1), ..flow.says(0, Flags::SYN) };
     sim.send(0, 1, &itself);
     sim.send(0, 1, &flow.says(0, Flags::RST));
-    let mut udp = flow.says(0, Flags::ACK).packet();
-    udp[6] = 17;
-    udp[44..46].copy_from_slice(&20_u16.to_be_bytes());
-    sim.send_packet(0, 1, &mut udp, Offload::default());
+    let mut other = flow.says(0, Flags::ACK).packet();
+    other[6] = 47;
+    sim.send_packet(0, 1, &mut other, Offload::default());
     sim.send_packet(0, 1, &mut [0x45, 0, 0], Offload::default());
-    assert_eq!(drops(&sim, 0), [("not_tcp", 2), ("no_route", 2), ("not_ours", 1), ("stray", 1)]);
+    assert_eq!(drops(&sim, 0), [("other_protocol", 2), ("no_route", 2), ("not_ours", 1), ("stray", 1)]);
     let answers: Vec<(u8, u8)> = sim.outer[0].delivered.iter().map(|(_, packet)| (packet[40], packet[41])).collect();
     assert_eq!(answers, [(1, 0), (1, 0), (1, 1)], "no route, twice; and prohibited");
     assert!(sim.overhear(0).is_empty() && sim.snapshot(0).connections.is_empty());

@@ -13,7 +13,7 @@ pub(super) fn assemble(source: &Source, map: &[Route], names: &Names) -> RouteTa
     let all = source.routes.iter().chain(map);
     let mut entries = Vec::new();
     let mut known = Vec::new();
-    for Route { to, scion, side } in all {
+    for Route { to, scion, side, protocol } in all {
         let (networks, port, end) = match to {
             Some(To::Network(network, port)) => (vec![*network], *port, *scion),
             Some(To::Name(name, port)) => {
@@ -24,7 +24,11 @@ pub(super) fn assemble(source: &Source, map: &[Route], names: &Names) -> RouteTa
         };
         let Some(end) = end.filter(|end| ScionHost::from(*end) != own) else { continue };
         known.push(end);
-        entries.extend(networks.into_iter().map(|network| (network, port, Target { end, side: *side })));
+        let spoken = protocol.each().iter();
+        let each = |network: IpNet| {
+            spoken.clone().map(move |protocol| (network, port, *protocol, Target { end, side: *side }))
+        };
+        entries.extend(networks.into_iter().flat_map(each));
     }
     let table = RouteTable::new(source.ipv4, entries);
     known.into_iter().fold(table, RouteTable::with_end)

@@ -34,7 +34,9 @@ fn source(keys: &str, routes: &str, map: Option<&Path>) -> Source {
 }
 
 fn end(table: &RouteTable, address: &str) -> Option<String> {
-    table.to(address.parse().expect("it is an address")).map(|target| target.end.to_string())
+    table
+        .to(crate::flow::Protocol::Tcp, address.parse().expect("it is an address"))
+        .map(|target| target.end.to_string())
 }
 
 /// The first table told that has `address` at `expect`.

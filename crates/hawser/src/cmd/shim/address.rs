@@ -1,4 +1,4 @@
-//! `hawser shim address`: the TCP addresses of a shim.
+//! `hawser shim address`: the addresses of a shim.
 //!
 //! 1. Whose: of the SCION end that is named, else of the configuration's own; its AS is then asked of the daemon where the
 //!    configuration leaves it out. 2. In which range of IPv4: the configuration's, else the usual one. 3. They are printed,
@@ -15,7 +15,7 @@ use hawser_shim::route::{Addresses, DEFAULT_RANGE, InterfaceIndex, MAX_EGRESS};
 use crate::cmd::output::print;
 use crate::failure::Failure;
 
-/// Print the TCP addresses by which servers behind a shim are reached
+/// Print the addresses by which servers behind a shim are reached
 #[derive(Debug, Args)]
 pub struct Address {
     /// The shim's SCION end, such as 1-ff00:0:120,10.120.0.10:31000 [default: that of the configuration]

@@ -1,4 +1,4 @@
-//! `hawser shim`: unmodified TCP applications over many paths.
+//! `hawser shim`: unmodified applications over many paths.
 
 #[cfg(feature = "scion")]
 mod address;
@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 
-/// Unmodified TCP applications over many paths
+/// Unmodified TCP and UDP applications over many paths
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub struct Shim {
@@ -31,7 +31,7 @@ enum Command {
     /// Show the connections of the running shim, and the paths of their flows
     #[cfg(feature = "scion")]
     Status(status::Status),
-    /// Print the TCP addresses by which servers behind a shim are reached
+    /// Print the addresses by which servers behind a shim are reached
     #[cfg(feature = "scion")]
     Address(address::Address),
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hawser_shim::status::{ConnectionStatus, FlowStatus, InterfaceStatus, PathStatus, Status};
+use hawser_shim::status::{ConnectionStatus, FlowProtocol, FlowStatus, InterfaceStatus, PathStatus, Status};
 
 use crate::cmd::table::{Align, aligned, bytes, duration};
 
@@ -47,7 +47,11 @@ pub fn render(status: &Status) -> String {
 
 fn render_connection(text: &mut String, connection: &ConnectionStatus, interfaces: &[InterfaceStatus]) {
     let ConnectionStatus { token, role, peer, age_s, sharability, flows } = connection;
-    let name = token.as_ref().map_or_else(|| "plain tcp".to_owned(), |token| format!("connection {token}"));
+    let name = match (token, flows.first().map(|flow| flow.protocol)) {
+        (Some(token), _) => format!("connection {token}"),
+        (None, Some(FlowProtocol::Udp)) => "udp".to_owned(),
+        (None, _) => "plain tcp".to_owned(),
+    };
     let age = duration(*age_s);
     let _ = writeln!(text, "\n{name}: {role} of {peer}, since {age}, sharability {sharability}");
     let mut rows = vec![FLOWS.map(|(heading, _)| heading.to_owned())];
