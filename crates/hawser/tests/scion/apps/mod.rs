@@ -7,6 +7,7 @@
 
 mod programs;
 mod scene;
+mod udp;
 
 use scene::{Scene, User};
 
