@@ -53,6 +53,9 @@ pub enum NameError {
     Suffix,
 }
 
+/// A file of an offer; of one whose name is not taken why, and its size.
+pub type OfferedFile = Result<FileInfo, (NameError, u64)>;
+
 /// What is said of a file. No default; plain data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileInfo {

@@ -4,7 +4,7 @@
 
 use hawser_portal::api::Program;
 use hawser_shim::status::{
-    ConnectionStatus, FlowRole, FlowStatus, InterfaceStatus, PathStatus, ShareSample, ShimRole, Status,
+    ConnectionStatus, FlowProtocol, FlowRole, FlowStatus, InterfaceStatus, PathStatus, ShareSample, ShimRole, Status,
 };
 
 #[path = "support/asked.rs"]
@@ -18,6 +18,7 @@ fn sample(share_pct: f64) -> ShareSample {
 
 fn main_flow() -> FlowStatus {
     FlowStatus {
+        protocol: FlowProtocol::Tcp,
         role: FlowRole::Main,
         state: "established".into(),
         local: "100.121.204.1:40000".parse().expect("it is one"),

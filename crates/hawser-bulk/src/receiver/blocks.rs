@@ -18,6 +18,10 @@ pub const WINDOW: u32 = 128;
 const KEPT: usize = 16;
 
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a window's slots are few, and a chunk's bit is looked up for each datagram"
+)]
 enum Slot {
     Missing,
     Filling { bytes: Vec<u8>, came: ChunkBits, left: u16 },

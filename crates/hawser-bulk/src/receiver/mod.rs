@@ -18,7 +18,7 @@ use hawser_core::wire::handshake::HandshakeIndex;
 use hawser_core::wire::{DataHeader, DatagramKind, Label, Reader};
 
 use crate::digest::Digest;
-use crate::layout::{BlockId, FileInfo, NameError};
+use crate::layout::{BlockId, OfferedFile};
 use crate::sender::MOST_PATHS;
 use crate::trust::{Trust, offer};
 use crate::wire::{ACK_HEAD, Have, MOST_BITMAP, Reason, SEAL_LEN, Verdict};
@@ -42,7 +42,7 @@ pub struct SessionId(pub u64);
 #[derive(Debug)]
 pub enum Event {
     /// A sender offers files: answer it.
-    Offer(SessionId, Vec<Result<FileInfo, (NameError, u64)>>),
+    Offer(SessionId, Vec<OfferedFile>),
     /// A block is whole: write it, and say so.
     Block(SessionId, BlockId, Vec<u8>),
     /// A file has this digest.

@@ -19,7 +19,7 @@ use hawser_core::wire::{DATA_HEADER_LEN, DataHeader, TAG_LEN, TruncatedNumber};
 use super::blocks::{Blocks, Filled};
 use super::path::RecvPath;
 use super::{Event, SessionId};
-use crate::layout::{BlockId, ChunkId, FileInfo, Layout, NameError};
+use crate::layout::{BlockId, ChunkId, Layout, OfferedFile};
 use crate::sender::MOST_PATHS;
 use crate::stream::{Incoming, Outgoing};
 use crate::wire::{CONTROL_HEAD, Frame, Have, MOST_BITMAP, Message, Reason, SEAL_LEN, Verdict};
@@ -40,7 +40,7 @@ const MOST_BACK: usize = 512;
 pub(super) enum Phase {
     HalfOpen,
     Waiting,
-    Asked { layout: Layout, names: Vec<Result<FileInfo, (NameError, u64)>> },
+    Asked { layout: Layout, names: Vec<OfferedFile> },
     Taking(Blocks),
     Gone,
 }

@@ -3,7 +3,7 @@
 use hawser_core::wire::{Reader, WireError};
 
 use crate::digest::{DIGEST_LEN, Digest};
-use crate::layout::{FileInfo, FileName, MOST_FILES, NameError};
+use crate::layout::{FileInfo, FileName, MOST_FILES, OfferedFile};
 
 /// Bytes before a message's body.
 pub const MESSAGE_HEAD: usize = 5;
@@ -58,7 +58,7 @@ pub enum Message {
         /// Bytes of a chunk.
         chunk: u16,
         /// The files, in order; the size and time of one whose name is not taken.
-        files: Vec<Result<FileInfo, (NameError, u64)>>,
+        files: Vec<OfferedFile>,
     },
     /// A file has this digest.
     Digest(u16, Digest),
@@ -172,7 +172,7 @@ impl Message {
     }
 }
 
-fn files(from: &mut Reader<'_>) -> Result<Vec<Result<FileInfo, (NameError, u64)>>, WireError> {
+fn files(from: &mut Reader<'_>) -> Result<Vec<OfferedFile>, WireError> {
     let count = usize::from(from.u16()?);
     if count == 0 || count > MOST_FILES {
         return Err(WireError::OutOfRange);
@@ -209,6 +209,7 @@ fn have(from: &mut Reader<'_>) -> Result<Have, WireError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::NameError;
 
     fn written(message: &Message) -> Vec<u8> {
         let mut out = Vec::new();

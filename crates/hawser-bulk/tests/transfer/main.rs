@@ -1,5 +1,7 @@
 //! Whole transfers over simulated links, in virtual time. Seeds are printed.
 
+#![allow(clippy::disallowed_macros, reason = "seeds and figures are printed")]
+
 mod source;
 mod world;
 

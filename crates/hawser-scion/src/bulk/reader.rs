@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
 use hawser_bulk::digest::Digest;
@@ -133,10 +133,7 @@ impl Reader {
 
     /// The next thing it found, if there is one now.
     pub(super) fn next(&self) -> Option<Read> {
-        match self.reads.try_recv() {
-            Ok(read) => Some(read),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-        }
+        self.reads.try_recv().ok()
     }
 
     /// Memory for the next block.

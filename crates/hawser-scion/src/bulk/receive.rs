@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver as Channel, channel};
 use std::time::{Duration, Instant};
 
 use hawser_bulk::digest::Digest;
-use hawser_bulk::layout::{FileInfo, NameError};
+use hawser_bulk::layout::{FileInfo, OfferedFile};
 use hawser_bulk::receiver::{Event, MOST_ANSWER, Receiver, SessionId};
 use hawser_bulk::trust::Trust;
 use hawser_bulk::wire::{Have, Reason};
@@ -60,7 +60,7 @@ pub enum Received<'r> {
     /// It listens here.
     Listening(EndpointAddr, &'r [Finding]),
     /// A sender offers files.
-    Offer(SessionId, PublicKey, &'r [Result<FileInfo, (NameError, u64)>]),
+    Offer(SessionId, PublicKey, &'r [OfferedFile]),
     /// What is taken of them: bytes that are there, or why not.
     Taken(SessionId, &'r [Result<u64, PartError>]),
     /// Bytes that have come so far.
@@ -97,7 +97,7 @@ pub enum ReceiveError {
 
 /// A session's files, and who writes them.
 struct Writing {
-    files: Vec<Result<FileInfo, (NameError, u64)>>,
+    files: Vec<OfferedFile>,
     writer: Writer,
     began: Instant,
     /// Files whose result is not known yet.
@@ -226,11 +226,7 @@ where
         Ok(ControlFlow::Continue(()))
     }
 
-    fn offer(
-        &mut self,
-        session: SessionId,
-        files: Vec<Result<FileInfo, (NameError, u64)>>,
-    ) -> Result<ControlFlow<()>, ReceiveError> {
+    fn offer(&mut self, session: SessionId, files: Vec<OfferedFile>) -> Result<ControlFlow<()>, ReceiveError> {
         self.end_silent(&files);
         let peer = self.receiver.peer(session).unwrap_or(PublicKey([0; 32]));
         let (folder, teller) = (Arc::clone(&self.folder), self.teller.clone());
@@ -243,9 +239,9 @@ where
     }
 
     /// A sender that was cut off and calls anew finds its files free: its old session gives way.
-    fn end_silent(&mut self, files: &[Result<FileInfo, (NameError, u64)>]) {
+    fn end_silent(&mut self, files: &[OfferedFile]) {
         let now = self.clock.now();
-        let name = |file: &Result<FileInfo, _>| file.as_ref().ok().map(|info| info.name.clone());
+        let name = |file: &OfferedFile| file.as_ref().ok().map(|info| info.name.clone());
         let offered: Vec<_> = files.iter().filter_map(name).collect();
         let receiver = &mut self.receiver;
         self.sessions.retain(|session, writing| {

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use hawser_bulk::digest::Digest;
-use hawser_bulk::layout::{FileInfo, NameError};
+use hawser_bulk::layout::OfferedFile;
 use hawser_bulk::receiver::SessionId;
 use hawser_bulk::wire::{Have, Verdict};
 use hawser_bulk::{BLOCK_LEN, BlockId, Layout};
@@ -55,7 +55,7 @@ impl Writer {
     pub(super) fn start(
         session: SessionId,
         folder: Arc<OwnedFd>,
-        files: Vec<Result<FileInfo, (NameError, u64)>>,
+        files: Vec<OfferedFile>,
         force: bool,
         teller: Teller,
     ) -> io::Result<Writer> {
@@ -101,7 +101,7 @@ struct Work {
 }
 
 impl Work {
-    fn run(mut self, files: &[Result<FileInfo, (NameError, u64)>], ordered: &Receiver<Write>) {
+    fn run(mut self, files: &[OfferedFile], ordered: &Receiver<Write>) {
         let sizes = files.iter().map(|file| file.as_ref().map_or_else(|(_, size)| *size, |file| file.size));
         // Blocks do not depend on the chunk; the session has checked the sizes.
         let Ok(layout) = Layout::new(sizes, hawser_bulk::layout::CHUNKS.start) else { return };
@@ -119,7 +119,7 @@ impl Work {
         }
     }
 
-    fn open(&mut self, files: &[Result<FileInfo, (NameError, u64)>]) {
+    fn open(&mut self, files: &[OfferedFile]) {
         let mut opened = Vec::with_capacity(files.len());
         for file in files {
             // Of a name that is none the session tells itself.

@@ -88,7 +88,7 @@ impl Receive {
             if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         show.meter.clear();
-        received.map_err(|error| failed(error))?;
+        received.map_err(failed)?;
         match (failure, show.ended) {
             (Some(failure), _) => Err(failure),
             (None, Some(false)) if self.once => Err(Failure::failed("receive: not every file arrived")),
