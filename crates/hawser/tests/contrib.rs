@@ -18,7 +18,7 @@ fn the_example_configurations_are_correct() {
 #[cfg(feature = "scion")]
 fn the_example_configurations_of_shims_are_correct() {
     for example in ["shim-a.toml", "shim-b.toml"] {
-        is_correct(example, "(routes: 0, in the map: 3)");
+        is_correct(example, "(routes: 0, in the map: 4)");
     }
 }
 

@@ -151,7 +151,7 @@ impl Filler {
 impl Session {
     /// Step 1: begins a run of ours. One that the peer would refuse shows in the snapshot.
     pub fn measure_speed(&mut self, now: Time, asked: SpeedRun) -> Result<(), SpeedError> {
-        if !self.version.capabilities.contain(Capabilities::SPEED) {
+        if !self.peer.version.capabilities.contain(Capabilities::SPEED) {
             return Err(SpeedError::OldPeer);
         }
         self.filler.expire(now);

@@ -170,8 +170,8 @@ impl Session {
         let patience = self.hold.patience(&self.paths, &self.settings.tuning);
         let Session { peer, inbound, fec, scheduling, events, .. } = self;
         let Context { store, routing, drops, rules, flows, .. } = cx;
-        let scheduler = &mut scheduling.scheduler;
-        (inbound, fec, Delivery { peer: *peer, patience, scheduler, sink, store, routing, drops, rules, flows, events })
+        let (peer, scheduler) = (peer.id, &mut scheduling.scheduler);
+        (inbound, fec, Delivery { peer, patience, scheduler, sink, store, routing, drops, rules, flows, events })
     }
 
     /// The peer's word about a path: the newest revision counts. It closes none but its own. Tells whether it is believed.

@@ -237,14 +237,18 @@ pub(crate) enum Event {
     Holds,
 }
 
+/// Whose session it is, and what the peer speaks: nothing is said that it does not know. Plain data.
+struct Counterpart {
+    id: PeerId,
+    version: Version,
+}
+
 /// A live session with one peer. Begins with keys and no path; its endpoint owns it, nothing is shared.
 ///
 /// Call order: `enqueue` and `on_datagram` as things arrive, `handle_timeout` when `poll_timeout`
 /// says so, then `poll_transmit` until it gives nothing, then `poll_event` likewise.
 pub(crate) struct Session {
-    peer: PeerId,
-    /// What the peer speaks: nothing is said that it does not know.
-    version: Version,
+    peer: Counterpart,
     settings: Settings,
     keyring: Keyring,
     paths: Paths,
@@ -265,8 +269,7 @@ impl Session {
     /// A session under its first keys. `side` is 0 or 1, and the peer's is the other.
     pub fn new(now: Time, peer: PeerId, side: u32, keys: KeySet, settings: Settings, queue: Queue) -> Self {
         Session {
-            peer,
-            version: Version::UNSAID,
+            peer: Counterpart { id: peer, version: Version::UNSAID },
             settings,
             keyring: Keyring::new(keys),
             paths: Paths::new(side),
@@ -286,7 +289,7 @@ impl Session {
 
     /// Learns what the peer speaks, before anything is said to it; `ours` is what this portal does.
     pub fn learn_version(&mut self, version: Version, ours: Version) {
-        self.version = version;
+        self.peer.version = version;
         self.hub.learn_versions(version, ours);
         self.fec.mute(!version.capabilities.contain(Capabilities::REPAIRS));
     }

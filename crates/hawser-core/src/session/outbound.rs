@@ -160,7 +160,7 @@ impl Session {
             let Some(pulled) = self.pull(now, index, &batch, budget, cx) else { break };
             if cx.flows.is_next(Look::Sent) {
                 let inner = cx.store.train(pulled.train).inner();
-                cx.flows.note_sent(now, self.peer, inner, self.paths[index].route.into(), pulled.bytes);
+                cx.flows.note_sent(now, self.peer.id, inner, self.paths[index].route.into(), pulled.bytes);
             }
             let sparse = is_hedged(&pulled, cx.store);
             let rule = cx.store.train(pulled.train).treatment().rule;

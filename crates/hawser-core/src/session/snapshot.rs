@@ -141,7 +141,7 @@ impl Session {
         SessionSnapshot {
             protection,
             cipher,
-            version: self.version,
+            version: self.peer.version,
             key_age: now.since(self.keyring.made_at()),
             keys_over: self.keyring.permit(now).err(),
             age: now.since(self.liveness.started()),

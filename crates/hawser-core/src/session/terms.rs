@@ -132,7 +132,7 @@ impl Session {
     /// What a path's link is called: the peer's rules may name it.
     fn say_name(&mut self, index: usize) {
         let path = &self.paths[index];
-        let known = self.version.capabilities.contain(Capabilities::SKIPS);
+        let known = self.peer.version.capabilities.contain(Capabilities::SKIPS);
         if known && path.offer.is_ours() && path.offer.terms.name != LinkTag::default() {
             self.recovery
                 .reliable
@@ -151,7 +151,7 @@ impl Session {
     }
 
     fn say_terms(&mut self, index: usize) {
-        if !self.version.capabilities.contain(Capabilities::TERMS) {
+        if !self.peer.version.capabilities.contain(Capabilities::TERMS) {
             return;
         }
         let (path, reliable) = (&self.paths[index], &mut self.recovery.reliable);

@@ -265,7 +265,10 @@ fn four_paths_carry_a_file_together_with_loss_on_one_and_another_cut() {
     let shares: Vec<u64> = paths.iter().map(|path| path["sent_bytes"].as_u64().expect("a number")).collect();
     assert_eq!(paths.len(), 4);
     assert!(shares.iter().all(|share| *share > BYTES as u64 / 20), "each carried its part: {shares:?}");
-    assert_eq!(paths.iter().filter(|path| path["state"] == "active").count(), 3, "one was cut: {report}");
+    // At the end nothing is under way, and whether the others have just answered is chance.
+    let cut = paths.iter().find(|path| path["path"].as_str().is_some_and(|hops| hops.contains("1>1"))).expect("by c1");
+    assert_eq!(cut["state"], "down", "{report}");
+    assert_eq!(shares.iter().min(), cut["sent_bytes"].as_u64().as_ref(), "it carried least: {report}");
     let mbps = report["mbps"].as_f64().expect("a number");
     assert!(mbps > 30.0, "{mbps} Mbit/s over four paths of 20, one of which was cut");
 }
