@@ -47,7 +47,7 @@ pub const SILENCE: Duration = Duration::from_secs(5);
 pub const MOST_PATHS: usize = 16;
 /// Times that a CLOSE goes by each path: nobody acknowledges it.
 const CLOSES: u8 = 3;
-/// How long nothing may have come before a mark asks for word.
+/// How long nothing may have come before a mark asks for an acknowledgement.
 const KEEPALIVE: Duration = Duration::from_secs(1);
 
 /// What a session is begun with. Plain data.
@@ -127,7 +127,7 @@ pub struct Sender {
     most_datagrams: u64,
     /// Blocks that are still to be read.
     to_load: u32,
-    /// When marks last asked for word.
+    /// When marks last asked for an acknowledgement.
     asked_at: Time,
     /// Verdicts on files: when taken, and at last.
     answers: Vec<Option<Verdict>>,
@@ -249,7 +249,7 @@ impl Sender {
         self.look();
     }
 
-    /// When marks ask for word, where nothing else does.
+    /// When marks ask for an acknowledgement, where nothing else does.
     fn next_question(&self) -> Time {
         self.heard_at.max(self.asked_at) + KEEPALIVE
     }

@@ -1,4 +1,4 @@
-//! What a sender sends: words first, then chunks.
+//! What a sender sends: control frames first, then chunks.
 //!
 //! 1. [`Sender::poll_transmit`]: the control stream by one path that answers, marks, chunks, copies of late ones.
 //! 2. [`Sender::seal`] writes what it gave.
@@ -98,9 +98,9 @@ impl Sender {
     fn send(&mut self, now: Time, at: usize, body: Body) -> Packet {
         let (len, content) = match body {
             Body::Chunk(chunk) => (DATA_HEAD + self.queue.len(chunk), Content::Chunk(chunk)),
-            Body::Control { len, .. } => (CONTROL_HEAD + len, Content::Word),
-            Body::Mark(_) => (MARK_LEN, Content::Word),
-            Body::Close(_) => (CLOSE_LEN, Content::Word),
+            Body::Control { len, .. } => (CONTROL_HEAD + len, Content::Control),
+            Body::Mark(_) => (MARK_LEN, Content::Control),
+            Body::Close(_) => (CLOSE_LEN, Content::Control),
         };
         let len = SEAL_LEN + len;
         let limited = !self.queue.has_chunk(self.limit, true);
@@ -117,7 +117,7 @@ impl Sender {
         Packet { len, path: path.id, number, header, body }
     }
 
-    /// The last word, by every path that may deliver it.
+    /// CLOSE, by every path that may deliver it.
     fn closing(&mut self, now: Time, at: usize, reason: Reason) -> Option<Packet> {
         let able = |state| matches!(state, PathState::Active | PathState::Suspect);
         if able(self.paths[at].state) && self.closes[at] < CLOSES {

@@ -68,7 +68,7 @@ pub enum PathState {
 pub(super) enum Content {
     Chunk(ChunkId),
     /// A mark, or a piece of the control stream, which has its own timer.
-    Word,
+    Control,
 }
 
 /// What became of chunks.
@@ -421,7 +421,7 @@ impl SendPath {
         self.sent.outstanding().next().map_or(self.next.0, |(number, _)| number.0)
     }
 
-    /// A mark goes with the next batch: the other end waits for word.
+    /// A mark goes with the next batch: the other end waits for an answer.
     pub(super) fn ask_mark(&mut self) {
         self.mark_due |= matches!(self.state, PathState::Active | PathState::Suspect);
     }

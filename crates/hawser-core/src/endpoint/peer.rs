@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// An initiation is repeated this often at first (DESIGN section 4).
+/// An initiation is repeated this often at first (docs/wire.md).
 pub(super) const INITIATE_EVERY: Duration = Duration::from_millis(500);
 /// And at least this often for ever, where nobody has anything to send: 8 MB a month on each link.
 const ASK_IDLE: Duration = Duration::from_secs(60);

@@ -1,7 +1,7 @@
 //! What is said beside data: acknowledgements, challenges, probes, word about paths.
 //!
 //! A control datagram goes alone, never in a train. It is written in this order, each part if it is
-//! due and fits: the echo of a challenge, our own challenge, word of a hub, acknowledgements (of this path; of the
+//! due and fits: the echo of a challenge, our own challenge, a hub's frame, acknowledgements (of this path; of the
 //! others too while they cannot speak for themselves), the hold time, what must arrive (GONE,
 //! PATH_INFO), a ping.
 

@@ -39,7 +39,7 @@ pub struct Presence {
 
 /// What is said and heard. Nothing at first; the session owns it.
 #[derive(Default)]
-pub(super) struct HubWords {
+pub(super) struct HubFrames {
     /// Both portals know what it is about.
     known: bool,
     says: Option<HubFrame>,
@@ -48,7 +48,7 @@ pub(super) struct HubWords {
     came_by: Vec<PathId>,
 }
 
-impl HubWords {
+impl HubFrames {
     /// What the two portals speak.
     pub fn learn_versions(&mut self, theirs: Version, ours: Version) {
         self.known = [theirs, ours].iter().all(|version| version.capabilities.contain(Capabilities::HUB));

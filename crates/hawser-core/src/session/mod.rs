@@ -32,7 +32,7 @@
 //! | `Hold` | how long gaps are waited for | `hold` |
 //! | `Liveness` | when who was heard | `liveness` |
 //! | `Keyring`, `Fec`, `Filler` | keys, repairs, speed tests | `keyring`, `fec`, `filler` |
-//! | `HubWords` | what the peer and this portal say of a hub | `hub` |
+//! | `HubFrames` | what the peer and this portal say of a hub | `hub` |
 //!
 //! What needs one part is its function; a session's own functions are those in which parts meet: `outbound` and `inbound` walk
 //! the steps above, `acks` settles what arrived or was lost, `control` says what is not data, `paths` opens, validates and closes
@@ -101,7 +101,7 @@ use crate::units::{Ecn, LinkId, PacketNumber, PathId, PeerId, Random, Time};
 use crate::wire::{Capabilities, Version};
 use filler::Filler;
 use hold::Hold;
-use hub::HubWords;
+use hub::HubFrames;
 use inbound::Inbound;
 use keyring::Keyring;
 use liveness::Liveness;
@@ -261,7 +261,7 @@ pub(crate) struct Session {
     inbound: Inbound,
     hold: Hold,
     liveness: Liveness,
-    hub: HubWords,
+    hub: HubFrames,
     events: Vec<Event>,
 }
 
@@ -282,7 +282,7 @@ impl Session {
             inbound: Inbound::new(),
             hold: Hold::default(),
             liveness: Liveness::new(now),
-            hub: HubWords::default(),
+            hub: HubFrames::default(),
             events: Vec::new(),
         }
     }

@@ -220,24 +220,19 @@ where
             };
             lane.conn.try_recv_batch(take).map_err(|error| system("receive", error))?;
         }
-        self.hear_routers(|at, word| match word {
-            Word::Dead => sender.handle_dead(now, at),
-            Word::Payload(payload) => sender.handle_payload(now, at, payload),
+        self.hear_routers(|at, event| match event {
+            conn::Event::NoOther { .. } => sender.handle_dead(now, at),
+            conn::Event::MtuLowered { max_payload, .. } => sender.handle_payload(now, at, max_payload),
+            _ => {}
         });
         Ok(())
     }
 
-    fn hear_routers(&mut self, mut each: impl FnMut(usize, Word)) {
+    fn hear_routers(&mut self, mut each: impl FnMut(usize, conn::Event)) {
         for (at, lane) in self.lanes.iter().enumerate() {
             while let Some(event) = lane.conn.next_event() {
-                match event {
-                    conn::Event::NoOther { .. } => each(at, Word::Dead),
-                    conn::Event::MtuLowered { max_payload, .. } => each(at, Word::Payload(max_payload)),
-                    conn::Event::Unreachable { .. } => self.unreachable = true,
-                    conn::Event::PathReplaced { .. }
-                    | conn::Event::PathRenewed { .. }
-                    | conn::Event::RenewalFailed { .. } => {}
-                }
+                self.unreachable |= matches!(event, conn::Event::Unreachable { .. });
+                each(at, event);
             }
         }
     }
@@ -437,12 +432,6 @@ where
         };
         Sent { files: files.map(file).collect(), progress: self.progress.clone() }
     }
-}
-
-/// What a router says.
-enum Word {
-    Dead,
-    Payload(usize),
 }
 
 pub(super) fn system(step: &'static str, error: impl Into<io::Error>) -> SendError {

@@ -10,8 +10,8 @@ use hawser_core::packet::inner::{self, PROTOCOL_TCP, TCP_HEADER};
 use hawser_core::units::Time;
 
 use super::context::{Constants, ContextId, Varying};
-use super::format::{Compact, Datagram, Whole};
-use super::{Compression, Counters};
+use super::format::{Compact, Datagram, TCP_FIELDS, Whole};
+use super::{Compression, Counters, udp};
 use crate::flow::{Direction, FlowKey, Protocol};
 use crate::mptcp::Segment;
 use crate::udp::Content;
@@ -62,7 +62,6 @@ impl Compression {
         let result = match Datagram::parse(datagram) {
             Some(Datagram::Whole(whole, packet)) => self.take_whole(now, whole, packet, may, out),
             Some(Datagram::Compact(compact, rest)) => self.take_compact(now, &compact, rest, out),
-            Some(Datagram::Udp(compact, data)) => self.take_udp(now, &compact, data, out),
             None => Err(Rejected::Malformed),
         };
         result.inspect_err(|rejected| self.counters.count(*rejected))
@@ -157,10 +156,12 @@ impl Compression {
         out: &mut Vec<u8>,
     ) -> Result<Expanded, Rejected> {
         let constants = *self.inbound.get(&compact.context).ok_or(Rejected::Unknown)?;
-        if constants.protocol != Protocol::Tcp {
-            return Err(Rejected::Malformed);
-        }
-        let partial = write(&constants, compact, rest, out).ok_or(Rejected::Malformed)?;
+        let partial = match (&compact.tcp, constants.protocol) {
+            (Some(fields), Protocol::Tcp) => write(&constants, compact, fields, rest, out),
+            (None, Protocol::Udp) => udp::write(&constants, compact, rest, out),
+            _ => None,
+        };
+        let partial = partial.ok_or(Rejected::Malformed)?;
         let key = constants.key();
         if let Some(flow) = self.flows.get_mut(&key) {
             flow.used = now;
@@ -173,8 +174,14 @@ impl Compression {
 }
 
 /// Writes the packet; says whether its checksum is partial, and none where the datagram is too short or too long.
-fn write(constants: &Constants, compact: &Compact, rest: &[u8], out: &mut Vec<u8>) -> Option<bool> {
-    let len = usize::from(compact.tcp[OFFSET_IN_FIELDS] >> 4) * 4;
+fn write(
+    constants: &Constants,
+    compact: &Compact,
+    fields: &[u8; TCP_FIELDS],
+    rest: &[u8],
+    out: &mut Vec<u8>,
+) -> Option<bool> {
+    let len = usize::from(fields[OFFSET_IN_FIELDS] >> 4) * 4;
     let options = len.checked_sub(TCP_HEADER)?;
     if options > rest.len() {
         return None;
@@ -188,7 +195,7 @@ fn write(constants: &Constants, compact: &Compact, rest: &[u8], out: &mut Vec<u8
     let checksum = compact.checksum.unwrap_or_else(partial);
     out.extend(source.port().to_be_bytes());
     out.extend(destination.port().to_be_bytes());
-    out.extend(compact.tcp);
+    out.extend(fields);
     out.extend(checksum.to_be_bytes());
     out.extend(compact.urgent.unwrap_or(0).to_be_bytes());
     out.extend(rest);

@@ -25,19 +25,16 @@ const HAS_IDENTIFICATION: u8 = 0x02;
 const COMPACT_FLAGS: u8 = HAS_ACKNOWLEDGED | HAS_CHECKSUM | HAS_CLASS | HAS_URGENT | HAS_IDENTIFICATION;
 /// What makes a compact one a datagram of UDP: neither TCP's fields nor an urgent pointer stand there.
 const IS_UDP: u8 = 0x01;
+const UDP_FLAGS: u8 = HAS_ACKNOWLEDGED | HAS_CHECKSUM | HAS_CLASS | HAS_IDENTIFICATION | IS_UDP;
 /// IPv6's fragment header (RFC 8200 section 4.5), ICMP (RFC 792) and ICMPv6 (RFC 4443).
 const FRAGMENT: u8 = 44;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
-const UDP_FLAGS: u8 = HAS_ACKNOWLEDGED | HAS_CHECKSUM | HAS_CLASS | HAS_IDENTIFICATION | IS_UDP;
 /// What of a TCP header always stands in a compact datagram: sequence and acknowledgment number, offset, flags, window
 /// (RFC 9293 section 3.1, bytes 4 to 16).
 pub(super) const TCP_FIELDS: usize = 12;
 /// What a compact datagram has before TCP's options, and what else may vary: kind and flags, id, TCP's fields.
 pub const COMPACT_HEADER: u16 = (1 + ID_BYTES + TCP_FIELDS) as u16;
-
-/// The same of UDP: kind and flags, id.
-const UDP_HEADER: u16 = (1 + ID_BYTES) as u16;
 
 /// Whether a datagram says that it is a whole packet: others are nothing without a context.
 pub fn is_whole(datagram: &[u8]) -> bool {
@@ -110,32 +107,19 @@ pub(super) struct Whole {
     pub acknowledges: Option<ContextId>,
 }
 
-/// What stands before a compact segment's options. Plain value.
+/// What stands before a compact segment's options, or a datagram's data. Plain value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Compact {
     pub context: ContextId,
-    /// Sequence and acknowledgment number, offset, flags, window, as TCP has them.
-    pub tcp: [u8; TCP_FIELDS],
+    /// Sequence and acknowledgment number, offset, flags, window, as TCP has them. None: it is UDP.
+    pub tcp: Option<[u8; TCP_FIELDS]>,
     pub acknowledges: Option<ContextId>,
-    /// None: it is partial.
+    /// None: it is partial. Zero, in UDP: there is none.
     pub checksum: Option<u16>,
     /// None: zero.
     pub class: Option<u8>,
-    /// None: zero.
+    /// None: zero. UDP has none.
     pub urgent: Option<u16>,
-    /// None: zero.
-    pub identification: Option<u16>,
-}
-
-/// What stands before a compact datagram's data. Plain value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct CompactUdp {
-    pub context: ContextId,
-    pub acknowledges: Option<ContextId>,
-    /// None: it is partial. Zero: there is none.
-    pub checksum: Option<u16>,
-    /// None: zero.
-    pub class: Option<u8>,
     /// None: zero.
     pub identification: Option<u16>,
 }
@@ -145,7 +129,6 @@ pub(super) struct CompactUdp {
 pub(super) enum Datagram<'d> {
     Whole(Whole, &'d [u8]),
     Compact(Compact, &'d [u8]),
-    Udp(CompactUdp, &'d [u8]),
 }
 
 impl Whole {
@@ -168,7 +151,8 @@ impl Whole {
 
 impl Compact {
     pub(super) fn len(&self) -> usize {
-        usize::from(COMPACT_HEADER)
+        1 + ID_BYTES
+            + self.tcp.map_or(0, |fields| fields.len())
             + if self.acknowledges.is_some() { ID_BYTES } else { 0 }
             + 2 * usize::from(self.checksum.is_some())
             + usize::from(self.class.is_some())
@@ -182,10 +166,11 @@ impl Compact {
             | flag(self.checksum.is_some(), HAS_CHECKSUM)
             | flag(self.class.is_some(), HAS_CLASS)
             | flag(self.urgent.is_some(), HAS_URGENT)
-            | flag(self.identification.is_some(), HAS_IDENTIFICATION);
+            | flag(self.identification.is_some(), HAS_IDENTIFICATION)
+            | flag(self.tcp.is_none(), IS_UDP);
         out.push(COMPACT | flags);
         out.extend(self.context.0);
-        out.extend(self.tcp);
+        out.extend(self.tcp.into_iter().flatten());
         if let Some(id) = self.acknowledges {
             out.extend(id.0);
         }
@@ -195,36 +180,6 @@ impl Compact {
         out.extend(self.class);
         for half in [self.urgent, self.identification].into_iter().flatten() {
             out.extend(half.to_be_bytes());
-        }
-    }
-}
-
-impl CompactUdp {
-    pub(super) fn len(&self) -> usize {
-        usize::from(UDP_HEADER)
-            + if self.acknowledges.is_some() { ID_BYTES } else { 0 }
-            + 2 * usize::from(self.checksum.is_some())
-            + usize::from(self.class.is_some())
-            + 2 * usize::from(self.identification.is_some())
-    }
-
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let flag = |is: bool, flag: u8| if is { flag } else { 0 };
-        let flags = flag(self.acknowledges.is_some(), HAS_ACKNOWLEDGED)
-            | flag(self.checksum.is_some(), HAS_CHECKSUM)
-            | flag(self.class.is_some(), HAS_CLASS)
-            | flag(self.identification.is_some(), HAS_IDENTIFICATION);
-        out.push(COMPACT | IS_UDP | flags);
-        out.extend(self.context.0);
-        if let Some(id) = self.acknowledges {
-            out.extend(id.0);
-        }
-        if let Some(checksum) = self.checksum {
-            out.extend(checksum.to_be_bytes());
-        }
-        out.extend(self.class);
-        if let Some(identification) = self.identification {
-            out.extend(identification.to_be_bytes());
         }
     }
 }
@@ -245,20 +200,10 @@ impl<'d> Datagram<'d> {
                 };
                 Some(Self::Whole(whole, rest.0))
             }
-            COMPACT if flags & IS_UDP != 0 && flags & !UDP_FLAGS == 0 => {
-                let compact = CompactUdp {
-                    context: ContextId(rest.take()?),
-                    acknowledges: rest.id(flags & HAS_ACKNOWLEDGED)?,
-                    checksum: rest.half(flags & HAS_CHECKSUM)?,
-                    class: if flags & HAS_CLASS == 0 { None } else { Some(rest.take::<1>()?[0]) },
-                    identification: rest.half(flags & HAS_IDENTIFICATION)?,
-                };
-                Some(Self::Udp(compact, rest.0))
-            }
-            COMPACT if flags & !COMPACT_FLAGS == 0 => {
+            COMPACT if flags & !compact_flags(flags) == 0 => {
                 let compact = Compact {
                     context: ContextId(rest.take()?),
-                    tcp: rest.take()?,
+                    tcp: if flags & IS_UDP == 0 { Some(rest.take()?) } else { None },
                     acknowledges: rest.id(flags & HAS_ACKNOWLEDGED)?,
                     checksum: rest.half(flags & HAS_CHECKSUM)?,
                     class: if flags & HAS_CLASS == 0 { None } else { Some(rest.take::<1>()?[0]) },
@@ -270,6 +215,11 @@ impl<'d> Datagram<'d> {
             _ => None,
         }
     }
+}
+
+/// Which flags a compact one with these may have.
+const fn compact_flags(flags: u8) -> u8 {
+    if flags & IS_UDP == 0 { COMPACT_FLAGS } else { UDP_FLAGS }
 }
 
 /// Takes bytes off the front. Lives while a datagram is read.

@@ -34,7 +34,7 @@ pub use expand::{Expanded, Rejected};
 pub use format::{COMPACT_HEADER, Datagrams, is_datagram, is_whole};
 pub use shrink::{Offload, TooLarge};
 pub(crate) use shrink::{headers_of, pieces};
-pub use udp::Word;
+pub use udp::AckState;
 
 /// A flow without segments is forgotten after this; a later one defines it anew (RFC 5382 section 5, REQ-5).
 const IDLE: Duration = Duration::from_secs(2 * 3600 + 4 * 60);
@@ -68,7 +68,7 @@ struct Flow {
     owed: Option<ContextId>,
     used: Time,
     /// Of UDP alone.
-    word: Word,
+    ack_state: AckState,
 }
 
 /// The context by which segments go out.

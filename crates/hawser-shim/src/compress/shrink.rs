@@ -269,7 +269,7 @@ impl Train<'_> {
         let constants = plan.outbound.constants;
         Compact {
             context: plan.outbound.id,
-            tcp: fields,
+            tcp: Some(fields),
             acknowledges: None,
             checksum: (!self.offload.partial).then(|| half(CHECKSUM_AT)),
             class: Some(self.varying.traffic_class).filter(|class| *class != 0),
@@ -281,11 +281,13 @@ impl Train<'_> {
     /// Writes each segment, and says how many there are.
     fn segments(&self, mut compact: Compact, size: usize, out: &mut Datagrams) -> u64 {
         let options = &self.tcp()[TCP_HEADER..];
-        let flags = Flags(compact.tcp[FLAGS_IN_FIELDS]);
+        let mut fields = compact.tcp.unwrap_or_default();
+        let flags = Flags(fields[FLAGS_IN_FIELDS]);
         let mut count = 0;
         for (sequence, kept, piece) in pieces(self.segment.sequence, flags, self.payload(), size) {
-            compact.tcp[FLAGS_IN_FIELDS] = kept.0;
-            compact.tcp[SEQUENCE_IN_FIELDS..SEQUENCE_IN_FIELDS + 4].copy_from_slice(&sequence.0.to_be_bytes());
+            fields[FLAGS_IN_FIELDS] = kept.0;
+            fields[SEQUENCE_IN_FIELDS..SEQUENCE_IN_FIELDS + 4].copy_from_slice(&sequence.0.to_be_bytes());
+            compact.tcp = Some(fields);
             compact.write(&mut out.bytes);
             out.bytes.extend(options);
             out.bytes.extend(piece);

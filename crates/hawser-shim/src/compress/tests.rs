@@ -10,29 +10,42 @@ use crate::mptcp::samples::{CLIENT, Draft, SERVER, v6};
 
 /// Room on a path of three hops with an AS MTU of 1472: less a SCION header of 104 bytes (12 common, 24 addresses, 68 path) and
 /// UDP's 8 (scion-header.rst of the reference implementation).
-const ROOM: u16 = 1360;
+pub(super) const ROOM: u16 = 1360;
 /// The IP packet around it: 1472 bytes, UDP's 8 and IPv4's 20.
 const ON_THE_WIRE: f64 = 1500.0;
 /// Options of a segment of MPTCP: timestamps with padding (RFC 7323), DSS with a long mapping and a long acknowledgment.
 const OPTIONS: usize = 40;
 
 /// One end, with its own random numbers.
-struct Shim {
-    compression: Compression,
+pub(super) struct Shim {
+    pub compression: Compression,
     random: u64,
 }
 
+/// What gives random numbers.
+pub(super) type Random<'r> = &'r mut dyn FnMut() -> u64;
+
 impl Shim {
-    fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self { compression: Compression::new(64), random: seed }
     }
 
     /// It stops, and begins anew without what it knew.
-    fn restart(&mut self) {
+    pub fn restart(&mut self) {
         self.compression = Compression::new(64);
     }
 
     fn try_send(&mut self, packet: &[u8], offload: Offload) -> Result<Vec<Vec<u8>>, TooLarge> {
+        self.shrink(|compression, mut random, out| {
+            compression.shrink(Time::ZERO, packet, offload, ROOM, &mut random, out)
+        })
+    }
+
+    /// The datagrams that are written.
+    pub fn shrink<E>(
+        &mut self,
+        write: impl FnOnce(&mut Compression, Random<'_>, &mut Datagrams) -> Result<(), E>,
+    ) -> Result<Vec<Vec<u8>>, E> {
         let mut out = Datagrams::default();
         let state = &mut self.random;
         // The generator of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
@@ -42,7 +55,7 @@ impl Shim {
             let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
             mixed ^ (mixed >> 31)
         };
-        self.compression.shrink(Time::ZERO, packet, offload, ROOM, &mut random, &mut out)?;
+        write(&mut self.compression, &mut random, &mut out)?;
         Ok(out.iter().map(<[u8]>::to_vec).collect())
     }
 
@@ -51,13 +64,18 @@ impl Shim {
     }
 
     fn take(&mut self, datagram: &[u8]) -> Result<Option<Vec<u8>>, Rejected> {
+        self.take_at(Time::ZERO, datagram)
+    }
+
+    /// The packet of a datagram, if it bears one.
+    pub fn take_at(&mut self, now: Time, datagram: &[u8]) -> Result<Option<Vec<u8>>, Rejected> {
         let mut packet = Vec::new();
-        let taken = self.compression.expand(Time::ZERO, datagram, |_, _, _| true, &mut packet)?;
+        let taken = self.compression.expand(now, datagram, |_, _, _| true, &mut packet)?;
         Ok((taken != Expanded::Nothing).then_some(packet))
     }
 }
 
-fn is_compact(datagram: &[u8]) -> bool {
+pub(super) fn is_compact(datagram: &[u8]) -> bool {
     datagram[0] >> 6 == 0b10
 }
 

@@ -96,7 +96,7 @@ impl Engine {
             (Said::Knows(id), by) => {
                 let peer = self.hosts.get(&ScionHost::from(from)).and_then(|peer| self.peers.get_mut(peer.0));
                 let key = peer.and_then(|peer| peer.compression.knows(id)).ok_or(Drop::UnknownContext)?;
-                self.heard_word(now, by, &key, outside);
+                self.heard_ack(now, by, &key, outside);
                 Ok(Heard::default())
             }
         }

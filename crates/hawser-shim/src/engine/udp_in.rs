@@ -57,7 +57,7 @@ impl Engine {
         let (interface, alias, key) = (lane.interface, lane.talk.alias, lane.key);
         self.got(origin.peer, origin.bytes);
         // Compact ones name an id.
-        let heard = if is_whole && part.is_none() { self.word(origin, &key) } else { (!is_whole, None) };
+        let heard = if is_whole && part.is_none() { self.ack_state(origin, &key) } else { (!is_whole, None) };
         self.heard_udp(now, id, origin, heard.0, outside);
         if let Some((address, _)) = alias {
             readdress(packet, End::Destination, address, udp_at, partial);
@@ -91,7 +91,7 @@ impl Engine {
         key: FlowKey,
         outside: &mut impl Outside,
     ) -> Heard {
-        let (is_proven, echo) = self.word(origin, &key);
+        let (is_proven, echo) = self.ack_state(origin, &key);
         let id = self.table.find(&key);
         let Some(id) = id.filter(|id| self.lane(*id).is_some_and(|lane| lane.peer == origin.peer)) else {
             // What follows them begins a flow: its context is kept until then, or given up with the others that have none.
@@ -129,12 +129,12 @@ impl Engine {
     }
 
     /// Step 4. Says whether the last whole datagram of a flow proved to be the peer's, and what is to be told of it.
-    fn word(&mut self, origin: Origin, key: &FlowKey) -> (bool, Option<Control>) {
-        let word = self.peers.get(origin.peer.0).map(|peer| peer.compression.word(key)).unwrap_or_default();
-        let told = word.tell.map(|id| Control::of(Said::Knows(id)));
+    fn ack_state(&mut self, origin: Origin, key: &FlowKey) -> (bool, Option<Control>) {
+        let state = self.peers.get(origin.peer.0).map(|peer| peer.compression.ack_state(key)).unwrap_or_default();
+        let due = state.due.map(|id| Control::of(Said::Knows(id)));
         // It counts as an answer, too.
         let may = |control: &Control| self.is_known(origin.peer) || self.spend(origin.peer, control.bytes().len(), 0);
-        (word.is_proven, told.filter(may))
+        (state.is_proven, due.filter(may))
     }
 
     /// Step 2.
@@ -176,7 +176,7 @@ impl Engine {
     }
 
     /// The peer acknowledged a context alone.
-    pub(super) fn heard_word(&mut self, now: Time, by: By, key: &FlowKey, outside: &mut impl Outside) {
+    pub(super) fn heard_ack(&mut self, now: Time, by: By, key: &FlowKey, outside: &mut impl Outside) {
         if let Some(lane) = self.table.find(key).and_then(|id| self.lane_mut(id)) {
             lane.talk.unheard = None;
             if let By::Conn(conn) = by

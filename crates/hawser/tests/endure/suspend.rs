@@ -41,8 +41,8 @@ const AFTER: Duration = Duration::from_secs(5);
 /// Ports: the guest sends back what comes there; the host hears the guest's stream there.
 const ECHOING: u16 = 6_002;
 const HEARING: u16 = 6_003;
-/// A numbered line each 20 ms, to whoever listens.
-const TALK: &str = "(i=0; while :; do echo $i; i=$((i+1)); usleep 20000; done | nc";
+/// What the guest tells whoever listens: a numbered line each 20 ms.
+const TALK: &str = "i=0; while :; do echo $i; i=$((i+1)); usleep 20000; done";
 
 /// The guest in the place of one side of the lab, and its flows.
 struct Place {
@@ -84,8 +84,7 @@ impl Place {
             }
             self.guest.run(&format!("ip addr add 192.0.{net}.{guest}/24 dev {link}; ip link set {link} up"));
             if self.side == 0 {
-                let to = ["/32", ".0/24"][number];
-                let to = if number == 0 { format!("{ENDPOINT}{to}") } else { format!("198.51.100{to}") };
+                let to = [ENDPOINT, "198.51.100.0/24"][number];
                 self.guest.run(&format!("ip route add {to} via 192.0.{net}.2 dev {link}"));
             } else {
                 here.set_rp_filter(link, hawser_wire::RpFilter::Off).expect("a sysctl");
@@ -149,7 +148,7 @@ impl Talk {
         place.guest.run(&format!("nc -ll -p {ECHOING} -e cat </dev/null >/dev/null 2>&1 &"));
         let at = SocketAddr::from(([0, 0, 0, 0], HEARING));
         let listener = place.here().run(|| TcpListener::bind(at)).expect("entered").expect("the port is free");
-        place.guest.run(&format!("{TALK} {near} {HEARING}) </dev/null >/dev/null 2>&1 &"));
+        place.guest.run(&format!("({TALK} | nc {near} {HEARING}) </dev/null >/dev/null 2>&1 &"));
         let (stream, told) = (listener.accept().expect("it accepts").0, Heard::new());
         let hearing = Arc::clone(&told);
         std::thread::spawn(move || hear_lines(stream, &hearing));

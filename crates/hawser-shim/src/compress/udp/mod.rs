@@ -4,8 +4,8 @@
 //!    whole and defines it, or has the definition sent ahead.
 //! 2. UDP is not retransmitted, and so no context is defined anew that the peer has forgotten: a definition is repeated
 //!    [`REFRESH`] after the last one (as RFC 3095 section 5.3.1 refreshes contexts without a way back).
-//! 3. [`Compression::expand`] leads to [`Compression::take_udp`] and [`Compression::learn_udp`]; [`Compression::word`] says what else a
-//!    whole datagram brought: whether who sent it knows what nobody can guess, and which id is to be acknowledged alone, for a
+//! 3. [`Compression::expand`] leads to [`write`] and [`Compression::learn_udp`]; [`Compression::ack_state`] says what else a whole
+//!    datagram brought: whether who sent it knows what nobody can guess, and which id is to be acknowledged alone, for a
 //!    flow that goes one way has no datagram that could do so.
 //! 4. [`Compression::knows`]: the peer did that. [`Compression::announce_datagram`]: headers alone, of a flow that goes another way.
 
@@ -19,8 +19,7 @@ use hawser_core::packet::inner::{PROTOCOL_UDP, UDP_HEADER};
 use hawser_core::units::Time;
 
 use super::context::{Constants, ContextId, Varying};
-use super::expand::{Expanded, Rejected};
-use super::format::{CompactUdp, Datagrams, Whole};
+use super::format::{Compact, Datagrams, Whole};
 use super::shrink::{Offload, TooLarge};
 use super::{Compression, Flow};
 use crate::flow::{Direction, FlowKey, Protocol};
@@ -31,16 +30,16 @@ use crate::udp::{CHECKSUM_AT, UserDatagram};
 /// much. 61 bytes twice a second are 1.5 % of a call's 64 kbit/s.
 const REFRESH: Duration = Duration::from_millis(500);
 /// Ids are acknowledged alone so seldom: definitions come with each datagram until the first arrives.
-const BETWEEN_WORDS: Duration = Duration::from_millis(100);
+const ACK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What whole datagrams of a flow brought beside data. Nothing at first. Plain value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Word {
+pub struct AckState {
     /// The last one named an id that only peer, this host and the way between know.
     pub is_proven: bool,
     /// To be acknowledged alone: it was owed before, and nothing went back.
-    pub tell: Option<ContextId>,
-    told: Option<Time>,
+    pub due: Option<ContextId>,
+    sent_at: Option<Time>,
 }
 
 impl Compression {
@@ -117,40 +116,17 @@ impl Compression {
         let owed = before.and_then(|flow| flow.owed);
         self.learn(now, whole, packet, key);
         let Some(flow) = self.flows.get_mut(&key) else { return };
-        flow.word.is_proven = knows_own || knows_ours;
-        let is_time = flow.word.told.is_none_or(|told| now.since(told) >= BETWEEN_WORDS);
-        flow.word.tell = owed.filter(|id| is_time && whole.defines == Some(*id));
-        if flow.word.tell.is_some() {
-            flow.word.told = Some(now);
+        flow.ack_state.is_proven = knows_own || knows_ours;
+        let is_time = flow.ack_state.sent_at.is_none_or(|told| now.since(told) >= ACK_INTERVAL);
+        flow.ack_state.due = owed.filter(|id| is_time && whole.defines == Some(*id));
+        if flow.ack_state.due.is_some() {
+            flow.ack_state.sent_at = Some(now);
         }
     }
 
     /// Step 3: what the last whole datagram of a flow brought.
-    pub fn word(&self, key: &FlowKey) -> Word {
-        self.flows.get(key).map(|flow| flow.word).unwrap_or_default()
-    }
-
-    /// Step 3, for compact ones.
-    pub(super) fn take_udp(
-        &mut self,
-        now: Time,
-        compact: &CompactUdp,
-        data: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<Expanded, Rejected> {
-        let constants = *self.inbound.get(&compact.context).ok_or(Rejected::Unknown)?;
-        if constants.protocol != Protocol::Udp {
-            return Err(Rejected::Malformed);
-        }
-        let partial = write(&constants, compact, data, out).ok_or(Rejected::Malformed)?;
-        let key = constants.key();
-        if let Some(flow) = self.flows.get_mut(&key) {
-            flow.used = now;
-        }
-        if let Some(id) = compact.acknowledges {
-            self.acknowledged(key, id);
-        }
-        Ok(Expanded::Packet { partial })
+    pub fn ack_state(&self, key: &FlowKey) -> AckState {
+        self.flows.get(key).map(|flow| flow.ack_state).unwrap_or_default()
     }
 
     /// Step 4: the peer acknowledges an id by itself. Says of which flow; none where nobody gave it out.
@@ -200,7 +176,7 @@ impl Train<'_> {
             return Err(TooLarge { len: largest, room });
         }
         // An acknowledgment rides along where it fits and makes no datagram of a train longer than the others.
-        let rides = CompactUdp { acknowledges: flow.owed, ..compact };
+        let rides = Compact { acknowledges: flow.owed, ..compact };
         let fits = self.offload.segment.is_none() && rides.len() + largest - compact.len() <= room;
         let is_ahead = defines || (flow.owed.is_some() && !fits);
         if is_ahead {
@@ -224,14 +200,16 @@ impl Train<'_> {
         Ok([u64::from(is_ahead), count])
     }
 
-    fn compact(&self, context: ContextId, dont_fragment: bool) -> CompactUdp {
+    fn compact(&self, context: ContextId, dont_fragment: bool) -> Compact {
         let at = usize::from(self.datagram.udp_at) + CHECKSUM_AT;
         let checksum = u16::from_be_bytes([self.packet[at], self.packet[at + 1]]);
-        CompactUdp {
+        Compact {
             context,
+            tcp: None,
             acknowledges: None,
             checksum: (!self.offload.partial).then_some(checksum),
             class: Some(self.varying.traffic_class).filter(|class| *class != 0),
+            urgent: None,
             identification: (!dont_fragment).then_some(self.varying.identification),
         }
     }
@@ -272,7 +250,7 @@ fn write_header(constants: &Constants, len: usize, checksum: u16, out: &mut Vec<
 }
 
 /// Writes the packet; says whether its checksum is partial, and none where it would be too long.
-fn write(constants: &Constants, compact: &CompactUdp, data: &[u8], out: &mut Vec<u8>) -> Option<bool> {
+pub(super) fn write(constants: &Constants, compact: &Compact, data: &[u8], out: &mut Vec<u8>) -> Option<bool> {
     let len = UDP_HEADER + data.len();
     let (traffic_class, identification) = (compact.class.unwrap_or(0), compact.identification.unwrap_or(0));
     constants.write(Varying { traffic_class, identification }, len, out)?;

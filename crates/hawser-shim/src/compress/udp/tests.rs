@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use hawser_core::packet::inner;
 use proptest::prelude::*;
 
+use super::super::tests::{ROOM, Shim, is_compact};
 use super::*;
 use crate::udp::Content;
 use crate::udp::samples::{completed, may_be_cut, packet, partial};
 
-const ROOM: u16 = 1360;
 const QUESTION: Offload = Offload { partial: false, segment: None };
 
 fn client(port: u16) -> SocketAddr {
@@ -28,52 +28,23 @@ fn at(ms: u64) -> Time {
     Time::ZERO + Duration::from_millis(ms)
 }
 
-/// One end, with its own random numbers.
-struct Shim {
-    compression: Compression,
-    random: u64,
-}
-
 impl Shim {
-    fn new(seed: u64) -> Self {
-        Self { compression: Compression::new(64), random: seed }
-    }
-
-    fn restart(&mut self) {
-        self.compression = Compression::new(64);
-    }
-
-    fn try_send(&mut self, now: Time, packet: &[u8], offload: Offload) -> Result<Vec<Vec<u8>>, TooLarge> {
-        let mut out = Datagrams::default();
-        let state = &mut self.random;
-        let mut random = || {
-            *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            *state ^ (*state >> 29)
-        };
+    fn try_send_at(&mut self, now: Time, packet: &[u8], offload: Offload) -> Result<Vec<Vec<u8>>, TooLarge> {
         let Content::Datagram(datagram) = Content::of(packet) else { panic!("it is a datagram") };
-        self.compression.shrink_datagram(now, packet, &datagram, offload, ROOM, &mut random, &mut out)?;
-        Ok(out.iter().map(<[u8]>::to_vec).collect())
+        self.shrink(|compression, mut random, out| {
+            compression.shrink_datagram(now, packet, &datagram, offload, ROOM, &mut random, out)
+        })
     }
 
-    fn send(&mut self, now: Time, packet: &[u8]) -> Vec<Vec<u8>> {
-        self.try_send(now, packet, QUESTION).unwrap()
+    fn send_at(&mut self, now: Time, packet: &[u8]) -> Vec<Vec<u8>> {
+        self.try_send_at(now, packet, QUESTION).unwrap()
     }
-
-    fn take(&mut self, now: Time, datagram: &[u8]) -> Result<Option<Vec<u8>>, Rejected> {
-        let mut packet = Vec::new();
-        let taken = self.compression.expand(now, datagram, |_, _, _| true, &mut packet)?;
-        Ok((taken != Expanded::Nothing).then_some(packet))
-    }
-}
-
-fn is_compact(datagram: &[u8]) -> bool {
-    datagram[0] >> 6 == 0b10
 }
 
 /// A packet crosses and is what it was; says whether all of it was compact, and its bytes.
 fn cross(now: Time, from: &mut Shim, to: &mut Shim, packet: &[u8]) -> (bool, usize) {
-    let datagrams = from.send(now, packet);
-    let delivered: Vec<_> = datagrams.iter().filter_map(|datagram| to.take(now, datagram).unwrap()).collect();
+    let datagrams = from.send_at(now, packet);
+    let delivered: Vec<_> = datagrams.iter().filter_map(|datagram| to.take_at(now, datagram).unwrap()).collect();
     assert_eq!(delivered, [packet]);
     let bytes = datagrams.iter().map(Vec::len).sum();
     (datagrams.iter().all(|datagram| is_compact(datagram)), bytes)
@@ -91,9 +62,9 @@ fn a_question_and_an_answer_go_whole_and_from_then_on_seven_bytes_stand_for_all_
         assert_eq!(cross(at(20), &mut near, &mut far, &there), (true, 100 + 7 + 6 + 2));
         assert_eq!(cross(at(30), &mut far, &mut near, &back), (true, 200 + 7 + 2));
         let offload = Offload { partial: true, segment: None };
-        let datagrams = near.try_send(at(40), &partial(there.clone()), offload).unwrap();
+        let datagrams = near.try_send_at(at(40), &partial(there.clone()), offload).unwrap();
         assert_eq!(datagrams.iter().map(Vec::len).collect::<Vec<_>>(), [107]);
-        assert_eq!(far.take(at(40), &datagrams[0]).unwrap().map(completed), Some(there));
+        assert_eq!(far.take_at(at(40), &datagrams[0]).unwrap().map(completed), Some(there));
     }
 }
 
@@ -101,12 +72,12 @@ fn a_question_and_an_answer_go_whole_and_from_then_on_seven_bytes_stand_for_all_
 fn what_datagrams_of_udp_are_drawn_as_shims_of_before_do_not_take() {
     let (mut near, mut far) = (Shim::new(1), Shim::new(2));
     let (there, back) = (packet(client(1), server(), b"ab"), packet(server(), client(1), b"c"));
-    let first = near.send(at(0), &there).remove(0);
+    let first = near.send_at(at(0), &there).remove(0);
     assert_eq!(first[0], 0b0100_0010, "whole, defines: of a protocol that they do not know");
-    far.take(at(0), &first).unwrap();
-    let answer = far.send(at(0), &back).remove(0);
-    near.take(at(0), &answer).unwrap();
-    let compact = near.send(at(0), &there).remove(0);
+    far.take_at(at(0), &first).unwrap();
+    let answer = far.send_at(at(0), &back).remove(0);
+    near.take_at(at(0), &answer).unwrap();
+    let compact = near.send_at(at(0), &there).remove(0);
     assert_eq!(compact[0], 0b1011_0001, "the last bit was of no meaning, and so malformed");
     assert_eq!(compact[1..7], first[1..7]);
     assert_eq!(&compact[15..], b"ab");
@@ -123,7 +94,7 @@ fn a_flow_that_goes_one_way_has_its_context_acknowledged_alone_and_defined_twice
         let (is_compact, _) = cross(at(ms), &mut near, &mut far, &one_way);
         if !is_compact {
             whole.push(ms);
-            if let Some(id) = far.compression.word(&key).tell {
+            if let Some(id) = far.compression.ack_state(&key).due {
                 told.push(ms);
                 assert!(near.compression.knows(id).is_some_and(|of| of.local == client(4000)));
             }
@@ -147,8 +118,8 @@ fn after_a_restart_of_either_end_the_next_definition_heals_a_flow_that_goes_one_
             far.restart()
         }
         let lost = (20..1000).step_by(20).filter(|ms| {
-            let datagrams = near.send(at(*ms), &there);
-            datagrams.iter().any(|datagram| far.take(at(*ms), datagram).is_err())
+            let datagrams = near.send_at(at(*ms), &there);
+            datagrams.iter().any(|datagram| far.take_at(at(*ms), datagram).is_err())
         });
         let lost: Vec<u64> = lost.collect();
         assert!(lost.iter().all(|ms| *ms < 500) && lost.is_empty() == is_sender, "{lost:?}");
@@ -161,21 +132,21 @@ fn who_names_an_id_that_nobody_can_guess_is_the_peer() {
     let (mut near, mut far) = (Shim::new(1), Shim::new(2));
     let there = packet(client(1), server(), b"there");
     let key = FlowKey::between(Protocol::Udp, client(1), server(), Direction::In);
-    let proven = |far: &Shim| far.compression.word(&key).is_proven;
-    let first = near.send(at(0), &there).remove(0);
-    far.take(at(0), &first).unwrap();
+    let proven = |far: &Shim| far.compression.ack_state(&key).is_proven;
+    let first = near.send_at(at(0), &there).remove(0);
+    far.take_at(at(0), &first).unwrap();
     assert!(!proven(&far), "anybody can say this once");
-    far.take(at(1), &first).unwrap();
+    far.take_at(at(1), &first).unwrap();
     assert!(proven(&far));
-    let forged = Shim::new(77).send(at(0), &there).remove(0);
-    far.take(at(2), &forged).unwrap();
+    let forged = Shim::new(77).send_at(at(0), &there).remove(0);
+    far.take_at(at(2), &forged).unwrap();
     assert!(!proven(&far));
     let mut out = Datagrams::default();
     let out_key = FlowKey { local: key.remote, remote: key.local, ..key };
     assert!(near.compression.announce_datagram(at(3), &out_key, ROOM, &mut out));
     let headers = out.iter().next().unwrap();
     assert_eq!((headers.len(), headers[0]), (1 + 6 + 28, 0b0100_1010));
-    assert_eq!(far.take(at(3), headers), Ok(None));
+    assert_eq!(far.take_at(at(3), headers), Ok(None));
     assert!(proven(&far), "headers alone are as good");
 }
 
@@ -185,12 +156,12 @@ fn a_datagram_too_large_to_go_whole_has_its_definition_sent_ahead() {
     // Id, and a whole checksum.
     let most = usize::from(ROOM) - 7 - 2;
     let large = packet(v6(1), v6(2), &vec![5; most]);
-    let datagrams = near.send(at(0), &large);
+    let datagrams = near.send_at(at(0), &large);
     assert_eq!(datagrams.iter().map(|datagram| is_compact(datagram)).collect::<Vec<_>>(), [false, true]);
-    assert_eq!(far.take(at(0), &datagrams[0]), Ok(None));
-    assert_eq!(far.take(at(0), &datagrams[1]), Ok(Some(large)));
+    assert_eq!(far.take_at(at(0), &datagrams[0]), Ok(None));
+    assert_eq!(far.take_at(at(0), &datagrams[1]), Ok(Some(large)));
     let larger = packet(v6(1), v6(2), &vec![5; most + 1]);
-    let refused = near.try_send(at(0), &larger, QUESTION).unwrap_err();
+    let refused = near.try_send_at(at(0), &larger, QUESTION).unwrap_err();
     assert_eq!(refused, TooLarge { len: usize::from(ROOM) + 1, room: ROOM.into() });
 }
 
@@ -202,12 +173,12 @@ fn a_train_is_cut_and_all_its_datagrams_have_one_length_but_the_last() {
         let train = partial(may_be(packet(a, b, &data)));
         let offload = Offload { partial: true, segment: Some(1000) };
         for whole in [1, 0] {
-            let datagrams = near.try_send(at(0), &train, offload).unwrap();
+            let datagrams = near.try_send_at(at(0), &train, offload).unwrap();
             let compact: Vec<_> = datagrams.iter().filter(|datagram| is_compact(datagram)).collect();
             assert_eq!((datagrams.len() - compact.len(), compact.len()), (whole, 5));
             assert!(compact[..4].iter().all(|datagram| datagram.len() == compact[0].len()));
             let delivered: Vec<_> =
-                datagrams.iter().filter_map(|one| far.take(at(0), one).unwrap()).map(completed).collect();
+                datagrams.iter().filter_map(|one| far.take_at(at(0), one).unwrap()).map(completed).collect();
             for (number, (delivered, piece)) in delivered.iter().zip(data.chunks(1000)).enumerate() {
                 let cut = packet(a, b, piece);
                 let cut = if a.is_ipv4() { may_be_cut(cut, 0x1234 + number as u16) } else { cut };
@@ -241,7 +212,7 @@ fn half_of_the_contexts_are_for_tcp_alone() {
     let mut near = Shim::new(1);
     near.compression = Compression::new(8);
     for port in 1..=20 {
-        near.send(at(0), &packet(client(port), server(), b"x"));
+        near.send_at(at(0), &packet(client(port), server(), b"x"));
     }
     assert_eq!((near.compression.flows(), near.compression.datagrams), (4, 4));
     near.compression.retain(|_| false);
@@ -303,12 +274,12 @@ proptest! {
                     let (from, to) = if is_server { (b, a) } else { (a, b) };
                     let end = usize::from(is_server);
                     let packet = packet(from, to, &vec![flow; sent[end].len() % 40]);
-                    wire.extend(ends[end].send(now, &packet).into_iter().map(|datagram| (is_server, datagram)));
+                    wire.extend(ends[end].send_at(now, &packet).into_iter().map(|datagram| (is_server, datagram)));
                     sent[end].push(packet);
                 }
                 Act::Arrive { which } if !wire.is_empty() => {
                     let (is_server, datagram) = &wire[usize::from(which) % wire.len()];
-                    if let Ok(Some(packet)) = ends[usize::from(!*is_server)].take(now, datagram) {
+                    if let Ok(Some(packet)) = ends[usize::from(!*is_server)].take_at(now, datagram) {
                         prop_assert!(sent[usize::from(*is_server)].contains(&packet), "nobody sent {:02x?}", packet);
                     }
                 }
@@ -321,11 +292,11 @@ proptest! {
     #[test]
     fn noise_never_panics_and_only_packets_are_delivered(flags in any::<u8>(), noise in proptest::collection::vec(any::<u8>(), 0..120)) {
         let (mut near, mut far) = (Shim::new(1), Shim::new(2));
-        let first = near.send(at(0), &packet(client(1), server(), b"x")).remove(0);
-        far.take(at(0), &first).unwrap();
+        let first = near.send_at(at(0), &packet(client(1), server(), b"x")).remove(0);
+        far.take_at(at(0), &first).unwrap();
         let known = [&[0x81 | flags & 0x3e][..], &first[1..7], &noise].concat();
         for datagram in [known, [&[flags][..], &noise].concat()] {
-            if let Ok(Some(packet)) = far.take(at(0), &datagram) {
+            if let Ok(Some(packet)) = far.take_at(at(0), &datagram) {
                 prop_assert!(inner::parse(&packet).is_ok());
             }
         }
