@@ -1,8 +1,8 @@
 //! Hours of traffic between two portals over two links, and every few seconds something that goes wrong.
 //!
 //! 1. TCP both ways at a bounded rate, numbered UDP both ways, and pings, for as long as HAWSER_SOAK_S says.
-//! 2. One fault after the other, drawn by HAWSER_SEED; portals are restarted in the first quarter only, so that memory is
-//!    that of processes which live for the other three.
+//! 2. One fault after the other, drawn by HAWSER_SEED; portals are restarted at first only, so that memory is that of
+//!    processes which live for the rest. It is regarded once their history of an hour is full, which grows until then.
 //! 3. After each fault every flow must come back in its time; what does not is a miss, and many make it stop.
 //! 4. The figures: by kind how many, the longest gap, the packets lost and what was counted meanwhile; memory's slope.
 
@@ -32,9 +32,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A stream's sender doubles its waiting while nothing passes: it may sleep for as long again as the silence was, and its
 /// least timeout more.
 const STREAM_MORE: Duration = Duration::from_secs(1);
-/// From this part of the time on portals live; and how much later their memory is regarded.
-const RESTARTS: f64 = 0.25;
-const WARM: f64 = 0.08;
+/// From this part of the time on portals live.
+const RESTARTS: f64 = 0.15;
+/// How much later their memory is regarded, in seconds: an hour of history, whose rows are pages nobody touched before, and
+/// a minute.
+const WARM_S: f64 = 3_660.0;
 /// The soak ends after this many misses.
 const MISSES: usize = 200;
 /// The figures so far are written after this many faults.
@@ -205,7 +207,7 @@ impl Soak {
     /// Step 4.
     fn figures(&self, seconds: f64) -> Value {
         let by_kind: Vec<Value> = Kind::ALL.iter().map(|kind| self.of_kind(*kind)).collect();
-        let warm: Vec<_> = self.census.iter().filter(|(at, _)| *at > seconds * (RESTARTS + WARM)).collect();
+        let warm: Vec<_> = self.census.iter().filter(|(at, _)| *at > seconds * RESTARTS + WARM_S).collect();
         let memory = [0, 1].map(|portal| {
             let of = |field: fn(&Process) -> f64| -> Vec<(f64, f64)> {
                 warm.iter().map(|(at, processes)| (*at, field(&processes[portal]))).collect()
