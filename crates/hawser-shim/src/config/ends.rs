@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
 
-use hawser_portal::config::reading::{Fault, quoted, string};
+use hawser_config::reading::{Fault, quoted, string};
 use hawser_scion::EndpointAddr;
 use ipnet::IpNet;
 use toml::de::DeValue;

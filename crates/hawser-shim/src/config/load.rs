@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use hawser_portal::config::reading::{self, Fault, Faults, Table, repeated, single, title, unknown_sections};
-use hawser_portal::config::schema::SectionSchema;
-use hawser_portal::config::{ConfigError, LoadError, read_text};
+use hawser_config::reading::{self, Fault, Faults, Table, repeated, single, title, unknown_sections};
+use hawser_config::schema::SectionSchema;
+use hawser_config::{ConfigError, LoadError, read_text};
 use toml::de::DeTable;
 
 use super::SCHEMA;

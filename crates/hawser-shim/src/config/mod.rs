@@ -1,6 +1,6 @@
 //! The configuration of a shim: strict TOML in, [`Config`] or every fault out.
 //!
-//! 1. The text is read as that of a portal is: [`hawser_portal::config::reading`].
+//! 1. The text is read as that of a portal is: [`hawser_config::reading`].
 //! 2. `sections` reads `[shim]`, `[policy]` and each `[[route]]`, by the parsers in `values` and `ends`.
 //! 3. What must fit together is looked at: a shim needs an address, a route must lead somewhere.
 //! 4. [`load()`] does that for a file, [`read_map`] for a map of routes alone.
@@ -14,7 +14,7 @@ mod tests;
 mod types;
 mod values;
 
-pub use hawser_portal::config::{ConfigError, LoadError};
+pub use hawser_config::{ConfigError, LoadError};
 
 pub(crate) use ends::end_in_txt;
 pub use load::{is_shim, load, parse, read_map};

@@ -2,7 +2,7 @@
 //!
 //! The readers in `sections` ask for exactly these keys; tests hold both, and docs/shim.md, together.
 
-use hawser_portal::config::schema::{SectionSchema, key};
+use hawser_config::schema::{SectionSchema, key};
 
 /// A file of routes has this section alone.
 pub(super) const ROUTE: SectionSchema = SectionSchema {

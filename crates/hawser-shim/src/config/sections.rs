@@ -1,7 +1,7 @@
 //! One reader for each section. Each asks for its keys, lets the table find unknown ones, and gives a value only where
 //! everything in it is right.
 
-use hawser_portal::config::reading::{Fault, Table, Unique, boolean, daemon, keyword};
+use hawser_config::reading::{Fault, Table, Unique, boolean, daemon, keyword};
 use hawser_scion::select::{Criterion, Policy};
 use hawser_scion::{EndpointAddr, IsdAs};
 
@@ -79,7 +79,7 @@ pub(super) fn shim(mut table: Table<'_, '_, '_>) -> Option<Config> {
 
 /// `[policy]`.
 pub(super) fn policy(mut table: Table<'_, '_, '_>) -> Policy {
-    let policy = hawser_portal::config::reading::policy(&mut table);
+    let policy = hawser_config::reading::policy(&mut table);
     table.finish();
     policy
 }

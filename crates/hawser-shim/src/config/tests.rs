@@ -1,6 +1,6 @@
 //! Keys and faults; whole files are in tests/config.
 
-use hawser_portal::config::reading::title;
+use hawser_config::reading::title;
 
 use super::load::parse_map;
 use super::*;

@@ -3,8 +3,8 @@
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 
-use hawser_portal::config::Keyword;
-use hawser_portal::config::reading::{Fault, integer, quoted, string};
+use hawser_config::Keyword;
+use hawser_config::reading::{Fault, integer, quoted, string};
 use ipnet::Ipv4Net;
 use toml::de::DeValue;
 

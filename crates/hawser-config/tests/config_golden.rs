@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hawser_portal::config::Config;
+use hawser_config::Config;
 
 #[path = "support/damaged.rs"]
 mod damaged;

@@ -96,7 +96,7 @@ fn domain(value: &DeValue<'_>) -> Result<DnsDomain, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use crate::Config;
 
     fn read(keys: &str) -> Result<NameServerKeys, Vec<String>> {
         let text = format!(

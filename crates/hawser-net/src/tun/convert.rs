@@ -1,7 +1,7 @@
 //! What is left undone in a packet of a TUN device: the core's words for it, and the kernel's.
 
+use super::{GsoKind, VnetHdr};
 use hawser_core::packet::{Gso, Offload};
-use hawser_net::tun::{GsoKind, VnetHdr};
 
 /// Where a TCP header keeps its length, in 32-bit words in the high four bits (RFC 9293 section 3.1), in bytes.
 const TCP_DATA_OFFSET: usize = 12;

@@ -32,7 +32,7 @@ pub(super) fn value(key: &str, value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::schema;
+    use crate::schema;
 
     #[test]
     fn every_refusal_names_something_of_the_contract() {

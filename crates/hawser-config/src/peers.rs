@@ -112,7 +112,7 @@ fn claims(peer: &Peer) -> Vec<(String, &'static str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{load, read};
+    use super::super::read;
     use super::*;
 
     const MAIN: &str =
@@ -202,7 +202,7 @@ mod tests {
         let folder = folder(MAIN, &[]);
         let file = folder.path().join(PEERS_FOLDER).join("a.toml");
         std::fs::create_dir(&file).expect("a folder");
-        match load(&folder.path().join("hawser.toml")) {
+        match read(&folder.path().join("hawser.toml")) {
             Err(LoadError::Read { path, .. }) => assert_eq!(path, file),
             other => panic!("{other:?}"),
         }

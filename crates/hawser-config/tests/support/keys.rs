@@ -1,6 +1,6 @@
 //! Chapters of a page of docs/ against a schema: a chapter for each section, with a row for each key.
 
-use hawser_portal::config::schema::{KeySchema, SectionSchema};
+use hawser_config::schema::{KeySchema, SectionSchema};
 
 /// Holds each section's chapter, whose title has this many `#`, against the section.
 pub fn assert_documented(text: &str, level: &str, schema: &[SectionSchema]) {

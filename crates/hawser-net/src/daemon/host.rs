@@ -1,4 +1,4 @@
-//! What surrounds a daemon: signals, and a service manager. A shim has the same around it as a portal.
+//! Who gives a daemon orders: signals, and a service manager.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -3,7 +3,7 @@
 //! 1. `toml` reads the text into a tree that knows its bytes.
 //! 2. Each section is read by its reader in `sections.rs`; what nobody asked for is unknown.
 //! 3. `together.rs` looks at what must fit together across sections.
-//! 4. [`load()`] does all that for a file and those of peers beside it (`peers.rs`), and reads the keys it names.
+//! 4. [`read`] does all that for a file and those of peers beside it (`peers.rs`).
 
 mod amounts;
 mod error;
@@ -45,7 +45,7 @@ pub use amounts::{BitRate, MonthDay, Volume, VolumeError};
 pub use error::{ConfigError, Span};
 pub use forward::Forward;
 pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, PublicKey};
-pub use load::{Keys, LoadError, load, read};
+pub use load::{LoadError, read};
 pub use log::log_format;
 pub use marks::{MarkKinds, MarkMatch};
 pub use name_servers::{DnsDomain, NameServerKeys};

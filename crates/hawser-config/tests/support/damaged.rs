@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hawser_portal::config::ConfigError;
+use hawser_config::ConfigError;
 
 /// Each input cut off, with a byte less, with a quote more and with a line more, at every place: faults point inside it.
 pub fn assert_places(inputs: &[PathBuf], faults: impl Fn(&str) -> Vec<ConfigError>) {

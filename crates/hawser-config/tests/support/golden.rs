@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use hawser_portal::config::ConfigError;
+use hawser_config::ConfigError;
 
 /// All files of a folder, sorted. Fewer than `least` mean that it was not found or not read.
 pub fn inputs(folder: &Path, least: usize) -> Vec<PathBuf> {
