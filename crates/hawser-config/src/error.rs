@@ -90,6 +90,15 @@ impl Fault {
         self
     }
 
+    /// Adds the one of `known` that was meant by `word`; where there is none, a hint.
+    #[must_use]
+    pub fn meant(self, word: &str, known: &[&str], hint: impl FnOnce() -> String) -> Self {
+        match did_you_mean(word, known).map(super::kinds::quoted) {
+            Some(meant) => self.hint(format!("did you mean {meant}?")).fix(meant),
+            None => self.hint(hint()),
+        }
+    }
+
     /// Adds what should stand there.
     #[must_use]
     pub fn fix(mut self, replacement: impl Into<String>) -> Self {
@@ -107,14 +116,12 @@ impl<'t> Faults<'t> {
 
     /// Notes a fault at `span`.
     pub fn add(&mut self, span: Span, fault: Fault) {
-        let error = self.placed(span, fault);
-        self.found.push(error);
+        self.found.push(self.placed(span, fault));
     }
 
     /// Notes an old spelling at `span`, which is read all the same.
     pub fn warn(&mut self, span: Span, fault: Fault) {
-        let error = self.placed(span, fault);
-        self.outdated.push(error);
+        self.outdated.push(self.placed(span, fault));
     }
 
     fn placed(&self, span: Span, fault: Fault) -> ConfigError {

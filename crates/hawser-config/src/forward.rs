@@ -2,15 +2,15 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use ipnet::IpNet;
 use toml::de::DeValue;
 
 use super::error::{Fault, Faults};
-use super::parsers::keyword;
-use super::reader::{Sited, Table, quoted, string};
-use super::rules::{PortRange, ports};
-use super::values::Transported;
-use super::{Nat, Peer, Portal, Transport};
+use super::kinds::{keyword, quoted, string};
+use super::links::Peer;
+use super::reading::{Sited, Table, values};
+use super::rule_values::{PortRange, ports};
+use super::sections::{Nat, Portal};
+use super::words::{Transport, Transported};
 
 /// `[[forward]]`. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,30 +26,25 @@ pub struct Forward {
 }
 
 /// Reads one.
-pub(super) fn forward(mut table: Table<'_, '_, '_>) -> Option<Sited<Forward>> {
-    let header = table.header();
+pub(super) fn forward(table: &mut Table<'_, '_, '_>) -> Option<Forward> {
     let ports = table.required("port", "port = 8080", ports);
-    let protocols = table.list("protocols", |value| keyword::<Transported>("forward.protocols", value));
+    let protocols = table.list("protocols", keyword);
     let to = table.required("to", "to = \"192.168.8.5:80\"", target);
-    if let Some([]) = protocols.as_deref() {
-        table.fault(table.header(), Fault::new("`protocols` is empty").hint("write: protocols = [\"tcp\", \"udp\"]"));
+    if protocols.as_ref().is_some_and(Vec::is_empty) {
+        table.here(Fault::new("`protocols` is empty").hint("write: protocols = [\"tcp\", \"udp\"]"));
     }
-    if let (Some(ports), Some(to)) = (&ports, &to)
-        && let (true, Some(_)) = (ports.value.first != ports.value.last, to.value.1)
-    {
-        let fault = Fault::new("several ports, and one to lead to");
-        table.fault(to.span.clone(), fault.hint("each keeps its number").fix(quoted(&to.value.0.to_string())));
-    }
-    if let Some(zero) = ports.as_ref().filter(|ports| ports.value.first == 0) {
-        table.fault(zero.span.clone(), Fault::new("there is no port 0").hint("a port such as 443, or a range"));
-    }
-    let mut protocols: Vec<Transported> =
-        protocols.map_or_else(|| vec![Transported::Tcp], |list| list.into_iter().map(|one| one.value).collect());
+    let mut protocols = protocols.map_or_else(|| vec![Transported::Tcp], values);
     protocols.sort_unstable();
     protocols.dedup();
-    table.finish();
-    let (host, host_port) = to?.value;
-    Some(Sited { value: Forward { ports: ports?.value, protocols, host, host_port }, span: header })
+    let (ports, (host, host_port)) = (ports?.value, to?.value);
+    if ports.first != ports.last && host_port.is_some() {
+        let fault = Fault::new("several ports, and one to lead to");
+        table.fault_at("to", fault.hint("each keeps its number").fix(quoted(&host.to_string())));
+    }
+    if ports.first == 0 {
+        table.fault_at("port", Fault::new("there is no port 0").hint("a port such as 443, or a range"));
+    }
+    Some(Forward { ports, protocols, host, host_port })
 }
 
 /// An address, perhaps with a port.
@@ -80,7 +75,7 @@ pub(super) fn check(
             let fault = Fault::new("a [[forward]], and no interface towards the world");
             add(fault.hint("add: [nat] masquerade = \"eth0\", the interface that callers come in by"));
         }
-        if !peers.iter().flat_map(|peer| &peer.value.allowed_ips).any(|net: &IpNet| net.contains(&forward.host)) {
+        if !peers.iter().flat_map(|peer| &peer.value.allowed_ips).any(|net| net.contains(&forward.host)) {
             let fault = Fault::new(format!("no peer has {} among its `allowed_ips`", forward.host));
             add(fault.hint("name a host behind a peer, or add its network to the peer"));
         }
@@ -98,7 +93,7 @@ pub(super) fn check(
 
 impl Forward {
     fn has(&self, protocol: Transported, port: u16) -> bool {
-        self.protocols.contains(&protocol) && (self.ports.first..=self.ports.last).contains(&port)
+        self.protocols.contains(&protocol) && self.ports.contains(port)
     }
 
     /// A port of it that the portal listens on.

@@ -142,9 +142,42 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// A portal's private key. Wiped when dropped; never shown by `Debug`.
-#[derive(Zeroize, ZeroizeOnDrop)]
-pub struct PrivateKey([u8; KEY_BYTES]);
+/// Secrets of 32 bytes: wiped when dropped, never shown by `Debug`.
+macro_rules! secrets {
+    ($($(#[$doc:meta])* $name:ident,)+) => {$(
+        $(#[$doc])*
+        #[derive(Zeroize, ZeroizeOnDrop)]
+        pub struct $name([u8; KEY_BYTES]);
+
+        impl $name {
+            /// Reads the key in `path`, as `hawser genkey` writes it.
+            ///
+            /// # Errors
+            /// [`KeyFileError`] where the file cannot be read, others have access to it, or it holds no key.
+            pub fn load(path: &Path) -> Result<Self, KeyFileError> {
+                load(path).map(|bytes| Self(*bytes))
+            }
+
+            /// The raw key: do not keep a copy.
+            pub fn as_bytes(&self) -> &[u8; KEY_BYTES] {
+                &self.0
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(concat!(stringify!($name), "(…)"))
+            }
+        }
+    )+};
+}
+
+secrets! {
+    /// A portal's private key. Wiped when dropped; never shown by `Debug`.
+    PrivateKey,
+    /// A key both portals hold beside their own (Noise psk2). Wiped when dropped; never shown by `Debug`.
+    PresharedKey,
+}
 
 impl PrivateKey {
     /// A new key from the system's random source, clamped as RFC 7748 section 5 says.
@@ -167,58 +200,14 @@ impl PrivateKey {
         decode(text).map(|bytes| Self(*bytes))
     }
 
-    /// Reads the key that `hawser genkey` wrote to `path`.
-    ///
-    /// # Errors
-    /// [`KeyFileError`] where the file cannot be read, others have access to it, or it holds no key.
-    pub fn load(path: &Path) -> Result<Self, KeyFileError> {
-        load(path).map(|bytes| Self(*bytes))
-    }
-
     /// The public key that belongs to it (RFC 7748 section 6.1).
     pub fn public(&self) -> PublicKey {
         PublicKey(*X25519Public::from(&StaticSecret::from(self.0)).as_bytes())
     }
 
-    /// The raw key: do not keep a copy.
-    pub fn as_bytes(&self) -> &[u8; KEY_BYTES] {
-        &self.0
-    }
-
     /// Base64, wiped when dropped.
     pub fn to_base64(&self) -> Zeroizing<String> {
         Zeroizing::new(STANDARD.encode(self.0))
-    }
-}
-
-impl fmt::Debug for PrivateKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PrivateKey(…)")
-    }
-}
-
-/// A key both portals hold beside their own (Noise psk2). Wiped when dropped; never shown by `Debug`.
-#[derive(Zeroize, ZeroizeOnDrop)]
-pub struct PresharedKey([u8; KEY_BYTES]);
-
-impl PresharedKey {
-    /// Reads the key in `path`.
-    ///
-    /// # Errors
-    /// [`KeyFileError`] as for [`PrivateKey::load`].
-    pub fn load(path: &Path) -> Result<Self, KeyFileError> {
-        load(path).map(|bytes| Self(*bytes))
-    }
-
-    /// The raw key: do not keep a copy.
-    pub fn as_bytes(&self) -> &[u8; KEY_BYTES] {
-        &self.0
-    }
-}
-
-impl fmt::Debug for PresharedKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PresharedKey(…)")
     }
 }
 

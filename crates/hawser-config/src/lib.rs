@@ -1,71 +1,59 @@
-//! The configuration of a portal (DESIGN section 5): strict TOML in, [`Config`] or every fault out.
+//! Configurations: strict TOML in, a portal's [`Config`] or every fault out. Other files of Hawser's are read with the same.
 //!
-//! 1. `toml` reads the text into a tree that knows its bytes.
-//! 2. Each section is read by its reader in `sections.rs`; what nobody asked for is unknown.
-//! 3. `together.rs` looks at what must fit together across sections.
-//! 4. [`read`] does all that for a file and those of peers beside it (`peers.rs`).
+//! 1. [`reading`] makes a tree of the text and reads it section by section, key by key (`kinds`, `parsers`); what nobody
+//!    asked for is unknown, by the [`schema`]. `error` gives faults their places.
+//! 2. Each section has its type and its reader: `sections`, `links`, `rules` (`rule_values`, `marks`), `forward`,
+//!    `takeover`. Their values are right as soon as they are there: `values`, `words`, `key`, `scion`.
+//! 3. `together` looks at what must fit together across sections.
+//! 4. [`read`] does all that for a file and those of peers beside it (`load`).
 
-mod amounts;
 mod error;
 mod forward;
-mod gateway;
 mod key;
+mod kinds;
+mod links;
 mod load;
-mod log;
 mod marks;
-mod metrics;
-mod name_servers;
 mod parsers;
-mod parsers_transport;
-mod pattern;
-mod peers;
-mod reader;
 pub mod reading;
-mod rule_device;
-mod rule_links;
+mod rule_values;
 mod rules;
 pub mod schema;
 #[cfg_attr(not(feature = "scion"), path = "scion_absent.rs")]
 mod scion;
 mod sections;
-mod shape;
-mod supported;
 mod takeover;
 #[cfg(test)]
 mod tests;
-mod text;
 mod together;
-mod types;
-mod unique;
 mod values;
+mod words;
 
-use toml::de::DeTable;
+use std::net::SocketAddr;
 
-pub use amounts::{BitRate, MonthDay, Volume, VolumeError};
 pub use error::{ConfigError, Span};
 pub use forward::Forward;
 pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, PublicKey};
-pub use load::{LoadError, read};
-pub use log::log_format;
-pub use marks::{MarkKinds, MarkMatch};
-pub use name_servers::{DnsDomain, NameServerKeys};
-pub use pattern::InterfacePattern;
-pub use peers::PEERS_FOLDER;
-pub use rule_device::{CLASS_MASK, Domain, Mac, class_bits};
-pub use rules::{PortRange, Rule};
+pub use links::{ANY_INTERFACE, DataCap, Link, NamedEndpoint, Peer};
+pub use load::{LoadError, PEERS_FOLDER, TEXT_LIMIT, from_file, log_format, read, read_text};
+pub use marks::{CLASS_MASK, MarkKinds, MarkMatch, class_bits};
+pub use rule_values::{Domain, Mac, PortRange};
+pub use rules::Rule;
 pub use scion::{ScionEndpoint, ScionPaths};
-pub use takeover::{Kept, KeptProtocol, Takeover, TakeoverRole};
-pub use text::{TEXT_LIMIT, read_text};
-pub use types::{ANY_INTERFACE, Config, DataCap, Gateway, Link, NamedEndpoint, Nat, Peer, Portal, Traffic, Tun, Web};
+pub use sections::{Gateway, NameServerKeys, Nat, Portal, Traffic, Tun, Web};
+pub use takeover::{Kept, Takeover, TakeoverRole};
 pub use values::{
-    Cipher, Congestion, Fail, HostName, InterfaceName, IpProtocol, Keyword, LinkName, LogFormat, MTU_MIN, Metric, Mtu,
-    NameError, PeerName, Protection, Scheduler, TcpCongestion, TlsName, Transport, Transported,
+    BitRate, DnsDomain, HostName, InterfaceName, InterfacePattern, IpProtocol, LinkName, MTU_MIN, Metric, MonthDay,
+    Mtu, NameError, PeerName, TcpCongestion, TlsName, Volume, VolumeError,
 };
+pub use words::{Cipher, Congestion, Fail, Keyword, LogFormat, Protection, Scheduler, Transport, Transported};
 
-use error::{Fault, Faults};
-use reader::{Sited, Table};
-use sections::Claims;
-use shape::{repeated, single};
+use error::Faults;
+use links::Claims;
+use reading::{Document, Sited, parse, parse_into, values as alone};
+use rules::Known;
+use schema::SCHEMA;
+use together::Together;
 
 /// The port portals listen on where the contract's examples say nothing else.
 pub const DEFAULT_PORT: u16 = 4920;
@@ -77,6 +65,35 @@ pub const DEFAULT_STATE_DIR: &str = "/var/lib/hawser";
 pub const DEFAULT_SOCKET: &str = "/run/hawser/hawser.sock";
 /// The TUN device's name.
 pub const DEFAULT_TUN_NAME: &str = "hawser0";
+
+/// A configuration in which everything is right and carried out by this version. Plain data, made by [`Config::parse`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The portal itself.
+    pub portal: Portal,
+    /// Its TUN device.
+    pub tun: Tun,
+    /// The networks behind it.
+    pub gateway: Gateway,
+    /// Address translation.
+    pub nat: Nat,
+    /// The links, in the order of the file.
+    pub links: Vec<Link>,
+    /// The peers, in the order of the file; at least one.
+    pub peers: Vec<Peer>,
+    /// How packets are treated.
+    pub traffic: Traffic,
+    /// What is treated otherwise; the first match wins.
+    pub rules: Vec<Rule>,
+    /// Ports of this host that lead to hosts behind peers.
+    pub forwards: Vec<Forward>,
+    /// Where Prometheus scrapes it; none: nowhere.
+    pub metrics: Option<SocketAddr>,
+    /// An address that a client behind the local portal has in the remote one's place; none: all keep theirs.
+    pub takeover: Option<Takeover>,
+    /// The page that shows the portal.
+    pub web: Web,
+}
 
 impl Config {
     /// Reads a configuration; `file` is what its faults are reported under.
@@ -91,100 +108,66 @@ impl Config {
     #[must_use]
     pub fn outdated(text: &str, file: &str) -> Vec<ConfigError> {
         let mut faults = Faults::new(file, text);
-        let Some(tree) = reading::tree(text, &mut faults) else { return Vec::new() };
         // Peers may stand in other files; what is missing is no old spelling.
-        let _ = read_sections(tree.get_ref(), Some(&[]), &mut faults);
+        parse_into(text, SCHEMA, &mut faults, |file| Self::of(file, Some(&[])));
         faults.into_outdated()
     }
 
     /// The same with the peers of other files, where there is a folder for them: then this one need not have any.
     fn parse_beside(text: &str, file: &str, others: Option<&[Peer]>) -> Result<Self, Vec<ConfigError>> {
-        let mut faults = Faults::new(file, text);
-        let Some(tree) = reading::tree(text, &mut faults) else { return Err(faults.into_sorted()) };
-        let config = read_sections(tree.get_ref(), others, &mut faults);
-        match config {
-            Some(config) if faults.is_empty() => Ok(config),
-            _ => Err(faults.into_sorted()),
+        parse(text, file, SCHEMA, |file| Self::of(file, others))
+    }
+
+    /// Reads all sections, and then looks at them together. None only where a fault was noted.
+    fn of(file: &mut Document<'_, '_, '_>, others: Option<&[Peer]>) -> Option<Self> {
+        file.demand("portal", "private_key_file = \"/etc/hawser/private.key\"");
+        file.demand("tun", "addresses = [\"10.77.0.2/24\"]");
+        if others.is_none() {
+            file.demand("peer", "name = \"hub\", public_key = \"…\", allowed_ips = [\"10.77.0.1/32\"]");
         }
-    }
-}
+        let portal = file.one("portal", sections::portal);
+        let tun = file.one("tun", sections::tun);
+        let gateway = file.one("gateway", sections::gateway);
+        let nat = file.one("nat", sections::nat);
+        let mut claims = Claims::default();
+        let links = file.each("link", |table| links::link(table, &mut claims));
+        let peers = file.each("peer", |table| links::peer(table, &mut claims));
+        let traffic = file.one("traffic", sections::traffic);
+        let (mut marks, known) = (MarkKinds::default(), Known::of(file.tree));
+        let rules = file.each("rule", |table| Some(rules::rule(table, &mut marks, &known)));
+        let mut rules = rules.unwrap_or_default();
+        marks::classify(&mut rules, &mut marks, file.faults);
+        let forwards = file.each("forward", forward::forward);
+        let metrics = file.one("metrics", sections::metrics).flatten();
+        let takeover = file.one("takeover", takeover::read).flatten();
+        let web = file.one("web", sections::web);
+        // Only its faults: who begins the log asks for the format before (`log_format`).
+        file.one("log", sections::log);
 
-/// Reads all sections, and then looks at them together. None only where a fault was noted.
-fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut Faults<'_>) -> Option<Config> {
-    let portal = single(tree, "portal", faults).and_then(|(t, s)| sections::portal(open("portal", t, s, faults)));
-    let tun = single(tree, "tun", faults).and_then(|(t, s)| sections::tun(open("tun", t, s, faults)));
-    let gateway = single(tree, "gateway", faults).map(|(t, s)| sections::gateway(open("gateway", t, s, faults)));
-    let nat = single(tree, "nat", faults).map(|(t, s)| sections::nat(open("nat", t, s, faults)));
-    let mut claims = Claims::default();
-    let links = repeated(tree, "link", faults).into_iter();
-    let links: Vec<_> = links.map(|(t, s)| sections::link(open("link", t, s, faults), &mut claims)).collect();
-    let peers = repeated(tree, "peer", faults).into_iter();
-    let peers: Vec<_> = peers.map(|(t, s)| sections::peer(open("peer", t, s, faults), &mut claims)).collect();
-    let traffic = single(tree, "traffic", faults).map(|(t, s)| sections::traffic(open("traffic", t, s, faults)));
-    let rules = repeated(tree, "rule", faults).into_iter();
-    let mut marks = MarkKinds::default();
-    let known = rule_links::Known::of(tree);
-    let mut rules: Vec<_> = rules.map(|(t, s)| rules::rule(open("rule", t, s, faults), &mut marks, &known)).collect();
-    rule_device::classify(&mut rules, &mut marks, faults);
-    let forwards = repeated(tree, "forward", faults).into_iter();
-    let forwards: Vec<_> = forwards.map(|(t, s)| forward::forward(open("forward", t, s, faults))).collect();
-    let metrics = single(tree, "metrics", faults).map(|(t, s)| metrics::read(open("metrics", t, s, faults)));
-    let takeover = single(tree, "takeover", faults).and_then(|(t, s)| takeover::read(open("takeover", t, s, faults)));
-    let web = single(tree, "web", faults).map(|(t, s)| sections::web(open("web", t, s, faults)));
-    // Only its faults: who begins the log asks for the format before (`log_format`).
-    single(tree, "log", faults).map(|(t, s)| log::read(open("log", t, s, faults)));
-    shape::unknown_sections(schema::SCHEMA, tree, faults);
-    missing_sections(tree, others.is_some(), faults);
-
-    let links: Vec<Sited<Link>> = links.into_iter().collect::<Option<_>>()?;
-    let mut peers: Vec<Sited<Peer>> = peers.into_iter().collect::<Option<_>>()?;
-    peers.extend(others.into_iter().flatten().map(|peer| Sited { value: peer.clone(), span: 0..0 }));
-    let forwards: Vec<Sited<Forward>> = forwards.into_iter().collect::<Option<_>>()?;
-    let (portal, tun) = (portal?, tun?);
-    let mut settled = None;
-    if faults.is_empty() {
-        // Only then: what was left out because of a fault would look pointless.
-        together::check(&portal, &tun, &links, &peers, faults);
-        let (gateway, nat) = (gateway.as_ref(), nat.as_ref());
-        gateway::check(tree, &tun, gateway, nat, &peers, faults);
-        forward::check(&forwards, nat, &portal, &peers, faults);
-        rule_device::check(&rules, &tun, gateway, faults);
-        settled = takeover.and_then(|section| takeover::settle(section, &tun, &peers, faults));
-    }
-    Some(Config {
-        portal,
-        tun,
-        gateway: gateway.unwrap_or_default(),
-        nat: nat.unwrap_or_default(),
-        links: links.into_iter().map(|l| l.value).collect(),
-        peers: peers.into_iter().map(|p| p.value).collect(),
-        traffic: traffic.unwrap_or_default(),
-        rules: rules.into_iter().map(|r| r.value).collect(),
-        forwards: forwards.into_iter().map(|f| f.value).collect(),
-        metrics: metrics.flatten(),
-        takeover: settled,
-        web: web.unwrap_or_default(),
-    })
-}
-
-fn open<'a, 't, 'f>(name: &str, table: &'a DeTable<'t>, header: Span, faults: &'a mut Faults<'f>) -> Table<'a, 't, 'f> {
-    Table::new(title(name), table, header, faults)
-}
-
-/// A section as a user writes it: `[tun]`, `[[link]]`.
-fn title(name: &str) -> String {
-    shape::title(schema::SCHEMA, name)
-}
-
-fn missing_sections(tree: &DeTable<'_>, has_others: bool, faults: &mut Faults<'_>) {
-    let needed = [
-        ("portal", "private_key_file = \"/etc/hawser/private.key\""),
-        ("tun", "addresses = [\"10.77.0.2/24\"]"),
-        ("peer", "name = \"hub\", public_key = \"…\", allowed_ips = [\"10.77.0.1/32\"]"),
-    ];
-    let has = |name: &str| tree.contains_key(name) || name == "peer" && has_others;
-    for (name, with) in needed.into_iter().filter(|(name, _)| !has(name)) {
-        let fault = Fault::new(format!("missing section {}", title(name)));
-        faults.add(0..0, fault.hint(format!("add {} with {with}", title(name))));
+        let (portal, tun, links, mut peers, forwards) = (portal?, tun?, links?, peers?, forwards?);
+        peers.extend(others.into_iter().flatten().map(|peer| Sited { value: peer.clone(), span: 0..0 }));
+        let mut settled = None;
+        if file.faults.is_empty() {
+            // Only then: what was left out because of a fault would look pointless.
+            let (gateway, nat) = (gateway.as_ref(), nat.as_ref());
+            Together { portal: &portal, tun: &tun, gateway, nat, links: &links, peers: &peers }.check(file);
+            forward::check(&forwards, nat, &portal, &peers, file.faults);
+            rules::check(&rules, &tun, gateway, file.faults);
+            settled = takeover.and_then(|section| takeover::settle(section, &tun, &peers, file.faults));
+        }
+        Some(Self {
+            portal,
+            tun,
+            gateway: gateway.unwrap_or_default(),
+            nat: nat.unwrap_or_default(),
+            links: alone(links),
+            peers: alone(peers),
+            traffic: traffic.unwrap_or_default(),
+            rules: alone(rules),
+            forwards: alone(forwards),
+            metrics,
+            takeover: settled,
+            web: web.unwrap_or_default(),
+        })
     }
 }

@@ -1,17 +1,24 @@
-//! `mark` of `[[rule]]`: what nftables wrote on a packet, and what the rules tell apart by it.
+//! `mark` of `[[rule]]`: what nftables wrote on a packet, and what the rules tell apart by it. Rules that ask for a device
+//! or a name have a class, a mark that nftables writes for them (docs/schedulers.md, "Past the tunnel").
 
 use std::cmp::Reverse;
 
 use toml::de::DeValue;
 
-use super::error::Fault;
-use super::reader::{integer, kind, quoted};
+use super::error::{Fault, Faults};
+use super::kinds::{quoted, within, wrong_kind};
+use super::reading::Sited;
 use super::rules::Rule;
 
 /// Kinds of packets that rules may tell apart by marks: the TUN device has a queue for each, which the packet thread looks at.
 /// There are 64 classes (RFC 2474), for comparison, and the kernel has 255 queues (drivers/net/tun.c, `MAX_TAP_QUEUES`, and that
 /// of unmarked packets).
 const KINDS_MAX: usize = 64;
+/// Rules that stay in the tunnel and look at devices or names are told apart by this many marks at most: five bits, less none.
+pub const CLASSES_MAX: u8 = 31;
+/// The bits of a packet's mark that hold them, and where they begin.
+pub const CLASS_MASK: u32 = 0x1f00_0000;
+const CLASS_SHIFT: u32 = 24;
 
 /// A mark, and the bits of it that count; others of `value` are zero. No default; a plain value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,19 +90,16 @@ pub(super) fn mark(value: &DeValue<'_>) -> Result<MarkMatch, Fault> {
     let hint = "a mark such as 0x10, or with a mask: \"0x10/0xff\"";
     match value {
         DeValue::Integer(_) => {
-            let number = integer(value)?;
-            let value = u32::try_from(number);
-            let value = value.map_err(|_| Fault::new(format!("{number} is not between 0 and {}", u32::MAX)))?;
+            let value = within(value, 0..=u32::MAX.into(), |fault| fault)?;
             Ok(MarkMatch { value, mask: u32::MAX })
         }
         DeValue::String(text) => {
             let (value, mask) = text.split_once('/').map_or((text.as_ref(), None), |(value, mask)| (value, Some(mask)));
             let parsed = number(value).zip(mask.map_or(Some(u32::MAX), number));
-            let (value, mask) =
-                parsed.ok_or_else(|| Fault::new(format!("{} is not a mark", quoted(text))).hint(hint))?;
-            fitting(value, mask)
+            let fault = || Fault::new(format!("{} is not a mark", quoted(text))).hint(hint);
+            parsed.ok_or_else(fault).and_then(|(value, mask)| fitting(value, mask))
         }
-        _ => Err(Fault::new(format!("expected a mark, found {}", kind(value))).hint(hint)),
+        _ => Err(wrong_kind("a mark", value).hint(hint)),
     }
 }
 
@@ -115,6 +119,28 @@ fn fitting(value: u32, mask: u32) -> Result<MarkMatch, Fault> {
         return Err(fault.fix(quoted(&format!("{:#x}/{mask:#x}", value & mask))));
     }
     Ok(MarkMatch { value, mask })
+}
+
+/// Gives each rule that stays in the tunnel, and asks for a device or a name, a class of its own: the number of its mark.
+pub(super) fn classify(rules: &mut [Sited<Rule>], marks: &mut MarkKinds, faults: &mut Faults<'_>) {
+    let mut last = 0;
+    for rule in rules.iter_mut().filter(|rule| rule.value.asks_for_device() && !rule.value.direct) {
+        if last == CLASSES_MAX {
+            let fault = Fault::new(format!("more than {CLASSES_MAX} rules with `mac`, `interface` or `domains`"));
+            faults.add(rule.span.clone(), fault.hint("name several domains in one rule, or use via = \"direct\""));
+            return;
+        }
+        last += 1;
+        rule.value.class = Some(last);
+        if let Err(fault) = marks.claim(MarkMatch { value: class_bits(last), mask: CLASS_MASK }) {
+            faults.add(rule.span.clone(), fault);
+        }
+    }
+}
+
+/// The bits of the mark of a class.
+pub fn class_bits(class: u8) -> u32 {
+    u32::from(class) << CLASS_SHIFT
 }
 
 #[cfg(test)]

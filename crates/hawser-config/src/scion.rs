@@ -7,19 +7,22 @@ use std::net::SocketAddr;
 use toml::de::DeValue;
 
 use super::error::Fault;
-use super::reader::{Sited, Table, integer, quoted, string};
-use super::values::{Keyword, Transport};
+use super::kinds::{integer, keyword, quoted, string, within};
+use super::reading::{Table, values};
+use super::words::{Keyword, Transport};
 
 pub use hawser_scion::EndpointAddr as ScionEndpoint;
 use hawser_scion::daemon::DaemonAddr;
-use hawser_scion::select::{Acl, Criterion, HopPredicate, Policy, Sequence};
+use hawser_scion::select::{Acl, Criterion, HopPredicate, Policy, PolicyError, Sequence};
 
 /// Before a SCION endpoint.
 pub(super) const SCHEME: &str = "scion://";
+/// Transports of links that this version carries out: all.
+pub(super) const LATER_TRANSPORTS: &[Transport] = &[];
 /// Paths of a link, where nothing is said.
 const DEFAULT_PATHS: u8 = 2;
 /// Paths of a link, at most: a session has 64 in all.
-const MAX_PATHS: u8 = 16;
+const MAX_PATHS: i64 = 16;
 /// A link has no port below this one: that is for servers, and takes a privilege that portals give up (capabilities(7)).
 const PORTS_FREE_FROM: u16 = 1024;
 /// How an endpoint is written.
@@ -55,39 +58,30 @@ impl Keyword for Criterion {
 
 /// Reads the keys of SCION's in a `[[link]]`; with another transport each is a fault.
 pub(super) fn link(table: &mut Table<'_, '_, '_>, transport: Option<Transport>) -> Option<ScionPaths> {
-    let daemon = table.optional("daemon", daemon);
-    let count = table.optional("paths", paths);
-    let select = table.optional("select", |v| super::parsers::keyword::<Criterion>("link.select", v));
-    let policy = policy(table);
-    let port = table.optional("port", port);
-    if transport != Some(Transport::Scion) {
-        for key in KEYS.into_iter().filter(|key| table.has(key)).collect::<Vec<_>>() {
-            let fault = Fault::new(format!("`{key}` is of the transport `scion` alone"));
-            table.fault(table.header(), fault.hint("add: transport = \"scion\""));
-        }
-        return None;
+    let paths = ScionPaths {
+        daemon: table.get("daemon", daemon),
+        count: table.get("paths", |v| within(v, 1..=MAX_PATHS, |fault| fault)).unwrap_or(DEFAULT_PATHS),
+        select: table.get("select", keyword).unwrap_or(Criterion::Sharability),
+        policy: policy(table),
+        port: table.get("port", port).unwrap_or(0),
+    };
+    if transport == Some(Transport::Scion) {
+        return Some(paths);
     }
-    Some(ScionPaths {
-        daemon: daemon.map(|d| d.value),
-        count: count.map_or(DEFAULT_PATHS, |c| c.value),
-        select: select.map_or(Criterion::Sharability, |s| s.value),
-        policy,
-        port: port.map_or(0, |p| p.value),
-    })
+    for key in KEYS.into_iter().filter(|key| table.has(key)).collect::<Vec<_>>() {
+        let fault = Fault::new(format!("`{key}` is of the transport `scion` alone"));
+        table.here(fault.hint("add: transport = \"scion\""));
+    }
+    None
 }
 
 /// Reads `sequence`, `allow` and `deny`: which paths may be used. All, where they are absent or wrong.
 pub fn policy(table: &mut Table<'_, '_, '_>) -> Policy {
-    let sequence = table.optional("sequence", |v| string(v, |text| text.parse::<Sequence>().map_err(no_policy)));
-    let allow = table.list("allow", hop);
-    let deny = table.list("deny", hop);
-    let hops = |list: Option<Vec<Sited<HopPredicate>>>| -> Vec<HopPredicate> {
-        list.unwrap_or_default().into_iter().map(|hop| hop.value).collect()
-    };
-    Policy {
-        acl: Acl::of_lists(&hops(allow), &hops(deny)),
-        sequence: sequence.map_or_else(Sequence::default, |s| s.value),
-    }
+    let no_policy = |error: PolicyError| Fault::new(error.to_string());
+    let hop = |v: &DeValue<'_>| string(v, |text| text.parse::<HopPredicate>().map_err(no_policy));
+    let sequence = table.get("sequence", |v| string(v, |text| text.parse::<Sequence>().map_err(no_policy)));
+    let mut hops = |key| values(table.list(key, hop).unwrap_or_default());
+    Policy { acl: Acl::of_lists(&hops("allow"), &hops("deny")), sequence: sequence.unwrap_or_default() }
 }
 
 /// The address of a SCION daemon.
@@ -96,12 +90,6 @@ pub fn policy(table: &mut Table<'_, '_, '_>) -> Policy {
 /// A fault that shows how one is written.
 pub fn daemon(value: &DeValue<'_>) -> Result<DaemonAddr, Fault> {
     string(value, |text| text.parse::<DaemonAddr>().map_err(|error| Fault::new(error.to_string())))
-}
-
-fn paths(value: &DeValue<'_>) -> Result<u8, Fault> {
-    let number = integer(value)?;
-    let count = u8::try_from(number).ok().filter(|count| (1..=MAX_PATHS).contains(count));
-    count.ok_or_else(|| Fault::new(format!("{number} is not between 1 and {MAX_PATHS}")))
 }
 
 fn port(value: &DeValue<'_>) -> Result<u16, Fault> {
@@ -113,26 +101,15 @@ fn port(value: &DeValue<'_>) -> Result<u16, Fault> {
     })
 }
 
-fn hop(value: &DeValue<'_>) -> Result<HopPredicate, Fault> {
-    string(value, |text| text.parse().map_err(no_policy))
-}
-
-fn no_policy(error: hawser_scion::select::PolicyError) -> Fault {
-    Fault::new(error.to_string())
-}
-
 /// What follows `scion://` where a peer is reached, or a portal listens.
 pub(super) fn endpoint(text: &str) -> Result<ScionEndpoint, Fault> {
-    let endpoint: ScionEndpoint = text.parse().map_err(|_| {
-        Fault::new(format!("{} is not a SCION endpoint", quoted(&format!("{SCHEME}{text}")))).hint(EXAMPLE)
-    })?;
-    if endpoint.isd_as.is_wildcard() {
-        return Err(Fault::new(format!("{} is no single AS", endpoint.isd_as)).hint(EXAMPLE));
-    }
-    if endpoint.host.port() == 0 {
-        return Err(Fault::new("port 0 is no port").hint(EXAMPLE));
-    }
-    Ok(endpoint)
+    let fault = match text.parse::<ScionEndpoint>() {
+        Err(_) => format!("{} is not a SCION endpoint", quoted(&format!("{SCHEME}{text}"))),
+        Ok(endpoint) if endpoint.isd_as.is_wildcard() => format!("{} is no single AS", endpoint.isd_as),
+        Ok(endpoint) if endpoint.host.port() == 0 => "port 0 is no port".to_owned(),
+        Ok(endpoint) => return Ok(endpoint),
+    };
+    Err(Fault::new(fault).hint(EXAMPLE))
 }
 
 /// Its host and port.

@@ -3,12 +3,14 @@
 use std::net::SocketAddr;
 
 use super::error::Fault;
-use super::parsers::not_supported;
-use super::reader::Table;
-use super::values::Transport;
+use super::kinds::not_supported;
+use super::reading::Table;
+use super::words::Transport;
 
 /// Before a SCION endpoint.
 pub(super) const SCHEME: &str = "scion://";
+/// Transports of links that this version does not carry out.
+pub(super) const LATER_TRANSPORTS: &[Transport] = &[Transport::Scion];
 
 /// There is none. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,15 +10,17 @@ use std::ops::RangeInclusive;
 use ipnet::IpNet;
 use toml::de::DeValue;
 
-use super::error::{Fault, Faults, Span, did_you_mean};
+use super::error::{Fault, Faults, Span};
+use super::kinds::{quoted, string};
+use super::links::Peer;
 use super::parsers::{interface_name, ip_address, peer_name};
-use super::reader::{Sited, Table, quoted, string};
-use super::unique::Unique;
+use super::reading::{Sited, Table, Unique, values};
+use super::sections::Tun;
 use super::values::{InterfaceName, PeerName};
-use super::{Peer, Tun};
+use super::words::{Keyword, Transported};
 
 /// What stays at the remote portal where `keep` says nothing: SSH (RFC 4253 section 4.2), so that nobody is locked out.
-const KEEP_DEFAULT: Kept = Kept { protocol: KeptProtocol::Tcp, ports: 22..=22 };
+const KEEP_DEFAULT: Kept = Kept { protocol: Transported::Tcp, ports: 22..=22 };
 
 /// `[takeover]`. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,27 +52,9 @@ pub enum TakeoverRole {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// Whose ports.
-    pub protocol: KeptProtocol,
+    pub protocol: Transported,
     /// The first and the last of them.
     pub ports: RangeInclusive<u16>,
-}
-
-/// A protocol with ports. Plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeptProtocol {
-    /// TCP.
-    Tcp,
-    /// UDP.
-    Udp,
-}
-
-impl fmt::Display for KeptProtocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tcp => "tcp",
-            Self::Udp => "udp",
-        })
-    }
 }
 
 impl fmt::Display for Kept {
@@ -91,7 +75,7 @@ pub(super) struct Section {
 }
 
 /// Step 1.
-pub(super) fn read(mut table: Table<'_, '_, '_>) -> Option<Section> {
+pub(super) fn read(table: &mut Table<'_, '_, '_>) -> Option<Section> {
     let header = table.header();
     let addresses = table.one_or_more("address", "address = \"198.51.100.7\"", public_address);
     let interface = table.optional("interface", interface_name);
@@ -99,9 +83,8 @@ pub(super) fn read(mut table: Table<'_, '_, '_>) -> Option<Section> {
     let keep = table.list("keep", kept);
     let mut seen = Unique::default();
     for address in addresses.iter().flatten() {
-        seen.claim(&mut table, address.value, address.span.clone(), "the address is there twice");
+        seen.claim(table, address.value, address.span.clone(), "the address is there twice");
     }
-    table.finish();
     Some(Section { header, addresses: addresses?, interface, peer, keep })
 }
 
@@ -119,7 +102,7 @@ pub(super) fn settle(section: Section, tun: &Tun, peers: &[Sited<Peer>], faults:
     let given = |address: &IpAddr| peers.iter().any(|p| gives(&p.value, *address));
     let role = if peer.is_some() || addresses.iter().any(|a| given(&a.value)) {
         every_address_is_given(&addresses, peer.as_ref(), peers, faults);
-        let keep = keep.map_or_else(|| vec![KEEP_DEFAULT], |keep| keep.into_iter().map(|k| k.value).collect());
+        let keep = keep.map_or_else(|| vec![KEEP_DEFAULT], values);
         TakeoverRole::Remote { interface: interface.map(|i| i.value), keep }
     } else {
         every_address_is_reached(&addresses, peers, faults);
@@ -129,7 +112,7 @@ pub(super) fn settle(section: Section, tun: &Tun, peers: &[Sited<Peer>], faults:
         }
         TakeoverRole::Local { interface: client_interface(interface, &header, &addresses, faults)? }
     };
-    Some(Takeover { addresses: addresses.into_iter().map(|a| a.value).collect(), role })
+    Some(Takeover { addresses: values(addresses), role })
 }
 
 /// The remote portal: cryptokey routing must let the peer have them.
@@ -142,11 +125,8 @@ fn every_address_is_given(
     if let Some(name) = named.filter(|name| peers.iter().all(|p| p.value.name != name.value)) {
         let known: Vec<&str> = peers.iter().map(|p| p.value.name.as_str()).collect();
         let fault = Fault::new(format!("no peer is called {}", quoted(name.value.as_str())));
-        let fault = match did_you_mean(name.value.as_str(), &known) {
-            Some(meant) => fault.hint(format!("did you mean {}?", quoted(meant))).fix(quoted(meant)),
-            None => fault.hint(format!("peers: {}", known.join(", "))),
-        };
-        return faults.add(name.span.clone(), fault);
+        let others = || format!("peers: {}", known.join(", "));
+        return faults.add(name.span.clone(), fault.meant(name.value.as_str(), &known, others));
     }
     let getters = || peers.iter().map(|p| &p.value).filter(|p| named.is_none_or(|name| p.name == name.value));
     for address in addresses.iter().filter(|a| !getters().any(|peer| gives(peer, a.value))) {
@@ -214,17 +194,10 @@ fn kept(value: &DeValue<'_>) -> Result<Kept, Fault> {
             }
         };
         let (protocol, ports) = text.split_once('/').ok_or_else(wrong)?;
-        let protocol = match protocol {
-            "tcp" => KeptProtocol::Tcp,
-            "udp" => KeptProtocol::Udp,
-            _ => return Err(wrong()),
-        };
+        let protocol = Transported::from_word(protocol).ok_or_else(wrong)?;
         let (first, last) = ports.split_once('-').unwrap_or((ports, ports));
         let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port != 0).ok_or_else(wrong);
         let (first, last) = (port(first)?, port(last)?);
-        if first > last {
-            return Err(wrong());
-        }
-        Ok(Kept { protocol, ports: first..=last })
+        if first <= last { Ok(Kept { protocol, ports: first..=last }) } else { Err(wrong()) }
     })
 }

@@ -1,22 +1,27 @@
 //! Faults, section by section and key by key; whole files are in tests/config.
 
+use super::schema::SectionSchema;
 use super::*;
 
 /// A key nobody writes, far from every real one.
 const NONSENSE: &str = "qqqqqqqqqqqqqqqq";
+
+fn title(name: &str) -> String {
+    schema::title(SCHEMA, name)
+}
 
 fn errors(text: &str) -> Vec<ConfigError> {
     Config::parse(text, "t.toml").expect_err("the text is faulty")
 }
 
 /// `key = value` under the section's title.
-fn one_key(section: &schema::SectionSchema, key: &str) -> String {
+fn one_key(section: &SectionSchema, key: &str) -> String {
     format!("{}\n{key} = 0\n", title(section.name))
 }
 
 #[test]
 fn the_readers_ask_for_exactly_the_keys_of_the_schema() {
-    for section in schema::SCHEMA {
+    for section in SCHEMA {
         let found = errors(&one_key(section, NONSENSE));
         let unknown = found.iter().find(|e| e.message.starts_with("unknown key")).expect("it is unknown");
         let mut keys: Vec<&str> = section.keys.iter().map(|k| k.name).collect();
@@ -34,7 +39,7 @@ fn the_readers_ask_for_exactly_the_keys_of_the_schema() {
 
 #[test]
 fn what_the_schema_requires_is_missed() {
-    for section in schema::SCHEMA.iter().filter(|s| s.name != "rule") {
+    for section in SCHEMA.iter().filter(|s| s.name != "rule") {
         let missed = errors(&format!("{}\n", title(section.name)));
         for key in section.keys {
             let message = format!("missing key `{}` in {}", key.name, title(section.name));

@@ -1,6 +1,7 @@
 //! The values of a configuration: each type holds only what is right.
 
 use std::fmt;
+use std::str::FromStr;
 
 pub use hawser_net::link::ip::IpProtocol;
 
@@ -8,151 +9,20 @@ pub use hawser_net::link::ip::IpProtocol;
 const NAME_MAX: usize = 64;
 /// Longest interface name in bytes (`IFNAMSIZ` of linux/if.h less the closing zero).
 const INTERFACE_NAME_MAX: usize = 15;
+/// Longest name of a congestion control in bytes (`TCP_CA_NAME_MAX` of net/tcp.h less the closing zero).
+const TCP_CONGESTION_MAX: usize = 15;
 /// Least MTU of the TUN device, in bytes: IPv6 demands it (RFC 8200 section 5).
 pub const MTU_MIN: u16 = 1280;
-/// Least and greatest metric of a link.
-pub const METRIC_RANGE: std::ops::RangeInclusive<i64> = 0..=u16::MAX as i64;
-
-/// A value that is one of a few words.
-pub trait Keyword: Sized + Copy + 'static {
-    /// Every value with its word, in the contract's order.
-    const WORDS: &'static [(Self, &'static str)];
-
-    /// The value called `word`.
-    fn from_word(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(_, w)| *w == word).map(|(v, _)| *v)
-    }
-}
-
-macro_rules! keyword {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$vdoc])* $variant,)+ }
-
-        impl Keyword for $name {
-            const WORDS: &'static [(Self, &'static str)] = &[$((Self::$variant, $word),)+];
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $(Self::$variant => $word,)+ })
-            }
-        }
-    };
-}
-
-keyword! {
-    /// How the log is written.
-    LogFormat {
-        /// Lines that people read.
-        Text = "text",
-        /// An object of JSON a line.
-        Json = "json",
-    }
-}
-
-keyword! {
-    /// How a path carries packets. Plain data.
-    Transport {
-        /// UDP datagrams.
-        Udp = "udp",
-        /// A TCP stream.
-        Tcp = "tcp",
-        /// A bare IP protocol.
-        Ip = "ip",
-        /// SCION packets.
-        Scion = "scion",
-        /// UDP where it passes, else TCP, else TCP inside TLS.
-        Auto = "auto",
-    }
-}
-
-keyword! {
-    /// What chooses the path of a packet. Plain data.
-    Scheduler {
-        /// Earliest completion first, by what is measured.
-        Adaptive = "adaptive",
-        /// By fixed shares.
-        Weighted = "weighted",
-        /// A flow keeps one path.
-        Flow = "flow",
-        /// Every packet by every path.
-        Redundant = "redundant",
-    }
-}
-
-keyword! {
-    /// Whether repairs go along. Plain data.
-    Fec {
-        /// None.
-        Off = "off",
-        /// As many as the measured loss asks for.
-        Auto = "auto",
-    }
-}
-
-keyword! {
-    /// What becomes of the default route's traffic while the tunnel is away. Plain data.
-    Fail {
-        /// It goes by the links, as before there was a tunnel.
-        Open = "open",
-        /// It goes nowhere.
-        Closed = "closed",
-    }
-}
-
-keyword! {
-    /// A protocol with ports. Plain data.
-    Transported {
-        /// TCP.
-        Tcp = "tcp",
-        /// UDP.
-        Udp = "udp",
-    }
-}
-
-keyword! {
-    /// What decides how much a path may have in flight. Plain data.
-    Congestion {
-        /// RFC 9002 section 7.
-        NewReno = "newreno",
-        /// RFC 9438.
-        Cubic = "cubic",
-        /// The current IETF draft of BBR.
-        Bbr = "bbr",
-        /// RFC 6356, coupled.
-        Lia = "lia",
-        /// Coupled.
-        Olia = "olia",
-        /// Coupled.
-        Balia = "balia",
-    }
-}
-
-keyword! {
-    /// What is done to inner packets. Plain data.
-    Protection {
-        /// Nobody between the portals reads or changes them.
-        Encrypt = "encrypt",
-        /// Nobody between the portals changes them.
-        Authenticate = "authenticate",
-    }
-}
-
-keyword! {
-    /// The cipher of data. Plain data.
-    Cipher {
-        /// AES where both ends have the instructions, else ChaCha20.
-        Auto = "auto",
-        /// AES-128-GCM.
-        Aes128Gcm = "aes-128-gcm",
-        /// ChaCha20-Poly1305.
-        ChaCha20Poly1305 = "chacha20-poly1305",
-        /// Keyed BLAKE2s-128, authenticates only.
-        Blake2s = "blake2s",
-    }
-}
+/// Stands before a domain whose names are asked for there, and which is not searched (resolvectl(1)).
+const ROUTED: char = '~';
+/// The domain of every name.
+pub(crate) const ROOT: &str = ".";
+/// Units of amounts and what they stand for: steps of 1000, as providers sell them.
+const UNITS: [(char, u64); 4] = [('k', 1_000), ('M', 1_000_000), ('G', 1_000_000_000), ('T', 1_000_000_000_000)];
+/// Digits behind the point of an amount that are read: thousandths of the unit.
+const DECIMALS: usize = 3;
+/// The least volume, bytes.
+pub(crate) const VOLUME_MIN: u64 = 1_000_000;
 
 /// Why text is not a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -174,22 +44,15 @@ pub enum NameError {
     Dots,
 }
 
-macro_rules! name {
-    ($(#[$doc:meta])* $name:ident, $check:ident) => {
+/// A type that is a text: `as_str`, and `Display`.
+macro_rules! text {
+    ($($(#[$doc:meta])* $name:ident,)+) => {$(
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(String);
 
         impl $name {
-            /// Takes `text` as a name.
-            ///
-            /// # Errors
-            /// [`NameError`] where it is empty, too long, or has a character that is not allowed.
-            pub fn parse(text: &str) -> Result<Self, NameError> {
-                $check(text).map(|()| Self(text.to_owned()))
-            }
-
-            /// The name itself.
+            /// The text itself.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -200,26 +63,55 @@ macro_rules! name {
                 f.write_str(&self.0)
             }
         }
+    )+};
+}
+
+text! {
+    /// A link's name: letters, digits, `.`, `_` and `-`. Never empty; plain data.
+    LinkName,
+    /// A peer's name: letters, digits, `.`, `_` and `-`. Never empty; plain data.
+    PeerName,
+    /// A network interface's name, as the kernel takes it. Never empty; plain data.
+    InterfaceName,
+    /// A pattern for interface names: `*` stands for any characters, also none. Never empty; plain data.
+    InterfacePattern,
+    #[derive(Debug)]
+    /// The name of a congestion control of the kernel: letters, digits, `_` and `-`. Never empty; plain data.
+    TcpCongestion,
+    #[derive(Debug)]
+    /// A name that a host could have. Plain data.
+    HostName,
+    #[derive(Debug)]
+    /// A domain of name servers: `example.org`, `~example.org` or `~.`. Plain data.
+    DnsDomain,
+}
+
+/// How names are taken, and shown: as they are written.
+macro_rules! name {
+    ($($name:ident by $check:ident,)+) => {$(
+        impl $name {
+            /// Takes `text` as a name.
+            ///
+            /// # Errors
+            /// [`NameError`] where it is empty, too long, or has a character that is not allowed.
+            pub fn parse(text: &str) -> Result<Self, NameError> {
+                $check(text).map(|()| Self(text.to_owned()))
+            }
+        }
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{:?}", self.0)
             }
         }
-    };
+    )+};
 }
 
 name! {
-    /// A link's name: letters, digits, `.`, `_` and `-`. Never empty; plain data.
-    LinkName, check_name
-}
-name! {
-    /// A peer's name: letters, digits, `.`, `_` and `-`. Never empty; plain data.
-    PeerName, check_name
-}
-name! {
-    /// A network interface's name, as the kernel takes it. Never empty; plain data.
-    InterfaceName, check_interface_name
+    LinkName by check_name,
+    PeerName by check_name,
+    InterfaceName by check_interface_name,
+    InterfacePattern by check_interface_name,
 }
 
 impl LinkName {
@@ -258,6 +150,68 @@ fn check_length(text: &str, max: usize) -> Result<(), NameError> {
     }
 }
 
+impl InterfacePattern {
+    /// Whether the interface called `name` fits.
+    pub fn matches(&self, name: &str) -> bool {
+        let (first, rest) = self.0.split_once('*').map_or((self.0.as_str(), None), |(first, rest)| (first, Some(rest)));
+        let Some(rest) = rest else { return name == first };
+        let Some(mut left) = name.strip_prefix(first) else { return false };
+        let mut parts: Vec<&str> = rest.split('*').collect();
+        let last = parts.pop().unwrap_or_default();
+        for part in parts {
+            let Some(at) = left.find(part) else { return false };
+            left = &left[at + part.len()..];
+        }
+        left.ends_with(last)
+    }
+}
+
+impl TcpCongestion {
+    /// Takes `name` where the kernel could have it.
+    pub fn parse(name: &str) -> Option<Self> {
+        let fits = (1..=TCP_CONGESTION_MAX).contains(&name.len());
+        let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        (fits && plain).then(|| Self(name.to_owned()))
+    }
+}
+
+impl HostName {
+    /// Takes `name` where a host could have it (RFC 1123 section 2.1, lengths of RFC 1035 section 2.3.4).
+    pub fn parse(name: &str) -> Option<Self> {
+        let label = |label: &str| {
+            let plain = label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+            (1..=63).contains(&label.len()) && plain && !label.starts_with('-') && !label.ends_with('-')
+        };
+        let address = name.parse::<std::net::IpAddr>().is_ok();
+        (name.len() <= 253 && name.split('.').all(label) && !address).then(|| Self(name.to_owned()))
+    }
+}
+
+impl DnsDomain {
+    /// Takes a domain in the words of resolvectl(1).
+    pub fn parse(text: &str) -> Option<Self> {
+        let name = text.strip_prefix(ROUTED);
+        let is_domain = name == Some(ROOT) || HostName::parse(name.unwrap_or(text)).is_some();
+        is_domain.then(|| Self(text.to_owned()))
+    }
+}
+
+/// The name that a link's TLS asks for; none by default. Plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsName(Option<HostName>);
+
+impl TlsName {
+    /// Takes `name` where a host could have it.
+    pub fn parse(name: &str) -> Option<Self> {
+        HostName::parse(name).map(|name| Self(Some(name)))
+    }
+
+    /// The name itself, if one is asked for.
+    pub fn as_str(&self) -> Option<&str> {
+        self.0.as_ref().map(HostName::as_str)
+    }
+}
+
 /// The tier of a link: less is better. Zero is the best; plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Metric(pub u16);
@@ -278,68 +232,43 @@ impl Mtu {
     }
 }
 
-/// Longest name of a congestion control in bytes (`TCP_CA_NAME_MAX` of net/tcp.h less the closing zero).
-const TCP_CONGESTION_MAX: usize = 15;
+/// A rate in bit/s, at least 64,000. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BitRate(pub u64);
 
-/// The name of a congestion control of the kernel: letters, digits, `_` and `-`. Never empty; plain data.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TcpCongestion(String);
+/// A volume in bytes, at least a million. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Volume(pub u64);
 
-impl TcpCongestion {
-    /// Takes `name` where the kernel could have it.
-    pub fn parse(name: &str) -> Option<Self> {
-        let fits = (1..=TCP_CONGESTION_MAX).contains(&name.len());
-        let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        (fits && plain).then(|| Self(name.to_owned()))
-    }
+/// A day that every month has. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MonthDay(pub u8);
 
-    /// The name itself.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
+/// An amount on a command line is none. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("read amount: expected a number with a unit (k, M, G, T), 1M at least, such as 500M")]
+pub struct VolumeError;
 
-/// A name that a host could have. Plain data.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct HostName(String);
+impl FromStr for Volume {
+    type Err = VolumeError;
 
-impl HostName {
-    /// Takes `name` where a host could have it (RFC 1123 section 2.1, lengths of RFC 1035 section 2.3.4).
-    pub fn parse(name: &str) -> Option<Self> {
-        let label = |label: &str| {
-            let plain = label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-            (1..=63).contains(&label.len()) && plain && !label.starts_with('-') && !label.ends_with('-')
-        };
-        let address = name.parse::<std::net::IpAddr>().is_ok();
-        (name.len() <= 253 && name.split('.').all(label) && !address).then(|| Self(name.to_owned()))
-    }
-
-    /// The name itself.
-    pub fn as_str(&self) -> &str {
-        &self.0
+    fn from_str(text: &str) -> Result<Self, VolumeError> {
+        amount(text).filter(|amount| *amount >= VOLUME_MIN).map(Volume).ok_or(VolumeError)
     }
 }
 
-impl fmt::Display for HostName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+/// A number with a unit.
+pub(crate) fn amount(text: &str) -> Option<u64> {
+    let unit = text.chars().last()?;
+    let (_, factor) = UNITS.iter().find(|(known, _)| known.eq_ignore_ascii_case(&unit))?;
+    let number = text[..text.len() - unit.len_utf8()].trim_end();
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(part) || whole.is_empty() || part.len() > DECIMALS {
+        return None;
     }
-}
-
-/// The name that a link's TLS asks for; none by default. Plain data.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TlsName(Option<HostName>);
-
-impl TlsName {
-    /// Takes `name` where a host could have it.
-    pub fn parse(name: &str) -> Option<Self> {
-        HostName::parse(name).map(|name| Self(Some(name)))
-    }
-
-    /// The name itself, if one is asked for.
-    pub fn as_str(&self) -> Option<&str> {
-        self.0.as_ref().map(HostName::as_str)
-    }
+    let thousandths: u64 = format!("{part:0<DECIMALS$}").parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(*factor)?.checked_add(thousandths * (factor / 1_000))
 }
 
 #[cfg(test)]
@@ -384,22 +313,6 @@ mod tests {
     }
 
     #[test]
-    fn every_word_reads_back_as_itself() {
-        fn holds<K: Keyword + fmt::Display + PartialEq + fmt::Debug>() {
-            for (value, word) in K::WORDS {
-                assert_eq!(value.to_string(), *word);
-                assert_eq!(K::from_word(word), Some(*value));
-            }
-            assert_eq!(K::from_word("UDP"), None);
-        }
-        holds::<Transport>();
-        holds::<Scheduler>();
-        holds::<Congestion>();
-        holds::<Protection>();
-        holds::<Cipher>();
-    }
-
-    #[test]
     fn names_of_the_kernel_and_of_hosts_are_plain() {
         for (name, congestion, host) in [
             ("cubic", true, true),
@@ -413,5 +326,46 @@ mod tests {
             assert_eq!(TlsName::parse(name).is_some(), host, "{name}");
             assert_eq!(TcpCongestion::parse(name).is_some(), congestion, "{name}");
         }
+    }
+
+    #[test]
+    fn an_amount_has_a_unit_and_at_most_three_decimals() {
+        let table = [
+            ("20M", Some(20_000_000)),
+            ("1.5 G", Some(1_500_000_000)),
+            ("64k", Some(64_000)),
+            ("0.125m", Some(125_000)),
+            ("2T", Some(2_000_000_000_000)),
+            ("20", None),
+            ("M", None),
+            ("-1M", None),
+            ("1.2345M", None),
+            ("1.M5", None),
+            ("99999999999T", None),
+            ("", None),
+        ];
+        for (text, expect) in table {
+            assert_eq!(amount(text), expect, "{text:?}");
+        }
+        assert_eq!(("500M".parse(), "999k".parse::<Volume>()), (Ok(Volume(500_000_000)), Err(VolumeError)));
+    }
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        for (pattern, fits, fails) in [
+            ("lo", &["lo"][..], &["lo0", "l", ""][..]),
+            ("docker*", &["docker", "docker0"], &["dockr", "xdocker0"]),
+            ("*", &["", "eth0"], &[]),
+            ("*.100", &["eth0.100", ".100"], &["eth0.1001", "100"]),
+            ("br-*-x", &["br-1-x", "br--x"], &["br-x", "br-1-y"]),
+            ("v*e*h", &["veth", "vxexh"], &["vhe", "veh1"]),
+            ("a*a", &["aa", "aba"], &["a", "ab"]),
+        ] {
+            let pattern = InterfacePattern::parse(pattern).expect("a pattern");
+            assert!(fits.iter().all(|name| pattern.matches(name)), "{pattern:?} {fits:?}");
+            assert!(!fails.iter().any(|name| pattern.matches(name)), "{pattern:?} {fails:?}");
+        }
+        assert_eq!(InterfacePattern::parse(""), Err(NameError::Empty));
+        assert!(InterfacePattern::parse("eth/0").is_err());
     }
 }
