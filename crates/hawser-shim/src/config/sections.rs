@@ -149,10 +149,6 @@ fn port(value: &DeValue<'_>) -> Result<Port, Fault> {
     Ok(Port(NonZeroU16::new(number).expect("it is of the range")))
 }
 
-fn port(value: &DeValue<'_>) -> Result<Port, Fault> {
-    within(value, 1..=u16::MAX.into(), |fault| fault).map(|port: NonZeroU16| Port(port))
-}
-
 /// None for `false`.
 fn ipv4(value: &DeValue<'_>) -> Result<Option<Ipv4Net>, Fault> {
     match value {
