@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 
 use hawser_config::Keyword;
 use hawser_config::reading::{
-    Fault, Table, Unique, daemon, integer, keyword, parsed, path, policy, quoted, string, within, zero_host_bits,
+    Fault, Table, Unique, daemon, integer, keyword, parsed, path, quoted, string, within, zero_host_bits,
 };
 use hawser_scion::select::{Criterion, Policy};
 use hawser_scion::{EndpointAddr, IsdAs};
