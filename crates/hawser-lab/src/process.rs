@@ -91,6 +91,17 @@ impl Process {
         Pid::from_child(&self.child)
     }
 
+    /// Its id, and those of the processes below it. Source: proc(5), `children`.
+    pub(crate) fn family(&self) -> Vec<Pid> {
+        let mut family = vec![self.pid()];
+        let mut next = 0;
+        while let Some(pid) = family.get(next).copied() {
+            family.extend(children(pid));
+            next += 1;
+        }
+        family
+    }
+
     /// What it has cost so far.
     pub(crate) fn usage(&self) -> Result<ProcessUsage, LabError> {
         Ok(ProcessUsage::of(self.id())?)
@@ -146,6 +157,14 @@ impl Process {
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
     }
+}
+
+/// What the threads of a process have started and not yet waited for; none of one that is gone.
+fn children(pid: Pid) -> Vec<Pid> {
+    let threads = fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())).into_iter().flatten().flatten();
+    let told = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let told = told.collect::<String>();
+    told.split_whitespace().filter_map(|id| Pid::from_raw(id.parse().ok()?)).collect()
 }
 
 /// Gives the calling process a /run of its own. Mounts made elsewhere are still followed, so that none is held up here.
