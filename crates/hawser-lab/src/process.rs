@@ -91,15 +91,9 @@ impl Process {
         Pid::from_child(&self.child)
     }
 
-    /// Its id, and those of the processes below it. Source: proc(5), `children`.
+    /// Its id, and those of the processes below it.
     pub(crate) fn family(&self) -> Vec<Pid> {
-        let mut family = vec![self.pid()];
-        let mut next = 0;
-        while let Some(pid) = family.get(next).copied() {
-            family.extend(children(pid));
-            next += 1;
-        }
-        family
+        family(self.pid())
     }
 
     /// What it has cost so far.
@@ -159,7 +153,13 @@ impl Process {
     }
 }
 
-/// What the threads of a process have started and not yet waited for; none of one that is gone.
+/// A process and those below it that run.
+fn family(first: Pid) -> Vec<Pid> {
+    let below = children(first).into_iter().flat_map(family);
+    std::iter::once(first).chain(below).collect()
+}
+
+/// What the threads of a process have started and not yet waited for; none of one that is gone. Source: proc_pid_task(5).
 fn children(pid: Pid) -> Vec<Pid> {
     let threads = fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())).into_iter().flatten().flatten();
     let told = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
@@ -179,5 +179,28 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.end();
         cleanup::forget_process(self.pid());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_process_is_told_with_those_that_it_started() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 60 & echo $!; wait"]).stdout(Stdio::piped());
+        let mut shell = shell.spawn().expect("a shell");
+        let mut line = String::new();
+        let said = shell.stdout.take().expect("its output");
+        BufReader::new(said).read_line(&mut line).expect("a line");
+        let below = line.trim().parse().ok().and_then(Pid::from_raw).expect("an id");
+        let found = family(Pid::from_child(&shell));
+        let ended = kill_process(below, Signal::KILL).and(kill_process(Pid::from_child(&shell), Signal::KILL));
+        shell.wait().expect("it ends");
+        assert_eq!((found, ended), (vec![Pid::from_child(&shell), below], Ok(())));
     }
 }
