@@ -159,7 +159,7 @@ fn family(first: Pid) -> Vec<Pid> {
     std::iter::once(first).chain(below).collect()
 }
 
-/// What the threads of a process have started and not yet waited for; none of one that is gone. Source: proc_pid_task(5).
+/// What a process's threads have started and not yet waited for; none of one that is gone. Source: proc_pid_task(5).
 fn children(pid: Pid) -> Vec<Pid> {
     let threads = fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())).into_iter().flatten().flatten();
     let told = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());

@@ -1,4 +1,5 @@
-//! glorytun, version 0.3: multipath UDP with the rate of each path told (of a recording its mean). Its commands: the project's README.
+//! glorytun, version 0.3: multipath UDP with the rate of each path told, of a recording its mean. Its commands: the
+//! project's README.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! mlvpn: weighted round robin over UDP, one port for each link. Its configuration: mlvpn.conf(5).
 //!
-//! It runs without its status script: what that would do to the device (its MTU, its address) is done from here. A process
+//! It runs without its status script: what that would do to the device (MTU, address) is done from here. A process
 //! without privileges does its work, below the one that is started.
 
 use std::net::IpAddr;

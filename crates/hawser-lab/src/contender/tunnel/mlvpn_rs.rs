@@ -1,8 +1,8 @@
 //! mlvpn-rs: links weighed by what it measures, order restored within a window. Its configuration: mlvpn.toml.example of
 //! the project. Keys are Curve25519's, in base64, as Hawser's own are.
 //!
-//! It refuses to be root: setpriv(1) gives it the capabilities of the project's systemd unit, and lets it read our files and
-//! /dev/net/tun, which may be root's alone.
+//! It refuses to be root: setpriv(1) gives it the capabilities of the project's systemd unit, and lets it read our files
+//! and /dev/net/tun, which may be root's alone.
 
 use std::path::PathBuf;
 
@@ -139,7 +139,8 @@ fn setpriv() -> Result<PathBuf, LabError> {
 fn unprivileged(program: &str, file: &str) -> Vec<String> {
     let [user, capabilities] = [USER, CAPABILITIES];
     let words = format!(
-        "--reuid {user} --regid {user} --clear-groups --pdeathsig TERM --inh-caps {capabilities} --ambient-caps {capabilities}"
+        "--reuid {user} --regid {user} --clear-groups --pdeathsig TERM --inh-caps {capabilities} \
+         --ambient-caps {capabilities}"
     );
     let rest = ["--", program, "run", "--config", file];
     words.split(' ').chain(rest).map(str::to_owned).collect()

@@ -47,7 +47,7 @@ trait Adapter: Send {
         Ok(links_up(stage))
     }
 
-    /// What applications use where the tunnel's ends are hosts of their own: the devices' addresses, which are ours to give.
+    /// What applications use without a LAN: the devices' addresses, where they are ours to give.
     fn ends(&self, inner: Family) -> Ends {
         tun_ends(inner)
     }

@@ -8,7 +8,7 @@ use crate::error::LabError;
 /// What the variable that names a program begins with.
 const VARIABLE: &str = "HAWSER_LAB_";
 
-/// The program of a contender: the one that an option names, of the variable for its kind, or that of this name on the PATH.
+/// The program of a contender: what an option names, or the variable for its kind, or that of this name on the PATH.
 ///
 /// # Errors
 /// [`LabError::Missing`], which says how it is named.
