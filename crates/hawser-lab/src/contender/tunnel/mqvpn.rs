@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use hawser_portal::config::PrivateKey;
+use hawser_config::PrivateKey;
 
 use super::super::links::{family, host, tun_ends};
 use super::super::options::Options;
