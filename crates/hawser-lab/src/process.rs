@@ -91,6 +91,11 @@ impl Process {
         Pid::from_child(&self.child)
     }
 
+    /// Its id, and those of the processes below it.
+    pub(crate) fn family(&self) -> Vec<Pid> {
+        family(self.pid())
+    }
+
     /// What it has cost so far.
     pub(crate) fn usage(&self) -> Result<ProcessUsage, LabError> {
         Ok(ProcessUsage::of(self.id())?)
@@ -148,6 +153,20 @@ impl Process {
     }
 }
 
+/// A process and those below it that run.
+fn family(first: Pid) -> Vec<Pid> {
+    let below = children(first).into_iter().flat_map(family);
+    std::iter::once(first).chain(below).collect()
+}
+
+/// What a process's threads have started and not yet waited for; none of one that is gone. Source: proc_pid_task(5).
+fn children(pid: Pid) -> Vec<Pid> {
+    let threads = fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())).into_iter().flatten().flatten();
+    let told = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let told = told.collect::<String>();
+    told.split_whitespace().filter_map(|id| Pid::from_raw(id.parse().ok()?)).collect()
+}
+
 /// Gives the calling process a /run of its own. Mounts made elsewhere are still followed, so that none is held up here.
 fn own_run(folder: &CStr) -> rustix::io::Result<()> {
     // SAFETY: only the mount namespace changes; the process is alone in its file system information after the fork.
@@ -160,5 +179,28 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.end();
         cleanup::forget_process(self.pid());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_process_is_told_with_those_that_it_started() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 60 & echo $!; wait"]).stdout(Stdio::piped());
+        let mut shell = shell.spawn().expect("a shell");
+        let mut line = String::new();
+        let said = shell.stdout.take().expect("its output");
+        BufReader::new(said).read_line(&mut line).expect("a line");
+        let below = line.trim().parse().ok().and_then(Pid::from_raw).expect("an id");
+        let found = family(Pid::from_child(&shell));
+        let ended = kill_process(below, Signal::KILL).and(kill_process(Pid::from_child(&shell), Signal::KILL));
+        shell.wait().expect("it ends");
+        assert_eq!((found, ended), (vec![Pid::from_child(&shell), below], Ok(())));
     }
 }

@@ -28,8 +28,9 @@ const SYSCTLS: [&str; 12] = [
 ];
 /// Programs of contenders and workloads, by their kind, and how they are asked for their version.
 const PROGRAMS: [(&str, &[&str]); 8] = [
-    ("mlvpn", &["mlvpn", "--version"]),
-    ("mlvpn-rs", &["mlvpn-rs", "--version"]),
+    // Into a pipe it says its version only where nothing is buffered.
+    ("mlvpn", &["stdbuf", "-o0", "mlvpn", "--version"]),
+    ("mlvpn-rs", &["mlvpnd", "--version"]),
     ("glorytun", &["glorytun", "version"]),
     ("engarde", &["engarde-client", "-v"]),
     ("openvpn", &["openvpn", "--version"]),
@@ -39,6 +40,8 @@ const PROGRAMS: [(&str, &[&str]); 8] = [
 ];
 /// This many bytes of an executable's SHA-256 tell it from others.
 const BUILD_BYTES: usize = 8;
+/// The status of a program that was to start another and did not find it. Source: POSIX.1-2024, XCU 2.8.2.
+const NOT_FOUND: i32 = 127;
 /// Where no version is said.
 const UNKNOWN: &str = "unknown";
 
@@ -161,6 +164,9 @@ fn processors(text: &str) -> (String, usize) {
 fn version(command: &[&str]) -> Option<String> {
     let (program, arguments) = command.split_first()?;
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
+    if output.status.code() == Some(NOT_FOUND) {
+        return None;
+    }
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     Some(said.lines().find(|line| !line.trim().is_empty()).unwrap_or(UNKNOWN).trim().to_owned())
@@ -187,6 +193,7 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_has_no_version() {
         assert_eq!(version(&["no-such-program", "--version"]), None);
+        assert_eq!(version(&["stdbuf", "-o0", "no-such-program", "--version"]), None);
         assert_eq!(version(&["echo", "tool 1.2\nmore"]), Some("tool 1.2".to_owned()));
         assert_eq!(version(&["true"]), Some(UNKNOWN.to_owned()));
     }

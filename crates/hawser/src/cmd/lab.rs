@@ -21,6 +21,8 @@ use crate::failure::{Failure, faults};
 
 /// Where results go, where no folder is named: each scenario into a folder of its name.
 const RESULTS: &str = "hawser-lab";
+/// Names the executable of the portals, where it is not this one: another build is measured by this lab.
+const PORTALS: &str = "HAWSER_LAB_HAWSER";
 /// Where the repository keeps results.
 const SAVED: &str = "docs/results";
 
@@ -152,8 +154,7 @@ fn show(name: &str) -> Result<(), Failure> {
 /// Steps 1 to 3.
 fn run(names: &[String], scenarios: Vec<Scenario>, choice: Choice, out: Option<PathBuf>) -> Result<(), Failure> {
     tell_generated(&scenarios);
-    let program = std::env::current_exe().map_err(|e| Failure::failed(format!("find this executable: {e}")))?;
-    let programs = Programs { hawser: program, cache: go::cache() };
+    let programs = Programs { hawser: portals()?, cache: go::cache() };
     cleanup::start().map_err(|error| match error {
         LabError::NotRoot => {
             Failure::failed(error).hint(format!("run it with sudo: sudo hawser lab run {}", names.join(" ")))
@@ -170,6 +171,15 @@ fn run(names: &[String], scenarios: Vec<Scenario>, choice: Choice, out: Option<P
     }
     write_report(&root)?;
     judge(&summaries)
+}
+
+/// The executable of the portals.
+fn portals() -> Result<PathBuf, Failure> {
+    let Some(told) = std::env::var_os(PORTALS).map(PathBuf::from) else {
+        return std::env::current_exe().map_err(|error| Failure::failed(format!("find this executable: {error}")));
+    };
+    let missing = || Failure::failed(format!("find the portals' executable: {} is no file", told.display()));
+    if told.is_file() { Ok(told) } else { Err(missing().hint(format!("unset {PORTALS}, or name a hawser executable"))) }
 }
 
 /// Step 1: each scenario once, in the order asked for.

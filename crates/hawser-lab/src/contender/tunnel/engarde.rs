@@ -52,8 +52,8 @@ impl Adapter for Engarde {
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
         let [client, server] = &self.programs;
-        let client = program::find("engarde-client", client.as_deref(), "engarde-client")?;
-        let server = program::find("engarde-server", server.as_deref(), "engarde-server")?;
+        let client = program::find("engarde-client", ("client", client.as_deref()), "engarde-client")?;
+        let server = program::find("engarde-server", ("server", server.as_deref()), "engarde-server")?;
         let wireguard = crate::wireguard::build(&self.cache)?;
         let others = others(ground.stage)?;
         let overrides: Vec<_> = ground.links.iter().map(|link| (link.name.as_str(), link.far_address)).collect();

@@ -1,4 +1,5 @@
-//! glorytun, version 0.3: multipath UDP with the rate of each path told. Its commands: the project's README.
+//! glorytun, version 0.3: multipath UDP with the rate of each path told, of a recording its mean. Its commands: the
+//! project's README.
 
 use std::path::{Path, PathBuf};
 
@@ -68,7 +69,7 @@ impl Adapter for Glorytun {
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
-        let program = program::find(KIND, self.program.as_deref(), "glorytun")?;
+        let program = program::find(KIND, ("program", self.program.as_deref()), "glorytun")?;
         let key = pair.write("key", &secret()?)?;
         let endpoint = ground.stage.endpoint;
         let any = if endpoint.is_ipv4() { "0.0.0.0" } else { "::" };
@@ -85,7 +86,7 @@ impl Adapter for Glorytun {
 /// A path for each link.
 fn paths(ground: &Ground<'_>, pair: &Pair, program: &Path) -> Result<(), LabError> {
     for link in ground.links {
-        let rate = |way| link.link.settings(way).rate.map_or(UNSHAPED, Rate::bits_per_second);
+        let rate = |way| link.link.settings(way).mean_rate().map_or(UNSHAPED, Rate::bits_per_second);
         let words = path(&link.address.to_string(), Way::BOTH.map(rate));
         let words: Vec<_> = words.split(' ').collect();
         pair.run(ground.namespace(LOCAL), program, &words)?;

@@ -1,6 +1,7 @@
 //! mlvpn: weighted round robin over UDP, one port for each link. Its configuration: mlvpn.conf(5).
 //!
-//! It runs without its status script: what that would do to the device is done from here.
+//! It runs without its status script: what that would do to the device (MTU, address) is done from here. A process
+//! without privileges does its work, below the one that is started.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use hawser_wire::Way;
 
 use super::super::options::Options;
+use super::super::undo::ip;
 use super::super::{Contender, Programs};
 use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel, program};
@@ -23,8 +25,8 @@ const FIRST_PORT: u16 = 5080;
 const MTU: u32 = 1428;
 /// It guards nothing: the traffic is our own.
 const PASSWORD: &str = "measured, not guarded";
-/// Packets held for their order, as its examples have it.
-const REORDER: u32 = 64;
+/// Packets held for their order: none unless it is told; its examples have 64. Source: mlvpn.conf(5).
+const REORDER: u32 = 0;
 /// How long a silent link is kept, in seconds: the least it takes.
 const TIMEOUT: u32 = 5;
 const MOST_REORDER: u32 = 65_536;
@@ -93,13 +95,13 @@ struct Link {
     name: String,
     near: IpAddr,
     far: IpAddr,
-    /// Bits a second, up and down, where it is shaped.
+    /// Bits a second, up and down, where it is shaped; of a recording its mean.
     rates: [Option<u64>; 2],
 }
 
 impl From<&StageLink> for Link {
     fn from(link: &StageLink) -> Self {
-        let rate = |way| link.link.settings(way).rate.map(hawser_wire::Rate::bits_per_second);
+        let rate = |way| link.link.settings(way).mean_rate().map(hawser_wire::Rate::bits_per_second);
         Self { name: link.name.clone(), near: link.address, far: link.far_address, rates: Way::BOTH.map(rate) }
     }
 }
@@ -110,7 +112,7 @@ impl Adapter for Mlvpn {
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
-        let program = program::find(KIND, self.program.as_deref(), "mlvpn")?;
+        let program = program::find(KIND, ("program", self.program.as_deref()), "mlvpn")?;
         let links: Vec<Link> = ground.links.iter().map(Link::from).collect();
         for role in [REMOTE, LOCAL] {
             let file = pair.write(&format!("{role}.conf"), &self.text(role, &links))?;
@@ -118,6 +120,7 @@ impl Adapter for Mlvpn {
             let arguments = ["--config", &file, "--debug", "--natural-title", "--user", "root", "--yes-run-as-root"];
             pair.start(role, ground.namespace(role), &program, arguments)?;
             ground.configure(role, DEVICE, pair)?;
+            ip(ground.namespace(role), &format!("link set dev {DEVICE} mtu {MTU}"))?;
         }
         Ok(())
     }
@@ -137,7 +140,7 @@ mod tests {
             rates,
         };
         let links = [link("wifi", 1, [Some(8_000_000), Some(16_000_000)]), link("eth", 2, [None, None])];
-        let mlvpn = Mlvpn::parse(&plan("mlvpn", "latency-tolerance = 250")).expect("understood");
+        let mlvpn = Mlvpn::parse(&plan("mlvpn", "reorder-buffer = 64\nlatency-tolerance = 250")).expect("understood");
         assert_eq!(mlvpn.text(LOCAL, &links), include_str!("golden/mlvpn-local.conf"));
         assert_eq!(mlvpn.text(REMOTE, &links), include_str!("golden/mlvpn-remote.conf"));
     }

@@ -1,5 +1,8 @@
 //! mlvpn-rs: links weighed by what it measures, order restored within a window. Its configuration: mlvpn.toml.example of
 //! the project. Keys are Curve25519's, in base64, as Hawser's own are.
+//!
+//! It refuses to be root: setpriv(1) gives it the capabilities of the project's systemd unit, and lets it read our files
+//! and /dev/net/tun, which may be root's alone.
 
 use std::path::PathBuf;
 
@@ -20,6 +23,9 @@ const FIRST_PORT: u16 = 51_000;
 /// How long order is waited for, in milliseconds. Source: mlvpn.toml.example.
 const REORDER_MS: u32 = 50;
 const MOST_REORDER_MS: u32 = 10_000;
+/// Whom it runs as, and with what. Source: the project's mlvpn.service; capabilities(7).
+const USER: &str = "65534";
+const CAPABILITIES: &str = "+net_admin,+net_raw,+dac_override";
 /// Lengths of the device's networks.
 const PREFIX_V4: u8 = 24;
 const PREFIX_V6: u8 = 64;
@@ -97,7 +103,8 @@ impl Adapter for MlvpnRs {
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
-        let program = program::find(KIND, self.program.as_deref(), "mlvpnd")?;
+        let program = program::find(KIND, ("program", self.program.as_deref()), "mlvpnd")?;
+        let [program, setpriv] = [program, setpriv()?];
         let generated = || PrivateKey::generate().map_err(|error| LabError::system("make keys", error));
         let (local, remote) = (generated()?, generated()?);
         for (role, own, peer) in [(REMOTE, &remote, &local), (LOCAL, &local, &remote)] {
@@ -112,12 +119,31 @@ impl Adapter for MlvpnRs {
                 socket: &socket.to_string_lossy(),
             };
             let file = pair.write(&format!("{role}.toml"), &self.text(&end, &sections(role, ground.links)))?;
-            pair.start(role, ground.namespace(role), &program, ["run", "--config", &file.to_string_lossy()])?;
+            let words = unprivileged(&program.to_string_lossy(), &file.to_string_lossy());
+            pair.start(role, ground.namespace(role), &setpriv, words.iter().map(String::as_str))?;
             pair.bring_up(role, ground.namespace(role), DEVICE)?;
             ground.route(role, DEVICE, pair)?;
         }
         Ok(())
     }
+}
+
+fn setpriv() -> Result<PathBuf, LabError> {
+    program::find("setpriv", ("program", None), "setpriv").map_err(|_| LabError::Missing {
+        what: "setpriv, to run mlvpnd without being root".to_owned(),
+        hint: "apt-get install util-linux".to_owned(),
+    })
+}
+
+/// What setpriv is told, so that it becomes the program.
+fn unprivileged(program: &str, file: &str) -> Vec<String> {
+    let [user, capabilities] = [USER, CAPABILITIES];
+    let words = format!(
+        "--reuid {user} --regid {user} --clear-groups --pdeathsig TERM --inh-caps {capabilities} \
+         --ambient-caps {capabilities}"
+    );
+    let rest = ["--", program, "run", "--config", file];
+    words.split(' ').chain(rest).map(str::to_owned).collect()
 }
 
 /// An end's addresses, of both families.
@@ -148,6 +174,11 @@ mod tests {
         let adapter = MlvpnRs::parse(&plan("mlvpn-rs", "redundant = true")).expect("understood");
         let links = section("wifi", "wifi", 51_000, "remote_addr = \"198.51.100.7:51000\"\n");
         assert_eq!(adapter.text(&end(LOCAL), &links), include_str!("golden/mlvpn-rs-local.toml"));
+        let words = unprivileged("/bin/mlvpnd", "/folder/local.toml").join(" ");
+        let expected = "--reuid 65534 --regid 65534 --clear-groups --pdeathsig TERM \
+                        --inh-caps +net_admin,+net_raw,+dac_override --ambient-caps +net_admin,+net_raw,+dac_override \
+                        -- /bin/mlvpnd run --config /folder/local.toml";
+        assert_eq!(words, expected);
         let links = section("wifi", "far0", 51_000, "local_addr = \"198.51.100.7\"\n");
         assert_eq!(adapter.text(&end(REMOTE), &links), include_str!("golden/mlvpn-rs-remote.toml"));
     }

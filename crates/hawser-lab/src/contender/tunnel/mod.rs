@@ -16,6 +16,7 @@ use self::pair::Pair;
 use super::links::{family, has_lan, host, links_up, tun_ends};
 use super::{Contender, Offer, Program, Transport};
 use crate::error::LabError;
+use crate::scenario::Family;
 use crate::stage::{Ends, Stage, StageLink};
 
 mod certificate;
@@ -46,6 +47,11 @@ trait Adapter: Send {
         Ok(links_up(stage))
     }
 
+    /// What applications use without a LAN: the devices' addresses, where they are ours to give.
+    fn ends(&self, inner: Family) -> Ends {
+        tun_ends(inner)
+    }
+
     /// Steps 1 to 3.
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError>;
 }
@@ -55,7 +61,7 @@ struct Ground<'a> {
     stage: &'a Stage,
     /// All links: one that is down may come.
     links: &'a [StageLink],
-    /// The devices' addresses.
+    /// What applications use without a LAN: [`Adapter::ends`].
     tun: Ends,
     /// What the tunnel joins beside its devices: client and server of LANs.
     hosts: Option<Ends>,
@@ -76,7 +82,7 @@ impl<A: Adapter> Tunnel<A> {
 impl<A: Adapter> Contender for Tunnel<A> {
     fn up(&mut self, stage: &Stage) -> Result<Offer, LabError> {
         let hosts = has_lan(stage).then_some(stage.hosts);
-        let ground = Ground { stage, links: &stage.links, tun: tun_ends(stage.inner), hosts };
+        let ground = Ground { stage, links: &stage.links, tun: self.adapter.ends(stage.inner), hosts };
         let ends = hosts.unwrap_or(ground.tun);
         let links: Vec<_> = self.adapter.links(stage)?.into_iter().map(|link| &stage.links[link]).collect();
         let before: Vec<_> = links.iter().map(|link| counters(link)).collect();

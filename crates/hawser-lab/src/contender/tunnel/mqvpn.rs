@@ -1,29 +1,34 @@
 //! mqvpn: IP over multipath QUIC (MASQUE, RFC 9484). Its configuration: the project's guide.
 //!
-//! The remote end gives addresses out of its pool, the first to us; it takes packets from nobody else, so that hosts of a
-//! LAN cannot use it.
+//! The remote end gives addresses out of its pool, the first to us; it takes packets from nobody else, so that hosts of
+//! a LAN cannot use it. Its TCP lane (`hybrid`) is for what lies behind the remote end: the server has an address beside
+//! the pool, which the remote end's policy has to allow.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hawser_config::PrivateKey;
 
+use super::super::links::{family, host, tun_ends};
 use super::super::options::Options;
 use super::super::{Contender, Programs};
 use super::pair::Pair;
 use super::{Adapter, Ground, LOCAL, REMOTE, Tunnel, certificate, program};
 use crate::error::LabError;
-use crate::scenario::ContenderPlan;
+use crate::scenario::{ContenderPlan, Family};
+use crate::stage::Ends;
 
 const KIND: &str = "mqvpn";
 /// The device, and where the remote end listens. Source: the project's guide.
 const DEVICE: &str = "mqvpn0";
 const PORT: u16 = 443;
 /// Its pools: the remote end has their first address, the local one the second.
-const POOL_V4: &str = "10.77.0.0/24";
-const POOL_V6: &str = "fd77::/112";
+const POOL_V4: &str = "10.78.0.0/24";
+const POOL_V6: &str = "fd78::/112";
+const CLIENT_V4: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
+const CLIENT_V6: Ipv6Addr = Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, 2);
 /// Inner packets that its reorder buffer is for. Source: the project's guide, `[ReorderRule]`.
 const REORDER_PROFILES: [&str; 4] = ["off", "cellular_bond", "fiber_lte", "quic_bulk"];
 const SCHEDULERS: [&str; 4] = ["wlb", "minrtt", "wlb_udp_pin", "backup_fec"];
@@ -61,9 +66,9 @@ impl Mqvpn {
         Ok(adapter)
     }
 
-    fn remote_text(&self, endpoint: IpAddr, key: &str, [certificate, private]: [&str; 2]) -> String {
+    fn remote_text(&self, endpoint: IpAddr, server: IpAddr, key: &str, [certificate, private]: [&str; 2]) -> String {
         let listen = SocketAddr::new(endpoint, PORT);
-        let egress = if self.hybrid { format!("EgressAllow = {POOL_V4}\n") } else { String::new() };
+        let egress = if self.hybrid { format!("EgressAllow = {}\n", host(server)) } else { String::new() };
         format!(
             "[Interface]\nTunName = {DEVICE}\nListen = {listen}\nSubnet = {POOL_V4}\nSubnet6 = {POOL_V6}\n\n\
              [TLS]\nCert = {certificate}\nKey = {private}\n\n[Auth]\nKey = {key}\n\n[Multipath]\n{}{}{egress}",
@@ -108,8 +113,17 @@ impl Adapter for Mqvpn {
         KIND
     }
 
+    /// The client has the pool's address, the server ours.
+    fn ends(&self, inner: Family) -> Ends {
+        let client = match inner {
+            Family::V4 => CLIENT_V4.into(),
+            Family::V6 => CLIENT_V6.into(),
+        };
+        Ends { client, ..tun_ends(inner) }
+    }
+
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
-        let program = program::find(KIND, self.program.as_deref(), "mqvpn")?;
+        let program = program::find(KIND, ("program", self.program.as_deref()), "mqvpn")?;
         if ground.hosts.is_some() {
             let what = "a way through mqvpn for hosts behind its ends".to_owned();
             return Err(LabError::Missing { what, hint: "compare mqvpn in a network without `lan`".to_owned() });
@@ -120,13 +134,15 @@ impl Adapter for Mqvpn {
         let secret = PrivateKey::generate().map_err(|error| LabError::system("make keys", error))?;
         let (key, endpoint) = (BASE64_STANDARD.encode(secret.as_bytes()), ground.stage.endpoint);
         let links: Vec<_> = ground.links.iter().map(|link| link.name.as_str()).collect();
-        let remote = self.remote_text(endpoint, &key, files.each_ref().map(AsRef::as_ref));
+        let remote = self.remote_text(endpoint, ground.tun.server, &key, files.each_ref().map(AsRef::as_ref));
         for (role, text) in [(REMOTE, remote), (LOCAL, self.local_text(endpoint, &key, &links))] {
             let file = pair.write(&format!("{role}.conf"), &text)?;
             pair.start(role, ground.namespace(role), &program, ["--config", &file.to_string_lossy()])?;
             pair.bring_up(role, ground.namespace(role), DEVICE)?;
         }
-        Ok(())
+        let (family, server) = (family(ground.tun.server), host(ground.tun.server));
+        pair.undo.ip_add(ground.namespace(REMOTE), &format!("{family} address add {server} dev lo"))?;
+        pair.undo.ip_add(ground.namespace(LOCAL), &format!("{family} route add {server} dev {DEVICE}"))
     }
 }
 
@@ -140,7 +156,7 @@ mod tests {
         let endpoint = [198, 51, 100, 7].into();
         let options = "scheduler = \"minrtt\"\nreorder = \"cellular_bond\"\nhybrid = true";
         let mqvpn = Mqvpn::parse(&plan("mqvpn", options)).expect("understood");
-        let remote = mqvpn.remote_text(endpoint, "a2V5", ["/cert", "/key"]);
+        let remote = mqvpn.remote_text(endpoint, [10, 77, 0, 1].into(), "a2V5", ["/cert", "/key"]);
         assert_eq!(remote, include_str!("golden/mqvpn-remote.conf"));
         let mqvpn = Mqvpn::parse(&plan("mqvpn", "")).expect("understood");
         assert_eq!(mqvpn.local_text(endpoint, "a2V5", &["wifi", "eth"]), include_str!("golden/mqvpn-local.conf"));

@@ -101,7 +101,7 @@ impl Adapter for OpenVpn {
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
-        let program = program::find(KIND, self.program.as_deref(), "openvpn")?;
+        let program = program::find(KIND, ("program", self.program.as_deref()), "openvpn")?;
         let link = choose(ground.stage, self.link.as_deref(), &self.label)?;
         steer(ground.stage, link, PORT, &mut pair.undo)?;
         let (local, remote) = (certificate::made(LOCAL)?, certificate::made(REMOTE)?);

@@ -119,9 +119,9 @@ impl Pair {
         }
     }
 
-    /// Their roles and ids.
+    /// Their roles and ids, with those of the processes that they started and that run still.
     pub(super) fn programs(&self) -> impl Iterator<Item = (&'static str, Pid)> {
-        self.programs.iter().map(|(role, process)| (*role, process.pid()))
+        self.programs.iter().flat_map(|(role, process)| process.family().into_iter().map(|pid| (*role, pid)))
     }
 
     /// Step 3.

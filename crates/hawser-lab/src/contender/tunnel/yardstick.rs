@@ -52,7 +52,7 @@ impl Adapter for Yardstick {
     }
 
     fn start(&self, ground: &Ground<'_>, pair: &mut Pair) -> Result<(), LabError> {
-        let program = find(KIND, self.program.as_deref(), KIND)?;
+        let program = find(KIND, ("program", self.program.as_deref()), KIND)?;
         let link = choose(ground.stage, self.link.as_deref(), &self.label)?;
         let home = SocketAddr::new(ground.stage.address(link), PORT).to_string();
         let far = SocketAddr::new(ground.links[link].far_address, PORT).to_string();
