@@ -9,6 +9,7 @@ mod amounts;
 mod error;
 mod forward;
 mod gateway;
+mod hub;
 mod key;
 mod load;
 mod log;
@@ -56,7 +57,9 @@ pub use rules::{PortRange, Rule};
 pub use scion::{ScionEndpoint, ScionPaths};
 pub use takeover::{Kept, KeptProtocol, Takeover, TakeoverRole};
 pub use text::{TEXT_LIMIT, read_text};
-pub use types::{ANY_INTERFACE, Config, DataCap, Gateway, Link, NamedEndpoint, Nat, Peer, Portal, Traffic, Tun, Web};
+pub use types::{
+    ANY_INTERFACE, Config, DataCap, Gateway, Hub, Link, NamedEndpoint, Nat, Peer, Portal, Traffic, Tun, Web,
+};
 pub use values::{
     Cipher, Congestion, Fail, HostName, InterfaceName, IpProtocol, Keyword, LinkName, LogFormat, MTU_MIN, Metric, Mtu,
     NameError, PeerName, Protection, Scheduler, TcpCongestion, TlsName, Transport, Transported,
@@ -115,7 +118,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
     let tun = single(tree, "tun", faults).and_then(|(t, s)| sections::tun(open("tun", t, s, faults)));
     let gateway = single(tree, "gateway", faults).map(|(t, s)| sections::gateway(open("gateway", t, s, faults)));
     let nat = single(tree, "nat", faults).map(|(t, s)| sections::nat(open("nat", t, s, faults)));
-    let mut claims = Claims::default();
+    let mut claims = Claims::of(tree);
     let links = repeated(tree, "link", faults).into_iter();
     let links: Vec<_> = links.map(|(t, s)| sections::link(open("link", t, s, faults), &mut claims)).collect();
     let peers = repeated(tree, "peer", faults).into_iter();
@@ -131,6 +134,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
     let metrics = single(tree, "metrics", faults).map(|(t, s)| metrics::read(open("metrics", t, s, faults)));
     let takeover = single(tree, "takeover", faults).and_then(|(t, s)| takeover::read(open("takeover", t, s, faults)));
     let web = single(tree, "web", faults).map(|(t, s)| sections::web(open("web", t, s, faults)));
+    let hub = single(tree, "hub", faults).map(|(t, s)| hub::section(open("hub", t, s, faults)));
     // Only its faults: who begins the log asks for the format before (`log_format`).
     single(tree, "log", faults).map(|(t, s)| log::read(open("log", t, s, faults)));
     shape::unknown_sections(schema::SCHEMA, tree, faults);
@@ -138,6 +142,9 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
 
     let links: Vec<Sited<Link>> = links.into_iter().collect::<Option<_>>()?;
     let mut peers: Vec<Sited<Peer>> = peers.into_iter().collect::<Option<_>>()?;
+    if faults.is_empty() {
+        hub::settle(&mut peers, faults);
+    }
     peers.extend(others.into_iter().flatten().map(|peer| Sited { value: peer.clone(), span: 0..0 }));
     let forwards: Vec<Sited<Forward>> = forwards.into_iter().collect::<Option<_>>()?;
     let (portal, tun) = (portal?, tun?);
@@ -164,6 +171,7 @@ fn read_sections<'t>(tree: &DeTable<'t>, others: Option<&[Peer]>, faults: &mut F
         metrics: metrics.flatten(),
         takeover: settled,
         web: web.unwrap_or_default(),
+        hub,
     })
 }
 

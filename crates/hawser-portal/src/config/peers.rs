@@ -11,7 +11,7 @@ use super::error::{Fault, Faults};
 use super::reader::Sited;
 use super::sections::{self, Claims};
 use super::shape::{self, repeated};
-use super::{Config, LoadError, Peer, open, read_text, reading, schema};
+use super::{Config, LoadError, Peer, hub, open, read_text, reading, schema};
 
 /// Where files of peers are, beside the configuration.
 pub const PEERS_FOLDER: &str = "peers.d";
@@ -62,15 +62,17 @@ impl PeerFile {
 fn parse(text: &str, file: &str) -> Result<Vec<Sited<Peer>>, Vec<super::ConfigError>> {
     let mut faults = Faults::new(file, text);
     let Some(tree) = reading::tree(text, &mut faults) else { return Err(faults.into_sorted()) };
-    let (tree, mut claims) = (tree.get_ref(), Claims::default());
+    let (tree, mut claims) = (tree.get_ref(), Claims::of(tree.get_ref()));
     let found = repeated(tree, "peer", &mut faults).into_iter();
     let peers: Vec<_> = found.map(|(t, s)| sections::peer(open("peer", t, s, &mut faults), &mut claims)).collect();
     let own: Vec<_> = schema::section("peer").into_iter().copied().collect();
     shape::unknown_sections(&own, tree, &mut faults);
-    match peers.into_iter().collect() {
-        Some(peers) if faults.is_empty() => Ok(peers),
-        _ => Err(faults.into_sorted()),
+    // None only where a fault was noted.
+    let mut peers: Vec<_> = peers.into_iter().flatten().collect();
+    if faults.is_empty() {
+        hub::settle(&mut peers, &mut faults);
     }
+    if faults.is_empty() { Ok(peers) } else { Err(faults.into_sorted()) }
 }
 
 /// Looks for what two files claim: a name, a key, a network.

@@ -100,6 +100,7 @@ pub const SCHEMA: &[SectionSchema] = &[
             key("preshared_key_file", "path", "none"),
             key("endpoints", "list of host:port or `scion://…`", "[]"),
             key("allowed_ips", "list of network/prefix", "required"),
+            key("standby", "name", "none"),
         ],
     },
     SectionSchema {
@@ -156,6 +157,7 @@ pub const SCHEMA: &[SectionSchema] = &[
     },
     SectionSchema { name: "metrics", repeated: false, keys: &[key("listen", "IP:port", "required")] },
     SectionSchema { name: "web", repeated: false, keys: &[key("listen", "IP:port", "none")] },
+    SectionSchema { name: "hub", repeated: false, keys: &[key("table", "kernel table's number", "254")] },
     SectionSchema { name: "log", repeated: false, keys: &[key("format", "`text` or `json`", "\"text\"")] },
 ];
 

@@ -1,12 +1,15 @@
 //! One reader for each section, in the order of the contract. Each asks for its keys, lets the table find unknown
 //! ones, and gives a value only where everything in it is right.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use ipnet::IpNet;
+use toml::de::DeTable;
 
 use super::amounts::{MonthDay, bit_rate, month_day, volume};
 use super::error::Fault;
+use super::hub;
 use super::key::PublicKey;
 use super::name_servers;
 use super::parsers::{
@@ -30,6 +33,15 @@ pub(super) struct Claims {
     peer_names: Unique<PeerName>,
     public_keys: Unique<PublicKey>,
     networks: Unique<IpNet>,
+    /// Peers that another one names as its standby.
+    standbys: BTreeSet<String>,
+}
+
+impl Claims {
+    /// Nothing yet, of a file's sections.
+    pub fn of(tree: &DeTable<'_>) -> Self {
+        Self { standbys: hub::standbys(tree), ..Self::default() }
+    }
 }
 
 pub(super) fn portal(mut table: Table<'_, '_, '_>) -> Option<Portal> {
@@ -209,7 +221,13 @@ pub(super) fn peer(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
     let key = table.required("public_key", "public_key = \"…\"    (hawser pubkey < private.key)", public_key);
     let preshared = table.optional("preshared_key_file", path);
     let endpoints = table.list("endpoints", endpoint);
-    let allowed = table.required_list("allowed_ips", "allowed_ips = [\"10.77.0.1/32\"]", network);
+    let is_standby = name.as_ref().is_some_and(|name| claims.standbys.contains(name.value.as_str()));
+    let allowed = if is_standby {
+        shared(&mut table)
+    } else {
+        table.required_list("allowed_ips", "allowed_ips = [\"10.77.0.1/32\"]", network)
+    };
+    let standby = table.optional("standby", peer_name);
     if let Some(name) = &name {
         claims.peer_names.claim(&mut table, name.value.clone(), name.span.clone(), "the peer name is taken");
     }
@@ -236,8 +254,20 @@ pub(super) fn peer(mut table: Table<'_, '_, '_>, claims: &mut Claims) -> Option<
         endpoints: values(endpoints),
         scion_endpoints: values(scion_endpoints),
         allowed_ips: values(allowed?),
+        standby: standby.map(|name| name.value),
+        shared_ips: Vec::new(),
     };
     Some(Sited { value: peer, span: header })
+}
+
+/// A standby's networks: none of its own.
+fn shared(table: &mut Table<'_, '_, '_>) -> Option<Vec<Sited<IpNet>>> {
+    let own = table.list("allowed_ips", network).unwrap_or_default();
+    if let Some(first) = own.first() {
+        let fault = Fault::new("a standby has its active member's networks");
+        table.fault(first.span.clone(), fault.hint("leave `allowed_ips` out here, or `standby` there"));
+    }
+    Some(Vec::new())
 }
 
 pub(super) fn traffic(mut table: Table<'_, '_, '_>) -> Traffic {

@@ -48,6 +48,8 @@ pub struct Config {
     pub takeover: Option<Takeover>,
     /// The page that shows the portal.
     pub web: Web,
+    /// The hub that it is a member of.
+    pub hub: Option<Hub>,
 }
 
 /// `[portal]`. Plain data.
@@ -100,6 +102,21 @@ impl Tun {
         let is_v4 = net.addr().is_ipv4();
         self.addresses.iter().any(|address| address.addr().is_ipv4() == is_v4)
     }
+}
+
+impl Config {
+    /// The members of each hub that this portal is a peer of: the active one, and its standby.
+    pub fn pairs(&self) -> impl Iterator<Item = [&Peer; 2]> {
+        let standby = |name: &PeerName| self.peers.iter().find(|peer| peer.name == *name);
+        self.peers.iter().filter_map(move |active| Some([active, standby(active.standby.as_ref()?)?]))
+    }
+}
+
+/// `[hub]`. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hub {
+    /// The kernel's table that the networks of peers are announced in.
+    pub table: u32,
 }
 
 /// `[web]`. Plain data.
@@ -174,6 +191,11 @@ impl Portal {
 }
 
 impl Peer {
+    /// The networks behind it, those that it shares with the active member of its hub among them.
+    pub fn networks(&self) -> Vec<IpNet> {
+        [&self.allowed_ips[..], &self.shared_ips].concat()
+    }
+
     /// Whether we may call it.
     pub fn has_endpoints(&self) -> bool {
         !self.endpoints.is_empty() || !self.names.is_empty() || !self.scion_endpoints.is_empty()
@@ -211,8 +233,12 @@ pub struct Peer {
     pub names: Vec<NamedEndpoint>,
     /// Where it is reached by links over SCION.
     pub scion_endpoints: Vec<ScionEndpoint>,
-    /// The networks behind it, host bits zero; at least one, none of them twice.
+    /// The networks behind it, host bits zero; at least one, none of them twice. A standby has none.
     pub allowed_ips: Vec<IpNet>,
+    /// The peer that is its standby in a hub.
+    pub standby: Option<PeerName>,
+    /// What a standby may take over: the networks of its active member.
+    pub shared_ips: Vec<IpNet>,
 }
 
 /// An endpoint that is a name. Plain data.

@@ -6,7 +6,7 @@
 
 use hawser_core::units::PeerId;
 
-use crate::config::{Config, Keys, MarkKinds, Peer};
+use crate::config::{Config, Keys, MarkKinds, Peer, PublicKey};
 use crate::run::messages::Reload;
 use crate::run::plan;
 use crate::run::privileges::Powers;
@@ -21,6 +21,10 @@ pub fn effective(old: &Config, new: &Config, powers: &Powers, marks: &MarkKinds)
     if new.forwards.is_empty() || old.nat == new.nat {
         config.forwards.clone_from(&new.forwards);
     }
+    // What a portal is in hubs is said in its handshakes, from its start.
+    if hubs(old) != hubs(new) {
+        config.peers.clone_from(&old.peers);
+    }
     config.traffic.scheduler = new.traffic.scheduler;
     config.tun.dns.clone_from(&new.tun.dns);
     if !powers.suffice(&config) {
@@ -30,6 +34,11 @@ pub fn effective(old: &Config, new: &Config, powers: &Powers, marks: &MarkKinds)
         config.rules.clone_from(&old.rules);
     }
     config
+}
+
+/// The members of the hubs that a portal is a peer of.
+fn hubs(config: &Config) -> Vec<[PublicKey; 2]> {
+    config.pairs().map(|pair| pair.map(|peer| peer.public_key)).collect()
 }
 
 /// The sections in which two configurations differ.
@@ -47,6 +56,7 @@ pub fn changed_sections(old: &Config, new: &Config) -> Vec<&'static str> {
         ("metrics", old.metrics != new.metrics),
         ("takeover", old.takeover != new.takeover),
         ("web", old.web != new.web),
+        ("hub", old.hub != new.hub),
     ];
     changes.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
 }
@@ -102,7 +112,7 @@ impl Places {
                     *place = None;
                 }
                 Some(new) => {
-                    let told = |peer: &Peer| (peer.endpoints.clone(), peer.ranks.clone(), peer.allowed_ips.clone());
+                    let told = |peer: &Peer| (peer.endpoints.clone(), peer.ranks.clone(), peer.networks());
                     if told(old) != told(new) {
                         reload.changed.push((id, plan::core_peer(new, keys)));
                     }
