@@ -80,7 +80,7 @@ endure: tools
 hub-test: tools
 	@$(MAKE) --no-print-directory tools TOOLS="frr:/usr/lib/frr/zebra frr:vtysh"
 	$(CARGO) test --release -p hawser --features endure --test hub --no-run
-	$(SUDO) $(CARGO) test --release -p hawser --features endure --test hub -- --test-threads 1 --nocapture $(CASE)
+	$(SUDO) $(CARGO) test --release -p hawser --features endure --test hub -- --test-threads 1 --nocapture $(filter-out all,$(CASE))
 
 ## page-test: the page at length (root): every story of a link and the time until it is seen, axe-core on every view, attacks, cost;
 ## and its pictures in docs/pictures, made anew. axe-core comes from npm
