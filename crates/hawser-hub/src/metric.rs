@@ -1,11 +1,12 @@
 //! How an announcement is told to routers: the metric of the kernel's route.
 //!
-//! *Principle*: a router prefers the least metric, and the newer of two owners counts: so a higher epoch has a lower metric, and each
-//! owner's is below a standby's. BGP compares it as MED between members of one AS (RFC 4271, section 9.1.2.2 c).
+//! *Principle*: a router prefers the least metric, and the newer of two owners counts: so a higher epoch has a lower
+//! metric, and each owner's is below a standby's. BGP compares it as MED between members of one AS (RFC 4271, section
+//! 9.1.2.2 c).
 //!
-//! FRR and BIRD read 32 bits from the kernel; FRR takes the upper eight of a `kernel` route for its administrative distance,
-//! and an exterior BGP route has 20. So 24 bits are used. Epochs come round in them after four million moves, where for as long as a
-//! lease lasts an old owner may be preferred to the new one.
+//! FRR and BIRD read 32 bits from the kernel; FRR takes the upper eight of a `kernel` route for its administrative
+//! distance, and an exterior BGP route has 20. So 24 bits are used. Epochs come round in them after four million
+//! moves, where for as long as a lease lasts an old owner may be preferred to the new one.
 
 use crate::claim::Announcement;
 use crate::units::Epoch;
@@ -17,7 +18,8 @@ const OWNER: u32 = EPOCHS as u32;
 /// A standby's.
 const STANDBY: u32 = 3 * EPOCHS as u32;
 
-/// The metric of a route that is announced so; none where there is to be none. An owner without an epoch has a peer without a hub.
+/// The metric of a route that is announced so; none where there is to be none. An owner without an epoch has a peer
+/// without a hub.
 pub fn metric(announcement: Announcement, epoch: Option<Epoch>) -> Option<u32> {
     let newer = |epoch: Epoch| (EPOCHS - 1 - epoch.get() % EPOCHS) as u32;
     match announcement {

@@ -1,4 +1,5 @@
-//! A hub's configuration: `standby` of a [[peer]], which names the second of two members, and `[hub]` of a member itself.
+//! A hub's configuration: `standby` of a [[peer]], which names the second of two members, and `[hub]` of a member
+//! itself.
 
 use std::collections::BTreeSet;
 

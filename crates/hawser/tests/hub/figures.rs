@@ -1,4 +1,5 @@
-//! Where the figures of all runs are kept: target/tmp/hub-processes.json, a case after the other, each with what it was measured on.
+//! Where the figures of all runs are kept: target/tmp/hub-processes.json, a case after the other, each with what it
+//! was measured on.
 
 use std::fs;
 use std::path::Path;

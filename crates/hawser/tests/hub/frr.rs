@@ -1,7 +1,8 @@
-//! FRR as an operator would have it: zebra, bgpd and bfdd in the router and in each member, started by hand in their namespaces,
-//! never as a service of this machine.
+//! FRR as an operator would have it: zebra, bgpd and bfdd in the router and in each member, started by hand in their
+//! namespaces, never as a service of this machine.
 //!
-//! A member redistributes the kernel's routes to peers; their metrics become MEDs, of which the least counts. BFD looks every 30 ms.
+//! A member redistributes the kernel's routes to peers; their metrics become MEDs, of which the least counts. BFD
+//! looks every 30 ms.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -47,7 +48,7 @@ impl Frr {
         }
         frr.children.extend(start(router, &places[2], &hub_router()));
         let end = Instant::now() + PATIENCE;
-        let seen = || shown(&places[2], "show bfd peers brief").lines().filter(|line| line.ends_with(" up")).count();
+        let seen = || shown(&places[2], "show bfd peers brief").lines().filter(|line| line.trim_end().ends_with(" up")).count();
         while seen() < MEMBERS.len() {
             assert!(Instant::now() < end, "no BFD: {}", shown(&places[2], "show bfd peers"));
             sleep(ms(100));
@@ -114,5 +115,5 @@ fn start(namespace: &Namespace, folder: &Path, bgp: &str) -> Vec<Child> {
 
 fn shown(folder: &Path, command: &str) -> String {
     let output = Command::new("vtysh").arg("--vty_socket").arg(folder).args(["-c", command]).output();
-    String::from_utf8_lossy(&output.expect("vtysh runs").stdout).trim_end().lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    String::from_utf8_lossy(&output.expect("vtysh runs").stdout).into_owned()
 }

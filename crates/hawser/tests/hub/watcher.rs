@@ -1,5 +1,6 @@
-//! What FRR does, without it: the members' routes to the home are looked at as zebra does, and the router's follows the one with the
-//! least metric, as BGP would have it by MED. A machine that is silent is found out as BFD does, by three intervals of 30 ms.
+//! What FRR does, without it: the members' routes to the home are looked at as zebra does, and the router's follows
+//! the one with the least metric, as BGP would have it by MED. A machine that is silent is found out as BFD does, by
+//! three intervals of 30 ms.
 //!
 //! 1. A thread in each member reads its main table every few milliseconds. 2. What changed moves the router's route.
 

@@ -1,6 +1,7 @@
 //! Hubs in the control thread: what a peer keeps of its epochs, what a member announces, what people see of either.
 //!
-//! 1. [`Epochs::reserve`] writes a block of epochs down before the first of them is used, [`Epochs::follow`] the next one.
+//! 1. [`Epochs::reserve`] writes a block of epochs down before the first of them is used, [`Epochs::follow`] the next
+//!    one.
 //! 2. [`announced`] says with which routes a member tells routers that it owns a peer.
 //! 3. [`Seen`] remembers since when it has stood so with each peer: the status tells.
 

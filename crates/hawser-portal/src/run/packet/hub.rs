@@ -1,7 +1,7 @@
 //! A hub's two sides in the packet thread (`hawser-hub`): a portal with neither has none of this.
 //!
-//! 1. [`note_rest`] before the thread waits, [`begin`] after it: leases that are over end before anything that came is used. A batch
-//!    that a link or TUN brings asks again ([`Hub::before_batch`]).
+//! 1. [`note_rest`] before the thread waits, [`begin`] after it: leases that are over end before anything that came
+//!    is used. A batch that a link or TUN brings asks again ([`Hub::before_batch`]).
 //! 2. [`hear`] gives the core's events to both sides, and to the control thread.
 //! 3. [`round`], before and after sending: who is silent, what is to be said, where packets go.
 
@@ -151,8 +151,8 @@ pub fn begin(parts: &mut Parts, now: Time) {
     }
 }
 
-/// Step 2: what the core wants done or told outside. The control thread may be gone: then this one ends soon. Whether a hub heard
-/// of anything.
+/// Step 2: what the core wants done or told outside. The control thread may be gone: then this one ends soon. Whether
+/// a hub heard of anything.
 pub fn hear(parts: &mut Parts) -> bool {
     let Parts { hub, endpoint, home, clock, reports, .. } = parts;
     let mut heard = false;

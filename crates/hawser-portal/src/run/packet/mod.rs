@@ -6,7 +6,8 @@
 //! 3. do what is due (`timer_loop`), 4. follow interfaces and commands (`netlink_loop`),
 //! 5. send what the core has to say (`transmit`), 6. give the host what came home (`tun_loop`).
 //!
-//! Of a hub (`hub`): who owns a peer is known before what came is used, and what changed of that before anything is sent.
+//! Of a hub (`hub`): who owns a peer is known before what came is used, and what changed of that before anything is
+//! sent.
 
 mod any_link;
 mod hub;

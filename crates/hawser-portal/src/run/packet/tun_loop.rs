@@ -41,7 +41,8 @@ fn read_all<const GATED: bool>(parts: &mut Parts, ready: &Ready) -> Result<(), R
     Ok(())
 }
 
-/// One of this many queues. What is left is told of again at once. A member of a hub looks at its leases after each train was read.
+/// One of this many queues. What is left is told of again at once. A member of a hub looks at its leases after each
+/// train was read.
 fn read<const GATED: bool>(
     parts: &mut Parts,
     queues: usize,

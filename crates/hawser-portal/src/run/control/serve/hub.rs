@@ -12,8 +12,8 @@ use super::Serving;
 use crate::api::{EventKind, Status};
 use crate::run::messages::{Command, News, Standing, State};
 
-/// A member that ends waits so long for its peers to go to their other one: what a planned move takes (hawser-hub, LINGER_MOST)
-/// and a few round trips. Peers that have no other one are left after it.
+/// A member that ends waits so long for its peers to go to their other one: what a planned move takes (hawser-hub,
+/// LINGER_MOST) and a few round trips. Peers that have no other one are left after it.
 const DRAIN_MOST: Duration = Duration::from_secs(5);
 
 impl Serving<'_> {
