@@ -78,6 +78,11 @@ impl Gate {
         self.wards.get(peer as usize).map_or(Role::None, |ward| ward.ownership.role(now))
     }
 
+    /// Whether a peer has no hub, or does not know: it is served as ever.
+    pub fn is_plain(&self, PeerId(peer): PeerId) -> bool {
+        self.wards.get(peer as usize).is_some_and(|ward| ward.plain)
+    }
+
     /// The highest claim that is known of a peer.
     pub fn known(&self, PeerId(peer): PeerId) -> Option<Claim> {
         self.wards.get(peer as usize).and_then(|ward| ward.ownership.known())

@@ -80,6 +80,8 @@ struct Contact {
 struct Leaving {
     old: Member,
     since: Time,
+    /// When it may be over.
+    look_at: Time,
 }
 
 /// Two members and the decision between them. Begins with the active one claimed; whoever drives the endpoint owns it.
@@ -156,7 +158,7 @@ impl Pair {
 
     /// When [`Pair::handle_round`] is due, if nothing happens before.
     pub fn poll_timeout(&self) -> Time {
-        let lets_go = self.leaving.map_or(Time::NEVER, |leaving| leaving.since + LINGER);
+        let lets_go = self.leaving.map_or(Time::NEVER, |leaving| leaving.look_at);
         self.claimant.poll_timeout().min(lets_go)
     }
 
@@ -227,17 +229,24 @@ impl Pair {
         let carries = endpoint.carrier(to.peer) == Some(to.peer) || endpoint.hand_over(now, to.peer, what);
         if carries && to != self.carrier {
             let old = std::mem::replace(&mut self.carrier, to);
-            self.leaving = planned.then_some(Leaving { old, since: now });
+            self.leaving = planned.then_some(Leaving { old, since: now, look_at: now + LINGER });
             self.moved.push_back(Moved { to, epoch: self.claimant.claim().epoch, planned });
         }
     }
 
     /// The old owner has done what it had.
     fn let_go(&mut self, now: Time, endpoint: &mut Endpoint) -> bool {
-        let Some(leaving) = self.leaving.filter(|leaving| leaving.is_over(now, endpoint)) else { return false };
+        let Some(leaving) = &mut self.leaving else { return false };
+        if !leaving.is_over(now, endpoint) {
+            // What is acknowledged meanwhile is noticed by itself.
+            let (short, most) = (leaving.since + LINGER, leaving.since + LINGER_MOST);
+            leaving.look_at = if now < short { short } else { most };
+            return false;
+        }
+        let old = leaving.old.peer;
         self.leaving = None;
-        if endpoint.has_in_flight(leaving.old.peer) {
-            endpoint.hand_over_rest(now, leaving.old.peer);
+        if endpoint.has_in_flight(old) {
+            endpoint.hand_over_rest(now, old);
         }
         true
     }

@@ -48,7 +48,9 @@ impl Frr {
         }
         frr.children.extend(start(router, &places[2], &hub_router()));
         let end = Instant::now() + PATIENCE;
-        let seen = || shown(&places[2], "show bfd peers brief").lines().filter(|line| line.trim_end().ends_with(" up")).count();
+        let seen = || {
+            shown(&places[2], "show bfd peers brief").lines().filter(|line| line.trim_end().ends_with(" up")).count()
+        };
         while seen() < MEMBERS.len() {
             assert!(Instant::now() < end, "no BFD: {}", shown(&places[2], "show bfd peers"));
             sleep(ms(100));

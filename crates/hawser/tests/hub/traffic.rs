@@ -71,7 +71,8 @@ impl Traffic {
         let call = |_| {
             let (client, far) = (world.home.clone(), world.server.clone());
             let (payload, interval, linger) = (CALL_BYTES, CALL_EVERY, LINGER);
-            let call = Duplex { client, server: far, destination: server(0), payload, interval, up: true, down: true, linger };
+            let call =
+                Duplex { client, server: far, destination: server(0), payload, interval, up: true, down: true, linger };
             call.prepare().expect("a call")
         };
         let calls: Vec<_> = (0..CALLS).map(call).collect();

@@ -98,7 +98,8 @@ impl World {
     /// Both members know what they are, all paths work, and the server answers.
     pub fn wait_until_ready(&self) {
         let is_whole = |status: &Status| {
-            let roles: Vec<_> = status.peers.iter().filter_map(|peer| peer.hub.as_ref()).map(|hub| &*hub.role).collect();
+            let roles: Vec<_> =
+                status.peers.iter().filter_map(|peer| peer.hub.as_ref()).map(|hub| &*hub.role).collect();
             let paths = status.peers.iter().flat_map(|peer| &peer.paths);
             let active = paths.filter(|path| path.state == hawser_portal::api::PathState::Active).count();
             matches!(roles[..], ["active", "standby"] | ["standby", "active"]) && active == 4

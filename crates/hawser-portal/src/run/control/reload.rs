@@ -182,9 +182,11 @@ mod tests {
         let rule = |value| Rule { mark: Some(MarkMatch { value, mask: u32::MAX }), resend: false, ..Rule::default() };
         let with_rules = |rules: &[Rule]| Config { rules: rules.to_vec(), ..old.clone() };
         let (powers, marks) = (Powers::of(&old), MarkKinds::of(&[rule(7)]));
+        let mut in_hub = old.clone();
+        in_hub.peers[0].standby = Some(in_hub.peers[1].name.clone());
         let mut with_dns = old.clone();
         with_dns.tun.dns.servers.push("10.77.0.2".parse().expect("an address"));
-        let table: [(&str, Config, &[&str], &[&str]); 12] = [
+        let table: [(&str, Config, &[&str], &[&str]); 13] = [
             ("nothing", old.clone(), &[], &[]),
             ("a peer more", config("10.77.0.1/24", 0, &[ONE, TWO, THREE]), &["peer"], &[]),
             ("another endpoint", config("10.77.0.1/24", 0, &[elsewhere, TWO]), &["peer"], &[]),
@@ -194,6 +196,7 @@ mod tests {
             ("another IP version", config("10.77.0.1/24", 0, &[with_ipv6, TWO]), &["peer"], &[]),
             ("a link more", with_link, &["link"], &[]),
             ("a link that needs what was given up", raw, &["peer"], &["link"]),
+            ("a hub", in_hub, &[], &["peer"]),
             ("a rule", with_rules(&[Rule { mark: None, ..rule(0) }]), &["rule"], &[]),
             ("a mark that is told apart", with_rules(&[rule(7)]), &["rule"], &[]),
             ("a mark that is not", with_rules(&[rule(7), rule(8)]), &[], &["rule"]),

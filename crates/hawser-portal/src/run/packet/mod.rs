@@ -170,15 +170,16 @@ impl Driver {
         timer_loop::on_wake(parts, now);
         let next = if ready.commands { netlink_loop::on_commands(parts, &self.commands, now) } else { Next::GoOn };
         netlink_loop::settle(parts, now);
-        hub::hear(parts);
-        hub::round(parts);
+        if parts.hub.is_some() {
+            hub::hear(parts);
+            hub::round(parts);
+        }
         *more = transmit::on_round(parts) || left;
         if !left {
             parts.load.on_empty();
         }
         tun_loop::flush(parts)?;
-        let heard = hub::hear(parts) && parts.hub.is_some();
-        *more |= hub::round(parts) || heard;
+        *more |= hub::hear(parts) | hub::round(parts);
         Ok(next)
     }
 
