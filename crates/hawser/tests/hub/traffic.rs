@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use hawser_wire::Moment;
 use hawser_wire::traffic::{
-    Congestion, Duplex, DuplexReport, Flows, FlowsReport, Ping, PingReport, Reliable, RunningDuplex, RunningFlows,
-    RunningPing, Stack, Towards, UdpReport,
+    Congestion, Duplex, DuplexReport, FlowReport, Flows, FlowsReport, Ping, PingReport, Reliable, RunningDuplex,
+    RunningFlows, RunningPing, Stack, Towards, UdpReport,
 };
 use serde::Serialize;
 
@@ -97,9 +97,8 @@ impl Traffic {
             calls.iter().map(|call| longest_gap(way(call).arrivals.iter().map(|one| one.received), before, end)).max()
         };
         let sum = |way: fn(&DuplexReport) -> &UdpReport, what: fn(&UdpReport) -> u64| {
-            calls.iter().map(|call| what(way(call))).sum()
+            calls.iter().map(|call| what(way(call))).sum::<u64>()
         };
-        let (upward, downward) = ((|call| &call.up) as fn(&DuplexReport) -> &UdpReport, (|call| &call.down) as _);
         let died = |report: &FlowsReport| report.flows.iter().filter(|flow| is_dead(flow, end)).count();
         Noticed {
             gap_ms: millis(gap(&ping, before, end)),
@@ -119,7 +118,15 @@ impl Traffic {
     }
 }
 
-fn is_dead(flow: &hawser_wire::traffic::FlowReport, end: Moment) -> bool {
+fn upward(call: &DuplexReport) -> &UdpReport {
+    &call.up
+}
+
+fn downward(call: &DuplexReport) -> &UdpReport {
+    &call.down
+}
+
+fn is_dead(flow: &FlowReport, end: Moment) -> bool {
     flow.broken.is_some() || flow.timeline.bytes_between(end - ms(1_000), end) == 0
 }
 

@@ -8,7 +8,7 @@
 use hawser_core::endpoint::{Endpoint, Event};
 use hawser_core::session::Sink;
 use hawser_core::units::{PeerId, Time};
-use hawser_hub::claim::{Role, Timing};
+use hawser_hub::claim::Timing;
 use hawser_hub::gate::Gate;
 use hawser_hub::pair::Pair;
 use hawser_hub::units::Epoch;
