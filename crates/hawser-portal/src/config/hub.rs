@@ -14,7 +14,7 @@ pub(super) const TABLE_MAIN: u32 = 254;
 const TABLE_LOCAL: u32 = 255;
 
 pub(super) fn section(mut table: Table<'_, '_, '_>) -> Hub {
-    let number = table.optional("table", |value| match integer(value)?.try_into() {
+    let number = table.optional("table", |value| match u32::try_from(integer(value)?) {
         Ok(number) if number != 0 && number != TABLE_LOCAL => Ok(number),
         _ => {
             Err(Fault::new("a kernel table for routes has a number from 1 to 4294967295, and 255 is the kernel's own")
@@ -28,12 +28,12 @@ pub(super) fn section(mut table: Table<'_, '_, '_>) -> Hub {
 /// The names of peers that are another's standby, right or wrong.
 pub(super) fn standbys(tree: &DeTable<'_>) -> BTreeSet<String> {
     let peers = tree.get("peer").and_then(|peers| peers.get_ref().as_array());
-    let named =
-        peers.into_iter().flatten().filter_map(|peer| match peer.get_ref().as_table()?.get("standby")?.get_ref() {
-            DeValue::String(name) => Some(name.to_string()),
-            _ => None,
-        });
-    named.collect()
+    let peers = peers.into_iter().flat_map(|peers| peers.iter());
+    let names = peers.filter_map(|peer| match peer.get_ref().as_table()?.get("standby")?.get_ref() {
+        DeValue::String(name) => Some(name.to_string()),
+        _ => None,
+    });
+    names.collect()
 }
 
 /// Gives each standby the networks of its active member, and notes a fault for one that cannot be.

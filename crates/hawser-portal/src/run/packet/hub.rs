@@ -87,8 +87,8 @@ impl Hub {
             ]
         });
         let wards = self.gate.iter().flat_map(|gate| {
-            let known = (0..peers as u32).map(PeerId).filter(|peer| !gate.is_plain(*peer));
-            known.map(|peer| {
+            let known = (0..peers as u32).map(PeerId).filter(move |peer| !gate.is_plain(*peer));
+            known.map(move |peer| {
                 let epoch = gate.known(peer).map(|claim| claim.epoch);
                 (peer, Standing::Member { role: gate.role(now, peer), epoch })
             })
