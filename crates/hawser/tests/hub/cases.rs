@@ -7,7 +7,6 @@ use rustix::process::Signal;
 use serde::Serialize;
 
 use crate::figures;
-use crate::lab::ms;
 use crate::traffic::{Noticed, Traffic};
 use crate::world::{OUTSIDE, Routing, World};
 

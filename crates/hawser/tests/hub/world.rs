@@ -153,7 +153,7 @@ impl World {
     pub fn lose(&self, matches: &[String]) {
         let rules: String = matches.iter().map(|one| format!("{one} drop; ")).collect();
         let chain = "chain forward { type filter hook forward priority 0; ";
-        nft(&self.net, &format!("table inet lost {{ {chain}{rules} }}"));
+        nft(&self.net, &format!("table inet lost {{ {chain}{rules} }} }}"));
     }
 
     pub fn lose_no_more(&self) {
@@ -168,7 +168,7 @@ impl World {
             let rule = |name: &str| format!("iifname {name} ip saddr {HOME} counter; ");
             let rules = MEMBERS.map(rule).concat();
             let chain = "chain prerouting { type filter hook prerouting priority -300; ";
-            nft(&self.router, &format!("table inet counted {{ {chain}{rules} }}"));
+            nft(&self.router, &format!("table inet counted {{ {chain}{rules} }} }}"));
             return 0;
         }
         let line = there.lines().find(|line| line.contains(&format!("iifname \"{name}\""))).expect("it is counted");
