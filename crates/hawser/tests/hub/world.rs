@@ -107,7 +107,11 @@ impl World {
         let active = active(&self.local.wait_for("both members", is_whole)).expect("one is active");
         for (at, role) in [(active, "owner"), (1 - active, "standby")] {
             let portal = self.portals[at].as_ref().expect("it runs");
-            portal.wait_for(role, |status| status.peers[0].hub.as_ref().is_some_and(|hub| hub.role == role));
+            let is = |status: &Status| {
+                let hub = status.peers.first().and_then(|peer| peer.hub.as_ref());
+                hub.is_some_and(|hub| hub.role == role)
+            };
+            portal.wait_for(role, is);
         }
         let end = Instant::now() + PATIENCE;
         while !self.is_answered() {
@@ -139,7 +143,7 @@ impl World {
     pub fn silence(&self, member: usize, silent: bool) {
         let namespace = &self.members[member];
         if silent {
-            let chain = |hook: &str| format!("chain {hook} {{ type filter hook {hook} priority -300; policy drop; }}");
+            let chain = |hook: &str| format!("chain {hook} {{ type filter hook {hook} priority -300; policy drop; }};");
             nft(namespace, &format!("table inet silent {{ {} {} }}", chain("prerouting"), chain("output")));
         } else {
             nft(namespace, "delete table inet silent");
@@ -153,7 +157,7 @@ impl World {
     pub fn lose(&self, matches: &[String]) {
         let rules: String = matches.iter().map(|one| format!("{one} drop; ")).collect();
         let chain = "chain forward { type filter hook forward priority 0; ";
-        nft(&self.net, &format!("table inet lost {{ {chain}{rules} }} }}"));
+        nft(&self.net, &format!("table inet lost {{ {chain}{rules} }}; }}"));
     }
 
     pub fn lose_no_more(&self) {
@@ -168,7 +172,7 @@ impl World {
             let rule = |name: &str| format!("iifname {name} ip saddr {HOME} counter; ");
             let rules = MEMBERS.map(rule).concat();
             let chain = "chain prerouting { type filter hook prerouting priority -300; ";
-            nft(&self.router, &format!("table inet counted {{ {chain}{rules} }} }}"));
+            nft(&self.router, &format!("table inet counted {{ {chain}{rules} }}; }}"));
             return 0;
         }
         let line = there.lines().find(|line| line.contains(&format!("iifname \"{name}\""))).expect("it is counted");
