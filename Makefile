@@ -42,7 +42,7 @@ test: tools name-servers
 unit:
 	$(CARGO) test --release -p hawser-core -p hawser-decode -p hawser-hub -p hawser-sim
 	$(CARGO) test --release -p hawser-shim --lib
-	$(CARGO) test --release -p hawser-portal -p hawser-shim --test api --test config_golden --test documentation --test web
+	$(CARGO) test --release -p hawser-config -p hawser-portal -p hawser-shim --test api --test config_golden --test documentation --test web
 
 ## scion: the reference services that SCION tests run, into the user's cache (Go; a minute on two idle processors)
 scion:

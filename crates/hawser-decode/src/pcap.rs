@@ -45,6 +45,11 @@ impl<W: Write> PcapWriter<W> {
         self.0.write_all(packet)
     }
 
+    /// What it was written to.
+    pub fn into_inner(self) -> W {
+        self.0
+    }
+
     /// Writes out what waits.
     ///
     /// # Errors

@@ -12,8 +12,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use hawser_config::{PrivateKey, PublicKey};
 use hawser_portal::api::{Client, PathState, Status};
-use hawser_portal::config::{PrivateKey, PublicKey};
 use hawser_scion::EndpointAddr;
 use hawser_wire::Namespace;
 use ipnet::IpNet;

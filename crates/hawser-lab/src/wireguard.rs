@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hawser_portal::config::PrivateKey;
+use hawser_config::PrivateKey;
 use hawser_wire::Namespace;
 use ipnet::IpNet;
 

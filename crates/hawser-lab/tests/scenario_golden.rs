@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hawser_lab::scenario::{Profile, Scenario, ScenarioError, profiles};
 
-#[path = "../../hawser-portal/tests/support/golden.rs"]
+#[path = "../../hawser-config/tests/support/golden.rs"]
 mod golden;
 
 /// Fewer pairs than this mean that the folder was not found or not read.

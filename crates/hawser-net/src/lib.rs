@@ -1,6 +1,8 @@
 //! What touches the system: `tun` (a device with offloads), `link` (UDP in batches), `netcfg`
-//! (addresses, routes, sysctls, the watch over interfaces, and the journal that undoes it all), `genetlink`.
+//! (addresses, routes, sysctls, the watch over interfaces, and the journal that undoes it all), `genetlink`, `daemon` (what a
+//! daemon has around it: orders, and a control socket).
 
+pub mod daemon;
 pub mod genetlink;
 pub mod link;
 pub mod netcfg;

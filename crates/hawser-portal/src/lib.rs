@@ -1,12 +1,11 @@
-//! A running portal, and what is said to it: its configuration and its control socket.
+//! A running portal, and what is said to it: its keys and its control socket.
 
 pub mod api;
-pub mod config;
+pub mod keys;
 pub mod limits;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 mod monitor;
-pub mod offload;
 pub mod pairing;
 pub mod probe;
 pub mod run;

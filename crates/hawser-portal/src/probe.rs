@@ -9,13 +9,13 @@
 use std::io::{self, Read as _};
 use std::time::{Duration, Instant};
 
+use hawser_config::PublicKey;
 use hawser_core::handshake::{Cookie, Identity, Initiator, Memory, Psk, Way};
 use hawser_core::units::{Random, Time};
 use hawser_core::wire::handshake::{HandshakeIndex, KEY_LEN};
 use hawser_core::wire::{Cipher, CipherSet, InstanceId, Offer, Protection};
 use socket2::Socket;
 
-use crate::config::PublicKey;
 use crate::run::SystemRandom;
 
 /// An initiation is repeated this often, as by a portal (docs/wire.md).

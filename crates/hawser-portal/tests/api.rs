@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hawser_portal::api::{
-    Answers, Asked, Client, ClientError, ControlSocket, Deed, Document, FLOWS_SCHEMA, Flows, ServeError, Status,
+    Answering, Answers, Asked, Client, ClientError, ControlSocket, Deed, Document, FLOWS_SCHEMA, Flows, Program,
+    ServeError, Status,
 };
 use tokio::runtime::Runtime;
 
@@ -19,12 +20,24 @@ fn status() -> Status {
     Status { version: "test".into(), uptime_s: 1.5, ..Status::default() }
 }
 
+/// It has nothing else.
+struct StatusAlone;
+
+impl Answers for StatusAlone {
+    fn get(&self, document: &Document) -> Result<Vec<u8>, String> {
+        match document {
+            Document::Status => Ok(serde_json::to_vec(&status()).expect("plain data")),
+            other => Err(format!("{other:?} is not asked for")),
+        }
+    }
+}
+
 /// Runs `ask` while a portal answers at `path`; the socket is gone afterwards.
 fn while_served<T: Send + 'static>(path: &Path, ask: impl FnOnce() -> T + Send + 'static) -> T {
     runtime().block_on(async {
-        let socket = ControlSocket::bind(path).expect("it binds");
+        let socket = ControlSocket::bind(Program::Portal, path).expect("it binds");
         tokio::select! {
-            () = socket.serve(status) => panic!("it serves until it is dropped"),
+            () = socket.serve(Answering::new(Arc::new(StatusAlone))) => panic!("it serves until it is dropped"),
             answer = tokio::task::spawn_blocking(ask) => answer.expect("the question does not panic"),
         }
     })
@@ -73,7 +86,7 @@ fn a_live_portals_socket_is_left_alone() {
     let path = folder.path().join("hawser.sock");
     let (second, asked) = (path.clone(), path.clone());
     let (refused, answer) = while_served(&path, move || {
-        let refused = runtime().block_on(async { ControlSocket::bind(&second) });
+        let refused = runtime().block_on(async { ControlSocket::bind(Program::Portal, &second) });
         (refused, Client::status(&asked))
     });
     let refused = refused.expect_err("the first is alive");
@@ -86,7 +99,8 @@ fn a_file_in_the_way_is_not_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("hawser.sock");
     std::fs::write(&path, "precious").expect("it can be written");
-    let refused = runtime().block_on(async { ControlSocket::bind(&path) }).expect_err("there is a file");
+    let refused =
+        runtime().block_on(async { ControlSocket::bind(Program::Portal, &path) }).expect_err("there is a file");
     assert!(matches!(refused, ServeError::NotASocket { .. }), "{refused}");
     assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "precious");
 }
@@ -160,7 +174,7 @@ fn an_order_to_read_the_configuration_again_is_heard_and_its_outcome_told() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("hawser.sock");
     let answers = runtime().block_on(async {
-        let socket = ControlSocket::bind(&path).expect("it binds");
+        let socket = ControlSocket::bind(Program::Portal, &path).expect("it binds");
         let (reloads, mut asked) = tokio::sync::mpsc::unbounded_channel();
         let obey = async {
             for done in [true, false] {
@@ -173,7 +187,7 @@ fn an_order_to_read_the_configuration_again_is_heard_and_its_outcome_told() {
         };
         let path = path.clone();
         tokio::select! {
-            () = socket.serve_with(Arc::new(NoDocument), Some(reloads)) => panic!("it serves until it is dropped"),
+            () = socket.serve(Answering::new(Arc::new(NoDocument)).with_orders(reloads)) => panic!("it serves until it is dropped"),
             () = obey => panic!("it waits for more"),
             answers = tokio::task::spawn_blocking(move || [(); 2].map(|()| Client::reload(&path))) => answers,
         }
@@ -193,7 +207,7 @@ fn a_question_for_flows_waits_for_who_counts_them() {
     let flows = Flows { schema: FLOWS_SCHEMA, interval_s: 1.0, flows: Vec::new() };
     let told = flows.clone();
     let answers = runtime().block_on(async {
-        let socket = ControlSocket::bind(&path).expect("it binds");
+        let socket = ControlSocket::bind(Program::Portal, &path).expect("it binds");
         let (questions, mut asked) = tokio::sync::mpsc::unbounded_channel();
         let count = async {
             let answer: tokio::sync::oneshot::Sender<Flows> = asked.recv().await.expect("a question");
@@ -203,9 +217,9 @@ fn a_question_for_flows_waits_for_who_counts_them() {
             std::future::pending::<()>().await
         };
         let path = path.clone();
-        let socket = socket.with_flows(questions);
+        let answers = Answering::new(Arc::new(StatusAlone)).with_flows(questions);
         tokio::select! {
-            () = socket.serve(status) => panic!("it serves until it is dropped"),
+            () = socket.serve(answers) => panic!("it serves until it is dropped"),
             () = count => panic!("it waits for more"),
             answers = tokio::task::spawn_blocking(move || [(); 2].map(|()| Client::flows(&path))) => answers,
         }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use hawser_shim::config::parse;
 
-#[path = "../../hawser-portal/tests/support/damaged.rs"]
+#[path = "../../hawser-config/tests/support/damaged.rs"]
 mod damaged;
-#[path = "../../hawser-portal/tests/support/golden.rs"]
+#[path = "../../hawser-config/tests/support/golden.rs"]
 mod golden;
 
 /// Fewer pairs than this mean that the folder was not found or not read.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hawser_shim::config::{SCHEMA, load, parse, read_map};
 
-#[path = "../../hawser-portal/tests/support/keys.rs"]
+#[path = "../../hawser-config/tests/support/keys.rs"]
 mod keys;
 
 fn root() -> PathBuf {

@@ -5,8 +5,8 @@ use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal, Write as _};
 use std::process::ExitCode;
 
-use hawser_portal::config::reading::around;
-use hawser_portal::config::{ConfigError, LoadError, TEXT_LIMIT};
+use hawser_config::reading::around;
+use hawser_config::{ConfigError, LoadError, TEXT_LIMIT};
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode,
     SourceSpan, SpanContents,

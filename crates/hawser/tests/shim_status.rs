@@ -2,7 +2,7 @@
 
 #![cfg(feature = "scion")]
 
-use hawser_portal::api::Program;
+use hawser_net::daemon::Program;
 use hawser_shim::status::{
     ConnectionStatus, FlowProtocol, FlowRole, FlowStatus, InterfaceStatus, PathStatus, ShareSample, ShimRole, Status,
 };

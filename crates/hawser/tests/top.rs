@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hawser_portal::api::{Answers, ControlSocket, Document, Events, Flows};
+use hawser_portal::api::{Answering, Answers, ControlSocket, Document, Events, Flows, Program};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::sync::{mpsc::unbounded_channel, oneshot};
@@ -61,7 +61,7 @@ impl Portal {
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async {
-                let socket = ControlSocket::bind(&socket).expect("it binds");
+                let socket = ControlSocket::bind(Program::Portal, &socket).expect("it binds");
                 ready.send(()).expect("the test waits");
                 let (questions, mut asked) = unbounded_channel::<oneshot::Sender<Flows>>();
                 let count = async {
@@ -69,8 +69,8 @@ impl Portal {
                         let _ = answer.send(fixture::flows());
                     }
                 };
-                let socket = socket.with_flows(questions);
-                tokio::join!(socket.serve_with(Arc::new(Written(AtomicU64::new(0))), None), count);
+                let answers = Answering::new(Arc::new(Written(AtomicU64::new(0)))).with_flows(questions);
+                tokio::join!(socket.serve(answers), count);
             });
         });
         is_ready.recv().expect("it starts");

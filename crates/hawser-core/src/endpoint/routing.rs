@@ -15,15 +15,15 @@
 use super::hub::Standing;
 use crate::drops::DropReason;
 use crate::units::PeerId;
-use ip_network_table::IpNetworkTable;
 use ipnet::IpNet;
+use prefix_trie::joint::JointPrefixMap;
 use std::net::IpAddr;
 
 /// Prefixes to peers. Empty at first; the endpoint owns it. The last answer is kept, because
 /// packets come in trains.
 #[derive(Default)]
 pub struct Routing {
-    table: IpNetworkTable<PeerId>,
+    table: JointPrefixMap<IpNet, PeerId>,
     last: Option<(IpAddr, Option<PeerId>)>,
     /// Peers may not talk to each other, and there are several.
     isolates: bool,
@@ -42,11 +42,8 @@ pub struct Routing {
 impl Routing {
     /// Gives `net` to `peer`, taking it from whoever had exactly this prefix.
     pub fn insert(&mut self, net: IpNet, peer: PeerId) {
-        let network = ip_network::IpNetwork::new_truncate(net.addr(), net.prefix_len());
-        if let Ok(network) = network {
-            self.table.insert(network, peer);
-            self.last = None;
-        }
+        self.table.insert(net.trunc(), peer);
+        self.last = None;
     }
 
     /// The same without networks; whether peers are kept apart is to be said anew.
@@ -89,7 +86,7 @@ impl Routing {
     #[cold]
     pub fn unserved(&self, address: IpAddr) -> Option<(PeerId, Standing)> {
         // Without a hub there is none.
-        let (_, &peer) = self.standings.first().and_then(|_| self.table.longest_match(address))?;
+        let (_, &peer) = self.standings.first().and_then(|_| self.table.get_lpm(&address.into()))?;
         Some((peer, self.standing(peer))).filter(|(_, standing)| *standing != Standing::Served)
     }
 
@@ -154,7 +151,7 @@ impl Routing {
 
     /// Whether a network, not a default route, of another peer holds `address`.
     fn belongs_to_another(&self, peer: PeerId, address: IpAddr) -> bool {
-        let owner = self.table.longest_match(address).filter(|(network, _)| network.netmask() > 0);
+        let owner = self.table.get_lpm(&address.into()).filter(|(network, _)| network.prefix_len() > 0);
         let another = |owner: PeerId| owner != peer && !self.are_twins(peer, Some(owner));
         owner.is_some_and(|(_, owner)| another(*owner)) && !self.own.contains(&address)
     }
@@ -166,7 +163,7 @@ impl Routing {
         {
             return peer;
         }
-        let found = self.table.longest_match(address).map(|(_, &peer)| peer);
+        let found = self.table.get_lpm(&address.into()).map(|(_, &peer)| peer);
         let peer = found.filter(|peer| self.standing(*peer) == Standing::Served);
         self.last = Some((address, peer));
         peer

@@ -25,6 +25,7 @@ use crate::wire::{
     DataFlags, DataFrame, DataHeader, FlowBucket, FlowSequence, Frame, Frames, LinkNameFrame, LinkState, PathInfo,
     SplitFrame, TruncatedNumber,
 };
+use arrayvec::ArrayVec;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -60,13 +61,14 @@ impl Session {
         let size = bytes.len();
         let (number, frames) = self.open(now, key, path, header.number, bytes)?;
         self.keyring.note_opened(key);
-        let elicits = elicits(frames)?;
+        let mut parsed = ArrayVec::new();
+        parse(frames, &mut parsed)?;
+        let elicits = parsed.iter().any(Frame::is_acked);
         self.note_heard(now);
         let index = self.path_for(now, path, route)?;
         let newest = self.paths[index].received.largest().is_none_or(|largest| number > largest);
         self.account(now, index, route, number, newest, elicits, ecn, size);
-        for frame in Frames::new(frames) {
-            let frame = frame.map_err(|_| DropReason::BadFrame)?;
+        for frame in parsed.drain(..) {
             self.on_frame(now, index, route, frame, sink, cx)?;
         }
         Ok(())
@@ -328,15 +330,14 @@ impl Inbound {
     }
 }
 
-/// Whether a datagram of these frames is acknowledged. One with a frame that is none, or with too many, is not: its sender keeps
-/// what it holds, and sends it otherwise.
-fn elicits(frames: &[u8]) -> Result<bool, DropReason> {
-    let mut elicits = false;
-    for (count, frame) in Frames::new(frames).enumerate() {
-        let frame = frame.ok().filter(|_| count < FRAMES_MAX).ok_or(DropReason::BadFrame)?;
-        elicits |= frame.is_acked();
+/// A datagram's frames. One with a frame that is none, or with too many, is not acknowledged: its sender keeps what it holds, and
+/// sends it otherwise.
+fn parse<'d>(payload: &'d [u8], frames: &mut ArrayVec<Frame<'d>, FRAMES_MAX>) -> Result<(), DropReason> {
+    for frame in Frames::new(payload) {
+        let frame = frame.map_err(|_| DropReason::BadFrame)?;
+        frames.try_push(frame).map_err(|_| DropReason::BadFrame)?;
     }
-    Ok(elicits)
+    Ok(())
 }
 
 pub(super) fn arrival(bucket: FlowBucket, flags: DataFlags, sequence: FlowSequence) -> Arrival {

@@ -29,7 +29,11 @@ fn what_is_not_known_is_refused_and_what_exists_is_named() {
         ("ecmp", "link = \"eth\"", "set up ecmp: ecmp has no option \"link\", nor any other"),
         ("tcp", "links = \"eth\"", "set up tcp: tcp has no option \"links\", but: link"),
         ("tcp", "link = 1", "set up tcp: link is 1, not a string"),
-        ("mptcp", "path-manager = \"mesh\"", "set up mptcp: path-manager is \"mesh\", not one of fullmesh, ndiffports"),
+        (
+            "mptcp",
+            "path-manager = \"mesh\"",
+            "set up mptcp: path-manager is \"mesh\", not one of fullmesh, ndiffports, default",
+        ),
         ("mptcp", "subflows = 3", "set up mptcp: subflows is for path-manager = \"ndiffports\""),
         (
             "mptcp",

@@ -2,11 +2,14 @@
 //!
 //! 1. The network is built, and the contender comes up on it; what it lacks, or the workload, means that the run is skipped.
 //! 2. Where the scenario shows the latency that load adds, that without load is asked for. The workload prepares itself;
-//!    from here on packets are looked at, where the scenario shows what they say.
+//!    from here on packets are looked at, where the scenario shows what they say. Of a series' first run those are kept that
+//!    begin, change or end a connection.
 //! 3. From the workload's start to its end things happen as planned; links and programs are measured meanwhile.
 //! 4. The contender goes down, the network goes, whatever came before.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -15,7 +18,7 @@ use hawser_wire::traffic::Ping;
 use hawser_wire::{Moment, Watch};
 
 use super::measure::{self, Carried, Meter, SIGNALS, Sends, Signals, When};
-use super::{Findings, Outcome, Planned, Series};
+use super::{Findings, Outcome, Planned, Series, SeriesKey};
 use crate::contender::{Contender, Offer};
 use crate::error::LabError;
 use crate::scenario::{ContenderPlan, Scenario, WorkloadPlan};
@@ -49,6 +52,7 @@ pub struct Live<'s> {
     wants_signals: bool,
     wants_idle: bool,
     wants_start: bool,
+    captures: Option<PathBuf>,
 }
 
 impl<'s> Live<'s> {
@@ -72,7 +76,13 @@ impl<'s> Live<'s> {
         let wants_signals = shown.iter().any(|metric| SIGNALS.contains(metric));
         let wants_idle = shown.contains(ADDED);
         let wants_start = shown.contains(START);
-        Ok(Self { scenario, make_contender, make_workload, wants_signals, wants_idle, wants_start })
+        Ok(Self { scenario, make_contender, make_workload, wants_signals, wants_idle, wants_start, captures: None })
+    }
+
+    /// Keeps a capture file of each series in this folder, where packets are looked at.
+    #[must_use]
+    pub fn keeping(self, captures: PathBuf) -> Self {
+        Self { captures: Some(captures), ..self }
     }
 
     /// Executes a run.
@@ -139,9 +149,21 @@ impl<'s> Live<'s> {
         let names: Vec<&str> = stage.links.iter().map(|link| link.name.as_str()).collect();
         judge(&mut findings, planned.series, &names, &carried, when.after);
         if let Some(watch) = watch {
-            findings.add(watch.finish()?.findings());
+            let signals = watch.finish()?;
+            findings.add(signals.findings());
+            self.keep(planned, signals)?;
         }
         Ok(findings)
+    }
+
+    /// The capture of a series' first run, as a file of its own.
+    fn keep(&self, planned: &Planned<'_>, signals: Signals) -> Result<(), LabError> {
+        let Some(folder) = self.captures.as_ref().filter(|_| planned.repetition == 0) else { return Ok(()) };
+        let SeriesKey { case, contender, workload, .. } = &planned.series.key;
+        let file = folder.join(format!("{case}-{contender}-{workload}.pcap"));
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&file, signals.into_capture()))
+            .map_err(|error| LabError::system(format!("write {}", file.display()), error))
     }
 }
 

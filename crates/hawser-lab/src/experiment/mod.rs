@@ -25,6 +25,7 @@ pub use plan::{Choice, Left, Planned, Series};
 pub use progress::Progress;
 pub use run::{Summary, Watcher, conduct};
 pub use store::Store;
+pub(crate) use whole::CAPTURES;
 pub use whole::run;
 
 use serde::{Deserialize, Serialize};

@@ -9,6 +9,9 @@ use crate::scenario::Scenario;
 use crate::scion_bench::{self, Bench};
 use crate::{probe, shila, workload};
 
+/// The folder of captures within that of results.
+pub(crate) const CAPTURES: &str = "captures";
+
 /// Runs what a folder does not hold yet of a scenario.
 ///
 /// # Errors
@@ -39,7 +42,7 @@ pub fn run(
     }
     let made_of = programs.clone();
     let make_contender = move |plan: &_| contender::make(plan, &made_of);
-    let live = Live::new(scenario, Box::new(make_contender), Box::new(workload::make))?;
+    let live = Live::new(scenario, Box::new(make_contender), Box::new(workload::make))?.keeping(dir.join(CAPTURES));
     let mut store = Store::open(dir, scenario, &machine)?;
     conduct(scenario, choice, &mut store, &mut |planned| live.execute(planned), watcher)
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use hawser_portal::config::reading::{Fault, Faults};
+use hawser_config::reading::{Fault, Faults};
 use hawser_scion::{Isd, IsdAs};
 
 use super::parse::Places;

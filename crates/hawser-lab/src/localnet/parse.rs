@@ -7,8 +7,8 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use hawser_portal::config::ConfigError;
-use hawser_portal::config::reading::{self, Fault, Faults, Sited, Table, did_you_mean, quoted, string};
+use hawser_config::ConfigError;
+use hawser_config::reading::{self, Fault, Faults, Sited, Table, did_you_mean, quoted, string};
 use hawser_scion::IsdAs;
 use hawser_wire::Direction;
 use toml::de::{DeTable, DeValue};

@@ -48,7 +48,7 @@ pub(crate) fn link_section(interface: &str, transport: &str, more: &str) -> Stri
 
 #[cfg(test)]
 mod tests {
-    use hawser_portal::config::{Config as Parsed, PrivateKey};
+    use hawser_config::{Config as Parsed, PrivateKey};
 
     use super::*;
     use crate::portals::{LOCAL_TUN, parsed};

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::results::{self, Results};
 use crate::error::LabError;
-use crate::experiment::{Outcome, Run};
+use crate::experiment::{CAPTURES, Outcome, Run};
 
 /// What counts where a scenario does not say: what carries packets.
 const COUNTS: [&str; 3] = ["crates/hawser-core/src", "crates/hawser-net/src", "crates/hawser-portal/src"];
@@ -51,7 +51,7 @@ impl fmt::Display for Age {
 /// Where they cannot be read or written.
 pub fn save(from: &Path, to: &Path) -> Result<Vec<String>, LabError> {
     let mut names = Vec::new();
-    for Results { scenario, runs, machine } in results::read(from)? {
+    for Results { scenario, runs, machine, folder: here } in results::read(from)? {
         let folder = to.join(&scenario.name);
         let lines: String = runs.iter().map(|run| line(run) + "\n").collect();
         let machine = serde_json::to_string_pretty(&machine.0).unwrap_or_default() + "\n";
@@ -59,12 +59,26 @@ pub fn save(from: &Path, to: &Path) -> Result<Vec<String>, LabError> {
         let write = || -> std::io::Result<()> {
             fs::create_dir_all(&folder)?;
             let traces = scenario.traces.iter().map(|(name, text)| (name.as_str(), text));
-            files.into_iter().chain(traces).try_for_each(|(name, text)| fs::write(folder.join(name), text))
+            files.into_iter().chain(traces).try_for_each(|(name, text)| fs::write(folder.join(name), text))?;
+            copy_all(&here.join(CAPTURES), &folder.join(CAPTURES))
         };
         write().map_err(|error| LabError::system(format!("save results in {}", folder.display()), error))?;
         names.push(scenario.name);
     }
     Ok(names)
+}
+
+/// The files of a folder, where it is there.
+fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
+    if !from.exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(to)?;
+    for file in fs::read_dir(from)? {
+        let file = file?;
+        fs::copy(file.path(), to.join(file.file_name()))?;
+    }
+    Ok(())
 }
 
 /// A run without lines, samples and marks.
@@ -210,9 +224,12 @@ mod tests {
         let (folder, first) = repository();
         told(folder.path(), &first);
         let to = folder.path().join("saved");
+        let captures = folder.path().join("results/captures");
+        fs::create_dir(&captures).and_then(|()| fs::write(captures.join("a.pcap"), "c")).expect("written");
         assert_eq!(save(&folder.path().join("results"), &to).expect("saved"), ["s"]);
         let runs = fs::read_to_string(to.join("s/runs.jsonl")).expect("it is there");
         assert!(runs.contains("9.5") && !runs.contains("step_s"), "{runs}");
+        assert_eq!(fs::read(to.join("s/captures/a.pcap")).expect("it is there"), b"c");
         assert_eq!(ages(&to).expect("read").len(), 1);
     }
 }

@@ -37,6 +37,7 @@ const KNOWN: &[(&str, &str, Option<Better>)] = &[
     ("link_down_mbps", "received by the link", None),
     ("longest_gap_ms", "longest gap", Some(Lower)),
     ("recovery_ms", "recovery time", Some(Lower)),
+    ("outage_ms", "from the failure until goodput is back", Some(Lower)),
     ("links_recovery_ms", "recovery time of all links", Some(Lower)),
     ("gap_ms", "longest gap between the first event and the last", Some(Lower)),
     ("gap_back_ms", "longest gap after the last event", Some(Lower)),

@@ -29,6 +29,8 @@ pub struct Results {
     pub runs: Vec<Run>,
     /// On what.
     pub machine: Machine,
+    /// Where they lie.
+    pub folder: PathBuf,
 }
 
 /// What the experiment ran on: a JSON document of any shape. Starts as null; plain data.
@@ -104,7 +106,7 @@ pub(super) fn read_one(folder: &Path) -> Result<Results, LabError> {
     let machine = text_of(&folder.join(MACHINE))?;
     let machine = serde_json::from_str(&machine)
         .map_err(|error| LabError::results(format!("read {}", folder.join(MACHINE).display()), error.to_string()))?;
-    Ok(Results { scenario, runs, machine: Machine(machine) })
+    Ok(Results { scenario, runs, machine: Machine(machine), folder: folder.to_owned() })
 }
 
 /// With each of its faults in a line.

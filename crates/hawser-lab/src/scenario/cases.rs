@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hawser_portal::config::reading::{Fault, Faults, Table, quoted};
+use hawser_config::reading::{Fault, Faults, Table, quoted};
 use toml::de::{DeTable, DeValue};
 
 use super::link::{self, Says, Traces};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hawser_portal::config::reading::{Fault, Faults, Table};
+use hawser_config::reading::{Fault, Faults, Table};
 use toml::de::DeTable;
 
 use super::parse::Known;

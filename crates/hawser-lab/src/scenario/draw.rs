@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hawser_portal::config::reading::{Fault, Faults, Table};
+use hawser_config::reading::{Fault, Faults, Table};
 use hawser_sim::random::Seeded;
 use hawser_sim::topology::Topology;
 use toml::de::DeTable;

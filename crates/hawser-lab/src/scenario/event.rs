@@ -1,6 +1,6 @@
 //! Events: what happens to links and programs while a workload runs.
 
-use hawser_portal::config::reading::{Fault, Faults, Sited, Table};
+use hawser_config::reading::{Fault, Faults, Sited, Table};
 use toml::de::DeTable;
 
 use super::link::{self, Traces};

@@ -9,8 +9,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hawser_portal::config::ConfigError;
-use hawser_portal::config::reading::did_you_mean;
+use hawser_config::ConfigError;
+use hawser_config::reading::did_you_mean;
 
 use super::recorded::Sources;
 use super::{Scenario, parse};

@@ -3,7 +3,7 @@
 //! 1. [`says`] reads what a section says of a link: figures for both directions, and for one (`up`, `down`).
 //! 2. [`settle`] lays over each other, last said first: the profile, the link's section, the case's changes.
 
-use hawser_portal::config::reading::{Fault, Table, did_you_mean, quoted, string};
+use hawser_config::reading::{Fault, Table, did_you_mean, quoted, string};
 use hawser_wire::{Access, Direction, Rate, Spread};
 use toml::de::{DeTable, DeValue};
 

@@ -5,8 +5,8 @@
 //! 3. Cases, which choose among them (`cases`), what must hold (`claim`), and how results are shown (`show`).
 //! 4. What belongs together: names that are not there are faults as they are read.
 
-use hawser_portal::config::ConfigError;
-use hawser_portal::config::reading::{self, Fault, Faults, Table};
+use hawser_config::ConfigError;
+use hawser_config::reading::{self, Fault, Faults, Table};
 use hawser_wire::Backend;
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};

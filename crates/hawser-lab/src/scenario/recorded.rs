@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use std::{fs, io};
 
-use hawser_portal::config::reading::{Fault, Table, kind, string};
+use hawser_config::reading::{Fault, Table, kind, string};
 use hawser_sim::drive::{self, Drive};
 use hawser_wire::{Recording, Trace};
 use toml::de::{DeTable, DeValue};

@@ -1,6 +1,6 @@
 //! Names that must exist, and those that must not exist twice.
 
-use hawser_portal::config::reading::{Fault, Faults, Sited, Table, did_you_mean, quoted};
+use hawser_config::reading::{Fault, Faults, Sited, Table, did_you_mean, quoted};
 use toml::de::{DeTable, DeValue};
 
 use super::values;

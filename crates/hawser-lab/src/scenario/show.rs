@@ -1,6 +1,6 @@
 //! How often a scenario runs, what was published, and how results are shown.
 
-use hawser_portal::config::reading::{Fault, Faults, Table};
+use hawser_config::reading::{Fault, Faults, Table};
 use toml::de::DeTable;
 
 use super::parse::Known;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hawser_portal::config::reading::{Fault, boolean, did_you_mean, integer, kind, quoted, string};
+use hawser_config::reading::{Fault, boolean, did_you_mean, integer, kind, quoted, string};
 use hawser_wire::{GilbertElliott, Loss, Probability, QueueDepth, Rate};
 use toml::de::{DeTable, DeValue};
 

@@ -7,6 +7,7 @@
 //! A device made by [`Tun::create_marked`] has further queues, for what bears certain marks (`steering.rs`):
 //! [`Tun::read_marked`] reads them, and [`Tun::read`] what bears none of these. It is written to as any other.
 
+mod convert;
 mod error;
 mod offload;
 mod steering;
@@ -22,6 +23,7 @@ use rustix::io::Errno;
 use crate::netcfg::MarkMatch;
 use steering::Steering;
 
+pub use convert::{header, offload};
 pub use error::{TunError, WriteOutcome, is_device_gone};
 pub use offload::{Features, TunFinding};
 pub use steering::SteeringError;

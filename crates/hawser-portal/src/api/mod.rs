@@ -15,46 +15,22 @@ mod server;
 mod speed;
 mod status;
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
-pub use client::{Client, ClientError};
+pub use client::Client;
 pub use events::{Event, EventKind, Events};
 pub use flows::{FLOWS_SCHEMA, FlowPathStatus, FlowStatus, Flows};
+pub use hawser_net::daemon::{ClientError, ControlSocket, Program, ServeError};
 pub use history::{History, HistoryQuestion, METRICS, PathHistory, Span};
 pub use hub::HubStatus;
 pub use live::{Condition, Live};
 pub use request::{Deed, Document};
-pub use server::{Answers, Asked, ControlSocket, FlowQuestions, Orders, ServeError};
+pub use server::{Answering, Answers, Asked, FlowQuestions, Orders};
 pub use speed::{SpeedDirection, SpeedOrder};
 pub use status::{
     DataCapStatus, DnsStatus, FecStatus, LinkStatus, NOTHING_COMES_BACK, NameStatus, PEER_SAYS_DOWN, PathLoad,
     PathState, PathStatus, PeerStatus, RuleStatus, SCHEMA, ScionStatus, Status, WebStatus,
 };
-
-use request::Request;
-
-/// Longest question, in bytes: far more than any question there is, so that memory stays bounded.
-const REQUEST_LIMIT: u64 = 4096;
-
-/// Who answers on a control socket. Plain value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Program {
-    /// A portal.
-    Portal,
-    /// A shim.
-    Shim,
-}
-
-impl fmt::Display for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Portal => "portal",
-            Self::Shim => "shim",
-        })
-    }
-}
 
 /// It was done. Plain data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,12 +41,4 @@ struct Done {
     /// What came of it, where it is more than that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     result: Option<serde_json::Value>,
-}
-
-/// The answer to a question that is none. Plain data.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Refusal {
-    /// What is wrong with it.
-    error: String,
 }

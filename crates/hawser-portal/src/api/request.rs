@@ -8,7 +8,7 @@ use super::{HistoryQuestion, SpeedOrder};
 /// A question. Plain data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub(super) enum Request {
+pub enum Request {
     /// Asks for one of the documents.
     Get(Document),
     /// Asks for something to be done.

@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use hawser_config::Config;
 use ipnet::IpNet;
 
 use super::Invitation;
-use crate::config::Config;
 
 /// Hosts that are tried in a network: no portal has more peers.
 const HOSTS_TRIED: u32 = 65_536;

@@ -9,6 +9,7 @@ use std::io::{self, Read as _};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use hawser_config::{InterfaceName, PrivateKey};
 use hawser_core::handshake::{Identity, Initiator, PublicKey, Way};
 use hawser_core::units::{LinkId, Random, Time};
 use hawser_core::wire::handshake::HandshakeIndex;
@@ -18,7 +19,6 @@ use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::Token;
-use crate::config::{InterfaceName, PrivateKey};
 use crate::run::SystemRandom;
 
 /// An initiation is repeated this often, as by a portal.

@@ -9,13 +9,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use hawser_config::PeerName;
 use hawser_core::handshake::enrolment::{INVITATIONS_MAX, SECRET_LEN, Secret};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::files::{FileError, make_folder, remove_file, write_private};
-use crate::config::PeerName;
 
 /// Where they are, beside the configuration.
 pub const TOKENS_FOLDER: &str = "tokens.d";

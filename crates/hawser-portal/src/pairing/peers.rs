@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use hawser_config::{PEERS_FOLDER, PeerName, PublicKey};
 use ipnet::IpNet;
 
 use super::files::{FileError, make_folder, write_private};
-use crate::config::{PEERS_FOLDER, PeerName, PublicKey};
 
 /// The file of a peer that a command wrote, beside a configuration.
 pub fn peer_file(folder: &Path, name: &PeerName) -> PathBuf {

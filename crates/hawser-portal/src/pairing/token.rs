@@ -23,11 +23,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hawser_config::{HostName, KEY_BYTES, PeerName, PublicKey};
 use hawser_core::handshake::enrolment::{SECRET_LEN, Secret};
 use ipnet::IpNet;
 use ring::digest::{SHA256, digest};
-
-use crate::config::{HostName, KEY_BYTES, PeerName, PublicKey};
 
 /// How a token begins.
 pub const TOKEN_PREFIX: &str = "hwr1:";

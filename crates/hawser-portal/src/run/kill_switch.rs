@@ -26,6 +26,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use hawser_config::{Config, DEFAULT_STATE_DIR, Fail, read_text};
 use hawser_net::netcfg::{
     Change, Family, IfIndex, InstanceName, JournalError, MarkMatch, NetConfig, NetConfigError, NftChain, NftError,
     NftName, NftTable, RouteKind, RouteSpec, RulePriority, RuleSpec, TableId, quoted,
@@ -35,7 +36,6 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
 use super::own;
-use crate::config::{Config, DEFAULT_STATE_DIR, Fail, read_text};
 
 /// What the journal's name ends with: longer than any interface's, so that no device's own is called so.
 const OUTLIVES: &str = ".outlives-the-portal";

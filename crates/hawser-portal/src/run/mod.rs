@@ -11,7 +11,6 @@
 mod clock;
 mod control;
 mod error;
-mod host;
 mod interfaces;
 pub mod kill_switch;
 mod messages;
@@ -24,11 +23,13 @@ mod terms;
 
 pub use control::TakeoverError;
 pub use error::RunError;
-pub use host::{Host, Order, orders_of};
+pub use hawser_net::daemon::{Host, Order};
 pub use own::mark as link_mark;
 pub(crate) use random::SystemRandom;
 
-use crate::config::{Config, Keys};
+use hawser_config::Config;
+
+use crate::keys::Keys;
 
 /// Undoes what a killed portal with the TUN device of this name left in the system. Whether there was something.
 ///

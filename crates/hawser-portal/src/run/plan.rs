@@ -6,6 +6,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use hawser_config::{
+    Cipher, Config, Congestion, IpProtocol, Link, Peer, Protection, ScionEndpoint, ScionPaths, TcpCongestion, TlsName,
+    Traffic, Transport,
+};
 use hawser_core::congestion::Kind;
 use hawser_core::endpoint::{Config as CoreConfig, PeerConfig};
 use hawser_core::handshake::{Identity, Psk, PublicKey};
@@ -23,10 +27,7 @@ mod scion;
 pub use hub::hubs;
 
 use super::own;
-use crate::config::{
-    Cipher, Config, Congestion, IpProtocol, Keys, Link, Peer, Protection, ScionEndpoint, ScionPaths, TcpCongestion,
-    TlsName, Traffic, Transport,
-};
+use crate::keys::Keys;
 
 /// Largest IP packet that is looked for on any path, in bytes: Ethernet's (RFC 894). A larger one would only pay where
 /// all paths have it, and each probe for it costs a path that has not a loss.

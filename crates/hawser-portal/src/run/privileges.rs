@@ -8,10 +8,10 @@
 //! 4. The control thread drops what only the packet thread needs ([`Powers::keep_own`]).
 
 use caps::{Capability, CapsHashSet};
+use hawser_config::{Config, Transport};
 use hawser_net::powers;
 
 use super::RunError;
-use crate::config::{Config, Transport};
 
 /// Ports below this are for whoever has CAP_NET_BIND_SERVICE (ip_unprivileged_port_start's default, capabilities(7)).
 const PORTS_FREE_FROM: u16 = 1024;

@@ -1,12 +1,12 @@
 //! From `[traffic]`, `[[rule]]` and `[[link]]` to what the core is told of flows and paths.
 
+use hawser_config::{Config, Link, LinkName, MarkMatch, Rule, Scheduler};
 use hawser_core::rules::{Dscp, Mark, Ports, Rule as CoreRule, Rules, Treatment, Via};
 use hawser_core::scheduler::{Kind, Weight};
 use hawser_core::session::Terms;
 use hawser_core::units::{LinkGroup, LinkTag, Rate};
 
 use super::plan::SocketPlan;
-use crate::config::{Config, Link, LinkName, MarkMatch, Rule, Scheduler};
 
 /// How flows are treated.
 pub fn rules(config: &Config) -> Rules {

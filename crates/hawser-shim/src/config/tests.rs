@@ -1,8 +1,7 @@
 //! Keys and faults; whole files are in tests/config.
 
-use hawser_portal::config::reading::title;
+use hawser_config::schema::title;
 
-use super::load::parse_map;
 use super::*;
 use crate::route::InterfaceIndex;
 
@@ -144,7 +143,7 @@ fn every_correction_is_taken_without_the_same_fault_again() {
 
 #[test]
 fn a_txt_record_names_an_end_with_the_usual_port_or_another() {
-    let end = |record| ends::end_in_txt(record).map(|end| end.map(|end| end.to_string()));
+    let end = |record| end_in_txt(record).map(|end| end.map(|end| end.to_string()));
     assert_eq!(end("v=spf1 -all"), None);
     let usual = Some(Ok("1-ff00:0:120,10.120.0.10:31000".to_owned()));
     assert_eq!(end("scion=1-ff00:0:120,10.120.0.10:31000"), usual);

@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use hawser_config::keyword;
 use hawser_scion::daemon::DaemonAddr;
 use hawser_scion::select::{Criterion, Policy};
 use hawser_scion::{EndpointAddr, IsdAs};
@@ -62,24 +63,28 @@ pub struct Local {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EgressCount(u8);
 
-/// Where a shim's interfaces are. Plain value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Among the host's own.
-    #[default]
-    Direct,
-    /// In two network namespaces, for servers and for clients.
-    Namespaces,
+keyword! {
+    /// Where a shim's interfaces are. Plain value.
+    #[derive(Default)]
+    Mode {
+        /// Among the host's own.
+        #[default]
+        Direct = "direct",
+        /// In two network namespaces, for servers and for clients.
+        Namespaces = "namespaces",
+    }
 }
 
-/// Who asks for subflows. Plain value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PathManager {
-    /// The shim, as many as there are paths.
-    #[default]
-    Userspace,
-    /// The kernel, by its endpoints and limits.
-    Kernel,
+keyword! {
+    /// Who asks for subflows. Plain value.
+    #[derive(Default)]
+    PathManager {
+        /// The shim, as many as there are paths.
+        #[default]
+        Userspace = "userspace",
+        /// The kernel, by its endpoints and limits.
+        Kernel = "kernel",
+    }
 }
 
 /// Before the names of a shim's interfaces: letters, digits, `_` and `-`. `shim` by default. Plain data.
@@ -90,17 +95,19 @@ pub struct Prefix(String);
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostName(String);
 
-/// What a route is for. TCP by default: a map of before UDP crossed leads none there, and nobody's names or calls go another way
-/// than they did. Plain value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocols {
-    /// TCP alone.
-    #[default]
-    Tcp,
-    /// UDP alone.
-    Udp,
-    /// Both.
-    Both,
+keyword! {
+    /// What a route is for. TCP by default: a map of before UDP crossed leads none there, and nobody's names or calls go another
+    /// way than they did. Plain value.
+    #[derive(Default)]
+    Protocols {
+        /// TCP alone.
+        #[default]
+        Tcp = "tcp",
+        /// UDP alone.
+        Udp = "udp",
+        /// Both.
+        Both = "both",
+    }
 }
 
 impl Protocols {
@@ -200,13 +207,9 @@ impl HostName {
     /// Takes `text` where a host can be called so.
     pub fn parse(text: &str) -> Option<HostName> {
         let text = text.strip_suffix('.').unwrap_or(text);
-        let label = |label: &str| {
-            let plain = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-            // RFC 1035 section 2.3.4.
-            (1..=63).contains(&label.len()) && plain && !label.starts_with('-') && !label.ends_with('-')
-        };
         let number = text.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
-        (text.len() <= 253 && text.split('.').all(label) && !number).then(|| HostName(text.to_ascii_lowercase()))
+        let name = hawser_config::HostName::parse(text).filter(|_| !number);
+        name.map(|name| HostName(name.as_str().to_ascii_lowercase()))
     }
 
     /// The text.

@@ -4,8 +4,7 @@ use std::io::{self, IoSlice};
 
 use hawser_core::packet::Coalescer;
 use hawser_core::units::Time;
-use hawser_net::tun::{GsoKind, READ_BUFFER_BYTES, Tun, VnetHdr, WriteOutcome, is_device_gone};
-use hawser_portal::offload::header;
+use hawser_net::tun::{GsoKind, READ_BUFFER_BYTES, Tun, VnetHdr, WriteOutcome, header, is_device_gone};
 
 use super::PacketError;
 use super::world::World;

@@ -14,8 +14,8 @@ mod serve;
 mod threads;
 
 pub use error::RunError;
-use hawser_portal::run::orders_of;
-pub use hawser_portal::run::{Host, Order};
+use hawser_net::daemon::orders_of;
+pub use hawser_net::daemon::{Host, Order};
 
 use crate::config::Config;
 use crate::host::System;

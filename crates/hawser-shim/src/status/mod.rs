@@ -11,7 +11,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 
-pub use hawser_portal::api::{ClientError, ServeError};
+pub use hawser_net::daemon::{ClientError, ServeError};
 
 pub use build::About;
 pub use document::{

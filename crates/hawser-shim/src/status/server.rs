@@ -10,7 +10,8 @@ use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use hawser_portal::api::{Client, ClientError, ControlSocket, Program, ServeError};
+use hawser_net::daemon::{ClientError, ControlSocket, Program, ServeError, StatusAlone};
+use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::build::{About, document};
@@ -52,7 +53,7 @@ impl Server {
         ask: impl Fn() -> Option<Snapshot> + Send + Sync + 'static,
     ) -> Result<Server, StartError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let socket = runtime.block_on(async { ControlSocket::bind_for(Program::Shim, path) })?;
+        let socket = runtime.block_on(async { ControlSocket::bind(Program::Shim, path) })?;
         let (stop, stopped) = oneshot::channel();
         let began = Instant::now();
         let status = move || document(&about, began.elapsed(), routes(), &ask().unwrap_or_default());
@@ -60,7 +61,7 @@ impl Server {
             runtime.block_on(async {
                 tokio::select! {
                     _ = stopped => {}
-                    () = socket.serve(status) => {}
+                    () = socket.serve(StatusAlone(status)) => {}
                 }
             });
         };
@@ -89,5 +90,5 @@ pub fn snapshot(orders: &Orders) -> Option<Snapshot> {
 /// # Errors
 /// Where nobody listens, this user may not ask, or the answer is no status.
 pub fn ask(path: &Path) -> Result<Status, ClientError> {
-    Client::status_of(Program::Shim, path)
+    hawser_net::daemon::ask(Program::Shim, path, &json!({ "get": "status" }))
 }

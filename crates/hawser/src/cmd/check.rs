@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hawser_portal::config::{self, Config, DEFAULT_FILE, Keys, LoadError};
+use hawser_config::{Config, DEFAULT_FILE, LoadError};
+use hawser_portal::keys::Keys;
 
 use crate::failure::Failure;
 
@@ -23,7 +24,7 @@ impl Check {
         if hawser_shim::config::is_shim(&self.config) {
             return self.shim();
         }
-        let (config, text) = config::read(&self.config)?;
+        let (config, text) = hawser_config::read(&self.config)?;
         for old in Config::outdated(&text, &self.config.display().to_string()) {
             eprintln!("warning: {old}");
             old.corrected.iter().for_each(|line| eprintln!("hint: write: {line}"));

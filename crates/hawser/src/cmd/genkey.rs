@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use clap::Args;
-use hawser_portal::config::PrivateKey;
+use hawser_config::PrivateKey;
 
 use crate::failure::Failure;
 

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use hawser_portal::config::{self, DEFAULT_FILE};
+use hawser_config::DEFAULT_FILE;
 use hawser_portal::run::kill_switch::{self, KillSwitchError, Record};
 
 use crate::failure::Failure;
@@ -45,7 +45,7 @@ impl KillSwitch {
 }
 
 fn on(file: &Path) -> Result<(), Failure> {
-    match config::read(file) {
+    match hawser_config::read(file) {
         Ok((config, _)) => {
             let closed = wait(kill_switch::follow(&config))?;
             let how = if closed { "closed: nothing leaves past the tunnel" } else { "open, as the configuration says" };
@@ -80,7 +80,7 @@ fn off(file: &Path) -> Result<(), Failure> {
 
 /// Opens it for every TUN device of which the configuration or a record tells. Whether any was closed.
 pub(super) fn open(file: &Path) -> Result<bool, Failure> {
-    let (named, folder) = match config::read(file) {
+    let (named, folder) = match hawser_config::read(file) {
         Ok((config, _)) => (Some(config.tun.name.to_string()), config.portal.state_dir),
         Err(_) => (None, kill_switch::state_dir(file)),
     };

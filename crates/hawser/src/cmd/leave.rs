@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hawser_portal::config::{self, DEFAULT_FILE, DEFAULT_TUN_NAME};
+use hawser_config::{DEFAULT_FILE, DEFAULT_TUN_NAME};
 use hawser_portal::pairing::remove_file;
 use hawser_portal::run::clean_up;
 
@@ -33,7 +33,8 @@ impl Leave {
             return Err(failure.hint("end that portal and remove its files yourself: systemctl disable --now hawser"));
         }
         // A file that was broken since does not say which device it is: the one that `join` writes.
-        let tun = config::read(&home.config).map_or(DEFAULT_TUN_NAME.to_owned(), |(read, _)| read.tun.name.to_string());
+        let tun = hawser_config::read(&home.config)
+            .map_or(DEFAULT_TUN_NAME.to_owned(), |(read, _)| read.tun.name.to_string());
         Service::of(&home).stop(&home)?;
         // A portal that was killed has undone nothing.
         clean_up(&tun).map_err(|error| Failure::hinted(error.hint(), error))?;

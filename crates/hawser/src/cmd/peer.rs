@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use hawser_config::{DEFAULT_FILE, PeerName, PublicKey};
 use hawser_portal::api::{Client, ClientError, Status};
-use hawser_portal::config::{self, DEFAULT_FILE, PeerName, PublicKey};
+use hawser_portal::keys;
 use hawser_portal::pairing::{self, add_peer, peer_file, remove_file, write_private};
 use ipnet::IpNet;
 
@@ -78,7 +79,7 @@ fn parse_name(name: &str) -> Result<PeerName, Failure> {
 }
 
 fn list(home: &Home) -> Result<(), Failure> {
-    let (config, keys) = config::load(&home.config)?;
+    let (config, keys) = keys::load(&home.config)?;
     let status = Client::status(&config.portal.socket).ok();
     let networks = |nets: &[IpNet]| nets.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let mut rows = vec![["NAME", "KEY", "NETWORKS", "STATE"].map(str::to_owned)];
@@ -115,7 +116,7 @@ fn state(status: Option<&Status>, name: &str) -> String {
 fn add(home: &Home, name: &str, key: &str, allowed_ips: &[IpNet]) -> Result<(), Failure> {
     let name = parse_name(name)?;
     let key = PublicKey::parse(key).map_err(|error| Failure::wrong(format!("read key: {error}")))?;
-    let (config, _) = config::load(&home.config)?;
+    let (config, _) = keys::load(&home.config)?;
     if config.peers.iter().any(|peer| peer.name == name || peer.public_key == key) {
         return Err(Failure::wrong(format!("add peer \"{name}\": the name or the key is a peer's already")));
     }
@@ -126,7 +127,7 @@ fn add(home: &Home, name: &str, key: &str, allowed_ips: &[IpNet]) -> Result<(), 
 
 /// What was written is taken back where the configuration is not right with it.
 fn check_or(home: &Home, undo: impl FnOnce() -> Result<(), pairing::FileError>) -> Result<(), Failure> {
-    match config::read(&home.config) {
+    match hawser_config::read(&home.config) {
         Ok(_) => Ok(()),
         Err(error) => {
             undo().map_err(Failure::failed)?;
@@ -140,7 +141,7 @@ fn remove(home: &Home, name: &str) -> Result<(), Failure> {
     let had_token = withdraw(home, &name)?;
     let had_file = remove_file(&peer_file(&home.folder, &name)).map_err(Failure::failed)?;
     if !had_token && !had_file {
-        let (config, _) = config::read(&home.config)?;
+        let (config, _) = hawser_config::read(&home.config)?;
         let elsewhere = config.peers.iter().any(|peer| peer.name == name);
         let why =
             if elsewhere { "it stands in a file that no command wrote" } else { "there is no such peer or token" };
@@ -163,7 +164,7 @@ fn rename(home: &Home, old: &str, new: &str) -> Result<(), Failure> {
     if text.matches(&line).count() != 1 {
         return Err(failed("its file was edited: rename it there"));
     }
-    let (config, keys) = config::load(&home.config)?;
+    let (config, keys) = keys::load(&home.config)?;
     let taken = config.peers.iter().map(|peer| &peer.name).chain(keys.invitations.list.iter().map(|one| &one.name));
     if taken.into_iter().any(|name| *name == new) {
         return Err(failed("the second name is taken"));
@@ -175,7 +176,7 @@ fn rename(home: &Home, old: &str, new: &str) -> Result<(), Failure> {
 
 /// A running portal takes over what changed; without one nothing is to be done.
 fn reload(home: &Home) -> Result<(), Failure> {
-    let (config, _) = config::read(&home.config)?;
+    let (config, _) = hawser_config::read(&home.config)?;
     match Client::reload(&config.portal.socket) {
         Ok(()) | Err(ClientError::NotRunning { .. }) => Ok(()),
         Err(error) => Err(Failure::failed(error)),

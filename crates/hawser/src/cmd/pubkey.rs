@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 
 use clap::Args;
-use hawser_portal::config::PrivateKey;
+use hawser_config::PrivateKey;
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;

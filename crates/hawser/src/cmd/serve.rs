@@ -10,8 +10,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use hawser_config::{Config, DEFAULT_FILE, DEFAULT_PORT, PEERS_FOLDER, PrivateKey};
 use hawser_net::netcfg::Rtnl;
-use hawser_portal::config::{self, Config, DEFAULT_FILE, DEFAULT_PORT, PEERS_FOLDER, PrivateKey};
+use hawser_portal::keys;
 use ipnet::{IpNet, Ipv4Net};
 
 use super::doctor::{self, NO_FORWARDING};
@@ -125,7 +126,7 @@ fn inner_networks(ways: &[Way]) -> Result<Vec<IpNet>, Failure> {
 
 /// Step 2.
 fn start(home: &Home, service: &mut Service) -> Result<Config, Failure> {
-    let (config, _) = config::load(&home.config)?;
+    let (config, _) = keys::load(&home.config)?;
     if !is_running(home) {
         service.start(home)?;
     }

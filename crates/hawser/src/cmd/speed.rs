@@ -11,8 +11,8 @@ mod run;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use hawser_config::{DEFAULT_SOCKET, Volume};
 use hawser_portal::api::{Client, LinkStatus, PathState, PeerStatus, SpeedDirection, Status};
-use hawser_portal::config::{DEFAULT_SOCKET, Volume};
 
 use self::report::Report;
 use super::output::{print, unanswered};

@@ -8,8 +8,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use clap::Args;
+use hawser_config::DEFAULT_SOCKET;
 use hawser_portal::api::Client;
-use hawser_portal::config::DEFAULT_SOCKET;
 
 use super::output::{print, shown, unanswered, write};
 use crate::failure::Failure;

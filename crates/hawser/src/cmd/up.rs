@@ -11,7 +11,8 @@ mod signals;
 use std::path::PathBuf;
 
 use clap::Args;
-use hawser_portal::config::{self, DEFAULT_FILE};
+use hawser_config::DEFAULT_FILE;
+use hawser_portal::keys;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use self::host::ServiceManager;
@@ -30,10 +31,10 @@ pub struct Up {
 impl Up {
     /// Runs until a signal ends it.
     pub fn run(self) -> Result<(), Failure> {
-        start_log(config::log_format(&self.config))?;
+        start_log(hawser_config::log_format(&self.config))?;
         raise_descriptors();
         let shown = self.config.display().to_string();
-        let loaded = ServiceManager::start(self.config.clone(), config::load);
+        let loaded = ServiceManager::start(self.config.clone(), keys::load);
         if loaded.is_err() {
             // Nothing leaks because of a slip in a file. What is wrong with that file is told all the same.
             if let Err(failure) = kill_switch::by_records(&self.config) {

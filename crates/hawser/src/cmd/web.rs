@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use hawser_config::DEFAULT_SOCKET;
 use hawser_portal::api::{Client, Deed};
-use hawser_portal::config::DEFAULT_SOCKET;
 
 use super::output::{print, unanswered};
 use crate::failure::Failure;

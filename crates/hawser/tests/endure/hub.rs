@@ -5,8 +5,8 @@
 //!   hawser0 10.77.0.(2 + N)                             hawser0 10.77.0.1
 //! ```
 
+use hawser_config::PrivateKey;
 use hawser_portal::api::PathState;
-use hawser_portal::config::PrivateKey;
 use hawser_wire::{End, Namespace, veth};
 use tempfile::TempDir;
 

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
+use hawser_config::PrivateKey;
 use hawser_portal::api::Status;
-use hawser_portal::config::PrivateKey;
 use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
 use rustix::process::Signal;
 use tempfile::TempDir;

@@ -132,7 +132,7 @@ fn a_cap_that_is_reached_is_seen_within_two_seconds() {
 #[test]
 fn a_wrong_key_is_seen_within_two_seconds() {
     let lab = Lab::new("wrong", "");
-    let other = hawser_portal::config::PrivateKey::generate().expect("randomness").public();
+    let other = hawser_config::PrivateKey::generate().expect("randomness").public();
     let right = fs::read_to_string(lab.path("remote.toml")).expect("a configuration");
     let right = right.lines().find_map(|line| line.strip_prefix("public_key = ")).expect("a key").to_owned();
     lab.edit("remote.toml", &right, &format!("\"{other}\""));

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use hawser_portal::api::{ControlSocket, Program};
+use hawser_net::daemon::{ControlSocket, Program, StatusAlone};
 use serde::Serialize;
 
 /// What `hawser COMMAND --socket SOCKET` prints while a daemon answers with `status`.
@@ -16,9 +16,9 @@ pub fn asked(
     let mut asking = Command::new(env!("CARGO_BIN_EXE_hawser"));
     asking.args(command).arg("--socket").arg(&socket);
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(async {
-        let socket = ControlSocket::bind_for(program, &socket).expect("it binds");
+        let socket = ControlSocket::bind(program, &socket).expect("it binds");
         tokio::select! {
-            () = socket.serve(move || status.clone()) => panic!("it serves until it is dropped"),
+            () = socket.serve(StatusAlone(move || status.clone())) => panic!("it serves until it is dropped"),
             out = tokio::task::spawn_blocking(move || asking.output()) => out.expect("no panic").expect("it runs"),
         }
     })

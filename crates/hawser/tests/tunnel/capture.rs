@@ -184,7 +184,7 @@ impl Random for Counting {
 fn flood(lab: &Lab) {
     let text = fs::read_to_string(lab.path("local.toml")).expect("a configuration");
     let key = text.split("public_key = \"").nth(1).and_then(|rest| rest.split('"').next()).expect("a key");
-    let key = hawser_portal::config::PublicKey::parse(key).expect("a key");
+    let key = hawser_config::PublicKey::parse(key).expect("a key");
     let offer =
         Offer { protection: Protection::Encrypt, ciphers: CipherSet::for_machine(false), instance: InstanceId(1) };
     let (stranger, remote) = (Identity::new([7; 32]), PublicKey(*key.as_bytes()));

@@ -11,8 +11,8 @@
 
 use std::path::{Path, PathBuf};
 
+use hawser_config::PrivateKey;
 use hawser_portal::api::PathState;
-use hawser_portal::config::PrivateKey;
 use hawser_wire::{End, Namespace, veth};
 use tempfile::TempDir;
 

@@ -14,8 +14,8 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use hawser_config::PrivateKey;
 use hawser_portal::api::{Client, PathState, PathStatus, Status};
-use hawser_portal::config::PrivateKey;
 use hawser_wire::traffic::{Congestion, Ping, PingReport, TcpTransfer};
 use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, RpFilter, veth};
 use rustix::process::{Pid, Signal, kill_process};

@@ -1,7 +1,7 @@
 //! A tunnel inside another one, each with the default route: as by another VPN's interface.
 
+use hawser_config::PrivateKey;
 use hawser_portal::api::PathState;
-use hawser_portal::config::PrivateKey;
 
 use crate::home::{Home, WORLD, run};
 use crate::lab::{Portal, states, write_private};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use hawser_config::PrivateKey;
 use hawser_core::handshake::{Identity, Initiator, Psk, TransportKeys};
 use hawser_core::units::{PacketNumber, PathId, Random};
 use hawser_core::wire::handshake::HandshakeIndex;
@@ -15,7 +16,6 @@ use hawser_core::wire::{
     TruncatedNumber, Writer,
 };
 use hawser_portal::api::PathState;
-use hawser_portal::config::PrivateKey;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 use serde_json::json;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use hawser_portal::config::PrivateKey;
+use hawser_config::PrivateKey;
 
 use crate::lab::{self, LOCAL, Lab, Portal, REMOTE, REMOTE_V6, ms, parse};
 

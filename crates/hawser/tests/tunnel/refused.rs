@@ -1,6 +1,6 @@
 //! A portal that answers, and with which there is no session: the status says why.
 
-use hawser_portal::config::PrivateKey;
+use hawser_config::PrivateKey;
 
 use crate::lab::{Lab, write_private};
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
+use hawser_config::{PrivateKey, PublicKey};
 use hawser_portal::api::{PathState, Status};
-use hawser_portal::config::{PrivateKey, PublicKey};
 use rustix::process::Signal;
 
 use crate::lab::{Lab, REMOTE, ms, paths, states};

@@ -3,7 +3,8 @@
 //! 1. Limits are raised at both ends, and the options' sysctls set: checksums, SYN retries, scheduler.
 //! 2. `fullmesh`: each link's address is an endpoint at the client; one that comes is added and one that goes removed, as
 //!    NetworkManager does ([`follow`]). A server with an address for each link tells the client of all.
-//! 3. `ndiffports`: the userspace path manager opens more subflows between the addresses of the first ([`ndiffports`]).
+//! 3. `default`: neither end tells of an address or opens a subflow, as the out-of-tree implementation's path manager of this name.
+//! 4. `ndiffports`: the userspace path manager opens more subflows between the addresses of the first ([`ndiffports`]).
 
 use hawser_wire::Namespace;
 use rustix::io::Errno;
@@ -36,6 +37,8 @@ const USERSPACE: &str = "1";
 /// How subflows come to be. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PathManager {
+    /// None but the first.
+    Default,
     /// From every address of the client to every one of the server.
     Fullmesh,
     /// This many between two addresses.
@@ -56,7 +59,7 @@ struct Mptcp {
 /// What `up` left, in the order in which it goes.
 #[derive(Debug)]
 struct Running {
-    _helper: Helper,
+    _helper: Option<Helper>,
     managers: Vec<(Manager, Limits)>,
     undo: Undo,
 }
@@ -72,9 +75,10 @@ pub(super) fn make(plan: &ContenderPlan, _: &Programs) -> Result<Box<dyn Contend
     let mut options = Options::new(plan);
     let link = options.string("link")?;
     let subflows = options.number("subflows", MOST)?;
-    let path_manager = match options.word("path-manager", &["fullmesh", "ndiffports"])? {
+    let path_manager = match options.word("path-manager", &["fullmesh", "ndiffports", "default"])? {
         "ndiffports" => PathManager::NDiffPorts(subflows.unwrap_or(SUBFLOWS)),
         _ if subflows.is_some() => return Err(options.fault("subflows is for path-manager = \"ndiffports\"")),
+        "default" => PathManager::Default,
         _ => PathManager::Fullmesh,
     };
     let mut sysctls = vec![("mptcp/enabled", "1".to_owned())];
@@ -105,7 +109,7 @@ impl Contender for Mptcp {
             must_exist(end, key, value)?;
             undo.sysctl(end, key, value)?;
         }
-        if self.path_manager != PathManager::Fullmesh {
+        if matches!(self.path_manager, PathManager::NDiffPorts(_)) {
             undo.sysctl(&stage.local, PM_TYPE, USERSPACE)?;
         }
         let mut managers = Vec::new();
@@ -116,11 +120,14 @@ impl Contender for Mptcp {
             managers.push((manager, before));
         }
         let helper = match self.path_manager {
+            PathManager::Default => None,
             PathManager::Fullmesh => {
                 announce(stage, &managers[1].0)?;
-                Helper::Follower { _thread: Follower::start(stage)? }
+                Some(Helper::Follower { _thread: Follower::start(stage)? })
             }
-            PathManager::NDiffPorts(subflows) => Helper::Opener { _thread: Opener::start(&stage.local, subflows)? },
+            PathManager::NDiffPorts(subflows) => {
+                Some(Helper::Opener { _thread: Opener::start(&stage.local, subflows)? })
+            }
         };
         self.running = Some(Running { _helper: helper, managers, undo });
         Ok(Offer { ends: stage.ends_of(link), socket: Transport::Mptcp, programs: Vec::new(), portals: None })

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hawser_portal::config::PrivateKey;
+use hawser_config::PrivateKey;
 use hawser_wire::{Rate, Way};
 
 use super::super::options::Options;

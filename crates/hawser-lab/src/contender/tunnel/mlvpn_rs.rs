@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use hawser_portal::config::{PrivateKey, PublicKey};
+use hawser_config::{PrivateKey, PublicKey};
 
 use super::super::options::Options;
 use super::super::{Contender, Programs};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use hawser_portal::config::PrivateKey;
+use hawser_config::PrivateKey;
 
 use super::super::options::Options;
 use super::super::{Contender, Programs};

@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use hawser_portal::config::PrivateKey;
+use hawser_config::PrivateKey;
 
 use super::super::links::{choose, steer};
 use super::super::options::Options;

@@ -50,6 +50,8 @@ pub fn recovery(line: Option<&Line>, events: &[Event]) -> Findings {
     let fine = Fine(line);
     if let Some(seconds) = fine.recovered_after(first.at.as_secs_f64(), last.at.as_secs_f64()) {
         findings.metrics.insert("recovery_ms".to_owned(), seconds * MILLI);
+        let outage = last.at.saturating_sub(first.at).as_secs_f64() + seconds;
+        findings.metrics.insert("outage_ms".to_owned(), outage * MILLI);
     }
     let handovers = events.iter().filter(|event| matches!(event.what, Happening::Handover { .. }));
     let gaps = handovers.map(|event| fine.longest_gap(event.at.as_secs_f64(), f64::INFINITY) * MILLI);
@@ -161,6 +163,8 @@ mod tests {
         ];
         for (name, parts, events, expected) in table {
             assert_eq!(found(&line(parts), events, "recovery_ms"), expected, "{name}");
+            let away = if events.len() > 1 { 2000.0 } else { 0.0 };
+            assert_eq!(found(&line(parts), events, "outage_ms"), expected.map(|ms| ms + away), "{name}");
         }
         assert!(recovery(None, &[cut()]).metrics.is_empty());
     }

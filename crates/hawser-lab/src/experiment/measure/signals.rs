@@ -3,10 +3,13 @@
 //! 1. Duplicate acknowledgments, of either direction, by RFC 5681 section 2, or with news of parts (RFC 6675).
 //! 2. Connections by their keys: a key's SHA-256 begins with the token by which a subflow joins (RFC 8684 section 3.2).
 //! 3. Everything counts once, however often it is retransmitted.
+//! 4. Segments that begin, change or end a connection are kept as a capture file, which says the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use hawser_decode::PcapWriter;
 use hawser_shim::mptcp::{CapableForm, Flags, JoinForm, MptcpOption, Segment, Sequence, Token};
 use hawser_wire::Look;
 
@@ -23,6 +26,7 @@ type Flow = (SocketAddr, SocketAddr);
 /// What was seen. Starts with nothing; one owner.
 #[derive(Debug)]
 pub struct Signals {
+    capture: PcapWriter<Vec<u8>>,
     ends: Ends,
     socket: Transport,
     directions: BTreeMap<Flow, Direction>,
@@ -52,6 +56,7 @@ impl Signals {
     /// Of flows between the ends; of Multipath TCP all, since its subflows have addresses of their own.
     pub fn new(ends: Ends, socket: Transport) -> Self {
         Self {
+            capture: PcapWriter::new(Vec::new()).expect("memory takes everything"),
             ends,
             socket,
             directions: BTreeMap::new(),
@@ -85,6 +90,17 @@ impl Signals {
             }
         }
         findings
+    }
+
+    /// Step 4: the file (pcap of raw IP packets).
+    pub fn into_capture(self) -> Vec<u8> {
+        self.capture.into_inner()
+    }
+
+    fn keep(&mut self, packet: &[u8]) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // 64 bits of nanoseconds last until 2554.
+        self.capture.packet(now.as_nanos() as u64, packet).expect("memory takes everything");
     }
 
     fn is_meant(&self, segment: &Segment<'_>) -> bool {
@@ -173,8 +189,13 @@ impl Look for Signals {
             return;
         }
         self.count_duplicate(&segment);
+        let mut is_kept = [Flags::SYN, Flags::FIN, Flags::RST].iter().any(|flag| segment.flags.has(*flag));
         for option in segment.mptcp().flatten() {
+            is_kept |= !matches!(&option, MptcpOption::Dss(dss) if !dss.data_fin);
             self.hear(&segment, &option);
+        }
+        if is_kept {
+            self.keep(packet);
         }
     }
 }
@@ -226,11 +247,27 @@ mod tests {
     const PORTS: (u16, u16) = (1000, 80);
     const BACK: (u16, u16) = (80, 1000);
 
-    fn seen(socket: Transport, packets: &[Draft]) -> Findings {
+    fn look_at<'p>(socket: Transport, packets: impl IntoIterator<Item = &'p [u8]>) -> Signals {
         let (client, server) = (Ipv4Addr::new(10, 0, 0, 1).into(), Ipv4Addr::new(10, 0, 0, 2).into());
         let mut signals = Signals::new(Ends { client, server }, socket);
-        packets.iter().for_each(|draft| signals.look(&draft.packet()));
-        signals.findings()
+        packets.into_iter().for_each(|packet| signals.look(packet));
+        signals
+    }
+
+    fn seen(socket: Transport, packets: &[Draft]) -> Findings {
+        let packets: Vec<Vec<u8>> = packets.iter().map(Draft::packet).collect();
+        look_at(socket, packets.iter().map(Vec::as_slice)).findings()
+    }
+
+    /// The packets of a capture file. Source: pcap-savefile(5).
+    fn packets_of(file: &[u8]) -> Vec<&[u8]> {
+        let (mut rest, mut packets) = (&file[24..], Vec::new());
+        while let Some((header, after)) = rest.split_first_chunk::<16>() {
+            let len = u32::from_le_bytes([header[8], header[9], header[10], header[11]]) as usize;
+            packets.push(&after[..len]);
+            rest = &after[len..];
+        }
+        packets
     }
 
     fn data(sequence: u32) -> Draft {
@@ -307,7 +344,13 @@ mod tests {
             says((2000, 80), false, &DATA_FIN),
             says(BACK, false, &DATA_FIN),
         ];
-        let metrics = seen(Transport::Mptcp, &packets).metrics;
+        let bytes: Vec<Vec<u8>> = packets.iter().chain(&[data(1), acknowledgment(101)]).map(Draft::packet).collect();
+        let signals = look_at(Transport::Mptcp, bytes.iter().map(Vec::as_slice));
+        let metrics = signals.findings().metrics;
+        let capture = signals.into_capture();
+        let kept = packets_of(&capture);
+        assert_eq!(kept.len(), packets.len(), "data and what acknowledges it are not kept");
+        assert_eq!(look_at(Transport::Mptcp, kept).findings().metrics, metrics, "the capture says the same");
         let found: Vec<f64> = SIGNALS[1..].iter().map(|name| metrics[*name]).collect();
         // The third flow joined nothing that is known, the fourth was not answered.
         assert_eq!(found, [2.0, 1.0, 3.0, 1.0, 2.0], "{metrics:?}");

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use hawser_config::{PrivateKey, PublicKey as ConfigKey};
 use hawser_core::congestion::Kind;
 use hawser_core::endpoint::{Config, Endpoint, Link, PeerConfig};
 use hawser_core::handshake::{Identity, Psk, PublicKey};
@@ -21,7 +22,6 @@ use hawser_core::session::{Buffers, Settings, Transmit};
 use hawser_core::transport::Transport;
 use hawser_core::units::{ByteCount, Ecn, LinkGroup, LinkId, Time};
 use hawser_core::wire::{CipherSet, InstanceId, Offer, Protection};
-use hawser_portal::config::{PrivateKey, PublicKey as ConfigKey};
 use hawser_sim::random::Seeded;
 use hawser_wire::Namespace;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

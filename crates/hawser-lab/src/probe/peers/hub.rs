@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use hawser_config::{PrivateKey, PublicKey};
 use hawser_portal::api::{Client, Status};
-use hawser_portal::config::{PrivateKey, PublicKey};
 use hawser_wire::traffic::ProcessUsage;
 
 use crate::cleanup::{self, Folder};
@@ -132,7 +132,7 @@ fn configuration(key_file: &Path, socket: &Path, peers: &[PrivateKey], traffic: 
 
 #[cfg(test)]
 mod tests {
-    use hawser_portal::config::Config;
+    use hawser_config::Config;
 
     use super::*;
 

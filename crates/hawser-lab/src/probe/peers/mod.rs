@@ -10,7 +10,7 @@ mod hub;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hawser_portal::config::PrivateKey;
+use hawser_config::PrivateKey;
 use hawser_wire::Direction;
 
 use self::generator::Generator;

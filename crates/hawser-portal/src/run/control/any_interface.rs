@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 
+use hawser_config::{Config, InterfaceName, Link, LinkName};
 use hawser_net::netcfg::Rtnl;
 
 use super::routes;
-use crate::config::{Config, InterfaceName, Link, LinkName};
 use crate::run::interfaces::Interfaces;
 use crate::run::plan;
 

@@ -12,13 +12,13 @@
 //! Rules of others that mean something particular stay before these, and also hold for the links' traffic
 //! (`hawser_net::netcfg::Rtnl::place_for_rules`).
 
+use hawser_config::{Config, Fail};
 use hawser_net::netcfg::{
     Change, Family, IfIndex, MarkMatch, NetConfigError, RouteSpec, Rtnl, RulePriority, RuleSpec, TableId,
 };
 use ipnet::IpNet;
 
 use super::rule_table;
-use crate::config::{Config, Fail};
 use crate::run::own;
 
 /// Compares all bits of a mark.

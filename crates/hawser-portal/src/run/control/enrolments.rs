@@ -8,10 +8,10 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use hawser_config::{Config, PublicKey};
 use hawser_core::handshake::PublicKey as CoreKey;
 use hawser_core::handshake::enrolment::{Invitation as CoreInvitation, InvitationId};
 
-use crate::config::{Config, PublicKey};
 use crate::pairing::{self, Invitation, Invitations};
 
 /// How long who enrolled is answered: as long as `hawser join` asks.

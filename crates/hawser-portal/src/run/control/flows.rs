@@ -11,13 +11,13 @@
 
 use std::time::{Duration, Instant};
 
+use hawser_config::{Scheduler, Transport};
 use hawser_core::flows::{FlowId, FlowPath, FlowShare, FlowSnapshot, LargestFlows};
 use hawser_core::units::ByteCount;
 use tokio::sync::oneshot;
 
 use super::reload::Places;
 use crate::api::{FLOWS_SCHEMA, FlowPathStatus, FlowStatus, Flows};
-use crate::config::{Scheduler, Transport};
 use crate::run::messages::Command;
 use crate::run::plan::SocketPlan;
 use crate::run::terms;

@@ -11,6 +11,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use hawser_config::{Config, Forward, InterfaceName, Link, PortRange, TakeoverRole};
 use hawser_net::netcfg::{
     Change, Feature, NetConfig, NetConfigError, NftChain, NftError, NftName, NftTable, Rtnl, SysctlError, SysctlKey,
     quoted,
@@ -18,7 +19,6 @@ use hawser_net::netcfg::{
 use ipnet::IpNet;
 
 use super::rule_table;
-use crate::config::{Config, Forward, InterfaceName, Link, PortRange, TakeoverRole};
 
 /// Where the chains are called (nft(8)): segment sizes where packets are mangled, translation as the last thing.
 const FORWARD_HOOK: &str = "type filter hook forward priority mangle";

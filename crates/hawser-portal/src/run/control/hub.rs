@@ -11,6 +11,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use hawser_config::{Config, Peer};
 use hawser_hub::claim::Role;
 use hawser_hub::epochs::Reserve;
 use hawser_hub::units::Epoch;
@@ -20,7 +21,6 @@ use serde::{Deserialize, Serialize};
 use super::mtu::Mtus;
 use super::system::needs_route;
 use crate::api::HubStatus;
-use crate::config::{Config, Peer};
 use crate::run::messages::Standing;
 
 /// What the state file holds. Plain data.

@@ -12,13 +12,13 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
+use hawser_config::{Config, Domain};
 use hawser_net::netcfg::{Family, NftName, PacketLog, SetElements};
 use hickory_proto::op::Message;
 use hickory_proto::rr::RData;
 
 use super::rule_table::{learns, set_name};
 use crate::api::Status;
-use crate::config::{Config, Domain};
 use crate::run::own;
 
 /// UDP's number, and the bytes of its header (RFC 768); of IPv4's without options (RFC 791) and of IPv6's (RFC 8200).

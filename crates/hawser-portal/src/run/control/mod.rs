@@ -38,6 +38,7 @@ mod usage;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use hawser_config::{Config, MarkKinds};
 use hawser_core::endpoint::Endpoint;
 use hawser_core::units::{Random, Time};
 use hawser_hub::units::Epoch;
@@ -52,8 +53,8 @@ use super::plan::{self, SocketPlan};
 use super::privileges::{self, Powers};
 use super::random::SystemRandom;
 use super::{Host, RunError, kill_switch, terms};
-use crate::api::ControlSocket;
-use crate::config::{Config, Keys, MarkKinds};
+use crate::api::{ControlSocket, Program};
+use crate::keys::Keys;
 use enrolments::Enrolments;
 use hub::Epochs;
 use key_log::KeyLog;
@@ -88,7 +89,7 @@ pub async fn run(config: Config, keys: Keys, host: &mut impl Host<(Config, Keys)
         tracing::warn!(%error, "memory may be dumped");
     }
     let closed = kill_switch::follow(&config).await?;
-    let socket = ControlSocket::bind(&config.portal.socket)?;
+    let socket = ControlSocket::bind(Program::Portal, &config.portal.socket)?;
     let mut system = System::open(config.tun.name.as_str()).await?;
     let result = forward(&config, keys, host, socket, &mut system).await;
     system.undo().await;

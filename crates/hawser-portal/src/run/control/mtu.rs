@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
+use hawser_config::{Config, MTU_MIN, Peer, PeerName};
 use hawser_net::netcfg::Mtu;
 use ipnet::IpNet;
 
 use super::system::needs_route;
-use crate::config::{Config, MTU_MIN, Peer, PeerName};
 
 /// What fits to each peer, by its name; bytes of an inner packet. Nothing at first; the control thread owns it.
 #[derive(Debug, Default)]

@@ -5,11 +5,11 @@
 
 use std::net::IpAddr;
 
+use hawser_config::{Config, DnsDomain, NameServerKeys};
 use hawser_net::netcfg::{Change, IfIndex, NameServers, NameServersError, Resolver, asked_servers};
 use ipnet::IpNet;
 
 use crate::api::DnsStatus;
-use crate::config::{Config, DnsDomain, NameServerKeys};
 
 /// Step 1; none without the key. Who has been asked to set them before goes on doing so.
 ///

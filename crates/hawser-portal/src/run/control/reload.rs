@@ -4,9 +4,10 @@
 //! 1. [`effective`] is the old configuration with what can change of the new one. 2. [`Places`] knows the core's name of
 //!    each peer, and what is to be done for the new ones.
 
+use hawser_config::{Config, MarkKinds, Peer, PublicKey};
 use hawser_core::units::PeerId;
 
-use crate::config::{Config, Keys, MarkKinds, Peer, PublicKey};
+use crate::keys::Keys;
 use crate::run::messages::Reload;
 use crate::run::plan;
 use crate::run::privileges::Powers;
@@ -143,7 +144,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::config::{MarkMatch, PrivateKey, Rule, Transport};
+    use hawser_config::{MarkMatch, PrivateKey, Rule, Transport};
 
     const KEYS: [&str; 3] = [
         "RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=",
@@ -176,7 +177,7 @@ mod tests {
         let elsewhere = (0, ONE.1, "\"192.0.2.9:4920\"");
         let with_ipv6 = (0, ONE.1, "\"192.0.2.1:4920\", \"[2001:db8::1]:4920\"");
         let mut with_link = old.clone();
-        with_link.links.push(crate::config::Link { transport: Transport::Udp, ..old.links[0].clone() });
+        with_link.links.push(hawser_config::Link { transport: Transport::Udp, ..old.links[0].clone() });
         let mut raw = config("10.77.0.1/24", 0, &[ONE, TWO, THREE]);
         raw.links[0].transport = Transport::Ip;
         let rule = |value| Rule { mark: Some(MarkMatch { value, mask: u32::MAX }), resend: false, ..Rule::default() };

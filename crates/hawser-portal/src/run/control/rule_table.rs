@@ -15,10 +15,10 @@
 //! 1. [`is_needed`] says whether a configuration has such rules. 2. [`table`] writes the table. 3. [`set_name`] is where the addresses of a
 //!    rule's domains are.
 
+use hawser_config::{CLASS_MASK, Config, Domain, MarkMatch, PortRange, Rule, class_bits};
 use hawser_net::netcfg::{Family, NftChain, NftError, NftName, NftSet, NftTable, quoted};
 use ipnet::IpNet;
 
-use crate::config::{CLASS_MASK, Config, Domain, MarkMatch, PortRange, Rule, class_bits};
 use crate::run::own;
 
 /// The bits of a flow's mark (`ct mark`) that say how it goes, and what they say. Others are left as they are.
@@ -193,7 +193,7 @@ fn guard(config: &Config, inside: &str) -> Result<Option<String>, NftError> {
         return Ok(None);
     }
     let refused = "ct state new,invalid ct status ! dnat drop";
-    if config.links.iter().any(crate::config::Link::is_any) {
+    if config.links.iter().any(hawser_config::Link::is_any) {
         return Ok(Some(format!("iifname != {{ {inside} }} {refused}")));
     }
     let links: Vec<String> = link_interfaces(config).map(quoted).collect::<Result<_, _>>()?;

@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
+use hawser_config::Config;
 use hawser_core::endpoint::Snapshot;
 
 use super::reload::Places;
 use crate::api::ScionStatus;
-use crate::config::Config;
 use crate::run::messages::Command;
 use crate::run::plan::SocketPlan;
 

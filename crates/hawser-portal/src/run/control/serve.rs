@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hawser_config::{Config, Link, MarkKinds, Metric, Peer};
 use hawser_core::endpoint::Event;
 use hawser_core::handshake::secrets::KeyLogEntry;
 use hawser_core::units::{LinkId, PeerId};
+use hawser_net::daemon::orders_of;
 use hawser_net::netcfg::{EventSender, LinkEvent, LinkWatch};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -28,13 +30,13 @@ use super::tell;
 use super::told::Told;
 use super::trend::Trend;
 use super::usage::Usage;
-use crate::api::{ControlSocket, EventKind, FlowQuestions, Orders};
-use crate::config::{Config, Keys, Link, MarkKinds, Metric, Peer};
+use crate::api::{Answering, ControlSocket, EventKind, FlowQuestions, Orders};
+use crate::keys::Keys;
 use crate::run::interfaces::Interfaces;
 use crate::run::messages::{Command, Lost, Reload, Report, State};
 use crate::run::plan::SocketPlan;
 use crate::run::privileges::Powers;
-use crate::run::{Host, Order, RunError, orders_of, terms};
+use crate::run::{Host, Order, RunError, terms};
 use crate::web::Web;
 
 mod deeds;
@@ -171,8 +173,8 @@ impl<'a> Serving<'a> {
         let (questions, mut of_flows) = unbounded_channel();
         self.heard = Some((orders_in.clone(), questions.clone()));
         self.open_configured_page();
-        let socket = socket.with_flows(questions);
-        let mut answering = std::pin::pin!(socket.serve_with(self.told.clone(), Some(orders_in)));
+        let answers = Answering::new(self.told.clone()).with_orders(orders_in).with_flows(questions);
+        let mut answering = std::pin::pin!(socket.serve(answers));
         let mut ticks = tokio::time::interval(REPORT_EVERY);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {

@@ -45,8 +45,8 @@ fn free<T: Ord>(taken: &BTreeSet<T>, number: impl Fn(&T) -> u16) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
     use crate::run::plan;
+    use hawser_config::Config;
 
     const V4: &str = "\"192.0.2.1:4920\"";
     const BOTH: &str = "\"192.0.2.1:4920\", \"[2001:db8::1]:4920\"";

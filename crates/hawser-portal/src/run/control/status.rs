@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use hawser_config::{Config, Link, Peer, Transport};
 use hawser_core::endpoint::Refusal;
 use hawser_core::fec::FecSnapshot;
 use hawser_core::path::health::{DownReason, HealthState};
@@ -22,7 +23,6 @@ use crate::api::{
     DataCapStatus, FecStatus, LinkStatus, Live, NOTHING_COMES_BACK, PEER_SAYS_DOWN, PathLoad, PathState, PathStatus,
     PeerStatus, SCHEMA, Status,
 };
-use crate::config::{Config, Link, Peer, Transport};
 use crate::run::messages::State;
 use crate::run::plan::SocketPlan;
 

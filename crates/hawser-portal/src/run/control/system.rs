@@ -10,6 +10,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use hawser_config::{Config, Peer};
 use hawser_net::netcfg::{
     Change, IfIndex, InstanceName, Interface, LinkEvent, NetConfig, NetConfigError, RouteSpec, Rtnl, SysctlKey,
 };
@@ -23,7 +24,6 @@ use super::name_servers;
 use super::rule_table;
 use super::takeover::Taken;
 use crate::api::DnsStatus;
-use crate::config::{Config, Peer};
 use crate::run::RunError;
 use crate::run::interfaces::Interfaces;
 use crate::run::own;

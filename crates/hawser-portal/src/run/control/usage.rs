@@ -12,12 +12,12 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use hawser_config::{Link, LinkName};
 use hawser_core::endpoint::Snapshot;
 use hawser_core::units::PathId;
 use serde::{Deserialize, Serialize};
 
 use super::calendar::Date;
-use crate::config::{Link, LinkName};
 use crate::run::plan::SocketPlan;
 
 /// What was counted is written this often.
@@ -172,7 +172,7 @@ impl Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{DataCap, MonthDay, Transport, Volume};
+    use hawser_config::{DataCap, MonthDay, Transport, Volume};
 
     const CAP: u64 = 5_000_000;
 

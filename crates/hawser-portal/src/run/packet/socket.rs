@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use hawser_config::TlsName;
 use hawser_core::session::{Moved, Transmit};
 use hawser_core::units::{Ecn, Time};
 use hawser_core::wire::{DATA_HEADER_LEN, TAG_LEN};
@@ -14,7 +15,6 @@ use hawser_net::link::{Ecn as NetEcn, Link, LinkError, MAX_DATAGRAM_BYTES, Refus
 use rustix::event::{PollFd, PollFlags};
 
 use super::any_link::AnyLink;
-use crate::config::TlsName;
 use crate::run::interfaces::Place;
 use crate::run::messages::Lost;
 #[cfg(not(feature = "scion"))]

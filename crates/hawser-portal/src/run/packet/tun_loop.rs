@@ -7,11 +7,10 @@
 use std::io::{self, IoSlice};
 
 use hawser_core::rules::Mark;
-use hawser_net::tun::{Received, Tun, WriteOutcome};
+use hawser_net::tun::{Received, Tun, WriteOutcome, header, offload};
 
 use super::ready::Ready;
 use super::{Parts, RunError, tun_failed};
-use crate::offload::{header, offload};
 use crate::run::control::TUN_QUEUE_LEN;
 
 /// Trains and bytes read in one round: all that the device's queue and the core's hold, so that what cannot go at once waits

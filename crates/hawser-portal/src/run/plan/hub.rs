@@ -1,12 +1,13 @@
 //! From a configuration to what a portal is in hubs.
 
+use hawser_config::{Config, Peer};
 use hawser_core::handshake::{Identity, PublicKey};
 use hawser_core::units::PeerId;
 use hawser_core::wire::{Offer, Version};
 use hawser_hub::pair::Member;
 use hawser_hub::units::{Epoch, MemberId};
 
-use crate::config::{Config, Keys, Peer};
+use crate::keys::Keys;
 use crate::run::messages::Hubs;
 
 /// Who is in no hub does not say that it knows what one says.

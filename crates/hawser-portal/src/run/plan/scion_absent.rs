@@ -1,9 +1,9 @@
 //! In the place of `scion.rs` where this program was built without SCION: there is nothing to plan.
 
+use hawser_config::{Link, Peer, ScionEndpoint, ScionPaths};
 use hawser_core::units::LinkGroup;
 
 use super::SocketPlan;
-use crate::config::{Link, Peer, ScionEndpoint, ScionPaths};
 
 /// Never called.
 pub(super) fn for_link(_: &Link, _: LinkGroup, paths: &ScionPaths, _: &[Peer]) -> Option<SocketPlan> {

@@ -4,7 +4,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use hawser_portal::config::LoadError;
+use hawser_config::LoadError;
 
 use crate::config::{Route, read_map};
 

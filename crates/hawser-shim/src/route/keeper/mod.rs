@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use hawser_portal::config::LoadError;
+use hawser_config::LoadError;
 use hawser_scion::EndpointAddr;
 use ipnet::Ipv4Net;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};

@@ -4,9 +4,9 @@
 
 use std::net::IpAddr;
 
+use hawser_config::Config;
 use hawser_net::netcfg::{EVERY_NAME, NetConfigError, Resolver, Rtnl, asked_servers, known_servers};
 use hawser_portal::api::{DnsStatus, Status};
-use hawser_portal::config::Config;
 
 use super::finding::Finding;
 use super::routes::goes_by;

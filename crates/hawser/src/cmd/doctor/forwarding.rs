@@ -1,7 +1,7 @@
 //! Step 4, of a portal with others behind it: whether the system forwards their packets.
 
+use hawser_config::Config;
 use hawser_net::netcfg::{ForwardDrop, NetConfigError, NftError, Rtnl, SysctlKey};
-use hawser_portal::config::Config;
 
 use super::finding::Finding;
 use crate::cmd::world;

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use hawser_config::{ANY_INTERFACE, Config, InterfaceName, Link, LinkName, Peer, PublicKey, Transport};
 use hawser_net::netcfg::{InterfaceAddress, LinkInfo, NetConfigError, NoRoute, RouteQuery, Rtnl};
 use hawser_portal::api::Status;
-use hawser_portal::config::{ANY_INTERFACE, Config, InterfaceName, Link, LinkName, Peer, PublicKey, Transport};
 use hawser_portal::run::link_mark;
 
 use super::by_link::ByLink;

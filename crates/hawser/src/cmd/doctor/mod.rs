@@ -28,9 +28,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Args;
+use hawser_config::{Config, DEFAULT_FILE};
 use hawser_net::netcfg::{NetConfigError, Rtnl};
 use hawser_portal::api::Status;
-use hawser_portal::config::{Config, DEFAULT_FILE};
 
 use self::finding::Severity;
 pub use self::finding::{Finding, render};

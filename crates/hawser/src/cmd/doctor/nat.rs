@@ -11,9 +11,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use hawser_config::PublicKey;
 use hawser_net::netcfg::{NetConfigError, Rtnl, SysctlKey};
 use hawser_portal::api::{PathState, Status};
-use hawser_portal::config::PublicKey;
 use hawser_portal::probe::{Probe, Seen};
 
 use super::by_link::ByLink;

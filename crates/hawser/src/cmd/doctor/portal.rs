@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
+use hawser_config::{Config, LoadError};
 use hawser_portal::api::{Client, ClientError, Status};
-use hawser_portal::config::{self, Config, Keys, LoadError};
+use hawser_portal::keys::Keys;
 
 use super::finding::Finding;
 use crate::failure::with_causes;
 
 /// The configuration, where it can be read; what is wrong with it, or its keys.
 pub fn configuration(file: &Path, findings: &mut Vec<Finding>) -> Option<Config> {
-    let (config, text) = match config::read(file) {
+    let (config, text) = match hawser_config::read(file) {
         Ok(read) => read,
         Err(error) => {
             findings.push(unread(file, &error));

@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
+use hawser_config::{PublicKey, Transport};
 use hawser_portal::api::Status;
-use hawser_portal::config::{PublicKey, Transport};
 use hawser_portal::probe::Probe;
 
 use super::by_link::ByLink;

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use hawser_config::Config;
 use hawser_net::netcfg::{NetConfigError, Rtnl};
-use hawser_portal::config::Config;
 
 use super::finding::Finding;
 use crate::cmd::world;

@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use hawser_portal::api::{Client, PathState};
-use hawser_portal::config;
 
 use super::finding::Finding;
 use crate::cmd::speed::Speed;
 
 /// A finding for each peer. Where the portal cannot be asked other findings say so.
 pub fn measure(file: &Path) -> Vec<Finding> {
-    let Ok((config, _)) = config::read(file) else { return Vec::new() };
+    let Ok((config, _)) = hawser_config::read(file) else { return Vec::new() };
     let Ok(status) = Client::status(&config.portal.socket) else { return Vec::new() };
     let reached = status.peers.iter().filter(|peer| peer.paths.iter().any(|path| path.state == PathState::Active));
     reached.map(|peer| found(&config.portal.socket, &peer.name)).collect()

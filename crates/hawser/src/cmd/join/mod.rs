@@ -21,8 +21,8 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
+use hawser_config::{DEFAULT_FILE, InterfaceName, PrivateKey};
 use hawser_net::netcfg::{Mark, Resolver};
-use hawser_portal::config::{DEFAULT_FILE, InterfaceName, PrivateKey};
 use hawser_portal::pairing::{EnrolError, Token, TokenError, Uplink, enrol};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 

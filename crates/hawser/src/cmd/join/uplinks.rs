@@ -6,8 +6,8 @@
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::net::SocketAddr;
 
+use hawser_config::{DEFAULT_TUN_NAME, InterfaceName};
 use hawser_net::netcfg::{RouteQuery, Rtnl};
-use hawser_portal::config::{DEFAULT_TUN_NAME, InterfaceName};
 use hawser_portal::pairing::Uplink;
 
 use crate::failure::Failure;

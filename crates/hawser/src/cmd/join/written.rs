@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::net::IpAddr;
 use std::path::Path;
 
-use hawser_portal::config::{InterfaceName, PrivateKey};
+use hawser_config::{InterfaceName, PrivateKey};
 use hawser_portal::pairing::{Token, Uplink};
 use ipnet::IpNet;
 

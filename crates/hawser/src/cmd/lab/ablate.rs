@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hawser_portal::config::reading::did_you_mean;
+use hawser_config::reading::did_you_mean;
 use hawser_sim::ablation::effect::Effect;
 use hawser_sim::ablation::{self, Ablation, Family, Ground, Law, Measured, NAMES, Variant, table};
 use hawser_sim::family::folder::{self, FolderError};

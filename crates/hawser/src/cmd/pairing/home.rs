@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hawser_portal::config::{DEFAULT_FILE, DEFAULT_SOCKET, DEFAULT_STATE_DIR};
+use hawser_config::{DEFAULT_FILE, DEFAULT_SOCKET, DEFAULT_STATE_DIR};
 
 /// Of the private key, beside the configuration.
 const KEY_FILE: &str = "private.key";

@@ -4,8 +4,9 @@ use std::io::{self, IsTerminal};
 use std::net::{IpAddr, SocketAddr};
 
 use clap::Args;
+use hawser_config::{Config, PeerName, Transport};
 use hawser_portal::api::{Client, ClientError};
-use hawser_portal::config::{self, Config, Keys, PeerName, Transport};
+use hawser_portal::keys::{self, Keys};
 use hawser_portal::pairing::{self, Endpoint, Host, Invitation, Invitations, Token, peer_file};
 use ipnet::IpNet;
 use qrcode::QrCode;
@@ -38,7 +39,7 @@ pub struct TokenOptions {
 /// Makes a token for the peer `name`, keeps it, has a running portal know it, and prints it.
 pub fn invite(home: &Home, name: &str, options: &TokenOptions) -> Result<(), Failure> {
     let name = PeerName::parse(name).map_err(|error| Failure::wrong(format!("name the peer {name:?}: {error}")))?;
-    let (config, keys) = config::load(&home.config)?;
+    let (config, keys) = keys::load(&home.config)?;
     refuse_taken(home, &config, &name)?;
     let token = make(home, &config, &keys, name, options)?;
     let known = match Client::reload(&home.socket) {

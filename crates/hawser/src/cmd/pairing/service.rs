@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use hawser_config::DEFAULT_FILE;
 use hawser_portal::api::Client;
-use hawser_portal::config::DEFAULT_FILE;
 use hawser_portal::pairing::make_folder;
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, Signal, kill_process};

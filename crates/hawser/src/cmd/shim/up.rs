@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hawser_portal::config::LogFormat;
+use hawser_config::LogFormat;
 use hawser_shim::config;
 
 use crate::cmd::up::host::ServiceManager;

@@ -29,7 +29,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use hawser_portal::config::DEFAULT_SOCKET;
+use hawser_config::DEFAULT_SOCKET;
 use ratatui::crossterm::event;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;

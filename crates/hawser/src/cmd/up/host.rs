@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hawser_portal::config::LoadError;
+use hawser_config::LoadError;
 use hawser_portal::run::{Host, Order};
 
 use super::notify;

@@ -8,7 +8,7 @@ use std::env;
 use std::fmt::Result as Formatted;
 use std::io::{self, IsTerminal};
 
-use hawser_portal::config::LogFormat;
+use hawser_config::LogFormat;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;

@@ -14,8 +14,8 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use hawser_config::PrivateKey;
 use hawser_portal::api::{LinkStatus, PathState, PathStatus, Status};
-use hawser_portal::config::PrivateKey;
 use hawser_wire::traffic::UdpFlow;
 use hawser_wire::{End, Namespace, Rate, veth};
 

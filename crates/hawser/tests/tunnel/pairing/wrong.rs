@@ -1,6 +1,6 @@
 //! Tokens and ports that are wrong: a sentence says so, with its cure, and nothing is left behind.
 
-use hawser_portal::config::PrivateKey;
+use hawser_config::PrivateKey;
 
 use super::*;
 use crate::footprint::Footprint;

@@ -11,6 +11,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
+use hawser_config::HostName;
 use hawser_net::netcfg::{asked_servers, known_servers};
 use hickory_proto::op::{Message, Query, ResponseCode};
 use hickory_proto::rr::{Name, RData, RecordType};
@@ -19,8 +20,6 @@ use tokio::net::UdpSocket;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
-
-use crate::config::HostName;
 
 const HOSTS: &str = "/etc/hosts";
 /// Where systemd-resolved answers (systemd-resolved.service(8)): by whatever device's servers it chooses.

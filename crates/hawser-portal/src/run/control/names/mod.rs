@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
+use hawser_config::{HostName, NamedEndpoint, Peer};
 use hawser_core::path::health::{DownReason, HealthState};
 use hawser_core::session::SessionSnapshot;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::api::NameStatus;
-use crate::config::{HostName, NamedEndpoint, Peer};
 pub use ask::Ways;
 use ask::{Answer, ask};
 use name::Name;
@@ -147,7 +147,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::Config;
+    use hawser_config::Config;
 
     fn peers(endpoints: &str) -> Vec<Peer> {
         let text = format!(

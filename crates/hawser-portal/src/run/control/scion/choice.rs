@@ -7,12 +7,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use hawser_config::ScionPaths;
 use hawser_core::units::LinkId;
 use hawser_scion::link::{Way, WayError};
 use hawser_scion::select::{Health, HealthTable, Loss, choose};
 use hawser_scion::{EndpointAddr, Fingerprint, Path};
-
-use crate::config::ScionPaths;
 
 /// How a path did when it was last looked at. Plain data.
 #[derive(Clone, Copy, Debug)]

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Instant;
 
+use hawser_config::{Config, ScionPaths};
 use hawser_core::alias::Alias;
 use hawser_core::endpoint::Snapshot;
 use hawser_core::path::health::{DownReason, HealthState};
@@ -24,7 +25,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::reload::Places;
 use crate::api::ScionStatus;
-use crate::config::{Config, ScionPaths};
 use crate::run::messages::{Command, Ways};
 use crate::run::plan::{Carriage, ScionRole, SocketPlan};
 use asker::{Asker, Heard};
@@ -73,7 +73,7 @@ impl Pathfinder {
         for plan in plans {
             let Carriage::Scion(ScionRole::Calls { endpoints, paths }) = &plan.carriage else { continue };
             for endpoint in endpoints {
-                let has = |peer: &&crate::config::Peer| peer.scion_endpoints.contains(endpoint);
+                let has = |peer: &&hawser_config::Peer| peer.scion_endpoints.contains(endpoint);
                 let peers: Vec<PeerId> = config.peers.iter().filter(has).filter_map(|peer| places.of(peer)).collect();
                 let key = (plan.id, *endpoint);
                 let search = match old.remove(&key).filter(|search| search.plan.is_same(plan)) {

@@ -4,12 +4,13 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hawser_config::{Config, Link, Metric};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::Serving;
 use crate::api::{Asked, Deed, EventKind};
-use crate::config::{Config, Keys, Link, Metric};
+use crate::keys::Keys;
 use crate::run::Host;
 use crate::run::messages::Reload;
 use crate::web::{DEFAULT_ADDRESS, Web};

@@ -5,12 +5,13 @@
 
 use std::time::Instant;
 
+use hawser_config::Config;
 use hawser_core::handshake::PublicKey;
 use hawser_core::handshake::enrolment::InvitationId;
 
 use super::super::{reload, sockets, tell};
 use super::Serving;
-use crate::config::{Config, Keys};
+use crate::keys::Keys;
 use crate::run::messages::{Command, Reload};
 use crate::run::{Host, kill_switch, plan, terms};
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use hawser_config::{Config, LinkName, Rule};
 use hawser_core::rules::RuleId;
 use hawser_core::session::PathSnapshot;
 use hawser_core::units::LinkTag;
 
 use crate::api::RuleStatus;
-use crate::config::{Config, LinkName, Rule};
 use crate::run::messages::State;
 use crate::run::plan::SocketPlan;
 use crate::run::terms::tag;

@@ -14,11 +14,11 @@
 
 use std::net::IpAddr;
 
+use hawser_config::Config;
 use hawser_net::netcfg::{Change, Family, Mark, MarkMatch, RouteSpec, RulePriority, RuleSpec, TableId};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::{Ground, families, refuse};
-use crate::config::Config;
 use crate::run::own;
 
 /// Places of the rules: before those of others for whole hosts or networks, which are mostly above 10,000.
@@ -87,7 +87,7 @@ mod tests {
     use hawser_net::netcfg::IfIndex;
 
     use super::super::{Ground, Plan};
-    use crate::config::Config;
+    use hawser_config::Config;
 
     fn index(number: u32) -> IfIndex {
         IfIndex::new(number).expect("not zero")

@@ -9,12 +9,12 @@ mod remote;
 
 use std::net::IpAddr;
 
+use hawser_config::{Config, Takeover, TakeoverRole};
 use hawser_net::netcfg::{
     Change, Family, IfIndex, LinkEvent, Metric, NetConfigError, NftError, RouteKind, RouteSpec, Rtnl, TableId,
 };
 use ipnet::IpNet;
 
-use crate::config::{Config, Takeover, TakeoverRole};
 use local::Local;
 use remote::Remote;
 

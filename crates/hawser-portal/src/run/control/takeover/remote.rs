@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+use hawser_config::{Config, InterfaceName, Kept, Transport};
 use hawser_net::netcfg::{
     Change, Family, Mark, MarkMatch, NetConfigError, NftChain, NftName, NftTable, RouteSpec, RulePriority, RuleSpec,
     SysctlKey, TableId, quoted,
@@ -27,7 +28,6 @@ use hawser_net::netcfg::{
 use ipnet::IpNet;
 
 use super::{Ground, TakeoverError, families, refuse};
-use crate::config::{Config, InterfaceName, Kept, Transport};
 use crate::run::own;
 
 /// The bit that marks packets, and in conntrack flows, of the client. Other bits of both stay as they are.
@@ -216,7 +216,7 @@ mod tests {
     use hawser_net::netcfg::{Change, Family, IfIndex};
 
     use super::super::{Ground, Plan};
-    use crate::config::Config;
+    use hawser_config::Config;
 
     fn index(number: u32) -> IfIndex {
         IfIndex::new(number).expect("not zero")

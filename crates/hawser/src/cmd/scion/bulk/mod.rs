@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use hawser_portal::config::{KeyFileError, PrivateKey, PublicKey};
+use hawser_config::{KeyFileError, PrivateKey, PublicKey};
 use hawser_scion::bulk::{self, Identity, Trust};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::Args;
-use hawser_portal::config::{PrivateKey, PublicKey};
+use hawser_config::{PrivateKey, PublicKey};
 use hawser_scion::EndpointAddr;
 use hawser_scion::bulk::{ReceiveError, ReceiveOrder, Received, SessionId, Trust, receive};
 use hawser_scion::conn::PortRange;

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
-use hawser_portal::config::{PrivateKey, Volume};
+use hawser_config::{PrivateKey, Volume};
 use hawser_scion::bulk::{
     Law, PathState, Progress, Rate, SendError, SendOrder, Sent, SourceError, Trust, Verdict, send,
 };

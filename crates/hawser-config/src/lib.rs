@@ -1,0 +1,182 @@
+//! Configurations: strict TOML in, a portal's [`Config`] or every fault out. Other files of Hawser's are read with the same.
+//!
+//! 1. [`reading`] makes a tree of the text and reads it section by section, key by key (`kinds`, `parsers`); what nobody
+//!    asked for is unknown, by the [`schema`]. `error` gives faults their places.
+//! 2. Each section has its type and its reader: `sections`, `links`, `rules` (`rule_values`, `marks`), `forward`,
+//!    `takeover`. Their values are right as soon as they are there: `values`, `words`, `key`, `scion`.
+//! 3. `together` looks at what must fit together across sections.
+//! 4. [`read`] does all that for a file and those of peers beside it (`load`).
+
+mod error;
+mod forward;
+mod hub;
+mod key;
+mod kinds;
+mod links;
+mod load;
+mod marks;
+mod parsers;
+pub mod reading;
+mod rule_values;
+mod rules;
+pub mod schema;
+#[cfg_attr(not(feature = "scion"), path = "scion_absent.rs")]
+mod scion;
+mod sections;
+mod takeover;
+#[cfg(test)]
+mod tests;
+mod together;
+mod values;
+mod words;
+
+use std::net::SocketAddr;
+
+pub use error::{ConfigError, Span};
+pub use forward::Forward;
+pub use hub::Hub;
+pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, PublicKey};
+pub use links::{ANY_INTERFACE, DataCap, Link, NamedEndpoint, Peer};
+pub use load::{LoadError, PEERS_FOLDER, TEXT_LIMIT, from_file, log_format, read, read_text};
+pub use marks::{CLASS_MASK, MarkKinds, MarkMatch, class_bits};
+pub use rule_values::{Domain, Mac, PortRange};
+pub use rules::Rule;
+pub use scion::{ScionEndpoint, ScionPaths};
+pub use sections::{Gateway, NameServerKeys, Nat, Portal, Traffic, Tun, Web};
+pub use takeover::{Kept, Takeover, TakeoverRole};
+pub use values::{
+    BitRate, DnsDomain, HostName, InterfaceName, InterfacePattern, IpProtocol, LinkName, MTU_MIN, Metric, MonthDay,
+    Mtu, NameError, PeerName, TcpCongestion, TlsName, Volume, VolumeError,
+};
+pub use words::{Cipher, Congestion, Fail, Keyword, LogFormat, Protection, Scheduler, Transport, Transported};
+
+use error::Faults;
+use links::Claims;
+use reading::{Document, Sited, parse, parse_into, values as alone};
+use rules::Known;
+use schema::SCHEMA;
+use together::Together;
+
+/// The port portals listen on where the contract's examples say nothing else.
+pub const DEFAULT_PORT: u16 = 4920;
+/// Where `hawser up` looks for its configuration.
+pub const DEFAULT_FILE: &str = "/etc/hawser/hawser.toml";
+/// Where a portal keeps what must outlive it.
+pub const DEFAULT_STATE_DIR: &str = "/var/lib/hawser";
+/// Where the control socket is.
+pub const DEFAULT_SOCKET: &str = "/run/hawser/hawser.sock";
+/// The TUN device's name.
+pub const DEFAULT_TUN_NAME: &str = "hawser0";
+
+/// A configuration in which everything is right and carried out by this version. Plain data, made by [`Config::parse`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The portal itself.
+    pub portal: Portal,
+    /// Its TUN device.
+    pub tun: Tun,
+    /// The networks behind it.
+    pub gateway: Gateway,
+    /// Address translation.
+    pub nat: Nat,
+    /// The links, in the order of the file.
+    pub links: Vec<Link>,
+    /// The peers, in the order of the file; at least one.
+    pub peers: Vec<Peer>,
+    /// How packets are treated.
+    pub traffic: Traffic,
+    /// What is treated otherwise; the first match wins.
+    pub rules: Vec<Rule>,
+    /// Ports of this host that lead to hosts behind peers.
+    pub forwards: Vec<Forward>,
+    /// Where Prometheus scrapes it; none: nowhere.
+    pub metrics: Option<SocketAddr>,
+    /// An address that a client behind the local portal has in the remote one's place; none: all keep theirs.
+    pub takeover: Option<Takeover>,
+    /// The page that shows the portal.
+    pub web: Web,
+    /// The hub that it is a member of.
+    pub hub: Option<Hub>,
+}
+
+impl Config {
+    /// Reads a configuration; `file` is what its faults are reported under.
+    ///
+    /// # Errors
+    /// Every fault found, in the order of the file. Where the text is no TOML, only what is wrong with that.
+    pub fn parse(text: &str, file: &str) -> Result<Self, Vec<ConfigError>> {
+        Self::parse_beside(text, file, None)
+    }
+
+    /// What of a configuration without faults is written in an old way: it is read, and a later version may not.
+    #[must_use]
+    pub fn outdated(text: &str, file: &str) -> Vec<ConfigError> {
+        let mut faults = Faults::new(file, text);
+        // Peers may stand in other files; what is missing is no old spelling.
+        parse_into(text, SCHEMA, &mut faults, |file| Self::of(file, Some(&[])));
+        faults.into_outdated()
+    }
+
+    /// The same with the peers of other files, where there is a folder for them: then this one need not have any.
+    fn parse_beside(text: &str, file: &str, others: Option<&[Peer]>) -> Result<Self, Vec<ConfigError>> {
+        parse(text, file, SCHEMA, |file| Self::of(file, others))
+    }
+
+    /// Reads all sections, and then looks at them together. None only where a fault was noted.
+    fn of(file: &mut Document<'_, '_, '_>, others: Option<&[Peer]>) -> Option<Self> {
+        file.demand("portal", "private_key_file = \"/etc/hawser/private.key\"");
+        file.demand("tun", "addresses = [\"10.77.0.2/24\"]");
+        if others.is_none() {
+            file.demand("peer", "name = \"hub\", public_key = \"…\", allowed_ips = [\"10.77.0.1/32\"]");
+        }
+        let portal = file.one("portal", sections::portal);
+        let tun = file.one("tun", sections::tun);
+        let gateway = file.one("gateway", sections::gateway);
+        let nat = file.one("nat", sections::nat);
+        let mut claims = Claims::of(file.tree);
+        let links = file.each("link", |table| links::link(table, &mut claims));
+        let peers = file.each("peer", |table| links::peer(table, &mut claims));
+        let traffic = file.one("traffic", sections::traffic);
+        let (mut marks, known) = (MarkKinds::default(), Known::of(file.tree));
+        let rules = file.each("rule", |table| Some(rules::rule(table, &mut marks, &known)));
+        let mut rules = rules.unwrap_or_default();
+        marks::classify(&mut rules, &mut marks, file.faults);
+        let forwards = file.each("forward", forward::forward);
+        let metrics = file.one("metrics", sections::metrics).flatten();
+        let takeover = file.one("takeover", takeover::read).flatten();
+        let web = file.one("web", sections::web);
+        let hub = file.one("hub", hub::section);
+        // Only its faults: who begins the log asks for the format before (`log_format`).
+        file.one("log", sections::log);
+
+        let (portal, tun, links, mut peers, forwards) = (portal?, tun?, links?, peers?, forwards?);
+        if file.faults.is_empty() {
+            hub::settle(&mut peers, file.faults);
+        }
+        peers.extend(others.into_iter().flatten().map(|peer| Sited { value: peer.clone(), span: 0..0 }));
+        let mut settled = None;
+        if file.faults.is_empty() {
+            // Only then: what was left out because of a fault would look pointless.
+            let (gateway, nat) = (gateway.as_ref(), nat.as_ref());
+            Together { portal: &portal, tun: &tun, gateway, nat, links: &links, peers: &peers }.check(file);
+            forward::check(&forwards, nat, &portal, &peers, file.faults);
+            rules::check(&rules, &tun, gateway, file.faults);
+            settled = takeover.and_then(|section| takeover::settle(section, &tun, &peers, file.faults));
+        }
+        Some(Self {
+            portal,
+            tun,
+            gateway: gateway.unwrap_or_default(),
+            nat: nat.unwrap_or_default(),
+            links: alone(links),
+            peers: alone(peers),
+            traffic: traffic.unwrap_or_default(),
+            rules: alone(rules),
+            forwards: alone(forwards),
+            metrics,
+            takeover: settled,
+            web: web.unwrap_or_default(),
+            hub,
+        })
+    }
+}

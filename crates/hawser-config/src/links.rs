@@ -1,0 +1,295 @@
+//! `[[link]]` and `[[peer]]`: what each says, and its reader.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+use toml::de::{DeTable, DeValue};
+
+use super::error::Fault;
+use super::hub;
+use super::key::PublicKey;
+use super::kinds::{keyword_but, parsed, string, within};
+use super::parsers::{
+    Endpoint, at_least, by_kind, endpoint, interface_name, interface_pattern, ip_address, link_name, network, path,
+    peer_name, weight,
+};
+use super::reading::{Sited, Table, Unique, values};
+use super::scion::{self, ScionEndpoint, ScionPaths};
+use super::values::{
+    BitRate, HostName, InterfaceName, InterfacePattern, LinkName, Metric, MonthDay, PeerName, TlsName, VOLUME_MIN,
+    Volume,
+};
+use super::words::Transport;
+
+/// What stands for every interface.
+pub const ANY_INTERFACE: &str = "*";
+/// The least rate, bit/s: a path's own words take a tenth of it.
+const RATE_MIN: u64 = 64_000;
+/// Days that every month has.
+const DAYS: std::ops::RangeInclusive<i64> = 1..=28;
+
+/// What must be there once in the whole file. Starts empty; used by one thread.
+#[derive(Default)]
+pub(super) struct Claims {
+    link_names: Unique<LinkName>,
+    peer_names: Unique<PeerName>,
+    public_keys: Unique<PublicKey>,
+    networks: Unique<IpNet>,
+    /// Peers that another one names as its standby.
+    standbys: BTreeSet<String>,
+}
+
+impl Claims {
+    /// Nothing yet, of a file's sections.
+    pub fn of(tree: &DeTable<'_>) -> Self {
+        Self { standbys: hub::standbys(tree), ..Self::default() }
+    }
+}
+
+/// `[[link]]`. Plain data; it has an interface or an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its name, once in a configuration.
+    pub name: LinkName,
+    /// The interface it binds to.
+    pub interface: Option<InterfaceName>,
+    /// With every interface: but these.
+    pub exclude: Vec<InterfacePattern>,
+    /// The source address it binds to.
+    pub address: Option<IpAddr>,
+    /// How its path carries packets.
+    pub transport: Transport,
+    /// Whether its streams go inside TLS, and the name that is asked for there.
+    pub tls: Option<TlsName>,
+    /// Its SCION paths, where that is its transport.
+    pub scion: Option<ScionPaths>,
+    /// Its tier.
+    pub metric: Metric,
+    /// Its part of what `weighted` sends; at least one.
+    pub weight: u8,
+    /// The most that it may carry in each direction.
+    pub max_rate: Option<BitRate>,
+    /// The most that it may carry in a month.
+    pub data_cap: Option<DataCap>,
+}
+
+/// `data_cap` and `data_cap_reset`. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataCap {
+    /// The volume, both directions together.
+    pub volume: Volume,
+    /// The day on which it begins anew.
+    pub reset: MonthDay,
+}
+
+impl Link {
+    /// Whether it stands for every interface with a way to an endpoint: each becomes a link of its own.
+    pub fn is_any(&self) -> bool {
+        self.interface.as_ref().is_some_and(|name| name.as_str() == ANY_INTERFACE)
+    }
+
+    /// The link of one interface of those that this one stands for.
+    pub fn of_interface(&self, interface: InterfaceName) -> Self {
+        let name = self.name.with_interface(&interface);
+        Self { name, interface: Some(interface), exclude: Vec::new(), ..self.clone() }
+    }
+}
+
+/// Reads a `[[link]]`.
+pub(super) fn link(table: &mut Table<'_, '_, '_>, claims: &mut Claims) -> Option<Link> {
+    let name = table.required("name", "name = \"dsl\"", link_name);
+    if let Some(name) = &name {
+        claims.link_names.claim(table, name.value.clone(), name.span.clone(), "the link name is taken");
+    }
+    let interface = table.get("interface", interface_name);
+    let exclude = table.list("exclude", interface_pattern).unwrap_or_default();
+    let address = table.get("address", ip_address);
+    let transport = table.get("transport", |v| keyword_but(v, scion::LATER_TRANSPORTS));
+    let (tls, scion) = (tls(table, transport), scion::link(table, transport));
+    check_place(table, interface.as_ref(), transport);
+    Some(Link {
+        interface,
+        exclude: values(exclude),
+        address,
+        transport: transport.unwrap_or(Transport::Udp),
+        tls,
+        scion,
+        metric: Metric(table.get("metric", |v| within(v, 0..=u16::MAX.into(), |fault| fault)).unwrap_or_default()),
+        weight: table.get("weight", weight).unwrap_or(1),
+        max_rate: table.get("max_rate", |v| at_least(v, RATE_MIN, "bits a second", "\"20M\"")).map(BitRate),
+        data_cap: data_cap(table),
+        name: name?.value,
+    })
+}
+
+/// Notes a fault where no interface can be bound to.
+fn check_place(table: &mut Table<'_, '_, '_>, interface: Option<&InterfaceName>, transport: Option<Transport>) {
+    let any = interface.is_some_and(|name| name.as_str() == ANY_INTERFACE);
+    let (interface, address) = (table.has("interface"), table.has("address"));
+    if !interface && !address {
+        let fault = Fault::new("a link needs an `interface` or an `address`");
+        table.here(fault.hint("add: interface = \"eth0\"    (`ip link` lists them)"));
+    }
+    if table.has("exclude") && !any {
+        let fault = Fault::new("`exclude` is for a link of every interface");
+        table.here(fault.hint("write: interface = \"*\", or leave `exclude` out"));
+    }
+    if address && any {
+        let fault = Fault::new("a link of every interface has no `address` of its own");
+        table.here(fault.hint("leave `address` out, or name the interface"));
+    }
+    if any && transport == Some(Transport::Scion) {
+        let fault = Fault::new("a link over SCION has one interface");
+        table.fault_at("transport", fault.hint("name the interface of this host's AS: interface = \"eth0\""));
+    }
+}
+
+/// TLS is of streams alone. A link that chooses by itself falls back to it.
+fn tls(table: &mut Table<'_, '_, '_>, transport: Option<Transport>) -> Option<TlsName> {
+    let tls = table.is("tls");
+    let name = table.get("tls_name", |v| parsed(v, TlsName::parse, "is no host name", "such as \"www.example.com\""));
+    if tls && transport != Some(Transport::Tcp) {
+        table.fault_at("tls", Fault::new("`tls` is of the transport `tcp` alone").hint("add: transport = \"tcp\""));
+    }
+    let on = tls || transport == Some(Transport::Auto);
+    if name.is_some() && !on {
+        table.fault_at("tls_name", Fault::new("`tls_name` needs `tls`").hint("add: tls = true"));
+    }
+    on.then(|| name.unwrap_or_default())
+}
+
+fn data_cap(table: &mut Table<'_, '_, '_>) -> Option<DataCap> {
+    let volume = table.get("data_cap", |v| at_least(v, VOLUME_MIN, "bytes", "\"50G\"")).map(Volume);
+    let day = |fault: Fault| fault.hint("a day that every month has");
+    let reset = table.get("data_cap_reset", |v| within(v, DAYS, day));
+    if reset.is_some() && !table.has("data_cap") {
+        let fault = Fault::new("`data_cap_reset` without a `data_cap`");
+        table.fault_at("data_cap_reset", fault.hint("add: data_cap = \"50G\""));
+    }
+    Some(DataCap { volume: volume?, reset: MonthDay(reset.unwrap_or(1)) })
+}
+
+/// `[[peer]]`. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its name, once in a configuration.
+    pub name: PeerName,
+    /// Its public key, once in a configuration.
+    pub public_key: PublicKey,
+    /// The file with a preshared key; relative to the configuration's folder.
+    pub preshared_key_file: Option<PathBuf>,
+    /// Where it is reached by all others, as far as that is known: the addresses of the file, and of a portal that runs those of
+    /// `names`, too.
+    pub endpoints: Vec<SocketAddr>,
+    /// How little each of them is preferred: its place in the list of the file, where all addresses of a name have one.
+    pub ranks: Vec<u8>,
+    /// The endpoints that are names.
+    pub names: Vec<NamedEndpoint>,
+    /// Where it is reached by links over SCION.
+    pub scion_endpoints: Vec<ScionEndpoint>,
+    /// The networks behind it, host bits zero; at least one, none of them twice. A standby has none.
+    pub allowed_ips: Vec<IpNet>,
+    /// The peer that is its standby in a hub.
+    pub standby: Option<PeerName>,
+    /// What a standby may take over: the networks of its active member.
+    pub shared_ips: Vec<IpNet>,
+}
+
+/// An endpoint that is a name. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedEndpoint {
+    /// The name.
+    pub name: HostName,
+    /// The port.
+    pub port: u16,
+    /// How little it is preferred.
+    pub rank: u8,
+}
+
+impl std::fmt::Display for NamedEndpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.name, self.port)
+    }
+}
+
+impl Peer {
+    /// The networks behind it, those that it shares with the active member of its hub among them.
+    pub fn networks(&self) -> Vec<IpNet> {
+        [&self.allowed_ips[..], &self.shared_ips].concat()
+    }
+
+    /// Whether we may call it.
+    pub fn has_endpoints(&self) -> bool {
+        !self.endpoints.is_empty() || !self.names.is_empty() || !self.scion_endpoints.is_empty()
+    }
+}
+
+/// Reads a `[[peer]]`.
+pub(super) fn peer(table: &mut Table<'_, '_, '_>, claims: &mut Claims) -> Option<Peer> {
+    let name = table.required("name", "name = \"hub\"", peer_name);
+    if let Some(name) = &name {
+        claims.peer_names.claim(table, name.value.clone(), name.span.clone(), "the peer name is taken");
+    }
+    let key = table.required("public_key", "public_key = \"…\"    (hawser pubkey < private.key)", public_key);
+    if let Some(key) = &key {
+        claims.public_keys.claim(table, key.value, key.span.clone(), "another peer has the public key");
+    }
+    let preshared_key_file = table.get("preshared_key_file", path);
+    let endpoints = table.set("endpoints", "the endpoint is there twice", endpoint).unwrap_or_default();
+    let is_standby = name.as_ref().is_some_and(|name| claims.standbys.contains(name.value.as_str()));
+    let allowed = if is_standby {
+        shared(table)
+    } else {
+        table.required_list("allowed_ips", "allowed_ips = [\"10.77.0.1/32\"]", network)
+    };
+    let standby = table.get("standby", peer_name);
+    for net in allowed.iter().flatten() {
+        claims.networks.claim(table, net.value, net.span.clone(), "the network belongs to a peer already");
+    }
+    let (ranks, names) = ranked(&endpoints);
+    let (endpoints, scion_endpoints) = by_kind(endpoints);
+    Some(Peer {
+        name: name?.value,
+        public_key: key?.value,
+        preshared_key_file,
+        endpoints,
+        ranks,
+        names,
+        scion_endpoints,
+        allowed_ips: values(allowed?),
+        standby,
+        shared_ips: Vec::new(),
+    })
+}
+
+/// A standby's networks: none of its own.
+fn shared(table: &mut Table<'_, '_, '_>) -> Option<Vec<Sited<IpNet>>> {
+    let own = table.list("allowed_ips", network).unwrap_or_default();
+    if let Some(first) = own.first() {
+        let fault = Fault::new("a standby has its active member's networks");
+        table.fault(first.span.clone(), fault.hint("leave `allowed_ips` out here, or `standby` there"));
+    }
+    Some(Vec::new())
+}
+
+fn public_key(value: &DeValue<'_>) -> Result<PublicKey, Fault> {
+    let hint = "44 characters, as printed on the other side by: hawser pubkey < private.key";
+    string(value, |text| PublicKey::parse(text).map_err(|error| Fault::new(error.to_string()).hint(hint)))
+}
+
+/// The places in the list of those that are addresses, and what are names.
+fn ranked(endpoints: &[Endpoint]) -> (Vec<u8>, Vec<NamedEndpoint>) {
+    let (mut ranks, mut names) = (Vec::new(), Vec::new());
+    for (place, endpoint) in endpoints.iter().enumerate() {
+        // Beyond 255 all are as good.
+        let rank = u8::try_from(place).unwrap_or(u8::MAX);
+        match endpoint {
+            Endpoint::Socket(_) => ranks.push(rank),
+            Endpoint::Name(name, port) => names.push(NamedEndpoint { name: name.clone(), port: *port, rank }),
+            Endpoint::Scion(_) => {}
+        }
+    }
+    (ranks, names)
+}

@@ -1,0 +1,329 @@
+//! `[[rule]]`: which packets are treated in another way than `[traffic]` says, and how.
+//!
+//! 1. [`rule`] reads what packets are compared with, and what they get. 2. The links that they go by are read by [`links`].
+//! 3. [`check`] looks at it together with the rest.
+
+use hawser_core::rules::PRIORITY_MOST;
+use ipnet::IpNet;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{Fault, Faults};
+use super::kinds::{boolean, keyword, quoted, within, wrong_kind};
+use super::marks::{self, CLASS_MASK, MarkKinds, MarkMatch, class_bits};
+use super::parsers::{interface_name, link_name, network, weight};
+use super::reading::{Sited, Table, values};
+use super::rule_values::{CLASS_MAX, CLASSES, Domain, Mac, PROTOCOLS, PortRange, domain, mac, number_or_name, ports};
+use super::sections::{Gateway, Tun};
+use super::values::{InterfaceName, LinkName};
+use super::words::{Fec, Scheduler};
+
+/// What `via` says of packets that go past the tunnel.
+const DIRECT: &str = "direct";
+/// What is no matter past the tunnel.
+const OF_THE_TUNNEL: [&str; 6] = ["scheduler", "resend", "fec", "weights", "strict", "priority"];
+
+/// `[[rule]]`. Plain data; what is none or empty matches everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rule {
+    /// The class's number.
+    pub dscp: Option<u8>,
+    /// The protocol's number.
+    pub protocol: Option<u8>,
+    /// The network that packets come from.
+    pub source: Option<IpNet>,
+    /// The network that they go to.
+    pub destination: Option<IpNet>,
+    /// The ports that they come from or go to.
+    pub ports: Vec<PortRange>,
+    /// Their mark.
+    pub mark: Option<MarkMatch>,
+    /// The device behind the gateway that they come from.
+    pub mac: Option<Mac>,
+    /// The interface that they come in by, from a network behind the gateway.
+    pub interface: Option<InterfaceName>,
+    /// The names whose addresses they go to.
+    pub domains: Vec<Domain>,
+    /// They go past the tunnel.
+    pub direct: bool,
+    /// By which number nftables tells the portal of them: with a device or names, where they stay in the tunnel.
+    pub class: Option<u8>,
+    /// The scheduler they get; none: that of `[traffic]`.
+    pub scheduler: Option<Scheduler>,
+    /// Whether what is lost is retransmitted.
+    pub resend: bool,
+    /// Whether repairs go along.
+    pub fec: bool,
+    /// The links that they go by: the first that works.
+    pub via: Vec<LinkName>,
+    /// Or all of these, by shares.
+    pub weights: Vec<(LinkName, u8)>,
+    /// By those, or not at all.
+    pub strict: bool,
+    /// When they leave, against others: higher first.
+    pub priority: i8,
+}
+
+impl Rule {
+    /// Whether a packet itself does not show what it asks for.
+    pub fn asks_for_device(&self) -> bool {
+        self.mac.is_some() || self.interface.is_some() || !self.domains.is_empty()
+    }
+
+    /// The mark by which the portal knows its packets: of its class, or what it asks for.
+    pub fn seen_mark(&self) -> Option<MarkMatch> {
+        let of_class = |class| MarkMatch { value: class_bits(class), mask: CLASS_MASK };
+        self.class.map(of_class).or(self.mark.filter(|_| !self.direct))
+    }
+
+    /// What matches, in a few words.
+    pub fn matches(&self) -> String {
+        let named = |names: &[(&str, u8)], number: u8| {
+            let name = names.iter().find(|(_, known)| *known == number);
+            name.map_or_else(|| number.to_string(), |(name, _)| (*name).to_owned())
+        };
+        let listed =
+            |what: &str, items: Vec<String>| (!items.is_empty()).then(|| format!("{what} {}", items.join(" ")));
+        let words = [
+            self.dscp.map(|class| named(&CLASSES, class)),
+            self.protocol.map(|protocol| named(&PROTOCOLS, protocol)),
+            self.source.map(|net| format!("from {net}")),
+            self.destination.map(|net| format!("to {net}")),
+            listed("ports", self.ports.iter().map(PortRange::to_string).collect()),
+            self.mark.map(|mark| format!("mark {:#x}/{:#x}", mark.value, mark.mask)),
+            self.mac.map(|mac| format!("mac {mac}")),
+            self.interface.as_ref().map(|interface| format!("interface {interface}")),
+            listed("domains", self.domains.iter().map(Domain::to_string).collect()),
+        ];
+        let words: Vec<String> = words.into_iter().flatten().collect();
+        if words.is_empty() { "everything".to_owned() } else { words.join(", ") }
+    }
+}
+
+/// Which links rules may name. Plain data.
+pub(super) struct Known {
+    /// Those of this file, right or wrong.
+    names: Vec<String>,
+    /// Peers call this portal by links of theirs, whose names are not known here.
+    called: bool,
+}
+
+impl Known {
+    /// What the file says of links.
+    pub fn of(tree: &DeTable<'_>) -> Self {
+        let links = tree.get("link").and_then(|links| links.get_ref().as_array());
+        let tables = links.into_iter().flat_map(|links| links.iter()).filter_map(|link| link.get_ref().as_table());
+        let name = |table: &DeTable<'_>| table.get("name").and_then(|name| name.get_ref().as_str().map(str::to_owned));
+        let listen = tree.get("portal").and_then(|portal| portal.get_ref().as_table()?.get("listen"));
+        let listens = listen.and_then(|listen| listen.get_ref().as_array().map(|list| !list.is_empty()));
+        Self { names: tables.filter_map(name).collect(), called: listens.unwrap_or(false) }
+    }
+
+    /// Why no packet can go by this link.
+    fn lacks(&self, name: &LinkName) -> Option<Fault> {
+        if self.called || self.names.iter().any(|known| known == name.as_str()) {
+            return None;
+        }
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        let fault = Fault::new(format!("no [[link]] is called {}", quoted(name.as_str())));
+        Some(fault.meant(name.as_str(), &names, || match names.is_empty() {
+            true => "add a [[link]] of that name".to_owned(),
+            false => format!("links of this file: {}", names.join(", ")),
+        }))
+    }
+}
+
+/// Reads one. `marks` is what the rules before it tell apart, `known` the links that it may name.
+pub(super) fn rule(table: &mut Table<'_, '_, '_>, marks: &mut MarkKinds, known: &Known) -> Rule {
+    let mut rule = Rule {
+        dscp: table.get("dscp", |value| number_or_name(value, "class", &CLASSES, CLASS_MAX)),
+        protocol: table.get("protocol", |value| number_or_name(value, "protocol", &PROTOCOLS, u8::MAX)),
+        source: table.get("source", network),
+        destination: table.get("destination", network),
+        ports: values(table.list("ports", ports).unwrap_or_default()),
+        mark: table.get("mark", marks::mark),
+        mac: table.get("mac", mac),
+        interface: table.get("interface", interface_name),
+        domains: table.set("domains", "the name is there twice", domain).unwrap_or_default(),
+        scheduler: table.get("scheduler", keyword),
+        resend: table.renamed("retransmit", "resend", boolean).unwrap_or(true),
+        fec: table.get("fec", keyword) == Some(Fec::Auto),
+        ..Rule::default()
+    };
+    if let Some(fault) = rule.mark.and_then(|mark| marks.claim(mark).err()) {
+        table.fault_at("mark", fault);
+    }
+    if table.raw("domains").and_then(DeValue::as_array).is_some_and(|domains| domains.is_empty()) {
+        table.here(Fault::new("`domains` is empty").hint("write: domains = [\"example.org\"], or leave it out"));
+    }
+    links(table, known, &mut rule);
+    let higher = |fault: Fault| fault.hint("higher goes first; all other traffic has 0");
+    let most = i64::from(PRIORITY_MOST);
+    rule.priority = table.get("priority", |value| within(value, -most..=most, higher)).unwrap_or(0);
+    check_acts(table);
+    if let (Some(from), Some(to)) = (rule.source, rule.destination)
+        && from.addr().is_ipv4() != to.addr().is_ipv4()
+    {
+        let fault = Fault::new("no packet goes from an IPv4 address to an IPv6 one, or back");
+        let hint = "leave `source` or `destination` out, or write one rule for each";
+        table.fault_at("destination", fault.hint(hint));
+    }
+    rule
+}
+
+/// Notes a fault where a rule says nothing of what its packets get.
+fn check_acts(table: &mut Table<'_, '_, '_>) {
+    let acts = ["scheduler", "retransmit", "resend", "fec", "via", "weights", "priority"];
+    if !acts.iter().any(|key| table.has(key)) {
+        let hint = "add what its packets get: via = [\"dsl\"], scheduler = \"redundant\", retransmit = false, or fec = \"auto\"";
+        table.here(Fault::new("a [[rule]] that changes nothing").hint(hint));
+    }
+}
+
+/// Reads the links that it names: `via`, in order, or `weights`, by shares; `strict`, and nowhere else.
+fn links(table: &mut Table<'_, '_, '_>, known: &Known, rule: &mut Rule) {
+    if table.raw("via").and_then(DeValue::as_str) == Some(DIRECT) {
+        return direct(table, rule);
+    }
+    let via = table.list("via", link_name);
+    let weights = table.optional("weights", weights);
+    rule.strict = table.is("strict");
+    if via.as_ref().is_some_and(Vec::is_empty) {
+        table.here(Fault::new("`via` is empty").hint("write: via = [\"dsl\", \"lte\"], or leave it out"));
+    }
+    let named = via.iter().flatten().map(|link| (&link.value, &link.span));
+    let shared = weights.iter().flat_map(|weights| weights.value.iter().map(|(name, _)| (name, &weights.span)));
+    for (name, span) in named.chain(shared) {
+        if let Some(fault) = known.lacks(name) {
+            table.fault(span.clone(), fault);
+        }
+    }
+    if via.is_some() && weights.is_some() {
+        let fault = Fault::new("`via` and `weights` in one [[rule]]");
+        let hint = "`via` takes one link after the other, `weights` all of them by shares: leave one out";
+        table.fault_at("weights", fault.hint(hint));
+    }
+    if let (Some(_), Some(other)) = (&weights, rule.scheduler.filter(|other| *other != Scheduler::Weighted)) {
+        let fault = Fault::new(format!("`weights` are no matter to the scheduler {other}"));
+        table.fault_at("scheduler", fault.fix("\"weighted\""));
+    }
+    if rule.strict && via.is_none() && weights.is_none() {
+        let fault = Fault::new("`strict`, and no link that it is about");
+        table.fault_at("strict", fault.hint("add: via = [\"dsl\"]"));
+    }
+    rule.via = table.distinct(via.unwrap_or_default(), "the link is there twice", LinkName::clone);
+    rule.weights = weights.map(|weights| weights.value).unwrap_or_default();
+    if !rule.weights.is_empty() {
+        rule.scheduler = rule.scheduler.or(Some(Scheduler::Weighted));
+    }
+}
+
+/// Nothing that the portal does with packets holds for these.
+fn direct(table: &mut Table<'_, '_, '_>, rule: &mut Rule) {
+    rule.direct = true;
+    table.get("via", |_| Ok(()));
+    table.get("weights", weights);
+    table.is("strict");
+    if let Some(key) = OF_THE_TUNNEL.into_iter().find(|key| table.has(key)) {
+        let fault =
+            Fault::new(format!("`{key}` beside `via = \"direct\"`: what goes past the tunnel is no matter to it"));
+        table.here(fault.hint(format!("leave `{key}` out, or name links: via = [\"dsl\"]")));
+    }
+}
+
+/// A part for each link.
+fn weights(value: &DeValue<'_>) -> Result<Vec<(LinkName, u8)>, Fault> {
+    let hint = "write: weights = { dsl = 3, lte = 1 }";
+    let DeValue::Table(parts) = value else {
+        return Err(wrong_kind("a part for each link", value).hint(hint));
+    };
+    if parts.is_empty() {
+        return Err(Fault::new("no link has a part").hint(hint));
+    }
+    let part = |(name, part): (&toml::Spanned<_>, &toml::Spanned<DeValue<'_>>)| {
+        let text: &std::borrow::Cow<'_, str> = name.get_ref();
+        let name = LinkName::parse(text).map_err(|error| Fault::new(error.to_string()))?;
+        Ok((name, weight(part.get_ref())?))
+    };
+    parts.iter().map(part).collect()
+}
+
+/// Notes a fault for every rule that no packet can fit.
+pub(super) fn check(rules: &[Sited<Rule>], tun: &Tun, gateway: Option<&Gateway>, faults: &mut Faults<'_>) {
+    let served = gateway.map_or(&[][..], |gateway| &gateway.serve);
+    for Sited { value: rule, span } in rules {
+        if rule.direct && !tun.default_route {
+            let fault =
+                Fault::new("`via = \"direct\"` without a `default_route`: other packets go past the tunnel anyway");
+            faults.add(span.clone(), fault.hint("leave the rule out, or add to [tun]: default_route = true"));
+        }
+        if rule.mac.is_some() && served.is_empty() {
+            let fault = Fault::new("`mac`, and no network behind this portal whose devices could be known by it");
+            faults.add(span.clone(), fault.hint("add to [gateway]: serve = [\"lan0\"]"));
+        }
+        if let Some(interface) = rule.interface.as_ref().filter(|interface| !served.contains(interface)) {
+            let fault = Fault::new(format!("`interface`: no network behind this portal is at {interface}"));
+            faults.add(span.clone(), fault.hint(format!("add to [gateway]: serve = [\"{interface}\"]")));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Config, ConfigError, Rule};
+    use super::*;
+
+    /// The rules of a portal with the links dsl and lte, or one that peers call.
+    fn rules(listens: bool, rules: &str) -> Result<Vec<Rule>, Vec<ConfigError>> {
+        let links = "[[link]]\nname = \"dsl\"\ninterface = \"eth0\"\n[[link]]\nname = \"lte\"\ninterface = \"wwan0\"\n";
+        let (portal, links) = if listens { ("listen = [\"0.0.0.0:4920\"]\n", "") } else { ("", links) };
+        let endpoints = if listens { "" } else { "endpoints = [\"198.51.100.7:4920\"]\n" };
+        let text = format!(
+            "[portal]\nprivate_key_file = \"key\"\n{portal}[tun]\naddresses = [\"10.77.0.2/24\"]\n{links}[[peer]]\nname = \"hub\"\n\
+             public_key = \"RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=\"\nallowed_ips = [\"10.77.0.1/32\"]\n{endpoints}{rules}"
+        );
+        Config::parse(&text, "test.toml").map(|config| config.rules)
+    }
+
+    fn name(text: &str) -> LinkName {
+        LinkName::parse(text).expect("a name")
+    }
+
+    #[test]
+    fn a_rule_names_links_in_order_or_by_shares() {
+        let text = "[[rule]]\nprotocol = \"udp\"\nvia = [\"dsl\", \"lte\"]\nstrict = true\npriority = 2\n\
+                    [[rule]]\nweights = { dsl = 3, lte = 1 }\n";
+        let read = rules(false, text).expect("right rules");
+        assert_eq!((&read[0].via[..], read[0].strict, read[0].priority), (&[name("dsl"), name("lte")][..], true, 2));
+        assert_eq!(read[1].weights, [(name("dsl"), 3), (name("lte"), 1)]);
+        assert_eq!((read[1].scheduler, read[1].strict), (Some(Scheduler::Weighted), false), "shares need it");
+    }
+
+    #[test]
+    fn what_no_packet_can_follow_is_told_with_a_hint() {
+        let table = [
+            ("via = [\"dls\"]", "no [[link]] is called \"dls\"", "did you mean \"dsl\"?"),
+            ("via = [\"starlink\"]", "no [[link]] is called \"starlink\"", "links of this file: dsl, lte"),
+            ("weights = { dsl = 1, ltd = 1 }", "no [[link]] is called \"ltd\"", "did you mean \"lte\"?"),
+            ("via = []", "`via` is empty", "write: via = [\"dsl\", \"lte\"], or leave it out"),
+            ("via = \"dsl\"", "`via`: expected a list, found a string", "a list stands in brackets"),
+            ("weights = {}", "`weights`: no link has a part", "write: weights = { dsl = 3, lte = 1 }"),
+            ("strict = true\npriority = 1", "`strict`, and no link that it is about", "add: via = [\"dsl\"]"),
+            ("priority = 4", "`priority`: 4 is not between -3 and 3", "higher goes first; all other traffic has 0"),
+        ];
+        for (rule, message, hint) in table {
+            let faults = rules(false, &format!("[[rule]]\n{rule}\n")).expect_err(rule);
+            let said: Vec<_> = faults.iter().map(|fault| (fault.message.as_str(), fault.hint.as_deref())).collect();
+            assert_eq!(said, [(message, Some(hint))], "{rule}");
+        }
+        let both = rules(false, "[[rule]]\nvia = [\"dsl\"]\nweights = { lte = 1 }\n").expect_err("both");
+        assert_eq!(both[0].message, "`via` and `weights` in one [[rule]]");
+        let other = rules(false, "[[rule]]\nweights = { lte = 1 }\nscheduler = \"flow\"\n").expect_err("no shares");
+        assert_eq!(other[0].corrected.as_deref(), Some("scheduler = \"weighted\""));
+    }
+
+    #[test]
+    fn a_portal_that_is_called_may_name_links_of_its_peers() {
+        let read = rules(true, "[[rule]]\nvia = [\"starlink\"]\n").expect("somebody may have it");
+        assert_eq!(read[0].via, [name("starlink")]);
+    }
+}

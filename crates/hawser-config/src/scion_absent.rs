@@ -1,0 +1,47 @@
+//! In the place of `scion.rs` where this program was built without SCION: nothing of it is read, so nothing of it exists.
+
+use std::net::SocketAddr;
+
+use super::error::Fault;
+use super::kinds::not_supported;
+use super::reading::Table;
+use super::words::Transport;
+
+/// Before a SCION endpoint.
+pub(super) const SCHEME: &str = "scion://";
+/// Transports of links that this version does not carry out.
+pub(super) const LATER_TRANSPORTS: &[Transport] = &[Transport::Scion];
+
+/// There is none. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ScionEndpoint {}
+
+impl std::fmt::Display for ScionEndpoint {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {}
+    }
+}
+
+/// There are none. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScionPaths {}
+
+/// Never called.
+pub(super) fn host(endpoint: &ScionEndpoint) -> SocketAddr {
+    match *endpoint {}
+}
+
+/// Its keys are unknown.
+pub(super) fn link(_: &mut Table<'_, '_, '_>, _: Option<Transport>) -> Option<ScionPaths> {
+    None
+}
+
+/// Refused.
+pub(super) fn endpoint(_: &str) -> Result<ScionEndpoint, Fault> {
+    Err(not_supported("scion"))
+}
+
+/// No text is one.
+pub(super) fn is_bare(_: &str) -> bool {
+    false
+}

@@ -1,0 +1,338 @@
+//! The sections that stand once, but for `[takeover]`: what each says, and its reader. A reader asks for its keys, lets the
+//! table find unknown ones, and gives a value only where everything in it is right.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+use toml::de::DeValue;
+
+use super::error::Fault;
+use super::kinds::{integer, keyword, keyword_but, parsed, quoted, string};
+use super::parsers::{
+    by_kind, interface_address, interface_name, ip_address, listen_address, metrics_address, path, web_address,
+};
+use super::reading::Table;
+use super::scion::{self, ScionEndpoint};
+use super::values::{DnsDomain, InterfaceName, IpProtocol, MTU_MIN, Mtu, ROOT, TcpCongestion};
+use super::words::{Cipher, Congestion, Fail, LogFormat, Protection, Scheduler, Transport};
+use super::{DEFAULT_SOCKET, DEFAULT_STATE_DIR, DEFAULT_TUN_NAME};
+
+/// The word for what the smallest path carries.
+const MTU_AUTO: &str = "auto";
+/// Transports that do not listen here: SCION has addresses of its own, and who listens takes what is named.
+const LATER_TRANSPORTS: &[Transport] = &[Transport::Scion, Transport::Auto];
+
+/// `[portal]`. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Portal {
+    /// The file with the private key; relative to the configuration's folder.
+    pub private_key_file: PathBuf,
+    /// Where every transport of `transports` listens; empty for a portal that only calls.
+    pub listen: Vec<SocketAddr>,
+    /// Where it listens in SCION packets.
+    pub scion_listen: Vec<ScionEndpoint>,
+    /// The transports that listen; at least one.
+    pub transports: Vec<Transport>,
+    /// Whether streams that come may be inside TLS.
+    pub tls: bool,
+    /// The protocol number of the transport `ip`.
+    pub ip_protocol: IpProtocol,
+    /// The control socket.
+    pub socket: PathBuf,
+    /// Where the keys of sessions are written to, for `hawser decode`; none: nowhere.
+    pub keylog: Option<PathBuf>,
+    /// Where it keeps what must outlive it.
+    pub state_dir: PathBuf,
+    /// Whether packets go from one peer to another.
+    pub relay: bool,
+}
+
+impl Portal {
+    /// Whether anybody may call.
+    pub fn listens(&self) -> bool {
+        !self.listen.is_empty() || !self.scion_listen.is_empty()
+    }
+
+    /// The UDP sockets that SCION packets come to.
+    pub fn scion_sockets(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.scion_listen.iter().map(scion::host)
+    }
+}
+
+/// Reads `[portal]`. Where something is missing that was noted, and nothing comes of the rest.
+pub(super) fn portal(table: &mut Table<'_, '_, '_>) -> Portal {
+    let key_file = table.required("private_key_file", "private_key_file = \"/etc/hawser/private.key\"", path);
+    let listen = table.set("listen", "listens there twice", listen_address);
+    let (listen, scion_listen) = by_kind(listen.unwrap_or_default());
+    let read = |v: &DeValue<'_>| keyword_but(v, LATER_TRANSPORTS);
+    let transports = table.set("transports", "the transport is there twice", read);
+    let tls = table.is("tls");
+    if tls && !transports.iter().flatten().any(|transport| *transport == Transport::Tcp) {
+        let fault = Fault::new("`tls`: no stream comes here: `transports` has no \"tcp\"");
+        table.fault_at("tls", fault.hint("write: transports = [\"udp\", \"tcp\"]"));
+    }
+    if transports.as_ref().is_some_and(Vec::is_empty) {
+        table.here(Fault::new("`transports` is empty").hint("write: transports = [\"udp\"]"));
+    }
+    Portal {
+        private_key_file: key_file.map(|file| file.value).unwrap_or_default(),
+        listen,
+        scion_listen,
+        transports: transports.unwrap_or_else(|| vec![Transport::Udp]),
+        tls,
+        ip_protocol: table.get("ip_protocol", ip_protocol).unwrap_or(IpProtocol::EXPERIMENT),
+        socket: table.get("socket", path).unwrap_or_else(|| DEFAULT_SOCKET.into()),
+        keylog: table.get("keylog", path),
+        state_dir: table.get("state_dir", path).unwrap_or_else(|| DEFAULT_STATE_DIR.into()),
+        relay: table.is("relay"),
+    }
+}
+
+fn ip_protocol(value: &DeValue<'_>) -> Result<IpProtocol, Fault> {
+    let number = integer(value)?;
+    IpProtocol::new(number).ok_or_else(|| {
+        Fault::new(format!("{number} is not a protocol number that is free to be used"))
+            .hint("253 or 254 are for everybody (RFC 3692)")
+            .fix("253")
+    })
+}
+
+/// `[tun]`. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tun {
+    /// The device's name.
+    pub name: InterfaceName,
+    /// Its addresses with their networks' prefixes; at least one.
+    pub addresses: Vec<IpNet>,
+    /// Its MTU; none: what the smallest path carries.
+    pub mtu: Option<Mtu>,
+    /// Whether everything goes by the tunnel.
+    pub default_route: bool,
+    /// Whether what comes in for a link's address is answered past the tunnel, as before there was one.
+    pub answer_by_link: bool,
+    /// What becomes of all that while the tunnel is away.
+    pub fail: Fail,
+    /// The name servers that the system asks.
+    pub dns: NameServerKeys,
+}
+
+impl Tun {
+    /// Whether it has an address of the network's IP version.
+    pub fn has_family_of(&self, net: &IpNet) -> bool {
+        let is_v4 = net.addr().is_ipv4();
+        self.addresses.iter().any(|address| address.addr().is_ipv4() == is_v4)
+    }
+}
+
+/// Name servers behind the tunnel, and which names are asked for there. No servers by default; plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NameServerKeys {
+    /// The servers, the preferred one first.
+    pub servers: Vec<IpAddr>,
+    /// Their domains; none: every name.
+    pub domains: Vec<DnsDomain>,
+}
+
+/// Reads `[tun]`, as `[portal]` is.
+pub(super) fn tun(table: &mut Table<'_, '_, '_>) -> Tun {
+    let default_name = || InterfaceName::parse(DEFAULT_TUN_NAME).expect("the constant is a name");
+    let name = table.get("name", interface_name).unwrap_or_else(default_name);
+    let addresses = table.required_list("addresses", "addresses = [\"10.77.0.2/24\"]", interface_address);
+    let addresses = addresses.unwrap_or_default();
+    if table.raw("mtu").is_some_and(|mtu| matches!(integer(mtu), Ok(0))) {
+        table.warn_at("mtu", Fault::new("`mtu`: 0 is written \"auto\" today").fix(quoted(MTU_AUTO)));
+    }
+    Tun {
+        name,
+        addresses: table.distinct(addresses, "the address is there twice", IpNet::addr),
+        mtu: table.get("mtu", mtu).flatten(),
+        default_route: table.is("default_route"),
+        answer_by_link: table.is("answer_by_link"),
+        fail: table.get("fail", keyword).unwrap_or(Fail::Open),
+        dns: name_servers(table),
+    }
+}
+
+/// None for `auto`, which was 0 once.
+fn mtu(value: &DeValue<'_>) -> Result<Option<Mtu>, Fault> {
+    if matches!(value, DeValue::String(text) if text == MTU_AUTO) {
+        return Ok(None);
+    }
+    match integer(value)? {
+        0 => Ok(None),
+        bytes => Mtu::new(bytes).map(Some).ok_or_else(|| {
+            Fault::new(format!("{bytes} is not between {MTU_MIN} and {}", u16::MAX))
+                .hint("\"auto\" takes what the smallest path carries")
+                .fix(quoted(MTU_AUTO))
+        }),
+    }
+}
+
+/// `dns` and `dns_domains`: name servers that the system asks while the portal runs.
+fn name_servers(table: &mut Table<'_, '_, '_>) -> NameServerKeys {
+    let servers = table.set("dns", "the name server is there twice", |v| match ip_address(v)? {
+        address if address.is_loopback() => {
+            Err(Fault::new(format!("{address} is this host, and not behind the tunnel")).hint("such as \"10.77.0.1\""))
+        }
+        address => Ok(address),
+    });
+    let domains = table.list("dns_domains", dns_domain).unwrap_or_default();
+    if let Some(first) = domains.first().filter(|_| !table.has("dns")) {
+        let fault = Fault::new("`dns_domains` without `dns`").hint("add: dns = [\"10.77.0.1\"]");
+        table.fault(first.span.clone(), fault);
+    }
+    let domains = table.distinct(domains, "the domain is there twice", DnsDomain::clone);
+    NameServerKeys { servers: servers.unwrap_or_default(), domains }
+}
+
+fn dns_domain(value: &DeValue<'_>) -> Result<DnsDomain, Fault> {
+    string(value, |text| match (DnsDomain::parse(text), Fault::new(format!("{} is not a domain", quoted(text)))) {
+        (Some(domain), _) => Ok(domain),
+        (None, fault) if text == ROOT => Err(fault.hint("every name").fix(quoted("~."))),
+        (None, fault) => Err(fault.hint("such as \"example.org\", or \"~.\" for every name")),
+    })
+}
+
+/// `[gateway]`. Plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gateway {
+    /// The interfaces of the networks behind this portal, whose packets go by the tunnel and back; none: it serves its host alone.
+    pub serve: Vec<InterfaceName>,
+    /// Whether they are behind the portal's inner address there, so that the peer need not know them.
+    pub masquerade: bool,
+}
+
+/// Reads `[gateway]`.
+pub(super) fn gateway(table: &mut Table<'_, '_, '_>) -> Gateway {
+    let serve = table.set("serve", "the interface is there twice", interface_name).unwrap_or_default();
+    Gateway { serve, masquerade: table.is("masquerade") }
+}
+
+/// `[nat]`. Plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Nat {
+    /// The interface behind whose address the peers' packets leave; none: no translation.
+    pub masquerade: Option<InterfaceName>,
+}
+
+/// Reads `[nat]`, where the empty string said once that there is no interface.
+pub(super) fn nat(table: &mut Table<'_, '_, '_>) -> Nat {
+    let none = matches!(table.raw("masquerade"), Some(DeValue::String(text)) if text.is_empty());
+    if none {
+        let today = Fault::new("`masquerade`: where there is no interface, leave the key out");
+        table.warn_at("masquerade", today);
+    }
+    let read = |v: &DeValue<'_>| if none { Ok(None) } else { interface_name(v).map(Some) };
+    Nat { masquerade: table.get("masquerade", read).flatten() }
+}
+
+/// `[web]`. Plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Web {
+    /// Where it listens from the start; none: nowhere until `hawser web` asks.
+    pub listen: Option<SocketAddr>,
+}
+
+/// Reads `[web]`.
+pub(super) fn web(table: &mut Table<'_, '_, '_>) -> Web {
+    Web { listen: table.get("listen", web_address) }
+}
+
+/// Reads `[metrics]`: where Prometheus scrapes the portal. None only where a fault was noted.
+pub(super) fn metrics(table: &mut Table<'_, '_, '_>) -> Option<SocketAddr> {
+    table.required("listen", "listen = \"127.0.0.1:9492\"", metrics_address).map(|listen| listen.value)
+}
+
+/// Reads `[log]`.
+pub(super) fn log(table: &mut Table<'_, '_, '_>) -> LogFormat {
+    table.get("format", keyword).unwrap_or(LogFormat::Text)
+}
+
+/// `[traffic]`. Plain data; the default is the contract's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traffic {
+    /// What chooses the path of a packet.
+    pub scheduler: Scheduler,
+    /// What decides how much a path may have in flight.
+    pub congestion: Congestion,
+    /// The kernel's congestion control below `tcp` paths; none: the system's.
+    pub tcp_congestion: Option<TcpCongestion>,
+    /// What is done to inner packets.
+    pub protection: Protection,
+    /// The cipher of data.
+    pub cipher: Cipher,
+}
+
+impl Default for Traffic {
+    fn default() -> Self {
+        Self {
+            scheduler: Scheduler::Adaptive,
+            congestion: Congestion::Bbr,
+            tcp_congestion: None,
+            protection: Protection::Encrypt,
+            cipher: Cipher::Auto,
+        }
+    }
+}
+
+/// Reads `[traffic]`.
+pub(super) fn traffic(table: &mut Table<'_, '_, '_>) -> Traffic {
+    let default = Traffic::default();
+    let traffic = Traffic {
+        scheduler: table.get("scheduler", keyword).unwrap_or(default.scheduler),
+        congestion: table.get("congestion", keyword).unwrap_or(default.congestion),
+        tcp_congestion: table.get("tcp_congestion", |v| {
+            let hint = "cat /proc/sys/net/ipv4/tcp_available_congestion_control";
+            parsed(v, TcpCongestion::parse, "is no name of a congestion control", hint)
+        }),
+        protection: table.get("protection", keyword).unwrap_or(default.protection),
+        cipher: table.get("cipher", keyword).unwrap_or(default.cipher),
+    };
+    if traffic.cipher == Cipher::Blake2s && traffic.protection != Protection::Authenticate {
+        let fault = Fault::new("`cipher`: blake2s does not encrypt");
+        let hint = "add to [traffic]: protection = \"authenticate\"    (inner packets then go in clear), or take another cipher";
+        table.fault_at("cipher", fault.hint(hint));
+    }
+    traffic
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Config;
+    use super::*;
+
+    fn read(keys: &str) -> Result<NameServerKeys, Vec<String>> {
+        let text = format!(
+            "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n[tun]\naddresses = [\"10.77.0.2/24\"]\n{keys}\n\
+             [[peer]]\nname = \"home\"\npublic_key = \"RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=\"\nallowed_ips = [\"10.77.0.1/32\"]\n"
+        );
+        let read = Config::parse(&text, "t.toml").map(|config| config.tun.dns);
+        read.map_err(|errors| errors.into_iter().map(|error| error.message).collect())
+    }
+
+    #[test]
+    fn servers_keep_their_order_and_domains_their_words() {
+        assert_eq!(read(""), Ok(NameServerKeys::default()));
+        let keys =
+            read("dns = [\"10.77.0.1\", \"fd77::1\"]\ndns_domains = [\"~.\", \"a.test\", \"~b.test\"]").expect("right");
+        assert_eq!(keys.servers, ["10.77.0.1", "fd77::1"].map(|server| server.parse::<IpAddr>().expect("an address")));
+        assert_eq!(keys.domains.iter().map(DnsDomain::as_str).collect::<Vec<_>>(), ["~.", "a.test", "~b.test"]);
+    }
+
+    #[test]
+    fn what_is_no_server_or_domain_is_a_fault() {
+        for (keys, fault) in [
+            ("dns = [\"hub.test\"]", "`dns`: \"hub.test\" is not an IP address"),
+            ("dns = [\"127.0.0.53\"]", "`dns`: 127.0.0.53 is this host, and not behind the tunnel"),
+            ("dns = [\"10.77.0.1\", \"10.77.0.1\"]", "the name server is there twice"),
+            ("dns_domains = [\"a.test\"]", "`dns_domains` without `dns`"),
+            ("dns = [\"10.77.0.1\"]\ndns_domains = [\".\"]", "`dns_domains`: \".\" is not a domain"),
+            ("dns = [\"10.77.0.1\"]\ndns_domains = [\"~~.\"]", "`dns_domains`: \"~~.\" is not a domain"),
+            ("dns = [\"10.77.0.1\"]\ndns_domains = [\"a.test\", \"a.test\"]", "the domain is there twice"),
+        ] {
+            let faults = read(keys).expect_err("it is faulty");
+            assert!(faults.iter().any(|found| found.contains(fault)), "{keys}: {faults:?}");
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! The values of a configuration: each type holds only what is right.
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use hawser_net::link::ip::IpProtocol;
+
+/// Longest name of a link or peer, in characters: a label of metrics and tables, not prose.
+const NAME_MAX: usize = 64;
+/// Longest interface name in bytes (`IFNAMSIZ` of linux/if.h less the closing zero).
+const INTERFACE_NAME_MAX: usize = 15;
+/// Longest name of a congestion control in bytes (`TCP_CA_NAME_MAX` of net/tcp.h less the closing zero).
+const TCP_CONGESTION_MAX: usize = 15;
+/// Least MTU of the TUN device, in bytes: IPv6 demands it (RFC 8200 section 5).
+pub const MTU_MIN: u16 = 1280;
+/// Stands before a domain whose names are asked for there, and which is not searched (resolvectl(1)).
+const ROUTED: char = '~';
+/// The domain of every name.
+pub(crate) const ROOT: &str = ".";
+/// Units of amounts and what they stand for: steps of 1000, as providers sell them.
+const UNITS: [(char, u64); 4] = [('k', 1_000), ('M', 1_000_000), ('G', 1_000_000_000), ('T', 1_000_000_000_000)];
+/// Digits behind the point of an amount that are read: thousandths of the unit.
+const DECIMALS: usize = 3;
+/// The least volume, bytes.
+pub(crate) const VOLUME_MIN: u64 = 1_000_000;
+
+/// Why text is not a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// There is nothing.
+    #[error("a name must not be empty")]
+    Empty,
+    /// Longer than allowed, in bytes.
+    #[error("a name has at most {max} characters")]
+    TooLong {
+        /// The limit.
+        max: usize,
+    },
+    /// A character that is not allowed.
+    #[error("a name must not contain {0:?}")]
+    Character(char),
+    /// `.` or `..`, which the kernel does not take for an interface.
+    #[error("`.` and `..` are no interface names")]
+    Dots,
+}
+
+/// A type that is a text: `as_str`, and `Display`.
+macro_rules! text {
+    ($($(#[$doc:meta])* $name:ident,)+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The text itself.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )+};
+}
+
+text! {
+    /// A link's name: letters, digits, `.`, `_` and `-`. Never empty; plain data.
+    LinkName,
+    /// A peer's name: letters, digits, `.`, `_` and `-`. Never empty; plain data.
+    PeerName,
+    /// A network interface's name, as the kernel takes it. Never empty; plain data.
+    InterfaceName,
+    /// A pattern for interface names: `*` stands for any characters, also none. Never empty; plain data.
+    InterfacePattern,
+    #[derive(Debug)]
+    /// The name of a congestion control of the kernel: letters, digits, `_` and `-`. Never empty; plain data.
+    TcpCongestion,
+    #[derive(Debug)]
+    /// A name that a host could have. Plain data.
+    HostName,
+    #[derive(Debug)]
+    /// A domain of name servers: `example.org`, `~example.org` or `~.`. Plain data.
+    DnsDomain,
+}
+
+/// How names are taken, and shown: as they are written.
+macro_rules! name {
+    ($($name:ident by $check:ident,)+) => {$(
+        impl $name {
+            /// Takes `text` as a name.
+            ///
+            /// # Errors
+            /// [`NameError`] where it is empty, too long, or has a character that is not allowed.
+            pub fn parse(text: &str) -> Result<Self, NameError> {
+                $check(text).map(|()| Self(text.to_owned()))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", self.0)
+            }
+        }
+    )+};
+}
+
+name! {
+    LinkName by check_name,
+    PeerName by check_name,
+    InterfaceName by check_interface_name,
+    InterfacePattern by check_interface_name,
+}
+
+impl LinkName {
+    /// The name of the link that one interface has, of a link that stands for every one: no other has a colon.
+    pub fn with_interface(&self, interface: &InterfaceName) -> Self {
+        Self(format!("{self}:{interface}"))
+    }
+
+    /// The name of the link that stands for every interface, of one that it stands for; of any other its own.
+    pub fn without_interface(&self) -> &str {
+        self.0.split_once(':').map_or(self.as_str(), |(name, _)| name)
+    }
+}
+
+fn check_name(text: &str) -> Result<(), NameError> {
+    check_length(text, NAME_MAX)?;
+    let odd = |c: &char| !(c.is_ascii_alphanumeric() || "._-".contains(*c));
+    text.chars().find(odd).map_or(Ok(()), |c| Err(NameError::Character(c)))
+}
+
+/// The kernel's rule (`dev_valid_name` in net/core/dev.c), with `%` refused too: it would make a name template.
+fn check_interface_name(text: &str) -> Result<(), NameError> {
+    check_length(text, INTERFACE_NAME_MAX)?;
+    if text == "." || text == ".." {
+        return Err(NameError::Dots);
+    }
+    let odd = |c: &char| c.is_whitespace() || c.is_control() || "/:%".contains(*c);
+    text.chars().find(odd).map_or(Ok(()), |c| Err(NameError::Character(c)))
+}
+
+fn check_length(text: &str, max: usize) -> Result<(), NameError> {
+    match text.len() {
+        0 => Err(NameError::Empty),
+        n if n > max => Err(NameError::TooLong { max }),
+        _ => Ok(()),
+    }
+}
+
+impl InterfacePattern {
+    /// Whether the interface called `name` fits.
+    pub fn matches(&self, name: &str) -> bool {
+        let (first, rest) = self.0.split_once('*').map_or((self.0.as_str(), None), |(first, rest)| (first, Some(rest)));
+        let Some(rest) = rest else { return name == first };
+        let Some(mut left) = name.strip_prefix(first) else { return false };
+        let mut parts: Vec<&str> = rest.split('*').collect();
+        let last = parts.pop().unwrap_or_default();
+        for part in parts {
+            let Some(at) = left.find(part) else { return false };
+            left = &left[at + part.len()..];
+        }
+        left.ends_with(last)
+    }
+}
+
+impl TcpCongestion {
+    /// Takes `name` where the kernel could have it.
+    pub fn parse(name: &str) -> Option<Self> {
+        let fits = (1..=TCP_CONGESTION_MAX).contains(&name.len());
+        let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        (fits && plain).then(|| Self(name.to_owned()))
+    }
+}
+
+impl HostName {
+    /// Takes `name` where a host could have it (RFC 1123 section 2.1, lengths of RFC 1035 section 2.3.4).
+    pub fn parse(name: &str) -> Option<Self> {
+        let label = |label: &str| {
+            let plain = label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+            (1..=63).contains(&label.len()) && plain && !label.starts_with('-') && !label.ends_with('-')
+        };
+        let address = name.parse::<std::net::IpAddr>().is_ok();
+        (name.len() <= 253 && name.split('.').all(label) && !address).then(|| Self(name.to_owned()))
+    }
+}
+
+impl DnsDomain {
+    /// Takes a domain in the words of resolvectl(1).
+    pub fn parse(text: &str) -> Option<Self> {
+        let name = text.strip_prefix(ROUTED);
+        let is_domain = name == Some(ROOT) || HostName::parse(name.unwrap_or(text)).is_some();
+        is_domain.then(|| Self(text.to_owned()))
+    }
+}
+
+/// The name that a link's TLS asks for; none by default. Plain data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsName(Option<HostName>);
+
+impl TlsName {
+    /// Takes `name` where a host could have it.
+    pub fn parse(name: &str) -> Option<Self> {
+        HostName::parse(name).map(|name| Self(Some(name)))
+    }
+
+    /// The name itself, if one is asked for.
+    pub fn as_str(&self) -> Option<&str> {
+        self.0.as_ref().map(HostName::as_str)
+    }
+}
+
+/// The tier of a link: less is better. Zero is the best; plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Metric(pub u16);
+
+/// The greatest inner packet, in bytes. At least [`MTU_MIN`]; plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mtu(u16);
+
+impl Mtu {
+    /// Takes `bytes` where the TUN device can have it.
+    pub fn new(bytes: i64) -> Option<Self> {
+        u16::try_from(bytes).ok().filter(|&b| b >= MTU_MIN).map(Self)
+    }
+
+    /// In bytes.
+    pub fn bytes(self) -> u16 {
+        self.0
+    }
+}
+
+/// A rate in bit/s, at least 64,000. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BitRate(pub u64);
+
+/// A volume in bytes, at least a million. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Volume(pub u64);
+
+/// A day that every month has. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MonthDay(pub u8);
+
+/// An amount on a command line is none. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("read amount: expected a number with a unit (k, M, G, T), 1M at least, such as 500M")]
+pub struct VolumeError;
+
+impl FromStr for Volume {
+    type Err = VolumeError;
+
+    fn from_str(text: &str) -> Result<Self, VolumeError> {
+        amount(text).filter(|amount| *amount >= VOLUME_MIN).map(Volume).ok_or(VolumeError)
+    }
+}
+
+/// A number with a unit.
+pub(crate) fn amount(text: &str) -> Option<u64> {
+    let unit = text.chars().last()?;
+    let (_, factor) = UNITS.iter().find(|(known, _)| known.eq_ignore_ascii_case(&unit))?;
+    let number = text[..text.len() - unit.len_utf8()].trim_end();
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(part) || whole.is_empty() || part.len() > DECIMALS {
+        return None;
+    }
+    let thousandths: u64 = format!("{part:0<DECIMALS$}").parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(*factor)?.checked_add(thousandths * (factor / 1_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_and_plain() {
+        let table = [
+            ("dsl-1.home_x", Ok(())),
+            ("", Err(NameError::Empty)),
+            ("my link", Err(NameError::Character(' '))),
+            ("döner", Err(NameError::Character('ö'))),
+        ];
+        for (text, expect) in table {
+            assert_eq!(LinkName::parse(text).map(|_| ()), expect, "{text:?}");
+        }
+        assert_eq!(PeerName::parse(&"x".repeat(65)).map(|_| ()), Err(NameError::TooLong { max: 64 }));
+    }
+
+    #[test]
+    fn interface_names_follow_the_kernel() {
+        let table = [
+            ("eth0.100", Ok(())),
+            ("wg@x", Ok(())),
+            ("a23456789012345", Ok(())),
+            ("a234567890123456", Err(NameError::TooLong { max: 15 })),
+            ("..", Err(NameError::Dots)),
+            ("eth0/1", Err(NameError::Character('/'))),
+            ("hawser%d", Err(NameError::Character('%'))),
+        ];
+        for (text, expect) in table {
+            assert_eq!(InterfaceName::parse(text).map(|_| ()), expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_mtu_carries_ipv6_and_fits_a_packet() {
+        for (bytes, expect) in [(1279, false), (1280, true), (65535, true), (65536, false), (-1, false)] {
+            assert_eq!(Mtu::new(bytes).is_some(), expect, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn names_of_the_kernel_and_of_hosts_are_plain() {
+        for (name, congestion, host) in [
+            ("cubic", true, true),
+            ("www.example.com", false, true),
+            ("a-b_c", true, false),
+            ("", false, false),
+            ("-x.example", false, false),
+            ("192.0.2.1", false, false),
+            ("sixteen-letters-", false, false),
+        ] {
+            assert_eq!(TlsName::parse(name).is_some(), host, "{name}");
+            assert_eq!(TcpCongestion::parse(name).is_some(), congestion, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_amount_has_a_unit_and_at_most_three_decimals() {
+        let table = [
+            ("20M", Some(20_000_000)),
+            ("1.5 G", Some(1_500_000_000)),
+            ("64k", Some(64_000)),
+            ("0.125m", Some(125_000)),
+            ("2T", Some(2_000_000_000_000)),
+            ("20", None),
+            ("M", None),
+            ("-1M", None),
+            ("1.2345M", None),
+            ("1.M5", None),
+            ("99999999999T", None),
+            ("", None),
+        ];
+        for (text, expect) in table {
+            assert_eq!(amount(text), expect, "{text:?}");
+        }
+        assert_eq!(("500M".parse(), "999k".parse::<Volume>()), (Ok(Volume(500_000_000)), Err(VolumeError)));
+    }
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        for (pattern, fits, fails) in [
+            ("lo", &["lo"][..], &["lo0", "l", ""][..]),
+            ("docker*", &["docker", "docker0"], &["dockr", "xdocker0"]),
+            ("*", &["", "eth0"], &[]),
+            ("*.100", &["eth0.100", ".100"], &["eth0.1001", "100"]),
+            ("br-*-x", &["br-1-x", "br--x"], &["br-x", "br-1-y"]),
+            ("v*e*h", &["veth", "vxexh"], &["vhe", "veh1"]),
+            ("a*a", &["aa", "aba"], &["a", "ab"]),
+        ] {
+            let pattern = InterfacePattern::parse(pattern).expect("a pattern");
+            assert!(fits.iter().all(|name| pattern.matches(name)), "{pattern:?} {fits:?}");
+            assert!(!fails.iter().any(|name| pattern.matches(name)), "{pattern:?} {fails:?}");
+        }
+        assert_eq!(InterfacePattern::parse(""), Err(NameError::Empty));
+        assert!(InterfacePattern::parse("eth/0").is_err());
+    }
+}

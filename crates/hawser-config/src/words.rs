@@ -1,0 +1,167 @@
+//! Values that are one of a few words.
+
+/// A value that is one of a few words.
+pub trait Keyword: Sized + Copy + PartialEq + 'static {
+    /// Every value with its word, in the contract's order.
+    const WORDS: &'static [(Self, &'static str)];
+
+    /// The value called `word`.
+    fn from_word(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(_, w)| *w == word).map(|(v, _)| *v)
+    }
+}
+
+/// Makes a type whose values are words.
+#[macro_export]
+macro_rules! keyword {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$vdoc])* $variant,)+ }
+
+        impl $crate::Keyword for $name {
+            const WORDS: &'static [(Self, &'static str)] = &[$((Self::$variant, $word),)+];
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(match self { $(Self::$variant => $word,)+ })
+            }
+        }
+    };
+}
+
+keyword! {
+    /// How the log is written.
+    LogFormat {
+        /// Lines that people read.
+        Text = "text",
+        /// An object of JSON a line.
+        Json = "json",
+    }
+}
+
+keyword! {
+    /// How a path carries packets. Plain data.
+    Transport {
+        /// UDP datagrams.
+        Udp = "udp",
+        /// A TCP stream.
+        Tcp = "tcp",
+        /// A bare IP protocol.
+        Ip = "ip",
+        /// SCION packets.
+        Scion = "scion",
+        /// UDP where it passes, else TCP, else TCP inside TLS.
+        Auto = "auto",
+    }
+}
+
+keyword! {
+    /// What chooses the path of a packet. Plain data.
+    Scheduler {
+        /// Earliest completion first, by what is measured.
+        Adaptive = "adaptive",
+        /// By fixed shares.
+        Weighted = "weighted",
+        /// A flow keeps one path.
+        Flow = "flow",
+        /// Every packet by every path.
+        Redundant = "redundant",
+    }
+}
+
+keyword! {
+    /// Whether repairs go along. Plain data.
+    Fec {
+        /// None.
+        Off = "off",
+        /// As many as the measured loss asks for.
+        Auto = "auto",
+    }
+}
+
+keyword! {
+    /// What becomes of the default route's traffic while the tunnel is away. Plain data.
+    Fail {
+        /// It goes by the links, as before there was a tunnel.
+        Open = "open",
+        /// It goes nowhere.
+        Closed = "closed",
+    }
+}
+
+keyword! {
+    /// A protocol with ports. Plain data.
+    Transported {
+        /// TCP.
+        Tcp = "tcp",
+        /// UDP.
+        Udp = "udp",
+    }
+}
+
+keyword! {
+    /// What decides how much a path may have in flight. Plain data.
+    Congestion {
+        /// RFC 9002 section 7.
+        NewReno = "newreno",
+        /// RFC 9438.
+        Cubic = "cubic",
+        /// The current IETF draft of BBR.
+        Bbr = "bbr",
+        /// RFC 6356, coupled.
+        Lia = "lia",
+        /// Coupled.
+        Olia = "olia",
+        /// Coupled.
+        Balia = "balia",
+    }
+}
+
+keyword! {
+    /// What is done to inner packets. Plain data.
+    Protection {
+        /// Nobody between the portals reads or changes them.
+        Encrypt = "encrypt",
+        /// Nobody between the portals changes them.
+        Authenticate = "authenticate",
+    }
+}
+
+keyword! {
+    /// The cipher of data. Plain data.
+    Cipher {
+        /// AES where both ends have the instructions, else ChaCha20.
+        Auto = "auto",
+        /// AES-128-GCM.
+        Aes128Gcm = "aes-128-gcm",
+        /// ChaCha20-Poly1305.
+        ChaCha20Poly1305 = "chacha20-poly1305",
+        /// Keyed BLAKE2s-128, authenticates only.
+        Blake2s = "blake2s",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt;
+
+    use super::*;
+
+    #[test]
+    fn every_word_reads_back_as_itself() {
+        fn holds<K: Keyword + fmt::Display + PartialEq + fmt::Debug>() {
+            for (value, word) in K::WORDS {
+                assert_eq!(value.to_string(), *word);
+                assert_eq!(K::from_word(word), Some(*value));
+            }
+            assert_eq!(K::from_word("UDP"), None);
+        }
+        holds::<Transport>();
+        holds::<Scheduler>();
+        holds::<Congestion>();
+        holds::<Protection>();
+        holds::<Cipher>();
+    }
+}
