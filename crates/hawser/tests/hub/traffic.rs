@@ -54,7 +54,7 @@ pub struct Noticed {
     pub download_stood_ms: f64,
     pub mbps_before: f64,
     pub mbps_after: f64,
-    /// Flows that broke, or brought nothing in the last second.
+    /// Flows that broke, or brought nothing from a second after the harm on.
     pub flows_that_died: usize,
 }
 
@@ -99,7 +99,7 @@ impl Traffic {
         let sum = |way: fn(&DuplexReport) -> &UdpReport, what: fn(&UdpReport) -> u64| {
             calls.iter().map(|call| what(way(call))).sum::<u64>()
         };
-        let died = |report: &FlowsReport| report.flows.iter().filter(|flow| is_dead(flow, end)).count();
+        let died = |report: &FlowsReport| report.flows.iter().filter(|flow| is_dead(flow, harm, end)).count();
         Noticed {
             gap_ms: millis(gap(&ping, before, end)),
             pings_lost: ping.lost(),
@@ -126,8 +126,9 @@ fn downward(call: &DuplexReport) -> &UdpReport {
     &call.down
 }
 
-fn is_dead(flow: &FlowReport, end: Moment) -> bool {
-    flow.broken.is_some() || flow.timeline.bytes_between(end - ms(1_000), end) == 0
+/// Among this many, one may wait for a retransmission for long.
+fn is_dead(flow: &FlowReport, harm: Moment, end: Moment) -> bool {
+    flow.broken.is_some() || flow.timeline.bytes_between(harm + ms(1_000), end) == 0
 }
 
 /// The longest time without an answer.
