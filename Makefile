@@ -23,7 +23,7 @@ BPF_CLANG   := clang-14
 BPF_VERSION := 14.0.6
 BPF_FLAGS   := -O2 -target bpf -mcpu=v3 -Wall -Wextra -Werror
 
-.PHONY: name-servers compat dist dist-test dist-tools endure demo page-test test scion check cross cross-tools router bench measure metrics-test results build unit tools fuzz scion-golden bpf bpf-check bpf-tools
+.PHONY: name-servers compat dist dist-test dist-tools endure demo hub-test page-test test scion check cross cross-tools router bench measure metrics-test results build unit tools fuzz scion-golden bpf bpf-check bpf-tools
 
 build:
 	$(CARGO) build --release --workspace
@@ -74,6 +74,13 @@ endure: tools
 	$(CARGO) test --release -p hawser --features endure --test endure --no-run
 	$(SUDO) env HAWSER_GUEST=$(GUEST) HAWSER_SOAK_S=$(SOAK_S) HAWSER_IDLE_S=$(IDLE_S) HAWSER_SEED=$(SEED) \
 	  $(CARGO) test --release -p hawser --features endure --test endure -- --test-threads 1 --nocapture $(filter-out all,$(CASE))
+
+## hub-test: a hub of real processes and FRR (root; half an hour): each member killed, silent, stopped or drained under traffic; or one
+## case: make hub-test CASE=killed. The figures are in target/tmp/hub-processes.json
+hub-test: tools
+	@$(MAKE) --no-print-directory tools TOOLS="frr:/usr/lib/frr/zebra frr:vtysh"
+	$(CARGO) test --release -p hawser --features endure --test hub --no-run
+	$(SUDO) $(CARGO) test --release -p hawser --features endure --test hub -- --test-threads 1 --nocapture $(filter-out all,$(CASE))
 
 ## page-test: the page at length (root): every story of a link and the time until it is seen, axe-core on every view, attacks, cost;
 ## and its pictures in docs/pictures, made anew. axe-core comes from npm

@@ -9,6 +9,7 @@
 
 mod error;
 mod forward;
+mod hub;
 mod key;
 mod kinds;
 mod links;
@@ -33,6 +34,7 @@ use std::net::SocketAddr;
 
 pub use error::{ConfigError, Span};
 pub use forward::Forward;
+pub use hub::Hub;
 pub use key::{KEY_BYTES, KeyError, KeyFileError, PresharedKey, PrivateKey, PublicKey};
 pub use links::{ANY_INTERFACE, DataCap, Link, NamedEndpoint, Peer};
 pub use load::{LoadError, PEERS_FOLDER, TEXT_LIMIT, from_file, log_format, read, read_text};
@@ -93,6 +95,8 @@ pub struct Config {
     pub takeover: Option<Takeover>,
     /// The page that shows the portal.
     pub web: Web,
+    /// The hub that it is a member of.
+    pub hub: Option<Hub>,
 }
 
 impl Config {
@@ -129,7 +133,7 @@ impl Config {
         let tun = file.one("tun", sections::tun);
         let gateway = file.one("gateway", sections::gateway);
         let nat = file.one("nat", sections::nat);
-        let mut claims = Claims::default();
+        let mut claims = Claims::of(file.tree);
         let links = file.each("link", |table| links::link(table, &mut claims));
         let peers = file.each("peer", |table| links::peer(table, &mut claims));
         let traffic = file.one("traffic", sections::traffic);
@@ -141,10 +145,14 @@ impl Config {
         let metrics = file.one("metrics", sections::metrics).flatten();
         let takeover = file.one("takeover", takeover::read).flatten();
         let web = file.one("web", sections::web);
+        let hub = file.one("hub", hub::section);
         // Only its faults: who begins the log asks for the format before (`log_format`).
         file.one("log", sections::log);
 
         let (portal, tun, links, mut peers, forwards) = (portal?, tun?, links?, peers?, forwards?);
+        if file.faults.is_empty() {
+            hub::settle(&mut peers, file.faults);
+        }
         peers.extend(others.into_iter().flatten().map(|peer| Sited { value: peer.clone(), span: 0..0 }));
         let mut settled = None;
         if file.faults.is_empty() {
@@ -168,6 +176,7 @@ impl Config {
             metrics,
             takeover: settled,
             web: web.unwrap_or_default(),
+            hub,
         })
     }
 }

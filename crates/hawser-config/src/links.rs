@@ -1,19 +1,21 @@
 //! `[[link]]` and `[[peer]]`: what each says, and its reader.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use ipnet::IpNet;
-use toml::de::DeValue;
+use toml::de::{DeTable, DeValue};
 
 use super::error::Fault;
+use super::hub;
 use super::key::PublicKey;
 use super::kinds::{keyword_but, parsed, string, within};
 use super::parsers::{
     Endpoint, at_least, by_kind, endpoint, interface_name, interface_pattern, ip_address, link_name, network, path,
     peer_name, weight,
 };
-use super::reading::{Table, Unique, values};
+use super::reading::{Sited, Table, Unique, values};
 use super::scion::{self, ScionEndpoint, ScionPaths};
 use super::values::{
     BitRate, HostName, InterfaceName, InterfacePattern, LinkName, Metric, MonthDay, PeerName, TlsName, VOLUME_MIN,
@@ -35,6 +37,15 @@ pub(super) struct Claims {
     peer_names: Unique<PeerName>,
     public_keys: Unique<PublicKey>,
     networks: Unique<IpNet>,
+    /// Peers that another one names as its standby.
+    standbys: BTreeSet<String>,
+}
+
+impl Claims {
+    /// Nothing yet, of a file's sections.
+    pub fn of(tree: &DeTable<'_>) -> Self {
+        Self { standbys: hub::standbys(tree), ..Self::default() }
+    }
 }
 
 /// `[[link]]`. Plain data; it has an interface or an address.
@@ -178,8 +189,12 @@ pub struct Peer {
     pub names: Vec<NamedEndpoint>,
     /// Where it is reached by links over SCION.
     pub scion_endpoints: Vec<ScionEndpoint>,
-    /// The networks behind it, host bits zero; at least one, none of them twice.
+    /// The networks behind it, host bits zero; at least one, none of them twice. A standby has none.
     pub allowed_ips: Vec<IpNet>,
+    /// The peer that is its standby in a hub.
+    pub standby: Option<PeerName>,
+    /// What a standby may take over: the networks of its active member.
+    pub shared_ips: Vec<IpNet>,
 }
 
 /// An endpoint that is a name. Plain data.
@@ -200,6 +215,11 @@ impl std::fmt::Display for NamedEndpoint {
 }
 
 impl Peer {
+    /// The networks behind it, those that it shares with the active member of its hub among them.
+    pub fn networks(&self) -> Vec<IpNet> {
+        [&self.allowed_ips[..], &self.shared_ips].concat()
+    }
+
     /// Whether we may call it.
     pub fn has_endpoints(&self) -> bool {
         !self.endpoints.is_empty() || !self.names.is_empty() || !self.scion_endpoints.is_empty()
@@ -218,7 +238,13 @@ pub(super) fn peer(table: &mut Table<'_, '_, '_>, claims: &mut Claims) -> Option
     }
     let preshared_key_file = table.get("preshared_key_file", path);
     let endpoints = table.set("endpoints", "the endpoint is there twice", endpoint).unwrap_or_default();
-    let allowed = table.required_list("allowed_ips", "allowed_ips = [\"10.77.0.1/32\"]", network);
+    let is_standby = name.as_ref().is_some_and(|name| claims.standbys.contains(name.value.as_str()));
+    let allowed = if is_standby {
+        shared(table)
+    } else {
+        table.required_list("allowed_ips", "allowed_ips = [\"10.77.0.1/32\"]", network)
+    };
+    let standby = table.get("standby", peer_name);
     for net in allowed.iter().flatten() {
         claims.networks.claim(table, net.value, net.span.clone(), "the network belongs to a peer already");
     }
@@ -233,7 +259,19 @@ pub(super) fn peer(table: &mut Table<'_, '_, '_>, claims: &mut Claims) -> Option
         names,
         scion_endpoints,
         allowed_ips: values(allowed?),
+        standby,
+        shared_ips: Vec::new(),
     })
+}
+
+/// A standby's networks: none of its own.
+fn shared(table: &mut Table<'_, '_, '_>) -> Option<Vec<Sited<IpNet>>> {
+    let own = table.list("allowed_ips", network).unwrap_or_default();
+    if let Some(first) = own.first() {
+        let fault = Fault::new("a standby has its active member's networks");
+        table.fault(first.span.clone(), fault.hint("leave `allowed_ips` out here, or `standby` there"));
+    }
+    Some(Vec::new())
 }
 
 fn public_key(value: &DeValue<'_>) -> Result<PublicKey, Fault> {

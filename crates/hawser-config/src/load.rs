@@ -15,7 +15,7 @@ use super::links::{self, Claims, Peer};
 use super::reading::{Sited, parse, parse_into};
 use super::schema::{PEER, SCHEMA};
 use super::words::LogFormat;
-use super::{Config, ConfigError, KeyFileError, sections};
+use super::{Config, ConfigError, KeyFileError, hub, sections};
 
 /// Where files of peers are, beside the configuration.
 pub const PEERS_FOLDER: &str = "peers.d";
@@ -150,8 +150,12 @@ impl PeerFile {
 
     fn read(path: PathBuf) -> Result<Self, LoadError> {
         let (peers, text) = from_file(&path, |text, file| {
-            let mut claims = Claims::default();
-            parse(text, file, &[PEER], |file| file.each("peer", |table| links::peer(table, &mut claims)))
+            parse(text, file, &[PEER], |file| {
+                let mut claims = Claims::of(file.tree);
+                let mut peers = file.each("peer", |table| links::peer(table, &mut claims))?;
+                hub::settle(&mut peers, file.faults);
+                Some(peers)
+            })
         })?;
         Ok(Self { path, text, peers })
     }

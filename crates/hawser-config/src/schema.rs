@@ -61,6 +61,7 @@ pub(crate) const PEER: SectionSchema = repeated("peer").of(&[
     key("preshared_key_file", "path", "none"),
     key("endpoints", "list of host:port or `scion://…`", "[]"),
     key("allowed_ips", "list of network/prefix", "required"),
+    key("standby", "name", "none"),
 ]);
 
 /// The whole contract.
@@ -148,5 +149,6 @@ pub const SCHEMA: &[SectionSchema] = &[
     ]),
     single("metrics").of(&[key("listen", "IP:port", "required")]),
     single("web").of(&[key("listen", "IP:port", "none")]),
+    single("hub").of(&[key("table", "kernel table's number", "254")]),
     single("log").of(&[key("format", "`text` or `json`", "\"text\"")]),
 ];

@@ -78,6 +78,11 @@ impl Gate {
         self.wards.get(peer as usize).map_or(Role::None, |ward| ward.ownership.role(now))
     }
 
+    /// Whether a peer has no hub, or does not know: it is served as ever.
+    pub fn is_plain(&self, PeerId(peer): PeerId) -> bool {
+        self.wards.get(peer as usize).is_some_and(|ward| ward.plain)
+    }
+
     /// The highest claim that is known of a peer.
     pub fn known(&self, PeerId(peer): PeerId) -> Option<Claim> {
         self.wards.get(peer as usize).and_then(|ward| ward.ownership.known())
@@ -111,10 +116,10 @@ impl Gate {
         };
         let Some(ward) = self.wards.get_mut(peer.0 as usize) else { return };
         match event {
-            Event::Session { .. } => ward.plain = !endpoint.knows_hub(*peer),
+            Event::Session { .. } => self.note_plain(*peer, !endpoint.knows_hub(*peer)),
             Event::Closed { .. } | Event::Silent { .. } => {
-                ward.plain = false;
                 ward.ownership.handle_gone();
+                self.note_plain(*peer, false);
             }
             Event::HubSaid { frame, .. } => {
                 if let Ok(ClaimMessage::Claim(claim)) = ClaimMessage::decode(frame.contents()) {
@@ -134,6 +139,11 @@ impl Gate {
         }
     }
 
+    /// Whether no peer's packets would be lost if this member ended: none that has a hub is owned.
+    pub fn is_drained(&self) -> bool {
+        self.wards.iter().all(|ward| ward.ownership.forwards_until() == Time::ZERO)
+    }
+
     /// The operator takes peers off this member, or no longer does.
     pub fn handle_drain(&mut self, now: Time, draining: bool, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
         self.draining = draining;
@@ -151,6 +161,15 @@ impl Gate {
     /// Step 4.
     pub fn poll_event(&mut self) -> Option<Announced> {
         self.announced.pop_front()
+    }
+
+    /// A peer has no hub of its own: who has it as a peer owns it.
+    fn note_plain(&mut self, peer: PeerId, plain: bool) {
+        let ward = &mut self.wards[peer.0 as usize];
+        if std::mem::replace(&mut ward.plain, plain) != plain {
+            let announcement = if plain { Announcement::Owner } else { Announcement::Withdrawn };
+            self.announced.push_back(Announced { peer, announcement, epoch: None });
+        }
     }
 
     /// Whatever changed of a peer: the endpoint serves it or not, it is told, and so are the routes.

@@ -80,6 +80,8 @@ struct Contact {
 struct Leaving {
     old: Member,
     since: Time,
+    /// When it may be over.
+    look_at: Time,
 }
 
 /// Two members and the decision between them. Begins with the active one claimed; whoever drives the endpoint owns it.
@@ -140,21 +142,23 @@ impl Pair {
         }
     }
 
-    /// Step 2. What is said leaves by the endpoint's next `poll_transmit`.
-    pub fn handle_round(&mut self, now: Time, endpoint: &mut Endpoint) {
+    /// Step 2. Whether there is something that leaves by the endpoint's next `poll_transmit`.
+    pub fn handle_round(&mut self, now: Time, endpoint: &mut Endpoint) -> bool {
+        let before = self.carrier;
         self.follow_presence(now, endpoint);
         if self.claimant.poll_timeout() <= now {
             self.claimant.handle_timeout(now);
         }
         // Whom packets leave is known before anything is said to it.
         self.follow_carrier(now, endpoint);
-        self.speak(now, endpoint);
-        self.let_go(now, endpoint);
+        let spoke = self.speak(now, endpoint);
+        let let_go = self.let_go(now, endpoint);
+        spoke || let_go || self.carrier != before
     }
 
     /// When [`Pair::handle_round`] is due, if nothing happens before.
     pub fn poll_timeout(&self) -> Time {
-        let lets_go = self.leaving.map_or(Time::NEVER, |leaving| leaving.since + LINGER);
+        let lets_go = self.leaving.map_or(Time::NEVER, |leaving| leaving.look_at);
         self.claimant.poll_timeout().min(lets_go)
     }
 
@@ -195,7 +199,8 @@ impl Pair {
         self.claimant.set_pace(silence, ask(&carrier, silence), refresh);
     }
 
-    fn speak(&mut self, now: Time, endpoint: &mut Endpoint) {
+    fn speak(&mut self, now: Time, endpoint: &mut Endpoint) -> bool {
+        let mut spoke = false;
         let reach = if self.claimant.is_pressed(now) { Reach::All } else { Reach::Best };
         while let Some((id, frame)) = self.claimant.poll_transmit(now) {
             let Some(to) = self.named(id).filter(|to| !self.withholds(now, *to, endpoint)) else { continue };
@@ -204,9 +209,10 @@ impl Pair {
             let written = ClaimMessage::Claim(frame).encode(&mut out);
             debug_assert_eq!(written, Ok(()), "the buffer has the longest message's length");
             if let Some(frame) = HubFrame::new(HubFrameType::Claim, out.written()) {
-                endpoint.say_to_hub(now, to.peer, frame, reach);
+                spoke |= endpoint.say_to_hub(now, to.peer, frame, reach);
             }
         }
+        spoke
     }
 
     /// Whether a member is not to know yet that it owns no more.
@@ -223,18 +229,26 @@ impl Pair {
         let carries = endpoint.carrier(to.peer) == Some(to.peer) || endpoint.hand_over(now, to.peer, what);
         if carries && to != self.carrier {
             let old = std::mem::replace(&mut self.carrier, to);
-            self.leaving = planned.then_some(Leaving { old, since: now });
+            self.leaving = planned.then_some(Leaving { old, since: now, look_at: now + LINGER });
             self.moved.push_back(Moved { to, epoch: self.claimant.claim().epoch, planned });
         }
     }
 
     /// The old owner has done what it had.
-    fn let_go(&mut self, now: Time, endpoint: &mut Endpoint) {
-        let Some(leaving) = self.leaving.filter(|leaving| leaving.is_over(now, endpoint)) else { return };
-        self.leaving = None;
-        if endpoint.has_in_flight(leaving.old.peer) {
-            endpoint.hand_over_rest(now, leaving.old.peer);
+    fn let_go(&mut self, now: Time, endpoint: &mut Endpoint) -> bool {
+        let Some(leaving) = &mut self.leaving else { return false };
+        if !leaving.is_over(now, endpoint) {
+            // What is acknowledged meanwhile is noticed by itself.
+            let (short, most) = (leaving.since + LINGER, leaving.since + LINGER_MOST);
+            leaving.look_at = if now < short { short } else { most };
+            return false;
         }
+        let old = leaving.old.peer;
+        self.leaving = None;
+        if endpoint.has_in_flight(old) {
+            endpoint.hand_over_rest(now, old);
+        }
+        true
     }
 }
 

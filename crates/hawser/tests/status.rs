@@ -78,6 +78,7 @@ fn status() -> Status {
         queued_bytes: 0,
         limit: Some(limit()),
         speed_refused: false,
+        hub: None,
     };
     let idle = PeerStatus {
         refused: Some("unknown_key".into()),
@@ -94,6 +95,7 @@ fn status() -> Status {
         queued_bytes: 0,
         limit: None,
         speed_refused: false,
+        hub: None,
     };
     Status {
         schema: SCHEMA,

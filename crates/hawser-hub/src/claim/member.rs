@@ -81,7 +81,7 @@ pub struct Ownership {
     draining: bool,
     ack_due: bool,
     announcement: Announcement,
-    announced: Announcement,
+    announced: (Announcement, Option<Epoch>),
 }
 
 impl Ownership {
@@ -98,7 +98,7 @@ impl Ownership {
             draining: false,
             ack_due: false,
             announcement: Announcement::Withdrawn,
-            announced: Announcement::Withdrawn,
+            announced: (Announcement::Withdrawn, None),
         }
     }
 
@@ -221,9 +221,11 @@ impl Ownership {
         Some(ClaimAck { epoch, role: self.role(now), draining: self.draining, stamp: Stamp(now) })
     }
 
-    /// How the prefixes are to be announced from now on, if that changed.
+    /// How the prefixes are to be announced from now on, if that changed, or the epoch of an owner's.
     pub fn poll_announcement(&mut self) -> Option<Announcement> {
-        (std::mem::replace(&mut self.announced, self.announcement) != self.announcement).then_some(self.announcement)
+        let epoch = self.known.filter(|_| self.announcement == Announcement::Owner).map(|claim| claim.epoch);
+        let now = (self.announcement, epoch);
+        (std::mem::replace(&mut self.announced, now) != now).then_some(self.announcement)
     }
 
     fn compare(&self, claim: Claim) -> Verdict {

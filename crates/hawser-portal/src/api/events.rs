@@ -50,11 +50,13 @@ pub enum EventKind {
     Resumed,
     /// Somebody gave a link another tier.
     TierSet,
+    /// Another member of a hub owns a peer: this portal itself, or one that it serves.
+    OwnerChanged,
 }
 
 impl EventKind {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::PortalStarted,
         Self::LinkUp,
         Self::LinkDown,
@@ -76,6 +78,7 @@ impl EventKind {
         Self::Paused,
         Self::Resumed,
         Self::TierSet,
+        Self::OwnerChanged,
     ];
 
     /// In words, as the log has them.
@@ -102,6 +105,7 @@ impl EventKind {
             Self::Paused => "link paused",
             Self::Resumed => "link resumed",
             Self::TierSet => "tier set",
+            Self::OwnerChanged => "owner changed",
         }
     }
 }
@@ -152,7 +156,7 @@ mod tests {
     fn every_kind_has_a_word_for_scripts_and_words_for_people_of_its_own() {
         let words: std::collections::BTreeSet<_> = EventKind::ALL.iter().map(|kind| kind.words()).collect();
         let names = EventKind::ALL.map(|kind| serde_json::to_string(&kind).expect("plain data"));
-        assert_eq!((words.len(), names.iter().collect::<std::collections::BTreeSet<_>>().len()), (21, 21));
+        assert_eq!((words.len(), names.iter().collect::<std::collections::BTreeSet<_>>().len()), (22, 22));
         assert_eq!(names[5], "\"degraded\"");
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Live;
+use super::{HubStatus, Live};
 use crate::limits::Limit;
 
 /// The version of the document (docs/monitoring.md): it grows by one where a field comes, goes or changes its meaning.
@@ -54,6 +54,9 @@ pub struct Status {
     /// For how long altogether the packet thread had a processor or waited for one, in seconds.
     #[serde(default)]
     pub packet_busy_s: f64,
+    /// This member of a hub asks its peers to go to their other one, and ends then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub draining: bool,
 }
 
 /// A rule, and what it did. Plain data.
@@ -181,6 +184,9 @@ pub struct PeerStatus {
     /// It would not send for the last speed test: another one is on, or there were too many.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub speed_refused: bool,
+    /// What it is in a hub, or this portal is to it as a member of one; none where there is no hub.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hub: Option<HubStatus>,
 }
 
 /// A name that a peer is reached by. Plain data.
@@ -385,6 +391,7 @@ mod tests {
             queued_bytes: 5,
             limit: None,
             speed_refused: false,
+            hub: None,
         };
         let status = Status {
             schema: SCHEMA,
@@ -407,6 +414,7 @@ mod tests {
             web: None,
             dns: None,
             packet_busy_s: 0.5,
+            draining: false,
         };
         let text = serde_json::to_string(&status).expect("it is plain data");
         assert_eq!(

@@ -52,6 +52,7 @@ fn judged(paths: &[[PathStatus; 2]], links: Vec<LinkStatus>, busy: f64) -> Limit
             queued_bytes: 0,
             limit: None,
             speed_refused: false,
+            hub: None,
         };
         let at = at as f64;
         let (uptime_s, packet_busy_s) = (10.0 + at * ELAPSED, 1.0 + at * busy * ELAPSED);
@@ -189,5 +190,6 @@ fn peer() -> PeerStatus {
         queued_bytes: 0,
         limit: None,
         speed_refused: false,
+        hub: None,
     }
 }

@@ -25,6 +25,8 @@ const BYTES_PER_MBIT: f64 = 125_000.0;
 const REFUSED_BYTES: &str = "send_refused_bytes";
 /// Why a peer that answers has no session, in the status' words.
 const REFUSALS: [&str; 2] = ["unknown_key", "preshared_key"];
+/// What a peer of a hub is, in the status' words.
+const HUB_ROLES: [&str; 6] = ["active", "claiming", "standby", "owner", "fenced", "none"];
 const STATES: [PathState; 6] =
     [PathState::New, PathState::Validating, PathState::Active, PathState::Suspect, PathState::Down, PathState::NoRoute];
 
@@ -43,6 +45,7 @@ impl Collector for Families {
         let (status, mut out) = (&self.0, Writer(encoder));
         portal(status, &mut out)?;
         peers(&status.peers, &mut out)?;
+        hubs(&status.peers, &mut out)?;
         repairs(&status.peers, &mut out)?;
         let paths: Vec<LabelledPath<'_>> = status.peers.iter().flat_map(labelled).collect();
         path_states(&paths, &mut out)?;
@@ -80,6 +83,20 @@ fn peers(peers: &[PeerStatus], out: &mut Writer<'_>) -> Result<(), fmt::Error> {
     out.counter("hawser_peer_receive", Some(Unit::Bytes), help, count(|peer| peer.rx_bytes))?;
     let help = "Bytes of inner packets sent to the peer";
     out.counter("hawser_peer_transmit", Some(Unit::Bytes), help, count(|peer| peer.tx_bytes))
+}
+
+/// Of a portal in a hub alone.
+fn hubs(peers: &[PeerStatus], out: &mut Writer<'_>) -> Result<(), fmt::Error> {
+    let known = || peers.iter().filter_map(|peer| Some((peer, peer.hub.as_ref()?)));
+    if known().next().is_none() {
+        return Ok(());
+    }
+    let roles = known()
+        .flat_map(|(peer, hub)| HUB_ROLES.map(|role| (with(of_peer(peer), "role", role), flag(hub.role == role))));
+    let help = "Whether this is what the peer is in its hub, or what this portal is to it as a member of one";
+    out.gauge("hawser_peer_hub_role", None, help, roles)?;
+    let epochs = known().map(|(peer, hub)| (of_peer(peer), hub.epoch as f64));
+    out.gauge("hawser_peer_hub_epoch", None, "The highest epoch that is known of who owns the peer", epochs)
 }
 
 fn repairs(peers: &[PeerStatus], out: &mut Writer<'_>) -> Result<(), fmt::Error> {

@@ -7,7 +7,7 @@ use hawser_net::link::LinkError;
 use hawser_net::netcfg::NetConfigError;
 use hawser_net::tun::{SteeringError, TunError};
 
-use super::control::{KeyLogFileError, TakeoverError};
+use super::control::{EpochsError, KeyLogFileError, TakeoverError};
 use super::kill_switch::KillSwitchError;
 use crate::api::ServeError;
 
@@ -50,6 +50,9 @@ pub enum RunError {
     /// The key log cannot be written.
     #[error(transparent)]
     KeyLog(#[from] KeyLogFileError),
+    /// The epochs of a hub's peer cannot be kept.
+    #[error(transparent)]
+    Epochs(#[from] EpochsError),
     /// A `listen` address could not be opened.
     #[error("listen")]
     Listen(#[source] LinkError),
@@ -87,6 +90,7 @@ impl RunError {
                 Some("stop the other portal, or give this one another [portal] socket".to_owned())
             }
             Self::KeyLog(error) => error.hint(),
+            Self::Epochs(error) => Some(error.hint()),
             Self::Listen(LinkError::Bind { .. }) => Some("does something else listen there? ss -lunp".to_owned()),
             Self::Panicked => Some("this is a bug: please report it with the message above".to_owned()),
             _ => None,

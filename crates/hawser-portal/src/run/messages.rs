@@ -11,6 +11,10 @@ use hawser_core::handshake::enrolment::Invitation;
 use hawser_core::rules::Rules;
 use hawser_core::session::{SpeedError, SpeedRun, Terms};
 use hawser_core::units::{LinkGroup, LinkId, PeerId, Time};
+use hawser_hub::claim::Role;
+use hawser_hub::gate::Announced;
+use hawser_hub::pair::{Member, Moved};
+use hawser_hub::units::{Epoch, MemberId};
 use hawser_net::netcfg::LinkEvent;
 #[cfg(feature = "scion")]
 use hawser_scion::daemon::PortRange;
@@ -49,6 +53,8 @@ pub enum Command {
     },
     /// End the speed test with a peer.
     EndSpeed(PeerId),
+    /// Ask the peers that this member of a hub owns to go to their other one.
+    Drain,
     /// Close the sessions, and end.
     Stop,
 }
@@ -92,6 +98,39 @@ impl std::fmt::Debug for Reload {
     }
 }
 
+/// What a portal is in hubs when it starts. In none by default. Owned data.
+#[derive(Debug)]
+pub struct Hubs {
+    /// Above each epoch that this portal ever made.
+    pub first: Epoch,
+    /// The active member and the standby of each hub that it is a peer of.
+    pub pairs: Vec<[Member; 2]>,
+    /// Its own name, where it is a member itself.
+    pub member: Option<MemberId>,
+}
+
+/// What changed of who owns a peer. Plain data.
+#[derive(Clone, Copy, Debug)]
+pub enum News {
+    /// This portal gave this epoch to a member.
+    Claimed(Epoch),
+    /// Its packets go to another member from now on.
+    Moved(Moved),
+    /// What this portal, a member, is to a peer from now on.
+    Announced(Announced),
+}
+
+/// How it stands with a peer of a hub. A plain value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Packets go to this member; whether it has confirmed that it owns this portal.
+    Active { epoch: Option<Epoch>, settled: bool },
+    /// They go to the other one.
+    Backup { epoch: Option<Epoch> },
+    /// This portal is a member, and this to the peer.
+    Member { role: Role, epoch: Option<Epoch> },
+}
+
 /// From the packet thread. Owned data.
 #[derive(Debug)]
 pub enum Report {
@@ -101,6 +140,8 @@ pub enum Report {
     Flows(LargestFlows, Time),
     /// What the core wants done or told.
     Event(Event),
+    /// Somebody else owns a peer from now on.
+    Hub(News),
     /// Somebody on the way says that the one of this alias is broken.
     Broken(SocketAddr),
 }
@@ -130,6 +171,10 @@ pub struct State {
     pub lost: Lost,
     /// For how long altogether the thread had a processor, or waited for one.
     pub busy: Duration,
+    /// How it stands with each peer of a hub; empty where there is none.
+    pub standings: Vec<(PeerId, Standing)>,
+    /// Whether no peer would miss this portal as the member that owns it.
+    pub drained: bool,
 }
 
 /// Packets lost outside the core, since the start. Zero at first. Plain data.

@@ -20,8 +20,11 @@ use hawser_core::units::{LinkGroup, LinkId, Random};
 use hawser_core::wire::{Cipher as CoreCipher, CipherSet, InstanceId, Offer, Protection as CoreProtection};
 use hawser_net::netcfg::{Family, Mark};
 
+mod hub;
 #[cfg_attr(not(feature = "scion"), path = "plan/scion_absent.rs")]
 mod scion;
+
+pub use hub::hubs;
 
 use super::own;
 use crate::keys::Keys;
@@ -275,7 +278,7 @@ fn for_listen(address: SocketAddr, group: LinkGroup, carriage: Carriage) -> Sock
 pub fn core_config(config: &Config, keys: &Keys, rng: &mut dyn Random) -> CoreConfig {
     CoreConfig {
         identity: Identity::new(*keys.private.as_bytes()),
-        offer: offer(&config.traffic, machine_has_aes(), InstanceId(rng.next_u64())),
+        offer: hub::speaking(config, offer(&config.traffic, machine_has_aes(), InstanceId(rng.next_u64()))),
         settings: Settings {
             congestion: controller(config.traffic.congestion),
             max_link_mtu: MAX_LINK_MTU,
@@ -298,7 +301,7 @@ pub fn known_peer(peer: &Peer) -> PeerConfig {
         psk: Psk::default(),
         endpoints: peer.endpoints.clone(),
         ranks: peer.ranks.clone(),
-        allowed_ips: peer.allowed_ips.clone(),
+        allowed_ips: peer.networks(),
     }
 }
 

@@ -85,7 +85,7 @@ fn list(home: &Home) -> Result<(), Failure> {
     let mut rows = vec![["NAME", "KEY", "NETWORKS", "STATE"].map(str::to_owned)];
     for peer in &config.peers {
         let state = state(status.as_ref(), peer.name.as_str());
-        rows.push([peer.name.to_string(), peer.public_key.to_string(), networks(&peer.allowed_ips), state]);
+        rows.push([peer.name.to_string(), peer.public_key.to_string(), networks(&peer.networks()), state]);
     }
     for token in &keys.invitations.list {
         let left = duration(f64::from(token.expires.saturating_sub(now())));

@@ -12,6 +12,7 @@ mod default_route;
 mod enrolments;
 mod flows;
 mod gateway;
+mod hub;
 mod key_log;
 mod learner;
 mod mtu;
@@ -40,12 +41,13 @@ use std::time::Duration;
 use hawser_config::{Config, MarkKinds};
 use hawser_core::endpoint::Endpoint;
 use hawser_core::units::{Random, Time};
+use hawser_hub::units::Epoch;
 use hawser_net::netcfg::{EventSender, IfIndex, LinkWatch, Mark, MarkMatch, WatchOptions, event_channel};
 use hawser_net::tun::{Tun, TunOpts};
 use ipnet::IpNet;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::messages::{Command, Report};
+use super::messages::{Command, Hubs, Report};
 use super::packet::Driver;
 use super::plan::{self, SocketPlan};
 use super::privileges::{self, Powers};
@@ -54,12 +56,14 @@ use super::{Host, RunError, kill_switch, terms};
 use crate::api::{ControlSocket, Program};
 use crate::keys::Keys;
 use enrolments::Enrolments;
+use hub::Epochs;
 use key_log::KeyLog;
 use serve::Serving;
 use system::System;
 use usage::Usage;
 
 pub use flows::FLOWS_TOLD;
+pub use hub::EpochsError;
 pub use key_log::KeyLogFileError;
 pub use takeover::TakeoverError;
 pub use tun_queue::QUEUE_LEN as TUN_QUEUE_LEN;
@@ -112,6 +116,10 @@ async fn forward(
     let metrics = listen_for_scrapes(config).await?;
     let watch = LinkWatch::open(WatchOptions::default())?;
     let mut random = SystemRandom::new()?;
+    let in_hub = config.pairs().next().is_some();
+    let reserved = in_hub.then(|| Epochs::reserve(&config.portal.state_dir, config.tun.name.as_str())).transpose()?;
+    let (epochs, first) = reserved.map_or((None, Epoch::FIRST), |(epochs, first)| (Some(epochs), first));
+    let hubs = plan::hubs(config, &keys, first);
     let core = plan::core_config(config, &keys, &mut random as &mut dyn Random);
     let enrolments = Enrolments::new(keys.invitations.clone());
     drop(keys);
@@ -128,8 +136,8 @@ async fn forward(
     if !config.portal.relay {
         endpoint.isolate_peers(config.tun.addresses.iter().map(IpNet::addr).collect());
     }
-    let mut packets = PacketThread::start(endpoint, tun, plans.clone(), &Powers::of(config))?;
-    let serving = Serving::new(config, plans, system, usage, &packets.commands, key_log, enrolments);
+    let mut packets = PacketThread::start(endpoint, tun, plans.clone(), hubs, &Powers::of(config))?;
+    let serving = Serving::new(config, plans, system, usage, &packets.commands, key_log, enrolments, epochs);
     #[cfg(feature = "metrics")]
     metrics.map(|server| tokio::spawn(server.serve(serving.source())));
     let result = serving.run(watch, &mut packets.reports, socket, host).await;
@@ -162,11 +170,17 @@ fn make_tun(config: &Config) -> Result<Tun, RunError> {
 
 impl PacketThread {
     /// Starts it; it and this thread have no more than these powers from then on.
-    fn start(endpoint: Endpoint, tun: Tun, plans: Vec<SocketPlan>, powers: &Powers) -> Result<Self, RunError> {
+    fn start(
+        endpoint: Endpoint,
+        tun: Tun,
+        plans: Vec<SocketPlan>,
+        hubs: Hubs,
+        powers: &Powers,
+    ) -> Result<Self, RunError> {
         let failed = |step| move |source| RunError::Packet { step, source };
         let (commands, inbox) = event_channel().map_err(failed("make the bell"))?;
         let (outbox, reports) = unbounded_channel();
-        let driver = Driver::new(endpoint, tun, plans, inbox, outbox)?;
+        let driver = Driver::new(endpoint, tun, plans, hubs, inbox, outbox)?;
         powers.reduce()?;
         let at_rest = powers.clone();
         let builder = std::thread::Builder::new().name("hawser-packet".to_owned());

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use hawser_config::{Config, MTU_MIN, Peer};
+use hawser_config::{Config, MTU_MIN, Peer, PeerName};
 use hawser_net::netcfg::Mtu;
 use ipnet::IpNet;
 
@@ -25,7 +25,7 @@ impl Mtus {
 
     /// The device's: the one of the configuration, or the largest that helps anybody.
     pub fn of_device(&self, config: &Config) -> Mtu {
-        let known = || config.peers.iter().filter_map(|peer| Some((peer, *self.0.get(peer.name.as_str())?)));
+        let known = || config.peers.iter().filter_map(|peer| Some((peer, self.of_peer(peer)?)));
         let routed = |peer: &Peer| peer.allowed_ips.iter().all(|net| needs_route(config, net));
         let bound = known().filter(|(peer, _)| !routed(peer)).map(|(_, mtu)| mtu).min();
         let most = known().map(|(_, mtu)| mtu).max().unwrap_or(MTU_MIN);
@@ -33,9 +33,16 @@ impl Mtus {
         Mtu(config.tun.mtu.map_or(fits, |mtu| mtu.bytes()).into())
     }
 
+    /// What fits to a peer, whichever member of its hub it goes to. A standby has no networks of its own.
+    fn of_peer(&self, peer: &Peer) -> Option<u16> {
+        let standby = peer.standby.as_ref().map(PeerName::as_str);
+        let both = [Some(peer.name.as_str()), standby].into_iter().flatten().filter_map(|name| self.0.get(name));
+        both.min().copied().filter(|_| !peer.allowed_ips.is_empty())
+    }
+
     /// That of a route to this peer, where it is less than the device's.
     pub fn of_route(&self, config: &Config, peer: &Peer) -> Option<Mtu> {
-        let mtu = Mtu((*self.0.get(peer.name.as_str())?).into());
+        let mtu = Mtu(self.of_peer(peer)?.into());
         (config.tun.mtu.is_none() && mtu.0 < self.of_device(config).0).then_some(mtu)
     }
 

@@ -4,7 +4,7 @@
 //! 1. [`effective`] is the old configuration with what can change of the new one. 2. [`Places`] knows the core's name of
 //!    each peer, and what is to be done for the new ones.
 
-use hawser_config::{Config, MarkKinds, Peer};
+use hawser_config::{Config, MarkKinds, Peer, PublicKey};
 use hawser_core::units::PeerId;
 
 use crate::keys::Keys;
@@ -22,6 +22,10 @@ pub fn effective(old: &Config, new: &Config, powers: &Powers, marks: &MarkKinds)
     if new.forwards.is_empty() || old.nat == new.nat {
         config.forwards.clone_from(&new.forwards);
     }
+    // What a portal is in hubs is said in its handshakes, from its start.
+    if hubs(old) != hubs(new) {
+        config.peers.clone_from(&old.peers);
+    }
     config.traffic.scheduler = new.traffic.scheduler;
     config.tun.dns.clone_from(&new.tun.dns);
     if !powers.suffice(&config) {
@@ -31,6 +35,11 @@ pub fn effective(old: &Config, new: &Config, powers: &Powers, marks: &MarkKinds)
         config.rules.clone_from(&old.rules);
     }
     config
+}
+
+/// The members of the hubs that a portal is a peer of.
+fn hubs(config: &Config) -> Vec<[PublicKey; 2]> {
+    config.pairs().map(|pair| pair.map(|peer| peer.public_key)).collect()
 }
 
 /// The sections in which two configurations differ.
@@ -48,6 +57,7 @@ pub fn changed_sections(old: &Config, new: &Config) -> Vec<&'static str> {
         ("metrics", old.metrics != new.metrics),
         ("takeover", old.takeover != new.takeover),
         ("web", old.web != new.web),
+        ("hub", old.hub != new.hub),
     ];
     changes.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
 }
@@ -103,7 +113,7 @@ impl Places {
                     *place = None;
                 }
                 Some(new) => {
-                    let told = |peer: &Peer| (peer.endpoints.clone(), peer.ranks.clone(), peer.allowed_ips.clone());
+                    let told = |peer: &Peer| (peer.endpoints.clone(), peer.ranks.clone(), peer.networks());
                     if told(old) != told(new) {
                         reload.changed.push((id, plan::core_peer(new, keys)));
                     }
@@ -173,9 +183,11 @@ mod tests {
         let rule = |value| Rule { mark: Some(MarkMatch { value, mask: u32::MAX }), resend: false, ..Rule::default() };
         let with_rules = |rules: &[Rule]| Config { rules: rules.to_vec(), ..old.clone() };
         let (powers, marks) = (Powers::of(&old), MarkKinds::of(&[rule(7)]));
+        let mut in_hub = old.clone();
+        in_hub.peers[0].standby = Some(in_hub.peers[1].name.clone());
         let mut with_dns = old.clone();
         with_dns.tun.dns.servers.push("10.77.0.2".parse().expect("an address"));
-        let table: [(&str, Config, &[&str], &[&str]); 12] = [
+        let table: [(&str, Config, &[&str], &[&str]); 13] = [
             ("nothing", old.clone(), &[], &[]),
             ("a peer more", config("10.77.0.1/24", 0, &[ONE, TWO, THREE]), &["peer"], &[]),
             ("another endpoint", config("10.77.0.1/24", 0, &[elsewhere, TWO]), &["peer"], &[]),
@@ -185,6 +197,7 @@ mod tests {
             ("another IP version", config("10.77.0.1/24", 0, &[with_ipv6, TWO]), &["peer"], &[]),
             ("a link more", with_link, &["link"], &[]),
             ("a link that needs what was given up", raw, &["peer"], &["link"]),
+            ("a hub", in_hub, &[], &["peer"]),
             ("a rule", with_rules(&[Rule { mark: None, ..rule(0) }]), &["rule"], &[]),
             ("a mark that is told apart", with_rules(&[rule(7)]), &["rule"], &[]),
             ("a mark that is not", with_rules(&[rule(7), rule(8)]), &[], &["rule"]),

@@ -16,6 +16,7 @@ use super::any_interface::Taken;
 use super::calendar::Date;
 use super::enrolments::Enrolments;
 use super::flows::{self, FlowDesk};
+use super::hub::{Epochs, Seen};
 use super::key_log::KeyLog;
 use super::learner::Learner;
 use super::names::Names;
@@ -39,6 +40,7 @@ use crate::run::{Host, Order, RunError, terms};
 use crate::web::Web;
 
 mod deeds;
+mod hub;
 mod naming;
 mod reading;
 mod speed;
@@ -86,6 +88,10 @@ pub struct Serving<'a> {
     started: Instant,
     key_log: Option<KeyLog>,
     enrolments: Enrolments,
+    /// Of a hub: what a peer of it keeps, how it stands with each peer, and when a member that ends waits no longer.
+    epochs: Option<Epochs>,
+    seen: Seen,
+    drained_by: Option<Instant>,
     /// The speed test that is on.
     speed: Option<speed::Lease>,
 }
@@ -106,6 +112,7 @@ impl<'a> Serving<'a> {
         commands: &'a EventSender<Command>,
         key_log: Option<KeyLog>,
         enrolments: Enrolments,
+        epochs: Option<Epochs>,
     ) -> Self {
         Self {
             spent: config.links.iter().map(|link| usage.is_spent(link)).collect(),
@@ -137,6 +144,9 @@ impl<'a> Serving<'a> {
             started: Instant::now(),
             key_log,
             enrolments,
+            epochs,
+            seen: Seen::default(),
+            drained_by: None,
             speed: None,
         }
     }
@@ -176,7 +186,13 @@ impl<'a> Serving<'a> {
                 }
                 report = reports.recv() => match report {
                     Some(Report::Event(Event::Enrolment { invitation, key })) => self.enrol(invitation, key, host).await,
-                    Some(report) => self.on_report(report).await,
+                    Some(report) => {
+                        let drained = matches!(&report, Report::State(state) if state.drained);
+                        self.on_report(report).await;
+                        if self.is_done(drained) {
+                            return Ok(());
+                        }
+                    }
                     // The packet thread has ended by itself; how, its handle tells.
                     None => return Ok(()),
                 },
@@ -302,11 +318,13 @@ impl<'a> Serving<'a> {
                 self.told.look_at(&mut status);
                 status.web = self.web.as_ref().map(Web::status);
                 status.dns = self.system.name_servers();
+                self.tell_hub(&mut status, &state);
                 self.observer.look_at(&status);
                 self.told.publish(status);
             }
             Report::Flows(told, now) => self.flows.take(flows::compose(&self.places, &self.plans, &told, now)),
             Report::Event(event) => self.on_event(event).await,
+            Report::Hub(news) => self.on_hub(news).await,
             Report::Broken(remote) => {
                 let commands = self.pathfinder.on_broken(remote);
                 self.command(commands);
@@ -382,6 +400,7 @@ impl<'a> Serving<'a> {
     async fn obey(&mut self, host: &mut impl Host<(Config, Keys)>) -> Next {
         for order in host.orders() {
             match order {
+                Order::Shutdown if self.begins_to_drain() => {}
                 Order::Shutdown => return Next::Stop,
                 Order::Reload => {
                     self.read_again(host).await;

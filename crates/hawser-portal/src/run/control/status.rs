@@ -76,6 +76,7 @@ pub fn compose(
         events_latest: 0,
         web: None,
         dns: None,
+        draining: false,
     }
 }
 
@@ -132,6 +133,7 @@ fn peer_status(
         queued_bytes: session.map_or(0, |session| session.queued.0),
         limit: None,
         speed_refused: session.is_some_and(|session| session.speed.refused),
+        hub: None,
     }
 }
 

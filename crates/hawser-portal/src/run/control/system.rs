@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hawser_config::Config;
+use hawser_config::{Config, Peer};
 use hawser_net::netcfg::{
     Change, IfIndex, InstanceName, Interface, LinkEvent, NetConfig, NetConfigError, RouteSpec, Rtnl, SysctlKey,
 };
@@ -18,6 +18,7 @@ use ipnet::IpNet;
 
 use super::default_route::{self, Places};
 use super::gateway::{self, Beyond};
+use super::hub::{self, Announcements};
 use super::mtu::Mtus;
 use super::name_servers;
 use super::rule_table;
@@ -47,6 +48,7 @@ pub struct System {
     mtus: Mtus,
     beyond: Beyond,
     takeover: Option<Taken>,
+    announcements: Announcements,
     /// What of that could not be set, and when it was tried last.
     missing: Vec<Change>,
     tried: Instant,
@@ -73,7 +75,8 @@ impl System {
         let (places, mtus, beyond) = (Places::default(), Mtus::default(), Beyond::default());
         let (wanted, missing) = (Vec::new(), Vec::new());
         let tried = Instant::now();
-        Ok(Self { net, tun: None, wanted, places, mtus, beyond, takeover: None, missing, tried, cleaned_up })
+        let (tun, takeover, announcements) = (None, None, Announcements::default());
+        Ok(Self { net, tun, wanted, places, mtus, beyond, takeover, announcements, missing, tried, cleaned_up })
     }
 
     /// Whether a killed portal had left something.
@@ -92,7 +95,7 @@ impl System {
         self.places = Places::ask(self.net.rtnl(), config).await?;
         self.places.let_past(config);
         self.beyond = Beyond::new(config);
-        self.wanted = changes(config, tun, &self.places, &self.mtus)?;
+        self.wanted = changes(config, tun, &self.places, &self.mtus, &self.announcements)?;
         self.takeover = Taken::new(config, self.net.rtnl(), tun).await?;
         if let Some(taken) = &self.takeover {
             self.beyond.open_to(taken.worlds());
@@ -126,7 +129,7 @@ impl System {
 
     fn wanted_by(&mut self, config: &Config, tun: IfIndex) -> Result<Vec<Change>, RunError> {
         self.places.let_past(config);
-        let mut wanted = changes(config, tun, &self.places, &self.mtus)?;
+        let mut wanted = changes(config, tun, &self.places, &self.mtus, &self.announcements)?;
         if let Some(taken) = &mut self.takeover {
             taken.follow(config);
             wanted.extend(taken.changes()?);
@@ -213,6 +216,34 @@ impl System {
         self.reconfigure(config).await;
     }
 
+    /// A member of a hub tells routers of a peer by routes of this metric from now on; none: by none.
+    pub async fn announce(&mut self, config: &Config, peer: &Peer, metric: Option<u32>) {
+        let Some(tun) = self.tun else { return };
+        let old = hub::announced(config, peer, tun, &self.announcements, &self.mtus);
+        let name = peer.name.to_string();
+        let _ = match metric {
+            Some(metric) => self.announcements.insert(name, metric),
+            None => self.announcements.remove(&name),
+        };
+        let new = hub::announced(config, peer, tun, &self.announcements, &self.mtus);
+        // A route with another metric is another route: there is one all the while.
+        for change in new.iter().filter(|change| !old.contains(change)) {
+            self.wanted.push(change.clone());
+            if let Err(error) = self.net.apply(change.clone()).await {
+                tracing::warn!(%change, %error, "not set, it is tried again");
+                self.missing.push(change.clone());
+            }
+        }
+        let gone: Vec<&Change> = old.iter().filter(|change| !new.contains(change)).collect();
+        for change in &gone {
+            if let Err(error) = self.net.undo(change).await {
+                tracing::warn!(%change, %error, "not undone, the end tries again");
+            }
+        }
+        self.wanted.retain(|change| !gone.contains(&change));
+        self.missing.retain(|change| !gone.contains(&change));
+    }
+
     /// The kernel said so.
     pub async fn on_event(&mut self, event: &LinkEvent, plans: &[SocketPlan]) {
         if let LinkEvent::Up(interface) = event
@@ -275,12 +306,21 @@ impl System {
 }
 
 /// What the TUN device is to have.
-fn changes(config: &Config, interface: IfIndex, places: &Places, mtus: &Mtus) -> Result<Vec<Change>, NetConfigError> {
+fn changes(
+    config: &Config,
+    interface: IfIndex,
+    places: &Places,
+    mtus: &Mtus,
+    announcements: &Announcements,
+) -> Result<Vec<Change>, NetConfigError> {
     let mut changes = vec![Change::Mtu { interface, mtu: mtus.of_device(config) }];
     changes.extend(config.tun.addresses.iter().map(|address| Change::Address { interface, address: *address }));
     changes.push(Change::LinkUp { interface });
     let route = |(net, mtu)| Change::Route(RouteSpec { mtu, ..RouteSpec::to(net, interface) });
-    changes.extend(mtus.routes(config).map(route));
+    // A member's route to a peer is the announcement, where both are in the main table.
+    changes.extend(mtus.routes(config).filter(|_| !hub::is_own_route(config)).map(route));
+    let announced = |peer| hub::announced(config, peer, interface, announcements, mtus);
+    changes.extend(config.peers.iter().flat_map(announced));
     changes.extend(default_route::changes(config, interface, places));
     changes.extend(gateway::table(config)?.map(Change::Nft));
     if places.lets_past() {
@@ -326,7 +366,8 @@ mod tests {
     }
 
     fn said(config: &Config, mtus: &Mtus) -> Vec<String> {
-        let changes = changes(config, IfIndex::new(5).expect("not zero"), &Places::default(), mtus);
+        let index = IfIndex::new(5).expect("not zero");
+        let changes = changes(config, index, &Places::default(), mtus, &Announcements::default());
         changes.expect("it can be written").iter().map(ToString::to_string).collect()
     }
 

@@ -60,7 +60,7 @@ pub fn on_ready(parts: &mut Parts, index: usize, flags: PollFlags) -> Result<boo
 
 /// Step 3, one batch: gives the number of runs in it, and of datagrams.
 fn receive(parts: &mut Parts, index: usize) -> (usize, usize) {
-    let Parts { clock, endpoint, home, sockets, received, moderation, load, .. } = parts;
+    let Parts { clock, endpoint, home, sockets, received, moderation, load, hub, .. } = parts;
     let Some((socket, link)) = sockets.get_mut(index).and_then(split) else { return (0, 0) };
     let runs = link.recv(received);
     let now = clock.now();
@@ -71,6 +71,9 @@ fn receive(parts: &mut Parts, index: usize) -> (usize, usize) {
             return (0, 0);
         }
     };
+    if let Some(hub) = hub {
+        hub.before_batch(now, endpoint, home);
+    }
     let (mut datagrams, mut meter) = (0, Meter::start(load, *clock));
     for run in received.runs() {
         // A socket with one address needs no telling which.

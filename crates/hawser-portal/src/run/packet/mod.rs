@@ -5,8 +5,12 @@
 //!    that neither starves the other and acknowledgements are never late,
 //! 3. do what is due (`timer_loop`), 4. follow interfaces and commands (`netlink_loop`),
 //! 5. send what the core has to say (`transmit`), 6. give the host what came home (`tun_loop`).
+//!
+//! Of a hub (`hub`): who owns a peer is known before what came is used, and what changed of that before anything is
+//! sent.
 
 mod any_link;
+mod hub;
 mod link_loop;
 mod load;
 mod moderation;
@@ -38,8 +42,9 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::RunError;
 use super::clock::Clock;
 use super::interfaces::Interfaces;
-use super::messages::{Command, Lost, Report};
+use super::messages::{Command, Hubs, Lost, Report};
 use super::plan::SocketPlan;
+use hub::Hub;
 use load::{Account, Load};
 use moderation::Moderation;
 use ready::Ready;
@@ -65,6 +70,7 @@ pub struct Parts {
     trimmed: Time,
     load: Load,
     account: Account,
+    hub: Option<Box<Hub>>,
 }
 
 /// The packet thread's story. At first its listening sockets are open; the packet thread owns it.
@@ -86,13 +92,15 @@ impl Driver {
     /// # Errors
     /// [`RunError::Listen`] where a `listen` address cannot be opened for another reason than that it is missing.
     pub fn new(
-        endpoint: Endpoint,
+        mut endpoint: Endpoint,
         tun: Tun,
         plans: Vec<SocketPlan>,
+        hubs: Hubs,
         commands: EventReceiver<Command>,
         reports: UnboundedSender<Report>,
     ) -> Result<Self, RunError> {
-        let home = Coalescer::new(tun.features().udp_segmentation);
+        let mut home = Coalescer::new(tun.features().udp_segmentation);
+        let hub = Hub::new(Clock.now(), hubs, &mut endpoint, &mut home);
         let mut parts = Parts {
             clock: Clock,
             endpoint,
@@ -107,6 +115,7 @@ impl Driver {
             trimmed: Time::ZERO,
             load: Load::default(),
             account: Account::default(),
+            hub,
         };
         netlink_loop::open_listening(&mut parts)?;
         Ok(Self { parts, commands })
@@ -138,6 +147,7 @@ impl Driver {
         let parts = &mut self.parts;
         let now = parts.clock.now();
         let mut timeout = timer_loop::timeout(parts, now, more);
+        hub::note_rest(parts, timeout.map_or(Time::NEVER, |timeout| now + timeout));
         if let Some(rest) = parts.moderation.rest(now).filter(|_| !more) {
             thread::sleep(timeout.map_or(rest, |timeout| timeout.min(rest)));
             timeout = Some(Duration::ZERO);
@@ -151,6 +161,7 @@ impl Driver {
     fn step(&mut self, ready: &Ready, more: &mut bool) -> Result<Next, RunError> {
         let parts = &mut self.parts;
         let now = parts.clock.now();
+        hub::begin(parts, now);
         let mut left = false;
         for &(place, flags) in &ready.sockets {
             left |= link_loop::on_ready(parts, place, flags)?;
@@ -159,12 +170,16 @@ impl Driver {
         timer_loop::on_wake(parts, now);
         let next = if ready.commands { netlink_loop::on_commands(parts, &self.commands, now) } else { Next::GoOn };
         netlink_loop::settle(parts, now);
+        if parts.hub.is_some() {
+            hub::hear(parts);
+            hub::round(parts);
+        }
         *more = transmit::on_round(parts) || left;
         if !left {
             parts.load.on_empty();
         }
         tun_loop::flush(parts)?;
-        tell_events(parts);
+        *more |= hub::hear(parts) | hub::round(parts);
         Ok(next)
     }
 
@@ -172,13 +187,6 @@ impl Driver {
     fn close_sessions(&mut self) {
         self.parts.endpoint.close();
         transmit::send_closes(&mut self.parts);
-    }
-}
-
-/// What the core wants done or told outside. The control thread may be gone: then the thread ends soon.
-fn tell_events(parts: &mut Parts) {
-    while let Some(event) = parts.endpoint.poll_event() {
-        let _ = parts.reports.send(Report::Event(event));
     }
 }
 

@@ -49,6 +49,10 @@ pub fn on_commands(parts: &mut Parts, commands: &EventReceiver<Command>, now: Ti
                 let _ = answer.send(parts.endpoint.measure_speed(now, peer, run));
             }
             Command::EndSpeed(peer) => parts.endpoint.end_speed(now, peer),
+            Command::Drain => {
+                let Parts { hub, endpoint, home, .. } = parts;
+                hub.iter_mut().for_each(|hub| hub.drain(now, endpoint, home));
+            }
             Command::Stop => return Next::Stop,
         }
     }
@@ -153,7 +157,12 @@ fn report_state(parts: &mut Parts, now: Time) {
         socket.add_lost(&mut lost);
     }
     let usable = parts.sockets.iter().map(LinkSocket::is_usable).collect();
-    let state = State { core: parts.endpoint.snapshot(now), usable, lost, busy: parts.account.busy(parts.clock) };
+    let core = parts.endpoint.snapshot(now);
+    let hub = parts.hub.as_ref();
+    let standings = hub.map_or_else(Vec::new, |hub| hub.standings(now, core.peers.len()));
+    let drained = hub.is_none_or(|hub| hub.is_drained());
+    let busy = parts.account.busy(parts.clock);
+    let state = State { core, usable, lost, busy, standings, drained };
     // The control thread may be gone: then this one ends soon.
     let _ = parts.reports.send(Report::State(Box::new(state)));
 }

@@ -21,6 +21,8 @@ pub fn carry_out(parts: &mut Parts, reload: Reload, now: Time) {
     for (peer, config) in added {
         let place = parts.endpoint.add_peer(now, config);
         debug_assert_eq!(place, peer, "both threads count places alike");
+        let Parts { hub, endpoint, home, .. } = &mut *parts;
+        hub.iter_mut().for_each(|hub| hub.add_peer(now, place, endpoint, home));
     }
     for (link, metric) in metrics {
         parts.sockets[usize::from(link.0)].plan.metric = metric;

@@ -17,7 +17,8 @@ pub fn timeout(parts: &mut Parts, now: Time, more: bool) -> Option<Duration> {
     let core = parts.endpoint.poll_timeout(now).map(|(at, _)| at);
     let own = parts.sockets.iter().filter_map(|socket| socket.retry_at()).min();
     let streams = streams::timeout(parts);
-    core.into_iter().chain(own).min().map(|at| at.since(now)).into_iter().chain(streams).min()
+    let hub = parts.hub.as_ref().map(|hub| hub.poll_timeout()).filter(|at| *at < Time::NEVER);
+    core.into_iter().chain(own).chain(hub).min().map(|at| at.since(now)).into_iter().chain(streams).min()
 }
 
 /// Does what is due at `now`.

@@ -21,25 +21,34 @@ const BYTES_PER_ROUND: usize = 8 << 20;
 
 /// Step 1. The queues that have something share the round.
 pub fn on_ready(parts: &mut Parts, ready: &Ready) -> Result<(), RunError> {
+    if parts.hub.as_ref().is_some_and(|hub| hub.is_member()) {
+        read_all::<true>(parts, ready)
+    } else {
+        read_all::<false>(parts, ready)
+    }
+}
+
+fn read_all<const GATED: bool>(parts: &mut Parts, ready: &Ready) -> Result<(), RunError> {
     let queues = usize::from(ready.tun) + ready.marked.len();
     if ready.tun {
-        read(parts, queues, Mark::default(), Tun::read)?;
+        read::<GATED>(parts, queues, Mark::default(), Tun::read)?;
     }
     for &place in &ready.marked {
         let mark = parts.tun.marked().nth(place).map(|(queue, _)| Mark::new(queue.mark.0, queue.mask));
-        read(parts, queues, mark.unwrap_or_default(), |tun, buffer| tun.read_marked(place, buffer))?;
+        read::<GATED>(parts, queues, mark.unwrap_or_default(), |tun, buffer| tun.read_marked(place, buffer))?;
     }
     Ok(())
 }
 
-/// One of this many queues. What is left is told of again at once.
-fn read(
+/// One of this many queues. What is left is told of again at once. A member of a hub looks at its leases after each
+/// train was read.
+fn read<const GATED: bool>(
     parts: &mut Parts,
     queues: usize,
     mark: Mark,
     take: impl Fn(&mut Tun, &mut [u8]) -> io::Result<Option<Received>>,
 ) -> Result<(), RunError> {
-    let now = parts.clock.now();
+    let mut now = parts.clock.now();
     let mut bytes = 0;
     for _ in 0..TRAINS_PER_ROUND / queues {
         if bytes >= BYTES_PER_ROUND / queues {
@@ -50,6 +59,10 @@ fn read(
                 bytes += train.len;
                 let packets = train.len.checked_div(train.header.gso_size.into()).unwrap_or(1);
                 parts.moderation.count(packets, train.len);
+                if GATED {
+                    now = parts.clock.now();
+                    super::hub::begin(parts, now);
+                }
                 parts.endpoint.handle_marked(now, train.len, offload(&train.header), mark);
             }
             Ok(None) => break,

@@ -70,6 +70,7 @@ const EVENTS = {
   session_ended: ["has no session any more", "bad"], refused: ["refuses this portal", "bad"], cap_reached: ["has reached its data cap", "warn"],
   cap_lifted: ["may carry packets again", "well"], rules_changed: ["rules changed", ""], configuration_changed: ["configuration changed", ""],
   paused: ["is paused", "warn"], resumed: ["is resumed", "well"], tier_set: ["has another tier", ""],
+  owner_changed: ["is owned by another member of its hub", ""],
 };
 const ROUTINE = new Set(["rekey"]);
 

@@ -31,6 +31,9 @@ const HEADINGS: [(&str, Align); 11] = [
 /// The whole status as text, lines ended.
 pub fn render(status: &Status) -> String {
     let mut text = format!("hawser {}, up {}\n", status.version, duration(status.uptime_s));
+    if status.draining {
+        text.push_str("draining: its peers go to the hub's other members\n");
+    }
     // The usual one needs no word.
     if !matches!(status.scheduler.as_str(), "" | "adaptive") {
         let _ = writeln!(text, "scheduler {}", status.scheduler);
@@ -110,6 +113,9 @@ fn render_peer(text: &mut String, peer: &PeerStatus, ours: &str) {
     };
     let (received, sent) = (bytes(peer.rx_bytes), bytes(peer.tx_bytes));
     let _ = writeln!(text, "\npeer {}: {handshake}, received {received}, sent {sent}", peer.name);
+    if let Some(hub) = &peer.hub {
+        let _ = writeln!(text, "  {} in epoch {} for {}", hub.role, hub.epoch, duration(hub.since_s));
+    }
     if let Some([why, cure]) = peer.refused.as_deref().and_then(refusal) {
         let _ = writeln!(text, "  it answers, and {why}: {cure}");
     }

@@ -1,0 +1,144 @@
+//! A hub's configuration: `standby` of a [[peer]], which names the second of two members, and `[hub]` of a member
+//! itself.
+
+use std::collections::BTreeSet;
+
+use toml::de::{DeTable, DeValue};
+
+use super::error::{Fault, Faults};
+use super::kinds::integer;
+use super::links::Peer;
+use super::reading::{Sited, Table};
+use super::{Config, PeerName};
+
+/// Numbers of the kernel's tables: `main`, and `local`, which is the kernel's own (rtnetlink(7)).
+const TABLE_MAIN: u32 = 254;
+const TABLE_LOCAL: u32 = 255;
+
+/// `[hub]`. Plain data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hub {
+    /// The kernel's table that the networks of peers are announced in.
+    pub table: u32,
+}
+
+impl Config {
+    /// The members of each hub that this portal is a peer of: the active one, and its standby.
+    pub fn pairs(&self) -> impl Iterator<Item = [&Peer; 2]> {
+        let standby = |name: &PeerName| self.peers.iter().find(|peer| peer.name == *name);
+        self.peers.iter().filter_map(move |active| Some([active, standby(active.standby.as_ref()?)?]))
+    }
+}
+
+/// Reads `[hub]`.
+pub(super) fn section(table: &mut Table<'_, '_, '_>) -> Hub {
+    let number = table.get("table", |value| match u32::try_from(integer(value)?) {
+        Ok(number) if number != 0 && number != TABLE_LOCAL => Ok(number),
+        _ => {
+            Err(Fault::new("a kernel table for routes has a number from 1 to 4294967295, and 255 is the kernel's own")
+                .hint("leave it out for the main table, or choose a number: table = 4920"))
+        }
+    });
+    Hub { table: number.unwrap_or(TABLE_MAIN) }
+}
+
+/// The names of peers that are another's standby, right or wrong.
+pub(super) fn standbys(tree: &DeTable<'_>) -> BTreeSet<String> {
+    let peers = tree.get("peer").and_then(|peers| peers.get_ref().as_array());
+    let peers = peers.into_iter().flat_map(|peers| peers.iter());
+    let names = peers.filter_map(|peer| match peer.get_ref().as_table()?.get("standby")?.get_ref() {
+        DeValue::String(name) => Some(name.to_string()),
+        _ => None,
+    });
+    names.collect()
+}
+
+/// Gives each standby the networks of its active member, and notes a fault for one that cannot be.
+pub(super) fn settle(peers: &mut [Sited<Peer>], faults: &mut Faults<'_>) {
+    for place in 0..peers.len() {
+        let (active, span) = (peers[place].value.clone(), peers[place].span.clone());
+        let Some(name) = &active.standby else { continue };
+        let Some(standby) = peers.iter_mut().find(|peer| peer.value.name == *name) else {
+            let fault =
+                Fault::new(format!("standby \"{name}\" of peer \"{}\" is no [[peer]] of this file", active.name));
+            faults.add(span, fault.hint(format!("add a [[peer]] with name = \"{name}\", public_key and endpoints")));
+            continue;
+        };
+        let wrong = if *name == active.name {
+            "it is its own standby"
+        } else if standby.value.standby.is_some() {
+            "its standby has a standby, too"
+        } else if !standby.value.shared_ips.is_empty() {
+            "its standby is another peer's already"
+        } else {
+            standby.value.shared_ips = active.allowed_ips;
+            continue;
+        };
+        let fault = Fault::new(format!("peer \"{}\": {wrong}", active.name));
+        faults.add(span, fault.hint("a hub's two members stand in two [[peer]] sections; the first names the second"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Config;
+
+    const KEYS: [&str; 3] = [
+        "RKGLXmgBvUkxjjtKGIHB7WvoCUDO2OBjgahMNrLTIls=",
+        "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=",
+        "q7FhFz2qNi2zhvYb1Kuj4ZUIDTlEzb8CyZk7BkvPMFk=",
+    ];
+    const NETS: &str = "allowed_ips = [\"10.0.0.0/8\"]\n";
+    const MORE: &str = "allowed_ips = [\"10.0.0.0/9\"]\n";
+
+    /// Peers a, b and c, as far as they are given.
+    fn config(hub: &str, peers: &[&str]) -> Result<Config, Vec<String>> {
+        let mut text = "[portal]\nprivate_key_file = \"key\"\nlisten = [\"0.0.0.0:4920\"]\n\
+                        [tun]\naddresses = [\"10.77.0.1/24\"]\n"
+            .to_owned();
+        text += hub;
+        for ((name, key), more) in ["a", "b", "c"].iter().zip(KEYS).zip(peers) {
+            text += &format!("[[peer]]\nname = \"{name}\"\npublic_key = \"{key}\"\n{more}");
+        }
+        Config::parse(&text, "t.toml").map_err(|faults| faults.into_iter().map(|fault| fault.message).collect())
+    }
+
+    #[test]
+    fn a_standby_has_the_networks_of_its_active_member_and_none_of_its_own() {
+        let config = config("", &[&format!("standby = \"b\"\n{NETS}"), "", MORE]).expect("it is right");
+        let shown = |at: usize| (config.peers[at].allowed_ips.len(), config.peers[at].networks().len());
+        assert_eq!([shown(0), shown(1), shown(2)], [(1, 1), (0, 1), (1, 1)]);
+        assert_eq!(config.peers[1].networks(), config.peers[0].networks());
+        let pairs: Vec<_> = config.pairs().map(|pair| pair.map(|peer| peer.name.to_string())).collect();
+        assert_eq!(pairs, [["a", "b"]]);
+    }
+
+    #[test]
+    fn what_is_no_pair_is_told() {
+        let standby = |name: &str, nets: &str| format!("standby = \"{name}\"\n{nets}");
+        let to_b = standby("b", NETS);
+        let table: [(&[&str], &[&str]); 6] = [
+            (&[&standby("x", NETS)], &["standby \"x\" of peer \"a\" is no [[peer]] of this file"]),
+            (&[&to_b, MORE], &["a standby has its active member's networks"]),
+            (&[&standby("a", NETS)], &["a standby has its active member's networks"]),
+            (&[&to_b, &standby("c", ""), ""], &["peer \"a\": its standby has a standby, too"]),
+            (&[&to_b, "", &standby("b", MORE)], &["peer \"c\": its standby is another peer's already"]),
+            (&[NETS, ""], &["missing key `allowed_ips` in [[peer]]"]),
+        ];
+        for (peers, faults) in table {
+            assert_eq!(config("", peers).expect_err("it is wrong"), faults, "{peers:?}");
+        }
+    }
+
+    #[test]
+    fn a_member_announces_in_the_main_table_unless_another_is_named() {
+        let table = |hub: &str| config(hub, &[NETS]).map(|config| config.hub.map(|hub| hub.table));
+        assert_eq!(table(""), Ok(None));
+        assert_eq!(table("[hub]\n"), Ok(Some(254)));
+        assert_eq!(table("[hub]\ntable = 4920\n"), Ok(Some(4920)));
+        for wrong in ["0", "255", "4294967296", "-1"] {
+            let faults = table(&format!("[hub]\ntable = {wrong}\n")).expect_err("no table for routes");
+            assert!(faults[0].starts_with("`table`: a kernel table"), "{faults:?}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The harm, case by case, and what may come of it. Each is done to the member that is active, so that they take turns.
+
+use std::time::Duration;
+
+use hawser_wire::Moment;
+use rustix::process::Signal;
+use serde::Serialize;
+
+use crate::figures;
+use crate::traffic::{Noticed, Traffic};
+use crate::world::{OUTSIDE, Routing, World};
+
+/// From the traffic's beginning to the harm, how long the harm lasts where it ends, and until the traffic does.
+const BEFORE: Duration = Duration::from_secs(2);
+const LASTS: Duration = Duration::from_secs(3);
+const AFTER: Duration = Duration::from_secs(5);
+/// What the harm may cost on a machine with nothing beside (`HAWSER_HUB_GAP_MS` gives another bound).
+const GAP_MAX_MS: u64 = 400;
+/// What a drained member may cost: it is moved while it serves.
+const DRAIN_GAP_MAX_MS: u64 = 100;
+/// Packets of a call for each ms of a gap, of all calls; and what is rounded away for each call.
+const DATAGRAMS_PER_MS: f64 = 20.0 / 20.0;
+const ROUNDED: f64 = 40.0;
+/// A batch in hand when a process is stopped goes out when it is let go on: what TUN's queue holds at most.
+const IN_HAND_MAX: u64 = 64;
+
+/// One run of a case. Plain data.
+#[derive(Clone, Debug, Serialize)]
+pub struct Run {
+    /// The member that was active before, and the one after.
+    before: usize,
+    after: usize,
+    #[serde(flatten)]
+    noticed: Noticed,
+    /// Packets of the home's that the harmed member gave the router after it was let go on.
+    stale: u64,
+    load: f64,
+}
+
+/// What is done to the active member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Harm {
+    /// kill -9 of its process; its machine, and FRR there, go on.
+    Killed,
+    /// All that its machine sends, and all that comes, is lost.
+    Silent,
+    /// Its process is stopped (SIGSTOP), and let go on.
+    Stopped,
+    /// One link's way to it is cut, both ways.
+    LinkCut,
+    /// What the home sends to it is lost; or what it sends to the home.
+    Deaf,
+    Mute,
+    /// SIGTERM: it drains, and ends.
+    Drained,
+}
+
+impl Harm {
+    fn begin(self, world: &World, member: usize) {
+        let (to, from) = (format!("ip daddr {}", OUTSIDE[member]), format!("ip saddr {}", OUTSIDE[member]));
+        match self {
+            Self::Killed => world.signal(member, Signal::KILL),
+            Self::Silent => world.silence(member, true),
+            Self::Stopped => world.signal(member, Signal::STOP),
+            Self::LinkCut => {
+                world.lose(&[format!("ip saddr 192.0.1.1 {to}"), format!("ip daddr 192.0.1.1 {from}")]);
+            }
+            Self::Deaf => world.lose(&[to]),
+            Self::Mute => world.lose(&[from]),
+            Self::Drained => world.signal(member, Signal::TERM),
+        }
+    }
+
+    fn end(self, world: &World, member: usize) {
+        match self {
+            Self::Killed | Self::Drained => {}
+            Self::Silent => world.silence(member, false),
+            Self::Stopped => world.signal(member, Signal::CONT),
+            Self::LinkCut | Self::Deaf | Self::Mute => world.lose_no_more(),
+        }
+    }
+
+    /// Its process does not outlive it.
+    fn ends_it(self) -> bool {
+        matches!(self, Self::Killed | Self::Drained)
+    }
+}
+
+fn run(world: &mut World, harm: Harm) -> Run {
+    let before = world.active();
+    world.forwarded(before);
+    let traffic = Traffic::start(world, BEFORE + AFTER);
+    let begun = Moment::now() + BEFORE;
+    begun.sleep_until();
+    harm.begin(world, before);
+    (begun + LASTS).sleep_until();
+    let counted = world.forwarded(before);
+    harm.end(world, before);
+    let noticed = traffic.finish(begun);
+    let stale = world.forwarded(before) - counted;
+    let after = world.active();
+    let log = if noticed.flows_that_died > 0 { world.log(before) + &world.local.log() } else { String::new() };
+    assert_eq!(noticed.flows_that_died, 0, "{harm:?}: {noticed:?}; {log}");
+    if harm.ends_it() {
+        world.restart(before);
+    }
+    world.wait_until_ready();
+    Run { before, after, noticed, stale, load: figures::load() }
+}
+
+/// All runs of a case, kept.
+fn runs(routing: Routing, harm: Harm, usual: u64) -> Vec<Run> {
+    let mut world = World::new(routing);
+    let count = given("HAWSER_HUB_RUNS").unwrap_or(usual);
+    let mut all = Vec::new();
+    for _ in 0..count {
+        all.push(run(&mut world, harm));
+        figures::keep(&format!("{harm:?} {routing:?}").to_lowercase(), &all);
+    }
+    all
+}
+
+fn given(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}: {text} is no number")))
+}
+
+/// Each run moved, and nobody noticed more than this.
+fn assert_moved(runs: &[Run], gap_max_ms: u64) {
+    let bound = given("HAWSER_HUB_GAP_MS").map_or(gap_max_ms, |given| given.max(gap_max_ms)) as f64;
+    for run in runs {
+        assert_ne!(run.before, run.after, "it moved: {run:?}");
+        assert!(run.noticed.gap_ms <= bound, "{run:?}");
+    }
+}
+
+fn assert_stayed(runs: &[Run]) {
+    runs.iter().for_each(|run| assert_eq!(run.before, run.after, "there was no need to move: {run:?}"));
+}
+
+/// What goes out is lost nowhere; what comes back, for no longer than the gap.
+fn assert_losses(runs: &[Run]) {
+    for Run { noticed, .. } in runs {
+        assert_eq!(noticed.lost_up, 0, "{noticed:?}");
+        let held = noticed.call_gap_down_ms.max(noticed.gap_ms) * DATAGRAMS_PER_MS + ROUNDED;
+        assert!(noticed.lost_down as f64 <= held, "{noticed:?}");
+    }
+}
+
+fn a_killed_member(routing: Routing) {
+    let runs = runs(routing, Harm::Killed, 20);
+    assert_moved(&runs, GAP_MAX_MS);
+    assert_losses(&runs);
+}
+
+#[test]
+fn a_member_that_is_killed_costs_no_flow() {
+    a_killed_member(Routing::Watched);
+}
+
+#[test]
+fn a_member_that_is_killed_costs_no_flow_with_frr() {
+    a_killed_member(Routing::Frr);
+}
+
+#[test]
+fn a_machine_that_falls_silent_costs_no_flow_with_frr() {
+    assert_moved(&runs(Routing::Frr, Harm::Silent, 5), GAP_MAX_MS);
+}
+
+#[test]
+fn a_member_that_is_stopped_and_let_go_on_forwards_nothing_as_owner() {
+    for routing in [Routing::Watched, Routing::Frr] {
+        let runs = runs(routing, Harm::Stopped, 5);
+        assert_moved(&runs, GAP_MAX_MS);
+        runs.iter().for_each(|run| assert!(run.stale <= IN_HAND_MAX, "{run:?}"));
+    }
+}
+
+#[test]
+fn one_links_way_to_the_active_member_is_the_bonds_own_affair() {
+    assert_stayed(&runs(Routing::Watched, Harm::LinkCut, 3));
+}
+
+#[test]
+fn a_partition_one_way_costs_no_flow() {
+    for harm in [Harm::Deaf, Harm::Mute] {
+        assert_moved(&runs(Routing::Watched, harm, 3), GAP_MAX_MS);
+    }
+}
+
+#[test]
+fn a_member_that_is_told_to_end_loses_no_packet() {
+    for routing in [Routing::Watched, Routing::Frr] {
+        let runs = runs(routing, Harm::Drained, 5);
+        assert_moved(&runs, DRAIN_GAP_MAX_MS);
+        for run in &runs {
+            let lost = (run.noticed.lost_up, run.noticed.lost_down, run.noticed.pings_lost);
+            assert_eq!(lost, (0, 0, 0), "{run:?}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Where the figures of all runs are kept: target/tmp/hub-processes.json, a case after the other, each with what it
+//! was measured on.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Map, Value, json};
+
+use crate::cases::Run;
+
+/// Keeps a case's runs in the place of those before.
+pub fn keep(case: &str, runs: &[Run]) {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hub-processes.json");
+    let known = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Map<String, Value>>(&bytes).ok());
+    let mut all = known.unwrap_or_default();
+    let runs: Vec<Value> = runs.iter().map(|run| serde_json::to_value(run).expect("plain data")).collect();
+    all.insert(case.to_owned(), json!({ "on": on(), "summary": summary(&runs), "runs": runs }));
+    fs::write(&path, serde_json::to_string_pretty(&all).expect("plain data")).expect("a file");
+    eprintln!("{case}: {} ({})", all[case]["summary"], path.display());
+}
+
+/// Of each figure the median and the most.
+fn summary(runs: &[Value]) -> Map<String, Value> {
+    let names = runs.first().and_then(Value::as_object).into_iter().flat_map(|run| run.keys());
+    let both = names.filter_map(|name| {
+        let mut all: Vec<f64> = runs.iter().map(|run| run[name].as_f64()).collect::<Option<_>>()?;
+        all.sort_by(f64::total_cmp);
+        Some((name.clone(), json!([all[all.len() / 2], all[all.len() - 1]])))
+    });
+    both.collect()
+}
+
+/// Commit, date, machine and its load at the end of the case.
+fn on() -> Value {
+    let said = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).output();
+        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+    };
+    let cpus = std::thread::available_parallelism().map_or(0, usize::from);
+    json!({
+        "commit": said("git", &["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]),
+        "date": said("date", &["-u", "+%Y-%m-%dT%H:%MZ"]),
+        "machine": format!("{}, {cpus} processors", said("uname", &["-srm"])),
+        "command": "make hub-test",
+        "load": load(),
+    })
+}
+
+/// What the machine had to do in the last minute (proc_loadavg(5)).
+pub fn load() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or_default()
+}

@@ -1,0 +1,121 @@
+//! FRR as an operator would have it: zebra, bgpd and bfdd in the router and in each member, started by hand in their
+//! namespaces, never as a service of this machine.
+//!
+//! A member redistributes the kernel's routes to peers; their metrics become MEDs, of which the least counts. BFD
+//! looks every 30 ms.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Instant;
+
+use hawser_wire::Namespace;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::lab::{PATIENCE, ms};
+use crate::world::{MEMBERS, UPWARD, run};
+
+/// Where Debian has its daemons, in the order in which they start; and whose they are.
+const DAEMONS: &str = "/usr/lib/frr";
+const NAMES: [&str; 3] = ["zebra", "bfdd", "bgpd"];
+const OWNER: &str = "frr:frr";
+/// Autonomous systems of private use (RFC 6996): the router's, and the hub's.
+const AS_ROUTER: u32 = 65_000;
+const AS_HUB: u32 = 65_001;
+const BFD: &str = "bfd\n profile fast\n  detect-multiplier 3\n  receive-interval 30\n  transmit-interval 30\n";
+
+/// All daemons; ended when it drops. One owner.
+pub struct Frr {
+    children: Vec<Child>,
+    _folder: TempDir,
+}
+
+impl Frr {
+    /// Returns when BFD sees both members.
+    pub fn start(members: &[Namespace; 2], router: &Namespace) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        // The daemons give up root.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("its mode");
+        let mut frr = Self { children: Vec::new(), _folder: folder };
+        let place = |name: &str| frr._folder.path().join(name);
+        let places = [place("a"), place("b"), place("router")];
+        for at in 0..2 {
+            let [own, next] = UPWARD[at];
+            frr.children.extend(start(&members[at], &places[at], &member(own, next)));
+        }
+        frr.children.extend(start(router, &places[2], &hub_router()));
+        let end = Instant::now() + PATIENCE;
+        let seen = || {
+            shown(&places[2], "show bfd peers brief").lines().filter(|line| line.trim_end().ends_with(" up")).count()
+        };
+        while seen() < MEMBERS.len() {
+            assert!(Instant::now() < end, "no BFD: {}", shown(&places[2], "show bfd peers"));
+            sleep(ms(100));
+        }
+        frr
+    }
+}
+
+impl Drop for Frr {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let _ = kill_process(Pid::from_child(child), Signal::TERM);
+            let _ = child.wait();
+        }
+    }
+}
+
+fn member(own: &str, router: &str) -> String {
+    format!(
+        "ip prefix-list PEERS permit 203.0.113.0/24 le 32\nroute-map PEERS permit 10\n match ip address prefix-list PEERS\n\
+         router bgp {AS_HUB}\n bgp router-id {own}\n no bgp ebgp-requires-policy\n{}\
+         \x20address-family ipv4 unicast\n  redistribute kernel route-map PEERS\n exit-address-family\n",
+        neighbor(router, AS_ROUTER)
+    )
+}
+
+fn hub_router() -> String {
+    let neighbors = UPWARD.map(|[member, _]| neighbor(member, AS_HUB)).concat();
+    format!("router bgp {AS_ROUTER}\n bgp router-id {}\n no bgp ebgp-requires-policy\n{neighbors}", UPWARD[0][1])
+}
+
+/// What changes is said at once.
+fn neighbor(address: &str, number: u32) -> String {
+    let words =
+        [&*format!("remote-as {number}"), "timers connect 1", "advertisement-interval 0", "bfd", "bfd profile fast"];
+    words.map(|words| format!(" neighbor {address} {words}\n")).concat()
+}
+
+/// Starts the three in a namespace, with all that they write in one folder.
+fn start(namespace: &Namespace, folder: &Path, bgp: &str) -> Vec<Child> {
+    fs::create_dir(folder).expect("a folder");
+    let at = |name: &str| -> PathBuf { folder.join(name) };
+    for (name, text) in NAMES.into_iter().zip(["", BFD, bgp]) {
+        fs::write(at(&format!("{name}.conf")), text).expect("a file");
+    }
+    run(Command::new("chown").args(["-R", OWNER]).arg(folder));
+    let mut children = Vec::new();
+    for name in NAMES {
+        let mut command = namespace.command(&format!("{DAEMONS}/{name}"));
+        command.arg("-f").arg(at(&format!("{name}.conf"))).arg("-i").arg(at(&format!("{name}.pid")));
+        command.arg("-z").arg(at("zserv.api")).arg("--vty_socket").arg(folder).args(["-P", "0"]);
+        command.arg("--log").arg(format!("file:{}", at(&format!("{name}.log")).display()));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn();
+        children.push(child.unwrap_or_else(|error| panic!("{name}: {error} (`make hub-test` installs frr)")));
+        let end = Instant::now() + PATIENCE;
+        while !at(&format!("{name}.vty")).exists() {
+            assert!(Instant::now() < end, "{name} does not start");
+            sleep(ms(10));
+        }
+    }
+    children
+}
+
+fn shown(folder: &Path, command: &str) -> String {
+    let output = Command::new("vtysh").arg("--vty_socket").arg(folder).args(["-c", command]).output();
+    String::from_utf8_lossy(&output.expect("vtysh runs").stdout).into_owned()
+}
