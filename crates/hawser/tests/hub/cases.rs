@@ -18,8 +18,8 @@ const AFTER: Duration = Duration::from_secs(5);
 const GAP_MAX_MS: u64 = 400;
 /// What a drained member may cost: it is moved while it serves.
 const DRAIN_GAP_MAX_MS: u64 = 100;
-/// Packets of a call for each ms of a gap, of all calls; and what is rounded away for each call.
-const DATAGRAMS_PER_MS: f64 = 20.0 / 20.0;
+/// Packets for each ms of a gap, of 20 calls with one each 20 ms; and what is rounded away for each call.
+const DATAGRAMS_PER_MS: f64 = 1.0;
 const ROUNDED: f64 = 40.0;
 /// A batch in hand when a process is stopped goes out when it is let go on: what TUN's queue holds at most.
 const IN_HAND_MAX: u64 = 64;

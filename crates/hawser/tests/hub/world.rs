@@ -70,8 +70,8 @@ impl World {
         let members = MEMBERS.map(make);
         let folder = tempfile::tempdir().expect("a folder");
         let links = [1, 2].map(|number| link(&home, &net, number));
-        for at in 0..2 {
-            attach(&members[at], &net, &router, at);
+        for (at, member) in members.iter().enumerate() {
+            attach(member, &net, &router, at);
         }
         join(&router, "lan", "203.0.114.1/24", &server, "eth", &format!("{SERVER}/24"));
         ip(&server, "route add default via 203.0.114.1");
@@ -193,11 +193,11 @@ impl Drop for World {
 }
 
 fn active(status: &Status) -> Option<usize> {
-    let is_active = |name: &&str| {
-        let peer = status.peers.iter().find(|peer| peer.name == **name);
+    let is_active = |name: &str| {
+        let peer = status.peers.iter().find(|peer| peer.name == name);
         peer.and_then(|peer| peer.hub.as_ref()).is_some_and(|hub| hub.role == "active")
     };
-    MEMBERS.iter().position(|name| is_active(&name))
+    MEMBERS.iter().position(|name| is_active(name))
 }
 
 /// One of the home's links: 10 ms, a queue of 100 ms.

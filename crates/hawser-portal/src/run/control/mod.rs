@@ -137,7 +137,8 @@ async fn forward(
         endpoint.isolate_peers(config.tun.addresses.iter().map(IpNet::addr).collect());
     }
     let mut packets = PacketThread::start(endpoint, tun, plans.clone(), hubs, &Powers::of(config))?;
-    let serving = Serving::new(config, plans, system, usage, &packets.commands, key_log, enrolments, epochs);
+    let serving =
+        Serving::new(config, plans, system, usage, &packets.commands, key_log, enrolments).with_epochs(epochs);
     #[cfg(feature = "metrics")]
     metrics.map(|server| tokio::spawn(server.serve(serving.source())));
     let result = serving.run(watch, &mut packets.reports, socket, host).await;

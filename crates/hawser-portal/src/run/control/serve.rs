@@ -104,6 +104,12 @@ enum Next {
 }
 
 impl<'a> Serving<'a> {
+    /// The same for a peer of a hub.
+    pub fn with_epochs(mut self, epochs: Option<Epochs>) -> Self {
+        self.epochs = epochs;
+        self
+    }
+
     pub fn new(
         config: &Config,
         plans: Vec<SocketPlan>,
@@ -112,7 +118,6 @@ impl<'a> Serving<'a> {
         commands: &'a EventSender<Command>,
         key_log: Option<KeyLog>,
         enrolments: Enrolments,
-        epochs: Option<Epochs>,
     ) -> Self {
         Self {
             spent: config.links.iter().map(|link| usage.is_spent(link)).collect(),
@@ -144,7 +149,7 @@ impl<'a> Serving<'a> {
             started: Instant::now(),
             key_log,
             enrolments,
-            epochs,
+            epochs: None,
             seen: Seen::default(),
             drained_by: None,
             speed: None,
