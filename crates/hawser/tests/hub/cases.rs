@@ -163,7 +163,7 @@ fn a_member_that_is_killed_costs_no_flow_with_frr() {
 }
 
 #[test]
-fn a_machine_that_falls_silent_costs_no_flow_with_frr() {
+fn a_silent_machine_costs_no_flow_with_frr() {
     assert_moved(&runs(Routing::Frr, Harm::Silent, 5), GAP_MAX_MS);
 }
 
