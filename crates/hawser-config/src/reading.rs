@@ -3,7 +3,7 @@
 //! 1. [`parse`] makes a tree of the text that knows its bytes, and has its sections read: [`Document::one`], [`Document::each`].
 //! 2. The reader of a section asks its [`Table`] for keys: [`Table::get`], [`Table::required`], [`Table::list`]. A value is read
 //!    by a function such as [`string`], [`within`] or [`keyword`].
-//! 3. What nobody asked for is unknown: [`Table::finish`], and sections outside of the [schema](super::schema).
+//! 3. What nobody asked for is unknown: [`Table::finish`], and sections outside of the [schema].
 
 use std::collections::BTreeMap;
 
