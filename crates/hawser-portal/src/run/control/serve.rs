@@ -104,12 +104,6 @@ enum Next {
 }
 
 impl<'a> Serving<'a> {
-    /// The same for a peer of a hub.
-    pub fn with_epochs(mut self, epochs: Option<Epochs>) -> Self {
-        self.epochs = epochs;
-        self
-    }
-
     pub fn new(
         config: &Config,
         plans: Vec<SocketPlan>,
@@ -154,6 +148,12 @@ impl<'a> Serving<'a> {
             drained_by: None,
             speed: None,
         }
+    }
+
+    /// The same for a peer of a hub.
+    pub fn with_epochs(mut self, epochs: Option<Epochs>) -> Self {
+        self.epochs = epochs;
+        self
     }
 
     /// Serves until the host orders the end, or the packet thread ends.
