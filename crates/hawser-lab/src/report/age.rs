@@ -224,7 +224,7 @@ mod tests {
         let (folder, first) = repository();
         told(folder.path(), &first);
         let to = folder.path().join("saved");
-        let captures = folder.path().join("results/captures");
+        let captures = folder.path().join("results/s/captures");
         fs::create_dir(&captures).and_then(|()| fs::write(captures.join("a.pcap"), "c")).expect("written");
         assert_eq!(save(&folder.path().join("results"), &to).expect("saved"), ["s"]);
         let runs = fs::read_to_string(to.join("s/runs.jsonl")).expect("it is there");
