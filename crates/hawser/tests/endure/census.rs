@@ -17,6 +17,9 @@ const SENT_DROPPED: usize = 8 + 3;
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Process {
     pub rss_kib: u64,
+    /// Of these what no file backs: its heap, its stacks. The rest are the program's own pages, which come as they are first
+    /// used and which the kernel takes back.
+    pub anonymous_kib: u64,
     pub threads: u64,
     pub descriptors: usize,
     pub cpu_s: f64,
@@ -35,6 +38,7 @@ impl Process {
         let ticks = |at: usize| words.get(at)?.parse::<f64>().ok();
         Some(Self {
             rss_kib: number("VmRSS:")?,
+            anonymous_kib: number("RssAnon:")?,
             threads: number("Threads:")?,
             descriptors: fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count(),
             cpu_s: (ticks(11)? + ticks(12)?) / TICKS,

@@ -213,6 +213,7 @@ impl Soak {
                 warm.iter().map(|(at, processes)| (*at, field(&processes[portal]))).collect()
             };
             json!({
+                "anonymous_kib_per_hour": slope(&of(|process| process.anonymous_kib as f64)),
                 "rss_kib_per_hour": slope(&of(|process| process.rss_kib as f64)),
                 "descriptors_per_hour": slope(&of(|process| process.descriptors as f64)),
                 "threads_per_hour": slope(&of(|process| process.threads as f64)),
