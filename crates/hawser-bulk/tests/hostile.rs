@@ -13,7 +13,7 @@ use hawser_core::units::{PacketNumber, PathId, Random, Time};
 use hawser_core::wire::handshake::{HandshakeIndex, INITIATION_LEN};
 use hawser_core::wire::{DATA_HEADER_LEN, DataHeader, TruncatedNumber};
 use rand_chacha::ChaCha8Rng;
-use rand_core::{RngCore, SeedableRng};
+use rand_core::{Rng, SeedableRng};
 
 struct Chance(ChaCha8Rng);
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// Inputs of each target that costs no key exchange.
 const INPUTS: usize = 20_000;

@@ -2,7 +2,7 @@
 
 use hawser_core::units::Random;
 use rand_chacha::ChaCha8Rng;
-use rand_core::{RngCore, SeedableRng};
+use rand_core::{Rng, SeedableRng};
 use std::time::Duration;
 
 /// Random numbers by a seed: the same seed, the same numbers. One owner.

@@ -1,7 +1,7 @@
 //! contrib/wireshark/hawser.lua names every field of every datagram and frame, over every transport. Needs tshark, not root.
 
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::rand_core::{Rng, SeedableRng};
 
 #[path = "support/tshark.rs"]
 mod tshark;

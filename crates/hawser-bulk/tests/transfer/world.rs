@@ -19,7 +19,7 @@ use hawser_bulk::wire::{Have, Verdict};
 use hawser_bulk::{BLOCK_LEN, BlockId, Layout};
 use hawser_core::units::{Random, Rate, Time};
 use rand_chacha::ChaCha12Rng;
-use rand_core::{RngCore, SeedableRng};
+use rand_core::{Rng, SeedableRng};
 
 use super::source::Source;
 

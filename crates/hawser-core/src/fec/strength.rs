@@ -9,7 +9,7 @@ use crate::treatment::RuleId;
 use crate::units::Time;
 use crate::wire::{DataFlags, DataFrame, FlowBucket, FlowSequence, Frame, Frames, ProtectedFrame, RepairFrame};
 use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::time::Duration;
 
 /// 200 packets a second.

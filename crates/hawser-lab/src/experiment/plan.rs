@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
-use rand_core::{RngCore as _, SeedableRng as _};
+use rand_core::{Rng as _, SeedableRng as _};
 
 use super::{Outcome, Run, SeriesKey};
 use crate::scenario::{Case, ContenderPlan, Event, Repeat, Scenario, WorkloadPlan};

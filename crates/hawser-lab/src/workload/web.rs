@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hawser_wire::Moment;
 use hawser_wire::traffic::{Congestion, Reliable, Timeline};
 use rand_chacha::ChaCha8Rng;
-use rand_core::{RngCore, SeedableRng};
+use rand_core::{Rng, SeedableRng};
 use tokio::task::JoinSet;
 
 use super::exchange::{Answers, Counted, Streams, join, kind, side, until};

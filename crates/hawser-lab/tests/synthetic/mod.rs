@@ -7,7 +7,7 @@ use std::path::Path;
 use hawser_lab::experiment::{Findings, Line, Mark, Outcome, Run, SeriesKey};
 use hawser_lab::scenario::{Case, Plot, PlotKind, Scenario};
 use rand_chacha::ChaCha8Rng;
-use rand_core::{RngCore, SeedableRng};
+use rand_core::{Rng, SeedableRng};
 
 /// A scenario with every kind of table and plot.
 const SCENARIO: &str = include_str!("scenario.toml");

@@ -5,7 +5,7 @@
 //! 3. Changes: bits, bytes, lengths, cuts.
 
 use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 
 /// Bytes of noise, at most.
 const NOISE_LEN: u64 = 200;

@@ -88,7 +88,7 @@ mod tests {
     use std::path::Path;
 
     use rand_chacha::ChaCha20Rng;
-    use rand_chacha::rand_core::{RngCore, SeedableRng};
+    use rand_chacha::rand_core::{Rng, SeedableRng};
 
     /// Packets that each target runs on.
     const INPUTS: usize = 20_000;

@@ -1,7 +1,7 @@
 //! Chance, from a seed.
 
 use rand_chacha::ChaCha8Rng;
-use rand_core::{RngCore, SeedableRng};
+use rand_core::{Rng, SeedableRng};
 
 use super::spec::Probability;
 

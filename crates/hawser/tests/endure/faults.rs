@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hawser_wire::{Direction, EmulatedLink, GilbertElliott, Loss, Moment, Probability, Rate, Way};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::RngCore;
+use rand_chacha::rand_core::Rng;
 use rustix::process::Signal;
 use serde::Serialize;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use hawser_wire::Namespace;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::RngCore as _;
+use rand_chacha::rand_core::Rng as _;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::lab::{ENDPOINT, ms, parse};

@@ -12,7 +12,7 @@ use std::time::Duration;
 use hawser_portal::api::PathState;
 use hawser_wire::{Counters, Moment, Way};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
+use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 use serde::Serialize;
 use serde_json::{Value, json};
 

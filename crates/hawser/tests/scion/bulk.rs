@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use hawser_lab::localnet::{Host, Localnet, Topology};
 use hawser_wire::{Direction, Loss, Namespace, Probability};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
+use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 use serde_json::Value;
 
 const ENDS: [&str; 2] = ["1-ff00:0:110", "1-ff00:0:120"];

@@ -17,7 +17,7 @@ use hawser_core::wire::{
 };
 use hawser_portal::api::PathState;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
+use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 use serde_json::json;
 
 use crate::SPELL;

@@ -12,7 +12,7 @@ mod tamper;
 use std::net::SocketAddr;
 
 use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::*;
 use crate::units::{PacketNumber, PathId, Random, Time};

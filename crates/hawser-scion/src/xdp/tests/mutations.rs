@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::frame::{ETHERNET_LEN, IPV4, IPV6, Outer, SERVICE_VLAN, TAG_LEN, UDP_LEN, VLAN};
 use super::frame::{datagram, extended, message, template};
