@@ -212,14 +212,15 @@ else
 	done
 endif
 
-## results: saved results anew, by group; an interrupted run goes on. It takes hours: make results GROUPS=bench
-GROUPS ?= bond bench shim links
+## results: saved results and their page anew, by group; an interrupted run goes on. It takes days: make results GROUPS=bench
+GROUPS ?= bond bench watched shim links drives proxy aggregation testbed environments scion shila
 results:
 	$(CARGO) build --release --workspace --bins
 	for group in $(GROUPS); do \
 	  $(SUDO) target/release/hawser lab run $$group --out $(LAB)/results/$$group || exit 1; \
 	  target/release/hawser lab save $(LAB)/results/$$group docs/results/runs || exit 1; \
 	done
+	target/release/hawser lab tables
 	target/release/hawser lab stale docs/results/runs
 
 ## fuzz: each decoder for a minute (needs cargo-fuzz and a nightly toolchain)

@@ -64,7 +64,7 @@ fn scenario(text: &mut String, report: &Report) {
     }
 }
 
-fn claims(text: &mut String, claims: &Verdicts) {
+pub(super) fn claims(text: &mut String, claims: &Verdicts) {
     if claims.is_empty() {
         return;
     }
@@ -77,7 +77,7 @@ fn claims(text: &mut String, claims: &Verdicts) {
     let _ = writeln!(text, "\n{MEDIANS}\n");
 }
 
-fn table(text: &mut String, sheet: &Sheet) {
+pub(super) fn table(text: &mut String, sheet: &Sheet) {
     let mut heads = vec!["case".to_owned()];
     for head in &sheet.columns {
         heads.push(plain(&head.title));
@@ -101,7 +101,7 @@ fn table(text: &mut String, sheet: &Sheet) {
 }
 
 /// Text that neither ends a cell nor becomes markup.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let mut plain = String::new();
     for letter in text.split_whitespace().collect::<Vec<_>>().join(" ").chars() {
         match letter {

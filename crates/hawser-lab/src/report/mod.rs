@@ -5,7 +5,8 @@
 //! 3. [`claims`] says whether what must hold does; [`tables`] and [`plot`] show figures as the scenario asks, the published
 //!    ones beside ours.
 //! 4. [`page`], [`markdown`] and [`figures`] write it all; nothing in them needs the network.
-//! 5. [`compare`] tells regressions from noise, between two such results; [`age`] which saved ones are of code that changed.
+//! 5. [`compare`] tells regressions from noise, between two such results; [`age`] which saved ones are of code that changed,
+//!    and [`saved`] writes the page of them all.
 
 mod age;
 mod claims;
@@ -16,6 +17,7 @@ mod metrics;
 mod page;
 pub mod plot;
 pub(crate) mod results;
+pub mod saved;
 mod series;
 pub mod statistics;
 mod tables;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use hawser_lab::contender::Programs;
 use hawser_lab::experiment::{self, Choice, Progress, Summary};
-use hawser_lab::report::{self, Written};
+use hawser_lab::report::{self, Written, saved};
 use hawser_lab::scenario::{self, Scenario, ScenarioError};
 use hawser_lab::{LabError, cleanup, drives, go};
 
@@ -25,6 +25,8 @@ const RESULTS: &str = "hawser-lab";
 const PORTALS: &str = "HAWSER_LAB_HAWSER";
 /// Where the repository keeps results.
 const SAVED: &str = "docs/results";
+/// And those whose page is made of them.
+const RUNS: &str = "docs/results/runs";
 
 /// Compare ways to use several links, on emulated networks
 #[derive(Debug, Args)]
@@ -95,6 +97,12 @@ enum Task {
         /// Where each scenario gets a folder
         to: PathBuf,
     },
+    /// Write the page of saved results anew: tables of all, and which are of code that has changed since
+    Tables {
+        /// The folder of saved results
+        #[arg(default_value = RUNS)]
+        dir: PathBuf,
+    },
     /// Tell which saved results are of code that has changed since: exit status 1 where any is
     Stale {
         /// The folder of saved results
@@ -119,6 +127,7 @@ impl Lab {
             Task::Report { dir } => write_report(&dir),
             Task::Compare { old, new } => compare(&old, &new),
             Task::Save { from, to } => save(&from, &to),
+            Task::Tables { dir } => print(&format!("tables: {}\n", saved::write(&dir).map_err(told)?.display())),
             Task::Stale { dir } => stale(&dir),
             Task::Ablate(ablate) => ablate.run(),
         }
