@@ -1,4 +1,4 @@
-//! What a portal must withstand (DESIGN section 6): each test says what was sent, and what state and
+//! What a portal must withstand (docs/security.md): each test says what was sent, and what state and
 //! bytes came back.
 
 mod support;

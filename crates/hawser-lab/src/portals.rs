@@ -31,7 +31,7 @@ pub(crate) use settings::link_section;
 use settings::{Config, allowed};
 pub(crate) use watched::{Browser, WATCHED};
 
-/// Where the remote portal listens. Source: DESIGN section 5.
+/// Where the remote portal listens: the port of docs/configuration.md.
 pub(crate) const PORT: u16 = 4920;
 /// How long all paths may take to become active.
 const PATIENCE: Duration = Duration::from_secs(20);

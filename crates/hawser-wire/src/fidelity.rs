@@ -19,13 +19,13 @@ use crate::namespace::Namespace;
 use crate::netlink::End;
 use crate::traffic::{Congestion, TcpTransfer, UdpFlow, UdpReport};
 
-/// Rates that are judged, in Mbit/s. Source: issue 5, "Must show".
+/// Rates that are judged, in Mbit/s.
 pub const RATES_MBIT: [f64; 6] = [1.0, 10.0, 50.0, 100.0, 200.0, 500.0];
-/// How far off a rate may be, as a share, and a delay, in milliseconds. Source: there.
+/// How far off a rate may be, as a share, and a delay, in milliseconds.
 pub const RATE_BOUND: f64 = 0.01;
 /// See [`RATE_BOUND`].
 pub const DELAY_BOUND_MS: f64 = 0.5;
-/// Draws of a jitter. Source: there.
+/// Draws of a jitter.
 pub const JITTER_DRAWS: usize = 1000;
 
 /// What each link is told: one way's delay, what waits before its rate, and its loss.

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use traces::{Traces, wait};
 
-/// The demo takes less. Source: issue 2, build 8.
+/// The demo takes less.
 const LONGEST: Duration = Duration::from_secs(45);
 /// How long an interrupted demo may take to remove everything.
 const CLEANUP: Duration = Duration::from_secs(5);

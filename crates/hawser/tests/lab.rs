@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use traces::{Traces, wait};
 
-/// The small experiment takes less. Source: issue 5, "Must show".
+/// The small experiment takes less.
 const LONGEST: Duration = Duration::from_secs(60);
 /// How long an interrupted experiment may take to remove everything.
 const CLEANUP: Duration = Duration::from_secs(8);

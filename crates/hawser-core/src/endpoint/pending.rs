@@ -1,7 +1,7 @@
 //! Handshakes that we answered, until the first datagram opens under their keys.
 //!
 //! Anybody on the way can record a peer's initiations and send them again, and each would take a place here. None may
-//! keep a genuine one out, and no clock tells them apart (DESIGN section 3):
+//! keep a genuine one out, and no clock tells them apart:
 //!
 //! 1. What does not count on from the last one known to be genuine, of the same start of the peer, is a recording.
 //!    All of one round, one by each of the peer's links, have one count: each may be answered until one is taken up.

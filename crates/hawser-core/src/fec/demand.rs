@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// From which share of loss on there is one repair for how many packets. Up to the next step, each mends five losses of
 /// six in time at 200 packets a second (the test `every_step_keeps_what_it_promises`; docs/fec.md has the figures). One
-/// for four goes as far as it can: 5 % may cost at most 30 % more bytes (issue 4), and is measured as 9 % at times.
+/// for four goes as far as it can: 5 % may cost at most 30 % more bytes (docs/fec.md), and is measured as 9 % at times.
 pub(super) const STEPS: [(f64, usize); 5] = [(0.0005, 12), (0.005, 8), (0.015, 4), (0.105, 3), (0.13, 2)];
 /// A step holds while loss is above this part of what it takes to reach it.
 const SLACK: f64 = 0.7;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// 200 packets a second.
 const GAP: Duration = Duration::from_millis(5);
-/// A repair that takes longer is of no use to a real-time flow (issue 4).
+/// A repair that takes longer is of no use to a real-time flow (docs/fec.md).
 const IN_TIME: Duration = Duration::from_millis(60);
 /// Bytes of a packet that stands for voice, IP header included.
 const PACKET: usize = 200;

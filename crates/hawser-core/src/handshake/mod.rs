@@ -43,7 +43,7 @@ pub use responder::{Accepted, HandshakeDrop, InitiationId, Known, Responder, Ver
 
 use crate::wire::{Cipher, Offer, Protection, WireError};
 
-/// Keys are replaced after this time (DESIGN section 3; WireGuard's rekey time).
+/// Keys are replaced after this time (WireGuard's `REKEY_AFTER_TIME`).
 pub const REKEY_AFTER: Duration = Duration::from_secs(120);
 /// Keys are replaced after this many packets over all paths: 100 GB at 1500 bytes, a quarter of the
 /// 2^28 packets of 2 KiB that AES-GCM allows under one key (RFC 9001 appendix B.1.1).

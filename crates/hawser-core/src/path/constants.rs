@@ -41,7 +41,7 @@ pub const USUAL_AGE: Duration = Duration::from_millis(2);
 pub const MAX_ACK_DELAY: Duration = Duration::from_millis(5);
 /// The shortest delay of an acknowledgement that waits at all: the timer's granularity.
 pub const MIN_ACK_DELAY: Duration = GRANULARITY;
-/// An acknowledgement waits at most for 1/4 of a round trip (DESIGN section 3).
+/// An acknowledgement waits at most for a quarter of a round trip (docs/wire.md, Data).
 pub const ACK_DELAY_PARTS: u32 = 4;
 /// Ack-eliciting packets that one acknowledgement waits for at least (RFC 9000 section 13.2.2).
 pub const MIN_ACK_EVERY: u32 = 2;
@@ -91,7 +91,7 @@ pub const PERSISTENT_CONGESTION_PTOS: u32 = 3;
 
 // Health.
 
-/// How often a down path is probed (DESIGN section 4).
+/// How often a down path is probed at first (docs/wire.md, Data).
 pub const DOWN_PROBE_INTERVAL: Duration = Duration::from_millis(500);
 /// Further probe timeouts of a suspect path before it is down.
 pub const SUSPECT_PTOS: u32 = 3;

@@ -31,7 +31,7 @@ pub const IDLE_PROBE: Duration = Duration::from_secs(60);
 pub const MAX_TRIES: u8 = 6;
 /// A path that carried data within this time counts for the hold time.
 pub const LATELY: Duration = Duration::from_secs(1);
-/// Without an acknowledgement on any path for this long at most, the peer is sent a new initiation (DESIGN section 4).
+/// Without an acknowledgement on any path for this long at most, the peer is sent a new initiation.
 pub const SILENCE: Duration = Duration::from_secs(1);
 /// But for this many probe timeouts of its slowest path, and at least so long: a peer that was killed and started again is back
 /// within half a second, and one that is only slow is left alone.
@@ -59,11 +59,11 @@ pub const HELD_PACKETS: usize = 256;
 pub const STRICT_WAIT: Duration = Duration::from_secs(1);
 /// The TUN's MTU never goes below this (RFC 8200 section 5).
 pub const TUN_MTU_MIN: u16 = 1280;
-/// The TUN's MTU is raised at most this often (DESIGN section 4).
+/// The TUN's MTU is raised at most this often: hosts then find each change once.
 pub const TUN_MTU_RAISE: Duration = Duration::from_secs(60);
 /// Path ids of the peer's, ahead of the highest that was used, for which labels are known (docs/wire.md).
 pub const LABELS_AHEAD: u32 = 16;
-/// Old receive keys live this many of the largest probe timeouts (DESIGN section 3).
+/// Old receive keys live this many of the largest probe timeouts (RFC 9001 section 6.1).
 pub const OLD_KEY_TIMEOUTS: u32 = 3;
 /// A driver that did not call for so long did not run: the endpoint asks to be woken each second at least (housekeeping), and a
 /// quarter is what a busy machine may be late by.

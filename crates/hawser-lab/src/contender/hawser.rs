@@ -22,7 +22,7 @@ use crate::portals::{Browser, Portals, Site, WATCHED, link_section};
 use crate::scenario::{ContenderPlan, TunnelEnd};
 use crate::stage::Stage;
 
-/// Lengths of the devices' networks. Source: DESIGN section 5.
+/// Lengths of the devices' networks.
 const PREFIX_V4: u8 = 24;
 const PREFIX_V6: u8 = 64;
 /// What a link's path is carried by unless told.

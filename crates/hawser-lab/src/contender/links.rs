@@ -14,7 +14,7 @@ const UNSHAPED: u64 = u64::MAX;
 /// Before every rule of a stage. Source: ip-rule(8).
 const STEERING_PREFERENCE: u32 = 10;
 
-/// Addresses of tunnels' devices, local and remote. Source: DESIGN section 5.
+/// Addresses of tunnels' devices, local and remote.
 pub(super) const TUN_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 2), Ipv4Addr::new(10, 77, 0, 1)];
 pub(super) const TUN_V6: [Ipv6Addr; 2] =
     [Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2), Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1)];

@@ -10,12 +10,12 @@ use serde::Serialize;
 use super::script::{Bonded, CAPACITY_MBPS, Single};
 use crate::error::LabError;
 
-/// The stream has recovered when it is as fast as this share of before. Source: issue 2, "Must show".
+/// The stream has recovered when it is as fast as this share of before.
 const RECOVERED_SHARE: f64 = 0.95;
 /// Over this long: a single full queue that is let go is no recovery.
 const RECOVERED_OVER: Duration = Duration::from_secs(1);
 
-/// What the demo found. The field names are a contract with scripts (issue 2, build 8). Plain data.
+/// What the demo found. The field names are a contract with scripts. Plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Figures {
     /// Of both links, raw, in Mbit/s.

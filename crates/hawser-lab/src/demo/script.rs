@@ -20,7 +20,7 @@ struct Line {
     one_way: Duration,
 }
 
-/// The links. Source: issue 2, build 8.
+/// The links: a DSL line and a slower, farther one.
 const LINES: [Line; 2] =
     [Line { mbps: 50.0, one_way: Duration::from_millis(10) }, Line { mbps: 30.0, one_way: Duration::from_millis(25) }];
 /// What waits before a link at most: a usual home router's.

@@ -19,7 +19,7 @@ use crate::localnet::{Topology, TopologyError};
 use crate::scion_bond::{ScionBond, ScionPlan};
 use crate::topology::Flow;
 
-/// Each link, in Mbit/s, one way and what waits before it at most. Source: issue 6, "Must show".
+/// Each link, in Mbit/s, one way and what waits before it at most.
 const MBPS: f64 = 20.0;
 const DELAY: Duration = Duration::from_millis(10);
 const QUEUE: Duration = Duration::from_millis(100);
@@ -31,7 +31,7 @@ const END: Duration = Duration::from_secs(22);
 /// The rate before the cut is taken over this long; so is that of a stream that recovered.
 const BEFORE: Duration = Duration::from_secs(2);
 const RECOVERED_OVER: Duration = Duration::from_secs(1);
-/// The stream has recovered at this share of before. Source: issue 2, "Must show".
+/// The stream has recovered at this share of before.
 const RECOVERED_SHARE: f64 = 0.95;
 /// Common and address header with IPv4 hosts, in bytes. Source: draft-dekater-scion-dataplane.
 const ADDRESSES: f64 = 36.0;

@@ -17,7 +17,7 @@ pub(super) const RUNS: &str = "runs.jsonl";
 pub(super) const SCENARIO: &str = "scenario.toml";
 /// Versions, kernel, settings.
 pub(super) const MACHINE: &str = "machine.json";
-/// The order in which groups are shown; others come after, by name. Source: issue 5, build 8.
+/// The order in which groups are shown; others come after, by name.
 const GROUPS: [&str; 7] = ["testbed", "proxy", "aggregation", "environments", "drives", "links", "scion"];
 
 /// A scenario and what its runs found. As read.

@@ -17,7 +17,7 @@ use super::{
     ContenderPlan, Family, LinkPlan, Network, Scenario, WorkloadPlan, cases, claim, draw, event, show, values,
 };
 
-/// How long a workload runs, where its section does not say. Source: issue 5 asks for 12 s a test.
+/// How long a workload runs, where its section does not say.
 const DEFAULT_DURATION: std::time::Duration = std::time::Duration::from_secs(12);
 
 const FAMILIES: [(&str, Family); 2] = [("ipv4", Family::V4), ("ipv6", Family::V6)];

@@ -8,7 +8,7 @@ use super::refer::{Names, section, sections};
 use super::{Column, Plot, PlotKind, Published, Repeat, values};
 use std::time::Duration;
 
-/// Where the section does not say. Source: issue 5.
+/// Where the section does not say.
 const DEFAULT_REPEAT: (u32, u32, f64, &str, Duration, u64) = (3, 10, 0.05, "goodput_mbps", Duration::from_secs(4), 1);
 
 const KINDS: [(&str, PlotKind); 5] = [

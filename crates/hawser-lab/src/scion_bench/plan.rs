@@ -45,7 +45,7 @@ pub(super) enum Pace {
 
 /// Payload of a packet, where the scenario does not say. Source: SCION.md, "Figures to beat".
 const PAYLOAD: usize = 1200;
-/// A file, where the scenario does not say. Source: issue 6, "Must show".
+/// A file, where the scenario does not say.
 const FILE: u64 = 1_000_000_000;
 const PLACES: [(&str, Place); 2] = [("within", Place::Within), ("between", Place::Between)];
 

@@ -1,4 +1,4 @@
-//! What a choice of paths costs in the other metrics (thesis 000, table 6.4).
+//! What a choice of paths costs in the other metrics (Flückiger 2020, table 6.4).
 //!
 //! 1. The paths in use are in the shim's status: length, MTU, how often they share interfaces.
 //! 2. The best that as many paths could have: chosen from all that there are by that metric alone.

@@ -1,4 +1,4 @@
-//! Shila's questions again (thesis 000, chapter 6), for today's shim: how much more paths carry, what the choice of paths costs, how
+//! Shila's questions again (Flückiger 2020, chapter 6), for today's shim: how much more paths carry, what the choice of paths costs, how
 //! QUIC compares, and what the ordinary internet beside adds.
 //!
 //! 1. The scenarios of the group `shila` say what is run; [`experiment::conduct`](crate::experiment::conduct) says when.
@@ -26,7 +26,7 @@ use crate::workload::options::Options;
 pub const CONTENDER: &str = "shila";
 /// What they call their workloads' kind.
 pub const WORKLOAD: &str = "shila-file";
-/// A file, where the scenario does not say: as the thesis's QUIC sent.
+/// A file, where the scenario does not say: as its QUIC sent.
 const FILE: u64 = 50_000_000;
 
 /// Executes runs of the scenarios. Starts without a network; one run at a time, or they measure each other.

@@ -10,7 +10,7 @@ use hawser_lab::localnet::{Host, Localnet, PATIENCE, Services, Topology};
 use hawser_wire::Rate;
 use serde_json::Value;
 
-/// How long a network may take. Source: issue 6, "Must show".
+/// How long a network may take.
 const LONGEST: Duration = Duration::from_secs(15);
 /// How long routers may take to find that a link is gone or there again: BFD misses three of its packets, 200 ms each.
 const NOTICED: Duration = Duration::from_secs(10);

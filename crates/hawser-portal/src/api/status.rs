@@ -1,4 +1,4 @@
-//! The status document (DESIGN section 5). Its field names are a contract with scripts.
+//! The status document (docs/monitoring.md). Its field names are a contract with scripts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -309,7 +309,7 @@ pub struct ScionStatus {
     pub mtu: u16,
 }
 
-/// What a path is (DESIGN section 4). Starts as `New`; plain data.
+/// What a path is (docs/monitoring.md). Starts as `New`; plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PathState {
     /// Nothing was sent by it yet.

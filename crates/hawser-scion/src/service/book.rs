@@ -17,7 +17,7 @@ use crate::conn::DeadPart;
 use crate::daemon::Refresh;
 use crate::path::Path;
 
-/// Paths are asked for this often: what the daemon knows costs next to nothing (thesis 001 looks every minute too).
+/// Paths are asked for this often: what the daemon knows costs next to nothing (Wagner 2021 looks every minute, too).
 pub const EVERY: Duration = Duration::from_secs(60);
 /// The same while there is none: a network that starts finds them one by one.
 pub(super) const EVERY_WHILE_NONE: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! What a portal must withstand (DESIGN section 6), as far as the core can show it: each test says
+//! What a portal must withstand (docs/security.md), as far as the core can show it: each test says
 //! what was sent, and checks what state and which bytes came back.
 
 mod flood;

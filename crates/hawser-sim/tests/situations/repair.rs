@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Mbit/s and bytes a packet.
 const THIN: (f64, usize) = (0.32, 200);
-/// What comes so much later than others is of no use (issue 4).
+/// What comes so much later than others is of no use (docs/fec.md).
 const IN_TIME: Duration = Duration::from_millis(60);
 
 /// What became of the flow.

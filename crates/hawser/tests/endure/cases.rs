@@ -21,7 +21,7 @@ const FLAP_DOWN: Duration = Duration::from_millis(100);
 const FLAP_UP: Duration = Duration::from_millis(150);
 /// Restarts in a minute.
 const MINUTE: Duration = Duration::from_secs(60);
-/// The outage that a restart may cost where the portal is killed ten times in a minute: the local, the remote one (issue 19).
+/// The outage that a restart may cost where the portal is killed ten times in a minute: the local, the remote one.
 const OUTAGES: [Duration; 2] = [Duration::from_millis(140), Duration::from_millis(500)];
 /// Where cgroups are frozen (cgroups version 1), and what is written.
 const FREEZER: &str = "/sys/fs/cgroup/freezer";

@@ -28,7 +28,7 @@ const MTU: u32 = 1_500;
 const SMALL_MTU: u32 = 1_300;
 /// Forged messages a second.
 const FORGED: u64 = 2_000;
-/// How soon traffic flows again once nothing is in the way (issue 19), and after a portal was started (the contract's).
+/// How soon traffic flows again once nothing is in the way, and after a portal was started.
 const BACK: Duration = Duration::from_secs(1);
 const BACK_AFTER_START: Duration = Duration::from_secs(3);
 

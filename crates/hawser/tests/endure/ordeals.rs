@@ -20,7 +20,7 @@ use crate::lab::{LOCAL, REMOTE, ms, parse, states};
 /// Each stream's rate, in Mbit/s, and the share of it that must flow again.
 const STREAM_MBPS: u64 = 20;
 const GOODPUT: f64 = 0.9;
-/// How soon every flow must be back (issue 19), and when it is given up.
+/// How soon every flow must be back, and when it is given up.
 const BACK: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(40);
 /// Traffic before, and how long its rate is looked at after.

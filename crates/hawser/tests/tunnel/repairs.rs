@@ -6,7 +6,7 @@ use hawser_wire::{Direction, Loss, Rate, Way};
 
 use crate::lab::{LINKS, Lab, REMOTE, ms, parse};
 
-/// Packets a second, and bytes of each one's UDP payload (issue 4, "Must show").
+/// Packets a second, and bytes of each one's UDP payload.
 const PACKETS: f64 = 200.0;
 const PAYLOAD: usize = 200;
 /// Bits of a packet, IPv4 and UDP headers included.

@@ -48,7 +48,7 @@ pub enum DownReason {
     Closed,
 }
 
-/// The states of DESIGN section 4.
+/// The states, as drawn above.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum HealthState {
     /// Nothing was sent on it.

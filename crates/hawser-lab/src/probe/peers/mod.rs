@@ -19,7 +19,7 @@ use super::{Asked, Figures};
 use crate::error::LabError;
 use crate::topology::{Bond, LinkPlan};
 
-/// Source: issue 4, "Must show".
+/// Peers that the remote portal knows, and those that send.
 const CONFIGURED: usize = 1_000;
 const ACTIVE: usize = 200;
 const MBPS: f64 = 400.0;

@@ -14,7 +14,7 @@ use super::{Asked, Figures, Ground, MEBIBYTE};
 use crate::error::LabError;
 use crate::shim::{Churn, Place};
 
-/// Source: issue 7, "Must show".
+/// Connections, and for how long.
 const PER_SECOND: u32 = 500;
 const DURATION: Duration = Duration::from_secs(30);
 const FIRST: Duration = Duration::from_secs(6);

@@ -19,7 +19,7 @@ use crate::topology::Flow;
 
 const PATHS: u8 = 4;
 const CUT: Duration = Duration::from_secs(8);
-/// When the link is brought back, and when the stream ends, where one is cut; and where all are. Source: issue 7, "Must show".
+/// When the link is brought back, and when the stream ends, where one is cut; and where all are.
 const ONE: [Duration; 2] = [Duration::from_secs(14), Duration::from_secs(20)];
 const ALL: [Duration; 2] = [Duration::from_secs(18), Duration::from_secs(40)];
 /// The stream is back at this share of before, over this long.

@@ -19,7 +19,7 @@ use crate::attack::shim::{PORT, ShimArsenal};
 use crate::error::LabError;
 use crate::shim::{Place, Shim};
 
-/// Source: issue 7, "Must show"; the rate: issue 4.
+/// Datagrams of strangers, on each of the paths.
 const PER_SECOND: u32 = 50_000;
 const PATHS: u8 = 2;
 /// How long the stream is looked at, without the attack and with it; and what of the attack's start is not counted.

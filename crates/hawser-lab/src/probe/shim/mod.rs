@@ -25,7 +25,7 @@ use crate::localnet::Localnet;
 use crate::shim::{Carried, Place, ShimPair, ShimPlan};
 use crate::topology::Flow;
 
-/// Each link, in Mbit/s, one way and what waits before it at most. Source: issue 7, "Must show".
+/// Each link, in Mbit/s, one way and what waits before it at most.
 const MBPS: f64 = 20.0;
 const DELAY: Duration = Duration::from_millis(10);
 const QUEUE: Duration = Duration::from_millis(100);
