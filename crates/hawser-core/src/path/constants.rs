@@ -6,6 +6,9 @@ use std::time::Duration;
 
 /// The least time that a timer is trusted with (RFC 9002 section 6.1.2, kGranularity).
 pub const GRANULARITY: Duration = Duration::from_millis(1);
+/// What deviation counts for in a probe timeout, where a round trip is shorter (RFC 6298 section 2.4 has no timeout under a second
+/// for the sake of delays that jump: here a second is added).
+pub const DEVIATION_MAX: Duration = Duration::from_secs(1);
 /// The round trip assumed before the first sample (RFC 9002 section 6.2.2).
 pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 /// A round trip that was last measured this many of them ago gives way to a shorter one at once: as many as RFC 6298's smoothing

@@ -1,8 +1,8 @@
 //! Round-trip times of one path (or of one pair of data path and ack path), as RFC 9002 section 5.
 
 use super::constants::{
-    AGE_FIRST, AGE_MEMORY, GRANULARITY, MAX_ACK_DELAY, MIN_WINDOW, STALE_LEAST, STALE_ROUND_TRIPS, USUAL_AGE,
-    USUAL_AGE_PART,
+    AGE_FIRST, AGE_MEMORY, DEVIATION_MAX, GRANULARITY, MAX_ACK_DELAY, MIN_WINDOW, STALE_LEAST, STALE_ROUND_TRIPS,
+    USUAL_AGE, USUAL_AGE_PART,
 };
 use super::windowed::WindowedMin;
 use crate::congestion::RttSnapshot;
@@ -102,9 +102,13 @@ impl RttEstimator {
         self.snapshot
     }
 
-    /// How long after a packet its acknowledgement is overdue (RFC 9002 section 6.2.1), by the way that the last one came.
+    /// How long after a packet its acknowledgement is overdue (RFC 9002 section 6.2.1), by the way that the last one came. But
+    /// deviation counts for a round trip or a second at most: a packet that a link kept through an outage of 13 s would have
+    /// the next outage be noticed after as long, and twice that.
     pub fn pto(&self, max_ack_delay: Duration) -> Duration {
-        self.snapshot.smoothed + (self.snapshot.variance * 4).max(GRANULARITY) + max_ack_delay + self.detour
+        let RttSnapshot { smoothed, variance, .. } = self.snapshot;
+        let deviation = (variance * 4).max(GRANULARITY).min(smoothed.max(DEVIATION_MAX));
+        smoothed + deviation + max_ack_delay + self.detour
     }
 
     /// Whether anything was measured yet.
@@ -174,6 +178,16 @@ mod tests {
         rtt.on_detour(ms(75));
         rtt.on_sample(Time::ZERO + ms(20), ms(20), ms(0));
         assert_eq!(rtt.pto(ms(5)), ms(20 + 30 + 5), "they come by its own again");
+    }
+
+    #[test]
+    fn a_packet_that_an_outage_kept_does_not_have_the_next_one_noticed_as_late() {
+        let kept = sampled(&[(0, 20, 0), (20, 20, 0), (13_000, 13_000, 0)]);
+        let RttSnapshot { smoothed, variance, .. } = kept.snapshot();
+        assert!(variance * 4 > ms(12_000), "{variance:?}");
+        assert_eq!(kept.pto(ms(5)), smoothed * 2 + ms(5));
+        let steady = sampled(&[(0, 20, 0), (20, 900, 0)]);
+        assert_eq!(steady.pto(ms(5)), steady.snapshot().smoothed + steady.snapshot().variance * 4 + ms(5));
     }
 
     #[test]

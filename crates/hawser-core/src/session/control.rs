@@ -170,7 +170,8 @@ impl Session {
         Ok(())
     }
 
-    /// Acknowledges what came on this path, and on those that cannot speak for themselves.
+    /// Acknowledges what came on this path, and on those that cannot speak for themselves. One that is suspect says it too, as far
+    /// as its quota goes: were all said by a slow path alone, the peer would suspect the fast one in turn, and so on for ever.
     fn write_acks(
         &mut self,
         now: Time,
@@ -182,7 +183,7 @@ impl Session {
         for other in 0..self.paths.len() {
             let path = &mut self.paths[other];
             let mine = other == index;
-            let by_itself = mine && path.ack_waits() && path.may_acknowledge_at(now) <= now;
+            let by_itself = mine && (path.ack_waits() || path.repeats_ack()) && path.may_acknowledge_at(now) <= now;
             if !(by_itself || speaks_for_all && !path.health.is_active() && path.ack_is_due(now)) {
                 continue;
             }
@@ -198,6 +199,7 @@ impl Session {
             };
             head.encode(path.received.ack_ranges(), budget, out)?;
             path.received.on_ack_sent();
+            path.wants.ack = !mine && path.health.suspect_since().is_some();
             if mine {
                 written.acked = Some(largest);
             }

@@ -3,11 +3,14 @@
 use crate::situations;
 use hawser_core::congestion::Kind;
 use hawser_core::path::health::HealthState;
+use hawser_sim::host::flow::{Ledger, Plan, Sink, Source};
 use hawser_sim::net::{LinkSpec, link};
-use hawser_sim::portal::Recipe;
-use hawser_sim::situation::second;
+use hawser_sim::portal::{Portal, Recipe};
+use hawser_sim::situation::{address, second};
 use hawser_sim::world::{LOCAL, REMOTE, Setup, World};
 use hawser_sim::{Act, on};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// What was too large is retransmitted in pieces, and may come after it was given up.
 const A_FEW: f64 = 0.000_5;
@@ -61,4 +64,36 @@ fn an_idle_path_is_not_suspected_while_its_mtu_is_searched() {
     }
     // IPv4 and UDP headers.
     assert_eq!(mtus, [1_464, 1_472, 1_464, 1_472]);
+}
+
+/// Where one end suspects the near path, as an acknowledgement was lost, it acknowledges by the far one: what comes that late must
+/// not have the other suspect it in turn, and so on for ever (seed 1 of the year, day 286).
+#[test]
+fn two_ends_do_not_keep_each_other_suspecting_a_path() {
+    let shares: Vec<usize> = (0..100).map(near_path_in_use).collect();
+    assert!(shares.iter().all(|share| *share > 970), "both ends use the near path in {shares:?} of 1,000 looks");
+}
+
+/// Of 1,000 looks in ten seconds.
+fn near_path_in_use(seed: u64) -> usize {
+    let recipes = [LOCAL, REMOTE].map(|side| Recipe::of(side, Kind::Bbr));
+    let links = vec![link(50.0, 20.0).jitter(300.0), link(50.0, 45.0).jitter(5.0).loss(0.01)];
+    let mut world = World::new(Setup { seed, links, recipes, clocks: None, both_initiate: false });
+    let ends = [LOCAL, REMOTE].map(|side| address(side, 10));
+    for (from, to) in [(LOCAL, REMOTE), (REMOTE, LOCAL)] {
+        let ledger = Rc::<RefCell<Ledger>>::default();
+        let plan = Plan { from: second(1.0), ..Plan::steady(0.08, 200) };
+        world.add_host(from, ends[from], Source::new(plan, ends[from], ends[to], Rc::clone(&ledger)));
+        world.add_host(to, ends[to], Sink(ledger));
+    }
+    let mut used = 0;
+    for look in 0..1_000 {
+        world.run_until(second(10.0 + f64::from(look) / 100.0));
+        let paths = |portal: &Portal| portal.session(world.now).expect("a session").paths;
+        let near = paths(&world.portals[LOCAL])[1].id;
+        let uses =
+            |portal: &Portal| paths(portal).iter().any(|path| path.id == near && path.state == HealthState::Active);
+        used += usize::from(world.portals.iter().all(uses));
+    }
+    used
 }

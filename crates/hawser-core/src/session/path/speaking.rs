@@ -30,7 +30,13 @@ impl Path {
         if self.health.is_active() && self.mtu_probe_at().is_some_and(|at| at <= now) {
             return true;
         }
-        self.wants.any() && self.may_speak_at(now) <= now || self.ack_is_due(now) && self.may_acknowledge_at(now) <= now
+        let acknowledges = self.ack_is_due(now) || self.repeats_ack();
+        self.wants.any() && self.may_speak_at(now) <= now || acknowledges && self.may_acknowledge_at(now) <= now
+    }
+
+    /// Whether it acknowledges what another path has acknowledged for it: only while it is suspect, and only as it can.
+    pub(in crate::session) fn repeats_ack(&self) -> bool {
+        self.wants.ack && self.health.state() == HealthState::Suspect
     }
 
     /// When the search for its MTU goes on: not while it is quiet.
