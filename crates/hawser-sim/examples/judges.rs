@@ -1,7 +1,7 @@
 //! All three judges over families of networks that nobody chose by hand.
 //!
-//! `cargo run --release -p hawser-sim --example judges -- [--cases 12] [--seed 1] [--traces DIR] [--case NAME] [--run SEED]
-//!  [--congestion cubic|bbr] [--direction down|up] [--seconds 40] [--scale 0.2]`
+//! `cargo run --release -p hawser-sim --example judges -- [--cases 12] [--seed 1] [--traces DIR] [--case NAME]
+//!  [--run SEED] [--congestion cubic|bbr] [--direction down|up] [--seconds 40] [--scale 0.2] [--without LAW]`
 //!
 //! 1. Each family draws `--cases` networks, from the seed on; recordings are one where a folder is given.
 //! 2. Each network: bulk's share of the capacity and of the best link; short flows against the best link, alone and

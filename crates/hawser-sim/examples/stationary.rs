@@ -2,7 +2,7 @@
 //! flows take beside the best link alone.
 //!
 //! `cargo run --release -p hawser-sim --example stationary -- [--seed 0] [--cases 200] [--seconds 20]
-//!  [--congestion cubic|bbr] [--direction down|up] [--json FILE]`
+//!  [--congestion cubic|bbr] [--direction down|up] [--without LAW] [--json FILE]`
 //!
 //! 1. One network a seed: one to four links.
 //! 2. Each: one stream over the bond and over each link alone, then ten transfers of 30 kB and of 300 kB.
@@ -11,6 +11,7 @@
 #[path = "shared/json.rs"]
 mod json;
 
+use hawser_core::policy::{Law, Tuning};
 use hawser_sim::family::{draw, stationary};
 use hawser_sim::judge::{Network, Question, bulk, each, quantile, short};
 use hawser_sim::tcp::Congestion;
@@ -47,13 +48,15 @@ struct Given {
     cases: u64,
     seconds: u64,
     question: Question,
+    tuning: Tuning,
     json: Option<String>,
 }
 
 impl Given {
     fn read() -> Given {
         let question = Question { congestion: Congestion::Cubic, down: true };
-        let mut given = Given { seed: 0, cases: 200, seconds: SECONDS, question, json: None };
+        let tuning = Tuning::default();
+        let mut given = Given { seed: 0, cases: 200, seconds: SECONDS, question, tuning, json: None };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
             let value = words.next().unwrap_or_else(|| panic!("{word} needs a value"));
@@ -66,6 +69,7 @@ impl Given {
                 ("--congestion", "bbr") => given.question.congestion = Congestion::Bbr,
                 ("--direction", "down") => given.question.down = true,
                 ("--direction", "up") => given.question.down = false,
+                ("--without", name) => given.tuning = Tuning::neutral(Law::named(name).expect("a law's name")),
                 ("--json", _) => given.json = Some(value),
                 _ => panic!("no argument is called {word} {value}"),
             }
@@ -76,7 +80,9 @@ impl Given {
     /// Step 1.
     fn networks(&self) -> Vec<Network> {
         let mut networks = draw(stationary, self.seed..self.seed + self.cases);
-        networks.iter_mut().for_each(|network| network.seconds = self.seconds as f64);
+        for network in &mut networks {
+            (network.seconds, network.tuning) = (self.seconds as f64, self.tuning);
+        }
         networks
     }
 }

@@ -11,6 +11,8 @@
 //! - *memory*: a sender that is cut when a link is lost, or fades, leaves the links idle when that returns. The window that
 //!   filled all of them waits longer meanwhile, and nothing of it is dropped for as long as outages last.
 //! - *varying*: for longer where rates vary, or nobody knows yet whether they do.
+//! - *shorten*: a drop from a long queue takes its newest part and not its head, so that what is retransmitted waits
+//!   for a short one (`queue/shorten.rs`).
 //!
 //! Other flows feel none of it, because the queue is fair.
 
@@ -31,6 +33,8 @@ pub struct Aqm {
     pub target: Duration,
     /// CoDel's interval.
     pub interval: Duration,
+    /// What a drop leaves of a flow's queue that lasts twice as long.
+    pub kept: Duration,
 }
 
 /// What the active paths carry together now, and the most of late. Nothing at first; a plain value.
@@ -82,6 +86,7 @@ pub fn decide(tuning: &Tuning, paths: &[PathView], fastest: &PathView, peak: Pea
         quantum: rate.bytes_in(constants.quantum_time).min(constants.quantum_max),
         target,
         interval: interval(target),
+        kept: constants.kept,
     }
 }
 

@@ -42,7 +42,7 @@ const fn law(name: &'static str, about: &'static str, neutralise: fn(&mut Tuning
     Law { name, about, neutralise }
 }
 
-static LAWS: [Law; 38] = [
+static LAWS: [Law; 39] = [
     law("doubt", "a tier is left only when the probe of a suspect path could have been answered", |t| {
         (t.tier.doubt_rounds, t.tier.doubt) = (0, Duration::ZERO);
     }),
@@ -81,6 +81,9 @@ static LAWS: [Law; 38] = [
         t.aqm.memory = Duration::ZERO;
     }),
     law("codel-varying", "it lasts through the dips of rates that vary", |t| t.aqm.target_varying = t.aqm.target),
+    law("codel-shorten", "a drop from a long queue leaves its head, and takes what is behind", |t| {
+        t.aqm.kept = Duration::MAX
+    }),
     law("ack-filter", "acknowledgements of a slow start over several paths have gaps", |t| {
         t.ack_filter.gap = Duration::ZERO;
     }),

@@ -3,7 +3,8 @@
 //! 1. `enqueue` puts a train behind its flow, or an acknowledgement in the place of an older one (`ack_filter` holds
 //!    some of those for a moment); too much altogether costs the fattest flow its head.
 //! 2. `pull` walks the flows in turn, those of a higher priority first (`levels`); the path that pulls takes, skips or stops at each.
-//! 3. CoDel judges what is about to be taken: one segment is dropped, or marked where ECN allows.
+//! 3. CoDel judges what is about to be taken: one segment is dropped, or marked where ECN allows. A long queue is
+//!    shortened in the place of that (`shorten`).
 //! 4. What is taken are consecutive segments of one train; the rest of it stays at the head.
 
 mod ack_filter;
@@ -11,6 +12,7 @@ mod codel;
 mod flows;
 mod levels;
 mod line;
+mod shorten;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -42,6 +44,8 @@ pub struct Queue {
     mtu: ByteCount,
     quantum: ByteCount,
     codel: CodelParams,
+    /// What a drop leaves of a queue that lasts longer.
+    kept: Duration,
     flows: Flows,
     ack_filter: AckFilter,
     line: Line,
@@ -58,6 +62,7 @@ impl Queue {
             mtu: params.mtu.max(ByteCount(1)),
             quantum: params.mtu.max(ByteCount(1)),
             codel: CodelParams::default(),
+            kept: Duration::MAX,
             flows: Flows::new(),
             ack_filter: AckFilter::default(),
             line: Line::new(),
@@ -279,6 +284,9 @@ impl Queue {
             if head.ect {
                 store.mark_ce(head.head());
                 return true;
+            }
+            if self.shorten(bucket, wait, store, dropped) {
+                return false;
             }
             self.drop_head(bucket, DropReason::Codel, store, dropped);
         }

@@ -145,6 +145,7 @@ impl Session {
             outbound.queue.set_limit(aqm.limit);
             outbound.queue.set_quantum(aqm.quantum);
             outbound.queue.set_codel(aqm.target, aqm.interval);
+            outbound.queue.set_kept(aqm.kept);
         }
         outbound.queue.set_ack_spacing(decisions.ack_filter);
     }

@@ -1,5 +1,6 @@
 //! What the examples are asked for.
 
+use hawser_core::policy::{Law, Tuning};
 use hawser_sim::family::recorded::Draw;
 use hawser_sim::judge::{Network, Question};
 use hawser_sim::tcp::Congestion;
@@ -22,6 +23,8 @@ pub struct Arguments {
     pub run: Option<u64>,
     /// Only cases whose name contains this.
     pub case: String,
+    /// Constants of the portals' policy.
+    pub tuning: Tuning,
 }
 
 impl Arguments {
@@ -36,6 +39,7 @@ impl Arguments {
             question: Question { congestion: Congestion::Cubic, down: true },
             run: None,
             case: String::new(),
+            tuning: Tuning::default(),
         };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
@@ -59,6 +63,9 @@ impl Arguments {
             ("--direction", "up") => self.question.down = false,
             ("--run", _) => self.run = Some(number() as u64),
             ("--case", _) => self.case = value,
+            ("--without", name) => {
+                self.tuning = Tuning::neutral(Law::named(name).unwrap_or_else(|| panic!("no law is called {name}")))
+            }
             _ => panic!("no argument is called {word} {value}"),
         }
     }
@@ -68,11 +75,11 @@ impl Arguments {
         Draw { seed: self.seed, cases: self.cases, seconds: self.seconds, scale: self.scale }
     }
 
-    /// Those that are asked for, with the seed that is asked for.
+    /// Those that are asked for, with the seed and the constants that are asked for.
     pub fn choose(&self, networks: &mut Vec<Network>) {
         networks.retain(|network| network.name.contains(&self.case));
         for network in networks {
-            network.seed = self.run.unwrap_or(network.seed);
+            (network.seed, network.tuning) = (self.run.unwrap_or(network.seed), self.tuning);
         }
     }
 }

@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// The time between two pings.
 const PING_EVERY: Duration = Duration::from_millis(100);
+/// What a stream takes to open and to grow, s: no gap of it is looked at before.
+const OPENING: f64 = 0.5;
 /// What of a full outer packet a stream through a layer-3 tunnel can have: 1500 bytes without 59 of Hawser's and the
 /// outer headers (docs/wire.md) and 52 of TCP's.
 pub const LAYER3: f64 = (1500.0 - 59.0 - 52.0) / 1500.0;
@@ -26,6 +28,8 @@ pub struct Bulk {
     pub mbit: f64,
     /// The same of each second from the first.
     pub seconds: Vec<f64>,
+    /// The longest time without any byte in order, from its second half second on, ms.
+    pub gap: f64,
     /// The ping's median and 99th percentile, ms.
     pub ping: [f64; 2],
     /// Pings without an answer.
@@ -61,6 +65,7 @@ pub fn run<S: Stage>(mut stage: S, network: &Network, question: Question) -> Bul
     Bulk {
         mbit: mbit(FROM, network.seconds),
         seconds: (0..network.seconds as u32).map(|at| mbit(f64::from(at), f64::from(at + 1))).collect(),
+        gap: receiver.longest_gap(second(FROM + OPENING), second(network.seconds)).as_secs_f64() * 1e3,
         ping: [trip(0.5), trip(0.99)],
         pings_lost: ping.lost(second(network.seconds - 1.0)),
         story: stage.see::<SenderHost>(sender).senders[0].story,

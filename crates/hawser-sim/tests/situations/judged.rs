@@ -94,6 +94,29 @@ fn a_thin_link_that_stands_again_and_again_does_not_hold_up_a_good_one() {
     assert!(with > 0.9 * 12.0 * bulk::LAYER3 && with > without, "{with:.2} Mbit/s, {without:.2} without the law");
 }
 
+/// The longest gap, ms, of a stream of 9 s that loses the first link after 5 s, when no rate is known to be steady yet.
+fn gap(links: &[LinkSpec], lost: &Act, down: bool, tuning: Tuning) -> f64 {
+    let network = Network { tuning, seconds: 10.0, ..network("lost", links, &[(6.0, lost.clone())]) };
+    bulk::run(network.bond(), &network, Question { down, ..DOWN }).gap
+}
+
+#[test]
+fn a_stream_that_loses_a_link_in_its_first_seconds_is_in_order_again_within_a_fifth_of_a_second() {
+    let pair = [link(50.0, 20.0), link(50.0, 20.0)];
+    let spare = [link(50.0, 20.0), link(20.0, 40.0).metric(1)];
+    let neutral = Tuning::neutral(Law::named("codel-shorten").expect("a law"));
+    for (name, links, most, head) in [("two links", pair, 200.0, 500.0), ("a spare link", spare, 300.0, 600.0)] {
+        for lost in [Act::Down(0), Act::Cut(0)] {
+            for down in [false, true] {
+                let gap = |tuning| gap(&links, &lost, down, tuning);
+                let (with, without) = (gap(Tuning::default()), gap(neutral));
+                println!("{name}, {lost:?}, down {down}: {with} ms, {without} ms where the head is dropped");
+                assert!(with <= most && without >= head, "{name}, {lost:?}, down {down}: {with} ms, {without} ms");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_same_network_is_judged_the_same_again() {
     let lossy = pair().map(|link| link.loss(0.005).jitter(3.0));
