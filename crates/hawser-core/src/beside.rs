@@ -65,22 +65,23 @@ pub struct Opener {
 impl Opener {
     /// Opens a datagram in place; one of another label stays as it is.
     pub fn open(&self, datagram: &mut [u8]) -> Outcome {
-        let Some(number) = self.number(datagram) else { return Outcome::Untried };
+        let header = DataHeader::decode(&mut Reader::new(datagram)).ok();
+        let Some(header) = header.filter(|header| header.label == self.label) else { return Outcome::Untried };
+        let number = header.number.expand(self.largest);
         match self.key.open(self.owner.path, number, datagram) {
-            Ok(_) => Outcome::Opened,
+            Ok(_) => Outcome::Opened(number),
             Err(_) => Outcome::Spoilt,
         }
     }
 
     /// What the core is told of a datagram with this outcome of [`Opener::open`].
-    pub fn opening(&self, outcome: Outcome, datagram: &[u8]) -> Opening {
-        let owner = (outcome != Outcome::Untried).then_some(self.owner);
-        Opening { owner, number: self.number(datagram).filter(|_| outcome == Outcome::Opened) }
-    }
-
-    fn number(&self, datagram: &[u8]) -> Option<PacketNumber> {
-        let header = DataHeader::decode(&mut Reader::new(datagram)).ok()?;
-        (header.label == self.label).then(|| header.number.expand(self.largest))
+    pub fn opening(&self, outcome: Outcome) -> Opening {
+        let owner = Some(self.owner);
+        match outcome {
+            Outcome::Untried => Opening::default(),
+            Outcome::Opened(number) => Opening { owner, number: Some(number) },
+            Outcome::Spoilt => Opening { owner, number: None },
+        }
     }
 }
 
@@ -89,8 +90,8 @@ impl Opener {
 pub enum Outcome {
     /// It is as it came: the core opens it.
     Untried,
-    /// It is authentic, and in clear.
-    Opened,
+    /// It is authentic, and in clear; it has this number.
+    Opened(PacketNumber),
     /// It is not authentic, and its bytes are of no use any more.
     Spoilt,
 }

@@ -328,7 +328,7 @@ fn receive(now: Time, at: &mut Portal, batch: &mut [Run], how: &mut How<'_>, aea
                 let mut outcomes = outcomes.into_iter();
                 for datagram in run.bytes.chunks_mut(run.segment_size) {
                     let opening = opener.as_ref().zip(outcomes.next());
-                    let opening = opening.map(|(how, outcome)| how.opening(outcome, datagram)).unwrap_or_default();
+                    let opening = opening.map(|(how, outcome)| how.opening(outcome)).unwrap_or_default();
                     endpoint.handle_opened(now, link, run.remote, None, Ecn::NotEct, (datagram, opening), sink);
                 }
             }
@@ -337,9 +337,10 @@ fn receive(now: Time, at: &mut Portal, batch: &mut [Run], how: &mut How<'_>, aea
             let mut take = |endpoint: &mut Endpoint, task: Option<Task<'_>>| {
                 let Some(Task::Open(opened)) = task else { return false };
                 // The bench's links are by address.
-                let link = if opened.run.local.is_some() { LinkId(1) } else { LinkId(0) };
-                let remote = opened.run.remote;
-                for opened in opened.singles() {
+                let link = LinkId(u16::from(opened.run.local.is_some()));
+                let (run, openings) = opened.split();
+                let remote = run.remote;
+                for opened in run.singles().zip(openings) {
                     endpoint.handle_opened(now, link, remote, None, Ecn::NotEct, opened, sink);
                 }
                 true

@@ -310,6 +310,11 @@ impl<'a> Filling<'a> {
         self.has_room().then_some(&mut *self.free)
     }
 
+    /// The same for good.
+    pub fn into_spare(self) -> Option<&'a mut [u8]> {
+        self.has_room().then_some(self.free)
+    }
+
     /// Whether there is room for any train.
     pub fn has_room(&self) -> bool {
         self.entries.len() < SEND_BATCH_ENTRIES && self.free.len() >= SPARE_BYTES

@@ -67,13 +67,10 @@ impl Task<'_> {
 }
 
 impl<'a> Opened<'a> {
-    /// The single datagrams, in the order in which they came, with what came of each.
-    pub fn singles(self) -> impl Iterator<Item = (&'a mut [u8], Opening)> {
-        let Opened { run, opener, outcomes } = self;
-        let outcomes = outcomes.into_iter().chain(std::iter::repeat(Outcome::Untried));
-        run.singles().zip(outcomes).map(move |(datagram, outcome)| {
-            let opening = opener.as_ref().map(|opener| opener.opening(outcome, datagram));
-            (datagram, opening.unwrap_or_default())
-        })
+    /// The datagrams, and what came of each, in the order in which they came.
+    pub fn split(self) -> (Datagrams<'a>, impl Iterator<Item = Opening>) {
+        let Opened { run, opener, mut outcomes } = self;
+        let tried = opener.into_iter().flat_map(move |how| outcomes.take().into_iter().map(move |it| how.opening(it)));
+        (run, tried.chain(std::iter::repeat(Opening::default())))
     }
 }

@@ -21,10 +21,12 @@ use hawser_core::wire::{Cipher as CoreCipher, CipherSet, InstanceId, Offer, Prot
 use hawser_net::netcfg::{Family, Mark};
 
 mod hub;
+mod threads;
 #[cfg_attr(not(feature = "scion"), path = "plan/scion_absent.rs")]
 mod scion;
 
 pub use hub::hubs;
+pub use threads::threads;
 
 use super::own;
 use crate::keys::Keys;
