@@ -285,13 +285,14 @@ fn send(now: Time, from: &mut Portal, room: &mut [u8], how: &mut How<'_>, aead: 
         How::With(workers) => workers.round(|round| {
             while said.len() < BATCHES && let Some((transmit, unsealed)) = endpoint.poll_unsealed(now, &mut free) {
                 let batch = free.take(&transmit);
-                for task in unsealed.into_iter().flat_map(|how| workers::seal(batch, how)) {
+                said.push(transmit);
+                let Some(how) = unsealed else { continue };
+                for task in workers::seal(batch, how) {
                     if round.is_full() {
                         round.next();
                     }
                     round.push(task);
                 }
-                said.push(transmit);
             }
         }),
     }
@@ -322,8 +323,8 @@ fn receive(now: Time, at: &mut Portal, batch: &mut [Run], how: &mut How<'_>, aea
                 let opener = endpoint.opener(now, &run.bytes);
                 let mut outcomes = Vec::new();
                 timed(aead, || {
-                    let singles = run.bytes.chunks_mut(run.segment_size);
-                    outcomes.extend(opener.iter().flat_map(|how| singles.map(|datagram| how.open(datagram))));
+                    let Some(how) = &opener else { return };
+                    outcomes.extend(run.bytes.chunks_mut(run.segment_size).map(|datagram| how.open(datagram)));
                 });
                 let mut outcomes = outcomes.into_iter();
                 for datagram in run.bytes.chunks_mut(run.segment_size) {
