@@ -23,7 +23,7 @@ const BATCHES: usize = 8;
 /// Rounds of the sender in a turn.
 const ROUNDS: usize = 4;
 /// Bytes that may be under way between generator and sink.
-const UNDER_WAY: usize = 16 << 20;
+const UNDER_WAY: usize = 4 << 20;
 /// From one turn to the next, of virtual time.
 const TURN: Duration = Duration::from_micros(500);
 /// Turns before any is counted: congestion control finds its rate.
@@ -206,10 +206,11 @@ impl Traffic {
             }
             speak(now, &mut self.local, &mut self.room, &mut self.wire, how, out);
         }
+        self.now = now + TURN / 2;
         self.arrive(how, home);
-        speak(now, &mut self.remote, &mut self.room, &mut self.wire, how, home);
-        listen(now, &mut self.local, &mut self.wire, how, out, &mut self.home);
+        speak(self.now, &mut self.remote, &mut self.room, &mut self.wire, how, home);
         self.now = now + TURN;
+        listen(self.now, &mut self.local, &mut self.wire, how, out, &mut self.home);
         out.time(|_| self.local.endpoint.handle_timeout(self.now, &mut self.home));
         home.time(|_| self.remote.endpoint.handle_timeout(self.now, &mut self.home));
     }
@@ -235,15 +236,21 @@ impl Traffic {
 
     /// What is on the wire arrives, and comes home in order.
     fn arrive(&mut self, how: &mut How<'_>, sums: &mut Sums) {
-        let Traffic { case, remote, wire, home, arrived, now, .. } = self;
+        let Traffic { case, local, remote, wire, home, arrived, now, .. } = self;
         listen(*now, remote, wire, how, sums, home);
         let (at, step) = case.numbering();
         home.flush(&mut |_, packet| {
             let number = packet[at..].first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
-            assert_eq!(number, Some(arrived.wrapping_mul(step)), "the next packet");
+            let dropped = || [&*local, &*remote].map(|portal| dropped(*now, portal));
+            assert_eq!(number, Some(arrived.wrapping_mul(step)), "the next packet; dropped: {:?}", dropped());
             *arrived += (packet.len() - case.headers()).div_ceil(case.payload()) as u32;
         });
     }
+}
+
+/// What a portal dropped, and why.
+fn dropped(now: Time, portal: &Portal) -> Vec<(&'static str, u64)> {
+    portal.endpoint.snapshot(now).drops.iter().filter(|(_, count)| *count > 0).collect()
 }
 
 /// All that a portal has to say goes on the wire.
