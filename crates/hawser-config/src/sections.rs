@@ -20,7 +20,7 @@ use super::{DEFAULT_SOCKET, DEFAULT_STATE_DIR, DEFAULT_TUN_NAME};
 
 /// The word for what the smallest path carries, and for as many threads as pay.
 const AUTO: &str = "auto";
-/// Most threads of a portal: with any cipher the core itself is the limit before (docs/results/threads.json).
+/// Most threads of a portal: with AES-128-GCM the core's serial part is the limit from three on (docs/results/threads.json).
 const THREADS_MAX: i64 = 8;
 /// Transports that do not listen here: SCION has addresses of its own, and who listens takes what is named.
 const LATER_TRANSPORTS: &[Transport] = &[Transport::Scion, Transport::Auto];

@@ -40,7 +40,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = std::env::args().nth(4);
     let mut workers = Workers::start(threads.saturating_sub(1))?;
     let mut told = Vec::new();
-    println!("{:15} {:3}  {:>9} {:>9} {:>6}  {:>6} {:>6} {:>6}  {:>5}", "", "", "1: Gbit/s", "2: Gbit/s", "times", "s/GB 1", "s/GB 2", "serial", "bound");
+    println!(
+        "{:15} {:3}  {:>9} {:>9} {:>6}  {:>6} {:>6} {:>6}  {:>5}",
+        "", "", "1: Gbit/s", "2: Gbit/s", "times", "s/GB 1", "s/GB 2", "serial", "bound"
+    );
     for case in CASES {
         let mut sums: [Vec<[Sums; 2]>; 3] = Default::default();
         for run in 0..runs {

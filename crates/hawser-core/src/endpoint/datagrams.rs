@@ -1,8 +1,8 @@
 //! Steps 1 and 2 in: from a datagram to the session that it is for; and what other threads take of both directions (`beside`).
 
+use super::Endpoint;
 use super::labels::Owner;
 use super::streams::Verdict;
-use super::Endpoint;
 use crate::beside::{Opener, Opening, Unsealed};
 use crate::drops::DropReason;
 use crate::session::{Buffers, Datagram, Route, Sealing, Sink, Transmit};
@@ -31,7 +31,8 @@ impl Endpoint {
         let label = DataHeader::decode(&mut Reader::new(datagram)).ok()?.label;
         // Of several, that one is the owner which opens it: no thread but the core's knows them all.
         let [owner] = *self.labels.owners(label) else { return None };
-        let session = self.peers[owner.peer.0 as usize].session.as_ref().filter(|_| self.shares.would_admit(owner.peer));
+        let session =
+            self.peers[owner.peer.0 as usize].session.as_ref().filter(|_| self.shares.would_admit(owner.peer));
         session?.opener(now, label, owner)
     }
 

@@ -23,8 +23,8 @@ use crate::rules::{Mark, Rules};
 use crate::scheduler::{Kind, MptcpOption, Scheduler};
 use crate::units::{ByteCount, Ecn, PacketNumber, PathId, PeerId, Time};
 use crate::wire::{
-    DATA_HEADER_LEN, DataFlags, DataFrame, DataHeader, FlowBucket, FlowSequence, Frame, Frames, Label, LinkNameFrame, LinkState, PathInfo,
-    SplitFrame, TAG_LEN, TruncatedNumber,
+    DATA_HEADER_LEN, DataFlags, DataFrame, DataHeader, FlowBucket, FlowSequence, Frame, Frames, Label, LinkNameFrame,
+    LinkState, PathInfo, SplitFrame, TAG_LEN, TruncatedNumber,
 };
 use arrayvec::ArrayVec;
 use std::net::IpAddr;

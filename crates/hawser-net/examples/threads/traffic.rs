@@ -277,20 +277,26 @@ fn send(now: Time, from: &mut Portal, room: &mut [u8], how: &mut How<'_>, aead: 
     let (endpoint, mut free) = (&mut from.endpoint, Free(room));
     match how {
         How::Alone => {
-            while said.len() < BATCHES && let Some(transmit) = endpoint.poll_transmit(now, &mut free) {
+            while said.len() < BATCHES
+                && let Some(transmit) = endpoint.poll_transmit(now, &mut free)
+            {
                 free.take(&transmit);
                 said.push(transmit);
             }
         }
         How::Apart => {
-            while said.len() < BATCHES && let Some((transmit, unsealed)) = endpoint.poll_unsealed(now, &mut free) {
+            while said.len() < BATCHES
+                && let Some((transmit, unsealed)) = endpoint.poll_unsealed(now, &mut free)
+            {
                 let batch = free.take(&transmit);
                 timed(aead, || unsealed.iter().for_each(|how| how.seal(batch)));
                 said.push(transmit);
             }
         }
         How::With(workers) => workers.round(|round| {
-            while said.len() < BATCHES && let Some((transmit, unsealed)) = endpoint.poll_unsealed(now, &mut free) {
+            while said.len() < BATCHES
+                && let Some((transmit, unsealed)) = endpoint.poll_unsealed(now, &mut free)
+            {
                 let batch = free.take(&transmit);
                 said.push(transmit);
                 let Some(how) = unsealed else { continue };

@@ -21,11 +21,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use board::{Board, First};
 pub use board::TASKS_MAX;
+use board::{Board, First};
 pub use task::{Opened, TASK_BYTES, TASK_DATAGRAMS, Task, open, seal};
 
-/// So long a thread waits for the board to change before it sleeps: a wake costs more than a task, which takes 8 µs.
+/// For this long a thread waits for the board to change before it sleeps: four tasks (`TASK_BYTES`).
 const SPIN: Duration = Duration::from_micros(20);
 
 /// Threads that work beside the one that owns this. They run from the start, and end when it is dropped.

@@ -21,9 +21,9 @@ use hawser_core::wire::{Cipher as CoreCipher, CipherSet, InstanceId, Offer, Prot
 use hawser_net::netcfg::{Family, Mark};
 
 mod hub;
-mod threads;
 #[cfg_attr(not(feature = "scion"), path = "plan/scion_absent.rs")]
 mod scion;
+mod threads;
 
 pub use hub::hubs;
 pub use threads::threads;

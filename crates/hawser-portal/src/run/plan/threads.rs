@@ -3,8 +3,8 @@
 use std::num::NonZero;
 use std::thread::available_parallelism;
 
-/// From this many processors on a second thread pays by itself: on two, which the portal shares with the kernel's work for each packet,
-/// nothing is left for it (docs/results/threads.json).
+/// From this many processors on there is a second thread by itself. On two that others used, too, it slowed the core down, to 0.8 of one
+/// thread's rate (docs/results/threads.json); beside the portal the kernel works on each packet, and the hosts do.
 const SECOND_FROM: usize = 4;
 
 /// What `[portal] threads` says, or what pays on the processors that this process may use (sched_setaffinity(2), cgroups(7)).
