@@ -7,7 +7,12 @@ use hawser_core::packet::Offload;
 use hawser_core::units::{Ecn, LinkId, Time};
 use proptest::prelude::*;
 use std::net::SocketAddr;
+use std::time::Duration;
 use support::{Buffer, Portal, connected, packet};
+
+/// Packets of a story, and its rounds of a millisecond.
+const PACKETS: u16 = 300;
+const ROUNDS: u16 = 40;
 
 /// Datagrams on the wire, batch by batch.
 type Wire = Vec<Vec<Vec<u8>>>;
@@ -68,15 +73,18 @@ fn heard(now: Time, to: &mut Portal, link: LinkId, from: SocketAddr, mut batch: 
 
 /// The wire as the receiver sees it, what it delivers, and what it drops.
 fn story(fates: &[Fate], by: By) -> (Wire, Vec<Vec<u8>>, Vec<(&'static str, u64)>) {
-    let (mut local, mut remote, now) = connected();
+    let (mut local, mut remote, mut now) = connected();
     let mut wire = Wire::new();
     let mut fates = fates.iter().copied().cycle();
-    for number in 0..300 {
-        let packet = packet(number);
-        local.endpoint.read_buffer()[..packet.len()].copy_from_slice(&packet);
-        local.endpoint.handle_inner(now, packet.len(), Offload::default());
-        if number % 60 != 59 {
-            continue;
+    for round in 0..ROUNDS {
+        // What windows and pacing held back goes in the rounds without new packets.
+        now = now + Duration::from_millis(1);
+        local.endpoint.handle_timeout(now, &mut local.delivered);
+        remote.endpoint.handle_timeout(now, &mut remote.delivered);
+        for number in (round * 60..(round + 1) * 60).filter(|number| *number < PACKETS) {
+            let packet = packet(number);
+            local.endpoint.read_buffer()[..packet.len()].copy_from_slice(&packet);
+            local.endpoint.handle_inner(now, packet.len(), Offload::default());
         }
         let (ways, batches) = said(now, &mut local, by);
         for ((link, to), batch) in ways.into_iter().zip(batches) {
@@ -128,7 +136,7 @@ proptest! {
         ),
     ) {
         let (wire, delivered, drops) = story(&fates, By::Core);
-        prop_assert_eq!(delivered.len(), 300);
+        prop_assert_eq!(delivered.len(), usize::from(PACKETS));
         let others = story(&fates, By::Others);
         prop_assert_eq!(wire, others.0);
         prop_assert_eq!(delivered, others.1);

@@ -19,6 +19,8 @@ use support::{Buffer, Portal, connected, packet};
 
 /// A round may take this long on a busy machine before it counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Rounds of a millisecond in which a thousand packets leave.
+const DRAIN: usize = 50;
 
 /// Gives `count` packets to a portal, the first of which has this number.
 fn feed(now: Time, portal: &mut Portal, first: u16, count: u16) {
@@ -54,9 +56,13 @@ proptest! {
         rounds in prop::collection::vec((1..200u16, 1..20usize), 1..6),
     ) {
         let mut workers = Workers::start(count).expect("threads start");
-        let (mut local, mut remote, now) = connected();
+        let (mut local, mut remote, mut now) = connected();
         let mut fed = 0;
-        for (packets, datagrams) in rounds {
+        // What windows and pacing held back goes in the rounds without new packets.
+        for (packets, datagrams) in rounds.into_iter().chain(std::iter::repeat_n((0, 1), DRAIN)) {
+            now = now + Duration::from_millis(1);
+            local.endpoint.handle_timeout(now, &mut local.delivered);
+            remote.endpoint.handle_timeout(now, &mut remote.delivered);
             feed(now, &mut local, fed, packets);
             fed += packets;
             let mut batches = said(now, &mut local);
