@@ -76,6 +76,7 @@ pub const SCHEMA: &[SectionSchema] = &[
         key("keylog", "path", "none"),
         key("state_dir", "path", "\"/var/lib/hawser\""),
         key("relay", "true or false", "false"),
+        key("threads", "`auto` or 1 to 8", "\"auto\""),
     ]),
     single("tun").of(&[
         key("name", "interface name", "\"hawser0\""),

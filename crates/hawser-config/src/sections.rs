@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use toml::de::DeValue;
 
 use super::error::Fault;
-use super::kinds::{integer, keyword, keyword_but, parsed, quoted, string};
+use super::kinds::{integer, keyword, keyword_but, parsed, quoted, string, within};
 use super::parsers::{
     by_kind, interface_address, interface_name, ip_address, listen_address, metrics_address, path, web_address,
 };
@@ -18,8 +18,10 @@ use super::values::{DnsDomain, InterfaceName, IpProtocol, MTU_MIN, Mtu, ROOT, Tc
 use super::words::{Cipher, Congestion, Fail, LogFormat, Protection, Scheduler, Transport};
 use super::{DEFAULT_SOCKET, DEFAULT_STATE_DIR, DEFAULT_TUN_NAME};
 
-/// The word for what the smallest path carries.
-const MTU_AUTO: &str = "auto";
+/// The word for what the smallest path carries, and for as many threads as pay.
+const AUTO: &str = "auto";
+/// Most threads of a portal: with AES-128-GCM the core's serial part is the limit from three on (docs/results/threads.json).
+const THREADS_MAX: i64 = 8;
 /// Transports that do not listen here: SCION has addresses of its own, and who listens takes what is named.
 const LATER_TRANSPORTS: &[Transport] = &[Transport::Scion, Transport::Auto];
 
@@ -46,6 +48,8 @@ pub struct Portal {
     pub state_dir: PathBuf,
     /// Whether packets go from one peer to another.
     pub relay: bool,
+    /// The packet thread and those that seal and open beside it; none: as many as pay.
+    pub threads: Option<u8>,
 }
 
 impl Portal {
@@ -86,6 +90,7 @@ pub(super) fn portal(table: &mut Table<'_, '_, '_>) -> Portal {
         keylog: table.get("keylog", path),
         state_dir: table.get("state_dir", path).unwrap_or_else(|| DEFAULT_STATE_DIR.into()),
         relay: table.is("relay"),
+        threads: table.get("threads", threads).flatten(),
     }
 }
 
@@ -141,7 +146,7 @@ pub(super) fn tun(table: &mut Table<'_, '_, '_>) -> Tun {
     let addresses = table.required_list("addresses", "addresses = [\"10.77.0.2/24\"]", interface_address);
     let addresses = addresses.unwrap_or_default();
     if table.raw("mtu").is_some_and(|mtu| matches!(integer(mtu), Ok(0))) {
-        table.warn_at("mtu", Fault::new("`mtu`: 0 is written \"auto\" today").fix(quoted(MTU_AUTO)));
+        table.warn_at("mtu", Fault::new("`mtu`: 0 is written \"auto\" today").fix(quoted(AUTO)));
     }
     Tun {
         name,
@@ -154,9 +159,18 @@ pub(super) fn tun(table: &mut Table<'_, '_, '_>) -> Tun {
     }
 }
 
+/// None for `auto`.
+fn threads(value: &DeValue<'_>) -> Result<Option<u8>, Fault> {
+    if matches!(value, DeValue::String(text) if text == AUTO) {
+        return Ok(None);
+    }
+    let auto = |fault: Fault| fault.hint("\"auto\" takes as many as pay").fix(quoted(AUTO));
+    within(value, 1..=THREADS_MAX, auto).map(Some)
+}
+
 /// None for `auto`, which was 0 once.
 fn mtu(value: &DeValue<'_>) -> Result<Option<Mtu>, Fault> {
-    if matches!(value, DeValue::String(text) if text == MTU_AUTO) {
+    if matches!(value, DeValue::String(text) if text == AUTO) {
         return Ok(None);
     }
     match integer(value)? {
@@ -164,7 +178,7 @@ fn mtu(value: &DeValue<'_>) -> Result<Option<Mtu>, Fault> {
         bytes => Mtu::new(bytes).map(Some).ok_or_else(|| {
             Fault::new(format!("{bytes} is not between {MTU_MIN} and {}", u16::MAX))
                 .hint("\"auto\" takes what the smallest path carries")
-                .fix(quoted(MTU_AUTO))
+                .fix(quoted(AUTO))
         }),
     }
 }

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod alias;
+pub mod beside;
 pub mod congestion;
 pub mod drops;
 pub mod endpoint;

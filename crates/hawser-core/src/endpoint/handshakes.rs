@@ -280,6 +280,7 @@ impl Endpoint {
                 rng: &mut *self.rng,
                 rules: &self.rules,
                 flows: &mut self.flows,
+                sealing: &mut self.sealing,
             };
             peer.begin_session(now, id, keys, settings, &mut self.labels, &mut cx);
             if let Some(session) = &mut peer.session {

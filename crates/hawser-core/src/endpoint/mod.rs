@@ -10,6 +10,7 @@
 //! ```
 
 mod aliases;
+mod datagrams;
 mod enrolment;
 mod handshakes;
 pub(crate) mod hub;
@@ -38,13 +39,13 @@ use crate::path::health::DownReason;
 use crate::rules::{Mark, Rules};
 use crate::session::timeout::earlier;
 use crate::session::{
-    Buffers, Context, Datagram, Event as SessionEvent, Moved, Reason, Route, Settings, Sink, Terms, Transmit,
+    Buffers, Context, Event as SessionEvent, Moved, Reason, Sealing, Settings, Sink, Terms, Transmit,
 };
-use crate::units::{Ecn, LinkGroup, LinkId, PeerId, Random, Time};
-use crate::wire::{DataHeader, DatagramKind, InstanceId, Offer, Reader};
+use crate::units::{LinkGroup, LinkId, PeerId, Random, Time};
+use crate::wire::{InstanceId, Offer};
 use handshakes::Outbox;
 use hub::Pair;
-use labels::{KeyId, Labels, Owner};
+use labels::{KeyId, Labels};
 use peer::{Peer, Preferred};
 use routing::Routing;
 use share::Shares;
@@ -90,6 +91,7 @@ pub struct Endpoint {
     housekeeping: Time,
     scratch: Vec<u8>,
     tells_keys: bool,
+    sealing: Sealing,
 }
 
 impl Endpoint {
@@ -125,6 +127,7 @@ impl Endpoint {
             housekeeping: Time::ZERO,
             scratch: Vec::new(),
             tells_keys: false,
+            sealing: Sealing::AtOnce,
         };
         endpoint.route_anew();
         endpoint
@@ -169,73 +172,6 @@ impl Endpoint {
         }
     }
 
-    /// Steps 1 and 2 in: a datagram came by `link` from `remote` to our address `local`.
-    #[expect(clippy::too_many_arguments, reason = "what a socket tells of a datagram")]
-    pub fn handle_datagram(
-        &mut self,
-        now: Time,
-        link: LinkId,
-        remote: SocketAddr,
-        local: Option<IpAddr>,
-        ecn: Ecn,
-        bytes: &mut [u8],
-        sink: &mut dyn Sink,
-    ) -> Verdict {
-        let route = Route { link, remote, source: local };
-        let kind = bytes.first().ok_or(DropReason::Malformed);
-        let kind = kind.and_then(|first| DatagramKind::of(*first).map_err(|_| DropReason::Malformed));
-        let verdict = match kind {
-            Ok(DatagramKind::Data) => self.on_data(now, route, ecn, bytes, sink),
-            Ok(DatagramKind::Initiation) => self.on_initiation(now, route, bytes),
-            Ok(DatagramKind::Response) => self.on_handshake_response(now, bytes),
-            Ok(DatagramKind::CookieReply) => self.on_cookie(bytes),
-            Err(reason) => Err(reason),
-        };
-        match (verdict, kind) {
-            (Ok(()), Ok(DatagramKind::Data)) => Verdict::OfSession,
-            (Ok(()), _) => Verdict::Unproven,
-            (Err(reason), _) => {
-                self.drops.count(reason);
-                Verdict::Unproven
-            }
-        }
-    }
-
-    fn on_data(
-        &mut self,
-        now: Time,
-        route: Route,
-        ecn: Ecn,
-        bytes: &mut [u8],
-        sink: &mut dyn Sink,
-    ) -> Result<(), DropReason> {
-        let header = DataHeader::decode(&mut Reader::new(bytes)).map_err(|_| DropReason::Malformed)?;
-        let owner = match self.labels.owners(header.label) {
-            [] => return Err(DropReason::UnknownLabel),
-            [owner] => *owner,
-            several => {
-                let several = several.to_vec();
-                let opens =
-                    |owner: &Owner| self.peers[owner.peer.0 as usize].opens(owner, &header, bytes, &mut self.scratch);
-                several.into_iter().find(opens).ok_or(DropReason::Forged)?
-            }
-        };
-        if !self.shares.admits(owner.peer) {
-            return Err(DropReason::TimeShare);
-        }
-        let index = owner.peer.0 as usize;
-        if !self.peers[index].has_live_key(owner.key) {
-            self.promote(now, &owner, &header, bytes)?;
-        }
-        self.flows.arrive_by(route.into());
-        let (peer, mut cx) = self.parts(owner.peer);
-        let session = peer.session.as_mut().ok_or(DropReason::UnknownLabel)?;
-        let datagram = Datagram { route, ecn, header, bytes };
-        let verdict = session.on_datagram(now, owner.key, owner.path, datagram, sink, &mut cx);
-        self.settle(now, owner.peer);
-        verdict
-    }
-
     /// A window of 10 ms is over, in which the sockets stood so. Whether [`Endpoint::charge`] is to be told what datagrams cost.
     pub fn handle_load(&mut self, load: Load) -> bool {
         self.shares.on_window(load);
@@ -256,6 +192,7 @@ impl Endpoint {
             rng: &mut *self.rng,
             rules: &self.rules,
             flows: &mut self.flows,
+            sealing: &mut self.sealing,
         };
         (&mut self.peers[peer.0 as usize], cx)
     }

@@ -291,7 +291,7 @@ impl Peer {
     /// Whether the keys of `owner` open these bytes, which stay as they are.
     pub fn opens(&self, owner: &Owner, header: &DataHeader, bytes: &[u8], scratch: &mut Vec<u8>) -> bool {
         let live = self.session.as_ref().and_then(|session| session.open_key(owner.key));
-        let pending = || self.pending.iter().find(|pending| pending.keys.id == owner.key).map(|p| &p.keys.keys.recv);
+        let pending = || self.pending.iter().find(|pending| pending.keys.id == owner.key).map(|p| &*p.keys.keys.recv);
         let Some(open) = live.or_else(pending) else { return false };
         let largest = self.session.as_ref().and_then(|session| session.largest_received(owner.path));
         scratch.resize(bytes.len(), 0);
@@ -318,7 +318,7 @@ impl Peer {
     fn session_keys<'a>(&'a self, session: &'a Session) -> impl Iterator<Item = (KeyId, &'a OpenKey)> {
         let live = session.key_ids().filter_map(|key| Some((key, session.open_key(key)?)));
         let ours = |pending: &&Pending| Some(pending.offer.instance) == self.instance;
-        live.chain(self.pending.iter().filter(ours).map(|pending| (pending.keys.id, &pending.keys.keys.recv)))
+        live.chain(self.pending.iter().filter(ours).map(|pending| (pending.keys.id, &*pending.keys.keys.recv)))
     }
 
     /// Makes the labels of keys known that wait for their first datagram: of paths of the session that they go on with, or of

@@ -77,6 +77,11 @@ impl Shares {
     /// Step 4: whether a datagram of this peer's label is worth opening now.
     pub fn admits(&mut self, peer: PeerId) -> bool {
         self.last = Some(peer);
+        self.would_admit(peer)
+    }
+
+    /// The same of what is not charged yet.
+    pub fn would_admit(&self, peer: PeerId) -> bool {
         let Some(limit) = self.limit else { return true };
         self.taken.get(peer.0 as usize).is_none_or(|taken| *taken < limit)
     }

@@ -10,6 +10,7 @@
 use ring::aead::{AES_128_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use snow::HandshakeState;
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use super::mac::{keyed, verify};
@@ -59,9 +60,9 @@ pub(super) enum Side {
 #[derive(Debug)]
 pub struct TransportKeys {
     /// Seals what is sent.
-    pub send: SealKey,
+    pub send: Arc<SealKey>,
     /// Opens what is received.
-    pub recv: OpenKey,
+    pub recv: Arc<OpenKey>,
 }
 
 impl TransportKeys {
@@ -80,8 +81,8 @@ impl TransportKeys {
             Side::Responder => (to_initiator, to_responder),
         };
         TransportKeys {
-            send: SealKey(Keys::derive(&send, transcript, cipher, protection)),
-            recv: OpenKey(Keys::derive(&recv, transcript, cipher, protection)),
+            send: Arc::new(SealKey(Keys::derive(&send, transcript, cipher, protection))),
+            recv: Arc::new(OpenKey(Keys::derive(&recv, transcript, cipher, protection))),
         }
     }
 
@@ -139,12 +140,21 @@ impl SealKey {
         head_len: usize,
         body: &[u8],
     ) -> Result<(), SealError> {
-        if head_len < DATA_HEADER_LEN || datagram.len() != head_len + body.len() + TAG_LEN {
-            return Err(SealError::Length);
-        }
-        datagram[head_len..][..body.len()].copy_from_slice(body);
+        place(datagram, head_len, body)?;
         self.seal(path, number, datagram)
     }
+}
+
+/// The first half of [`SealKey::seal_from`]: the body goes where it is sealed later.
+///
+/// # Errors
+/// [`SealError::Length`] where the lengths do not add up.
+pub(crate) fn place(datagram: &mut [u8], head_len: usize, body: &[u8]) -> Result<(), SealError> {
+    if head_len < DATA_HEADER_LEN || datagram.len() != head_len + body.len() + TAG_LEN {
+        return Err(SealError::Length);
+    }
+    datagram[head_len..][..body.len()].copy_from_slice(body);
+    Ok(())
 }
 
 /// Opens the datagrams of one direction. No zero value; share it between threads.

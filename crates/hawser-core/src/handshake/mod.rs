@@ -37,6 +37,7 @@ use std::time::Duration;
 
 pub use identity::{Identity, Psk, PublicKey};
 pub use initiator::{Initiator, Memory, Way};
+pub(crate) use keys::place;
 pub use keys::{OpenError, OpenKey, SealError, SealKey, TransportKeys};
 pub use mac::Cookie;
 pub use responder::{Accepted, HandshakeDrop, InitiationId, Known, Responder, Verdict};

@@ -3,7 +3,10 @@
 
 use super::constants::{BATCH_BYTES, BATCH_SEGMENTS};
 use super::path::Path;
-use crate::units::{ByteCount, PacketNumber};
+use crate::beside::Unsealed;
+use crate::handshake::SealKey;
+use crate::units::{ByteCount, PacketNumber, PathId};
+use std::sync::Arc;
 
 /// A batch that is written into a link's buffer. Empty at first; it borrows the buffer.
 pub(super) struct Batch<'a> {
@@ -13,12 +16,33 @@ pub(super) struct Batch<'a> {
     segments: u16,
     room_before: usize,
     closed: bool,
+    /// The number of the first datagram.
+    first: PacketNumber,
+    /// Its datagrams are sealed by whoever takes it, not one by one.
+    seals_later: bool,
 }
 
 impl<'a> Batch<'a> {
     /// In this buffer, with this many bytes of room before each datagram.
     pub fn new(buffer: &'a mut [u8], room_before: usize) -> Self {
-        Batch { buffer, len: 0, segment_size: 0, segments: 0, room_before, closed: false }
+        let first = PacketNumber::default();
+        Batch { buffer, len: 0, segment_size: 0, segments: 0, room_before, closed: false, first, seals_later: false }
+    }
+
+    /// The same, but what is in it is sealed later, if so.
+    pub fn sealed_later(self, seals_later: bool) -> Self {
+        Batch { seals_later, ..self }
+    }
+
+    pub fn seals_later(&self) -> bool {
+        self.seals_later
+    }
+
+    /// How it is sealed under this key on the path that numbered it, where that is still to be done.
+    pub fn unsealed(&self, key: &Arc<SealKey>, path: PathId) -> Option<Unsealed> {
+        let Batch { first, segment_size: size, room_before, .. } = *self;
+        let some = self.seals_later && !self.is_empty();
+        some.then(|| Unsealed { key: Arc::clone(key), path, first, size, room_before })
     }
 
     /// How many more datagrams of `size` may join; a shorter one than the first ends the batch.
@@ -90,6 +114,9 @@ impl<'a> Batch<'a> {
 /// The next datagram of a path in its batch: its number, and its bytes with the header written.
 pub(super) fn begin<'b>(path: &mut Path, size: usize, batch: &'b mut Batch<'_>) -> (PacketNumber, &'b mut [u8]) {
     let number = path.flight.next_number();
+    if batch.is_empty() {
+        batch.first = number;
+    }
     let out = batch.push(size);
     path.write_header(number, out);
     (number, out)

@@ -40,7 +40,7 @@ impl Session {
         batch: &mut Batch<'_>,
         train: &Train,
     ) -> ByteCount {
-        let size = ProtectedFrame::OVERHEAD + usize::from(record.len);
+        let (size, later) = (ProtectedFrame::OVERHEAD + usize::from(record.len), batch.seals_later());
         let SegmentRecord { bucket, sequence, flags, .. } = record;
         let path = &mut self.paths[index];
         let (number, out) = begin(path, size, batch);
@@ -49,8 +49,7 @@ impl Session {
         let symbol = SymbolHead { bucket, sequence, flags };
         let symbol = self.fec.protect(now, index, record.rule(), &symbol, (&out[PREFIX..head], body));
         out[DATA_HEADER_LEN..PREFIX].copy_from_slice(&ProtectedFrame::head(symbol, bucket, flags, sequence));
-        let sealed = self.keyring.seal().send.seal_from(path.id, number, out, head, body);
-        debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");
+        self.keyring.seal_from(later, (path.id, number), out, head, body);
         let wire = path.remember(now, number, size, Content::Segment(record));
         path.counts.count(record.rule(), wire);
         wire

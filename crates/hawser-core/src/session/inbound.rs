@@ -8,9 +8,10 @@
 
 use super::held::HeldBack;
 use super::{Context, Event, Route, Session, Sink};
+use crate::beside::{Opener, Opening};
 use crate::drops::{DropReason, Drops};
 use crate::endpoint::hub::Standing;
-use crate::endpoint::labels::KeyId;
+use crate::endpoint::labels::{KeyId, Owner};
 use crate::endpoint::routing::Routing;
 use crate::fec::Fec;
 use crate::flows::{FlowWatch, Look};
@@ -22,11 +23,12 @@ use crate::rules::{Mark, Rules};
 use crate::scheduler::{Kind, MptcpOption, Scheduler};
 use crate::units::{ByteCount, Ecn, PacketNumber, PathId, PeerId, Time};
 use crate::wire::{
-    DataFlags, DataFrame, DataHeader, FlowBucket, FlowSequence, Frame, Frames, LinkNameFrame, LinkState, PathInfo,
-    SplitFrame, TruncatedNumber,
+    DATA_HEADER_LEN, DataFlags, DataFrame, DataHeader, FlowBucket, FlowSequence, Frame, Frames, Label, LinkNameFrame,
+    LinkState, PathInfo, SplitFrame, TAG_LEN, TruncatedNumber,
 };
 use arrayvec::ArrayVec;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Pieces of a packet wait for each other at least this long: they travel the same path together.
@@ -43,6 +45,8 @@ pub(crate) struct Datagram<'a> {
     pub header: DataHeader,
     /// All of it, with the header; opened in place.
     pub bytes: &'a mut [u8],
+    /// What came of opening it before.
+    pub opening: Opening,
 }
 
 impl Session {
@@ -57,9 +61,9 @@ impl Session {
         cx: &mut Context<'_>,
     ) -> Result<(), DropReason> {
         self.liveness.note_call(now);
-        let Datagram { route, ecn, header, bytes } = datagram;
+        let Datagram { route, ecn, header, bytes, opening } = datagram;
         let size = bytes.len();
-        let (number, frames) = self.open(now, key, path, header.number, bytes)?;
+        let (number, frames) = self.open(now, key, path, header.number, bytes, opening)?;
         self.keyring.note_opened(key);
         let mut parsed = ArrayVec::new();
         parse(frames, &mut parsed)?;
@@ -82,15 +86,27 @@ impl Session {
         path: PathId,
         number: TruncatedNumber,
         bytes: &'d mut [u8],
+        opening: Opening,
     ) -> Result<(PacketNumber, &'d [u8]), DropReason> {
         let known = self.paths.index_of(path).map(|index| &self.paths[index].received);
-        let number = number.expand(known.and_then(|received| received.largest()));
+        // What opened has the number that it opened with.
+        let number = opening.number.unwrap_or_else(|| number.expand(known.and_then(|received| received.largest())));
         if known.is_some_and(|received| received.check(number) != ReplayVerdict::Fresh) {
             return Err(DropReason::Replayed);
         }
         let keys = self.keyring.opener(now, key)?;
-        let frames = keys.open(path, number, bytes).map_err(|_| DropReason::Forged)?;
+        let frames = match (opening.owner, opening.number) {
+            (None, _) => keys.open(path, number, bytes).map_err(|_| DropReason::Forged)?,
+            (Some(_), None) => return Err(DropReason::Forged),
+            (Some(_), Some(_)) => &bytes[DATA_HEADER_LEN..bytes.len() - TAG_LEN],
+        };
         Ok((number, frames))
+    }
+
+    /// How datagrams of a path are opened under these keys, while they may be.
+    pub fn opener(&self, now: Time, label: Label, owner: Owner) -> Option<Opener> {
+        let key = Arc::clone(self.keyring.opener(now, owner.key).ok()?);
+        Some(Opener { key, label, owner, largest: self.largest_received(owner.path) })
     }
 
     /// Step 5: the packet is authentic and fresh.

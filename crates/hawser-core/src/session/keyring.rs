@@ -17,11 +17,12 @@ use super::constants::{BATCH_SEGMENTS, OLD_KEY_TIMEOUTS};
 use crate::drops::DropReason;
 use crate::endpoint::labels::KeyId;
 use crate::handshake::{
-    ASK_AFTER, ASK_AFTER_PACKETS, IDLE_ASK, IDLE_REKEY, OpenKey, REJECT_AFTER, REJECT_AFTER_PACKETS, REKEY_AFTER,
-    REKEY_AFTER_PACKETS, TransportKeys,
+    self, ASK_AFTER, ASK_AFTER_PACKETS, IDLE_ASK, IDLE_REKEY, OpenKey, REJECT_AFTER, REJECT_AFTER_PACKETS, REKEY_AFTER,
+    REKEY_AFTER_PACKETS, SealKey, TransportKeys,
 };
-use crate::units::{PathId, Time};
+use crate::units::{PacketNumber, PathId, Time};
 use crate::wire::{Cipher, Label, Protection};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Keys under a name. Made by a handshake; a session or a pending handshake owns it.
@@ -161,8 +162,30 @@ impl Keyring {
         &self.current.set.keys
     }
 
+    /// Puts the body behind the head of a datagram and seals that; or counts it, where it is sealed `later`.
+    pub fn seal_from(
+        &mut self,
+        later: bool,
+        (path, number): (PathId, PacketNumber),
+        datagram: &mut [u8],
+        head_len: usize,
+        body: &[u8],
+    ) {
+        let key = &self.seal().send;
+        let sealed = match later {
+            false => key.seal_from(path, number, datagram, head_len, body),
+            true => handshake::place(datagram, head_len, body),
+        };
+        debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");
+    }
+
+    /// The key that the present datagrams are sealed with, for a batch whose datagrams were counted one by one.
+    pub fn sealer(&self) -> &Arc<SealKey> {
+        &self.current.set.keys.send
+    }
+
     /// The keys of that name to open a packet with.
-    pub fn opener(&self, now: Time, id: KeyId) -> Result<&OpenKey, DropReason> {
+    pub fn opener(&self, now: Time, id: KeyId) -> Result<&Arc<OpenKey>, DropReason> {
         let keys = self.live(id).ok_or(DropReason::UnknownLabel)?;
         keys.permit(now, 1).map_err(|_| DropReason::KeyExpired)?;
         Ok(&keys.set.keys.recv)
@@ -170,7 +193,7 @@ impl Keyring {
 
     /// The receive key of that name, while it is known.
     pub fn open(&self, id: KeyId) -> Option<&OpenKey> {
-        self.live(id).map(|keys| &keys.set.keys.recv)
+        self.live(id).map(|keys| &*keys.set.keys.recv)
     }
 
     fn live(&self, id: KeyId) -> Option<&Live> {

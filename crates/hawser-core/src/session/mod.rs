@@ -7,12 +7,12 @@
 //!      4 a path has room: the scheduler hands it the next packets   outbound::fill_data
 //!      5 number: flow sequence, packet number                       Outbound::number, Batch
 //!      6 remember until acknowledged                                path::SentPackets, Recovery
-//!      7 seal                           sealing -> handshake::SealKey
+//!      7 seal                           sealing -> handshake::SealKey, or `beside`
 //!      8 send as one batch              Transmit, by the driver
 //!
 //! in   1 receive a batch                endpoint::handle_datagram
 //!      2 find the session               endpoint::labels
-//!      3 open                           inbound::open
+//!      3 open                           inbound::open, or `beside`
 //!      4 replay check                   path::ReceivedPackets
 //!      5 account: acks, loss, health    inbound::account, acks::on_ack
 //!      6 resequence                     resequence
@@ -85,6 +85,7 @@ pub use snapshot::{PathSnapshot, SessionSnapshot};
 pub use terms::Terms;
 pub use timeout::Reason;
 
+use crate::beside::Unsealed;
 use crate::congestion::Kind;
 use crate::drops::{DropReason, Drops};
 use crate::endpoint::labels::KeyId;
@@ -208,6 +209,17 @@ pub(crate) struct Context<'a> {
     pub rng: &'a mut dyn Random,
     pub rules: &'a Rules,
     pub flows: &'a mut FlowWatch,
+    pub sealing: &'a mut Sealing,
+}
+
+/// When batches of data are sealed. At once by default; the endpoint owns it.
+#[derive(Default)]
+pub(crate) enum Sealing {
+    /// Each datagram when it is written.
+    #[default]
+    AtOnce,
+    /// By whoever takes the batch: how is left here.
+    Later(Option<Unsealed>),
 }
 
 /// What the endpoint must do after a call.

@@ -6,7 +6,8 @@
 //! 4. Each takes first copies of what another lost twice, then what is to be retransmitted, then from the
 //!    queue, until its window or its pacing credit ends or the batch is full; one whose rate is to be
 //!    found out, and that declines all that, takes redundant copies (`redundant_copies`).
-//! 5. Every segment gets its numbers, is remembered, and sealed into the batch (`sealing`).
+//! 5. Every segment gets its numbers, is remembered, and sealed into the batch (`sealing`), or put there to be sealed later
+//!    by another thread (`beside`).
 //! 6. Where nothing of all that may go, a speed test's filler does (`filler`).
 
 use super::batch::Batch;
@@ -15,7 +16,7 @@ use super::hedge::is_hedged;
 use super::reliable;
 use super::retransmit::{SegmentRecord, SendOrder};
 use super::views::Scheduling;
-use super::{Buffers, Context, Route, Session, Transmit};
+use super::{Buffers, Context, Route, Sealing, Session, Transmit};
 use crate::drops::DropReason;
 use crate::flows::Look;
 use crate::packet::{Class, SegmentRef, TrainStore};
@@ -153,7 +154,8 @@ impl Session {
     fn fill_data(&mut self, now: Time, index: usize, buffer: &mut [u8], cx: &mut Context<'_>) -> Option<Transmit> {
         self.fec.on_loss(now, self.paths[index].capacity.loss.to_expect());
         let mut budget = self.paths[index].budget(now);
-        let mut batch = Batch::new(buffer, self.paths[index].room_before());
+        let seals_later = matches!(cx.sealing, Sealing::Later(_));
+        let mut batch = Batch::new(buffer, self.paths[index].room_before()).sealed_later(seals_later);
         self.fill_reinjections(now, index, &mut batch, &mut budget, cx.store);
         let mut free = self.fill_retransmits(now, index, &mut batch, &mut budget, cx);
         while budget > ByteCount::ZERO && !batch.is_closed() {
@@ -180,6 +182,9 @@ impl Session {
         }
         if batch.is_empty() && self.scheduling.policy.decisions().probes.by_copies.contains(index) {
             self.fill_copies(now, index, &mut batch, budget, cx.store);
+        }
+        if let Sealing::Later(unsealed) = cx.sealing {
+            *unsealed = batch.unsealed(self.keyring.sealer(), self.paths[index].id);
         }
         self.finish(now, index, &batch, free)
     }

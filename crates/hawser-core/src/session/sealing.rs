@@ -60,7 +60,7 @@ impl Session {
         let piece = self.paths[index].way.mtu() - SPLIT_OVERHEAD;
         let pieces = packet.len().div_ceil(piece);
         let split = self.recovery.splits.begin(record, u16::try_from(pieces).unwrap_or(u16::MAX));
-        let mut bytes = ByteCount::ZERO;
+        let (mut bytes, later) = (ByteCount::ZERO, batch.seals_later());
         for (at, chunk) in packet.chunks(piece).enumerate() {
             let frame = SplitFrame {
                 id: split,
@@ -77,7 +77,8 @@ impl Session {
             let room = size - TAG_LEN;
             let written = frame.encode(&mut Writer::new(&mut out[DATA_HEADER_LEN..room]));
             debug_assert_eq!(written, Ok(()), "a piece fills its datagram");
-            let sealed = self.keyring.seal().send.seal(path.id, number, out);
+            let key = &self.keyring.seal().send;
+            let sealed = if later { Ok(()) } else { key.seal(path.id, number, out) };
             debug_assert_eq!(sealed, Ok(()), "a piece fills its datagram");
             let wire = path.remember(now, number, size, Content::Piece(split));
             path.counts.count(record.rule(), wire);
@@ -116,13 +117,11 @@ fn seal_segment(
     train: &Train,
     content: Content,
 ) -> ByteCount {
-    let size = DATA_OVERHEAD + usize::from(record.len);
+    let (size, later) = (DATA_OVERHEAD + usize::from(record.len), batch.seals_later());
     let (number, out) = begin(path, size, batch);
     out[DATA_HEADER_LEN..DATA_PREFIX].copy_from_slice(&DataFrame::head(record.bucket, record.flags, record.sequence));
     let head = train.head(record.segment.segment, &mut out[DATA_PREFIX..]);
-    let seal = &keyring.seal().send;
-    let sealed = seal.seal_from(path.id, number, out, DATA_PREFIX + head, train.body(record.segment.segment));
-    debug_assert_eq!(sealed, Ok(()), "a segment fills its datagram");
+    keyring.seal_from(later, (path.id, number), out, DATA_PREFIX + head, train.body(record.segment.segment));
     let wire = path.remember(now, number, size, content);
     path.counts.count(record.rule(), wire);
     wire

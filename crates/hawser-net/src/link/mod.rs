@@ -22,7 +22,7 @@ use std::os::fd::AsFd;
 
 pub use recv_batch::{Datagrams, RECV_BUFFER_BYTES, RUNS_PER_BATCH, RecvBatch, Unwrapped};
 pub use send_batch::{
-    Full, MAX_DATAGRAM_BYTES, MAX_RUN_BYTES, MAX_RUN_SEGMENTS, Route, SEND_BATCH_BYTES, SEND_BATCH_ENTRIES,
+    Filling, Full, MAX_DATAGRAM_BYTES, MAX_RUN_BYTES, MAX_RUN_SEGMENTS, Route, SEND_BATCH_BYTES, SEND_BATCH_ENTRIES,
     SPARE_BYTES, SendBatch, SendFailure,
 };
 

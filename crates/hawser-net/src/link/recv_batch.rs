@@ -75,6 +75,11 @@ pub struct Datagrams<'a> {
 }
 
 impl<'a> Datagrams<'a> {
+    /// The first of them, without its headers.
+    pub fn first(&mut self) -> Option<&mut [u8]> {
+        self.bytes.chunks_mut(self.segment_size).next()?.get_mut(self.header..)
+    }
+
     /// The single datagrams without those headers, in the order in which they came.
     pub fn singles(self) -> impl ExactSizeIterator<Item = &'a mut [u8]> {
         let header = self.header;
@@ -98,6 +103,11 @@ impl RecvBatch {
             kernel_drops: 0,
             truncated: 0,
         }
+    }
+
+    /// Bytes of all runs.
+    pub fn bytes_held(&self) -> usize {
+        self.runs.iter().map(|Placed { run, .. }| run.len).sum()
     }
 
     /// The runs, in the order in which they came.

@@ -11,6 +11,7 @@
 //! 3. A link that writes headers of its own into room that was left for them says where the whole goes ([`SendBatch::wrap`]).
 //! 4. A link takes pieces off the front; what is refused becomes a [`SendFailure`].
 
+use std::mem;
 use std::net::{IpAddr, SocketAddr};
 
 use super::{Ecn, Refusal};
@@ -209,48 +210,16 @@ impl SendBatch {
         apart: bool,
         fill: impl FnOnce(&mut [u8]) -> usize,
     ) -> Result<usize, Full> {
-        let segment_size = segment_size.clamp(1, MAX_DATAGRAM_BYTES);
-        let per_entry = segment_size * segments_per_entry(segment_size);
-        let entries = room.div_ceil(per_entry);
-        if entries > SEND_BATCH_ENTRIES - self.entries.len() {
-            return Err(Full);
-        }
-        let space = self.bytes[self.used..].get_mut(..room).ok_or(Full)?;
-        let len = fill(space).min(room);
-        let end = self.used + len;
-        while self.used < end {
-            let entry = Entry {
-                route,
-                hop: None,
-                segment_size: segment_size.min(end - self.used),
-                apart,
-                start: self.used,
-                end: end.min(self.used + per_entry),
-            };
-            self.used = entry.end;
-            self.join(entry);
-        }
-        Ok(len)
+        let mut filling = self.filling();
+        filling.check(segment_size, room)?;
+        let len = fill(&mut filling.free[..room]).min(room);
+        filling.add(route, segment_size, len, apart).map(|run| run.len())
     }
 
-    /// Adds `new` to the last entry if the two can be one train, else behind it.
-    fn join(&mut self, new: Entry) {
-        let waiting = &mut self.entries[self.front..];
-        if let Some(last) = waiting.last_mut() {
-            let (held, added) = (last.end - last.start, new.end - new.start);
-            let fits = last.route == new.route
-                && last.apart == new.apart
-                && last.hop.is_none()
-                && held % last.segment_size == 0
-                && (new.segment_size == last.segment_size || (added == new.segment_size && added < last.segment_size))
-                && (held + added).div_ceil(last.segment_size) <= MAX_RUN_SEGMENTS
-                && held + added <= MAX_RUN_BYTES;
-            if fits {
-                last.end = new.end;
-                return;
-            }
-        }
-        self.entries.push(new);
+    /// The batch while it is added to: what is added belongs to whoever adds it for as long as that lasts.
+    pub fn filling(&mut self) -> Filling<'_> {
+        let SendBatch { bytes, used, entries, front, .. } = self;
+        Filling { free: &mut bytes[*used..], used, entries, front: *front }
     }
 
     /// What is to be sent next: trains, or single datagrams where the kernel takes no trains.
@@ -323,6 +292,80 @@ impl SendBatch {
             self.failures.push(SendFailure { route: entry.route, segment_size: entry.segment_size, bytes, reason });
             self.consume(bytes);
         }
+    }
+}
+
+/// A batch whose free bytes are given away run by run. Made by [`SendBatch::filling`], which it borrows.
+#[derive(Debug)]
+pub struct Filling<'a> {
+    free: &'a mut [u8],
+    used: &'a mut usize,
+    entries: &'a mut Vec<Entry>,
+    front: usize,
+}
+
+impl<'a> Filling<'a> {
+    /// As [`SendBatch::spare`].
+    pub fn spare(&mut self) -> Option<&mut [u8]> {
+        self.has_room().then_some(&mut *self.free)
+    }
+
+    /// The same for good.
+    pub fn into_spare(self) -> Option<&'a mut [u8]> {
+        self.has_room().then_some(self.free)
+    }
+
+    /// Whether there is room for any train.
+    pub fn has_room(&self) -> bool {
+        self.entries.len() < SEND_BATCH_ENTRIES && self.free.len() >= SPARE_BYTES
+    }
+
+    /// Adds the first `len` spare bytes, as [`SendBatch::push_run`] does or, if they are to leave `apart`,
+    /// [`SendBatch::push_apart`], and gives them away. They may be written until the batch is used again.
+    ///
+    /// # Errors
+    /// [`Full`].
+    pub fn add(&mut self, route: Route, segment_size: usize, len: usize, apart: bool) -> Result<&'a mut [u8], Full> {
+        let segment_size = self.check(segment_size, len)?;
+        let per_entry = segment_size * segments_per_entry(segment_size);
+        let (run, free) = mem::take(&mut self.free).split_at_mut(len);
+        self.free = free;
+        let end = *self.used + len;
+        while *self.used < end {
+            let start = *self.used;
+            *self.used = end.min(start + per_entry);
+            let segment_size = segment_size.min(end - start);
+            self.join(Entry { route, hop: None, segment_size, apart, start, end: *self.used });
+        }
+        Ok(run)
+    }
+
+    /// Whether a run of up to this many bytes may be added; the size of its datagrams.
+    fn check(&self, segment_size: usize, room: usize) -> Result<usize, Full> {
+        let segment_size = segment_size.clamp(1, MAX_DATAGRAM_BYTES);
+        let entries = room.div_ceil(segment_size * segments_per_entry(segment_size));
+        let fits = entries <= SEND_BATCH_ENTRIES - self.entries.len() && room <= self.free.len();
+        if fits { Ok(segment_size) } else { Err(Full) }
+    }
+
+    /// Adds `new` to the last entry if the two can be one train, else behind it.
+    fn join(&mut self, new: Entry) {
+        let waiting = &mut self.entries[self.front..];
+        if let Some(last) = waiting.last_mut() {
+            let (held, added) = (last.end - last.start, new.end - new.start);
+            let fits = last.route == new.route
+                && last.apart == new.apart
+                && last.hop.is_none()
+                && held % last.segment_size == 0
+                && (new.segment_size == last.segment_size || (added == new.segment_size && added < last.segment_size))
+                && (held + added).div_ceil(last.segment_size) <= MAX_RUN_SEGMENTS
+                && held + added <= MAX_RUN_BYTES;
+            if fits {
+                last.end = new.end;
+                return;
+            }
+        }
+        self.entries.push(new);
     }
 }
 

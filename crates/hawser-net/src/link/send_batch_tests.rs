@@ -227,3 +227,20 @@ fn a_run_is_wrapped_once_and_goes_where_that_says() {
     wrap(&mut batch);
     assert!(batch.is_empty() && batch.room() == SEND_BATCH_BYTES);
 }
+
+#[test]
+fn a_run_that_was_given_away_is_written_while_others_are_added() {
+    let (a, b) = (route(1, Ecn::Ect0), route(2, Ecn::Ect0));
+    let mut batch = SendBatch::new();
+    let mut filling = batch.filling();
+    let one = filling.add(a, 1000, 2000, false).expect("room");
+    let two = filling.add(a, 1000, 1500, false).expect("room");
+    let three = filling.add(b, 700, 1400, true).expect("room");
+    assert!(filling.has_room() && filling.add(b, 700, SEND_BATCH_BYTES, true).is_err());
+    three.fill(3);
+    one.fill(1);
+    two.fill(2);
+    assert_eq!(pieces(&batch, true), [(3500, Some(1000)), (700, None), (700, None)]);
+    let bytes: Vec<u8> = batch.pieces(true).map(|piece| piece.bytes[piece.bytes.len() - 1]).collect();
+    assert_eq!(bytes, [2, 3, 3]);
+}

@@ -54,6 +54,9 @@ pub struct Status {
     /// For how long altogether the packet thread had a processor or waited for one, in seconds.
     #[serde(default)]
     pub packet_busy_s: f64,
+    /// The same of each thread that seals and opens beside it, where there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worker_busy_s: Vec<f64>,
     /// This member of a hub asks its peers to go to their other one, and ends then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub draining: bool,
@@ -414,6 +417,7 @@ mod tests {
             web: None,
             dns: None,
             packet_busy_s: 0.5,
+            worker_busy_s: vec![0.25],
             draining: false,
         };
         let text = serde_json::to_string(&status).expect("it is plain data");
@@ -431,7 +435,7 @@ mod tests {
                 r#""peak_mbps":0.0,"shares_queue":false}}],"fec":{"#,
                 r#""protected_packets":8,"repairs":2,"repair_bytes":600,"overhead_pct":25.0,"repaired_packets":1},"queued_bytes":5}],"#,
                 r#""drops":{"replay":5},"scheduler":"adaptive","links":[{"name":"dsl","weight":1,"max_rate_mbps":20.0,"#,
-                r#""data_cap":{"used_bytes":6,"cap_bytes":7,"reached":false},"metric":2}],"events_latest":9,"packet_busy_s":0.5}"#
+                r#""data_cap":{"used_bytes":6,"cap_bytes":7,"reached":false},"metric":2}],"events_latest":9,"packet_busy_s":0.5,"worker_busy_s":[0.25]}"#
             )
         );
         assert_eq!(serde_json::from_str::<Status>(&text).expect("it reads back"), status);

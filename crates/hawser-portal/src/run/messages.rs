@@ -171,6 +171,8 @@ pub struct State {
     pub lost: Lost,
     /// For how long altogether the thread had a processor, or waited for one.
     pub busy: Duration,
+    /// The same of each thread that seals and opens beside it.
+    pub workers: Vec<Duration>,
     /// How it stands with each peer of a hub; empty where there is none.
     pub standings: Vec<(PeerId, Standing)>,
     /// Whether no peer would miss this portal as the member that owns it.

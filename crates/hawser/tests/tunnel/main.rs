@@ -50,6 +50,7 @@ mod speed;
 mod takeover;
 mod talk;
 mod terms;
+mod threads;
 #[allow(dead_code, reason = "each test program takes what it needs of it")]
 #[path = "../support/tmux.rs"]
 mod tmux;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::handshake::{Identity, Initiator, Psk, Responder, Verdict};
+use crate::handshake::{Identity, Initiator, Psk, Responder, SealKey, Verdict};
 use crate::units::Random;
 use crate::wire::handshake::HandshakeIndex;
 use crate::wire::{CipherSet, InstanceId, Offer, Protection};
@@ -217,8 +217,8 @@ fn every_order_of_six_events_leaves_the_keys_that_the_rules_leave() {
     let mut next = |id: u64, made_at: Time| KeySet {
         id: KeyId(id),
         keys: TransportKeys {
-            send: crate::handshake::SealKey::new(&secrets.sent),
-            recv: OpenKey::new(&secrets.received),
+            send: Arc::new(SealKey::new(&secrets.sent)),
+            recv: Arc::new(OpenKey::new(&secrets.received)),
         },
         made_at,
         ours: true,

@@ -136,7 +136,8 @@ async fn forward(
     if !config.portal.relay {
         endpoint.isolate_peers(config.tun.addresses.iter().map(IpNet::addr).collect());
     }
-    let mut packets = PacketThread::start(endpoint, tun, plans.clone(), hubs, &Powers::of(config))?;
+    let threads = plan::threads(config.portal.threads);
+    let mut packets = PacketThread::start(endpoint, tun, plans.clone(), hubs, &Powers::of(config), threads)?;
     let serving =
         Serving::new(config, plans, system, usage, &packets.commands, key_log, enrolments).with_epochs(epochs);
     #[cfg(feature = "metrics")]
@@ -177,6 +178,7 @@ impl PacketThread {
         plans: Vec<SocketPlan>,
         hubs: Hubs,
         powers: &Powers,
+        threads: usize,
     ) -> Result<Self, RunError> {
         let failed = |step| move |source| RunError::Packet { step, source };
         let (commands, inbox) = event_channel().map_err(failed("make the bell"))?;
@@ -185,7 +187,7 @@ impl PacketThread {
         powers.reduce()?;
         let at_rest = powers.clone();
         let builder = std::thread::Builder::new().name("hawser-packet".to_owned());
-        let work = move || privileges::at_rest(&at_rest).and_then(|()| driver.run());
+        let work = move || privileges::at_rest(&at_rest).and_then(|()| driver.run(threads));
         let thread = builder.spawn(work).map_err(failed("start"))?;
         powers.keep_own()?;
         Ok(Self { commands, reports, thread })

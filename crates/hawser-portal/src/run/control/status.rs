@@ -71,6 +71,7 @@ pub fn compose(
         links: links.iter().map(|link| link_status(link, usage, paused)).collect(),
         rules: rules::status(config, plans, state),
         packet_busy_s: state.busy.as_secs_f64(),
+        worker_busy_s: state.workers.iter().map(Duration::as_secs_f64).collect(),
         drops: state.core.drops.iter().map(|(name, count)| (name.to_owned(), count)).chain(lost).collect(),
         // Whoever remembers events, serves the page, and sets name servers, says so.
         events_latest: 0,

@@ -1,22 +1,30 @@
 //! The link loop: batches of datagrams from a link to the core, and what was said of those sent.
 //!
 //! 1. Errors first: they are what keeps the descriptor ready. 2. A link that was full takes the rest of its batch.
-//! 3. A batch is received, or a few where they are small; each datagram goes to the core, and what comes home to the coalescer.
+//! 3. A batch is received, or a few where they are small; each datagram goes to the core, opened by workers where there are any,
+//!    and what comes home to the coalescer.
 
 use hawser_core::alias::Alias;
-use hawser_core::endpoint::Verdict;
+use hawser_core::beside::Opening;
+use hawser_core::endpoint::{Endpoint, Verdict};
+use hawser_core::packet::Coalescer;
 use hawser_core::units::{Ecn, Time};
-use hawser_net::link::{Link, PathError, Quoted, RUNS_PER_BATCH, Refusal};
+use hawser_net::link::{Datagrams, Link, PathError, Quoted, RUNS_PER_BATCH, RecvBatch, Refusal};
+use hawser_net::workers::{self, Task, Workers};
 use rustix::event::PollFlags;
 
 use super::any_link::AnyLink;
 use super::load::Meter;
+use super::moderation::Moderation;
 use super::socket::LinkSocket;
 use super::{Parts, RunError, tun_loop};
+use crate::run::clock::Clock;
 use crate::run::messages::Report;
 
 /// Datagrams taken from a link in one round, where there are this many: a batch holds few of those that the kernel does not merge.
 const DATAGRAMS_PER_ROUND: usize = 64;
+/// A batch of fewer bytes is opened by the packet thread alone: that takes 4 µs, and to wake a worker as long.
+const SHARED_FROM: usize = 16 * 1024;
 /// Errors taken off a link in one round.
 const ERRORS_PER_ROUND: usize = 16;
 /// What came home is written to TUN when its buffers hold this much, in bytes, even amid a round.
@@ -60,7 +68,7 @@ pub fn on_ready(parts: &mut Parts, index: usize, flags: PollFlags) -> Result<boo
 
 /// Step 3, one batch: gives the number of runs in it, and of datagrams.
 fn receive(parts: &mut Parts, index: usize) -> (usize, usize) {
-    let Parts { clock, endpoint, home, sockets, received, moderation, load, hub, .. } = parts;
+    let Parts { clock, endpoint, home, sockets, received, moderation, load, hub, workers, .. } = parts;
     let Some((socket, link)) = sockets.get_mut(index).and_then(split) else { return (0, 0) };
     let runs = link.recv(received);
     let now = clock.now();
@@ -74,24 +82,70 @@ fn receive(parts: &mut Parts, index: usize) -> (usize, usize) {
     if let Some(hub) = hub {
         hub.before_batch(now, endpoint, home);
     }
-    let (mut datagrams, mut meter) = (0, Meter::start(load, *clock));
-    for run in received.runs() {
+    let meter = Meter::start(load, *clock);
+    let mut intake = Intake { now, socket, link, clock: *clock, endpoint, home, moderation, meter, datagrams: 0 };
+    match workers.as_mut().filter(|_| received.bytes_held() >= SHARED_FROM) {
+        None => received.runs().for_each(|run| intake.take(run, std::iter::repeat(Opening::default()))),
+        Some(workers) => intake.take_opened(received, workers),
+    }
+    (runs, intake.datagrams)
+}
+
+/// What datagrams of a batch are given to. Lives for a batch; it borrows all.
+struct Intake<'a> {
+    now: Time,
+    socket: About,
+    link: &'a mut AnyLink,
+    clock: Clock,
+    endpoint: &'a mut Endpoint,
+    home: &'a mut Coalescer,
+    moderation: &'a mut Moderation,
+    meter: Meter,
+    datagrams: usize,
+}
+
+impl Intake<'_> {
+    /// A run, with what came of opening each of its datagrams before.
+    fn take(&mut self, run: Datagrams<'_>, openings: impl Iterator<Item = Opening>) {
         // A socket with one address needs no telling which.
-        let local = run.local.filter(|_| socket.answers_from_several);
-        let (remote, ecn) = (run.remote, Ecn::from_bits(run.ecn as u8));
+        let local = run.local.filter(|_| self.socket.answers_from_several);
+        let (now, id, remote, ecn) = (self.now, self.socket.id, run.remote, Ecn::from_bits(run.ecn as u8));
         let mut proven = false;
-        for datagram in run.singles() {
-            moderation.count(1, datagram.len());
-            datagrams += 1;
-            let verdict = endpoint.handle_datagram(now, socket.id, remote, local, ecn, datagram, home);
+        for opened in run.singles().zip(openings) {
+            self.moderation.count(1, opened.0.len());
+            self.datagrams += 1;
+            let verdict = self.endpoint.handle_opened(now, id, remote, local, ecn, opened, self.home);
             proven |= verdict == Verdict::OfSession;
         }
-        meter.charge(*clock, endpoint);
+        self.meter.charge(self.clock, self.endpoint);
         if proven {
-            link.prove(remote);
+            self.link.prove(remote);
         }
     }
-    (runs, datagrams)
+
+    /// All runs of a batch: workers open those behind while the core has those before.
+    fn take_opened(&mut self, received: &mut RecvBatch, workers: &mut Workers) {
+        workers.round(|round| {
+            for mut run in received.runs() {
+                let opener = run.first().and_then(|datagram| self.endpoint.opener(self.now, datagram));
+                for task in workers::open(run, opener) {
+                    if round.is_full() {
+                        self.take_task(round.next());
+                    }
+                    round.push(task);
+                }
+            }
+            while self.take_task(round.next()) {}
+        });
+    }
+
+    /// Whether there was one.
+    fn take_task(&mut self, task: Option<Task<'_>>) -> bool {
+        let Some(Task::Open(opened)) = task else { return false };
+        let (run, openings) = opened.split();
+        self.take(run, openings);
+        true
+    }
 }
 
 /// What is needed of a socket while its link is borrowed.

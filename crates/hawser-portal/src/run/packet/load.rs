@@ -7,6 +7,7 @@
 //! 4. For the status: how long the thread had a processor, or waited for one ([`Account`]).
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
@@ -85,12 +86,22 @@ impl Account {
 
     /// For how long altogether the thread had a processor, or waited for one; to be asked by the thread itself.
     pub fn busy(&self, clock: Clock) -> Duration {
-        let mut text = [0; ACCOUNT_MAX];
-        let read = self.0.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
-        let waited =
-            std::str::from_utf8(&text[..read]).ok().and_then(|text| text.split_whitespace().nth(1)?.parse().ok());
-        clock.spent() + Duration::from_nanos(waited.unwrap_or(0))
+        clock.spent() + self.0.as_ref().map_or(Duration::ZERO, |file| nanos(file, 1..2))
     }
+}
+
+/// The same of another thread, by its account; up to a tick late.
+pub fn busy(account: &File) -> Duration {
+    nanos(account, 0..2)
+}
+
+/// The sum of these numbers of an account.
+fn nanos(account: &File, which: Range<usize>) -> Duration {
+    let mut text = [0; ACCOUNT_MAX];
+    let read = account.read_at(&mut text, 0).unwrap_or(0);
+    let numbers = std::str::from_utf8(&text[..read]).unwrap_or_default().split_whitespace();
+    let wanted = numbers.skip(which.start).take(which.len());
+    Duration::from_nanos(wanted.filter_map(|number| number.parse::<u64>().ok()).sum())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The packet thread: all packets, one thread, no lock.
+//! The packet thread: all packets, one thread, no lock; others seal and open for it, where there are any (`lanes`, `link_loop`).
 //!
 //! Each time that a descriptor wakes it, or has more at once:
 //! 1. receive from links that are readable (`link_loop`), 2. read from TUN (`tun_loop`), both up to a bound, so
@@ -11,6 +11,7 @@
 
 mod any_link;
 mod hub;
+mod lanes;
 mod link_loop;
 mod load;
 mod moderation;
@@ -36,6 +37,7 @@ use hawser_core::units::Time;
 use hawser_net::link::RecvBatch;
 use hawser_net::netcfg::EventReceiver;
 use hawser_net::tun::Tun;
+use hawser_net::workers::Workers;
 use rustix::event::Timespec;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -71,6 +73,8 @@ pub struct Parts {
     load: Load,
     account: Account,
     hub: Option<Box<Hub>>,
+    /// Threads that seal and open beside this one.
+    workers: Option<Workers>,
 }
 
 /// The packet thread's story. At first its listening sockets are open; the packet thread owns it.
@@ -116,16 +120,23 @@ impl Driver {
             load: Load::default(),
             account: Account::default(),
             hub,
+            workers: None,
         };
         netlink_loop::open_listening(&mut parts)?;
         Ok(Self { parts, commands })
     }
 
-    /// Runs until it is told to stop; gives the TUN device back, so that its configuration can be undone in order.
+    /// Runs until it is told to stop, and with it one thread less than `threads` that seal and open; gives the TUN device
+    /// back, so that its configuration can be undone in order.
     ///
     /// # Errors
     /// [`RunError`] for what makes going on useless.
-    pub fn run(mut self) -> Result<Tun, RunError> {
+    pub fn run(mut self, threads: usize) -> Result<Tun, RunError> {
+        if let Some(count) = threads.checked_sub(1).filter(|count| *count > 0) {
+            let started = Workers::start(count);
+            self.parts.workers = Some(started.map_err(|source| RunError::Packet { step: "start workers", source })?);
+            tracing::info!(threads, "packets are sealed and opened beside the packet thread");
+        }
         if let Err(error) = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NANOS)) {
             tracing::warn!(%error, "timer slack not set: pacing is less even");
         }

@@ -3,15 +3,18 @@
 //! 1. [`on_commands`] takes what the control thread heard from the kernel. 2. [`follow`] opens, moves or closes each
 //!    socket whose place changed. 3. [`settle`] tells the core which links it may use.
 
+use std::time::Duration;
+
 use hawser_core::endpoint::Link as CoreLink;
 use hawser_core::path::health::DownReason;
 use hawser_core::units::Time;
 use hawser_net::link::LinkError;
 use hawser_net::netcfg::{EventReceiver, Family};
 use hawser_net::powers::raised;
+use hawser_net::workers::Workers;
 
 use super::socket::{LinkSocket, Standing};
-use super::{Next, Parts, RunError};
+use super::{Next, Parts, RunError, load};
 use crate::run::control::FLOWS_TOLD;
 use crate::run::messages::{Command, Report, State};
 
@@ -162,7 +165,9 @@ fn report_state(parts: &mut Parts, now: Time) {
     let standings = hub.map_or_else(Vec::new, |hub| hub.standings(now, core.peers.len()));
     let drained = hub.is_none_or(|hub| hub.is_drained());
     let busy = parts.account.busy(parts.clock);
-    let state = State { core, usable, lost, busy, standings, drained };
+    let workers = parts.workers.as_ref().map_or(&[][..], Workers::accounts);
+    let workers = workers.iter().map(|file| file.as_ref().map_or(Duration::ZERO, load::busy)).collect();
+    let state = State { core, usable, lost, busy, workers, standings, drained };
     // The control thread may be gone: then this one ends soon.
     let _ = parts.reports.send(Report::State(Box::new(state)));
 }

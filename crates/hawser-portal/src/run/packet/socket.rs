@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use hawser_config::TlsName;
 use hawser_core::session::{Moved, Transmit};
+use hawser_core::transport::Transport;
 use hawser_core::units::{Ecn, Time};
 use hawser_core::wire::{DATA_HEADER_LEN, TAG_LEN};
 use hawser_net::link::ip::IpLink;
 use hawser_net::link::tcp::{TcpLink, TcpOpts};
 use hawser_net::link::udp::{UdpLink, UdpOpts};
-use hawser_net::link::{Ecn as NetEcn, Link, LinkError, MAX_DATAGRAM_BYTES, Refusal, Route, SendBatch};
+use hawser_net::link::{Ecn as NetEcn, Filling, Link, LinkError, MAX_DATAGRAM_BYTES, Refusal, Route, SendBatch};
 use rustix::event::{PollFd, PollFlags};
 
 use super::any_link::AnyLink;
@@ -169,33 +170,30 @@ impl LinkSocket {
         }
     }
 
-    /// Room for a batch to `remote`; sends what is there first if it fills the room.
-    pub fn spare(&mut self, now: Time, remote: SocketAddr) -> Option<&mut [u8]> {
+    /// Sends what is there if there is no room for a batch.
+    pub fn make_room(&mut self, now: Time) {
         if self.batch.room() < hawser_net::link::SPARE_BYTES {
             self.flush(now);
         }
-        if !self.is_usable() || self.blocked {
-            return None;
-        }
-        if let Some(streams) = self.link.as_mut().and_then(AnyLink::streams)
-            && !streams.has_room(remote)
-        {
-            return None;
-        }
-        let room_before = self.room_before(&remote);
-        self.batch.spare()?.get_mut(room_before..)
+    }
+
+    /// Room for a batch to `remote`; sends what is there first if it fills the room.
+    pub fn spare(&mut self, now: Time, remote: SocketAddr) -> Option<&mut [u8]> {
+        self.make_room(now);
+        self.lane().into_spare(remote)
     }
 
     /// Adds what was written to the spare room, with what the link needs before it.
     pub fn commit(&mut self, transmit: &Transmit) {
-        let route = Route { remote: transmit.remote, source: transmit.source, ecn: net_ecn(transmit.ecn) };
-        let room_before = self.room_before(&transmit.remote);
-        let (size, len) = (room_before + transmit.segment_size, room_before + transmit.len);
-        let added = match transmit.apart {
-            false => self.batch.push_run(route, size, len, |_| len),
-            true => self.batch.push_apart(route, size, len, |_| len),
-        };
-        debug_assert_eq!(added, Ok(len), "spare room is room for a run");
+        let added = self.lane().commit(transmit).is_some();
+        debug_assert!(added, "spare room is room for a run");
+    }
+
+    /// The batch, to be added to.
+    pub fn lane(&mut self) -> Lane<'_> {
+        let usable = self.is_usable() && !self.blocked;
+        let Self { batch, link, plan, .. } = self;
+        Lane { batch: batch.filling(), usable, link: link.as_mut(), transport: plan.carriage.core() }
     }
 
     /// Bytes that the link writes before each datagram.
@@ -277,6 +275,48 @@ impl LinkSocket {
         lost.kernel_dropped += self.kernel_drops();
         lost.connections_refused += self.refused_before + self.link.as_ref().map_or(0, AnyLink::connections_refused);
         lost.send_refused_bytes += self.refused_bytes;
+    }
+}
+
+/// A socket's batch while it is added to. Made by [`LinkSocket::lane`], which it borrows.
+pub struct Lane<'a> {
+    batch: Filling<'a>,
+    usable: bool,
+    link: Option<&'a mut AnyLink>,
+    transport: Transport,
+}
+
+impl<'a> Lane<'a> {
+    /// Whether there is room for a batch, or none is asked for.
+    pub fn has_room(&self) -> bool {
+        !self.usable || self.batch.has_room()
+    }
+
+    /// Room for a batch to `remote`.
+    pub fn spare(&mut self, remote: SocketAddr) -> Option<&mut [u8]> {
+        let room_before = self.takes(remote)?;
+        self.batch.spare()?.get_mut(room_before..)
+    }
+
+    fn into_spare(mut self, remote: SocketAddr) -> Option<&'a mut [u8]> {
+        let room_before = self.takes(remote)?;
+        self.batch.into_spare()?.get_mut(room_before..)
+    }
+
+    /// Adds what was written to the spare room, with what the link needs before it; gives what was written.
+    pub fn commit(&mut self, transmit: &Transmit) -> Option<&'a mut [u8]> {
+        let Transmit { remote, source, segment_size, len, apart, .. } = *transmit;
+        let route = Route { remote, source, ecn: net_ecn(transmit.ecn) };
+        let room_before = self.transport.room_before(&remote);
+        let added = self.batch.add(route, room_before + segment_size, room_before + len, apart);
+        added.ok()?.get_mut(room_before..)
+    }
+
+    /// Bytes that the link writes before each datagram, if it takes any for there.
+    fn takes(&mut self, remote: SocketAddr) -> Option<usize> {
+        let streams = self.link.as_mut().and_then(|link| link.streams());
+        let takes = self.usable && streams.is_none_or(|streams| streams.has_room(remote));
+        takes.then(|| self.transport.room_before(&remote))
     }
 }
 
