@@ -86,7 +86,10 @@ pub(super) fn settle(peers: &mut [Sited<Peer>], faults: &mut Faults<'_>) {
                 continue;
             };
             let fault = Fault::new(format!("peer \"{}\": {wrong}", active.name));
-            faults.add(span.clone(), fault.hint("each member of a hub has a [[peer]] section; the first names the others"));
+            faults.add(
+                span.clone(),
+                fault.hint("each member of a hub has a [[peer]] section; the first names the others"),
+            );
         }
     }
 }

@@ -161,7 +161,8 @@ mod tests {
                 store.release(records[*at].segment);
             }
             let found = kept.surrender(&mut store);
-            let places: Vec<usize> = found.iter().map(|record| record.order.behind(records[0].order) as usize).collect();
+            let places: Vec<usize> =
+                found.iter().map(|record| record.order.behind(records[0].order) as usize).collect();
             assert_eq!(places, surrendered, "{what}");
             let open = (0..flows.len()).filter(|at| !arrived.contains(at) && !given_up.contains(at));
             open.for_each(|at| store.release(records[at].segment));

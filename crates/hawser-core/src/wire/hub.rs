@@ -132,7 +132,10 @@ mod tests {
             assert_eq!(read(other), (None, acked), "{other:x?}");
         }
         let carried = HubFrame::carried(Rate(0x0102_0304_0506_0708));
-        assert_eq!((carried.contents(), carried.rate()), (&[1, 2, 3, 4, 5, 6, 7, 8][..], Some(Rate(0x0102_0304_0506_0708))));
+        assert_eq!(
+            (carried.contents(), carried.rate()),
+            (&[1, 2, 3, 4, 5, 6, 7, 8][..], Some(Rate(0x0102_0304_0506_0708)))
+        );
         for (kind, contents) in [(HubFrameType::Carried, &[1; 7][..]), (HubFrameType::Claim, &[1; 8])] {
             assert_eq!(HubFrame::new(kind, contents).and_then(|frame| frame.rate()), None, "{kind:?}");
         }

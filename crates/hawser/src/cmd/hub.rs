@@ -39,7 +39,7 @@ enum Command {
 struct Drain {
     /// This peer alone; without, all of them, and those that come until --undo
     peer: Option<String>,
-    /// Ask no longer: peers may come back, and go where their own configuration or another member's end leads them
+    /// Ask no longer: peers may come again
     #[arg(long)]
     undo: bool,
     /// How long to wait for them, in seconds

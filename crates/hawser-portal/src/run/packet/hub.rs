@@ -35,8 +35,7 @@ impl Hub {
     pub fn new(now: Time, hubs: Hubs, endpoint: &mut Endpoint, sink: &mut dyn Sink) -> Option<Box<Self>> {
         let Hubs { first, joined, member } = hubs;
         let pair = |members: Vec<Member>| Pair::new(endpoint, first, &members);
-        let pairs: Vec<Told> =
-            joined.into_iter().filter_map(pair).map(|pair| Told { pair, epoch: None }).collect();
+        let pairs: Vec<Told> = joined.into_iter().filter_map(pair).map(|pair| Told { pair, epoch: None }).collect();
         let mut gate = member.map(|me| Gate::new(me, Timing::DEFAULT));
         if let Some(gate) = &mut gate {
             let peers = endpoint.snapshot(now).peers.len() as u32;
