@@ -16,7 +16,7 @@ const PLACES_MAX: usize = 16_384;
 
 /// What became of a segment.
 enum Place {
-    /// It is under way, or waits to be sent again.
+    /// It is under way, or waits to be retransmitted.
     Open(FlowBucket),
     /// It arrived. Its part of the train is owned here.
     Arrived(SegmentRecord),

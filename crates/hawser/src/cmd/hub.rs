@@ -115,8 +115,8 @@ impl Drain {
             }
             if Instant::now() >= end {
                 let error = format!("drain: after {wait} s this member still owns {}", left.join(", "));
-                let hint = "a peer goes where its other member answers and does not drain: hawser status there; to ask no \
-                            longer: hawser hub drain --undo";
+                let hint = "a peer goes where its other member answers and does not drain (hawser status there); to \
+                            ask no longer: hawser hub drain --undo";
                 return Err(Failure::failed(error).hint(hint));
             }
             sleep(LOOK_EVERY);

@@ -61,12 +61,16 @@ impl Drop for Nat {
 /// conntrackd.conf(5): each flow is told at once, and goes into the other's kernel, not into a cache.
 fn configuration(at: usize, lock: &str, control: &str) -> String {
     let (own, other) = (OUTSIDE[at], OUTSIDE[1 - at]);
+    let sync = format!(
+        "Mode FTFW {{\n DisableExternalCache yes\n}}\nUDP {{\n IPv4_address {own}\n IPv4_Destination_Address {other}\n \
+         Port 3780\n Interface out\n SndSocketBuffer 1249280\n RcvSocketBuffer 1249280\n Checksum on\n}}\n"
+    );
+    let filter = format!(
+        "Filter From Kernelspace {{\n Protocol Accept {{\n  TCP\n  UDP\n  ICMP\n }}\n Address Ignore {{\n  \
+         IPv4_address {own}\n  IPv4_address {other}\n }}\n}}\n"
+    );
     format!(
-        "Sync {{\n Mode FTFW {{\n  DisableExternalCache yes\n }}\n UDP {{\n  IPv4_address {own}\n  \
-         IPv4_Destination_Address {other}\n  Port 3780\n  Interface out\n  SndSocketBuffer 1249280\n  \
-         RcvSocketBuffer 1249280\n  Checksum on\n }}\n}}\nGeneral {{\n HashSize 8192\n HashLimit 65535\n LogFile no\n \
-         Syslog no\n LockFile {lock}\n UNIX {{\n  Path {control}\n }}\n NetlinkBufferSize 2097152\n \
-         NetlinkBufferSizeMaxGrowth 8388608\n Filter From Kernelspace {{\n  Protocol Accept {{\n   TCP\n   UDP\n   ICMP\n  \
-         }}\n  Address Ignore {{\n   IPv4_address {own}\n   IPv4_address {other}\n  }}\n }}\n}}\n"
+        "Sync {{\n{sync}}}\nGeneral {{\nHashSize 8192\nHashLimit 65535\nLogFile no\nSyslog no\nLockFile {lock}\n\
+         UNIX {{\n Path {control}\n}}\nNetlinkBufferSize 2097152\nNetlinkBufferSizeMaxGrowth 8388608\n{filter}}}\n"
     )
 }

@@ -1,8 +1,8 @@
 //! ```text
-//!          one 192.0.1.1 -- .2 one          a 198.51.10.254 -- 198.51.10.1 out        up 10.0.1.1 -- 10.0.1.2 a
-//!   home   two 192.0.2.1 -- .2 two   net    b 198.51.11.254 -- 198.51.11.1 out        up 10.0.2.1 -- 10.0.2.2 b   router
-//!                                           c 198.51.12.254 -- 198.51.12.1 out        up 10.0.3.1 -- 10.0.3.2 c
-//! hawser0 203.0.113.8                                        hawser0 10.77.0.1                   lan 203.0.114.1 --
+//!        one 192.0.1.1 -- .2 one       a 198.51.10.254 -- 198.51.10.1 out       up 10.0.1.1 -- 10.0.1.2 a
+//!   home two 192.0.2.1 -- .2 two   net b 198.51.11.254 -- 198.51.11.1 out       up 10.0.2.1 -- 10.0.2.2 b  router
+//!                                      c 198.51.12.254 -- 198.51.12.1 out       up 10.0.3.1 -- 10.0.3.2 c
+//! hawser0 203.0.113.8                              hawser0 10.77.0.1                        lan 203.0.114.1 --
 //!   203.0.114.2 server
 //! ```
 //! The home has a public address, which the members announce: no member translates anything, but where that is what is
