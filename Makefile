@@ -78,7 +78,7 @@ endure: tools
 ## hub-test: a hub of real processes and FRR (root; half an hour): each member killed, silent, stopped or drained under traffic; or one
 ## case: make hub-test CASE=killed. The figures are in target/tmp/hub-processes.json
 hub-test: tools
-	@$(MAKE) --no-print-directory tools TOOLS="frr:/usr/lib/frr/zebra frr:vtysh"
+	@$(MAKE) --no-print-directory tools TOOLS="frr:/usr/lib/frr/zebra frr:vtysh conntrackd:conntrackd conntrack:conntrack"
 	$(CARGO) test --release -p hawser --features endure --test hub --no-run
 	$(SUDO) $(CARGO) test --release -p hawser --features endure --test hub -- --test-threads 1 --nocapture $(filter-out all,$(CASE))
 

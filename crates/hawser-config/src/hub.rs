@@ -1,5 +1,4 @@
-//! A hub's configuration: `standby` of a [[peer]], which names the second of two members, and `[hub]` of a member
-//! itself.
+//! A hub's configuration: `standby` of a [[peer]], which names the other members, and `[hub]` of a member itself.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +7,7 @@ use toml::de::{DeTable, DeValue};
 use super::error::{Fault, Faults};
 use super::kinds::integer;
 use super::links::Peer;
+use super::parsers::peer_name;
 use super::reading::{Sited, Table};
 use super::{Config, PeerName};
 
@@ -23,10 +23,11 @@ pub struct Hub {
 }
 
 impl Config {
-    /// The members of each hub that this portal is a peer of: the active one, and its standby.
-    pub fn pairs(&self) -> impl Iterator<Item = [&Peer; 2]> {
-        let standby = |name: &PeerName| self.peers.iter().find(|peer| peer.name == *name);
-        self.peers.iter().filter_map(move |active| Some([active, standby(active.standby.as_ref()?)?]))
+    /// The members of each hub that this portal is a peer of: the active one, its standby, and those after it.
+    pub fn hubs(&self) -> impl Iterator<Item = Vec<&Peer>> {
+        let named = |name: &PeerName| self.peers.iter().find(|peer| peer.name == *name);
+        let active = self.peers.iter().filter(|peer| !peer.standby.is_empty());
+        active.map(move |active| std::iter::once(active).chain(active.standby.iter().filter_map(named)).collect())
     }
 }
 
@@ -46,36 +47,50 @@ pub(super) fn section(table: &mut Table<'_, '_, '_>) -> Hub {
 pub(super) fn standbys(tree: &DeTable<'_>) -> BTreeSet<String> {
     let peers = tree.get("peer").and_then(|peers| peers.get_ref().as_array());
     let peers = peers.into_iter().flat_map(|peers| peers.iter());
-    let names = peers.filter_map(|peer| match peer.get_ref().as_table()?.get("standby")?.get_ref() {
-        DeValue::String(name) => Some(name.to_string()),
-        _ => None,
-    });
+    let named = peers.filter_map(|peer| Some(peer.get_ref().as_table()?.get("standby")?.get_ref()));
+    let names = named.flat_map(|value| one_or_more(value).filter_map(DeValue::as_str).map(str::to_owned));
     names.collect()
+}
+
+/// Reads `standby`: a name, or a list of names.
+pub(super) fn names(value: &DeValue<'_>) -> Result<Vec<PeerName>, Fault> {
+    one_or_more(value).map(peer_name).collect()
+}
+
+fn one_or_more<'v, 't>(value: &'v DeValue<'t>) -> impl Iterator<Item = &'v DeValue<'t>> {
+    let list = value.as_array().map(|items| items.iter().map(|item| item.get_ref()));
+    let one = list.is_none().then_some(value);
+    list.into_iter().flatten().chain(one)
 }
 
 /// Gives each standby the networks of its active member, and notes a fault for one that cannot be.
 pub(super) fn settle(peers: &mut [Sited<Peer>], faults: &mut Faults<'_>) {
     for place in 0..peers.len() {
         let (active, span) = (peers[place].value.clone(), peers[place].span.clone());
-        let Some(name) = &active.standby else { continue };
-        let Some(standby) = peers.iter_mut().find(|peer| peer.value.name == *name) else {
-            let fault =
-                Fault::new(format!("standby \"{name}\" of peer \"{}\" is no [[peer]] of this file", active.name));
-            faults.add(span, fault.hint(format!("add a [[peer]] with name = \"{name}\", public_key and endpoints")));
-            continue;
-        };
-        let wrong = if *name == active.name {
-            "it is its own standby"
-        } else if standby.value.standby.is_some() {
-            "its standby has a standby, too"
-        } else if !standby.value.shared_ips.is_empty() {
-            "its standby is another peer's already"
-        } else {
-            standby.value.shared_ips = active.allowed_ips;
-            continue;
-        };
-        let fault = Fault::new(format!("peer \"{}\": {wrong}", active.name));
-        faults.add(span, fault.hint("a hub's two members stand in two [[peer]] sections; the first names the second"));
+        for name in &active.standby {
+            let Some(standby) = peers.iter_mut().find(|peer| peer.value.name == *name) else {
+                let fault =
+                    Fault::new(format!("standby \"{name}\" of peer \"{}\" is no [[peer]] of this file", active.name));
+                let hint = format!("add a [[peer]] with name = \"{name}\", public_key and endpoints");
+                faults.add(span.clone(), fault.hint(hint));
+                continue;
+            };
+            let wrong = if *name == active.name {
+                "it is its own standby"
+            } else if !standby.value.standby.is_empty() {
+                "its standby has a standby, too"
+            } else if !standby.value.shared_ips.is_empty() {
+                "its standby is another peer's already, or named twice"
+            } else {
+                standby.value.shared_ips.clone_from(&active.allowed_ips);
+                continue;
+            };
+            let fault = Fault::new(format!("peer \"{}\": {wrong}", active.name));
+            faults.add(
+                span.clone(),
+                fault.hint("each member of a hub has a [[peer]] section; the first names the others"),
+            );
+        }
     }
 }
 
@@ -109,20 +124,27 @@ mod tests {
         let shown = |at: usize| (config.peers[at].allowed_ips.len(), config.peers[at].networks().len());
         assert_eq!([shown(0), shown(1), shown(2)], [(1, 1), (0, 1), (1, 1)]);
         assert_eq!(config.peers[1].networks(), config.peers[0].networks());
-        let pairs: Vec<_> = config.pairs().map(|pair| pair.map(|peer| peer.name.to_string())).collect();
-        assert_eq!(pairs, [["a", "b"]]);
+        let names = |config: &Config| -> Vec<Vec<String>> {
+            config.hubs().map(|hub| hub.into_iter().map(|peer| peer.name.to_string()).collect()).collect()
+        };
+        assert_eq!(names(&config), [["a", "b"]]);
+        let three = self::config("", &[&format!("standby = [\"c\", \"b\"]\n{NETS}"), "", ""]).expect("right");
+        assert_eq!(names(&three), [["a", "c", "b"]]);
+        assert!(three.peers.iter().all(|peer| peer.networks() == three.peers[0].networks()));
     }
 
     #[test]
     fn what_is_no_pair_is_told() {
         let standby = |name: &str, nets: &str| format!("standby = \"{name}\"\n{nets}");
         let to_b = standby("b", NETS);
-        let table: [(&[&str], &[&str]); 6] = [
+        let twice = format!("standby = [\"b\", \"b\"]\n{NETS}");
+        let table: [(&[&str], &[&str]); 7] = [
             (&[&standby("x", NETS)], &["standby \"x\" of peer \"a\" is no [[peer]] of this file"]),
             (&[&to_b, MORE], &["a standby has its active member's networks"]),
             (&[&standby("a", NETS)], &["a standby has its active member's networks"]),
             (&[&to_b, &standby("c", ""), ""], &["peer \"a\": its standby has a standby, too"]),
-            (&[&to_b, "", &standby("b", MORE)], &["peer \"c\": its standby is another peer's already"]),
+            (&[&to_b, "", &standby("b", MORE)], &["peer \"c\": its standby is another peer's already, or named twice"]),
+            (&[&twice, ""], &["peer \"a\": its standby is another peer's already, or named twice"]),
             (&[NETS, ""], &["missing key `allowed_ips` in [[peer]]"]),
         ];
         for (peers, faults) in table {

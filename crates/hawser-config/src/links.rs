@@ -191,8 +191,8 @@ pub struct Peer {
     pub scion_endpoints: Vec<ScionEndpoint>,
     /// The networks behind it, host bits zero; at least one, none of them twice. A standby has none.
     pub allowed_ips: Vec<IpNet>,
-    /// The peer that is its standby in a hub.
-    pub standby: Option<PeerName>,
+    /// The peers that are its standbys in a hub: the first is asked first.
+    pub standby: Vec<PeerName>,
     /// What a standby may take over: the networks of its active member.
     pub shared_ips: Vec<IpNet>,
 }
@@ -244,7 +244,7 @@ pub(super) fn peer(table: &mut Table<'_, '_, '_>, claims: &mut Claims) -> Option
     } else {
         table.required_list("allowed_ips", "allowed_ips = [\"10.77.0.1/32\"]", network)
     };
-    let standby = table.get("standby", peer_name);
+    let standby = table.get("standby", hub::names).unwrap_or_default();
     for net in allowed.iter().flatten() {
         claims.networks.claim(table, net.value, net.span.clone(), "the network belongs to a peer already");
     }

@@ -61,7 +61,7 @@ pub(crate) const PEER: SectionSchema = repeated("peer").of(&[
     key("preshared_key_file", "path", "none"),
     key("endpoints", "list of host:port or `scion://…`", "[]"),
     key("allowed_ips", "list of network/prefix", "required"),
-    key("standby", "name", "none"),
+    key("standby", "name, or list of names", "none"),
 ]);
 
 /// The whole contract.

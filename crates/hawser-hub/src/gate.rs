@@ -1,7 +1,8 @@
 //! A member's peers, beside the endpoint that serves them: it forwards for a peer only while it owns it.
 //!
 //! 1. `handle_batch`, after each time that the process may have been stopped and before what it read is used: leases
-//!    that are over by now end, all of them where it did not run when it was due.
+//!    that are over by now end, all of them where it did not run meanwhile. `runs`, before each time that anything is
+//!    forwarded.
 //! 2. `handle_event`: a peer claims, its session begins or ends, its packets wait.
 //! 3. `handle_timeout`, when `poll_timeout` says so: peers are asked again, and those that do not answer are given up.
 //! 4. `poll_event` tells who owns what from now on: routes follow it.
@@ -17,8 +18,8 @@ use hawser_core::wire::{HubFrame, HubFrameType, Writer};
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// Who is woken later than it asked for by more than this did not run (hawser-core, ASLEEP, beyond the second that it
-/// asks for).
+/// Who is here later than it asked to be woken, or than it was last here, by more than this did not run (hawser-core,
+/// ASLEEP, beyond the second that it asks for).
 const LATE: Duration = Duration::from_millis(250);
 
 /// What a member is to a peer from now on. A plain value.
@@ -48,8 +49,8 @@ pub struct Gate {
     wards: Vec<Ward>,
     /// Who is due, by when.
     timers: BTreeSet<(Time, PeerId)>,
-    /// When the process is to be woken at the latest.
-    wakes_at: Time,
+    /// When the process is here again at the latest.
+    due_back: Time,
     draining: bool,
     announced: VecDeque<Announced>,
 }
@@ -58,7 +59,7 @@ impl Gate {
     /// A member that has just started: it owns nothing before a peer claims it.
     pub fn new(me: MemberId, timing: Timing) -> Self {
         let (wards, timers, announced) = (Vec::new(), BTreeSet::new(), VecDeque::new());
-        Gate { me, timing, wards, timers, wakes_at: Time::NEVER, draining: false, announced }
+        Gate { me, timing, wards, timers, due_back: Time::NEVER, draining: false, announced }
     }
 
     /// The endpoint has a new peer: nothing is known of it, and its packets wait.
@@ -88,20 +89,35 @@ impl Gate {
         self.wards.get(peer as usize).and_then(|ward| ward.ownership.known())
     }
 
-    /// The driver is about to wait, and asks to be woken then.
-    pub fn note_rest(&mut self, until: Time) {
-        self.wakes_at = until;
+    /// The driver is about to wait, and asks to be woken then. Where it did not run until now, that is not forgotten.
+    pub fn note_rest(&mut self, now: Time, until: Time) {
+        if self.runs(now) {
+            self.due_back = until;
+        }
     }
 
-    /// Step 1. `now` is read after the batch was.
-    pub fn handle_batch(&mut self, now: Time, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
-        if now.since(std::mem::replace(&mut self.wakes_at, Time::NEVER)) > LATE {
+    /// Step 1: whether the process ran since it was last here. Where it did not, nothing that it has in hand may be
+    /// forwarded, and [`Gate::handle_batch`] is due.
+    pub fn runs(&mut self, now: Time) -> bool {
+        let ran = now.since(self.due_back) <= LATE;
+        if ran {
+            self.due_back = now;
+        }
+        ran
+    }
+
+    /// Step 1. `now` is read after the batch was. False where what was delivered before may not be forwarded.
+    pub fn handle_batch(&mut self, now: Time, endpoint: &mut Endpoint, sink: &mut dyn Sink) -> bool {
+        let ran = self.runs(now);
+        if !ran {
+            self.due_back = now;
             for place in 0..self.wards.len() {
                 self.wards[place].ownership.handle_resumed(now);
                 self.follow(now, PeerId(place as u32), endpoint, sink);
             }
         }
         self.handle_timeout(now, endpoint, sink);
+        ran
     }
 
     /// Step 2.
@@ -144,10 +160,23 @@ impl Gate {
         self.wards.iter().all(|ward| ward.ownership.forwards_until() == Time::ZERO)
     }
 
-    /// The operator takes peers off this member, or no longer does.
-    pub fn handle_drain(&mut self, now: Time, draining: bool, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
-        self.draining = draining;
-        for place in 0..self.wards.len() {
+    /// The operator takes a peer off this member, or all of them and those to come; or no longer does.
+    pub fn handle_drain(
+        &mut self,
+        now: Time,
+        one: Option<PeerId>,
+        draining: bool,
+        endpoint: &mut Endpoint,
+        sink: &mut dyn Sink,
+    ) {
+        let places = match one {
+            Some(PeerId(peer)) => peer as usize..self.wards.len().min(peer as usize + 1),
+            None => 0..self.wards.len(),
+        };
+        if one.is_none() {
+            self.draining = draining;
+        }
+        for place in places {
             self.wards[place].ownership.handle_drain(draining);
             self.follow(now, PeerId(place as u32), endpoint, sink);
         }

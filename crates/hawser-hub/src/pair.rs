@@ -1,8 +1,10 @@
-//! A peer's two members, beside an endpoint that has a session with each over the same links.
+//! A peer's two members, and others that may take the place of either, beside an endpoint that has a session with each
+//! over the same links.
 //!
 //! 1. `handle_event`: a session began or ended, a member answered.
 //! 2. `handle_round`, after each time that the endpoint did anything: who was heard and who is silent ([`Claimant`]
 //!    decides), what is to be said, and where packets go. What the silent one did not acknowledge goes to the other.
+//!    A standby that is away gives its place to the next member that is there.
 //! 3. `poll_event` tells what moved; `poll_timeout`, when it is to be called again.
 //!
 //! **A planned move loses nothing.** The old owner is told of the new epoch when what it was sent is acknowledged, and
@@ -84,39 +86,49 @@ struct Leaving {
     look_at: Time,
 }
 
-/// Two members and the decision between them. Begins with the active one claimed; whoever drives the endpoint owns it.
+/// Two members and the decision between them, and the other members. Begins with the active one claimed; whoever drives
+/// the endpoint owns it.
 #[derive(Clone, Debug)]
 pub struct Pair {
     claimant: Claimant,
-    contacts: [Contact; 2],
+    /// All members, in the order in which they are asked.
+    contacts: Vec<Contact>,
     carrier: Member,
+    standby: Member,
     leaving: Option<Leaving>,
     moved: VecDeque<Moved>,
 }
 
 impl Pair {
-    /// Two members of a hub, which the endpoint has as peers with the same networks. `first` must be above each epoch
-    /// that was ever made ([`crate::epochs`]).
-    pub fn new(endpoint: &mut Endpoint, first: Epoch, active: Member, standby: Member) -> Self {
+    /// Members of a hub, which the endpoint has as peers with the same networks: the active one, its standby, and those
+    /// that are asked where these are away. `first` must be above each epoch that was ever made ([`crate::epochs`]).
+    /// None where there are fewer than two.
+    pub fn new(endpoint: &mut Endpoint, first: Epoch, members: &[Member]) -> Option<Self> {
+        let [active, standby, ..] = *members else { return None };
         endpoint.pair([active.peer, standby.peer]);
-        Pair {
+        Some(Pair {
             claimant: Claimant::new(first, active.id, standby.id, Timing::DEFAULT),
-            contacts: [active, standby].map(|member| Contact { member, answered_at: None }),
+            contacts: members.iter().map(|member| Contact { member: *member, answered_at: None }).collect(),
             carrier: active,
+            standby,
             leaving: None,
             moved: VecDeque::new(),
-        }
+        })
     }
 
     /// How it stands.
     pub fn status(&self) -> Status {
-        let standby = self.contacts.iter().map(|contact| contact.member).find(|member| *member != self.carrier);
         Status {
             active: self.carrier,
-            standby: standby.unwrap_or(self.carrier),
+            standby: self.standby,
             claim: self.claimant.claim(),
             settled: self.claimant.phase() == Phase::Settled,
         }
+    }
+
+    /// All members, in the order in which they are asked.
+    pub fn members(&self) -> impl Iterator<Item = Member> {
+        self.contacts.iter().map(|contact| contact.member)
     }
 
     /// Moves packets to the other member without a loss, if it is there. False where it is not, or a move is on.
@@ -145,6 +157,7 @@ impl Pair {
     /// Step 2. Whether there is something that leaves by the endpoint's next `poll_transmit`.
     pub fn handle_round(&mut self, now: Time, endpoint: &mut Endpoint) -> bool {
         let before = self.carrier;
+        self.replace_standby(now, endpoint);
         self.follow_presence(now, endpoint);
         if self.claimant.poll_timeout() <= now {
             self.claimant.handle_timeout(now);
@@ -168,11 +181,11 @@ impl Pair {
     }
 
     fn member_of(&self, peer: PeerId) -> Option<Member> {
-        self.contacts.iter().map(|contact| contact.member).find(|member| member.peer == peer)
+        self.members().find(|member| member.peer == peer)
     }
 
     fn named(&self, id: MemberId) -> Option<Member> {
-        self.contacts.iter().map(|contact| contact.member).find(|member| member.id == id)
+        self.members().find(|member| member.id == id)
     }
 
     fn on_session(&mut self, now: Time, peer: PeerId) {
@@ -180,10 +193,26 @@ impl Pair {
         self.claimant.handle_session(now, member.id);
     }
 
+    /// The standby is away, and another member is there. Not while the old owner is still needed. Where the owner
+    /// answers, one claim that was lost is no reason yet.
+    fn replace_standby(&mut self, now: Time, endpoint: &mut Endpoint) {
+        let pressed = self.claimant.is_pressed(now);
+        let is_away = |member: &Member| is_away(now, &endpoint.presence(member.peer), pressed);
+        if self.leaving.is_some() || !is_away(&self.standby) {
+            return;
+        }
+        let present = |member: &Member| !is_away(member);
+        let others = self.members().filter(|member| ![self.carrier, self.standby].contains(member));
+        let Some(next) = others.filter(present).next() else { return };
+        if self.claimant.replace_standby(next.id) {
+            endpoint.pair([self.carrier.peer, next.peer]);
+            self.standby = next;
+        }
+    }
+
     fn follow_presence(&mut self, now: Time, endpoint: &Endpoint) {
-        let [one, other] = [0, 1].map(|at| endpoint.presence(self.contacts[at].member.peer));
-        for (contact, presence) in self.contacts.iter_mut().zip([one, other]) {
-            let id = contact.member.id;
+        for contact in &mut self.contacts {
+            let (id, presence) = (contact.member.id, endpoint.presence(contact.member.peer));
             // Who sends and does not hear is of no use: an acknowledgement alone shows that it does.
             if presence.answered_at > contact.answered_at {
                 contact.answered_at = presence.answered_at;
@@ -193,7 +222,7 @@ impl Pair {
                 self.claimant.handle_sent(since.max(presence.answered_at.unwrap_or(since)), id);
             }
         }
-        let carrier = if self.contacts[0].member == self.carrier { one } else { other };
+        let carrier = endpoint.presence(self.carrier.peer);
         let refresh = if carrier.idle { IDLE_KEEPALIVE } else { Timing::DEFAULT.refresh };
         let silence = silence(&carrier);
         self.claimant.set_pace(silence, ask(&carrier, silence), refresh);
@@ -229,6 +258,7 @@ impl Pair {
         let carries = endpoint.carrier(to.peer) == Some(to.peer) || endpoint.hand_over(now, to.peer, what);
         if carries && to != self.carrier {
             let old = std::mem::replace(&mut self.carrier, to);
+            self.standby = old;
             self.leaving = planned.then_some(Leaving { old, since: now, look_at: now + LINGER });
             self.moved.push_back(Moved { to, epoch: self.claimant.claim().epoch, planned });
         }
@@ -259,6 +289,13 @@ impl Leaving {
     }
 }
 
+/// Whether a member has no session, or is silent: for as long as an owner may be, where there is need of it.
+fn is_away(now: Time, presence: &Presence, pressed: bool) -> bool {
+    let patience = if pressed { silence(presence) } else { SILENCE_MOST };
+    let silent = presence.unanswered_since.is_some_and(|since| now.since(since) >= patience);
+    presence.answered_at.is_none() || silent
+}
+
 /// After how much of a silence the other member is asked: in no packet's usual round trip, and early enough that its
 /// answer is there.
 fn ask(presence: &Presence, silence: Duration) -> Duration {
@@ -277,6 +314,23 @@ fn silence(presence: &Presence) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_has_no_session_or_is_silent_is_away() {
+        let at = |millis: u64| Time::ZERO + Duration::from_millis(millis);
+        for (what, answered, unanswered, pressed, away) in [
+            ("it never came", None, None, false, true),
+            ("nothing is asked", Some(100), None, true, false),
+            ("it may still answer", Some(900), Some(1901), true, false),
+            ("it does not", Some(900), Some(1900), true, true),
+            ("nobody needs it yet", Some(900), Some(1001), false, false),
+            ("it does not for long", Some(900), Some(1000), false, true),
+        ] {
+            let (answered_at, unanswered_since) = (answered.map(at), unanswered.map(at));
+            let presence = Presence { unanswered_since, answered_at, late_at: None, overdue_at: None, idle: false };
+            assert_eq!(is_away(at(2000), &presence, pressed), away, "{what}");
+        }
+    }
 
     #[test]
     fn a_silence_and_the_question_before_it_follow_the_paths() {

@@ -114,10 +114,17 @@ impl Endpoint {
         }
     }
 
-    /// Says a CLAIM or CLAIM_ACK to a peer, once. False where it is away, or does not know what that is.
-    pub fn say_to_hub(&mut self, now: Time, PeerId(id): PeerId, frame: HubFrame, reach: Reach) -> bool {
-        let session = self.peers.get_mut(id as usize).and_then(|peer| peer.session.as_mut());
-        session.is_some_and(|session| session.say_to_hub(now, frame, reach))
+    /// Says a CLAIM or CLAIM_ACK to a peer, once; to a standby what the carrier's links bring, too. False where it is
+    /// away, or does not know what that is.
+    pub fn say_to_hub(&mut self, now: Time, id: PeerId, frame: HubFrame, reach: Reach) -> bool {
+        let carrier = self.carrier(id).filter(|carrier| *carrier != id);
+        let of_carrier = carrier.and_then(|PeerId(carrier)| self.peers[carrier as usize].session.as_mut());
+        let brought = of_carrier.map_or_else(Vec::new, |session| session.brought(now).to_vec());
+        let session = self.peers.get_mut(id.0 as usize).and_then(|peer| peer.session.as_mut());
+        session.is_some_and(|session| {
+            session.tell_carried(&brought);
+            session.say_to_hub(now, frame, reach)
+        })
     }
 
     /// Whether a peer is there.
@@ -179,6 +186,11 @@ impl Endpoint {
         if let Some(session) = &mut peer.session {
             session.release_held(now, served, sink, cx.drops);
         }
+    }
+
+    /// Step 3: this many inner packets were delivered, and not forwarded: the driver did not run meanwhile.
+    pub fn note_fenced(&mut self, packets: u64) {
+        self.drops.add(DropReason::NotOwner, packets);
     }
 
     /// Step 3: what came from TUN for a peer that is not served. Without one, `reason` is why it is dropped.

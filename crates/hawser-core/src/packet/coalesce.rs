@@ -85,13 +85,24 @@ impl Coalescer {
 
     /// Emits everything, in the order of each super-packet's first packet.
     pub fn flush(&mut self, sink: &mut dyn FnMut(&Offload, &[u8])) {
+        self.flush_while(&mut |offload, packet| {
+            sink(offload, packet);
+            true
+        });
+    }
+
+    /// The same until `sink` refuses one: that and all after it are dropped. How many packets those are.
+    pub fn flush_while(&mut self, sink: &mut dyn FnMut(&Offload, &[u8]) -> bool) -> u64 {
         self.open.clear();
         self.bytes = 0;
+        let (mut goes_on, mut dropped) = (true, 0);
         for mut entry in self.entries.drain(..) {
             let offload = entry.finish();
-            sink(&offload, entry.bytes());
+            goes_on = goes_on && sink(&offload, entry.bytes());
+            dropped += if goes_on { 0 } else { u64::from(entry.count()) };
             self.pool.put(entry.buffer);
         }
+        dropped
     }
 
     /// Nothing waits for `flush`.

@@ -148,6 +148,7 @@ impl Session {
             frame.encode(out)?;
             written.elicits |= frame.is_acked();
             self.paths[index].wants.hub = false;
+            self.hub.says_of(self.paths[index].route.link).map_or(Ok(()), |carried| carried.encode(out))?;
         }
         self.write_acks(now, index, out, written)?;
         if self.is_spokesman(index) {

@@ -2,7 +2,8 @@
 //! silent, or drains.
 //!
 //! 1. `surrender`: what is under way and not acknowledged is lost to its paths, and leaves the session with all that
-//!    waits. Its far side learns by GONE that what is missing does not come.
+//!    waits, and what was acknowledged behind it (`kept`). Its far side learns by GONE that what is missing does not
+//!    come.
 //! 2. `adopt`: it goes by the new session before all else, numbered anew: once. What the first member has and could not
 //!    acknowledge comes to both: at most what was under way.
 //! 3. What the links carried is where the new session's paths begin (`careful_start`).
@@ -64,6 +65,7 @@ impl Session {
             self.give_up(record, cx);
         }
         let mut records: Vec<SegmentRecord> = std::iter::from_fn(|| self.recovery.retransmit.pop_any()).collect();
+        records.extend(self.recovery.kept.surrender(cx.store));
         records.sort_unstable_by(|one, other| one.order.compare(other.order));
         let last: BTreeMap<_, _> = records.iter().map(|record| (record.bucket, record.sequence)).collect();
         for (bucket, upto) in last {
@@ -80,7 +82,7 @@ impl Session {
     }
 
     /// Steps 2 and 3.
-    pub fn adopt(&mut self, now: Time, from: HandedOver, store: &TrainStore) {
+    pub fn adopt(&mut self, now: Time, from: HandedOver, store: &mut TrainStore) {
         self.note_busy(now);
         self.begin_as_carried(&from.links);
         if let Some(queue) = from.queue {
@@ -88,7 +90,10 @@ impl Session {
             self.outbound.queue = queue;
         }
         let mut records = from.records;
-        records.iter_mut().for_each(|record| self.outbound.number_anew(now, record, store));
+        for record in &mut records {
+            self.outbound.number_anew(now, record, store);
+            self.recovery.kept.number(record.bucket, 1, store);
+        }
         let allowed = &self.scheduling.allowed;
         self.recovery.retransmit.extend(&mut records, |rule| allowed.is_bound(rule));
         self.scheduling.policy.reconsider();

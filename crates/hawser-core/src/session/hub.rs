@@ -1,12 +1,17 @@
 //! CLAIM and CLAIM_ACK, for who has a hub (`hawser-hub`): said to a peer that knows them, and heard from it. Nothing is
 //! repeated here, and nothing kept but the newest: whoever says it says it again.
+//!
+//! Beside a CLAIM to the standby goes what each path's link brought from the other member: the standby's paths begin
+//! there, should it take over (`careful_start`).
 
 use super::path::Path;
 use super::{Event, Session};
 use crate::drops::{DropReason, Drops};
 use crate::path::health::HealthState;
-use crate::units::{PathId, Time};
-use crate::wire::{Capabilities, HubFrame, Version};
+use crate::policy::careful_start;
+use crate::units::{ByteCount, LinkId, PathId, Rate, Time};
+use crate::wire::{Capabilities, HubFrame, HubFrameType, Version};
+use std::time::Duration;
 
 /// By which paths a frame goes. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -37,6 +42,17 @@ pub struct Presence {
     pub idle: bool,
 }
 
+/// What links brought is measured over no less: what comes in bursts is a rate then.
+const BROUGHT_OVER: Duration = Duration::from_millis(500);
+
+/// What links bring. Nothing is known at first; the session that they bring it by owns it.
+#[derive(Default)]
+struct Brought {
+    since: Option<Time>,
+    bytes: Vec<(PathId, ByteCount)>,
+    rates: Vec<(LinkId, Rate)>,
+}
+
 /// What is said and heard. Nothing at first; the session owns it.
 #[derive(Default)]
 pub(super) struct HubFrames {
@@ -46,6 +62,9 @@ pub(super) struct HubFrames {
     heard: Option<HubFrame>,
     /// By which paths it was heard since the last answer.
     came_by: Vec<PathId>,
+    brought: Brought,
+    /// What links brought from the other member.
+    carried: Vec<(LinkId, Rate)>,
 }
 
 impl HubFrames {
@@ -57,6 +76,13 @@ impl HubFrames {
     /// What the paths that want to are to say.
     pub fn says(&self) -> Option<&HubFrame> {
         self.says.as_ref()
+    }
+
+    /// What one by this link says beside a CLAIM.
+    pub fn says_of(&self, link: LinkId) -> Option<HubFrame> {
+        let claims = self.says.is_some_and(|frame| frame.kind() == HubFrameType::Claim);
+        let rate = self.carried.iter().find(|(known, _)| *known == link).filter(|_| claims)?.1;
+        Some(HubFrame::carried(rate))
     }
 }
 
@@ -71,6 +97,9 @@ impl Session {
     pub fn say_to_hub(&mut self, now: Time, frame: HubFrame, reach: Reach) -> bool {
         if !self.hub.known {
             return false;
+        }
+        if frame.kind() == HubFrameType::Claim {
+            self.recovery.kept.begin(self.outbound.next_order);
         }
         let came_by = if reach == Reach::Back { std::mem::take(&mut self.hub.came_by) } else { Vec::new() };
         let active = |index: usize| self.paths[index].health.is_active();
@@ -91,6 +120,42 @@ impl Session {
         !by.is_empty()
     }
 
+    /// What each link brought by this session, as it was measured last.
+    pub fn brought(&mut self, now: Time) -> &[(LinkId, Rate)] {
+        let known = &mut self.hub.brought;
+        let time = known.since.map(|since| now.since(since));
+        if time.is_none_or(|time| time >= BROUGHT_OVER) {
+            let before = |id: PathId| known.bytes.iter().find(|(path, _)| *path == id).map(|(_, bytes)| *bytes);
+            let rate = |path: &Path| {
+                let bytes = ByteCount(path.counts.rx_bytes.0 - before(path.id)?.0);
+                Some((path.route.link, Rate::of(bytes, time?)))
+            };
+            known.rates = self.paths.iter().filter_map(rate).collect();
+            known.bytes = self.paths.iter().map(|path| (path.id, path.counts.rx_bytes)).collect();
+            known.since = Some(now);
+        }
+        &known.rates
+    }
+
+    /// What links brought from the member that carries packets is said with the next CLAIM.
+    pub fn tell_carried(&mut self, carried: &[(LinkId, Rate)]) {
+        self.hub.carried.clear();
+        self.hub.carried.extend_from_slice(carried);
+    }
+
+    /// What the link of path `index` is said to carry: where its own rate is not known, it begins there.
+    fn on_carried(&mut self, index: usize, carried: Rate) {
+        let path = &mut self.paths[index];
+        let smoothed = path.way.rtt.snapshot().smoothed;
+        if path.health.is_active()
+            && path.capacity.probing.is_on()
+            && let Some(start) = careful_start(carried, smoothed, smoothed)
+        {
+            path.capacity.controller.start_at(start, smoothed);
+            path.follow_controller();
+        }
+    }
+
     /// What the peer said, once.
     pub fn take_hub_frame(&mut self) -> Option<HubFrame> {
         self.hub.heard.take()
@@ -100,6 +165,9 @@ impl Session {
     pub(super) fn on_hub(&mut self, index: usize, frame: HubFrame, drops: &mut Drops) {
         if !self.hub.known {
             return drops.count(DropReason::NoHub);
+        }
+        if frame.kind() == HubFrameType::Carried {
+            return frame.rate().into_iter().for_each(|rate| self.on_carried(index, rate));
         }
         let id = self.paths[index].id;
         if !self.hub.came_by.contains(&id) {

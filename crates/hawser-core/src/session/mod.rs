@@ -51,6 +51,7 @@ mod hold;
 mod hub;
 mod idle;
 mod inbound;
+mod kept;
 mod keyring;
 mod keys;
 mod liveness;
@@ -376,6 +377,8 @@ impl Session {
             store.release(record.segment);
             drops.count(DropReason::SessionEnded);
         }
+        let arrived = self.recovery.kept.surrender(store);
+        arrived.iter().for_each(|record| store.release(record.segment));
         // What it holds back waits like all else.
         self.outbound.queue.release_acks(now, Time::NEVER, store, &mut |_| ());
         self.outbound.queue

@@ -32,7 +32,7 @@ pub(super) struct Outbound {
     /// The next sequence of each flow bucket.
     sequences: Box<[u64]>,
     /// The place of the next segment among all that were sent.
-    next_order: SendOrder,
+    pub next_order: SendOrder,
     /// Bytes of inner packets.
     pub tx_inner: ByteCount,
 }
@@ -167,6 +167,7 @@ impl Session {
             let sparse = is_hedged(&pulled, cx.store);
             let rule = cx.store.train(pulled.train).treatment().rule;
             free |= !self.scheduling.allowed.is_bound(rule);
+            self.recovery.kept.number(pulled.bucket, pulled.count, cx.store);
             for record in self.outbound.number(now, pulled, cx.store) {
                 if record.treatment.scheduler == Kind::Redundant
                     && let Some(twin) = self.scheduling.twin_of(index, rule)
@@ -339,6 +340,7 @@ impl Session {
     }
 
     pub(super) fn give_up(&mut self, record: SegmentRecord, cx: &mut Context<'_>) {
+        self.recovery.kept.forget(&record, cx.store);
         cx.store.release(record.segment);
         cx.drops.count(DropReason::GaveUp);
         self.recovery.reliable.push(reliable::Frame::Gone(Gone { bucket: record.bucket, upto: record.sequence }));

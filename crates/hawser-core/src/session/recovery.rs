@@ -4,6 +4,7 @@
 //! 2. `on_lost`: it did not: its segment waits for `requeue`, its frames for the next control datagram.
 //! 3. `requeue` gives what was lost its place among what waits to be retransmitted.
 
+use super::kept::Kept;
 use super::path::Content;
 use super::reliable::Reliable;
 use super::retransmit::{Retransmits, SegmentRecord};
@@ -21,6 +22,8 @@ pub(super) struct Recovery {
     pub splits: Splits,
     /// Frames that are repeated until they are acknowledged.
     pub reliable: Reliable,
+    /// What arrived, and may not have been forwarded.
+    pub kept: Kept,
     /// What was lost just now: empty between calls.
     lost: Vec<SegmentRecord>,
 }
@@ -36,15 +39,15 @@ impl Recovery {
         store: &mut TrainStore,
     ) {
         match content {
-            Content::Segment(record) if here => store.release(record.segment),
+            Content::Segment(record) if here => self.kept.on_acked(record, store),
             Content::Segment(record) => {
                 if let Some(record) = self.retransmit.cancel(&record) {
-                    store.release(record.segment);
+                    self.kept.on_acked(record, store);
                 }
             }
             Content::Piece(split) if here => match self.splits.settle(split, false) {
                 Fate::Open => {}
-                Fate::Arrived(record) => store.release(record.segment),
+                Fate::Arrived(record) => self.kept.on_acked(record, store),
                 Fate::Lost(record) => self.lost.push(record),
             },
             Content::Control { .. } => self.reliable.on_acked(path, number),

@@ -48,9 +48,14 @@ impl SendOrder {
         SendOrder(self.0.wrapping_add(u32::from(count)))
     }
 
+    /// How many places behind that one, modulo 2^32.
+    pub fn behind(self, other: SendOrder) -> u32 {
+        self.0.wrapping_sub(other.0)
+    }
+
     /// Of two that lie less than 2^31 apart.
     pub fn compare(self, other: SendOrder) -> Ordering {
-        (self.0.wrapping_sub(other.0) as i32).cmp(&0)
+        (self.behind(other) as i32).cmp(&0)
     }
 }
 

@@ -1,17 +1,23 @@
 //! CLAIM and CLAIM_ACK: a peer tells the members of its hub whose it is, and they answer. What they hold is the hub's
-//! own (`hawser-hub`, `claim::message`): here it is some bytes. Of the types that are skipped by who does not know
-//! them.
+//! own (`hawser-hub`, `claim::message`): here it is some bytes. CARRIED goes with a CLAIM by each path: what its link
+//! brought from the member that carries the peer's packets, in bytes a second. Of the types that are skipped by who does
+//! not know them.
 //!
 //! ```text
 //! +------+---------------+-----------+
 //! | 0x43 | length varint | CLAIM     |   acknowledged: it asks whether the member is there
 //! | 0x60 | length varint | CLAIM_ACK |   not: it answers
+//! | 0x61 | length varint | rate 8    |   not
 //! +------+---------------+-----------+
 //! ```
 
 use super::{EncodeError, ReservedFrame, Writer};
+use crate::units::Rate;
 
-/// Which of the two it is. A plain value.
+/// Bytes of a rate.
+const RATE_LEN: usize = size_of::<u64>();
+
+/// Which of them it is. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum HubFrameType {
@@ -19,9 +25,11 @@ pub enum HubFrameType {
     Claim = 0x43,
     /// From a member.
     ClaimAck = 0x60,
+    /// From a peer, beside a CLAIM.
+    Carried = 0x61,
 }
 
-/// A CLAIM or CLAIM_ACK frame: 1 to [`HubFrame::MOST`] bytes of contents. No zero value; a plain value.
+/// A CLAIM, CLAIM_ACK or CARRIED frame: 1 to [`HubFrame::MOST`] bytes of contents. No zero value; a plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct HubFrame {
     kind: HubFrameType,
@@ -41,7 +49,20 @@ impl HubFrame {
         Some(HubFrame { kind, len, bytes })
     }
 
-    /// Which of the two it is.
+    /// CARRIED.
+    pub fn carried(rate: Rate) -> Self {
+        let mut bytes = [0; Self::MOST];
+        bytes[..RATE_LEN].copy_from_slice(&rate.0.to_be_bytes());
+        HubFrame { kind: HubFrameType::Carried, len: RATE_LEN as u8, bytes }
+    }
+
+    /// What CARRIED says; none for another frame, or one that says something else.
+    pub fn rate(&self) -> Option<Rate> {
+        let bytes = (self.kind == HubFrameType::Carried).then(|| self.contents().try_into().ok())?;
+        bytes.map(|bytes| Rate(u64::from_be_bytes(bytes)))
+    }
+
+    /// Which of them it is.
     pub fn kind(&self) -> HubFrameType {
         self.kind
     }
@@ -66,7 +87,7 @@ impl HubFrame {
 
     /// What a frame of a range that may be skipped says, if it is one of these.
     pub fn of(frame: &ReservedFrame<'_>) -> Option<Self> {
-        let kinds = [HubFrameType::Claim, HubFrameType::ClaimAck];
+        let kinds = [HubFrameType::Claim, HubFrameType::ClaimAck, HubFrameType::Carried];
         let kind = kinds.into_iter().find(|kind| *kind as u8 == frame.kind())?;
         HubFrame::new(kind, frame.bytes())
     }
@@ -85,8 +106,13 @@ mod tests {
     }
 
     #[test]
-    fn both_have_their_golden_bytes_and_what_is_none_is_skipped() {
-        for (kind, first, acked) in [(HubFrameType::Claim, 0x43, true), (HubFrameType::ClaimAck, 0x60, false)] {
+    fn all_have_their_golden_bytes_and_what_is_none_is_skipped() {
+        let all = [
+            (HubFrameType::Claim, 0x43, true),
+            (HubFrameType::ClaimAck, 0x60, false),
+            (HubFrameType::Carried, 0x61, false),
+        ];
+        for (kind, first, acked) in all {
             let frame = HubFrame::new(kind, &[7, 8, 9]).expect("three bytes");
             let mut bytes = [0; 5];
             frame.encode(&mut Writer::new(&mut bytes)).expect("room");
@@ -101,9 +127,17 @@ mod tests {
             assert_eq!(HubFrame::new(HubFrameType::Claim, none), None);
         }
         let too_long = [&[0x43, 41][..], &longest].concat();
-        for (other, acked) in [(&[0x43, 0][..], true), (&too_long, true), (&[0x44, 1, 1], true), (&[0x61, 1, 1], false)]
+        for (other, acked) in [(&[0x43, 0][..], true), (&too_long, true), (&[0x44, 1, 1], true), (&[0x62, 1, 1], false)]
         {
             assert_eq!(read(other), (None, acked), "{other:x?}");
+        }
+        let carried = HubFrame::carried(Rate(0x0102_0304_0506_0708));
+        assert_eq!(
+            (carried.contents(), carried.rate()),
+            (&[1, 2, 3, 4, 5, 6, 7, 8][..], Some(Rate(0x0102_0304_0506_0708)))
+        );
+        for (kind, contents) in [(HubFrameType::Carried, &[1; 7][..]), (HubFrameType::Claim, &[1; 8])] {
+            assert_eq!(HubFrame::new(kind, contents).and_then(|frame| frame.rate()), None, "{kind:?}");
         }
     }
 }

@@ -23,8 +23,8 @@
 //!
 //! - Until its lease ends, the old owner may forward beside the new one (of the next epoch). Waiting for the lease would make every
 //!   move as slow as the lease. Upstream sees packets twice at worst, which TCP and QUIC bear.
-//! - A batch in hand: the clock is read before a send, and a process may stop between the two. What was read from TUN or the link
-//!   already, one batch at most, goes out when it is let go on.
+//! - What is in hand: the clock is read before a packet is forwarded, and a process may stop between the two. One packet, or one
+//!   train, goes out when it is let go on (`gate`).
 //! - A clock that runs at another rate makes the lease as much longer or shorter; one that jumps back, which CLOCK_BOOTTIME never
 //!   does, breaks it.
 //! - A peer that lies gives one epoch to two members: it harms its own prefixes alone.

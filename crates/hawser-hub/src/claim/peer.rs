@@ -175,6 +175,7 @@ impl Claimant {
         let free = standby != self.owner.id && !matches!(self.phase, Phase::Moving(_));
         if free && standby != self.other.id {
             self.other = Contact::new(standby);
+            (self.other_answers, self.counts_anew) = (false, false);
         }
         free
     }

@@ -77,7 +77,7 @@ fn a_lease_ends_before_the_batch_that_comes_after_it() {
     claim(&mut gate, &mut endpoint, 100, 5, ME, Some(90));
     assert_eq!((gate.role(ms(100), PEER), announced(&mut gate)), (Role::Owner, vec![(Announcement::Owner, Some(5))]));
     assert_eq!(gate.poll_timeout(), ms(4090), "a lease after the stamp");
-    gate.note_rest(ms(4090));
+    gate.note_rest(ms(100), ms(4090));
     gate.handle_batch(ms(4090), &mut endpoint, &mut Nobody);
     assert_eq!((gate.role(ms(4090), PEER), announced(&mut gate)), (Role::Lapsed, vec![]), "routes stay while it asks");
     gate.handle_event(ms(4100), &Event::Holds { peer: PEER }, &mut endpoint, &mut Nobody);
@@ -90,12 +90,25 @@ fn who_did_not_run_when_it_was_due_owns_nothing_until_it_is_claimed_again() {
     for (woken, role) in [(1250, Role::Owner), (1251, Role::Lapsed)] {
         let (mut gate, mut endpoint) = member();
         claim(&mut gate, &mut endpoint, 900, 5, ME, Some(890));
-        gate.note_rest(ms(1000));
-        gate.handle_batch(ms(woken), &mut endpoint, &mut Nobody);
-        assert_eq!(gate.role(ms(woken), PEER), role, "woken at {woken} ms, due at 1 s");
+        gate.note_rest(ms(900), ms(1000));
+        let ran = gate.handle_batch(ms(woken), &mut endpoint, &mut Nobody);
+        assert_eq!((ran, gate.role(ms(woken), PEER)), (role == Role::Owner, role), "woken at {woken} ms, due at 1 s");
         claim(&mut gate, &mut endpoint, woken + 10, 5, ME, Some(woken + 5));
         assert_eq!(gate.role(ms(woken + 10), PEER), Role::Owner);
     }
+}
+
+#[test]
+fn who_stood_still_with_packets_in_hand_forwards_none_of_them() {
+    let (mut gate, mut endpoint) = member();
+    claim(&mut gate, &mut endpoint, 900, 5, ME, Some(890));
+    assert!(gate.handle_batch(ms(1000), &mut endpoint, &mut Nobody));
+    let steps = [(1010, true), (1260, true), (1511, false), (1512, false)];
+    assert_eq!(steps.map(|(at, _)| gate.runs(ms(at))), steps.map(|(_, runs)| runs), "250 ms from one to the next");
+    assert_eq!(gate.role(ms(1511), PEER), Role::Owner, "it does not know yet");
+    gate.note_rest(ms(1512), ms(2000));
+    assert!(!gate.handle_batch(ms(1513), &mut endpoint, &mut Nobody), "a rest makes nobody forget it");
+    assert_eq!((gate.role(ms(1513), PEER), gate.runs(ms(1514))), (Role::Lapsed, true));
 }
 
 #[test]

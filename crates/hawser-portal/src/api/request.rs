@@ -58,6 +58,14 @@ pub enum Deed {
         /// The tier; none: that of the configuration.
         metric: Option<u16>,
     },
+    /// A member of a hub asks its peers to go to their other one, and serves them meanwhile.
+    Drain {
+        /// The name of one peer; none: all of them, and those to come.
+        peer: Option<String>,
+        /// They are asked no longer.
+        #[serde(default)]
+        undo: bool,
+    },
     /// Findings of `hawser doctor`.
     Doctor,
     /// What the links to a peer carry, both ways: the findings of `hawser speed`.
@@ -84,6 +92,7 @@ impl Deed {
             Self::Pause { .. } => "pause",
             Self::Resume { .. } => "resume",
             Self::Tier { .. } => "tier",
+            Self::Drain { .. } => "drain",
             Self::Doctor => "doctor",
             Self::Measure { .. } => "measure",
             Self::Speed(_) => "speed",
@@ -94,7 +103,10 @@ impl Deed {
 
     /// Whether a page may ask for it.
     pub fn is_for_pages(&self) -> bool {
-        !matches!(self, Self::Reload | Self::Login | Self::Speed(_) | Self::SpeedOn | Self::SpeedEnd)
+        !matches!(
+            self,
+            Self::Reload | Self::Login | Self::Drain { .. } | Self::Speed(_) | Self::SpeedOn | Self::SpeedEnd
+        )
     }
 }
 
@@ -126,6 +138,10 @@ mod tests {
             (
                 r#"{"do":"tier","link":"lte","metric":9}"#,
                 Request::Do(Deed::Tier { link: "lte".into(), metric: Some(9) }),
+            ),
+            (
+                r#"{"do":"drain","peer":"home","undo":true}"#,
+                Request::Do(Deed::Drain { peer: Some("home".into()), undo: true }),
             ),
         ] {
             assert_eq!(Request::parse(text.as_bytes()).expect(text), request);

@@ -26,7 +26,7 @@ const REFUSED_BYTES: &str = "send_refused_bytes";
 /// Why a peer that answers has no session, in the status' words.
 const REFUSALS: [&str; 2] = ["unknown_key", "preshared_key"];
 /// What a peer of a hub is, in the status' words.
-const HUB_ROLES: [&str; 6] = ["active", "claiming", "standby", "owner", "fenced", "none"];
+const HUB_ROLES: [&str; 7] = ["active", "claiming", "standby", "spare", "owner", "fenced", "none"];
 const STATES: [PathState; 6] =
     [PathState::New, PathState::Validating, PathState::Active, PathState::Suspect, PathState::Down, PathState::NoRoute];
 

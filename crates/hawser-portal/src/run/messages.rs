@@ -53,8 +53,8 @@ pub enum Command {
     },
     /// End the speed test with a peer.
     EndSpeed(PeerId),
-    /// Ask the peers that this member of a hub owns to go to their other one.
-    Drain,
+    /// Ask peers that this member of a hub owns to go to their other one, or no longer.
+    Drain(Drain),
     /// Close the sessions, and end.
     Stop,
 }
@@ -103,10 +103,19 @@ impl std::fmt::Debug for Reload {
 pub struct Hubs {
     /// Above each epoch that this portal ever made.
     pub first: Epoch,
-    /// The active member and the standby of each hub that it is a peer of.
-    pub pairs: Vec<[Member; 2]>,
+    /// The members of each hub that it is a peer of: the active one, the standby, and those after it.
+    pub joined: Vec<Vec<Member>>,
     /// Its own name, where it is a member itself.
     pub member: Option<MemberId>,
+}
+
+/// Whom a member of a hub asks to go. Plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drain {
+    /// This peer; none: all of them, and those to come.
+    pub peer: Option<PeerId>,
+    /// From now on; else no longer.
+    pub begins: bool,
 }
 
 /// What changed of who owns a peer. Plain data.
@@ -127,6 +136,8 @@ pub enum Standing {
     Active { epoch: Option<Epoch>, settled: bool },
     /// They go to the other one.
     Backup { epoch: Option<Epoch> },
+    /// It is asked where neither of the two is there.
+    Spare { epoch: Option<Epoch> },
     /// This portal is a member, and this to the peer.
     Member { role: Role, epoch: Option<Epoch> },
 }

@@ -143,7 +143,7 @@ impl Member {
     /// The operator takes peers off it.
     pub fn drain(&mut self, now: Time, inbox: &mut Inbox) {
         let shown = self.batch(now, inbox);
-        self.gate.handle_drain(shown, true, &mut self.portal.endpoint, inbox);
+        self.gate.handle_drain(shown, None, true, &mut self.portal.endpoint, inbox);
     }
 
     /// When it wants to be woken, as it tells its gate.
@@ -154,7 +154,7 @@ impl Member {
         let core = self.portal.deadline(now).unwrap_or(Time::NEVER);
         let gate = self.gate.poll_timeout();
         let until = core.min(if gate == Time::NEVER { gate } else { self.portal.clock.when(gate) });
-        self.gate.note_rest(self.portal.clock.show(until));
+        self.gate.note_rest(self.portal.clock.show(now), self.portal.clock.show(until));
         Some(until)
     }
 

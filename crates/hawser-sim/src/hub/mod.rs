@@ -163,7 +163,7 @@ impl World {
         };
         let mut peer = Portal::new(recipe, clocks[2], rng.fork());
         let [active, standby] = [0, 1].map(|at: usize| pair::Member { id: ids[at], peer: PeerId(at as u32) });
-        let pair = Pair::new(&mut peer.endpoint, Epoch::FIRST, active, standby);
+        let pair = Pair::new(&mut peer.endpoint, Epoch::FIRST, &[active, standby]).expect("two members");
         let lines = links.iter().map(|(spec, delays)| Line {
             up: Pipe::new(spec.up.clone(), rng.fork()),
             down: Pipe::new(spec.down.clone(), rng.fork()),

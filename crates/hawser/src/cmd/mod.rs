@@ -7,6 +7,7 @@ mod decode;
 mod demo;
 mod doctor;
 mod genkey;
+mod hub;
 mod join;
 mod kill_switch;
 #[cfg(feature = "lab")]
@@ -48,6 +49,8 @@ pub enum Command {
     Leave(leave::Leave),
     /// Peers of this portal, and tokens for new ones
     Peer(peer::Peer),
+    /// A hub's member: whose peers are its own, and moving them to the other member
+    Hub(hub::Hub),
     /// Run a portal in the foreground
     Up(up::Up),
     /// Close or open the way past the tunnel, by which traffic leaves while there is none
@@ -98,6 +101,7 @@ impl Command {
             Self::Join(join) => join.run(),
             Self::Leave(leave) => leave.run(),
             Self::Peer(peer) => peer.run(),
+            Self::Hub(hub) => hub.run(),
             Self::Up(up) => up.run(),
             Self::KillSwitch(kill_switch) => kill_switch.run(),
             Self::Genkey(genkey) => genkey.run(),

@@ -5,12 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::cases::Run;
-
 /// Keeps a case's runs in the place of those before.
-pub fn keep(case: &str, runs: &[Run]) {
+pub fn keep<R: Serialize>(case: &str, runs: &[R]) {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hub-processes.json");
     let known = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Map<String, Value>>(&bytes).ok());
     let mut all = known.unwrap_or_default();

@@ -34,25 +34,25 @@ pub struct Frr {
 }
 
 impl Frr {
-    /// Returns when BFD sees both members.
-    pub fn start(members: &[Namespace; 2], router: &Namespace) -> Self {
+    /// Returns when BFD sees all members.
+    pub fn start(members: &[Namespace], router: &Namespace) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         // The daemons give up root.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("its mode");
         let mut frr = Self { children: Vec::new(), _folder: folder };
         let place = |name: &str| frr._folder.path().join(name);
-        let places = [place("a"), place("b"), place("router")];
-        for at in 0..2 {
+        for (at, namespace) in members.iter().enumerate() {
             let [own, next] = UPWARD[at];
-            frr.children.extend(start(&members[at], &places[at], &member(own, next)));
+            frr.children.extend(start(namespace, &place(MEMBERS[at]), &member(own, next)));
         }
-        frr.children.extend(start(router, &places[2], &hub_router()));
+        let at_router = place("router");
+        frr.children.extend(start(router, &at_router, &hub_router(members.len())));
         let end = Instant::now() + PATIENCE;
         let seen = || {
-            shown(&places[2], "show bfd peers brief").lines().filter(|line| line.trim_end().ends_with(" up")).count()
+            shown(&at_router, "show bfd peers brief").lines().filter(|line| line.trim_end().ends_with(" up")).count()
         };
-        while seen() < MEMBERS.len() {
-            assert!(Instant::now() < end, "no BFD: {}", shown(&places[2], "show bfd peers"));
+        while seen() < members.len() {
+            assert!(Instant::now() < end, "no BFD: {}", shown(&at_router, "show bfd peers"));
             sleep(ms(100));
         }
         frr
@@ -77,8 +77,8 @@ fn member(own: &str, router: &str) -> String {
     )
 }
 
-fn hub_router() -> String {
-    let neighbors = UPWARD.map(|[member, _]| neighbor(member, AS_HUB)).concat();
+fn hub_router(members: usize) -> String {
+    let neighbors: String = UPWARD[..members].iter().map(|[member, _]| neighbor(member, AS_HUB)).collect();
     format!("router bgp {AS_ROUTER}\n bgp router-id {}\n no bgp ebgp-requires-policy\n{neighbors}", UPWARD[0][1])
 }
 

@@ -1,17 +1,19 @@
 //! A hub of real processes: a home with two links, two members, a router, a server beyond. One member ends, in every
 //! way that a process or a machine can, and every flow lives. Run by `make hub-test`; needs root, and Debian's frr.
 //!
-//! 1. `world` makes the namespaces and the portals. 2. `watcher` or `frr` brings the server's packets to the member
-//!    that announces the home. 3. `traffic` is what people do meanwhile. 4. `cases` does the harm, and judges what
-//!    came of the traffic.
+//! 1. `world` makes the namespaces and the portals (`configurations`, `nat`). 2. `watcher` or `frr` brings the server's
+//!    packets to the member that announces the home. 3. `traffic` is what people do meanwhile. 4. `cases` does harm,
+//!    and judges what came of the traffic.
 //! 5. `figures` keeps each run in target/tmp/hub-processes.json, from which docs/results/hub-processes.json is made.
 
 mod cases;
+mod configurations;
 mod figures;
 mod frr;
 #[allow(dead_code, reason = "each test program takes what it needs of it")]
 #[path = "../tunnel/lab.rs"]
 mod lab;
+mod nat;
 mod traffic;
 mod watcher;
 mod world;

@@ -1,6 +1,10 @@
 //! What people do while a member ends, and what they notice: a ping, calls, streams up and a download.
 //!
 //! 1. `Traffic::start` begins all of it. 2. `finish` says what came of it, around the moment of the harm.
+//!
+//! A call may share a bucket of a portal's fair queue with a stream (one of 1,024), whose CoDel then drops of either:
+//! such a call is *crowded*. It shows before the harm, by its delay or its losses, and what it loses says nothing of
+//! the harm.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -21,10 +25,15 @@ pub const PING_EVERY: Duration = Duration::from_millis(10);
 const CALLS: usize = 20;
 const CALL_EVERY: Duration = Duration::from_millis(20);
 const CALL_BYTES: usize = 160;
-/// Streams from the home.
-const STREAMS: usize = 20;
+/// A call that waits this much longer than others is behind a stream: a packet of each of twenty takes that long.
+const CROWDED: Duration = Duration::from_millis(5);
+/// By then a datagram has arrived, or does not.
+const ARRIVES: Duration = Duration::from_millis(500);
 /// What is late is waited for.
 const LINGER: Duration = Duration::from_secs(1);
+
+/// Streams have found their rates by then.
+const SETTLED: Duration = Duration::from_millis(500);
 
 /// All of it under way. One owner.
 pub struct Traffic {
@@ -32,6 +41,7 @@ pub struct Traffic {
     calls: Vec<RunningDuplex>,
     up: RunningFlows,
     down: RunningFlows,
+    start: Moment,
     end: Moment,
 }
 
@@ -40,11 +50,16 @@ pub struct Traffic {
 pub struct Noticed {
     /// The longest time without an answer to a ping, its round trip included.
     pub gap_ms: f64,
+    /// The same before the harm: what this traffic does to a ping by itself.
+    pub gap_before_ms: f64,
     pub pings_lost: usize,
     /// The longest silence in any call.
     pub call_gap_up_ms: f64,
     pub call_gap_down_ms: f64,
-    /// Datagrams of all calls.
+    /// Calls that are crowded, and what they lost, either way.
+    pub crowded: usize,
+    pub lost_crowded: u64,
+    /// Datagrams of all other calls.
     pub lost_up: u64,
     pub lost_down: u64,
     pub twice_up: u64,
@@ -59,15 +74,15 @@ pub struct Noticed {
 }
 
 impl Traffic {
-    /// For so long, from now on.
-    pub fn start(world: &World, duration: Duration) -> Self {
+    /// For so long, from now on, with this many streams from the home.
+    pub fn start(world: &World, streams: usize, duration: Duration) -> Self {
         let server = |port: u16| -> SocketAddr { parse(&format!("{SERVER}:{port}")) };
         let kind = Reliable { stack: Stack::Tcp, congestion: Congestion::Cubic };
         let flows = |towards, count| {
             let (client, far) = (world.home.clone(), world.server.clone());
             Flows { client, server: far, destination: server(0), kind, towards, count }.connect().expect("connections")
         };
-        let (up, down) = (flows(Towards::Server, STREAMS), flows(Towards::Client, 1));
+        let (up, down) = (flows(Towards::Server, streams), flows(Towards::Client, 1));
         let call = |_| {
             let (client, far) = (world.home.clone(), world.server.clone());
             let (payload, interval, linger) = (CALL_BYTES, CALL_EVERY, LINGER);
@@ -83,8 +98,14 @@ impl Traffic {
             calls: calls.into_iter().map(|call| call.start(start, duration).expect("a call")).collect(),
             up: up.start(start, duration).expect("streams"),
             down: down.start(start, duration).expect("a download"),
+            start,
             end: start + duration,
         }
+    }
+
+    /// Whether it goes on.
+    pub fn is_on(&self) -> bool {
+        Moment::now() < self.end
     }
 
     /// Waits for the end. The harm was done at `harm`.
@@ -96,19 +117,27 @@ impl Traffic {
         let longest = |way: fn(&DuplexReport) -> &UdpReport| {
             calls.iter().map(|call| longest_gap(way(call).arrivals.iter().map(|one| one.received), before, end)).max()
         };
-        let sum = |way: fn(&DuplexReport) -> &UdpReport, what: fn(&UdpReport) -> u64| {
+        let [usual_up, usual_down] =
+            [upward, downward].map(|way| median(calls.iter().map(|call| delay(way(call), harm))));
+        let is_crowded =
+            |call: &&DuplexReport| suffers(&call.up, harm, usual_up) || suffers(&call.down, harm, usual_down);
+        let (crowded, others): (Vec<_>, Vec<_>) = calls.iter().partition(is_crowded);
+        let sum = |calls: &[&DuplexReport], way: fn(&DuplexReport) -> &UdpReport, what: fn(&UdpReport) -> u64| {
             calls.iter().map(|call| what(way(call))).sum::<u64>()
         };
         let died = |report: &FlowsReport| report.flows.iter().filter(|flow| is_dead(flow, harm, end)).count();
         Noticed {
             gap_ms: millis(gap(&ping, before, end)),
+            gap_before_ms: millis(gap(&ping, self.start + SETTLED, before)),
             pings_lost: ping.lost(),
             call_gap_up_ms: longest(upward).map_or(0.0, millis),
             call_gap_down_ms: longest(downward).map_or(0.0, millis),
-            lost_up: sum(upward, UdpReport::lost),
-            lost_down: sum(downward, UdpReport::lost),
-            twice_up: sum(upward, UdpReport::duplicates),
-            twice_down: sum(downward, UdpReport::duplicates),
+            crowded: crowded.len(),
+            lost_crowded: sum(&crowded, upward, UdpReport::lost) + sum(&crowded, downward, UdpReport::lost),
+            lost_up: sum(&others, upward, UdpReport::lost),
+            lost_down: sum(&others, downward, UdpReport::lost),
+            twice_up: sum(&others, upward, UdpReport::duplicates),
+            twice_down: sum(&others, downward, UdpReport::duplicates),
             streams_stood_ms: millis(up.all.longest_gap(before, end)),
             download_stood_ms: millis(down.all.longest_gap(before, end)),
             mbps_before: up.all.mbps_between(harm - ms(1_000), harm) + down.all.mbps_between(harm - ms(1_000), harm),
@@ -116,6 +145,26 @@ impl Traffic {
             flows_that_died: died(&up) + died(&down),
         }
     }
+}
+
+/// The usual delay of a call's datagrams before the harm.
+fn delay(report: &UdpReport, harm: Moment) -> Duration {
+    let before = report.arrivals.iter().filter(|one| one.received < harm);
+    median(before.map(|one| one.received - one.sent))
+}
+
+/// Whether a call waited longer than others, or lost something, before the harm.
+fn suffers(report: &UdpReport, harm: Moment, usual: Duration) -> bool {
+    // The last of them may be on their way to who is harmed.
+    let before = report.arrivals.iter().filter(|one| one.sent + ARRIVES < harm);
+    let (sent, arrived) = before.fold((0, 0), |(sent, arrived), one| (sent.max(one.number + 1), arrived + 1));
+    sent > arrived || delay(report, harm) > usual + CROWDED
+}
+
+fn median(times: impl Iterator<Item = Duration>) -> Duration {
+    let mut times: Vec<Duration> = times.collect();
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 fn upward(call: &DuplexReport) -> &UdpReport {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use hawser_wire::Namespace;
 
-use crate::world::{HOME, UPWARD, run};
+use crate::world::{HOME, MEMBERS, UPWARD, run};
 
 /// From one look at a table to the next: zebra is told by netlink.
 const LOOK: Duration = Duration::from_millis(2);
@@ -23,23 +23,23 @@ const HOME_HEX: &str = "087100CB";
 /// The threads; ended and joined on drop. One owner.
 pub struct Watcher {
     over: Arc<AtomicBool>,
-    silent: [Arc<Mutex<Option<Instant>>>; 2],
+    silent: Vec<Arc<Mutex<Option<Instant>>>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// Each member's metric, and the member that the router's route leads to.
 #[derive(Default)]
 struct Table {
-    metrics: [Option<u32>; 2],
+    metrics: [Option<u32>; MEMBERS.len()],
     leads_to: Option<usize>,
 }
 
 impl Watcher {
-    pub fn start(members: &[Namespace; 2], router: &Namespace) -> Self {
+    pub fn start(members: &[Namespace], router: &Namespace) -> Self {
         let over = Arc::new(AtomicBool::new(false));
-        let silent: [Arc<Mutex<Option<Instant>>>; 2] = Default::default();
+        let silent: Vec<Arc<Mutex<Option<Instant>>>> = members.iter().map(|_| Arc::default()).collect();
         let table = Arc::new(Mutex::new(Table::default()));
-        let threads = [0, 1].map(|at| {
+        let watched = |at: usize| {
             let (over, silent, table, router) = (over.clone(), silent[at].clone(), table.clone(), router.clone());
             let watch = move || {
                 while !over.load(Ordering::Relaxed) {
@@ -51,8 +51,9 @@ impl Watcher {
                 }
             };
             members[at].spawn_thread("watcher", watch).expect("a thread")
-        });
-        Self { over, silent, threads: threads.into() }
+        };
+        let threads = (0..members.len()).map(watched).collect();
+        Self { over, silent, threads }
     }
 
     /// A member's machine says nothing from now on; or no more.
@@ -82,7 +83,7 @@ impl Table {
     /// Step 2.
     fn learn(&mut self, member: usize, metric: Option<u32>, router: &Namespace) {
         self.metrics[member] = metric;
-        let best = (0..2).filter(|at| self.metrics[*at].is_some()).min_by_key(|at| self.metrics[*at]);
+        let best = (0..MEMBERS.len()).filter(|at| self.metrics[*at].is_some()).min_by_key(|at| self.metrics[*at]);
         if best == self.leads_to {
             return;
         }

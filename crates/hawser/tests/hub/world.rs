@@ -1,33 +1,36 @@
 //! ```text
-//!          one 192.0.1.1 -- .2 one          a 198.51.10.254 -- 198.51.10.1 out        up 10.0.1.1 -- 10.0.1.2 a
-//!   home   two 192.0.2.1 -- .2 two   net                                       a, b                             router
-//!                                           b 198.51.11.254 -- 198.51.11.1 out        up 10.0.2.1 -- 10.0.2.2 b
-//! hawser0 203.0.113.8                                            hawser0 10.77.0.1      lan 203.0.114.1 --
+//!        one 192.0.1.1 -- .2 one       a 198.51.10.254 -- 198.51.10.1 out       up 10.0.1.1 -- 10.0.1.2 a
+//!   home two 192.0.2.1 -- .2 two   net b 198.51.11.254 -- 198.51.11.1 out       up 10.0.2.1 -- 10.0.2.2 b  router
+//!                                      c 198.51.12.254 -- 198.51.12.1 out       up 10.0.3.1 -- 10.0.3.2 c
+//! hawser0 203.0.113.8                              hawser0 10.77.0.1                        lan 203.0.114.1 --
 //!   203.0.114.2 server
 //! ```
-//! The home has a public address, which the members announce: no member translates anything.
+//! The home has a public address, which the members announce: no member translates anything, but where that is what is
+//! tried (`nat`). There are two members, or three.
 
-use std::path::Path;
-use std::process::Command;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Command, Output};
 use std::time::Instant;
 
-use hawser_config::PrivateKey;
-use hawser_portal::api::Status;
+use hawser_portal::api::{PathState, Status};
 use hawser_wire::{Direction, EmulatedLink, End, LinkSpec, Namespace, veth};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
+use crate::configurations;
 use crate::frr::Frr;
-use crate::lab::{PATIENCE, Portal, ms, write_private};
+use crate::lab::{PATIENCE, Portal, ms};
+use crate::nat::Nat;
 use crate::watcher::Watcher;
 
 /// The home's address, and the server's.
 pub const HOME: &str = "203.0.113.8";
 pub const SERVER: &str = "203.0.114.2";
 /// The members, as the home calls them; their addresses towards the world, and towards the router with the router's.
-pub const MEMBERS: [&str; 2] = ["a", "b"];
-pub const OUTSIDE: [&str; 2] = ["198.51.10.1", "198.51.11.1"];
-pub const UPWARD: [[&str; 2]; 2] = [["10.0.1.1", "10.0.1.2"], ["10.0.2.1", "10.0.2.2"]];
+pub const MEMBERS: [&str; 3] = ["a", "b", "c"];
+pub const OUTSIDE: [&str; 3] = ["198.51.10.1", "198.51.11.1", "198.51.12.1"];
+pub const UPWARD: [[&str; 2]; 3] = [["10.0.1.1", "10.0.1.2"], ["10.0.2.1", "10.0.2.2"], ["10.0.3.1", "10.0.3.2"]];
 const MTU: u32 = 1_500;
 /// Each of the home's links: Mbit/s.
 const LINK_MBPS: f64 = 10.0;
@@ -43,6 +46,29 @@ pub enum Routing {
     Frr,
 }
 
+/// What is tried. A plain value.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    pub routing: Routing,
+    /// Two or three.
+    pub members: usize,
+    /// Members translate the home's address, and tell each other of flows.
+    pub nat: bool,
+}
+
+impl std::fmt::Display for Setup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let three = if self.members == 3 { ", three members" } else { "" };
+        write!(f, "{:?}{three}{}", self.routing, if self.nat { ", nat" } else { "" })
+    }
+}
+
+impl From<Routing> for Setup {
+    fn from(routing: Routing) -> Self {
+        Self { routing, members: 2, nat: false }
+    }
+}
+
 enum Routers {
     Watched(Watcher),
     // Held until the end.
@@ -52,22 +78,24 @@ enum Routers {
 pub struct World {
     pub home: Namespace,
     pub net: Namespace,
-    pub members: [Namespace; 2],
+    pub members: Vec<Namespace>,
     pub router: Namespace,
     pub server: Namespace,
     pub local: Portal,
-    portals: [Option<Portal>; 2],
+    portals: Vec<Option<Portal>>,
     routers: Routers,
+    nat: Option<Nat>,
     _links: [EmulatedLink; 2],
     folder: TempDir,
 }
 
 impl World {
     /// All of it, with the home's packets going by member a.
-    pub fn new(routing: Routing) -> Self {
+    pub fn new(setup: impl Into<Setup>) -> Self {
+        let Setup { routing, members: count, nat } = setup.into();
         let make = |tag: &str| Namespace::new(tag).expect("makes a namespace (these tests need root)");
         let [home, net, router, server] = ["home", "net", "router", "server"].map(make);
-        let members = MEMBERS.map(make);
+        let members: Vec<Namespace> = MEMBERS[..count].iter().map(|name| make(name)).collect();
         let folder = tempfile::tempdir().expect("a folder");
         let links = [1, 2].map(|number| link(&home, &net, number));
         for (at, member) in members.iter().enumerate() {
@@ -78,35 +106,40 @@ impl World {
         for namespace in [&net, &router].into_iter().chain(&members) {
             namespace.set_forwarding(true).expect("a sysctl");
         }
-        write(folder.path());
+        configurations::write(folder.path(), &MEMBERS[..count], nat);
+        let nat = nat.then(|| Nat::start(&members, folder.path()));
         let routers = match routing {
             Routing::Watched => Routers::Watched(Watcher::start(&members, &router)),
             Routing::Frr => Routers::Frr { _daemons: Frr::start(&members, &router) },
         };
-        let portals = [0, 1].map(|at| Some(Portal::start(&members[at], folder.path(), MEMBERS[at])));
+        let portals = (0..count).map(|at| Some(Portal::start(&members[at], folder.path(), MEMBERS[at]))).collect();
         let local = Portal::start(&home, folder.path(), "home");
-        let world = Self { home, net, members, router, server, local, portals, routers, _links: links, folder };
+        let world = Self { home, net, members, router, server, local, portals, routers, nat, _links: links, folder };
         world.wait_until_ready();
         world
     }
 
     /// The member that the home's packets go to, by its place.
     pub fn active(&self) -> usize {
-        active(&self.local.wait_for("an active member", |status| active(status).is_some())).expect("it was waited for")
+        self.holding("active")
     }
 
-    /// Both members know what they are, all paths work, and the server answers.
+    /// The member that is this to the home, by its place.
+    pub fn holding(&self, role: &str) -> usize {
+        named(&self.local.wait_for(role, |status| named(status, role).is_some()), role).expect("it was waited for")
+    }
+
+    /// The members know what they are, all paths work, and the server answers.
     pub fn wait_until_ready(&self) {
+        let count = self.members.len();
         let is_whole = |status: &Status| {
-            let roles: Vec<_> =
-                status.peers.iter().filter_map(|peer| peer.hub.as_ref()).map(|hub| &*hub.role).collect();
             let paths = status.peers.iter().flat_map(|peer| &peer.paths);
-            let active = paths.filter(|path| path.state == hawser_portal::api::PathState::Active).count();
-            matches!(roles[..], ["active", "standby"] | ["standby", "active"]) && active == 4
+            let working = paths.filter(|path| path.state == PathState::Active).count();
+            named(status, "active").is_some() && named(status, "standby").is_some() && working == 2 * count
         };
-        let active = active(&self.local.wait_for("both members", is_whole)).expect("one is active");
-        for (at, role) in [(active, "owner"), (1 - active, "standby")] {
-            let portal = self.portals[at].as_ref().expect("it runs");
+        let status = self.local.wait_for("all members", is_whole);
+        for (role, at) in [("owner", named(&status, "active")), ("standby", named(&status, "standby"))] {
+            let portal = self.portals[at.expect("it was waited for")].as_ref().expect("it runs");
             let is = |status: &Status| {
                 let hub = status.peers.first().and_then(|peer| peer.hub.as_ref());
                 hub.is_some_and(|hub| hub.role == role)
@@ -121,6 +154,42 @@ impl World {
 
     fn is_answered(&self) -> bool {
         said(&self.home, "ping", &format!("-c 1 -W 1 {SERVER}")).contains(" 0% packet loss")
+    }
+
+    /// Whether members translate the home's address.
+    pub fn translates(&self) -> bool {
+        self.nat.is_some()
+    }
+
+    /// Flows that the kernel of a member that translates knows.
+    pub fn flows(&self, member: usize) -> usize {
+        said(&self.members[member], "conntrack", "-C").trim().parse().expect("a number")
+    }
+
+    /// `hawser hub WORDS` at a member.
+    pub fn hub_command(&self, member: usize, words: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hawser"));
+        command.arg("hub").args(words).arg("--socket").arg(self.path(MEMBERS[member], "sock"));
+        command.output().expect("it runs")
+    }
+
+    fn path(&self, name: &str, extension: &str) -> PathBuf {
+        self.folder.path().join(format!("{name}.{extension}"))
+    }
+
+    /// No two members owned in one epoch, as they logged it, and how many epochs had an owner.
+    pub fn owners_of_epochs(&self) -> usize {
+        let mut owners = BTreeMap::new();
+        for name in &MEMBERS[..self.members.len()] {
+            let log = std::fs::read_to_string(self.path(name, "log")).unwrap_or_default();
+            for line in log.lines().filter(|line| line.contains("announced so") && line.contains("role=\"owner\"")) {
+                let (_, epoch) = line.split_once("epoch=").expect("an owner has an epoch");
+                let epoch: u64 = epoch.split(' ').next().and_then(|epoch| epoch.parse().ok()).expect("a number");
+                let first = *owners.entry(epoch).or_insert(*name);
+                assert_eq!(first, *name, "epoch {epoch} has two owners: {line}");
+            }
+        }
+        owners.len()
     }
 
     pub fn signal(&self, member: usize, signal: Signal) {
@@ -166,11 +235,11 @@ impl World {
 
     /// Packets of the home's that a member gave the router so far: begins to count at the first call.
     pub fn forwarded(&self, member: usize) -> u64 {
-        let name = MEMBERS[member];
+        let (name, members) = (MEMBERS[member], &MEMBERS[..self.members.len()]);
         let there = said(&self.router, "nft", "list table inet counted");
         if !there.contains("counter") {
             let rule = |name: &str| format!("iifname {name} ip saddr {HOME} counter; ");
-            let rules = MEMBERS.map(rule).concat();
+            let rules: String = members.iter().map(|name| rule(name)).collect();
             let chain = "chain prerouting { type filter hook prerouting priority -300; ";
             nft(&self.router, &format!("table inet counted {{ {chain}{rules} }}; }}"));
             return 0;
@@ -192,12 +261,13 @@ impl Drop for World {
     }
 }
 
-fn active(status: &Status) -> Option<usize> {
-    let is_active = |name: &str| {
+/// The member that is this to the home.
+fn named(status: &Status, role: &str) -> Option<usize> {
+    let is = |name: &str| {
         let peer = status.peers.iter().find(|peer| peer.name == name);
-        peer.and_then(|peer| peer.hub.as_ref()).is_some_and(|hub| hub.role == "active")
+        peer.and_then(|peer| peer.hub.as_ref()).is_some_and(|hub| hub.role == role)
     };
-    MEMBERS.iter().position(|name| is_active(name))
+    MEMBERS.iter().position(|name| is(name))
 }
 
 /// One of the home's links: 10 ms, a queue of 100 ms.
@@ -219,6 +289,7 @@ fn attach(member: &Namespace, net: &Namespace, router: &Namespace, at: usize) {
     join(member, "out", &format!("{outside}/24"), net, name, &format!("{beyond}/24"));
     join(member, "up", &format!("{own}/24"), router, name, &format!("{next}/24"));
     ip(member, &format!("route add 192.0.0.0/16 via {beyond}"));
+    ip(member, &format!("route add 198.51.0.0/16 via {beyond}"));
     ip(member, &format!("route add 203.0.114.0/24 via {next}"));
 }
 
@@ -226,45 +297,12 @@ fn join(one: &Namespace, name: &str, address: &str, other: &Namespace, beyond: &
     veth(&End::new(one, name, &[address]), &End::new(other, beyond, &[there]), MTU).expect("a veth pair");
 }
 
-/// The configurations of the three portals.
-fn write(folder: &Path) {
-    let [home, a, b] = ["home", "a", "b"].map(|name| {
-        let key = PrivateKey::generate().expect("randomness");
-        write_private(&folder.join(format!("{name}.key")), &key.to_base64());
-        key.public()
-    });
-    let portal = |name: &str| {
-        let at = |what: &str| folder.join(format!("{name}{what}")).display().to_string();
-        let (socket, state) = (at(".sock"), at(".state"));
-        format!("[portal]\nprivate_key_file = \"{name}.key\"\nsocket = \"{socket}\"\nstate_dir = \"{state}\"\n")
-    };
-    let links = ["one", "two"].map(|name| format!("[[link]]\nname = \"{name}\"\ninterface = \"{name}\"\n")).concat();
-    let peer = |name: &str, key, endpoint: &str, more: &str| {
-        format!("[[peer]]\nname = \"{name}\"\npublic_key = \"{key}\"\nendpoints = [\"{endpoint}:4920\"]\n{more}")
-    };
-    let text = [
-        portal("home"),
-        format!("[tun]\naddresses = [\"{HOME}/32\"]\n{links}"),
-        peer("a", a, OUTSIDE[0], "allowed_ips = [\"203.0.114.0/24\"]\nstandby = \"b\"\n"),
-        peer("b", b, OUTSIDE[1], ""),
-    ];
-    write_private(&folder.join("home.toml"), &text.concat());
-    for name in MEMBERS {
-        let text = format!(
-            "{}listen = [\"0.0.0.0:4920\"]\n[tun]\naddresses = [\"10.77.0.1/24\"]\n[hub]\n[[peer]]\nname = \"home\"\n\
-             public_key = \"{home}\"\nallowed_ips = [\"{HOME}/32\"]\n",
-            portal(name)
-        );
-        write_private(&folder.join(format!("{name}.toml")), &text);
-    }
-}
-
 /// Runs `ip` in a namespace.
 pub fn ip(namespace: &Namespace, words: &str) {
     run(namespace.command("ip").args(words.split(' ')));
 }
 
-fn nft(namespace: &Namespace, text: &str) {
+pub fn nft(namespace: &Namespace, text: &str) {
     run(namespace.command("nft").arg(text));
 }
 

@@ -92,6 +92,11 @@ impl Entry {
         self.buffer.len()
     }
 
+    /// Packets in it.
+    pub(super) fn count(&self) -> u16 {
+        self.count
+    }
+
     /// Appends `packet` when it continues this entry exactly.
     pub(super) fn append(&mut self, packet: &[u8], inner: &Inner, partial: bool, pool: &mut Pool) -> Fit {
         let fit = self.fit(packet, inner, partial);

@@ -217,3 +217,21 @@ fn what_is_no_packet_is_dropped_and_counted() {
     coalescer.push(&fragment, true);
     assert_eq!((coalescer.dropped(), coalescer.is_empty()), (2, true));
 }
+
+#[test]
+fn from_the_first_that_is_refused_on_all_packets_are_dropped_and_counted() {
+    let flow = |port: u16, n: u32| Sample { ports: (port, 1), sequence: n * 1_000, ..Sample::default() }.full();
+    for (taken, dropped) in [(0, 5), (1, 3), (2, 1), (3, 0)] {
+        let mut coalescer = Coalescer::new(true);
+        for packet in [flow(1, 0), flow(1, 1), flow(2, 0), flow(2, 1), flow(3, 0)] {
+            coalescer.push(&packet, false);
+        }
+        let mut asked = 0;
+        let found = coalescer.flush_while(&mut |_, _| {
+            asked += 1;
+            asked <= taken
+        });
+        assert_eq!((found, asked), (dropped, (taken + 1).min(3)), "{taken} are taken");
+        assert!(coalescer.is_empty() && coalescer.bytes_held() == 0);
+    }
+}

@@ -150,7 +150,7 @@ impl Seen {
             *seen = (role, epoch, now);
         }
         let epoch = epoch.map_or(0, Epoch::get);
-        HubStatus { role: role.to_owned(), epoch, since_s: now.duration_since(seen.2).as_secs_f64() }
+        HubStatus { role: role.to_owned(), epoch, since_s: now.duration_since(seen.2).as_secs_f64(), draining: false }
     }
 }
 
@@ -159,6 +159,7 @@ fn in_words(standing: Standing) -> (&'static str, Option<Epoch>) {
         Standing::Active { epoch, settled: true } => ("active", epoch),
         Standing::Active { epoch, settled: false } => ("claiming", epoch),
         Standing::Backup { epoch } => ("standby", epoch),
+        Standing::Spare { epoch } => ("spare", epoch),
         Standing::Member { role, epoch } => {
             let word = match role {
                 Role::None => "none",

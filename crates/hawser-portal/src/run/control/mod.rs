@@ -116,7 +116,7 @@ async fn forward(
     let metrics = listen_for_scrapes(config).await?;
     let watch = LinkWatch::open(WatchOptions::default())?;
     let mut random = SystemRandom::new()?;
-    let in_hub = config.pairs().next().is_some();
+    let in_hub = config.hubs().next().is_some();
     let reserved = in_hub.then(|| Epochs::reserve(&config.portal.state_dir, config.tun.name.as_str())).transpose()?;
     let (epochs, first) = reserved.map_or((None, Epoch::FIRST), |(epochs, first)| (Some(epochs), first));
     let hubs = plan::hubs(config, &keys, first);

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use hawser_config::{Config, MTU_MIN, Peer, PeerName};
+use hawser_config::{Config, MTU_MIN, Peer};
 use hawser_net::netcfg::Mtu;
 use ipnet::IpNet;
 
@@ -35,9 +35,8 @@ impl Mtus {
 
     /// What fits to a peer, whichever member of its hub it goes to. A standby has no networks of its own.
     fn of_peer(&self, peer: &Peer) -> Option<u16> {
-        let standby = peer.standby.as_ref().map(PeerName::as_str);
-        let both = [Some(peer.name.as_str()), standby].into_iter().flatten().filter_map(|name| self.0.get(name));
-        both.min().copied().filter(|_| !peer.allowed_ips.is_empty())
+        let members = std::iter::once(&peer.name).chain(&peer.standby);
+        members.filter_map(|name| self.0.get(name.as_str())).min().copied().filter(|_| !peer.allowed_ips.is_empty())
     }
 
     /// That of a route to this peer, where it is less than the device's.

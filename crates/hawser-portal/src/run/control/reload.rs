@@ -38,8 +38,8 @@ pub fn effective(old: &Config, new: &Config, powers: &Powers, marks: &MarkKinds)
 }
 
 /// The members of the hubs that a portal is a peer of.
-fn hubs(config: &Config) -> Vec<[PublicKey; 2]> {
-    config.pairs().map(|pair| pair.map(|peer| peer.public_key)).collect()
+fn hubs(config: &Config) -> Vec<Vec<PublicKey>> {
+    config.hubs().map(|hub| hub.into_iter().map(|peer| peer.public_key).collect()).collect()
 }
 
 /// The sections in which two configurations differ.
@@ -184,7 +184,7 @@ mod tests {
         let with_rules = |rules: &[Rule]| Config { rules: rules.to_vec(), ..old.clone() };
         let (powers, marks) = (Powers::of(&old), MarkKinds::of(&[rule(7)]));
         let mut in_hub = old.clone();
-        in_hub.peers[0].standby = Some(in_hub.peers[1].name.clone());
+        in_hub.peers[0].standby = vec![in_hub.peers[1].name.clone()];
         let mut with_dns = old.clone();
         with_dns.tun.dns.servers.push("10.77.0.2".parse().expect("an address"));
         let table: [(&str, Config, &[&str], &[&str]); 13] = [

@@ -88,9 +88,11 @@ pub struct Serving<'a> {
     started: Instant,
     key_log: Option<KeyLog>,
     enrolments: Enrolments,
-    /// Of a hub: what a peer of it keeps, how it stands with each peer, and when a member that ends waits no longer.
+    /// Of a hub: what a peer of it keeps, how it stands with each peer, whom a member asks to go, and when one that ends waits
+    /// no longer.
     epochs: Option<Epochs>,
     seen: Seen,
+    drains: hub::Drains,
     drained_by: Option<Instant>,
     /// The speed test that is on.
     speed: Option<speed::Lease>,
@@ -145,6 +147,7 @@ impl<'a> Serving<'a> {
             enrolments,
             epochs: None,
             seen: Seen::default(),
+            drains: hub::Drains::default(),
             drained_by: None,
             speed: None,
         }

@@ -1,20 +1,22 @@
 //! A hub's two sides in the packet thread (`hawser-hub`): a portal with neither has none of this.
 //!
 //! 1. [`note_rest`] before the thread waits, [`begin`] after it: leases that are over end before anything that came
-//!    is used. A batch that a link or TUN brings asks again ([`Hub::before_batch`]).
+//!    is used. A batch that a link or TUN brings asks again ([`Hub::before_batch`]), and so does each packet that the
+//!    host is to get ([`Hub::runs`]): a process that was stopped with it in hand does not forward it.
 //! 2. [`hear`] gives the core's events to both sides, and to the control thread.
 //! 3. [`round`], before and after sending: who is silent, what is to be said, where packets go.
 
 use hawser_core::endpoint::{Endpoint, Event};
+use hawser_core::packet::Coalescer;
 use hawser_core::session::Sink;
 use hawser_core::units::{PeerId, Time};
 use hawser_hub::claim::Timing;
 use hawser_hub::gate::Gate;
-use hawser_hub::pair::Pair;
+use hawser_hub::pair::{Member, Pair};
 use hawser_hub::units::Epoch;
 
 use super::Parts;
-use crate::run::messages::{Hubs, News, Report, Standing};
+use crate::run::messages::{Drain, Hubs, News, Report, Standing};
 
 /// What this portal is in hubs. It forwards for nobody at first; the packet thread owns it.
 pub struct Hub {
@@ -31,11 +33,9 @@ struct Told {
 impl Hub {
     /// None for a portal that is in no hub. `endpoint` has its first peers.
     pub fn new(now: Time, hubs: Hubs, endpoint: &mut Endpoint, sink: &mut dyn Sink) -> Option<Box<Self>> {
-        let Hubs { first, pairs, member } = hubs;
-        let pairs: Vec<Told> = pairs
-            .into_iter()
-            .map(|[active, standby]| Told { pair: Pair::new(endpoint, first, active, standby), epoch: None })
-            .collect();
+        let Hubs { first, joined, member } = hubs;
+        let pair = |members: Vec<Member>| Pair::new(endpoint, first, &members);
+        let pairs: Vec<Told> = joined.into_iter().filter_map(pair).map(|pair| Told { pair, epoch: None }).collect();
         let mut gate = member.map(|me| Gate::new(me, Timing::DEFAULT));
         if let Some(gate) = &mut gate {
             let peers = endpoint.snapshot(now).peers.len() as u32;
@@ -49,11 +49,19 @@ impl Hub {
         self.gate.is_some()
     }
 
-    /// Step 1: a batch was read at `now`, and is not used yet.
-    pub fn before_batch(&mut self, now: Time, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
-        if let Some(gate) = &mut self.gate {
-            gate.handle_batch(now, endpoint, sink);
+    /// Step 1: a batch was read at `now`, and is not used yet. Of what came home before, nothing is forwarded where
+    /// this process did not run meanwhile.
+    pub fn before_batch(&mut self, now: Time, endpoint: &mut Endpoint, home: &mut Coalescer) {
+        if let Some(gate) = &mut self.gate
+            && !gate.handle_batch(now, endpoint, home)
+        {
+            endpoint.note_fenced(home.flush_while(&mut |_, _| false));
         }
+    }
+
+    /// Step 1: whether what is in hand may be forwarded at `now`.
+    pub fn runs(&mut self, now: Time) -> bool {
+        self.gate.as_mut().is_none_or(|gate| gate.runs(now))
     }
 
     /// A peer that came while the portal runs.
@@ -63,10 +71,10 @@ impl Hub {
         }
     }
 
-    /// The operator takes peers off this member.
-    pub fn drain(&mut self, now: Time, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
+    /// The operator takes a peer off this member, or all of them; or no longer does.
+    pub fn drain(&mut self, now: Time, drain: Drain, endpoint: &mut Endpoint, sink: &mut dyn Sink) {
         if let Some(gate) = &mut self.gate {
-            gate.handle_drain(now, true, endpoint, sink);
+            gate.handle_drain(now, drain.peer, drain.begins, endpoint, sink);
         }
     }
 
@@ -81,10 +89,12 @@ impl Hub {
         let pairs = self.pairs.iter().flat_map(|Told { pair, .. }| {
             let status = pair.status();
             let epoch = Some(status.claim.epoch);
-            [
-                (status.active.peer, Standing::Active { epoch, settled: status.settled }),
-                (status.standby.peer, Standing::Backup { epoch }),
-            ]
+            let named = move |Member { peer, .. }: Member| match peer {
+                peer if peer == status.active.peer => (peer, Standing::Active { epoch, settled: status.settled }),
+                peer if peer == status.standby.peer => (peer, Standing::Backup { epoch }),
+                peer => (peer, Standing::Spare { epoch }),
+            };
+            pair.members().map(named)
         });
         let wards = self.gate.iter().flat_map(|gate| {
             let known = (0..peers as u32).map(PeerId).filter(move |peer| !gate.is_plain(*peer));
@@ -132,15 +142,14 @@ impl Hub {
 
 impl Told {
     fn has(&self, peer: PeerId) -> bool {
-        let status = self.pair.status();
-        [status.active.peer, status.standby.peer].contains(&peer)
+        self.pair.members().any(|member| member.peer == peer)
     }
 }
 
 /// Step 1: the thread waits until then, if nothing wakes it.
-pub fn note_rest(parts: &mut Parts, until: Time) {
+pub fn note_rest(parts: &mut Parts, now: Time, until: Time) {
     if let Some(gate) = parts.hub.as_mut().and_then(|hub| hub.gate.as_mut()) {
-        gate.note_rest(until);
+        gate.note_rest(now, until);
     }
 }
 

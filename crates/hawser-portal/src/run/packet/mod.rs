@@ -7,7 +7,7 @@
 //! 5. send what the core has to say (`transmit`), 6. give the host what came home (`tun_loop`).
 //!
 //! Of a hub (`hub`): who owns a peer is known before what came is used, and what changed of that before anything is
-//! sent.
+//! sent. There step 6 comes before step 5, too: what a member acknowledged is not lost when it dies.
 
 mod any_link;
 mod hub;
@@ -158,7 +158,7 @@ impl Driver {
         let parts = &mut self.parts;
         let now = parts.clock.now();
         let mut timeout = timer_loop::timeout(parts, now, more);
-        hub::note_rest(parts, timeout.map_or(Time::NEVER, |timeout| now + timeout));
+        hub::note_rest(parts, now, timeout.map_or(Time::NEVER, |timeout| now + timeout));
         if let Some(rest) = parts.moderation.rest(now).filter(|_| !more) {
             thread::sleep(timeout.map_or(rest, |timeout| timeout.min(rest)));
             timeout = Some(Duration::ZERO);
@@ -184,6 +184,7 @@ impl Driver {
         if parts.hub.is_some() {
             hub::hear(parts);
             hub::round(parts);
+            tun_loop::flush(parts)?;
         }
         *more = transmit::on_round(parts) || left;
         if !left {

@@ -52,9 +52,9 @@ pub fn on_commands(parts: &mut Parts, commands: &EventReceiver<Command>, now: Ti
                 let _ = answer.send(parts.endpoint.measure_speed(now, peer, run));
             }
             Command::EndSpeed(peer) => parts.endpoint.end_speed(now, peer),
-            Command::Drain => {
+            Command::Drain(drain) => {
                 let Parts { hub, endpoint, home, .. } = parts;
-                hub.iter_mut().for_each(|hub| hub.drain(now, endpoint, home));
+                hub.iter_mut().for_each(|hub| hub.drain(now, drain, endpoint, home));
             }
             Command::Stop => return Next::Stop,
         }

@@ -73,18 +73,28 @@ fn read<const GATED: bool>(
     Ok(())
 }
 
-/// Step 2.
+/// Step 2. A member of a hub that did not run gives the host nothing of what it has in hand.
 pub fn flush(parts: &mut Parts) -> Result<(), RunError> {
-    let Parts { home, tun, lost, .. } = parts;
+    let Parts { home, tun, lost, hub, clock, endpoint, .. } = parts;
     if home.is_empty() {
         return Ok(());
     }
     let mut failed = None;
-    home.flush(&mut |offload, packet| match tun.write(&header(offload, packet), &[IoSlice::new(packet)]) {
-        Ok(WriteOutcome::Written) => {}
-        // The host cannot take it now, and the inner sender will notice: waiting would delay all others.
-        Ok(_) => lost.tun_refused += 1,
-        Err(error) => failed = Some(error),
+    let fenced = home.flush_while(&mut |offload, packet| {
+        if hub.as_mut().is_some_and(|hub| !hub.runs(clock.now())) {
+            return false;
+        }
+        match tun.write(&header(offload, packet), &[IoSlice::new(packet)]) {
+            Ok(WriteOutcome::Written) => {}
+            // The host cannot take it now, and the inner sender will notice: waiting would delay all others.
+            Ok(_) => lost.tun_refused += 1,
+            Err(error) => failed = Some(error),
+        }
+        true
     });
+    if let Some(hub) = hub.as_mut().filter(|_| fenced > 0) {
+        endpoint.note_fenced(fenced);
+        hub.before_batch(clock.now(), endpoint, home);
+    }
     failed.map_or(Ok(()), |error| Err(tun_failed("write to tun", error)))
 }

@@ -12,7 +12,7 @@ use crate::run::messages::Hubs;
 
 /// Who is in no hub does not say that it knows what one says.
 pub(super) fn speaking(config: &Config, offer: Offer) -> Offer {
-    let in_hub = config.hub.is_some() || config.pairs().next().is_some();
+    let in_hub = config.hub.is_some() || config.hubs().next().is_some();
     if in_hub { offer.speaking(Version::OURS_IN_HUB) } else { offer }
 }
 
@@ -24,7 +24,7 @@ pub fn hubs(config: &Config, keys: &Keys, first: Epoch) -> Hubs {
         let key = PublicKey(*peer.public_key.as_bytes());
         Member { id: MemberId::of(&key), peer: PeerId(place(peer) as u32) }
     };
-    let pairs = config.pairs().map(|pair| pair.map(member)).collect();
+    let joined = config.hubs().map(|hub| hub.into_iter().map(member).collect()).collect();
     let own = Identity::new(*keys.private.as_bytes()).public();
-    Hubs { first, pairs, member: config.hub.as_ref().map(|_| MemberId::of(&own)) }
+    Hubs { first, joined, member: config.hub.as_ref().map(|_| MemberId::of(&own)) }
 }

@@ -37,6 +37,7 @@ impl Serving<'_> {
             Deed::Speed(order) => self.begin_speed(order).await,
             Deed::SpeedOn => self.go_on_with_speed(),
             Deed::SpeedEnd => Ok(self.end_speed()),
+            Deed::Drain { peer, undo } => self.drain(peer.as_deref(), !undo).map(|()| None),
             Deed::Doctor => {
                 let program = host.doctor();
                 tokio::spawn(async move { answer.send(told_by("doctor", program).await) });

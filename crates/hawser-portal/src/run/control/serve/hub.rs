@@ -1,6 +1,6 @@
 //! What follows where another member of a hub owns a peer, and how a member ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use hawser_core::units::PeerId;
@@ -10,11 +10,29 @@ use hawser_hub::metric::metric;
 
 use super::Serving;
 use crate::api::{EventKind, Status};
-use crate::run::messages::{Command, News, Standing, State};
+use crate::run::messages::{Command, Drain, News, Standing, State};
 
 /// A member that ends waits so long for its peers to go to their other one: what a planned move takes (hawser-hub,
 /// LINGER_MOST) and a few round trips. Peers that have no other one are left after it.
 const DRAIN_MOST: Duration = Duration::from_secs(5);
+
+/// Who is asked to go. Nobody at first; the control thread owns it.
+#[derive(Default)]
+pub(super) struct Drains {
+    all: bool,
+    peers: BTreeSet<String>,
+}
+
+impl Drains {
+    /// Of this peer, or of all: what was said of single ones before does not count then.
+    fn note(&mut self, peer: Option<&str>, begins: bool) {
+        match (peer, begins) {
+            (None, _) => (self.all, self.peers) = (begins, BTreeSet::new()),
+            (Some(peer), true) => drop(self.peers.insert(peer.to_owned())),
+            (Some(peer), false) => drop(self.peers.remove(peer)),
+        }
+    }
+}
 
 impl Serving<'_> {
     pub(super) async fn on_hub(&mut self, news: News) {
@@ -53,7 +71,7 @@ impl Serving<'_> {
     }
 
     pub(super) fn tell_hub(&mut self, status: &mut Status, state: &State) {
-        status.draining = self.drained_by.is_some();
+        status.draining = self.drained_by.is_some() || self.drains.all;
         if state.standings.is_empty() {
             return;
         }
@@ -62,17 +80,32 @@ impl Serving<'_> {
         for (peer, told) in self.peers.iter().zip(&mut status.peers) {
             let standing = self.places.of(peer).and_then(|place| standings.get(&place));
             told.hub = standing.map(|standing| self.seen.status(now, peer, *standing));
+            let drains = status.draining || self.drains.peers.contains(peer.name.as_str());
+            told.hub.iter_mut().for_each(|hub| hub.draining = drains);
         }
+    }
+
+    /// `hawser hub drain`: peers of this member are asked to go to their other one, or no longer.
+    pub(super) fn drain(&mut self, peer: Option<&str>, begins: bool) -> Result<(), String> {
+        if self.config.hub.is_none() {
+            return Err("this portal is no member of a hub: its configuration has no [hub]".to_owned());
+        }
+        let place = match peer {
+            Some(name) => Some(self.places.named(name).ok_or_else(|| format!("there is no peer {name}"))?),
+            None => None,
+        };
+        self.drains.note(peer, begins);
+        tracing::info!(peer = peer.unwrap_or("all"), begins, "draining: whether peers are asked to go");
+        self.command([Command::Drain(Drain { peer: place, begins })]);
+        Ok(())
     }
 
     /// A member asks its peers to go before it ends. False where it is none, or was told to end already.
     pub(super) fn begins_to_drain(&mut self) -> bool {
-        if self.config.hub.is_none() || self.drained_by.is_some() {
+        if self.drained_by.is_some() || self.drain(None, true).is_err() {
             return false;
         }
-        tracing::info!("draining: peers are asked to go to their other member");
         self.drained_by = Some(Instant::now() + DRAIN_MOST);
-        self.command([Command::Drain]);
         true
     }
 

@@ -1,0 +1,40 @@
+//! `hawser hub status` against a control socket that answers.
+
+use hawser_portal::api::{HubStatus, PeerStatus, Program, Status};
+use serde_json::json;
+
+#[path = "support/asked.rs"]
+mod asked;
+
+use asked::asked;
+
+fn peer(name: &str, role: &str, epoch: u64, draining: bool) -> PeerStatus {
+    let peer = json!({ "name": name, "rx_bytes": 0, "tx_bytes": 0, "paths": [] });
+    let hub = (!role.is_empty()).then(|| HubStatus { role: role.into(), epoch, since_s: 61.5, draining });
+    PeerStatus { hub, ..serde_json::from_value(peer).expect("the rest has defaults") }
+}
+
+fn shown(status: Status) -> (String, String, Option<i32>) {
+    let out = asked(Program::Portal, status, &["hub", "status"]);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&out.stdout), text(&out.stderr), out.status.code())
+}
+
+#[test]
+fn a_member_says_what_it_is_to_each_peer_and_who_is_asked_to_go() {
+    let peers = vec![peer("home", "owner", 7, true), peer("branch", "standby", 12, false), peer("plain", "", 0, false)];
+    let told = |draining| shown(Status { peers: peers.clone(), draining, ..Status::default() }).0;
+    let table = "  peer    role     epoch        for\n  home    owner        7  1 min 1 s";
+    assert_eq!(told(false), format!("{table}  is asked to go\n  branch  standby     12  1 min 1 s\n"));
+    let all = format!("draining: all peers are asked to go\n{table}\n  branch  standby     12  1 min 1 s\n");
+    assert_eq!(told(true), all);
+    assert_eq!(shown(Status::default()).0, "no peers\n");
+}
+
+#[test]
+fn who_is_no_member_is_told_where_to_look() {
+    let (out, error, code) = shown(Status { peers: vec![peer("zurich", "active", 7, false)], ..Status::default() });
+    let expected = "error: ask portal for its hub: it is no member of one, or none of its peers has come\n\
+                    hint: a member has [hub] in its configuration; what a hub's peer sees: hawser status\n";
+    assert_eq!((out.as_str(), error.as_str(), code), ("", expected, Some(1)));
+}
