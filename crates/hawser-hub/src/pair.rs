@@ -201,9 +201,8 @@ impl Pair {
         if self.leaving.is_some() || !is_away(&self.standby) {
             return;
         }
-        let present = |member: &Member| !is_away(member);
-        let others = self.members().filter(|member| ![self.carrier, self.standby].contains(member));
-        let Some(next) = others.filter(present).next() else { return };
+        let is_next = |member: &Member| ![self.carrier, self.standby].contains(member) && !is_away(member);
+        let Some(next) = self.members().find(is_next) else { return };
         if self.claimant.replace_standby(next.id) {
             endpoint.pair([self.carrier.peer, next.peer]);
             self.standby = next;
