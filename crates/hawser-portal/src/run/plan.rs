@@ -23,10 +23,8 @@ use hawser_net::netcfg::{Family, Mark};
 mod hub;
 #[cfg_attr(not(feature = "scion"), path = "plan/scion_absent.rs")]
 mod scion;
-mod threads;
 
 pub use hub::hubs;
-pub use threads::threads;
 
 use super::own;
 use crate::keys::Keys;

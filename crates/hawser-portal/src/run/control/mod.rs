@@ -136,7 +136,8 @@ async fn forward(
     if !config.portal.relay {
         endpoint.isolate_peers(config.tun.addresses.iter().map(IpNet::addr).collect());
     }
-    let threads = plan::threads(config.portal.threads);
+    // A second thread is nobody's choice by itself until it was measured what it brings (docs/results/performance.md).
+    let threads = config.portal.threads.map_or(1, usize::from);
     let mut packets = PacketThread::start(endpoint, tun, plans.clone(), hubs, &Powers::of(config), threads)?;
     let serving =
         Serving::new(config, plans, system, usage, &packets.commands, key_log, enrolments).with_epochs(epochs);

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use super::socket::{Lane, LinkSocket};
 use super::transmit::BATCHES_PER_ROUND;
 
-/// A smaller batch, in bytes, is sealed at once: that takes 4 µs, and to wake a worker as long.
+/// A smaller batch, in bytes, is sealed at once: 11 datagrams, which take 3 µs with AES-128-GCM.
 const SHARED_FROM: usize = 16 * 1024;
 /// Sockets that are lent without an allocation.
 const FEW: usize = 16;

@@ -23,7 +23,7 @@ use crate::run::messages::Report;
 
 /// Datagrams taken from a link in one round, where there are this many: a batch holds few of those that the kernel does not merge.
 const DATAGRAMS_PER_ROUND: usize = 64;
-/// A batch of fewer bytes is opened by the packet thread alone: that takes 4 µs, and to wake a worker as long.
+/// A batch of fewer bytes is opened by the packet thread alone: 11 datagrams, which take 3 µs with AES-128-GCM.
 const SHARED_FROM: usize = 16 * 1024;
 /// Errors taken off a link in one round.
 const ERRORS_PER_ROUND: usize = 16;
