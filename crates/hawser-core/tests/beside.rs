@@ -71,8 +71,11 @@ fn heard(now: Time, to: &mut Portal, link: LinkId, from: SocketAddr, mut batch: 
     }
 }
 
+/// What was on the wire, what was delivered, and what was dropped.
+type Story = (Wire, Vec<Vec<u8>>, Vec<(&'static str, u64)>);
+
 /// The wire as the receiver sees it, what it delivers, and what it drops.
-fn story(fates: &[Fate], by: By) -> (Wire, Vec<Vec<u8>>, Vec<(&'static str, u64)>) {
+fn story(fates: &[Fate], by: By) -> Story {
     let (mut local, mut remote, mut now) = connected();
     let mut wire = Wire::new();
     let mut fates = fates.iter().copied().cycle();
@@ -91,11 +94,13 @@ fn story(fates: &[Fate], by: By) -> (Wire, Vec<Vec<u8>>, Vec<(&'static str, u64)
             let came = batch.into_iter().flat_map(|datagram| met(fates.next().expect("endless"), datagram));
             let came: Vec<_> = came.collect();
             wire.push(came.clone());
-            heard(now, &mut remote, remote.link_at(to), local.address(link), came, by);
+            let came_by = remote.link_at(to);
+            heard(now, &mut remote, came_by, local.address(link), came, by);
         }
         let (ways, batches) = said(now, &mut remote, by);
         for ((link, to), batch) in ways.into_iter().zip(batches) {
-            heard(now, &mut local, local.link_at(to), remote.address(link), batch, by);
+            let came_by = local.link_at(to);
+            heard(now, &mut local, came_by, remote.address(link), batch, by);
         }
     }
     let drops = remote.endpoint.snapshot(now).drops;

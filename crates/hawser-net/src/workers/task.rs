@@ -13,6 +13,7 @@ pub const TASK_DATAGRAMS: usize = 64;
 
 /// A run of datagrams, and what is to be done with it. Made by [`seal`] and [`open`]; it borrows its bytes.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "moved at once, and a box would be allocated for each 32 KiB")]
 pub enum Task<'a> {
     /// Seal these.
     Seal(&'a mut [u8], Unsealed),

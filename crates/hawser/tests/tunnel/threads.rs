@@ -8,7 +8,7 @@ use hawser_wire::Namespace;
 use rustix::process::Signal;
 
 use crate::at_rest::at_rest;
-use crate::hellos;
+use crate::attacks::hellos;
 use crate::lab::{self, LOCAL, Lab, Portal, REMOTE, ms, parse};
 
 /// Numbered datagrams in each direction, and the bytes of one.
