@@ -9,9 +9,8 @@
 //! Numbers are given before, and replays are checked after: order, fairness and accounts are the core's alone, and the same
 //! whoever seals or opens, and when.
 
-use crate::endpoint::labels::Owner;
 use crate::handshake::{OpenKey, SealKey};
-use crate::units::{PacketNumber, PathId};
+use crate::units::{Owner, PacketNumber, PathId};
 use crate::wire::{DataHeader, Label, Reader};
 use std::sync::Arc;
 

@@ -161,6 +161,21 @@ impl PacketNumber {
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct PathId(pub u32);
 
+/// Names a set of receive keys of one peer, never used again within a portal's life.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct KeyId(pub u64);
+
+/// What a label stands for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Owner {
+    /// Whose session.
+    pub peer: PeerId,
+    /// Under which keys.
+    pub key: KeyId,
+    /// On which path.
+    pub path: PathId,
+}
+
 /// The driver's name of a link (or of a listening socket). A plain number.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct LinkId(pub u16);

@@ -213,7 +213,7 @@ fn a_folder_of_recordings_goes_before_what_is_generated_and_must_have_them() {
 #[test]
 fn every_drive_that_comes_with_hawser_can_be_run_without_a_recording() {
     let drives = scenario::find("drives").expect("a group");
-    assert_eq!(drives.len(), 7);
+    assert_eq!(drives.len(), 8);
     for scenario in drives {
         assert!(!scenario.generated.is_empty(), "{}", scenario.name);
         let quick = scenario.cases.iter().filter(|case| case.quick).count();

@@ -1,12 +1,11 @@
 //! Steps 1 and 2 in: from a datagram to the session that it is for; and what other threads take of both directions (`beside`).
 
 use super::Endpoint;
-use super::labels::Owner;
 use super::streams::Verdict;
 use crate::beside::{Opener, Opening, Unsealed};
 use crate::drops::DropReason;
 use crate::session::{Buffers, Datagram, Route, Sealing, Sink, Transmit};
-use crate::units::{Ecn, LinkId, Time};
+use crate::units::{Ecn, LinkId, Owner, Time};
 use crate::wire::{DataHeader, DatagramKind, Reader};
 use std::net::{IpAddr, SocketAddr};
 

@@ -9,7 +9,6 @@
 //!
 //! The same instance of the peer means new keys for a live session, another one a new session.
 
-use super::labels::Owner;
 use super::peer::{Peer, Preferred};
 use super::pending::{Admission, Pending};
 use super::{Endpoint, Event, Link, Refusal, name_key};
@@ -18,7 +17,7 @@ use crate::handshake::{
     Accepted, Established, HandshakeDrop, HandshakeError, InitiationId, Initiator, Known, Verdict, Way,
 };
 use crate::session::{Buffers, KeySet, Route, Session, Transmit};
-use crate::units::{Ecn, PeerId, Time};
+use crate::units::{Ecn, Owner, PeerId, Time};
 use crate::wire::handshake::{CookieReply, HandshakeIndex, Response};
 use crate::wire::{DataHeader, DatagramKind, Offer};
 use std::collections::VecDeque;

@@ -4,24 +4,9 @@
 //! are tried, and the one whose key opens the datagram has it. What is removed is found by its key and path: the labels of
 //! other peers are never walked over.
 
-use crate::units::{PathId, PeerId};
+use crate::units::{KeyId, Owner, PathId};
 use crate::wire::Label;
 use std::collections::BTreeMap;
-
-/// Names a set of receive keys of one peer, never used again within a portal's life.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct KeyId(pub u64);
-
-/// What a label stands for.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Owner {
-    /// Whose session.
-    pub peer: PeerId,
-    /// Under which keys.
-    pub key: KeyId,
-    /// On which path.
-    pub path: PathId,
-}
 
 /// All labels of a portal. Empty at first; the endpoint owns it.
 #[derive(Default)]
@@ -88,6 +73,7 @@ fn remove_owner(owners: &mut BTreeMap<Label, Vec<Owner>>, label: Label, key: Key
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::PeerId;
 
     fn owner(key: u64, path: u32) -> Owner {
         Owner { peer: PeerId(1), key: KeyId(key), path: PathId(path) }

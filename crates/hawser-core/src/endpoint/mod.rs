@@ -41,11 +41,11 @@ use crate::session::timeout::earlier;
 use crate::session::{
     Buffers, Context, Event as SessionEvent, Moved, Reason, Sealing, Settings, Sink, Terms, Transmit,
 };
-use crate::units::{LinkGroup, LinkId, PeerId, Random, Time};
+use crate::units::{KeyId, LinkGroup, LinkId, PeerId, Random, Time};
 use crate::wire::{InstanceId, Offer};
 use handshakes::Outbox;
 use hub::Pair;
-use labels::{KeyId, Labels};
+use labels::Labels;
 use peer::{Peer, Preferred};
 use routing::Routing;
 use share::Shares;

@@ -1,7 +1,7 @@
 //! A configured peer: its session if there is one, and the handshakes that may bring one.
 
 use super::handshakes::OwnHandshake;
-use super::labels::{KeyId, Labels, Owner};
+use super::labels::Labels;
 use super::pending::{Pending, PendingTable};
 use super::{Link, Refusal};
 use crate::alias::Alias;
@@ -14,7 +14,7 @@ use crate::session::constants::{
 };
 use crate::session::timeout::earlier;
 use crate::session::{Context, KeySet, Rank, Reason, Rekey, Route, Session, Settings, first_ids, ingress_queue};
-use crate::units::{PathId, PeerId, Time};
+use crate::units::{KeyId, Owner, PathId, PeerId, Time};
 use crate::wire::{DataHeader, InstanceId};
 use ipnet::IpNet;
 use std::collections::VecDeque;

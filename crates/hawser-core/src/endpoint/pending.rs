@@ -8,10 +8,9 @@
 //! 2. While a place is free, any other gets it: in peace a handshake takes one round trip.
 //! 3. Where none is free, a cookie is asked for, and one that was made for it gets the place of the oldest that was not.
 
-use super::labels::KeyId;
 use crate::handshake::InitiationId;
 use crate::session::KeySet;
-use crate::units::Time;
+use crate::units::{KeyId, Time};
 use crate::wire::handshake::RESPONSE_LEN;
 use crate::wire::{InstanceId, Offer};
 use std::collections::VecDeque;

@@ -33,7 +33,7 @@ pub struct Aqm {
     pub target: Duration,
     /// CoDel's interval.
     pub interval: Duration,
-    /// What a drop leaves of a flow's queue that lasts twice as long.
+    /// What a drop leaves of a flow's queue that lasts four times as long.
     pub kept: Duration,
 }
 

@@ -10,7 +10,7 @@
 //! 1. The kept part goes on in order meanwhile. Nothing that crossed a link is sent twice.
 //! 2. The newest train, behind the one hole, tells the sender of it by selective acknowledgement (RFC 2018): one that
 //!    has nothing more to send would wait for a timeout. It reduces its window once.
-//! 3. What it retransmits waits for no longer than the kept part lasted.
+//! 3. What it retransmits waits for what it sent while the kept part lasted, and no longer.
 //!
 //! All that is dropped was sent within a round trip, queue included: no persistent congestion (RFC 9002 section 7.6).
 
@@ -21,11 +21,11 @@ use crate::packet::{FlowBucket, TrainStore};
 use crate::units::ByteCount;
 use std::time::Duration;
 
-/// Only where at least half of the queue goes: else one segment costs the stream hardly more.
-const LONG: u32 = 2;
+/// Only where three quarters of the queue go: what a steady queue may last (`aqm.target`) loses one segment, as ever.
+const LONG: u32 = 4;
 
 impl Queue {
-    /// A drop leaves so much of a flow's queue that lasts twice as long; `Duration::MAX`: all but one segment.
+    /// A drop leaves so much of a flow's queue that lasts four times as long; `Duration::MAX`: all but one segment.
     pub fn set_kept(&mut self, kept: Duration) {
         self.kept = kept;
     }

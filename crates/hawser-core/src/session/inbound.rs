@@ -11,7 +11,6 @@ use super::{Context, Event, Route, Session, Sink};
 use crate::beside::{Opener, Opening};
 use crate::drops::{DropReason, Drops};
 use crate::endpoint::hub::Standing;
-use crate::endpoint::labels::{KeyId, Owner};
 use crate::endpoint::routing::Routing;
 use crate::fec::Fec;
 use crate::flows::{FlowWatch, Look};
@@ -21,7 +20,7 @@ use crate::path::replay::ReplayVerdict;
 use crate::resequence::{Arrival, Outcome, Reassembler, Resequencer};
 use crate::rules::{Mark, Rules};
 use crate::scheduler::{Kind, MptcpOption, Scheduler};
-use crate::units::{ByteCount, Ecn, PacketNumber, PathId, PeerId, Time};
+use crate::units::{ByteCount, Ecn, KeyId, Owner, PacketNumber, PathId, PeerId, Time};
 use crate::wire::{
     DATA_HEADER_LEN, DataFlags, DataFrame, DataHeader, FlowBucket, FlowSequence, Frame, Frames, Label, LinkNameFrame,
     LinkState, PathInfo, SplitFrame, TAG_LEN, TruncatedNumber,

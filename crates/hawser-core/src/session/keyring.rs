@@ -15,12 +15,11 @@
 
 use super::constants::{BATCH_SEGMENTS, OLD_KEY_TIMEOUTS};
 use crate::drops::DropReason;
-use crate::endpoint::labels::KeyId;
 use crate::handshake::{
     self, ASK_AFTER, ASK_AFTER_PACKETS, IDLE_ASK, IDLE_REKEY, OpenKey, REJECT_AFTER, REJECT_AFTER_PACKETS, REKEY_AFTER,
     REKEY_AFTER_PACKETS, SealKey, TransportKeys,
 };
-use crate::units::{PacketNumber, PathId, Time};
+use crate::units::{KeyId, PacketNumber, PathId, Time};
 use crate::wire::{Cipher, Label, Protection};
 use std::sync::Arc;
 use std::time::Duration;

@@ -6,8 +6,7 @@
 
 use super::keyring::{KeySet, Rekey};
 use super::{Event, KeyEnd, Session};
-use crate::endpoint::labels::KeyId;
-use crate::units::Time;
+use crate::units::{KeyId, Time};
 
 impl Session {
     /// Seals under new keys from now on; the old ones open what is still under way.

@@ -1,6 +1,6 @@
 //! The page of saved results: claims and tables of each, with what they are of.
 //!
-//! 1. [`write`] puts it beside them, where whoever opens the folder sees it.
+//! 1. [`write()`] puts it beside them, where whoever opens the folder sees it.
 //! 2. Each tells its commit, day and machine, and whether code that counts for it has changed since ([`super::age`]).
 
 use std::fmt::Write as _;
