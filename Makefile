@@ -10,14 +10,16 @@ APT    := env DEBIAN_FRONTEND=noninteractive apt-get
 TOOLS  := python3:python3 iproute2:ip procps:sysctl iputils-ping:ping ethtool:ethtool nftables:nft openssl:openssl tshark:tshark systemd:systemd-analyze \
 	dbus-daemon:dbus-daemon strace:strace dnsmasq-base:dnsmasq busybox:busybox udhcpc:udhcpc udhcpd:udhcpd iperf3:iperf3 chromium:chromium openvpn:openvpn curl:curl \
 	prometheus:promtool tmux:tmux nginx-light:/usr/sbin/nginx openssh-client:ssh openssh-server:/usr/sbin/sshd libfaketime:/usr/lib/*/faketime/libfaketime.so.1 postgresql:/usr/lib/postgresql/*/bin/postgres
-# While this stands there, packages of servers are installed without starting them (invoke-rc.d(8)): tests run the programs themselves.
+# While this stands there, packages of servers are installed without starting them (invoke-rc.d(8)): tests run the
+# programs themselves.
 POLICY := /usr/sbin/policy-rc.d
 # Processors beside this one that the product must compile for, and what its C (ring) needs for them.
 CROSS  := aarch64-unknown-linux-gnu armv7-unknown-linux-gnueabihf
 CROSS_TOOLS := gcc-aarch64-linux-gnu+libc6-dev-arm64-cross:aarch64-linux-gnu-gcc \
 	gcc-arm-linux-gnueabihf+libc6-dev-armhf-cross:arm-linux-gnueabihf-gcc
 
-# The dispatcher bypass's program (docs/scion.md). One version of one compiler, so that the object can be compared byte by byte.
+# The dispatcher bypass's program (docs/scion.md). One version of one compiler, so that the object can be compared byte
+# by byte.
 BPF         := crates/hawser-scion/bpf
 BPF_CLANG   := clang-14
 BPF_VERSION := 14.0.6
@@ -38,7 +40,8 @@ BESIDE ?=
 test: tools name-servers
 	.ci/tests $(BESIDE)
 
-## unit: the tests that need no root: the core, whole sessions in virtual time, decoding, what the shim and configurations decide
+## unit: the tests that need no root: the core, whole sessions in virtual time, decoding, what the shim and
+## configurations decide
 unit:
 	$(CARGO) test --release -p hawser-core -p hawser-decode -p hawser-hub -p hawser-sim
 	$(CARGO) test --release -p hawser-shim --lib
@@ -49,7 +52,8 @@ scion:
 	$(CARGO) build --release -p hawser
 	$(BIN) scion net build
 
-## compat: today's portal against another release's, both ways; the last tag's, or that of any tag or commit: make compat TAG=...
+## compat: today's portal against another release's, both ways; the last tag's, or that of any tag or commit: make
+## compat TAG=...
 TAG    ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 COMPAT := $(CURDIR)/target/compat
 compat: tools
@@ -59,8 +63,8 @@ compat: tools
 	$(CARGO) test --release -p hawser --features compat --test compat --no-run
 	$(SUDO) env HAWSER_OTHER=$(COMPAT)/build/release/hawser $(CARGO) test --release -p hawser --features compat --test compat
 
-## endure: what lasts for hours, and is no part of CI: a soak under faults, an idle bond, restarts, attacks at full length; or one case:
-## make endure CASE=soak SOAK_S=7200 SEED=1. The figures are below target/tmp/endure
+## endure: what lasts for hours, and is no part of CI: a soak under faults, an idle bond, restarts, attacks at full
+## length; or one case: make endure CASE=soak SOAK_S=7200 SEED=1. The figures are below target/tmp/endure
 SOAK_S ?= 7200
 IDLE_S ?= 3600
 SEED   ?= 1
@@ -75,15 +79,15 @@ endure: tools
 	$(SUDO) env HAWSER_GUEST=$(GUEST) HAWSER_SOAK_S=$(SOAK_S) HAWSER_IDLE_S=$(IDLE_S) HAWSER_SEED=$(SEED) \
 	  $(CARGO) test --release -p hawser --features endure --test endure -- --test-threads 1 --nocapture $(filter-out all,$(CASE))
 
-## hub-test: a hub of real processes and FRR (root; half an hour): each member killed, silent, stopped or drained under traffic; or one
-## case: make hub-test CASE=killed. The figures are in target/tmp/hub-processes.json
+## hub-test: a hub of real processes and FRR (root; half an hour): each member killed, silent, stopped or drained under
+## traffic; or one case: make hub-test CASE=killed. The figures are in target/tmp/hub-processes.json
 hub-test: tools
 	@$(MAKE) --no-print-directory tools TOOLS="frr:/usr/lib/frr/zebra frr:vtysh conntrackd:conntrackd conntrack:conntrack"
 	$(CARGO) test --release -p hawser --features endure --test hub --no-run
 	$(SUDO) $(CARGO) test --release -p hawser --features endure --test hub -- --test-threads 1 --nocapture $(filter-out all,$(CASE))
 
-## page-test: the page at length (root): every story of a link and the time until it is seen, axe-core on every view, attacks, cost;
-## and its pictures in docs/pictures, made anew. axe-core comes from npm
+## page-test: the page at length (root): every story of a link and the time until it is seen, axe-core on every view,
+## attacks, cost; and its pictures in docs/pictures, made anew. axe-core comes from npm
 AXE         := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/axe
 AXE_VERSION := 4.14.1
 page-test: tools
@@ -105,7 +109,8 @@ check:
 	$(CARGO) clippy --release --workspace --all-targets --features hawser/compat,hawser/endure,hawser/page-test -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --release --workspace --no-deps --quiet
 
-## cross: that a router's compiles for another processor, and the product for one of 32 bits; their C is not run, and so not optimised
+## cross: that a router's compiles for another processor, and the product for one of 32 bits; their C is not run, and so
+## not optimised
 cross: cross-tools
 	CARGO_PROFILE_RELEASE_OPT_LEVEL=0 $(CARGO) check --release -p hawser --no-default-features --target $(firstword $(CROSS))
 	CARGO_PROFILE_RELEASE_OPT_LEVEL=0 $(CARGO) check --release -p hawser --no-default-features --features product --target $(lastword $(CROSS))
@@ -132,8 +137,8 @@ bpf-tools:
 	@$(BPF_CLANG) --version | grep -qF "version $(BPF_VERSION)" \
 	|| { echo "error: $(BPF_CLANG) $(BPF_VERSION) is needed (Debian 12 has it), not $$($(BPF_CLANG) --version | head -n 1)" >&2; exit 1; }
 
-## dist: what is released, below target/packages: static binaries, Debian packages, an OCI image, SHA256SUMS; for some processors
-## alone: make dist PROCESSORS=x86_64. It needs rustup and pip for what Debian does not have
+## dist: what is released, below target/packages: static binaries, Debian packages, an OCI image, SHA256SUMS; for some
+## processors alone: make dist PROCESSORS=x86_64. It needs rustup and pip for what Debian does not have
 PROCESSORS ?= x86_64 aarch64 armv7
 PACKAGES   := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/packages
 VERSION    := $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
@@ -155,8 +160,9 @@ router: dist-tools
 	cd $(PACKAGES) && sha256sum $$(ls | grep -v -e SHA256SUMS -e parts) > SHA256SUMS
 	ls -l $(PACKAGES)
 
-## dist-test: that what make dist made is small, static, runs on its processor, installs on these systems, and starts from the
-## image (root); that the quick start works on booted systems as its pages say, and fail = "closed" holds there. Ubuntu's roots need Ubuntu's keyring: make dist-test SUITES="bookworm trixie noble"
+## dist-test: that what make dist made is small, static, runs on its processor, installs on these systems, and starts
+## from the image (root); that the quick start works on booted systems as its pages say, and fail = "closed" holds
+## there. Ubuntu's roots need Ubuntu's keyring: make dist-test SUITES="bookworm trixie noble"
 SUITES ?= bookworm trixie
 DIST_TEST_TOOLS := qemu-user-static:qemu-arm-static file:file mmdebstrap:mmdebstrap umoci:umoci crun:crun \
 	systemd-container:systemd-nspawn iproute2:ip nftables:nft curl:curl
@@ -197,8 +203,8 @@ bench:
 	$(SUDO) target/release/hawser lab run bench --reps $(RUNS) --out $(LAB)/bench
 	[ -z "$(SAVED)" ] || target/release/hawser lab compare $(SAVED) $(LAB)/bench
 
-## measure: the lab's groups bond and shim, or a scenario, or a part of one: make measure CASE=bond-links ONLY=equal. CASE=fidelity
-## is the emulated links' own. What target/lab holds is not measured again: an interrupted run goes on
+## measure: the lab's groups bond and shim, or a scenario, or a part of one: make measure CASE=bond-links ONLY=equal.
+## CASE=fidelity is the emulated links' own. What target/lab holds is not measured again: an interrupted run goes on
 CASE ?= all
 ONLY ?=
 measure:
@@ -212,7 +218,8 @@ else
 	done
 endif
 
-## results: saved results and their page anew, by group; an interrupted run goes on. It takes days: make results GROUPS=bench
+## results: saved results and their page anew, by group; an interrupted run goes on. It takes days: make results
+## GROUPS=bench
 GROUPS ?= bond bench watched shim links drives proxy aggregation testbed environments scion shila
 results:
 	$(CARGO) build --release --workspace --bins

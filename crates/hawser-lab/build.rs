@@ -1,4 +1,5 @@
-//! Lists the scenario files, so that they become part of the program: `scenarios/GROUP/NAME.toml`, and traces beside them.
+//! Lists the scenario files, so that they become part of the program: `scenarios/GROUP/NAME.toml`, and traces beside
+//! them.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};

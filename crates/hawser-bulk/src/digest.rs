@@ -1,7 +1,7 @@
 //! A file's digest: SHA-256 (FIPS 180-4) of the SHA-256 of every block, in order.
 //!
-//! A tree of two levels: blocks are hashed as they are read and written, in any order, by several threads, and what a broken
-//! transfer left is checked block by block.
+//! A tree of two levels: blocks are hashed as they are read and written, in any order, by several threads, and what a
+//! broken transfer left is checked block by block.
 
 use std::fmt;
 
@@ -10,7 +10,8 @@ use ring::digest::{Context, SHA256, digest};
 /// Bytes of a digest.
 pub const DIGEST_LEN: usize = 32;
 
-/// A SHA-256. All zeroes, by default, stand for a block that is missing: nothing is known that hashes to them. Plain data.
+/// A SHA-256. All zeroes, by default, stand for a block that is missing: nothing is known that hashes to them. Plain
+/// data.
 #[derive(Copy, Clone, PartialEq, Eq, Default)]
 pub struct Digest(pub [u8; DIGEST_LEN]);
 

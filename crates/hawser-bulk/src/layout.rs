@@ -7,7 +7,8 @@
 use std::fmt;
 use std::ops::Range;
 
-/// Bytes of a block but a file's last: large enough for disks, small enough that what a broken transfer loses is little.
+/// Bytes of a block but a file's last: large enough for disks, small enough that what a broken transfer loses is
+/// little.
 pub const BLOCK_LEN: usize = 1 << 20;
 /// Files of one offer at most.
 pub const MOST_FILES: usize = 1024;
@@ -15,7 +16,8 @@ pub const MOST_FILES: usize = 1024;
 pub const MOST_BLOCKS: u64 = 1 << 28;
 /// Bytes of a name at most: a file system's 255 (NAME_MAX of Linux), less the suffix of a part.
 pub const MOST_NAME: usize = 250;
-/// The least and the largest chunk, in bytes: what an IPv6 packet of 1280 bytes leaves in any case; what a block's 2-byte index takes.
+/// The least and the largest chunk, in bytes: what an IPv6 packet of 1280 bytes leaves in any case; what a block's
+/// 2-byte index takes.
 pub const CHUNKS: Range<usize> = 512..60_001;
 /// What names of unfinished files end in.
 pub const PART: &str = ".part";

@@ -1,7 +1,7 @@
 //! The control stream of each direction: bytes in order, with go-back-n.
 //!
-//! 1. [`Outgoing`] keeps what is not acknowledged, and says which piece is due. 2. [`Incoming`] takes pieces in order, and gives
-//!    whole messages.
+//! 1. [`Outgoing`] keeps what is not acknowledged, and says which piece is due. 2. [`Incoming`] takes pieces in order,
+//!    and gives whole messages.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! Who may send to whom: what the handshake of hawser-core is given.
 //!
-//! 1. [`Trust`]: keys of both ends, or a secret that they share. 2. [`Trust::calls`]: what a sender begins a handshake with.
+//! 1. [`Trust`]: keys of both ends, or a secret that they share. 2. [`Trust::calls`]: what a sender begins a handshake
+//!    with.
 //! 3. [`Trust::answers`] and [`Trust::knows`]: what a receiver answers with, and whom.
 
 use blake2::{Blake2s256, Digest as _};
@@ -56,8 +57,8 @@ impl Trust {
         }
     }
 
-    /// Step 3: what a receiver knows of a sender; nothing of strangers. With a secret anybody is known, and proves it by the
-    /// first datagram that opens.
+    /// Step 3: what a receiver knows of a sender; nothing of strangers. With a secret anybody is known, and proves it
+    /// by the first datagram that opens.
     pub fn knows(&self, sender: &PublicKey) -> Option<Known> {
         match self {
             Trust::Keys { peers, .. } if !peers.contains(sender) => None,

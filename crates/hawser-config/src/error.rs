@@ -4,7 +4,8 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::ops::Range;
 
-/// Characters that are shown of what a user wrote: of a line around its fault, of a message, and of a hint, which may list keys.
+/// Characters that are shown of what a user wrote: of a line around its fault, of a message, and of a hint, which may
+/// list keys.
 const LINE_SHOWN: usize = 160;
 const MESSAGE_SHOWN: usize = 240;
 const HINT_SHOWN: usize = 1_000;
@@ -197,7 +198,8 @@ fn end_of(text: &str, most: usize) -> &str {
     text.char_indices().rev().nth(most.saturating_sub(1)).map_or(text, |(at, _)| &text[at..])
 }
 
-/// A text's part of a line: what stands around `span`, whole lines where they are short. It gives the part's bytes of the text.
+/// A text's part of a line: what stands around `span`, whole lines where they are short. It gives the part's bytes of
+/// the text.
 pub fn around(text: &str, span: &Span, most: usize) -> Span {
     let (first, last) = (text.floor_char_boundary(span.start), text.ceil_char_boundary(span.end));
     let before = end_of(&text[..first], most).rsplit('\n').next().unwrap_or_default();

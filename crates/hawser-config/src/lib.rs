@@ -1,7 +1,8 @@
-//! Configurations: strict TOML in, a portal's [`Config`] or every fault out. Other files of Hawser's are read with the same.
+//! Configurations: strict TOML in, a portal's [`Config`] or every fault out. Other files of Hawser's are read with the
+//! same.
 //!
-//! 1. [`reading`] makes a tree of the text and reads it section by section, key by key (`kinds`, `parsers`); what nobody
-//!    asked for is unknown, by the [`schema`]. `error` gives faults their places.
+//! 1. [`reading`] makes a tree of the text and reads it section by section, key by key (`kinds`, `parsers`); what
+//!    nobody asked for is unknown, by the [`schema`]. `error` gives faults their places.
 //! 2. Each section has its type and its reader: `sections`, `links`, `rules` (`rule_values`, `marks`), `forward`,
 //!    `takeover`. Their values are right as soon as they are there: `values`, `words`, `key`, `scion`.
 //! 3. `together` looks at what must fit together across sections.

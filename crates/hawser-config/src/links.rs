@@ -180,8 +180,8 @@ pub struct Peer {
     pub public_key: PublicKey,
     /// The file with a preshared key; relative to the configuration's folder.
     pub preshared_key_file: Option<PathBuf>,
-    /// Where it is reached by all others, as far as that is known: the addresses of the file, and of a portal that runs those of
-    /// `names`, too.
+    /// Where it is reached by all others, as far as that is known: the addresses of the file, and of a portal that runs
+    /// those of `names`, too.
     pub endpoints: Vec<SocketAddr>,
     /// How little each of them is preferred: its place in the list of the file, where all addresses of a name have one.
     pub ranks: Vec<u8>,

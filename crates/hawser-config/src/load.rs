@@ -57,8 +57,8 @@ fn count(errors: usize) -> String {
     }
 }
 
-/// Reads a regular file of at most [`TEXT_LIMIT`] bytes. It waits for nobody: a FIFO without a writer is refused at once,
-/// as are devices.
+/// Reads a regular file of at most [`TEXT_LIMIT`] bytes. It waits for nobody: a FIFO without a writer is refused at
+/// once, as are devices.
 ///
 /// # Errors
 /// [`LoadError::Read`].

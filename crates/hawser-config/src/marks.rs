@@ -1,5 +1,5 @@
-//! `mark` of `[[rule]]`: what nftables wrote on a packet, and what the rules tell apart by it. Rules that ask for a device
-//! or a name have a class, a mark that nftables writes for them (docs/schedulers.md, "Past the tunnel").
+//! `mark` of `[[rule]]`: what nftables wrote on a packet, and what the rules tell apart by it. Rules that ask for a
+//! device or a name have a class, a mark that nftables writes for them (docs/schedulers.md, "Past the tunnel").
 
 use std::cmp::Reverse;
 
@@ -10,11 +10,12 @@ use super::kinds::{quoted, within, wrong_kind};
 use super::reading::Sited;
 use super::rules::Rule;
 
-/// Kinds of packets that rules may tell apart by marks: the TUN device has a queue for each, which the packet thread looks at.
-/// There are 64 classes (RFC 2474), for comparison, and the kernel has 255 queues (drivers/net/tun.c, `MAX_TAP_QUEUES`, and that
-/// of unmarked packets).
+/// Kinds of packets that rules may tell apart by marks: the TUN device has a queue for each, which the packet thread
+/// looks at. There are 64 classes (RFC 2474), for comparison, and the kernel has 255 queues (drivers/net/tun.c,
+/// `MAX_TAP_QUEUES`, and that of unmarked packets).
 const KINDS_MAX: usize = 64;
-/// Rules that stay in the tunnel and look at devices or names are told apart by this many marks at most: five bits, less none.
+/// Rules that stay in the tunnel and look at devices or names are told apart by this many marks at most: five bits,
+/// less none.
 pub const CLASSES_MAX: u8 = 31;
 /// The bits of a packet's mark that hold them, and where they begin.
 pub const CLASS_MASK: u32 = 0x1f00_0000;
@@ -38,8 +39,8 @@ impl MarkMatch {
     }
 }
 
-/// The kinds of packets that rules tell apart by marks. A packet is of the narrowest kind that it fits, which decides of every rule
-/// whether it fits that too. None at first; plain data.
+/// The kinds of packets that rules tell apart by marks. A packet is of the narrowest kind that it fits, which decides
+/// of every rule whether it fits that too. None at first; plain data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MarkKinds(Vec<MarkMatch>);
 
@@ -121,7 +122,8 @@ fn fitting(value: u32, mask: u32) -> Result<MarkMatch, Fault> {
     Ok(MarkMatch { value, mask })
 }
 
-/// Gives each rule that stays in the tunnel, and asks for a device or a name, a class of its own: the number of its mark.
+/// Gives each rule that stays in the tunnel, and asks for a device or a name, a class of its own: the number of its
+/// mark.
 pub(super) fn classify(rules: &mut [Sited<Rule>], marks: &mut MarkKinds, faults: &mut Faults<'_>) {
     let mut last = 0;
     for rule in rules.iter_mut().filter(|rule| rule.value.asks_for_device() && !rule.value.direct) {

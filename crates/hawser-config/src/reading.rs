@@ -1,8 +1,9 @@
 //! Reads a file of sections, strict TOML, with every fault in its place: for all of Hawser's files.
 //!
-//! 1. [`parse`] makes a tree of the text that knows its bytes, and has its sections read: [`Document::one`], [`Document::each`].
-//! 2. The reader of a section asks its [`Table`] for keys: [`Table::get`], [`Table::required`], [`Table::list`]. A value is read
-//!    by a function such as [`string`], [`within`] or [`keyword`].
+//! 1. [`parse`] makes a tree of the text that knows its bytes, and has its sections read: [`Document::one`],
+//!    [`Document::each`].
+//! 2. The reader of a section asks its [`Table`] for keys: [`Table::get`], [`Table::required`], [`Table::list`]. A
+//!    value is read by a function such as [`string`], [`within`] or [`keyword`].
 //! 3. What nobody asked for is unknown: [`Table::finish`], and sections outside of the [schema].
 
 use std::collections::BTreeMap;
@@ -371,7 +372,8 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
     }
 }
 
-/// What may stand in a file once: the values seen so far, each with the byte it stands at. Starts empty; used by one thread.
+/// What may stand in a file once: the values seen so far, each with the byte it stands at. Starts empty; used by one
+/// thread.
 pub struct Unique<T>(BTreeMap<T, usize>);
 
 impl<T> Default for Unique<T> {

@@ -1,6 +1,7 @@
 //! `[[rule]]`: which packets are treated in another way than `[traffic]` says, and how.
 //!
-//! 1. [`rule`] reads what packets are compared with, and what they get. 2. The links that they go by are read by [`links`].
+//! 1. [`rule`] reads what packets are compared with, and what they get. 2. The links that they go by are read by
+//!    [`links`].
 //! 3. [`check`] looks at it together with the rest.
 
 use hawser_core::rules::PRIORITY_MOST;

@@ -23,7 +23,8 @@ pub(super) const LATER_TRANSPORTS: &[Transport] = &[];
 const DEFAULT_PATHS: u8 = 2;
 /// Paths of a link, at most: a session has 64 in all.
 const MAX_PATHS: i64 = 16;
-/// A link has no port below this one: that is for servers, and takes a privilege that portals give up (capabilities(7)).
+/// A link has no port below this one: that is for servers, and takes a privilege that portals give up
+/// (capabilities(7)).
 const PORTS_FREE_FROM: u16 = 1024;
 /// How an endpoint is written.
 const EXAMPLE: &str = "such as \"scion://1-ff00:0:110,10.0.0.1:31000\"";

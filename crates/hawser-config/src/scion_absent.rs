@@ -1,4 +1,5 @@
-//! In the place of `scion.rs` where this program was built without SCION: nothing of it is read, so nothing of it exists.
+//! In the place of `scion.rs` where this program was built without SCION: nothing of it is read, so nothing of it
+//! exists.
 
 use std::net::SocketAddr;
 

@@ -1,5 +1,5 @@
-//! The sections that stand once, but for `[takeover]`: what each says, and its reader. A reader asks for its keys, lets the
-//! table find unknown ones, and gives a value only where everything in it is right.
+//! The sections that stand once, but for `[takeover]`: what each says, and its reader. A reader asks for its keys, lets
+//! the table find unknown ones, and gives a value only where everything in it is right.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -20,7 +20,8 @@ use super::{DEFAULT_SOCKET, DEFAULT_STATE_DIR, DEFAULT_TUN_NAME};
 
 /// The word for what the smallest path carries, and for as many threads as pay.
 const AUTO: &str = "auto";
-/// Most threads of a portal: with AES-128-GCM the core's serial part is the limit from three on (docs/results/threads.json).
+/// Most threads of a portal: with AES-128-GCM the core's serial part is the limit from three on
+/// (docs/results/threads.json).
 const THREADS_MAX: i64 = 8;
 /// Transports that do not listen here: SCION has addresses of its own, and who listens takes what is named.
 const LATER_TRANSPORTS: &[Transport] = &[Transport::Scion, Transport::Auto];
@@ -211,7 +212,8 @@ fn dns_domain(value: &DeValue<'_>) -> Result<DnsDomain, Fault> {
 /// `[gateway]`. Plain data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gateway {
-    /// The interfaces of the networks behind this portal, whose packets go by the tunnel and back; none: it serves its host alone.
+    /// The interfaces of the networks behind this portal, whose packets go by the tunnel and back; none: it serves its
+    /// host alone.
     pub serve: Vec<InterfaceName>,
     /// Whether they are behind the portal's inner address there, so that the peer need not know them.
     pub masquerade: bool,

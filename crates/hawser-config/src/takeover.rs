@@ -1,7 +1,8 @@
 //! `[takeover]`: a client behind the local portal has the remote portal's own address.
 //!
-//! 1. [`read`] reads the section. 2. [`settle`] looks at it together with the rest: a portal that has the address among a
-//!    peer's `allowed_ips` is the remote one and gives it to that peer; else it is the local one, and the client behind it.
+//! 1. [`read`] reads the section. 2. [`settle`] looks at it together with the rest: a portal that has the address among
+//!    a peer's `allowed_ips` is the remote one and gives it to that peer; else it is the local one, and the client
+//!    behind it.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
-//! What a datagram costs the portal that receives it, by what a peer with keys puts into it: the dearest decide how much of the packet
-//! thread's time one peer can take (`endpoint/share.rs`). Sealing is not counted.
+//! What a datagram costs the portal that receives it, by what a peer with keys puts into it: the dearest decide how
+//! much of the packet thread's time one peer can take (`endpoint/share.rs`). Sealing is not counted.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 #[path = "../tests/support/mod.rs"]

@@ -1,14 +1,15 @@
 //! Addresses that stand for a way of which the kernel knows nothing: a SCION path to an endpoint.
 //!
-//! The core knows a path's far end by a socket address. A SCION path has none, so its link gives it an alias in the discard
-//! prefix 100::/64 (RFC 6666), which no packet ever goes to. Beside a name it says what the core must know of the path:
+//! The core knows a path's far end by a socket address. A SCION path has none, so its link gives it an alias in the
+//! discard prefix 100::/64 (RFC 6666), which no packet ever goes to. Beside a name it says what the core must know of
+//! the path:
 //!
 //! ```text
 //!   0100:0000:0000:0000  link:16  largest datagram:16  IPv6 below:1  bytes of headers / 4:9  name:22   port: generation
 //! ```
 //!
-//! Another generation is the same way with other bytes on it (its hop fields were renewed), as another port is the same host
-//! behind a NAT.
+//! Another generation is the same way with other bytes on it (its hop fields were renewed), as another port is the same
+//! host behind a NAT.
 
 use crate::transport::{IPV4_HEADER, IPV6_HEADER, UDP_HEADER};
 use crate::units::LinkId;
@@ -39,8 +40,9 @@ pub struct Alias {
 }
 
 impl Alias {
-    /// The `name`th way (of 4 million) of `link`, which carries datagrams of `largest` bytes (0: nobody knows) behind `header` bytes of headers of its own
-    /// within UDP, over IPv6 or IPv4. None where the headers are no multiple of four, or too long.
+    /// The `name`th way (of 4 million) of `link`, which carries datagrams of `largest` bytes (0: nobody knows) behind
+    /// `header` bytes of headers of its own within UDP, over IPv6 or IPv4. None where the headers are no multiple of
+    /// four, or too long.
     pub fn new(link: LinkId, largest: u16, ipv6: bool, header: u16, name: u32, generation: u16) -> Option<Alias> {
         let fits = header.is_multiple_of(HEADER_UNIT) && header <= MAX_HEADER;
         fits.then_some(Alias { link, largest, ipv6, header, name: name % NAMES, generation })

@@ -6,8 +6,8 @@
 //!      Endpoint::handle_opened <- each datagram in its order, with what came of it
 //! ```
 //!
-//! Numbers are given before, and replays are checked after: order, fairness and accounts are the core's alone, and the same
-//! whoever seals or opens, and when.
+//! Numbers are given before, and replays are checked after: order, fairness and accounts are the core's alone, and the
+//! same whoever seals or opens, and when.
 
 use crate::handshake::{OpenKey, SealKey};
 use crate::units::{Owner, PacketNumber, PathId};
@@ -50,8 +50,8 @@ impl Unsealed {
     }
 }
 
-/// How datagrams of one label are opened. Made by `Endpoint::opener`; of use until the next call of the endpoint's that changes
-/// keys, and harmless afterwards.
+/// How datagrams of one label are opened. Made by `Endpoint::opener`; of use until the next call of the endpoint's that
+/// changes keys, and harmless afterwards.
 #[derive(Clone, Debug)]
 pub struct Opener {
     pub(crate) key: Arc<OpenKey>,

@@ -46,7 +46,8 @@ pub enum DropReason {
     StoreFull,
     /// The peer's trains hold as many bytes as they may beside those of others.
     StoreShare,
-    /// The peer's datagrams took as much of the packet thread's time as they may, while those of others are dropped unseen.
+    /// The peer's datagrams took as much of the packet thread's time as they may, while those of others are dropped
+    /// unseen.
     TimeShare,
     /// No link of its rule, which is strict, works.
     NoLink,

@@ -27,8 +27,8 @@ pub(crate) const UDP_HEADER: usize = 8;
 /// Bytes before each record on a stream (docs/wire.md). The headers of TCP and IP are the kernel's: so are all numbers
 /// that it tells of a stream, and one segment's headers serve several records, or half of one.
 const RECORD_HEADER: usize = 2;
-/// The largest datagram of a stream, in bytes: what `ip` over IPv4 carries on Ethernet (RFC 894), the most that any of the
-/// others does, so that a stream is never the path that limits the MTU of TUN.
+/// The largest datagram of a stream, in bytes: what `ip` over IPv4 carries on Ethernet (RFC 894), the most that any of
+/// the others does, so that a stream is never the path that limits the MTU of TUN.
 const STREAM_DATAGRAM: u16 = 1480;
 
 impl Transport {

@@ -185,8 +185,8 @@ pub struct LinkId(pub u16);
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct LinkGroup(pub u16);
 
-/// What a configured link is called, as both portals tell it by: the first eight bytes of its name's BLAKE2s-256. Zero: it has
-/// no name. A plain number.
+/// What a configured link is called, as both portals tell it by: the first eight bytes of its name's BLAKE2s-256. Zero:
+/// it has no name. A plain number.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct LinkTag(pub u64);
 

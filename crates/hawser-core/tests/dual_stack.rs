@@ -1,4 +1,5 @@
-//! A configured link with a socket for each IP version keeps one path between them, to the endpoint that validates first.
+//! A configured link with a socket for each IP version keeps one path between them, to the endpoint that validates
+//! first.
 
 mod support;
 

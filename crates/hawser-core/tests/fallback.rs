@@ -1,5 +1,5 @@
-//! A configured link whose sockets are not all as good: the preferred one carries while it passes, another where it does not.
-//! Each arrow of the drawing in `session/rivals.rs`.
+//! A configured link whose sockets are not all as good: the preferred one carries while it passes, another where it
+//! does not. Each arrow of the drawing in `session/rivals.rs`.
 
 mod support;
 

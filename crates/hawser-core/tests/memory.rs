@@ -157,7 +157,8 @@ fn a_packet_that_repairs_cover_allocates_nothing() {
     assert!(allocations < 40, "{allocations} allocations while {repaired} packets came back");
 }
 
-/// The same under rules that name links, with losses: each has its own queue of what is to be retransmitted, and shares of its own.
+/// The same under rules that name links, with losses: each has its own queue of what is to be retransmitted, and shares
+/// of its own.
 #[test]
 fn a_packet_of_a_rule_that_names_links_allocates_nothing() {
     let names = [LinkTag::of("dsl"), LinkTag::of("lte")];

@@ -16,8 +16,8 @@ fn is_initiation(flight: &Flight) -> bool {
 /// What the attacker has heard so far, and the bytes that went to its own address.
 type Recordings = Rc<RefCell<Vec<Flight>>>;
 
-/// A world in which every initiation of the local portal is recorded, and the local portal was started often enough that
-/// there are some.
+/// A world in which every initiation of the local portal is recorded, and the local portal was started often enough
+/// that there are some.
 fn recorded(starts: u32) -> (World, Recordings) {
     let recordings = Recordings::default();
     let log = recordings.clone();

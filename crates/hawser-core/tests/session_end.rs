@@ -9,7 +9,8 @@ use support::world::{LOCAL, REMOTE, World, ms, number};
 /// Packets that enter.
 const GIVEN: u16 = 50;
 
-/// Packets of the local portal that did not come, and how many of those it was given it counts as dropped, after `ends`.
+/// Packets of the local portal that did not come, and how many of those it was given it counts as dropped, after
+/// `ends`.
 fn lost_and_counted(ends: impl Fn(&mut World)) -> (u64, u64) {
     let mut world = World::new(&[0], 1).settled();
     assert_eq!(world.stream(LOCAL, 100), 100);

@@ -7,7 +7,8 @@ use hawser_core::units::ByteCount;
 use std::net::SocketAddr;
 use support::world::{Fate, Flight, LOCAL, REMOTE, World, ms};
 
-/// Receiving, it owes more acknowledgements than its quota takes; the question whether the path lives goes all the same.
+/// Receiving, it owes more acknowledgements than its quota takes; the question whether the path lives goes all the
+/// same.
 #[test]
 fn a_path_that_is_suspected_while_it_receives_much_is_asked_and_returns_at_once() {
     let mut world = World::new(&[0, 0], 1);
@@ -76,7 +77,8 @@ fn a_delay_that_jumps_makes_a_path_suspect_and_brings_it_back() {
     }
 }
 
-/// A call of both, a packet every 40 ms, `apart` ms between theirs: for how many of these ms an end does not use the second path.
+/// A call of both, a packet every 40 ms, `apart` ms between theirs: for how many of these ms an end does not use the
+/// second path.
 fn call(world: &mut World, millis: u64, apart: u64) -> u32 {
     let mut doubted = 0;
     for at in 0..millis {
@@ -91,7 +93,8 @@ fn call(world: &mut World, millis: u64, apart: u64) -> u32 {
     doubted
 }
 
-/// For how many ms of three seconds an end doubts a short path beside a long one, a second after it lost three of ten datagrams.
+/// For how many ms of three seconds an end doubts a short path beside a long one, a second after it lost three of ten
+/// datagrams.
 fn doubted_after_losses(mut seed: u64) -> u32 {
     let mut world = World::new(&[0, 0], 1);
     let [long, short] = [world.portals[LOCAL].links[0], world.portals[LOCAL].links[1]];
@@ -110,8 +113,8 @@ fn doubted_after_losses(mut seed: u64) -> u32 {
     call(&mut world, 3_000, apart)
 }
 
-/// The acknowledgements of a suspect path go by the long one. Each end finds the other's late, and would suspect it anew for as
-/// long as anybody talks.
+/// The acknowledgements of a suspect path go by the long one. Each end finds the other's late, and would suspect it
+/// anew for as long as anybody talks.
 #[test]
 fn a_short_path_that_both_ends_suspected_is_trusted_again_beside_a_long_one() {
     let doubted: Vec<(u64, u32)> = (0..24).map(|seed| (seed, doubted_after_losses(seed))).collect();

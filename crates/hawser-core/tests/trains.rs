@@ -38,7 +38,8 @@ fn where_trains_do_not_arrive_datagrams_leave_one_by_one() {
     assert_eq!(bursts(&mut world, REMOTE, 20), 300);
 }
 
-/// Packets of 1,200 bytes that arrive in the second from `after` on, by a link of 40 Mbit/s with a queue of 100 ms that is offered more.
+/// Packets of 1,200 bytes that arrive in the second from `after` on, by a link of 40 Mbit/s with a queue of 100 ms that
+/// is offered more.
 fn arrived_in_a_second(delay: u64, spoils_trains: bool, after: Duration) -> usize {
     let mut world = World::new(&[0], 1).settled();
     world.delay = ms(delay);

@@ -1,7 +1,8 @@
 //! Step 5: inner packets out of frames.
 //!
-//! 1. DATA and PROTECTED are inner packets, SPLIT a piece of one. 2. A flow sequence that was there before is a copy, retransmitted or by two
-//!    paths. 3. A checksum that the sender's kernel left to its network card is completed (RFC 9293 section 3.1, RFC 768).
+//! 1. DATA and PROTECTED are inner packets, SPLIT a piece of one. 2. A flow sequence that was there before is a copy,
+//!    retransmitted or by two paths. 3. A checksum that the sender's kernel left to its network card is completed (RFC
+//!    9293 section 3.1, RFC 768).
 
 use std::collections::HashMap;
 use std::io;
@@ -17,7 +18,8 @@ use hawser_core::wire::{DataFlags, FlowBucket, FlowSequence, Frame, Frames};
 use crate::keys::StreamId;
 use crate::{DecodeError, Summary};
 
-/// Pieces of a packet wait for each other this long: longer than a portal waits, as the capture may have the paths apart.
+/// Pieces of a packet wait for each other this long: longer than a portal waits, as the capture may have the paths
+/// apart.
 const PIECES_WAIT: Duration = Duration::from_secs(10);
 /// Where the count of a flow bucket's sequence begins, so that what comes late is not below zero: the space of 24 bits.
 const SEQUENCE_BASE: u64 = 1 << 24;

@@ -1,8 +1,8 @@
 //! Step 4: the keys of a key log, by the labels of their datagrams.
 //!
-//! 1. A line `new` begins a session with its peer, `next` goes on with it; a set of keys that is there already (the other
-//!    portal's key log) is left out. 2. Each direction's labels are computed for the first path ids, and for more as paths
-//!    are seen. 3. A label may have several owners: which it is, opening tells.
+//! 1. A line `new` begins a session with its peer, `next` goes on with it; a set of keys that is there already (the
+//!    other portal's key log) is left out. 2. Each direction's labels are computed for the first path ids, and for more
+//!    as paths are seen. 3. A label may have several owners: which it is, opening tells.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
 //! Captured tunnel traffic, read with the keys of a key log.
 //!
 //! 1. `capture` reads the packets of a pcap or pcapng file.
-//! 2. `outer` takes off what carries a datagram: Ethernet or Linux's own, IP, UDP or TCP; `streams` puts TCP's bytes in order
-//!    and gives its records.
+//! 2. `outer` takes off what carries a datagram: Ethernet or Linux's own, IP, UDP or TCP; `streams` puts TCP's bytes in
+//!    order and gives its records.
 //! 3. `segments` tells datagrams apart that the capturing host held in one.
 //! 4. `keys` finds the keys by the datagram's label, `opened` completes its number and opens it.
 //! 5. `inner` puts pieces together, leaves copies out and completes checksums.

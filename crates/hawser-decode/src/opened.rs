@@ -1,8 +1,8 @@
 //! Step 4: a data datagram is opened.
 //!
-//! 1. Its label names keys and path. 2. Its number is completed by the path's largest (RFC 9000 section A.3); where nothing is
-//!    known of the path yet, which a capture that begins late does not tell, the first few are tried. 3. It is opened, and
-//!    a number that was there before ends it.
+//! 1. Its label names keys and path. 2. Its number is completed by the path's largest (RFC 9000 section A.3); where
+//!    nothing is known of the path yet, which a capture that begins late does not tell, the first few are tried. 3. It
+//!    is opened, and a number that was there before ends it.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,7 @@
 //! Step 2: what carries a datagram.
 //!
-//! 1. The link's own header goes (Ethernet with VLAN tags, Linux cooked, none). 2. IPv4 or IPv6 with its extension headers.
+//! 1. The link's own header goes (Ethernet with VLAN tags, Linux cooked, none). 2. IPv4 or IPv6 with its extension
+//!    headers.
 //! 3. UDP, TCP, or the bare protocol. What is neither is other traffic.
 
 use std::net::{IpAddr, SocketAddr};

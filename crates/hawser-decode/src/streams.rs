@@ -5,8 +5,9 @@
 //! | length   2 | datagram
 //! +------------+----------------- - -
 //! ```
-//! 1. Segments are put in order; what came before is cut off. 2. A connection whose beginning was captured gives its records
-//!    from the first byte. 3. One that was joined later, or lost bytes, gives them from the first known label on.
+//! 1. Segments are put in order; what came before is cut off. 2. A connection whose beginning was captured gives its
+//!    records from the first byte. 3. One that was joined later, or lost bytes, gives them from the first known label
+//!    on.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -54,7 +55,8 @@ struct Stream {
 pub(crate) struct Streams(HashMap<Way, Stream>);
 
 impl Streams {
-    /// A segment came: the datagrams that it completes. On an `expected` connection records are believed without a known label.
+    /// A segment came: the datagrams that it completes. On an `expected` connection records are believed without a
+    /// known label.
     pub fn on_segment(
         &mut self,
         way: Way,

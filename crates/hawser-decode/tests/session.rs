@@ -1,4 +1,5 @@
-//! A whole session over two links, with new keys amid it, some loss, and both protections: what goes in comes out of its capture.
+//! A whole session over two links, with new keys amid it, some loss, and both protections: what goes in comes out of
+//! its capture.
 #![allow(missing_docs, reason = "a test")]
 
 mod support;

@@ -1,8 +1,10 @@
 //! A million peers over 200 members in racks of 20, in virtual time: a member dies, or a rack. Who moves, and how fast?
 //! `cargo run --release -p hawser-hub --example million -- [--peers 1000000] [--json FILE]`.
 //!
-//! 1. Peers start within a second, claim as placement says, and settle. Round trips are 10 to 100 ms, one message of a hundred is lost.
-//! 2. At `DEATH` the members of the case fall silent. A busy peer sends a packet each 100 ms; an idle one only its refreshes.
+//! 1. Peers start within a second, claim as placement says, and settle. Round trips are 10 to 100 ms, one message of a
+//!    hundred is lost.
+//! 2. At `DEATH` the members of the case fall silent. A busy peer sends a packet each 100 ms; an idle one only its
+//!    refreshes.
 //! 3. Each of their peers has moved when the other member has confirmed its claim.
 #![allow(clippy::disallowed_macros, reason = "an example prints")]
 

@@ -5,7 +5,8 @@
 //! 3. [`pair`] does so beside a peer's endpoint, [`gate`] beside a member's.
 //! 4. [`epochs`] says what a peer keeps on disk, [`metric`] how a member's routes say who owns.
 //!
-//! As in `hawser-core`, the time is an argument, and nothing here opens a socket, reads a clock, starts a thread or writes a log.
+//! As in `hawser-core`, the time is an argument, and nothing here opens a socket, reads a clock, starts a thread or
+//! writes a log.
 #![forbid(unsafe_code)]
 
 pub mod claim;

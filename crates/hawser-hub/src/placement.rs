@@ -1,16 +1,16 @@
 //! Which member is a peer's active one, and which its standby: weighted rendezvous hashing.
 //!
-//! Each member has a score for each peer, and the least two are taken (Thaler and Ravishankar, "Using Name-Based Mappings to
-//! Increase Hit Rates", IEEE/ACM Transactions on Networking 6(1), 1998). The score is `-ln(u) / weight`, where the hash `u` is uniform in
-//! (0, 1): the logarithmic method (Schindelhauer and Schomaker, "Weighted Distributed Hash Tables", SPAA 2005), by which a member
-//! is the first with a probability proportional to its weight.
+//! Each member has a score for each peer, and the least two are taken (Thaler and Ravishankar, "Using Name-Based
+//! Mappings to Increase Hit Rates", IEEE/ACM Transactions on Networking 6(1), 1998). The score is `-ln(u) / weight`,
+//! where the hash `u` is uniform in (0, 1): the logarithmic method (Schindelhauer and Schomaker, "Weighted Distributed
+//! Hash Tables", SPAA 2005), by which a member is the first with a probability proportional to its weight.
 //!
-//! Whoever knows the members computes the same, without a table. A member that joins or leaves changes only the pairs that it is
-//! in, and each of those by itself alone. Where the active one leaves, its standby is the new active one, or another member of the old
-//! one's rack: by the chance that the second least score is of this rack.
+//! Whoever knows the members computes the same, without a table. A member that joins or leaves changes only the pairs
+//! that it is in, and each of those by itself alone. Where the active one leaves, its standby is the new active one, or
+//! another member of the old one's rack: by the chance that the second least score is of this rack.
 //!
-//! Logarithms may differ in the last bit between mathematical libraries. Two members could then order two scores differently that
-//! are equal to 2⁻⁵², which harms nobody: the peer decides.
+//! Logarithms may differ in the last bit between mathematical libraries. Two members could then order two scores
+//! differently that are equal to 2⁻⁵², which harms nobody: the peer decides.
 
 use crate::units::{MemberId, PeerTag};
 
@@ -42,7 +42,8 @@ pub struct Placement {
     pub standby: Option<MemberId>,
 }
 
-/// Where `peer` belongs, among `members` in any order; none where nobody has a weight. Takes time in proportion to the members.
+/// Where `peer` belongs, among `members` in any order; none where nobody has a weight. Takes time in proportion to the
+/// members.
 pub fn place(peer: PeerTag, members: &[Member]) -> Option<Placement> {
     // The least score of all, the least in the other racks, and where there is one rack only, the second least.
     let (mut first, mut elsewhere, mut beside): (Option<Scored>, Option<Scored>, Option<Scored>) = (None, None, None);
@@ -51,7 +52,8 @@ pub fn place(peer: PeerTag, members: &[Member]) -> Option<Placement> {
         match first {
             None => first = Some(new),
             Some(old) if new.is_before(&old) => {
-                // From another rack: all that were elsewhere are behind the old first. `beside` counts in a single rack only.
+                // From another rack: all that were elsewhere are behind the old first. `beside` counts in a single rack
+                // only.
                 let slot = if new.rack == old.rack { &mut beside } else { &mut elsewhere };
                 *slot = Some(old);
                 first = Some(new);
@@ -80,7 +82,8 @@ impl Scored {
     }
 }
 
-/// Exponentially distributed with the member's weight as its rate: the least of several is a member's by its part of the weights.
+/// Exponentially distributed with the member's weight as its rate: the least of several is a member's by its part of
+/// the weights.
 fn score(peer: PeerTag, member: &Member) -> f64 {
     // The upper 53 bits, and half a step so that neither 0 nor 1 comes out.
     let uniform = ((mix(mix(peer.0) ^ member.id.0) >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
@@ -88,7 +91,8 @@ fn score(peer: PeerTag, member: &Member) -> f64 {
 }
 
 /// A bijection that spreads each bit over all (SplitMix64's step and finaliser: Steele, Lea and Flood, "Fast Splittable
-/// Pseudorandom Number Generators", OOPSLA 2014). Names are hashes of keys already: nobody chooses them but by trying keys.
+/// Pseudorandom Number Generators", OOPSLA 2014). Names are hashes of keys already: nobody chooses them but by trying
+/// keys.
 fn mix(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -4,8 +4,8 @@ use blake2::{Blake2s256, Digest};
 use hawser_core::handshake::PublicKey;
 use hawser_core::units::Time;
 
-/// Orders the owners of one peer: the higher epoch's counts. The peer alone makes epochs, and gives each to one member. Never
-/// zero, and at most [`Epoch::LAST`]. A plain number.
+/// Orders the owners of one peer: the higher epoch's counts. The peer alone makes epochs, and gives each to one member.
+/// Never zero, and at most [`Epoch::LAST`]. A plain number.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Epoch(u64);
 

@@ -1,4 +1,5 @@
-//! The claim protocol keeps its promises in every state of a small bound, and the model notices where a rule of it is broken.
+//! The claim protocol keeps its promises in every state of a small bound, and the model notices where a rule of it is
+//! broken.
 
 #![allow(clippy::disallowed_macros, reason = "a search tells how far it came")]
 

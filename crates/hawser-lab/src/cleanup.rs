@@ -147,7 +147,8 @@ fn end_processes(processes: &[Pid]) {
     }
 }
 
-/// Ends the processes that live in namespaces: with SIGTERM, so that they undo what they set, and SIGKILL after a while.
+/// Ends the processes that live in namespaces: with SIGTERM, so that they undo what they set, and SIGKILL after a
+/// while.
 fn evict(whose: Whose) -> Result<(), LabError> {
     for pid in hawser_wire::inhabitants(whose)? {
         tracing::info!(pid = pid.as_raw_pid(), "ends what lives in a namespace that goes");

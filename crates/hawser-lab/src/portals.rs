@@ -37,8 +37,8 @@ pub(crate) const PORT: u16 = 4920;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often a portal is asked meanwhile.
 const GLANCE: Duration = Duration::from_millis(20);
-/// How long the portals take, once paths are active, to probe their MTU and to raise that of the TUN from 1280. Hosts that
-/// send before remember 1280 for ten minutes (ip-sysctl, mtu_expires), which costs every later stream a hundredth.
+/// How long the portals take, once paths are active, to probe their MTU and to raise that of the TUN from 1280. Hosts
+/// that send before remember 1280 for ten minutes (ip-sysctl, mtu_expires), which costs every later stream a hundredth.
 const SETTLE: Duration = Duration::from_millis(1500);
 /// Only the owner may read a key. Source: `hawser up` refuses others.
 const KEY_MODE: u32 = 0o600;

@@ -1,10 +1,10 @@
 //! A process in a namespace, under test: started, listened to, ended by its id.
 //!
-//! 1. `start` runs it in its namespace, with its standard error in a file, and noted for cleanup. It gets SIGTERM when the
-//!    thread that started it ends, and no signal from the terminal.
-//!    Its /run is a folder of ours: what it keeps there (journals, control sockets) goes with the folder, and what others
-//!    keep there is not its own.
-//! 2. Drop sends SIGTERM, so that what it set in the system is undone, and SIGKILL after a grace. `kill` is SIGKILL at once.
+//! 1. `start` runs it in its namespace, with its standard error in a file, and noted for cleanup. It gets SIGTERM when
+//!    the thread that started it ends, and no signal from the terminal. Its /run is a folder of ours: what it keeps
+//!    there (journals, control sockets) goes with the folder, and what others keep there is not its own.
+//! 2. Drop sends SIGTERM, so that what it set in the system is undone, and SIGKILL after a grace. `kill` is SIGKILL at
+//!    once.
 
 use std::ffi::{CStr, CString};
 use std::fs::{self, File};

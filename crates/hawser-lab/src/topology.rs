@@ -37,7 +37,8 @@ const UPLINK: &str = "up0";
 /// The port of the transfers.
 const TRANSFER_PORT: u16 = 5001;
 /// Room for what is in flight, so that the hosts' buffers are never what limits a transfer, in bytes: the greatest
-/// product here, 100 Mbit/s times 300 ms and a full queue, four times over. Least, default and most, as the sysctls have it.
+/// product here, 100 Mbit/s times 300 ms and a full queue, four times over. Least, default and most, as the sysctls
+/// have it.
 const RECEIVE_BUFFER: &str = "4096 131072 33554432";
 const SEND_BUFFER: &str = "4096 65536 33554432";
 

@@ -28,7 +28,8 @@ const MODULE: GoModule = GoModule {
 };
 /// What its package, and so its program, is called.
 const PROGRAM: &str = "wireguard";
-/// Where it listens for configuration, below its root; /var/run is /run. Source: wireguard's cross-platform documentation.
+/// Where it listens for configuration, below its root; /var/run is /run. Source: wireguard's cross-platform
+/// documentation.
 const SOCKETS: &str = "run/wireguard";
 /// Where the remote one listens for datagrams. Source: wg(8).
 pub(crate) const PORT: u16 = 51820;

@@ -1,4 +1,5 @@
-//! The scenarios that come with Hawser: each says what it re-examines, is understood by those who carry it out, and can be built.
+//! The scenarios that come with Hawser: each says what it re-examines, is understood by those who carry it out, and can
+//! be built.
 
 use std::collections::BTreeSet;
 

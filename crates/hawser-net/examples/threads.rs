@@ -1,14 +1,14 @@
 //! What one more thread brings the core: the same traffic sealed and opened by one thread, and by two.
 //!
-//! 1. Two portals in one process speak over links without delay. A generator writes trains or packets into the core's read buffer;
-//!    no TUN device, no socket. Time is virtual.
-//! 2. Their work is timed apart: `out` is all that the sender does, from a packet that was read to datagrams that can be sent,
-//!    acknowledgements included; `in` all that the receiver does, to packets that can be written. What the generator and the wire
-//!    do (copies of bytes) is not.
-//! 3. Each case runs with one thread as portals do it, with one thread and its AEAD timed by itself, and with workers; in turns, as often as
-//!    asked. All that was sent must have arrived, in order.
-//! 4. Printed are ns of wall time for each packet, Gbit/s of inner packets, processor seconds for each GB, and what Amdahl's law
-//!    with these parts allows (a thread with nothing else to do works on what waits).
+//! 1. Two portals in one process speak over links without delay. A generator writes trains or packets into the core's
+//!    read buffer; no TUN device, no socket. Time is virtual.
+//! 2. Their work is timed apart: `out` is all that the sender does, from a packet that was read to datagrams that can
+//!    be sent, acknowledgements included; `in` all that the receiver does, to packets that can be written. What the
+//!    generator and the wire do (copies of bytes) is not.
+//! 3. Each case runs with one thread as portals do it, with one thread and its AEAD timed by itself, and with workers;
+//!    in turns, as often as asked. All that was sent must have arrived, in order.
+//! 4. Printed are ns of wall time for each packet, Gbit/s of inner packets, processor seconds for each GB, and what
+//!    Amdahl's law with these parts allows (a thread with nothing else to do works on what waits).
 //!
 //!     threads [THREADS] [RUNS] [MILLISECONDS OF EACH] [JSON FILE]
 

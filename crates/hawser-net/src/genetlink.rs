@@ -1,6 +1,7 @@
 //! Generic netlink, as far as the path manager of MPTCP needs it; one request at a time, on plain threads.
 //!
-//! 1. A socket is opened in a namespace, and asks the kernel's controller for the family's number and that of its events.
+//! 1. A socket is opened in a namespace, and asks the kernel's controller for the family's number and that of its
+//!    events.
 //! 2. A request is sent and acknowledged; answers are lists of attributes.
 //! 3. Events come by a socket that joined their group, and asks for nothing.
 

@@ -1,6 +1,6 @@
-//! What touches the system: `tun` (a device with offloads), `link` (UDP in batches), `netcfg`
-//! (addresses, routes, sysctls, the watch over interfaces, and the journal that undoes it all), `genetlink`, `daemon` (what a
-//! daemon has around it: orders, and a control socket), `workers` (threads that seal and open).
+//! What touches the system: `tun` (a device with offloads), `link` (UDP in batches), `netcfg` (addresses, routes,
+//! sysctls, the watch over interfaces, and the journal that undoes it all), `genetlink`, `daemon` (what a daemon has
+//! around it: orders, and a control socket), `workers` (threads that seal and open).
 
 pub mod daemon;
 pub mod genetlink;

@@ -21,12 +21,13 @@ pub fn give_up_all_but(kept: &CapsHashSet) -> Result<(), CapsError> {
     close_ways_back().and_then(|()| keep(kept))
 }
 
-/// Nothing that is executed gets more: not by being root's, not by a set-user-ID bit, not by a file's capabilities. Bounding
-/// set and securebits are CAP_SETPCAP's; without it (in a container, say) `no_new_privs` does the same for programs.
+/// Nothing that is executed gets more: not by being root's, not by a set-user-ID bit, not by a file's capabilities.
+/// Bounding set and securebits are CAP_SETPCAP's; without it (in a container, say) `no_new_privs` does the same for
+/// programs.
 fn close_ways_back() -> Result<(), CapsError> {
     caps::clear(None, CapSet::Ambient)?;
-    // What may be lent to a program later has to be here, and gives nobody anything by itself. It comes first: nothing is
-    // inheritable anew that is not in the bounding set.
+    // What may be lent to a program later has to be here, and gives nobody anything by itself. It comes first: nothing
+    // is inheritable anew that is not in the bounding set.
     let lendable = caps::read(None, CapSet::Permitted)?.into_iter().filter(|power| *power == LENT).collect();
     caps::set(None, CapSet::Inheritable, &lendable)?;
     if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP)? {
@@ -64,7 +65,8 @@ pub fn at_rest(kept: &CapsHashSet) -> Result<(), CapsError> {
     caps::clear(None, CapSet::Effective)
 }
 
-/// No core dump of this process is written, and no other process without CAP_SYS_PTRACE looks into its memory: it holds keys.
+/// No core dump of this process is written, and no other process without CAP_SYS_PTRACE looks into its memory: it holds
+/// keys.
 ///
 /// # Errors
 /// What the kernel says.
@@ -72,8 +74,8 @@ pub fn hide_memory() -> std::io::Result<()> {
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable).map_err(Into::into)
 }
 
-/// Does `work`; a program that it starts on this thread gets CAP_NET_ADMIN, where the thread has it permitted and inheritable.
-/// Where it has not, the program gets what it would get anyway, and says itself what it lacks.
+/// Does `work`; a program that it starts on this thread gets CAP_NET_ADMIN, where the thread has it permitted and
+/// inheritable. Where it has not, the program gets what it would get anyway, and says itself what it lacks.
 pub fn lending<T>(work: impl FnOnce() -> T) -> T {
     let before = caps::has_cap(None, CapSet::Ambient, LENT).unwrap_or(false);
     let lent = caps::raise(None, CapSet::Ambient, LENT).is_ok();
@@ -87,8 +89,8 @@ pub fn lending<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Does `work` with all the capabilities in force that the calling thread is permitted, and puts back what was before. Where
-/// they cannot be raised the work fails by itself, and says what it lacked.
+/// Does `work` with all the capabilities in force that the calling thread is permitted, and puts back what was before.
+/// Where they cannot be raised the work fails by itself, and says what it lacked.
 pub fn raised<T>(work: impl FnOnce() -> T) -> T {
     let before = caps::read(None, CapSet::Effective).unwrap_or_default();
     let permitted = caps::read(None, CapSet::Permitted).unwrap_or_default();

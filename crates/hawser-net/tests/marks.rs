@@ -29,7 +29,8 @@ fn marks() -> Vec<MarkMatch> {
     MARKS.map(|(mark, mask)| MarkMatch { mark: Mark(mark), mask }).to_vec()
 }
 
-/// A device `tun0` with the queues of the tests, or a plain one; up, with the addresses 10.5.0.`host`/24 and fd05::`host`/64.
+/// A device `tun0` with the queues of the tests, or a plain one; up, with the addresses 10.5.0.`host`/24 and
+/// fd05::`host`/64.
 fn device(namespace: &Namespace, host: u8, marks: Vec<MarkMatch>) -> Tun {
     let made = namespace.run(move || Tun::create_marked("tun%d", &TunOpts::default(), &marks));
     let tun = made.expect("a device (this test needs root, and /dev/net/tun)");

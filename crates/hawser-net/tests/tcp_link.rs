@@ -61,7 +61,8 @@ fn serve(links: [&mut TcpLink; 2], what: &str, mut holds: impl FnMut(&[Seen; 2])
     seen
 }
 
-/// Two links with a stream from the first to the second, over loopback; the address of the second as the first calls it.
+/// Two links with a stream from the first to the second, over loopback; the address of the second as the first calls
+/// it.
 fn joined(host: &Namespace, tls: bool) -> (TcpLink, TcpLink, SocketAddr) {
     let mut listening = open(host, TcpOpts { tls, ..opts("127.0.0.1:4920", true) });
     let calling = open(host, TcpOpts { tls, ..opts("127.0.0.1:0", false) });

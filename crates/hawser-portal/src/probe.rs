@@ -1,10 +1,10 @@
 //! Whether a portal answers by a link, and at which address it sees the question: asked beside a portal that runs.
 //!
 //! 1. A [`Probe`] has a socket of its own, by the link, and a key that nobody knows.
-//! 2. [`Probe::ask`] sends an initiation. Who holds the private key of the peer answers with a cookie (docs/wire.md), keeps nothing
-//!    and changes no session.
-//! 3. The cookie goes by the address and port that the question came from: two that differ came from two, as [`Seen`] says. The
-//!    portal draws a new secret every two minutes, and then all differ.
+//! 2. [`Probe::ask`] sends an initiation. Who holds the private key of the peer answers with a cookie (docs/wire.md),
+//!    keeps nothing and changes no session.
+//! 3. The cookie goes by the address and port that the question came from: two that differ came from two, as [`Seen`]
+//!    says. The portal draws a new secret every two minutes, and then all differ.
 
 use std::io::{self, Read as _};
 use std::time::{Duration, Instant};

@@ -2,8 +2,8 @@
 //!
 //! 1. Pages are README.md and CONTRIBUTING.md, all below docs/, and each crate's README.md.
 //! 2. A link is `](target)` outside of code. Those to other hosts are not followed.
-//! 3. A heading's anchor is as GitHub writes it: lower case, without punctuation, blanks as hyphens; a second one of that name
-//!    ends in `-1`.
+//! 3. A heading's anchor is as GitHub writes it: lower case, without punctuation, blanks as hyphens; a second one of
+//!    that name ends in `-1`.
 
 use std::collections::BTreeMap;
 use std::fs;

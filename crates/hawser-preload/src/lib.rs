@@ -1,4 +1,5 @@
-//! A library that `hawser shim run` preloads: a program that asks for TCP gets MPTCP, and TCP where the kernel has none.
+//! A library that `hawser shim run` preloads: a program that asks for TCP gets MPTCP, and TCP where the kernel has
+//! none.
 //!
 //! 1. [`socket`] stands before the C library's function of this name, and asks the kernel itself.
 //! 2. Only stream sockets of IPv4 and IPv6 are meant, and only where no other protocol is named.

@@ -51,7 +51,8 @@ pub struct Path {
     pub mtu: u16,
     /// The interfaces it crosses: out of the first AS, into the second, out of it, and so on.
     pub interfaces: Fingerprint,
-    /// One-way latency between each interface and the next, where it was announced: one fewer than there are interfaces.
+    /// One-way latency between each interface and the next, where it was announced: one fewer than there are
+    /// interfaces.
     pub latency: Vec<Option<Duration>>,
     /// Bandwidth between each interface and the next in kbit/s, where it was announced: one fewer than interfaces.
     pub bandwidth: Vec<Option<u64>>,

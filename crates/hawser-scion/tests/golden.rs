@@ -1,4 +1,5 @@
-//! Packets of the reference encoder (golden/vectors.json): ours are the same bytes, and ours are read as the same fields.
+//! Packets of the reference encoder (golden/vectors.json): ours are the same bytes, and ours are read as the same
+//! fields.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Path policies mean here what they mean to the reference implementation, whose verdicts golden/policy/main.go wrote down.
+//! Path policies mean here what they mean to the reference implementation, whose verdicts golden/policy/main.go wrote
+//! down.
 
 use hawser_scion::path::{Fingerprint, InterfaceId, PathInterface};
 use hawser_scion::select::{Acl, AclEntry, HopPredicate, PolicyError, Sequence};

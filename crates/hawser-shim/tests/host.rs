@@ -1,4 +1,5 @@
-//! The shim's place in the host, in network namespaces of the tests' own (needs root): what is set, and that nothing of it stays.
+//! The shim's place in the host, in network namespaces of the tests' own (needs root): what is set, and that nothing of
+//! it stays.
 
 #[path = "../../hawser-wire/tests/support/at_rest.rs"]
 mod at_rest;

@@ -4,7 +4,8 @@
 //!  [--weights 0.1,0.05]`
 //!
 //! 1. The three links (one of them good), without loss, without jitter; links full both ways; links without buffers.
-//! 2. One CUBIC download of 30 s on each, for each seed; with each law switched off in turn, or with other weights of delay.
+//! 2. One CUBIC download of 30 s on each, for each seed; with each law switched off in turn, or with other weights of
+//!    delay.
 //! 3. A line each: Mbit/s from the sixth second on over what is usable, and the ping.
 
 use hawser_core::policy::{Law, Tuning};

@@ -1,5 +1,5 @@
-//! Stationary networks, drawn by seed, with the simulator's TCP: what a bulk flow has of what can be had, and how long short
-//! flows take beside the best link alone.
+//! Stationary networks, drawn by seed, with the simulator's TCP: what a bulk flow has of what can be had, and how long
+//! short flows take beside the best link alone.
 //!
 //! `cargo run --release -p hawser-sim --example stationary -- [--seed 0] [--cases 200] [--seconds 20]
 //!  [--congestion cubic|bbr] [--direction down|up] [--without LAW] [--json FILE]`

@@ -1,4 +1,5 @@
-//! A year of a home's line, in virtual time: faults and gaps by kind, packets lost by reason, memory by month, idle bytes by line.
+//! A year of a home's line, in virtual time: faults and gaps by kind, packets lost by reason, memory by month, idle
+//! bytes by line.
 //!
 //! `cargo run --release -p hawser-sim --example year -- [--seed 1] [--days 365] [--json FILE]`
 //!

@@ -23,7 +23,8 @@ const BUFFER: usize = 65_535;
 const TUN_MTU: u16 = 1280;
 /// What `allowed_ips` of each side are: (IPv4, IPv6), local portal first.
 const INNER: [[&str; 2]; 2] = [["10.1.0.0/16", "fd01::/16"], ["10.2.0.0/16", "fd02::/16"]];
-/// Datagrams that the sockets of a frozen portal keep: 212,992 bytes (net.core.rmem_default) at 832 bytes of overhead and 300 of payload.
+/// Datagrams that the sockets of a frozen portal keep: 212,992 bytes (net.core.rmem_default) at 832 bytes of overhead
+/// and 300 of payload.
 const SOCKET_KEEPS: usize = 190;
 /// Parts in a million.
 const MILLION: i128 = 1_000_000;

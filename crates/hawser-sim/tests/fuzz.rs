@@ -7,9 +7,9 @@ use hawser_sim::fuzz::run;
 /// Seeds, and steps of each: twenty seconds.
 const SEEDS: u64 = 200;
 const STEPS: u64 = 3_000;
-/// Seeds that found a fault, which is mended: a path paced at 15 bytes a second after a sleep; the first datagram of a start that
-/// had ended, which replaced the session of the one that lived (three times); an outage's doublings kept after it; a round trip of 13 s
-/// that hid the next silence for 28.
+/// Seeds that found a fault, which is mended: a path paced at 15 bytes a second after a sleep; the first datagram of a
+/// start that had ended, which replaced the session of the one that lived (three times); an outage's doublings kept
+/// after it; a round trip of 13 s that hid the next silence for 28.
 const FOUND: [u64; 6] = [1_462, 2_584, 1_041, 3_522, 5_040, 524_561];
 
 #[test]

@@ -22,8 +22,8 @@ fn two_days_of_faults_lose_nothing_that_is_not_counted_and_a_whole_line_is_alway
     let [local, remote] = report.packets;
     assert!(local.came > 50_000 && remote.came > 50_000, "{local:?}, {remote:?}");
     assert!(report.hostile > 1_000, "{} hostile datagrams", report.hostile);
-    // Pages come whole and at once: what lines that are worn on purpose have no room for waits in the ingress queue, and is
-    // dropped there. What no path delivered is less than a packet in a thousand.
+    // Pages come whole and at once: what lines that are worn on purpose have no room for waits in the ingress queue,
+    // and is dropped there. What no path delivered is less than a packet in a thousand.
     let queue = |reason: &str| ["queue_full", "too_old", "no_session"].contains(&reason);
     let waited = report.drops.iter().flatten().filter(|(reason, _)| queue(reason)).map(|(_, count)| count).sum::<u64>();
     let (lost, given) = (local.lost + remote.lost, local.given + remote.given);

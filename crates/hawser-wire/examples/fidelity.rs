@@ -1,4 +1,5 @@
-//! How true the emulated links are to what they are told, from 1 to 500 Mbit/s; exit status 1 beyond a bound (root; 40 s).
+//! How true the emulated links are to what they are told, from 1 to 500 Mbit/s; exit status 1 beyond a bound (root; 40
+//! s).
 //!
 //! cargo run --release -p hawser-wire --example fidelity [SEED]
 

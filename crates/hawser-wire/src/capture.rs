@@ -1,7 +1,7 @@
 //! What passes a namespace's Ethernet interfaces, as a capture file.
 //!
-//! 1. A [`PacketSocket`] sees every frame, sent and received. 2. Frames of Ethernet interfaces are kept, others (loopback,
-//!    TUN) not. 3. They are given as pcap with nanoseconds (pcap-savefile(5)).
+//! 1. A [`PacketSocket`] sees every frame, sent and received. 2. Frames of Ethernet interfaces are kept, others
+//!    (loopback, TUN) not. 3. They are given as pcap with nanoseconds (pcap-savefile(5)).
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -63,7 +63,8 @@ fn is_ethernet(from: &SockAddr) -> bool {
     if from.family() != libc::AF_PACKET as libc::sa_family_t || from.len() < size_of::<libc::sockaddr_ll>() as u32 {
         return false;
     }
-    // SAFETY: the storage is larger than a sockaddr_ll and aligned for any address; family and length say that it is one.
+    // SAFETY: the storage is larger than a sockaddr_ll and aligned for any address; family and length say that it is
+    // one.
     let address = unsafe { from.as_ptr().cast::<libc::sockaddr_ll>().read() };
     address.sll_hatype == libc::ARPHRD_ETHER
 }

@@ -3,10 +3,11 @@
 //! 1. `of_rate`: a link of a rate gets more than it carries: what arrives is its rate.
 //! 2. Then half of what it carries, some of it to be lost: what arrives has its delay, what does not its loss.
 //! 3. `of_tcp`: the same of one stream of the kernel's TCP, one way.
-//! 4. `of_jitter`: packets of a link that only delays, each by a draw of its own: their delays are held against the distribution
-//!    that was told.
+//! 4. `of_jitter`: packets of a link that only delays, each by a draw of its own: their delays are held against the
+//!    distribution that was told.
 //!
-//! `make measure CASE=fidelity` (examples/fidelity.rs) tells the figures; the tests of this crate hold a short form of them against the bounds.
+//! `make measure CASE=fidelity` (examples/fidelity.rs) tells the figures; the tests of this crate hold a short form of
+//! them against the bounds.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;
@@ -35,7 +36,8 @@ const LOSS: f64 = 0.02;
 /// How much more than it carries the link gets, and how much less.
 const MORE: f64 = 1.1;
 const LESS: f64 = 0.5;
-/// UDP payload of a packet of 1500 bytes, and of one of 100: a slow link shall get enough packets for its loss to be judged.
+/// UDP payload of a packet of 1500 bytes, and of one of 100: a slow link shall get enough packets for its loss to be
+/// judged.
 const FULL: usize = 1500 - UDP_HEADERS;
 const SMALL: usize = 100 - UDP_HEADERS;
 /// IPv4 and UDP. Source: RFC 791, RFC 768.
@@ -138,8 +140,8 @@ pub fn of_rate(mbit: f64, each: Duration, seed: u64) -> Result<OfRate, WireError
     })
 }
 
-/// Step 3: what the receiver of one CUBIC stream got, over what the link could have brought it; counted from the stream's second
-/// second on.
+/// Step 3: what the receiver of one CUBIC stream got, over what the link could have brought it; counted from the
+/// stream's second second on.
 ///
 /// # Errors
 /// As [`of_rate`], or where the stream breaks.

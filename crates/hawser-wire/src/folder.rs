@@ -1,5 +1,6 @@
-//! The folder of named namespaces, made ready as `ip netns add` makes it (ip-netns(8)): a mount of its own, which passes on
-//! what is mounted in it. Were it made so later, it would cover the namespaces that are there, and nobody could remove them.
+//! The folder of named namespaces, made ready as `ip netns add` makes it (ip-netns(8)): a mount of its own, which
+//! passes on what is mounted in it. Were it made so later, it would cover the namespaces that are there, and nobody
+//! could remove them.
 
 use std::fs::{self, File};
 use std::io;

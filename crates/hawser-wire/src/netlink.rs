@@ -186,7 +186,8 @@ impl Namespace {
         self.add_route(any, Some(gateway), None)
     }
 
-    /// The main table's routes by an interface which the kernel did not make itself, nor learnt as exceptions from ICMP.
+    /// The main table's routes by an interface which the kernel did not make itself, nor learnt as exceptions from
+    /// ICMP.
     pub(crate) fn routes_of(&self, interface: &str) -> Result<Vec<RouteMessage>, WireError> {
         let action = format!("list routes of {interface}");
         self.with_index(&action, interface, async |handle, index| {

@@ -29,8 +29,8 @@ pub(crate) struct PacketSocket<T> {
     thread: Option<JoinHandle<io::Result<T>>>,
 }
 
-/// How packets are seen: by a name for errors, whole frames (`Type::RAW`) or without their link's header (`Type::DGRAM`),
-/// and no more than this many bytes of each. Plain data.
+/// How packets are seen: by a name for errors, whole frames (`Type::RAW`) or without their link's header
+/// (`Type::DGRAM`), and no more than this many bytes of each. Plain data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
     pub(crate) name: &'static str,

@@ -1,6 +1,7 @@
 //! Looks at the beginning of each IP packet that passes a namespace's interfaces, whatever they are made of.
 //!
-//! 1. A [`PacketSocket`] gets every packet, sent and received, without its link's header. 2. Each one's beginning is looked at.
+//! 1. A [`PacketSocket`] gets every packet, sent and received, without its link's header. 2. Each one's beginning is
+//!    looked at.
 //! 3. What looked comes back with what it found.
 
 use socket2::{SockAddr, Type};

@@ -122,7 +122,8 @@ fn a_cut_or_changed_link_leaves_others_on_its_medium_alone() {
 #[test]
 fn a_trace_is_replayed_again_and_again() {
     measured(|| {
-        // 100 ms in which every millisecond delivers 1500 bytes, then 100 ms in which every fifth does: 12 and 2.4 Mbit/s.
+        // 100 ms in which every millisecond delivers 1500 bytes, then 100 ms in which every fifth does: 12 and 2.4
+        // Mbit/s.
         let lines = (1..=100).chain((105..=200).step_by(5));
         let text: String = lines.map(|millis| format!("{millis}\n")).collect();
         let trace = Trace::parse(&text).expect("a trace");

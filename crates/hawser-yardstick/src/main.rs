@@ -1,14 +1,16 @@
 //! The yardstick: the least that carries IP packets over UDP, encrypted, as fast as ready-made parts allow.
 //!
-//! **Frozen.** Hawser is measured against it, in turns on one machine (`make bench`). No feature may enter it, and nothing that
-//! Hawser does better may be brought here: else the bar moves with what it measures. It has one path, one static key, no
-//! scheduling, no acknowledgements, no replay window, no rekey. It is a tool of the lab, and protects nobody.
+//! **Frozen.** Hawser is measured against it, in turns on one machine (`make bench`). No feature may enter it, and
+//! nothing that Hawser does better may be brought here: else the bar moves with what it measures. It has one path, one
+//! static key, no scheduling, no acknowledgements, no replay window, no rekey. It is a tool of the lab, and protects
+//! nobody.
 //!
-//! 1. Out, a thread: a super-packet from TUN, split into segments (tun-rs); each sealed into a batch (ring), which is sent
-//!    as one (quinn-udp, GSO) when the TUN has no more, or when the next segment does not fit.
+//! 1. Out, a thread: a super-packet from TUN, split into segments (tun-rs); each sealed into a batch (ring), which is
+//!    sent as one (quinn-udp, GSO) when the TUN has no more, or when the next segment does not fit.
 //! 2. In, a thread: a batch received (quinn-udp, GRO), each datagram opened, all written to TUN coalesced (tun-rs).
 //!
-//! A datagram: a counter (8 bytes, little endian), the sealed packet, its tag (16). The nonce is the sender's role and the counter.
+//! A datagram: a counter (8 bytes, little endian), the sealed packet, its tag (16). The nonce is the sender's role and
+//! the counter.
 
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -94,7 +96,8 @@ impl Key {
         batch.extend_from_slice(sealed.expect("a packet is shorter than a cipher's limit").as_ref());
     }
 
-    /// Puts the packet of a datagram behind the room for a virtio header. False for what was not sealed by the other one.
+    /// Puts the packet of a datagram behind the room for a virtio header. False for what was not sealed by the other
+    /// one.
     fn open(&self, sender: Role, datagram: &[u8], buffer: &mut Vec<u8>) -> bool {
         let Some((counter, sealed)) = datagram.split_first_chunk() else { return false };
         buffer.clear();

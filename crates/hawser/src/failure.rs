@@ -156,8 +156,8 @@ struct Fault<'e> {
     excerpt: Excerpt<'e>,
 }
 
-/// What is shown of a file around a fault: its lines, or a part of a long one. Made for one fault, in time that does not grow
-/// with the file.
+/// What is shown of a file around a fault: its lines, or a part of a long one. Made for one fault, in time that does
+/// not grow with the file.
 #[derive(Debug)]
 struct Excerpt<'e> {
     error: &'e ConfigError,

@@ -1,6 +1,7 @@
 //! The `hawser` command: many links, one line.
 //!
-//! 1. The command line is read. 2. The command runs. 3. A failure is told on standard error, and decides the exit status.
+//! 1. The command line is read. 2. The command runs. 3. A failure is told on standard error, and decides the exit
+//!    status.
 
 mod cmd;
 mod failure;

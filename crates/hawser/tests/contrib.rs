@@ -75,7 +75,8 @@ procd_set_param() { echo "$*"; }
 procd_send_signal() { echo "signal $*"; }
 "#;
 
-/// What a function of OpenWrt's script has procd do, with this configuration and this binary in the place of the installed.
+/// What a function of OpenWrt's script has procd do, with this configuration and this binary in the place of the
+/// installed.
 fn procd_is_told(function: &str, config: &Path) -> String {
     let script = format!(
         "{PROCD}\n. {}\nPROGRAM={}\nCONFIG={}\n{function}",

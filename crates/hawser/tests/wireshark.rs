@@ -1,4 +1,5 @@
-//! contrib/wireshark/hawser.lua names every field of every datagram and frame, over every transport. Needs tshark, not root.
+//! contrib/wireshark/hawser.lua names every field of every datagram and frame, over every transport. Needs tshark, not
+//! root.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

@@ -1,7 +1,8 @@
 //! The receiving end: handshakes, and the sessions of up to four senders.
 //!
-//! 1. [`Receiver::handle_datagram`]: a handshake's first message is answered; data is opened by the session and path whose label it
-//!    has. 2. [`Receiver::poll_event`]: offers, blocks, digests. 3. [`Receiver::answer`], [`Receiver::written`],
+//! 1. [`Receiver::handle_datagram`]: a handshake's first message is answered; data is opened by the session and path
+//!    whose label it has. 2. [`Receiver::poll_event`]: offers, blocks, digests. 3. [`Receiver::answer`],
+//!    [`Receiver::written`],
 //!    [`Receiver::result`]: what its owner found out. 4. [`Receiver::poll_transmit`]: what goes back.
 
 mod blocks;
@@ -80,8 +81,9 @@ impl<A: Copy> Receiver<A> {
         }
     }
 
-    /// Step 1. `host` is whom cookies are for. Says whether the datagram proved where it comes from, so that the way back may be
-    /// learned of it: one that opened, or a handshake's message, which is answered along the way that it came.
+    /// Step 1. `host` is whom cookies are for. Says whether the datagram proved where it comes from, so that the way
+    /// back may be learned of it: one that opened, or a handshake's message, which is answered along the way that it
+    /// came.
     pub fn handle_datagram(
         &mut self,
         now: Time,

@@ -1,7 +1,7 @@
 //! One path of a receiver: which numbers have come, and when that is to be said.
 //!
-//! 1. [`RecvPath::on_number`] and [`RecvPath::on_mark`] take what comes. 2. [`RecvPath::is_due`], [`RecvPath::deadline`]: when to
-//!    acknowledge. 3. [`RecvPath::ack`] says what.
+//! 1. [`RecvPath::on_number`] and [`RecvPath::on_mark`] take what comes. 2.
+//!    [`RecvPath::is_due`], [`RecvPath::deadline`]: when to acknowledge. 3. [`RecvPath::ack`] says what.
 
 use std::time::Duration;
 

@@ -7,7 +7,8 @@
 //!                                                                  2 s where every file has its result
 //! ```
 //!
-//! 1. [`Session::open`]: a datagram of it, or not. 2. [`Session::on_frame`]. 3. [`Session::answer`], [`Session::on_written`],
+//! 1. [`Session::open`]: a datagram of it, or not. 2. [`Session::on_frame`]. 3. [`Session::answer`],
+//!    [`Session::on_written`],
 //!    [`Session::result`]: what its owner found out. 4. [`Session::poll_transmit`]: what goes back.
 
 use std::time::Duration;
@@ -30,7 +31,8 @@ pub const HALF_OPEN: Duration = Duration::from_secs(10);
 pub const SILENCE: Duration = Duration::from_secs(30);
 /// How long a sender may be silent that has every result: its CLOSE was lost.
 const SETTLED: Duration = Duration::from_secs(2);
-/// How long a piece of the control stream waits for its acknowledgement, where no round trip is known here (RFC 9002 section
+/// How long a piece of the control stream waits for its acknowledgement, where no round trip is known here (RFC 9002
+/// section
 /// 6.2.2 has three times 333 ms for a first flight; marks answer at once).
 const CONTROL_WAIT: Duration = Duration::from_millis(500);
 /// Bytes of a datagram that goes back at most: fits wherever the least chunk does.

@@ -1,7 +1,7 @@
 //! The handshake, by one path after the other until one answers.
 //!
-//! 1. [`Call::poll_transmit`]: an initiation each quarter of a second, by the next path. 2. [`Call::handle_datagram`]: the first
-//!    answer that is right gives the keys; a cookie goes along with the next initiation by its path.
+//! 1. [`Call::poll_transmit`]: an initiation each quarter of a second, by the next path. 2. [`Call::handle_datagram`]:
+//!    the first answer that is right gives the keys; a cookie goes along with the next initiation by its path.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;

@@ -131,7 +131,8 @@ impl Sender {
         None
     }
 
-    /// Whether a path carries the control stream: the one that answers soonest, and what was not acknowledged goes by all in turn.
+    /// Whether a path carries the control stream: the one that answers soonest, and what was not acknowledged goes by
+    /// all in turn.
     fn speaks(&self, at: usize) -> bool {
         self.out.is_due()
             && match self.paths[at].state {

@@ -30,7 +30,8 @@ use super::rate::{Law, PathRate};
 use crate::layout::ChunkId;
 use crate::wire::{Ack, Mark};
 
-/// Silences after the first before a suspect path is down, and the least time for them (hawser-core: path/constants.rs).
+/// Silences after the first before a suspect path is down, and the least time for them (hawser-core:
+/// path/constants.rs).
 const SUSPECT_PTOS: u32 = 3;
 const SUSPECT_FOR: Duration = Duration::from_millis(300);
 /// How often a path that is down is probed (the same), and one that is suspect: probe timeouts double.
@@ -40,8 +41,8 @@ const SUSPECT_PROBE: Duration = Duration::from_millis(250);
 const UNTRIED_PROBES: u32 = 5;
 /// Marks are a round trip apart, and at least this: acknowledgements of what came late are still read meanwhile.
 const MARK_EVERY: Duration = Duration::from_millis(10);
-/// An acknowledgement is due each eighth of a window and of a round trip: as many as CUBIC's and BBR's growth need (RFC 9000
-/// section 13.2.1 leaves it to the receiver; draft-ietf-quic-ack-frequency has the sender ask).
+/// An acknowledgement is due each eighth of a window and of a round trip: as many as CUBIC's and BBR's growth need (RFC
+/// 9000 section 13.2.1 leaves it to the receiver; draft-ietf-quic-ack-frequency has the sender ask).
 const ACKS_A_WINDOW: u64 = 8;
 /// Bytes that an acknowledgement waits for at most: four trains.
 const MOST_ACK_BYTES: u64 = 256 << 10;

@@ -111,8 +111,8 @@ impl Queue {
         self.blocks.push_back(Block { id, bytes, chunks, fresh: 0, arrived, left: chunks, returned });
     }
 
-    /// The next chunk to send: one that is to be repeated, or a fresh one of a block below `limit`; of a block that was not begun
-    /// only if that `may_begin`.
+    /// The next chunk to send: one that is to be repeated, or a fresh one of a block below `limit`; of a block that was
+    /// not begun only if that `may_begin`.
     pub(super) fn next_chunk(&mut self, limit: u32, may_begin: bool) -> Option<ChunkId> {
         while let Some(chunk) = self.repeats.pop_front() {
             if let Some(block) = self.block(chunk.block) {

@@ -13,7 +13,8 @@ const QUANTUM_TIME: Duration = Duration::from_micros(500);
 /// A path's law (README.md, "The sender"). A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Law {
-    /// Fills the path: BBR (draft-ietf-ccwg-bbr) of each path, with the core's departures. Loss by chance does not slow it.
+    /// Fills the path: BBR (draft-ietf-ccwg-bbr) of each path, with the core's departures. Loss by chance does not slow
+    /// it.
     #[default]
     Fill,
     /// As one flow of TCP would: CUBIC (RFC 9438) with HyStart++ (RFC 9406), paced (RFC 9002 section 7.7).

@@ -1,4 +1,5 @@
-//! What both ends exchange: frames, one in each sealed datagram (README.md, "Datagrams"), and messages of the control stream.
+//! What both ends exchange: frames, one in each sealed datagram (README.md, "Datagrams"), and messages of the control
+//! stream.
 //!
 //! Decoders borrow, never allocate, and take exactly what the page allows.
 

@@ -9,8 +9,8 @@ pub const MOST_BITMAP: usize = 768;
 /// Numbers that a bitmap tells at most.
 const MOST_BITS: u64 = MOST_BITMAP as u64 * 8;
 
-/// Writes the bits of `ranges` (newest first) from `from` on, or of the newest numbers if there are more than fit. What the first bit
-/// stands for, and how many bytes there are: none where no number is.
+/// Writes the bits of `ranges` (newest first) from `from` on, or of the newest numbers if there are more than fit. What
+/// the first bit stands for, and how many bytes there are: none where no number is.
 pub fn write_bitmap(
     from: u64,
     ranges: impl Iterator<Item = RangeInclusive<PacketNumber>> + Clone,

@@ -170,7 +170,8 @@ fn a_fair_path_answers_loss_as_cubic_does() {
     let link = Link { loss: 0.01, ..Link::new(100.0, 20.0) };
     let order = Order { law: Law::Fair, ..Order::new(vec![link], &[10 * MB], 11) };
     let got = mbps(&order, &whole(&order));
-    // Reno's law, which CUBIC follows at such windows: 1.22 · 1360 B / (40 ms · sqrt(0.01)), with CUBIC's factor about 1.1.
+    // Reno's law, which CUBIC follows at such windows: 1.22 · 1360 B / (40 ms · sqrt(0.01)), with CUBIC's factor
+    // about 1.1.
     assert!((2.0..8.0).contains(&got), "{got} Mbit/s at 1 % loss");
     let clean = Order { law: Law::Fair, ..Order::new(vec![Link::new(100.0, 20.0)], &[60 * MB], 11) };
     let share = mbps(&clean, &whole(&clean)) / (100.0 * HEADERS);

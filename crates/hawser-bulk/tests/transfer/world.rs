@@ -1,7 +1,7 @@
 //! A sender, a receiver, and links between them, under virtual time.
 //!
-//! 1. [`Link`]: rate, delay, queue, loss, reordering, duplication, and when it is dead. 2. [`World::run`] moves from one event to the
-//!    next: datagrams arrive, timers fire, blocks are read and written. 3. [`Run`]: what came of it.
+//! 1. [`Link`]: rate, delay, queue, loss, reordering, duplication, and when it is dead. 2. [`World::run`] moves from
+//!    one event to the next: datagrams arrive, timers fire, blocks are read and written. 3. [`Run`]: what came of it.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;

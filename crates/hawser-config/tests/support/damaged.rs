@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use hawser_config::ConfigError;
 
-/// Each input cut off, with a byte less, with a quote more and with a line more, at every place: faults point inside it.
+/// Each input cut off, with a byte less, with a quote more and with a line more, at every place: faults point inside
+/// it.
 pub fn assert_places(inputs: &[PathBuf], faults: impl Fn(&str) -> Vec<ConfigError>) {
     for input in inputs {
         let text = std::fs::read_to_string(input).expect("it can be read");

@@ -8,8 +8,9 @@
 //! What grows by how much, and what a loss leaves, is the [`Law`]'s.
 //!
 //! Slow start is each path's own, as RFC 6356 section 3 leaves it: paths that begin together double together, and so
-//! overshoot a bottleneck that they share by what one flow would; each leaves as soon as it sees the queue that all make.
-//! OLIA's draft lets paths beyond the first begin without it; a link that returns would take minutes to fill, so here it does not.
+//! overshoot a bottleneck that they share by what one flow would; each leaves as soon as it sees the queue that all
+//! make. OLIA's draft lets paths beyond the first begin without it; a link that returns would take minutes to fill, so
+//! here it does not.
 
 use super::hystart::HyStart;
 use super::{
@@ -32,8 +33,9 @@ pub(super) trait Law: Send {
     fn leaves(&self) -> f64;
 }
 
-/// Windows acknowledged over which the usual one is averaged, at most: several ways from a loss to the next, of some dozens of
-/// packets each, so that what is left of the sawtooth is no larger share of one path's window than of another's.
+/// Windows acknowledged over which the usual one is averaged, at most: several ways from a loss to the next, of some
+/// dozens of packets each, so that what is left of the sawtooth is no larger share of one path's window than of
+/// another's.
 const USUAL_WINDOWS: f64 = 256.0;
 
 /// Bytes that arrived since the last loss, and between the two before it. Nothing at first. A plain value.

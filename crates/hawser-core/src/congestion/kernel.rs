@@ -6,8 +6,8 @@
 use super::{AckEvent, Controller, LossEvent, PathSnapshot, SocketState, initial_window};
 use crate::units::{ByteCount, Rate, Time};
 
-/// The kernel's controller as a path sees it. Starts with room for an initial window, so that there is something of which
-/// the socket can tell. One path owns it.
+/// The kernel's controller as a path sees it. Starts with room for an initial window, so that there is something of
+/// which the socket can tell. One path owns it.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     room: ByteCount,

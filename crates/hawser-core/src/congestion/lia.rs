@@ -7,9 +7,10 @@
 //!
 //! A loss halves the path's own window.
 //!
-//! The derivation has windows in equilibrium (Wischik et al.: Design, implementation and evaluation of congestion control for
-//! multipath TCP, NSDI 2011, section 2.5), so alpha is reckoned from averaged ones. Of momentary windows that fall at different
-//! times the largest is more than its share, and two paths of one bottleneck took 1.3 of what one flow gets.
+//! The derivation has windows in equilibrium (Wischik et al.: Design, implementation and evaluation of congestion
+//! control for multipath TCP, NSDI 2011, section 2.5), so alpha is reckoned from averaged ones. Of momentary windows
+//! that fall at different times the largest is more than its share, and two paths of one bottleneck took 1.3 of what
+//! one flow gets.
 
 use super::PathSnapshot;
 use super::aimd::Law;

@@ -107,8 +107,8 @@ pub struct RttSnapshot {
     pub variance: Duration,
     /// The least seen in the last ten seconds or so.
     pub min: Duration,
-    /// What the path itself adds to that on the average, where packets overtake each other or come in clumps: the round trips
-    /// are those of the fastest then. Zero where it is little.
+    /// What the path itself adds to that on the average, where packets overtake each other or come in clumps: the round
+    /// trips are those of the fastest then. Zero where it is little.
     pub spread: Duration,
 }
 
@@ -155,8 +155,8 @@ pub struct AckEvent {
     pub delivered: ByteCount,
     /// The path's round trips, with this frame's.
     pub rtt: RttSnapshot,
-    /// This frame's own, without what waited on the way back: none where its newest packet is older than one that was acknowledged
-    /// before, or where it came another way.
+    /// This frame's own, without what waited on the way back: none where its newest packet is older than one that was
+    /// acknowledged before, or where it came another way.
     pub round_trip: Option<Duration>,
     /// When its newest packet arrived, on the peer's clock.
     pub received_at: Time,
@@ -211,7 +211,8 @@ pub struct PathSnapshot {
 pub trait Controller: Send {
     /// `bytes` went out; `in_flight` counts them. `app_limited`: nothing more waits to be sent.
     fn on_sent(&mut self, now: Time, bytes: ByteCount, in_flight: ByteCount, app_limited: bool);
-    /// An acknowledgement frame arrived. `siblings`: the `coupling` of the paths beside it, where this one `is_coupled`.
+    /// An acknowledgement frame arrived. `siblings`: the `coupling` of the paths beside it, where this one
+    /// `is_coupled`.
     fn on_ack(&mut self, ack: &AckEvent, siblings: &[PathSnapshot]);
     /// Packets were declared lost.
     fn on_loss(&mut self, loss: &LossEvent);
@@ -236,8 +237,8 @@ pub trait Controller: Send {
     fn is_ramping(&self) -> bool {
         false
     }
-    /// How much what the path delivers changes from one half second to the next, on the average: a natural logarithm. `None`
-    /// while that is not known.
+    /// How much what the path delivers changes from one half second to the next, on the average: a natural logarithm.
+    /// `None` while that is not known.
     fn variation(&self) -> Option<f64> {
         None
     }

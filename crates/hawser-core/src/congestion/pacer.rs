@@ -7,7 +7,8 @@
 use crate::units::{ByteCount, Rate, Time};
 use std::time::Duration;
 
-/// Packets of a burst at low rates (draft-ietf-ccwg-bbr section 5.6.3, C.send_quantum; RFC 9002 section 7.7 bounds bursts too).
+/// Packets of a burst at low rates (draft-ietf-ccwg-bbr section 5.6.3, C.send_quantum; RFC 9002 section 7.7 bounds
+/// bursts too).
 const BURST_PACKETS: u64 = 2;
 /// Time of a burst at high rates (the same).
 const BURST_TIME: Duration = Duration::from_millis(1);

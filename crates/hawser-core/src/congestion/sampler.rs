@@ -93,8 +93,9 @@ impl DeliverySampler {
         self.app_limited_until = Some(self.delivered.saturating_add(in_flight.0));
     }
 
-    /// A packet of `bytes`, stamped and sent at `sent_at`, was acknowledged by the frame at hand. Where packets overtake each
-    /// other the newest are the fastest, and their short samples are noise: one is taken then of a packet whose own lasted `least`.
+    /// A packet of `bytes`, stamped and sent at `sent_at`, was acknowledged by the frame at hand. Where packets
+    /// overtake each other the newest are the fastest, and their short samples are noise: one is taken then of a packet
+    /// whose own lasted `least`.
     pub fn on_packet_acked(&mut self, stamp: Stamp, sent_at: Time, bytes: ByteCount, now: Time, least: Duration) {
         self.delivered = self.delivered.saturating_add(bytes.0);
         let lasted = now.since(stamp.delivered_at);

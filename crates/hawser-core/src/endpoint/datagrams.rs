@@ -1,4 +1,5 @@
-//! Steps 1 and 2 in: from a datagram to the session that it is for; and what other threads take of both directions (`beside`).
+//! Steps 1 and 2 in: from a datagram to the session that it is for; and what other threads take of both directions
+//! (`beside`).
 
 use super::Endpoint;
 use super::streams::Verdict;
@@ -25,7 +26,8 @@ impl Endpoint {
         self.handle_opened(now, link, remote, local, ecn, (bytes, Opening::default()), sink)
     }
 
-    /// How the datagrams of this one's label are opened, if it is one of a session and nothing but the key is needed for that.
+    /// How the datagrams of this one's label are opened, if it is one of a session and nothing but the key is needed
+    /// for that.
     pub fn opener(&self, now: Time, datagram: &[u8]) -> Option<Opener> {
         let label = DataHeader::decode(&mut Reader::new(datagram)).ok()?.label;
         // Of several, that one is the owner which opens it: no thread but the core's knows them all.
@@ -105,7 +107,8 @@ impl Endpoint {
         verdict
     }
 
-    /// As [`Endpoint::poll_transmit`], but a batch of data may be left in clear: then it is to be sealed so before it is sent.
+    /// As [`Endpoint::poll_transmit`], but a batch of data may be left in clear: then it is to be sealed so before it
+    /// is sent.
     pub fn poll_unsealed(&mut self, now: Time, buffers: &mut dyn Buffers) -> Option<(Transmit, Option<Unsealed>)> {
         self.sealing = Sealing::Later(None);
         let transmit = self.poll_transmit(now, buffers);

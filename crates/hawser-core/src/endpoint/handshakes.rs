@@ -74,8 +74,8 @@ impl Outbox {
 }
 
 impl Endpoint {
-    /// Initiates a handshake with a peer by every link at once, if that is due. Each way has an initiation of its own, so that
-    /// their bytes do not tie the links together.
+    /// Initiates a handshake with a peer by every link at once, if that is due. Each way has an initiation of its own,
+    /// so that their bytes do not tie the links together.
     pub(super) fn initiate_if_due(&mut self, now: Time, id: PeerId) {
         let peer = &mut self.peers[id.0 as usize];
         if peer.next_initiation().is_none_or(|at| at > now) {
@@ -105,8 +105,8 @@ impl Endpoint {
         self.peers[id.0 as usize].ask_anew(now);
     }
 
-    /// An initiation came. Nothing is kept unless it is a known key. A stranger who knows ours gets a cookie, as under load: so
-    /// somebody whose key was forgotten here is told from somebody whom nothing answers.
+    /// An initiation came. Nothing is kept unless it is a known key. A stranger who knows ours gets a cookie, as under
+    /// load: so somebody whose key was forgotten here is told from somebody whom nothing answers.
     pub(super) fn on_initiation(&mut self, now: Time, route: Route, bytes: &[u8]) -> Result<(), DropReason> {
         let Some(id) = self.responder.initiation_id(bytes) else { return self.on_enrolment(now, route, bytes) };
         let known = self.peers.iter().flat_map(|peer| peer.pending.iter()).find(|pending| pending.id == id);
@@ -303,8 +303,8 @@ impl Endpoint {
 
 /// Every way from a link to an endpoint of `peer`; to one that called, the ways back.
 fn routes(links: &[Link], peer: &Peer) -> Vec<Route> {
-    // New keys of a session whose peer answers go by its best path, and by all others where there was no answer by then: each
-    // costs a metered link 300 bytes.
+    // New keys of a session whose peer answers go by its best path, and by all others where there was no answer by
+    // then: each costs a metered link 300 bytes.
     let first = peer.asking_since == Some(peer.asked_at);
     if let Some(way) = peer.session.as_ref().filter(|_| first).and_then(|session| session.best_way(peer.asked_at)) {
         return vec![way];

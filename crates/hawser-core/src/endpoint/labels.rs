@@ -1,8 +1,8 @@
 //! Labels: which session, key and path a data datagram belongs to.
 //!
-//! Labels are computed from keys (docs/wire.md), so two sessions may by chance share one; then both
-//! are tried, and the one whose key opens the datagram has it. What is removed is found by its key and path: the labels of
-//! other peers are never walked over.
+//! Labels are computed from keys (docs/wire.md), so two sessions may by chance share one; then both are tried, and the
+//! one whose key opens the datagram has it. What is removed is found by its key and path: the labels of other peers are
+//! never walked over.
 
 use crate::units::{KeyId, Owner, PathId};
 use crate::wire::Label;

@@ -172,7 +172,8 @@ impl Endpoint {
         }
     }
 
-    /// A window of 10 ms is over, in which the sockets stood so. Whether [`Endpoint::charge`] is to be told what datagrams cost.
+    /// A window of 10 ms is over, in which the sockets stood so. Whether [`Endpoint::charge`] is to be told what
+    /// datagrams cost.
     pub fn handle_load(&mut self, load: Load) -> bool {
         self.shares.on_window(load);
         self.shares.measures()
@@ -358,9 +359,9 @@ impl Endpoint {
         }
     }
 
-    /// A router, or somebody in its name, says that datagrams of `size` bytes from this link do not pass to `remote`, and quotes
-    /// the first bytes of one; without, the link itself has tested that the datagram is one of ours. What quotes none that
-    /// was sent changes nothing and costs a look at each path. Whether it is news.
+    /// A router, or somebody in its name, says that datagrams of `size` bytes from this link do not pass to `remote`,
+    /// and quotes the first bytes of one; without, the link itself has tested that the datagram is one of ours. What
+    /// quotes none that was sent changes nothing and costs a look at each path. Whether it is news.
     pub fn handle_hint(&mut self, id: LinkId, remote: SocketAddr, size: u16, quoted: Option<&[u8]>) -> bool {
         let mut news = false;
         for session in self.peers.iter_mut().filter_map(|peer| peer.session.as_mut()) {

@@ -27,12 +27,12 @@ pub(super) const INITIATE_EVERY: Duration = Duration::from_millis(500);
 const ASK_IDLE: Duration = Duration::from_secs(60);
 /// The search for a new path's MTU takes no longer than this, a lost probe or two included.
 const MTU_SEARCH: Duration = Duration::from_secs(5);
-/// Trains kept for a peer whose session is still being made, the newest: a few first packets of connections, and of a stream
-/// what its sender still waits for.
+/// Trains kept for a peer whose session is still being made, the newest: a few first packets of connections, and of a
+/// stream what its sender still waits for.
 const WAITING_TRAINS: usize = 64;
 
-/// Without an answer for this long a handshake is tried on links that are not preferred, too: twice as long as the round trip that
-/// is assumed before one is known (RFC 9002 section 6.2.2), and the second repetition.
+/// Without an answer for this long a handshake is tried on links that are not preferred, too: twice as long as the
+/// round trip that is assumed before one is known (RFC 9002 section 6.2.2), and the second repetition.
 const FALL_BACK: Duration = Duration::from_millis(700);
 
 /// How the preferred links of a group stand. A plain value.
@@ -118,7 +118,8 @@ impl Peer {
         }
     }
 
-    /// What fits to it, if that is news: lowered at once, raised at most once a minute (the first time when it is known).
+    /// What fits to it, if that is news: lowered at once, raised at most once a minute (the first time when it is
+    /// known).
     pub fn follow_mtu(&mut self, now: Time) -> Option<u16> {
         let session = self.session.as_ref()?;
         let fits = session.least_mtu()?.saturating_sub(DATA_OVERHEAD as u16).max(TUN_MTU_MIN);
@@ -204,8 +205,9 @@ impl Peer {
         self.initiate_at = Some(now);
     }
 
-    /// Ends the session with a peer that closed it, or was silent for too long: the peer may have kept its own, or may hold
-    /// answers that go on with it. `told` says from now on that ours is another; handshakes of before are given up.
+    /// Ends the session with a peer that closed it, or was silent for too long: the peer may have kept its own, or may
+    /// hold answers that go on with it. `told` says from now on that ours is another; handshakes of before are given
+    /// up.
     pub fn end_alone(
         &mut self,
         now: Time,
@@ -262,8 +264,8 @@ impl Peer {
         !self.gone && self.config.public_key == *key
     }
 
-    /// Opens a path on `link` to every endpoint that it can reach: on one that is not preferred only where the others fail, and
-    /// beside a path that works only those that are better.
+    /// Opens a path on `link` to every endpoint that it can reach: on one that is not preferred only where the others
+    /// fail, and beside a path that works only those that are better.
     pub fn open_paths(&mut self, now: Time, link: &Link, others: Preferred) {
         let Some(session) = &mut self.session else { return };
         let best = session.best_rank(link.group).filter(|_| !link.transport.has_aliases());
@@ -299,7 +301,8 @@ impl Peer {
         same_session.or_else(|_| open.open_into(owner.path, header.number.expand(None), bytes, scratch)).is_ok()
     }
 
-    /// Makes the labels known of all paths whose datagrams may come, and forgets those of paths that were skipped for good.
+    /// Makes the labels known of all paths whose datagrams may come, and forgets those of paths that were skipped for
+    /// good.
     pub fn follow_paths(&self, id: PeerId, labels: &mut Labels) {
         let Some(session) = &self.session else { return };
         for (key, open) in self.session_keys(session) {
@@ -321,8 +324,8 @@ impl Peer {
         live.chain(self.pending.iter().filter(ours).map(|pending| (pending.keys.id, &*pending.keys.keys.recv)))
     }
 
-    /// Makes the labels of keys known that wait for their first datagram: of paths of the session that they go on with, or of
-    /// those that a new one begins with.
+    /// Makes the labels of keys known that wait for their first datagram: of paths of the session that they go on with,
+    /// or of those that a new one begins with.
     pub fn label_pending(&self, id: PeerId, pending: &Pending, labels: &mut Labels) {
         let (key, open) = (pending.keys.id, &pending.keys.keys.recv);
         match self.session.as_ref().filter(|_| self.instance == Some(pending.offer.instance)) {

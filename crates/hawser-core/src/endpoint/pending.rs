@@ -6,7 +6,8 @@
 //! 1. What does not count on from the last one known to be genuine, of the same start of the peer, is a recording.
 //!    All of one round, one by each of the peer's links, have one count: each may be answered until one is taken up.
 //! 2. While a place is free, any other gets it: in peace a handshake takes one round trip.
-//! 3. Where none is free, a cookie is asked for, and one that was made for it gets the place of the oldest that was not.
+//! 3. Where none is free, a cookie is asked for, and one that was made for it gets the place of the oldest that was
+//!    not.
 
 use crate::handshake::InitiationId;
 use crate::session::KeySet;
@@ -101,8 +102,9 @@ impl PendingTable {
     }
 
     /// Takes out the handshake of these keys, which a datagram opened under. Others that its start of the peer made
-    /// until then are of no use any more, nor are those of other starts that we answered before: `retire` their keys. A first
-    /// datagram of a start that has ended may still be under way, and would replace the session of the one that lives.
+    /// until then are of no use any more, nor are those of other starts that we answered before: `retire` their keys. A
+    /// first datagram of a start that has ended may still be under way, and would replace the session of the one that
+    /// lives.
     pub fn take(&mut self, key: KeyId, mut retire: impl FnMut(KeyId)) -> Option<Pending> {
         let at = self.places.iter().position(|place| place.keys.id == key)?;
         let taken = self.places.remove(at);

@@ -122,8 +122,8 @@ impl Endpoint {
         }
     }
 
-    /// A configured link whose path is down tries all that it has: other endpoints, of either IP version, and sockets that are not
-    /// preferred; one whose path works, what would be better. One with aliases keeps a path along each.
+    /// A configured link whose path is down tries all that it has: other endpoints, of either IP version, and sockets
+    /// that are not preferred; one whose path works, what would be better. One with aliases keeps a path along each.
     pub(super) fn reopen_paths(&mut self, now: Time) {
         for index in 0..self.peers.len() {
             let peer = &mut self.peers[index];

@@ -4,9 +4,10 @@
 //! names the peer it goes to, the source of a packet from a peer must name that same peer.
 //!
 //! Peers are isolated unless told otherwise. Where the system forwards, a packet from one peer to another leaves by TUN
-//! and comes back, so that it is looked at twice: when it comes from its peer, and when it comes from TUN.
-//! A default route names nobody in particular (`0.0.0.0/0` holds the portal's own networks too), and so counts neither as
-//! the destination the first time, nor as the source the second: no two peers have the same, and one of the two looks finds it.
+//! and comes back, so that it is looked at twice: when it comes from its peer, and when it comes from TUN. A default
+//! route names nobody in particular (`0.0.0.0/0` holds the portal's own networks too), and so counts neither as the
+//! destination the first time, nor as the source the second: no two peers have the same, and one of the two looks finds
+//! it.
 //!
 //! Of a hub (`endpoint/hub.rs`): both members of a pair may send what is of the one that the networks are given to, and
 //! the networks of a peer that is not served are nobody's. Both show only where a packet would be dropped, so that

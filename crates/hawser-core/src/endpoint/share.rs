@@ -1,14 +1,14 @@
 //! What each peer may take of the packet thread's time.
 //!
-//! All peers' datagrams wait in the same sockets: one whose datagrams are dear, or many, fills them, and the kernel drops those of
-//! the others. While none are dropped, nothing is measured and nobody limited. The driver tells after every window of time
-//! how the sockets stood ([`Shares::on_window`]):
+//! All peers' datagrams wait in the same sockets: one whose datagrams are dear, or many, fills them, and the kernel
+//! drops those of the others. While none are dropped, nothing is measured and nobody limited. The driver tells after
+//! every window of time how the sockets stood ([`Shares::on_window`]):
 //!
 //! 1. Once datagrams were dropped, it measures what they cost, and charges that to the peer whose label they bear
 //!    ([`Shares::charge`]).
-//! 2. After each further window in which the sockets never were empty (a standing queue, RFC 8289 section 3.2), the limit becomes half
-//!    of what the greediest took, but no less than what peers took in the mean: only those above the mean ever meet it. A peer
-//!    alone takes nothing from others.
+//! 2. After each further window in which the sockets never were empty (a standing queue, RFC 8289 section 3.2), the
+//!    limit becomes half of what the greediest took, but no less than what peers took in the mean: only those above the
+//!    mean ever meet it. A peer alone takes nothing from others.
 //! 3. After each other it grows by an eighth, until it limits nobody any more.
 //! 4. A peer that took as much in this window is not served before the next ([`Shares::admits`]).
 //!
@@ -19,7 +19,8 @@ use std::time::Duration;
 
 /// The limit at first: nobody can take more of a window than its length (`JUDGE_EVERY` of the driver, 10 ms).
 const WHOLE: Duration = Duration::from_millis(10);
-/// A limit that has grown beyond this is forgotten, 0.2 s after the last standing queue, and with it the cost of measuring.
+/// A limit that has grown beyond this is forgotten, 0.2 s after the last standing queue, and with it the cost of
+/// measuring.
 const FORGOTTEN: Duration = Duration::from_millis(80);
 
 /// How the sockets stood in a window, the worst first.

@@ -15,7 +15,8 @@ pub enum Verdict {
 }
 
 impl Endpoint {
-    /// A link has a stream to `remote` (again): paths along it are probed, and handshakes with peers that have no session initiated, at once.
+    /// A link has a stream to `remote` (again): paths along it are probed, and handshakes with peers that have no
+    /// session initiated, at once.
     pub fn handle_stream_up(&mut self, now: Time, link: LinkId, remote: SocketAddr) {
         for index in 0..self.peers.len() {
             if let Some(session) = &mut self.peers[index].session {

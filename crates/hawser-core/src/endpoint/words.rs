@@ -30,8 +30,8 @@ pub struct Config {
 pub struct Link {
     /// The driver's name of it.
     pub id: LinkId,
-    /// The configured link that it belongs to, which keeps one path: the most preferred that works, and of equal ones the first
-    /// that validates. Where endpoints are aliases it keeps one along each.
+    /// The configured link that it belongs to, which keeps one path: the most preferred that works, and of equal ones
+    /// the first that validates. Where endpoints are aliases it keeps one along each.
     pub group: LinkGroup,
     /// How little it is preferred among those of its group: with 0 it is used at once, else where the others fail.
     pub preference: u8,
@@ -121,15 +121,16 @@ pub enum Event {
         /// Whose.
         peer: PeerId,
     },
-    /// The holder of an invitation's secret has this key. It waits, and asks again: it is answered once the invitation is
-    /// bound to the key ([`super::Endpoint::set_invitations`]).
+    /// The holder of an invitation's secret has this key. It waits, and asks again: it is answered once the invitation
+    /// is bound to the key ([`super::Endpoint::set_invitations`]).
     Enrolment {
         /// Whose secret.
         invitation: InvitationId,
         /// Its key.
         key: PublicKey,
     },
-    /// The secrets of a session's keys, before anything is opened under them; only after [`super::Endpoint::tell_keys`].
+    /// The secrets of a session's keys, before anything is opened under them; only after
+    /// [`super::Endpoint::tell_keys`].
     Keys {
         /// With whom.
         peer: PeerId,

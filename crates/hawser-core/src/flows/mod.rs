@@ -1,14 +1,15 @@
 //! The largest flows, counted only while somebody asks.
 //!
-//! 1. [`FlowWatch::begin`] makes the table. Before that, and after [`FlowWatch::end`], each of the following is one branch.
+//! 1. [`FlowWatch::begin`] makes the table. Before that, and after [`FlowWatch::end`], each of the following is one
+//!    branch.
 //! 2. [`FlowWatch::is_next`]: of all that happens some is looked at (`sampler`).
 //! 3. [`FlowWatch::note_treatment`]: a train was classified.
 //! 4. [`FlowWatch::note_sent`]: a path took packets of it; what is retransmitted or duplicated counts once.
 //! 5. [`FlowWatch::note_received`]: an inner packet came home; a duplicate does not count.
 //! 6. [`FlowWatch::largest`]: those that carried most lately.
 //!
-//! What is told of a flow is exact since it has had its place in the table ([`FlowSnapshot::since`]) while less than 2,000 packets a
-//! second go each way, and an estimate above.
+//! What is told of a flow is exact since it has had its place in the table ([`FlowSnapshot::since`]) while less than
+//! 2,000 packets a second go each way, and an estimate above.
 
 mod sampler;
 mod table;
@@ -38,7 +39,8 @@ pub struct FlowId {
     pub local: IpAddr,
     /// Whoever is behind the peer.
     pub remote: IpAddr,
-    /// Their ports, the local one first; of ICMP echo its identifier and zero. None: it has none, or comes in fragments.
+    /// Their ports, the local one first; of ICMP echo its identifier and zero. None: it has none, or comes in
+    /// fragments.
     pub ports: Option<(u16, u16)>,
 }
 
@@ -200,8 +202,8 @@ impl FlowWatch {
         }
     }
 
-    /// Step 6: at most `most` flows. Towards their order what a flow carried counts half as much after each call, so call
-    /// it once a second. None while it is off.
+    /// Step 6: at most `most` flows. Towards their order what a flow carried counts half as much after each call, so
+    /// call it once a second. None while it is off.
     pub fn largest(&mut self, now: Time, most: usize) -> Option<LargestFlows> {
         let counting = self.counting.as_mut()?;
         counting.samplers.iter_mut().for_each(|sampler| sampler.follow(now));

@@ -1,11 +1,12 @@
-//! Which packets are looked at: each where there are few, a random sample where there are many (RFC 5475 section 5.2; sFlow,
-//! RFC 3176). So counting costs the packet thread the same at any rate, less than a thousandth of it.
+//! Which packets are looked at: each where there are few, a random sample where there are many (RFC 5475 section 5.2;
+//! sFlow, RFC 3176). So counting costs the packet thread the same at any rate, less than a thousandth of it.
 
 use crate::units::{Random, Time};
 use std::time::Duration;
 
-/// Looks a second, for each of what is counted: a look takes 100 to 200 ns, and a flow that has a tenth of the packets is told
-/// within 14 per cent each second, 95 times of 100 (196 · sqrt(1 / looks): Phaal and Panchen, "Packet sampling basics", 2003).
+/// Looks a second, for each of what is counted: a look takes 100 to 200 ns, and a flow that has a tenth of the packets
+/// is told within 14 per cent each second, 95 times of 100 (196 · sqrt(1 / looks): Phaal and Panchen, "Packet sampling
+/// basics", 2003).
 const MOST: f64 = 2_000.0;
 /// How often the part that is looked at follows the rate.
 const WINDOW: Duration = Duration::from_millis(100);

@@ -1,9 +1,9 @@
 //! A table of fixed size in which flows that carry much keep their places.
 //!
 //! A flow belongs to one of [`SETS`] sets by a keyed hash, and has one of its [`WAYS`] places. Where all are taken, it
-//! takes the place of the lightest, and its weight with it (Metwally, Agrawal, El Abbadi: space-saving, ICDT 2005). So a flow
-//! that carries more than an eighth of its set's bytes never loses its place, and of all bytes about a thousandth is enough;
-//! a packet costs the look at one set.
+//! takes the place of the lightest, and its weight with it (Metwally, Agrawal, El Abbadi: space-saving, ICDT 2005). So
+//! a flow that carries more than an eighth of its set's bytes never loses its place, and of all bytes about a
+//! thousandth is enough; a packet costs the look at one set.
 
 use super::{FLOW_PATHS, FlowId, FlowPath, FlowShare, FlowSnapshot};
 use crate::packet::{FlowKey, Inner};

@@ -168,8 +168,8 @@ fn what_a_flow_carried_lately_is_what_was_not_told_before() {
     assert_eq!(largest(&mut watch)[0].sent, ByteCount(1_000));
 }
 
-/// Two flows, of which the second sends every tenth packet, at that rate for a second; what is told of each, and how often one was
-/// looked at.
+/// Two flows, of which the second sends every tenth packet, at that rate for a second; what is told of each, and how
+/// often one was looked at.
 fn a_second_of(watch: &mut FlowWatch, from: Time, packets_per_s: u32) -> ([u64; 2], u32) {
     let flows = [1, 2].map(|port| inner(&packet(port)));
     let mut looks = 0;

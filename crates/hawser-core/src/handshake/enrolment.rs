@@ -2,8 +2,8 @@
 //!
 //! An enrolling initiation has the bytes of any other, and differs by three keys:
 //!
-//! 1. mac1's key is made of the secret too. It says which secret the sender holds before anything costly is done, and binds
-//!    the sealed public key to it: who does not hold the secret can neither make one nor put another key into it.
+//! 1. mac1's key is made of the secret too. It says which secret the sender holds before anything costly is done, and
+//!    binds the sealed public key to it: who does not hold the secret can neither make one nor put another key into it.
 //! 2. The pre-shared key is made of the secret, so that nobody else can read the response.
 //! 3. The prologue is another one: no message of an enrolment is of use in a handshake for a session, or the other way.
 //!

@@ -172,7 +172,8 @@ impl Initiator {
     }
 
     /// Takes a cookie reply: the next initiation by its way says it. Anybody who saw an initiation and knows the peer's
-    /// public key can make one, so that nothing else may follow from it. Says whether the initiation had a cookie already.
+    /// public key can make one, so that nothing else may follow from it. Says whether the initiation had a cookie
+    /// already.
     ///
     /// # Errors
     /// [`HandshakeError`] where it answers none of the attempts; nothing has changed.
@@ -239,7 +240,8 @@ impl Initiator {
         self.peer
     }
 
-    /// The latest cookie of [`Way::ONLY`]. Another one under the same secret of the responder is for another address or port.
+    /// The latest cookie of [`Way::ONLY`]. Another one under the same secret of the responder is for another address or
+    /// port.
     pub fn cookie(&self) -> Option<Cookie> {
         self.memory.cookie(Way::ONLY)
     }

@@ -246,7 +246,8 @@ impl Lock {
         }
     }
 
-    /// Whether the tag is right for what stands in clear; takes the same time for every wrong one. Never for what is hidden.
+    /// Whether the tag is right for what stands in clear; takes the same time for every wrong one. Never for what is
+    /// hidden.
     fn verifies(&self, nonce: Nonce, covered: &[u8], tag: &[u8; TAG_LEN]) -> bool {
         match self {
             Lock::Encrypt(_) => false,

@@ -51,8 +51,8 @@ fn mac_of(key: &[u8], parts: &[&[u8]]) -> Blake2s128Mac {
     parts.iter().fold(mac, |mac, part| mac.chain_update(part))
 }
 
-/// The key of mac1 of messages to one portal: known to all who know its public key, and its secret where it enrols. No zero value;
-/// share it.
+/// The key of mac1 of messages to one portal: known to all who know its public key, and its secret where it enrols. No
+/// zero value; share it.
 #[derive(Clone)]
 pub(super) struct Mac1Key([u8; KEY_LEN]);
 

@@ -50,8 +50,8 @@ pub const REKEY_AFTER: Duration = Duration::from_secs(120);
 /// 2^28 packets of 2 KiB that AES-GCM allows under one key (RFC 9001 appendix B.1.1).
 pub const REKEY_AFTER_PACKETS: u64 = 1 << 26;
 
-/// Who answered the handshake begins one itself where the initiator is late by this: it may have no way to (WireGuard leaves time
-/// to the initiator; with 150 s there are 30 s of attempts before the end).
+/// Who answered the handshake begins one itself where the initiator is late by this: it may have no way to (WireGuard
+/// leaves time to the initiator; with 150 s there are 30 s of attempts before the end).
 pub const ASK_AFTER: Duration = Duration::from_secs(150);
 /// The same in packets: half as many again.
 pub const ASK_AFTER_PACKETS: u64 = REKEY_AFTER_PACKETS + REKEY_AFTER_PACKETS / 2;

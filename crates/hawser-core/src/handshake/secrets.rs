@@ -1,14 +1,15 @@
 //! The secrets of a key set, and the line of a key log that tells them to who reads a capture.
 //!
 //! 1. A direction's secrets ([`KeySecrets`]) are what its keys are made of. 2. The endpoint hands out both directions'
-//!    ([`SessionSecrets`]) only after `Endpoint::tell_keys`. 3. [`KeyLogEntry`] writes and reads them as a line of text:
+//!    ([`SessionSecrets`]) only after `Endpoint::tell_keys`. 3. [`KeyLogEntry`] writes and reads them as a line of
+//!    text:
 //!
 //! ```text
 //! hawser-keys-1 PEER new|next CIPHER PROTECTION sent KEY IV LABEL-KEY received KEY IV LABEL-KEY
 //! ```
 //!
-//! `PEER` is what the portal calls the peer, `new` begins a session and `next` goes on with it; the secrets are hexadecimal.
-//! `sent` is what the portal that wrote the line seals, `received` what it opens.
+//! `PEER` is what the portal calls the peer, `new` begins a session and `next` goes on with it; the secrets are
+//! hexadecimal. `sent` is what the portal that wrote the line seals, `received` what it opens.
 
 use std::fmt::{self, Write as _};
 use std::str::{FromStr, SplitAsciiWhitespace};

@@ -62,8 +62,8 @@ pub fn verifies(pseudo: u16, bytes: &[u8]) -> bool {
     add(pseudo, sum(bytes)) == ALL_ONES
 }
 
-/// The checksum of a transport header and what follows, in which it stands at `offset` with the pseudo-header's sum in it.
-/// UDP's is never zero, which says that there is none (RFC 768, RFC 8200 section 8.1).
+/// The checksum of a transport header and what follows, in which it stands at `offset` with the pseudo-header's sum in
+/// it. UDP's is never zero, which says that there is none (RFC 768, RFC 8200 section 8.1).
 pub fn of_transport(bytes: &[u8], offset: u16) -> u16 {
     match !sum(bytes) {
         0 if offset == UDP_OFFSET => ALL_ONES,

@@ -5,9 +5,11 @@ use std::fmt;
 
 /// How many flow buckets a session has: what 12 bits of a DATA frame name (docs/wire.md).
 pub const FLOW_BUCKETS: usize = 1 << 12;
-/// How many of them, the last ones, are ICMP's. With 300 streams in the others a ping had one with a stream in 7 of 100 cases.
+/// How many of them, the last ones, are ICMP's. With 300 streams in the others a ping had one with a stream in 7 of 100
+/// cases.
 const ICMP_BUCKETS: usize = 1 << 7;
-/// The buckets of flows whose losses are not retransmitted, below those of ICMP: whose order is restored shares none with them.
+/// The buckets of flows whose losses are not retransmitted, below those of ICMP: whose order is restored shares none
+/// with them.
 const UNRESENT_BUCKETS: usize = 1 << 7;
 /// The buckets of all others.
 const RESENT_BUCKETS: usize = FLOW_BUCKETS - ICMP_BUCKETS - UNRESENT_BUCKETS;

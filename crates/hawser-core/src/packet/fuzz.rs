@@ -29,8 +29,8 @@ pub fn packet(bytes: &[u8]) {
     assert_eq!(store.bytes_held(), 0);
 }
 
-/// Any packets on their way to TUN, each behind a byte of flags and two of its length: nothing is lost or added, and each
-/// super-packet is a packet.
+/// Any packets on their way to TUN, each behind a byte of flags and two of its length: nothing is lost or added, and
+/// each super-packet is a packet.
 pub fn coalesce(input: &[u8]) {
     let (mut coalescer, mut pushed, mut rest) = (Coalescer::new(true), 0, input);
     while let [flags, high, low, behind @ ..] = rest {

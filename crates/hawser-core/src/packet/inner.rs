@@ -144,8 +144,8 @@ impl Inner {
         }
     }
 
-    /// The flow bucket, of flows whose losses are retransmitted, or are not. Fragments hash by addresses and protocol alone,
-    /// so that all of them meet.
+    /// The flow bucket, of flows whose losses are retransmitted, or are not. Fragments hash by addresses and protocol
+    /// alone, so that all of them meet.
     pub fn bucket(&self, key: &FlowKey, resend: bool) -> FlowBucket {
         let ports = match (self.transport, self.ports) {
             (Transport::Fragment, _) | (_, None) => 0,

@@ -2,7 +2,8 @@
 
 /// The largest buffer: an IPv6 packet with the longest payload (65,535 + 40 bytes), rounded up.
 pub const LARGEST: usize = 65_536 + 64;
-/// Buffer sizes, bytes: acknowledgements, small packets (calls, names, games), one packet, and doublings up to a whole train.
+/// Buffer sizes, bytes: acknowledgements, small packets (calls, names, games), one packet, and doublings up to a whole
+/// train.
 const CLASSES: [usize; 9] = [256, 512, 1_024, 2_048, 4_096, 8_192, 16_384, 32_768, LARGEST];
 
 /// Free buffers by size class. Empty at first; `take` allocates when it has to. One owner, no sharing.

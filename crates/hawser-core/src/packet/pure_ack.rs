@@ -12,9 +12,9 @@ const DATA_OFFSET: usize = 12;
 const TIMESTAMPS: u8 = 8;
 const TIMESTAMPS_LEN: u8 = 10;
 
-/// Whether `newer` acknowledges more than `older`, and says all else that `older` does: both are of one flow, nothing but
-/// acknowledgements, with the same sequence number and ECN bits and no option but timestamps. One with SACK blocks, a repeated one
-/// and one that only changes the window say something of their own.
+/// Whether `newer` acknowledges more than `older`, and says all else that `older` does: both are of one flow, nothing
+/// but acknowledgements, with the same sequence number and ECN bits and no option but timestamps. One with SACK blocks,
+/// a repeated one and one that only changes the window say something of their own.
 pub(super) fn supersedes(newer: (&[u8], &Inner), older: (&[u8], &Inner)) -> bool {
     let Some(new) = pure(newer) else { return false };
     let Some(old) = pure(older) else { return false };

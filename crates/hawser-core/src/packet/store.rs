@@ -17,8 +17,8 @@ const TAKE_OVER: usize = 32_768;
 /// Most bytes of buffers that trains may hold: the 32 MiB of a queue and as much again in flight,
 /// with room for what rounding to buffer sizes adds.
 const MAX_HELD: usize = 96 << 20;
-/// What one owner may hold beside what is free, times that: a single one two thirds of all, and n greedy ones leave one part in
-/// 2n + 1 free (dynamic thresholds, Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
+/// What one owner may hold beside what is free, times that: a single one two thirds of all, and n greedy ones leave one
+/// part in 2n + 1 free (dynamic thresholds, Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
 const SHARE: usize = 2;
 /// Segments in a word of `released`.
 const WORD: u16 = 64;
@@ -157,8 +157,8 @@ impl TrainStore {
         TrainId { slot, generation: place.generation }
     }
 
-    /// A train that was just admitted counts towards what `owner` holds. False where that is more than its share: the caller is
-    /// to release it. Panics like `train`.
+    /// A train that was just admitted counts towards what `owner` holds. False where that is more than its share: the
+    /// caller is to release it. Panics like `train`.
     #[must_use]
     pub fn charge(&mut self, id: TrainId, owner: u32) -> bool {
         let slot = &mut self.slots[id.slot as usize];

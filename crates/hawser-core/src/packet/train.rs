@@ -303,8 +303,8 @@ impl Train {
         self.shape.bucket
     }
 
-    /// How its order matters: what is not retransmitted is not waited for; and an acknowledgement of TCP waits for none, as
-    /// it says all that older ones said, and who receives it tells old from new (RFC 9293 section 3.10.7.4).
+    /// How its order matters: what is not retransmitted is not waited for; and an acknowledgement of TCP waits for
+    /// none, as it says all that older ones said, and who receives it tells old from new (RFC 9293 section 3.10.7.4).
     pub fn class(&self) -> Class {
         let at_once = !self.shape.treatment.resend || self.is_bare_ack();
         if at_once { Class::Unordered } else { self.shape.inner.class() }

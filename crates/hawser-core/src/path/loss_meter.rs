@@ -1,4 +1,5 @@
-//! The share of packets that a path loses, smoothed, once with a long and once with a short memory; and whether a spell of loss was none at all.
+//! The share of packets that a path loses, smoothed, once with a long and once with a short memory; and whether a spell
+//! of loss was none at all.
 
 use crate::units::Time;
 use std::time::Duration;

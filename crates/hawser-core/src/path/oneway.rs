@@ -51,7 +51,8 @@ impl OneWayDelay {
         let delay = difference.clamp(-bound, bound) as i64;
         self.min.record(now, delay);
         self.floor.record(now, delay);
-        // What waited on a path that is asked once a second has drained meanwhile; else it would keep for ten what one stall was.
+        // What waited on a path that is asked once a second has drained meanwhile; else it would keep for ten what one
+        // stall was.
         let stale = now.since(self.sampled_at) >= STALE_LEAST && self.smoothed.is_some_and(|smoothed| delay < smoothed);
         let drained = if stale { self.expected_us(now, delay) } else { self.smoothed };
         (self.sampled_at, self.latest) = (now, delay);

@@ -171,8 +171,8 @@ mod tests {
 
     #[test]
     fn every_set_of_ten_numbers_loses_its_oldest_ranges_where_an_acknowledgement_has_no_room_for_them() {
-        // A frame of small numbers takes a byte for each but the count: type, path, largest, delay, time, the first range and
-        // three counts of ECN; and two for each further range.
+        // A frame of small numbers takes a byte for each but the count: type, path, largest, delay, time, the first
+        // range and three counts of ECN; and two for each further range.
         const HEAD: usize = 11;
         for all in 1..1_u32 << 10 {
             let set = set(&of_mask(all));

@@ -96,8 +96,8 @@ impl ReceivedPackets {
         verdict
     }
 
-    /// The first packet of a path, a gap, a packet out of order and a CE mark are acknowledged at once, but not over and over
-    /// (RFC 9000 section 13.2.1); the others every few packets or after the delay.
+    /// The first packet of a path, a gap, a packet out of order and a CE mark are acknowledged at once, but not over
+    /// and over (RFC 9000 section 13.2.1); the others every few packets or after the delay.
     fn on_ack_eliciting(&mut self, now: Time, may_wait: bool) {
         self.unacked = self.unacked.saturating_add(1);
         let expected = self.pace.on_packet(now, self.policy.max_delay);

@@ -17,7 +17,8 @@ pub struct RttEstimator {
     min: WindowedMin,
     has_sample: bool,
     sampled_at: Time,
-    /// The smoothed age of packets when they are acknowledged, all of them, and its least: the round trip of an average packet.
+    /// The smoothed age of packets when they are acknowledged, all of them, and its least: the round trip of an average
+    /// packet.
     age: Duration,
     /// Frames that it was smoothed over, as far as it matters.
     aged: u32,
@@ -66,8 +67,8 @@ impl RttEstimator {
         let ack_delay = ack_delay.min(MAX_ACK_DELAY);
         // A delay that would put the sample under the least is not the path's (section 5.3).
         let adjusted = if latest >= min + ack_delay { latest - ack_delay } else { latest };
-        // Weights of RFC 6298 suppose a sample each round trip. A path that is asked once a second would keep for ten seconds
-        // what a stall taught it, and nobody would use it meanwhile.
+        // Weights of RFC 6298 suppose a sample each round trip. A path that is asked once a second would keep for ten
+        // seconds what a stall taught it, and nobody would use it meanwhile.
         if !fresh && adjusted < self.snapshot.smoothed {
             self.snapshot.smoothed = adjusted;
             self.snapshot.variance = self.snapshot.variance.min(adjusted / 2);
@@ -78,8 +79,8 @@ impl RttEstimator {
         self.snapshot.smoothed = (self.snapshot.smoothed * 7 + adjusted) / 8;
     }
 
-    /// Takes in the round trip of a packet whose acknowledgement came by another path: the next may come that way too, and is
-    /// not overdue before. It is no sample of this path.
+    /// Takes in the round trip of a packet whose acknowledgement came by another path: the next may come that way too,
+    /// and is not overdue before. It is no sample of this path.
     pub fn on_detour(&mut self, latest: Duration) {
         self.detour = latest.saturating_sub(self.snapshot.smoothed);
     }
@@ -102,9 +103,9 @@ impl RttEstimator {
         self.snapshot
     }
 
-    /// How long after a packet its acknowledgement is overdue (RFC 9002 section 6.2.1), by the way that the last one came. But
-    /// deviation counts for a round trip or a second at most: a packet that a link kept through an outage of 13 s would have
-    /// the next outage be noticed after as long, and twice that.
+    /// How long after a packet its acknowledgement is overdue (RFC 9002 section 6.2.1), by the way that the last one
+    /// came. But deviation counts for a round trip or a second at most: a packet that a link kept through an outage of
+    /// 13 s would have the next outage be noticed after as long, and twice that.
     pub fn pto(&self, max_ack_delay: Duration) -> Duration {
         let RttSnapshot { smoothed, variance, .. } = self.snapshot;
         let deviation = (variance * 4).max(GRANULARITY).min(smoothed.max(DEVIATION_MAX));

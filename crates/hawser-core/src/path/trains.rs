@@ -1,5 +1,5 @@
-//! Whether trains arrive on a path. Some ways out of a host spoil what the kernel cuts trains into: behind a NAT that rewrites
-//! ports before the cut (nftables `masquerade random`), Linux sends every segment with a wrong UDP checksum.
+//! Whether trains arrive on a path. Some ways out of a host spoil what the kernel cuts trains into: behind a NAT that
+//! rewrites ports before the cut (nftables `masquerade random`), Linux sends every segment with a wrong UDP checksum.
 //!
 //! 1. `on_lost`, `on_acked`, `on_single`: what became of datagrams that left in trains, and that others arrived.
 //! 2. Trains alone are lost, again and again: their datagrams leave one by one for a while.

@@ -2,8 +2,9 @@
 //!
 //! 1. `begin`: a challenge with an unpredictable token goes to the remote address, again after one, two and four probe
 //!    timeouts (half a second at most); then validation has failed.
-//! 2. `on_response`: a token comes back, by whatever path: the address that it was sent to is validated. A token is good
-//!    for [`super::constants::TOKEN_LIFE`], however many were sent after it: links keep packets through an outage, and deliver them late.
+//! 2. `on_response`: a token comes back, by whatever path: the address that it was sent to is validated. A token is
+//!    good for [`super::constants::TOKEN_LIFE`], however many were sent after it: links keep packets through an outage,
+//!    and deliver them late.
 //! 3. `on_received`: the newest packet comes from another address: that one is challenged, while the old stays in
 //!    use until the new is validated.
 //! 4. `room`: an address that is not validated gets at most three times the bytes that came from it.

@@ -44,7 +44,8 @@ pub fn choose(tuning: &Tuning, paths: &[PathView], fastest: usize) -> PathSet {
     fed.fold(best.1, |set, (index, _)| set.with(index))
 }
 
-/// By what factor a flow is worse off, 0 to 1, whose packets take this many µs in the place of the fastest path's delay.
+/// By what factor a flow is worse off, 0 to 1, whose packets take this many µs in the place of the fastest path's
+/// delay.
 fn longer(tuning: &ActiveSet, first: &PathView) -> impl Fn(f64) -> f64 {
     let base = first.floor_us as f64;
     let round_trip = (first.least_rtt.as_micros() as f64).max(tuning.round_trip_min_us);

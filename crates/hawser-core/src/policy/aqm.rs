@@ -6,10 +6,10 @@
 //! - *limit*: the memory for what waits grows with the bond's rate.
 //! - *quantum*: a bulk flow's turn lasts a time and not a packet, so that trains stay whole (RFC 8290 section 5.2.4 has
 //!   one packet, for slow links).
-//! - *target*: a window that pays for bursts and the paths' own round trips. RFC 8289 section 4.3 has a part of a round trip,
-//!   for queues that many flows share; a drop costs a bulk flow as long without order as its queue lasts.
-//! - *memory*: a sender that is cut when a link is lost, or fades, leaves the links idle when that returns. The window that
-//!   filled all of them waits longer meanwhile, and nothing of it is dropped for as long as outages last.
+//! - *target*: a window that pays for bursts and the paths' own round trips. RFC 8289 section 4.3 has a part of a round
+//!   trip, for queues that many flows share; a drop costs a bulk flow as long without order as its queue lasts.
+//! - *memory*: a sender that is cut when a link is lost, or fades, leaves the links idle when that returns. The window
+//!   that filled all of them waits longer meanwhile, and nothing of it is dropped for as long as outages last.
 //! - *varying*: for longer where rates vary, or nobody knows yet whether they do.
 //! - *shorten*: a drop from a long queue takes its newest part and not its head, so that what is retransmitted waits
 //!   for a short one (`queue/shorten.rs`).
@@ -71,8 +71,8 @@ pub fn carried(paths: &[PathView], active: PathSet) -> u64 {
 /// How it is managed at this rate.
 pub fn decide(tuning: &Tuning, paths: &[PathView], fastest: &PathView, peak: Peak) -> Aqm {
     let constants = &tuning.aqm;
-    // Those outside of the active set too: they take what overflows, and a target that came and went with them would drop
-    // each time what it had let wait.
+    // Those outside of the active set too: they take what overflows, and a target that came and went with them would
+    // drop each time what it had let wait.
     let usable = || paths.iter().filter(|view| view.usable);
     let variation = usable().map(|view| view.variation.unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
     let round_trip = usable().map(|view| view.least_rtt).fold(Duration::ZERO, Duration::max);

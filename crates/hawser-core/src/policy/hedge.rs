@@ -1,17 +1,17 @@
 //! What sparse flows have under way on a path that is late goes by another one too.
 //!
-//! *Principle*: a packet whose answer is overdue is late, whether it was lost or waits in a link whose rate fell: a copy is sent
-//! before anybody can call it lost (reinjection by age: XLINK, SIGCOMM 2021, section 5). A packet that waits so holds up
-//! whatever came after it in its flow. Sparse packets are few, so copies are cheap; they cost at most a share of what is sent,
-//! and what there is no credit for is not copied.
+//! *Principle*: a packet whose answer is overdue is late, whether it was lost or waits in a link whose rate fell: a
+//! copy is sent before anybody can call it lost (reinjection by age: XLINK, SIGCOMM 2021, section 5). A packet that
+//! waits so holds up whatever came after it in its flow. Sparse packets are few, so copies are cheap; they cost at most
+//! a share of what is sent, and what there is no credit for is not copied.
 
 use super::tuning::Hedge as Tuning;
 use super::{PathSet, PathView};
 use crate::units::ByteCount;
 use std::time::Duration;
 
-/// How long after a packet its answer is overdue, on a path with this round trip. A stall that is over makes the averages long for
-/// some time, and the next one is not to be waited for the longer.
+/// How long after a packet its answer is overdue, on a path with this round trip. A stall that is over makes the
+/// averages long for some time, and the next one is not to be waited for the longer.
 pub fn answer_time(tuning: &Tuning, smoothed: Duration, latest: Duration, deviation: Duration) -> Duration {
     let usual = smoothed.min(latest);
     usual + (deviation * tuning.deviations).min(usual).max(tuning.patience)

@@ -1,12 +1,13 @@
 //! What goes by a second path too.
 //!
 //! *Principle*: a loss costs an in-order flow the time of its repair, and repairs that are lost cost it again
-//! (reinjection in multipath QUIC: XLINK, SIGCOMM 2021). What was lost twice goes by two paths, since a third loss would
-//! hold its flow up. Few packets are lost twice, so this costs next to nothing.
+//! (reinjection in multipath QUIC: XLINK, SIGCOMM 2021). What was lost twice goes by two paths, since a third loss
+//! would hold its flow up. Few packets are lost twice, so this costs next to nothing.
 //!
-//! A slower path that keeps what it was given holds up all that overtook it, until the sender's window is full and the faster
-//! paths are idle: what they would bring home sooner goes by the fastest one too then (opportunistic retransmission: Raiciu et
-//! al., NSDI 2012, section 4.2). It costs what nobody else would have sent, and at most what hedging may.
+//! A slower path that keeps what it was given holds up all that overtook it, until the sender's window is full and the
+//! faster paths are idle: what they would bring home sooner goes by the fastest one too then (opportunistic
+//! retransmission: Raiciu et al., NSDI 2012, section 4.2). It costs what nobody else would have sent, and at most what
+//! hedging may.
 //!
 //! What a suspect path has in flight goes by the others at once (`session::timeout`).
 
@@ -37,8 +38,8 @@ impl Reinjection {
     }
 }
 
-/// Whether a copy by path `here`, sent now, may be home before what path `there` was given so long ago: it is by the delays, or
-/// nobody knows, because an answer would have been there by now if nothing waited in that path.
+/// Whether a copy by path `here`, sent now, may be home before what path `there` was given so long ago: it is by the
+/// delays, or nobody knows, because an answer would have been there by now if nothing waited in that path.
 pub fn is_sooner(tuning: &Tuning, elapsed: Duration, there: &PathView, here: &PathView) -> bool {
     let copied = micros(elapsed).saturating_add(here.delay_us);
     copied < there.delay_us || elapsed > there.least_rtt + tuning.patience

@@ -129,8 +129,8 @@ constants! {
     /// Which paths are worth their delay. A plain value.
     ActiveSet {
         /// The exponent by which a longer round trip weighs against more rate. 40 Mbit/s 10 ms beside 10 Mbit/s 40 ms
-        /// must be used (below 0.24), 5 Mbit/s 75 ms ± 20 beside 100 Mbit/s 10 ms must not (above 0.03). Links of 37, 8 and
-        /// 3 Mbit/s, 12, 45 and 90 ms carry 0.97 of what they have with 0.08, 0.90 with 0.17. Neutral: 0.
+        /// must be used (below 0.24), 5 Mbit/s 75 ms ± 20 beside 100 Mbit/s 10 ms must not (above 0.03). Links of 37, 8
+        /// and 3 Mbit/s, 12, 45 and 90 ms carry 0.97 of what they have with 0.08, 0.90 with 0.17. Neutral: 0.
         delay_weight: f64 = 0.08,
         /// A path that is probed with a flow's own packets costs it at most this factor of its score; else redundant
         /// copies probe it: a round trip longer by a third does. Neutral: 0.
@@ -191,11 +191,11 @@ constants! {
     Reinjection {
         /// A segment goes by one path alone up to this try: the third loss would hold its flow up. Neutral: MAX.
         tries_alone: u8 = 2,
-        /// With at most this part of its window in flight a path is nearly idle: half of what fills it, where the window is two
-        /// bandwidth-delay products. Neutral: 0.
+        /// With at most this part of its window in flight a path is nearly idle: half of what fills it, where the
+        /// window is two bandwidth-delay products. Neutral: 0.
         idle_part: u32 = 4,
-        /// An answer may take this much longer than the least round trip: an acknowledgement waits for 5 ms, and a host may be busy
-        /// for as long again.
+        /// An answer may take this much longer than the least round trip: an acknowledgement waits for 5 ms, and a host
+        /// may be busy for as long again.
         patience: Duration = Duration::from_millis(10),
     }
 }
@@ -203,10 +203,12 @@ constants! {
 constants! {
     /// What of sparse flows goes by a second path too. A plain value.
     Hedge {
-        /// As many mean deviations of the round trip an answer may be late (RFC 6298 section 2, K): with 1 and 2, copies of what is
-        /// not late fill the queues of loss-based controllers (two links with OLIA carry 5 % less), and calls fare no better.
+        /// As many mean deviations of the round trip an answer may be late (RFC 6298 section 2, K): with 1 and 2,
+        /// copies of what is not late fill the queues of loss-based controllers (two links with OLIA carry 5 % less),
+        /// and calls fare no better.
         deviations: u32 = 4,
-        /// And this long in any case: an acknowledgement waits for 5 ms, and a host or a cell may be busy for as long again.
+        /// And this long in any case: an acknowledgement waits for 5 ms, and a host or a cell may be busy for as long
+        /// again.
         patience: Duration = Duration::from_millis(10),
         /// The share of what is sent that copies may cost. Neutral: 0.
         share: f64 = 0.05,
@@ -227,19 +229,21 @@ constants! {
         quantum_time: Duration = Duration::from_micros(150),
         /// And is at most one large train, bytes. Neutral: 0.
         quantum_max: ByteCount = ByteCount(65_536),
-        /// CoDel's target where rates are steady, at what the paths carried most of late. Neutral: 5 ms (RFC 8289 section 4.3).
+        /// CoDel's target where rates are steady, at what the paths carried most of late. Neutral: 5 ms (RFC 8289
+        /// section 4.3).
         target: Duration = Duration::from_millis(100),
         /// For how long that is remembered: what most outages last. Neutral: 0.
         memory: Duration = Duration::from_secs(10),
-        /// And where they vary: recorded drives carry 3 % more with 0.2 s than with a round trip of the fastest path, 6 % with
+        /// And where they vary: recorded drives carry 3 % more with 0.2 s than with a round trip of the fastest path, 6
+        /// % with
         /// 0.4 s and 0.6 s, no more with 0.8 s. Neutral: `target`.
         target_varying: Duration = Duration::from_millis(600),
-        /// That is where they vary by this on the average (`congestion::Controller::variation`); less where less. Links in cars
-        /// have 0.1 to 0.3.
+        /// That is where they vary by this on the average (`congestion::Controller::variation`); less where less. Links
+        /// in cars have 0.1 to 0.3.
         varies: f64 = 0.1,
-        /// A drop leaves so much of a flow's queue that lasts four times as long, time: a stream's gap is twice this and a
-        /// round trip, for what the sender adds meanwhile waits ahead of what it retransmits. With 100 ms the kernel's streams had
-        /// gaps of 260 ms; on recorded drives either is as good. Neutral: MAX.
+        /// A drop leaves so much of a flow's queue that lasts four times as long, time: a stream's gap is twice this
+        /// and a round trip, for what the sender adds meanwhile waits ahead of what it retransmits. With 100 ms the
+        /// kernel's streams had gaps of 260 ms; on recorded drives either is as good. Neutral: MAX.
         kept: Duration = Duration::from_millis(50),
         /// CoDel's interval is at least this (RFC 8289 section 4.2).
         interval_min: Duration = Duration::from_millis(100),

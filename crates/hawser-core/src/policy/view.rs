@@ -48,8 +48,8 @@ pub struct PathView {
     pub spread: Duration,
     /// What the path carries, as its controller believes; `None` while unknown.
     pub rate: Option<Rate>,
-    /// How much what it delivers changes from one half second to the next, on the average: a natural logarithm; `None` while
-    /// that is not known.
+    /// How much what it delivers changes from one half second to the next, on the average: a natural logarithm; `None`
+    /// while that is not known.
     pub variation: Option<f64>,
     /// What may be in flight; while the path is probed it doubles each round trip.
     pub window: ByteCount,

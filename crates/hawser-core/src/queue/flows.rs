@@ -1,5 +1,5 @@
-//! The flows of a queue and the two lists that deficit round robin walks (RFC 8290 section 4): a pair of lists for each priority
-//! (`levels`).
+//! The flows of a queue and the two lists that deficit round robin walks (RFC 8290 section 4): a pair of lists for each
+//! priority (`levels`).
 //!
 //! ```text
 //!            enqueue                 quantum used up, or empty
@@ -23,8 +23,8 @@ use std::time::Duration;
 /// No flow: above every bucket.
 const NO_FLOW: u16 = u16::MAX;
 
-/// A flow is sparse that finds its queue empty, and of which at most [`SPARSE_MOST`] is pulled in this time, 330 kbit/s: a call
-/// takes 100 kbit/s, a game's state 240.
+/// A flow is sparse that finds its queue empty, and of which at most [`SPARSE_MOST`] is pulled in this time, 330
+/// kbit/s: a call takes 100 kbit/s, a game's state 240.
 const SPARSE_WINDOW: Duration = Duration::from_millis(100);
 const SPARSE_MOST: ByteCount = ByteCount(4 << 10);
 
@@ -47,8 +47,8 @@ pub(super) struct Flow {
     pub(super) backlog: ByteCount,
     /// Bytes it may still send in this round; below zero when it took more.
     pub(super) deficit: i64,
-    /// It has not used up what it may send in this round: a sparse flow that sends more than once in a round of many fat
-    /// ones does not wait for its turn (as in CAKE).
+    /// It has not used up what it may send in this round: a sparse flow that sends more than once in a round of many
+    /// fat ones does not wait for its turn (as in CAKE).
     pub(super) sparse: bool,
     /// Turns of old flows before its round began ([`Flows::turns`]).
     pub(super) round_at: u64,
@@ -177,8 +177,8 @@ impl Flows {
         all.max_by_key(|&at| self.get(at).backlog)
     }
 
-    /// A flow that had nothing waiting got something of this priority. New ones, and old ones for which a round has passed, may send
-    /// `quantum` before all others of theirs.
+    /// A flow that had nothing waiting got something of this priority. New ones, and old ones for which a round has
+    /// passed, may send `quantum` before all others of theirs.
     pub(super) fn awake(&mut self, at: FlowBucket, priority: i8, quantum: ByteCount) {
         if usize::from(self.get(at).level) != level(priority) {
             self.unlink(at);

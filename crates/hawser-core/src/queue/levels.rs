@@ -1,8 +1,9 @@
 //! Priorities: whose turn it is when flows of several wait.
 //!
-//! 1. Flows of the highest priority that waits have their turns first, as RFC 8290 gives them out; then those of the next.
-//! 2. Lower ones are not starved: once 16 turns went before them they have one, in turn among them. So they get together at
-//!    least one byte in 17 of what leaves while they wait, if the paths that pull may carry them.
+//! 1. Flows of the highest priority that waits have their turns first, as RFC 8290 gives them out; then those of the
+//!    next.
+//! 2. Lower ones are not starved: once 16 turns went before them they have one, in turn among them. So they get
+//!    together at least one byte in 17 of what leaves while they wait, if the paths that pull may carry them.
 
 use crate::treatment::PRIORITY_MOST;
 use crate::units::ByteCount;

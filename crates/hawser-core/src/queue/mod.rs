@@ -2,7 +2,8 @@
 //!
 //! 1. `enqueue` puts a train behind its flow, or an acknowledgement in the place of an older one (`ack_filter` holds
 //!    some of those for a moment); too much altogether costs the fattest flow its head.
-//! 2. `pull` walks the flows in turn, those of a higher priority first (`levels`); the path that pulls takes, skips or stops at each.
+//! 2. `pull` walks the flows in turn, those of a higher priority first (`levels`); the path that pulls takes, skips or
+//!    stops at each.
 //! 3. CoDel judges what is about to be taken: one segment is dropped, or marked where ECN allows. A long queue is
 //!    shortened in the place of that (`shorten`).
 //! 4. What is taken are consecutive segments of one train; the rest of it stays at the head.

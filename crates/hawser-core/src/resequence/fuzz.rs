@@ -9,8 +9,8 @@ const HOLD: Duration = Duration::from_millis(300);
 /// Packets in progress at most.
 const PARTIAL_MAX: usize = 64;
 
-/// Any pieces of packets, of seven bytes each: its packet, offset, flags, the time since the last in ms, and its length. What is
-/// put together is what was cut, and no more is kept than may be.
+/// Any pieces of packets, of seven bytes each: its packet, offset, flags, the time since the last in ms, and its
+/// length. What is put together is what was cut, and no more is kept than may be.
 pub fn pieces(input: &[u8]) {
     let (mut reassembler, mut now) = (Reassembler::new(), Time::from_nanos(1));
     for piece in input.as_chunks::<7>().0 {

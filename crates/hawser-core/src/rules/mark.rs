@@ -1,4 +1,5 @@
-//! Marks of packets, as far as they are known: a TUN device hands over no mark, but its queues can tell apart what matters.
+//! Marks of packets, as far as they are known: a TUN device hands over no mark, but its queues can tell apart what
+//! matters.
 
 /// What nftables wrote on a packet (`meta mark`), in the bits of a mask. The default names no bit. A plain value.
 ///

@@ -1,14 +1,16 @@
 //! How the trains of a flow are treated: the first rule that matches says it, else what holds for all traffic.
 //!
-//! 1. A train is admitted; [`Rules::treatment`] looks at what was parsed of it. Without rules there is nothing to look at.
+//! 1. A train is admitted; [`Rules::treatment`] looks at what was parsed of it. Without rules there is nothing to look
+//!    at.
 //! 2. The train keeps its [`Treatment`]; the queue shows it to the paths, and whoever answers for a segment knows it.
 //!
-//! A rule may name the links that its packets go by ([`Via`]); which paths those are, the scheduler knows. Each rule has a
-//! number ([`RuleId`]) that its packets bear; it keeps it while the portal runs, so that rules can change under traffic.
+//! A rule may name the links that its packets go by ([`Via`]); which paths those are, the scheduler knows. Each rule
+//! has a number ([`RuleId`]) that its packets bear; it keeps it while the portal runs, so that rules can change under
+//! traffic.
 //!
-//! A rule looks at one packet, so all packets of a 5-tuple match alike, but for class and mark, which may change. Fragments
-//! have no ports that could be told, the first one neither: a rule with `ports` matches none of them, so that all fragments
-//! of a packet are treated alike.
+//! A rule looks at one packet, so all packets of a 5-tuple match alike, but for class and mark, which may change.
+//! Fragments have no ports that could be told, the first one neither: a rule with `ports` matches none of them, so that
+//! all fragments of a packet are treated alike.
 
 use crate::packet::{Inner, Transport};
 use crate::treatment::Kind;
@@ -31,7 +33,8 @@ const ECN_BITS: u32 = 2;
 /// The packets of a rule that went are under way for less than this.
 const UNDER_WAY: Duration = Duration::from_secs(60);
 
-/// The class of a packet in the first six bits of its traffic class (RFC 2474). Zero is the default class. A plain value.
+/// The class of a packet in the first six bits of its traffic class (RFC 2474). Zero is the default class. A plain
+/// value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Dscp(u8);
 
@@ -119,8 +122,8 @@ impl Rules {
         rules
     }
 
-    /// These in the place of those from now on: a rule that was among them keeps its number, and no other gets a number that
-    /// packets under way bear.
+    /// These in the place of those from now on: a rule that was among them keeps its number, and no other gets a number
+    /// that packets under way bear.
     #[must_use]
     pub fn following(mut self, now: Time, before: Rules) -> Rules {
         self.gone = before.gone.into_iter().filter(|(since, _)| now.since(*since) < UNDER_WAY).collect();

@@ -10,10 +10,12 @@
 //! 3. a slower path of the *active set* takes it earlier than that, as long as the fastest path is never idle by it: at
 //!    the policy's *overflow threshold*.
 //!
-//! All of this among the paths that may carry the flow. Where the fastest of all is none of them, their own fastest takes its place.
+//! All of this among the paths that may carry the flow. Where the fastest of all is none of them, their own fastest
+//! takes its place.
 //!
-//! By 2 alone a flow whose window fills the fast paths keeps their round trip, and only what they cannot carry overflows;
-//! but a window grows slowly over a full queue. By 3 the bond's whole rate is there at once, for the slow path's delay.
+//! By 2 alone a flow whose window fills the fast paths keeps their round trip, and only what they cannot carry
+//! overflows; but a window grows slowly over a full queue. By 3 the bond's whole rate is there at once, for the slow
+//! path's delay.
 
 use super::{PathSet, Room, Round};
 use crate::policy::delay::{micros, own_jitter, repair_us};
@@ -83,8 +85,8 @@ fn by_faster(round: &Round<'_>, path: usize, set: PathSet, ahead: ByteCount) -> 
     start.map(|start| (start, serial))
 }
 
-/// What a path delivers of `ahead` bytes, on the average until their end. While it is probed its rate says how little was
-/// sent, and nothing of the path: there the window counts, which doubles each round trip.
+/// What a path delivers of `ahead` bytes, on the average until their end. While it is probed its rate says how little
+/// was sent, and nothing of the path: there the window counts, which doubles each round trip.
 fn promised(tuning: &tuning::Probing, view: &PathView, ahead: ByteCount) -> Rate {
     if !tuning.promises_window || !view.probing || view.window == ByteCount::ZERO {
         return view.rate.unwrap_or(Rate::ZERO);

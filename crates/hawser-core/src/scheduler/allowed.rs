@@ -1,11 +1,13 @@
 //! Which paths may carry a flow: the one place where tiers and the links of rules decide.
 //!
 //! 1. [`Allowed::follow`] takes over the rules; only those that name links are kept.
-//! 2. [`Allowed::refresh`] looks at the paths, before each round: of most flows those of the lowest tier that works; of a rule with
-//!    links those of the first link that works, in whatever tier (of `redundant` the first two, of shares all).
+//! 2. [`Allowed::refresh`] looks at the paths, before each round: of most flows those of the lowest tier that works; of
+//!    a rule with links those of the first link that works, in whatever tier (of `redundant` the first two, of shares
+//!    all).
 //! 3. [`Allowed::of`] answers for a packet, whatever is to be done with it: sent, retransmitted, copied or repaired.
 //!
-//! A path that is suspect may be late and nothing worse, so its link counts as working while its tier does (`policy::tier`).
+//! A path that is suspect may be late and nothing worse, so its link counts as working while its tier does
+//! (`policy::tier`).
 
 use crate::policy::{PathSet, Weight, tier};
 use crate::rules::{Rules, Via};

@@ -1,8 +1,8 @@
 //! Which flows are subflows of one MPTCP connection (RFC 8684).
 //!
-//! A connection begins with MP_CAPABLE, which carries the keys of its ends; a further subflow names one end by its token,
-//! the first 32 bits of the SHA-256 of that end's key (section 3.2). Both directions are looked at, because the far end's
-//! key, or a far end's wish to join, comes by the tunnel.
+//! A connection begins with MP_CAPABLE, which carries the keys of its ends; a further subflow names one end by its
+//! token, the first 32 bits of the SHA-256 of that end's key (section 3.2). Both directions are looked at, because the
+//! far end's key, or a far end's wish to join, comes by the tunnel.
 
 use crate::packet::inner::TCP_HEADER;
 use crate::packet::tcp_options::options;

@@ -15,7 +15,8 @@ use std::time::Duration;
 
 /// A flow that sent within this time counts as its path's load.
 const LIVE: Duration = Duration::from_secs(10);
-/// A flow that was silent for so long is given a path anew: nothing of it is under way, and its bucket may be another's.
+/// A flow that was silent for so long is given a path anew: nothing of it is under way, and its bucket may be
+/// another's.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
 /// What is known of a bucket. No path at first. A plain value.
@@ -53,7 +54,8 @@ impl ByFlow {
         self.pin(bucket).used = now;
     }
 
-    /// What an MPTCP option says: whose subflow this is. A subflow that joins has not sent yet, whatever its bucket did.
+    /// What an MPTCP option says: whose subflow this is. A subflow that joins has not sent yet, whatever its bucket
+    /// did.
     pub fn on_mptcp_option(&mut self, now: Time, bucket: FlowBucket, option: MptcpOption) {
         let joins = matches!(option, MptcpOption::Join(_));
         let connection = self.connections.of(now, option);

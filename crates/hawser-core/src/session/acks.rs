@@ -54,8 +54,8 @@ impl Session {
         if newest.sent_at < path.way.moved_at {
             return;
         }
-        // What came back by a faster path would pass for this path's least round trip, and hold
-        // its window down until that is forgotten. What came while this portal did not run waited for it, not on the path.
+        // What came back by a faster path would pass for this path's least round trip, and hold its window down until
+        // that is forgotten. What came while this portal did not run waited for it, not on the path.
         let awake = self.liveness.is_awake_since(newest.sent_at);
         let round_trip = outcome.rtt_sample.filter(|_| own_way && awake);
         if let Some(sample) = outcome.rtt_sample.filter(|_| awake) {
@@ -80,7 +80,8 @@ impl Session {
         self.declare_losses(now, index);
         let (path, siblings) = self.paths.with_siblings(now, index);
         let rtt = path.way.rtt.snapshot();
-        // What waits on the way back says nothing of the way there: a full uplink would pass for a queue of the download's.
+        // What waits on the way back says nothing of the way there: a full uplink would pass for a queue of the
+        // download's.
         let round_trip = round_trip.map(|sample| sample.min(rtt.min + path.way.oneway.waited(now)));
         let rate = path.capacity.sampler.take_sample(now, rtt.base()).filter(|_| awake);
         let event = AckEvent {
@@ -116,8 +117,8 @@ impl Session {
         let Some(turn) = self.paths[index].way.trains.poll(now) else { return };
         match turn {
             Turn::Try => {
-                // What was lost before says nothing of sizes and rates. Trains that are still under way are lost, too: the new
-                // controller must not hear of them.
+                // What was lost before says nothing of sizes and rates. Trains that are still under way are lost, too:
+                // the new controller must not hear of them.
                 self.drain(now, index);
                 let path = &mut self.paths[index];
                 path.way.pmtu.search_anew();
@@ -257,7 +258,8 @@ impl Path {
 }
 
 impl Way {
-    /// A datagram arrived, perhaps by another way that was its path's before. Tells whether larger ones do than was known.
+    /// A datagram arrived, perhaps by another way that was its path's before. Tells whether larger ones do than was
+    /// known.
     fn on_acked(&mut self, packet: &SentPacket<Stamp, Content>, overhead: usize) -> bool {
         let this_way = packet.sent_at >= self.moved_at;
         if packet.in_train {

@@ -171,8 +171,9 @@ impl Session {
         Ok(())
     }
 
-    /// Acknowledges what came on this path, and on those that cannot speak for themselves. One that is suspect says it too, as far
-    /// as its quota goes: were all said by a slow path alone, the peer would suspect the fast one in turn, and so on for ever.
+    /// Acknowledges what came on this path, and on those that cannot speak for themselves. One that is suspect says it
+    /// too, as far as its quota goes: were all said by a slow path alone, the peer would suspect the fast one in turn,
+    /// and so on for ever.
     fn write_acks(
         &mut self,
         now: Time,

@@ -80,8 +80,8 @@ impl Session {
         None
     }
 
-    /// The path for a repair of this many bytes: not the one that its last packet took, if another one is as good. It is one
-    /// that may carry every packet of which the repair tells something.
+    /// The path for a repair of this many bytes: not the one that its last packet took, if another one is as good. It
+    /// is one that may carry every packet of which the repair tells something.
     fn repair_path(&self, now: Time, size: usize) -> Option<usize> {
         let last = self.fec.last_path();
         let set = self.fec.rules(now).fold(PathSet::ALL, |set, rule| set.common(self.scheduling.allowed.of(rule)));

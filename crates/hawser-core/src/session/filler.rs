@@ -1,8 +1,9 @@
 //! Filler: what a speed test sends, where paths have room and nothing of the users' waits for them.
 //!
-//! 1. `measure_speed`: a run of our own (up), or one that the peer is asked for (down). `on_speed`: the peer asks, or refuses.
-//! 2. `transmit_filler`: after all else each path of the run fills its window, under its own congestion control. Filler is never
-//!    retransmitted, and counted in place of being delivered.
+//! 1. `measure_speed`: a run of our own (up), or one that the peer is asked for (down). `on_speed`: the peer asks, or
+//!    refuses.
+//! 2. `transmit_filler`: after all else each path of the run fills its window, under its own congestion control. Filler
+//!    is never retransmitted, and counted in place of being delivered.
 //! 3. It ends after its time, its bytes, or at a word. One run at a time, whoever asked.
 //!
 //! What a peer may ask for is bounded: half of the time, and no run is longer than [`RUN_MOST`].

@@ -1,10 +1,12 @@
 //! Sparse flows are hedged: what is overdue of theirs on one path goes by another too.
 //!
-//! 1. What a path takes of a sparse flow is noted with its packet number and with when its answer is due, until it is settled.
-//! 2. Once the first of that is overdue (`policy::hedge`) the path is in doubt: all that is noted goes by the best other path
-//!    as well, as far as there is credit, and is forgotten here. So does what is given to the path while its answers stay away.
-//! 3. Where nothing waits and the fastest path is nearly idle, what slower ones have under way of `adaptive` flows goes by it
-//!    too, if it brings that home sooner (`policy::reinjection`), as far as there is credit, and once.
+//! 1. What a path takes of a sparse flow is noted with its packet number and with when its answer is due, until it is
+//!    settled.
+//! 2. Once the first of that is overdue (`policy::hedge`) the path is in doubt: all that is noted goes by the best
+//!    other path as well, as far as there is credit, and is forgotten here. So does what is given to the path while its
+//!    answers stay away.
+//! 3. Where nothing waits and the fastest path is nearly idle, what slower ones have under way of `adaptive` flows goes
+//!    by it too, if it brings that home sooner (`policy::reinjection`), as far as there is credit, and once.
 //! 4. What comes second is a duplicate to the far resequencer.
 
 use super::Session;
@@ -143,14 +145,15 @@ impl Session {
     }
 }
 
-/// Whether a copy of what was pulled is worth its bytes where its path is silent: a packet of a sparse flow that no later one
-/// makes useless.
+/// Whether a copy of what was pulled is worth its bytes where its path is silent: a packet of a sparse flow that no
+/// later one makes useless.
 pub(super) fn is_hedged(pulled: &Pulled, store: &TrainStore) -> bool {
     let train = store.train(pulled.train);
     pulled.sparse && pulled.count == 1 && may_be_copied(train.treatment()) && !train.is_bare_ack()
 }
 
-/// Whether a copy may go by another path than the scheduler chose: other schedulers than `adaptive` give each path its own.
+/// Whether a copy may go by another path than the scheduler chose: other schedulers than `adaptive` give each path its
+/// own.
 fn may_be_copied(treatment: Treatment) -> bool {
     treatment.resend && treatment.scheduler == Kind::Adaptive
 }

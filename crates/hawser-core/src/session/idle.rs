@@ -1,10 +1,10 @@
 //! What an idle session says, and how it is busy again at once.
 //!
 //! 1. `note_idle`: no inner packet went or came for a while, or the path's tier is not used: the path is quiet.
-//! 2. `keepalive_at`, `keep_alive`: a quiet path's opener keeps NAT bindings by datagrams that nobody answers. The other side asks
-//!    only where it did not hear of that path for long.
-//! 3. `note_busy`: an inner packet is there. It goes at once by what is known of the paths; each of them is asked, so that one
-//!    that died meanwhile is noticed as soon as on a busy path.
+//! 2. `keepalive_at`, `keep_alive`: a quiet path's opener keeps NAT bindings by datagrams that nobody answers. The
+//!    other side asks only where it did not hear of that path for long.
+//! 3. `note_busy`: an inner packet is there. It goes at once by what is known of the paths; each of them is asked, so
+//!    that one that died meanwhile is noticed as soon as on a busy path.
 
 use super::Session;
 use super::constants::{IDLE_AFTER, IDLE_DEAF, IDLE_KEEPALIVE, KEEPALIVE, LATELY, STANDBY_KEEPALIVE};

@@ -33,8 +33,8 @@ use std::time::Duration;
 /// Pieces of a packet wait for each other at least this long: they travel the same path together.
 const PIECES_WAIT: Duration = Duration::from_secs(1);
 
-/// Frames of a datagram: 1,452 bytes hold 51 of the smallest inner packets, and words beside them. Of 1,400 pings each costs more
-/// than all the rest of a datagram (`benches/hostile.rs`).
+/// Frames of a datagram: 1,452 bytes hold 51 of the smallest inner packets, and words beside them. Of 1,400 pings each
+/// costs more than all the rest of a datagram (`benches/hostile.rs`).
 const FRAMES_MAX: usize = 64;
 
 /// A datagram with what its socket told of it, and its header.
@@ -191,14 +191,16 @@ impl Session {
         (inbound, fec, Delivery { peer, patience, scheduler, sink, store, routing, drops, rules, flows, events })
     }
 
-    /// The peer's word about a path: the newest revision counts. It closes none but its own. Tells whether it is believed.
+    /// The peer's word about a path: the newest revision counts. It closes none but its own. Tells whether it is
+    /// believed.
     fn on_info(&mut self, now: Time, info: &PathInfo) -> bool {
         let closed = info.state == LinkState::Closed;
         if self.paths.is_ours(info.path) && closed {
             return false;
         }
         let Some(index) = self.paths.index_of(info.path) else {
-            // Its first datagram may still be on its way. Of a path of ours the peer may speak that we closed meanwhile.
+            // Its first datagram may still be on its way. Of a path of ours the peer may speak that we closed
+            // meanwhile.
             return self.paths.is_ours(info.path)
                 || if closed { self.never_began(info.path) } else { self.will_begin(info.path) };
         };
@@ -227,7 +229,8 @@ pub(super) struct Inbound {
     pub rx_inner: ByteCount,
 }
 
-/// What inner packets are delivered by: what of the session and of its endpoint they need. Made for one frame; it borrows all.
+/// What inner packets are delivered by: what of the session and of its endpoint they need. Made for one frame; it
+/// borrows all.
 pub(super) struct Delivery<'a> {
     peer: PeerId,
     /// How long a gap is waited for.
@@ -345,8 +348,8 @@ impl Inbound {
     }
 }
 
-/// A datagram's frames. One with a frame that is none, or with too many, is not acknowledged: its sender keeps what it holds, and
-/// sends it otherwise.
+/// A datagram's frames. One with a frame that is none, or with too many, is not acknowledged: its sender keeps what it
+/// holds, and sends it otherwise.
 fn parse<'d>(payload: &'d [u8], frames: &mut ArrayVec<Frame<'d>, FRAMES_MAX>) -> Result<(), DropReason> {
     for frame in Frames::new(payload) {
         let frame = frame.map_err(|_| DropReason::BadFrame)?;

@@ -10,8 +10,8 @@
 //! of side 0 stay: it only `admits` the others, to open what was sealed under them before the peer
 //! saw the first datagram under its own.
 //!
-//! Keys have a hard end, in time and in packets (`handshake::REJECT_AFTER`): whoever drops the handshakes that would replace
-//! them stops the traffic, and pins no key.
+//! Keys have a hard end, in time and in packets (`handshake::REJECT_AFTER`): whoever drops the handshakes that would
+//! replace them stops the traffic, and pins no key.
 
 use super::constants::{BATCH_SEGMENTS, OLD_KEY_TIMEOUTS};
 use crate::drops::DropReason;

@@ -1,4 +1,5 @@
-//! Whether anybody is there: when the peer was heard, when users' packets went or came, and whether this portal ran meanwhile.
+//! Whether anybody is there: when the peer was heard, when users' packets went or came, and whether this portal ran
+//! meanwhile.
 
 use super::constants::{ASK_LEAST, ASLEEP, EAGER, EAGER_PARTS, IDLE_AFTER, IDLE_DEAF, IDLE_PROBE, SESSION_SILENCE};
 use crate::path::constants::DOWN_PROBE_INTERVAL;
@@ -44,7 +45,8 @@ impl Liveness {
         self.started
     }
 
-    /// Notices that the driver did not run for longer than any deadline allows: the process was stopped, or the machine slept.
+    /// Notices that the driver did not run for longer than any deadline allows: the process was stopped, or the machine
+    /// slept.
     pub fn note_call(&mut self, now: Time) {
         if now.since(std::mem::replace(&mut self.called_at, now)) > ASLEEP {
             self.woke_at = now;

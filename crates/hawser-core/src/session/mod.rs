@@ -34,9 +34,9 @@
 //! | `Keyring`, `Fec`, `Filler` | keys, repairs, speed tests | `keyring`, `fec`, `filler` |
 //! | `HubFrames` | what the peer and this portal say of a hub | `hub` |
 //!
-//! What needs one part is its function; a session's own functions are those in which parts meet: `outbound` and `inbound` walk
-//! the steps above, `acks` settles what arrived or was lost, `control` says what is not data, `paths` opens, validates and closes
-//! paths, `timeout` wakes all of them and says why.
+//! What needs one part is its function; a session's own functions are those in which parts meet: `outbound` and
+//! `inbound` walk the steps above, `acks` settles what arrived or was lost, `control` says what is not data, `paths`
+//! opens, validates and closes paths, `timeout` wakes all of them and says why.
 
 mod acks;
 mod batch;
@@ -115,8 +115,8 @@ use redundant_copies::RedundantCopies;
 use std::net::{IpAddr, SocketAddr};
 use views::Scheduling;
 
-/// One batch for one path: `len` bytes of datagrams, each `segment_size` long but the last, with what the transport needs
-/// before each of them between them ([`Transport::room_before`]).
+/// One batch for one path: `len` bytes of datagrams, each `segment_size` long but the last, with what the transport
+/// needs before each of them between them ([`Transport::room_before`]).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Transmit {
     /// By which link it leaves.
@@ -182,8 +182,8 @@ impl Route {
 
 /// Room to write datagrams to, link by link.
 pub trait Buffers {
-    /// At least 65,535 bytes for what goes by `link` to `remote`; `None` while the link's socket, or its stream to there, is
-    /// full or gone.
+    /// At least 65,535 bytes for what goes by `link` to `remote`; `None` while the link's socket, or its stream to
+    /// there, is full or gone.
     fn spare(&mut self, link: LinkId, remote: SocketAddr) -> Option<&mut [u8]>;
 }
 

@@ -6,8 +6,8 @@
 //! 4. Each takes first copies of what another lost twice, then what is to be retransmitted, then from the
 //!    queue, until its window or its pacing credit ends or the batch is full; one whose rate is to be
 //!    found out, and that declines all that, takes redundant copies (`redundant_copies`).
-//! 5. Every segment gets its numbers, is remembered, and sealed into the batch (`sealing`), or put there to be sealed later
-//!    by another thread (`beside`).
+//! 5. Every segment gets its numbers, is remembered, and sealed into the batch (`sealing`), or put there to be sealed
+//!    later by another thread (`beside`).
 //! 6. Where nothing of all that may go, a speed test's filler does (`filler`).
 
 use super::batch::Batch;
@@ -25,8 +25,8 @@ use crate::scheduler::{Kind, Room, Round, takes_retransmit};
 use crate::units::{ByteCount, Time};
 use crate::wire::{DataFlags, FlowBucket, FlowSequence, Gone};
 
-/// What waits for its first departure, and the order that it leaves in. Begins with a queue, which may hold packets; the session
-/// owns it.
+/// What waits for its first departure, and the order that it leaves in. Begins with a queue, which may hold packets;
+/// the session owns it.
 pub(super) struct Outbound {
     pub queue: Queue,
     /// The next sequence of each flow bucket.
@@ -227,7 +227,8 @@ impl Session {
         }
     }
 
-    /// What was lost goes before what is new, if this path brings it home soonest. Whether any of it may go by any link.
+    /// What was lost goes before what is new, if this path brings it home soonest. Whether any of it may go by any
+    /// link.
     fn fill_retransmits(
         &mut self,
         now: Time,
@@ -304,7 +305,8 @@ impl Session {
         Some(pulled)
     }
 
-    /// Step 8: the batch as the driver sends it; the controller hears of it. `free`: some of it might have gone by another path.
+    /// Step 8: the batch as the driver sends it; the controller hears of it. `free`: some of it might have gone by
+    /// another path.
     fn finish(&mut self, now: Time, index: usize, batch: &Batch<'_>, free: bool) -> Option<Transmit> {
         if batch.is_empty() {
             return None;

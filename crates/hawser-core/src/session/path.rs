@@ -62,8 +62,8 @@ pub(super) struct Wants {
     pub alive: bool,
     /// What is to be said of a hub.
     pub hub: bool,
-    /// Acknowledgements of what came by this path while it is suspect, that another has carried already: that one may be far
-    /// slower, and the peer would suspect this one for it.
+    /// Acknowledgements of what came by this path while it is suspect, that another has carried already: that one may
+    /// be far slower, and the peer would suspect this one for it.
     pub ack: bool,
     /// The echo of a challenge, by the way that it came.
     pub response: Option<(Token, Route)>,

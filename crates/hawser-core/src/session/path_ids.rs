@@ -2,8 +2,8 @@
 //!
 //! 1. `give`: the next id of this side, each once in a session.
 //! 2. `may_open`: whether an id of the peer's may begin a path: within a window, and never used.
-//! 3. `use_up`: it began a path, or was closed before it could. The window moves, and never back. `hear_of`: the peer said
-//!    a word of it (PATH_INFO), and datagrams of it may follow.
+//! 3. `use_up`: it began a path, or was closed before it could. The window moves, and never back. `hear_of`: the peer
+//!    said a word of it (PATH_INFO), and datagrams of it may follow.
 //!
 //! ```text
 //!        floor                highest            limit
@@ -85,7 +85,8 @@ impl PathIds {
         true
     }
 
-    /// The peer says that there is such a path, or was. Not believed of ids of ours, or farther ahead than the record is long.
+    /// The peer says that there is such a path, or was. Not believed of ids of ours, or farther ahead than the record
+    /// is long.
     pub fn hear_of(&mut self, id: PathId) -> bool {
         let place = id.0 >> 1;
         if self.is_ours(id) || place.saturating_sub(self.after) >= KEPT {
@@ -164,7 +165,8 @@ mod tests {
         assert!(ids(&window).iter().all(|id| *id < u32::MAX));
     }
 
-    /// What the window is to say, of places: the used ones, and one more than the highest that may not be skipped any more.
+    /// What the window is to say, of places: the used ones, and one more than the highest that may not be skipped any
+    /// more.
     #[derive(Clone, Default)]
     struct Model {
         used: Vec<u32>,
@@ -227,7 +229,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is asked for in whatever order, no id begins a path twice, and what may come is as many as fit the window.
+        /// Whatever is asked for in whatever order, no id begins a path twice, and what may come is as many as fit the
+        /// window.
         #[test]
         fn no_id_opens_twice(side in 0u32..2, asked in prop::collection::vec(0u32..600, 1..400)) {
             let (mut window, mut opened) = (PathIds::new(side), BTreeSet::new());

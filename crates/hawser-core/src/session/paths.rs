@@ -1,10 +1,10 @@
 //! Paths come, are validated, move, go down and are closed.
 //!
-//! The local portal opens a path on every link to every endpoint that the link can reach; of those
-//! of one configured link (a socket for each IP version and transport) one stays (`rivals`). The remote portal makes a path when the first
-//! authentic datagram of a new path id arrives. Either side challenges the address that it was
-//! given before it sends more than a little there. A path that leads to or from another address is
-//! a new one but for its name; another port alone is a NAT's doing (RFC 9000 section 9.4).
+//! The local portal opens a path on every link to every endpoint that the link can reach; of those of one configured
+//! link (a socket for each IP version and transport) one stays (`rivals`). The remote portal makes a path when the
+//! first authentic datagram of a new path id arrives. Either side challenges the address that it was given before it
+//! sends more than a little there. A path that leads to or from another address is a new one but for its name; another
+//! port alone is a NAT's doing (RFC 9000 section 9.4).
 
 use super::constants::INITIAL_RTT;
 use super::path::Path;
@@ -155,8 +155,8 @@ impl Session {
         }
     }
 
-    /// The peer closed a path that never began here: its datagrams may still be on their way. Not believed of paths that it
-    /// cannot open; tells whether it was.
+    /// The peer closed a path that never began here: its datagrams may still be on their way. Not believed of paths
+    /// that it cannot open; tells whether it was.
     pub(super) fn never_began(&mut self, id: PathId) -> bool {
         let believed = self.paths.ids.hear_of(id);
         if believed {
@@ -256,8 +256,8 @@ impl Session {
         }
     }
 
-    /// The driver says that the stream of this link to `remote` broke: paths along it are down at once, and probed again,
-    /// which asks for another stream.
+    /// The driver says that the stream of this link to `remote` broke: paths along it are down at once, and probed
+    /// again, which asks for another stream.
     pub fn on_stream_down(&mut self, now: Time, link: LinkId, remote: SocketAddr) {
         for index in 0..self.paths.len() {
             let path = &self.paths[index];
@@ -280,8 +280,8 @@ impl Session {
         self.paths.iter_mut().filter(|path| path.goes_by(link, remote)).for_each(|path| path.on_socket(state));
     }
 
-    /// Somebody says that the way of this link to `remote` is broken. Where `quoted` begins a datagram that went by it and was not
-    /// acknowledged, what is under way goes by others at once, and a probe asks. Whether it does.
+    /// Somebody says that the way of this link to `remote` is broken. Where `quoted` begins a datagram that went by it
+    /// and was not acknowledged, what is under way goes by others at once, and a probe asks. Whether it does.
     pub fn on_broken(&mut self, now: Time, link: LinkId, remote: SocketAddr, quoted: &[u8]) -> bool {
         let mut sent = false;
         for index in 0..self.paths.len() {
@@ -331,8 +331,9 @@ impl Session {
         found
     }
 
-    /// A router says that datagrams of this size do not pass, and quotes one, unless the link has tested that it was sent.
-    /// Whether that is news of a path: it must be a datagram that went by it, and was not acknowledged (RFC 8899 section 4.6.1).
+    /// A router says that datagrams of this size do not pass, and quotes one, unless the link has tested that it was
+    /// sent. Whether that is news of a path: it must be a datagram that went by it, and was not acknowledged (RFC 8899
+    /// section 4.6.1).
     pub fn on_hint(&mut self, link: LinkId, remote: SocketAddr, size: u16, quoted: Option<&[u8]>) -> bool {
         let mut news = false;
         for path in self.paths.iter_mut().filter(|path| path.goes_by(link, remote)) {

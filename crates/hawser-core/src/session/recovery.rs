@@ -1,4 +1,5 @@
-//! What was sent and must arrive: segments, and frames of control. It is kept until it is acknowledged, and what is lost goes again.
+//! What was sent and must arrive: segments, and frames of control. It is kept until it is acknowledged, and what is
+//! lost goes again.
 //!
 //! 1. `on_acked`: a datagram's content arrived; its segment is released, its frames are done.
 //! 2. `on_lost`: it did not: its segment waits for `requeue`, its frames for the next control datagram.
@@ -13,7 +14,8 @@ use crate::packet::TrainStore;
 use crate::scheduler::Allowed;
 use crate::units::{PacketNumber, PathId};
 
-/// What the session answers for beyond its datagrams. Empty at first; the session owns it, and with it the segments that wait.
+/// What the session answers for beyond its datagrams. Empty at first; the session owns it, and with it the segments
+/// that wait.
 #[derive(Default)]
 pub(super) struct Recovery {
     /// What waits to be retransmitted.
@@ -29,8 +31,8 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// Step 1: datagram `number` of a path arrived. `here`: it was not declared lost before; what was has been handed on then,
-    /// still waits, or is answered for elsewhere.
+    /// Step 1: datagram `number` of a path arrived. `here`: it was not declared lost before; what was has been handed
+    /// on then, still waits, or is answered for elsewhere.
     pub fn on_acked(
         &mut self,
         (path, number): (PathId, PacketNumber),

@@ -3,8 +3,8 @@
 //! 1. A path declares a segment lost, or dies: the segment comes here, oldest first.
 //! 2. The path that delivers it soonest takes it, before anything new.
 //! 3. What is of a rule that names links waits apart ([`Retransmits`]): no other flow waits for its paths.
-//! 4. What is too old for the far resequencer to use, was tried too often, or is not to be retransmitted by its rule, is
-//!    given up; the far side learns it by GONE.
+//! 4. What is too old for the far resequencer to use, was tried too often, or is not to be retransmitted by its rule,
+//!    is given up; the far side learns it by GONE.
 
 use super::constants::MAX_TRIES;
 use crate::packet::SegmentRef;

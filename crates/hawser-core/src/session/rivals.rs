@@ -1,7 +1,7 @@
 //! Of the paths that we opened on one configured link one carries: the most preferred that works.
 //!
-//! A link has a socket for each IP version and transport, a peer several endpoints, and each pair is a path, with a rank. Only
-//! those of preferred sockets are opened at once.
+//! A link has a socket for each IP version and transport, a peer several endpoints, and each pair is a path, with a
+//! rank. Only those of preferred sockets are opened at once.
 //!
 //! ```text
 //!                   the first is validated: those of its rank close
@@ -24,7 +24,8 @@ use crate::path::constants::SUSPECT_FOR;
 use crate::path::health::HealthState;
 use crate::units::{LinkGroup, LinkId, PathId, Time};
 
-/// How little a path is preferred among those of its link: its socket counts before its endpoint. The best by default; a plain value.
+/// How little a path is preferred among those of its link: its socket counts before its endpoint. The best by default;
+/// a plain value.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Rank(u8, u8);
 
@@ -36,8 +37,8 @@ impl Rank {
 }
 
 impl Session {
-    /// Whether a path that we opened on this configured link works, or may soon. A link with something to fall back to is given up
-    /// sooner than its path: that may be late and nothing worse, and carries on if it is.
+    /// Whether a path that we opened on this configured link works, or may soon. A link with something to fall back to
+    /// is given up sooner than its path: that may be late and nothing worse, and carries on if it is.
     pub fn hopes_for(&self, group: LinkGroup, falls_back: bool) -> bool {
         let doubted = |since: Time| falls_back && self.liveness.called_at().since(since) >= SUSPECT_FOR;
         let hopes = |path: &Path| match path.health.state() {
@@ -59,8 +60,8 @@ impl Session {
         self.paths.iter().any(|path| path.route.link == link && path.works())
     }
 
-    /// A path was validated: it stays, unless one that is as good works already, and those that are no better close. Tells whether it
-    /// stays.
+    /// A path was validated: it stays, unless one that is as good works already, and those that are no better close.
+    /// Tells whether it stays.
     pub(super) fn close_rivals(&mut self, now: Time, id: PathId) -> bool {
         let Some(index) = self.paths.index_of(id) else { return false };
         self.close_twin(now, index);

@@ -1,7 +1,7 @@
 //! On what terms paths carry inner packets: how much of them, how fast, or not at all.
 //!
-//! The portal that configured a link says so for the link's paths. Its peer learns it by TERMS, so that what it sends by
-//! them follows the same terms. Without any terms nothing is said.
+//! The portal that configured a link says so for the link's paths. Its peer learns it by TERMS, so that what it sends
+//! by them follows the same terms. Without any terms nothing is said.
 //!
 //! It also says what the link is called (LINK_NAME), so that the peer's rules can name it.
 

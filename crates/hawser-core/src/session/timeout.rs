@@ -187,8 +187,9 @@ impl Session {
         path.flight.sent.on_pto(now, kind);
         // Of a path that is down only challenges ask.
         path.wants.ping |= !matches!(path.health.state(), HealthState::Down(_));
-        // Where no other path could take over nothing is won by doubting this one early, and what its link keeps comes late. And
-        // where nothing but a ping is missing, the peer goes on sending: it would not without acknowledgements.
+        // Where no other path could take over nothing is won by doubting this one early, and what its link keeps comes
+        // late. And where nothing but a ping is missing, the peer goes on sending: it would not without
+        // acknowledgements.
         let unhurried = others == Others::None || path.is_heard_without_data(now, pto);
         let patient = unhurried && path.flight.sent.pto_count() < SUSPECT_PTOS;
         if kind == PtoKind::Silence && !patient {

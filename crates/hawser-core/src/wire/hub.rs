@@ -1,7 +1,7 @@
 //! CLAIM and CLAIM_ACK: a peer tells the members of its hub whose it is, and they answer. What they hold is the hub's
 //! own (`hawser-hub`, `claim::message`): here it is some bytes. CARRIED goes with a CLAIM by each path: what its link
-//! brought from the member that carries the peer's packets, in bytes a second. Of the types that are skipped by who does
-//! not know them.
+//! brought from the member that carries the peer's packets, in bytes a second. Of the types that are skipped by who
+//! does not know them.
 //!
 //! ```text
 //! +------+---------------+-----------+

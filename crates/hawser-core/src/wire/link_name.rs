@@ -1,4 +1,5 @@
-//! LINK_NAME: what the sender, who opened a path, calls its link. Of the types that are skipped by who does not know them.
+//! LINK_NAME: what the sender, who opened a path, calls its link. Of the types that are skipped by who does not know
+//! them.
 //!
 //! ```text
 //! +------+---------------+-------------+--------+
@@ -38,7 +39,8 @@ impl LinkNameFrame {
         frame.encode(out)
     }
 
-    /// What a frame of a range that may be skipped says, if it is one of these. What stands behind the name is a later version's.
+    /// What a frame of a range that may be skipped says, if it is one of these. What stands behind the name is a later
+    /// version's.
     pub fn of(frame: &ReservedFrame<'_>) -> Option<Self> {
         let mut from = Reader::new(frame.bytes());
         let path = (frame.kind() == Self::KIND).then(|| from.varint().ok()).flatten()?;

@@ -1,5 +1,5 @@
-//! SPEED: one portal asks the other for filler, or ends that; and FILLER, which is counted where it arrives and thrown away.
-//! Of the types that are skipped by who does not know them.
+//! SPEED: one portal asks the other for filler, or ends that; and FILLER, which is counted where it arrives and thrown
+//! away. Of the types that are skipped by who does not know them.
 //!
 //! ```text
 //! +------+---------------+------------+--------+--------+-----------+--------------+
@@ -70,7 +70,8 @@ impl SpeedFrame {
         ReservedFrame::new(Self::KIND, &bytes[..len]).ok_or(EncodeError::OutOfRange)?.encode(out)
     }
 
-    /// What a frame of a range that may be skipped says, if it is one of these. What stands behind it is a later version's.
+    /// What a frame of a range that may be skipped says, if it is one of these. What stands behind it is a later
+    /// version's.
     pub fn of(frame: &ReservedFrame<'_>) -> Option<Self> {
         let mut from = Reader::new(frame.bytes());
         let run = (frame.kind() == Self::KIND).then(|| from.varint().ok()).flatten()?;

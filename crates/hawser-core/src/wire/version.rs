@@ -8,7 +8,8 @@
 
 use std::fmt;
 
-/// The major number: it stands in the prologue and in the payload's first byte, and others do not understand each other.
+/// The major number: it stands in the prologue and in the payload's first byte, and others do not understand each
+/// other.
 const MAJOR: u8 = 1;
 
 /// What a portal can take beyond the first frames. None by default; a plain value.

@@ -46,7 +46,8 @@ enum Standing {
     Fenced,
 }
 
-/// What one member is to one peer. Begins absent, knowing no epoch, so that a restart owns nothing; the member's peer owns it.
+/// What one member is to one peer. Begins absent, knowing no epoch, so that a restart owns nothing; the member's peer
+/// owns it.
 ///
 /// ```text
 ///              CLAIM(e, other)                CLAIM(e, me)
@@ -176,8 +177,8 @@ impl Ownership {
         }
     }
 
-    /// This process did not run for long enough that the peer may have claimed another member: it asks before it forwards.
-    /// Echoes of what it wrote before waited, or say nothing of meanwhile.
+    /// This process did not run for long enough that the peer may have claimed another member: it asks before it
+    /// forwards. Echoes of what it wrote before waited, or say nothing of meanwhile.
     pub fn handle_resumed(&mut self, now: Time) {
         (self.resumed_at, self.lease_until) = (now, Time::ZERO);
     }

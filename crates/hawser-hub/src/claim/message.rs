@@ -94,7 +94,8 @@ impl ClaimMessage {
     /// Appends the message.
     ///
     /// # Errors
-    /// [`EncodeError::NoRoom`]; [`EncodeError::OutOfRange`] for an acknowledgement of a role that needs an epoch, without one.
+    /// [`EncodeError::NoRoom`]; [`EncodeError::OutOfRange`] for an acknowledgement of a role that needs an epoch,
+    /// without one.
     pub fn encode(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
         match self {
             ClaimMessage::Claim(frame) => frame.encode(out),

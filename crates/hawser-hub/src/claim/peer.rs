@@ -6,8 +6,8 @@ use crate::units::{Epoch, MemberId};
 use hawser_core::units::Time;
 use std::time::Duration;
 
-/// How often the silence that is borne doubles while claims are not answered: a round trip of 16 times the silence still gets
-/// an answer.
+/// How often the silence that is borne doubles while claims are not answered: a round trip of 16 times the silence
+/// still gets an answer.
 const PATIENCE_DOUBLINGS: u32 = 4;
 
 /// Times that a claim is said within a silence.
@@ -24,7 +24,8 @@ pub enum Phase {
     Settled,
 }
 
-/// Which member a peer claims, and until when. Begins by claiming the active one; the peer's session with the hub owns it.
+/// Which member a peer claims, and until when. Begins by claiming the active one; the peer's session with the hub owns
+/// it.
 ///
 /// ```text
 ///        CLAIM_ACK(e, owner)                the owner drains, or `handle_move`
@@ -57,8 +58,8 @@ pub struct Claimant {
 }
 
 impl Claimant {
-    /// Claims `active` with the epoch `first`, which must be above any that this peer ever made. The driver reserves epochs on disk
-    /// in blocks, ahead of their use, so that no move waits for a write.
+    /// Claims `active` with the epoch `first`, which must be above any that this peer ever made. The driver reserves
+    /// epochs on disk in blocks, ahead of their use, so that no move waits for a write.
     pub fn new(first: Epoch, active: MemberId, standby: MemberId, timing: Timing) -> Self {
         let claim = Claim { epoch: first, owner: active };
         let (owner, other) = (Contact::new(active), Contact::new(standby));
@@ -84,7 +85,8 @@ impl Claimant {
         self.phase
     }
 
-    /// The member that users' packets go to: at once the claimed one, but in a planned move the old one until the new one owns.
+    /// The member that users' packets go to: at once the claimed one, but in a planned move the old one until the new
+    /// one owns.
     pub fn carrier(&self) -> MemberId {
         match self.phase {
             Phase::Moving(from) => from.owner,
@@ -160,7 +162,8 @@ impl Claimant {
         self.phase != Phase::Settled || self.owner.unanswered_since.is_some_and(asks_again)
     }
 
-    /// The hub wants the peer on the other member: a planned move. False where there is one already, or the other member is not heard.
+    /// The hub wants the peer on the other member: a planned move. False where there is one already, or the other
+    /// member is not heard.
     pub fn handle_move(&mut self, now: Time) -> bool {
         let Some(epoch) = self.claim.epoch.next().filter(|_| self.phase == Phase::Settled && self.is_heard(now)) else {
             return false;
@@ -192,7 +195,8 @@ impl Claimant {
         self.due_at(&self.owner).min(self.due_at(&self.other)).min(silent_at)
     }
 
-    /// The next CLAIM to send, and whom to; asked until there is none. Where there is no session with the member, it is dropped.
+    /// The next CLAIM to send, and whom to; asked until there is none. Where there is no session with the member, it is
+    /// dropped.
     pub fn poll_transmit(&mut self, now: Time) -> Option<(MemberId, ClaimFrame)> {
         let to_owner = self.due_at(&self.owner) <= now;
         if !to_owner && self.due_at(&self.other) > now {
@@ -281,7 +285,8 @@ impl Claimant {
         self.owner.unanswered_since.map(|since| since + patience)
     }
 
-    /// When the other one is asked whether it is there, since the owner seems not to be: its answer comes before it is needed.
+    /// When the other one is asked whether it is there, since the owner seems not to be: its answer comes before it is
+    /// needed.
     fn other_asked_at(&self) -> Option<Time> {
         self.owner.unanswered_since.map(|since| since + self.timing.ask)
     }

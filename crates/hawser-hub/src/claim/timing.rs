@@ -6,8 +6,8 @@ use std::time::Duration;
 /// [`Timing::DEFAULT`]. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Timing {
-    /// The owner is silent after this long without a datagram, once something was sent to it. The driver follows its paths with it,
-    /// (`pair`).
+    /// The owner is silent after this long without a datagram, once something was sent to it. The driver follows its
+    /// paths with it, (`pair`).
     pub silence: Duration,
     /// The other member is asked after this much of it. Follows the paths too: the first of them has waited for its
     /// probe timeout.
@@ -18,8 +18,8 @@ pub struct Timing {
     pub retransmit: Duration,
     /// How long a member owns after it wrote the stamp that was echoed, by its own clock.
     pub lease: Duration,
-    /// A peer that is called later than it asked for by more than this did not run: what it did not hear meanwhile is nobody's
-    /// silence.
+    /// A peer that is called later than it asked for by more than this did not run: what it did not hear meanwhile is
+    /// nobody's silence.
     pub late: Duration,
 }
 
@@ -34,7 +34,8 @@ impl Timing {
         refresh: Duration::from_secs(1),
         // Between a fast path's probe timeout and a slow one's (RFC 9002 section 6.2).
         retransmit: Duration::from_millis(100),
-        // A stamp comes back at most a refresh and a round trip later; one refresh may be lost below a round trip of 1 s.
+        // A stamp comes back at most a refresh and a round trip later; one refresh may be lost below a round trip of 1
+        // s.
         lease: Duration::from_secs(4),
         // What a busy machine may be late by (hawser-core, ASLEEP, beyond the second that it asks for).
         late: Duration::from_millis(250),

@@ -1,13 +1,14 @@
-//! A peer, two members and a network that loses, duplicates, delays and reorders, as a model whose transitions are the crate's own
-//! functions. stateright searches its states.
+//! A peer, two members and a network that loses, duplicates, delays and reorders, as a model whose transitions are the
+//! crate's own functions. stateright searches its states.
 //!
-//! 1. `actions`: what may happen next. Messages that were sent stay deliverable for ever, any number of times, in any order; that
-//!    they are never delivered is a loss. Who is stopped reads them when it is let go on, as from a socket's buffer.
+//! 1. `actions`: what may happen next. Messages that were sent stay deliverable for ever, any number of times, in any
+//!    order; that they are never delivered is a loss. Who is stopped reads them when it is let go on, as from a
+//!    socket's buffer.
 //! 2. `next_state`: it happens, and everybody who runs says what it then has to say.
 //! 3. `properties`: what must hold in each state, and what must be possible.
 //!
-//! Time goes in ticks, the same for all, from zeros of their own. A handshake is one step, since others check it; it binds messages to
-//! the start of a member and the life of a peer that have its keys.
+//! Time goes in ticks, the same for all, from zeros of their own. A handshake is one step, since others check it; it
+//! binds messages to the start of a member and the life of a peer that have its keys.
 
 pub mod envelope;
 pub mod recovery;

@@ -1,5 +1,6 @@
-//! From a state on, faults end: does the peer come to an owner? stateright's `eventually` cannot see cycles, and "can always" is a
-//! branching-time property; so each state is continued by the code itself, on a network that delivers at once.
+//! From a state on, faults end: does the peer come to an owner? stateright's `eventually` cannot see cycles, and "can
+//! always" is a branching-time property; so each state is continued by the code itself, on a network that delivers at
+//! once.
 
 use super::state::State;
 use super::{Action, Hub};

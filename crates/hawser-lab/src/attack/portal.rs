@@ -2,8 +2,8 @@
 //!
 //! 1. An attacker's host is joined to the remote portal's.
 //! 2. Genuine datagrams are recorded before the portal, and initiations made that know its public key.
-//! 3. Thrown are, in turns: noise that looks like each kind of datagram, recorded ones again, cut ones, initiations with a right
-//!    mac1 from a stranger.
+//! 3. Thrown are, in turns: noise that looks like each kind of datagram, recorded ones again, cut ones, initiations
+//!    with a right mac1 from a stranger.
 
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -42,7 +42,8 @@ const IPV4_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 const UDP: u8 = 17;
 
-/// Begins an attack on the portal at this address of a namespace, which has this public key. It must have traffic to be recorded.
+/// Begins an attack on the portal at this address of a namespace, which has this public key. It must have traffic to be
+/// recorded.
 ///
 /// # Errors
 /// Where nothing comes to the portal's port, or the kernel refuses.

@@ -1,7 +1,7 @@
 //! `stages`: builds the network of every case of the scenarios that come with Hawser, and takes each down again.
 //!
-//! 1. The scenarios of the groups or names given, or all. 2. Each case's network is built. 3. What could not be built is told;
-//!    exit status 1 where there was any.
+//! 1. The scenarios of the groups or names given, or all. 2. Each case's network is built. 3. What could not be built
+//!    is told; exit status 1 where there was any.
 
 use std::error::Error;
 use std::process::ExitCode;

@@ -58,7 +58,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts the portal of an end, as it was started first; does not wait until it works. It ends with the calling thread.
+    /// Starts the portal of an end, as it was started first; does not wait until it works. It ends with the calling
+    /// thread.
     pub(crate) fn start(&self, end: TunnelEnd) -> Result<(), LabError> {
         let host = &self.hosts[usize::from(end == TunnelEnd::Remote)];
         self.lock().as_mut().map_or(Ok(()), |portals| portals.start_again(end, host))
@@ -100,7 +101,8 @@ struct Settings {
     traffic: String,
     /// More sections, of both portals.
     more: String,
-    /// Where the browser is whose page, beside a terminal and a scraper, looks at the local portal; none where nobody looks.
+    /// Where the browser is whose page, beside a terminal and a scraper, looks at the local portal; none where nobody
+    /// looks.
     watched: Option<Browser>,
 }
 

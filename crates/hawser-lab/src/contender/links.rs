@@ -56,7 +56,8 @@ fn rate(link: &StageLink) -> u64 {
     Way::BOTH.into_iter().map(of).fold(0, u64::saturating_add)
 }
 
-/// Sends what goes to a link's far address and this UDP or TCP port by that link or not at all, whatever others' metrics.
+/// Sends what goes to a link's far address and this UDP or TCP port by that link or not at all, whatever others'
+/// metrics.
 pub(super) fn steer(stage: &Stage, link: usize, port: u16, undo: &mut Undo) -> Result<(), LabError> {
     let far = stage.links[link].far_address;
     ["udp", "tcp"]

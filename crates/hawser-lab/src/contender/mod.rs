@@ -1,11 +1,12 @@
 //! What is compared: one file each, with `up`, `down` and what applications use meanwhile.
 //!
 //! 1. [`make`] finds the kind, and the kind reads its options: none is ignored.
-//! 2. `up` sets it up on a stage, and waits until it carries traffic; each step is noted with what undoes it ([`undo`]).
+//! 2. `up` sets it up on a stage, and waits until it carries traffic; each step is noted with what undoes it
+//!    ([`undo`]).
 //! 3. `down` ends its programs and takes the steps back, the last one first.
 //!
-//! Kernel: [`tcp`], [`ecmp`], [`mptcp`]. Programs: [`hawser`], and those of [`tunnel`], which shares what tunnels have in
-//! common; each adapter only says what its program is told.
+//! Kernel: [`tcp`], [`ecmp`], [`mptcp`]. Programs: [`hawser`], and those of [`tunnel`], which shares what tunnels have
+//! in common; each adapter only says what its program is told.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! Plain TCP over the best single link.
 //!
-//! 1. Without a LAN applications use the link's addresses, and what they send to the server's leaves by that link or not at all.
+//! 1. Without a LAN applications use the link's addresses, and what they send to the server's leaves by that link or
+//!    not at all.
 //! 2. With a LAN the portals' places forward over the link.
 
 use super::links::{choose, has_lan, lead};

@@ -1,7 +1,8 @@
 //! What was set in a namespace, and how it is taken back.
 //!
 //! 1. Each step is done by `ip` or by writing a sysctl, and noted with its opposite.
-//! 2. `undo` does the opposites, the last one first. What went by itself (an interface took its routes along) is no error.
+//! 2. `undo` does the opposites, the last one first. What went by itself (an interface took its routes along) is no
+//!    error.
 //! 3. Dropped before that, after a step failed, it does the same and only warns.
 
 use std::io::ErrorKind;
@@ -10,7 +11,8 @@ use hawser_wire::Namespace;
 
 use crate::error::LabError;
 
-/// What `ip` says of a thing that is not there. Source: rtnetlink(7), the kernel's ESRCH, ENODEV, ENOENT, EADDRNOTAVAIL.
+/// What `ip` says of a thing that is not there. Source: rtnetlink(7), the kernel's ESRCH, ENODEV, ENOENT,
+/// EADDRNOTAVAIL.
 const GONE: [&str; 5] = [
     "No such process",
     "Cannot find device",

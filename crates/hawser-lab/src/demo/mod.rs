@@ -3,7 +3,8 @@
 //! 1. The topology: 50 Mbit/s and 10 ms, 30 Mbit/s and 25 ms (one way), each with 100 ms of queue.
 //! 2. One TCP transfer over link 1 alone: the kernel forwards it, without a tunnel.
 //! 3. Two portals start; a ping beside nothing.
-//! 4. One TCP transfer over the bond, a ping beside it; in its middle link 1 goes silent (every packet vanishes), and comes back.
+//! 4. One TCP transfer over the bond, a ping beside it; in its middle link 1 goes silent (every packet vanishes), and
+//!    comes back.
 //! 5. The figures, all from what the server received and when; pings from what the client got back.
 //!
 //! What is seen meanwhile is a [`View`]'s business.

@@ -1,8 +1,8 @@
 //! The demo to look at: the local portal's page, led out of its namespace to this host's loopback.
 //!
-//! 1. The bond and its portals start, and the local one is asked for a link to its page. 2. Connections to a port of this host
-//!    are taken up in the portal's namespace. 3. Traffic goes both ways, and link 1 goes silent and comes back, until somebody
-//!    ends it.
+//! 1. The bond and its portals start, and the local one is asked for a link to its page. 2. Connections to a port of
+//!    this host are taken up in the portal's namespace. 3. Traffic goes both ways, and link 1 goes silent and comes
+//!    back, until somebody ends it.
 
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -1,9 +1,10 @@
 //! One run, for real.
 //!
-//! 1. The network is built, and the contender comes up on it; what it lacks, or the workload, means that the run is skipped.
-//! 2. Where the scenario shows the latency that load adds, that without load is asked for. The workload prepares itself;
-//!    from here on packets are looked at, where the scenario shows what they say. Of a series' first run those are kept that
-//!    begin, change or end a connection.
+//! 1. The network is built, and the contender comes up on it; what it lacks, or the workload, means that the run is
+//!    skipped.
+//! 2. Where the scenario shows the latency that load adds, that without load is asked for. The workload prepares
+//!    itself; from here on packets are looked at, where the scenario shows what they say. Of a series' first run those
+//!    are kept that begin, change or end a connection.
 //! 3. From the workload's start to its end things happen as planned; links and programs are measured meanwhile.
 //! 4. The contender goes down, the network goes, whatever came before.
 
@@ -36,8 +37,8 @@ const IDLE_PING: (Duration, Duration) = (Duration::from_millis(25), Duration::fr
 const ADDED: &str = "added_ms";
 const LOADED: &str = "rtt_ms";
 const IDLE: &str = "idle_ms";
-/// How long a contender takes until hosts behind it reach each other, and the ping that tells: what it is exact to, and how long
-/// it may take at most.
+/// How long a contender takes until hosts behind it reach each other, and the ping that tells: what it is exact to, and
+/// how long it may take at most.
 const START: &str = "start_ms";
 const START_PING: (Duration, Duration) = (Duration::from_millis(2), Duration::from_secs(30));
 
@@ -59,7 +60,8 @@ impl<'s> Live<'s> {
     /// Of a scenario, with these contenders and workloads.
     ///
     /// # Errors
-    /// Where a contender or workload is planned that means nothing. One that is missing is no error: its runs are skipped.
+    /// Where a contender or workload is planned that means nothing. One that is missing is no error: its runs are
+    /// skipped.
     pub fn new(
         scenario: &'s Scenario,
         make_contender: Make<ContenderPlan, dyn Contender>,
@@ -106,7 +108,8 @@ impl<'s> Live<'s> {
         ended.map(|()| findings)
     }
 
-    /// Step 1: the contender up, and after how many milliseconds a ping between the hosts was answered, where that is shown.
+    /// Step 1: the contender up, and after how many milliseconds a ping between the hosts was answered, where that is
+    /// shown.
     fn up(&self, contender: &mut dyn Contender, stage: &Stage) -> Result<(Offer, Option<f64>), LabError> {
         if !self.wants_start {
             return Ok((contender.up(stage)?, None));

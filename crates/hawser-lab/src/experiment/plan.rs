@@ -1,9 +1,9 @@
 //! What is run, in which order, and when a series was run often enough.
 //!
-//! 1. Each case, contender and workload that belong together are a [`Series`]. With `--quick` its workload is shortened,
-//!    and what happens meanwhile comes earlier by the same share.
-//! 2. Runs go in rounds: one run of each series that is not done, in an order of its own. So the repetitions of a series
-//!    lie apart in time, and what slows the machine for a while meets all alike.
+//! 1. Each case, contender and workload that belong together are a [`Series`]. With `--quick` its workload is
+//!    shortened, and what happens meanwhile comes earlier by the same share.
+//! 2. Runs go in rounds: one run of each series that is not done, in an order of its own. So the repetitions of a
+//!    series lie apart in time, and what slows the machine for a while meets all alike.
 //! 3. A series is done as [`Series::next`] says.
 
 use std::time::Duration;

@@ -7,8 +7,10 @@
 //! DIR/runs.csv        a row for each figure of each run that was measured
 //! ```
 //!
-//! 1. [`Store::open`] makes the folder, or takes up one of the same scenario and version. A line that a kill cut short goes.
-//! 2. [`Store::append`] adds a run, and returns once the disk has it. The CSV file follows, and is made anew at each start.
+//! 1. [`Store::open`] makes the folder, or takes up one of the same scenario and version. A line that a kill cut short
+//!    goes.
+//! 2. [`Store::append`] adds a run, and returns once the disk has it. The CSV file follows, and is made anew at each
+//!    start.
 //!
 //! Reports read the folder by themselves.
 
@@ -50,7 +52,8 @@ impl Locked {
     }
 }
 
-/// A child that another thread has forked, and that has not begun its program yet, would hold the lock for a moment longer.
+/// A child that another thread has forked, and that has not begun its program yet, would hold the lock for a moment
+/// longer.
 impl Drop for Locked {
     fn drop(&mut self) {
         let _ = flock(&self.0, FlockOperation::Unlock);

@@ -2,7 +2,8 @@
 //!
 //! 1. `scion-pki testcrypto` makes all certificates; each AS gets the trust roots and its own.
 //! 2. Each AS: `topology.json`, `staticInfoConfig.json`, `br.toml`, `cs.toml`.
-//! 3. Each host: `sdN.toml`, and `dispN.toml` for the shim. Daemons share the AS's folder: what they keep has names of its own.
+//! 3. Each host: `sdN.toml`, and `dispN.toml` for the shim. Daemons share the AS's folder: what they keep has names of
+//!    its own.
 
 use std::fs;
 use std::io;
@@ -26,7 +27,8 @@ const VALIDITY: &str = "365d";
 const KEY_BYTES: usize = 16;
 /// How often beacons go, and segments are registered and asked for: a network is whole after some of these.
 const INTERVAL: &str = "1s";
-/// What a router announces of the way through it: a veth and a turn of a process. Zero would mean that nothing is known.
+/// What a router announces of the way through it: a veth and a turn of a process. Zero would mean that nothing is
+/// known.
 const INSIDE: Duration = Duration::from_micros(100);
 /// A router's socket buffers, in bytes: some thousand packets, 20 ms of what it carries here.
 const ROUTER_BUFFER: u32 = 4_000_000;

@@ -64,8 +64,8 @@ impl TopologyError {
 }
 
 impl Topology {
-    /// Reads a topology; `file` is what its faults are reported under, `folder` where traces are, and `links` takes the place
-    /// of every `count`.
+    /// Reads a topology; `file` is what its faults are reported under, `folder` where traces are, and `links` takes the
+    /// place of every `count`.
     ///
     /// # Errors
     /// Every fault of the text.

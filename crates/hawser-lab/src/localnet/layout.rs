@@ -1,4 +1,5 @@
-//! Who has which address in a network: always the same for the same topology, since every network has namespaces of its own.
+//! Who has which address in a network: always the same for the same topology, since every network has namespaces of its
+//! own.
 //!
 //! 1. An AS is numbered after the last digits of its name where they serve: 1-ff00:0:110 has 10.110.0.0/24 or
 //!    fd00:110::/64, router and control service at `.1`, hosts from `.10` on.

@@ -47,8 +47,8 @@ use network::Network;
 
 /// How long a network may take until it is whole, on a machine with much else to do; alone it takes seconds.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// One processor is enough for a service that idles, and more would only cost memory. And that the QUIC library cannot size
-/// a buffer is no error of a service.
+/// One processor is enough for a service that idles, and more would only cost memory. And that the QUIC library cannot
+/// size a buffer is no error of a service.
 const ENVIRONMENT: [(&str, &str); 2] = [("GOMAXPROCS", "1"), ("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true")];
 
 /// A running network. It starts without any path, and is removed on drop; may be used from any thread.

@@ -20,22 +20,24 @@ use crate::scenario::link::{self, Traces};
 use crate::scenario::refer::sections;
 use crate::scenario::values;
 
-/// What an Ethernet packet of 1500 bytes leaves for SCION after IPv4 and UDP, or IPv6 and UDP. Source: RFC 894, 791, 8200, 768.
+/// What an Ethernet packet of 1500 bytes leaves for SCION after IPv4 and UDP, or IPv6 and UDP. Source: RFC 894, 791,
+/// 8200, 768.
 const MTU_V4: u16 = 1500 - 28;
 const MTU_V6: u16 = 1500 - 48;
-/// The least that a link of a SCION network must carry. Source: draft-dekater-scion-dataplane, "Path MTU" (as IPv6 has it).
+/// The least that a link of a SCION network must carry. Source: draft-dekater-scion-dataplane, "Path MTU" (as IPv6 has
+/// it).
 const MTU_MIN: i64 = 1280;
 /// What an emulated link carries, less IPv4 and UDP. Source: hawser-wire's buffers.
 const MTU_EMULATED: u16 = 2048 - 28;
 /// Hosts of an AS: each two have a veth of their own.
 const HOSTS_MAX: u8 = 8;
-/// Links that one section may stand for: a control service registers 20 segments for a pair of ASes. Source: the reference
-/// implementation's DefaultBestSetSize.
+/// Links that one section may stand for: a control service registers 20 segments for a pair of ASes. Source: the
+/// reference implementation's DefaultBestSetSize.
 const COUNT_MAX: u8 = 16;
 /// Links: each has a network of its own in 172.16.0.0/16.
 const LINKS_MAX: usize = 250;
-/// What routers send straight to hosts, where the file does not say. Source: the reference implementation's documentation,
-/// "Configuring an AS", `dispatched_ports`.
+/// What routers send straight to hosts, where the file does not say. Source: the reference implementation's
+/// documentation, "Configuring an AS", `dispatched_ports`.
 const DISPATCHED: PortRange = PortRange { first: 31000, last: 32767 };
 /// How often a router asks whether a link is there. Source: the reference implementation's default for BFD.
 const BFD: Duration = Duration::from_millis(200);

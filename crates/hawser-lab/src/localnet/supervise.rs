@@ -8,11 +8,12 @@
 //! ```
 //!
 //! 1. `up` runs this executable once more, in the background, and reads from its standard output how far it is.
-//! 2. [`keep`] listens at an abstract socket that bears the network's name: nobody else can, and it goes with its process.
+//! 2. [`keep`] listens at an abstract socket that bears the network's name: nobody else can, and it goes with its
+//!    process.
 //! 3. The network is started, and told; it is waited for, and told.
 //! 4. Until `up` has said that it wants to go on, its end is the network's: Ctrl-C leaves nothing.
-//! 5. Then whoever is root may [`ask`]: one line, one answer in JSON. `down` ends the process as SIGTERM does: `cleanup`
-//!    removes everything, and the socket closes when that is done.
+//! 5. Then whoever is root may [`ask`]: one line, one answer in JSON. `down` ends the process as SIGTERM does:
+//!    `cleanup` removes everything, and the socket closes when that is done.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::linux::net::SocketAddrExt;

@@ -1,4 +1,5 @@
-//! Who looks at the local portal while it works, as its owner would: the page in a browser, `hawser top`, and Prometheus.
+//! Who looks at the local portal while it works, as its owner would: the page in a browser, `hawser top`, and
+//! Prometheus.
 //!
 //! 1. The page is opened by the link that `hawser web` prints; the portal says when it is live. Its browser is on this
 //!    machine, or on another one: then a reader asks for the same, and draws nothing.

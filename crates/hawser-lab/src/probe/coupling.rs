@@ -1,8 +1,8 @@
 //! Coupled controllers at a bottleneck that two links share, beside plain TCP streams.
 //!
-//! 1. Two links lead through one bottleneck; so do TCP streams without a tunnel, with the kernel's Reno. Its queue drops
-//!    at random when it is full: at a drop-tail queue the kernel's streams, which are not paced, lose several times as
-//!    much as ours, and more on a busy machine, so that it would be pacing that is compared.
+//! 1. Two links lead through one bottleneck; so do TCP streams without a tunnel, with the kernel's Reno. Its queue
+//!    drops at random when it is full: at a drop-tail queue the kernel's streams, which are not paced, lose several
+//!    times as much as ours, and more on a busy machine, so that it would be pacing that is compared.
 //! 2. Streams of CUBIC through the tunnel keep its queue filled: what the bond takes, its controllers take.
 //! 3. All run at the same time. After the warm-up the bond's goodput is held against that of one plain stream, each
 //!    against what it could get at best.

@@ -1,9 +1,10 @@
 //! Experiments that bring a network or programs of their own, beside the stage: scenarios of the lab like others.
 //!
-//! 1. A scenario's workload says which one (`KINDS`), with options of its own; its contender is `hawser`, or the `shim`.
+//! 1. A scenario's workload says which one (`KINDS`), with options of its own; its contender is `hawser`, or the
+//!    `shim`.
 //! 2. [`experiment::conduct`](crate::experiment::conduct) says when; [`Bench::execute`] does one run.
-//! 3. [`coupling`]: links that share a bottleneck. [`outages`]: a link that is away. [`peers`]: many sessions. [`scion`]: bonds over
-//!    SCION paths. [`shim`]: the shim over them.
+//! 3. [`coupling`]: links that share a bottleneck. [`outages`]: a link that is away. [`peers`]: many
+//!    sessions. [`scion`]: bonds over SCION paths. [`shim`]: the shim over them.
 
 mod coupling;
 mod outages;

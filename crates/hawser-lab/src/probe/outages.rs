@@ -1,10 +1,13 @@
-//! Outages of one link of two, with processes: when both portals have its path active again, and what they send on it meanwhile.
+//! Outages of one link of two, with processes: when both portals have its path active again, and what they send on it
+//! meanwhile.
 //!
 //! 1. Outages are drawn seed after seed, by the simulator's own generator: what is measured here can be looked at there
-//!    (`cargo run --release -p hawser-sim --example outages SEED SEED+1`). A case's `x` is its seed; a repetition adds ten.
-//! 2. The link keeps what it holds (its rate is zero) or loses it (a black hole), idle or beside a stream of the kernel's TCP.
-//! 3. Both portals are asked every 20 ms. Their answers are up to 200 ms old, so a return is told that much late at most, and what
-//!    is sent counts as an inactive path's where the path was inactive that long before and after.
+//!    (`cargo run --release -p hawser-sim --example outages SEED SEED+1`). A case's `x` is its seed; a repetition adds
+//!    ten.
+//! 2. The link keeps what it holds (its rate is zero) or loses it (a black hole), idle or beside a stream of the
+//!    kernel's TCP.
+//! 3. Both portals are asked every 20 ms. Their answers are up to 200 ms old, so a return is told that much late at
+//!    most, and what is sent counts as an inactive path's where the path was inactive that long before and after.
 
 use std::collections::VecDeque;
 use std::thread;
@@ -26,13 +29,15 @@ const OUTAGES: u64 = 10;
 const LINK: usize = 1;
 /// From one look to the next.
 const GLANCE: Duration = Duration::from_millis(20);
-/// How old an answer of a portal may be, and two looks. Source: the portal reports to its control side five times a second.
+/// How old an answer of a portal may be, and two looks. Source: the portal reports to its control side five times a
+/// second.
 const STALE: Duration = Duration::from_millis(240);
 /// It is looked at for so long after the return.
 const AFTER: Duration = Duration::from_secs(6);
 /// Longer than any outage: how long a link that keeps holds back.
 const HELD: Duration = Duration::from_secs(60);
-/// From the moment that looking begins to the earliest outage: paths are active and the stream, if there is one, begins.
+/// From the moment that looking begins to the earliest outage: paths are active and the stream, if there is one,
+/// begins.
 const LEAD: Duration = Duration::from_millis(500);
 const SECOND: Duration = Duration::from_secs(1);
 const BYTE_BITS: f64 = 8.0;

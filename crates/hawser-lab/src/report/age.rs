@@ -1,9 +1,9 @@
 //! How old saved results are: whether the code that counts for them has changed since.
 //!
-//! 1. [`save`] keeps of results what a repository shall: every run's figures, the scenario, commit, date, machine, command; no
-//!    lines and samples.
-//! 2. [`ages`] looks at every folder of results below one: which commit it is of, and what has changed since in the files that the
-//!    scenario says count, by git.
+//! 1. [`save`] keeps of results what a repository shall: every run's figures, the scenario, commit, date, machine,
+//!    command; no lines and samples.
+//! 2. [`ages`] looks at every folder of results below one: which commit it is of, and what has changed since in the
+//!    files that the scenario says count, by git.
 //! 3. A result whose commit is not known, or was not whole, is stale.
 
 use std::fmt;

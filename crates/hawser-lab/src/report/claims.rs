@@ -1,8 +1,8 @@
 //! What a scenario claims, held against what was found.
 //!
-//! 1. In a case, the figure of each repetition counts alone, or in relation to the best of others in the same repetition: what
-//!    the machine did beside fell on all of them. Others may be of another case or workload; and of all figures only what they
-//!    have beyond one contender's may count.
+//! 1. In a case, the figure of each repetition counts alone, or in relation to the best of others in the same
+//!    repetition: what the machine did beside fell on all of them. Others may be of another case or workload; and of
+//!    all figures only what they have beyond one contender's may count.
 //! 2. Of several repetitions the median counts, or where the claim is of every run the worst.
 //! 3. A claim holds once it holds in enough cases, or of their median.
 

@@ -1,8 +1,8 @@
 //! Two results of the same scenarios: what is better, what is worse, and what is noise.
 //!
 //! 1. Figures of both are set side by side, by series and metric; metrics without a good direction are left out.
-//! 2. Each pair is tested (Welch). The tests are corrected for their number (Holm): the scenario's own metric in a family
-//!    of its own, all others in another, so that asking for more figures does not hide the one that matters.
+//! 2. Each pair is tested (Welch). The tests are corrected for their number (Holm): the scenario's own metric in a
+//!    family of its own, all others in another, so that asking for more figures does not hide the one that matters.
 //! 3. A difference counts where chance rarely makes it and it is large enough to matter; the rest is noise.
 
 use std::collections::BTreeMap;

@@ -2,11 +2,11 @@
 //!
 //! 1. [`results`] reads what `hawser lab run` left: scenario, runs, machine.
 //! 2. [`series`] sorts runs; [`statistics`] says of each series' figures how large they are, and how sure.
-//! 3. [`claims`] says whether what must hold does; [`tables`] and [`plot`] show figures as the scenario asks, the published
-//!    ones beside ours.
+//! 3. [`claims`] says whether what must hold does; [`tables`] and [`plot`] show figures as the scenario asks, the
+//!    published ones beside ours.
 //! 4. [`page`], [`markdown`] and [`figures`] write it all; nothing in them needs the network.
-//! 5. [`compare`] tells regressions from noise, between two such results; [`age`] which saved ones are of code that changed,
-//!    and [`saved`] writes the page of them all.
+//! 5. [`compare`] tells regressions from noise, between two such results; [`age`] which saved ones are of code that
+//!    changed, and [`saved`] writes the page of them all.
 
 mod age;
 mod claims;

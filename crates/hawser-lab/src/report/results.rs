@@ -1,6 +1,7 @@
 //! Raw results, read back from where `hawser lab run` left them.
 //!
-//! A folder has `runs.jsonl` (a line for each run), `scenario.toml` and `machine.json`; or it has sub-folders that have.
+//! A folder has `runs.jsonl` (a line for each run), `scenario.toml` and `machine.json`; or it has sub-folders that
+//! have.
 
 use std::fs;
 use std::path::{Path, PathBuf};

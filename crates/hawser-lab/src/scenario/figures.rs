@@ -1,11 +1,12 @@
-//! What a file says of one way of a link: some of its figures. Profiles, links, cases and events lay them over each other.
+//! What a file says of one way of a link: some of its figures. Profiles, links, cases and events lay them over each
+//! other.
 
 use std::time::Duration;
 
 use hawser_wire::{Codel, Direction, Jitter, Loss, Probability, QueueDepth, Rate, Reorder, Spread, Trace};
 
-/// A link whose file says nothing of its queue has so much time in it: a long round trip's worth, as routers' buffers have.
-/// Source: Villamizar and Song, High Performance TCP in ANSNET, 1994.
+/// A link whose file says nothing of its queue has so much time in it: a long round trip's worth, as routers' buffers
+/// have. Source: Villamizar and Song, High Performance TCP in ANSNET, 1994.
 pub(crate) const DEFAULT_QUEUE: QueueDepth = QueueDepth::Time(Duration::from_millis(100));
 /// How long packets are held back, where the file says how many, but not for how long.
 const DEFAULT_REORDER_BY: Duration = Duration::from_millis(10);

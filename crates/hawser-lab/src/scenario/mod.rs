@@ -2,8 +2,8 @@
 //!
 //! 1. A scenario has a network, contenders, workloads, events, and cases: rows that choose among them.
 //! 2. For each case, contender and workload there is a series of runs, repeated as `repeat` says.
-//! 3. What the original published stands beside what is measured; claims say what must hold of it, tables and plots how both
-//!    are shown.
+//! 3. What the original published stands beside what is measured; claims say what must hold of it, tables and plots how
+//!    both are shown.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -244,7 +244,8 @@ pub struct Case {
     pub workloads: Vec<String>,
     /// Names.
     pub events: Vec<String>,
-    /// Settings of the hosts' kernels for the case, `net.` sysctls as `ipv4/tcp_reordering`; of one host as `client:ipv4/…`.
+    /// Settings of the hosts' kernels for the case, `net.` sysctls as `ipv4/tcp_reordering`; of one host as
+    /// `client:ipv4/…`.
     pub sysctls: BTreeMap<String, String>,
     /// Its place on a plot's axis: delay, number of links …
     pub x: Option<f64>,

@@ -3,8 +3,8 @@
 use super::Scenario;
 
 impl Scenario {
-    /// What runs of the scenario, where only these are asked for: of cases, contenders and workloads each, those that are
-    /// named, or all where none is.
+    /// What runs of the scenario, where only these are asked for: of cases, contenders and workloads each, those that
+    /// are named, or all where none is.
     ///
     /// # Errors
     /// The first name that is none of the scenario's, and those that are.

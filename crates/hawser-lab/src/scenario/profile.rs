@@ -8,12 +8,14 @@ use hawser_wire::{Access, GilbertElliott, Loss, Probability, QueueDepth, Rate, S
 
 use super::figures::{Discipline, Figures};
 
-/// Ethernet around an IP packet: preamble 8, header 14, checksum 4, gap 12 bytes. Source: IEEE 802.3-2022, 3.1.1 and 4.4.2.
+/// Ethernet around an IP packet: preamble 8, header 14, checksum 4, gap 12 bytes. Source: IEEE 802.3-2022, 3.1.1
+/// and 4.4.2.
 const ETHERNET_OVERHEAD: u32 = 38;
-/// Link-layer header of 802.11 for quality of service, LLC, checksum, the delimiter of an aggregate's part and half a word
-/// of padding: 26 + 8 + 4 + 4 + 2 bytes. Source: IEEE 802.11-2020, 9.2.3 and 9.7.1.
+/// Link-layer header of 802.11 for quality of service, LLC, checksum, the delimiter of an aggregate's part and half a
+/// word of padding: 26 + 8 + 4 + 4 + 2 bytes. Source: IEEE 802.11-2020, 9.2.3 and 9.7.1.
 const WIFI_OVERHEAD: u32 = 44;
-/// PPPoE and Ethernet in VDSL2's packet mode: 8 + 18 bytes and framing of 6. Source: RFC 2516, section 4; ITU-T G.992.3, annex N.
+/// PPPoE and Ethernet in VDSL2's packet mode: 8 + 18 bytes and framing of 6. Source: RFC 2516, section 4; ITU-T
+/// G.992.3, annex N.
 const DSL_OVERHEAD: u32 = 32;
 
 /// A profile. Plain data.
@@ -51,8 +53,9 @@ fn ethernet_100() -> Profile {
     Profile { name: "ethernet-100", about, up: way.clone(), down: way, access: None }
 }
 
-/// One stream, 20 MHz, long guard interval: 65 Mbit/s on the air, half duplex, of which retries take a seventh. That is an estimate,
-/// as is the jitter they show as: it gives the 44 Mbit/s of TCP that Barreira had (2014, table 6.1). Source: IEEE 802.11-2020,
+/// One stream, 20 MHz, long guard interval: 65 Mbit/s on the air, half duplex, of which retries take a seventh. That is
+/// an estimate, as is the jitter they show as: it gives the 44 Mbit/s of TCP that Barreira had (2014, table 6.1).
+/// Source: IEEE 802.11-2020,
 /// 19.5 (MCS 7).
 fn wifi_n() -> Profile {
     let way = Figures {
@@ -68,8 +71,8 @@ fn wifi_n() -> Profile {
     Profile { name: "802.11n", about, up: way.clone(), down: way, access: Some(Access::wifi_n()) }
 }
 
-/// The same air, most of it others': a quarter of the rate is left, waits vary by many ms, and bursts are lost where retries do not
-/// help. An estimate: Barreira had 2.5 to 7.8 Mbit/s of TCP in a university's Wi-Fi (2014, table 6.2).
+/// The same air, most of it others': a quarter of the rate is left, waits vary by many ms, and bursts are lost where
+/// retries do not help. An estimate: Barreira had 2.5 to 7.8 Mbit/s of TCP in a university's Wi-Fi (2014, table 6.2).
 fn campus_wifi() -> Profile {
     let way = Figures {
         rate: mbit(13.0),
@@ -82,9 +85,9 @@ fn campus_wifi() -> Profile {
     Profile { name: "campus-wifi", about, up: way.clone(), down: way, access: Some(Access::wifi_n()) }
 }
 
-/// LTE: 20 Mbit/s down and 10 up, 25 ms one way, deep queues. Estimates after Huang et al., An In-depth Study of LTE, SIGCOMM
-/// 2013 (medians of 13 Mbit/s down, 6 up, 70 ms of round trip) and Barreira (2014, table 6.2: 9 Mbit/s up); the queue after Jiang
-/// et al., Tackling Bufferbloat in 3G/4G Networks, IMC 2012.
+/// LTE: 20 Mbit/s down and 10 up, 25 ms one way, deep queues. Estimates after Huang et al., An In-depth Study of LTE,
+/// SIGCOMM 2013 (medians of 13 Mbit/s down, 6 up, 70 ms of round trip) and Barreira (2014, table 6.2: 9 Mbit/s up); the
+/// queue after Jiang et al., Tackling Bufferbloat in 3G/4G Networks, IMC 2012.
 fn lte() -> Profile {
     let way = |mbps| Figures {
         rate: mbit(mbps),
@@ -122,8 +125,8 @@ fn umts() -> Profile {
     }
 }
 
-/// ADSL2+: 16 Mbit/s down and 1 up, interleaved. Source: ITU-T G.992.5; Dischinger et al., Characterizing Residential Broadband
-/// Networks, IMC 2007 (queues upwards of 600 ms, delays of 5 to 15 ms).
+/// ADSL2+: 16 Mbit/s down and 1 up, interleaved. Source: ITU-T G.992.5; Dischinger et al., Characterizing Residential
+/// Broadband Networks, IMC 2007 (queues upwards of 600 ms, delays of 5 to 15 ms).
 fn dsl() -> Profile {
     let way = |mbps, queue| Figures {
         rate: mbit(mbps),
@@ -141,9 +144,9 @@ fn dsl() -> Profile {
     }
 }
 
-/// Low orbit: 120 Mbit/s down and 12 up, 22 ms one way with jitter, short bursts of loss. Estimates after Michel et al., A First
-/// Look at Starlink Performance, IMC 2022. The reassignments every 15 s are a scenario's events, or a trace: a profile does
-/// not change.
+/// Low orbit: 120 Mbit/s down and 12 up, 22 ms one way with jitter, short bursts of loss. Estimates after Michel et
+/// al., A First Look at Starlink Performance, IMC 2022. The reassignments every 15 s are a scenario's events, or a
+/// trace: a profile does not change.
 fn starlink() -> Profile {
     let way = |mbps| Figures {
         rate: mbit(mbps),

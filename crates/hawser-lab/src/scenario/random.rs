@@ -1,8 +1,8 @@
 //! Links that are drawn by seed, by the simulator's own generator: what is measured can be looked at there
 //! (`cargo run --release -p hawser-sim --example random SEED SEED+1`).
 //!
-//! 1. Seed after seed gives a topology of one to four links. One whose links carry more together than is asked for is passed
-//!    over: emulation, portals and hosts share the processors.
+//! 1. Seed after seed gives a topology of one to four links. One whose links carry more together than is asked for is
+//!    passed over: emulation, portals and hosts share the processors.
 //! 2. A link of the simulator becomes one of the scenario's.
 
 use std::fmt::Write as _;

@@ -85,7 +85,8 @@ impl Candidate {
         found.ok_or_else(|| wrong(format!("there is no such candidate, but: {}", labels().join(", "))))
     }
 
-    /// Whether it is for this load: a session and the bulk protocol are for reliable transfer, and two ends of different code for packets alone.
+    /// Whether it is for this load: a session and the bulk protocol are for reliable transfer, and two ends of
+    /// different code for packets alone.
     pub fn carries(self, load: Load) -> bool {
         match load {
             Load::File { .. } => self.sender == self.receiver,

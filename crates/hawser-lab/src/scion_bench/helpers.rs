@@ -1,8 +1,8 @@
 //! What hands packets on between the network and an end: dispatchers, or the program that bypasses them.
 //!
-//! 1. The classic dispatcher at both ends, each with a Unix socket; or the shim at the receiver, on its UDP port; or the XDP
-//!    program on the receiver's interface, with the receiver's ports on its whitelist.
-//!    The portals of `tunnel` count as helpers, too.
+//! 1. The classic dispatcher at both ends, each with a Unix socket; or the shim at the receiver, on its UDP port; or
+//!    the XDP program on the receiver's interface, with the receiver's ports on its whitelist. The portals of `tunnel`
+//!    count as helpers, too.
 //! 2. Each is waited for. On drop processes end, and the XDP program is detached.
 
 use std::fs;

@@ -1,12 +1,12 @@
 //! How fast end hosts are over SCION: the reference implementation's and Hawser's, in turns (`hawser scion bench`).
 //!
-//! 1. The scenarios of the group `scion` say what is run; [`experiment::conduct`](crate::experiment::conduct) says when, and
-//!    keeps what came of it, as for every other scenario of the lab.
-//! 2. [`Bench::execute`] does one run. A [`Candidate`] says which programs send and receive, and what hands packets on between
-//!    them; a [`plan::Plan`] says what is sent, and where.
+//! 1. The scenarios of the group `scion` say what is run; [`experiment::conduct`](crate::experiment::conduct) says
+//!    when, and keeps what came of it, as for every other scenario of the lab.
+//! 2. [`Bench::execute`] does one run. A [`Candidate`] says which programs send and receive, and what hands packets on
+//!    between them; a [`plan::Plan`] says what is sent, and where.
 //! 3. `programs` builds the programs over snet with Go; Hawser's own ends are this executable ([`end`]).
-//! 4. `ground`, `network`: two hosts in namespaces. `helpers`: dispatchers, and the program that bypasses them; `tunnel`: portals.
-//!    `worker`: an end's process.
+//! 4. `ground`, `network`: two hosts in namespaces. `helpers`: dispatchers, and the program that bypasses them;
+//!    `tunnel`: portals. `worker`: an end's process.
 //! 5. `run`: the receiver, the sender, what each counted and what it cost. `memory`: the file that is sent.
 //! 6. [`finish`]: the report, and one connection in short ([`Brief`]), from what was kept.
 
@@ -50,7 +50,8 @@ pub const WORKLOADS: [&str; 2] = ["scion-packets", "scion-file"];
 /// The group of the bench's scenarios.
 pub const GROUP: &str = "scion";
 
-/// Executes runs of the bench's scenarios. Starts without any program built; one run at a time, or they measure each other.
+/// Executes runs of the bench's scenarios. Starts without any program built; one run at a time, or they measure each
+/// other.
 pub struct Bench {
     hawser: PathBuf,
     cache: PathBuf,

@@ -1,11 +1,12 @@
 //! Two core ASes, joined by one link: a localnet, kept for all runs of a scenario.
 //!
-//! 1. The network comes up, without shims: candidates bring their own. The sender's daemon is asked for the path, which programs
-//!    are told.
-//! 2. Routers of the reference implementation from v0.14.0 to v0.15.1 never send to the dispatchers' port, whatever the AS's
-//!    dispatched ports are (`udpip.go` tests `port < start && port > end`). A rule of nftables in the receiver's AS does it
-//!    in their place, behind the router, so that whatever bypasses the dispatcher sees what it is made for.
-//! 3. The sender's AS has a second host, for portals: they ask a daemon, which the hosts of [`Ground::within`] do not have.
+//! 1. The network comes up, without shims: candidates bring their own. The sender's daemon is asked for the path, which
+//!    programs are told.
+//! 2. Routers of the reference implementation from v0.14.0 to v0.15.1 never send to the dispatchers' port, whatever the
+//!    AS's dispatched ports are (`udpip.go` tests `port < start && port > end`). A rule of nftables in the receiver's
+//!    AS does it in their place, behind the router, so that whatever bypasses the dispatcher sees what it is made for.
+//! 3. The sender's AS has a second host, for portals: they ask a daemon, which the hosts of [`Ground::within`] do not
+//!    have.
 
 use std::io::Write as _;
 use std::net::SocketAddr;

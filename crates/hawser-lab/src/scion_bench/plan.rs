@@ -38,8 +38,8 @@ pub(super) enum Pace {
     Full,
     /// At this share of what arrived when they were sent as fast as it goes.
     Share(f64),
-    /// As fast as they arrive with no more than this lost, in percent. Source: RFC 2544 section 26.1, "Throughput", where it
-    /// is none at all; between programs that the kernel schedules a packet in a thousand says nothing.
+    /// As fast as they arrive with no more than this lost, in percent. Source: RFC 2544 section 26.1, "Throughput",
+    /// where it is none at all; between programs that the kernel schedules a packet in a thousand says nothing.
     Lossless(f64),
 }
 

@@ -1,9 +1,9 @@
 //! One run: the receiver starts, the sender sends, and both are asked what they counted.
 //!
-//! 1. Helpers are made anew, and within an AS the ground, so that no run inherits anything. Portals, and ends in two ASes, are in
-//!    the network that stays.
-//! 2. Packets: where they are to be paced, a short run as fast as it goes says what 100 % is. Where next to none may be lost,
-//!    short runs find how fast that is (`lossless.rs`). Then the run that counts.
+//! 1. Helpers are made anew, and within an AS the ground, so that no run inherits anything. Portals, and ends in two
+//!    ASes, are in the network that stays.
+//! 2. Packets: where they are to be paced, a short run as fast as it goes says what 100 % is. Where next to none may be
+//!    lost, short runs find how fast that is (`lossless.rs`). Then the run that counts.
 //! 3. A file: what arrived must be what was sent, by its hash.
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,8 @@
-//! Hawser's session as the bulk protocol: a portal on each host, and streams of TCP from one end of the tunnel to the other.
+//! Hawser's session as the bulk protocol: a portal on each host, and streams of TCP from one end of the tunnel to the
+//! other.
 //!
-//! 1. The sender's portal has a link over SCION for each connection, so that the session has a path for each: a socket of its own.
+//! 1. The sender's portal has a link over SCION for each connection, so that the session has a path for each: a socket
+//!    of its own.
 //! 2. Both start, and are waited for. What the ends then see as the other host is its address in the tunnel.
 
 use std::net::SocketAddr;

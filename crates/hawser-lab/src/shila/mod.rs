@@ -1,10 +1,12 @@
-//! Shila's questions again (Flückiger 2020, chapter 6), for today's shim: how much more paths carry, what the choice of paths costs, how
-//! QUIC compares, and what the ordinary internet beside adds.
+//! Shila's questions again (Flückiger 2020, chapter 6), for today's shim: how much more paths carry, what the choice of
+//! paths costs, how QUIC compares, and what the ordinary internet beside adds.
 //!
-//! 1. The scenarios of the group `shila` say what is run; [`experiment::conduct`](crate::experiment::conduct) says when.
-//! 2. [`Bench::execute`] does one run: a [`Candidate`] comes up in the network of six ASes, which stays from run to run, and a file goes
-//!    from client to server.
-//! 3. `run` counts what left the client meanwhile, and asks the shim for the paths in use. `choice` holds them against the best ones.
+//! 1. The scenarios of the group `shila` say what is run; [`experiment::conduct`](crate::experiment::conduct) says
+//!    when.
+//! 2. [`Bench::execute`] does one run: a [`Candidate`] comes up in the network of six ASes, which stays from run to
+//!    run, and a file goes from client to server.
+//! 3. `run` counts what left the client meanwhile, and asks the shim for the paths in use. `choice` holds them against
+//!    the best ones.
 
 mod candidate;
 mod choice;

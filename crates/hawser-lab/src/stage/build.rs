@@ -1,8 +1,8 @@
 //! Builds the stage.
 //!
 //! 1. Hosts: namespaces, their kernels' settings, the LANs; without a LAN the hosts' addresses lie on loopback.
-//! 2. For each link a router; the emulated link; a veth from the router to the remote end, or to the core. Without routers the
-//!    emulated link leads to the remote end itself.
+//! 2. For each link a router; the emulated link; a veth from the router to the remote end, or to the core. Without
+//!    routers the emulated link leads to the remote end itself.
 //! 3. Bystanders (`bystander`); routes and rules (`routes`), translation (`nat`).
 //! 4. Absent links go down.
 
@@ -132,7 +132,8 @@ impl Stage {
         Ok(())
     }
 
-    /// A recorded link has its mean rate until the recording begins, so that whoever comes up first finds what all find.
+    /// A recorded link has its mean rate until the recording begins, so that whoever comes up first finds what all
+    /// find.
     fn steady(&mut self, link: usize, mut ways: [Direction; 2], backend: Backend) -> [Direction; 2] {
         for (way, direction) in Way::BOTH.into_iter().zip(&mut ways) {
             // What cannot be replayed is refused as the link is made.
@@ -237,7 +238,8 @@ pub(super) fn give_buffers(host: &Namespace) -> Result<(), LabError> {
     Ok(host.set_sysctl("ipv4/tcp_wmem", SEND_BUFFER)?)
 }
 
-/// The same of a veth. A router asks for its neighbours' addresses from a link-local one (RFC 4861, 7.2.2), and not without.
+/// The same of a veth. A router asks for its neighbours' addresses from a link-local one (RFC 4861, 7.2.2), and not
+/// without.
 fn wire_end(namespace: &Namespace, interface: &str, net: Net, host: u8) -> End {
     let mut end = end(namespace, interface, net, host);
     end.addresses.push(link_local(host));

@@ -8,8 +8,8 @@ use hawser_wire::Namespace;
 use crate::error::LabError;
 use crate::scenario::Family;
 
-/// Runs commands of `ip`, one a line, as `route replace 10.0.0.0/8 via 10.1.0.1`; stops at the first that fails. It takes the
-/// family from the addresses.
+/// Runs commands of `ip`, one a line, as `route replace 10.0.0.0/8 via 10.1.0.1`; stops at the first that fails. It
+/// takes the family from the addresses.
 pub(super) fn batch(namespace: &Namespace, lines: &[String]) -> Result<(), LabError> {
     if lines.is_empty() {
         return Ok(());
@@ -40,7 +40,8 @@ pub(super) fn batch_where_there(namespace: &Namespace, lines: &[String]) -> Resu
     }
 }
 
-/// Runs a program that reads what to do from its standard input. Where it fails, the error's kind is `Other`, with what it said.
+/// Runs a program that reads what to do from its standard input. Where it fails, the error's kind is `Other`, with what
+/// it said.
 pub(super) fn feed(action: &str, mut command: Command, input: &str) -> Result<(), LabError> {
     let system = |error| LabError::system(action, error);
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());

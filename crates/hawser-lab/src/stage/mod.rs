@@ -6,8 +6,9 @@
 //!                    └── link "eth" ─── router ──┘
 //! ```
 //!
-//! Where links have no routers, they lead straight to the remote end. Without a LAN `client` and `local` are one host, and so are `remote` and `server`. Where the server's end has an interface
-//! for each link, a *core* router stands between the routers and them, so that every link reaches every interface.
+//! Where links have no routers, they lead straight to the remote end. Without a LAN `client` and `local` are one host,
+//! and so are `remote` and `server`. Where the server's end has an interface for each link, a *core* router stands
+//! between the routers and them, so that every link reaches every interface.
 //!
 //! 1. [`Stage::build`] makes hosts, links and routes (`build`, `routes`), with the addresses of `numbering`.
 //! 2. [`Stage::forward_over`] carries applications' packets without a tunnel (`forward`).
@@ -57,7 +58,8 @@ pub struct Stage {
     pub endpoint: IpAddr,
     /// What applications use, and so what a tunnel carries.
     pub inner: Family,
-    /// Where there is a LAN, the applications' own addresses, which a layer-3 tunnel is to join; else those of the first link.
+    /// Where there is a LAN, the applications' own addresses, which a layer-3 tunnel is to join; else those of the
+    /// first link.
     pub hosts: Ends,
     layout: Layout,
     state: Mutex<State>,

@@ -1,8 +1,8 @@
 //! Routers that translate the client's address, by nftables.
 //!
 //! 1. [`translate`]: what leaves by the uplink gets the router's address, and a port of a range.
-//! 2. [`rebind`]: the range becomes another one, and the kernel forgets every translation: what follows comes from another
-//!    port, as after a router's restart.
+//! 2. [`rebind`]: the range becomes another one, and the kernel forgets every translation: what follows comes from
+//!    another port, as after a router's restart.
 
 use std::ops::RangeInclusive;
 
@@ -21,7 +21,8 @@ const FIRST_PORT: u16 = 20_000;
 const RANGES: u16 = 10;
 
 /// Flushing the table of translations, with the system's answer asked for. Source: linux/netfilter/nfnetlink.h and
-/// nfnetlink_conntrack.h: `NFNL_SUBSYS_CTNETLINK` 1, `IPCTNL_MSG_CT_DELETE` 2; linux/netlink.h: `NLM_F_REQUEST` 1, `NLM_F_ACK` 4.
+/// nfnetlink_conntrack.h: `NFNL_SUBSYS_CTNETLINK` 1, `IPCTNL_MSG_CT_DELETE` 2; linux/netlink.h: `NLM_F_REQUEST` 1,
+/// `NLM_F_ACK` 4.
 const FLUSH_TYPE: u16 = (1 << 8) | 2;
 const FLUSH_FLAGS: u16 = 1 | 4;
 /// nlmsghdr and nfgenmsg, in bytes.

@@ -1,10 +1,10 @@
 //! Routes and rules of the stage: every link has a way of its own to the remote end.
 //!
-//! 1. The local end reaches the remote one over each link, the least metric first; what has a link's address as its source
-//!    leaves by that link or not at all (a table and a rule each), as MPTCP needs it.
+//! 1. The local end reaches the remote one over each link, the least metric first; what has a link's address as its
+//!    source leaves by that link or not at all (a table and a rule each), as MPTCP needs it.
 //! 2. Routers know both ends' hosts.
-//! 3. The core hands what came over a link to the remote end's interface for that link, and what came from there back to
-//!    that link's router; what is addressed to one interface goes there.
+//! 3. The core hands what came over a link to the remote end's interface for that link, and what came from there back
+//!    to that link's router; what is addressed to one interface goes there.
 //! 4. The remote end answers from its one address by the link that was asked over, and from an interface's own by that
 //!    interface.
 
@@ -163,8 +163,8 @@ pub(super) fn source_rule(verb: &str, index: usize, family: Family, host: u8) ->
     rule(verb, Net::Access(number(index)).address(family, host), index)
 }
 
-/// A link that is down carries nothing, and no other carries what has its address: a provider would not let that pass either
-/// (RFC 2827).
+/// A link that is down carries nothing, and no other carries what has its address: a provider would not let that pass
+/// either (RFC 2827).
 fn nothing_else(index: usize) -> String {
     format!("route add unreachable default metric {LAST_METRIC} table {}", TABLE + u32::from(number(index)))
 }

@@ -1,8 +1,9 @@
-//! How long it takes to connect: a new stream now and then, closed as soon as it stands, or once a request was answered.
+//! How long it takes to connect: a new stream now and then, closed as soon as it stands, or once a request was
+//! answered.
 //!
 //! 1. A stream is begun whenever one is due, however many are under way: a slow one delays no other.
-//! 2. Its time counts from when it was due until the client may send, or has the whole answer. Then it is reset, so that no
-//!    port is held.
+//! 2. Its time counts from when it was due until the client may send, or has the whole answer. Then it is reset, so
+//!    that no port is held.
 //! 3. What is refused, or does not stand when time is up, has failed.
 
 use std::time::Duration;

@@ -3,8 +3,8 @@
 //! 1. [`make`] reads a scenario's plan of a workload, strictly.
 //! 2. It is prepared: servers listen, clients are connected.
 //! 3. It runs for its time, and names what it found. A connection that breaks is something found, no error.
-//! 4. Beside any of them a load may run, a bulk stream, and a ping; and the processors may have other work. Its first seconds may
-//!    be told apart.
+//! 4. Beside any of them a load may run, a bulk stream, and a ping; and the processors may have other work. Its first
+//!    seconds may be told apart.
 
 mod bulk;
 mod busy;

@@ -40,7 +40,8 @@ impl Packets {
         Ok(Self { payload: usize::try_from(bytes).unwrap_or(usize::MAX) })
     }
 
-    /// What arrived, in thousands a second; none where more than a little was lost, or the sender could not send as much.
+    /// What arrived, in thousands a second; none where more than a little was lost, or the sender could not send as
+    /// much.
     #[expect(clippy::cast_precision_loss, reason = "packets of a second")]
     fn trial(&self, ground: &Ground, kpps: f64) -> Result<Option<f64>, LabError> {
         let bits = (self.payload + super::voip::ip_and_udp(ground)) as f64 * BYTE_BITS;

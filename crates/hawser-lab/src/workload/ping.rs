@@ -1,6 +1,7 @@
 //! A ping: alone, for the latency of an idle network, or beside any other workload.
 //!
-//! 1. From the start on an echo is asked now and then, until the end. Round trips count from the time on that `after` says.
+//! 1. From the start on an echo is asked now and then, until the end. Round trips count from the time on that `after`
+//!    says.
 //! 2. Beside another workload it runs on its own thread, and its figures join the other's.
 
 use std::thread;

@@ -1,6 +1,7 @@
 //! A web page: many short flows.
 //!
-//! 1. A page is a first object, then the rest over some connections at once, each object asked by the next that is free.
+//! 1. A page is a first object, then the rest over some connections at once, each object asked by the next that is
+//!    free.
 //! 2. The objects' sizes are log-normal, from a seed: every run loads the same page (Barford and Crovella: Generating
 //!    Representative Web Workloads, 1998).
 //! 3. Every object has a stream of its own, as without keep-alive; with it a connection asks for one after the other.

@@ -1,6 +1,7 @@
 //! Chromium without a window, steered by its DevTools protocol over a pair of pipes: no port, no library.
 //!
-//! 1. Two named pipes become its descriptors 3 and 4 (`--remote-debugging-pipe`); messages are JSON, each ended by a zero.
+//! 1. Two named pipes become its descriptors 3 and 4 (`--remote-debugging-pipe`); messages are JSON, each ended by a
+//!    zero.
 //! 2. A command has an id, and its answer the same; what comes between are events, of which requests are kept.
 //! 3. It ends with its owner, and each answer is waited for a bounded time.
 

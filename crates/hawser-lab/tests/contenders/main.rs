@@ -42,8 +42,8 @@ fn ecmp_spreads_flows_over_all_links_and_leaves_the_stage_as_it_was() {
         let ground = Ground::new(&shape, &[("wifi", 20.0), ("eth", 20.0)]);
         let contest = ground.up("ecmp", "");
         contest.assert_both_ways();
-        // Each flow takes one of both with even chance, and weighs some 400 bytes: that fewer than six of 64 take one of them
-        // happens once in 10^12 times.
+        // Each flow takes one of both with even chance, and weighs some 400 bytes: that fewer than six of 64 take one
+        // of them happens once in 10^12 times.
         contest.assert_flows(64);
         let [wifi, eth] = ["wifi", "eth"].map(|link| contest.carried(link));
         assert!(wifi.min(eth) > 2_000, "{shape:?}: {wifi} and {eth} bytes");

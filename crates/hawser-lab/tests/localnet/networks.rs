@@ -100,7 +100,8 @@ fn six_ases_are_whole_in_time_and_live_through_a_cut() {
     let net = up(&Topology::named("six-as", None).expect("it comes along"));
     let leaves = ["1-ff00:0:111", "1-ff00:0:112"].map(|isd_as| host(&net, isd_as));
     let [near, far] = leaves;
-    // Over the peering link, either parent's, and from one parent to the other: by their link, and by the third core AS.
+    // Over the peering link, either parent's, and from one parent to the other: by their link, and by the third core
+    // AS.
     let paths = || net.paths(near, far.isd_as).expect("the daemon answers").into_iter().collect::<BTreeSet<_>>();
     // It is whole with a path from everywhere to everywhere; later beacons bring the others.
     let late = Instant::now() + NOTICED;

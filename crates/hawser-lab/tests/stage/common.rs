@@ -114,8 +114,8 @@ impl Talk {
         Ok(from)
     }
 
-    /// Asks often enough over a link that what the system says by itself there does not matter, and fails where any of it, there
-    /// or back, goes another way.
+    /// Asks often enough over a link that what the system says by itself there does not matter, and fails where any of
+    /// it, there or back, goes another way.
     pub fn ask_over(&self, stage: &Stage, index: usize) -> SocketAddr {
         let before = carried(stage, index);
         let seen: Vec<SocketAddr> = (0..QUESTIONS).map(|_| self.ask().expect("answers")).collect();

@@ -64,8 +64,8 @@ impl Watch {
         Self { receiver, stop, way }
     }
 
-    /// Silences of more than 100 ms, counted from a moment. A packet on its way when a link ends is lost: the last to arrive did
-    /// so when it ended; the first that comes later was sent a way's time before.
+    /// Silences of more than 100 ms, counted from a moment. A packet on its way when a link ends is lost: the last to
+    /// arrive did so when it ended; the first that comes later was sent a way's time before.
     pub fn silences(self, start: Moment) -> Vec<Silence> {
         self.stop.store(true, Ordering::Relaxed);
         let end = Moment::now();

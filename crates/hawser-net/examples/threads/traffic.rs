@@ -17,7 +17,8 @@ use super::support::{Portal, connected};
 const TCP_HEADERS: usize = 40;
 /// IPv4 and UDP headers.
 const UDP_HEADERS: usize = 28;
-/// A batch has this room; a round this many batches (as in the portal's `transmit`), and a batch that was received this many runs.
+/// A batch has this room; a round this many batches (as in the portal's `transmit`), and a batch that was received this
+/// many runs.
 const BATCH_ROOM: usize = 65_536;
 const BATCHES: usize = 8;
 /// Rounds of the sender in a turn.

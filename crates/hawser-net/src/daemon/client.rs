@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 
 use super::{Program, Refusal};
 
-/// How long a daemon may take to answer: it does so from memory, at once, but for what it has to count for a second first.
+/// How long a daemon may take to answer: it does so from memory, at once, but for what it has to count for a second
+/// first.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest answer, in bytes: thousands of peers, and no flood from something that is no daemon.
 const ANSWER_LIMIT: u64 = 16 << 20;

@@ -16,8 +16,8 @@ pub enum Order {
     Shutdown,
 }
 
-/// Who gives orders to a daemon with configuration `C` and is told about it. Its file descriptor is readable while orders
-/// wait. Used by the control thread only.
+/// Who gives orders to a daemon with configuration `C` and is told about it. Its file descriptor is readable while
+/// orders wait. Used by the control thread only.
 pub trait Host<C>: AsFd {
     /// The orders that came since the last call. Never blocks.
     fn orders(&mut self) -> Vec<Order>;
@@ -36,7 +36,8 @@ pub trait Host<C>: AsFd {
         None
     }
 
-    /// The program that measures speed for who says so with its words, and prints what it found as JSON, where there is one.
+    /// The program that measures speed for who says so with its words, and prints what it found as JSON, where there is
+    /// one.
     fn speed(&self) -> Option<Command> {
         None
     }

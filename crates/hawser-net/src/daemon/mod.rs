@@ -1,7 +1,7 @@
 //! What a daemon has around it, a portal or a shim: who gives it orders ([`Host`]), and a control socket.
 //!
-//! On the control socket one JSON object a line goes in both directions; anything wrong is answered with `{"error":"…"}`.
-//! [`ControlSocket`] answers by what an [`Answer`] says, [`ask`] asks.
+//! On the control socket one JSON object a line goes in both directions; anything wrong is answered with
+//! `{"error":"…"}`. [`ControlSocket`] answers by what an [`Answer`] says, [`ask`] asks.
 
 mod client;
 mod control;

@@ -66,8 +66,8 @@ pub trait Link: AsFd {
     /// Bytes beside each datagram on the wire: what the link's own headers take from the MTU.
     fn headroom(&self) -> usize;
 
-    /// Datagrams that came and the kernel threw away since the link was opened: its receive buffer was full, or their UDP
-    /// checksum was wrong. A socket's count does not tell the two apart.
+    /// Datagrams that came and the kernel threw away since the link was opened: its receive buffer was full, or their
+    /// UDP checksum was wrong. A socket's count does not tell the two apart.
     fn kernel_drops(&self) -> u64;
 }
 

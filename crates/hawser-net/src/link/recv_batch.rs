@@ -122,8 +122,9 @@ impl RecvBatch {
         })
     }
 
-    /// Has `read` look at each datagram, from which remote address and for which of ours it came. Those behind headers of one
-    /// length from one remote address, as it says, are runs from there on; where it gives none, the datagram is gone.
+    /// Has `read` look at each datagram, from which remote address and for which of ours it came. Those behind headers
+    /// of one length from one remote address, as it says, are runs from there on; where it gives none, the datagram is
+    /// gone.
     pub fn unwrap_each(&mut self, mut read: impl FnMut(SocketAddr, Option<IpAddr>, &[u8]) -> Option<Unwrapped>) {
         self.unwrapped.clear();
         for &Placed { run, at: start, .. } in &self.runs {

@@ -8,7 +8,8 @@
 //! 1. [`SendBatch::push`] has the core seal one datagram behind the last; it joins the last entry
 //!    where address, marks and length allow, so that the kernel gets it as one train.
 //! 2. [`SendBatch::push_run`] takes several equal datagrams at once.
-//! 3. A link that writes headers of its own into room that was left for them says where the whole goes ([`SendBatch::wrap`]).
+//! 3. A link that writes headers of its own into room that was left for them says where the whole goes
+//!    ([`SendBatch::wrap`]).
 //! 4. A link takes pieces off the front; what is refused becomes a [`SendFailure`].
 
 use std::mem;
@@ -237,9 +238,9 @@ impl SendBatch {
         })
     }
 
-    /// Has `write` write headers into each run that has none yet, into the room before every datagram that its length counts, and say where
-    /// the kernel is to send it. Its arguments are the route, the run, and the length of each datagram but the last. Where it
-    /// gives none, the run cannot be sent.
+    /// Has `write` write headers into each run that has none yet, into the room before every datagram that its length
+    /// counts, and say where the kernel is to send it. Its arguments are the route, the run, and the length of each
+    /// datagram but the last. Where it gives none, the run cannot be sent.
     pub fn wrap(&mut self, mut write: impl FnMut(&Route, &mut [u8], usize) -> Option<SocketAddr>) {
         let mut at = self.front;
         while let Some(entry) = self.entries.get_mut(at) {

@@ -61,7 +61,8 @@ impl UndoReport {
 }
 
 impl NetConfig {
-    /// Takes the journal of `instance` below `directory` (e.g. `/run/hawser`), in the calling thread's network namespace.
+    /// Takes the journal of `instance` below `directory` (e.g. `/run/hawser`), in the calling thread's network
+    /// namespace.
     ///
     /// Fails with [`super::JournalError::InUse`] if a running process has it.
     pub fn new(directory: &Path, instance: &InstanceName) -> Result<Self, NetConfigError> {

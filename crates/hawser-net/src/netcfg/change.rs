@@ -68,8 +68,8 @@ pub enum Change {
     NameServers(NameServers),
 }
 
-/// A route out of one interface; [`RouteSpec::to`] begins one.
-/// Gateway `None` is on the link, table `None` main, metric `None` the family's default, source `None` the kernel's choice. Plain data.
+/// A route out of one interface; [`RouteSpec::to`] begins one. Gateway `None` is on the link, table `None` main, metric
+/// `None` the family's default, source `None` the kernel's choice. Plain data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouteSpec {
     /// Where to; host bits are cleared when it is set.
@@ -88,7 +88,8 @@ pub struct RouteSpec {
     /// By which router.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
-    /// The most bytes that packets by it may have; none leaves it to the interface. A later one takes the earlier one's place.
+    /// The most bytes that packets by it may have; none leaves it to the interface. A later one takes the earlier one's
+    /// place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Mtu>,
     /// What becomes of the packets.

@@ -1,4 +1,5 @@
-//! Link events, or other messages, for a plain thread that waits for descriptors: a channel, and an eventfd that is readable while it holds something.
+//! Link events, or other messages, for a plain thread that waits for descriptors: a channel, and an eventfd that is
+//! readable while it holds something.
 
 use std::{
     io,

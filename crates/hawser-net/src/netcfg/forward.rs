@@ -1,7 +1,8 @@
 //! Who else has a word about forwarded packets: a table that drops them does so whatever Hawser's table says.
 //!
 //! 1. `nft` lists all rules as JSON (libnftables-json(5)).
-//! 2. Chains that drop what is forwarded unless a rule accepts it are kept, but for those whose table names the interface.
+//! 2. Chains that drop what is forwarded unless a rule accepts it are kept, but for those whose table names the
+//!    interface.
 
 use std::fmt;
 

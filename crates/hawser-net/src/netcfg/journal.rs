@@ -44,7 +44,8 @@ const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 /// Lines of the past that are tolerated: a journal of this many short lines is a few KiB.
 const STALE_LINES: usize = 64;
-/// Tries to lock a directory that vanishes with its former owner at the same moment, or whose owner was killed between fork and exec.
+/// Tries to lock a directory that vanishes with its former owner at the same moment, or whose owner was killed between
+/// fork and exec.
 const LOCK_TRIES: usize = 16;
 /// Wait between two tries: a fork of a killed owner holds its lock for a few milliseconds at most.
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
@@ -100,7 +101,8 @@ impl Journal {
         &self.unreadable
     }
 
-    /// Writes down that `change` is about to be set on the interface of that name, in the place of the entry `instead` if given.
+    /// Writes down that `change` is about to be set on the interface of that name, in the place of the entry `instead`
+    /// if given.
     pub fn set(
         &mut self,
         change: Change,

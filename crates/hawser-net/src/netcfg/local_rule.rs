@@ -1,5 +1,5 @@
-//! The rule at place 0, by which every packet looks up table `local` first, moved to a later place: only a rule before it
-//! can send on what is addressed to this host.
+//! The rule at place 0, by which every packet looks up table `local` first, moved to a later place: only a rule before
+//! it can send on what is addressed to this host.
 //!
 //! 1. A rule alike is added at the new place. 2. The one at place 0 is deleted.
 //!

@@ -1,4 +1,5 @@
-//! Name servers of a device, set with whoever keeps the system's: systemd-resolved, or resolvconf (Debian's or openresolv).
+//! Name servers of a device, set with whoever keeps the system's: systemd-resolved, or resolvconf (Debian's or
+//! openresolv).
 //!
 //! 1. [`Resolver::here`] says who that is. 2. [`NameServers::new`] refuses what that one cannot do.
 //! 3. [`set`] gives it servers and domains of the device, in the place of those before.
@@ -54,7 +55,8 @@ pub struct NameServers {
     pub device: String,
     /// The servers, the preferred one first.
     pub servers: Vec<IpAddr>,
-    /// Domains in the words of resolvectl(1): `~.` is every name, `~example.org` those below, `example.org` is searched, too.
+    /// Domains in the words of resolvectl(1): `~.` is every name, `~example.org` those below, `example.org` is
+    /// searched, too.
     pub domains: Vec<String>,
     /// With whom they are set.
     pub by: Resolver,
@@ -187,8 +189,8 @@ async fn tell_resolved(new: &NameServers) -> Result<(), NameServersError> {
     Ok(())
 }
 
-/// openresolv writes over resolv.conf and keeps a copy beside it. Where it cannot, it says nothing of it, or leaves a file without
-/// servers at the end. Debian's has a link there.
+/// openresolv writes over resolv.conf and keeps a copy beside it. Where it cannot, it says nothing of it, or leaves a
+/// file without servers at the end. Debian's has a link there.
 fn writable() -> Result<(), NameServersError> {
     let path = Path::new(RESOLV_CONF);
     let is_link = path.symlink_metadata().is_ok_and(|file| file.is_symlink());

@@ -1,7 +1,8 @@
 //! What nftables tells, and sets that it looks at, without the program `nft`: both are too quick for that.
 //!
 //! 1. [`PacketLog`] hears of the packets that a rule logs to a group (`log group N`), whole.
-//! 2. [`SetElements`] puts addresses into a set, each for a time, in one transaction: what is there already gets the new time.
+//! 2. [`SetElements`] puts addresses into a set, each for a time, in one transaction: what is there already gets the
+//!    new time.
 //!
 //! Numbers: linux/netfilter/nfnetlink.h, nfnetlink_log.h, nf_tables.h.
 

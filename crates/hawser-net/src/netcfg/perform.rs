@@ -27,7 +27,8 @@ use super::{
     types::{Family, IfIndex, Mtu, TableId},
 };
 
-/// Marks routes and rules as Hawser's (`proto 72` in `ip route`): an 'H', given to nobody in linux/rtnetlink.h or iproute2's rt_protos.
+/// Marks routes and rules as Hawser's (`proto 72` in `ip route`): an 'H', given to nobody in linux/rtnetlink.h or
+/// iproute2's rt_protos.
 const PROTOCOL: RouteProtocol = RouteProtocol::Other(72);
 
 /// How undoing went, if it did not fail. There is no default. Plain data.
@@ -90,8 +91,8 @@ impl Rtnl {
             Change::Address { interface, address } => {
                 let (ip, length) = (address.addr(), address.prefix_len());
                 let mut request = handle.address().add(interface.get(), ip, length);
-                // Only TUN devices get addresses: nobody else is on their link to ask, and until the kernel has seen that,
-                // in its own time, no route could name such an address as its source.
+                // Only TUN devices get addresses: nobody else is on their link to ask, and until the kernel has seen
+                // that, in its own time, no route could name such an address as its source.
                 if ip.is_ipv6() {
                     request.message_mut().attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
                 }

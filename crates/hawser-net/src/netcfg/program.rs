@@ -1,7 +1,7 @@
 //! Programs of the system that configure it for us: where they are, and how one is run.
 //!
-//! 1. [`find`] looks where such programs belong. 2. [`run`] starts it in the calling thread's network namespace, with an
-//!    environment of its own, and waits for its end.
+//! 1. [`find`] looks where such programs belong. 2. [`run`] starts it in the calling thread's network namespace, with
+//!    an environment of its own, and waits for its end.
 
 use std::{
     io,
@@ -59,7 +59,8 @@ pub(super) async fn run(name: &str, arguments: &[&str], input: &str, lent: Lent)
         umask(FOR_ALL_TO_READ);
         Ok(())
     };
-    // SAFETY: between fork and exec this makes one system call (umask), which cannot fail; it neither allocates nor takes a lock.
+    // SAFETY: between fork and exec this makes one system call (umask), which cannot fail; it neither allocates nor
+    // takes a lock.
     unsafe { command.pre_exec(for_all_to_read) };
     let spawned = match lent {
         Lent::NetAdmin => lending(|| command.spawn()),

@@ -88,7 +88,8 @@ impl Rtnl {
         Ok(self.addresses(None).await?.iter().map(|one| one.address.addr()).collect())
     }
 
-    /// Whether somebody on the link has this address, as far as the kernel knows; none where it did not ask, or knows none.
+    /// Whether somebody on the link has this address, as far as the kernel knows; none where it did not ask, or knows
+    /// none.
     pub async fn neighbour_answers(&self, link: IfIndex, address: IpAddr) -> Result<Option<bool>, NetConfigError> {
         let neighbours: Vec<NeighbourMessage> = self
             .handle

@@ -34,8 +34,8 @@ impl Rtnl {
     /// Priorities for two rules for everything, the first asked first: after all rules that mean something particular,
     /// before the first that, like ours, takes all there is.
     ///
-    /// They are the same where there is no room for two. The kernel asks rules of one priority in the order in which they
-    /// were added, so that ours then come after those that have it already.
+    /// They are the same where there is no room for two. The kernel asks rules of one priority in the order in which
+    /// they were added, so that ours then come after those that have it already.
     pub async fn place_for_rules(&self, family: Family) -> Result<[RulePriority; 2], NetConfigError> {
         let version = match family {
             Family::V4 => IpVersion::V4,

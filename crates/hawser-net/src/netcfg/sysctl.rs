@@ -4,7 +4,8 @@ use std::{fmt, fs, io, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Where the kernel shows its settings; /proc/sys/net follows the reading thread's namespace (sysctl(5), network_namespaces(7)).
+/// Where the kernel shows its settings; /proc/sys/net follows the reading thread's namespace (sysctl(5),
+/// network_namespaces(7)).
 const ROOT: &str = "/proc/sys";
 /// The only tree Hawser has business in; a journal that names another is not obeyed.
 const TREE: &str = "net/";
@@ -23,7 +24,8 @@ impl SysctlKey {
         if whole { Ok(Self(key.to_owned())) } else { Err(SysctlError::BadKey { key: key.to_owned() }) }
     }
 
-    /// Reverse path filter of an interface; the greater of this and `all` rules (ip-sysctl), so 2 (loose) beats an `all` of 1.
+    /// Reverse path filter of an interface; the greater of this and `all` rules (ip-sysctl), so 2 (loose) beats an
+    /// `all` of 1.
     pub fn rp_filter(interface: &str) -> Result<Self, SysctlError> {
         Self::new(&format!("net/ipv4/conf/{interface}/rp_filter"))
     }

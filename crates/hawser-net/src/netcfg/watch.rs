@@ -2,7 +2,8 @@
 //!
 //! 1. [`LinkWatch::open`] subscribes first and asks later, so that nothing falls in between.
 //! 2. Everything is dumped, and what differs from what is known becomes events: at first, all of it.
-//! 3. Messages are read as they come. Interfaces and addresses are told at once, routes gathered for a few milliseconds.
+//! 3. Messages are read as they come. Interfaces and addresses are told at once, routes gathered for a few
+//!    milliseconds.
 //! 4. If the socket overran or a message made no sense, the rest is thrown away and all begins again at 2.
 //!
 //! A dump may show a state that queued messages lead to once more; they end in that same state, or a later one.
@@ -36,7 +37,8 @@ const GROUPS: [MulticastGroup; 7] = [
     MulticastGroup::Ipv4Rule,
     MulticastGroup::Ipv6Rule,
 ];
-/// Route and rule messages, of which only the fact counts (linux/rtnetlink.h): RTM_NEWROUTE, RTM_DELROUTE, RTM_NEWRULE, RTM_DELRULE.
+/// Route and rule messages, of which only the fact counts (linux/rtnetlink.h): RTM_NEWROUTE, RTM_DELROUTE, RTM_NEWRULE,
+/// RTM_DELRULE.
 const ROUTE_MESSAGES: [u16; 4] = [24, 25, 32, 33];
 /// Link and address messages (linux/rtnetlink.h): RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_DELADDR.
 const LINK_MESSAGES: [u16; 4] = [16, 17, 20, 21];

@@ -1,5 +1,6 @@
-//! Which queue of a TUN device takes a packet, by its mark: what is read from a TUN device bears no mark any more, and so the
-//! kernel runs a program of a few instructions for each packet that the host sends (bpf(2), `TUNSETSTEERINGEBPF`).
+//! Which queue of a TUN device takes a packet, by its mark: what is read from a TUN device bears no mark any more, and
+//! so the kernel runs a program of a few instructions for each packet that the host sends (bpf(2),
+//! `TUNSETSTEERINGEBPF`).
 //!
 //! 1. [`program`] writes it: the first match that fits leads to its own queue, what fits none to queue 0.
 //! 2. [`Steering::load`] has the kernel check it. 3. [`Steering::attach`] gives it to a device, which keeps it.
@@ -15,14 +16,15 @@ use crate::netcfg::MarkMatch;
 
 /// First kernel that lets a program choose the queue (Linux 4.16, `TUNSETSTEERINGEBPF`).
 const STEERING_SINCE: &str = "4.16";
-/// bpf(2): the command that loads a program, and the kind of program that TUN devices take (linux/bpf.h, `enum bpf_cmd` and
-/// `enum bpf_prog_type`).
+/// bpf(2): the command that loads a program, and the kind of program that TUN devices take (linux/bpf.h, `enum bpf_cmd`
+/// and `enum bpf_prog_type`).
 const BPF_PROG_LOAD: libc::c_int = 5;
 const BPF_PROG_TYPE_SOCKET_FILTER: u32 = 1;
 /// Where the packet's mark is in the program's argument, in bytes (linux/bpf.h, `struct __sk_buff`).
 const MARK_AT: i16 = 8;
 
-/// Operations (RFC 9669 sections 4 and 5): a load of 32 bits, moves and an AND of 32 bits, a jump if not equal, the end.
+/// Operations (RFC 9669 sections 4 and 5): a load of 32 bits, moves and an AND of 32 bits, a jump if not equal, the
+/// end.
 const LOAD: u8 = 0x61;
 const MOVE: u8 = 0xbc;
 const SET: u8 = 0xb4;
@@ -126,8 +128,8 @@ impl Steering {
             ..LoadArgument::default()
         };
         let size = mem::size_of::<LoadArgument>();
-        // SAFETY: the kernel reads `size` bytes of the argument, `count` instructions and a string that ends with a NUL, all of
-        // which outlive the call.
+        // SAFETY: the kernel reads `size` bytes of the argument, `count` instructions and a string that ends with a
+        // NUL, all of which outlive the call.
         let fd = unsafe { libc::syscall(libc::SYS_bpf, BPF_PROG_LOAD, &raw const argument, size) };
         if fd < 0 {
             return Err(SteeringError::load(io::Error::last_os_error()));

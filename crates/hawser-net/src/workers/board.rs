@@ -12,7 +12,8 @@ use std::collections::VecDeque;
 
 use super::task::Task;
 
-/// Tasks on the board at most: a round of 512 KiB each way in parts of [`super::task::TASK_BYTES`], and some small ones.
+/// Tasks on the board at most: a round of 512 KiB each way in parts of [`super::task::TASK_BYTES`], and some small
+/// ones.
 pub const TASKS_MAX: usize = 32;
 
 /// A task on the board.

@@ -1,13 +1,15 @@
 //! Workers: threads that seal and open beside the packet thread, which alone has the core.
 //!
-//! 1. The packet thread begins a round ([`Workers::round`]), and hangs tasks on the board ([`Round::push`]): runs of datagrams and a
-//!    key for them.
+//! 1. The packet thread begins a round ([`Workers::round`]), and hangs tasks on the board ([`Round::push`]): runs of
+//!    datagrams and a key for them.
 //! 2. Who is free does the oldest that waits: a worker, or the packet thread when it has nothing else to do.
-//! 3. It takes them down in the order in which it hung them up ([`Round::next`]), done. What order packets have is never a worker's.
+//! 3. It takes them down in the order in which it hung them up ([`Round::next`]), done. What order packets have is
+//!    never a worker's.
 //! 4. A round ends when no worker has anything of it, whatever happens: bytes are lent for no longer.
 //!
-//! A task is a train and not a packet, so a lock guards the board, held while a task changes hands. wireguard-go keeps order
-//! likewise: a packet is in a queue of all workers and in one of its peer, which takes it when it is done (device/send.go).
+//! A task is a train and not a packet, so a lock guards the board, held while a task changes hands. wireguard-go keeps
+//! order likewise: a packet is in a queue of all workers and in one of its peer, which takes it when it is done
+//! (device/send.go).
 
 mod board;
 mod task;
@@ -121,9 +123,9 @@ impl<'a> Round<'_, 'a> {
     /// # Panics
     /// If the board is full.
     pub fn push(&mut self, task: Task<'a>) {
-        // SAFETY: only the lifetime changes. The task leaves the board before `'a` ends: by `next`, which gives it its lifetime
-        // back, or by this round's drop, which waits until no worker has one. The round is lent to a closure within
-        // `Workers::round` and cannot be forgotten there; `'a` is invariant, and longer than that call.
+        // SAFETY: only the lifetime changes. The task leaves the board before `'a` ends: by `next`, which gives it its
+        // lifetime back, or by this round's drop, which waits until no worker has one. The round is lent to a closure
+        // within `Workers::round` and cannot be forgotten there; `'a` is invariant, and longer than that call.
         let task = unsafe { std::mem::transmute::<Task<'a>, Task<'static>>(task) };
         let mut board = self.shared.lock();
         let wakes = board.push(task) && board.asleep > 0;
@@ -175,7 +177,8 @@ impl Drop for Round<'_, '_> {
 }
 
 impl Shared {
-    /// No panic leaves the board amid a change: a worker's is caught, and nothing that holds the lock panics but `push`, first of all.
+    /// No panic leaves the board amid a change: a worker's is caught, and nothing that holds the lock panics but
+    /// `push`, first of all.
     fn lock(&self) -> MutexGuard<'_, Board> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }

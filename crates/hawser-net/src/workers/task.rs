@@ -5,8 +5,8 @@ use hawser_core::beside::{Opener, Opening, Outcome, Unsealed};
 
 use crate::link::Datagrams;
 
-/// Bytes of one task at most, or one datagram: 5 µs of work with AES-128-GCM (22 datagrams of 0.25 µs, docs/results/threads.json), so that a
-/// round of 256 KiB falls into eight parts that threads can share evenly.
+/// Bytes of one task at most, or one datagram: 5 µs of work with AES-128-GCM (22 datagrams of 0.25 µs,
+/// docs/results/threads.json), so that a round of 256 KiB falls into eight parts that threads can share evenly.
 pub const TASK_BYTES: usize = 32 * 1024;
 /// Datagrams of a task that is opened, at most: what the kernel merges (Linux, `UDP_MAX_SEGMENTS`).
 pub const TASK_DATAGRAMS: usize = 64;

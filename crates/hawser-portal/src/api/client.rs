@@ -21,7 +21,8 @@ impl Client {
         Self::ask(path, Request::Get(Document::Status))
     }
 
-    /// The largest flows of the last second. Where nobody asked lately, the portal begins to count them, which takes a second.
+    /// The largest flows of the last second. Where nobody asked lately, the portal begins to count them, which takes a
+    /// second.
     ///
     /// # Errors
     /// As [`Client::status`].

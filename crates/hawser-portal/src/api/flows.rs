@@ -18,7 +18,8 @@ pub struct Flows {
     pub flows: Vec<FlowStatus>,
 }
 
-/// A flow, both directions of it. Bytes are those of inner packets, headers included, and each packet counts once. Plain data.
+/// A flow, both directions of it. Bytes are those of inner packets, headers included, and each packet counts once.
+/// Plain data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowStatus {
     /// The peer that it is exchanged with.

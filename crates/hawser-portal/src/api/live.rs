@@ -36,7 +36,8 @@ impl fmt::Display for Condition {
     }
 }
 
-/// The figures of a path over the last second, and its counts. The default is a path that has carried nothing; plain data.
+/// The figures of a path over the last second, and its counts. The default is a path that has carried nothing; plain
+/// data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Live {
     /// Its number in the session; none before there is a path.
@@ -55,7 +56,8 @@ pub struct Live {
     pub share_pct: f64,
     /// The least round trip of the last ten seconds, in milliseconds; none before the first sample.
     pub rtt_min_ms: Option<f64>,
-    /// What of the round trip is spent waiting: the excess of the smoothed and of the latest one over the least, in milliseconds.
+    /// What of the round trip is spent waiting: the excess of the smoothed and of the latest one over the least, in
+    /// milliseconds.
     pub queue_ms: Option<f64>,
     /// Bulk flows use it.
     pub active_set: bool,

@@ -2,7 +2,8 @@
 //!
 //! One JSON object a line in both directions over a Unix socket: `{"get":"status"}` is answered with a [`Status`],
 //! `{"get":"events"}` with [`Events`], `{"get":"history"}` with [`History`], `{"get":"flows"}` with [`Flows`],
-//! `{"do":"reload"}` with `{"done":"reload"}`, anything wrong with `{"error":"…"}`. A connection may ask again and again.
+//! `{"do":"reload"}` with `{"done":"reload"}`, anything wrong with `{"error":"…"}`. A connection may ask again and
+//! again.
 
 mod client;
 mod events;

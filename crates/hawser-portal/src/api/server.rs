@@ -1,4 +1,5 @@
-//! What a portal answers on its control socket: documents from memory, and orders and questions that its control thread hears.
+//! What a portal answers on its control socket: documents from memory, and orders and questions that its control thread
+//! hears.
 
 use std::sync::Arc;
 

@@ -39,7 +39,8 @@ pub struct Status {
     /// The links, in the order of the configuration.
     #[serde(default)]
     pub links: Vec<LinkStatus>,
-    /// The rules, in the order of the configuration, and last what holds where none matches; none where there is no rule.
+    /// The rules, in the order of the configuration, and last what holds where none matches; none where there is no
+    /// rule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleStatus>,
     /// The largest number of an event.
@@ -90,7 +91,8 @@ pub struct RuleStatus {
     /// When it leaves, against others: higher first.
     #[serde(default)]
     pub priority: i8,
-    /// Bytes of IP packets that carried it, copies and what was retransmitted too, by link, since the session with each peer began.
+    /// Bytes of IP packets that carried it, copies and what was retransmitted too, by link, since the session with each
+    /// peer began.
     pub sent_bytes: BTreeMap<String, u64>,
 }
 
@@ -162,8 +164,8 @@ pub struct PeerStatus {
     /// Version of the protocol that it speaks; none before the first handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// Why it has no session with this portal although it answers: `unknown_key`, where it does not know this portal's public
-    /// key, or `preshared_key`, where it has another one; none otherwise.
+    /// Why it has no session with this portal although it answers: `unknown_key`, where it does not know this portal's
+    /// public key, or `preshared_key`, where it has another one; none otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// Bytes of inner packets received from it.

@@ -1,7 +1,8 @@
-//! Whether two paths wait in one queue, told from their delays at the same moments (after RFC 8382, in its simplest form).
+//! Whether two paths wait in one queue, told from their delays at the same moments (after RFC 8382, in its simplest
+//! form).
 //!
-//! Behind one another's packets both wait as long: the difference of their delays stays while each of them moves. In two queues
-//! the difference moves as much as both together.
+//! Behind one another's packets both wait as long: the difference of their delays stays while each of them moves. In
+//! two queues the difference moves as much as both together.
 
 /// Moments that are needed.
 const MOMENTS: usize = 15;

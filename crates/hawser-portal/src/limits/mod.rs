@@ -1,7 +1,9 @@
 //! What limits what a portal sends to a peer, and why: from two status documents, a second or more apart.
 //!
-//! 1. No path works: the links. 2. Hardly anything is sent: nothing. 3. The packet thread was always busy: this processor.
-//! 4. The fastest path could have carried more: the sender. 5. The paths that are full share one queue: a line behind them.
+//! 1. No path works: the links. 2. Hardly anything is sent: nothing. 3. The packet thread was always busy: this
+//!    processor.
+//! 4. The fastest path could have carried more: the sender. 5. The paths that are full share one queue: a line behind
+//!    them.
 //! 6. Else the links: of those that do not give what they could the worst ones, or all that are full.
 //!
 //! What comes from a peer its portal judges in the same way: only who sends knows what waits.
@@ -21,8 +23,8 @@ pub use common_queue::shares_queue;
 const APART_S: f64 = 1.0;
 /// Below this rate nothing is limited, in Mbit/s: keepalives, a ping, a call.
 const IDLE_MBPS: f64 = 0.2;
-/// The part of the time that the packet thread ran or waited for a processor, from which on it is the limit: what is left goes by
-/// being woken.
+/// The part of the time that the packet thread ran or waited for a processor, from which on it is the limit: what is
+/// left goes by being woken.
 const BUSY: f64 = 0.9;
 /// A path that had nothing to send for less than this part of the time is full.
 const FULL_IDLE: f64 = 0.35;

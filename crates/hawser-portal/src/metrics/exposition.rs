@@ -1,7 +1,7 @@
 //! One status as text, in the format that was asked for.
 //!
-//! The library writes OpenMetrics 1.0. Prometheus' older text (version 0.0.4) differs in what a family's lines call it: a
-//! counter has its `_total` there too, an info is a gauge with its `_info`; units and the end have no line.
+//! The library writes OpenMetrics 1.0. Prometheus' older text (version 0.0.4) differs in what a family's lines call it:
+//! a counter has its `_total` there too, an info is a gauge with its `_info`; units and the end have no line.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Every metric: its name, what it means, and what of the status it is.
 //!
-//! Names and units are those of the ecosystem (Prometheus' naming guide): seconds, bytes, ratios from 0 to 1. Labels are
-//! names of the configuration, words of this program, and a small number for each path by one link.
+//! Names and units are those of the ecosystem (Prometheus' naming guide): seconds, bytes, ratios from 0 to 1. Labels
+//! are names of the configuration, words of this program, and a small number for each path by one link.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -22,7 +22,8 @@ use crate::api::Status;
 
 /// Connections at a time: a few servers, each with a connection that it keeps. Further ones wait.
 const CONNECTIONS_MAX: usize = 16;
-/// A connection has this long for a request's header, and to be idle between two: more than the usual interval of scrapes.
+/// A connection has this long for a request's header, and to be idle between two: more than the usual interval of
+/// scrapes.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(75);
 /// A connection has at most this long altogether, so that no slow reader keeps a place.
 const CONNECTION_MAX: Duration = Duration::from_secs(3600);

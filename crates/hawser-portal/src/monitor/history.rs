@@ -1,10 +1,11 @@
 //! What each path did: an hour by the second and a day by the minute, in memory that never grows.
 //!
-//! 1. [`History::write`] takes the row of a second; its minute is the mean of its seconds. Seconds without a row stay empty.
+//! 1. [`History::write`] takes the row of a second; its minute is the mean of its seconds. Seconds without a row stay
+//!    empty.
 //! 2. [`History::read`] gives the newest rows of the paths that are asked for.
 //!
-//! All of it is one block for [`PATHS`] paths. A path that comes when all have one takes the room of the path that was not
-//! seen for longest; where all were seen lately it gets none, and is counted.
+//! All of it is one block for [`PATHS`] paths. A path that comes when all have one takes the room of the path that was
+//! not seen for longest; where all were seen lately it gets none, and is counted.
 
 use std::collections::BTreeSet;
 

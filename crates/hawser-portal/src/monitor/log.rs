@@ -17,8 +17,8 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// Remembers an event. Where the last one of the same peer and path was of this kind, that one is counted instead, and
-    /// is the newest again.
+    /// Remembers an event. Where the last one of the same peer and path was of this kind, that one is counted instead,
+    /// and is the newest again.
     pub fn note(&mut self, time_unix_ms: u64, kind: EventKind, peer: &str, path: &str, cause: &str) {
         self.latest += 1;
         let last = self.events.iter().rposition(|event| event.peer == peer && event.path == path);

@@ -5,7 +5,8 @@
 //! 3. At the end of each second every path's figures go into its history (`history`).
 //! 4. [`Monitor::note`] takes events that others know of.
 //!
-//! Memory is fixed: history is one block, events are a bounded number, and a path that is gone for a minute is forgotten.
+//! Memory is fixed: history is one block, events are a bounded number, and a path that is gone for a minute is
+//! forgotten.
 
 mod compact;
 mod history;

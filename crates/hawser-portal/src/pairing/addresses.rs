@@ -31,7 +31,8 @@ pub fn inner_addresses(config: &Config, invited: &[Invitation]) -> Result<Vec<Ip
     config.tun.addresses.iter().map(free).collect()
 }
 
-/// The addresses of a network, from the second on: the first is the network's own, or every router's (RFC 4291 section 2.6.1).
+/// The addresses of a network, from the second on: the first is the network's own, or every router's (RFC 4291
+/// section 2.6.1).
 fn hosts(net: IpNet) -> impl Iterator<Item = IpAddr> {
     let nth = move |n: u32| match net.network() {
         IpAddr::V4(first) => first.to_bits().checked_add(n).map(Ipv4Addr::from_bits).map(IpAddr::from),

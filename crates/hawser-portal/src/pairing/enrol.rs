@@ -1,8 +1,9 @@
 //! The call that uses a token: our key becomes known to the portal that made it.
 //!
-//! 1. A UDP socket for each uplink and endpoint, bound to the uplink's interface. 2. Twice a second, an initiation by each.
-//! 3. The first response that opens ends it: the portal holds the secret, and has written our key. No answer is an error
-//!    that says what the sockets heard: a port that is closed tells so.
+//! 1. A UDP socket for each uplink and endpoint, bound to the uplink's interface. 2. Twice a second, an initiation by
+//!    each.
+//! 3. The first response that opens ends it: the portal holds the secret, and has written our key. No answer is an
+//!    error that says what the sockets heard: a port that is closed tells so.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read as _};

@@ -1,7 +1,7 @@
 //! Tokens that are out: `tokens.d/NAME.toml` beside the configuration, for each peer that may still enrol.
 //!
-//! 1. [`Invitation::write`] makes the file, for [`super::Token`] to be given away. 2. [`Invitations::load`] reads those that
-//!    may be used. 3. [`Invitations::remove`] forgets one: it was used, it expired, or it was taken back.
+//! 1. [`Invitation::write`] makes the file, for [`super::Token`] to be given away. 2. [`Invitations::load`] reads those
+//!    that may be used. 3. [`Invitations::remove`] forgets one: it was used, it expired, or it was taken back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -109,8 +109,8 @@ pub struct Invitations {
 }
 
 impl Invitations {
-    /// Reads those beside a configuration. One whose peer is known was used, or is out of place; one that cannot be read is
-    /// told in the log, and costs nobody else anything.
+    /// Reads those beside a configuration. One whose peer is known was used, or is out of place; one that cannot be
+    /// read is told in the log, and costs nobody else anything.
     pub fn load(folder: &Path, known: &[&PeerName]) -> Self {
         let entries = fs::read_dir(folder.join(TOKENS_FOLDER)).into_iter().flatten().flatten();
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();

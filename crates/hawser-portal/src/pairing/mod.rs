@@ -1,8 +1,10 @@
 //! How a portal comes to know another without an editor: tokens, what is kept of them, and the call that uses one.
 //!
-//! 1. The portal that is called keeps an [`Invitation`] in `tokens.d/NAME.toml`, and its user gives the [`Token`] to another.
+//! 1. The portal that is called keeps an [`Invitation`] in `tokens.d/NAME.toml`, and its user gives the [`Token`] to
+//!    another.
 //! 2. That one enrols by it ([`enrol`]): the handshake of `hawser_core::handshake::enrolment`, and no data.
-//! 3. The first portal writes `peers.d/NAME.toml` ([`add_peer`]), forgets the invitation, and reads its configuration again.
+//! 3. The first portal writes `peers.d/NAME.toml` ([`add_peer`]), forgets the invitation, and reads its configuration
+//!    again.
 //!
 //! Files are the truth, and all of it: what commands write, an editor may write too.
 

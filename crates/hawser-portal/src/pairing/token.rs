@@ -10,8 +10,9 @@
 //!   endpoints  count 1, each: transports 1 (bits: udp, tcp), port 2, host
 //!   address    4 or 6, then 4 or 16 bytes                     host: an address, or 0, length 1, the name's bytes
 //! ```
-//! Version 1 ends before the name servers (written as gateways are), and is what a portal without any writes: older ones read it.
-//! Numbers are big-endian, `expires` counts seconds since 1970. The checksum is the beginning of SHA-256 over all before.
+//! Version 1 ends before the name servers (written as gateways are), and is what a portal without any writes: older
+//! ones read it. Numbers are big-endian, `expires` counts seconds since 1970. The checksum is the beginning of SHA-256
+//! over all before.
 
 #[cfg(test)]
 mod tests;

@@ -8,8 +8,8 @@ use rustix::time::{ClockId, clock_gettime};
 /// Nanoseconds in a second.
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 
-/// The system's clock since it was started, time asleep included: keys grow older in suspend too. No state; reading it is
-/// no system call (vdso(7)).
+/// The system's clock since it was started, time asleep included: keys grow older in suspend too. No state; reading it
+/// is no system call (vdso(7)).
 #[derive(Clone, Copy, Debug)]
 pub struct Clock;
 

@@ -6,8 +6,8 @@
 //!        ^                  up or kill-switch on with fail = "open"; kill-switch off; leave     |
 //!        +--------------------------------------------------------------------------------------+
 //! ```
-//! 1. [`follow`] closes before a portal does anything else. What it sets is in a journal of its own and outlives the portal:
-//!    its end, a kill, and a start that fails.
+//! 1. [`follow`] closes before a portal does anything else. What it sets is in a journal of its own and outlives the
+//!    portal: its end, a kill, and a start that fails.
 //! 2. The [`Record`] says what to close by; [`as_recorded`] does where the configuration cannot be read, and at boot.
 //! 3. [`lift`] is the way out.
 //!
@@ -53,8 +53,9 @@ const KEEPS_LINKS: [&str; 3] = [
     "udp sport 546 udp dport 547 accept",
     "icmpv6 type { 130-136, 143 } ip6 hoplimit { 1, 255 } accept",
 ];
-/// Addresses that nobody routes in the world: private and shared ones (RFC 1918, 6598, 4193), those of one link
-/// (RFC 3927, 4291), and multicast that stays (RFC 5771, 2365). Where they have no route of their own, the first thing holds.
+/// Addresses that nobody routes in the world: private and shared ones (RFC 1918, 6598, 4193), those of one link (RFC
+/// 3927, 4291), and multicast that stays (RFC 5771, 2365). Where they have no route of their own, the first thing
+/// holds.
 const LAN: [&str; 2] = [
     "ip daddr { 10.0.0.0/8, 100.64.0.0/10, 169.254.0.0/16, 172.16.0.0/12, 192.168.0.0/16, 224.0.0.0/24, 239.255.0.0/16, 255.255.255.255 } accept",
     "ip6 daddr { fc00::/7, fe80::/10, ff01::/16, ff02::/16, ff05::/16 } accept",

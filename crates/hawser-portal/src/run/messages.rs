@@ -199,7 +199,8 @@ pub struct Lost {
     pub tun_refused: u64,
     /// Datagrams that came and the kernel threw away: a receive buffer was full, or their UDP checksum was wrong.
     pub kernel_dropped: u64,
-    /// What routers said, or somebody in their name, that was not followed: it was about no datagram of ours, or no news.
+    /// What routers said, or somebody in their name, that was not followed: it was about no datagram of ours, or no
+    /// news.
     pub icmp_ignored: u64,
     /// Connections that were closed at once, as too many came.
     pub connections_refused: u64,

@@ -1,7 +1,8 @@
 //! A portal that runs: the core of `hawser-core` between a TUN device and its links.
 //!
-//! 1. The calling thread becomes the control thread. It closes the way past the tunnel, where it is to be (`kill_switch`), cleans up after a killed predecessor, makes the TUN
-//!    device and configures the system (`control/`), and gives up the privileges that are not needed any more (`privileges`).
+//! 1. The calling thread becomes the control thread. It closes the way past the tunnel, where it is to be
+//!    (`kill_switch`), cleans up after a killed predecessor, makes the TUN device and configures the system
+//!    (`control/`), and gives up the privileges that are not needed any more (`privileges`).
 //! 2. It starts the packet thread, which owns the core, the TUN device and all sockets (`packet/`).
 //! 3. The two exchange messages: [`messages::Command`] to the packet thread, [`messages::Report`] back.
 //!    There is no lock and no shared memory between them.
@@ -43,8 +44,8 @@ pub fn clean_up(tun: &str) -> Result<bool, RunError> {
 /// Runs a portal on the calling thread and one more until `host` orders its end, in the calling thread's
 /// network namespace.
 ///
-/// Afterwards the calling thread, and each that it starts, has CAP_NET_ADMIN and no other capability (`privileges`). That
-/// one is needed throughout: to open sockets anew, to set the MTU and sysctls, and to undo all of it.
+/// Afterwards the calling thread, and each that it starts, has CAP_NET_ADMIN and no other capability (`privileges`).
+/// That one is needed throughout: to open sockets anew, to set the MTU and sysctls, and to undo all of it.
 ///
 /// # Errors
 /// [`RunError`], with everything undone that could be.

@@ -1,8 +1,8 @@
 //! From a configuration to what runs: the core's configuration, and one plan for each socket.
 //!
 //! 1. [`core_config`] maps keys, peers and `[traffic]`.
-//! 2. [`sockets`] gives each `[[link]]` a socket for each IP version that an endpoint needs, then each `listen` address one
-//!    for each transport.
+//! 2. [`sockets`] gives each `[[link]]` a socket for each IP version that an endpoint needs, then each `listen` address
+//!    one for each transport.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,10 +1,11 @@
 //! Giving up what a running portal does not need.
 //!
 //! 1. [`Powers::of`] reads from the configuration what will still be needed.
-//! 2. The control thread keeps that, and gives up the rest ([`Powers::reduce`]): its own and that of all it starts, by every
-//!    way to get any of it back. Then it starts the packet thread,
-//! 3. which keeps what sockets need at hand without having it in force ([`at_rest`]), but for the moment in which one is opened
-//!    (`hawser_net::powers`): a packet that finds a flaw in what handles it has to bring code of its own to gain by it.
+//! 2. The control thread keeps that, and gives up the rest ([`Powers::reduce`]): its own and that of all it starts, by
+//!    every way to get any of it back. Then it starts the packet thread,
+//! 3. which keeps what sockets need at hand without having it in force ([`at_rest`]), but for the moment in which one
+//!    is opened (`hawser_net::powers`): a packet that finds a flaw in what handles it has to bring code of its own to
+//!    gain by it.
 //! 4. The control thread drops what only the packet thread needs ([`Powers::keep_own`]).
 
 use caps::{Capability, CapsHashSet};
@@ -24,8 +25,9 @@ pub struct Powers {
 }
 
 impl Powers {
-    /// Addresses, routes, sysctls and nftables until the end are CAP_NET_ADMIN's, and so are buffers beyond the system's
-    /// limit, marks and binding a socket to another interface. Raw sockets and low ports have capabilities of their own.
+    /// Addresses, routes, sysctls and nftables until the end are CAP_NET_ADMIN's, and so are buffers beyond the
+    /// system's limit, marks and binding a socket to another interface. Raw sockets and low ports have capabilities of
+    /// their own.
     pub fn of(config: &Config) -> Self {
         let mut packet = CapsHashSet::from([Capability::CAP_NET_ADMIN]);
         let uses = |transport| {

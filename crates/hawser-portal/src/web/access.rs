@@ -1,12 +1,13 @@
 //! Who may look: one-time tokens, and the sessions that they begin.
 //!
 //! 1. Whoever may use the control socket is given a token ([`Access::issue`]): a name and a secret, for five minutes.
-//! 2. A browser shows it once ([`Access::log_in`]) and has a session for it: a cookie, and a second secret for what is to be done.
-//! 3. Each request names its session ([`Access::may_look`]); what is to be done takes the second secret ([`Access::may_act`]),
-//!    which only the login gives: a cookie is sent to every port of a host.
+//! 2. A browser shows it once ([`Access::log_in`]) and has a session for it: a cookie, and a second secret for what is
+//!    to be done.
+//! 3. Each request names its session ([`Access::may_look`]); what is to be done takes the second secret
+//!    ([`Access::may_act`]), which only the login gives: a cookie is sent to every port of a host.
 //!
-//! A token dies with its fifth wrong secret. Who does not know a token's name cannot touch it: however many are guessed, nobody
-//! else is kept out. Time and randomness are arguments.
+//! A token dies with its fifth wrong secret. Who does not know a token's name cannot touch it: however many are
+//! guessed, nobody else is kept out. Time and randomness are arguments.
 
 use std::collections::VecDeque;
 use std::time::Duration;

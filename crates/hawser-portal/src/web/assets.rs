@@ -44,7 +44,8 @@ pub fn find(path: &str) -> Option<&'static Asset> {
 mod tests {
     use super::*;
 
-    /// Bytes of all files together, as they are in the program: not compressed, and still less than compressed ones may have.
+    /// Bytes of all files together, as they are in the program: not compressed, and still less than compressed ones may
+    /// have.
     const BYTES_MAX: usize = 150_000;
 
     #[test]

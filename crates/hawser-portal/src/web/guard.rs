@@ -1,6 +1,7 @@
 //! What a request may look like before anybody looks at what it asks for. Pure functions over its headers.
 //!
-//! 1. Its `Host` is an address or `localhost`: another name's page that is led here (DNS rebinding) has that other name.
+//! 1. Its `Host` is an address or `localhost`: another name's page that is led here (DNS rebinding) has that other
+//!    name.
 //! 2. Its `Origin`, where it has one, is this site, and so is where it comes from (`Sec-Fetch-Site`).
 //! 3. What does something has to say where it comes from.
 

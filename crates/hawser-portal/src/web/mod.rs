@@ -1,12 +1,12 @@
 //! A page that shows the portal, and the server of it (docs/monitoring.md).
 //!
-//! 1. The control thread opens it: where `[web]` says, or on the loopback when `hawser web` asks ([`Web::open`]). It runs on a
-//!    thread of its own, without any capability and behind others, so that no request holds up a link.
+//! 1. The control thread opens it: where `[web]` says, or on the loopback when `hawser web` asks ([`Web::open`]). It
+//!    runs on a thread of its own, without any capability and behind others, so that no request holds up a link.
 //! 2. Connections are a bounded number, and requests are bounded in size and time (`server`).
 //! 3. Each request is looked at before what it asks for is (`guard`): whose page asks, by which name.
 //! 4. What a page is made of is a fixed table (`assets`); all else needs a session (`access`, `site`).
-//! 5. What there is to see comes from the same memory as on the control socket, and as server-sent events (`stream`); what is
-//!    to be done goes to the control thread. 6. Everything refused is counted (`refusals`).
+//! 5. What there is to see comes from the same memory as on the control socket, and as server-sent events (`stream`);
+//!    what is to be done goes to the control thread. 6. Everything refused is counted (`refusals`).
 
 mod access;
 mod assets;
@@ -62,7 +62,8 @@ pub struct Web {
 }
 
 impl Web {
-    /// Begins to serve what `answers` has; what pages ask for goes to `orders`, and who looks at flows is heard by `flows`.
+    /// Begins to serve what `answers` has; what pages ask for goes to `orders`, and who looks at flows is heard by
+    /// `flows`.
     ///
     /// # Errors
     /// [`WebError`] where the address is taken or forbidden, or there is no thread.

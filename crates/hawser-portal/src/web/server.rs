@@ -1,7 +1,7 @@
 //! Connections: how many, how long, how much of each request.
 //!
-//! A connection is a stranger's until one of its requests has a session. Strangers are a bounded number: where one more comes,
-//! the oldest of them is closed, so that those who only hold connections open keep nobody out.
+//! A connection is a stranger's until one of its requests has a session. Strangers are a bounded number: where one more
+//! comes, the oldest of them is closed, so that those who only hold connections open keep nobody out.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -1,8 +1,8 @@
 //! From a request to its answer.
 //!
 //! 1. The guard looks at it, and it is told apart: a file of the page, a login, or what needs a session.
-//! 2. A wrong login is answered late. 3. What is only looked at comes from memory; what is to be done needs the second secret
-//!    besides, and goes to the control thread. 4. Every answer says what a browser may do with it.
+//! 2. A wrong login is answered late. 3. What is only looked at comes from memory; what is to be done needs the second
+//!    secret besides, and goes to the control thread. 4. Every answer says what a browser may do with it.
 
 use std::convert::Infallible;
 use std::io;

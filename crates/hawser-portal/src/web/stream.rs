@@ -1,4 +1,5 @@
-//! What there is to see, as server-sent events (HTML, section 9.2): one text for all who look, made only while somebody does.
+//! What there is to see, as server-sent events (HTML, section 9.2): one text for all who look, made only while somebody
+//! does.
 
 use std::convert::Infallible;
 use std::time::Duration;

@@ -42,8 +42,8 @@ impl std::fmt::Display for Reason {
     }
 }
 
-/// Compares verdicts on a packet. Where the reference does not look at a field that we refuse it for, the field is mended
-/// and all else compared, so that no other difference hides behind it.
+/// Compares verdicts on a packet. Where the reference does not look at a field that we refuse it for, the field is
+/// mended and all else compared, so that no other difference hides behind it.
 pub fn compare(packet: &[u8], theirs: &str) -> Outcome {
     match verdict(packet) {
         Ok((packet, ours)) => compare_accepted(&packet, ours, theirs),

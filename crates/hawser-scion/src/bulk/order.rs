@@ -23,7 +23,8 @@ pub struct SendOrder {
     pub files: Vec<PathBuf>,
     /// The receiver.
     pub destination: EndpointAddr,
-    /// This end; port 0 takes a free one for each path. The host of a path's socket is the one that reaches its border router.
+    /// This end; port 0 takes a free one for each path. The host of a path's socket is the one that reaches its border
+    /// router.
     pub local: EndpointAddr,
     /// The own AS's ports that packets come to directly.
     pub dispatched: Option<PortRange>,

@@ -1,7 +1,8 @@
 //! A file that is not whole yet: `NAME.part` and its map `NAME.part.map` (README.md of hawser-bulk, "The receiver").
 //!
 //! 1. [`Part::open`]: the name is free, nobody else writes it, and what an earlier transfer left is checked.
-//! 2. [`Part::write`]: a block, then its hash. 3. [`Part::finish`]: the digest, then the name, which is never another file's.
+//! 2. [`Part::write`]: a block, then its hash. 3. [`Part::finish`]: the digest, then the name, which is never another
+//!    file's.
 //!
 //! Everything is relative to the folder's descriptor, and no symbolic link is followed.
 

@@ -1,7 +1,7 @@
 //! Reads files for a sender, on a thread of its own: blocks in order, hashed while they are in the cache.
 //!
-//! 1. [`Source::open`]: what is to be sent, and what is said of it. 2. [`Reader::start`] reads first what the receiver lacks, then
-//!    hashes what it has. 3. A file that changed meanwhile is none that can be sent.
+//! 1. [`Source::open`]: what is to be sent, and what is said of it. 2. [`Reader::start`] reads first what the receiver
+//!    lacks, then hashes what it has. 3. A file that changed meanwhile is none that can be sent.
 
 use std::fs::File;
 use std::io;

@@ -1,7 +1,7 @@
 //! Receives files: one socket, handshakes and sessions, until the caller ends it.
 //!
-//! 1. What comes is opened by the core, which learns the way back only of what proved itself. 2. Offers go to a [`Writer`] each,
-//!    blocks and digests to theirs. 3. What they did goes back. 4. What happens is told.
+//! 1. What comes is opened by the core, which learns the way back only of what proved itself. 2. Offers go to a
+//!    [`Writer`] each, blocks and digests to theirs. 3. What they did goes back. 4. What happens is told.
 
 use std::collections::BTreeMap;
 use std::fs::File;

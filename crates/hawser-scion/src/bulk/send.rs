@@ -10,8 +10,8 @@
 //!     +---------------------+
 //! ```
 //!
-//! 1. [`lanes`]: a socket for each path. 2. [`Run::call`]. 3. [`Run::session`]: what comes, what is due, what was read, what goes; then
-//!    it sleeps until something happens. 4. Paths are renewed as whoever knows them says.
+//! 1. [`lanes`]: a socket for each path. 2. [`Run::call`]. 3. [`Run::session`]: what comes, what is due, what was read,
+//!    what goes; then it sleeps until something happens. 4. Paths are renewed as whoever knows them says.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -47,8 +47,8 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(250);
 /// Datagrams that the keys may seal: the protocol's own bound.
 const MOST_DATAGRAMS: u64 = u64::MAX;
 
-/// Sends files, and returns when each has its result. `renew` tells the paths to the destination as they are now, where they have
-/// changed; `tell` hears of progress four times a second, and may end it.
+/// Sends files, and returns when each has its result. `renew` tells the paths to the destination as they are now, where
+/// they have changed; `tell` hears of progress four times a second, and may end it.
 ///
 /// # Errors
 /// [`SendError`]. What has arrived stays at the receiver: the same order goes on with it.

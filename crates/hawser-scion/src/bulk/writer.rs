@@ -1,7 +1,7 @@
 //! Writes what a session receives, on a thread of its own.
 //!
-//! 1. [`Writer::start`] opens the files of an offer: what is there of each, or why it is not taken. 2. Blocks are written, and their
-//!    memory comes back. 3. A file that is whole, and whose digest is known, gets its name.
+//! 1. [`Writer::start`] opens the files of an offer: what is there of each, or why it is not taken. 2. Blocks are
+//!    written, and their memory comes back. 3. A file that is whole, and whose digest is known, gets its name.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -26,7 +26,8 @@ pub struct ScionConn {
 }
 
 impl ScionConn {
-    /// Opens a connection in the calling thread's network namespace; looks paths up unless the destination lies in the own AS.
+    /// Opens a connection in the calling thread's network namespace; looks paths up unless the destination lies in the
+    /// own AS.
     ///
     /// # Errors
     /// [`OpenError`].
@@ -36,8 +37,8 @@ impl ScionConn {
         Ok(ScionConn { port, flow })
     }
 
-    /// Opens a connection along one path, which is never looked up nor left: [`ScionConn::follow`] renews it. When a part of it
-    /// dies, [`Event::NoOther`] tells, and packets go on along it. Waits for nothing.
+    /// Opens a connection along one path, which is never looked up nor left: [`ScionConn::follow`] renews it. When a
+    /// part of it dies, [`Event::NoOther`] tells, and packets go on along it. Waits for nothing.
     ///
     /// # Errors
     /// [`OpenError`].

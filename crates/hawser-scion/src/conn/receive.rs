@@ -83,7 +83,8 @@ impl RxHalf {
         RxHalf { link, batch: RecvBatch::new(), run: RUNS_PER_BATCH, offset: 0, answers: Answers::default() }
     }
 
-    /// Steps 1 to 4: hands out what is there, without waiting; returns how many were taken, 0 when there is nothing now.
+    /// Steps 1 to 4: hands out what is there, without waiting; returns how many were taken, 0 when there is nothing
+    /// now.
     pub(super) fn each(&mut self, port: &Port, mut accept: impl FnMut(Datagram<'_>) -> Take) -> io::Result<usize> {
         let mut taken = 0;
         loop {

@@ -1,7 +1,8 @@
 //! Control messages heeded: what routers say of the packets this socket sent.
 //!
-//! 1. The packet that a message quotes must be one of ours: from this socket, to a destination it has, with this socket's flow id.
-//!    Who guesses that wrong too often in a second makes the socket deaf for the rest of it ([`Guesses`]).
+//! 1. The packet that a message quotes must be one of ours: from this socket, to a destination it has, with this
+//!    socket's flow id. Who guesses that wrong too often in a second makes the socket deaf for the rest of it
+//!    ([`Guesses`]).
 //! 2. Who says so must be in a position to: an AS speaks of its own interfaces, and lies on the path.
 //! 3. A dead interface takes the path away from all flows that cross it; a smaller MTU is that flow's.
 //!

@@ -140,8 +140,8 @@ impl<'a> Batch<'a> {
         self.put(headroom, bytes, self.way.max_payload, seal)
     }
 
-    /// Adds a packet with a copy of a segment of TCP in the place of a datagram; its checksum is made, whatever stands there.
-    /// `class` is its traffic class. What holds for trains holds here too.
+    /// Adds a packet with a copy of a segment of TCP in the place of a datagram; its checksum is made, whatever stands
+    /// there. `class` is its traffic class. What holds for trains holds here too.
     ///
     /// # Errors
     /// [`PushError`], with nothing added.

@@ -1,7 +1,8 @@
 //! Any destination, by one port.
 //!
 //! 1. [`ScionSocket::send_to`] looks a new destination's paths up, and keeps them.
-//! 2. What comes is handed out with who sent it; its sender can be answered along the path it came by, without a look-up.
+//! 2. What comes is handed out with who sent it; its sender can be answered along the path it came by, without a
+//!    look-up.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -142,8 +143,8 @@ impl ScionSocket {
         self.port.receive(Wait::Never, self.learning(each))
     }
 
-    /// The same, but the way back is learned only of packets that `each` says yes to: so nobody who forges a source turns the
-    /// answers of others elsewhere.
+    /// The same, but the way back is learned only of packets that `each` says yes to: so nobody who forges a source
+    /// turns the answers of others elsewhere.
     ///
     /// # Errors
     /// Only what makes the socket useless.

@@ -107,7 +107,8 @@ impl Local {
 }
 
 impl Way {
-    /// The same, for packets no longer than `mtu`; `None` if it took no longer ones anyway, or `mtu` is less than SCION's least.
+    /// The same, for packets no longer than `mtu`; `None` if it took no longer ones anyway, or `mtu` is less than
+    /// SCION's least.
     pub(super) fn lowered(&self, mtu: u16) -> Option<Way> {
         if mtu >= self.mtu || mtu < LEAST_MTU {
             return None;

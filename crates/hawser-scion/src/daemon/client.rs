@@ -24,7 +24,8 @@ use crate::path::{InterfaceId, Path, PathInterface};
 /// How long a connection may take: a daemon is on this host, or near (reference implementation, pkg/daemon).
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long an answer may take, if nothing else is said: a lookup may ask control services in other ISDs (`scion showpaths`, --timeout).
+/// How long an answer may take, if nothing else is said: a lookup may ask control services in other ISDs
+/// (`scion showpaths`, --timeout).
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether a daemon shall answer by what it knows, or ask anew. [`Refresh::No`] by default. Plain data.

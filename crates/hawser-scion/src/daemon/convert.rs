@@ -9,7 +9,8 @@ use crate::packet;
 use crate::packet::DataplaneView;
 use crate::path::{Dataplane, Fingerprint, InterfaceId, Path, PathInterface};
 
-/// Most interfaces on a path: two for each of the 64 hop fields that a header has room for (scion-header.rst, CurrHF has 6 bits).
+/// Most interfaces on a path: two for each of the 64 hop fields that a header has room for (scion-header.rst, CurrHF
+/// has 6 bits).
 const MOST_INTERFACES: usize = 128;
 
 /// Room in a packet for headers beside the path: common and address header with IPv6 hosts, UDP (scion-header.rst).
@@ -18,7 +19,8 @@ const OTHER_HEADERS: usize = 12 + 48 + 8;
 /// Longest latency that is believed between two interfaces, so that sums stay sums: the moon is 1.3 s away.
 const LONGEST_LATENCY: Duration = Duration::from_secs(3600);
 
-/// Latest expiry that a path can have: timestamps of segments have 32 bits, and hops a day (scion-header.rst, "Info Field").
+/// Latest expiry that a path can have: timestamps of segments have 32 bits, and hops a day (scion-header.rst, "Info
+/// Field").
 const LATEST_EXPIRY: u64 = u32::MAX as u64 + 24 * 3600;
 
 /// What is wrong with an answer. Plain data.

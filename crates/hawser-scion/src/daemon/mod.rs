@@ -1,4 +1,5 @@
-//! The SCION daemon, which knows the paths (`proto.daemon.v1.DaemonService` of the reference implementation, over gRPC).
+//! The SCION daemon, which knows the paths (`proto.daemon.v1.DaemonService` of the reference implementation, over
+//! gRPC).
 //!
 //! 1. [`DaemonAddr`]: where it listens. 2. [`DaemonClient`]: asks it, within a time, and connects anew by itself.
 //! 3. Its answers are parsed into what the rest of the house knows; nothing that it says is taken as it is.

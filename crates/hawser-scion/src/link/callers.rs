@@ -5,9 +5,10 @@
 //!                  generation: hop fields, router | generation | …           three at most
 //! ```
 //!
-//! Anybody may send a packet, so places are few. A new caller gets a free one, or that of somebody who proved nothing; of those whose
-//! datagrams a session opened, only when there is no other, the one that was silent for longest. Hop fields that changed are
-//! another generation of the same way: a stranger's do not drive away those that a session proved.
+//! Anybody may send a packet, so places are few. A new caller gets a free one, or that of somebody who proved nothing;
+//! of those whose datagrams a session opened, only when there is no other, the one that was silent for longest. Hop
+//! fields that changed are another generation of the same way: a stranger's do not drive away those that a session
+//! proved.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -66,8 +67,8 @@ impl Callers {
         Callers { link, isd_as, places: Vec::new(), by_key: HashMap::new(), hand: 0, proofs: 0 }
     }
 
-    /// The address that stands for the way of a datagram that came by `hop`; `key` is set to it. The second says whether others'
-    /// changed. None where no answer can be sent.
+    /// The address that stands for the way of a datagram that came by `hop`; `key` is set to it. The second says
+    /// whether others' changed. None where no answer can be sent.
     pub(super) fn learn(
         &mut self,
         datagram: &Datagram<'_>,

@@ -1,6 +1,7 @@
 //! What is read of packets that come: whose they are, and where their payload begins.
 //!
-//! 1. [`Heads::find`]: a packet whose header is that of one seen lately, but for lengths and checksum, is what that one was.
+//! 1. [`Heads::find`]: a packet whose header is that of one seen lately, but for lengths and checksum, is what that one
+//!    was.
 //! 2. [`read`]: else it is read whole: a datagram for this port, or what a router says of one that was sent.
 
 use std::net::{IpAddr, SocketAddr};

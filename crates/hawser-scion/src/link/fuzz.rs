@@ -5,8 +5,8 @@ use super::key::Key;
 use crate::packet::{Quote, Quoted, Upper, parse};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Any bytes as a packet that came to a link: it is a datagram for the link's port, word about one of its own, or nothing. Ports
-/// are taken from the packet, for a wrong one would hide all else.
+/// Any bytes as a packet that came to a link: it is a datagram for the link's port, word about one of its own, or
+/// nothing. Ports are taken from the packet, for a wrong one would hide all else.
 pub fn words(bytes: &[u8]) {
     let Ok(packet) = parse(bytes) else { return };
     let port = match packet.upper() {

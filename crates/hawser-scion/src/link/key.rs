@@ -1,8 +1,8 @@
 //! What a SCION path to an endpoint is known by in packets, whichever way they go.
 //!
-//! A packet names no AS between the first and the last, but every interface in its hop fields. From a known AS on, interfaces say
-//! which way it is: each leads to one neighbour. Their authenticators and segment ids do not belong to it: they change when the
-//! path is renewed, or on the way.
+//! A packet names no AS between the first and the last, but every interface in its hop fields. From a known AS on,
+//! interfaces say which way it is: each leads to one neighbour. Their authenticators and segment ids do not belong to
+//! it: they change when the path is renewed, or on the way.
 
 use crate::addr::EndpointAddr;
 use crate::packet::DataplaneView;

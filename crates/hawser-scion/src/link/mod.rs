@@ -1,10 +1,13 @@
 //! SCION paths as links: datagrams in SCION packets, which one UDP socket of this host sends and receives.
 //!
-//! 1. [`ScionLink::bind`] opens the socket. One that calls is told its ways ([`Way`], [`ScionLink::set_ways`]); one that listens
-//!    learns them from those who call (`callers.rs`). Each way is known to a session by an alias.
-//! 2. [`Link::send`]: before every datagram of a train there is room for its headers, which a template fills. Trains stay trains.
-//! 3. [`Link::recv`]: headers are read (`came.rs`), and each datagram comes from the alias of the way that it came (`key.rs`).
-//! 4. [`Link::next_error`]: what routers say by SCMP of packets sent along a way, then what the kernel says of the next hop.
+//! 1. [`ScionLink::bind`] opens the socket. One that calls is told its ways ([`Way`], [`ScionLink::set_ways`]); one
+//!    that listens learns them from those who call (`callers.rs`). Each way is known to a session by an alias.
+//! 2. [`Link::send`]: before every datagram of a train there is room for its headers, which a template fills. Trains
+//!    stay trains.
+//! 3. [`Link::recv`]: headers are read (`came.rs`), and each datagram comes from the alias of the way that it came
+//!    (`key.rs`).
+//! 4. [`Link::next_error`]: what routers say by SCMP of packets sent along a way, then what the kernel says of the next
+//!    hop.
 
 mod callers;
 mod came;
@@ -36,7 +39,8 @@ use crate::addr::IsdAs;
 
 pub use way::{Way, WayError};
 
-/// The ports that routers send to where an AS says nothing else (`dispatched_ports` of the reference implementation's topology).
+/// The ports that routers send to where an AS says nothing else (`dispatched_ports` of the reference implementation's
+/// topology).
 pub const DISPATCHED_PORTS: RangeInclusive<u16> = 31_000..=32_767;
 /// Ports tried before the kernel is asked for any.
 const PORT_TRIES: u64 = 64;
@@ -108,7 +112,8 @@ impl ScionLink {
         first
     }
 
-    /// A session opened a datagram that came from this address: what is kept of the way is worth more than a stranger's.
+    /// A session opened a datagram that came from this address: what is kept of the way is worth more than a
+    /// stranger's.
     pub fn prove(&mut self, remote: SocketAddr) {
         if let (Ways::Theirs(callers), Some(alias)) = (&mut self.ways, Alias::of(&remote)) {
             callers.prove(&alias);

@@ -69,7 +69,8 @@ impl Way {
         &self.path
     }
 
-    /// The same way with hop fields that are good for longer; none where it is another, or has become larger or smaller.
+    /// The same way with hop fields that are good for longer; none where it is another, or has become larger or
+    /// smaller.
     pub fn renewed(&self, path: Path) -> Option<Way> {
         let same = |one: &Path| (one.interfaces.clone(), one.dataplane.len(), one.mtu, one.destination, one.next_hop);
         (same(&self.path) == same(&path)).then(|| Way { path, ..self.clone() })

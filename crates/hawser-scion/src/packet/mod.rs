@@ -1,10 +1,11 @@
-//! SCION packets: read where they lie, written from a template (scion-header.rst, scmp.rst; draft-dekater-scion-dataplane).
+//! SCION packets: read where they lie, written from a template (scion-header.rst, scmp.rst;
+//! draft-dekater-scion-dataplane).
 //!
 //! Writing, once a flow and then once a packet:
 //! 1. [`Template::new`] serialises headers of a flow and sums what every checksum has in common.
-//! 2. [`Template::finish`] copies them before a payload and fills in lengths and checksum;
-//!    [`Template::finish_run`] does so for packets of one length that lie in a row;
-//!    [`Template::finish_tcp`] does without UDP, for a segment of TCP; [`Template::write_scmp`] writes a control message.
+//! 2. [`Template::finish`] copies them before a payload and fills in lengths and checksum; [`Template::finish_run`]
+//!    does so for packets of one length that lie in a row; [`Template::finish_tcp`] does without UDP, for a segment of
+//!    TCP; [`Template::write_scmp`] writes a control message.
 //!
 //! Reading:
 //! 3. [`Header`]: common header, addresses and path ([`DataplaneView`]).

@@ -4,7 +4,8 @@ use super::checksum::Sum;
 use super::view::{Packet, Upper};
 use super::wire::*;
 
-/// A TCP segment in a packet, of which its first twenty bytes are there. There is no default. Cheap to copy, and plain data.
+/// A TCP segment in a packet, of which its first twenty bytes are there. There is no default. Cheap to copy, and plain
+/// data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpView<'a> {
     /// Header, options and payload.
@@ -14,7 +15,8 @@ pub struct TcpView<'a> {
 }
 
 impl<'a> TcpView<'a> {
-    /// What a packet carries, where that is TCP and not cut short. What the header says of options is left to its reader.
+    /// What a packet carries, where that is TCP and not cut short. What the header says of options is left to its
+    /// reader.
     #[inline]
     pub fn of(packet: &Packet<'a>) -> Option<TcpView<'a>> {
         let is_one = packet.upper() == Upper::Other(protocol::TCP) && packet.upper_bytes().len() >= TCP_LEN;

@@ -203,8 +203,8 @@ impl Template {
         self.udp_at()
     }
 
-    /// Writes headers before a segment of TCP, with its own header, that stands at `packet[tcp_headroom..]` already, and the
-    /// segment's checksum. `class` is what the network may do with this one packet.
+    /// Writes headers before a segment of TCP, with its own header, that stands at `packet[tcp_headroom..]` already,
+    /// and the segment's checksum. `class` is what the network may do with this one packet.
     ///
     /// # Panics
     /// If there is no room for the headers or for TCP's, or more than a packet holds.

@@ -1,4 +1,5 @@
-//! Which hop of a path is meant, as SCION path policies write it: `1`, `1-0`, `1-ff00:0:110`, `1-ff00:0:110#2`, `1-ff00:0:110#1,2`.
+//! Which hop of a path is meant, as SCION path policies write it: `1`, `1-0`, `1-ff00:0:110`, `1-ff00:0:110#2`,
+//! `1-ff00:0:110#1,2`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,7 +1,8 @@
 //! Which paths to use: pure functions over what a daemon told.
 //!
 //! 1. [`Policy`] leaves out what the user does not want: an access list and a sequence of hops.
-//! 2. [`listed`] puts the rest in the order `scion showpaths` has; of paths over the same interfaces the one that lasts longest stays.
+//! 2. [`listed`] puts the rest in the order `scion showpaths` has; of paths over the same interfaces the one that lasts
+//!    longest stays.
 //! 3. [`choose`] takes the best by a [`Criterion`]; paths that failed lately come last, whatever it is.
 //! 4. [`SetMetrics`] says what the chosen ones are like together.
 

@@ -1,7 +1,8 @@
 //! The best paths by one criterion.
 //!
 //! Every order is total and depends on nothing but the paths: what is equal by the criterion is taken in the order of
-//! `scion showpaths`, which is shorter paths first, then smaller interfaces. What is not announced comes after all that is.
+//! `scion showpaths`, which is shorter paths first, then smaller interfaces. What is not announced comes after all that
+//! is.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -72,7 +73,8 @@ pub fn listed(paths: &[Path]) -> Vec<usize> {
     order
 }
 
-/// The best paths by a criterion, the best first, where each stands among those given; fewer if there are not this many.
+/// The best paths by a criterion, the best first, where each stands among those given; fewer if there are not this
+/// many.
 pub fn choose(paths: &[Path], criterion: Criterion, count: usize, health: &HealthTable) -> Vec<usize> {
     let unknown = Health::default();
     let health = |index: usize| health.get(&paths[index].interfaces).unwrap_or(&unknown);

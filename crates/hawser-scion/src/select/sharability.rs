@@ -4,11 +4,12 @@
 //! crossed beyond once; third, its interfaces in all. What a path adds to a set only grows with the set:
 //!
 //! 1. [`greedy`] begins with the first path listed and adds, again and again, the one that adds least.
-//! 2. [`least_shared`] goes through the sets in the order of the list, and leaves out those that cannot become cheaper than
-//!    the best so far, even if all that is still missing added no more than it would now.
+//! 2. [`least_shared`] goes through the sets in the order of the list, and leaves out those that cannot become cheaper
+//!    than the best so far, even if all that is still missing added no more than it would now.
 //! 3. The search stops after [`MOST_WORK`] looks at a path, and then the best so far stands; [`Exactness`] tells.
 //!
-//! Equal costs: greedy takes the path listed first; the search keeps what greedy found, or the first of what is cheaper.
+//! Equal costs: greedy takes the path listed first; the search keeps what greedy found, or the first of what is
+//! cheaper.
 
 use std::collections::BTreeMap;
 use std::ops::Add;
@@ -87,7 +88,8 @@ struct Search<'p> {
 }
 
 impl Search<'_> {
-    /// Looks at every set that has the paths chosen so far and others from `first` on. `false` when the work is used up.
+    /// Looks at every set that has the paths chosen so far and others from `first` on. `false` when the work is used
+    /// up.
     fn extend(&mut self, first: usize, cost: Cost) -> bool {
         let missing = self.count - self.set.len();
         if missing == 0 {

@@ -21,7 +21,8 @@ use crate::path::Path;
 pub const EVERY: Duration = Duration::from_secs(60);
 /// The same while there is none: a network that starts finds them one by one.
 pub(super) const EVERY_WHILE_NONE: Duration = Duration::from_secs(2);
-/// So long before the first expiry the daemon is to ask anew: somewhat before connections do, which is 300 s to 375 s ahead.
+/// So long before the first expiry the daemon is to ask anew: somewhat before connections do, which is 300 s to 375 s
+/// ahead.
 pub const MARGIN: Duration = Duration::from_secs(400);
 /// An AS that nobody asked for in this time is forgotten.
 pub const FORGET_AFTER: Duration = Duration::from_secs(600);

@@ -1,7 +1,8 @@
 //! Keeps the paths to the ASes in use, so that nobody who sends waits for a daemon.
 //!
 //! 1. [`PathService::start`]: a thread that asks the daemon (`watch`).
-//! 2. Whoever asks for paths ([`Paths`]) gets what is known, the best first; an AS nobody asked for before is looked up.
+//! 2. Whoever asks for paths ([`Paths`]) gets what is known, the best first; an AS nobody asked for before is looked
+//!    up.
 //! 3. Paths are asked for again every minute, ahead of their expiry, and when an interface is reported dead (`book`).
 //! 4. [`Subscription`]s tell what changed: new, renewed, gone (`changes`).
 
@@ -103,15 +104,16 @@ impl PathService {
         Ok(PathService { daemon, orders: Some(orders), thread: Some(thread) })
     }
 
-    /// Tells of changes of the paths to an AS from now on, beginning with those that are known. They are kept for so long.
-    /// Returns at once; `None` if the service's thread has ended.
+    /// Tells of changes of the paths to an AS from now on, beginning with those that are known. They are kept for so
+    /// long. Returns at once; `None` if the service's thread has ended.
     pub fn subscribe(&self, destination: IsdAs) -> Option<Subscription> {
         let (answer, answered) = mpsc::channel();
         self.order(Order::Subscribe(destination, answer))?;
         answered.recv().ok().map(Subscription::new)
     }
 
-    /// An interface died, as a router said: paths across it come last for a while, others are asked for, and the daemon is told.
+    /// An interface died, as a router said: paths across it come last for a while, others are asked for, and the daemon
+    /// is told.
     pub fn report_down(&self, part: DeadPart) {
         // A service that ends has nobody to tell.
         let _ = self.order(Order::Down(part));

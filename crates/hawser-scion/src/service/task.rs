@@ -97,7 +97,8 @@ impl Keeper {
         self.book.down(&part, now);
         let destinations: Vec<IsdAs> = self.told.keys().copied().collect();
         destinations.into_iter().for_each(|destination| self.tell(destination, now));
-        // The daemon leaves out paths across it, for others on this host too. If it cannot be told, paths come last here.
+        // The daemon leaves out paths across it, for others on this host too. If it cannot be told, paths come last
+        // here.
         self.reported.retain(|_, at| now.mono < *at + FIRST_DEATH);
         if let DeadPart::External(interface) = part
             && self.reported.insert(part, now.mono).is_none()

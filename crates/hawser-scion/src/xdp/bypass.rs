@@ -1,10 +1,11 @@
 //! The bypass of a network namespace: loaded once, put on interfaces, looked at, taken off.
 //!
 //! 1. [`Bypass::load`] opens the program that is pinned, or loads it and pins it with its maps.
-//! 2. [`Bypass::attach`] puts it on an interface by a link, which is pinned too. The kernel lets no link replace what is there.
+//! 2. [`Bypass::attach`] puts it on an interface by a link, which is pinned too. The kernel lets no link replace what
+//!    is there.
 //! 3. [`Bypass::allow`] puts ports on the whitelist, for applications that know nothing of leases.
-//! 4. [`status`] tells what there is. 5. [`detach`] takes the links away, and with the last of them everything else, unless an
-//!    application still holds a lease: a bypass that is attached again serves it.
+//! 4. [`status`] tells what there is. 5. [`detach`] takes the links away, and with the last of them everything else,
+//!    unless an application still holds a lease: a bypass that is attached again serves it.
 
 use std::fs;
 use std::io;
@@ -40,8 +41,8 @@ pub enum Wanted {
     Generic,
 }
 
-/// The program, ready to be attached, and the lock on all there is. It begins loaded and pinned; dropped, it takes away what is
-/// of no use to anybody. One owner.
+/// The program, ready to be attached, and the lock on all there is. It begins loaded and pinned; dropped, it takes away
+/// what is of no use to anybody. One owner.
 #[derive(Debug)]
 pub struct Bypass {
     pins: Pins,

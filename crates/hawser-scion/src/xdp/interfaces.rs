@@ -1,7 +1,7 @@
 //! The interfaces of this network namespace and the XDP programs on them, by rtnetlink.
 //!
-//! Each question has a thread of its own, so that it may be asked from within a runtime too: a thread is born in its maker's
-//! network namespace.
+//! Each question has a thread of its own, so that it may be asked from within a runtime too: a thread is born in its
+//! maker's network namespace.
 
 use std::io;
 use std::{fmt, thread};

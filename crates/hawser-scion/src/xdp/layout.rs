@@ -1,4 +1,5 @@
-//! What the program and this side share: bpf/layout.h, in Rust. The object is built from the one, and tests hold both together.
+//! What the program and this side share: bpf/layout.h, in Rust. The object is built from the one, and tests hold both
+//! together.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -52,7 +53,8 @@ pub struct Counters {
     left: [u64; Left::ALL.len()],
 }
 
-/// A port of an address on the whitelist; the address of zeros is every one of its family. There is no default. Plain data.
+/// A port of an address on the whitelist; the address of zeros is every one of its family. There is no default. Plain
+/// data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key([u8; Key::BYTES]);
 
@@ -136,7 +138,8 @@ impl Key {
         Key(bytes)
     }
 
-    /// The ports of a socket that is bound like this. One that is bound to every IPv6 address has IPv4's too, unless it may not.
+    /// The ports of a socket that is bound like this. One that is bound to every IPv6 address has IPv4's too, unless it
+    /// may not.
     pub(super) fn of_socket(address: IpAddr, port: u16, only_ipv6: bool) -> Vec<Key> {
         let mut keys = vec![Key::new(address, port)];
         if address == IpAddr::V6(Ipv6Addr::UNSPECIFIED) && !only_ipv6 {

@@ -1,9 +1,9 @@
 //! An application's port on the bypass's whitelist, and the application's choice.
 //!
-//! Why the lease needs no keeper: the program itself asks the kernel's socket table before it forwards. The packets of an
-//! application that died go to the dispatcher from the moment its socket is closed, which the kernel does at once and for any
-//! death; no clock, no thread and no process number, which may come again, is needed. What stays is an entry that does
-//! nothing. It is removed by whoever looks next: another lease, `attach`, `detach` or `status`.
+//! Why the lease needs no keeper: the program itself asks the kernel's socket table before it forwards. The packets of
+//! an application that died go to the dispatcher from the moment its socket is closed, which the kernel does at once
+//! and for any death; no clock, no thread and no process number, which may come again, is needed. What stays is an
+//! entry that does nothing. It is removed by whoever looks next: another lease, `attach`, `detach` or `status`.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -23,8 +23,8 @@ use super::whitelist::Whitelist;
 /// Numbers this process's leases.
 static NEXT: AtomicU32 = AtomicU32::new(1);
 
-/// A UDP socket's port on the whitelist: SCION packets for it go straight there. It begins with a bound socket, and leaves the
-/// whitelist when dropped. Freely sent; of two leases for one port the later has it.
+/// A UDP socket's port on the whitelist: SCION packets for it go straight there. It begins with a bound socket, and
+/// leaves the whitelist when dropped. Freely sent; of two leases for one port the later has it.
 #[derive(Debug)]
 pub struct Lease {
     whitelist: Whitelist,

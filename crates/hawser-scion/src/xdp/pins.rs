@@ -1,7 +1,9 @@
-//! Where the kernel keeps the bypass when nobody has it open: a folder of the BPF file system for each network namespace.
+//! Where the kernel keeps the bypass when nobody has it open: a folder of the BPF file system for each network
+//! namespace.
 //!
-//! 1. The file system is found, or mounted. Under `ip netns exec` the one at /sys/fs/bpf is hidden, and one mounted there would
-//!    go with the command: that of the eldest ancestor is used, mostly process 1. 2. The folder is named after the namespace's cookie, which never comes back.
+//! 1. The file system is found, or mounted. Under `ip netns exec` the one at /sys/fs/bpf is hidden, and one mounted
+//!    there would go with the command: that of the eldest ancestor is used, mostly process 1. 2. The folder is named
+//!    after the namespace's cookie, which never comes back.
 //! 3. Whoever changes anything holds a lock on the folder above. 4. Folders of namespaces that are gone are removed.
 
 use std::fs::{self, DirBuilder, File};
@@ -31,7 +33,8 @@ const FOLDER_MODE: u32 = 0o755;
 const LINK: &str = "link_";
 /// SO_NETNS_COOKIE (asm-generic/socket.h, Linux 5.14), which the `libc` crate lacks.
 const SO_NETNS_COOKIE: libc::c_int = 71;
-/// bpf(2): the commands that open a pinned object, and that take a link's program off at once (linux/bpf.h, `enum bpf_cmd`).
+/// bpf(2): the commands that open a pinned object, and that take a link's program off at once (linux/bpf.h,
+/// `enum bpf_cmd`).
 const BPF_OBJ_GET: libc::c_int = 7;
 const BPF_LINK_DETACH: libc::c_int = 34;
 
@@ -47,7 +50,8 @@ pub(super) struct Lock {
     _folder: File,
 }
 
-/// The arguments of bpf(2) that open a pinned object, and take a program off (linux/bpf.h, `union bpf_attr`). Plain data.
+/// The arguments of bpf(2) that open a pinned object, and take a program off (linux/bpf.h, `union bpf_attr`). Plain
+/// data.
 #[repr(C)]
 struct OpenArgument {
     path: u64,
@@ -111,7 +115,8 @@ impl Pins {
         Ok(names.iter().filter_map(index).map(Index).collect())
     }
 
-    /// Takes the program off an interface, if it is there. To remove the file alone would do so too, but some time later.
+    /// Takes the program off an interface, if it is there. To remove the file alone would do so too, but some time
+    /// later.
     pub(super) fn unlink(&self, interface: Index) -> Result<(), XdpError> {
         let path = self.link(interface);
         let failed = |source| XdpError::file("remove", &path, source);
@@ -177,7 +182,8 @@ fn mount_it() -> Result<PathBuf, XdpError> {
     }
 }
 
-/// The root of the eldest ancestor that we may look at, where its mounts are not ours: what is mounted here goes with us.
+/// The root of the eldest ancestor that we may look at, where its mounts are not ours: what is mounted here goes with
+/// us.
 fn home() -> Option<PathBuf> {
     let ours = fs::read_link("/proc/self/ns/mnt").ok()?;
     let mounts = |process: &u32| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
@@ -219,7 +225,8 @@ fn open(path: &Path) -> io::Result<OwnedFd> {
     text.push(0);
     let argument = OpenArgument { path: text.as_ptr().addr() as u64, descriptor: 0, flags: 0 };
     let size = mem::size_of::<OpenArgument>();
-    // SAFETY: the kernel reads `size` bytes of the argument and a string that ends with a NUL, both of which outlive the call.
+    // SAFETY: the kernel reads `size` bytes of the argument and a string that ends with a NUL, both of which outlive
+    // the call.
     let fd = unsafe { libc::syscall(libc::SYS_bpf, BPF_OBJ_GET, &raw const argument, size) };
     if fd < 0 {
         return Err(io::Error::last_os_error());

@@ -13,7 +13,8 @@ const LOCAL: usize = 1;
 /// Digits of a word in it.
 const WORD_DIGITS: usize = 8;
 
-/// Addresses and ports that UDP sockets are bound to. Empty where there are none. Plain data, as of the moment it was read.
+/// Addresses and ports that UDP sockets are bound to. Empty where there are none. Plain data, as of the moment it was
+/// read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct OpenSockets(Vec<(IpAddr, u16)>);
 

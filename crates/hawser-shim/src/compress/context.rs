@@ -57,8 +57,8 @@ impl Constants {
         FlowKey::between(self.protocol, self.source, self.destination, Direction::In)
     }
 
-    /// The constants of a packet, of which the headers are enough, and what varies; none where its headers are such that a
-    /// context cannot bring them back: options of IPv4, extension headers, a wrong checksum.
+    /// The constants of a packet, of which the headers are enough, and what varies; none where its headers are such
+    /// that a context cannot bring them back: options of IPv4, extension headers, a wrong checksum.
     pub(super) fn of(
         packet: &[u8],
         protocol: Protocol,

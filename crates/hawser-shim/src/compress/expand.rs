@@ -1,6 +1,7 @@
 //! From datagrams to packets.
 //!
-//! 1. A whole packet is delivered as it is; what it defines is kept and will be acknowledged, what it acknowledges is known.
+//! 1. A whole packet is delivered as it is; what it defines is kept and will be acknowledged, what it acknowledges is
+//!    known.
 //! 2. A compact one has its headers written anew, by its context; without one it is counted, and answered with nothing.
 
 use std::net::IpAddr;
@@ -16,7 +17,8 @@ use crate::flow::{Direction, FlowKey, Protocol};
 use crate::mptcp::Segment;
 use crate::udp::Content;
 
-/// Where the offset of the data stands in the fields of a compact datagram, in words of four bytes (RFC 9293 section 3.1).
+/// Where the offset of the data stands in the fields of a compact datagram, in words of four bytes (RFC 9293
+/// section 3.1).
 const OFFSET_IN_FIELDS: usize = 8;
 
 /// A datagram was read. There is no default. Plain value.
@@ -46,8 +48,8 @@ pub enum Rejected {
 }
 
 impl Compression {
-    /// Reads a datagram of the peer's, and writes its packet to `out`. `may` says whether the peer may send from one address to
-    /// another, and this: it is asked for whole packets, and contexts are of such.
+    /// Reads a datagram of the peer's, and writes its packet to `out`. `may` says whether the peer may send from one
+    /// address to another, and this: it is asked for whole packets, and contexts are of such.
     ///
     /// # Errors
     /// [`Rejected`]; it is counted.

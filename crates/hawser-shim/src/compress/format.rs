@@ -8,8 +8,8 @@ use super::context::{ContextId, ID_BYTES};
 const WHOLE: u8 = 0b01 << 6;
 const COMPACT: u8 = 0b10 << 6;
 const KIND: u8 = 0b11 << 6;
-/// Flags of a whole one: the payload was cut off, nothing is to be delivered; the checksum is partial; an id is defined; an id
-/// is acknowledged.
+/// Flags of a whole one: the payload was cut off, nothing is to be delivered; the checksum is partial; an id is
+/// defined; an id is acknowledged.
 const HEADERS_ONLY: u8 = 0x08;
 const PARTIAL: u8 = 0x04;
 const DEFINES: u8 = 0x02;
@@ -41,7 +41,8 @@ pub fn is_whole(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|first| first & KIND == WHOLE)
 }
 
-/// Whether a datagram says that it is one of UDP, a part of one or about one, without reading it: what it says may be wrong.
+/// Whether a datagram says that it is one of UDP, a part of one or about one, without reading it: what it says may be
+/// wrong.
 pub fn is_datagram(datagram: &[u8]) -> bool {
     let Some((&first, rest)) = datagram.split_first() else { return false };
     let ids = usize::from(first & DEFINES != 0) + usize::from(first & ACKNOWLEDGES != 0);

@@ -1,4 +1,5 @@
-//! No redundant header: a context's id stands in place of what both ends know of a flow (README.md draws the datagrams).
+//! No redundant header: a context's id stands in place of what both ends know of a flow (README.md draws the
+//! datagrams).
 //!
 //! 1. A flow's first segments go whole, and define a context: the IP header and ports, under an id drawn at random.
 //! 2. The far end keeps the context, and acknowledges its id in the next datagram that goes back.
@@ -6,8 +7,8 @@
 //! 4. A segment that is retransmitted defines its context anew: so the ends find each other after a restart of either.
 //! 5. Datagrams of UDP have contexts, too. Nothing is retransmitted there: definitions come again with time (`udp`).
 //!
-//! Every compact datagram is complete but for its context, which never changes under one id, and an id is never drawn twice:
-//! loss, reordering and restarts may cost a segment, which TCP sends again, but lead to no wrong one.
+//! Every compact datagram is complete but for its context, which never changes under one id, and an id is never drawn
+//! twice: loss, reordering and restarts may cost a segment, which TCP sends again, but lead to no wrong one.
 
 mod context;
 mod expand;

@@ -2,8 +2,8 @@
 //!
 //! 1. A packet that is no segment of TCP, or has unusual headers, goes whole.
 //! 2. A segment's flow has a context, drawn where there is none, or it no longer serves.
-//! 3. Where the peer may not know it, the segment goes whole and defines it; one too large for that, and a train, has the
-//!    definition sent ahead, with headers alone.
+//! 3. Where the peer may not know it, the segment goes whole and defines it; one too large for that, and a train, has
+//!    the definition sent ahead, with headers alone.
 //! 4. Else it goes compact; a train as a datagram for each of its segments, all of one length but the last.
 
 use std::collections::btree_map::Entry;
@@ -17,8 +17,8 @@ use super::{Compression, Flow, Outbound};
 use crate::flow::{Direction, FlowKey, Protocol};
 use crate::mptcp::{Flags, Segment, Sequence};
 
-/// Where in a TCP header the fields begin that go in a compact datagram, and where flags, checksum and urgent pointer stand
-/// (RFC 9293 section 3.1).
+/// Where in a TCP header the fields begin that go in a compact datagram, and where flags, checksum and urgent pointer
+/// stand (RFC 9293 section 3.1).
 const FIELDS_AT: usize = 4;
 const CHECKSUM_AT: usize = 16;
 const URGENT_AT: usize = 18;
@@ -36,8 +36,8 @@ pub struct Offload {
     pub segment: Option<u16>,
 }
 
-/// A packet does not fit: the flow's MSS is larger than [`Compression::max_segment`], or the packet is no segment of TCP.
-/// There is no default. Plain value.
+/// A packet does not fit: the flow's MSS is larger than [`Compression::max_segment`], or the packet is no segment of
+/// TCP. There is no default. Plain value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("compress a packet: its datagram has {len} bytes, there is room for {room}")]
 pub struct TooLarge {
@@ -93,8 +93,9 @@ impl Compression {
         Ok(())
     }
 
-    /// Adds the headers of a segment alone, which define its context anew and deliver nothing: so the peer hears of another way of
-    /// the flow where there is no data to send. Says whether it did: they must fit, and be such that a context brings them back.
+    /// Adds the headers of a segment alone, which define its context anew and deliver nothing: so the peer hears of
+    /// another way of the flow where there is no data to send. Says whether it did: they must fit, and be such that a
+    /// context brings them back.
     pub fn announce(
         &mut self,
         now: Time,
@@ -299,7 +300,8 @@ impl Train<'_> {
     }
 }
 
-/// The segments of a train: number, flags and data of each, all of `size` bytes but the last; one where there is no data.
+/// The segments of a train: number, flags and data of each, all of `size` bytes but the last; one where there is no
+/// data.
 pub(crate) fn pieces(
     first: Sequence,
     flags: Flags,

@@ -9,12 +9,13 @@ use crate::mptcp::samples::{CLIENT, Draft, SERVER, v6};
 
 mod chance;
 
-/// Room on a path of three hops with an AS MTU of 1472: less a SCION header of 104 bytes (12 common, 24 addresses, 68 path) and
-/// UDP's 8 (scion-header.rst of the reference implementation).
+/// Room on a path of three hops with an AS MTU of 1472: less a SCION header of 104 bytes (12 common, 24 addresses, 68
+/// path) and UDP's 8 (scion-header.rst of the reference implementation).
 pub(super) const ROOM: u16 = 1360;
 /// The IP packet around it: 1472 bytes, UDP's 8 and IPv4's 20.
 const ON_THE_WIRE: f64 = 1500.0;
-/// Options of a segment of MPTCP: timestamps with padding (RFC 7323), DSS with a long mapping and a long acknowledgment.
+/// Options of a segment of MPTCP: timestamps with padding (RFC 7323), DSS with a long mapping and a long
+/// acknowledgment.
 const OPTIONS: usize = 40;
 
 /// One end, with its own random numbers.
@@ -193,7 +194,8 @@ fn a_train_is_cut_and_all_its_datagrams_have_one_length_but_the_last() {
             assert!(compact[..4].iter().all(|datagram| datagram.len() == compact[0].len()));
             let delivered = datagrams.iter().filter_map(|datagram| server.take(datagram).unwrap());
             assert_eq!(delivered.map(completed).collect::<Vec<_>>(), cut(&train, 1000));
-            // The server's acknowledgment makes the client's context known; the ACK owed to it goes ahead of the next train.
+            // The server's acknowledgment makes the client's context known; the ACK owed to it goes ahead of the next
+            // train.
             let ack = Draft { from: to, to: from, ..Draft::default() };
             for datagram in server.send(&ack.packet()) {
                 client.take(&datagram).unwrap();

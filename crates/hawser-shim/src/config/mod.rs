@@ -38,8 +38,8 @@ const ROUTE: SectionSchema = repeated("route").of(&[
     key("side_by_side", "`\"subflows\"` or `\"main\"`", "none"),
 ]);
 
-/// Every section and key, for the documentation and for what is unknown: the readers ask for exactly these; tests hold both, and
-/// docs/shim.md, together.
+/// Every section and key, for the documentation and for what is unknown: the readers ask for exactly these; tests hold
+/// both, and docs/shim.md, together.
 pub const SCHEMA: &[SectionSchema] = &[
     single("shim").of(&[
         key("local", "[ISD-AS,]IP:port", "required"),

@@ -1,4 +1,5 @@
-//! One reader for each section, and for the values in it: addresses of the shim, those of routes, and where routes lead.
+//! One reader for each section, and for the values in it: addresses of the shim, those of routes, and where routes
+//! lead.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
@@ -200,7 +201,8 @@ fn scion(value: &DeValue<'_>) -> Result<EndpointAddr, Fault> {
     string(value, end)
 }
 
-/// What a TXT record says of a name's shim: `scion=ISD-AS,IP:port`, without a port the usual one. None for other records.
+/// What a TXT record says of a name's shim: `scion=ISD-AS,IP:port`, without a port the usual one. None for other
+/// records.
 pub(crate) fn end_in_txt(record: &str) -> Option<Result<EndpointAddr, String>> {
     let text = record.strip_prefix("scion=")?.trim();
     let with_port = format!("{text}:{DEFAULT_PORT}");

@@ -96,8 +96,8 @@ pub struct Prefix(String);
 pub struct HostName(String);
 
 keyword! {
-    /// What a route is for. TCP by default: a map of before UDP crossed leads none there, and nobody's names or calls go another
-    /// way than they did. Plain value.
+    /// What a route is for. TCP by default: a map of before UDP crossed leads none there, and nobody's names or calls
+    /// go another way than they did. Plain value.
     #[derive(Default)]
     Protocols {
         /// TCP alone.

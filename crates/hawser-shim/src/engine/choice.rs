@@ -1,8 +1,10 @@
 //! Paths to ASes, and which of them a flow gets.
 //!
-//! 1. [`ranked`] puts what was found in order, outside of the engine: finding the set that shares least may take a while.
+//! 1. [`ranked`] puts what was found in order, outside of the engine: finding the set that shares least may take a
+//!    while.
 //! 2. A connection's first flow gets the first living path; each further one the next that its connection does not use.
-//! 3. By `sharability` the planned set comes first, then what shares least with the paths in use; by `health` what was measured.
+//! 3. By `sharability` the planned set comes first, then what shares least with the paths in use; by `health` what was
+//!    measured.
 
 use std::collections::BTreeSet;
 

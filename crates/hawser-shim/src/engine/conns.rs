@@ -1,7 +1,8 @@
 //! Connections of SCION along one path to one peer, each with a port of its own.
 //!
 //! 1. A flow that gets a path finds the connection along it, or has it opened ([`Engine::conn_along`]).
-//! 2. What a router says, or silence, makes it dead ([`Engine::conn_died`]); what comes back makes it live ([`Engine::conn_heard`]).
+//! 2. What a router says, or silence, makes it dead ([`Engine::conn_died`]); what comes back makes it live
+//!    ([`Engine::conn_heard`]).
 //! 3. It is closed when no flow has used it for a minute, dead ones as long as their peer has flows: to be probed.
 
 use std::time::Duration;

@@ -66,7 +66,8 @@ drops! {
     UnknownEcho => "unknown_echo",
     /// From a peer: a probe of somebody without flows.
     StrangeProbe => "strange_probe",
-    /// From a peer: TCP as SCION's layer 4, and this host's is UDP; or a flow's segment by the other one than the flow's.
+    /// From a peer: TCP as SCION's layer 4, and this host's is UDP; or a flow's segment by the other one than the
+    /// flow's.
     Layer4 => "layer4",
     /// From a peer: this host's kernel does not take it now.
     TunRefused => "tun_refused",

@@ -6,7 +6,8 @@ use super::{Outside, Sent, Via};
 use crate::compress::{COMPACT_HEADER, Compression, Datagrams, Offload};
 use crate::translate::{self, NotCut, OuterPort, bare, cut};
 
-/// What a compact datagram may have beside its header and TCP's options when it is cut: class, identification, acknowledged id.
+/// What a compact datagram may have beside its header and TCP's options when it is cut: class, identification,
+/// acknowledged id.
 const SPARE: u16 = 16;
 
 /// What was written. Plain value.
@@ -17,7 +18,8 @@ pub(super) enum Form {
     Segments(u8),
 }
 
-/// Writes what goes along a way whose datagrams may have `room` bytes, by the one or the other. Lives while a packet is written.
+/// Writes what goes along a way whose datagrams may have `room` bytes, by the one or the other. Lives while a packet is
+/// written.
 pub(super) struct Writer<'a> {
     pub now: Time,
     pub room: u16,

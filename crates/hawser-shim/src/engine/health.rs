@@ -1,12 +1,13 @@
 //! Whether a path to a peer works, by what comes back along it.
 //!
 //! 1. What goes out begins to wait for something to come back ([`Health::sent`], [`Health::heard`]).
-//! 2. After a patience of silence a probe goes out, another after half of it, and after half of it again the path is dead.
-//! 3. A dead path is probed every second. One that was silent works again when anything comes back; one that a router spoke of
-//!    when a probe is answered, for what comes back otherwise may have been under way before.
+//! 2. After a patience of silence a probe goes out, another after half of it, and after half of it again the path is
+//!    dead.
+//! 3. A dead path is probed every second. One that was silent works again when anything comes back; one that a router
+//!    spoke of when a probe is answered, for what comes back otherwise may have been under way before.
 //! 4. A path in use is probed every second all the same, for its round trip and its loss.
-//! 5. So is one by which datagrams of UDP come, for a while after the last ([`Health::listen`]): who listens alone sends nothing that
-//!    could be unanswered, and its peer's silence may be all that there is to hear.
+//! 5. So is one by which datagrams of UDP come, for a while after the last ([`Health::listen`]): who listens alone
+//!    sends nothing that could be unanswered, and its peer's silence may be all that there is to hear.
 
 use std::time::Duration;
 
@@ -15,8 +16,8 @@ use hawser_scion::select::{Health as Measured, Loss};
 
 use super::notice::Reason;
 
-/// Silence after which a path is doubted: this many round trips, and at least so long (less is a delayed acknowledgment,
-/// RFC 9293 section 3.8.6.3: up to 500 ms, Linux: 40 ms, and a scheduler's whim).
+/// Silence after which a path is doubted: this many round trips, and at least so long (less is a delayed
+/// acknowledgment, RFC 9293 section 3.8.6.3: up to 500 ms, Linux: 40 ms, and a scheduler's whim).
 const PATIENCE_ROUND_TRIPS: u32 = 3;
 const LEAST_PATIENCE: Duration = Duration::from_millis(200);
 /// The longest silence: a round trip of more is a queue's, and MPTCP sends again elsewhere long before.

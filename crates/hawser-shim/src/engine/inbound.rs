@@ -1,8 +1,8 @@
 //! From peers: datagrams become packets.
 //!
 //! 1. [`Engine::handle_datagram`]: control datagrams go their own way.
-//! 2. The peer's contexts make a packet of it. A whole one must be between the peer's addresses and this host's, and of a known
-//!    flow only if its numbers fit: nobody else's definitions count.
+//! 2. The peer's contexts make a packet of it. A whole one must be between the peer's addresses and this host's, and of
+//!    a known flow only if its numbers fit: nobody else's definitions count.
 //! 3. The packet finds its flow; a new flow goes back by the way that it came. Datagrams of UDP are `udp_in`'s.
 //! 4. What the peer's end chose as its way is the way back from then on.
 //! 5. The largest segment that a SYN offers is lowered, and the packet goes to this host.
@@ -289,7 +289,8 @@ impl Engine {
             }
             By::Port if !lane.is_ours => drop(self.set_way(now, id, Way::Back(origin.from))),
             By::Port => {
-                // A segment says by its port which flow it is of, and nothing of its path: the peer answers along the flow's.
+                // A segment says by its port which flow it is of, and nothing of its path: the peer answers along the
+                // flow's.
                 if let (Way::Conn(conn), Layer4::Tcp) = (lane.way, origin.layer4) {
                     lane.announcement = None;
                     self.count_in(now, conn, origin.bytes, outside);
@@ -307,8 +308,8 @@ impl Engine {
     }
 }
 
-/// Whether a whole segment from outside can be of the flow that it names: what it acknowledges was sent, and not long ago, and it
-/// stands where the peer's next bytes are. What begins a flow is for the table.
+/// Whether a whole segment from outside can be of the flow that it names: what it acknowledges was sent, and not long
+/// ago, and it stands where the peer's next bytes are. What begins a flow is for the table.
 pub(super) fn is_plausible(table: &FlowTable, segment: &Segment<'_>) -> bool {
     let Some(flow) = table.find(&FlowKey::of(segment, Direction::In)).and_then(|id| table.get(id)) else { return true };
     let (out, incoming) = (flow.track(Direction::Out), flow.track(Direction::In));

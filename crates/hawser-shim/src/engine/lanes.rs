@@ -302,7 +302,8 @@ impl Engine {
         }
     }
 
-    /// How many more subflows a connection may have that this host's application asked for, and its name at this host's kernel.
+    /// How many more subflows a connection may have that this host's application asked for, and its name at this host's
+    /// kernel.
     fn room_of(&self, now: Time, id: ConnectionId) -> Option<(Token, usize)> {
         let connection = self.table.connection(id)?;
         let token = connection.token(Direction::In)?;

@@ -1,11 +1,11 @@
 //! The heart of the shim, sans-IO: packets of this host become datagrams along paths, and datagrams become packets.
 //!
-//! 1. [`Engine::handle_packet`] (`outbound`): a packet from a TUN device finds its flow; a new flow gets a path of its own
-//!    (`choice`, `lanes`), and the packet becomes datagrams.
-//! 2. [`Engine::handle_datagram`] (`inbound`): a datagram of a peer becomes a packet, if its flow may be and its numbers fit;
-//!    [`Engine::handle_segment`] (`segments`, `ports`): so does a segment, where TCP is SCION's layer 4.
-//! 3. Paths are watched (`health`, `control`): flows on a dead one move to another, or are given up.
-//!    Datagrams of UDP go the same ways (`udp_out`, `udp_in`, `parts`), and not without end to who may be nobody (`proof`).
+//! 1. [`Engine::handle_packet`] (`outbound`): a packet from a TUN device finds its flow; a new flow gets a path of its
+//!    own (`choice`, `lanes`), and the packet becomes datagrams.
+//! 2. [`Engine::handle_datagram`] (`inbound`): a datagram of a peer becomes a packet, if its flow may be and its
+//!    numbers fit; [`Engine::handle_segment`] (`segments`, `ports`): so does a segment, where TCP is SCION's layer 4.
+//! 3. Paths are watched (`health`, `control`): flows on a dead one move to another, or are given up. Datagrams of UDP
+//!    go the same ways (`udp_out`, `udp_in`, `parts`), and not without end to who may be nobody (`proof`).
 //! 4. [`Engine::handle_paths`], [`Engine::handle_dead_part`]: what is known of paths from elsewhere.
 //! 5. [`Engine::handle_timeout`] (`timeout`): probes, and the end of what is over or silent.
 //! 6. What is to be done goes to an [`Outside`]; [`Engine::snapshot`] says what there is.
@@ -72,7 +72,8 @@ pub use snapshot::{
 
 /// Flows of a host: 500 connections a second of which each is kept for 2 s, with 8 subflows, and as many that last.
 const LIMITS: Limits = Limits { flows: 16_384, half_open: 2048 };
-/// The same of UDP: a name server's 136 questions a second, each kept for two minutes, or calls. Beyond that what matters least goes.
+/// The same of UDP: a name server's 136 questions a second, each kept for two minutes, or calls. Beyond that what
+/// matters least goes.
 const UDP_LIMITS: Limits = Limits { flows: 16_384, half_open: 8192 };
 /// Hosts that flows go to or come from, and how many of them are for TCP alone.
 const MOST_PEERS: usize = 4096;
@@ -132,8 +133,8 @@ pub trait Outside {
     /// A random number.
     fn random(&mut self) -> u64;
 
-    /// Opens a connection to a peer's shim along a path, which is empty inside the AS; says how many bytes its datagrams may
-    /// have. None where it cannot be opened.
+    /// Opens a connection to a peer's shim along a path, which is empty inside the AS; says how many bytes its
+    /// datagrams may have. None where it cannot be opened.
     fn open(&mut self, conn: ConnId, to: EndpointAddr, path: &Path) -> Option<u16>;
 
     /// Has a connection follow its path, renewed; says how many bytes its datagrams may have.
@@ -151,7 +152,8 @@ pub trait Outside {
     /// Sends segments of TCP as they are, with this traffic class: SCION's headers go before them.
     fn send_segments(&mut self, via: Via, segments: &Datagrams, class: u8) -> Sent;
 
-    /// Opens another port for segments that come to this host, one that routers deliver to; none where it cannot be opened.
+    /// Opens another port for segments that come to this host, one that routers deliver to; none where it cannot be
+    /// opened.
     fn open_port(&mut self) -> Option<OuterPort>;
 
     /// Closes one.
@@ -290,7 +292,8 @@ impl Engine {
         Some(id)
     }
 
-    /// A peer of a flow that speaks this. Datagrams of strangers take no room from connections, and push each other out.
+    /// A peer of a flow that speaks this. Datagrams of strangers take no room from connections, and push each other
+    /// out.
     fn peer_for(&mut self, now: Time, protocol: Protocol, host: ScionHost) -> Option<PeerId> {
         if protocol == Protocol::Udp && !self.hosts.contains_key(&host) {
             for _ in 0..STRANGERS {

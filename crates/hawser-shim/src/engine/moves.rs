@@ -1,8 +1,8 @@
 //! Flows leave paths that are dead.
 //!
 //! 1. A flow moves to a living path that its connection does not use.
-//! 2. If there is none, but the connection has another flow that lives, it is given up: the kernel is told, and the reset by
-//!    which it ends the flow takes the other's path, so that the peer's kernel moves on as well.
+//! 2. If there is none, but the connection has another flow that lives, it is given up: the kernel is told, and the
+//!    reset by which it ends the flow takes the other's path, so that the peer's kernel moves on as well.
 //! 3. The last flow of a connection stays, and moves to whatever comes alive.
 //! 4. The peer hears of the new way by the flow's headers, which go alone until something comes back.
 

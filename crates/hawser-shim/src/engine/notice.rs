@@ -9,16 +9,16 @@ use crate::route::ScionHost;
 /// Something that happened. There is no default. Plain data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Notice {
-    /// A connection that this host's application asked for may have this many more subflows now: told when it is established, and
-    /// whenever the number changes.
+    /// A connection that this host's application asked for may have this many more subflows now: told when it is
+    /// established, and whenever the number changes.
     Room {
         /// The connection, as this host's kernel knows it.
         token: Token,
         /// How many more.
         free: usize,
     },
-    /// A subflow's path is dead and there is no other, but the connection has another subflow that lives: it is to be destroyed, so
-    /// that the kernel sends again at once what it has in flight.
+    /// A subflow's path is dead and there is no other, but the connection has another subflow that lives: it is to be
+    /// destroyed, so that the kernel sends again at once what it has in flight.
     Lost {
         /// The connection, as this host's kernel knows it.
         token: Token,

@@ -60,8 +60,8 @@ impl OwnAddresses {
         self
     }
 
-    /// Adds one that the host has otherwise, which peers reach by the ingress, or not through the shim at all: main flows may come
-    /// to it that no shim sees.
+    /// Adds one that the host has otherwise, which peers reach by the ingress, or not through the shim at all: main
+    /// flows may come to it that no shim sees.
     #[must_use]
     pub fn with(mut self, address: IpAddr) -> Self {
         self.all.entry(address).or_insert(Own { interface: InterfaceIndex::INGRESS, is_the_shims: false });

@@ -1,11 +1,12 @@
 //! From this host: packets become datagrams.
 //!
-//! 1. [`Engine::handle_packet`]: a packet of TCP, from an address of this host's, finds its flow. UDP's are `udp_out`'s.
-//! 2. A new flow finds its peer by its destination, and gets a path ([`Engine::begin`]). Where paths are not known yet it waits
-//!    for them; where there are none, this host is told at once, by ICMP or, for a subflow, by a RST.
+//! 1. [`Engine::handle_packet`]: a packet of TCP, from an address of this host's, finds its flow. UDP's are
+//!    `udp_out`'s.
+//! 2. A new flow finds its peer by its destination, and gets a path ([`Engine::begin`]). Where paths are not known yet
+//!    it waits for them; where there are none, this host is told at once, by ICMP or, for a subflow, by a RST.
 //! 3. The largest segment that a SYN offers is lowered to what the path takes.
-//! 4. The packet becomes datagrams, and they leave. One that is too large is cut where its checksum is still to be made, and
-//!    the kernel is told of the size; else it is refused.
+//! 4. The packet becomes datagrams, and they leave. One that is too large is cut where its checksum is still to be
+//!    made, and the kernel is told of the size; else it is refused.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -242,7 +243,8 @@ impl Engine {
         Err(if paths.is_known { NoWay::Dropped(Drop::NoPath) } else { NoWay::Waits(to) })
     }
 
-    /// Step 2: a path that the connection does not use. A main flow takes a dead one rather than none: it may work again.
+    /// Step 2: a path that the connection does not use. A main flow takes a dead one rather than none: it may work
+    /// again.
     pub(super) fn path_for(
         &self,
         now: Time,

@@ -10,7 +10,8 @@ use crate::udp::Fragment;
 
 /// Datagrams that come in fragments at a time. What is pushed out loses the rest of its fragments.
 const MOST: usize = 256;
-/// How long the others may come after the first one: the kernel gives up after 30 s (`ipfrag_time`), a path's queue holds less.
+/// How long the others may come after the first one: the kernel gives up after 30 s (`ipfrag_time`), a path's queue
+/// holds less.
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// Of datagrams that pass one way. Nothing at first; the engine owns it.

@@ -1,9 +1,10 @@
 //! The ports of this host's that SCION sees where TCP is its layer 4.
 //!
-//! 1. A flow that this host begins takes one ([`Ports::take`]): of no other flow to the same port of its peer, and rested since the
-//!    last one, for the peer may remember that ([`RESTS`]). Where there is none, another is opened.
+//! 1. A flow that this host begins takes one ([`Ports::take`]): of no other flow to the same port of its peer, and
+//!    rested since the last one, for the peer may remember that ([`RESTS`]). Where there is none, another is opened.
 //! 2. What comes back to it is found by the peer, the peer's port and this one ([`Ports::find`]).
-//! 3. The flow gives it back when it is over ([`Ports::give_back`]); one that nobody took for long is closed ([`Ports::idle`]).
+//! 3. The flow gives it back when it is over ([`Ports::give_back`]); one that nobody took for long is closed
+//!    ([`Ports::idle`]).
 
 use std::collections::BTreeMap;
 use std::time::Duration;

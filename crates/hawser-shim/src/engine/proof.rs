@@ -1,12 +1,14 @@
-//! To whom nobody knows no more goes than came from there: a datagram whose sender is forged must not make this host send a third one
-//! more than it cost (RFC 9000 section 8.1 asks for as much, and allows three times).
+//! To whom nobody knows no more goes than came from there: a datagram whose sender is forged must not make this host
+//! send a third one more than it cost (RFC 9000 section 8.1 asks for as much, and allows three times).
 //!
-//! 1. A peer is known when it acknowledged a context, or answered a probe: it receives what goes there ([`Engine::is_known`]).
+//! 1. A peer is known when it acknowledged a context, or answered a probe: it receives what goes there
+//!    ([`Engine::is_known`]).
 //! 2. Until then answers to it are counted against what came ([`Engine::got`], [`Engine::may_answer`]).
-//! 3. An answer beyond that waits, and a probe goes ([`Engine::hold`]); it leaves when that is answered ([`Engine::release_proven`]), a
-//!    round trip later, and once for each peer. What waits too long is dropped ([`Engine::tend_held`]).
-//! 4. What this host begins by itself costs a token each, as long as the peer is not known ([`Engine::may_begin`]): an answer whose
-//!    flow was pushed out meanwhile looks like that.
+//! 3. An answer beyond that waits, and a probe goes ([`Engine::hold`]); it leaves when that is answered
+//!    ([`Engine::release_proven`]), a round trip later, and once for each peer. What waits too long is dropped
+//!    ([`Engine::tend_held`]).
+//! 4. What this host begins by itself costs a token each, as long as the peer is not known ([`Engine::may_begin`]): an
+//!    answer whose flow was pushed out meanwhile looks like that.
 
 use std::time::Duration;
 

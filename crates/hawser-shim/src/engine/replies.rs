@@ -80,7 +80,8 @@ pub(super) fn refuse(packet: &[u8], refusal: Refusal, out: &mut Vec<u8>) -> bool
     }
 }
 
-/// Writes the RST that answers a SYN (RFC 9293 section 3.10.7.1), with the reason for MPTCP: nothing is left to join by.
+/// Writes the RST that answers a SYN (RFC 9293 section 3.10.7.1), with the reason for MPTCP: nothing is left to join
+/// by.
 pub(super) fn reset(syn: &Segment<'_>, out: &mut Vec<u8>) {
     out.clear();
     let len = TCP_HEADER + MP_TCPRST.len() + 1;

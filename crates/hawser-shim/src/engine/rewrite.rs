@@ -13,8 +13,8 @@ const NO_OPERATION: u8 = 1;
 /// Where a TCP header has its checksum (RFC 9293 section 3.1).
 const CHECKSUM_AT: usize = 16;
 
-/// Lowers the largest segment that a SYN says its sender takes. Says whether it was larger. `partial`: the checksum is the
-/// pseudo-header's sum alone, which no option is part of.
+/// Lowers the largest segment that a SYN says its sender takes. Says whether it was larger. `partial`: the checksum is
+/// the pseudo-header's sum alone, which no option is part of.
 pub(super) fn clamp(packet: &mut [u8], most: u16, partial: bool) -> bool {
     let Ok(segment) = Segment::parse(packet) else { return false };
     if !segment.flags.has(Flags::SYN) {

@@ -1,9 +1,9 @@
 //! From peers, where TCP is SCION's layer 4: segments become packets.
 //!
 //! 1. [`Engine::handle_segment`]: a host whose policy is another takes none.
-//! 2. A segment to a port that a flow of this host's has is that flow's, and between its addresses again ([`Engine::ends`]). Any other
-//!    is for a server here: from a surrogate address of its sender, which stands for all of them, to the ingress. Where the sender is
-//!    an IPv6 host in SCION, derived addresses stand there.
+//! 2. A segment to a port that a flow of this host's has is that flow's, and between its addresses again
+//!    ([`Engine::ends`]). Any other is for a server here: from a surrogate address of its sender, which stands for all
+//!    of them, to the ingress. Where the sender is an IPv6 host in SCION, derived addresses stand there.
 //! 3. From there on it is a packet as from a datagram: its numbers must fit, and its flow may be.
 
 use std::net::{IpAddr, SocketAddr};
@@ -21,8 +21,8 @@ use crate::translate::{Layer4, OuterPort, ports, restore};
 const SENDER: u8 = 1;
 
 impl Engine {
-    /// A segment that came from a host; the port of `from` is TCP's. `class` is its traffic class. Says whether it is of one of
-    /// its sender's flows: the path that it came by is a way back.
+    /// A segment that came from a host; the port of `from` is TCP's. `class` is its traffic class. Says whether it is
+    /// of one of its sender's flows: the path that it came by is a way back.
     pub fn handle_segment(
         &mut self,
         now: Time,

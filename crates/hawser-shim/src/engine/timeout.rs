@@ -1,7 +1,8 @@
 //! What time brings.
 //!
 //! 1. Every 50 ms while a path is waited for or dead, or a way is announced: probes, deaths, announcements.
-//! 2. Every second: flows that are over or silent are freed, and peers without any, unused connections closed, packets that waited refused.
+//! 2. Every second: flows that are over or silent are freed, and peers without any, unused connections closed, packets
+//!    that waited refused.
 //! 3. [`Engine::handle_paths`]: what is known of paths has changed.
 
 use std::collections::BTreeSet;

@@ -1,10 +1,10 @@
 //! From peers: datagrams of UDP.
 //!
-//! 1. [`Engine::take_udp_in`]: a packet that peer's contexts made, or that came whole, finds its flow; a new one goes back by the way
-//!    that it came. Where peers or flows are too many, those that matter least go.
-//! 2. The way back is another one when the peer's end chose another ([`Engine::heard_udp`]). UDP has no numbers that must fit: who
-//!    names an id that nobody else knows is believed, anybody else only where the peer was silent. And not back and forth, by what is
-//!    late.
+//! 1. [`Engine::take_udp_in`]: a packet that peer's contexts made, or that came whole, finds its flow; a new one goes
+//!    back by the way that it came. Where peers or flows are too many, those that matter least go.
+//! 2. The way back is another one when the peer's end chose another ([`Engine::heard_udp`]). UDP has no numbers that
+//!    must fit: who names an id that nobody else knows is believed, anybody else only where the peer was silent. And
+//!    not back and forth, by what is late.
 //! 3. The packet goes to this host, to the address that its server answered from.
 //! 4. A flow that goes one way has its context acknowledged alone.
 
@@ -94,7 +94,8 @@ impl Engine {
         let (is_proven, echo) = self.ack_state(origin, &key);
         let id = self.table.find(&key);
         let Some(id) = id.filter(|id| self.lane(*id).is_some_and(|lane| lane.peer == origin.peer)) else {
-            // What follows them begins a flow: its context is kept until then, or given up with the others that have none.
+            // What follows them begins a flow: its context is kept until then, or given up with the others that have
+            // none.
             return Heard { learn: false, echo: None };
         };
         self.heard_udp(now, id, origin, is_proven, outside);

@@ -1,9 +1,11 @@
 //! From this host: datagrams of UDP.
 //!
-//! 1. [`Engine::take_udp`]: a datagram finds its flow, or begins one, with the best path for as long as that lives. An answer that a
-//!    server gives from another address than it was asked at is given back the one it was asked at ([`Engine::flow_out`]).
+//! 1. [`Engine::take_udp`]: a datagram finds its flow, or begins one, with the best path for as long as that lives. An
+//!    answer that a server gives from another address than it was asked at is given back the one it was asked at
+//!    ([`Engine::flow_out`]).
 //! 2. Where nothing comes back any more the way that the peer chose, this host chooses ([`Engine::choose_again`]).
-//! 3. It becomes datagrams ([`Engine::leave_udp`]). One too large for the path is fragmented, where routers may do so, or refused.
+//! 3. It becomes datagrams ([`Engine::leave_udp`]). One too large for the path is fragmented, where routers may do so,
+//!    or refused.
 //! 4. To whom nobody knows no more goes than came from there (`proof`).
 //! 5. Fragments that the kernel made follow the first of them, which has the ports.
 //! 6. What this host refuses of a peer's flow is told, as ICMP would.
@@ -108,8 +110,8 @@ impl Engine {
         Ok(id)
     }
 
-    /// Step 1: a flow that a peer began with one of this host's addresses, which the kernel answers from another: a socket that is
-    /// bound to none says nothing of where it was asked.
+    /// Step 1: a flow that a peer began with one of this host's addresses, which the kernel answers from another: a
+    /// socket that is bound to none says nothing of where it was asked.
     fn served(&mut self, key: &FlowKey, interface: InterfaceIndex) -> Option<FlowId> {
         let id = *self.served.get(&(key.local.port(), key.remote))?;
         let lane = self.lane_mut(id)?;

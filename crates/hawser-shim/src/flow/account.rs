@@ -8,8 +8,8 @@ use crate::mptcp::Token;
 pub struct Limits {
     /// Flows, ended ones that are still kept too.
     pub flows: u32,
-    /// Flows among them that peers have asked for, and are not yet established (UDP: answered); a further one takes the place of the
-    /// oldest.
+    /// Flows among them that peers have asked for, and are not yet established (UDP: answered); a further one takes the
+    /// place of the oldest.
     pub half_open: u32,
 }
 

@@ -11,7 +11,8 @@ use crate::mptcp::Token;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ConnectionId(u64);
 
-/// Flows that are one connection. Starts with its main flow, and is gone with its last flow. Plain data; the table owns it.
+/// Flows that are one connection. Starts with its main flow, and is gone with its last flow. Plain data; the table owns
+/// it.
 #[derive(Clone, Debug)]
 pub struct Connection {
     /// Main flow and subflows, in the order they came.

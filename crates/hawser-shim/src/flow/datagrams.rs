@@ -3,7 +3,8 @@
 //! 1. [`FlowTable::begin_datagrams`]: the first datagram begins a flow. Those that peers began and nobody here answered
 //!    have a limit of their own; the oldest goes first.
 //! 2. [`FlowTable::observe_datagram`]: further ones count, and make it an answered and then an established one.
-//! 3. [`FlowTable::evict`]: where there are as many as may be, the one goes that matters least: the next datagram makes it anew.
+//! 3. [`FlowTable::evict`]: where there are as many as may be, the one goes that matters least: the next datagram makes
+//!    it anew.
 
 use hawser_core::units::Time;
 
@@ -11,7 +12,8 @@ use super::state::Step;
 use super::table::counts_as_half_open;
 use super::{Direction, Flow, FlowId, FlowKey, FlowTable, Observed, Protocol, Refused, Role, State};
 
-/// Flows among which the one that matters least is looked for: those whose time comes first. To look at all is too slow.
+/// Flows among which the one that matters least is looked for: those whose time comes first. To look at all is too
+/// slow.
 const LOOKED_AT: usize = 32;
 
 impl FlowTable {
@@ -50,8 +52,8 @@ impl FlowTable {
         Some(Observed { flow: id, before: Some(before), state })
     }
 
-    /// Step 3: of the flows whose time comes first, in this order those without an answer, with one exchange, that peers began, silent
-    /// the longest. Says which has gone.
+    /// Step 3: of the flows whose time comes first, in this order those without an answer, with one exchange, that
+    /// peers began, silent the longest. Says which has gone.
     pub fn evict(&mut self) -> Option<FlowKey> {
         let first = self.due[Protocol::Udp as usize].iter().take(LOOKED_AT);
         let worth = |slot: u32| {

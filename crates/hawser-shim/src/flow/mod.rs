@@ -1,4 +1,5 @@
-//! Flows: each TCP connection, main flow or subflow of MPTCP, from its SYN to its end; and datagrams of UDP between two ends.
+//! Flows: each TCP connection, main flow or subflow of MPTCP, from its SYN to its end; and datagrams of UDP between two
+//! ends.
 //!
 //! 1. [`FlowTable::observe`] is shown each segment that passes, and says which flow it belongs to.
 //! 2. [`State`] follows the flow from SYN to FIN or RST; idle flows end by [`FlowTable::expire`].

@@ -11,10 +11,11 @@ const OPENING_PATIENCE: Duration = Duration::from_secs(130);
 const IDLE_PATIENCE: Duration = Duration::from_secs(2 * 3600 + 4 * 60);
 /// A flow of which one end is closed (RFC 5382 section 5, REQ-5: transitory connections, 4 minutes).
 const CLOSING_PATIENCE: Duration = Duration::from_secs(4 * 60);
-/// A flow that has ended: its last segments may come twice (two of TCP's least retransmission timeouts, RFC 6298 section 2.4).
+/// A flow that has ended: its last segments may come twice (two of TCP's least retransmission timeouts, RFC 6298
+/// section 2.4).
 const ENDED_PATIENCE: Duration = Duration::from_secs(2);
-/// A flow of UDP with no more than a question and an answer, and another (RFC 4787 section 4.3, REQ-5: two minutes at least,
-/// five recommended).
+/// A flow of UDP with no more than a question and an answer, and another (RFC 4787 section 4.3, REQ-5: two minutes at
+/// least, five recommended).
 const EXCHANGE_PATIENCE: Duration = Duration::from_secs(2 * 60);
 const TALK_PATIENCE: Duration = Duration::from_secs(5 * 60);
 /// The largest window (RFC 7323 section 2.3): what is further away is no segment of the flow.
@@ -145,8 +146,8 @@ pub(super) fn step_of(
     (direction == asked && flags.has(Flags::ACK)).then_some(Step::Confirm)
 }
 
-/// Whether a segment can be the flow's: within the largest window of what its receiver expects, or, before that is known,
-/// an answer to just what was asked (RFC 9293 section 3.10.7.3).
+/// Whether a segment can be the flow's: within the largest window of what its receiver expects, or, before that is
+/// known, an answer to just what was asked (RFC 9293 section 3.10.7.3).
 fn fits(segment: &Segment<'_>, here: &Track, there: &Track) -> bool {
     if let Some(expected) = there.acknowledgment() {
         return segment.sequence.since(expected) <= MAX_WINDOW || here.fin() == Some(segment.end());

@@ -14,7 +14,8 @@ use super::connection::{ConnectionId, Connections};
 use super::{Counters, Direction, Flow, FlowId, FlowKey, Limits, Mains, Observed, Protocol, Refused, Role, State};
 use crate::mptcp::{CapableForm, Flags, JoinForm, MptcpOption, Segment, Token};
 
-/// All flows of a host. Starts without; one owner. What is there twice is so by protocol: neither takes the other's room.
+/// All flows of a host. Starts without; one owner. What is there twice is so by protocol: neither takes the other's
+/// room.
 #[derive(Debug)]
 pub struct FlowTable {
     limits: [Limits; 2],
@@ -109,8 +110,8 @@ impl FlowTable {
         let is_first = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         let is_middle =
             segment.flags.has(Flags::ACK) && !segment.flags.has_any(Flags::SYN.with(Flags::FIN).with(Flags::RST));
-        // What a peer claims to be of a flow from before the table is one when this host goes on with it; what this host only
-        // acknowledges, when the peer does.
+        // What a peer claims to be of a flow from before the table is one when this host goes on with it; what this
+        // host only acknowledges, when the peer does.
         let (state, asked) = match (is_first, is_middle, segment.payload > 0, direction) {
             (true, _, _, _) => (State::Opening, direction),
             (false, true, true, Direction::Out) => (State::Established, direction),
@@ -135,8 +136,8 @@ impl FlowTable {
         Ok(Observed { before: None, ..observed })
     }
 
-    /// Step 2, for a SYN. A subflow of ours whose connection is unknown is older than the table, or its peer's other subflows
-    /// go elsewhere; one of the peer's has no business here.
+    /// Step 2, for a SYN. A subflow of ours whose connection is unknown is older than the table, or its peer's other
+    /// subflows go elsewhere; one of the peer's has no business here.
     fn role_of(
         &self,
         direction: Direction,
@@ -170,8 +171,9 @@ impl FlowTable {
         all().find(has_peer).or_else(|| all().last())
     }
 
-    /// Makes sure that there is room, if need be in place of a flow that has ended, or, where a peer asks, of the oldest that
-    /// waits for its establishment: who asks without end pushes out nobody who goes on. Of UDP there always is.
+    /// Makes sure that there is room, if need be in place of a flow that has ended, or, where a peer asks, of the
+    /// oldest that waits for its establishment: who asks without end pushes out nobody who goes on. Of UDP there always
+    /// is.
     pub(super) fn make_room(&mut self, now: Time, protocol: Protocol, direction: Direction) -> Result<(), Refused> {
         let (at, most) = (protocol as usize, self.limits[protocol as usize]);
         if direction == Direction::In && self.half_open[at] >= most.half_open {
@@ -370,8 +372,8 @@ impl FlowTable {
     }
 }
 
-/// Only what peers ask for is limited so: this host's own applications may ask as they like. A flow of UDP is one that nobody here
-/// has answered.
+/// Only what peers ask for is limited so: this host's own applications may ask as they like. A flow of UDP is one that
+/// nobody here has answered.
 pub(super) const fn counts_as_half_open(flow: &Flow) -> bool {
     let is_half_open = match flow.key.protocol {
         Protocol::Tcp => flow.state.is_half_open(),

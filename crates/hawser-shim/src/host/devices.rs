@@ -9,7 +9,8 @@ use super::plan::Interface;
 use crate::config::Config;
 use crate::route::{Addresses, InterfaceIndex, NoAddress};
 
-/// The devices of a shim, with their addresses. They go when this is dropped. Owned by whoever starts the packet thread.
+/// The devices of a shim, with their addresses. They go when this is dropped. Owned by whoever starts the packet
+/// thread.
 #[derive(Debug)]
 pub struct Devices {
     /// For servers.

@@ -14,8 +14,8 @@ const CLOSED: u32 = (1 << NUMBERS_BITS) - 1;
 const FNV_OFFSET: u32 = 0x811c_9dc5;
 const FNV_PRIME: u32 = 0x0100_0193;
 
-/// The first of the rules: before those of VPNs, which take everything (Tailscale's begin at 5210, wg-quick's right before
-/// table main), because these are for particular addresses.
+/// The first of the rules: before those of VPNs, which take everything (Tailscale's begin at 5210, wg-quick's right
+/// before table main), because these are for particular addresses.
 const FIRST_RULE: u32 = 4930;
 
 /// A rule's place among the shim's, in the order in which they are asked.

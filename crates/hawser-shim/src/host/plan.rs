@@ -22,7 +22,8 @@ const LAST: Metric = Metric(u32::MAX);
 const WHOLE_V4: u8 = 32;
 const WHOLE_V6: u8 = 128;
 /// Settings of an interface by which the kernel gives it no IPv6 address of its own accord and asks nobody for one
-/// (Documentation/networking/ip-sysctl: `addr_gen_mode` 1 is none), on hosts too that have IPv6 switched off for new ones.
+/// (Documentation/networking/ip-sysctl: `addr_gen_mode` 1 is none), on hosts too that have IPv6 switched off for new
+/// ones.
 const NO_AUTOCONFIGURATION: [(&str, &str); 4] =
     [("disable_ipv6", "0"), ("addr_gen_mode", "1"), ("accept_ra", "0"), ("autoconf", "0")];
 
@@ -83,8 +84,8 @@ impl Layout {
         first.addresses.iter().map(route).collect()
     }
 
-    /// Step 4: clients that have no source address yet. A server's answers, and what is bound to another address, go as ever. With
-    /// [`Side::Subflows`] the main flow keeps the host's own route.
+    /// Step 4: clients that have no source address yet. A server's answers, and what is bound to another address, go as
+    /// ever. With [`Side::Subflows`] the main flow keeps the host's own route.
     pub fn for_map(&self, destinations: impl Iterator<Item = Destination>) -> Vec<Change> {
         let Some(client) = self.interfaces.iter().find(|one| !one.index.is_ingress()) else { return Vec::new() };
         let families = self.families();
@@ -158,8 +159,8 @@ impl Layout {
         rules.into_iter().map(Change::Rule).collect()
     }
 
-    /// To surrogate and derived addresses. The kernel asks for a client's route without a source first; IPv6 passes over rules
-    /// with a source then, IPv4 takes it for 0.0.0.0.
+    /// To surrogate and derived addresses. The kernel asks for a client's route without a source first; IPv6 passes
+    /// over rules with a source then, IPv4 takes it for 0.0.0.0.
     fn between_shims(&self, family: Family) -> Vec<RuleSpec> {
         let table = |wanted: fn(&Interface) -> bool| {
             self.interfaces.iter().find(|one| wanted(one)).map(|one| self.numbers.table(one.index))

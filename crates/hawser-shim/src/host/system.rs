@@ -1,7 +1,8 @@
 //! What a shim sets in the host's network configuration, through the journal of `hawser_net::netcfg`.
 //!
 //! 1. [`System::open`] undoes what a killed predecessor left.
-//! 2. [`System::configure`] gives the devices their addresses, routes and rules, or makes the namespaces that they are in.
+//! 2. [`System::configure`] gives the devices their addresses, routes and rules, or makes the namespaces that they are
+//!    in.
 //! 3. [`System::follow`] turns to another map. 4. [`System::undo`] leaves nothing behind.
 
 use std::net::IpAddr;
@@ -55,7 +56,8 @@ impl System {
         self.net.rtnl().clone()
     }
 
-    /// Makes the devices, and sets what they need. `in_egress` and `in_ingress` are set beside that where clients and servers are.
+    /// Makes the devices, and sets what they need. `in_egress` and `in_ingress` are set beside that where clients and
+    /// servers are.
     ///
     /// # Errors
     /// [`DevicesError`]; what was set until then is undone by [`System::undo`].
@@ -87,8 +89,8 @@ impl System {
         Ok(devices)
     }
 
-    /// From the rules of one map to those of another; failures are told. In namespaces everything goes by the shim, whatever
-    /// the map says.
+    /// From the rules of one map to those of another; failures are told. In namespaces everything goes by the shim,
+    /// whatever the map says.
     pub async fn follow(&mut self, routes: &RouteTable) {
         let Some(layout) = &self.layout else { return };
         let wanted = layout.for_map(routes.destinations());
@@ -105,8 +107,8 @@ impl System {
         }
     }
 
-    /// This host's addresses by which the ordinary internet leads to [`Side::Main`] destinations, each with its destination; what
-    /// has no route is left out. They are to be asked again now and then: nobody tells of a change.
+    /// This host's addresses by which the ordinary internet leads to [`Side::Main`] destinations, each with its
+    /// destination; what has no route is left out. They are to be asked again now and then: nobody tells of a change.
     pub async fn ordinary(&self, routes: &RouteTable) -> Vec<(IpAddr, IpAddr)> {
         let (rtnl, mut found) = (self.rtnl(), Vec::new());
         for to in routes.destinations().filter(|to| to.side == Side::Main) {

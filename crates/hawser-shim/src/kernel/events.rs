@@ -1,4 +1,5 @@
-//! What happens to connections and subflows, as the kernel tells it. Source of all numbers: linux/mptcp.h, MPTCP_EVENT_* and MPTCP_ATTR_*.
+//! What happens to connections and subflows, as the kernel tells it. Source of all numbers: linux/mptcp.h,
+//! MPTCP_EVENT_* and MPTCP_ATTR_*.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};

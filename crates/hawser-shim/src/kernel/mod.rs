@@ -15,7 +15,8 @@ pub use subflows::Subflows;
 
 use hawser_net::netcfg::{NetConfigError, SysctlKey};
 
-/// Which path manager new connections get: since linux 6.15 by name, since 5.19 by number (Documentation/networking/mptcp-sysctl).
+/// Which path manager new connections get: since linux 6.15 by name, since 5.19 by number
+/// (Documentation/networking/mptcp-sysctl).
 const BY_NAME: (&str, &str) = ("net/mptcp/path_manager", "userspace");
 const BY_NUMBER: (&str, &str) = ("net/mptcp/pm_type", "1");
 

@@ -22,8 +22,8 @@ const ATTR_LOC_ID: u16 = 5;
 const ATTR_ADDR_REMOTE: u16 = 6;
 const ADDR_IF_IDX: u16 = 7;
 
-/// Tells the kernel what to do with subflows of connections, by their tokens, in the network namespace of the thread that
-/// opened it. There is no default. One owner; what it did stays when it drops.
+/// Tells the kernel what to do with subflows of connections, by their tokens, in the network namespace of the thread
+/// that opened it. There is no default. One owner; what it did stays when it drops.
 #[derive(Debug)]
 pub struct Subflows(Generic);
 

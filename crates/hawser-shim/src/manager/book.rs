@@ -1,7 +1,8 @@
 //! Which subflows there are and should be. Sans-IO: time is an argument, what is to be done an answer.
 //!
 //! 1. [`Book::hear`]: the kernel's events say which connections are the shim's to manage, and which subflows they have.
-//! 2. [`Book::room`]: the packet thread says how many more subflows have a path. [`Book::lost`]: which one has none any more.
+//! 2. [`Book::room`]: the packet thread says how many more subflows have a path. [`Book::lost`]: which one has none any
+//!    more.
 //! 3. [`Book::due`]: what is to be done now. [`Book::failed`] says what did not work.
 //! 4. [`Book::wakes`]: when to ask again at the latest.
 
@@ -74,8 +75,8 @@ pub struct Book {
 #[derive(Debug)]
 struct Connection {
     remote: SocketAddr,
-    /// How many more subflows over SCION may be opened; none: one by each egress, because the packet thread does not know the
-    /// connection, whose main flow goes elsewhere.
+    /// How many more subflows over SCION may be opened; none: one by each egress, because the packet thread does not
+    /// know the connection, whose main flow goes elsewhere.
     room: Option<usize>,
     /// A place for each address that a subflow may come from.
     slots: BTreeMap<u8, Slot>,

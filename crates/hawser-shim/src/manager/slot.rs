@@ -10,8 +10,8 @@ pub const FIRST_PAUSE: Duration = Duration::from_secs(1);
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// A subflow that lived so long was no failure.
 const LIVED: Duration = Duration::from_secs(10);
-/// What was asked for and not heard of for so long never came to be: SYNs go after 0, 1, 3 and 7 s (RFC 6298), and not every kernel tells
-/// of their failure.
+/// What was asked for and not heard of for so long never came to be: SYNs go after 0, 1, 3 and 7 s (RFC 6298), and not
+/// every kernel tells of their failure.
 pub const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
 /// From this many failures on pauses are no longer doubled: they are the longest by then.
 const DOUBLED: u32 = 6;

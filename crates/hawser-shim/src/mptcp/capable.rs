@@ -1,4 +1,5 @@
-//! MP_CAPABLE (RFC 8684 section 3.1): a connection begins; the three segments of its beginning bear what is known by then.
+//! MP_CAPABLE (RFC 8684 section 3.1): a connection begins; the three segments of its beginning bear what is known by
+//! then.
 
 use super::option::{OptionError, key_of};
 use super::token::{KEY_BYTES, Key};

@@ -1,4 +1,5 @@
-//! DSS (RFC 8684 section 3.3): where a segment's data belongs in the connection, what of the connection has arrived, its end.
+//! DSS (RFC 8684 section 3.3): where a segment's data belongs in the connection, what of the connection has arrived,
+//! its end.
 
 /// Flags (RFC 8684 section 3.3): end of data; a mapping, with 8 bytes; an acknowledgment, with 8 bytes.
 const DATA_FIN: u8 = 0x10;

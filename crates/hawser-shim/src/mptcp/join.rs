@@ -1,4 +1,5 @@
-//! MP_JOIN (RFC 8684 section 3.2): a subflow joins a connection, by its token, and both ends prove that they have the keys.
+//! MP_JOIN (RFC 8684 section 3.2): a subflow joins a connection, by its token, and both ends prove that they have the
+//! keys.
 
 use super::option::AddressId;
 use super::segment::Flags;

@@ -17,7 +17,8 @@ const FRAGMENT_BITS: u16 = 0x3fff;
 const EXTENSIONS: [u8; 3] = [0, 43, 60];
 /// More extension headers than this are an attack, not a packet.
 const MAX_EXTENSIONS: usize = 8;
-/// TCP's option kinds (RFC 9293 section 3.2, RFC 7323 sections 2.2 and 3.2, RFC 2018 sections 2 and 3, RFC 8684 section 3).
+/// TCP's option kinds (RFC 9293 section 3.2, RFC 7323 sections 2.2 and 3.2, RFC 2018 sections 2 and 3, RFC 8684
+/// section 3).
 const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
 const MAXIMUM_SEGMENT_SIZE: u8 = 2;

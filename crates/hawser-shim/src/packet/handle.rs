@@ -50,7 +50,8 @@ pub enum Order {
     Stop,
 }
 
-/// The packet thread, from outside. Runs until it is told to stop, or dropped. One owner; orders may come from several threads.
+/// The packet thread, from outside. Runs until it is told to stop, or dropped. One owner; orders may come from several
+/// threads.
 #[derive(Debug)]
 pub struct Handle {
     pub(super) orders: Orders,

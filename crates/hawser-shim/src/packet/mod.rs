@@ -1,10 +1,12 @@
 //! The packet thread: drives an engine with TUN devices and SCION sockets.
 //!
-//! 1. [`spawn`] starts the thread, in the network namespace of its caller, and a second one that asks for paths (`finder`).
+//! 1. [`spawn`] starts the thread, in the network namespace of its caller, and a second one that asks for paths
+//!    (`finder`).
 //! 2. It waits until something is ready (`ready`).
 //! 3. Orders and paths go to the engine.
 //! 4. Packets are read from the TUN devices, a train at a time, and leave as trains of datagrams (`world`).
-//! 5. Datagrams, and segments where TCP is SCION's layer 4, are received in batches; the packets that they become are collected, and written as super-packets (`tuns`).
+//! 5. Datagrams, and segments where TCP is SCION's layer 4, are received in batches; the packets that they become are
+//!    collected, and written as super-packets (`tuns`).
 //! 6. What time brings; then again from 2.
 //!
 //! No lock is held between threads for a packet, and nobody is waited for but the kernel.
@@ -39,8 +41,8 @@ pub use handle::{Handle, Order, Orders, Parts};
 
 /// Notices that wait for whoever hears them; more are lost, and counted: 500 connections a second have 2000.
 const NOTICES: usize = 16_384;
-/// Batches received from one socket before what they became is written: what the kernel has not merged comes in batches of 8, and
-/// 64 segments make one super-packet.
+/// Batches received from one socket before what they became is written: what the kernel has not merged comes in batches
+/// of 8, and 64 segments make one super-packet.
 const BATCHES: usize = 8;
 /// Nanoseconds of a second.
 const NANOS: u64 = 1_000_000_000;

@@ -32,7 +32,8 @@ impl Derived {
         Derived { first: Ipv4Addr::from_bits(range.network().to_bits() | within) }
     }
 
-    /// Whose an address of the range is, and of which interface; none outside of the range and for the ends of 16 that nobody has.
+    /// Whose an address of the range is, and of which interface; none outside of the range and for the ends of 16 that
+    /// nobody has.
     pub fn containing(address: Ipv4Addr, range: Ipv4Net) -> Option<(Derived, InterfaceIndex)> {
         const MASK: u32 = (1 << INTERFACE_BITS) - 1;
         let interface = InterfaceIndex::new((address.to_bits() & MASK) as u8)?;

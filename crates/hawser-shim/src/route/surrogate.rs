@@ -12,8 +12,8 @@ use ipnet::Ipv6Net;
 
 use super::addresses::InterfaceIndex;
 
-/// The first byte of every surrogate address: unique local addresses that nobody assigns at random, for their bit L is 0
-/// (RFC 4193 section 3.1).
+/// The first byte of every surrogate address: unique local addresses that nobody assigns at random, for their bit L is
+/// 0 (RFC 4193 section 3.1).
 const FIRST_BYTE: u8 = 0xfc;
 /// All surrogate addresses.
 pub const SURROGATES: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::new((FIRST_BYTE as u16) << 8, 0, 0, 0, 0, 0, 0, 0), 8);

@@ -1,8 +1,9 @@
 //! What is where: the map from addresses of TCP and UDP to SCION ends, as a table that never changes.
 //!
-//! 1. [`RouteTable::new`] takes entries: networks, with a port or without, of one protocol. Of equal ones the first counts.
-//! 2. [`RouteTable::to`]: a surrogate address says itself where it leads; else the longest prefix, and of equal ones that
-//!    with the port; else the derived addresses of the ends that are in the map.
+//! 1. [`RouteTable::new`] takes entries: networks, with a port or without, of one protocol. Of equal ones the first
+//!    counts.
+//! 2. [`RouteTable::to`]: a surrogate address says itself where it leads; else the longest prefix, and of equal ones
+//!    that with the port; else the derived addresses of the ends that are in the map.
 //! 3. [`RouteTable::may_send`]: a host's own addresses, and those that the map has at that host.
 //! 4. [`RouteTable::destinations`]: what the kernel must be told to send to the shim.
 

@@ -1,9 +1,9 @@
 //! A shim that runs.
 //!
-//! 1. The calling thread becomes the control thread. It cleans up after a killed predecessor, asks the daemon where this
-//!    is (`place`), makes the interfaces and sets what they need ([`crate::host`]).
-//! 2. It gives up the privileges that are not needed any more, and starts the other threads with fewer still (`powers`):
-//!    paths, packets, the map, subflows, notices, the control socket.
+//! 1. The calling thread becomes the control thread. It cleans up after a killed predecessor, asks the daemon where
+//!    this is (`place`), makes the interfaces and sets what they need ([`crate::host`]).
+//! 2. It gives up the privileges that are not needed any more, and starts the other threads with fewer still
+//!    (`powers`): paths, packets, the map, subflows, notices, the control socket.
 //! 3. Until the end it follows the map, the host's addresses, and orders (`serve`).
 //! 4. A shutdown, or the end of the packet thread for whatever reason, undoes what was set in the system.
 
@@ -26,7 +26,8 @@ use place::Place;
 use serve::Serving;
 use threads::Threads;
 
-/// Runs a shim on the calling thread and some more until `host` orders its end, in the calling thread's network namespace.
+/// Runs a shim on the calling thread and some more until `host` orders its end, in the calling thread's network
+/// namespace.
 ///
 /// Afterwards the calling thread, and each that it starts, has the capabilities alone that undoing needed.
 ///

@@ -1,9 +1,10 @@
 //! Where the shim is in SCION, as configuration and daemon say.
 //!
-//! 1. [`Place::find`] asks the daemon for its AS, MTU and ports. With its AS configured the shim starts without the daemon.
+//! 1. [`Place::find`] asks the daemon for its AS, MTU and ports. With its AS configured the shim starts without the
+//!    daemon.
 //! 2. [`Place::bind`] opens the port for what peers begin.
-//! 3. [`Place::bind_tcp`] opens those to which routers deliver TCP, where that is SCION's layer 4: that of the dispatcher (v0.12.0,
-//!    and where a port is not dispatched), and a server's own (v0.14.0 to v0.15.1).
+//! 3. [`Place::bind_tcp`] opens those to which routers deliver TCP, where that is SCION's layer 4: that of the
+//!    dispatcher (v0.12.0, and where a port is not dispatched), and a server's own (v0.14.0 to v0.15.1).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,7 +1,9 @@
 //! Which capabilities stay, and for whom.
 //!
-//! 1. [`reduce`]: the control thread keeps what undoing needs: CAP_NET_ADMIN, and CAP_SYS_ADMIN where it has namespaces to remove.
-//! 2. [`working`]: all other threads begin with CAP_NET_ADMIN alone, for buffers beyond the system's limit, and for subflows.
+//! 1. [`reduce`]: the control thread keeps what undoing needs: CAP_NET_ADMIN, and CAP_SYS_ADMIN where it has namespaces
+//!    to remove.
+//! 2. [`working`]: all other threads begin with CAP_NET_ADMIN alone, for buffers beyond the system's limit, and for
+//!    subflows.
 
 use std::thread;
 

@@ -76,8 +76,8 @@ impl<'a> Serving<'a> {
         }
     }
 
-    /// Step 1. Rules come before packets: a destination that the packet thread does not know is refused, one that it knows and
-    /// nobody sends there is not.
+    /// Step 1. Rules come before packets: a destination that the packet thread does not know is refused, one that it
+    /// knows and nobody sends there is not.
     async fn follow(&mut self, routes: Arc<RouteTable>, threads: &Threads) {
         threads.entries.store(routes.len(), Ordering::Relaxed);
         // Fails only where the packet thread has ended, which tells by itself.

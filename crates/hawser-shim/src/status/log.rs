@@ -1,5 +1,5 @@
-//! Log lines of what the engine notices, as the original Shila had them: when a flow is established, what it is, between
-//! whom, by which path, and how much of that path the connection's other flows use too.
+//! Log lines of what the engine notices, as the original Shila had them: when a flow is established, what it is,
+//! between whom, by which path, and how much of that path the connection's other flows use too.
 //!
 //! 1. [`Log::tell`] makes a line of a notice. 2. What is routine is told only this often a second; the rest is counted.
 

@@ -1,7 +1,7 @@
 //! TCP as SCION's own layer 4: the SCION header takes the place of the IP header (README.md, "TCP as layer 4").
 //!
-//! 1. [`cut`]: a packet, or a train of them, becomes segments that bear the port which SCION sees. Their checksums are made where
-//!    the SCION header is written, for they cover its addresses (hawser-scion's `Template::finish_tcp`).
+//! 1. [`cut`]: a packet, or a train of them, becomes segments that bear the port which SCION sees. Their checksums are
+//!    made where the SCION header is written, for they cover its addresses (hawser-scion's `Template::finish_tcp`).
 //! 2. [`bare`]: the headers of an earlier segment, as one that brings nothing new: so the peer hears of another way.
 //! 3. [`restore`]: a segment becomes a packet between two addresses again; its checksum is partial.
 //!
@@ -64,8 +64,8 @@ pub const fn max_segment(room: u16) -> u16 {
     segment_room(room).saturating_sub(TCP_HEADER as u16)
 }
 
-/// Step 1: adds the segments of a packet to `out`, along a way whose datagrams may have `room` bytes. Says the traffic class,
-/// which goes in the SCION header.
+/// Step 1: adds the segments of a packet to `out`, along a way whose datagrams may have `room` bytes. Says the traffic
+/// class, which goes in the SCION header.
 ///
 /// # Errors
 /// [`NotCut`]: nothing was added.
@@ -96,8 +96,8 @@ pub fn cut(packet: &[u8], offload: Offload, room: u16, port: OuterPort, out: &mu
     Ok(class_of(packet))
 }
 
-/// Step 2: adds the headers of an earlier packet as a segment without data, which its receiver takes for one that came twice. Says
-/// the traffic class; none where there are no headers, or they do not fit.
+/// Step 2: adds the headers of an earlier packet as a segment without data, which its receiver takes for one that came
+/// twice. Says the traffic class; none where there are no headers, or they do not fit.
 pub fn bare(headers: &[u8], room: u16, port: OuterPort, out: &mut Datagrams) -> Option<u8> {
     let segment = Segment::parse(headers).ok()?;
     let header = headers.get(usize::from(segment.tcp_at)..headers_of(&segment))?;
@@ -120,8 +120,8 @@ pub fn ports(segment: &[u8]) -> Option<(u16, u16)> {
     Some((half(SOURCE_AT), half(DESTINATION_AT)))
 }
 
-/// Step 3: puts the packet that a segment stands for in the place of what is in `out`; none where there is no whole header, or it is
-/// longer than a packet.
+/// Step 3: puts the packet that a segment stands for in the place of what is in `out`; none where there is no whole
+/// header, or it is longer than a packet.
 pub fn restore(
     segment: &[u8],
     class: u8,

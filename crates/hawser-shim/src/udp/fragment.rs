@@ -51,8 +51,9 @@ impl Fragment {
     }
 }
 
-/// Hands the fragments of an IPv4 packet to `take`, each of at most `most` bytes (RFC 791 section 3.2). Says whether it did: the
-/// packet's header must have no options, and there must be room for some data. Fragments of fragments come of it as well.
+/// Hands the fragments of an IPv4 packet to `take`, each of at most `most` bytes (RFC 791 section 3.2). Says whether it
+/// did: the packet's header must have no options, and there must be room for some data. Fragments of fragments come of
+/// it as well.
 pub fn fragment(packet: &[u8], most: usize, mut take: impl FnMut(&[u8; IPV4_HEADER], &[u8])) -> bool {
     let Some((header, data)) = packet.split_first_chunk::<IPV4_HEADER>() else { return false };
     let size = most.saturating_sub(IPV4_HEADER) / UNIT * UNIT;

@@ -1,6 +1,7 @@
 //! UDP in IP packets, as far as the shim must know it (RFC 768).
 //!
-//! 1. [`Content::of`]: what of a packet the shim carries: a TCP segment, a UDP datagram, a fragment of one, or its refusal.
+//! 1. [`Content::of`]: what of a packet the shim carries: a TCP segment, a UDP datagram, a fragment of one, or its
+//!    refusal.
 //! 2. [`fragment`]: a datagram that may be fragmented becomes fragments, as a router makes them.
 //! 3. [`readdress`]: another address in the place of one of a packet's; checksums stay right, and wrong ones wrong.
 

@@ -19,8 +19,9 @@ pub enum End {
     Destination,
 }
 
-/// Puts `address` in a packet. `udp_at`: where its UDP header starts; none where it has none, as later fragments. `partial`: the
-/// UDP checksum is the pseudo-header's sum alone. Nothing is changed where address and packet are of two IP versions.
+/// Puts `address` in a packet. `udp_at`: where its UDP header starts; none where it has none, as later fragments.
+/// `partial`: the UDP checksum is the pseudo-header's sum alone. Nothing is changed where address and packet are of two
+/// IP versions.
 pub fn readdress(packet: &mut [u8], end: End, address: IpAddr, udp_at: Option<usize>, partial: bool) {
     let is_v4 = packet.first().is_some_and(|first| first >> 4 == 4);
     let header = if is_v4 { IPV4_HEADER } else { IPV6_HEADER };

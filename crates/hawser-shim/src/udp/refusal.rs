@@ -1,4 +1,5 @@
-//! What a host says of a datagram that it has no use for: ICMP's "destination unreachable" (RFC 792, RFC 4443 section 3.1).
+//! What a host says of a datagram that it has no use for: ICMP's "destination unreachable" (RFC 792, RFC 4443
+//! section 3.1).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,8 +7,8 @@ use hawser_core::packet::inner::{IPV4_HEADER, IPV6_HEADER, Inner, PROTOCOL_UDP};
 
 /// Bytes of an ICMP header before what is quoted (same sections).
 const ICMP_HEADER: usize = 8;
-/// The type, by IP version, and its codes that end systems send: protocol and port unreachable, and prohibited by a filter there. Sizes
-/// are the shims' to tell (code 4 of IPv4).
+/// The type, by IP version, and its codes that end systems send: protocol and port unreachable, and prohibited by a
+/// filter there. Sizes are the shims' to tell (code 4 of IPv4).
 const V4: (u8, [u8; 5]) = (3, [2, 3, 9, 10, 13]);
 const V6: (u8, [u8; 5]) = (1, [1, 4, 1, 4, 1]);
 /// The offset in IPv4's field of fragments (RFC 791 section 3.1).

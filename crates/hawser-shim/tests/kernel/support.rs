@@ -42,7 +42,8 @@ impl Pair {
         Self { client, server }
     }
 
-    /// A connection over the first link: the client's end, the server's, and the listener, which other subflows need too.
+    /// A connection over the first link: the client's end, the server's, and the listener, which other subflows need
+    /// too.
     pub fn connect(&self) -> (TcpStream, TcpStream, TcpListener) {
         let listener = self.server.run(|| listen("0.0.0.0")).unwrap();
         let mut near = self.client.run(|| connect("10.1.0.2")).unwrap();

@@ -99,7 +99,8 @@ fn questions_of_connected_and_free_sockets_are_answered_from_where_they_went() {
     }
 }
 
-/// Sends trains with a pause between two; says how many datagrams came, how long that took, and what the process worked meanwhile.
+/// Sends trains with a pause between two; says how many datagrams came, how long that took, and what the process worked
+/// meanwhile.
 fn blast(
     sender: &UdpSocket,
     receiver: &UdpSocket,

@@ -1,4 +1,5 @@
-//! Results as JSON (RFC 8259), with what they were measured on. Few fields and all of them our own: no library is worth it.
+//! Results as JSON (RFC 8259), with what they were measured on. Few fields and all of them our own: no library is worth
+//! it.
 
 use std::process::Command;
 

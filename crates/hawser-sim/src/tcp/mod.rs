@@ -30,7 +30,8 @@ use std::time::Duration;
 
 /// The window's scale (RFC 7323), as Linux chooses it for 6 MB of `tcp_rmem`.
 pub const SCALE: u8 = 7;
-/// A SYN or its answer that is not answered is retransmitted after this, twice as long each time (RFC 6298 section 2.1).
+/// A SYN or its answer that is not answered is retransmitted after this, twice as long each time (RFC 6298
+/// section 2.1).
 pub const SYN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What decides how much is under way.

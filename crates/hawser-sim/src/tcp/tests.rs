@@ -67,7 +67,8 @@ fn a_link_of_one_bandwidth_delay_product_is_filled() {
 fn one_per_cent_lost_does_nothing_to_bbr_and_leaves_cubic_what_mathis_says() {
     let lossy = link(20.0, 40.0).up(|way| way.loss = Loss::Random(0.01));
     let held = stream(&lossy, Bbr, 32.0).mbit(2.0, 32.0);
-    // Mathis, Semke, Mahdavi, Ott 1997: MSS / RTT * 1.22 / sqrt(p), and CUBIC's Reno-friendly region the same by design.
+    // Mathis, Semke, Mahdavi, Ott 1997: MSS / RTT * 1.22 / sqrt(p), and CUBIC's Reno-friendly region the same by
+    // design.
     let mathis = 1448.0 * 8e-6 / 0.040 * 1.22 / 0.01f64.sqrt();
     let cubic = stream(&lossy, Cubic, 62.0).mbit(2.0, 62.0);
     println!("bbr {held:.2}, cubic {cubic:.2}, mathis {mathis:.2}");
@@ -135,7 +136,8 @@ fn the_last_segments_are_repaired_by_a_probe() {
 
 #[test]
 fn what_the_ingress_queue_drops_is_repaired_without_a_timeout() {
-    // Each had one while the repair's timeout began with the last acknowledgement: the repair waits behind a long queue.
+    // Each had one while the repair's timeout began with the last acknowledgement: the repair waits behind a long
+    // queue.
     for seed in [3_018, 3_022, 3_067] {
         let network = stationary(seed);
         let story = bulk::run(network.bond(), &network, Question { congestion: Cubic, down: true }).story;

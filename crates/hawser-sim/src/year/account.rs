@@ -1,7 +1,8 @@
 //! Every inner packet, from the portal that was given it to the one that delivers it.
 //!
 //! 1. [`Account::give`] writes a packet whose bytes follow from its name.
-//! 2. [`Account::take`]: it came to the right portal, unchanged, once, and not later than [`PATIENCE`] after it was given.
+//! 2. [`Account::take`]: it came to the right portal, unchanged, once, and not later than [`PATIENCE`] after it was
+//!    given.
 //! 3. [`Account::excuse`]: a portal that forgets everything takes what is under way with it.
 //! 4. [`Account::close`]: at rest nothing is under way, and what did not come is lost.
 
@@ -17,8 +18,8 @@ use std::time::Duration;
 const NAME: usize = 8;
 /// The least inner packet.
 pub const LEAST: usize = UDP_HEADERS + NAME;
-/// A packet that comes has come by then: it waits 10 s for a path at most (`session::constants::QUEUED_FOR`), is sent six times, and
-/// a link that keeps what it holds gives it back after 30 s.
+/// A packet that comes has come by then: it waits 10 s for a path at most (`session::constants::QUEUED_FOR`), is sent
+/// six times, and a link that keeps what it holds gives it back after 30 s.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A packet that a portal was given.

@@ -1,7 +1,7 @@
 //! What can happen to a home's line, how often, and for how long.
 //!
-//! The rates are those of no line in particular: they are chosen so that a year has more than 10^5 faults, each kind at least
-//! once a day but for those that a line has once a day at most. At night everything is [`AT_NIGHT`] as frequent.
+//! The rates are those of no line in particular: they are chosen so that a year has more than 10^5 faults, each kind at
+//! least once a day but for those that a line has once a day at most. At night everything is [`AT_NIGHT`] as frequent.
 
 use crate::random::Seeded;
 use std::time::Duration;

@@ -5,12 +5,13 @@
 //! ```
 //!
 //! 1. [`run`] draws faults by one seed, as the table of [`kind`] has it ([`Fault`]); at night they are fewer.
-//! 2. Beside most faults of a day somebody calls, from five seconds before to ten seconds after; now and then there are web
-//!    pages. Nights and pauses are idle: the time goes from deadline to deadline ([`talk`]).
-//! 3. A fault begins, may do things while it lasts, and ends ([`strike`]); lines are as all that last make them ([`lines`]).
-//! 4. Every packet has its place in the account ([`account`]), every datagram is seen by the watch ([`watch`]). Every second of
-//!    a call, and once a minute otherwise, portals are held against their bounds ([`crate::bounds`]); and where a line was whole
-//!    for [`watch::SETTLED`], both portals use one, and the call goes on.
+//! 2. Beside most faults of a day somebody calls, from five seconds before to ten seconds after; now and then there are
+//!    web pages. Nights and pauses are idle: the time goes from deadline to deadline ([`talk`]).
+//! 3. A fault begins, may do things while it lasts, and ends ([`strike`]); lines are as all that last make them
+//!    ([`lines`]).
+//! 4. Every packet has its place in the account ([`account`]), every datagram is seen by the watch ([`watch`]). Every
+//!    second of a call, and once a minute otherwise, portals are held against their bounds ([`crate::bounds`]); and
+//!    where a line was whole for [`watch::SETTLED`], both portals use one, and the call goes on.
 //! 5. When nothing was wrong and nothing said for a while, portals hold no packets, and what did not come was counted.
 //!
 //! What does not hold is a panic; the seed and the command that replays it are printed with it.

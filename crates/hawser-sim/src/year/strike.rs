@@ -1,6 +1,7 @@
 //! What a fault does when it begins, while it lasts, and when it ends.
 //!
-//! 1. [`Year::begin`]: portals, clocks, configurations and stores; then lines and sockets are as the faults of now make them.
+//! 1. [`Year::begin`]: portals, clocks, configurations and stores; then lines and sockets are as the faults of now make
+//!    them.
 //! 2. [`Year::tick`]: a link flaps, somebody hostile sends, a page is asked for.
 //! 3. [`Year::end`]: what was taken is given back, unless another fault has it too.
 

@@ -17,7 +17,8 @@ pub const LABELS_MAX: usize = 1_000;
 const SKEW: Duration = Duration::from_millis(100);
 /// A label that was silent for this long is forgotten, for its key is: another key may have it.
 const FORGET: Duration = Duration::from_secs(400);
-/// A line that was whole for this long is used: a handshake at its slowest (5 s), and a path held back for flapping (8 s).
+/// A line that was whole for this long is used: a handshake at its slowest (5 s), and a path held back for flapping (8
+/// s).
 pub const SETTLED: Duration = Duration::from_secs(15);
 
 /// What was sealed under one label.

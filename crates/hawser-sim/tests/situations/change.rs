@@ -66,8 +66,8 @@ fn an_idle_path_is_not_suspected_while_its_mtu_is_searched() {
     assert_eq!(mtus, [1_464, 1_472, 1_464, 1_472]);
 }
 
-/// Where one end suspects the near path, as an acknowledgement was lost, it acknowledges by the far one: what comes that late must
-/// not have the other suspect it in turn, and so on for ever (seed 1 of the year, day 286).
+/// Where one end suspects the near path, as an acknowledgement was lost, it acknowledges by the far one: what comes
+/// that late must not have the other suspect it in turn, and so on for ever (seed 1 of the year, day 286).
 #[test]
 fn two_ends_do_not_keep_each_other_suspecting_a_path() {
     let shares: Vec<usize> = (0..100).map(near_path_in_use).collect();

@@ -20,7 +20,8 @@ fn flapping(case: Case, link: usize) -> Case {
     })
 }
 
-/// A link halves, doubles, is lost and regained: within a tenth of what the links carry, three seconds after each change.
+/// A link halves, doubles, is lost and regained: within a tenth of what the links carry, three seconds after each
+/// change.
 fn changes(case: Case) -> Case {
     case.lasts(20.0)
         .at(4.0, Act::Rate(0, 25.0))

@@ -42,7 +42,8 @@ fn one_link_carries_through_the_portals_what_it_carries_alone_but_for_their_head
 fn a_link_that_keeps_what_it_holds_for_3_s_ends_no_stream() {
     let acts = [(5.0, Act::Stall(0)), (8.0, Act::Resume(0))];
     let bond = bulk::run(network("keeps", &pair(), &acts).bond(), &network("keeps", &pair(), &acts), DOWN);
-    // What the inner sender lost when the queue had half the rate is late by that queue: two seconds are looked at together.
+    // What the inner sender lost when the queue had half the rate is late by that queue: two seconds are looked at
+    // together.
     let meanwhile = (bond.seconds[6] + bond.seconds[7]) / 2.0;
     assert!(meanwhile > 12.0, "the other link carries it meanwhile: {:?}", bond.seconds);
     assert!(bond.seconds[15] > 17.0, "and afterwards: {:?}", bond.seconds);

@@ -110,7 +110,8 @@ fn named(at: usize) -> Terms {
     Terms { name: name(at), ..Terms::default() }
 }
 
-/// Whether a datagram bears a packet of a bound flow, or a repair, which only those have; none where it bears no inner packet.
+/// Whether a datagram bears a packet of a bound flow, or a repair, which only those have; none where it bears no inner
+/// packet.
 fn bears(datagram: &[u8]) -> Option<bool> {
     let is_data = datagram.first().is_some_and(|first| first >> 4 == 4) && datagram.len() > DATA_HEADER_LEN + TAG_LEN;
     let frames = is_data.then(|| &datagram[DATA_HEADER_LEN..datagram.len() - TAG_LEN])?;
@@ -188,7 +189,8 @@ fn storm(rng: &mut Seeded, at: usize) -> [Act; 2] {
     }
 }
 
-/// Bytes of bound flows by links that their rule does not name, and whether they came at the end, in the world of a seed.
+/// Bytes of bound flows by links that their rule does not name, and whether they came at the end, in the world of a
+/// seed.
 fn leaks(seed: u64, down: bool, strict: bool) -> (u64, bool) {
     let Drawn { links, acts, via, treatment } = drawn(seed);
     let via = Via { strict, ..via };

@@ -31,7 +31,8 @@ fn late_burst() -> Plan {
     Plan { from: Time::ZERO + Duration::from_secs(3), demand: Demand::Backlog(ByteCount(262_144)), ..Plan::greedy(0) }
 }
 
-/// Mbit/s, and ms that packets take by chance, nothing to so much: the fastest tell nothing of the others. A queue of 1000 packets.
+/// Mbit/s, and ms that packets take by chance, nothing to so much: the fastest tell nothing of the others. A queue of
+/// 1000 packets.
 fn overtaking(mbit: f64, ms: f64) -> LinkSpec {
     link(mbit, 0.0).reordering(ms).both(|way| way.queue = ByteCount(1_500_000))
 }

@@ -1,10 +1,10 @@
 //! Turns on a half-duplex medium, as arithmetic on given times.
 //!
 //! 1. Once the medium is free and somebody waits, all who wait by then contend.
-//! 2. By chance each has a number of slots to wait: the least goes first, the others keep what they have left. In turns the one
-//!    goes whose last turn is longest ago.
-//! 3. A turn takes the medium's overhead and the time of its packets. Whoever has the same number of slots has taken the air too:
-//!    nothing gets through, and both draw again from a window twice as large.
+//! 2. By chance each has a number of slots to wait: the least goes first, the others keep what they have left. In turns
+//!    the one goes whose last turn is longest ago.
+//! 3. A turn takes the medium's overhead and the time of its packets. Whoever has the same number of slots has taken
+//!    the air too: nothing gets through, and both draw again from a window twice as large.
 //!
 //! ```text
 //!            somebody waits                         it ends

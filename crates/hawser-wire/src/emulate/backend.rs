@@ -11,8 +11,8 @@ pub enum Backend {
     /// A thread of ours between two TUN devices: works everywhere.
     #[default]
     Thread,
-    /// The kernel's netem and tbf on a veth pair, set by `tc`: where the kernel has them. Chance is the kernel's own, and
-    /// not repeatable; some settings are refused ([`WireError::Unfit`]).
+    /// The kernel's netem and tbf on a veth pair, set by `tc`: where the kernel has them. Chance is the kernel's own,
+    /// and not repeatable; some settings are refused ([`WireError::Unfit`]).
     Netem,
 }
 
@@ -37,7 +37,7 @@ impl Backend {
 pub enum Timekeeping {
     /// It goes before every ordinary thread (SCHED_FIFO).
     RealTime,
-    /// It waits for a processor as others do: a real-time priority was refused, for this reason. Packets may be late on a
-    /// busy machine.
+    /// It waits for a processor as others do: a real-time priority was refused, for this reason. Packets may be late on
+    /// a busy machine.
     Ordinary(io::ErrorKind),
 }

@@ -15,7 +15,8 @@ use crate::clock::Moment;
 /// Acceptable standing delay, and how long it may be exceeded. Source: RFC 8289, sections 4.3 and 4.4.
 const TARGET: Duration = Duration::from_millis(5);
 const INTERVAL: Duration = Duration::from_millis(100);
-/// Dropping that begins again this many intervals after it would have gone on takes its count up. Source: RFC 8289, section 5.5.
+/// Dropping that begins again this many intervals after it would have gone on takes its count up. Source: RFC 8289,
+/// section 5.5.
 const RECENT_INTERVALS: u32 = 16;
 /// What it takes up are the drops of last time, if they were more than this.
 const FEW_DROPS: u32 = 1;
@@ -48,8 +49,8 @@ pub(crate) struct CodelState {
 }
 
 impl CodelState {
-    /// How many packets at the head are dropped before the next one goes, at a moment. `arrived` says of the n-th from the
-    /// head when it arrived; none where the queue is shorter.
+    /// How many packets at the head are dropped before the next one goes, at a moment. `arrived` says of the n-th from
+    /// the head when it arrived; none where the queue is shorter.
     pub(crate) fn drops(&mut self, codel: &Codel, now: Moment, arrived: impl Fn(usize) -> Option<Moment>) -> usize {
         let mut dropped = 0;
         let mut stale = self.is_stale(codel, now, &arrived, dropped);
@@ -77,7 +78,8 @@ impl CodelState {
         dropped
     }
 
-    /// Whether the n-th packet has waited too long, as those before it did for an interval. The last of a queue is none.
+    /// Whether the n-th packet has waited too long, as those before it did for an interval. The last of a queue is
+    /// none.
     fn is_stale(&mut self, codel: &Codel, now: Moment, arrived: &impl Fn(usize) -> Option<Moment>, n: usize) -> bool {
         let behind = arrived(n + 1).is_some();
         if !behind || arrived(n).is_none_or(|arrived| now - arrived < codel.target) {

@@ -27,8 +27,8 @@ use super::spec::{Direction, Way};
 use super::tun::Tun;
 use crate::clock::{Moment, keep_time, timespec};
 
-/// The least time from one wake to the next on a busy link. A wake costs as much processor time as six packets (30 µs, with
-/// the wakes it causes): this keeps them to 2000 a second.
+/// The least time from one wake to the next on a busy link. A wake costs as much processor time as six packets (30 µs,
+/// with the wakes it causes): this keeps them to 2000 a second.
 const GRAIN: Duration = Duration::from_micros(500);
 /// A packet in flight is delivered at the wake that is nearest: on a busy link up to half a grain early or late.
 const EARLY: Duration = Duration::from_micros(250);

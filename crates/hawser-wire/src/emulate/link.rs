@@ -1,6 +1,7 @@
 //! An emulated link, as its user holds it.
 //!
-//! 1. `new` makes both TUN interfaces, addresses them, and gives them to the link's thread; or leaves all to the kernel.
+//! 1. `new` makes both TUN interfaces, addresses them, and gives them to the link's thread; or leaves all to the
+//!    kernel.
 //! 2. `set`, `cut`, `black_hole`, `restore` change it while it runs, and return when that is done.
 //! 3. Drop takes it from the thread; both interfaces vanish.
 
@@ -109,8 +110,8 @@ impl EmulatedLink {
     /// Step 1.
     ///
     /// # Errors
-    /// Where an interface cannot be made (the name is taken, or it needs root), the MTU is above 2048, or the settings of
-    /// its ways do not go together.
+    /// Where an interface cannot be made (the name is taken, or it needs root), the MTU is above 2048, or the settings
+    /// of its ways do not go together.
     pub fn new(spec: LinkSpec) -> Result<Self, WireError> {
         if spec.mtu as usize > BUFFER_BYTES {
             let source = io::Error::from(io::ErrorKind::InvalidInput);
@@ -240,8 +241,8 @@ impl EmulatedLink {
         Ok(())
     }
 
-    /// What one way has counted, as of the thread's last wake. The kernel counts only packets in and out, drops, losses and
-    /// what waits.
+    /// What one way has counted, as of the thread's last wake. The kernel counts only packets in and out, drops, losses
+    /// and what waits.
     #[must_use]
     pub fn counters(&self, way: Way) -> Counters {
         match &self.carrier {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::thread::Thread;
 use crate::error::WireError;
 
-/// 802.11n at 5 GHz. Source: IEEE 802.11-2020: HT PHY (slot, SIFS, the HT-mixed preamble of one stream), default EDCA parameters
-/// (best effort waits three slots after SIFS, and draws from these windows); a compressed block acknowledgement of 32 bytes at
-/// 24 Mbit/s takes 20 µs of preamble and three symbols.
+/// 802.11n at 5 GHz. Source: IEEE 802.11-2020: HT PHY (slot, SIFS, the HT-mixed preamble of one stream), default EDCA
+/// parameters (best effort waits three slots after SIFS, and draws from these windows); a compressed block
+/// acknowledgement of 32 bytes at 24 Mbit/s takes 20 µs of preamble and three symbols.
 const SLOT: Duration = Duration::from_micros(9);
 const SIFS: Duration = Duration::from_micros(16);
 const IDLE_SLOTS: u32 = 3;
@@ -16,8 +16,8 @@ const PREAMBLE: Duration = Duration::from_micros(36);
 const BLOCK_ACK: Duration = Duration::from_micros(32);
 const WINDOW: u32 = 15;
 const WINDOW_MOST: u32 = 1023;
-/// Packets that one transmission carries: what an access point of the time aggregates under load. Source: an estimate; the
-/// standard allows 64.
+/// Packets that one transmission carries: what an access point of the time aggregates under load. Source: an estimate;
+/// the standard allows 64.
 const AGGREGATED: u32 = 16;
 
 /// How those on a medium take turns. Plain data.
@@ -33,9 +33,9 @@ pub struct Access {
     pub seed: u64,
 }
 
-/// Turns by chance, as 802.11's distributed coordination: each draws a number of slots, the least goes first, the others keep
-/// what they have left. Two that draw the same collide: both take the air in vain, and draw again from twice as many.
-/// Plain data. Source: IEEE 802.11-2020, 10.3.4.
+/// Turns by chance, as 802.11's distributed coordination: each draws a number of slots, the least goes first, the
+/// others keep what they have left. Two that draw the same collide: both take the air in vain, and draw again from
+/// twice as many. Plain data. Source: IEEE 802.11-2020, 10.3.4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// The length of a slot.
@@ -66,8 +66,8 @@ impl Access {
     }
 }
 
-/// A medium. Ways of links name it by a clone ([`super::Direction::medium`]); all links that do are carried by one thread.
-/// Starts idle; may be used from any thread.
+/// A medium. Ways of links name it by a clone ([`super::Direction::medium`]); all links that do are carried by one
+/// thread. Starts idle; may be used from any thread.
 #[derive(Clone, Debug)]
 pub struct Medium(Arc<Inner>);
 

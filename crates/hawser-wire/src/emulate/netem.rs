@@ -1,8 +1,8 @@
 //! A link by the kernel's own means: a veth pair, with netem and tbf at either end.
 //!
-//! 1. `stages`: what a way's settings are in the kernel's terms, one queueing discipline below the other: netem delays, loses,
-//!    duplicates and corrupts; tbf has the rate and its queue, in bytes; pfifo or codel a queue of its own. What netem cannot do
-//!    is refused by name, and a discipline that is not needed is not set.
+//! 1. `stages`: what a way's settings are in the kernel's terms, one queueing discipline below the other: netem delays,
+//!    loses, duplicates and corrupts; tbf has the rate and its queue, in bytes; pfifo or codel a queue of its own. What
+//!    netem cannot do is refused by name, and a discipline that is not needed is not set.
 //! 2. `commands`: the words for `tc`.
 //! 3. [`Kernel`] runs them, and reads counters back. A kernel without a discipline is told apart here, and only here.
 
@@ -41,7 +41,8 @@ const ENOUGH_BYTES: u64 = 1 << 30;
 /// The smallest packets whose flight netem shall hold, and how many it holds in any case.
 const SMALL: u64 = 64;
 const FLIGHT_PACKETS: u64 = 100_000;
-/// A jitter lies within this many amplitudes: netem's table of the normal distribution ends there. Source: iproute2, netem/normal.c.
+/// A jitter lies within this many amplitudes: netem's table of the normal distribution ends there. Source: iproute2,
+/// netem/normal.c.
 const SIGMAS: u32 = 4;
 
 /// A queueing discipline with its settings. Plain data.
@@ -58,7 +59,8 @@ impl Stage {
         Self { discipline, sizes: String::new(), arguments }
     }
 
-    /// What a change does not undo: the discipline, and what netem keeps unless it is told anew (sch_netem.c, `netem_change`).
+    /// What a change does not undo: the discipline, and what netem keeps unless it is told anew (sch_netem.c,
+    /// `netem_change`).
     fn kept(&self) -> (&'static str, [bool; 2]) {
         (self.discipline, ["distribution", "corrupt"].map(|word| self.arguments.contains(word)))
     }
@@ -272,7 +274,8 @@ impl Drop for Kernel {
     }
 }
 
-/// What an interface has sent, by its line of `/proc/net/dev`: bytes and packets are its ninth and tenth number. Source: proc(5).
+/// What an interface has sent, by its line of `/proc/net/dev`: bytes and packets are its ninth and tenth number.
+/// Source: proc(5).
 fn of_interface(text: &str, interface: &str) -> Option<Counters> {
     const SENT: usize = 8;
     let named = |line: &str| Some(line.trim_start().strip_prefix(interface)?.strip_prefix(':')?.to_owned());
@@ -300,8 +303,8 @@ struct Shown {
     qlen: u64,
 }
 
-/// Counters in what `tc` shows: the first discipline is the outermost; what those below it drop counts there too. Bytes are
-/// those of IP.
+/// Counters in what `tc` shows: the first discipline is the outermost; what those below it drop counts there too. Bytes
+/// are those of IP.
 fn counters(json: &[u8]) -> Option<Counters> {
     let shown: Vec<Shown> = serde_json::from_slice(json).ok()?;
     let first = shown.first()?;

@@ -136,7 +136,8 @@ pub struct Direction {
     /// The queue before the rate.
     pub queue: QueueDepth,
     /// A full queue drops any of its packets, not the one that comes: else whoever sends in step with the queue's
-    /// departures loses nothing, or all (Floyd and Jacobson: On Traffic Phase Effects in Packet-Switched Gateways, 1992).
+    /// departures loses nothing, or all (Floyd and Jacobson: On Traffic Phase Effects in Packet-Switched
+    /// Gateways, 1992).
     pub random_drop: bool,
     /// CoDel as packets leave the queue, beside the limit of `queue`.
     pub codel: Option<Codel>,

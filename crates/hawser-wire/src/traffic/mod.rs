@@ -1,6 +1,7 @@
 //! Traffic between namespaces, and what of it arrived: for the demo, tests and measures.
 //!
-//! All figures come from what the receiver got and when; clocks are one machine's, so that one-way times mean something.
+//! All figures come from what the receiver got and when; clocks are one machine's, so that one-way times mean
+//! something.
 
 mod duplex;
 mod flows;

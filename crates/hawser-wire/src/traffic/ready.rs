@@ -12,7 +12,8 @@ use crate::clock::{SECOND_NS, timespec};
 /// Events taken at once.
 const EVENTS: usize = 256;
 
-/// Sockets, each with a number, and which of them are ready. Starts without any; a closed socket leaves by itself. One owner.
+/// Sockets, each with a number, and which of them are ready. Starts without any; a closed socket leaves by itself. One
+/// owner.
 pub(super) struct Ready {
     epoll: OwnedFd,
     events: Vec<Event>,

@@ -117,8 +117,8 @@ impl Timeline {
         self.moment_of(longest) - self.start
     }
 
-    /// How long after a moment the rate was first back: the mean over the `window` that follows reaches this many Mbit/s.
-    /// None where it never was.
+    /// How long after a moment the rate was first back: the mean over the `window` that follows reaches this many
+    /// Mbit/s. None where it never was.
     #[must_use]
     pub fn recovered_after(&self, moment: Moment, mbps: f64, window: Duration) -> Option<Duration> {
         let wide = usize::try_from(window.as_nanos() / BIN.as_nanos()).ok()?.max(1);

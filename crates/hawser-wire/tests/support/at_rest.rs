@@ -4,7 +4,8 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// What did not change for so long stays as it is: the kernel tells of links' states once a second (net/core/link_watch.c).
+/// What did not change for so long stays as it is: the kernel tells of links' states once a second
+/// (net/core/link_watch.c).
 const REST: Duration = Duration::from_secs(1);
 /// On a loaded machine too.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -17,8 +17,9 @@ pub struct Check {
 }
 
 impl Check {
-    /// Reads the file and the keys it names. Where these are missing here, or not this user's to read, the configuration is
-    /// told to be correct, and the status tells that `up` would not start: it may be checked elsewhere than where it runs.
+    /// Reads the file and the keys it names. Where these are missing here, or not this user's to read, the
+    /// configuration is told to be correct, and the status tells that `up` would not start: it may be checked elsewhere
+    /// than where it runs.
     pub fn run(self) -> Result<(), Failure> {
         #[cfg(feature = "scion")]
         if hawser_shim::config::is_shim(&self.config) {

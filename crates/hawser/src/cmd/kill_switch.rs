@@ -1,7 +1,7 @@
 //! `hawser kill-switch`: the way past the tunnel, closed as `fail = "closed"` says, or opened.
 //!
-//! `on` is run at boot, before there is a network: also where the configuration is faulty, by what it last said. `off` is the way out for
-//! who has no tunnel and wants the internet all the same.
+//! `on` is run at boot, before there is a network: also where the configuration is faulty, by what it last said. `off`
+//! is the way out for who has no tunnel and wants the internet all the same.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};

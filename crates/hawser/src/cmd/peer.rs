@@ -1,4 +1,5 @@
-//! `hawser peer`: who may call this portal. Files in `peers.d` and `tokens.d`, written and read by the running portal at once.
+//! `hawser peer`: who may call this portal. Files in `peers.d` and `tokens.d`, written and read by the running portal
+//! at once.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -42,8 +42,8 @@ pub fn answers_by(socket: Socket, patience: Duration) -> bool {
     ask(socket, patience).unwrap_or(false)
 }
 
-/// Which of `sizes` of IP packets are answered within `patience` to a raw socket for ICMP that is connected. None of them is sent in
-/// fragments, but where the kernel knows what passes: then it was told.
+/// Which of `sizes` of IP packets are answered within `patience` to a raw socket for ICMP that is connected. None of
+/// them is sent in fragments, but where the kernel knows what passes: then it was told.
 ///
 /// # Errors
 /// Where the system does not know the socket.

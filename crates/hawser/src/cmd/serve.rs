@@ -1,7 +1,8 @@
 //! `hawser serve`: from nothing to a portal that peers call, and a token for the first.
 //!
 //! 1. A key and a configuration, where there are none: it listens, and its peers reach the world by this host.
-//! 2. It is started, or reads its configuration again; where that fails, or the system forwards nothing, step 1 is undone.
+//! 2. It is started, or reads its configuration again; where that fails, or the system forwards nothing, step 1 is
+//!    undone.
 //! 3. What a firewall must let in is said. 4. A token is printed.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -137,7 +138,8 @@ fn start(home: &Home, service: &mut Service) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// Whoever joins would reach this host alone, and undo it. What a firewall may drop is told, as a rule of it may let it through.
+/// Whoever joins would reach this host alone, and undo it. What a firewall may drop is told, as a rule of it may let it
+/// through.
 fn refuse_without_nat(config: &Config) -> Result<(), Failure> {
     let began = Instant::now();
     loop {

@@ -1,8 +1,8 @@
 //! `hawser speed`: what each link and the bond carry between two portals, and what limits them.
 //!
 //! 1. The portal is asked for its status: which peer, which links, what may be used of capped ones.
-//! 2. Down, then up: a run is ordered, and the status shows what arrives (`run`). Who is interrupted orders nothing more, and
-//!    the portals stop by themselves.
+//! 2. Down, then up: a run is ordered, and the status shows what arrives (`run`). Who is interrupted orders nothing
+//!    more, and the portals stop by themselves.
 //! 3. Rates, round trips and the limit of each direction are printed (`report`).
 
 mod report;

@@ -1,7 +1,9 @@
 //! `hawser up`: a portal in the foreground.
 //!
-//! 1. Say what happens on standard error, as `HAWSER_LOG` asks; raise the limit of descriptors. 2. Catch signals, so that none is lost from here on.
-//! 3. Load the configuration and the keys; where they cannot be, nothing is let past the tunnel that was not before (`kill_switch`). 4. Start the portal, and run until a signal ends it.
+//! 1. Say what happens on standard error, as `HAWSER_LOG` asks; raise the limit of descriptors. 2. Catch signals, so
+//!    that none is lost from here on.
+//! 3. Load the configuration and the keys; where they cannot be, nothing is let past the tunnel that was not before
+//!    (`kill_switch`). 4. Start the portal, and run until a signal ends it.
 
 pub(super) mod host;
 mod log;

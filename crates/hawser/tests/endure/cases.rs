@@ -171,7 +171,8 @@ fn restarts_by_the_dozen_cost_no_flow_and_leave_nothing() {
     judge("restarts", found, &misses);
 }
 
-/// One side's clocks jump, once for each of [`JUMPS`], from each to the next: the wall clock alone, or all that libc tells.
+/// One side's clocks jump, once for each of [`JUMPS`], from each to the next: the wall clock alone, or all that libc
+/// tells.
 fn jumps(side: usize, all: bool, misses: &mut Vec<String>) -> Value {
     let clocks = if all { "all clocks of libc" } else { "wall clock" };
     let folder = tempfile::tempdir().expect("a folder");

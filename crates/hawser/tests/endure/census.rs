@@ -1,4 +1,5 @@
-//! What portals are and have counted: memory, descriptors, threads, processor time; drops, of which a restart forgets nothing.
+//! What portals are and have counted: memory, descriptors, threads, processor time; drops, of which a restart forgets
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,8 +18,8 @@ const SENT_DROPPED: usize = 8 + 3;
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Process {
     pub rss_kib: u64,
-    /// Of these what no file backs: its heap, its stacks. The rest are the program's own pages, which come as they are first
-    /// used and which the kernel takes back.
+    /// Of these what no file backs: its heap, its stacks. The rest are the program's own pages, which come as they are
+    /// first used and which the kernel takes back.
     pub anonymous_kib: u64,
     pub threads: u64,
     pub descriptors: usize,

@@ -2,7 +2,8 @@
 //!
 //! 1. [`Fault::draw`] takes one from the dice: its kind, where, how long.
 //! 2. [`Field::suffer`] brings it about, waits for its length, and makes the world whole again.
-//! 3. [`Fault::silence`] says how long nothing can pass by any portal's doing, and [`Fault::back`] how soon after it must.
+//! 3. [`Fault::silence`] says how long nothing can pass by any portal's doing, and [`Fault::back`] how soon after it
+//!    must.
 
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};

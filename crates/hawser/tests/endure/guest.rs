@@ -1,10 +1,13 @@
-//! A machine of its own, which can be put to sleep: Linux in QEMU, with two interfaces that end in a namespace of this host.
+//! A machine of its own, which can be put to sleep: Linux in QEMU, with two interfaces that end in a namespace of this
+//! host.
 //!
-//! 1. [`Guest::start`] packs busybox, a few modules of Debian's kernel, and given files into an initramfs, and boots that.
+//! 1. [`Guest::start`] packs busybox, a few modules of Debian's kernel, and given files into an initramfs, and boots
+//!    that.
 //! 2. [`Guest::run`] has its shell do something, by the serial line; what it prints comes back.
 //! 3. [`Guest::sleep`] suspends it to memory (ACPI S3), and wakes it after a while.
 //!
-//! `make endure` unpacks kernel and busybox, and names their folder in HAWSER_GUEST. All is emulated: nothing here needs KVM.
+//! `make endure` unpacks kernel and busybox, and names their folder in HAWSER_GUEST. All is emulated: nothing here
+//! needs KVM.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -66,8 +69,8 @@ pub struct Slept {
 }
 
 impl Guest {
-    /// Step 1: `files` keep their paths, programs among them their libraries. Its interfaces `one` and `two` end in two of
-    /// the same names in the namespace, which have no addresses yet.
+    /// Step 1: `files` keep their paths, programs among them their libraries. Its interfaces `one` and `two` end in two
+    /// of the same names in the namespace, which have no addresses yet.
     pub fn start(namespace: &Namespace, files: &[PathBuf]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let kernel = std::env::var(KERNEL).unwrap_or_else(|_| panic!("{KERNEL} names no kernel: run make endure"));

@@ -1,9 +1,10 @@
-//! What a bond costs at which nobody sends: bytes of IP packets on each link by its interface's own counters, and the first
-//! packet after it.
+//! What a bond costs at which nobody sends: bytes of IP packets on each link by its interface's own counters, and the
+//! first packet after it.
 //!
-//! 1. One bond with both links in one tier, and one whose second link is of a standby tier, each of real portals. Neighbours know
-//!    each other, so that no ARP is counted.
-//! 2. Nothing is sent for as long as HAWSER_IDLE_S says; the first two minutes, in which paths' MTUs are searched, count apart.
+//! 1. One bond with both links in one tier, and one whose second link is of a standby tier, each of real portals.
+//!    Neighbours know each other, so that no ARP is counted.
+//! 2. Nothing is sent for as long as HAWSER_IDLE_S says; the first two minutes, in which paths' MTUs are searched,
+//!    count apart.
 //! 3. Then a ping: the first request of all must be answered at once.
 
 use std::collections::BTreeMap;

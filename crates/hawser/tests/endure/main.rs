@@ -1,5 +1,5 @@
-//! What real portals must hold out for longer than CI lasts: run by `make endure`, for hours, or case by case. Each case writes
-//! its figures to a file below target/tmp/endure, from which docs/results/endurance.md is made. Needs root.
+//! What real portals must hold out for longer than CI lasts: run by `make endure`, for hours, or case by case. Each
+//! case writes its figures to a file below target/tmp/endure, from which docs/results/endurance.md is made. Needs root.
 
 #[path = "../support/attacks.rs"]
 mod attacks;

@@ -1,5 +1,5 @@
-//! One thing that goes wrong for long, or again and again, under traffic: portals that are stopped, frozen, killed; a link that
-//! flaps; clocks that jump.
+//! One thing that goes wrong for long, or again and again, under traffic: portals that are stopped, frozen, killed; a
+//! link that flaps; clocks that jump.
 //!
 //! 1. [`Ordeal::begin`] has two portals with flows both ways, and knows how hosts and processes looked before.
 //! 2. [`Ordeal::suffer`] does what the case does; then every flow must be back in its time, at nine tenths of its rate.
@@ -33,8 +33,8 @@ pub struct Ordeal {
     pub field: Field,
     pub flows: Flows,
     case: String,
-    /// How long a portal is not there at a time: a stream's sender, which doubles its timeout meanwhile (RFC 6298 section 5.5), may
-    /// sleep for as long again.
+    /// How long a portal is not there at a time: a stream's sender, which doubles its timeout meanwhile (RFC 6298
+    /// section 5.5), may sleep for as long again.
     pub gone: Duration,
     processes: [Option<Process>; 2],
     begun: Moment,

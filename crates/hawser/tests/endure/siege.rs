@@ -23,7 +23,8 @@ const SPELL: Duration = Duration::from_secs(30);
 /// What is sent to each peer that vanished: packets a second, and their size with all inner headers.
 const VANISHED_PACKETS: f64 = 20_000.0;
 const VANISHED_BYTES: usize = 300;
-/// What a portal may have more of memory at the end than after a third, in KiB: by then its stores are as full as they get.
+/// What a portal may have more of memory at the end than after a third, in KiB: by then its stores are as full as they
+/// get.
 const GROWN_KIB: u64 = 4 << 10;
 /// How long handshakes are dropped, and the keys' hard end (docs/security.md) with what a look takes.
 const PINNED: Duration = Duration::from_secs(600);

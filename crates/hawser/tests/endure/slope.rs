@@ -1,7 +1,7 @@
 //! Whether something grows: the slope of a line through medians, with its 95 % interval.
 //!
-//! Samples that follow one another are not independent. So each span of five minutes gives one figure, its median; the line
-//! is the one of least squares through these, and the interval Student's.
+//! Samples that follow one another are not independent. So each span of five minutes gives one figure, its median; the
+//! line is the one of least squares through these, and the interval Student's.
 
 /// Seconds that give one figure.
 const SPAN_S: f64 = 300.0;

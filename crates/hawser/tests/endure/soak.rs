@@ -29,13 +29,13 @@ const STREAM_MBPS: u64 = 20;
 const PING: Duration = Duration::from_millis(100);
 /// Until each flow is heard again, whatever its bound: longer, and it is dead.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A stream's sender doubles its waiting while nothing passes: it may sleep for as long again as the silence was, and its
-/// least timeout more.
+/// A stream's sender doubles its waiting while nothing passes: it may sleep for as long again as the silence was, and
+/// its least timeout more.
 const STREAM_MORE: Duration = Duration::from_secs(1);
 /// From this part of the time on portals live.
 const RESTARTS: f64 = 0.15;
-/// How much later their memory is regarded, in seconds: an hour of history, whose rows are pages nobody touched before, and
-/// a minute.
+/// How much later their memory is regarded, in seconds: an hour of history, whose rows are pages nobody touched before,
+/// and a minute.
 const WARM_S: f64 = 3_660.0;
 /// The soak ends after this many misses.
 const MISSES: usize = 200;

@@ -1,4 +1,5 @@
-//! A machine that is suspended to memory and wakes, with a portal on it: the local one, as of a laptop, and the remote one.
+//! A machine that is suspended to memory and wakes, with a portal on it: the local one, as of a laptop, and the remote
+//! one.
 //!
 //! ```text
 //!   the host's namespace, with one portal              the guest (QEMU), with the other
@@ -8,8 +9,8 @@
 //! 1. The guest takes the place of one of the lab's hosts, with its addresses, routes, keys and configuration.
 //! 2. A ping by the host, a stream that the guest sends back, and one that the guest writes, all through the tunnel.
 //! 3. It sleeps: for as long as a portal is stopped elsewhere, and for longer than keys last (docs/security.md).
-//! 4. What is on it goes on: datagrams and what it sends within a second. What the host's own TCP sends goes on when its
-//!    timeout ends, which has doubled while nothing passed.
+//! 4. What is on it goes on: datagrams and what it sends within a second. What the host's own TCP sends goes on when
+//!    its timeout ends, which has doubled while nothing passed.
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,10 +1,12 @@
-//! A silent cut and its return are on the page within two seconds, in the right words, and nothing is asked of anybody else.
+//! A silent cut and its return are on the page within two seconds, in the right words, and nothing is asked of anybody
+//! else.
 
 use std::time::Duration;
 
 use crate::stage::{SEEN_WITHIN, Stage};
 
-/// The cut is timed from when packets begin to vanish; on CI's busy processors reports, events and the browser wait for each other.
+/// The cut is timed from when packets begin to vanish; on CI's busy processors reports, events and the browser wait for
+/// each other.
 const MARGIN: Duration = Duration::from_secs(2);
 
 #[test]

@@ -1,5 +1,5 @@
-//! What takes minutes, by `make page-test`: every story of a link with the time until it is seen, accessibility of every view,
-//! pictures, attacks on a portal that carries traffic, and what the page costs.
+//! What takes minutes, by `make page-test`: every story of a link with the time until it is seen, accessibility of
+//! every view, pictures, attacks on a portal that carries traffic, and what the page costs.
 
 use std::fs;
 use std::io::Write as _;

@@ -1,5 +1,5 @@
-//! `hawser scion`, against a daemon that stands in, and in networks of the reference services. Needs root, and go to build
-//! them once (`make scion`).
+//! `hawser scion`, against a daemon that stands in, and in networks of the reference services. Needs root, and go to
+//! build them once (`make scion`).
 
 #![cfg(feature = "scion")]
 

@@ -1,4 +1,5 @@
-//! Transcripts of `hawser scion paths`. `TRYCMD=overwrite` writes them anew; read the difference before it is committed.
+//! Transcripts of `hawser scion paths`. `TRYCMD=overwrite` writes them anew; read the difference before it is
+//! committed.
 
 use std::collections::BTreeMap;
 

@@ -15,8 +15,9 @@ use crate::lab::{LOCAL, Lab, REMOTE, ms, parse};
 
 /// Of what is sent, this share must arrive (docs/security.md).
 const GOODPUT: f64 = 0.9;
-/// A ping may take this much longer than in peace, in ms, half of the pings at least. Promised are 5 (docs/security.md), which
-/// `make endure` asks for with nothing beside; in CI six tests share two processors, and whoever waits for one does for 10 ms.
+/// A ping may take this much longer than in peace, in ms, half of the pings at least. Promised are 5
+/// (docs/security.md), which `make endure` asks for with nothing beside; in CI six tests share two processors, and
+/// whoever waits for one does for 10 ms.
 const LATER_MS: f64 = if cfg!(feature = "endure") { 5.0 } else { 15.0 };
 
 /// Two hosts that talk through a tunnel, and their addresses there. Plain data.

@@ -1,4 +1,5 @@
-//! Forged ICMP errors against both portals under traffic, from somebody who knows addresses and ports: for as long as is asked.
+//! Forged ICMP errors against both portals under traffic, from somebody who knows addresses and ports: for as long as
+//! is asked.
 
 use std::net::SocketAddrV4;
 use std::time::Duration;

@@ -1,7 +1,9 @@
-//! Strangers that open connections, with TLS or without, by the thousand; and a portal with few descriptors: for as long as is asked.
+//! Strangers that open connections, with TLS or without, by the thousand; and a portal with few descriptors: for as
+//! long as is asked.
 //!
 //! 1. [`flood`] opens connections at a rate, and says a hello on each.
-//! 2. [`by_the_thousand`] and [`few_descriptors`] do so to a portal under traffic, and look at its threads and its peer.
+//! 2. [`by_the_thousand`] and [`few_descriptors`] do so to a portal under traffic, and look at its threads and its
+//!    peer.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -34,7 +36,8 @@ fn lab(tag: &str) -> Lab {
     lab
 }
 
-/// The least that a server of TLS 1.3 answers with a signature (RFC 8446 section 4.1.2): one cipher, one group, one algorithm.
+/// The least that a server of TLS 1.3 answers with a signature (RFC 8446 section 4.1.2): one cipher, one group, one
+/// algorithm.
 fn hello() -> Vec<u8> {
     let extensions = [
         &[0, 43, 0, 3, 2, 3, 4][..],
@@ -50,7 +53,8 @@ fn hello() -> Vec<u8> {
     [&[22, 3, 1, 0, length + 4, 1, 0, 0, length][..], &body].concat()
 }
 
-/// Opens `rate` connections a second for that time and sends a hello on each; gives how many were opened and how many answered.
+/// Opens `rate` connections a second for that time and sends a hello on each; gives how many were opened and how many
+/// answered.
 fn flood(to: SocketAddr, rate: u64, time: Duration) -> (u64, u64) {
     let (hello, to) = (hello(), SockAddr::from(to));
     let (start, mut begun, mut answered) = (Instant::now(), 0, 0);

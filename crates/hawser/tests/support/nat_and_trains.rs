@@ -1,5 +1,5 @@
-//! A NAT on the local portal's own host that changes ports: the kernel then spoils every segment that it cuts of a train.
-//! Uploads as long as is asked.
+//! A NAT on the local portal's own host that changes ports: the kernel then spoils every segment that it cuts of a
+//! train. Uploads as long as is asked.
 
 use std::time::Duration;
 
@@ -23,7 +23,8 @@ fn masquerade(lab: &Lab) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The median rate of the half seconds from two seconds after the start on, in Mbit/s, of an upload; and what local log and status say of it.
+/// The median rate of the half seconds from two seconds after the start on, in Mbit/s, of an upload; and what local log
+/// and status say of it.
 pub fn upload(nat: bool, spell: Duration) -> (f64, usize, bool) {
     let lab = Lab::new("nat", "");
     lab.edit("local.toml", "[[link]]\nname = \"two\"\ninterface = \"two\"\n", "");

@@ -146,7 +146,8 @@ impl Host {
 }
 
 impl Host {
-    /// A connection over MPTCP, over which data has gone both ways: from then on subflows may join it (RFC 8684 section 3.1).
+    /// A connection over MPTCP, over which data has gone both ways: from then on subflows may join it (RFC 8684
+    /// section 3.1).
     pub fn connect(&self, address: &str) -> TcpStream {
         let address: IpAddr = address.parse().expect("an address");
         let connect = || {

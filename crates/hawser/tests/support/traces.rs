@@ -15,7 +15,8 @@ fn names(folder: &Path, text: &str) -> BTreeSet<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name.contains(text)).collect()
 }
 
-/// What a program that uses the lab has made and what lives by it: namespaces, folders (with configurations and journals), portals.
+/// What a program that uses the lab has made and what lives by it: namespaces, folders (with configurations and
+/// journals), portals.
 #[derive(Debug, Default, PartialEq)]
 pub struct Traces {
     pub namespaces: BTreeSet<String>,

@@ -318,8 +318,8 @@ impl Dissected {
         Dissected(rows.iter().map(|row| fields.iter().zip(row).map(split).collect()).collect())
     }
 
-    /// Each packet once. What an interface dropped for want of buffers was captured, and the portal sends the same bytes again: the
-    /// listing has those frames once.
+    /// Each packet once. What an interface dropped for want of buffers was captured, and the portal sends the same
+    /// bytes again: the listing has those frames once.
     fn once(&self) -> Self {
         Dissected(self.0.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect())
     }

@@ -77,7 +77,8 @@ fn a_link_of_bare_ip_does_so_too() {
     takes_what_works("ip");
 }
 
-/// The path is of IPv6 while IPv4, which stands first among the endpoints, does not pass, and of IPv4 as soon as it does.
+/// The path is of IPv6 while IPv4, which stands first among the endpoints, does not pass, and of IPv4 as soon as it
+/// does.
 fn takes_what_works(transport: &str) {
     let lab = lab("hole", transport);
     black_hole(&lab, GATEWAYS_V4);

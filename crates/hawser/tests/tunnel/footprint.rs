@@ -1,5 +1,5 @@
-//! All that a portal may change in the system of a namespace, as `ip`, `nft` and sysctls show it: to be compared before and
-//! after, but for counters, lifetimes, indexes and handles.
+//! All that a portal may change in the system of a namespace, as `ip`, `nft` and sysctls show it: to be compared before
+//! and after, but for counters, lifetimes, indexes and handles.
 //!
 //! 1. [`Footprint::of`] asks. 2. [`Footprint::assert_same`] asks again until nothing differs, and else tells what does.
 

@@ -6,8 +6,9 @@
 //!   remote eth0 198.51.100.7 ---------------------------------------- 198.51.100.1 hub
 //!   world  eth0 203.0.113.9 ----------------------------------------- 203.0.113.1 world
 //! ```
-//! and the same in IPv6: fd08::, fd00:1::, fd00:2::, fd98::, fd20::. Each link of the local portal has a default route. The
-//! router lets nothing through between the links and the world: what gets there went by the remote portal. It knows no inner network.
+//! and the same in IPv6: fd08::, fd00:1::, fd00:2::, fd98::, fd20::. Each link of the local portal has a default route.
+//! The router lets nothing through between the links and the world: what gets there went by the remote portal. It knows
+//! no inner network.
 
 use std::path::{Path, PathBuf};
 

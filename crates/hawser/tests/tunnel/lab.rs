@@ -303,8 +303,8 @@ impl Portal {
 }
 
 impl Drop for Portal {
-    /// Politely first: a killed portal leaves a journal for the next one in a namespace of this number, which the kernel
-    /// gives again to a namespace of another test.
+    /// Politely first: a killed portal leaves a journal for the next one in a namespace of this number, which the
+    /// kernel gives again to a namespace of another test.
     fn drop(&mut self) {
         let end = Instant::now() + PATIENCE;
         while let Ok(None) = self.child.try_wait() {

@@ -1,4 +1,5 @@
-//! Networks that live: interfaces, addresses, routes and NATs that change under a portal, and a configuration that does.
+//! Networks that live: interfaces, addresses, routes and NATs that change under a portal, and a configuration that
+//! does.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -165,8 +166,8 @@ fn put_a_nat_before(lab: &Lab) -> Namespace {
     nat
 }
 
-/// All UDP flows leave from this port, and what the NAT knew before is forgotten, as masquerading does when its interface
-/// goes down.
+/// All UDP flows leave from this port, and what the NAT knew before is forgotten, as masquerading does when its
+/// interface goes down.
 fn masquerade(nat: &Namespace, port: u16) {
     run(nat, &["nft", &format!("flush chain ip nat post; add rule ip nat post udp dport 4920 masquerade to :{port}")]);
     nat.set_down("out").expect("it goes down");

@@ -1,5 +1,5 @@
-//! A real Prometheus (Debian's) scrapes a real bond: no complaint of promtool, every query of the dashboard has data, alerts
-//! fire on a cut and end with it.
+//! A real Prometheus (Debian's) scrapes a real bond: no complaint of promtool, every query of the dashboard has data,
+//! alerts fire on a cut and end with it.
 
 use std::fs;
 use std::io::Write as _;

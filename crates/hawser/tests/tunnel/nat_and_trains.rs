@@ -1,4 +1,5 @@
-//! A NAT on the local portal's own host that changes ports: the kernel then spoils every segment that it cuts of a train.
+//! A NAT on the local portal's own host that changes ports: the kernel then spoils every segment that it cuts of a
+//! train.
 
 use crate::attacks::nat_and_trains::{SHARE, upload};
 use crate::lab::ms;

@@ -29,8 +29,8 @@ const NARROW: u32 = 1_380;
 const NARROW_INNER: u32 = NARROW - 28 - 31;
 /// The second peer's inner address.
 const AWAY: &str = "10.77.0.3";
-/// Datagrams a second at first: each costs 17 to 40 µs where it is opened, as the machine is. Half more each second, until the
-/// portal cannot serve them all; nobody can send the most.
+/// Datagrams a second at first: each costs 17 to 40 µs where it is opened, as the machine is. Half more each second,
+/// until the portal cannot serve them all; nobody can send the most.
 const RATE: u64 = 40_000;
 const RATE_MAX: u64 = 400_000;
 

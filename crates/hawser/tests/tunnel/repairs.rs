@@ -20,7 +20,8 @@ const BYTES: f64 = 1.3;
 /// On a machine that is shared a repair may take far longer than the 60 ms that `measure fec` holds it to.
 const REPAIRED_MS: f64 = 250.0;
 
-/// What became of the flow, the bytes that its link carried, and what the portals say of repairs: the sender, the receiver.
+/// What became of the flow, the bytes that its link carried, and what the portals say of repairs: the sender, the
+/// receiver.
 fn thin_flow(rule: &str) -> (UdpReport, u64, [FecStatus; 2]) {
     let lab = Lab::new("fec", &format!("[[rule]]\nprotocol = \"udp\"\nretransmit = false\n{rule}"));
     let lossy =

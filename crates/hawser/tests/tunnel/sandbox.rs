@@ -1,4 +1,5 @@
-//! The sandbox of contrib/systemd/hawser.service around a portal that works: whatever it asks the kernel for, the unit allows.
+//! The sandbox of contrib/systemd/hawser.service around a portal that works: whatever it asks the kernel for, the unit
+//! allows.
 //!
 //! 1. A portal runs under strace(1) through all of its life. 2. Each of its system calls is held against the unit.
 
@@ -55,8 +56,8 @@ fn allowed(unit: &str) -> BTreeSet<String> {
     allowed
 }
 
-/// The system calls in a trace, each with its arguments: `PID name(arguments) = result`; one that another thread interrupts is
-/// written in two lines.
+/// The system calls in a trace, each with its arguments: `PID name(arguments) = result`; one that another thread
+/// interrupts is written in two lines.
 fn traced(trace: &str) -> Vec<(&str, &str)> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let calls = trace.lines().filter_map(|line| line.split_once(' ')?.1.trim_start().split_once('('));

@@ -11,7 +11,8 @@ use crate::lab::{Lab, Portal, REMOTE, ms, paths, states};
 const CAP: u64 = 1_000_000;
 const LOAD_MBPS: f64 = 5.5;
 const LOAD_MS: u64 = 3_000;
-/// What probes, their answers and words about paths may take of a link that carries no inner packets, bytes in two seconds.
+/// What probes, their answers and words about paths may take of a link that carries no inner packets, bytes in two
+/// seconds.
 const WORDS: u64 = 3_000;
 /// Bytes that both paths carry at most in half a second in which nobody uses them, and such half seconds until they do.
 const REST: u64 = 500;
@@ -40,8 +41,8 @@ fn is_spent(link: &LinkStatus) -> bool {
     link.data_cap.is_some_and(|cap| cap.reached)
 }
 
-/// Until both paths are at rest: each begins with a search for its MTU, whose probes are no inner packets. A busy machine
-/// takes a while for it.
+/// Until both paths are at rest: each begins with a search for its MTU, whose probes are no inner packets. A busy
+/// machine takes a while for it.
 fn wait_for_rest(portal: &Portal) {
     let all = || -> u64 {
         let status = portal.wait_for("a status", |_| true);

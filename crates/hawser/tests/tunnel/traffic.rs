@@ -9,7 +9,8 @@ use crate::lab::{self, ENDPOINT, ENDPOINT_V6, LINKS, LOCAL, Lab, REMOTE, REMOTE_
 
 /// Each link of the bond, in Mbit/s: what this test can have beside others on two cores.
 const LINK_MBPS: f64 = 20.0;
-/// Longest silence at the receiver when a link fails without a word: far more than is promised, as the machine is shared.
+/// Longest silence at the receiver when a link fails without a word: far more than is promised, as the machine is
+/// shared.
 const GAP_MAX: Duration = Duration::from_millis(800);
 /// Least received in a transfer, in bytes: far below what any machine does in its time, far above a few first windows.
 const TRANSFER_MIN: u64 = 5_000_000;

@@ -10,15 +10,17 @@ use std::time::Duration;
 const PACING_MARGIN: f64 = 0.99;
 /// Doubles the rate each round trip (draft section 5.3.1.1: 4 ln 2).
 const STARTUP_PACING_GAIN: f64 = 2.77;
-/// The same below a sender that is the limit (`Departures::startup_pace`): an inner slow start doubles by itself, and its window bounds it. What
-/// takes half a round trip to leave would end it, for HyStart takes a train of acknowledgements that long for a full pipe
-/// (Ha and Rhee, 2011; Linux's CUBIC). What it doubles takes 2 (1 + 2 / gain) / gain round trips: above 5.3, with a margin.
+/// The same below a sender that is the limit (`Departures::startup_pace`): an inner slow start doubles by itself, and
+/// its window bounds it. What takes half a round trip to leave would end it, for HyStart takes a train of
+/// acknowledgements that long for a full pipe (Ha and Rhee, 2011; Linux's CUBIC). What it doubles takes 2 (1 + 2 /
+/// gain) / gain round trips: above 5.3, with a margin.
 const LIMITED_STARTUP_PACING_GAIN: f64 = 7.0;
 /// Drains what Startup queued (draft section 5.3.2).
 const DRAIN_PACING_GAIN: f64 = 0.5;
 /// Drains what Up queued (draft section 5.3.3.1).
 const DOWN_PACING_GAIN: f64 = 0.90;
-/// Drains faster while much is queued (`Departures::deep_down`): a queue of a quarter of the product is gone after a round.
+/// Drains faster while much is queued (`Departures::deep_down`): a queue of a quarter of the product is gone after a
+/// round.
 const DEEP_DOWN_PACING_GAIN: f64 = 0.75;
 /// Multiple of the bandwidth-delay product that is much.
 const DEEP: f64 = 1.1;
@@ -38,8 +40,9 @@ const QUANTUM_TIME: Duration = Duration::from_millis(1);
 const QUANTUM_PACKETS: u64 = 2;
 /// The largest burst (draft section 5.6.3).
 const QUANTUM_CAP: ByteCount = ByteCount(64 * 1024);
-/// What may be in flight in any case, in time (`Departures::host_time`; the draft's section 5.5.8.2 has one burst). Portals that
-/// move many packets rest between rounds: of 1 ms round trip at several Gbit/s nearly all is spent in them, and none in a queue.
+/// What may be in flight in any case, in time (`Departures::host_time`; the draft's section 5.5.8.2 has one burst).
+/// Portals that move many packets rest between rounds: of 1 ms round trip at several Gbit/s nearly all is spent in
+/// them, and none in a queue.
 const HOST_TIME: Duration = Duration::from_millis(2);
 
 impl Bbr {

@@ -1,31 +1,33 @@
-//! What differs from draft-ietf-ccwg-bbr, because a bond rides over radio links, and a ping must stay fast beside a full load.
+//! What differs from draft-ietf-ccwg-bbr, because a bond rides over radio links, and a ping must stay fast beside a
+//! full load.
 //!
-//! Each departure can be switched off, and the draft's own rule holds then. docs/results/ablation.md says what each is worth.
-//! The answer to CE marks is none of them: a marked round counts as congested, as the draft's section 3.7 demands.
+//! Each departure can be switched off, and the draft's own rule holds then. docs/results/ablation.md says what each is
+//! worth. The answer to CE marks is none of them: a marked round counts as congested, as the draft's section 3.7
+//! demands.
 
 /// Which departures from the draft hold. All of them by default. A plain value, the same for all paths of a portal.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Departures {
-    /// Loss is congestion only beside a queue. The draft lowers its bounds when 2 % of a round are lost while probing, and
-    /// after any loss otherwise: at 1 % random loss its rate decays by 2 % a round trip between probes, and at 3 % every
-    /// probe fails. Here a round counts as congested that lost more than 2 % above the path's own loss beside a queue, or
-    /// more than 5 % above it, queue or not. Beside a queue that stands over a round every loss is congestion, as in the
-    /// draft: many flows at one bottleneck otherwise take each other's losses for the path's own.
+    /// Loss is congestion only beside a queue. The draft lowers its bounds when 2 % of a round are lost while probing,
+    /// and after any loss otherwise: at 1 % random loss its rate decays by 2 % a round trip between probes, and at 3 %
+    /// every probe fails. Here a round counts as congested that lost more than 2 % above the path's own loss beside a
+    /// queue, or more than 5 % above it, queue or not. Beside a queue that stands over a round every loss is
+    /// congestion, as in the draft: many flows at one bottleneck otherwise take each other's losses for the path's own.
     pub loss_beside_queue: bool,
     /// What the path loses by its nature is learned while cruising without a queue, at most 5 %, and is no congestion.
     pub own_loss: bool,
-    /// Startup ends at loss only when its rate has also stopped growing for a round; beside a queue it ends with the first
-    /// losses after that, and elsewhere with the round that shows their share.
+    /// Startup ends at loss only when its rate has also stopped growing for a round; beside a queue it ends with the
+    /// first losses after that, and elsewhere with the round that shows their share.
     pub startup_loss: bool,
     /// Loss lowers the rate only where the sender filled it; else only the volume sinks.
     pub limited_loss: bool,
-    /// A standing queue is congestion without loss. When less arrives than the model says behind a queue that no round trip
-    /// of two rounds was without, the short-term rate and volume follow: a deep buffer would otherwise hold a fallen rate's
-    /// excess for seconds.
+    /// A standing queue is congestion without loss. When less arrives than the model says behind a queue that no round
+    /// trip of two rounds was without, the short-term rate and volume follow: a deep buffer would otherwise hold a
+    /// fallen rate's excess for seconds.
     pub standing_queue: bool,
-    /// A fall shows in limited samples too (`fall.rs`). A scheduler that stops at a path's queue limits every sample, and a
-    /// maximum that only others replace would stand for ever. When several spans of a queue, sent as the model says, brought
-    /// less than 0.6 of that, what they brought takes the maximum's place, and Down empties the queue.
+    /// A fall shows in limited samples too (`fall.rs`). A scheduler that stops at a path's queue limits every sample,
+    /// and a maximum that only others replace would stand for ever. When several spans of a queue, sent as the model
+    /// says, brought less than 0.6 of that, what they brought takes the maximum's place, and Down empties the queue.
     pub fall: bool,
     /// On a path whose rate varies the window follows the rate (`follow.rs`).
     pub follow: bool,
@@ -37,11 +39,11 @@ pub struct Departures {
     pub renewal: bool,
     /// Startup hardly paces a sender that is the limit itself, and so lets an inner slow start through.
     pub startup_pace: bool,
-    /// Startup stops at a queue of half a round trip, once the rate has not grown behind it; of a quarter, where the sender
-    /// has little to send and would stay in Startup for long.
+    /// Startup stops at a queue of half a round trip, once the rate has not grown behind it; of a quarter, where the
+    /// sender has little to send and would stay in Startup for long.
     pub startup_queue: bool,
-    /// Cruising is trimmed. The bandwidth is a maximum of noisy samples; paced at it a path always has a queue. While one
-    /// stands, cruising takes off a hundredth a round, and gives it back slowly.
+    /// Cruising is trimmed. The bandwidth is a maximum of noisy samples; paced at it a path always has a queue. While
+    /// one stands, cruising takes off a hundredth a round, and gives it back slowly.
     pub trim: bool,
     /// Headroom never cuts the path's own product, and the clumps its acknowledgements come in.
     pub headroom: bool,
@@ -49,8 +51,8 @@ pub struct Departures {
     pub host_time: bool,
     /// What an average packet takes beyond the least round trip counts to the path's product.
     pub spread: bool,
-    /// Pacing never falls below a datagram a round trip, which any path may be sent (RFC 8085 section 3.1.2). A stall or a sleep
-    /// leaves a rate of some bytes a second behind, and what is sent at that rate measures no other.
+    /// Pacing never falls below a datagram a round trip, which any path may be sent (RFC 8085 section 3.1.2). A stall
+    /// or a sleep leaves a rate of some bytes a second behind, and what is sent at that rate measures no other.
     pub least_pace: bool,
 }
 

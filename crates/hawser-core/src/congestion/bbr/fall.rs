@@ -1,12 +1,14 @@
 //! A path's rate has fallen under a sender that stops and starts.
 //!
 //! A scheduler that leaves a path alone while much is queued on it makes every sample a limited one, and limited
-//! samples say nothing to the draft. But while packets leave a queue, one behind the other, they come at the path's rate,
-//! whoever sent how much:
+//! samples say nothing to the draft. But while packets leave a queue, one behind the other, they come at the path's
+//! rate, whoever sent how much:
 //!
-//! 1. A packet that waited for longer than the gap before it was in the queue when the one before left: the path was busy.
+//! 1. A packet that waited for longer than the gap before it was in the queue when the one before left: the path was
+//!    busy.
 //! 2. Over a *span* of such packets two rates are known: that of sending and that of arrival.
-//! 3. Sent as the model says, arrived with far less: once is chance, several times, with no better sample between, a fall.
+//! 3. Sent as the model says, arrived with far less: once is chance, several times, with no better sample between, a
+//!    fall.
 
 use super::model::Sample;
 use crate::units::{ByteCount, Rate, Time};

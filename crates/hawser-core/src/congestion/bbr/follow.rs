@@ -1,17 +1,18 @@
 //! On a path whose rate varies the window follows the rate (`Departures::follow`).
 //!
-//! The draft looks for more rate every two or three seconds. A cellular or satellite link in a car has another rate every
-//! second, and what it gained is found when it is gone. Here the path keeps a short queue all the time: what comes out of a
-//! queue comes at the link's rate, so that each round trip measures it, and the window is
+//! The draft looks for more rate every two or three seconds. A cellular or satellite link in a car has another rate
+//! every second, and what it gained is found when it is gone. Here the path keeps a short queue all the time: what
+//! comes out of a queue comes at the link's rate, so that each round trip measures it, and the window is
 //!
 //! ```text
 //! window = rate · (round trip without queue + queue to keep) + a few packets
 //! ```
 //!
-//! which is the law of FAST TCP (Wei, Jin, Low and Hegde, IEEE/ACM Transactions on Networking 14(6), 2006). Where the rate
-//! rises the queue empties, and the window grows by the kept queue's share in each round trip; where it falls the window
-//! falls with it, before a queue of a second is built. Links that serve their users in turns measure another rate each round
-//! trip: the rate is the most of one or two slots of time, and the queue outlasts what round trips deviate by.
+//! which is the law of FAST TCP (Wei, Jin, Low and Hegde, IEEE/ACM Transactions on Networking 14(6), 2006). Where the
+//! rate rises the queue empties, and the window grows by the kept queue's share in each round trip; where it falls the
+//! window falls with it, before a queue of a second is built. Links that serve their users in turns measure another
+//! rate each round trip: the rate is the most of one or two slots of time, and the queue outlasts what round trips
+//! deviate by.
 //!
 //! ```text
 //!            delivered changes by more than VARIES from one PERIOD to the next, on the average
@@ -20,19 +21,20 @@
 //!     +----- it changes by less than STEADY; or for CROWDED no round trip was short ------+
 //! ```
 //!
-//! The last arrow is for those who share the link: a queue that does not follow our window is not ours, and whoever keeps his
-//! own part short beside senders that fill it gets nothing (Arun and Balakrishnan, Copa, NSDI 2018, section 4). The draft's own
-//! rules hold there for [`APART`].
+//! The last arrow is for those who share the link: a queue that does not follow our window is not ours, and whoever
+//! keeps his own part short beside senders that fill it gets nothing (Arun and Balakrishnan, Copa, NSDI 2018,
+//! section 4). The draft's own rules hold there for [`APART`].
 
 use super::model::Sample;
 use super::{Bbr, State};
 use crate::units::{ByteCount, Rate, Time};
 use std::time::Duration;
 
-/// The queue that the path keeps at least. Recorded drives carry 0.72 of their capacity with 10 ms, 0.93 with 20, no more with
-/// 40 (one path, open loop); a ping over the path takes as much longer.
+/// The queue that the path keeps at least. Recorded drives carry 0.72 of their capacity with 10 ms, 0.93 with 20, no
+/// more with 40 (one path, open loop); a ping over the path takes as much longer.
 const QUEUE: Duration = Duration::from_millis(20);
-/// Mean deviations of the round trip that it outlasts: 1 leaves a tenth of a recorded LTE link unused, 4 adds half to its ping.
+/// Mean deviations of the round trip that it outlasts: 1 leaves a tenth of a recorded LTE link unused, 4 adds half to
+/// its ping.
 const QUEUE_DEVIATIONS: u32 = 3;
 /// And at most: what a ping may be late by.
 const QUEUE_MAX: Duration = Duration::from_millis(100);
@@ -44,8 +46,8 @@ const SLOT: Duration = Duration::from_millis(100);
 const PERIOD: Duration = Duration::from_millis(500);
 /// Periods that the changes are averaged over (a weight of an eighth, as RFC 6298's).
 const MEMORY: f64 = 8.0;
-/// The mean change (a natural logarithm) from which on a path varies, and below which it is steady. Probing for bandwidth alone
-/// changes what is delivered by 0.01 to 0.02.
+/// The mean change (a natural logarithm) from which on a path varies, and below which it is steady. Probing for
+/// bandwidth alone changes what is delivered by 0.01 to 0.02.
 const VARIES: f64 = 0.04;
 /// See `VARIES`.
 const STEADY: f64 = 0.025;
@@ -53,17 +55,19 @@ const STEADY: f64 = 0.025;
 const CHANGES: u32 = 8;
 /// The most that one change counts.
 const MOST: f64 = 1.0;
-/// The most that it counts where the window is to follow: a rate that halves once has changed, and does not vary. Above what
-/// probing alone changes one of these stays below [`VARIES`] (0.02 · 7/8 + 0.15/8), and a second one does not.
+/// The most that it counts where the window is to follow: a rate that halves once has changed, and does not vary. Above
+/// what probing alone changes one of these stays below [`VARIES`] (0.02 · 7/8 + 0.15/8), and a second one does not.
 const MOST_ONCE: f64 = 0.15;
 /// A path without any short round trip for so long is crowded.
 const CROWDED: Duration = Duration::from_secs(3);
 /// For so long the draft's rules hold then.
 const APART: Duration = Duration::from_secs(10);
-/// On top of it, in packets, but not more than as much again: the same for everybody, so that those who share a queue end up
-/// with equal rates (FAST's alpha). With 3 three paths in 100 Mbit/s are not equal within half a minute, with 6 and 10 they are.
+/// On top of it, in packets, but not more than as much again: the same for everybody, so that those who share a queue
+/// end up with equal rates (FAST's alpha). With 3 three paths in 100 Mbit/s are not equal within half a minute, with 6
+/// and 10 they are.
 const SHARE_PACKETS: u64 = 8;
-/// Part of the product that PROBE_RTT keeps in flight (the draft has half): the kept queue is short, and a round trip empties it.
+/// Part of the product that PROBE_RTT keeps in flight (the draft has half): the kept queue is short, and a round trip
+/// empties it.
 pub(super) const PROBE_RTT_WINDOW_GAIN: f64 = 0.85;
 /// Faster than the window alone would go, so that the pacer is not what bounds the rate.
 const PACE: f64 = 1.5;
@@ -121,14 +125,14 @@ impl Slots {
 }
 
 impl Follow {
-    /// How much what is delivered changes from one half second to the next, on the average: a natural logarithm. `None` while
-    /// that is not known.
+    /// How much what is delivered changes from one half second to the next, on the average: a natural logarithm. `None`
+    /// while that is not known.
     pub(super) fn variation(&self) -> Option<f64> {
         (self.changes >= CHANGES).then_some(self.variation)
     }
 
-    /// A period may have ended, on the peer's clock, since acknowledgements that wait on their way vary by themselves: what it
-    /// delivered is held against the one before.
+    /// A period may have ended, on the peer's clock, since acknowledgements that wait on their way vary by themselves:
+    /// what it delivered is held against the one before.
     fn add(&mut self, now: Time, delivered: ByteCount, queue: Duration, limited: bool) {
         self.limited |= limited;
         self.emptied |= queue < QUEUE_SEEN;
@@ -145,8 +149,8 @@ impl Follow {
         (self.since, self.from, self.limited, self.emptied) = (now, delivered, false, false);
     }
 
-    /// The period delivered at this rate, and its sender could have sent more. Less than before while the queue was empty is
-    /// what was sent, and no change of the link.
+    /// The period delivered at this rate, and its sender could have sent more. Less than before while the queue was
+    /// empty is what was sent, and no change of the link.
     fn compare(&mut self, rate: Rate) {
         if self.emptied && rate < self.before {
             return;

@@ -23,8 +23,8 @@ const STANDING_JITTERS: u32 = 20;
 const BASELINE_MEMORY: ByteCount = ByteCount(2_000_000);
 /// The most that is taken for a path's own loss: more is congestion or a link not worth keeping.
 const BASELINE_CAP: f64 = 0.05;
-/// Losses remembered to tell what was lost when a packet was sent: of two round trips, together where they are closer than
-/// a part of one.
+/// Losses remembered to tell what was lost when a packet was sent: of two round trips, together where they are closer
+/// than a part of one.
 const LOSS_HISTORY: usize = 32;
 /// See `LOSS_HISTORY`.
 const LOSS_PART: u32 = 16;
@@ -126,7 +126,8 @@ impl DelayGauge {
         }
     }
 
-    /// The delay above `min_rtt` that no round trip of the round was without, but for what jitter makes; a new round starts.
+    /// The delay above `min_rtt` that no round trip of the round was without, but for what jitter makes; a new round
+    /// starts.
     pub(super) fn end_round(&mut self, min_rtt: Duration, state: State) -> Duration {
         let Some(least) = self.round_least.take() else {
             return Duration::ZERO;

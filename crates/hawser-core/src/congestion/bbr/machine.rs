@@ -190,8 +190,9 @@ impl Bbr {
         now > self.cycle.started_at + self.cycle.wait || self.rounds.since_probe >= reno_rounds
     }
 
-    /// Ends Up when the pipe is full, or, as a precaution, where the last probe went too high. `bounded`: the long-term bound
-    /// held back the rate, which so says nothing about the path; beside a queue that stands the round trip has said it.
+    /// Ends Up when the pipe is full, or, as a precaution, where the last probe went too high. `bounded`: the long-term
+    /// bound held back the rate, which so says nothing about the path; beside a queue that stands the round trip has
+    /// said it.
     fn step_up(&mut self, sample: &Sample, bounded: bool) {
         if self.cycle.prev_too_high && sample.in_flight >= self.inflight_long {
             self.cycle.prev_precautionary = true;

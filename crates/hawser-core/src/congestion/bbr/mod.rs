@@ -8,8 +8,8 @@
 //!
 //! Where this differs from the draft stands in `departures`, each with a switch.
 //!
-//! Jitter with kept order delays all packets of a round by nearly as much. PROBE_RTT shows it
-//! (`DelayGauge::lift`), and it is no queue; a limit that remains is that neither is a queue of others that varies as much.
+//! Jitter with kept order delays all packets of a round by nearly as much. PROBE_RTT shows it (`DelayGauge::lift`), and
+//! it is no queue; a limit that remains is that neither is a queue of others that varies as much.
 
 mod control;
 mod departures;

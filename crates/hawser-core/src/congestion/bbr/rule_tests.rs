@@ -233,7 +233,8 @@ fn acknowledgements_in_clumps_widen_the_window() {
     assert!(clumped.bbr.window() > steady.bbr.window());
 }
 
-/// What rounds of these states and round trips (ms) show of a queue, ms, over a least round trip of 20; `deviation` in ms.
+/// What rounds of these states and round trips (ms) show of a queue, ms, over a least round trip of 20; `deviation` in
+/// ms.
 fn queues(deviation: u64, rounds: &[(State, u64)]) -> Vec<u128> {
     let mut gauge = DelayGauge::default();
     let mut round = |&(state, rtt): &(State, u64)| {

@@ -218,8 +218,9 @@ impl Bbr {
         lost.0 as f64 / mtu > usual
     }
 
-    /// While the rate still grows by a quarter a round, what is lost is the path's own. After that a round must end to know
-    /// the share that is lost; but not behind a queue that stands, where every loss is what the path does not hold.
+    /// While the rate still grows by a quarter a round, what is lost is the path's own. After that a round must end to
+    /// know the share that is lost; but not behind a queue that stands, where every loss is what the path does not
+    /// hold.
     pub(super) fn is_startup_loss_high(&self) -> bool {
         let ours = self.departures.startup_loss;
         (self.full.has_stalled() || !ours)

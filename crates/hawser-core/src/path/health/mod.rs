@@ -17,8 +17,8 @@
 //!                        +------ closed: for good
 //! ```
 //!
-//! Where no other path works a suspect one is given up after 1.5 s only: it is asked every 300 ms, and returns with the first
-//! answer.
+//! Where no other path works a suspect one is given up after 1.5 s only: it is asked every 300 ms, and returns with the
+//! first answer.
 //!
 //! A path that flaps is **held back**: the first two drops of ten seconds cost nothing, with the third it stays down
 //! for 0.5 s, then 1, 2 … 16 s, even if it answers; each 30 s that it then stays active take one doubling back.
@@ -175,9 +175,10 @@ impl Health {
         may_return
     }
 
-    /// A packet that was sent on it at `sent_at` was acknowledged. Says whether it returned from suspect by it. What was
-    /// sent before the silence says nothing: its acknowledgement may be late, or have come round by another path. One of
-    /// a path that is down makes it ask for nothing: a link that kept its challenges delivers all of them at once.
+    /// A packet that was sent on it at `sent_at` was acknowledged. Says whether it returned from suspect by it. What
+    /// was sent before the silence says nothing: its acknowledgement may be late, or have come round by another path.
+    /// One of a path that is down makes it ask for nothing: a link that kept its challenges delivers all of them at
+    /// once.
     pub fn on_ack(&mut self, sent_at: Time) -> bool {
         let returned = self.state == HealthState::Suspect && sent_at >= self.suspected_at;
         if returned {

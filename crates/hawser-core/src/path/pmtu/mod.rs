@@ -9,8 +9,8 @@
 //!    `on_black_holed`, `on_life`: the same where large ones were all that was sent, so that the path fell silent and
 //!    only the probe for life was answered. What is not larger than the base proves nothing, and needs nothing.
 //! 5. `on_too_big`: the socket said so (EMSGSIZE): the same, for certain.
-//! 6. `on_hint`: a router said so, or whoever writes in its name (ICMP): the present size is probed, and believed in until
-//!    three probes of it are lost.
+//! 6. `on_hint`: a router said so, or whoever writes in its name (ICMP): the present size is probed, and believed in
+//!    until three probes of it are lost.
 //!
 //! ```text
 //!            poll_probe                       nothing left
@@ -86,8 +86,8 @@ impl Pmtu {
         pmtu
     }
 
-    /// A path that is said to carry all that the link does, by somebody who knows it: that is begun with. It falls as any other
-    /// where that turns out to be wrong.
+    /// A path that is said to carry all that the link does, by somebody who knows it: that is begun with. It falls as
+    /// any other where that turns out to be wrong.
     pub fn believed(link_mtu: u16, overhead: u16) -> Self {
         let mut pmtu = Pmtu::new(link_mtu, overhead);
         pmtu.current = pmtu.max;
@@ -145,8 +145,8 @@ impl Pmtu {
         Some(size)
     }
 
-    /// The present size where it is in doubt; else what lies strictly between what passes and what does not: the maximum, the middle one of the common
-    /// sizes, the middle.
+    /// The present size where it is in doubt; else what lies strictly between what passes and what does not: the
+    /// maximum, the middle one of the common sizes, the middle.
     fn next_size(&self) -> Option<u16> {
         if self.doubt.is_some() {
             return Some(self.current);
@@ -238,9 +238,9 @@ impl Pmtu {
         self.on_lost(size)
     }
 
-    /// A router says that datagrams of `size` do not pass. Whoever sees the path can say so in its name: it is no more than
-    /// a reason to look (RFC 8899 section 4.6.2), and none below what every path carries. Larger sizes than the present one
-    /// are probed anyway. Whether that is news.
+    /// A router says that datagrams of `size` do not pass. Whoever sees the path can say so in its name: it is no more
+    /// than a reason to look (RFC 8899 section 4.6.2), and none below what every path carries. Larger sizes than the
+    /// present one are probed anyway. Whether that is news.
     pub fn on_hint(&mut self, size: u16) -> bool {
         if size <= self.floor || size > self.current || self.doubt.is_some() {
             return false;
@@ -253,8 +253,8 @@ impl Pmtu {
         true
     }
 
-    /// The socket refused a datagram of `size` (EMSGSIZE): its device does not carry it. That below what every path carries
-    /// is not believed.
+    /// The socket refused a datagram of `size` (EMSGSIZE): its device does not carry it. That below what every path
+    /// carries is not believed.
     pub fn on_too_big(&mut self, size: u16) {
         if size <= self.floor {
             return;

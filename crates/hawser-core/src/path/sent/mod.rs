@@ -1,8 +1,8 @@
 //! The sending side of one path: what is out there, what arrived, what is lost.
 //!
 //! 1. `on_sent`: a packet enters the ring under the next number.
-//! 2. [`on_ack`](SentPackets::on_ack) (ack.rs): an acknowledgement frame settles what it newly acknowledges, and notices packets
-//!    that were declared lost too early.
+//! 2. [`on_ack`](SentPackets::on_ack) (ack.rs): an acknowledgement frame settles what it newly acknowledges, and
+//!    notices packets that were declared lost too early.
 //! 3. [`detect_losses`](SentPackets::detect_losses) (loss.rs): what later packets have overtaken is lost.
 //! 4. [`pto_deadline`](SentPackets::pto_deadline) (pto.rs): when silence is worth a probe.
 //! 5. `drain`: a dead path hands out everything at once.

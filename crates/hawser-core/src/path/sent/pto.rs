@@ -54,8 +54,8 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
         Some(if tail_is_due { (tail, PtoKind::Tail) } else { (silence, PtoKind::Silence) })
     }
 
-    /// When the oldest packet was sent that nothing newer overtook, and that is still without an answer: what the path is known
-    /// to hold up.
+    /// When the oldest packet was sent that nothing newer overtook, and that is still without an answer: what the path
+    /// is known to hold up.
     pub fn next_awaited_sent_at(&self) -> Option<Time> {
         self.awaited_sent_at().next()
     }
@@ -79,8 +79,8 @@ impl<S: Copy, T: Copy> SentPackets<S, T> {
         }
     }
 
-    /// The path answered otherwise than by an acknowledgement: silences count anew. A path that returns after long would else
-    /// keep the doublings of its outage, and its next one be noticed a minute late.
+    /// The path answered otherwise than by an acknowledgement: silences count anew. A path that returns after long
+    /// would else keep the doublings of its outage, and its next one be noticed a minute late.
     pub fn on_answer(&mut self, now: Time) {
         self.pto.on_news(now);
     }

@@ -383,7 +383,8 @@ fn a_path_that_reorders_is_understood_after_a_few_mistakes() {
     assert_eq!(last, 0, "mistakes at last");
 }
 
-/// A path kept thousands of packets and lets them go: whatever the frames tell again, each number is looked at a few times.
+/// A path kept thousands of packets and lets them go: whatever the frames tell again, each number is looked at a few
+/// times.
 #[test]
 fn thousands_that_are_acknowledged_late_cost_a_few_looks_each() {
     const MANY: u64 = 10_000;

@@ -9,8 +9,8 @@ use crate::session::terms::Offer;
 use crate::units::{ByteCount, Rate, Time};
 use std::time::Duration;
 
-/// What a path can carry, as its controller learns it. Begins as its controller does, and again once the path was away; its
-/// path owns it.
+/// What a path can carry, as its controller learns it. Begins as its controller does, and again once the path was away;
+/// its path owns it.
 pub(in crate::session) struct Capacity {
     pub controller: Box<dyn Controller>,
     pub sampler: DeliverySampler,

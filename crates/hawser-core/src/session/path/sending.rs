@@ -14,13 +14,15 @@ use crate::units::{ByteCount, PacketNumber, Time};
 use crate::wire::{DATA_HEADER_LEN, DataHeader, TruncatedNumber};
 use std::time::Duration;
 
-/// What left by a path and is not settled. Empty at first; its path owns it, and through it the segments that it answers for.
+/// What left by a path and is not settled. Empty at first; its path owns it, and through it the segments that it
+/// answers for.
 pub(in crate::session) struct Flight {
     pub sent: SentPackets<Stamp, Content>,
     next_number: PacketNumber,
     /// What of it is of sparse flows.
     pub sparse: SparseInFlight,
-    /// The number above the last one reinjected while the fastest path was idle: what lies below is not looked at again.
+    /// The number above the last one reinjected while the fastest path was idle: what lies below is not looked at
+    /// again.
     pub reinjected: PacketNumber,
 }
 

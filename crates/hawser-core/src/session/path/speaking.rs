@@ -77,20 +77,21 @@ impl Path {
         ByteCount((size + self.overhead()) as u64)
     }
 
-    /// Where the next control datagram goes: a challenge is echoed the way it came, and asked where it is to be answered.
+    /// Where the next control datagram goes: a challenge is echoed the way it came, and asked where it is to be
+    /// answered.
     pub(in crate::session) fn next_way(&self, now: Time) -> Route {
         let asked = self.answerable(now, self.wants.response).or(self.answerable(now, self.wants.challenge));
         asked.map_or(self.route, |(_, route)| route)
     }
 
-    /// The same, if it may go now. Else it waits until more came from that address, or until a newer one takes its place, and
-    /// the path's other words go before it.
+    /// The same, if it may go now. Else it waits until more came from that address, or until a newer one takes its
+    /// place, and the path's other words go before it.
     pub(in crate::session) fn answerable(&self, now: Time, asked: Option<(Token, Route)>) -> Option<(Token, Route)> {
         asked.filter(|(_, route)| self.control_room(now, *route) > 0)
     }
 
-    /// Bytes that a control datagram to `route` may have: the path's MTU, less what its quota and amplification forbid. None
-    /// where not even a token would fit.
+    /// Bytes that a control datagram to `route` may have: the path's MTU, less what its quota and amplification forbid.
+    /// None where not even a token would fit.
     pub(in crate::session) fn control_room(&self, now: Time, route: Route) -> usize {
         let quota = if self.health.is_active() { u64::MAX } else { self.quota.room(now).0 };
         let quota = quota.saturating_sub(self.overhead() as u64);

@@ -7,19 +7,20 @@ use crate::units::Time;
 use std::time::Duration;
 
 impl Path {
-    /// What is known of it. `usable`: it may carry any packet; `carries`: it may carry some. `scale` puts a path without one-way samples on the others' scale.
+    /// What is known of it. `usable`: it may carry any packet; `carries`: it may carry some. `scale` puts a path
+    /// without one-way samples on the others' scale.
     pub fn view(&mut self, now: Time, usable: bool, carries: bool, scale: i64) -> PathView {
         let half = i64::try_from(self.way.rtt.snapshot().smoothed.as_micros() / 2).unwrap_or(i64::MAX);
         let delay = self.way.oneway.smoothed_us().unwrap_or(half.saturating_add(scale));
-        // Probing makes a queue, and a path that nobody uses has none. The queue that the kernel's controller
-        // keeps below a stream is no reason to wait for another path: it is there whatever is sent, or the path is idle.
+        // Probing makes a queue, and a path that nobody uses has none. The queue that the kernel's controller keeps
+        // below a stream is no reason to wait for another path: it is there whatever is sent, or the path is idle.
         let least = match (self.transport.is_stream(), self.capacity.probing.is_on()) {
             (true, _) => None,
             (false, true) => self.way.oneway.min_us(now),
             (false, false) => self.way.oneway.floor_us(now),
         };
-        // The least is that of the fastest packets, where they overtake each other: half of what the others take is this way's.
-        // In a stream none does.
+        // The least is that of the fastest packets, where they overtake each other: half of what the others take is
+        // this way's. In a stream none does.
         let spread = if self.transport.is_stream() { Duration::ZERO } else { self.way.rtt.snapshot().spread };
         let floor = least.unwrap_or(delay).min(delay).saturating_add(micros(spread / 2));
         PathView {

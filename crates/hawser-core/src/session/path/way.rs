@@ -14,7 +14,8 @@ use crate::units::Time;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What a path has learnt of its way. Begins with nothing, and again where the path leads another way; its path owns it.
+/// What a path has learnt of its way. Begins with nothing, and again where the path leads another way; its path owns
+/// it.
 pub(in crate::session) struct Way {
     pub rtt: RttEstimator,
     pub oneway: OneWayDelay,

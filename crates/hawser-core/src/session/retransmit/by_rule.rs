@@ -1,14 +1,15 @@
 //! What waits to be retransmitted: one queue for most flows, and one for each rule that names links.
 //!
-//! The oldest segment of a queue holds up the rest of it. What may go by some paths only must not hold up what others could carry.
+//! The oldest segment of a queue holds up the rest of it. What may go by some paths only must not hold up what others
+//! could carry.
 
 use super::{RetransmitQueue, SegmentRecord};
 use crate::rules::RuleId;
 use crate::units::{ByteCount, Time};
 use std::time::Duration;
 
-/// The queues. Empty at first; one session owns them. A rule's comes with its first loss, and goes when it is empty and another
-/// comes.
+/// The queues. Empty at first; one session owns them. A rule's comes with its first loss, and goes when it is empty and
+/// another comes.
 #[derive(Default)]
 pub(in crate::session) struct Retransmits {
     open: RetransmitQueue,
@@ -61,7 +62,8 @@ impl Retransmits {
         self.all().find_map(RetransmitQueue::pop_refused)
     }
 
-    /// Takes a segment that is of no use any more: first sent longer ago than `useful` says for its rule, or tried too often.
+    /// Takes a segment that is of no use any more: first sent longer ago than `useful` says for its rule, or tried too
+    /// often.
     pub fn pop_useless(&mut self, now: Time, useful: impl Fn(RuleId) -> Duration) -> Option<SegmentRecord> {
         let of_rules = self.by_rule.iter_mut().map(|(rule, queue)| (*rule, queue));
         let mut all = std::iter::once((RuleId::default(), &mut self.open)).chain(of_rules);

@@ -2,8 +2,8 @@
 //! the first implementation of MPTCP did in the kernel.
 //!
 //! 1. A thread listens for changes of interfaces and addresses (rtnetlink).
-//! 2. After each, endpoints whose address has gone are removed, with their subflows; new ones are added, and connections
-//!    that live open subflows from them.
+//! 2. After each, endpoints whose address has gone are removed, with their subflows; new ones are added, and
+//!    connections that live open subflows from them.
 //!
 //! Ended on drop: endpoints stay for their owner to remove.
 

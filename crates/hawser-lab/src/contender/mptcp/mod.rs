@@ -1,9 +1,10 @@
 //! The kernel's Multipath TCP (RFC 8684). Applications' sockets are MPTCP's own; nothing else carries their packets.
 //!
 //! 1. Limits are raised at both ends, and the options' sysctls set: checksums, SYN retries, scheduler.
-//! 2. `fullmesh`: each link's address is an endpoint at the client; one that comes is added and one that goes removed, as
-//!    NetworkManager does ([`follow`]). A server with an address for each link tells the client of all.
-//! 3. `default`: neither end tells of an address or opens a subflow, as the out-of-tree implementation's path manager of this name.
+//! 2. `fullmesh`: each link's address is an endpoint at the client; one that comes is added and one that goes removed,
+//!    as NetworkManager does ([`follow`]). A server with an address for each link tells the client of all.
+//! 3. `default`: neither end tells of an address or opens a subflow, as the out-of-tree implementation's path manager
+//!    of this name.
 //! 4. `ndiffports`: the userspace path manager opens more subflows between the addresses of the first ([`ndiffports`]).
 
 use hawser_wire::Namespace;

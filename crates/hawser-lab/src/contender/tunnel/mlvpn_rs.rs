@@ -1,8 +1,8 @@
-//! mlvpn-rs: links weighed by what it measures, order restored within a window. Its configuration: mlvpn.toml.example of
-//! the project. Keys are Curve25519's, in base64, as Hawser's own are.
+//! mlvpn-rs: links weighed by what it measures, order restored within a window. Its configuration: mlvpn.toml.example
+//! of the project. Keys are Curve25519's, in base64, as Hawser's own are.
 //!
-//! It refuses to be root: setpriv(1) gives it the capabilities of the project's systemd unit, and lets it read our files
-//! and /dev/net/tun, which may be root's alone.
+//! It refuses to be root: setpriv(1) gives it the capabilities of the project's systemd unit, and lets it read our
+//! files and /dev/net/tun, which may be root's alone.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! Other tunnels, as contenders: programs at both ends that make a TUN device.
 //!
-//! 1. The program is found: by the option `program`, by the variable HAWSER_LAB_NAME, on the PATH. Without it the contender
-//!    is skipped by name.
+//! 1. The program is found: by the option `program`, by the variable HAWSER_LAB_NAME, on the PATH. Without it the
+//!    contender is skipped by name.
 //! 2. Its adapter writes configurations to a folder, and starts it at both ends.
 //! 3. Devices get addresses, and routes to hosts of LANs, where the adapter leaves that to us.
 //! 4. Pings until one is answered and every link that the adapter uses has carried something both ways.
@@ -105,7 +105,8 @@ impl Ground<'_> {
         [Some(self.tun), self.hosts].iter().flatten().map(|ends| host(end(ends))).collect()
     }
 
-    /// Step 3: brings an end's device up with its address, once it is there, and sends what is for the far host into it.
+    /// Step 3: brings an end's device up with its address, once it is there, and sends what is for the far host into
+    /// it.
     fn configure(&self, role: &'static str, device: &str, pair: &mut Pair) -> Result<(), LabError> {
         pair.bring_up(role, self.namespace(role), device)?;
         let (own, far) =

@@ -1,8 +1,8 @@
 //! mqvpn: IP over multipath QUIC (MASQUE, RFC 9484). Its configuration: the project's guide.
 //!
 //! The remote end gives addresses out of its pool, the first to us; it takes packets from nobody else, so that hosts of
-//! a LAN cannot use it. Its TCP lane (`hybrid`) is for what lies behind the remote end: the server has an address beside
-//! the pool, which the remote end's policy has to allow.
+//! a LAN cannot use it. Its TCP lane (`hybrid`) is for what lies behind the remote end: the server has an address
+//! beside the pool, which the remote end's policy has to allow.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;

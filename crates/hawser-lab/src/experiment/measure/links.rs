@@ -1,11 +1,11 @@
 //! What the links carried, as their interfaces count it.
 //!
-//! 1. While the workload runs, a thread reads every link's counters ten times a second from its start on, and what programs
-//!    have cost, once the workload's first seconds are over that shall not count.
-//! 2. What a link delivered in each step is its line, for either direction; its part of all that was delivered its share;
-//!    the mean of what it delivered in the workload's directions a figure of its own.
-//! 3. After events: how long it takes until each link carries what it did before; what it was handed in the seconds before
-//!    the first event and before the end.
+//! 1. While the workload runs, a thread reads every link's counters ten times a second from its start on, and what
+//!    programs have cost, once the workload's first seconds are over that shall not count.
+//! 2. What a link delivered in each step is its line, for either direction; its part of all that was delivered its
+//!    share; the mean of what it delivered in the workload's directions a figure of its own.
+//! 3. After events: how long it takes until each link carries what it did before; what it was handed in the seconds
+//!    before the first event and before the end.
 //! 4. What both ends handed to the links, over what the application got, is the overhead.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -186,8 +186,8 @@ pub fn carried(names: &[&str], carried: &Carried, sends: Sends, after: Duration)
     findings
 }
 
-/// Step 3: packets a second that were handed to each link, the busier way, and the bytes of one in the mean; in the seconds
-/// before the first event, and in those before the end.
+/// Step 3: packets a second that were handed to each link, the busier way, and the bytes of one in the mean; in the
+/// seconds before the first event, and in those before the end.
 pub fn handed(names: &[&str], carried: &Carried, events: &[Event]) -> Findings {
     let mut findings = Findings::default();
     let Some(first) = events.first() else { return findings };
@@ -223,7 +223,8 @@ pub fn overhead(carried: &Carried, workload: &Findings) -> Option<f64> {
     Some((number(sent) / got - 1.0) * PERCENT)
 }
 
-/// What the application got from some time on, and the load beside it: goodput over time, or where there is none its mean.
+/// What the application got from some time on, and the load beside it: goodput over time, or where there is none its
+/// mean.
 pub fn application_bytes(workload: &Findings, time: Duration, after: Duration) -> Option<f64> {
     let of = |name: &str| match workload.lines.iter().find(|line| line.name == name && line.link.is_none()) {
         Some(line) => Some(line.from(after).iter().sum::<f64>() * line.step_s),

@@ -1,7 +1,8 @@
 //! What processes that take no part have cost: on a shared machine their work is not the tunnel's.
 //!
-//! Kernel threads are no strangers: they forward for us. A process that ended counts through its parent, where that waited for it.
-//! One that ended otherwise takes its past with it, and the sum may fall: then nothing is known, and nothing is taken off.
+//! Kernel threads are no strangers: they forward for us. A process that ended counts through its parent, where that
+//! waited for it. One that ended otherwise takes its past with it, and the sum may fall: then nothing is known, and
+//! nothing is taken off.
 
 use std::fs;
 use std::time::Duration;
@@ -10,8 +11,8 @@ use crate::error::LabError;
 
 /// The parent of all kernel threads. Source: kernel/kthread.c, kthreadd.
 const KTHREADD: u32 = 2;
-/// Fields of /proc/PID/stat, counted from the field after the name (the third): parent, and user and system time, own and of
-/// children that ended. Source: proc_pid_stat(5).
+/// Fields of /proc/PID/stat, counted from the field after the name (the third): parent, and user and system time, own
+/// and of children that ended. Source: proc_pid_stat(5).
 const PARENT: usize = 4 - 3;
 const TIMES: std::ops::RangeInclusive<usize> = 14 - 3..=17 - 3;
 /// /proc counts in hundredths of a second (USER_HZ, 100 on every Linux architecture in use).

@@ -1,9 +1,10 @@
-//! What the contender's programs cost, and the machine meanwhile: processor time, context switches, memory, between two looks.
+//! What the contender's programs cost, and the machine meanwhile: processor time, context switches, memory, between two
+//! looks.
 //!
 //! 1. Before the workload: memory while idle. 2. As its costs begin to count, and 3. at its end: processor time.
 //!
-//! The kernel's share of forwarding (softirqs, the hosts' TCP) shows in the machine's time alone. What processes that take no part
-//! do meanwhile is taken off, and told.
+//! The kernel's share of forwarding (softirqs, the hosts' TCP) shows in the machine's time alone. What processes that
+//! take no part do meanwhile is taken off, and told.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +20,8 @@ use crate::experiment::Findings;
 /// Bytes in a gigabyte, and in a mebibyte.
 const GIGA: f64 = 1e9;
 const MEBI: f64 = 1024.0 * 1024.0;
-/// By how much a process's times in ticks may differ from what its threads ran: two counts between two looks, 10 ms each.
+/// By how much a process's times in ticks may differ from what its threads ran: two counts between two looks, 10 ms
+/// each.
 const TICKS: Duration = Duration::from_millis(40);
 /// Of a whole.
 const PERCENT: f64 = 100.0;
@@ -213,7 +215,8 @@ mod tests {
         assert!((metrics["cpu_s_per_gb"] - by_role).abs() < 1e-9, "{metrics:?}");
         assert!(metrics["memory_most_mib"] >= metrics["memory_idle_mib"], "{metrics:?}");
         assert!(metrics["program_mib"] > 0.1, "{metrics:?}");
-        // The kernel counts the machine's time in ticks, and others' exactly: beside others nothing may be left in so short a time.
+        // The kernel counts the machine's time in ticks, and others' exactly: beside others nothing may be left in so
+        // short a time.
         assert!(metrics.contains_key("machine_s_per_gb"), "{metrics:?}");
         assert!(!costs.findings(None).metrics.contains_key("cpu_local_s_per_gb"), "nothing was got");
         assert!(Costs::default().findings(Some(1.0)).metrics.is_empty());

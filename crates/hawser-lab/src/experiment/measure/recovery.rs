@@ -1,10 +1,13 @@
 //! How long goodput takes to come back after what happened to the links.
 //!
-//! 1. What it was is the mean over the second before the first event; what remained, the mean over the run's last second.
+//! 1. What it was is the mean over the second before the first event; what remained, the mean over the run's last
+//!    second.
 //! 2. It is back once the mean over the quarter second that follows is 90 % of the lesser of the two.
 //! 3. After a handover, the longest time without a byte is how long it took.
-//! 4. Between the first event and the last, and from there on: the longest time without a byte, and pings that were lost.
-//! 5. After each event: goodput once there was time to adapt. After the last: when a second brings what two brought before.
+//! 4. Between the first event and the last, and from there on: the longest time without a byte, and pings that were
+//!    lost.
+//! 5. After each event: goodput once there was time to adapt. After the last: when a second brings what two brought
+//!    before.
 
 use crate::experiment::{Findings, Line};
 use crate::scenario::{Event, Happening};
@@ -19,7 +22,8 @@ const BEFORE_S: f64 = 1.0;
 const BACK: f64 = 0.9;
 /// Seconds over which it must be: longer than what a burst from a reordering buffer lasts.
 const WINDOW_S: f64 = 0.25;
-/// Goodput that counts as what it was, the seconds over which it must be, and those that it is held against. Source: as above.
+/// Goodput that counts as what it was, the seconds over which it must be, and those that it is held against. Source: as
+/// above.
 const WHOLE: f64 = 0.95;
 const WHOLE_S: f64 = 1.0;
 const WAS_S: f64 = 2.0;

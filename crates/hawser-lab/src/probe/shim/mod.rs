@@ -31,8 +31,8 @@ const DELAY: Duration = Duration::from_millis(10);
 const QUEUE: Duration = Duration::from_millis(100);
 /// What of a stream's start is not counted.
 const WARM: Duration = Duration::from_secs(3);
-/// Bytes of an IP packet on a link, of IP and UDP in it, of SCION's headers but for the path and of UDP in SCION with IPv4 hosts; of a
-/// path its meta, info and hop fields. Source: crates/hawser-shim/README.md, "What it costs".
+/// Bytes of an IP packet on a link, of IP and UDP in it, of SCION's headers but for the path and of UDP in SCION with
+/// IPv4 hosts; of a path its meta, info and hop fields. Source: crates/hawser-shim/README.md, "What it costs".
 const IP_PACKET: f64 = 1500.0;
 const OUTER: f64 = 28.0;
 const ADDRESSES: f64 = 36.0;
@@ -40,7 +40,8 @@ const INNER_UDP: f64 = 8.0;
 const META: f64 = 4.0;
 const INFO: f64 = 8.0;
 const HOP: f64 = 12.0;
-/// Before the TCP options of a compact datagram, with what is kept free; and MPTCP's options with timestamps. Source: as above.
+/// Before the TCP options of a compact datagram, with what is kept free; and MPTCP's options with timestamps. Source:
+/// as above.
 const COMPACT: f64 = 22.0;
 const OPTIONS: f64 = 40.0;
 /// TCP's header before its options, where TCP is SCION's layer 4. Source: RFC 9293 section 3.1.

@@ -1,8 +1,8 @@
 //! What several paths carry together.
 //!
 //! 1. Four disjoint paths: one stream must have most of their sum.
-//! 2. Of three paths two share a link and are the faster ones. Two are chosen by latency: together they carry what one does, and the
-//!    status says that they share. Two are chosen by what they share: they carry twice as much.
+//! 2. Of three paths two share a link and are the faster ones. Two are chosen by latency: together they carry what one
+//!    does, and the status says that they share. Two are chosen by what they share: they carry twice as much.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What passes the first link of a path of three hops for a file, in the direction of the data: in datagrams, and where TCP is
-//! SCION's layer 4.
+//! What passes the first link of a path of three hops for a file, in the direction of the data: in datagrams, and where
+//! TCP is SCION's layer 4.
 
 use hawser_scion::select::Criterion;
 use hawser_wire::Capture;

@@ -1,7 +1,8 @@
 //! A file over the bulk protocol: one session, however many connections others are given.
 //!
-//! 1. The receiver takes it into a folder in memory, where it gets its name when its digest is right; then, when nobody counts
-//!    any more, it becomes the file that is asked for. 2. The sender counts from the first initiation to the receiver's result.
+//! 1. The receiver takes it into a folder in memory, where it gets its name when its digest is right; then, when nobody
+//!    counts any more, it becomes the file that is asked for. 2. The sender counts from the first initiation to the
+//!    receiver's result.
 
 use std::fs::File;
 use std::io;

@@ -1,8 +1,9 @@
-//! Hawser's own ends: what `hawser scion blast` does. They are told what the programs over snet are told, in the same words.
+//! Hawser's own ends: what `hawser scion blast` does. They are told what the programs over snet are told, in the same
+//! words.
 //!
 //! 1. [`Task::run`] opens a connection or socket for each port, and says `ready`.
-//! 2. `packets`: of one size, as fast as it goes or at a rate. `file`: over QUIC, a piece for each connection; `bulk`: over the
-//!    bulk protocol; `stream`: over TCP, where a tunnel is what is measured.
+//! 2. `packets`: of one size, as fast as it goes or at a rate. `file`: over QUIC, a piece for each connection; `bulk`:
+//!    over the bulk protocol; `stream`: over TCP, where a tunnel is what is measured.
 //! 3. At the end a line of JSON says what was done and what it cost ([`Count`]).
 
 mod bulk;

@@ -1,7 +1,8 @@
 //! A file over streams of TCP, as they go through a tunnel: one piece of it for each connection.
 //!
 //! 1. The receiver listens on a port for each connection, and knows by it which piece comes.
-//! 2. The sender connects, sends its piece, ends its side, and waits until the receiver ends the other: it has all of it.
+//! 2. The sender connects, sends its piece, ends its side, and waits until the receiver ends the other: it has all of
+//!    it.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};

@@ -1,7 +1,8 @@
 //! A download over HTTP/3, by an independent QUIC (quinn) inside whatever carries it.
 //!
 //! 1. Server and client are threads of their own namespaces; they shake hands before anything is measured.
-//! 2. From the start on the client gets one resource: of this many bytes, or one that does not end before the time does.
+//! 2. From the start on the client gets one resource: of this many bytes, or one that does not end before the time
+//!    does.
 //! 3. Every part is noted as it comes. A connection that breaks is a finding.
 //! 4. At the end the server tells what its QUIC lost; its congestion control is what was asked for, or nothing counts.
 

@@ -1,5 +1,5 @@
-//! What the kernel lets through to a raw socket: packets whose payload begins as a datagram of Hawser does (docs/wire.md:
-//! the type in the high half of the first byte, 1 to 4, and no flag below).
+//! What the kernel lets through to a raw socket: packets whose payload begins as a datagram of Hawser does
+//! (docs/wire.md: the type in the high half of the first byte, 1 to 4, and no flag below).
 //!
 //! ```text
 //!   IPv4: x = length of the IP header; a = first byte behind it     IPv6: a = first byte
@@ -40,7 +40,8 @@ pub fn attach(socket: &Socket, v4: bool) -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The instructions (linux/bpf_common.h): over IPv4 the kernel shows the packet from its IP header, else from its payload.
+/// The instructions (linux/bpf_common.h): over IPv4 the kernel shows the packet from its IP header, else from its
+/// payload.
 fn program(v4: bool) -> Vec<libc::sock_filter> {
     let op = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
     let mut program = Vec::new();

@@ -28,9 +28,9 @@ impl IpProtocol {
     /// For experiments (RFC 3692 section 2.1): nobody else's by right.
     pub const EXPERIMENT: IpProtocol = IpProtocol(253);
 
-    /// Those that a kernel or its users have other plans for (IANA, protocol numbers): IPv6's hop-by-hop options, ICMP, IGMP,
-    /// IPv4 in IP, TCP, UDP, IPv6 in IP, IPv6's routing and fragment headers, GRE, ESP, AH, ICMPv6, no next header, destination
-    /// options, SCTP, UDP-Lite, and what a raw socket takes for all of them.
+    /// Those that a kernel or its users have other plans for (IANA, protocol numbers): IPv6's hop-by-hop options, ICMP,
+    /// IGMP, IPv4 in IP, TCP, UDP, IPv6 in IP, IPv6's routing and fragment headers, GRE, ESP, AH, ICMPv6, no next
+    /// header, destination options, SCTP, UDP-Lite, and what a raw socket takes for all of them.
     const TAKEN: [u8; 18] = [0, 1, 2, 4, 6, 17, 41, 43, 44, 47, 50, 51, 58, 59, 60, 132, 136, 255];
 
     /// The protocol of this number, if it is free to be used.
@@ -107,8 +107,8 @@ impl AsFd for IpLink {
     }
 }
 
-/// Bytes of the IPv4 header that a raw socket gives before the payload (RFC 791 section 3.1: its length, in 32-bit words, is
-/// in the low half of the first byte); `None` where that cannot be.
+/// Bytes of the IPv4 header that a raw socket gives before the payload (RFC 791 section 3.1: its length, in 32-bit
+/// words, is in the low half of the first byte); `None` where that cannot be.
 pub(super) fn header_len(packet: &[u8]) -> Option<usize> {
     let len = usize::from(packet.first()? & 0x0f) * 4;
     (len >= HEADROOM_V4 && len < packet.len()).then_some(len)

@@ -1,6 +1,7 @@
 //! Connections that a listening link accepts.
 //!
-//! 1. [`TcpLink::accept`]: as many as the limits let in (`accept_limit.rs`); none for a while where descriptors run out.
+//! 1. [`TcpLink::accept`]: as many as the limits let in (`accept_limit.rs`); none for a while where descriptors run
+//!    out.
 //! 2. One that finds no place is reset: too many wait for their first proof, or one address has too many.
 //! 3. [`TcpLink::begin_tls`] hands a stream that wants TLS to the acceptor's thread (`tls_acceptor.rs`), and
 //!    [`TcpLink::take_finished`] takes it back.
@@ -18,8 +19,8 @@ use super::stream::Stream;
 use super::tls_acceptor::TlsAcceptor;
 use super::{LISTENER, PENDING_MAX, StreamNews, TLS_ACCEPTOR, TcpLink};
 
-/// Streams that a link has at most, proven ones included: a few for each of 200 peers, and a bound of memory. And no more than
-/// half of the descriptors that the process may have, so that some are left for all else.
+/// Streams that a link has at most, proven ones included: a few for each of 200 peers, and a bound of memory. And no
+/// more than half of the descriptors that the process may have, so that some are left for all else.
 const STREAMS_MAX: usize = 1024;
 /// Of them with one address: a peer has one for each of its links, and several peers may share an address.
 const STREAMS_OF_ONE: usize = 128;

@@ -1,7 +1,8 @@
 //! How many connections a second a listener accepts, in all and from each address.
 //!
 //! A connection costs little, but thousands a second would keep the packet thread busy with nothing else.
-//! 1. [`AcceptLimit::pause_until`] bounds them in all; the others wait in the kernel's backlog, and are refused when that is full.
+//! 1. [`AcceptLimit::pause_until`] bounds them in all; the others wait in the kernel's backlog, and are refused when
+//!    that is full.
 //! 2. [`AcceptLimit::admits`] bounds them by address; what is above that is closed at once.
 
 use std::collections::HashMap;
@@ -13,7 +14,8 @@ use super::PENDING_MAX;
 
 /// Connections accepted in all. A thousand a second cost the thread a hundredth of its time.
 const ALL: Pace = Pace { interval: Duration::from_millis(1), burst: PENDING_MAX as u32 };
-/// From one address: a peer opens one for each of its links, and again when they break; several share an address behind a NAT.
+/// From one address: a peer opens one for each of its links, and again when they break; several share an address behind
+/// a NAT.
 const ONE: Pace = Pace { interval: Duration::from_millis(50), burst: 2 * PENDING_MAX as u32 };
 /// Addresses that are remembered. Where more come at once, the others share one bucket.
 const ADDRESSES_MAX: usize = 256;

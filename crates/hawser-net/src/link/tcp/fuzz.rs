@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 /// Bytes of the datagrams that records may have here.
 const SIZES: RangeInclusive<usize> = 1..=1_500;
 
-/// Any bytes as a stream: the records that are read of it are what its beginning is written as, and what is left is less than a
-/// record, or none.
+/// Any bytes as a stream: the records that are read of it are what its beginning is written as, and what is left is
+/// less than a record, or none.
 pub fn records(bytes: &[u8]) {
     let (mut rest, mut written) = (bytes, Vec::new());
     loop {

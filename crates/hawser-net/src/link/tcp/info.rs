@@ -17,8 +17,8 @@ const NOTSENT_BYTES: usize = 144;
 const DELIVERY_RATE: usize = 160;
 const INFO_BYTES: usize = 168;
 
-/// What was sent and not acknowledged for so long ends a stream (RFC 5482): by then the path is long down, and a new stream
-/// finds the way sooner than a retransmission that waits ever longer.
+/// What was sent and not acknowledged for so long ends a stream (RFC 5482): by then the path is long down, and a new
+/// stream finds the way sooner than a retransmission that waits ever longer.
 const USER_TIMEOUT: Duration = Duration::from_secs(3);
 /// An idle stream is asked after this often: a peer that vanished without a word is noticed.
 const KEEPALIVE: Duration = Duration::from_secs(10);
@@ -64,8 +64,8 @@ impl Info {
     }
 }
 
-/// Sets what every stream has: no waiting for more to fill a segment, a bound on the time without acknowledgement, and a
-/// congestion control where one is asked for.
+/// Sets what every stream has: no waiting for more to fill a segment, a bound on the time without acknowledgement, and
+/// a congestion control where one is asked for.
 pub(super) fn prepare(socket: &Socket, congestion: Option<&str>) -> Result<(), LinkError> {
     let failed = |step| move |source| LinkError::Socket { step, source };
     socket.set_nonblocking(true).map_err(failed("set non-blocking"))?;

@@ -4,7 +4,8 @@
 //! 2. [`TcpLink::has_room`] asks whether something may go to an address; a link that calls, calls it then.
 //! 3. [`Link::recv`]: connections come (`accept.rs`), are answered or break; whole records become runs (`receive.rs`).
 //! 4. [`Link::send`]: each piece becomes records on the stream to its address (`stream.rs`).
-//! 5. [`TcpLink::news`] tells which streams came and went, and how much each takes now, so that nothing queues in a socket.
+//! 5. [`TcpLink::news`] tells which streams came and went, and how much each takes now, so that nothing queues in a
+//!    socket.
 //! 6. [`TcpLink::on_timer`] ends what was silent, or did not prove itself, for too long.
 
 mod accept;
@@ -195,7 +196,8 @@ impl TcpLink {
         }
     }
 
-    /// Step 5: what became of the streams since this was last asked, and how much those take that something was sent on.
+    /// Step 5: what became of the streams since this was last asked, and how much those take that something was sent
+    /// on.
     pub fn news(&mut self) -> Option<StreamNews> {
         while let Some(key) = self.stale.pop() {
             let Some(stream) = self.streams.get_mut(&key).filter(|stream| stream.stale) else { continue };

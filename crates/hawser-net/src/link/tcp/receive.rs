@@ -3,8 +3,8 @@
 //! 1. What an earlier call left over goes first. 2. One look at which sockets are ready. 3. The listening one gives
 //!    connections, and the TLS acceptor those whose handshake is over (`accept.rs`).
 //! 4. A call is answered; a full stream takes more; a stream is read, once.
-//! 5. Whole records become runs of equal datagrams; the rest of a record waits for its end. A stream that brings something
-//!    else ends.
+//! 5. Whole records become runs of equal datagrams; the rest of a record waits for its end. A stream that brings
+//!    something else ends.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -118,8 +118,8 @@ fn hand_out(link: &mut TcpLink, batch: &mut RecvBatch, mut runs: usize) -> usize
     runs
 }
 
-/// The first records of `bytes` that are one run, without their lengths into `buffer`: the bytes taken, and the size of each
-/// datagram and of all of them; none where no whole record is there.
+/// The first records of `bytes` that are one run, without their lengths into `buffer`: the bytes taken, and the size of
+/// each datagram and of all of them; none where no whole record is there.
 fn one_run(
     bytes: &[u8],
     sizes: &std::ops::RangeInclusive<usize>,

@@ -26,8 +26,8 @@ pub(super) struct Opened {
     pub(super) epoll: OwnedFd,
 }
 
-/// Opens what a link needs before there is any stream. A link that calls tries its options out, so that what is wrong with
-/// them is told now.
+/// Opens what a link needs before there is any stream. A link that calls tries its options out, so that what is wrong
+/// with them is told now.
 pub(super) fn open(opts: &TcpOpts) -> Result<Opened, LinkError> {
     let (socket, index) = bound(opts, opts.local)?;
     let epoll = epoll::create(CreateFlags::CLOEXEC)

@@ -17,8 +17,9 @@ use super::records::{LENGTH_BYTES, length_of};
 use super::tls::{FIRST_BYTE, Party, Tls};
 use super::{CALL, PROOF, SILENCE, StreamRoom};
 
-/// What may wait in the socket unsent, so that the kernel always has something to send until this thread comes again: this
-/// long at the rate that is delivered, within these bounds in bytes. What waits longer is to wait in the portal's own queue.
+/// What may wait in the socket unsent, so that the kernel always has something to send until this thread comes again:
+/// this long at the rate that is delivered, within these bounds in bytes. What waits longer is to wait in the portal's
+/// own queue.
 const AHEAD: Duration = Duration::from_millis(2);
 const AHEAD_LEAST: usize = 16 << 10;
 const AHEAD_MOST: usize = 512 << 10;

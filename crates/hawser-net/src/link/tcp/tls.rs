@@ -1,8 +1,9 @@
-//! A stream inside TLS 1.3 (RFC 8446), for networks that let nothing else pass: camouflage. Nothing is asked of the certificate,
-//! which each listener makes for itself: what is inside is sealed, and its sender proven, by Hawser's own handshake.
+//! A stream inside TLS 1.3 (RFC 8446), for networks that let nothing else pass: camouflage. Nothing is asked of the
+//! certificate, which each listener makes for itself: what is inside is sealed, and its sender proven, by Hawser's own
+//! handshake.
 //!
-//! 1. The side that calls asks for a name, or for none. 2. Both write records into the session, and what comes out of it to
-//!    the socket; received bytes go the other way.
+//! 1. The side that calls asks for a name, or for none. 2. Both write records into the session, and what comes out of
+//!    it to the socket; received bytes go the other way.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::IpAddr;
@@ -26,10 +27,11 @@ use super::{tls_certificate, tls_provider};
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 /// The name in a listener's certificate.
 pub(super) const OWN_NAME: &str = "localhost";
-/// The first byte of a stream inside TLS: a handshake record (RFC 8446 section 5.1). A plain record that began so would be
-/// longer than any is.
+/// The first byte of a stream inside TLS: a handshake record (RFC 8446 section 5.1). A plain record that began so would
+/// be longer than any is.
 pub(super) const FIRST_BYTE: u8 = 0x16;
-/// A record of TLS is opened only when all of it came: short ones cost 22 bytes each and make a slow path wait less, in bytes.
+/// A record of TLS is opened only when all of it came: short ones cost 22 bytes each and make a slow path wait less, in
+/// bytes.
 const RECORD_MOST: usize = 4096;
 
 /// What a link's streams begin TLS with. Made once for a link; shared by its streams.
@@ -172,8 +174,8 @@ impl Tls {
     }
 }
 
-/// Takes any certificate, and any signature by it: a signature by nobody's key says nothing. Who the other side is, Hawser's
-/// handshake inside tells. Has no state.
+/// Takes any certificate, and any signature by it: a signature by nobody's key says nothing. Who the other side is,
+/// Hawser's handshake inside tells. Has no state.
 #[derive(Debug)]
 struct Anybody;
 

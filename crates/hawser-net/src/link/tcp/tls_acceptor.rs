@@ -1,9 +1,11 @@
-//! TLS handshakes of accepted streams, on a thread of their own: each costs a signature, and strangers may ask for thousands.
+//! TLS handshakes of accepted streams, on a thread of their own: each costs a signature, and strangers may ask for
+//! thousands.
 //!
 //! 1. [`TlsAcceptor::accept`] hands a stream over; its link keeps a count of such streams, and nothing else of them.
-//! 2. The thread answers the handshake. After each step it sleeps four times as long, so that it has a fifth of a processor at
-//!    most.
-//! 3. [`TlsAcceptor::finished`] gives the stream back with its keys agreed, or says that it failed. An eventfd tells of either.
+//! 2. The thread answers the handshake. After each step it sleeps four times as long, so that it has a fifth of a
+//!    processor at most.
+//! 3. [`TlsAcceptor::finished`] gives the stream back with its keys agreed, or says that it failed. An eventfd tells of
+//!    either.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

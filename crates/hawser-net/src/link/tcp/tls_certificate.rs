@@ -1,5 +1,5 @@
-//! A listener's key and certificate: signed by ECDSA with P-256, which whoever speaks TLS 1.3 offers (RFC 8446 section 9.1). Nobody
-//! verifies it, and nobody else sees it.
+//! A listener's key and certificate: signed by ECDSA with P-256, which whoever speaks TLS 1.3 offers (RFC 8446
+//! section 9.1). Nobody verifies it, and nobody else sees it.
 
 use std::io;
 

@@ -1,5 +1,5 @@
-//! A listener's key and certificate where the binary is to be small, as a router's: signed by Ed25519 (RFC 8032). Other portals offer
-//! it; who does not, as some browsers, gets an alert.
+//! A listener's key and certificate where the binary is to be small, as a router's: signed by Ed25519 (RFC 8032). Other
+//! portals offer it; who does not, as some browsers, gets an alert.
 
 use std::io;
 

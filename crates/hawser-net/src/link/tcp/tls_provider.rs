@@ -1,4 +1,5 @@
-//! What TLS is made of here, where it is camouflage: few algorithms, so that a router's binary has no more than what is used.
+//! What TLS is made of here, where it is camouflage: few algorithms, so that a router's binary has no more than what is
+//! used.
 //!
 //! 1. A hello names the groups and signatures that rustls names by itself, and looks like any other of rustls.
 //! 2. Keys are agreed on by X25519 alone (RFC 7748), which each hello has a share for.
@@ -98,7 +99,8 @@ mod tests {
     use super::super::tls_certificate::certified_key;
     use super::*;
 
-    /// What a hello says, by extension (RFC 8446 section 4.1.2), whose order rustls shuffles; the share of a key is left out.
+    /// What a hello says, by extension (RFC 8446 section 4.1.2), whose order rustls shuffles; the share of a key is
+    /// left out.
     fn hello(of: CryptoProvider) -> (Vec<u8>, BTreeMap<u16, Vec<u8>>) {
         const RECORD_AND_HANDSHAKE: usize = 5 + 4;
         const VERSION_AND_RANDOM: usize = 2 + 32;

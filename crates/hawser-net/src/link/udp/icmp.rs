@@ -1,9 +1,9 @@
 //! Unauthenticated ICMP errors (IP_RECVERR), and when a socket ignores them.
 //!
-//! Whoever knows a socket's port can forge ICMP errors for any remote address. Each fails the socket's next system call, and
-//! fills its error queue.
-//! 1. [`IcmpErrors::on_error`]: each error takes a token; where none is left, the socket ignores ICMP for a moment, and the
-//!    kernel drops errors at no cost of ours.
+//! Whoever knows a socket's port can forge ICMP errors for any remote address. Each fails the socket's next system
+//! call, and fills its error queue.
+//! 1. [`IcmpErrors::on_error`]: each error takes a token; where none is left, the socket ignores ICMP for a moment, and
+//!    the kernel drops errors at no cost of ours.
 //! 2. [`IcmpErrors::ignore`]: what a system call says meanwhile is about the datagram at hand, and no other.
 //! 3. [`IcmpErrors::resume`] when the moment is over. The search for the path's MTU finds what was missed (RFC 8899).
 
@@ -15,7 +15,8 @@ use socket2::Socket;
 use super::super::token_bucket::{Pace, TokenBucket};
 use super::socket::set_int;
 
-/// Errors that are read: a burst of more than a portal has paths, then more than a router sends to one host (RFC 1812 section
+/// Errors that are read: a burst of more than a portal has paths, then more than a router sends to one host (RFC 1812
+/// section
 /// 4.3.2.8).
 const READ: Pace = Pace { interval: Duration::from_millis(50), burst: 64 };
 /// How long ICMP is ignored.

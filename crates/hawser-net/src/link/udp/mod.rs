@@ -4,8 +4,8 @@
 //! 2. [`Link::recv`]: one `recvmmsg` (`receive.rs`); control messages say what came (`control.rs`).
 //! 3. [`Link::send`]: `sendmmsg` until the batch is empty or the socket is full (`transmit.rs`).
 //! 4. A kernel or device that refuses trains gets single datagrams, from then on.
-//! 5. [`Link::next_error`]: the socket's error queue, one error a call (`receive.rs`); after too many, ICMP is ignored for a
-//!    moment (`icmp.rs`).
+//! 5. [`Link::next_error`]: the socket's error queue, one error a call (`receive.rs`); after too many, ICMP is ignored
+//!    for a moment (`icmp.rs`).
 
 mod control;
 mod icmp;

@@ -2,10 +2,11 @@
 //!
 //! 1. Put the next pieces of the batch (trains, or single datagrams) into one `sendmmsg`.
 //! 2. What went leaves the batch; the kernel stops at the first piece it refuses.
-//! 3. That piece, now first, gives its reason: a full socket ends the call; trains refused are sent as single datagrams;
-//!    anything else gives the entry up, and the next is tried.
-//! 4. With IP_RECVERR an ICMP error, forged or not, about any datagram fails whichever call comes next. What may be such an
-//!    error is passed over once; a second time the socket ignores ICMP first, so that a third is about this datagram.
+//! 3. That piece, now first, gives its reason: a full socket ends the call; trains refused are sent as single
+//!    datagrams; anything else gives the entry up, and the next is tried.
+//! 4. With IP_RECVERR an ICMP error, forged or not, about any datagram fails whichever call comes next. What may be
+//!    such an error is passed over once; a second time the socket ignores ICMP first, so that a third is about this
+//!    datagram.
 
 use std::io;
 use std::mem;
@@ -134,9 +135,9 @@ fn send_pieces(link: &UdpLink, batch: &SendBatch, most: usize, trains: bool) -> 
     if count == 0 {
         return Sent::Nothing;
     }
-    // The system call itself: musl's function of the name sends one message at a time.
-    // SAFETY: every pointer in the first `count` messages leads to memory that outlives the call
-    // and is as long as the length beside it says; the kernel only reads it. Padding is zero, as the kernel's layout wants it.
+    // The system call itself: musl's function of the name sends one message at a time. SAFETY: every pointer in the
+    // first `count` messages leads to memory that outlives the call and is as long as the length beside it says; the
+    // kernel only reads it. Padding is zero, as the kernel's layout wants it.
     let sent = unsafe {
         libc::syscall(libc::SYS_sendmmsg, link.socket.as_raw_fd(), messages.as_mut_ptr(), count, libc::MSG_DONTWAIT)
     };

@@ -8,7 +8,8 @@ pub use super::netns::Netns;
 
 /// Changes with every boot, before which process ids and namespaces mean nothing (random(4)).
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-/// Place of the start time among the fields after the command name in /proc/PID/stat: field 22, and that name is field 2 (proc_pid_stat(5)).
+/// Place of the start time among the fields after the command name in /proc/PID/stat: field 22, and that name is field
+/// 2 (proc_pid_stat(5)).
 const START_TIME_AFTER_NAME: usize = 19;
 
 /// A process that has or had a journal. There is no default.

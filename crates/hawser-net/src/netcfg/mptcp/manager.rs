@@ -42,7 +42,8 @@ impl PathManager {
     /// Adds an endpoint. Connections that live learn of it at once.
     ///
     /// # Errors
-    /// [`NetConfigError::MissingFeature`] for a flag that this kernel is too old for; `EEXIST` where the address is one.
+    /// [`NetConfigError::MissingFeature`] for a flag that this kernel is too old for; `EEXIST` where the address is
+    /// one.
     pub fn add(&self, new: &MptcpEndpoint) -> Result<(), NetConfigError> {
         if let Some(feature) = new.flags.missing(Release::running()) {
             return Err(NetConfigError::lacking("add", new.to_string(), feature));
@@ -50,7 +51,8 @@ impl PathManager {
         self.ask("add", new.to_string(), ADD_ADDR, &endpoint(new, None)).map(drop)
     }
 
-    /// Removes an endpoint, and the subflows from it; peers are told. False where there is none of its address and port.
+    /// Removes an endpoint, and the subflows from it; peers are told. False where there is none of its address and
+    /// port.
     ///
     /// # Errors
     /// What the kernel says.
@@ -71,8 +73,8 @@ impl PathManager {
         self.ask("remove", "all mptcp endpoints".into(), FLUSH_ADDRS, &Attributes::default()).map(drop)
     }
 
-    /// Makes an endpoint a backup, or none any more, and its subflows too: peers are told. The flag that says whether it
-    /// reaches every address of the peer can be changed alike, since linux 5.18.
+    /// Makes an endpoint a backup, or none any more, and its subflows too: peers are told. The flag that says whether
+    /// it reaches every address of the peer can be changed alike, since linux 5.18.
     ///
     /// # Errors
     /// [`NetConfigError::MissingFeature`] before linux 5.12; what the kernel says.

@@ -1,7 +1,9 @@
-//! Links of every interface (`interface = "*"`): each interface by which an endpoint can be reached becomes a link of its own.
+//! Links of every interface (`interface = "*"`): each interface by which an endpoint can be reached becomes a link of
+//! its own.
 //!
 //! 1. An interface is taken when it is up, has an address of an endpoint's IP version and a route to that endpoint.
-//! 2. It stays a link, as any other, while it exists: a carrier or an address that is gone for a moment costs no session.
+//! 2. It stays a link, as any other, while it exists: a carrier or an address that is gone for a moment costs no
+//!    session.
 //! 3. Never taken are the tunnel itself, the loopback, what `exclude` names, and what another `[[link]]` names.
 
 use std::collections::BTreeSet;

@@ -6,8 +6,8 @@
 //!   32765  not from all fwmark MARK lookup TABLE            the rest goes by the tunnel: TABLE has its default route
 //!   32766  from all lookup main                             the links' own traffic, by MARK, goes on to here
 //! ```
-//! With `answer_by_link`, `from ADDRESS lookup main` stands beside the first for each address of a link: who calls this host
-//! there is answered as before.
+//! With `answer_by_link`, `from ADDRESS lookup main` stands beside the first for each address of a link: who calls this
+//! host there is answered as before.
 //!
 //! Rules of others that mean something particular stay before these, and also hold for the links' traffic
 //! (`hawser_net::netcfg::Rtnl::place_for_rules`).
@@ -37,7 +37,8 @@ pub struct Places {
     answering: Vec<IpNet>,
     /// Rules lead some packets past the tunnel, or did: such flows end by the way that they began by.
     direct: bool,
-    /// The IP versions that have no default route by the tunnel, where nothing may go past it: with the place for such packets.
+    /// The IP versions that have no default route by the tunnel, where nothing may go past it: with the place for such
+    /// packets.
     closed: Vec<(Family, RulePriority)>,
 }
 
@@ -46,7 +47,8 @@ impl Places {
     pub async fn ask(rtnl: &Rtnl, config: &Config) -> Result<Self, NetConfigError> {
         let (mut places, mut closed) = (Vec::new(), Vec::new());
         if config.tun.default_route {
-            // A reload may bring the other IP version's: the rules of others are looked at now, while ours are not there.
+            // A reload may bring the other IP version's: the rules of others are looked at now, while ours are not
+            // there.
             for family in families_of_device(config) {
                 places.push((family, rtnl.place_for_rules(family).await?));
             }

@@ -65,7 +65,8 @@ impl Enrolments {
         self.enrolments.iter().map(core).collect()
     }
 
-    /// Makes a peer of who has shown this key, and binds its token to that. Whether the configuration is to be read again; what fails is told.
+    /// Makes a peer of who has shown this key, and binds its token to that. Whether the configuration is to be read
+    /// again; what fails is told.
     pub fn admit(&mut self, id: InvitationId, core_key: CoreKey, config: &Config) -> bool {
         let enrolment = self.enrolments.iter_mut().find(|enrolment| enrolment.id == id && enrolment.bound.is_none());
         let (Some(enrolment), Ok(key)) = (enrolment, PublicKey::new(core_key.0)) else { return false };

@@ -6,8 +6,8 @@
 //!    +------------- no question for 10 s ---------------+
 //! ```
 //!
-//! 1. [`FlowDesk::ask`]: a question comes. 2. [`FlowDesk::tick`]: once a second the packet thread is to tell; after the last
-//!    question it counts no more. 3. [`FlowDesk::take`]: it has told, and whoever waits is answered.
+//! 1. [`FlowDesk::ask`]: a question comes. 2. [`FlowDesk::tick`]: once a second the packet thread is to tell; after the
+//!    last question it counts no more. 3. [`FlowDesk::take`]: it has told, and whoever waits is answered.
 
 use std::time::{Duration, Instant};
 

@@ -1,13 +1,13 @@
 //! Packets of others: forwarded between the tunnel and the networks beyond this host, and translated where they leave.
 //!
-//! 1. [`table`] is what nftables does: the segment size of TCP clamped to what the way carries, both ways; translation of
-//!    inner addresses, and nothing but answers and forwarded ports let in where that is done.
+//! 1. [`table`] is what nftables does: the segment size of TCP clamped to what the way carries, both ways; translation
+//!    of inner addresses, and nothing but answers and forwarded ports let in where that is done.
 //! 2. [`Beyond::follow`] makes each interface forward when it appears, and no other. IPv6 needs linux 6.17 for that; an
 //!    older one forwards by all interfaces, which is said.
 //! 3. [`Beyond::warn_of_drops`] tells of tables of others that would drop what is forwarded.
 //!
-//! A host that becomes a router on one interface forgets the routers that it heard of on all others, unless these are set
-//! to listen even as a router (`rt6_purge_dflt_routers`, linux ipv6/route.c): they are, before.
+//! A host that becomes a router on one interface forgets the routers that it heard of on all others, unless these are
+//! set to listen even as a router (`rt6_purge_dflt_routers`, linux ipv6/route.c): they are, before.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -41,7 +41,8 @@ pub struct Beyond {
     served: Vec<String>,
     worlds: Vec<String>,
     links: Vec<String>,
-    /// Links forward too, every interface where one link stands for all: answers to what rules led past the tunnel come in by them.
+    /// Links forward too, every interface where one link stands for all: answers to what rules led past the tunnel come
+    /// in by them.
     answered_by: Vec<String>,
     answered_by_all: bool,
     told: bool,
@@ -150,7 +151,8 @@ impl Beyond {
         }
     }
 
-    /// Rules lead packets of served networks past the tunnel from now on, perhaps: the links that are there forward answers. A failure is told.
+    /// Rules lead packets of served networks past the tunnel from now on, perhaps: the links that are there forward
+    /// answers. A failure is told.
     pub async fn let_answers_in(&mut self, net: &mut NetConfig, config: &Config) {
         if !rule_table::opens_links(config) {
             return;

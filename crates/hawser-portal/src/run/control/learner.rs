@@ -1,11 +1,13 @@
 //! The addresses of `domains`, learned from answers of name servers that pass. Nobody is asked.
 //!
 //! 1. nftables logs answers that were asked for ([`super::rule_table`]); [`Learner::next`] hears them.
-//! 2. [`lesson`] reads one: the name that was asked for, its aliases, and the addresses at the end of these (RFC 1035 section 4.1).
-//! 3. What a rule's domains cover goes into the rule's sets for its TTL, and is gone with that. [`Learner::follow`] puts it there anew
-//!    after a reload, and after others flushed nftables.
+//! 2. [`lesson`] reads one: the name that was asked for, its aliases, and the addresses at the end of these (RFC 1035
+//!    section 4.1).
+//! 3. What a rule's domains cover goes into the rule's sets for its TTL, and is gone with that. [`Learner::follow`]
+//!    puts it there anew after a reload, and after others flushed nftables.
 //!
-//! An answer is not held up, so what its reader sends at once may be sooner than the set: docs/schedulers.md has a way to avoid that.
+//! An answer is not held up, so what its reader sends at once may be sooner than the set: docs/schedulers.md has a way
+//! to avoid that.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,7 +28,8 @@ const UDP: u8 = 17;
 const UDP_HEADER: usize = 8;
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
-/// What counts for no time at all is for the question at hand (RFC 1035 section 3.2.1): whoever asked connects within this.
+/// What counts for no time at all is for the question at hand (RFC 1035 section 3.2.1): whoever asked connects within
+/// this.
 const TTL_MIN: Duration = Duration::from_secs(1);
 /// And longer than this nothing does: 7 days are the most that RFC 8767 section 4 advises to believe.
 const TTL_MAX: Duration = Duration::from_secs(7 * 86_400);

@@ -1,7 +1,7 @@
 //! The control thread: everything that is not a packet.
 //!
-//! 1. Close the way past the tunnel, where it is to be. Take the control socket and the journal, which also shows whether such a portal runs already; undo what a
-//!    killed predecessor left.
+//! 1. Close the way past the tunnel, where it is to be. Take the control socket and the journal, which also shows
+//!    whether such a portal runs already; undo what a killed predecessor left.
 //! 2. Make the TUN device and configure it (`system`). 3. Give up privileges, start the packet thread.
 //! 4. Until the end: pass on what the kernel says of links, ask for their routes (`routes`), publish the status
 //!    (`status`), obey orders. 5. Stop the packet thread, and undo everything.

@@ -1,7 +1,8 @@
 //! The name servers of `[tun] dns`: what is set of them, and whom the portal itself must not ask.
 //!
-//! 1. [`change`] is what is to be set, with whoever keeps the system's name servers. 2. [`warn_unless_asked`] looks whether libc
-//!    asks them then. 3. [`inner`] are those that only the tunnel leads to: what the tunnel leads to is not found out by asking them.
+//! 1. [`change`] is what is to be set, with whoever keeps the system's name servers. 2. [`warn_unless_asked`] looks
+//!    whether libc asks them then. 3. [`inner`] are those that only the tunnel leads to: what the tunnel leads to is
+//!    not found out by asking them.
 
 use std::net::IpAddr;
 

@@ -1,8 +1,8 @@
 //! What of a new configuration can change while the portal runs: peers, with their endpoints and networks, links, the
 //! scheduler, rules, and name servers. All else waits for a restart.
 //!
-//! 1. [`effective`] is the old configuration with what can change of the new one. 2. [`Places`] knows the core's name of
-//!    each peer, and what is to be done for the new ones.
+//! 1. [`effective`] is the old configuration with what can change of the new one. 2. [`Places`] knows the core's name
+//!    of each peer, and what is to be done for the new ones.
 
 use hawser_config::{Config, MarkKinds, Peer, PublicKey};
 use hawser_core::units::PeerId;
@@ -13,8 +13,8 @@ use crate::run::plan;
 use crate::run::privileges::Powers;
 
 /// The configuration that can be in force without a restart. Links that need more than these powers cannot: what a
-/// portal gave up does not come back. Nor can rules that look at marks which the TUN device does not tell apart: its program
-/// takes more powers than that.
+/// portal gave up does not come back. Nor can rules that look at marks which the TUN device does not tell apart: its
+/// program takes more powers than that.
 pub fn effective(old: &Config, new: &Config, powers: &Powers, marks: &MarkKinds) -> Config {
     let (links, peers, rules) = (new.links.clone(), new.peers.clone(), new.rules.clone());
     let mut config = Config { links, peers, rules, ..old.clone() };
@@ -62,7 +62,8 @@ pub fn changed_sections(old: &Config, new: &Config) -> Vec<&'static str> {
     changes.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
 }
 
-/// Which peer the core means by each `PeerId`. At first the configuration's, in their order; the control thread owns it.
+/// Which peer the core means by each `PeerId`. At first the configuration's, in their order; the control thread owns
+/// it.
 #[derive(Debug)]
 pub struct Places(Vec<Option<Peer>>);
 

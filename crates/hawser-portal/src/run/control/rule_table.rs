@@ -12,8 +12,8 @@
 //!        class:   the packet's mark gets the class, by which the portal knows the rule
 //!        other:   nothing
 //! ```
-//! 1. [`is_needed`] says whether a configuration has such rules. 2. [`table`] writes the table. 3. [`set_name`] is where the addresses of a
-//!    rule's domains are.
+//! 1. [`is_needed`] says whether a configuration has such rules. 2. [`table`] writes the table. 3. [`set_name`] is
+//!    where the addresses of a rule's domains are.
 
 use hawser_config::{CLASS_MASK, Config, Domain, MarkMatch, PortRange, Rule, class_bits};
 use hawser_net::netcfg::{Family, NftChain, NftError, NftName, NftSet, NftTable, quoted};
@@ -92,7 +92,8 @@ fn decide(direct: u32) -> Vec<String> {
     vec![
         format!("ct mark & {WAY:#x} != 0 return"),
         "ct state != new return".to_owned(),
-        // A connection from before anybody tracked connections here is new in the middle: only its first segment begins one.
+        // A connection from before anybody tracked connections here is new in the middle: only its first segment begins
+        // one.
         "tcp flags & (syn | ack) != syn return".to_owned(),
         format!("ct mark set ct mark | {DIRECT:#x}"),
         format!("meta mark set {direct:#x}"),

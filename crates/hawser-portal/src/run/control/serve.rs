@@ -53,7 +53,8 @@ pub struct Serving<'a> {
     /// What is in force.
     config: Config,
     places: Places,
-    /// The sockets of the configuration's links and of the interfaces that were taken, in their order, then those that listen.
+    /// The sockets of the configuration's links and of the interfaces that were taken, in their order, then those that
+    /// listen.
     plans: Vec<SocketPlan>,
     taken: Taken,
     /// The links, with one for each interface that was taken in the place of that for all.
@@ -88,8 +89,8 @@ pub struct Serving<'a> {
     started: Instant,
     key_log: Option<KeyLog>,
     enrolments: Enrolments,
-    /// Of a hub: what a peer of it keeps, how it stands with each peer, whom a member asks to go, and when one that ends waits
-    /// no longer.
+    /// Of a hub: what a peer of it keeps, how it stands with each peer, whom a member asks to go, and when one that
+    /// ends waits no longer.
     epochs: Option<Epochs>,
     seen: Seen,
     drains: hub::Drains,

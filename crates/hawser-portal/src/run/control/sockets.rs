@@ -7,8 +7,9 @@ use hawser_core::units::{LinkGroup, LinkId};
 use crate::run::messages::Reload;
 use crate::run::plan::SocketPlan;
 
-/// Follows the `wanted` sockets, named by nobody yet: `present` is then what is wanted, in its order, and `reload` tells the
-/// packet thread what changed. A socket keeps its name while it is there; one that comes takes a name that was free before.
+/// Follows the `wanted` sockets, named by nobody yet: `present` is then what is wanted, in its order, and `reload`
+/// tells the packet thread what changed. A socket keeps its name while it is there; one that comes takes a name that
+/// was free before.
 pub fn follow(present: &mut Vec<SocketPlan>, wanted: Vec<SocketPlan>, reload: &mut Reload) {
     let mut old = std::mem::take(present);
     let mut taken: BTreeSet<LinkId> = old.iter().map(|plan| plan.id).collect();

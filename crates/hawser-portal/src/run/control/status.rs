@@ -35,8 +35,8 @@ const MILLIS: f64 = 1_000.0;
 /// Parts of a whole in per cent.
 const PER_CENT: f64 = 100.0;
 
-/// The status of the moment. `links` are those of the configuration, with one for each interface in the place of that for all, and
-/// `peers` its peers with the addresses of their names.
+/// The status of the moment. `links` are those of the configuration, with one for each interface in the place of that
+/// for all, and `peers` its peers with the addresses of their names.
 #[expect(clippy::too_many_arguments, reason = "what the control thread knows")]
 pub fn compose(
     config: &Config,

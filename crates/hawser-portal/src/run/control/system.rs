@@ -1,10 +1,10 @@
 //! What a portal sets in the system, through the journal of `hawser_net::netcfg`.
 //!
 //! 1. [`System::open`] undoes what a killed predecessor left. 2. [`System::configure`] gives the TUN device its MTU,
-//!    addresses and routes, the default route (`default_route`) and the table of nftables (`gateway`) among them, and at last the
-//!    system the name servers behind it (`name_servers`).
-//! 3. [`System::on_event`] follows the interfaces of links and of the networks beyond, and puts back what the kernel drops
-//!    when the device goes down. 4. [`System::undo`] leaves nothing behind.
+//!    addresses and routes, the default route (`default_route`) and the table of nftables (`gateway`) among them, and
+//!    at last the system the name servers behind it (`name_servers`).
+//! 3. [`System::on_event`] follows the interfaces of links and of the networks beyond, and puts back what the kernel
+//!    drops when the device goes down. 4. [`System::undo`] leaves nothing behind.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -329,8 +329,8 @@ fn changes(
     Ok(changes)
 }
 
-/// The device's own network is routed by the kernel, and an address that is taken over by a table of its own. A default route is `default_route`'s to set: in the main table
-/// it would take the host's other traffic too.
+/// The device's own network is routed by the kernel, and an address that is taken over by a table of its own. A default
+/// route is `default_route`'s to set: in the main table it would take the host's other traffic too.
 pub(super) fn needs_route(config: &Config, net: &IpNet) -> bool {
     let taken_over = config.takeover.iter().flat_map(|takeover| &takeover.addresses);
     net.prefix_len() > 0

@@ -1,6 +1,7 @@
 //! What only time tells of paths: their best rate, which of them share a queue, and what limits them.
 //!
-//! Each report adds a moment. A document each second is kept, and the present one is judged against one two seconds old.
+//! Each report adds a moment. A document each second is kept, and the present one is judged against one two seconds
+//! old.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

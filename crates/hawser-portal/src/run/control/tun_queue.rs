@@ -6,10 +6,11 @@ use std::os::fd::AsRawFd;
 
 use crate::run::RunError;
 
-/// Packets or trains that wait in the kernel until the packet thread reads them. When it does not keep up, this queue is
-/// neither fair nor short. But acknowledgements that waited for a gap to be repaired come to the host in one flush, and
-/// let it send a window before the thread reads again, in skbs of few segments: at 256 a stream of 20 Mbit/s over 125 ms
-/// and 2.6 % loss lost a hundred packets at a time, and half its rate. Source: measured (`measure random`, seed 39).
+/// Packets or trains that wait in the kernel until the packet thread reads them. When it does not keep up, this queue
+/// is neither fair nor short. But acknowledgements that waited for a gap to be repaired come to the host in one flush,
+/// and let it send a window before the thread reads again, in skbs of few segments: at 256 a stream of 20 Mbit/s over
+/// 125 ms and 2.6 % loss lost a hundred packets at a time, and half its rate. Source: measured (`measure random`,
+/// seed 39).
 pub const QUEUE_LEN: u16 = 1000;
 
 /// Gives the queue of the device `name` its length, in the calling thread's network namespace.

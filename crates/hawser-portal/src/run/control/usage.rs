@@ -1,8 +1,9 @@
 //! What links with a `data_cap` have carried this month, over restarts.
 //!
-//! 1. [`Usage::load`] reads what was counted before. 2. [`Usage::count`] adds what the packet thread reports of the paths.
-//! 3. [`Usage::is_spent`] says which links may carry no more. 4. [`Usage::save`] writes it down, seldom and atomically: to
-//!    another file first, which then takes the place of the old one.
+//! 1. [`Usage::load`] reads what was counted before. 2. [`Usage::count`] adds what the packet thread reports of the
+//!    paths.
+//! 3. [`Usage::is_spent`] says which links may carry no more. 4. [`Usage::save`] writes it down, seldom and atomically:
+//!    to another file first, which then takes the place of the old one.
 //!
 //! A portal that is killed loses what it counted since it wrote last, half a minute at most.
 

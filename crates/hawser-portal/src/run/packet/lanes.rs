@@ -1,7 +1,8 @@
 //! Sending with workers: while the core writes a batch into a link's buffer, others seal those before it.
 //!
-//! 1. A socket without room for a batch sends first. 2. The core is asked for batches until one has no room any more ([`Lanes`] lends it
-//!    the buffers); workers seal them. 3. When all are sealed, the buffers are the sockets' again, which send them (`transmit`).
+//! 1. A socket without room for a batch sends first. 2. The core is asked for batches until one has no room any more
+//!    ([`Lanes`] lends it the buffers); workers seal them. 3. When all are sealed, the buffers are the sockets' again,
+//!    which send them (`transmit`).
 
 use std::net::SocketAddr;
 

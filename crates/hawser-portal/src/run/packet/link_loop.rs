@@ -1,8 +1,8 @@
 //! The link loop: batches of datagrams from a link to the core, and what was said of those sent.
 //!
 //! 1. Errors first: they are what keeps the descriptor ready. 2. A link that was full takes the rest of its batch.
-//! 3. A batch is received, or a few where they are small; each datagram goes to the core, opened by workers where there are any,
-//!    and what comes home to the coalescer.
+//! 3. A batch is received, or a few where they are small; each datagram goes to the core, opened by workers where there
+//!    are any, and what comes home to the coalescer.
 
 use hawser_core::alias::Alias;
 use hawser_core::beside::Opening;
@@ -21,7 +21,8 @@ use super::{Parts, RunError, tun_loop};
 use crate::run::clock::Clock;
 use crate::run::messages::Report;
 
-/// Datagrams taken from a link in one round, where there are this many: a batch holds few of those that the kernel does not merge.
+/// Datagrams taken from a link in one round, where there are this many: a batch holds few of those that the kernel does
+/// not merge.
 const DATAGRAMS_PER_ROUND: usize = 64;
 /// A batch of fewer bytes is opened by the packet thread alone: 11 datagrams, which take 3 µs with AES-128-GCM.
 const SHARED_FROM: usize = 16 * 1024;
@@ -30,7 +31,8 @@ const ERRORS_PER_ROUND: usize = 16;
 /// What came home is written to TUN when its buffers hold this much, in bytes, even amid a round.
 const HOME_MAX: usize = 1 << 20;
 
-/// The socket of this place among the plans is ready for what `flags` say. Whether there may be more to receive at once.
+/// The socket of this place among the plans is ready for what `flags` say. Whether there may be more to receive at
+/// once.
 pub fn on_ready(parts: &mut Parts, index: usize, flags: PollFlags) -> Result<bool, RunError> {
     let now = parts.clock.now();
     if flags.intersects(PollFlags::ERR | PollFlags::HUP) {
@@ -160,8 +162,8 @@ fn split(socket: &mut LinkSocket) -> Option<(About, &mut AnyLink)> {
     socket.link.as_mut().map(|link| (about, link))
 }
 
-/// Step 1. Routers' words are hints, as anyone may forge them: only a smaller MTU is followed, where it quotes a datagram of
-/// ours, and that a SCION path is broken; the core tests either.
+/// Step 1. Routers' words are hints, as anyone may forge them: only a smaller MTU is followed, where it quotes a
+/// datagram of ours, and that a SCION path is broken; the core tests either.
 fn take_errors(parts: &mut Parts, index: usize, now: Time) {
     let Parts { endpoint, sockets, reports, lost, .. } = parts;
     let Some(socket) = sockets.get_mut(index) else { return };

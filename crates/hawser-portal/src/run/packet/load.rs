@@ -1,8 +1,8 @@
 //! Whether the packet thread keeps up, and what datagrams cost while it does not.
 //!
-//! 1. The thread says when it has taken all there was ([`Load::on_empty`]). 2. Every window: had it never, and did the kernel drop
-//!    datagrams meanwhile ([`judge`])? Drops alone say nothing: the kernel counts wrong checksums with them, which any stranger
-//!    can send; nor does the clock, for the thread may wait for a processor in poll(2).
+//! 1. The thread says when it has taken all there was ([`Load::on_empty`]). 2. Every window: had it never, and did the
+//!    kernel drop datagrams meanwhile ([`judge`])? Drops alone say nothing: the kernel counts wrong checksums with
+//!    them, which any stranger can send; nor does the clock, for the thread may wait for a processor in poll(2).
 //! 3. While the core wants to know, the thread's processor time is read after each run of datagrams ([`Meter`]).
 //! 4. For the status: how long the thread had a processor, or waited for one ([`Account`]).
 
@@ -70,8 +70,8 @@ impl Meter {
     }
 }
 
-/// Step 4. What the kernel keeps of the thread: nanoseconds on a processor, nanoseconds that it waited for one, and how often
-/// (Documentation/scheduler/sched-stats.rst). Of nobody at first; the packet thread owns its own.
+/// Step 4. What the kernel keeps of the thread: nanoseconds on a processor, nanoseconds that it waited for one, and how
+/// often (Documentation/scheduler/sched-stats.rst). Of nobody at first; the packet thread owns its own.
 #[derive(Debug, Default)]
 pub struct Account(Option<File>);
 

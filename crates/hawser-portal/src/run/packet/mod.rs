@@ -1,4 +1,5 @@
-//! The packet thread: all packets, one thread, no lock; others seal and open for it, where there are any (`lanes`, `link_loop`).
+//! The packet thread: all packets, one thread, no lock; others seal and open for it, where there are any (`lanes`,
+//! `link_loop`).
 //!
 //! Each time that a descriptor wakes it, or has more at once:
 //! 1. receive from links that are readable (`link_loop`), 2. read from TUN (`tun_loop`), both up to a bound, so
@@ -126,8 +127,8 @@ impl Driver {
         Ok(Self { parts, commands })
     }
 
-    /// Runs until it is told to stop, and with it one thread less than `threads` that seal and open; gives the TUN device
-    /// back, so that its configuration can be undone in order.
+    /// Runs until it is told to stop, and with it one thread less than `threads` that seal and open; gives the TUN
+    /// device back, so that its configuration can be undone in order.
     ///
     /// # Errors
     /// [`RunError`] for what makes going on useless.
@@ -153,7 +154,8 @@ impl Driver {
         }
     }
 
-    /// Sleeps until something is ready or due, for a fixed moment while there are many packets; not at all if there is `more` to do.
+    /// Sleeps until something is ready or due, for a fixed moment while there are many packets; not at all if there is
+    /// `more` to do.
     fn wait(&mut self, more: bool, ready: &mut Ready) -> Result<(), RunError> {
         let parts = &mut self.parts;
         let now = parts.clock.now();

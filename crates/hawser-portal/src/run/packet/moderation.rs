@@ -13,10 +13,11 @@ use hawser_core::units::Time;
 const WINDOW: Duration = Duration::from_millis(1);
 /// From this many packets in a window on: 10,000 a second, or 110 Mbit/s of full ones.
 const LEAST: u64 = 10;
-/// How long packets are left be. Most network cards let 50 to 250 µs pass between interrupts under load; measured here: 100 µs
-/// bring half of what 200 do, 300 no more, and 500 less (docs/results/tuning.md).
+/// How long packets are left be. Most network cards let 50 to 250 µs pass between interrupts under load; measured here:
+/// 100 µs bring half of what 200 do, 300 no more, and 500 less (docs/results/tuning.md).
 const REST: Duration = Duration::from_micros(200);
-/// From this many bytes in a window on, 100 Mbit/s, it is no conversation, in which each waits for the other's few bytes.
+/// From this many bytes in a window on, 100 Mbit/s, it is no conversation, in which each waits for the other's few
+/// bytes.
 const BULK: u64 = 12_500;
 /// Of bulk, a round should find this many packets, ...
 const BATCH: u32 = 8;

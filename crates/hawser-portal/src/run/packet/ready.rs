@@ -1,8 +1,8 @@
 //! Which descriptors are ready.
 //!
-//! poll(2), though epoll(7) is the usual choice: an epoll stays on the wait queue of each socket, and the kernel then calls it for every
-//! datagram that leaves the send buffer, which costs a sender at several Gbit/s 4 % of its time. A portal has few descriptors,
-//! and waits seldom when it has much to do.
+//! poll(2), though epoll(7) is the usual choice: an epoll stays on the wait queue of each socket, and the kernel then
+//! calls it for every datagram that leaves the send buffer, which costs a sender at several Gbit/s 4 % of its time. A
+//! portal has few descriptors, and waits seldom when it has much to do.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;

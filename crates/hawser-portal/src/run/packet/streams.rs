@@ -13,8 +13,8 @@ use super::socket::LinkSocket;
 /// A link warns of TLS that is not agreed on no more often: strangers can cause it, and calls come again each second.
 const TELL_AGAIN: Duration = Duration::from_secs(60);
 
-/// Tells the core which streams came and went, and how much those take that something was sent on. Whether any takes more
-/// now.
+/// Tells the core which streams came and went, and how much those take that something was sent on. Whether any takes
+/// more now.
 pub fn tell(parts: &mut Parts, now: Time) -> bool {
     let Parts { endpoint, sockets, .. } = parts;
     let mut more = false;

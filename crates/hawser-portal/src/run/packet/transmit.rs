@@ -1,7 +1,8 @@
 //! Sending: the core writes batches into the links' buffers, then each link sends what it has.
 //!
-//! 1. The core is asked for batches until it has none, or for this many; workers seal them, where there are any (`lanes`). 2. Each link sends its buffer in as few system
-//!    calls as it needs. 3. What was refused as too long goes back to the core, and what streams take now (`streams`).
+//! 1. The core is asked for batches until it has none, or for this many; workers seal them, where there are any
+//!    (`lanes`). 2. Each link sends its buffer in as few system calls as it needs. 3. What was refused as too long goes
+//!    back to the core, and what streams take now (`streams`).
 
 use std::net::SocketAddr;
 

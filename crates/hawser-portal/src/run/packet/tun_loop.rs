@@ -1,7 +1,7 @@
 //! The TUN loop: trains from the host to the core, and what came home to the host.
 //!
-//! 1. [`on_ready`] reads trains straight into the core's buffer, this many at a time; what bears marks that rules look at has
-//!    queues of its own.
+//! 1. [`on_ready`] reads trains straight into the core's buffer, this many at a time; what bears marks that rules look
+//!    at has queues of its own.
 //! 2. [`flush`] writes each super-packet that the coalescer has with one system call.
 
 use std::io::{self, IoSlice};
@@ -13,8 +13,8 @@ use super::ready::Ready;
 use super::{Parts, RunError, tun_failed};
 use crate::run::control::TUN_QUEUE_LEN;
 
-/// Trains and bytes read in one round: all that the device's queue and the core's hold, so that what cannot go at once waits
-/// in the fair one of the two, and not where a ping waits behind all others. Reading that much takes 1 ms.
+/// Trains and bytes read in one round: all that the device's queue and the core's hold, so that what cannot go at once
+/// waits in the fair one of the two, and not where a ping waits behind all others. Reading that much takes 1 ms.
 const TRAINS_PER_ROUND: usize = TUN_QUEUE_LEN as usize;
 /// See `TRAINS_PER_ROUND`.
 const BYTES_PER_ROUND: usize = 8 << 20;

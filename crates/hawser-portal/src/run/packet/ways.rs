@@ -1,7 +1,8 @@
 //! The SCION paths of a link, as the control thread chose them.
 //!
-//! 1. [`bind`] opens the link; it has no path yet. 2. [`take`]: paths come; the link uses them, and the core opens a path of
-//!    the session along each. 3. [`lay`]: a link that was opened anew, perhaps at another address, uses the same ones.
+//! 1. [`bind`] opens the link; it has no path yet. 2. [`take`]: paths come; the link uses them, and the core opens a
+//!    path of the session along each. 3. [`lay`]: a link that was opened anew, perhaps at another address, uses the
+//!    same ones.
 
 use hawser_core::units::{LinkId, Time};
 use hawser_net::link::udp::UdpOpts;

@@ -1,4 +1,5 @@
-//! Sockets for SCION packets: one for each link, whatever the number of its paths and endpoints, and one where it listens.
+//! Sockets for SCION packets: one for each link, whatever the number of its paths and endpoints, and one where it
+//! listens.
 
 use hawser_config::{Link, Peer, ScionEndpoint, ScionPaths};
 use hawser_core::units::{LinkGroup, LinkId};
@@ -6,7 +7,8 @@ use hawser_net::netcfg::{Family, Mark};
 
 use super::{Carriage, ScionRole, SocketPlan};
 
-/// The socket of a link, if there is an endpoint for it. Border routers are reached by IPv4, unless the link's own address is of IPv6.
+/// The socket of a link, if there is an endpoint for it. Border routers are reached by IPv4, unless the link's own
+/// address is of IPv6.
 pub(super) fn for_link(link: &Link, group: LinkGroup, paths: &ScionPaths, peers: &[Peer]) -> Option<SocketPlan> {
     let endpoints: Vec<ScionEndpoint> = peers.iter().flat_map(|peer| &peer.scion_endpoints).copied().collect();
     let role = ScionRole::Calls { endpoints, paths: paths.clone() };

@@ -1,8 +1,8 @@
 //! QUIC over SCION: a [`ScionSocket`] under quinn.
 //!
 //! 1. [`QuicSocket::new`] watches a socket on the runtime; [`QuicSocket::endpoint`] makes a quinn endpoint of it.
-//! 2. quinn knows endpoints by socket addresses: [`QuicSocket::look_up`] finds a way to one and gives it a name to connect
-//!    to (`names.rs`); peers that connect get names by themselves.
+//! 2. quinn knows endpoints by socket addresses: [`QuicSocket::look_up`] finds a way to one and gives it a name to
+//!    connect to (`names.rs`); peers that connect get names by themselves.
 //! 3. [`QuicSocket::fit`] tells quinn how long its packets may be.
 //! 4. quinn hands over several packets at a time, which leave as one train, and takes several that came as one.
 //!

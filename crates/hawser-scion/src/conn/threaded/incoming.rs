@@ -1,5 +1,5 @@
-//! The queue from the receiving thread: two piles of payloads. The thread adds to one while callers take from the other;
-//! when theirs is empty they change places.
+//! The queue from the receiving thread: two piles of payloads. The thread adds to one while callers take from the
+//! other; when theirs is empty they change places.
 
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

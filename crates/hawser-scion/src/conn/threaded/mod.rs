@@ -7,8 +7,10 @@
 //! ```
 //!
 //! 1. [`ThreadedConn::send`] seals a packet into the batch being filled (`outgoing.rs`).
-//! 2. The sending thread takes what is there, one packet or several trains: the faster they come, the larger the batches.
-//! 3. The receiving thread copies payloads out of the kernel's batches (`incoming.rs`); [`ThreadedConn::recv`] takes them.
+//! 2. The sending thread takes what is there, one packet or several trains: the faster they come, the larger the
+//!    batches.
+//! 3. The receiving thread copies payloads out of the kernel's batches (`incoming.rs`); [`ThreadedConn::recv`] takes
+//!    them.
 //! 4. Dropping the connection sends what waits, for [`LAST_WORDS`] at most, and ends both threads.
 
 mod incoming;

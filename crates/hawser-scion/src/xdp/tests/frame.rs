@@ -137,7 +137,8 @@ pub fn message(template: &Template, message: &ScmpView<'_>) -> Vec<u8> {
     packet
 }
 
-/// Puts extensions behind the header of a packet that has none: their types, and how many words each has beyond its first.
+/// Puts extensions behind the header of a packet that has none: their types, and how many words each has beyond its
+/// first.
 pub fn extended(packet: &[u8], extensions: &[(u8, u8)]) -> Vec<u8> {
     let header = usize::from(packet[5]) * 4;
     let carried = packet[4];

@@ -95,7 +95,8 @@ pub fn receive(socket: &UdpSocket) -> Vec<u8> {
     room
 }
 
-/// Nothing waits in the socket. What was sent before is there already: a veth delivers before `send` returns, or soon after.
+/// Nothing waits in the socket. What was sent before is there already: a veth delivers before `send` returns, or soon
+/// after.
 pub fn assert_nothing(socket: &UdpSocket) {
     socket.set_nonblocking(true).expect("no waiting");
     let got = socket.recv(&mut [0; 4096]);

@@ -1,4 +1,5 @@
-//! The program on frames, one by one, without a line (linux/bpf.h, `BPF_PROG_TEST_RUN`): what it does with each, and why.
+//! The program on frames, one by one, without a line (linux/bpf.h, `BPF_PROG_TEST_RUN`): what it does with each, and
+//! why.
 
 use std::net::{SocketAddr, UdpSocket};
 

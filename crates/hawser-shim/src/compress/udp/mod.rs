@@ -1,13 +1,14 @@
 //! Datagrams of UDP: contexts as for TCP, and what is different.
 //!
-//! 1. [`Compression::shrink_datagram`]: a datagram, or a train of them, goes compact where the peer knows its context. Else it goes
-//!    whole and defines it, or has the definition sent ahead.
+//! 1. [`Compression::shrink_datagram`]: a datagram, or a train of them, goes compact where the peer knows its context.
+//!    Else it goes whole and defines it, or has the definition sent ahead.
 //! 2. UDP is not retransmitted, and so no context is defined anew that the peer has forgotten: a definition is repeated
 //!    [`REFRESH`] after the last one (as RFC 3095 section 5.3.1 refreshes contexts without a way back).
-//! 3. [`Compression::expand`] leads to [`write`] and [`Compression::learn_udp`]; [`Compression::ack_state`] says what else a whole
-//!    datagram brought: whether who sent it knows what nobody can guess, and which id is to be acknowledged alone, for a
-//!    flow that goes one way has no datagram that could do so.
-//! 4. [`Compression::knows`]: the peer did that. [`Compression::announce_datagram`]: headers alone, of a flow that goes another way.
+//! 3. [`Compression::expand`] leads to [`write`] and [`Compression::learn_udp`]; [`Compression::ack_state`] says what
+//!    else a whole datagram brought: whether who sent it knows what nobody can guess, and which id is to be
+//!    acknowledged alone, for a flow that goes one way has no datagram that could do so.
+//! 4. [`Compression::knows`]: the peer did that. [`Compression::announce_datagram`]: headers alone, of a flow that goes
+//!    another way.
 
 #[cfg(test)]
 mod tests;
@@ -26,8 +27,8 @@ use crate::flow::{Direction, FlowKey, Protocol};
 use crate::mptcp::Sequence;
 use crate::udp::{CHECKSUM_AT, UserDatagram};
 
-/// How long a datagram may go compact since its context was defined last: a shim that began anew costs a flow that goes one way as
-/// much. 61 bytes twice a second are 1.5 % of a call's 64 kbit/s.
+/// How long a datagram may go compact since its context was defined last: a shim that began anew costs a flow that goes
+/// one way as much. 61 bytes twice a second are 1.5 % of a call's 64 kbit/s.
 const REFRESH: Duration = Duration::from_millis(500);
 /// Ids are acknowledged alone so seldom: definitions come with each datagram until the first arrives.
 const ACK_INTERVAL: Duration = Duration::from_millis(100);

@@ -125,8 +125,8 @@ pub fn connect(sim: &mut Sim, subflows: u8, keys: [Key; 2]) -> Vec<Flow> {
     flows
 }
 
-/// Talks for so long: each flow's end `host` sends data at a pace, whatever comes back; the other end acknowledges what arrives. Says
-/// when data arrived, by flow.
+/// Talks for so long: each flow's end `host` sends data at a pace, whatever comes back; the other end acknowledges what
+/// arrives. Says when data arrived, by flow.
 pub fn talk(sim: &mut Sim, flows: &mut [Flow], host: usize, time: Duration) -> Vec<Vec<Time>> {
     let end = sim.now + time;
     let mut arrived = vec![Vec::new(); flows.len()];

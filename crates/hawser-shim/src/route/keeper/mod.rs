@@ -124,7 +124,8 @@ impl Keeper {
         Ok((Keeper { orders }, table))
     }
 
-    /// Other routes from now on; the table of them is told. The choice of name servers (`dns`) stays as it was at the start.
+    /// Other routes from now on; the table of them is told. The choice of name servers (`dns`) stays as it was at the
+    /// start.
     ///
     /// # Errors
     /// If the map cannot be read or has a fault: then the old routes stay.

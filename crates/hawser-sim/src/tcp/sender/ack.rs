@@ -94,8 +94,8 @@ impl Sender {
         self.delivered = delivered;
     }
 
-    /// What was selectively acknowledged had been sent before the oldest was, last: the oldest's own answer can't be there yet
-    /// (Linux's `tcp_clean_rtx_queue`).
+    /// What was selectively acknowledged had been sent before the oldest was, last: the oldest's own answer can't be
+    /// there yet (Linux's `tcp_clean_rtx_queue`).
     fn is_on_its_way(&self, now: Time, news: &News) -> bool {
         let head = self.board.head().map(|head| now.since(head.sent));
         head.is_some_and(|since| news.oldest.is_some_and(|rtt| rtt > since))

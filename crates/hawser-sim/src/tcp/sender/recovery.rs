@@ -7,8 +7,8 @@
 //!
 //! 1. `judge` leaves a state that is over, looks for losses (RACK), and enters recovery.
 //! 2. `enter_loss` is what a timeout does; F-RTO (RFC 5682) finds out whether it was spurious.
-//! 3. What was reduced in vain is undone: all that was retransmitted came twice (RFC 3708), or the first to be acknowledged
-//!    was sent before any retransmission (RFC 3522).
+//! 3. What was reduced in vain is undone: all that was retransmitted came twice (RFC 3708), or the first to be
+//!    acknowledged was sent before any retransmission (RFC 3522).
 
 use super::ack::News;
 use super::timers::Timer;

@@ -102,7 +102,8 @@ fn chance_gives_equal_shares_and_collisions_as_often_as_two_draw_the_same() {
     let sent = sent(&mut air, &mut pipes, now);
     let (all, collided) = (sent[0] + sent[1], collisions(&pipes, now) / 2);
     assert!(sent[0].abs_diff(sent[1]) < all / 20, "{sent:?}");
-    // Two stations with these windows collide at one try in ten, which is one turn in sixteen (G. Bianchi, IEEE JSAC 18, 2000).
+    // Two stations with these windows collide at one try in ten, which is one turn in sixteen (G. Bianchi, IEEE JSAC
+    // 18, 2000).
     let share = collided as f64 / (all + collided) as f64;
     assert!((0.03..0.15).contains(&share), "{collided} collisions of {all}");
     let busy = all + collided;

@@ -1,4 +1,5 @@
-//! How the doctor's questions leave by a link: as the portal's own datagrams do, also where a kill switch lets nothing else through.
+//! How the doctor's questions leave by a link: as the portal's own datagrams do, also where a kill switch lets nothing
+//! else through.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};

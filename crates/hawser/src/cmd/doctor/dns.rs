@@ -1,6 +1,7 @@
 //! Step 4: whom names are asked at, and whether that is past the tunnel.
 //!
-//! 1. With `[tun] dns`: whether they are set, asked first, and behind the tunnel. 2. Whom the system asks beside or without them.
+//! 1. With `[tun] dns`: whether they are set, asked first, and behind the tunnel. 2. Whom the system asks beside or
+//!    without them.
 
 use std::net::IpAddr;
 
@@ -65,8 +66,8 @@ fn not_asked(tun: &str, ours: &[IpAddr], set: Option<&DnsStatus>, asked: &[IpAdd
     Some(Finding::fault("dns-not-asked", tun, text, cure))
 }
 
-/// Step 2: whom libc asks beside ours. Behind one on this host are those that systemd-resolved and resolvconf know, unless
-/// systemd-resolved asks ours for every name.
+/// Step 2: whom libc asks beside ours. Behind one on this host are those that systemd-resolved and resolvconf know,
+/// unless systemd-resolved asks ours for every name.
 fn others(ours: &[IpAddr], set: Option<&DnsStatus>, asked: Vec<IpAddr>, known: Vec<IpAddr>) -> Vec<IpAddr> {
     let by_resolved = |set: &&DnsStatus| set.set_by == Resolver::Resolved.to_string();
     let all_by_ours = set.filter(by_resolved).is_some_and(|set| set.domains.iter().any(|domain| domain == EVERY_NAME));

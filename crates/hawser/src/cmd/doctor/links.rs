@@ -35,7 +35,8 @@ pub struct OneLink {
     pub by: ByLink,
 }
 
-/// The links that name their interface and lead to endpoints by IP; which interfaces a link of all of them is to have, nobody said.
+/// The links that name their interface and lead to endpoints by IP; which interfaces a link of all of them is to have,
+/// nobody said.
 pub fn all(config: &Config, status: Option<&Status>) -> Vec<OneLink> {
     let all: Vec<(SocketAddr, PublicKey)> = config
         .peers
@@ -64,7 +65,8 @@ fn endpoints(peer: &Peer, status: Option<&Status>) -> Vec<SocketAddr> {
     peer.endpoints.iter().copied().chain(resolved).collect()
 }
 
-/// The links for which the system has all that they need, with the endpoints of the IP versions that they have addresses of.
+/// The links for which the system has all that they need, with the endpoints of the IP versions that they have
+/// addresses of.
 pub async fn look(rtnl: &Rtnl, links: &[OneLink], findings: &mut Vec<Finding>) -> Result<Vec<OneLink>, NetConfigError> {
     let mut sound = Vec::new();
     for link in links {

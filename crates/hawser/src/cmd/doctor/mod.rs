@@ -1,13 +1,13 @@
 //! `hawser doctor`: asks everything once, and names what is wrong with what mends it.
 //!
 //! 1. The configuration and its keys are read, and the portal is asked for its status (`portal`).
-//! 2. Each link: its interface, addresses, route and gateway (`links`); where it has no path, what passes by it (`reach`).
-//!    Beside all that: whether a NAT forgets a quiet flow (`nat`).
+//! 2. Each link: its interface, addresses, route and gateway (`links`); where it has no path, what passes by it
+//!    (`reach`). Beside all that: whether a NAT forgets a quiet flow (`nat`).
 //! 3. What the portal says of peers and paths (`paths`), and what vanishes on narrow ones (`mtu`).
 //! 4. Where packets go: routes of others, IPv6, DNS, forwarding and firewalls (`routes`, `dns`, `forwarding`).
 //!
-//! A fault explains others: of a link with one only the first is named, as its interface is down before it has no route.
-//! Nothing is changed. Exit status 1 where there is a fault.
+//! A fault explains others: of a link with one only the first is named, as its interface is down before it has no
+//! route. Nothing is changed. Exit status 1 where there is a fault.
 
 pub mod by_link;
 pub mod captive;
@@ -56,7 +56,8 @@ pub struct Doctor {
 impl Doctor {
     /// Looks, and prints what it found.
     pub fn run(self) -> Result<(), Failure> {
-        // An echo request, and the rules of a firewall, are not for others: what they do not see would look like a fault.
+        // An echo request, and the rules of a firewall, are not for others: what they do not see would look like a
+        // fault.
         if !rustix::process::geteuid().is_root() {
             return Err(Failure::failed("look for faults: this needs root").hint("sudo hawser doctor"));
         }

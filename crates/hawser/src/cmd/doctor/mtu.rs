@@ -1,8 +1,10 @@
 //! Step 3, of a path that carries less than its interface: whether larger packets vanish on the way without a word.
 //!
-//! The portal searches what passes, and goes by it (RFC 8899). Others on that link, who wait for ICMP, hang (RFC 2923 section 2.1).
+//! The portal searches what passes, and goes by it (RFC 8899). Others on that link, who wait for ICMP, hang (RFC 2923
+//! section 2.1).
 //!
-//! 1. Echo requests of common sizes go to the endpoint by the link. A router that says what is too big makes it no black hole.
+//! 1. Echo requests of common sizes go to the endpoint by the link. A router that says what is too big makes it no
+//!    black hole.
 //! 2. The largest that is answered is what passes, and one that is larger vanishes.
 //! 3. Where the endpoint answers none at all, what the portal found counts, once it had the time to search.
 
@@ -18,7 +20,8 @@ use super::finding::Finding;
 use super::links::OneLink;
 use crate::cmd::ping::{self, Sizes};
 
-/// Sizes of IP packets: the least that every host accepts (RFC 791), IPv6's least, and those of common tunnels and lines.
+/// Sizes of IP packets: the least that every host accepts (RFC 791), IPv6's least, and those of common tunnels and
+/// lines.
 const SIZES: [u16; 9] = [576, 1000, 1280, 1400, 1420, 1452, 1472, 1480, 1492];
 /// The portal takes no link for larger, in bytes.
 const LARGEST: u16 = 1500;

@@ -1,11 +1,14 @@
-//! Beside the other steps: whether a NAT forgets a flow that is quiet for a few seconds, which a quiet path is between its keepalives.
+//! Beside the other steps: whether a NAT forgets a flow that is quiet for a few seconds, which a quiet path is between
+//! its keepalives.
 //!
-//! 1. `begin`: for each link with a path by UDP from a private address, three sockets ask the portal there (`probe`), and again once
-//!    NATs take a flow for a stream (conntrack of Linux: two seconds).
-//! 2. Two of them are silent, each for its time, and ask once more: seen at another port, their mapping was forgotten meanwhile.
+//! 1. `begin`: for each link with a path by UDP from a private address, three sockets ask the portal there (`probe`),
+//!    and again once NATs take a flow for a stream (conntrack of Linux: two seconds).
+//! 2. Two of them are silent, each for its time, and ask once more: seen at another port, their mapping was forgotten
+//!    meanwhile.
 //! 3. The third is never silent. Where it is seen at another port, too, it was not the silence, and nothing is known.
 //!
-//! A NAT that gives the same port again cannot be told from one that remembers. That of this host's own firewall is looked up.
+//! A NAT that gives the same port again cannot be told from one that remembers. That of this host's own firewall is
+//! looked up.
 
 use std::net::{IpAddr, SocketAddr};
 use std::thread::{self, JoinHandle};

@@ -1,8 +1,8 @@
 //! Step 2, of a link that the system knows and that has no path: what passes by it to an endpoint.
 //!
-//! Asked at once, of all such links: a datagram of UDP that a closed port answers by ICMP, an initiation that the portal of that
-//! public key answers, a connection of TCP to the same port, an echo request, and a page by HTTP, in whose place a captive portal
-//! gives its own.
+//! Asked at once, of all such links: a datagram of UDP that a closed port answers by ICMP, an initiation that the
+//! portal of that public key answers, a connection of TCP to the same port, an echo request, and a page by HTTP, in
+//! whose place a captive portal gives its own.
 
 use std::io::{self, Read as _};
 use std::net::SocketAddr;

@@ -24,8 +24,8 @@ pub async fn look(rtnl: &Rtnl, config: &Config, findings: &mut Vec<Finding>) -> 
         }
     }
     for net in config.peers.iter().flat_map(|peer| &peer.allowed_ips) {
-        // A default route by the tunnel is looked at below; it is there by a rule, not for every host. A member of a hub has
-        // routes to those whom it owns.
+        // A default route by the tunnel is looked at below; it is there by a rule, not for every host. A member of a
+        // hub has routes to those whom it owns.
         if net.prefix_len() == 0 || config.hub.is_some() {
             continue;
         }

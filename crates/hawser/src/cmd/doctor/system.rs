@@ -7,8 +7,8 @@ use hawser_net::netcfg::SysctlKey;
 use super::finding::Finding;
 use super::links::OneLink;
 
-/// No clock says less that is right: 2026-01-01, in seconds of the Unix time. Hosts without a battery begin in 1970, or at the last
-/// time that they wrote down.
+/// No clock says less that is right: 2026-01-01, in seconds of the Unix time. Hosts without a battery begin in 1970, or
+/// at the last time that they wrote down.
 const SURELY: Duration = Duration::from_secs(1_767_225_600);
 /// Strict reverse path filtering (ip-sysctl of the kernel, RFC 3704 section 2.2).
 const STRICT: &str = "1";

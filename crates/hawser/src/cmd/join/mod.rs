@@ -150,7 +150,8 @@ fn resolve(token: &Token) -> Result<Vec<SocketAddr>, Failure> {
     Ok(endpoints)
 }
 
-/// The name servers of who invites, where this host has somebody to set them with: a portal that cannot set them does not start.
+/// The name servers of who invites, where this host has somebody to set them with: a portal that cannot set them does
+/// not start.
 fn settable(servers: &[IpAddr]) -> &[IpAddr] {
     if servers.is_empty() {
         return &[];

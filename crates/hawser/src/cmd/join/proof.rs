@@ -1,4 +1,5 @@
-//! Whether the tunnel carries what it is for: the other portal's inner address, and the internet if that answered before.
+//! Whether the tunnel carries what it is for: the other portal's inner address, and the internet if that answered
+//! before.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};

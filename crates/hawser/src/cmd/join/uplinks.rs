@@ -1,7 +1,7 @@
 //! Which interfaces lead to the server, and which have a network behind this host.
 //!
-//! An uplink is up, has an address that is valid beyond its link, and a route of its own to an endpoint: by a router, or
-//! because the endpoint is on the link.
+//! An uplink is up, has an address that is valid beyond its link, and a route of its own to an endpoint: by a router,
+//! or because the endpoint is on the link.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::net::SocketAddr;

@@ -25,7 +25,8 @@ const MINUTES_MAX: i64 = 31 * 24 * 60;
 /// What may be said of a token
 #[derive(Debug, Args)]
 pub struct TokenOptions {
-    /// Where the other side reaches this one: an address or name, with a port if it is not the one listened on; may be repeated
+    /// Where the other side reaches this one: an address or name, with a port if it is not the one listened on; may be
+    /// repeated
     #[arg(long = "endpoint", value_name = "HOST[:PORT]")]
     endpoints: Vec<String>,
     /// For how many minutes the token may be used

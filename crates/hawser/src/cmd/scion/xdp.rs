@@ -1,7 +1,7 @@
 //! `hawser scion xdp`: the dispatcher bypass of this network namespace.
 //!
-//! 1. `attach` puts the program on interfaces, where it stays when the command has ended; ports of the command line go on the
-//!    whitelist first. 2. `status` shows interfaces, ports and counters. 3. `detach` takes the program off.
+//! 1. `attach` puts the program on interfaces, where it stays when the command has ended; ports of the command line go
+//!    on the whitelist first. 2. `status` shows interfaces, ports and counters. 3. `detach` takes the program off.
 
 mod table;
 

@@ -1,8 +1,8 @@
 //! `hawser shim address`: the addresses of a shim.
 //!
-//! 1. Whose: of the SCION end that is named, else of the configuration's own; its AS is then asked of the daemon where the
-//!    configuration leaves it out. 2. In which range of IPv4: the configuration's, else the usual one. 3. They are printed,
-//!    one a line, IPv6 first.
+//! 1. Whose: of the SCION end that is named, else of the configuration's own; its AS is then asked of the daemon where
+//!    the configuration leaves it out. 2. In which range of IPv4: the configuration's, else the usual one. 3. They are
+//!    printed, one a line, IPv6 first.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,9 @@
 //! `hawser shim run`: a program that asks for TCP gets MPTCP.
 //!
-//! 1. The library that does it is found: beside `hawser`, or in `../lib/hawser`. It is installed and not unpacked from the
-//!    binary, because whoever can write to an unpacked copy could change every program that is run so.
-//! 2. What will not be upgraded is told: set-user-ID and static programs, a kernel without MPTCP. They run all the same.
+//! 1. The library that does it is found: beside `hawser`, or in `../lib/hawser`. It is installed and not unpacked from
+//!    the binary, because whoever can write to an unpacked copy could change every program that is run so.
+//! 2. What will not be upgraded is told: set-user-ID and static programs, a kernel without MPTCP. They run all the
+//!    same.
 //! 3. The program takes this process's place, with the library before others that are to be preloaded.
 
 use std::env;

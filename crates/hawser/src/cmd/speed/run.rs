@@ -1,7 +1,7 @@
 //! One direction: it is ordered, watched in the status, and ended.
 //!
-//! The portal's status is its own clock: rates are differences between two documents. The first part of a run finds the rates out
-//! and is not counted.
+//! The portal's status is its own clock: rates are differences between two documents. The first part of a run finds the
+//! rates out and is not counted.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
@@ -21,7 +21,8 @@ use crate::failure::Failure;
 const LOOK: Duration = Duration::from_millis(200);
 /// The part of a run that is not counted: a path's rate is found in some round trips.
 const RAMP: f64 = 0.4;
-/// A run whose bytes do not grow for this long is over: what was under way has come, and a satellite's round trip has passed.
+/// A run whose bytes do not grow for this long is over: what was under way has come, and a satellite's round trip has
+/// passed.
 const STILL: Duration = Duration::from_millis(1_200);
 /// What a run may take beyond its time to begin and to come to rest.
 const GRACE: Duration = Duration::from_secs(2);
@@ -116,7 +117,8 @@ impl Run<'_> {
         }
     }
 
-    /// Of what comes only the peer knows what waits; here is known which link brought how much, and why one brought nothing.
+    /// Of what comes only the peer knows what waits; here is known which link brought how much, and why one brought
+    /// nothing.
     fn down_limit(&self, last: &Status, links: &[LinkReport]) -> String {
         let paths = self.peer(last).map_or(&[][..], |peer| &peer.paths[..]);
         let tier = paths.iter().filter(|path| path.state == PathState::Active).map(|path| path.metric).min();

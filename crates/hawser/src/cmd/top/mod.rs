@@ -1,6 +1,7 @@
 //! `hawser top`: what the running portal does, live in a terminal.
 //!
-//! 1. The terminal is taken over (`terminal`), and given back however the command ends: by a key, an error, a panic, a signal.
+//! 1. The terminal is taken over (`terminal`), and given back however the command ends: by a key, an error, a panic, a
+//!    signal.
 //! 2. One thread asks the portal (`asking`), one reads keys, one waits for signals; all of them speak by one channel.
 //! 3. Each update changes the model (`model`), which knows no terminal and no clock.
 //! 4. The model is drawn (`view`), from nothing but itself and the size of the terminal.

@@ -125,7 +125,8 @@ fn state(path: &PathStatus, theme: &Theme) -> (String, Style) {
     }
 }
 
-/// From this loss on it is marked, in per cent: a loss-based flow inside the tunnel halves its rate at less, and repairs cost.
+/// From this loss on it is marked, in per cent: a loss-based flow inside the tunnel halves its rate at less, and
+/// repairs cost.
 const MUCH_LOSS_PCT: f64 = 2.0;
 
 fn loss(path: &PathStatus, theme: &Theme) -> (String, Style) {

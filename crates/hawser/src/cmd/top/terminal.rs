@@ -4,7 +4,8 @@ use std::io;
 
 use ratatui::{DefaultTerminal, Frame};
 
-/// The alternate screen, in raw mode. Given back when it drops, and by a panic of any thread before its message is shown.
+/// The alternate screen, in raw mode. Given back when it drops, and by a panic of any thread before its message is
+/// shown.
 pub struct Screen(DefaultTerminal);
 
 impl Screen {

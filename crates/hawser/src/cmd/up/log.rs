@@ -1,8 +1,8 @@
 //! What a daemon says of itself: lines on standard error, as `HAWSER_LOG` asks.
 //!
-//! 1. A terminal gets colours, unless `NO_COLOR` says otherwise (no-color.org). 2. The journal gets a priority before each line
-//!    (sd-daemon(3)), and no time: it adds one. 3. Whoever else reads gets lines with a time. 4. Where `[log] format` is `json`, each line is
-//!    an object, wherever it goes: what reads it asks for no priority.
+//! 1. A terminal gets colours, unless `NO_COLOR` says otherwise (no-color.org). 2. The journal gets a priority before
+//!    each line (sd-daemon(3)), and no time: it adds one. 3. Whoever else reads gets lines with a time. 4. Where
+//!    `[log] format` is `json`, each line is an object, wherever it goes: what reads it asks for no priority.
 
 use std::env;
 use std::fmt::Result as Formatted;

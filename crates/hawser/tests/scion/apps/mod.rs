@@ -1,9 +1,10 @@
-//! iperf3, curl with nginx, ssh and PostgreSQL as Debian has them, over the shim: between hosts in two ISDs, each connection by four
-//! paths. Needs root, go once, and the packages that `make tools` installs.
+//! iperf3, curl with nginx, ssh and PostgreSQL as Debian has them, over the shim: between hosts in two ISDs, each
+//! connection by four paths. Needs root, go once, and the packages that `make tools` installs.
 //!
-//! 1. Servers start as a user without rights, each with files in a folder of its own; meanwhile the network comes up, and the shims.
-//! 2. Each client runs, and is watched: `ss -M` says 3 subflows beside the first, the shim's status 4 flows on 4 paths, and a capture
-//!    in the client's AS finds each of the 4 links used.
+//! 1. Servers start as a user without rights, each with files in a folder of its own; meanwhile the network comes up,
+//!    and the shims.
+//! 2. Each client runs, and is watched: `ss -M` says 3 subflows beside the first, the shim's status 4 flows on 4 paths,
+//!    and a capture in the client's AS finds each of the 4 links used.
 
 mod programs;
 mod scene;

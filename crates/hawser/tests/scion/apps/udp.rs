@@ -1,5 +1,5 @@
-//! Programs that speak UDP, over the shim: dnsmasq with nslookup, iperf3, quinn, and plain sockets. Needs root, go once, and the packages
-//! that `make tools` installs.
+//! Programs that speak UDP, over the shim: dnsmasq with nslookup, iperf3, quinn, and plain sockets. Needs root, go
+//! once, and the packages that `make tools` installs.
 //!
 //! 1. Names are asked of a real name server, by its derived address, its surrogate and its own.
 //! 2. iperf3 sends and receives at two rates, and says what was lost.

@@ -1,5 +1,5 @@
-//! Rules that lead packets past the tunnel, and rules that ask for a device or a name: what the router sees by the links is
-//! what they say.
+//! Rules that lead packets past the tunnel, and rules that ask for a device or a name: what the router sees by the
+//! links is what they say.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! The host of a portal as seen by whoever keeps its name servers: /etc, /run and /usr of its own, in a mount namespace, so that this
-//! machine's name servers stay what they are.
+//! The host of a portal as seen by whoever keeps its name servers: /etc, /run and /usr of its own, in a mount
+//! namespace, so that this machine's name servers stay what they are.
 //!
 //! 1. [`Host::new`] lays the programs of a package over /usr, and hides what this machine has of the kind.
 //! 2. It copies /etc, puts an empty /run in place, and gives the host the name servers that it has without a portal.
@@ -22,8 +22,8 @@ pub const BEFORE: &str = "203.0.113.53";
 const BY_HAND: &str = "# written by hand\nnameserver 203.0.113.53\noptions timeout:1 attempts:1\n";
 /// What this machine may have, and the host has not.
 const HIDDEN: [&str; 4] = ["sbin/resolvconf", "bin/resolvconf", "bin/resolvectl", "local/sbin/resolvconf"];
-/// The folders of the mount namespace. `$1` is the host's folder, `$2` the unpacked package, or nothing. It lives until its standard
-/// input ends.
+/// The folders of the mount namespace. `$1` is the host's folder, `$2` the unpacked package, or nothing. It lives until
+/// its standard input ends.
 const MOUNTS: &str = r#"
 set -e
 mkdir "$1/etc" && cp -a /etc/. "$1/etc"

@@ -60,7 +60,8 @@ fn nothing_is_found_of_one_link_two_or_four() {
         ("two links", || well(&lab(&[]), 2)),
         ("four links", || {
             let lab = lab(&[("local.toml", "[[peer]]", &format!("{}{}[[peer]]", link("three"), link("four")))]);
-            // Bound to an interface, a socket needs a route of that interface, and each is to a part of the network of its own.
+            // Bound to an interface, a socket needs a route of that interface, and each is to a part of the network of
+            // its own.
             for (name, net, prefix) in [("three", 3, "198.51.100.0/25"), ("four", 4, "198.51.100.0/26")] {
                 let near = End::new(&lab.local, name, &[&format!("192.0.{net}.1/24")]);
                 veth(&near, &End::new(&lab.remote, name, &[&format!("192.0.{net}.2/24")]), 1500).expect("a veth pair");

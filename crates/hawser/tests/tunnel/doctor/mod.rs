@@ -1,5 +1,5 @@
-//! `hawser doctor` against faults that were made on purpose, one at a time (`faults`) and two (`pairs`), and against set-ups without
-//! any (`healthy`).
+//! `hawser doctor` against faults that were made on purpose, one at a time (`faults`) and two (`pairs`), and against
+//! set-ups without any (`healthy`).
 //!
 //! It has to name the fault, no other one, and be done in its time.
 
@@ -26,7 +26,8 @@ use crate::names::resolving_by;
 
 /// Where each finding is explained.
 const PAGE: &str = include_str!("../../../../../docs/troubleshooting.md");
-/// How long it may take is promised as 15 s: here two less, so that a slower machine has a margin. A NAT takes ten, all else seven at most.
+/// How long it may take is promised as 15 s: here two less, so that a slower machine has a margin. A NAT takes ten, all
+/// else seven at most.
 const WITHIN: Duration = Duration::from_secs(13);
 /// How long the machine may stand still while it is asked, and how often it is asked again otherwise, which is printed.
 const HALTED: Duration = Duration::from_millis(500);
@@ -39,7 +40,8 @@ fn found(namespace: &Namespace, file: &Path) -> BTreeSet<String> {
     found_by(namespace, file, &[])
 }
 
-/// The same, by a program that becomes it. What it finds while the machine stands still may be of that: it is asked again.
+/// The same, by a program that becomes it. What it finds while the machine stands still may be of that: it is asked
+/// again.
 pub fn found_by(namespace: &Namespace, file: &Path, by: &[&str]) -> BTreeSet<String> {
     for _ in 0..ASKED_AGAIN {
         let (names, halted) = asked(namespace, file, by);
@@ -75,7 +77,8 @@ fn asked(namespace: &Namespace, file: &Path, by: &[&str]) -> (BTreeSet<String>, 
     (names, halted)
 }
 
-/// Faults that are made where both portals run over two links: the findings, what is changed before they start, and what then.
+/// Faults that are made where both portals run over two links: the findings, what is changed before they start, and
+/// what then.
 type Case = (&'static [&'static str], fn(&Lab), fn(&Lab, &Portal));
 
 fn nothing(_: &Lab) {}
@@ -203,8 +206,8 @@ fn past_the_tunnel(home: &Home) -> [String; 6] {
     resolving_by(&file)
 }
 
-/// A lab of one link, whose private addresses a router translates: to another port after each time that it forgot, which is after so
-/// many seconds.
+/// A lab of one link, whose private addresses a router translates. It forgets a mapping that is idle for this many
+/// seconds; the next one has another port.
 fn behind_a_nat(seconds: u32) -> (Lab, Namespace) {
     let lab = Lab::new("nat", "");
     lab.edit("local.toml", LINK_TWO, "");

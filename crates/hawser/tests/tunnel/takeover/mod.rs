@@ -1,5 +1,5 @@
-//! A client behind the local portal has the remote portal's own address, by which the tunnel goes too: one interface, one
-//! address.
+//! A client behind the local portal has the remote portal's own address, by which the tunnel goes too: one interface,
+//! one address.
 
 mod reach;
 mod stays;

@@ -1,9 +1,10 @@
 //! A name's addresses, asked for past the tunnel: its endpoint may be what the tunnel leads to.
 //!
-//! 1. The host's own list (hosts(5)) comes first. 2. Each name server of resolv.conf(5) is asked by UDP (RFC 1035 section 4.2.1), by the
-//!    way that the system takes and by each link: one after the other, until one has an address. With `[tun] dns` these are the
-//!    servers that the system has of others.
-//! 3. Where none has, the system's resolver is asked, which knows other sources than DNS; not where it asks those of `[tun] dns`.
+//! 1. The host's own list (hosts(5)) comes first. 2. Each name server of resolv.conf(5) is asked by UDP (RFC 1035
+//!    section 4.2.1), by the way that the system takes and by each link: one after the other, until one has an address.
+//!    With `[tun] dns` these are the servers that the system has of others.
+//! 3. Where none has, the system's resolver is asked, which knows other sources than DNS; not where it asks those of
+//!    `[tun] dns`.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,8 +1,9 @@
 //! Endpoints that are names, and the addresses that they have.
 //!
-//! 1. [`Names::follow`]: these are wanted. 2. [`Names::ask_due`]: those that are due are asked for, beside everything else (`ask`).
-//! 3. [`Names::next`], [`Names::take`]: what was answered. 4. [`Names::look_at`]: who stopped answering is asked for again; what no
-//!    path leads to any more is let go. 5. [`Names::fill`]: the peers with all addresses that are known.
+//! 1. [`Names::follow`]: these are wanted. 2. [`Names::ask_due`]: those that are due are asked for, beside everything
+//!    else (`ask`).
+//! 3. [`Names::next`], [`Names::take`]: what was answered. 4. [`Names::look_at`]: who stopped answering is asked for
+//!    again; what no path leads to any more is let go. 5. [`Names::fill`]: the peers with all addresses that are known.
 
 mod ask;
 mod name;

@@ -6,7 +6,8 @@
 //!                           ^  |  no answer: after 1, 2, 4 .. 60 s; what was known stays
 //!                           +--+
 //! ```
-//! While the peer is silent a name is asked for at once, and after 1, 2, 4 .. 60 s as long as the answer stays the same.
+//! While the peer is silent a name is asked for at once, and after 1, 2, 4 .. 60 s as long as the answer stays the
+//! same.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -15,8 +16,8 @@ use super::ask::Answer;
 
 /// From one question to the next, while there is no answer or none that helps: at first and at most.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// How long an answer counts at least and at most, whatever it says itself: a name server must not be asked all the time, and a
-/// name that moved while its old address still answers is followed within the hour.
+/// How long an answer counts at least and at most, whatever it says itself: a name server must not be asked all the
+/// time, and a name that moved while its old address still answers is followed within the hour.
 const COUNTS: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(3600));
 /// Addresses of a name that are used: each link tries all of them.
 const ADDRESSES_MAX: usize = 8;

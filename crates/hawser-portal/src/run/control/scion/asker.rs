@@ -2,8 +2,8 @@
 //!
 //! 1. It asks which ports routers send to, once.
 //! 2. It asks for paths, and tells what it heard.
-//! 3. It rests: a minute, less while paths are missing, or until a path is reported as broken; then the daemon is to ask anew
-//!    itself.
+//! 3. It rests: a minute, less while paths are missing, or until a path is reported as broken; then the daemon is to
+//!    ask anew itself.
 
 use std::sync::Arc;
 use std::time::Duration;

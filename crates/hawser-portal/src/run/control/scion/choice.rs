@@ -1,8 +1,9 @@
 //! Which paths to one endpoint are used: chosen among those that the daemon tells, and exchanged when they fail.
 //!
-//! 1. [`Choice::on_paths`]: what is used already is renewed in place, under its alias. Other paths than before, or too few in use: all
-//!    are chosen anew.
-//! 2. [`Choice::on_failure`]: a path that failed gives way to one that is not used, if there is one. Those that work stay.
+//! 1. [`Choice::on_paths`]: what is used already is renewed in place, under its alias. Other paths than before, or too
+//!    few in use: all are chosen anew.
+//! 2. [`Choice::on_failure`]: a path that failed gives way to one that is not used, if there is one. Those that work
+//!    stay.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

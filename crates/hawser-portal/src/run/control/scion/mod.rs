@@ -1,7 +1,8 @@
 //! Finds SCION paths for the links that go by them.
 //!
 //! 1. [`Pathfinder::follow`]: for each link and each endpoint somebody asks a daemon (`asker.rs`).
-//! 2. [`Pathfinder::next`]: what they heard. 3. [`Pathfinder::take`]: paths are chosen (`choice.rs`), and the packet thread is told.
+//! 2. [`Pathfinder::next`]: what they heard. 3. [`Pathfinder::take`]: paths are chosen (`choice.rs`), and the packet
+//!    thread is told.
 //! 4. [`Pathfinder::on_broken`], [`Pathfinder::look_at`]: a path that fails is exchanged, if there is another.
 
 mod asker;

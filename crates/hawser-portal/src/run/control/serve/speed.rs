@@ -1,4 +1,5 @@
-//! Speed tests that somebody asks for. They live as long as who asked says so: a command that is interrupted stops both ends.
+//! Speed tests that somebody asks for. They live as long as who asked says so: a command that is interrupted stops both
+//! ends.
 
 use std::time::{Duration, Instant};
 

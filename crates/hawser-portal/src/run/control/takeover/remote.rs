@@ -6,15 +6,17 @@
 //!            rule 1    lookup local                                  unreachable ADDRESS
 //!   hawser0 --> prerouting: from the address, and not from what stays here?  on, by the main table: out of eth0
 //! ```
-//! The kernel asks table `local` first of all, so that no rule comes before it: it is moved one place on. Only what came in
-//! by the interface and is marked looks elsewhere, so that address resolution, source addresses and all that
+//! The kernel asks table `local` first of all, so that no rule comes before it: it is moved one place on. Only what
+//! came in by the interface and is marked looks elsewhere, so that address resolution, source addresses and all that
 //! this host sends are as they were. There is no translation, and what somebody's own translation gives another
 //! destination finds nothing in GIVE and goes on.
 //!
-//! Forwarding is switched on for the interface. Where it was off, nothing new but what is the client's is forwarded from there.
+//! Forwarding is switched on for the interface. Where it was off, nothing new but what is the client's is forwarded
+//! from there.
 //!
-//! Which flows are the client's, conntrack remembers by a bit of its mark: those that the client began, and those that the
-//! world began towards what does not stay here. All others are this host's, those that began before the portal did too.
+//! Which flows are the client's, conntrack remembers by a bit of its mark: those that the client began, and those that
+//! the world began towards what does not stay here. All others are this host's, those that began before the portal did
+//! too.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,6 +1,8 @@
-//! `hawser scion receive`: takes files of `hawser scion send`, until it is ended or, with `--once`, one transfer is done.
+//! `hawser scion receive`: takes files of `hawser scion send`, until it is ended or, with `--once`, one transfer is
+//! done.
 //!
-//! 1. Where it listens, and whom it trusts: without a secret and keys a token is made, and told with the command that uses it.
+//! 1. Where it listens, and whom it trusts: without a secret and keys a token is made, and told with the command that
+//!    uses it.
 //! 2. Files are taken; a terminal shows how far it is. 3. What happens is printed, as text or as JSON, a line each.
 
 use std::collections::BTreeMap;

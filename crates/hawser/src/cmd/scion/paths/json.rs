@@ -110,7 +110,8 @@ fn path(row: &Row<'_>) -> ShownPath {
     }
 }
 
-/// The beginning of a hash over the interfaces, ISD-AS and number in 8 bytes each (reference implementation, snet.Fingerprint).
+/// The beginning of a hash over the interfaces, ISD-AS and number in 8 bytes each (reference implementation,
+/// snet.Fingerprint).
 fn fingerprint(interfaces: &Fingerprint) -> String {
     if interfaces.interfaces().is_empty() {
         return "local".to_owned();
