@@ -42,7 +42,7 @@ const fn law(name: &'static str, about: &'static str, neutralise: fn(&mut Tuning
     Law { name, about, neutralise }
 }
 
-static LAWS: [Law; 39] = [
+static LAWS: [Law; 40] = [
     law("doubt", "a tier is left only when the probe of a suspect path could have been answered", |t| {
         (t.tier.doubt_rounds, t.tier.doubt) = (0, Duration::ZERO);
     }),
@@ -71,6 +71,7 @@ static LAWS: [Law; 39] = [
     law("reinject-idle", "what a slower path keeps goes by the fastest one too, where that is idle", |t| {
         t.reinjection.idle_part = 0;
     }),
+    law("sparse-first", "sparse flows' packets go before retransmissions", |t| t.reinjection.sparse_part = 0.0),
     law("hedge", "what sparse flows have under way on a late path goes by another too", |t| t.hedge.share = 0.0),
     law("queue-limit", "what may wait grows with the bond's rate", |t| t.aqm.limit_max = LIMIT),
     law("quantum", "a bulk flow's turn grows with the bond's rate", |t| t.aqm.quantum_max = ByteCount::ZERO),

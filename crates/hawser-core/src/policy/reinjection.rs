@@ -9,6 +9,9 @@
 //! retransmission: Raiciu et al., NSDI 2012, section 4.2). It costs what nobody else would have sent, and at most what
 //! hedging may.
 //!
+//! What is lost is retransmitted before what is new, but a lost link leaves a window of it: sparse flows' packets, which
+//! take next to nothing, go before it (`sparse-first`), as they go before bulk flows' new ones (RFC 8290, section 4.2).
+//!
 //! What a suspect path has in flight goes by the others at once (`session::timeout`).
 
 use super::PathView;
@@ -17,19 +20,21 @@ use super::tuning::Reinjection as Tuning;
 use std::time::Duration;
 
 /// Whether anything is to go by a second path. There is no second one by default; a plain value.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Copy, Clone, PartialEq, Debug, Default)]
 pub struct Reinjection {
     /// More than one path may carry inner packets.
     pub second_path: bool,
     /// A segment goes by one path alone up to this try.
     pub tries_alone: u8,
+    /// Of what a path lets go at once, this part is sparse flows' before anything is retransmitted.
+    pub sparse_part: f64,
 }
 
 impl Reinjection {
     /// What these paths allow.
     pub fn decide(tuning: &Tuning, paths: &[PathView]) -> Reinjection {
         let second_path = paths.iter().filter(|view| view.usable).count() > 1;
-        Reinjection { second_path, tries_alone: tuning.tries_alone }
+        Reinjection { second_path, tries_alone: tuning.tries_alone, sparse_part: tuning.sparse_part }
     }
 
     /// Whether what is sent for the `tries`th time goes by a second path too.

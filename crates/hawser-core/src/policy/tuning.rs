@@ -197,6 +197,9 @@ constants! {
         /// An answer may take this much longer than the least round trip: an acknowledgement waits for 5 ms, and a host
         /// may be busy for as long again.
         patience: Duration = Duration::from_millis(10),
+        /// Of what a path lets go at once, this part is sparse flows' before anything is retransmitted: they wait for
+        /// no window of lost packets, and retransmissions never starve. Neutral: 0.
+        sparse_part: f64 = 0.5,
     }
 }
 

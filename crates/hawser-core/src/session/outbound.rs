@@ -95,6 +95,13 @@ impl Outbound {
     }
 }
 
+/// Which flows are asked for what waits. A plain value.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Flows {
+    All,
+    Sparse,
+}
+
 impl Session {
     /// The next batch, for whichever path is to speak next; `None` when nothing may go now.
     pub fn poll_transmit(&mut self, now: Time, buffers: &mut dyn Buffers, cx: &mut Context<'_>) -> Option<Transmit> {
@@ -157,9 +164,37 @@ impl Session {
         let seals_later = matches!(cx.sealing, Sealing::Later(_));
         let mut batch = Batch::new(buffer, self.paths[index].room_before()).sealed_later(seals_later);
         self.fill_reinjections(now, index, &mut batch, &mut budget, cx.store);
-        let mut free = self.fill_retransmits(now, index, &mut batch, &mut budget, cx);
-        while budget > ByteCount::ZERO && !batch.is_closed() {
-            let Some(pulled) = self.pull(now, index, &batch, budget, cx) else { break };
+        let mut free = false;
+        if !self.recovery.retransmit.is_empty() {
+            let most = budget.scale(self.scheduling.policy.decisions().reinjection.sparse_part);
+            let mut left = most;
+            free |= self.fill_new(now, index, &mut batch, &mut left, Flows::Sparse, cx);
+            budget -= most - left;
+            free |= self.fill_retransmits(now, index, &mut batch, &mut budget, cx);
+        }
+        free |= self.fill_new(now, index, &mut batch, &mut budget, Flows::All, cx);
+        if batch.is_empty() && self.scheduling.policy.decisions().probes.by_copies.contains(index) {
+            self.fill_copies(now, index, &mut batch, budget, cx.store);
+        }
+        if let Sealing::Later(unsealed) = cx.sealing {
+            *unsealed = batch.unsealed(self.keyring.sealer(), self.paths[index].id);
+        }
+        self.finish(now, index, &batch, free)
+    }
+
+    /// What goes for the first time. Whether any of it may go by any link.
+    fn fill_new(
+        &mut self,
+        now: Time,
+        index: usize,
+        batch: &mut Batch<'_>,
+        budget: &mut ByteCount,
+        which: Flows,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let mut free = false;
+        while *budget > ByteCount::ZERO && !batch.is_closed() {
+            let Some(pulled) = self.pull(now, index, batch, *budget, which, cx) else { break };
             if cx.flows.is_next(Look::Sent) {
                 let inner = cx.store.train(pulled.train).inner();
                 cx.flows.note_sent(now, self.peer.id, inner, self.paths[index].route.into(), pulled.bytes);
@@ -175,19 +210,13 @@ impl Session {
                     self.copies.note_twin(&record, twin);
                 }
                 let number = self.paths[index].flight.peek_number();
-                budget -= self.send(now, index, record, &mut batch, cx.store);
+                *budget -= self.send(now, index, record, batch, cx.store);
                 if sparse {
                     self.paths[index].note_sparse(now, number, record);
                 }
             }
         }
-        if batch.is_empty() && self.scheduling.policy.decisions().probes.by_copies.contains(index) {
-            self.fill_copies(now, index, &mut batch, budget, cx.store);
-        }
-        if let Sealing::Later(unsealed) = cx.sealing {
-            *unsealed = batch.unsealed(self.keyring.sealer(), self.paths[index].id);
-        }
-        self.finish(now, index, &batch, free)
+        free
     }
 
     /// A path that declines everything, and whose rate is to be found out, gets redundant copies.
@@ -269,6 +298,7 @@ impl Session {
         index: usize,
         batch: &Batch<'_>,
         budget: ByteCount,
+        which: Flows,
         cx: &mut Context<'_>,
     ) -> Option<Pulled> {
         let Scheduling { views, policy, allowed, scheduler, .. } = &mut self.scheduling;
@@ -277,7 +307,11 @@ impl Session {
         let fec = &self.fec;
         let mtu = self.paths[index].way.mtu();
         let drops = &mut *cx.drops;
+        let bulk_waits = which == Flows::Sparse;
         let choose = &mut |flow: &crate::queue::FlowView| {
+            if bulk_waits && !flow.sparse {
+                return Choice::Skip;
+            }
             if flow.head_wait > STRICT_WAIT && allowed.is_hopeless(flow.treatment.rule) {
                 return Choice::Discard;
             }

@@ -83,6 +83,19 @@ fn calls_are_in_time_over_a_link_that_falls_to_a_tenth_again_and_again() {
 }
 
 #[test]
+fn a_ping_does_not_wait_for_what_a_lost_link_leaves_to_be_retransmitted() {
+    let cuts = (4..14).step_by(2).flat_map(|at| [(f64::from(at), Act::Cut(0)), (f64::from(at) + 1.0, Act::Heal(0))]);
+    let (links, acts) = ([link(40.0, 30.0), link(6.0, 40.0)], cuts.collect::<Vec<_>>());
+    let late = |tuning| {
+        let network = Network { tuning, ..network("cuts", &links, &acts) };
+        bulk::run(network.bond(), &network, DOWN).ping[1]
+    };
+    let (with, without) = (late(Tuning::default()), late(Tuning::neutral(Law::named("sparse-first").expect("a law"))));
+    println!("{with:.0} ms, {without:.0} behind retransmissions");
+    assert!(with < 0.7 * without, "{with:.0} ms, {without:.0} behind retransmissions");
+}
+
+#[test]
 fn a_thin_link_that_stands_again_and_again_does_not_hold_up_a_good_one() {
     let stands = (3..16).flat_map(|at| [(f64::from(at), Act::Rate(0, 0.05)), (f64::from(at) + 0.6, Act::Rate(0, 1.0))]);
     let (links, acts) = ([link(1.0, 70.0), link(12.0, 30.0)], stands.collect::<Vec<_>>());
