@@ -202,6 +202,20 @@ impl LinkTag {
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct PeerId(pub u32);
 
+/// Where a path starts whose link is known to carry something to another place (`policy::careful_start`). A plain
+/// value.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Start {
+    /// At a part of what it carried before the other place fell silent.
+    #[default]
+    Careful,
+    /// At what it carries, once what waits at the other place has come.
+    Beside,
+    /// At what it carries, all of which is this place's now.
+    Known,
+}
+
 /// Explicit congestion notification codepoint of an outer or inner IP header (RFC 3168 section 5).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Ecn {

@@ -35,6 +35,8 @@ const ASK_LEAST: Duration = Duration::from_millis(25);
 /// After a planned move the old owner forwards for so long: an announcement's way to the routers, and one that was
 /// lost.
 const LINGER: Duration = Duration::from_secs(1);
+/// Once it brought nothing for so long, what waited there has come: of a stream nothing pauses for longer.
+const EBB: Duration = Duration::from_millis(20);
 /// But it is told by then, whatever it did not acknowledge: half a lease.
 const LINGER_MOST: Duration = Duration::from_secs(2);
 
@@ -84,6 +86,8 @@ struct Leaving {
     since: Time,
     /// When it may be over.
     look_at: Time,
+    /// When what it had to bring may have come; never once it has.
+    ebb_at: Time,
 }
 
 /// Two members and the decision between them, and the other members. Begins with the active one claimed; whoever drives
@@ -165,13 +169,13 @@ impl Pair {
         // Whom packets leave is known before anything is said to it.
         self.follow_carrier(now, endpoint);
         let spoke = self.speak(now, endpoint);
-        let let_go = self.let_go(now, endpoint);
+        let let_go = self.note_ebb(now, endpoint) | self.let_go(now, endpoint);
         spoke || let_go || self.carrier != before
     }
 
     /// When [`Pair::handle_round`] is due, if nothing happens before.
     pub fn poll_timeout(&self) -> Time {
-        let lets_go = self.leaving.map_or(Time::NEVER, |leaving| leaving.look_at);
+        let lets_go = self.leaving.map_or(Time::NEVER, |leaving| leaving.look_at.min(leaving.ebb_at));
         self.claimant.poll_timeout().min(lets_go)
     }
 
@@ -237,7 +241,9 @@ impl Pair {
             let written = ClaimMessage::Claim(frame).encode(&mut out);
             debug_assert_eq!(written, Ok(()), "the buffer has the longest message's length");
             if let Some(frame) = HubFrame::new(HubFrameType::Claim, out.written()) {
-                spoke |= endpoint.say_to_hub(now, to.peer, frame, reach);
+                let planned = matches!(self.claimant.phase(), Phase::Moving(_)) && to != self.carrier;
+                let say = if planned { Endpoint::say_of_move } else { Endpoint::say_to_hub };
+                spoke |= say(endpoint, now, to.peer, frame, reach);
             }
         }
         spoke
@@ -258,9 +264,22 @@ impl Pair {
         if carries && to != self.carrier {
             let old = std::mem::replace(&mut self.carrier, to);
             self.standby = old;
-            self.leaving = planned.then_some(Leaving { old, since: now, look_at: now + LINGER });
+            self.leaving = planned.then_some(Leaving { old, since: now, look_at: now + LINGER, ebb_at: now + EBB });
             self.moved.push_back(Moved { to, epoch: self.claimant.claim().epoch, planned });
         }
+    }
+
+    /// The old owner has brought what it had: the new one is to go on as fast.
+    fn note_ebb(&mut self, now: Time, endpoint: &mut Endpoint) -> bool {
+        let Some(leaving) = self.leaving.as_mut().filter(|leaving| leaving.ebb_at <= now) else { return false };
+        let busy_at = endpoint.presence(leaving.old.peer).busy_at.unwrap_or(Time::ZERO);
+        leaving.ebb_at = busy_at.max(leaving.since) + EBB;
+        if leaving.ebb_at > now {
+            return false;
+        }
+        leaving.ebb_at = Time::NEVER;
+        endpoint.say_known(self.carrier.peer);
+        true
     }
 
     /// The old owner has done what it had.
@@ -326,7 +345,8 @@ mod tests {
             ("it does not for long", Some(900), Some(1000), false, true),
         ] {
             let (answered_at, unanswered_since) = (answered.map(at), unanswered.map(at));
-            let presence = Presence { unanswered_since, answered_at, late_at: None, overdue_at: None, idle: false };
+            let presence =
+                Presence { unanswered_since, answered_at, late_at: None, overdue_at: None, idle: false, busy_at: None };
             assert_eq!(is_away(at(2000), &presence, pressed), away, "{what}");
         }
     }
@@ -351,6 +371,7 @@ mod tests {
                 late_at: late.map(at),
                 overdue_at: overdue.map(at),
                 idle: false,
+                busy_at: None,
             };
             let time = silence(&presence);
             let found = (ask(&presence, time).as_millis(), time.as_millis());

@@ -21,6 +21,7 @@ fn run(case: &Case, outcome: &Outcome) -> String {
     object(&[
         ("case", text(&case.to_string())),
         ("gap_ms", number(outcome.gap)),
+        ("gap_before_ms", number(outcome.gap_before)),
         ("call_gap_ms", both(outcome.call_gap)),
         ("sent", counts(outcome.sent)),
         ("lost", counts(outcome.lost)),
@@ -45,6 +46,7 @@ fn summary(fault: Fault, outcomes: &[&Outcome]) -> (String, String) {
     };
     let figures = [
         ("gap_ms", of(&|outcome| outcome.gap)),
+        ("gap_before_ms", of(&|outcome| outcome.gap_before)),
         ("call_gap_up_ms", of(&|outcome| outcome.call_gap[0])),
         ("call_gap_down_ms", of(&|outcome| outcome.call_gap[1])),
         ("lost_up", of(&|outcome| outcome.lost[0] as f64)),

@@ -19,8 +19,9 @@ use std::time::Duration;
 
 /// The seeds of each fault: the example `hub` takes more.
 const SEEDS: std::ops::Range<u64> = 100..104;
-/// No ping is away for longer where the peer moves, ms.
-const GAP: f64 = 400.0;
+/// No ping is away for longer where the peer moves, ms; nor, in a planned move, for this much longer than without one.
+const GAP: f64 = 300.0;
+const PLANNED_GAP: f64 = 60.0;
 const PEER: PeerId = PeerId(0);
 
 /// Two portals with two links and a session, each in a hub or not.
@@ -218,5 +219,6 @@ fn a_drained_member_loses_nothing() {
     for (case, outcome) in outcomes(Fault::Drained) {
         let lost = (outcome.lost, outcome.twice, outcome.pings_lost, outcome.refused);
         assert_eq!(lost, ([0, 0], [0, 0], 0, 0), "{case}: {outcome:?}");
+        assert!(outcome.gap < outcome.gap_before + PLANNED_GAP, "{case}: {outcome:?}");
     }
 }

@@ -19,7 +19,7 @@ use crate::drops::DropReason;
 use crate::packet::TrainId;
 use crate::rules::Mark;
 use crate::session::{Part, Presence, Reach, Sink};
-use crate::units::{PeerId, Time};
+use crate::units::{PeerId, Start, Time};
 use crate::wire::HubFrame;
 use std::net::IpAddr;
 
@@ -117,14 +117,28 @@ impl Endpoint {
     /// Says a CLAIM or CLAIM_ACK to a peer, once; to a standby what the carrier's links bring, too. False where it is
     /// away, or does not know what that is.
     pub fn say_to_hub(&mut self, now: Time, id: PeerId, frame: HubFrame, reach: Reach) -> bool {
+        self.say_beside(now, id, frame, reach, Start::Careful)
+    }
+
+    /// The same of a planned move: the carrier hands over to this peer.
+    pub fn say_of_move(&mut self, now: Time, id: PeerId, frame: HubFrame, reach: Reach) -> bool {
+        self.say_beside(now, id, frame, reach, Start::Beside)
+    }
+
+    fn say_beside(&mut self, now: Time, id: PeerId, frame: HubFrame, reach: Reach, start: Start) -> bool {
         let carrier = self.carrier(id).filter(|carrier| *carrier != id);
         let of_carrier = carrier.and_then(|PeerId(carrier)| self.peers[carrier as usize].session.as_mut());
-        let brought = of_carrier.map_or_else(Vec::new, |session| session.brought(now).to_vec());
+        let brought = of_carrier.map(|session| session.brought(now).collect::<Vec<_>>());
         let session = self.peers.get_mut(id.0 as usize).and_then(|peer| peer.session.as_mut());
         session.is_some_and(|session| {
-            session.tell_carried(&brought);
+            brought.iter().for_each(|brought| session.tell_carried(start, brought));
             session.say_to_hub(now, frame, reach)
         })
+    }
+
+    /// The other member has brought what it had: this one's paths are to go on as fast.
+    pub fn say_known(&mut self, PeerId(id): PeerId) {
+        self.peers[id as usize].session.iter_mut().for_each(|session| session.tell_known());
     }
 
     /// Whether a peer is there.
@@ -138,6 +152,7 @@ impl Endpoint {
             late_at: overdue_at,
             overdue_at,
             idle: false,
+            busy_at: None,
         };
         peer.session.as_ref().map_or(away, |session| session.presence())
     }

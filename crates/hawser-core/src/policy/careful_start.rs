@@ -6,8 +6,12 @@
 //! (draft-ietf-tsvwg-careful-resume, its Reconnaissance and Unvalidated Phases; it resumes between the same two ends,
 //! where here the far one is another, behind the same link). The controller then goes on as in its startup: what is not
 //! delivered never enters its model, so that a start too fast costs one round trip's losses.
+//!
+//! In a planned move the other place still answers, and what its link carries ends there as it begins here: the rate is
+//! known, and nothing is to be found out. But what waits there goes first: until it has come, only sparse flows go by the
+//! new path. Two senders at the whole rate, or a startup, would fill the link's queue.
 
-use crate::units::Rate;
+use crate::units::{Rate, Start};
 use std::time::Duration;
 
 /// The part of the carried rate that is begun at.
@@ -17,11 +21,16 @@ const SHORTER: u32 = 2;
 /// The same of a longer one.
 const LONGER: u32 = 10;
 
+/// How long bulk flows wait beside the other place's packets at most: what waits there is by then brought, or dropped
+/// (`aqm.target_varying`).
+pub const BESIDE: Duration = Duration::from_millis(600);
+
 /// The rate to begin at; none where the ways differ too much. `carried`: what the link delivered, with this least round
 /// trip; `now`: the new path's round trip.
-pub fn careful_start(carried: Rate, round_trip: Duration, now: Duration) -> Option<Rate> {
+pub fn careful_start(start: Start, carried: Rate, round_trip: Duration, now: Duration) -> Option<Rate> {
     let alike = now * SHORTER >= round_trip && now <= round_trip * LONGER;
-    alike.then(|| carried.scale(PART))
+    let part = if start == Start::Careful { PART } else { 1.0 };
+    alike.then(|| carried.scale(part))
 }
 
 #[cfg(test)]
@@ -29,12 +38,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_of_what_was_carried_where_the_ways_are_alike() {
+    fn half_of_what_was_carried_or_what_is_where_the_ways_are_alike() {
         let ms = Duration::from_millis;
-        for (before, now, start) in [(40, 20, true), (40, 19, false), (40, 400, true), (40, 401, false), (40, 40, true)]
+        for (before, now, begins) in
+            [(40, 20, true), (40, 19, false), (40, 400, true), (40, 401, false), (40, 40, true)]
         {
-            let rate = careful_start(Rate(1_000_000), ms(before), ms(now));
-            assert_eq!(rate, start.then_some(Rate(500_000)), "{before} ms, then {now} ms");
+            for (start, most) in [(Start::Careful, 500_000), (Start::Beside, 1_000_000), (Start::Known, 1_000_000)] {
+                let rate = careful_start(start, Rate(1_000_000), ms(before), ms(now));
+                assert_eq!(rate, begins.then_some(Rate(most)), "{start:?}, {before} ms, then {now} ms");
+            }
         }
     }
 }

@@ -209,7 +209,7 @@ impl Session {
         } else if let Some(frame) = SpeedFrame::of(frame) {
             self.on_speed(now, &frame);
         } else if let Some(frame) = HubFrame::of(frame) {
-            self.on_hub(index, frame, drops);
+            self.on_hub(now, index, frame, drops);
         }
     }
 

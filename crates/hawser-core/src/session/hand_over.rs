@@ -14,8 +14,8 @@ use super::{Context, Session, reliable};
 use crate::packet::TrainStore;
 use crate::policy::careful_start;
 use crate::queue::Queue;
-use crate::units::{LinkId, Rate, Time};
-use crate::wire::{DataFlags, Gone};
+use crate::units::{LinkId, Rate, Start, Time};
+use crate::wire::{DataFlags, FlowBucket, Gone};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -36,6 +36,7 @@ pub(crate) struct HandedOver {
     /// None where the other session carries packets already.
     queue: Option<Queue>,
     links: Vec<Carried>,
+    start: Start,
 }
 
 /// What a link carried.
@@ -53,7 +54,9 @@ impl Session {
         let queue =
             (part != Part::InFlight).then(|| std::mem::replace(&mut self.outbound.queue, super::ingress_queue()));
         let records = if part == Part::Queue { Vec::new() } else { self.surrender_in_flight(now, cx) };
-        HandedOver { records, queue, links }
+        // What is under way comes to its end where the other member hands over.
+        let start = if part == Part::Queue { Start::Known } else { Start::Careful };
+        HandedOver { records, queue, links, start }
     }
 
     fn surrender_in_flight(&mut self, now: Time, cx: &mut Context<'_>) -> Vec<SegmentRecord> {
@@ -66,7 +69,11 @@ impl Session {
         }
         let mut records: Vec<SegmentRecord> = std::iter::from_fn(|| self.recovery.retransmit.pop_any()).collect();
         records.extend(self.recovery.kept.surrender(cx.store));
-        records.sort_unstable_by(|one, other| one.order.compare(other.order));
+        // The flow with the least goes first: a call's few packets do not wait for a download's window.
+        let mut bytes: BTreeMap<FlowBucket, u64> = BTreeMap::new();
+        records.iter().for_each(|record| *bytes.entry(record.bucket).or_default() += u64::from(record.len));
+        records.sort_by(|one, other| one.order.compare(other.order));
+        records.sort_by_key(|record| bytes.get(&record.bucket).copied());
         let last: BTreeMap<_, _> = records.iter().map(|record| (record.bucket, record.sequence)).collect();
         for (bucket, upto) in last {
             self.recovery.reliable.push(reliable::Frame::Gone(Gone { bucket, upto }));
@@ -84,7 +91,7 @@ impl Session {
     /// Steps 2 and 3.
     pub fn adopt(&mut self, now: Time, from: HandedOver, store: &mut TrainStore) {
         self.note_busy(now);
-        self.begin_as_carried(&from.links);
+        self.begin_as_carried(now, from.start, &from.links);
         if let Some(queue) = from.queue {
             debug_assert!(self.outbound.queue.is_empty(), "only the carrier is given packets");
             self.outbound.queue = queue;
@@ -99,25 +106,42 @@ impl Session {
         self.scheduling.policy.reconsider();
     }
 
-    /// What each link is known to carry.
+    /// What each link is known to carry: what the controller knows, and no more than what it did.
     fn carried(&self) -> Vec<Carried> {
         let known = self.paths.iter().filter(|path| !path.capacity.probing.is_on() && !path.is_closed());
         let of = |path: &Path| {
             let (link, round_trip) = (path.route.link, path.way.rtt.snapshot().min);
-            path.rate().map(|rate| Carried { link, rate, round_trip })
+            let taken = self.taken(link).unwrap_or(Rate(u64::MAX));
+            path.rate().map(|rate| Carried { link, rate: rate.min(taken), round_trip })
         };
         known.filter_map(of).collect()
     }
 
-    /// Of paths by the same links whose own rates are not known.
-    fn begin_as_carried(&mut self, links: &[Carried]) {
-        for path in self.paths.iter_mut().filter(|path| path.health.is_active() && path.capacity.probing.is_on()) {
-            let Some(carried) = links.iter().find(|carried| carried.link == path.route.link) else { continue };
-            let rtt = path.way.rtt.snapshot();
-            let Some(start) = careful_start(carried.rate, carried.round_trip, rtt.smoothed) else { continue };
-            path.capacity.controller.start_at(start, rtt.smoothed);
-            path.follow_controller();
+    /// Of paths by the same links.
+    fn begin_as_carried(&mut self, now: Time, start: Start, links: &[Carried]) {
+        for path in self.paths.iter_mut() {
+            let carried = links.iter().find(|carried| carried.link == path.route.link);
+            carried.iter().for_each(|carried| path.begin_at(now, start, carried.rate, carried.round_trip));
         }
+    }
+}
+
+impl Path {
+    /// Its link carries, or carried, so much to another member, at this round trip: it begins there, if its own rate is
+    /// not known.
+    pub(super) fn begin_at(&mut self, now: Time, start: Start, carried: Rate, round_trip: Duration) {
+        let smoothed = self.way.rtt.snapshot().smoothed;
+        let unknown = start != Start::Careful || self.capacity.probing.is_on();
+        let begins = self.health.is_active() && unknown && self.capacity.start != Some(start);
+        let Some(rate) = careful_start(start, carried, round_trip, smoothed).filter(|_| begins) else { return };
+        self.capacity.start = Some(start);
+        if start == Start::Careful {
+            self.capacity.controller.start_at(rate, smoothed);
+        } else {
+            self.capacity.controller.resume(now, rate, smoothed);
+            self.capacity.probing.skip(now);
+        }
+        self.follow_controller();
     }
 }
 

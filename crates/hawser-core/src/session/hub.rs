@@ -8,8 +8,8 @@ use super::path::Path;
 use super::{Event, Session};
 use crate::drops::{DropReason, Drops};
 use crate::path::health::HealthState;
-use crate::policy::careful_start;
-use crate::units::{ByteCount, LinkId, PathId, Rate, Time};
+use crate::policy::BESIDE;
+use crate::units::{ByteCount, LinkId, PathId, Rate, Start, Time};
 use crate::wire::{Capabilities, HubFrame, HubFrameType, Version};
 use std::time::Duration;
 
@@ -40,17 +40,28 @@ pub struct Presence {
     pub overdue_at: Option<Time>,
     /// No inner packet went or came for long.
     pub idle: bool,
+    /// When one last did; none without a session.
+    pub busy_at: Option<Time>,
 }
 
-/// What links brought is measured over no less: what comes in bursts is a rate then.
-const BROUGHT_OVER: Duration = Duration::from_millis(500);
+/// One planned move follows another no sooner (`hawser_hub::pair`, LINGER).
+const MOVES_APART: Duration = Duration::from_secs(1);
+/// What links carry is measured over no less: what comes in bursts is a rate then.
+const MEASURED_OVER: Duration = Duration::from_millis(500);
 
-/// What links bring. Nothing is known at first; the session that they bring it by owns it.
+/// What a path brings, and what it takes there. A plain value.
+#[derive(Copy, Clone)]
+struct Both<T> {
+    brings: T,
+    takes: T,
+}
+
+/// What links carry. Nothing is known at first; the session that they carry it for owns it.
 #[derive(Default)]
-struct Brought {
+struct Measured {
     since: Option<Time>,
-    bytes: Vec<(PathId, ByteCount)>,
-    rates: Vec<(LinkId, Rate)>,
+    bytes: Vec<(PathId, Both<ByteCount>)>,
+    rates: Vec<(LinkId, Both<Rate>)>,
 }
 
 /// What is said and heard. Nothing at first; the session owns it.
@@ -62,12 +73,21 @@ pub(super) struct HubFrames {
     heard: Option<HubFrame>,
     /// By which paths it was heard since the last answer.
     came_by: Vec<PathId>,
-    brought: Brought,
-    /// What links brought from the other member.
+    measured: Measured,
+    /// What links brought from the other member, and whether that one hands over.
     carried: Vec<(LinkId, Rate)>,
+    start: Start,
+    /// The other member hands over: since when, and whether what it had has come.
+    beside: Option<(Time, bool)>,
 }
 
 impl HubFrames {
+    /// Until when bulk flows wait, for what another member still brings by the same links.
+    pub fn bulk_waits_until(&self, now: Time) -> Option<Time> {
+        let (since, come) = self.beside?;
+        Some(since + BESIDE).filter(|until| !come && *until > now)
+    }
+
     /// What the two portals speak.
     pub fn learn_versions(&mut self, theirs: Version, ours: Version) {
         self.known = [theirs, ours].iter().all(|version| version.capabilities.contain(Capabilities::HUB));
@@ -82,7 +102,7 @@ impl HubFrames {
     pub fn says_of(&self, link: LinkId) -> Option<HubFrame> {
         let claims = self.says.is_some_and(|frame| frame.kind() == HubFrameType::Claim);
         let rate = self.carried.iter().find(|(known, _)| *known == link).filter(|_| claims)?.1;
-        Some(HubFrame::carried(rate))
+        Some(HubFrame::carried(self.start, rate))
     }
 }
 
@@ -120,40 +140,47 @@ impl Session {
         !by.is_empty()
     }
 
-    /// What each link brought by this session, as it was measured last.
-    pub fn brought(&mut self, now: Time) -> &[(LinkId, Rate)] {
-        let known = &mut self.hub.brought;
+    /// What each link brings by this session.
+    pub fn brought(&mut self, now: Time) -> impl Iterator<Item = (LinkId, Rate)> {
+        self.measure(now);
+        self.hub.measured.rates.iter().map(|(link, rate)| (*link, rate.brings))
+    }
+
+    /// What a link takes to the peer, as it was measured last.
+    pub(super) fn taken(&self, link: LinkId) -> Option<Rate> {
+        self.hub.measured.rates.iter().find(|(known, _)| *known == link).map(|(_, rate)| rate.takes)
+    }
+
+    fn measure(&mut self, now: Time) {
+        let known = &mut self.hub.measured;
         let time = known.since.map(|since| now.since(since));
-        if time.is_none_or(|time| time >= BROUGHT_OVER) {
-            let before = |id: PathId| known.bytes.iter().find(|(path, _)| *path == id).map(|(_, bytes)| *bytes);
-            let rate = |path: &Path| {
-                let bytes = ByteCount(path.counts.rx_bytes.0 - before(path.id)?.0);
-                Some((path.route.link, Rate::of(bytes, time?)))
-            };
-            known.rates = self.paths.iter().filter_map(rate).collect();
-            known.bytes = self.paths.iter().map(|path| (path.id, path.counts.rx_bytes)).collect();
-            known.since = Some(now);
+        if time.is_some_and(|time| time < MEASURED_OVER) {
+            return;
         }
-        &known.rates
+        let bytes = |path: &Path| Both { brings: path.counts.rx_bytes, takes: path.capacity.sampler.delivered() };
+        let rate = |path: &Path| {
+            let before = known.bytes.iter().find(|(id, _)| *id == path.id)?.1;
+            let rate = |now: ByteCount, before: ByteCount| time.map(|time| Rate::of(ByteCount(now.0 - before.0), time));
+            let after = bytes(path);
+            let rates = Both { brings: rate(after.brings, before.brings)?, takes: rate(after.takes, before.takes)? };
+            Some((path.route.link, rates))
+        };
+        known.rates = self.paths.iter().filter_map(rate).collect();
+        known.bytes = self.paths.iter().map(|path| (path.id, bytes(path))).collect();
+        known.since = Some(now);
     }
 
     /// What links brought from the member that carries packets is said with the next CLAIM.
-    pub fn tell_carried(&mut self, carried: &[(LinkId, Rate)]) {
+    pub fn tell_carried(&mut self, start: Start, carried: &[(LinkId, Rate)]) {
+        self.hub.start = start;
         self.hub.carried.clear();
         self.hub.carried.extend_from_slice(carried);
     }
 
-    /// What the link of path `index` is said to carry: where its own rate is not known, it begins there.
-    fn on_carried(&mut self, index: usize, carried: Rate) {
-        let path = &mut self.paths[index];
-        let smoothed = path.way.rtt.snapshot().smoothed;
-        if path.health.is_active()
-            && path.capacity.probing.is_on()
-            && let Some(start) = careful_start(carried, smoothed, smoothed)
-        {
-            path.capacity.controller.start_at(start, smoothed);
-            path.follow_controller();
-        }
+    /// All that is this peer's now: said at once, by each path.
+    pub fn tell_known(&mut self) {
+        self.hub.start = Start::Known;
+        self.paths.iter_mut().filter(|path| path.health.is_active()).for_each(|path| path.wants.hub = true);
     }
 
     /// What the peer said, once.
@@ -161,13 +188,27 @@ impl Session {
         self.hub.heard.take()
     }
 
+    /// What the link of path `index` brings, or brought, from the other member.
+    fn on_carried(&mut self, now: Time, index: usize, start: Start, rate: Rate) {
+        let path = &mut self.paths[index];
+        let round_trip = path.way.rtt.snapshot().smoothed;
+        path.begin_at(now, start, rate, round_trip);
+        match start {
+            Start::Careful => {}
+            // Each path says it, and one may be late: it is of the same move.
+            Start::Beside if self.hub.beside.is_some_and(|(since, _)| now.since(since) < MOVES_APART) => {}
+            Start::Beside => self.hub.beside = Some((now, false)),
+            Start::Known => self.hub.beside.iter_mut().for_each(|(_, come)| *come = true),
+        }
+    }
+
     /// It came by path `index`. Whoever has no hub counts it.
-    pub(super) fn on_hub(&mut self, index: usize, frame: HubFrame, drops: &mut Drops) {
+    pub(super) fn on_hub(&mut self, now: Time, index: usize, frame: HubFrame, drops: &mut Drops) {
         if !self.hub.known {
             return drops.count(DropReason::NoHub);
         }
         if frame.kind() == HubFrameType::Carried {
-            return frame.rate().into_iter().for_each(|rate| self.on_carried(index, rate));
+            return frame.start().into_iter().for_each(|(start, rate)| self.on_carried(now, index, start, rate));
         }
         let id = self.paths[index].id;
         if !self.hub.came_by.contains(&id) {
@@ -197,6 +238,7 @@ impl Session {
             late_at: self.paths.iter().filter_map(late).min(),
             overdue_at: active.filter_map(overdue).max(),
             idle: self.liveness.is_idle(),
+            busy_at: Some(self.liveness.busy_at()),
         }
     }
 }

@@ -108,6 +108,11 @@ impl Liveness {
         now.since(self.heard_at) >= SESSION_SILENCE
     }
 
+    /// When one last did.
+    pub fn busy_at(&self) -> Time {
+        self.busy_at
+    }
+
     /// An inner packet went or came. Tells whether none did for long.
     pub fn note_busy(&mut self, now: Time) -> bool {
         self.busy_at = now;

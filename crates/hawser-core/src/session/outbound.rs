@@ -307,7 +307,7 @@ impl Session {
         let fec = &self.fec;
         let mtu = self.paths[index].way.mtu();
         let drops = &mut *cx.drops;
-        let bulk_waits = which == Flows::Sparse;
+        let bulk_waits = which == Flows::Sparse || self.hub.bulk_waits_until(now).is_some();
         let choose = &mut |flow: &crate::queue::FlowView| {
             if bulk_waits && !flow.sparse {
                 return Choice::Skip;

@@ -63,6 +63,8 @@ impl Session {
         let mute = self.keyring.permit(now).is_err();
         next = earlier(next, self.fec.poll_timeout().filter(|_| !mute).map(|at| (at, Reason::Repair)));
         next = earlier(next, self.outbound.queue.poll_timeout().map(|at| (at, Reason::InnerAck)));
+        let bulk_waits = self.hub.bulk_waits_until(now).filter(|_| !self.nothing_waits());
+        next = earlier(next, bulk_waits.map(|at| (at, Reason::Pacing)));
         for index in 0..self.paths.len() {
             next = earlier(next, self.path_deadline(now, index));
             if !mute {

@@ -1,21 +1,21 @@
 //! CLAIM and CLAIM_ACK: a peer tells the members of its hub whose it is, and they answer. What they hold is the hub's
 //! own (`hawser-hub`, `claim::message`): here it is some bytes. CARRIED goes with a CLAIM by each path: what its link
-//! brought from the member that carries the peer's packets, in bytes a second. Of the types that are skipped by who
-//! does not know them.
+//! brought from the member that carries the peer's packets, in bytes a second, and where the path to this one starts
+//! ([`Start`]). Of the types that are skipped by who does not know them.
 //!
 //! ```text
 //! +------+---------------+-----------+
 //! | 0x43 | length varint | CLAIM     |   acknowledged: it asks whether the member is there
 //! | 0x60 | length varint | CLAIM_ACK |   not: it answers
-//! | 0x61 | length varint | rate 8    |   not
+//! | 0x61 | length varint | CARRIED   |   not: start 1, rate 8
 //! +------+---------------+-----------+
 //! ```
 
 use super::{EncodeError, ReservedFrame, Writer};
-use crate::units::Rate;
+use crate::units::{Rate, Start};
 
-/// Bytes of a rate.
-const RATE_LEN: usize = size_of::<u64>();
+/// Bytes of CARRIED.
+const CARRIED_LEN: usize = 1 + size_of::<u64>();
 
 /// Which of them it is. A plain value.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -50,16 +50,18 @@ impl HubFrame {
     }
 
     /// CARRIED.
-    pub fn carried(rate: Rate) -> Self {
+    pub fn carried(start: Start, rate: Rate) -> Self {
         let mut bytes = [0; Self::MOST];
-        bytes[..RATE_LEN].copy_from_slice(&rate.0.to_be_bytes());
-        HubFrame { kind: HubFrameType::Carried, len: RATE_LEN as u8, bytes }
+        bytes[0] = start as u8;
+        bytes[1..CARRIED_LEN].copy_from_slice(&rate.0.to_be_bytes());
+        HubFrame { kind: HubFrameType::Carried, len: CARRIED_LEN as u8, bytes }
     }
 
     /// What CARRIED says; none for another frame, or one that says something else.
-    pub fn rate(&self) -> Option<Rate> {
-        let bytes = (self.kind == HubFrameType::Carried).then(|| self.contents().try_into().ok())?;
-        bytes.map(|bytes| Rate(u64::from_be_bytes(bytes)))
+    pub fn start(&self) -> Option<(Start, Rate)> {
+        let (start, rate) = self.contents().split_first().filter(|_| self.kind == HubFrameType::Carried)?;
+        let start = [Start::Careful, Start::Beside, Start::Known].into_iter().find(|known| *known as u8 == *start)?;
+        Some((start, Rate(u64::from_be_bytes(rate.try_into().ok()?))))
     }
 
     /// Which of them it is.
@@ -131,13 +133,18 @@ mod tests {
         {
             assert_eq!(read(other), (None, acked), "{other:x?}");
         }
-        let carried = HubFrame::carried(Rate(0x0102_0304_0506_0708));
-        assert_eq!(
-            (carried.contents(), carried.rate()),
-            (&[1, 2, 3, 4, 5, 6, 7, 8][..], Some(Rate(0x0102_0304_0506_0708)))
-        );
-        for (kind, contents) in [(HubFrameType::Carried, &[1; 7][..]), (HubFrameType::Claim, &[1; 8])] {
-            assert_eq!(HubFrame::new(kind, contents).and_then(|frame| frame.rate()), None, "{kind:?}");
+        let rate = Rate(0x0102_0304_0506_0708);
+        for (start, first) in [(Start::Careful, 0), (Start::Beside, 1), (Start::Known, 2)] {
+            let carried = HubFrame::carried(start, rate);
+            assert_eq!(
+                (carried.contents(), carried.start()),
+                (&[first, 1, 2, 3, 4, 5, 6, 7, 8][..], Some((start, rate)))
+            );
+        }
+        for (kind, contents) in
+            [(HubFrameType::Carried, &[1; 8][..]), (HubFrameType::Carried, &[3; 9]), (HubFrameType::Claim, &[1; 9])]
+        {
+            assert_eq!(HubFrame::new(kind, contents).and_then(|frame| frame.start()), None, "{kind:?}");
         }
     }
 }

@@ -113,6 +113,8 @@ pub struct Case {
 pub struct Outcome {
     /// The longest time without an answered ping from just before the fault on, and the round trip of the slowest path.
     pub gap: f64,
+    /// The same of three seconds before: what this traffic does by itself.
+    pub gap_before: f64,
     /// The same of the call, to the server and back.
     pub call_gap: [f64; 2],
     /// Packets of the call that were sent, lost and came twice, both ways.
@@ -218,6 +220,7 @@ impl Case {
         };
         Outcome {
             gap: ms(ping.longest_gap(from, to)),
+            gap_before: ms(ping.longest_gap(second(CALM), from)),
             call_gap: [0, 1].map(|way: usize| ms(calls[way].longest_gap(from, to))),
             sent: [0, 1].map(|way: usize| calls[way].sent()),
             lost: [0, 1].map(|way: usize| calls[way].sent() - calls[way].arrivals.len() as u64),

@@ -31,6 +31,8 @@ use std::time::Duration;
 
 /// Packets of the least window (draft section 2.8, BBR.MinPipeCwnd).
 const MIN_PIPE_PACKETS: u64 = 4;
+/// A rate that was not found out here is looked beyond after this: it may have been all that there was to send.
+const RESUMED_WAIT: Duration = Duration::from_millis(500);
 /// No bound on a rate.
 const UNBOUNDED: Rate = Rate(u64::MAX);
 
@@ -309,6 +311,16 @@ impl Controller for Bbr {
             self.window = self.window.max(rate.bytes_in(round_trip));
             self.pacing = self.pacing.max(rate);
         }
+    }
+
+    fn resume(&mut self, now: Time, rate: Rate, round_trip: Duration) {
+        self.max_bw.replace(rate);
+        (self.bw, self.pacing) = (rate, rate);
+        self.window = rate.bytes_in(round_trip).max(initial_window(self.mtu));
+        self.full.reached = true;
+        self.start_down(now);
+        self.cycle.wait = RESUMED_WAIT;
+        self.state = State::Cruise;
     }
 
     fn window(&self) -> ByteCount {

@@ -272,3 +272,18 @@ fn a_probe_that_the_long_term_bound_holds_back_ends_only_beside_a_queue_that_sta
     assert_eq!(bound(118, false), State::Down);
     assert_eq!(bound(130, true), State::Down);
 }
+
+#[test]
+fn a_known_rate_is_cruised_at_and_looked_beyond_half_a_second_later() {
+    for mut drive in [Drive::new(), Drive::in_state(State::Cruise)] {
+        drive.rate = 600_000;
+        drive.in_flight = 60_000;
+        drive.bbr.resume(drive.now, Rate(600_000), Duration::from_millis(100));
+        assert_eq!((drive.bbr.state, drive.bbr.bandwidth()), (State::Cruise, Some(Rate(600_000))));
+        assert_eq!((drive.bbr.pacing_rate(), drive.bbr.window()), (Some(Rate(600_000)), ByteCount(60_000)));
+        assert!(!drive.bbr.is_ramping());
+        drive.rounds_in(State::Cruise, 4);
+        drive.rounds(2);
+        assert!(matches!(drive.bbr.state, State::Refill | State::Up), "{:?}", drive.bbr.state);
+    }
+}

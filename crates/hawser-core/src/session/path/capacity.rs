@@ -6,7 +6,7 @@ use crate::congestion::sampler::DeliverySampler;
 use crate::path::loss_meter::LossMeter;
 use crate::policy::{Probing, Tuning};
 use crate::session::terms::Offer;
-use crate::units::{ByteCount, Rate, Time};
+use crate::units::{ByteCount, Rate, Start, Time};
 use std::time::Duration;
 
 /// What a path can carry, as its controller learns it. Begins as its controller does, and again once the path was away;
@@ -17,6 +17,8 @@ pub(in crate::session) struct Capacity {
     pub pacer: Pacer,
     pub probing: Probing,
     pub loss: LossMeter,
+    /// Where it began, if by what its link carried to another place.
+    pub start: Option<Start>,
     /// Since when what is known of its rate counts: since it began, or began again.
     pub known_since: Time,
 }
@@ -30,6 +32,7 @@ impl Capacity {
             pacer: Pacer::new(wire),
             probing: Probing::new(tuning.probing),
             loss: LossMeter::default(),
+            start: None,
             known_since: Time::ZERO,
         }
     }
@@ -39,7 +42,7 @@ impl Capacity {
         self.controller = controller;
         self.pacer = Pacer::new(wire);
         self.probing.begin();
-        self.known_since = now;
+        (self.start, self.known_since) = (None, now);
         self.loss = LossMeter::default();
     }
 
