@@ -159,8 +159,8 @@ impl<'t, 'f> Document<'_, 't, 'f> {
         let (schema, names) = (self.schema, self.schema.iter().map(|s| s.name).collect::<Vec<_>>());
         for (key, value) in self.tree.iter().filter(|(key, _)| !names.contains(&key.get_ref().as_ref())) {
             let name = key.get_ref().as_ref();
-            let homes = schema.iter().filter(|s| s.keys.iter().any(|k| k.name == name));
-            let homes: Vec<String> = homes.map(|s| schema::title(schema, s.name)).collect();
+            let homes = schema.iter().filter(|section| section.keys.contains(&name));
+            let homes: Vec<String> = homes.map(SectionSchema::title).collect();
             let is_section = matches!(value.get_ref(), DeValue::Table(_) | DeValue::Array(_));
             let unknown = |what: &str| Fault::new(format!("unknown {what} `{name}`"));
             let fault = match did_you_mean(name, &names) {
