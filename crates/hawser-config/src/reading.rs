@@ -196,6 +196,21 @@ impl<'a, 't, 'f> Table<'a, 't, 'f> {
         Self { title, table, header, asked: Vec::new(), old: Vec::new(), faults }
     }
 
+    /// The table that is the value of `key`, by its reader; another value is a fault, as `wrong` says.
+    pub fn nested<T>(
+        &mut self,
+        key: &'static str,
+        wrong: impl Fn(&DeValue<'t>) -> Fault,
+        read: impl FnOnce(&mut Table<'_, 't, 'f>) -> T,
+    ) -> Option<T> {
+        self.get(key, |value| if value.is_table() { Ok(()) } else { Err(wrong(value)) })?;
+        let value = self.table.get(key)?;
+        let mut inner = self.inner(key.to_owned(), value.get_ref().as_table()?, value.span());
+        let read = read(&mut inner);
+        inner.finish();
+        Some(read)
+    }
+
     /// A table within this one, read before this one goes on.
     pub fn inner<'b, 'x>(&'b mut self, title: String, table: &'b DeTable<'x>, header: Span) -> Table<'b, 'x, 'f> {
         Table::new(title, table, header, self.faults)
