@@ -18,11 +18,11 @@ pub struct Case {
 }
 
 impl Case {
-    const fn headers(&self) -> usize {
+    pub const fn headers(&self) -> usize {
         if self.train > 1 { TCP_HEADERS } else { UDP_HEADERS }
     }
 
-    const fn payload(&self) -> usize {
+    pub const fn payload(&self) -> usize {
         self.bytes - self.headers()
     }
 
